@@ -1,0 +1,80 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// ErrConfig is wrapped with the key that is wrong and what was expected.
+var ErrConfig = errors.New("invalid media configuration")
+
+// Config tunes an endpoint.
+type Config struct {
+	Address     string   `yaml:"address" flag:"media-address" help:"IP address that media is received on; 0.0.0.0 is every IPv4 address"`
+	Port        int      `yaml:"port" flag:"media-port" help:"UDP port of all media, and TCP port of ICE-TCP; 0 lets the system choose"`
+	PublicIPs   []string `yaml:"public_ips" flag:"public-ip" help:"IP addresses that clients reach this host at, where they are not its own"`
+	STUNServers []string `yaml:"stun_servers" help:"STUN servers, as stun:host:port, by which the server learns its public address"`
+	TCP         bool     `yaml:"tcp" help:"accept ICE-TCP on the media port's number"`
+	// ReceiveBuffer: a frame of 2 MB at once is a burst of 1,750 packets, which cost the kernel about 2,300 bytes each, 4 MB in all.
+	ReceiveBuffer       int           `yaml:"receive_buffer" help:"bytes of the media socket's receive buffer; the kernel caps it at net.core.rmem_max unless it may be forced"`
+	SendBuffer          int           `yaml:"send_buffer" help:"bytes of the media socket's send buffer; the kernel caps it at net.core.wmem_max unless it may be forced"`
+	ReplayWindow        int           `yaml:"replay_window" help:"packets of SRTP's replay window; late retransmissions must fall inside"`
+	DisconnectedTimeout time.Duration `yaml:"disconnected_timeout" help:"silence after which a connection counts as disconnected"`
+	FailedTimeout       time.Duration `yaml:"failed_timeout" help:"time after disconnection after which a connection counts as failed"`
+	KeepAlive           time.Duration `yaml:"keep_alive" help:"interval of connectivity checks while nothing else is sent"`
+}
+
+// DefaultConfig is the configuration of a server.
+func DefaultConfig() Config {
+	return Config{
+		Address:       "0.0.0.0",
+		Port:          7882,
+		TCP:           true,
+		ReceiveBuffer: 8 << 20,
+		SendBuffer:    8 << 20,
+		// One second of 8,000 packets/s (80 Mbit/s on one stream); Pion's default of 64 rejects every late retransmission at such rates.
+		ReplayWindow:        8192,
+		DisconnectedTimeout: 5 * time.Second,
+		FailedTimeout:       15 * time.Second,
+		KeepAlive:           2 * time.Second,
+	}
+}
+
+// ClientConfig is the configuration of a client: a port of its own, no ICE-TCP listener.
+func ClientConfig() Config {
+	c := DefaultConfig()
+	c.Port = 0
+	c.TCP = false
+	return c
+}
+
+// Validate reports the first key that is wrong.
+func (c Config) Validate() error {
+	if _, err := netip.ParseAddr(c.Address); err != nil {
+		return fmt.Errorf("%w: address %q: expected an IP address", ErrConfig, c.Address)
+	}
+	for _, ip := range c.PublicIPs {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return fmt.Errorf("%w: public_ips %q: expected an IP address", ErrConfig, ip)
+		}
+	}
+	for _, url := range c.STUNServers {
+		if !strings.HasPrefix(url, "stun:") {
+			return fmt.Errorf("%w: stun_servers %q: expected stun:host:port", ErrConfig, url)
+		}
+	}
+	switch {
+	case c.Port < 0 || c.Port > 65535:
+		return fmt.Errorf("%w: port %d: expected 0 to 65535", ErrConfig, c.Port)
+	case c.ReceiveBuffer < 0 || c.SendBuffer < 0:
+		return fmt.Errorf("%w: receive_buffer %d, send_buffer %d: expected bytes of 0 or more", ErrConfig, c.ReceiveBuffer, c.SendBuffer)
+	case c.ReplayWindow < 64 || c.ReplayWindow > 32768:
+		return fmt.Errorf("%w: replay_window %d: expected 64 to 32768 packets", ErrConfig, c.ReplayWindow)
+	case c.DisconnectedTimeout <= 0 || c.FailedTimeout <= 0 || c.KeepAlive <= 0:
+		return fmt.Errorf("%w: disconnected_timeout, failed_timeout and keep_alive: expected durations over 0", ErrConfig)
+	}
+	return nil
+}

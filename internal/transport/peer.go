@@ -1,0 +1,193 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/webrtc/v4"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Errors of negotiation.
+var (
+	ErrNoLine    = errors.New("no such media line")
+	ErrCandidate = errors.New("invalid ICE candidate")
+)
+
+// rttInterval is how long a round-trip time from ICE's checks is taken as it is; they come every two seconds.
+const rttInterval = 500 * time.Millisecond
+
+// Peer is one peer connection. Negotiation is for one goroutine at a time; WriteRTCP, RTT, Events and Close are for any.
+type Peer struct {
+	api     *webrtc.API
+	pc      *webrtc.PeerConnection
+	events  *eventList
+	lines   map[string]*webrtc.RTPTransceiver
+	outlets map[string]*Outlet
+	// early are remote candidates that came before the description.
+	early []webrtc.ICECandidateInit
+
+	rtt   atomic.Int64
+	rttAt atomic.Int64
+}
+
+// Line is a media line of an offering peer. Its MID is known once it was offered.
+type Line struct {
+	transceiver *webrtc.RTPTransceiver
+	// Outlet sends on the line; it is nil where the line receives.
+	Outlet *Outlet
+}
+
+// MID is the line's name in descriptions, empty before it was offered.
+func (l *Line) MID() string { return l.transceiver.Mid() }
+
+// AddReceiving adds a line on which the remote peer sends. It takes part in the next offer.
+func (p *Peer) AddReceiving(kind volumetric.Kind) (*Line, error) {
+	transceiver, err := p.pc.AddTransceiverFromKind(kindOf(kind), webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly})
+	if err != nil {
+		return nil, fmt.Errorf("add receiving line: %w", err)
+	}
+	return &Line{transceiver: transceiver}, nil
+}
+
+// AddSending adds a line on which this peer sends. It takes part in the next offer.
+func (p *Peer) AddSending(kind volumetric.Kind, id string) (*Line, error) {
+	outlet := newOutlet(id, kind)
+	transceiver, err := p.pc.AddTransceiverFromTrack(outlet, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionSendonly})
+	if err != nil {
+		return nil, fmt.Errorf("add sending line: %w", err)
+	}
+	return &Line{transceiver: transceiver, Outlet: outlet}, nil
+}
+
+// Offer makes an offer of all lines and sets it. With restart, ICE begins anew on the same connection.
+func (p *Peer) Offer(restart bool) (string, error) {
+	offer, err := p.pc.CreateOffer(&webrtc.OfferOptions{ICERestart: restart})
+	if err != nil {
+		return "", fmt.Errorf("create offer: %w", err)
+	}
+	if err := p.pc.SetLocalDescription(offer); err != nil {
+		return "", fmt.Errorf("set local offer: %w", err)
+	}
+	return offer.SDP, nil
+}
+
+// Answered takes the remote peer's answer and tells which streams it sends on which line.
+func (p *Peer) Answered(description string) (map[string]Streams, error) {
+	return p.setRemote(webrtc.SDPTypeAnswer, description)
+}
+
+// Offered takes the remote peer's offer and tells which streams it sends on which line. Sending may be called before Answer.
+func (p *Peer) Offered(description string) (map[string]Streams, error) {
+	streams, err := p.setRemote(webrtc.SDPTypeOffer, description)
+	if err != nil {
+		return nil, err
+	}
+	for _, transceiver := range p.pc.GetTransceivers() {
+		p.lines[transceiver.Mid()] = transceiver
+	}
+	return streams, nil
+}
+
+func (p *Peer) setRemote(kind webrtc.SDPType, description string) (map[string]Streams, error) {
+	streams, err := streamsByMID(description)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: kind, SDP: description}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDescription, err)
+	}
+	for _, candidate := range p.early {
+		if err := p.pc.AddICECandidate(candidate); err != nil {
+			return nil, fmt.Errorf("%w %q: %w", ErrCandidate, candidate.Candidate, err)
+		}
+	}
+	p.early = nil
+	return streams, nil
+}
+
+// Sending gives the outlet of a line that the remote peer offered to receive on, and makes it where there is none yet.
+func (p *Peer) Sending(mid string) (*Outlet, error) {
+	if outlet, ok := p.outlets[mid]; ok {
+		return outlet, nil
+	}
+	transceiver, ok := p.lines[mid]
+	if !ok {
+		return nil, fmt.Errorf("%w: mid %q", ErrNoLine, mid)
+	}
+	kind := volumetric.KindVideo
+	if transceiver.Kind() == webrtc.RTPCodecTypeAudio {
+		kind = volumetric.KindAudio
+	}
+	outlet := newOutlet("publish-"+mid, kind)
+	sender, err := p.api.NewRTPSender(outlet, p.pc.SCTP().Transport())
+	if err != nil {
+		return nil, fmt.Errorf("mid %q: %w", mid, err)
+	}
+	if err := transceiver.SetSender(sender, outlet); err != nil {
+		return nil, fmt.Errorf("mid %q: %w", mid, err)
+	}
+	p.outlets[mid] = outlet
+	return outlet, nil
+}
+
+// Answer makes an answer to the last offer and sets it.
+func (p *Peer) Answer() (string, error) {
+	answer, err := p.pc.CreateAnswer(nil)
+	if err != nil {
+		return "", fmt.Errorf("create answer: %w", err)
+	}
+	if err := p.pc.SetLocalDescription(answer); err != nil {
+		return "", fmt.Errorf("set local answer: %w", err)
+	}
+	return answer.SDP, nil
+}
+
+// maxEarlyCandidates bounds what waits for a description; a peer has a handful of candidates.
+const maxEarlyCandidates = 64
+
+// AddCandidate takes a remote candidate. One that comes before the description waits for it.
+func (p *Peer) AddCandidate(c Candidate) error {
+	index := uint16(c.LineIndex)
+	candidate := webrtc.ICECandidateInit{Candidate: c.Candidate, SDPMid: &c.MID, SDPMLineIndex: &index}
+	if p.pc.RemoteDescription() == nil {
+		if len(p.early) == maxEarlyCandidates {
+			return fmt.Errorf("%w: more than %d before the description", ErrCandidate, maxEarlyCandidates)
+		}
+		p.early = append(p.early, candidate)
+		return nil
+	}
+	if err := p.pc.AddICECandidate(candidate); err != nil {
+		return fmt.Errorf("%w %q: %w", ErrCandidate, c.Candidate, err)
+	}
+	return nil
+}
+
+// Notify is signalled when events wait to be taken.
+func (p *Peer) Notify() <-chan struct{} { return p.events.notify }
+
+// Events takes what has happened since the last call, in order.
+func (p *Peer) Events() []Event { return p.events.take() }
+
+// WriteRTCP sends packets as one compound packet. Before the connection is there, nothing is sent.
+func (p *Peer) WriteRTCP(packets []rtcp.Packet) error { return p.pc.WriteRTCP(packets) }
+
+// RTT is the round-trip time by ICE's connectivity checks, 0 while it is unknown.
+func (p *Peer) RTT() time.Duration {
+	now := time.Now().UnixNano()
+	if at := p.rttAt.Load(); now-at < int64(rttInterval) || !p.rttAt.CompareAndSwap(at, now) {
+		return time.Duration(p.rtt.Load())
+	}
+	stats, ok := p.pc.SCTP().Transport().ICETransport().GetSelectedCandidatePairStats()
+	if ok {
+		p.rtt.Store(int64(stats.CurrentRoundTripTime * float64(time.Second)))
+	}
+	return time.Duration(p.rtt.Load())
+}
+
+// Close ends the connection and frees what it holds.
+func (p *Peer) Close() error { return p.pc.Close() }
