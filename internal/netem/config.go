@@ -1,0 +1,130 @@
+package netem
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrConfig says that the parameters of a link are wrong. It is wrapped with the key and what was expected.
+var ErrConfig = errors.New("invalid link")
+
+// The distributions of jitter.
+const (
+	// JitterNormal adds a normally distributed time with mean 0 and standard deviation Config.Jitter.
+	JitterNormal = "normal"
+	// JitterUniform adds a uniformly distributed time in ±Config.Jitter.
+	JitterUniform = "uniform"
+)
+
+const (
+	maxDelay   = time.Minute       // for every delay: beyond it a packet is as good as lost
+	maxRateBPS = 1_000_000_000_000 // 1 Tbit/s: a packet of 1,200 bytes lasts 9.6 ns there, and the clock counts whole nanoseconds
+)
+
+// Config describes one direction of a link. Its zero value is a perfect link: no delay, no loss, no limit of rate.
+type Config struct {
+	Delay              time.Duration `yaml:"delay" help:"one-way propagation delay"`
+	Jitter             time.Duration `yaml:"jitter" help:"spread of the delay: standard deviation if normal, half width if uniform; the sum with the delay is cut off at 0"`
+	JitterDistribution string        `yaml:"jitter_distribution" help:"normal or uniform"`
+	JitterReorders     bool          `yaml:"jitter_reorders" help:"let jitter change the order of packets; if false, a late packet holds up those behind it"`
+	Loss               float64       `yaml:"loss" help:"share of packets lost independently at random, 0 to 1"`
+	Burst              BurstConfig   `yaml:"burst"`
+	RateBPS            int           `yaml:"rate_bps" help:"bottleneck rate in bit/s, headers included; 0 = unlimited"`
+	QueueBytes         int           `yaml:"queue_bytes" help:"bytes that may wait for the bottleneck, beside the packet in transmission; 0 = no limit in bytes"`
+	QueueDelay         time.Duration `yaml:"queue_delay" help:"the same limit as a time at the bottleneck rate; 0 = no limit in time; of both limits the smaller one holds"`
+	Reorder            float64       `yaml:"reorder" help:"share of packets held back by reorder_delay while those behind them pass, 0 to 1"`
+	ReorderDelay       time.Duration `yaml:"reorder_delay" help:"extra delay of a packet that is held back"`
+	Duplicate          float64       `yaml:"duplicate" help:"share of packets that arrive twice, 0 to 1"`
+}
+
+// BurstConfig describes burst loss by the Gilbert–Elliott model: a chain with a good and a bad state that makes one step per packet offered. A packet is lost
+// with the probability that belongs to the state it finds; then the chain steps. With Enter = p, Leave = r, LossBad = 1-h and LossGood = 1-k of the
+// usual notation:
+//
+//	share of packets that find the bad state  π = p / (p + r)
+//	mean loss                                 π·LossBad + (1-π)·LossGood
+//	mean stay in the bad state                1/r packets, which with LossBad = 1 and LossGood = 0 is the mean length of a burst of losses
+//
+// BurstLoss computes Enter and Leave from mean loss and mean length. The chain starts in the good state.
+type BurstConfig struct {
+	Enter    float64 `yaml:"enter" help:"probability per packet of going from the good to the bad state; 0 = no burst loss"`
+	Leave    float64 `yaml:"leave" help:"probability per packet of going from the bad to the good state; its reciprocal is the mean length of a burst"`
+	LossBad  float64 `yaml:"loss_bad" help:"probability of loss in the bad state"`
+	LossGood float64 `yaml:"loss_good" help:"probability of loss in the good state"`
+}
+
+// DefaultConfig is a perfect link, with useful values for the parameters that matter only once an effect is switched on.
+func DefaultConfig() Config {
+	return Config{
+		JitterDistribution: JitterNormal,
+		// Losses come five in a row once Enter is set.
+		Burst: BurstConfig{Leave: 0.2, LossBad: 1},
+		// 100 ms is the depth of a common access router: three frames at 30 fps.
+		QueueDelay: 100 * time.Millisecond,
+		// At 5 ms some 10 packets of 1,200 bytes overtake at 20 Mbit/s, more than the three that TCP calls a loss.
+		ReorderDelay: 5 * time.Millisecond,
+	}
+}
+
+// BurstLoss returns the parameters that lose the given share of packets, 0 ≤ loss < 1, in bursts of the given mean length in packets, at least 1. The share must be at most
+// length / (length + 1), because at least one packet passes between two bursts; ErrConfig otherwise.
+func BurstLoss(loss, length float64) (BurstConfig, error) {
+	if !(length >= 1) {
+		return BurstConfig{}, fmt.Errorf("%w: mean length of a burst is %g packets, expected 1 or more", ErrConfig, length)
+	}
+	if limit := length / (length + 1); !(loss >= 0 && loss <= limit) {
+		return BurstConfig{}, fmt.Errorf("%w: mean loss in bursts of %g packets is %g, expected 0 to %.4g", ErrConfig, length, loss, limit)
+	}
+	// From loss = p / (p + r) follows p = r · loss / (1 - loss). The minimum takes care of rounding at the limit, where p is 1.
+	leave := 1 / length
+	return BurstConfig{Enter: min(leave*loss/(1-loss), 1), Leave: leave, LossBad: 1}, nil
+}
+
+// Validate reports the first parameter that is wrong, wrapped around ErrConfig.
+func (c *Config) Validate() error {
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+	}{
+		{"delay", c.Delay}, {"jitter", c.Jitter}, {"queue_delay", c.QueueDelay}, {"reorder_delay", c.ReorderDelay},
+	} {
+		if d.value < 0 || d.value > maxDelay {
+			return fmt.Errorf("%w: %s is %v, expected 0 to %v", ErrConfig, d.key, d.value, maxDelay)
+		}
+	}
+	for _, s := range []struct {
+		key   string
+		value float64
+	}{
+		{"loss", c.Loss}, {"burst.enter", c.Burst.Enter}, {"burst.leave", c.Burst.Leave}, {"burst.loss_bad", c.Burst.LossBad},
+		{"burst.loss_good", c.Burst.LossGood}, {"reorder", c.Reorder}, {"duplicate", c.Duplicate},
+	} {
+		if !(s.value >= 0 && s.value <= 1) { // written so that NaN fails
+			return fmt.Errorf("%w: %s is %g, expected 0 to 1", ErrConfig, s.key, s.value)
+		}
+	}
+	return c.validateCombinations()
+}
+
+// validateCombinations reports parameters that have no effect, or no sense, because of another one.
+func (c *Config) validateCombinations() error {
+	known := c.JitterDistribution == JitterNormal || c.JitterDistribution == JitterUniform
+	switch {
+	case !known && (c.JitterDistribution != "" || c.Jitter > 0):
+		return fmt.Errorf("%w: jitter_distribution is %q, expected %s or %s", ErrConfig, c.JitterDistribution, JitterNormal, JitterUniform)
+	case c.Burst.Enter > 0 && c.Burst.Leave == 0:
+		return fmt.Errorf("%w: burst.leave is 0, expected above 0 because burst.enter is set: the bad state would last for ever", ErrConfig)
+	case c.Burst.Enter > 0 && c.Burst.LossBad <= c.Burst.LossGood:
+		return fmt.Errorf("%w: burst.loss_bad is %g, expected more than burst.loss_good (%g)", ErrConfig, c.Burst.LossBad, c.Burst.LossGood)
+	case c.RateBPS < 0 || c.RateBPS > maxRateBPS:
+		return fmt.Errorf("%w: rate_bps is %d, expected 0 to %d", ErrConfig, c.RateBPS, maxRateBPS)
+	case c.QueueBytes < 0:
+		return fmt.Errorf("%w: queue_bytes is %d, expected 0 or more", ErrConfig, c.QueueBytes)
+	case c.RateBPS > 0 && c.QueueBytes == 0 && c.QueueDelay == 0:
+		return fmt.Errorf("%w: queue_bytes and queue_delay are 0, expected a limit because rate_bps is set", ErrConfig)
+	case c.Reorder > 0 && c.ReorderDelay == 0:
+		return fmt.Errorf("%w: reorder_delay is 0, expected above 0 because reorder is set", ErrConfig)
+	}
+	return nil
+}

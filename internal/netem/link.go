@@ -1,0 +1,236 @@
+package netem
+
+import (
+	"container/heap"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Link is one direction of a link: a queue, a transmitter and a wire. It is stepped with an explicit now and has neither goroutine nor lock.
+//
+// Send offers a packet; Deliver returns what has arrived by now; Next says when to call Deliver. Times must not go back: an earlier now counts as the latest one. Everything that
+// happens between two calls happens at its own time, so how often a Link is stepped does not change when packets arrive, nor which ones.
+type Link struct {
+	config      Config
+	impairments *impairments
+	queue       Queue
+	now         time.Time
+
+	idleAt    time.Time // when the transmitter has sent what it has taken
+	remainder uint64    // what rounding idleAt down to nanoseconds has left over, in bits × 1e9 modulo the rate
+
+	flight    flight
+	inOrder   time.Time // latest arrival of a packet that was not held back
+	delivered []*Packet // returned by Deliver, reused
+	newest    uint64    // highest order that has been delivered
+
+	stats Stats
+}
+
+// Stats counts the packets of one Link. Sent + Duplicated = Delivered + DroppedQueue + LostRandom + LostBurst + what is waiting or on the wire.
+type Stats struct {
+	// Sent counts what was offered, before any loss; SentBytes sums Packet.Size.
+	Sent, SentBytes uint64
+	// Delivered counts what arrived, copies included.
+	Delivered, DeliveredBytes uint64
+	// DroppedQueue counts what the queue dropped.
+	DroppedQueue uint64
+	// LostRandom and LostBurst count what was lost on the wire, by cause. A packet that both would have lost counts as LostRandom.
+	LostRandom, LostBurst uint64
+	// Duplicated counts copies made.
+	Duplicated uint64
+	// Reordered counts packets that arrived after one that was sent later (type-P-reordered of RFC 4737), whatever the cause; copies are not counted.
+	Reordered uint64
+}
+
+// NewLink returns a link with the given parameters, whose random decisions follow from seed alone. Without a queue (nil) it has the DropTail queue that cfg describes;
+// with one, the limits in cfg have no effect. The error wraps ErrConfig.
+func NewLink(cfg Config, seed uint64, queue Queue) (*Link, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if queue == nil {
+		queue = NewDropTail(cfg.queueLimit())
+	}
+	return &Link{config: cfg, impairments: newImpairments(seed), queue: queue}, nil
+}
+
+// queueLimit is the smaller of the two limits, in bytes. At an unlimited rate nothing waits, but for a packet that was taken before the rate became so.
+func (c *Config) queueLimit() int {
+	if c.RateBPS == 0 {
+		return math.MaxInt
+	}
+	limit := uint64(c.QueueBytes)
+	if c.QueueDelay > 0 {
+		// rate [bit/s] × delay [ns] / 8e9 = bytes. The product may exceed 64 bits; the quotient cannot, with a rate of at most 1e12 and a delay of at most 6e10.
+		hi, lo := bits.Mul64(uint64(c.RateBPS), uint64(c.QueueDelay))
+		inTime, _ := bits.Div64(hi, lo, 8e9)
+		if limit == 0 || inTime < limit {
+			limit = inTime
+		}
+	}
+	return int(limit)
+}
+
+// Reconfigure changes the parameters from now on. What has been transmitted by now keeps its arrival; what waits is transmitted at the new rate, with the losses
+// and delays that it was offered with. Random streams go on. A DropTail queue gets the new limit, and keeps what it holds even if that is more. The error wraps ErrConfig.
+func (l *Link) Reconfigure(cfg Config, now time.Time) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	l.advance(now)
+	if q, ok := l.queue.(*DropTail); ok {
+		q.limit = cfg.queueLimit()
+	}
+	l.config, l.remainder = cfg, 0
+	return nil
+}
+
+// Stats returns the counters.
+func (l *Link) Stats() Stats { return l.stats }
+
+// Send offers a packet, which belongs to the link from then on.
+func (l *Link) Send(p *Packet, now time.Time) {
+	l.advance(now)
+	l.stats.Sent++
+	l.stats.SentBytes += uint64(p.Size)
+	p.order, p.copy, p.fate = l.stats.Sent, false, l.impairments.next(&l.config)
+	if l.queue.Len() == 0 && l.idleAt.Before(l.now) {
+		l.idleAt, l.remainder = l.now, 0
+	}
+	l.stats.DroppedQueue += uint64(l.queue.Enqueue(p, l.now))
+	l.transmit()
+}
+
+// Next returns a time at which Deliver is to be called: no packet arrives before it, though there may be none at it, either. It is zero if nothing waits or is on the wire.
+func (l *Link) Next() time.Time {
+	var next time.Time
+	if len(l.flight) > 0 {
+		next = l.flight[0].Arrival
+	}
+	if l.queue.Len() > 0 {
+		// What waits is not transmitted before the transmitter is idle.
+		if earliest := l.idleAt.Add(l.config.leastDelay()); next.IsZero() || earliest.Before(next) {
+			next = earliest
+		}
+	}
+	return next
+}
+
+// Deliver returns the packets that have arrived by now, in the order of their arrival. The slice is valid until the next call; the packets belong to the caller.
+func (l *Link) Deliver(now time.Time) []*Packet {
+	l.advance(now)
+	clear(l.delivered)
+	l.delivered = l.delivered[:0]
+	for len(l.flight) > 0 && !l.flight[0].Arrival.After(l.now) {
+		p := heap.Pop(&l.flight).(*Packet)
+		l.stats.Delivered++
+		l.stats.DeliveredBytes += uint64(p.Size)
+		switch {
+		case p.copy:
+		case p.order < l.newest:
+			l.stats.Reordered++
+		default:
+			l.newest = p.order
+		}
+		l.delivered = append(l.delivered, p)
+	}
+	return l.delivered
+}
+
+// advance makes everything happen that happens by now.
+func (l *Link) advance(now time.Time) {
+	if now.After(l.now) {
+		l.now = now
+	}
+	l.transmit()
+}
+
+// transmit takes packets from the queue for as long as the transmitter is idle by now.
+func (l *Link) transmit() {
+	for l.queue.Len() > 0 && !l.idleAt.After(l.now) {
+		p, dropped := l.queue.Dequeue(l.idleAt)
+		l.stats.DroppedQueue += uint64(dropped)
+		if p == nil {
+			return
+		}
+		l.serialise(p.Size)
+		l.propagate(p)
+	}
+}
+
+// serialise occupies the transmitter with size bytes. Fractions of a nanosecond add up within a busy period, so that the rate is exact.
+func (l *Link) serialise(size int) {
+	if l.config.RateBPS == 0 {
+		return
+	}
+	rate := uint64(l.config.RateBPS)
+	duration := uint64(size)*8*uint64(time.Second) + l.remainder
+	l.idleAt = l.idleAt.Add(time.Duration(duration / rate))
+	l.remainder = duration % rate
+}
+
+// propagate puts a packet on the wire, at the time at which the transmitter has sent it.
+func (l *Link) propagate(p *Packet) {
+	switch p.fate.loss {
+	case lossRandom:
+		l.stats.LostRandom++
+		return
+	case lossBurst:
+		l.stats.LostBurst++
+		return
+	}
+	if p.fate.duplicate {
+		l.stats.Duplicated++
+		c := p.clone()
+		c.Arrival = l.arrival(p.fate.copyDelay)
+		heap.Push(&l.flight, c)
+	}
+	p.Arrival = l.arrival(p.fate.delay)
+	if p.fate.held {
+		p.Arrival = p.Arrival.Add(l.config.ReorderDelay)
+	} else if p.Arrival.After(l.inOrder) {
+		l.inOrder = p.Arrival
+	}
+	heap.Push(&l.flight, p)
+}
+
+// arrival is when something arrives that has just been transmitted and is delayed. Unless jitter may reorder, it is not before what was sent earlier. A packet held back,
+// and a copy, hold up nobody.
+func (l *Link) arrival(delay time.Duration) time.Time {
+	at := l.idleAt.Add(delay)
+	if !l.config.JitterReorders && at.Before(l.inOrder) {
+		return l.inOrder
+	}
+	return at
+}
+
+// flight is a heap of the packets on the wire, by arrival, then by order.
+type flight []*Packet
+
+func (f flight) Len() int { return len(f) }
+
+func (f flight) Less(i, j int) bool {
+	if c := f[i].Arrival.Compare(f[j].Arrival); c != 0 {
+		return c < 0
+	}
+	if f[i].order != f[j].order {
+		return f[i].order < f[j].order
+	}
+	return !f[i].copy && f[j].copy
+}
+
+func (f flight) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
+
+// Push is for container/heap.
+func (f *flight) Push(x any) { *f = append(*f, x.(*Packet)) }
+
+// Pop is for container/heap.
+func (f *flight) Pop() any {
+	last := len(*f) - 1
+	p := (*f)[last]
+	(*f)[last] = nil
+	*f = (*f)[:last]
+	return p
+}

@@ -1,0 +1,306 @@
+package netem
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Errors of a Network.
+var (
+	// ErrAddress says that an address cannot be used; it is wrapped with what was expected.
+	ErrAddress = errors.New("invalid address")
+	// ErrAddressInUse says that another Conn listens on the address.
+	ErrAddressInUse = errors.New("address in use")
+)
+
+// firstEphemeralPort is where ports are taken from that a caller leaves open: the dynamic ports of RFC 6335.
+const firstEphemeralPort = 49152
+
+// Network is an in-memory IP network. Every address is a host; every host may have an access link, up and down, that all its sockets share. A packet takes the uplink of
+// its source, then the downlink of its destination; hosts without an access link, and packets from a host to itself, are not delayed at all.
+// So in a conference every client has an access link and the server has none, and the round trip between them is the client's up delay + down delay.
+//
+// All methods may be called from any goroutine. Make the Network inside the testing/synctest bubble to run it in virtual time, which is exact. In real
+// time packets arrive as late as Go's timers fire, up to about 1 ms on an idle process (its poller waits whole milliseconds) and less on a busy one; lateness does not add up,
+// because a packet enters its second link at the time at which it should have left the first.
+type Network struct {
+	seed    uint64
+	timer   *time.Timer // set to the next thing that happens
+	closing chan struct{}
+	stopped chan struct{}
+
+	mu      sync.Mutex // held while packets move; taken before a Conn's
+	hosts   map[netip.Addr]*host
+	pending schedule
+	alarm   time.Time // what timer is set to, zero if it is not
+	stats   NetworkStats
+	closed  bool
+}
+
+// NetworkStats counts what became of packets outside of access links.
+type NetworkStats struct {
+	// Unreachable counts packets to an address where nobody listens.
+	Unreachable uint64
+}
+
+// host is one address. Its links are nil if it has no access link.
+type host struct {
+	up, down *hop
+	conns    map[uint16]*Conn
+	nextPort uint16
+}
+
+// NewNetwork returns a network without hosts, and starts the goroutine that delivers. Random decisions follow from the seed, the host's address and the
+// direction alone, not from the order in which hosts appear. Close ends the goroutine.
+func NewNetwork(seed uint64) *Network {
+	n := &Network{
+		seed:    seed,
+		timer:   time.NewTimer(time.Hour),
+		closing: make(chan struct{}),
+		stopped: make(chan struct{}),
+		hosts:   make(map[netip.Addr]*host),
+	}
+	n.timer.Stop()
+	go n.deliver()
+	return n
+}
+
+// SetAccess gives the host an access link: up is what the host sends through, down what it receives through. If it has one already, its parameters are changed as
+// Link.Reconfigure does, while packets are on their way. The error wraps ErrConfig or ErrAddress, or is net.ErrClosed.
+func (n *Network) SetAccess(addr netip.Addr, up, down Config) error {
+	addr, err := usableAddr(addr)
+	if err != nil {
+		return err
+	}
+	if err := up.Validate(); err != nil {
+		return fmt.Errorf("uplink of %s: %w", addr, err)
+	}
+	if err := down.Validate(); err != nil {
+		return fmt.Errorf("downlink of %s: %w", addr, err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return net.ErrClosed
+	}
+	now := time.Now()
+	n.step(now)
+	h := n.host(addr)
+	n.configure(&h.up, directionUp, addr, up, now)
+	n.configure(&h.down, directionDown, addr, down, now)
+	n.setAlarm(now)
+	return nil
+}
+
+// configure makes or changes one hop with parameters known to be valid.
+func (n *Network) configure(h **hop, d direction, addr netip.Addr, cfg Config, now time.Time) {
+	var err error
+	if *h == nil {
+		*h = &hop{direction: d, index: unscheduled}
+		(*h).link, err = NewLink(cfg, mixAddr(n.seed^mix(uint64(d)), addr), nil)
+	} else {
+		err = (*h).link.Reconfigure(cfg, now)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("netem: parameters were valid and are refused: %v", err))
+	}
+	n.pending.update(*h)
+}
+
+// AccessStats returns the counters of a host's access link, zero if it has none.
+func (n *Network) AccessStats(addr netip.Addr) (up, down Stats) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if h := n.hosts[addr.Unmap()]; h != nil && h.up != nil {
+		up, down = h.up.link.Stats(), h.down.link.Stats()
+	}
+	return up, down
+}
+
+// Stats returns the counters of the network.
+func (n *Network) Stats() NetworkStats {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.stats
+}
+
+// Listen opens a socket on a host. The address must be that of one host, neither unspecified nor multicast; port 0 takes a free one. The error wraps
+// ErrAddress or ErrAddressInUse, or is net.ErrClosed.
+func (n *Network) Listen(local netip.AddrPort) (*Conn, error) {
+	addr, err := usableAddr(local.Addr())
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, net.ErrClosed
+	}
+	h := n.host(addr)
+	port := local.Port()
+	if port == 0 {
+		if port = h.freePort(); port == 0 {
+			return nil, fmt.Errorf("%w: no free port on %s", ErrAddressInUse, addr)
+		}
+	}
+	if h.conns[port] != nil {
+		return nil, fmt.Errorf("%w: %s", ErrAddressInUse, netip.AddrPortFrom(addr, port))
+	}
+	c := newConn(n, netip.AddrPortFrom(addr, port))
+	h.conns[port] = c
+	return c, nil
+}
+
+// Close closes all sockets, forgets all packets and waits for the goroutine to end.
+func (n *Network) Close() error {
+	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return net.ErrClosed
+	}
+	n.closed = true
+	for _, h := range n.hosts {
+		for _, c := range h.conns {
+			c.shut()
+		}
+	}
+	n.timer.Stop()
+	close(n.closing)
+	n.mu.Unlock()
+	<-n.stopped
+	return nil
+}
+
+func usableAddr(addr netip.Addr) (netip.Addr, error) {
+	if addr = addr.Unmap().WithZone(""); !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
+		return addr, fmt.Errorf("%w: %s, expected the address of one host", ErrAddress, addr)
+	}
+	return addr, nil
+}
+
+// host returns the host with the address, which it makes if need be.
+func (n *Network) host(addr netip.Addr) *host {
+	h := n.hosts[addr]
+	if h == nil {
+		h = &host{conns: make(map[uint16]*Conn), nextPort: firstEphemeralPort}
+		n.hosts[addr] = h
+	}
+	return h
+}
+
+// freePort returns the next dynamic port where nobody listens, 0 if there is none.
+func (h *host) freePort() uint16 {
+	for range 1<<16 - firstEphemeralPort {
+		port := h.nextPort
+		if h.nextPort++; h.nextPort == 0 {
+			h.nextPort = firstEphemeralPort
+		}
+		if h.conns[port] == nil {
+			return port
+		}
+	}
+	return 0
+}
+
+// forget takes a socket off the network.
+func (n *Network) forget(c *Conn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.hosts[c.local.Addr()].conns, c.local.Port())
+}
+
+// send puts a packet on its way. On links without delay it is there when send returns.
+func (n *Network) send(p *Packet) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	now := time.Now()
+	n.step(now)
+	source := n.hosts[p.Source.Addr()]
+	if source.up == nil || p.Source.Addr() == p.Destination.Addr() {
+		n.enterDownlink(p, now)
+	} else {
+		source.up.link.Send(p, now)
+		n.pending.update(source.up)
+	}
+	n.step(now)
+	n.setAlarm(now)
+}
+
+// step makes everything happen that happens by now, in order of time. A packet enters its next link when it left the one before, however late that is noticed.
+func (n *Network) step(now time.Time) {
+	for len(n.pending) > 0 && !n.pending[0].next.After(now) {
+		h := n.pending[0]
+		for _, p := range h.link.Deliver(h.next) {
+			if h.direction == directionUp {
+				n.enterDownlink(p, p.Arrival)
+			} else {
+				n.receive(p)
+			}
+		}
+		n.pending.update(h)
+	}
+}
+
+// enterDownlink takes a packet to the access link of its destination.
+func (n *Network) enterDownlink(p *Packet, at time.Time) {
+	destination := n.hosts[p.Destination.Addr()]
+	if destination == nil || destination.down == nil || p.Source.Addr() == p.Destination.Addr() {
+		n.receive(p)
+		return
+	}
+	destination.down.link.Send(p, at)
+	n.pending.update(destination.down)
+}
+
+// receive gives a packet to the socket that it is for.
+func (n *Network) receive(p *Packet) {
+	if destination := n.hosts[p.Destination.Addr()]; destination != nil {
+		if c := destination.conns[p.Destination.Port()]; c != nil {
+			c.receive(p)
+			return
+		}
+	}
+	n.stats.Unreachable++
+	recycle(p)
+}
+
+// setAlarm makes the goroutine wake up when the next thing happens.
+func (n *Network) setAlarm(now time.Time) {
+	switch {
+	case len(n.pending) == 0:
+		if !n.alarm.IsZero() {
+			n.timer.Stop()
+			n.alarm = time.Time{}
+		}
+	case !n.pending[0].next.Equal(n.alarm):
+		n.alarm = n.pending[0].next
+		n.timer.Reset(n.alarm.Sub(now))
+	}
+}
+
+// deliver waits until something happens, for as long as the network is open.
+func (n *Network) deliver() {
+	defer close(n.stopped)
+	for {
+		select {
+		case <-n.closing:
+			return
+		case <-n.timer.C:
+		}
+		n.mu.Lock()
+		if !n.closed {
+			now := time.Now()
+			n.alarm = time.Time{}
+			n.step(now)
+			n.setAlarm(now)
+		}
+		n.mu.Unlock()
+	}
+}
