@@ -1,0 +1,206 @@
+package feedback
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write what the NACK generator does into the transcripts")
+
+// start is when virtual time begins.
+var start = time.Unix(1_795_188_600, 0)
+
+func after(d time.Duration) time.Time { return start.Add(d) }
+
+// TestNACKTranscripts plays testdata/nack. A transcript has input lines, expected output lines, which are indented, and comments (#). Times are
+// milliseconds. Input:
+//
+//	config KEY=VALUE…   changes the configuration: reorder, tries, missing
+//	12 receive 1 2 5-9  packets arrive; what they were is put out unless they came in order
+//	12 expect 9         the newest frame ends with this number
+//	12 due rtt=20       asks once
+//	150 until rtt=20    steps the generator whenever it wants to be stepped, until then
+//	12 forget
+//	stats
+func TestNACKTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/nack/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			player := newNACKPlayer()
+			for _, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+				if strings.HasPrefix(line, "  ") {
+					continue
+				}
+				player.line(line)
+				if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
+					if err := player.play(fields); err != nil {
+						t.Fatalf("%q: %v", line, err)
+					}
+				}
+			}
+			got := strings.Join(player.out, "\n") + "\n"
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(text) {
+				t.Errorf("got\n%s\nexpected\n%s", got, text)
+			}
+		})
+	}
+}
+
+type nackPlayer struct {
+	cfg NACKConfig
+	g   *NACKGenerator
+	out []string
+}
+
+func newNACKPlayer() *nackPlayer {
+	cfg := DefaultConfig().NACK
+	return &nackPlayer{cfg: cfg, g: NewNACKGenerator(cfg)}
+}
+
+func (p *nackPlayer) line(text string) { p.out = append(p.out, text) }
+
+func (p *nackPlayer) play(fields []string) error {
+	switch fields[0] {
+	case "config":
+		return p.configure(fields[1:])
+	case "stats":
+		s := p.g.Stats()
+		p.line(fmt.Sprintf("  missing %d reordered %d recovered %d lost %d asked %d repeats %d old %d", s.Missing, s.Reordered, s.Recovered, s.Lost,
+			s.Asked, s.Repeats, s.Old))
+		return nil
+	}
+	ms, err := strconv.ParseFloat(fields[0], 64)
+	if err != nil {
+		return err
+	}
+	now := after(time.Duration(ms * float64(time.Millisecond)))
+	switch fields[1] {
+	case "receive":
+		return p.receive(fields[2:], now)
+	case "expect":
+		upTo, err := strconv.ParseInt(fields[2], 10, 64)
+		p.g.Expect(upTo, now)
+		return err
+	case "forget":
+		p.g.Forget()
+		return nil
+	case "due", "until":
+		var rtt int
+		if _, err := fmt.Sscanf(strings.Join(fields[2:], ""), "rtt=%d", &rtt); err != nil {
+			return err
+		}
+		if fields[1] == "due" {
+			p.step(now, time.Duration(rtt)*time.Millisecond, "  ")
+			return nil
+		}
+		return p.until(now, time.Duration(rtt)*time.Millisecond)
+	}
+	return fmt.Errorf("unknown command %q", fields[1])
+}
+
+func (p *nackPlayer) configure(fields []string) error {
+	for _, field := range fields {
+		key, value, _ := strings.Cut(field, "=")
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "reorder":
+			p.cfg.ReorderPackets = n
+		case "tries":
+			p.cfg.MaxTries = n
+		case "missing":
+			p.cfg.MaxMissing = n
+		default:
+			return fmt.Errorf("unknown key %q", key)
+		}
+	}
+	p.g = NewNACKGenerator(p.cfg)
+	return nil
+}
+
+func (p *nackPlayer) receive(ranges []string, now time.Time) error {
+	for _, r := range ranges {
+		first, last, found := strings.Cut(r, "-")
+		if !found {
+			last = first
+		}
+		from, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return err
+		}
+		to, err := strconv.ParseInt(last, 10, 64)
+		if err != nil {
+			return err
+		}
+		for sequence := from; sequence <= to; sequence++ {
+			if arrival := p.g.Received(sequence, now); arrival != InOrder {
+				p.line(fmt.Sprintf("  %d %s", sequence, [...]string{Reordered: "reordered", Recovered: "recovered", Old: "old"}[arrival]))
+			}
+		}
+	}
+	return nil
+}
+
+func (p *nackPlayer) until(end time.Time, rtt time.Duration) error {
+	for range 1000 {
+		next := p.g.Next()
+		if next.IsZero() || next.After(end) {
+			if !next.IsZero() {
+				p.line("  next " + milliseconds(next))
+			}
+			return nil
+		}
+		p.step(next, rtt, "  "+milliseconds(next)+" ")
+	}
+	return fmt.Errorf("the generator wants to be stepped without end")
+}
+
+func (p *nackPlayer) step(now time.Time, rtt time.Duration, indent string) {
+	ask, lost := p.g.Due(now, rtt, nil, nil)
+	if len(ask) > 0 {
+		p.line(indent + "ask " + numbers(ask))
+	}
+	if len(lost) > 0 {
+		p.line(indent + "lost " + numbers(lost))
+	}
+}
+
+func milliseconds(at time.Time) string {
+	return strconv.FormatFloat(float64(at.Sub(start).Microseconds())/1000, 'f', -1, 64)
+}
+
+// numbers prints ascending numbers with ranges.
+func numbers(sequences []int64) string {
+	var parts []string
+	for i := 0; i < len(sequences); {
+		j := i
+		for j+1 < len(sequences) && sequences[j+1] == sequences[j]+1 {
+			j++
+		}
+		part := strconv.FormatInt(sequences[i], 10)
+		if j > i {
+			part += "-" + strconv.FormatInt(sequences[j], 10)
+		}
+		parts, i = append(parts, part), j+1
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,104 @@
+package feedback
+
+import (
+	"time"
+
+	"github.com/pion/rtcp"
+)
+
+// Reception keeps the statistics of one received stream, for the report blocks of RFC 3550 section 6.4.1 (computed as in its appendices A.3 and A.8).
+// Retransmissions come on a stream of their own and are not counted here.
+type Reception struct {
+	clockRate uint32
+
+	started       bool
+	base, highest int64
+	received      int64
+	priorExpected int64
+	priorReceived int64
+
+	epoch     time.Time
+	transit   int64 // arrival minus timestamp of the last frame's first packet, in timestamp units
+	timestamp uint32
+	timed     bool
+	jitter    int64 // in sixteenths of timestamp units
+
+	lastReport   uint32 // the middle 32 bits of the latest sender report's NTP timestamp
+	lastReportAt time.Time
+}
+
+const (
+	// maxTransitChange is a change of transit time beyond which a timestamp jumped, rather than a packet was late.
+	maxTransitChange = 5 * time.Second
+	// maxLost is the largest number of lost packets that the field of 24 bits with sign holds.
+	maxLost = 1<<23 - 1
+	// The delay since a sender report has a field of 32 bits, in units of 2^-16 s: 18 hours.
+	maxDelay = 1 << 16 * time.Second
+)
+
+// NewReception makes the statistics of a stream with the given RTP clock rate in Hz.
+func NewReception(clockRate uint32) *Reception { return &Reception{clockRate: clockRate} }
+
+// Received counts a packet with its extended sequence number.
+func (r *Reception) Received(sequence int64, timestamp uint32, now time.Time) {
+	if !r.started {
+		r.started = true
+		r.base, r.highest = sequence, sequence
+		r.epoch = now
+	}
+	r.received++
+	if sequence < r.highest {
+		return
+	}
+	r.highest = sequence
+	// Packets of one frame share its timestamp and are spread by pacing, which is no jitter of the path. So only the first packet of each
+	// timestamp counts, as it does in WebRTC's own implementation.
+	if r.timed && timestamp == r.timestamp {
+		return
+	}
+	transit := ticks(now.Sub(r.epoch), r.clockRate) - int64(timestamp)
+	if r.timed {
+		// Modulo 2^32, since timestamps wrap around.
+		change := int64(int32(transit - r.transit))
+		change = max(change, -change)
+		if change <= ticks(maxTransitChange, r.clockRate) {
+			r.jitter += change - (r.jitter+8)>>4
+		}
+	}
+	r.timed, r.timestamp, r.transit = true, timestamp, transit
+}
+
+// SenderReport takes note of a sender report's arrival.
+func (r *Reception) SenderReport(ntp uint64, now time.Time) {
+	r.lastReport, r.lastReportAt = uint32(ntp>>16), now
+}
+
+// Report makes a report block for the stream with the given SSRC, and begins the next interval. It tells false before the first packet.
+func (r *Reception) Report(ssrc uint32, now time.Time) (rtcp.ReceptionReport, bool) {
+	if !r.started {
+		return rtcp.ReceptionReport{}, false
+	}
+	expected := r.highest - r.base + 1
+	lost := min(max(expected-r.received, -maxLost-1), maxLost)
+	interval := expected - r.priorExpected
+	lostInterval := interval - (r.received - r.priorReceived)
+	r.priorExpected, r.priorReceived = expected, r.received
+	report := rtcp.ReceptionReport{
+		SSRC:      ssrc,
+		TotalLost: uint32(lost) & 0xffffff,
+		// Cycles are counted from the first packet on.
+		LastSequenceNumber: uint32(r.highest - r.base&^0xffff),
+		Jitter:             uint32(r.jitter >> 4),
+	}
+	if interval > 0 && lostInterval > 0 {
+		report.FractionLost = uint8(min(lostInterval*256/interval, 255))
+	}
+	if !r.lastReportAt.IsZero() {
+		report.LastSenderReport = r.lastReport
+		report.Delay = uint32(min(min(max(now.Sub(r.lastReportAt), 0), maxDelay)<<16/time.Second, 1<<32-1))
+	}
+	return report, true
+}
+
+// Reset begins anew, for a stream whose numbers do.
+func (r *Reception) Reset() { *r = Reception{clockRate: r.clockRate} }

@@ -1,0 +1,181 @@
+package payload
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// maxEvicted bounds the evicted frames that wait for Expire. A caller that never asks loses the report, not the count.
+const maxEvicted = windowFrames
+
+// place unwraps the frame number and moves the window.
+func (r *Reassembler) place(frame uint32) (int64, error) {
+	if !r.begun {
+		r.begin(int64(frame))
+		return int64(frame), nil
+	}
+	number := ExtendFrame(r.window.newest, frame)
+	if r.window.stale(number) {
+		if r.stale++; r.stale < restartAfter {
+			r.stats.Stale++
+			return 0, fmt.Errorf("%w: frame %d is %d behind the newest", ErrStale, frame, r.window.newest-number)
+		}
+		r.stats.Restarts++
+		r.evict(len(r.partials))
+		r.begin(number)
+		return number, nil
+	}
+	r.stale = 0
+	r.window.advance(number)
+	return number, nil
+}
+
+func (r *Reassembler) begin(number int64) {
+	r.begun, r.stale = true, 0
+	r.newest = number - 1
+	r.window.begin(number)
+}
+
+// find returns the partial of a frame, made if there is none.
+func (r *Reassembler) find(d *Descriptor, number int64, now time.Time) (*partial, error) {
+	// The frame looked for is nearly always the one begun last.
+	for i := len(r.partials) - 1; i >= 0; i-- {
+		p := r.partials[i]
+		if p.number != number {
+			continue
+		}
+		if !p.facts.SameFrame(d) {
+			r.stats.Contradictions++
+			return nil, fmt.Errorf("%w: frame %d", ErrContradiction, d.Frame)
+		}
+		return p, nil
+	}
+	if len(r.partials) >= max(1, r.cfg.MaxFrames) {
+		oldest := r.oldest()
+		if r.partials[oldest].number > number {
+			r.stats.NoRoom++
+			return nil, fmt.Errorf("%w: frame %d", ErrNoRoom, d.Frame)
+		}
+		r.evictAt(oldest)
+	}
+	var p *partial
+	if n := len(r.spare); n > 0 {
+		p, r.spare = r.spare[n-1], r.spare[:n-1]
+	} else {
+		p = new(partial)
+	}
+	p.begin(d, number, now)
+	r.partials = append(r.partials, p)
+	return p, nil
+}
+
+// admit makes room for the fragment and tells whether there is any.
+func (r *Reassembler) admit(p *partial, index int) bool {
+	if !p.chunkMissing(index) {
+		return true
+	}
+	for (r.held+1)*len(chunk{}) > r.cfg.MaxBytes {
+		oldest := r.oldest()
+		if r.partials[oldest].number >= p.number {
+			if p.any == 0 {
+				r.remove(slices.Index(r.partials, p))
+			}
+			return false
+		}
+		r.evictAt(oldest)
+	}
+	return true
+}
+
+// finish hands a complete frame out.
+func (r *Reassembler) finish(p *partial) (*Frame, error) {
+	f := r.frames.Get().(*Frame)
+	f.home = &r.frames
+	at := slices.Index(r.partials, p)
+	if err := p.assemble(f, &r.coder); err != nil {
+		f.Release()
+		r.evictAt(at)
+		return nil, fmt.Errorf("assemble frame %d: %w", p.facts.Frame, err)
+	}
+	f.Number, f.Extended, f.Quality, f.Prefixed = p.facts.Frame, p.number, p.facts.Quality, p.facts.Prefixed
+	f.First, f.Last, f.Packets = p.first, p.last, p.any
+	f.Data = f.buffer[:p.facts.Length]
+	if f.Prefixed {
+		rest, err := f.Prefix.Unmarshal(f.Data)
+		if err != nil {
+			panic("a prefixed frame shorter than its prefix passed the descriptor's check")
+		}
+		f.Data = rest
+	}
+	f.Late = p.number < r.newest
+	r.newest = max(r.newest, p.number)
+	r.stats.Frames++
+	r.stats.Recovered += uint64(f.Recovered)
+	if f.Late {
+		r.stats.Late++
+	}
+	r.markFinished(p.number)
+	r.remove(at)
+	return f, nil
+}
+
+// oldest is the position of the incomplete frame with the lowest number.
+func (r *Reassembler) oldest() int {
+	oldest := 0
+	for i, p := range r.partials {
+		if p.number < r.partials[oldest].number {
+			oldest = i
+		}
+	}
+	return oldest
+}
+
+// evict gives up the first n incomplete frames before their deadlines.
+func (r *Reassembler) evict(n int) {
+	for range n {
+		r.evictAt(0)
+	}
+}
+
+// evictAt gives up the incomplete frame at a position and keeps the report for Expire.
+func (r *Reassembler) evictAt(i int) {
+	report := r.giveUp(r.partials[i], true)
+	r.partials = slices.Delete(r.partials, i, i+1)
+	if len(r.evicted) < maxEvicted {
+		r.evicted = append(r.evicted, report)
+	}
+}
+
+// giveUp counts an incomplete frame as given up and frees its memory. The caller takes it from the list.
+func (r *Reassembler) giveUp(p *partial, evicted bool) GivenUp {
+	report := GivenUp{
+		Number: p.facts.Frame, Extended: p.number, Quality: p.facts.Quality, First: p.first,
+		Source: int(p.facts.Source), Missing: p.missing(), Evicted: evicted,
+	}
+	r.stats.GivenUp++
+	if evicted {
+		r.stats.Evicted++
+	}
+	r.markFinished(p.number)
+	r.recycle(p)
+	return report
+}
+
+// markFinished lets later packets of the frame count as surplus, unless the window has moved past it.
+func (r *Reassembler) markFinished(number int64) {
+	if !r.window.stale(number) {
+		r.window.finish(number)
+	}
+}
+
+// remove takes the incomplete frame at a position from the list and frees its memory.
+func (r *Reassembler) remove(i int) {
+	r.recycle(r.partials[i])
+	r.partials = slices.Delete(r.partials, i, i+1)
+}
+
+func (r *Reassembler) recycle(p *partial) {
+	r.held -= p.release()
+	r.spare = append(r.spare, p)
+}

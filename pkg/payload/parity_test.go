@@ -1,0 +1,195 @@
+package payload
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestBlocks holds the geometry: every fragment belongs to one block, source shards first, no block above its limits.
+func TestBlocks(t *testing.T) {
+	for _, source := range []int{1, 2, 199, 200, 201, 399, 400, 401, 3060, 6993, 14665, 65535} {
+		for _, parity := range []int{0, 1, 7, MaxParity(source)} {
+			blocks := blockCount(source)
+			total := 0
+			for block := range blocks {
+				sources, all := shardsOf(source, block, blocks), shardsOf(source+parity, block, blocks)
+				if sources < 1 || sources > blockSource || all > blockTotal || all < sources {
+					t.Fatalf("%d + %d fragments: block %d of %d has %d source fragments of %d", source, parity, block, blocks, sources, all)
+				}
+				if last := block + (sources-1)*blocks; last >= source || last+blocks < source {
+					t.Fatalf("%d + %d fragments: shard %d of block %d is not its last source fragment", source, parity, sources-1, block)
+				}
+				total += all
+			}
+			if total != source+parity {
+				t.Fatalf("%d + %d fragments: blocks have %d", source, parity, total)
+			}
+		}
+	}
+}
+
+// TestParityIsCauchy computes parity by the words of docs/payload.md, bit by bit.
+func TestParityIsCauchy(t *testing.T) {
+	multiply := func(a, b byte) (product byte) {
+		for ; b > 0; b >>= 1 {
+			if b&1 != 0 {
+				product ^= a
+			}
+			carry := a & 0x80
+			if a <<= 1; carry != 0 {
+				a ^= 0x1d
+			}
+		}
+		return product
+	}
+	invert := func(a byte) byte {
+		for b := 1; b < 256; b++ {
+			if multiply(a, byte(b)) == 1 {
+				return byte(b)
+			}
+		}
+		return 0
+	}
+	const parity = 5
+	data := testData(401*FragmentSize - 100)
+	var f Fragmenter
+	if err := f.Begin(Descriptor{Parity: parity}, data); err != nil {
+		t.Fatal(err)
+	}
+	const source, blocks = 401, 3
+	padded := append(bytes.Clone(data), make([]byte, 100)...)
+	for p := range parity {
+		index := source + p
+		_, got, err := f.Fragment(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([]byte, FragmentSize)
+		block, row := index%blocks, index/blocks
+		for i := block; i < source; i += blocks {
+			factor := invert(byte(row) ^ byte(i/blocks))
+			for at := range want {
+				want[at] ^= multiply(factor, padded[i*FragmentSize+at])
+			}
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatalf("parity fragment %d differs", index)
+		}
+	}
+}
+
+func TestParityRecovers(t *testing.T) {
+	tests := []struct {
+		size, parity int
+		lose         string
+	}{
+		{0, 1, "one"}, {1, 1, "one"}, {1, 3, "most"}, {1144, 1, "one"}, {1145, 2, "most"}, {5000, 2, "tail"}, {150_000, 14, "most"},
+		{150_000, 14, "burst"}, {150_000, 1, "one"}, {200 * 1144, 56, "most"}, {200*1144 + 1, 20, "burst"}, {3_500_000, 320, "burst"},
+		{3_500_000, 320, "most"}, {20_000, 230, "source"}, {3000, 0, "none"},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("%d bytes, %d parity, %s", test.size, test.parity, test.lose), func(t *testing.T) {
+			data := testData(test.size)
+			packets := packetsOf(t, Descriptor{Parity: uint16(test.parity), Frame: 9}, data)
+			source := SourceFragments(test.size)
+			lost := map[int]bool{}
+			random := rand.New(rand.NewPCG(1, 2))
+			switch blocks := blockCount(source); test.lose {
+			case "one":
+				lost[random.IntN(source)] = true
+			case "tail":
+				lost[source-1], lost[source-2] = true, true
+			case "burst":
+				// Parity fragments of every block are at least parity div blocks: so many losses in a row always come back.
+				for i := range test.parity / blocks * blocks {
+					lost[source/3+i] = true
+				}
+			case "most":
+				for block := range blocks {
+					total := shardsOf(len(packets), block, blocks)
+					for _, shard := range random.Perm(total)[:total-shardsOf(source, block, blocks)] {
+						lost[block+shard*blocks] = true
+					}
+				}
+			case "source":
+				for i := range source {
+					lost[i] = true
+				}
+			}
+			r := NewReassembler(DefaultConfig())
+			var frame *Frame
+			for _, i := range random.Perm(len(packets)) {
+				if lost[i] {
+					continue
+				}
+				if done := push(t, r, packets[i], time.Unix(1, 0)); done != nil {
+					frame = done
+				}
+			}
+			if frame == nil {
+				t.Fatalf("not complete with %d of %d packets lost", len(lost), len(packets))
+			}
+			if !bytes.Equal(frame.Data, data) {
+				t.Fatal("data differs")
+			}
+			if stats := r.Stats(); int(stats.Recovered) != frame.Recovered || test.lose == "source" && frame.Recovered != source {
+				t.Fatalf("recovered %d, counted %d", frame.Recovered, stats.Recovered)
+			}
+		})
+	}
+}
+
+func TestTooFewForParity(t *testing.T) {
+	packets := packetsOf(t, Descriptor{Parity: 2}, testData(10*FragmentSize))
+	r := NewReassembler(DefaultConfig())
+	for _, packet := range packets[3:] {
+		if push(t, r, packet, time.Unix(1, 0)) != nil {
+			t.Fatal("complete with 9 of 10 shards")
+		}
+	}
+	given := r.Expire(time.Unix(2, 0), nil)
+	if len(given) != 1 || given[0].Missing != 3 || given[0].Source != 10 {
+		t.Fatalf("given up: %+v", given)
+	}
+}
+
+func BenchmarkParity(b *testing.B) {
+	data := testData(150_000)
+	b.Run("encode", func(b *testing.B) {
+		var f Fragmenter
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if err := f.Begin(Descriptor{Parity: 14}, data); err != nil {
+				b.Fatal(err)
+			}
+			if _, _, err := f.Fragment(f.Packets() - 1); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("recover 5 losses", func(b *testing.B) {
+		packets := packetsOf(b, Descriptor{Parity: 14}, data)
+		r := NewReassembler(DefaultConfig())
+		number := uint32(0)
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			number++
+			var frame *Frame
+			for i, packet := range packets {
+				if i%26 == 3 {
+					continue
+				}
+				setFrame(packet, number)
+				if done := push(b, r, packet, time.Unix(1, 0)); done != nil {
+					frame = done
+				}
+			}
+			frame.Release()
+		}
+	})
+}
