@@ -84,6 +84,16 @@ const (
 	MIMEOpus       = "audio/opus"
 )
 
+// MIMEOnWire is the media type that the codec is negotiated under: its own where slots offer it, else MIMEOpaque.
+func (c Codec) MIMEOnWire() string {
+	for _, known := range []string{MIMEVolumetric, MIMEH264, MIMEVP8, MIMEOpus} {
+		if c.Is(known) {
+			return known
+		}
+	}
+	return MIMEOpaque
+}
+
 // Is tells whether the codec has the media type, letter case aside.
 func (c Codec) Is(mimeType string) bool { return strings.EqualFold(c.MIMEType, mimeType) }
 

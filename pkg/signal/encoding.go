@@ -1,0 +1,113 @@
+package signal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// fromClient and fromServer make an empty message of each type, by direction. Candidate goes both ways.
+var (
+	fromClient = byType(
+		blank[Join], blank[Publish], blank[Unpublish], blank[Answer], blank[Candidate], blank[SetQuality], blank[Acknowledge], blank[Time],
+		blank[Leave],
+	)
+	fromServer = byType(
+		blank[Joined], blank[OK], blank[Error], blank[ParticipantJoined], blank[ParticipantLeft], blank[Published], blank[Unpublished],
+		blank[Offer], blank[Candidate], blank[Assignments], blank[Sending], blank[Delivery], blank[TimeReply], blank[Closing],
+	)
+)
+
+// blank makes an empty message of the type M.
+func blank[M any, P interface {
+	*M
+	Message
+}]() Message {
+	return P(new(M))
+}
+
+func byType(blanks ...func() Message) map[Type]func() Message {
+	known := make(map[Type]func() Message, len(blanks))
+	for _, blank := range blanks {
+		known[blank().messageType()] = blank
+	}
+	return known
+}
+
+// TypesFromClient lists the types that a client sends, sorted.
+func TypesFromClient() []Type { return slices.Sorted(maps.Keys(fromClient)) }
+
+// TypesFromServer lists the types that the server sends, sorted.
+func TypesFromServer() []Type { return slices.Sorted(maps.Keys(fromServer)) }
+
+// Encode sets the message's type and gives its text frame. Only the first time does it write to the message: one that has been encoded may
+// be encoded again by several goroutines at once.
+func Encode(m Message) ([]byte, error) {
+	if head, t := m.Head(), m.messageType(); head.Type != t {
+		head.Type = t
+	}
+	return json.Marshal(m)
+}
+
+// DecodeFromClient reads a message that a client sent: it is a Request. An unknown type and a field of the wrong form give an error
+// around ErrUnknownType or ErrInvalid together with a message that has the header only, so that the id can be answered; anything else
+// that is wrong gives one around ErrMalformed and no message. Unknown fields are passed over.
+func DecodeFromClient(data []byte) (Message, error) { return decode(data, fromClient) }
+
+// DecodeFromServer reads a message that the server sent, as DecodeFromClient does. Clients pass over unknown types.
+func DecodeFromServer(data []byte) (Message, error) { return decode(data, fromServer) }
+
+func decode(data []byte, known map[Type]func() Message) (Message, error) {
+	var head Header
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrMalformed, describe(err))
+	}
+	if head.Type == "" {
+		return nil, fmt.Errorf("%w: no type", ErrMalformed)
+	}
+	if len(head.ID) > MaxIDLength {
+		return nil, fmt.Errorf("%w: id has %d bytes, expected at most %d", ErrMalformed, len(head.ID), MaxIDLength)
+	}
+	blank, ok := known[head.Type]
+	if !ok {
+		return &OK{Header: head}, fmt.Errorf("%w %.32q", ErrUnknownType, head.Type)
+	}
+	m := blank()
+	if err := json.Unmarshal(data, m); err != nil {
+		return &OK{Header: head}, fmt.Errorf("%w of type %q: %s", ErrInvalid, head.Type, describe(err))
+	}
+	return m, nil
+}
+
+// describe says what is wrong in the protocol's terms rather than in those of Go's types.
+func describe(err error) string {
+	var form *json.UnmarshalTypeError
+	if !errors.As(err, &form) {
+		return err.Error()
+	}
+	field := form.Field
+	if field == "" {
+		field = "message"
+	}
+	return fmt.Sprintf("%s is a JSON %s, expected %s", field, form.Value, formOf(form.Type))
+}
+
+func formOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	default:
+		return "a whole number in range"
+	}
+}

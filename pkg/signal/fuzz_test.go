@@ -1,0 +1,81 @@
+package signal
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+func FuzzDecodeFromClient(f *testing.F) {
+	seed(f)
+	f.Add([]byte(`{"type":"set_quality","choices":[{"participant":"a","publication":"b","quality":[2,0,2]}]}`))
+	f.Add([]byte(`{"type":"set_quality","choices":[{"participant":"a","publication":"b","quality":null}]}`))
+	f.Add([]byte(`{"type":"join","version":"1"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m := decodeAgain(t, data, DecodeFromClient)
+		if m == nil {
+			return
+		}
+		if set, ok := m.(*SetQuality); ok {
+			for _, choice := range set.Choices {
+				if !slices.IsSorted(choice.Quality.Qualities) {
+					t.Errorf("qualities %v are not ascending", choice.Quality.Qualities)
+				}
+			}
+		}
+		err := m.(Request).Validate()
+		var reply *Error
+		if err != nil && (!errors.As(err, &reply) || reply.Code == CodeInternal || reply.ID != m.Head().ID) {
+			t.Errorf("Validate gave %#v", err)
+		}
+	})
+}
+
+func FuzzDecodeFromServer(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, data []byte) { decodeAgain(t, data, DecodeFromServer) })
+}
+
+func seed(f *testing.F) {
+	for _, m := range samples() {
+		data, err := Encode(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{"type":"dance","id":"1"}`))
+	f.Add([]byte(`[{"type":"leave"}]`))
+	f.Add([]byte(`{"type":"leave","id":7}`))
+}
+
+// decodeAgain decodes, and where that succeeds checks that what was read is written and read again as the same. It gives nil else.
+func decodeAgain(t *testing.T, data []byte, decode func([]byte) (Message, error)) Message {
+	m, err := decode(data)
+	if err != nil {
+		if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownType) && !errors.Is(err, ErrInvalid) {
+			t.Errorf("unexpected error %v", err)
+		}
+		if (m == nil) != errors.Is(err, ErrMalformed) {
+			t.Errorf("message is %v with error %v", m, err)
+		}
+		return nil
+	}
+	written, err := Encode(m)
+	if err != nil {
+		t.Fatalf("%#v is read, but not written: %v", m, err)
+	}
+	again, err := decode(written)
+	if err != nil {
+		t.Fatalf("%s is written, but not read: %v", written, err)
+	}
+	rewritten, err := Encode(again)
+	if err != nil || string(rewritten) != string(written) || again.Head().Type != m.Head().Type {
+		t.Fatalf("%s is written, then %s, %v", written, rewritten, err)
+	}
+	if reflect.TypeOf(again) != reflect.TypeOf(m) {
+		t.Fatalf("read a %T, then a %T", m, again)
+	}
+	return m
+}

@@ -1,0 +1,94 @@
+package signal
+
+import "encoding/json"
+
+// The methods below write lists as lists where Go has nil: readers in other languages iterate over what they get, and null stops them.
+
+// MarshalJSON writes every list of the message.
+func (m *Joined) MarshalJSON() ([]byte, error) {
+	type plain Joined
+	p := plain(*m)
+	p.ICEServers, p.Participants = listed(p.ICEServers), listed(p.Participants)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes every list of the server's description.
+func (s ICEServer) MarshalJSON() ([]byte, error) {
+	type plain ICEServer
+	s.URLs = listed(s.URLs)
+	return json.Marshal(plain(s))
+}
+
+// MarshalJSON writes every list of the participant's description.
+func (p Participant) MarshalJSON() ([]byte, error) {
+	type plain Participant
+	p.Publications = listed(p.Publications)
+	return json.Marshal(plain(p))
+}
+
+// MarshalJSON writes every list of the message.
+func (m *Offer) MarshalJSON() ([]byte, error) {
+	type plain Offer
+	p := plain(*m)
+	p.Media = listed(p.Media)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes every list of the message.
+func (m *Assignments) MarshalJSON() ([]byte, error) {
+	type plain Assignments
+	p := plain(*m)
+	p.Assignments = listed(p.Assignments)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes every list of the message.
+func (m *Sending) MarshalJSON() ([]byte, error) {
+	type plain Sending
+	p := plain(*m)
+	p.Slots = listed(p.Slots)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes every list of the message.
+func (m *Delivery) MarshalJSON() ([]byte, error) {
+	type plain Delivery
+	p := plain(*m)
+	p.Dropped = listed(p.Dropped)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes every list of the message.
+func (m *SetQuality) MarshalJSON() ([]byte, error) {
+	type plain SetQuality
+	p := plain(*m)
+	p.Choices = listed(p.Choices)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes every list of the message.
+func (m *Acknowledge) MarshalJSON() ([]byte, error) {
+	type plain Acknowledge
+	p := plain(*m)
+	p.Slots = listed(p.Slots)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes the tile of a line that names a track also where it is 0; other lines have none.
+func (m Media) MarshalJSON() ([]byte, error) {
+	type plain Media
+	if m.Publication == "" {
+		return json.Marshal(plain(m))
+	}
+	return json.Marshal(struct {
+		plain
+		Tile int `json:"tile"`
+	}{plain(m), m.Tile})
+}
+
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,78 @@
+package signal
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestSchemaBounds holds the numbers of the schema against the constants that Validate uses.
+func TestSchemaBounds(t *testing.T) {
+	defs := parseSchema(t)["$defs"].(node)
+	for path, want := range map[string]int64{
+		"Join/properties/version/const":                    Version,
+		"Join/properties/publications/maxItems":            MaxPublications,
+		"Join/properties/deadline_ms/anyOf/1/minimum":      MinDeadline.Milliseconds(),
+		"Join/properties/deadline_ms/anyOf/1/maximum":      MaxDeadline.Milliseconds(),
+		"ResumeRequest/properties/session/maxLength":       MaxSecretLength,
+		"ResumeRequest/properties/secret/maxLength":        MaxSecretLength,
+		"Candidate/properties/candidate/maxLength":         MaxCandidateLength,
+		"Candidate/properties/mid/maxLength":               MaxMIDLength,
+		"Candidate/properties/line_index/maximum":          MaxSlots - 1,
+		"SetQuality/properties/choices/maxItems":           MaxChoices,
+		"Acknowledge/properties/slots/maxItems":            MaxSlots,
+		"SlotGeneration/properties/mid/maxLength":          MaxMIDLength,
+		"Choice/properties/tile/maximum":                   volumetric.MaxTiles - 1,
+		"Selection/oneOf/1/minimum":                        int64(volumetric.QualityOff),
+		"Selection/oneOf/1/maximum":                        volumetric.MaxQualities - 1,
+		"Selection/oneOf/2/maxItems":                       volumetric.MaxQualities,
+		"Selection/oneOf/2/items/maximum":                  volumetric.MaxQualities - 1,
+		"Publication/properties/tiles/maxItems":            volumetric.MaxTiles,
+		"Publication/properties/qualities/maxItems":        volumetric.MaxQualities,
+		"Codec/properties/fmtp/maxLength":                  MaxFormatLength,
+		"Name/maxLength":                                   volumetric.MaxNameLength,
+		"ID/maxLength":                                     MaxIDLength,
+		"Tile/properties/label/maxLength":                  volumetric.MaxNameLength,
+		"QualityLevel/properties/name/maxLength":           volumetric.MaxNameLength,
+		"Closing/properties/grace_ms/minimum":              0,
+		"SlotQuality/properties/quality/minimum":           int64(volumetric.QualityOff),
+		"BoundingBox/properties/min/maxItems":              3,
+		"Publication/properties/tiles/minItems":            1,
+		"Publication/properties/qualities/minItems":        1,
+		"Selection/oneOf/2/items/minimum":                  0,
+		"Publication/properties/frame_rate/maximum":        1000,
+		"Codec/properties/clock_rate/maximum":              1_000_000,
+		"QualityLevel/properties/bitrate_bps/minimum":      0,
+		"Join/properties/deadline_ms/anyOf/0/const":        0,
+		"Choice/properties/tile/minimum":                   0,
+		"Answer/properties/offer/minimum":                  0,
+		"Candidate/properties/line_index/minimum":          0,
+		"SlotGeneration/properties/generation/minimum":     0,
+		"Limits/properties/tracks_per_publication/minimum": 0,
+	} {
+		if got := at(defs, path); got != float64(want) {
+			t.Errorf("$defs/%s is %v, expected %d", path, got, want)
+		}
+	}
+}
+
+// at is the value at the path of keys and indices, nil where there is none.
+func at(value any, path string) any {
+	for key := range strings.SplitSeq(path, "/") {
+		switch v := value.(type) {
+		case node:
+			value = v[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}

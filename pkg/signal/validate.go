@@ -1,0 +1,196 @@
+package signal
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Validate implements Request. Publications must have names of their own.
+func (m *Join) Validate() error { return m.reply(m.check()) }
+
+func (m *Join) check() error {
+	if m.Version != Version {
+		return NewError(CodeVersion, fmt.Sprintf("version is %d, expected %d", m.Version, Version))
+	}
+	if err := optionalName("room", m.Room); err != nil {
+		return err
+	}
+	if err := optionalName("identity", m.Identity); err != nil {
+		return err
+	}
+	least, most := MinDeadline.Milliseconds(), MaxDeadline.Milliseconds()
+	if ms := int64(m.DeadlineMS); ms != 0 && (ms < least || ms > most) {
+		return invalid("deadline_ms is %d, expected 0 or %d to %d", ms, least, most)
+	}
+	if len(m.Publications) > MaxPublications {
+		return invalid("%d publications, expected at most %d", len(m.Publications), MaxPublications)
+	}
+	seen := make(map[string]bool, len(m.Publications))
+	for i := range m.Publications {
+		p := &m.Publications[i]
+		if err := checkPublication(p); err != nil {
+			return err
+		}
+		if seen[p.Name] {
+			return NewError(CodeExists, fmt.Sprintf("publication %q is there twice", p.Name))
+		}
+		seen[p.Name] = true
+	}
+	if m.Resume == nil {
+		return nil
+	}
+	if err := length("resume.session", m.Resume.Session, 1, MaxSecretLength); err != nil {
+		return err
+	}
+	return length("resume.secret", m.Resume.Secret, 1, MaxSecretLength)
+}
+
+// Validate implements Request.
+func (m *Publish) Validate() error { return m.reply(checkPublication(&m.Publication)) }
+
+// Validate implements Request.
+func (m *Unpublish) Validate() error {
+	return m.reply(volumetric.ValidateName("publication", m.Publication))
+}
+
+// Validate implements Request. Whether the description can be used is not its matter.
+func (m *Answer) Validate() error {
+	if m.Offer < 0 {
+		return m.reply(invalid("offer is %d, expected 0 or more", m.Offer))
+	}
+	return m.reply(length("sdp", m.SDP, 1, MaxMessageBytes))
+}
+
+// Validate implements Request. An empty candidate says that there are no more.
+func (m *Candidate) Validate() error {
+	if m.LineIndex < 0 || m.LineIndex >= MaxSlots {
+		return m.reply(invalid("line_index is %d, expected 0 to %d", m.LineIndex, MaxSlots-1))
+	}
+	if err := length("candidate", m.Candidate, 0, MaxCandidateLength); err != nil {
+		return m.reply(err)
+	}
+	return m.reply(length("mid", m.MID, 0, MaxMIDLength))
+}
+
+// Validate implements Request. Whether there are such publications, tiles and qualities is not its matter: choices may come before them.
+func (m *SetQuality) Validate() error { return m.reply(m.check()) }
+
+func (m *SetQuality) check() error {
+	if m.Choices == nil {
+		return invalid("choices is missing")
+	}
+	if len(m.Choices) > MaxChoices {
+		return invalid("%d choices, expected at most %d", len(m.Choices), MaxChoices)
+	}
+	for i := range m.Choices {
+		if err := m.Choices[i].check(); err != nil {
+			return fmt.Errorf("choice %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (c *Choice) check() error {
+	if err := volumetric.ValidateName("participant", c.Participant); err != nil {
+		return err
+	}
+	if err := volumetric.ValidateName("publication", c.Publication); err != nil {
+		return err
+	}
+	if c.Tile != nil && (*c.Tile < 0 || *c.Tile >= volumetric.MaxTiles) {
+		return invalid("tile is %d, expected 0 to %d", *c.Tile, volumetric.MaxTiles-1)
+	}
+	for _, q := range c.Quality.Qualities {
+		if q < 0 || q >= volumetric.MaxQualities {
+			return invalid("quality is %d, expected %d to %d", q, volumetric.QualityOff, volumetric.MaxQualities-1)
+		}
+	}
+	return nil
+}
+
+// Validate implements Request. Whether these are the slots' generations is not its matter: an acknowledgement may cross a new assignment.
+func (m *Acknowledge) Validate() error {
+	if m.Slots == nil {
+		return m.reply(invalid("slots is missing"))
+	}
+	if len(m.Slots) > MaxSlots {
+		return m.reply(invalid("%d slots, expected at most %d", len(m.Slots), MaxSlots))
+	}
+	for _, slot := range m.Slots {
+		if err := length("mid", slot.MID, 1, MaxMIDLength); err != nil {
+			return m.reply(err)
+		}
+	}
+	return nil
+}
+
+// Validate implements Request. Every stamp is valid.
+func (m *Time) Validate() error { return nil }
+
+// Validate implements Request. There is nothing to be wrong.
+func (m *Leave) Validate() error { return nil }
+
+// mediaType is a media type's name as in RFC 6838, section 4.2. It ends up in session descriptions, where a line break would begin a line
+// of the publisher's choosing.
+var mediaType = regexp.MustCompile(`^(?i:video|audio)/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
+
+// checkPublication adds to volumetric's validation what a description from the network could carry into the messages of others.
+func checkPublication(p *volumetric.Publication) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if !mediaType.MatchString(p.Codec.MIMEType) {
+		return invalid("publication %q: mime_type is %q, expected a media type such as %q", p.Name, p.Codec.MIMEType, volumetric.MIMEVolumetric)
+	}
+	if len(p.Codec.Format) > MaxFormatLength || strings.ContainsFunc(p.Codec.Format, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return invalid("publication %q: fmtp is %.64q, expected at most %d printable ASCII characters", p.Name, p.Codec.Format, MaxFormatLength)
+	}
+	for i, tile := range p.Tiles {
+		if err := optionalName(fmt.Sprintf("tile %d", i), tile.Label); err != nil {
+			return err
+		}
+		for axis := range tile.Box.Min {
+			if tile.Box.Min[axis] > tile.Box.Max[axis] {
+				return invalid("publication %q: box of tile %d ends before it begins: min %g, max %g", p.Name, i, tile.Box.Min, tile.Box.Max)
+			}
+		}
+	}
+	for i, level := range p.Qualities {
+		if err := optionalName(fmt.Sprintf("quality %d", i), level.Name); err != nil {
+			return err
+		}
+		if level.Bitrate < 0 {
+			return invalid("publication %q: bitrate_bps of quality %d is %d, expected 0 or more", p.Name, i, level.Bitrate)
+		}
+	}
+	return nil
+}
+
+// reply makes what is wrong the answer to the request.
+func (h *Header) reply(err error) error {
+	if err == nil {
+		return nil
+	}
+	return ErrorFor(h.ID, err)
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
+}
+
+func optionalName(what, name string) error {
+	if name == "" {
+		return nil
+	}
+	return volumetric.ValidateName(what, name)
+}
+
+func length(what, text string, least, most int) error {
+	if len(text) < least || len(text) > most {
+		return invalid("%s has %d bytes, expected %d to %d", what, len(text), least, most)
+	}
+	return nil
+}
