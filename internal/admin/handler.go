@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"io"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Readiness tells whether the process may be sent new clients.
+type Readiness interface {
+	// NotReady gives the reasons why not, such as "starting" or "draining"; none means ready. It may be called by several goroutines at once.
+	NotReady() []string
+}
+
+const (
+	// scrapesAtOnce: one Prometheus scrapes at a time, a second one and a person may look in meanwhile.
+	scrapesAtOnce = 4
+	// scrapeTimeout is Prometheus's own default; the answer to a later scrape would come to nobody.
+	scrapeTimeout = 10 * time.Second
+)
+
+// Handler serves /metrics, /healthz, /readyz and /debug/pprof/. It is ready where every one of the checks is.
+func Handler(gatherer prometheus.Gatherer, checks ...Readiness) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{
+		// One broken collector must not take the others' metrics with it.
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: scrapesAtOnce,
+		Timeout:             scrapeTimeout,
+	}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if reasons := reasonsAgainst(checks); len(reasons) > 0 {
+			answer(w, http.StatusServiceUnavailable, strings.Join(reasons, "\n"))
+			return
+		}
+		answer(w, http.StatusOK, "ok")
+	})
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	// go tool pprof posts the addresses that it wants names for.
+	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
+	return mux
+}
+
+func reasonsAgainst(checks []Readiness) []string {
+	var reasons []string
+	for _, check := range checks {
+		reasons = append(reasons, check.NotReady()...)
+	}
+	return reasons
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	// A load balancer's cache would tell of yesterday.
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	// Who asked has gone where this fails; there is nobody to tell.
+	_, _ = io.WriteString(w, text+"\n")
+}

@@ -1,0 +1,34 @@
+// Package auth owns tokens: the keys that sign them, how they are verified and minted, where a request carries one, and how they are kept
+// out of logs. Tokens are JSON Web Tokens (RFC 7519) signed by HMAC-SHA-256 and nothing else. A Keyring never changes once it is made, so
+// that any goroutine may use it.
+package auth
+
+import "errors"
+
+// Errors of keys.
+var (
+	// ErrKey is wrapped with what is wrong with a configured key. The text never has the secret.
+	ErrKey = errors.New("invalid key")
+	// ErrConfig is wrapped with the setting that is wrong and what was expected.
+	ErrConfig = errors.New("invalid auth configuration")
+)
+
+// Errors of tokens. None of their texts has any part of the token.
+var (
+	// ErrNoToken: the request carries no token.
+	ErrNoToken = errors.New("no token")
+	// ErrSeveralTokens: the request carries more than one token, which RFC 6750, section 2, forbids.
+	ErrSeveralTokens = errors.New("more than one token")
+	// ErrMalformed: not a JSON Web Token.
+	ErrMalformed = errors.New("malformed token")
+	// ErrUnknownKey: the token names no key, or one that is not configured.
+	ErrUnknownKey = errors.New("token of an unknown key")
+	// ErrSignature: the signature is not that of the key, or not HS256.
+	ErrSignature = errors.New("token with a wrong signature")
+	// ErrExpired: the token's time is over.
+	ErrExpired = errors.New("token has expired")
+	// ErrNotYet: the token's time has not begun.
+	ErrNotYet = errors.New("token is not valid yet")
+	// ErrClaims: a claim is missing, or of a form or value that it must not have.
+	ErrClaims = errors.New("token with invalid claims")
+)

@@ -1,0 +1,147 @@
+package auth
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Claims are what a token says of its bearer.
+type Claims struct {
+	// Identity and Room bind the token to a participant's name and to a room; empty, they leave the choice to the bearer.
+	Identity string
+	Room     string
+	// Publish, Subscribe and Admin grant publishing, receiving, and the console with its interface.
+	Publish   bool
+	Subscribe bool
+	Admin     bool
+	// Expires is the time from which the token is not valid any more, in whole seconds.
+	Expires time.Time
+}
+
+// validate reports names that no room and no participant can have.
+func (c Claims) validate() error {
+	for what, name := range map[string]string{"sub": c.Identity, "room": c.Room} {
+		if name == "" {
+			continue
+		}
+		if err := volumetric.ValidateName(what, name); err != nil {
+			return fmt.Errorf("%w: %w", ErrClaims, err)
+		}
+	}
+	return nil
+}
+
+// payload is the token's JSON.
+type payload struct {
+	Room      string `json:"room,omitempty"`
+	Publish   bool   `json:"publish,omitempty"`
+	Subscribe bool   `json:"subscribe,omitempty"`
+	Admin     bool   `json:"admin,omitempty"`
+	jwt.RegisteredClaims
+}
+
+// Mint makes a token, signed by the key of that name, or by the first key where the name is empty.
+func (r *Keyring) Mint(keyID string, claims Claims, now time.Time) (string, error) {
+	if keyID == "" {
+		keyID = r.keys[0].id
+	}
+	secret, ok := r.secret(keyID)
+	if !ok {
+		return "", fmt.Errorf("mint: %w %q, expected one of %q", ErrUnknownKey, keyID, r.KeyIDs())
+	}
+	if err := claims.validate(); err != nil {
+		return "", fmt.Errorf("mint: %w", err)
+	}
+	if !claims.Expires.After(now) {
+		return "", fmt.Errorf("mint: %w: it would expire at %v, expected a time after %v", ErrClaims, claims.Expires, now)
+	}
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, payload{
+		Room:      claims.Room,
+		Publish:   claims.Publish,
+		Subscribe: claims.Subscribe,
+		Admin:     claims.Admin,
+		RegisteredClaims: jwt.RegisteredClaims{
+			Subject:   claims.Identity,
+			IssuedAt:  jwt.NewNumericDate(now),
+			ExpiresAt: jwt.NewNumericDate(claims.Expires),
+		},
+	})
+	token.Header["kid"] = keyID
+	signed, err := token.SignedString(secret)
+	if err != nil {
+		return "", fmt.Errorf("mint: %w", err)
+	}
+	return signed, nil
+}
+
+// maxTokenBytes: the tokens that Mint makes have at most about 1 kB; what others add to theirs must fit into a header line.
+const maxTokenBytes = 8 << 10
+
+// Verify checks the token at the time now and gives its claims. Signatures are compared in constant time.
+func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
+	if len(token) > maxTokenBytes {
+		return Claims{}, fmt.Errorf("%w: %d bytes, expected at most %d", ErrMalformed, len(token), maxTokenBytes)
+	}
+	parser := jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+		jwt.WithExpirationRequired(),
+		jwt.WithLeeway(r.leeway),
+		jwt.WithTimeFunc(func() time.Time { return now }),
+		jwt.WithStrictDecoding(),
+	)
+	var p payload
+	if _, err := parser.ParseWithClaims(token, &p, r.keyOf); err != nil {
+		return Claims{}, sentinelOf(err)
+	}
+	claims := Claims{
+		Identity:  p.Subject,
+		Room:      p.Room,
+		Publish:   p.Publish,
+		Subscribe: p.Subscribe,
+		Admin:     p.Admin,
+		Expires:   p.ExpiresAt.Time,
+	}
+	return claims, claims.validate()
+}
+
+// keyOf gives the secret that a token's header names.
+func (r *Keyring) keyOf(token *jwt.Token) (any, error) {
+	// Who does not know an extension that a token calls critical must refuse it (RFC 7515, section 4.1.11). None is known here.
+	if _, critical := token.Header["crit"]; critical {
+		return nil, ErrMalformed
+	}
+	id, _ := token.Header["kid"].(string)
+	secret, ok := r.secret(id)
+	if !ok {
+		return nil, ErrUnknownKey
+	}
+	return secret, nil
+}
+
+// sentinelOf replaces an error of the library, whose text may quote the token, by one of ours.
+func sentinelOf(err error) error {
+	if form := new(json.UnmarshalTypeError); errors.As(err, &form) {
+		return ErrClaims
+	}
+	for _, pair := range []struct{ theirs, ours error }{
+		{ErrUnknownKey, ErrUnknownKey},
+		{ErrMalformed, ErrMalformed},
+		{jwt.ErrTokenMalformed, ErrMalformed},
+		{jwt.ErrTokenSignatureInvalid, ErrSignature},
+		{jwt.ErrTokenRequiredClaimMissing, ErrClaims},
+		{jwt.ErrTokenExpired, ErrExpired},
+		{jwt.ErrTokenNotValidYet, ErrNotYet},
+		{jwt.ErrTokenInvalidClaims, ErrClaims},
+	} {
+		if errors.Is(err, pair.theirs) {
+			return pair.ours
+		}
+	}
+	return ErrMalformed
+}

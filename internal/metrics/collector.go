@@ -1,0 +1,128 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// errHistogram reports a snapshot whose histogram is not one.
+var errHistogram = errors.New("histogram without one count more than bounds")
+
+// dataPlaneFamilies are the metrics that come from a Snapshot.
+var dataPlaneFamilies = []string{
+	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, nacks, nackPackets, retransmissions,
+	packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops,
+}
+
+// collector turns snapshots of the data plane into metrics.
+type collector struct {
+	plane DataPlane
+	descs map[string]*prometheus.Desc
+}
+
+// RegisterDataPlane registers the metrics of a data plane, which is asked for its numbers at each scrape.
+func RegisterDataPlane(registerer prometheus.Registerer, plane DataPlane) error {
+	c := &collector{plane: plane, descs: make(map[string]*prometheus.Desc, len(dataPlaneFamilies))}
+	for _, name := range dataPlaneFamilies {
+		c.descs[name] = descOf(name)
+	}
+	if err := registerer.Register(c); err != nil {
+		return fmt.Errorf("register metrics of the data plane: %w", err)
+	}
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range c.descs {
+		to <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	s := c.plane.Snapshot()
+	e := emitter{c.descs, to}
+	e.gauge(tracks, float64(s.Tracks))
+	e.gauge(slots, float64(s.Slots.Idle), "idle")
+	e.gauge(slots, float64(s.Slots.Waiting), "waiting")
+	e.gauge(slots, float64(s.Slots.Active), "active")
+	e.traffic(in, s.Received)
+	e.traffic(out, s.Sent)
+	e.count(framesForwarded, s.FramesForwarded)
+	e.count(framesDropped, s.FramesDropped.Late, "late")
+	e.count(framesDropped, s.FramesDropped.Overrun, "overrun")
+	e.count(switches, s.Switches)
+	e.histogram(switchDelay, s.SwitchDelay)
+	e.histogram(residence, s.Residence)
+	e.nacks(s.NACKsReceived, s.NACKsSent)
+	e.count(retransmissions, s.Received.Retransmission.Packets, in)
+	e.count(retransmissions, s.Sent.Retransmission.Packets, out)
+	e.count(keyFrameRequests, s.KeyFramesAsked, in)
+	e.count(keyFrameRequests, s.KeyFramesRequested, out)
+	e.count(packetsDropped, s.PacketsDropped.MalformedRTP, "malformed_rtp")
+	e.count(packetsDropped, s.PacketsDropped.MalformedRTCP, "malformed_rtcp")
+	e.count(packetsDropped, s.PacketsDropped.MalformedPayload, "malformed_payload")
+	e.count(packetsDropped, s.PacketsDropped.UnknownSSRC, "unknown_ssrc")
+	e.count(packetsDropped, s.PacketsDropped.Duplicate, "duplicate")
+	e.count(packetsDropped, s.PacketsDropped.Late, "late")
+	e.gauge(cacheBytes, float64(s.CacheBytes))
+	e.count(receiveQueueDrops, s.ReceiveQueueDrops)
+}
+
+// emitter writes metrics of one scrape.
+type emitter struct {
+	descs map[string]*prometheus.Desc
+	to    chan<- prometheus.Metric
+}
+
+func (e emitter) gauge(name string, value float64, labels ...string) {
+	e.to <- prometheus.MustNewConstMetric(e.descs[name], prometheus.GaugeValue, value, labels...)
+}
+
+func (e emitter) count(name string, value uint64, labels ...string) {
+	e.to <- prometheus.MustNewConstMetric(e.descs[name], prometheus.CounterValue, float64(value), labels...)
+}
+
+func (e emitter) traffic(direction string, t Traffic) {
+	for kind, count := range map[string]Count{
+		"media": t.Media, "retransmission": t.Retransmission, "parity": t.Parity, "probe": t.Probe, "audio": t.Audio,
+	} {
+		e.count(packets, count.Packets, direction, kind)
+		e.count(octets, count.Bytes, direction, kind)
+	}
+}
+
+func (e emitter) nacks(received NACKsReceived, sent NACKsSent) {
+	e.count(nacks, received.Messages, in)
+	e.count(nacks, sent.Messages, out)
+	e.count(nackPackets, received.Answered, in, "answered")
+	e.count(nackPackets, received.Owed, in, "owed")
+	e.count(nackPackets, received.Unknown, in, "unknown")
+	e.count(nackPackets, received.Expired, in, "expired")
+	e.count(nackPackets, received.Suppressed, in, "suppressed")
+	e.count(nackPackets, received.Limited, in, "limited")
+	e.count(nackPackets, received.Refused, in, "refused")
+	e.count(nackPackets, sent.Recovered, out, "recovered")
+	e.count(nackPackets, sent.Lost, out, "lost")
+}
+
+// histogram cumulates the buckets. A data plane that gives no histogram at all has an empty one.
+func (e emitter) histogram(name string, h Histogram) {
+	desc := e.descs[name]
+	if len(h.Bounds)+len(h.Counts) > 0 && len(h.Counts) != len(h.Bounds)+1 {
+		e.to <- prometheus.NewInvalidMetric(desc, fmt.Errorf("%s: %w: %d and %d", name, errHistogram, len(h.Counts), len(h.Bounds)))
+		return
+	}
+	buckets := make(map[float64]uint64, len(h.Bounds))
+	var total uint64
+	for i, count := range h.Counts {
+		total += count
+		if i < len(h.Bounds) {
+			buckets[h.Bounds[i].Seconds()] = total
+		}
+	}
+	e.to <- prometheus.MustNewConstHistogram(desc, total, h.Sum.Seconds(), buckets)
+}

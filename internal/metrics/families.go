@@ -1,0 +1,89 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The names of the metrics.
+const (
+	buildInfo          = "volsfu_build_info"
+	rooms              = "volsfu_rooms"
+	participants       = "volsfu_participants"
+	joinSeconds        = "volsfu_join_seconds"
+	signallingMessages = "volsfu_signalling_messages_total"
+	signallingErrors   = "volsfu_signalling_errors_total"
+	tracks             = "volsfu_tracks"
+	slots              = "volsfu_slots"
+	packets            = "volsfu_packets_total"
+	octets             = "volsfu_bytes_total"
+	framesForwarded    = "volsfu_frames_forwarded_total"
+	framesDropped      = "volsfu_frames_dropped_total"
+	switches           = "volsfu_switches_total"
+	switchDelay        = "volsfu_switch_delay_seconds"
+	residence          = "volsfu_residence_seconds"
+	nacks              = "volsfu_nacks_total"
+	nackPackets        = "volsfu_nack_packets_total"
+	retransmissions    = "volsfu_retransmissions_total"
+	packetsDropped     = "volsfu_packets_dropped_total"
+	keyFrameRequests   = "volsfu_key_frame_requests_total"
+	cacheBytes         = "volsfu_cache_bytes"
+	receiveQueueDrops  = "volsfu_receive_queue_drops_total"
+)
+
+// family is one metric with all its labels' values.
+type family struct {
+	name, help string
+	labels     []string
+}
+
+// families are all metrics of volsfu, in the order of the operators' table.
+var families = []family{
+	{buildInfo, "The version that runs; the value is always 1.", []string{"version"}},
+	{rooms, "Rooms that somebody is in.", nil},
+	{participants, "Participants in rooms, including those that may still resume.", nil},
+	{joinSeconds, "Time from the opening of a websocket to the participant's connected peer connection.", nil},
+	{signallingMessages, "Signalling messages by direction (in, out) and type; types that the server does not know count as other.", []string{"direction", "type"}},
+	{signallingErrors, "Errors that clients were told, by code; codes that the protocol does not know count as other.", []string{"code"}},
+	{tracks, "Incoming RTP streams that are published.", nil},
+	{slots, "Outgoing RTP streams by state: idle (nothing to carry, or switched off), waiting (for the first frame of what was chosen), active.", []string{"state"}},
+	{packets, "RTP packets by direction (in from publishers, out to receivers) and kind.", []string{"direction", "kind"}},
+	{octets, "Bytes of RTP payload by direction and kind; headers are not counted.", []string{"direction", "kind"}},
+	{framesForwarded, "Video frames that were begun to be sent to a receiver, counted per receiver.", nil},
+	{framesDropped, "Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent).", []string{"reason"}},
+	{switches, "Switches of a slot to another track, or on again after it was off.", nil},
+	{switchDelay, "Time from reading the request to sending the first packet of the new quality.", nil},
+	{residence, "Time from reading a packet to having written it to a receiver's socket.", nil},
+	{nacks, "NACK messages by direction: in from receivers, out to publishers.", []string{"direction"}},
+	{nackPackets, "Packets that NACKs asked for, by direction and by what became of the request.", []string{"direction", "outcome"}},
+	{retransmissions, "RTX packets (RFC 4588) by direction: in from publishers, out to receivers.", []string{"direction"}},
+	{packetsDropped, "Incoming packets that were of no use, by reason.", []string{"reason"}},
+	{keyFrameRequests, "PLI and FIR by direction: in from receivers, out to publishers; receivers of volumetric tracks need none.", []string{"direction"}},
+	{cacheBytes, "Bytes that the packet caches hold.", nil},
+	{receiveQueueDrops, "Datagrams that the kernel dropped because the media socket's receive buffer was full.", nil},
+}
+
+// Names lists every metric of volsfu. Those of the Go runtime and of the process are not among them.
+func Names() []string {
+	names := make([]string, 0, len(families))
+	for _, f := range families {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// familyOf finds a metric by its name.
+func familyOf(name string) family {
+	for _, f := range families {
+		if f.name == name {
+			return f
+		}
+	}
+	panic(fmt.Sprintf("metric %q is not in the table of metrics", name))
+}
+
+func descOf(name string) *prometheus.Desc {
+	f := familyOf(name)
+	return prometheus.NewDesc(f.name, f.help, f.labels, nil)
+}
