@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"net"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +29,30 @@ func enlargeBuffers(conn *net.UDPConn, receive, send int) int {
 		}
 	})
 	return got
+}
+
+// memoryInfo is what SO_MEMINFO fills: nine numbers of 32 bits, of which the last counts the datagrams that did not fit the receive buffer.
+type memoryInfo [9]uint32
+
+const memoryInfoDrops = 8
+
+// receiveDrops is the number of datagrams that the kernel dropped at the socket since it was opened, modulo 2^32.
+func receiveDrops(conn net.PacketConn) uint32 {
+	udp, ok := conn.(*net.UDPConn)
+	if !ok {
+		return 0
+	}
+	raw, err := udp.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	var info memoryInfo
+	_ = raw.Control(func(fd uintptr) {
+		size := uint32(unsafe.Sizeof(info))
+		_, _, _ = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
+			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	})
+	return info[memoryInfoDrops]
 }
 
 // isClosed tells an error of closing twice from others.

@@ -14,5 +14,8 @@ func enlargeBuffers(conn *net.UDPConn, receive, send int) int {
 	return 0
 }
 
+// receiveDrops is unknown here.
+func receiveDrops(net.PacketConn) uint32 { return 0 }
+
 // isClosed tells an error of closing twice from others.
 func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"time"
 
 	"github.com/pion/dtls/v3"
 	"github.com/pion/ice/v4"
@@ -116,6 +117,9 @@ func (e *Endpoint) Port() uint16 {
 // ReceiveBuffer is the size in bytes that the kernel gave the media socket's receive buffer, 0 where it is unknown.
 func (e *Endpoint) ReceiveBuffer() int { return e.receiveBuffer }
 
+// ReceiveDrops is the number of datagrams that the kernel dropped at the media socket, where the system tells it.
+func (e *Endpoint) ReceiveDrops() uint64 { return uint64(receiveDrops(e.conn)) }
+
 // Close closes the sockets. Peers are closed by their owners, before.
 func (e *Endpoint) Close() error {
 	err := e.udp.Close()
@@ -151,6 +155,8 @@ func (e *Endpoint) settings(t *tap) webrtc.SettingEngine {
 	s.SetSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AEAD_AES_256_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80)
 	s.SetSRTPReplayProtectionWindow(uint(e.config.ReplayWindow))
 	s.SetSRTCPReplayProtectionWindow(uint(e.config.ReplayWindow))
+	// Pion waits a whole second before it repeats a lost handshake message, which is as long as a join may take.
+	s.SetDTLSRetransmissionInterval(100 * time.Millisecond)
 	s.SetFireOnTrackBeforeFirstRTP(true)
 	return s
 }
@@ -181,6 +187,14 @@ func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 		return nil, fmt.Errorf("new peer connection: %w", err)
 	}
 	p.pc.OnICECandidate(p.events.addCandidate)
-	p.pc.OnConnectionStateChange(p.events.addState)
+	p.pc.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
+		if state == webrtc.PeerConnectionStateConnected {
+			p.reached.Store(true)
+		}
+		p.events.addState(state)
+	})
 	return p, nil
 }
+
+// STUNServers are the configured ones, for clients to use as well.
+func (e *Endpoint) STUNServers() []string { return e.config.STUNServers }

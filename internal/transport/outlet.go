@@ -62,13 +62,14 @@ func (o *Outlet) RetransmissionSSRC() uint32 {
 	return 0
 }
 
-// PayloadType gives the negotiated payload types of a media type and of its retransmissions (0 where there are none).
-// It is not ok for a codec that the remote peer does not take.
+// PayloadType gives the negotiated payload types of a media type and of its retransmissions (0 where there are none). Types that lines do
+// not offer by name travel as volumetric.MIMEOpaque. It is not ok for a codec that the remote peer does not take.
 func (o *Outlet) PayloadType(mimeType string) (media, retransmission uint8, ok bool) {
 	b := o.binding.Load()
 	if b == nil {
 		return 0, 0, false
 	}
+	mimeType = volumetric.Codec{MIMEType: mimeType}.MIMEOnWire()
 	for _, c := range b.codecs {
 		if strings.EqualFold(c.MimeType, mimeType) {
 			return uint8(c.PayloadType), b.retransmissionPayloadType(c.PayloadType), true

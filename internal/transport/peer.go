@@ -31,8 +31,10 @@ type Peer struct {
 	// early are remote candidates that came before the description.
 	early []webrtc.ICECandidateInit
 
-	rtt   atomic.Int64
-	rttAt atomic.Int64
+	// reached is set once ICE has found the remote peer: before that its statistics must not be asked for, since Pion is still making them.
+	reached atomic.Bool
+	rtt     atomic.Int64
+	rttAt   atomic.Int64
 }
 
 // Line is a media line of an offering peer. Its MID is known once it was offered.
@@ -178,6 +180,9 @@ func (p *Peer) WriteRTCP(packets []rtcp.Packet) error { return p.pc.WriteRTCP(pa
 
 // RTT is the round-trip time by ICE's connectivity checks, 0 while it is unknown.
 func (p *Peer) RTT() time.Duration {
+	if !p.reached.Load() {
+		return 0
+	}
 	now := time.Now().UnixNano()
 	if at := p.rttAt.Load(); now-at < int64(rttInterval) || !p.rttAt.CompareAndSwap(at, now) {
 		return time.Duration(p.rtt.Load())
