@@ -1,0 +1,325 @@
+// Package codectest tests that a codec keeps the contract of package codec. The tests of every codec call it.
+package codectest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Test runs all tests on a codec.
+func Test(t *testing.T, c codec.Codec) {
+	t.Run("registered", func(t *testing.T) { testRegistered(t, c) })
+	t.Run("no points", func(t *testing.T) { testNoPoints(t, c) })
+	t.Run("round trip", func(t *testing.T) { testRoundTrip(t, c) })
+	t.Run("few points", func(t *testing.T) { testFewPoints(t, c) })
+	t.Run("coinciding points", func(t *testing.T) { testCoinciding(t, c) })
+	t.Run("outside the box", func(t *testing.T) { testOutside(t, c) })
+	t.Run("one grid for all tiles", func(t *testing.T) { testTiles(t, c) })
+	t.Run("real capture", func(t *testing.T) { testReal(t, c) })
+	t.Run("invalid parameters", func(t *testing.T) { testParams(t, c) })
+	t.Run("malformed frames", func(t *testing.T) { testMalformed(t, c) })
+}
+
+// Box is the box that the tests quantise in: about a person, with edges of different lengths that are not round numbers.
+var Box = volumetric.BoundingBox{Min: [3]float32{-0.7, 0.05, -0.61}, Max: [3]float32{0.7, 1.93, 0.59}}
+
+// Cloud has points all over the box, with colours at random.
+func Cloud(seed uint64, points int) *pointcloud.Cloud {
+	random := rand.New(rand.NewPCG(seed, 1))
+	var cloud pointcloud.Cloud
+	for range points {
+		var p [3]float32
+		var color [3]uint8
+		for axis := range p {
+			p[axis] = Box.Min[axis] + random.Float32()*(Box.Max[axis]-Box.Min[axis])
+			color[axis] = uint8(random.IntN(256))
+		}
+		cloud.Append(p, color)
+	}
+	return &cloud
+}
+
+// Quantized is what a codec makes of a cloud: the grid of params, from its definition.
+func Quantized(cloud *pointcloud.Cloud, params codec.Params) *pointcloud.Cloud {
+	var out pointcloud.Cloud
+	steps := float64(uint32(1)<<params.PositionBits - 1)
+	for i, p := range cloud.Positions {
+		var q [3]float32
+		for axis, v := range p {
+			low, high := params.Box.Min[axis], params.Box.Max[axis]
+			if !(v > low) {
+				v = low
+			}
+			v = min(v, high)
+			step := math.Floor((float64(v)-float64(low))*(steps/float64(params.Range())) + 0.5)
+			q[axis] = float32(float32(step)*params.Step()) + low
+		}
+		out.Append(q, cloud.Colors[i])
+	}
+	return &out
+}
+
+// Same reports how two clouds differ as multisets of points, nil where they do not.
+func Same(got, want *pointcloud.Cloud) error {
+	if got.Len() != want.Len() || len(got.Colors) != len(want.Colors) {
+		return fmt.Errorf("%d positions and %d colours, want %d", got.Len(), len(got.Colors), want.Len())
+	}
+	a, b := sorted(got), sorted(want)
+	for i := range a {
+		if a[i] != b[i] {
+			return fmt.Errorf("point %v, want %v", a[i], b[i])
+		}
+	}
+	return nil
+}
+
+type point struct {
+	position [3]float32
+	color    [3]uint8
+}
+
+func sorted(c *pointcloud.Cloud) []point {
+	all := make([]point, c.Len())
+	for i, p := range c.Positions {
+		all[i] = point{p, c.Colors[i]}
+	}
+	slices.SortFunc(all, func(a, b point) int {
+		if c := slices.Compare(a.position[:], b.position[:]); c != 0 {
+			return c
+		}
+		return slices.Compare(a.color[:], b.color[:])
+	})
+	return all
+}
+
+// speeds has the ends and the middle of what Params.Speed may be, and everything that Draco codes differently.
+var speeds = []int{0, 4, 5, 6, 7, 8, 9, 10}
+
+// mustEncode encodes and fails the test where that fails.
+func mustEncode(t *testing.T, e codec.Encoder, cloud *pointcloud.Cloud, params codec.Params) []byte {
+	t.Helper()
+	data, err := e.Encode(nil, cloud, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// mustDecode decodes and fails the test where that fails.
+func mustDecode(t *testing.T, d codec.Decoder, data []byte) *pointcloud.Cloud {
+	t.Helper()
+	var cloud pointcloud.Cloud
+	if err := d.Decode(&cloud, data); err != nil {
+		t.Fatal(err)
+	}
+	return &cloud
+}
+
+func testRegistered(t *testing.T, c codec.Codec) {
+	if got, err := codec.ByName(c.Name()); err != nil || got != c {
+		t.Errorf("by name %q: %v, %v", c.Name(), got, err)
+	}
+	if got, err := codec.ByFourCC(c.FourCC()); err != nil || got != c {
+		t.Errorf("by FourCC %q: %v, %v", c.FourCC(), got, err)
+	}
+	if !slices.Contains(codec.Names(), c.Name()) {
+		t.Errorf("%q is not among %v", c.Name(), codec.Names())
+	}
+}
+
+func testNoPoints(t *testing.T, c codec.Codec) {
+	before := []byte("before")
+	after, err := c.NewEncoder().Encode(before, new(pointcloud.Cloud), codec.Params{PositionBits: 11, Box: Box})
+	if err != nil || !bytes.Equal(after, before) {
+		t.Errorf("encoding no points gives %q, %v, want %q", after, err, before)
+	}
+	cloud := Cloud(1, 5)
+	if err := c.NewDecoder().Decode(cloud, nil); err != nil || cloud.Len() != 0 || len(cloud.Colors) != 0 {
+		t.Errorf("decoding no data gives %d points, %v, want none", cloud.Len(), err)
+	}
+}
+
+func testRoundTrip(t *testing.T, c codec.Codec) {
+	encoder, decoder := c.NewEncoder(), c.NewDecoder()
+	var decoded pointcloud.Cloud
+	var frame []byte
+	for i, bits := range []int{11, 1, 2, 5, 7, 8, 9, 10, 12, 15, 16, 17, 20, 24, 30} {
+		// Sizes go up and down: nothing of an earlier cloud may remain.
+		cloud := Cloud(uint64(i), 200+(i*1571)%2000)
+		for _, speed := range speeds {
+			params := codec.Params{PositionBits: bits, Speed: speed, Box: Box}
+			var err error
+			frame, err = encoder.Encode(append(frame[:0], "prefix"...), cloud, params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.HasPrefix(frame, []byte("prefix")) {
+				t.Fatal("what was in dst is gone")
+			}
+			if err := decoder.Decode(&decoded, frame[len("prefix"):]); err != nil {
+				t.Fatalf("%d bits, speed %d: %v", bits, speed, err)
+			}
+			if err := Same(&decoded, Quantized(cloud, params)); err != nil {
+				t.Fatalf("%d bits, speed %d: %v", bits, speed, err)
+			}
+		}
+	}
+}
+
+func testFewPoints(t *testing.T, c codec.Codec) {
+	encoder, decoder := c.NewEncoder(), c.NewDecoder()
+	for points := 1; points < 70; points++ {
+		cloud := Cloud(uint64(points), points)
+		for _, speed := range speeds {
+			params := codec.Params{PositionBits: 11, Speed: speed, Box: Box}
+			decoded := mustDecode(t, decoder, mustEncode(t, encoder, cloud, params))
+			if err := Same(decoded, Quantized(cloud, params)); err != nil {
+				t.Fatalf("%d points, speed %d: %v", points, speed, err)
+			}
+		}
+	}
+}
+
+// testCoinciding has many points on few places, and all of them on one with nothing but zeros and nothing but ones for values.
+func testCoinciding(t *testing.T, c codec.Codec) {
+	encoder, decoder := c.NewEncoder(), c.NewDecoder()
+	few, lowest, highest := new(pointcloud.Cloud), new(pointcloud.Cloud), new(pointcloud.Cloud)
+	places := Cloud(1, 3)
+	for i := range 1000 {
+		few.Append(places.Positions[i%3], places.Colors[i%3])
+		lowest.Append(Box.Min, [3]uint8{})
+		highest.Append(Box.Max, [3]uint8{255, 255, 255})
+	}
+	for name, cloud := range map[string]*pointcloud.Cloud{"few": few, "lowest": lowest, "highest": highest} {
+		for _, bits := range []int{1, 8, 11, 20, 30} {
+			for _, speed := range speeds {
+				params := codec.Params{PositionBits: bits, Speed: speed, Box: Box}
+				decoded := mustDecode(t, decoder, mustEncode(t, encoder, cloud, params))
+				if err := Same(decoded, Quantized(cloud, params)); err != nil {
+					t.Fatalf("%s, %d bits, speed %d: %v", name, bits, speed, err)
+				}
+			}
+		}
+	}
+}
+
+// testOutside has points beyond every side of the box, and some without a place.
+func testOutside(t *testing.T, c codec.Codec) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	var cloud pointcloud.Cloud
+	for _, v := range []float32{-inf, -1e30, -5, 0, 1, 5, 1e30, inf, nan} {
+		for axis := range 3 {
+			p := [3]float32{0.1, 1, 0.2}
+			p[axis] = v
+			cloud.Append(p, [3]uint8{1, 2, 3})
+		}
+	}
+	for _, speed := range speeds {
+		params := codec.Params{PositionBits: 11, Speed: speed, Box: Box}
+		decoded := mustDecode(t, c.NewDecoder(), mustEncode(t, c.NewEncoder(), &cloud, params))
+		if err := Same(decoded, Quantized(&cloud, params)); err != nil {
+			t.Fatalf("speed %d: %v", speed, err)
+		}
+		for _, p := range decoded.Positions {
+			for axis, v := range p {
+				if !(v >= Box.Min[axis]-params.Step()/2 && v <= Box.Max[axis]+params.Step()/2) {
+					t.Fatalf("speed %d: %v is outside the box", speed, p)
+				}
+			}
+		}
+	}
+}
+
+// testTiles encodes a cloud whole and in tiles: on one shared box the points come out the same.
+func testTiles(t *testing.T, c codec.Codec) {
+	cloud := Cloud(5, 5000)
+	tiling, err := pointcloud.NewTiling(9, cloud.Bounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiles := make([]pointcloud.Cloud, tiling.Len())
+	tiling.Split(cloud, tiles)
+	params := codec.Params{PositionBits: 10, Speed: 7, Box: Box}
+	whole := mustDecode(t, c.NewDecoder(), mustEncode(t, c.NewEncoder(), cloud, params))
+	var together pointcloud.Cloud
+	for i := range tiles {
+		decoded := mustDecode(t, c.NewDecoder(), mustEncode(t, c.NewEncoder(), &tiles[i], params))
+		together.Positions = append(together.Positions, decoded.Positions...)
+		together.Colors = append(together.Colors, decoded.Colors...)
+	}
+	if err := Same(&together, whole); err != nil {
+		t.Error(err)
+	}
+}
+
+func testParams(t *testing.T, c codec.Codec) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	good := codec.Params{PositionBits: 11, Speed: 5, Box: Box}
+	cases := map[string]func(p *codec.Params){
+		"no bits":         func(p *codec.Params) { p.PositionBits = 0 },
+		"31 bits":         func(p *codec.Params) { p.PositionBits = 31 },
+		"speed -1":        func(p *codec.Params) { p.Speed = -1 },
+		"speed 11":        func(p *codec.Params) { p.Speed = 11 },
+		"no box":          func(p *codec.Params) { p.Box = volumetric.BoundingBox{} },
+		"box inside out":  func(p *codec.Params) { p.Box.Min[1], p.Box.Max[1] = p.Box.Max[1], p.Box.Min[1] },
+		"infinite corner": func(p *codec.Params) { p.Box.Max[2] = inf },
+		"infinite edge":   func(p *codec.Params) { p.Box.Min[0], p.Box.Max[0] = -math.MaxFloat32, math.MaxFloat32 },
+		"NaN corner":      func(p *codec.Params) { p.Box.Min[0] = nan },
+	}
+	before := []byte("before")
+	for name, spoil := range cases {
+		params := good
+		spoil(&params)
+		after, err := c.NewEncoder().Encode(before, Cloud(1, 10), params)
+		if !errors.Is(err, codec.ErrParams) || !bytes.Equal(after, before) {
+			t.Errorf("%s: got %q, %v, want dst unchanged and ErrParams", name, after, err)
+		}
+	}
+	uneven := Cloud(1, 10)
+	uneven.Colors = uneven.Colors[:9]
+	if _, err := c.NewEncoder().Encode(nil, uneven, good); !errors.Is(err, codec.ErrParams) {
+		t.Errorf("9 colours for 10 positions: got %v, want ErrParams", err)
+	}
+}
+
+// testMalformed cuts frames short, makes them longer and flips their bits: decoding gives an error around ErrMalformed and no points, or
+// points, never a crash.
+func testMalformed(t *testing.T, c codec.Codec) {
+	random := rand.New(rand.NewPCG(3, 3))
+	decoder := c.NewDecoder()
+	cloud := new(pointcloud.Cloud)
+	decode := func(what string, data []byte) error {
+		err := decoder.Decode(cloud, data)
+		if err != nil && (!errors.Is(err, codec.ErrMalformed) || cloud.Len() != 0 || len(cloud.Colors) != 0) {
+			t.Fatalf("%s: %d points and %v, want none and ErrMalformed", what, cloud.Len(), err)
+		}
+		return err
+	}
+	for _, speed := range speeds {
+		frame := mustEncode(t, c.NewEncoder(), Cloud(1, 300), codec.Params{PositionBits: 11, Speed: speed, Box: Box})
+		for cut := 1; cut < len(frame); cut++ {
+			if decode("cut", frame[:cut]) == nil {
+				t.Fatalf("speed %d: a frame of %d bytes decodes when cut to %d", speed, len(frame), cut)
+			}
+		}
+		if decode("longer", append(slices.Clone(frame), 0)) == nil {
+			t.Fatalf("speed %d: a frame decodes with a byte behind it", speed)
+		}
+		for range 1000 {
+			spoilt := slices.Clone(frame)
+			for range 1 + random.IntN(4) {
+				spoilt[random.IntN(len(spoilt))] ^= 1 << random.IntN(8)
+			}
+			_ = decode("flipped", spoilt)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+//go:build cgo
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "bits.h"
+#include "points.h"
+#include "tree.h"
+
+namespace volsfu {
+namespace {
+
+template <class NumbersT, bool kSelect>
+class TreeDecoder {
+ public:
+  TreeDecoder(const volsfu_grid &grid, uint32_t points, float *positions, uint8_t *colors)
+      : grid_(grid),
+        step_(grid.range / static_cast<float>((1u << grid.bits) - 1)),
+        points_(points),
+        positions_(positions),
+        colors_(colors) {}
+
+  bool Decode(draco::DecoderBuffer *in) {
+    uint32_t bit_length = 0, points = 0;
+    if (!in->Decode(&bit_length) || !in->Decode(&points) || points != points_) return false;
+    if (bit_length > static_cast<uint32_t>(grid_.bits > 8 ? grid_.bits : 8)) return false;
+    bit_length_ = static_cast<int>(bit_length);
+    if (!numbers_.Start(in) || !rest_.Start(in) || !axes_.Start(in) || !halves_.Start(in)) return false;
+    return Walk() && BitLength(all_steps_) <= grid_.bits && BitLength(all_colors_) <= 8 && !numbers_.Exhausted() && !rest_.Exhausted() &&
+           !axes_.Exhausted() && !halves_.Exhausted();
+  }
+
+ private:
+  struct Node {
+    std::array<uint32_t, kDimensions> base;  // the bits that all its points share
+    std::array<uint8_t, kDimensions> levels;  // how many those are, from the top
+    uint8_t axis;                              // cut last
+    uint32_t size;
+  };
+
+  // Walks down the tree. Halves never sum up to more than the whole, so that no more than points_ are emitted; every node writes down a level, so
+  // that it ends, whatever the data.
+  bool Walk() {
+    std::array<Node, 32 * kDimensions + 2> waiting;
+    int top = 1;
+    waiting[0] = {};
+    waiting[0].size = points_;
+    while (top > 0) {
+      Node &node = waiting[top - 1];
+      const int axis = NextAxis(node);
+      if (axis >= kDimensions) return false;
+      const int bits = bit_length_ - node.levels[axis];
+      if (bits == 0 || node.size <= 2) {
+        for (uint32_t i = 0; i < node.size; ++i) EmitWithRest(node, axis, bits != 0);
+        if (rest_.Exhausted()) return false;
+        --top;
+        continue;
+      }
+      uint32_t low = node.size / 2;
+      const uint32_t less = numbers_.Get(31 - __builtin_clz(node.size));
+      if (less > low) return false;
+      low -= less;
+      uint32_t high = node.size - low;
+      if (low != high && halves_.Get(1) == 0) std::swap(low, high);
+      ++node.levels[axis];
+      node.axis = static_cast<uint8_t>(axis);
+      const uint32_t cut = 1u << (bits - 1);
+      if (low == 0) {
+        node.base[axis] += cut;
+        continue;
+      }
+      node.size = low;
+      if (high > 0) {
+        Node &upper = waiting[top++];
+        upper = node;
+        upper.size = high;
+        upper.base[axis] += cut;
+      }
+    }
+    return true;
+  }
+
+  int NextAxis(const Node &node) {
+    if (!kSelect) return node.axis == kDimensions - 1 ? 0 : node.axis + 1;
+    if (node.size >= kSelectFrom) return static_cast<int>(axes_.Get(4));
+    int axis = 0;
+    for (int a = 1; a < kDimensions; ++a) {
+      if (node.levels[a] < node.levels[axis]) axis = a;
+    }
+    return axis;
+  }
+
+  // Completes a point of the node, with the bits that are left on each axis from the given one if there are any, and puts it out.
+  void EmitWithRest(const Node &node, int axis, bool rest) {
+    std::array<uint32_t, kDimensions> point = node.base;
+    if (rest) {
+      for (int k = 0; k < kDimensions; ++k) {
+        point[axis] |= rest_.Get(bit_length_ - node.levels[axis]);
+        axis = axis == kDimensions - 1 ? 0 : axis + 1;
+      }
+    }
+    for (int a = 0; a < 3; ++a) {
+      *positions_++ = static_cast<float>(static_cast<int32_t>(point[a])) * step_ + grid_.min[a];
+      *colors_++ = static_cast<uint8_t>(point[3 + a]);
+    }
+    all_steps_ |= point[0] | point[1] | point[2];
+    all_colors_ |= point[3] | point[4] | point[5];
+  }
+
+  const volsfu_grid grid_;
+  const float step_;
+  const uint32_t points_;
+  float *positions_;
+  uint8_t *colors_;
+  uint32_t all_steps_ = 0, all_colors_ = 0;
+  int bit_length_ = 0;
+  NumbersT numbers_;
+  BitReader rest_, axes_, halves_;
+};
+
+template <class NumbersT, bool kSelect>
+bool Decode(draco::DecoderBuffer *in, const volsfu_grid &grid, uint32_t points, float *positions, uint8_t *colors) {
+  return TreeDecoder<NumbersT, kSelect>(grid, points, positions, colors).Decode(in);
+}
+
+}  // namespace
+}  // namespace volsfu
+
+extern "C" volsfu_decoded volsfu_decode(const uint8_t *data, size_t size, int level, volsfu_grid grid, uint32_t points, float *positions,
+                                        uint8_t *colors) {
+  using volsfu::Decode;
+  using Entropy = volsfu::EntropyReader<draco::RAnsBitDecoder>;
+  using Folded = volsfu::EntropyReader<draco::FoldedBit32Decoder<draco::RAnsBitDecoder>>;
+  try {
+    draco::DecoderBuffer in;
+    in.Init(reinterpret_cast<const char *>(data), size, DRACO_BITSTREAM_VERSION(2, 3));
+    bool decoded = false;
+    if (level >= 6) {
+      decoded = Decode<Folded, true>(&in, grid, points, positions, colors);
+    } else if (level >= 4) {
+      decoded = Decode<Folded, false>(&in, grid, points, positions, colors);
+    } else if (level >= 2) {
+      decoded = Decode<Entropy, false>(&in, grid, points, positions, colors);
+    } else {
+      decoded = Decode<volsfu::BitReader, false>(&in, grid, points, positions, colors);
+    }
+    return {size - static_cast<size_t>(in.remaining_size()), decoded ? VOLSFU_OK : VOLSFU_MALFORMED};
+  } catch (...) {
+    // Nothing here throws but allocation.
+    return {0, VOLSFU_NO_MEMORY};
+  }
+}

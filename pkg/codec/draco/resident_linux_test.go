@@ -1,0 +1,29 @@
+//go:build cgo
+
+package draco
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// residentKilobytes is the memory that the process holds, Go's and C++'s.
+func residentKilobytes(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := bytes.Cut(status, []byte("VmRSS:"))
+	fields := bytes.Fields(after)
+	if !found || len(fields) == 0 {
+		t.Fatal("no VmRSS in /proc/self/status")
+	}
+	kilobytes, err := strconv.Atoi(string(fields[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kilobytes
+}

@@ -1,0 +1,176 @@
+// The walk of Draco's level 6, which cuts the axis that leaves the most points on one side: frames are a fifth smaller. The choices are those
+// of Draco's encoder. It counts the points of every node on every axis; this one finds all levels at which nothing is parted at once, from the
+// bits that the node's points have in common.
+#ifndef VOLSFU_DRACO_SELECTIVE_WALK_H_
+#define VOLSFU_DRACO_SELECTIVE_WALK_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "bits.h"
+#include "points.h"
+
+namespace volsfu {
+
+template <class T>
+class SelectiveWalk {
+ public:
+  typedef typename Lanes<T>::Point Point;
+
+  // Encodes the points and leaves them in another order.
+  void Encode(std::vector<Point> *points, int bit_length, draco::EncoderBuffer *out) {
+    points_ = points->data();
+    bit_length_ = bit_length;
+    numbers_.Start();
+    rest_.Start();
+    axes_.Start();
+    halves_.Start();
+    Walk(static_cast<uint32_t>(points->size()));
+    numbers_.Finish(out);
+    rest_.Finish(out);
+    axes_.Finish(out);
+    halves_.Finish(out);
+  }
+
+ private:
+  struct Node {
+    uint32_t first, last;
+    std::array<uint8_t, kDimensions> levels;  // bits of each axis that all its points share and that are written
+  };
+
+  void Walk(uint32_t count) {
+    // Of two halves one waits: never more than one node per depth and one.
+    std::array<Node, 32 * kDimensions + 2> waiting;
+    int top = 0;
+    waiting[top++] = {0, count, {}};
+    while (top > 0) {
+      Node node = waiting[--top];
+      const uint32_t size = node.last - node.first;
+      if (size <= 2) {
+        EncodeRest(node);
+        continue;
+      }
+      const int axis = SkipShared(&node);
+      if (axis < 0) continue;
+      const uint32_t split = Partition(node, axis);
+      const uint32_t low = split - node.first, high = node.last - split;
+      if (low != high) halves_.Put(1, low < high);
+      numbers_.Put(31 - __builtin_clz(size), size / 2 - std::min(low, high));
+      ++node.levels[axis];
+      waiting[top++] = {node.first, split, node.levels};
+      waiting[top++] = {split, node.last, node.levels};
+    }
+  }
+
+  // The place of the next bit to be cut on an axis.
+  int Shift(const Node &node, int axis) const { return bit_length_ - 1 - node.levels[axis]; }
+
+  static int LeastCut(const Node &node) {
+    int axis = 0;
+    for (int a = 1; a < kDimensions; ++a) {
+      if (node.levels[a] < node.levels[axis]) axis = a;
+    }
+    return axis;
+  }
+
+  // Writes the levels at which all of the node's points are on one side, and returns the axis of the first cut that parts them, or -1
+  // where they are all the same.
+  int SkipShared(Node *node) {
+    Point any = points_[node->first], every = any;
+    for (uint32_t i = node->first + 1; i < node->last; ++i) {
+      any |= points_[i];
+      every &= points_[i];
+    }
+    const Point differing = any ^ every;
+    const uint32_t size = node->last - node->first;
+    const int number_bits = 31 - __builtin_clz(size);
+    for (;;) {
+      const int axis = size < kSelectFrom ? LeastCut(*node) : Select(*node, differing);
+      if (size >= kSelectFrom) axes_.Put(4, axis);
+      const int shift = Shift(*node, axis);
+      if (shift < 0) return -1;
+      if (differing[axis] >> shift & 1) return axis;
+      halves_.Put(1, every[axis] >> shift & 1);
+      numbers_.Put(number_bits, size / 2);
+      ++node->levels[axis];
+    }
+  }
+
+  // The first axis on which the next cut leaves all points on one side, else the one on which it leaves most; 0 where none can be cut.
+  int Select(const Node &node, const Point &differing) const {
+    Point cuts = {};
+    bool open = false;
+    for (int axis = 0; axis < kDimensions; ++axis) {
+      const int shift = Shift(node, axis);
+      if (shift < 0) continue;
+      if ((differing[axis] >> shift & 1) == 0) return axis;
+      cuts[axis] = static_cast<T>(1u << shift);
+      open = true;
+    }
+    if (!open) return 0;
+    std::array<uint32_t, kDimensions> below{};
+    for (uint32_t i = node.first; i < node.last;) {
+      // Lanes of 16 bits count up to 65,535.
+      const uint32_t end = std::min(node.last, i + 0xffff);
+      Point counts = {};
+      for (; i < end; ++i) counts -= (Point)((points_[i] & cuts) == 0);
+      for (int axis = 0; axis < kDimensions; ++axis) below[axis] += counts[axis];
+    }
+    const uint32_t size = node.last - node.first;
+    uint32_t most = 0;
+    int best = 0;
+    for (int axis = 0; axis < kDimensions; ++axis) {
+      const uint32_t side = std::max(below[axis], size - below[axis]);
+      if (cuts[axis] != 0 && side > most) {
+        most = side;
+        best = axis;
+      }
+    }
+    return best;
+  }
+
+  // Parts the points by the next bit of the axis, swapping always: half of the branches would be mispredicted.
+  uint32_t Partition(const Node &node, int axis) {
+    const int shift = Shift(node, axis);
+    uint32_t split = node.first;
+    for (uint32_t i = node.first; i < node.last; ++i) {
+      const uint32_t low = ~(points_[i][axis] >> shift) & 1;
+      std::swap(points_[i], points_[split]);
+      split += low;
+    }
+    return split;
+  }
+
+  // Writes what is left of one or two points, axis by axis from the one to be cut next.
+  void EncodeRest(const Node &node) {
+    const int begin = LeastCut(node);
+    int total = 0;
+    for (int axis = 0; axis < kDimensions; ++axis) total += bit_length_ - node.levels[axis];
+    for (uint32_t i = node.first; i < node.last; ++i) {
+      uint32_t gathered = 0;
+      for (int k = 0; k < kDimensions; ++k) {
+        const int axis = (begin + k) % kDimensions;
+        const int bits = bit_length_ - node.levels[axis];
+        const uint32_t value = points_[i][axis] & ((1u << bits) - 1);
+        if (total <= 32) {
+          gathered = gathered << bits | value;
+        } else {
+          rest_.Put(bits, value);
+        }
+      }
+      if (total <= 32) rest_.Put(total, gathered);
+    }
+  }
+
+  Point *points_ = nullptr;
+  int bit_length_ = 0;
+  FoldedNumbers numbers_;
+  BitWriter rest_, axes_, halves_;
+};
+
+}  // namespace volsfu
+
+#endif

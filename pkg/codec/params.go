@@ -1,0 +1,42 @@
+package codec
+
+import (
+	"fmt"
+	"math"
+)
+
+// Validate reports what is wrong with the parameters, wrapped around ErrParams: all codecs have the same limits.
+func (p Params) Validate() error {
+	switch {
+	case p.PositionBits < 1 || p.PositionBits > 30:
+		return fmt.Errorf("%w: %d position bits, expected 1 to 30", ErrParams, p.PositionBits)
+	case p.Speed < 0 || p.Speed > 10:
+		return fmt.Errorf("%w: speed is %d, expected 0 to 10", ErrParams, p.Speed)
+	}
+	for axis := range 3 {
+		low, high := float64(p.Box.Min[axis]), float64(p.Box.Max[axis])
+		// Differences of what is infinite or not a number are not numbers.
+		if low-low != 0 || high-high != 0 || high < low {
+			return fmt.Errorf("%w: box is %v to %v, expected finite corners with Min below Max", ErrParams, p.Box.Min, p.Box.Max)
+		}
+	}
+	r := p.Range()
+	// Where the corner with the largest coordinates is finite after rounding, every position on the grid is.
+	reach := float64(max(p.Box.Min[0], p.Box.Min[1], p.Box.Min[2])) + float64(r)
+	if !(r > 0) || reach > math.MaxFloat32 {
+		return fmt.Errorf("%w: longest edge of the box is %g m, expected more than 0 and finite positions", ErrParams, r)
+	}
+	return nil
+}
+
+// Range is the longest edge of the box in metres, which all three coordinates are quantised by.
+func (p Params) Range() float32 {
+	return max(p.Box.Max[0]-p.Box.Min[0], p.Box.Max[1]-p.Box.Min[1], p.Box.Max[2]-p.Box.Min[2])
+}
+
+// Step is the distance of two neighbouring positions on the grid, in metres. A decoded coordinate is at most half a step, and the
+// rounding of float32, from the encoded one.
+func (p Params) Step() float32 { return p.Range() / float32(p.steps()) }
+
+// steps is the number of steps along the longest edge.
+func (p Params) steps() uint32 { return 1<<p.PositionBits - 1 }

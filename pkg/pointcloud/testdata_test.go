@@ -1,0 +1,64 @@
+package pointcloud
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// testData gives the path of a file of the test data, or skips the test.
+func testData(t testing.TB, elements ...string) string {
+	t.Helper()
+	root := os.Getenv("VOLSFU_TESTDATA")
+	if root == "" {
+		// Tests run in the package's folder, two below the module's root.
+		root = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	path := filepath.Join(append([]string{root}, elements...)...)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("skipped: test data not found at %s; set VOLSFU_TESTDATA", path)
+	}
+	return path
+}
+
+// realCloud reads a capture of the test data.
+func realCloud(t testing.TB, elements ...string) *Cloud {
+	t.Helper()
+	data, err := os.ReadFile(testData(t, elements...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cloud Cloud
+	if err := ReadPLY(bytes.NewReader(data), &cloud); err != nil {
+		t.Fatal(err)
+	}
+	return &cloud
+}
+
+// randomCloud has points on an upright ellipsoid of human size, coloured at random.
+func randomCloud(seed uint64, points int) *Cloud {
+	random := rand.New(rand.NewPCG(seed, 1))
+	var cloud Cloud
+	for range points {
+		v := [3]float64{random.NormFloat64(), random.NormFloat64(), random.NormFloat64()}
+		length := math.Hypot(math.Hypot(v[0], v[1]), v[2])
+		cloud.Append(
+			[3]float32{float32(0.3 * v[0] / length), float32(0.9 + 0.9*v[1]/length), float32(0.2 * v[2] / length)},
+			[3]uint8{uint8(random.IntN(256)), uint8(random.IntN(256)), uint8(random.IntN(256))},
+		)
+	}
+	return &cloud
+}
+
+// points is the cloud as a multiset, for comparisons that do not mind the order.
+func points(c *Cloud) map[[6]float32]int {
+	set := map[[6]float32]int{}
+	for i, p := range c.Positions {
+		color := c.Colors[i]
+		set[[6]float32{p[0], p[1], p[2], float32(color[0]), float32(color[1]), float32(color[2])}]++
+	}
+	return set
+}
