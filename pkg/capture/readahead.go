@@ -1,0 +1,94 @@
+package capture
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// readAheadFrames counts the frame that is shown and those after it that are loaded at the same time: at 30 frames per second each load
+// may take 100 ms, on as many processors as there are.
+const readAheadFrames = 3
+
+// readAhead loads frames before they are due, each on a goroutine of its own that ends with the load. It belongs to one goroutine; a load
+// runs beside that in memory of its own, which it hands back by closing done. Never more than readAheadFrames loads are under way.
+type readAhead struct {
+	load    func(index int, into *pointcloud.Cloud) error
+	loading []*loading
+	spare   []*loading
+	running sync.WaitGroup
+}
+
+type loading struct {
+	index int
+	cloud pointcloud.Cloud
+	err   error
+	done  chan struct{}
+}
+
+func (r *readAhead) find(index int) int {
+	return slices.IndexFunc(r.loading, func(l *loading) bool { return l.index == index })
+}
+
+// want starts to load a frame if nobody does yet and there is room. Loads that are done and not among the coming frames make room.
+func (r *readAhead) want(index int, coming []int) {
+	if r.find(index) >= 0 {
+		return
+	}
+	for i := len(r.loading) - 1; i >= 0; i-- {
+		if l := r.loading[i]; !slices.Contains(coming, l.index) && l.finished() {
+			r.release(i)
+		}
+	}
+	if len(r.loading) == readAheadFrames {
+		return
+	}
+	l := &loading{}
+	if n := len(r.spare); n > 0 {
+		l, r.spare = r.spare[n-1], r.spare[:n-1]
+	}
+	l.index, l.err, l.done = index, nil, make(chan struct{})
+	r.loading = append(r.loading, l)
+	r.running.Go(func() {
+		defer close(l.done)
+		l.err = r.load(l.index, &l.cloud)
+	})
+}
+
+func (l *loading) finished() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *readAhead) release(position int) {
+	r.spare = append(r.spare, r.loading[position])
+	r.loading = slices.Delete(r.loading, position, position+1)
+}
+
+// take waits for a frame and returns its cloud, which stays valid until the next want. After a jump the room may be full of frames that
+// nobody waits for any more: then it waits for the oldest of them first.
+func (r *readAhead) take(ctx context.Context, index int) (*pointcloud.Cloud, error) {
+	for {
+		r.want(index, nil)
+		position := max(r.find(index), 0)
+		l := r.loading[position]
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		r.release(position)
+		if l.index == index {
+			return &l.cloud, l.err
+		}
+	}
+}
+
+// wait returns once no load is under way.
+func (r *readAhead) wait() { r.running.Wait() }

@@ -1,0 +1,93 @@
+package rgbd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// ErrIntrinsics says that a description of a camera cannot be used.
+var ErrIntrinsics = errors.New("invalid camera intrinsics")
+
+// Limits on what a description may ask for.
+const (
+	// MaxPixels keeps one frame below 250 MB of points (15 bytes each): 16.8 million, twice a 4K camera's.
+	MaxPixels = 1 << 24
+	// MaxIntrinsicsBytes is the size of the file; a real one has some 500 bytes.
+	MaxIntrinsicsBytes = 64 << 10
+	maxFPS             = 1000
+	maxDepthUnit       = 0.1 // metres; a full scale of 6.5 km is no depth camera's
+)
+
+// Intrinsics describe a depth camera without distortion (pinhole) whose colour image is registered to its depth image.
+type Intrinsics struct {
+	// Width and Height of both images, in pixels.
+	Width  int `json:"width"`
+	Height int `json:"height"`
+	// FX and FY are the focal lengths, CX and CY the principal point, in pixels from the image's upper left corner: the centre of the first pixel is
+	// at (0.5, 0.5).
+	FX float64 `json:"fx"`
+	FY float64 `json:"fy"`
+	CX float64 `json:"cx"`
+	CY float64 `json:"cy"`
+	// DepthUnit is the length in metres of one unit of a depth image.
+	DepthUnit float64 `json:"depth_unit_m"`
+	// Near and Far are the depths in metres between which the object is; Far 0 = no limit.
+	Near float64 `json:"near_m"`
+	Far  float64 `json:"far_m"`
+	// FPS is the rate that the frames were taken at, 0 = unknown.
+	FPS float64 `json:"fps"`
+}
+
+// ParseIntrinsics reads the JSON object of an intrinsics.json. The keys of Intrinsics up to depth_unit_m are required. Unknown keys are an
+// error, because a misspelt or unsupported one (such as distortion) would silently bend the picture; source, licence, license, note and
+// frames may stand there for people to read.
+func ParseIntrinsics(data []byte) (Intrinsics, error) {
+	if len(data) > MaxIntrinsicsBytes {
+		return Intrinsics{}, fmt.Errorf("%w: %d bytes, expected at most %d", ErrIntrinsics, len(data), MaxIntrinsicsBytes)
+	}
+	var document struct {
+		Intrinsics
+		Source, Licence, License, Note, Frames json.RawMessage
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&document); err != nil {
+		return Intrinsics{}, fmt.Errorf("%w: %w", ErrIntrinsics, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Intrinsics{}, fmt.Errorf("%w: expected one JSON object, got more after it", ErrIntrinsics)
+	}
+	if err := document.validate(); err != nil {
+		return Intrinsics{}, err
+	}
+	return document.Intrinsics, nil
+}
+
+func (in Intrinsics) validate() error {
+	switch {
+	case in.Width < 1 || in.Height < 1 || in.Width > MaxPixels/in.Height:
+		return fmt.Errorf("%w: width × height is %d × %d, expected at least 1 × 1 and at most %d pixels", ErrIntrinsics, in.Width, in.Height, MaxPixels)
+	case !positive(in.FX) || !positive(in.FY):
+		return fmt.Errorf("%w: fx and fy are %g and %g, expected more than 0 pixels", ErrIntrinsics, in.FX, in.FY)
+	case !inside(in.CX, in.Width) || !inside(in.CY, in.Height):
+		return fmt.Errorf("%w: cx and cy are %g and %g, expected a point of the image", ErrIntrinsics, in.CX, in.CY)
+	case !positive(in.DepthUnit) || in.DepthUnit > maxDepthUnit:
+		return fmt.Errorf("%w: depth_unit_m is %g, expected more than 0 and at most %g", ErrIntrinsics, in.DepthUnit, maxDepthUnit)
+	case in.Near < 0 || in.Far < 0 || in.Far > 0 && in.Far <= in.Near:
+		return fmt.Errorf("%w: near_m and far_m are %g and %g, expected 0 <= near_m < far_m", ErrIntrinsics, in.Near, in.Far)
+	case in.Near >= math.MaxUint16*in.DepthUnit:
+		return fmt.Errorf("%w: near_m is %g, expected less than the %g m that 16 bits reach", ErrIntrinsics, in.Near, math.MaxUint16*in.DepthUnit)
+	case in.FPS < 0 || in.FPS > maxFPS:
+		return fmt.Errorf("%w: fps is %g, expected 0 to %d", ErrIntrinsics, in.FPS, maxFPS)
+	}
+	return nil
+}
+
+// positive also refuses lengths so small or large that dividing by them leaves the range of float32 coordinates.
+func positive(v float64) bool { return v >= 1e-6 && v <= 1e6 && !math.IsNaN(v) }
+
+func inside(v float64, size int) bool { return v >= 0 && v <= float64(size) }

@@ -1,0 +1,82 @@
+package capture
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// survey loads every frame of a clip once, on all processors. Its goroutines take the frames in order, and each keeps findings of its own.
+type survey struct {
+	clip   *clip
+	memory int64        // bytes that may be kept
+	used   atomic.Int64 // bytes kept so far
+	next   atomic.Int64 // the first frame that nobody has taken
+}
+
+// findings are what a goroutine learnt about the frames that it took.
+type findings struct {
+	box    volumetric.BoundingBox
+	points int // of the largest frame
+	failed int // the frame that err is about
+	err    error
+}
+
+// run returns what is true of all frames. Of several broken ones it reports the first: those before it had been taken when it failed.
+func (s *survey) run() findings {
+	workers := make([]findings, min(runtime.GOMAXPROCS(0), len(s.clip.kept)))
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() { workers[w] = s.work() })
+	}
+	group.Wait()
+	var all findings
+	for _, f := range workers {
+		if f.err != nil && (all.err == nil || f.failed < all.failed) {
+			all.err, all.failed = f.err, f.failed
+		}
+		all.include(f.box, f.points)
+	}
+	return all
+}
+
+func (s *survey) work() findings {
+	var found findings
+	var cloud pointcloud.Cloud
+	for {
+		index := int(s.next.Add(1)) - 1
+		if index >= len(s.clip.kept) {
+			return found
+		}
+		if err := s.clip.load(index, &cloud); err != nil {
+			found.failed, found.err = index, err
+			s.next.Store(int64(len(s.clip.kept)))
+			return found
+		}
+		found.include(cloud.Bounds(), cloud.Len())
+		size := int64(cloud.Len()) * pointBytes
+		if s.used.Add(size) <= s.memory {
+			s.clip.kept[index] = clone(&cloud)
+		} else {
+			s.used.Add(-size)
+		}
+	}
+}
+
+// include takes points and the box around them into account. Without points there is no box.
+func (f *findings) include(box volumetric.BoundingBox, points int) {
+	switch {
+	case points == 0:
+		return
+	case f.points == 0:
+		f.box = box
+	}
+	for axis := range 3 {
+		f.box.Min[axis] = min(f.box.Min[axis], box.Min[axis])
+		f.box.Max[axis] = max(f.box.Max[axis], box.Max[axis])
+	}
+	f.points = max(f.points, points)
+}
