@@ -1,0 +1,220 @@
+package switching
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestWindow holds the ring of bits against a plain set.
+func TestWindow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		first := rng.Int64N(1 << 17)
+		w, taken := window{newest: first - 1}, map[int64]bool{}
+		newest := first - 1
+		for range 20_000 {
+			var n int64
+			switch rng.IntN(20) {
+			case 0:
+				n = newest + 1 + rng.Int64N(3*windowSize)
+			case 1:
+				n = max(newest-rng.Int64N(2*windowSize), 0)
+			case 2, 3, 4:
+				n = max(newest-rng.Int64N(200), 0)
+			default:
+				n = newest + 1 + rng.Int64N(3)
+			}
+			want := n > newest-windowSize && !taken[n]
+			if n < first {
+				continue
+			}
+			if got := w.take(n); got != want {
+				t.Fatalf("take(%d) with newest %d = %t, expected %t", n, newest, got, want)
+			}
+			taken[n], newest = true, max(newest, n)
+		}
+	}
+}
+
+// TestSameTrackOtherGroup assigns the track that feeds the slot to another Group, as when its publication was announced anew.
+func TestSameTrackOtherGroup(t *testing.T) {
+	s := New(Config{FirstTimestamp: 500})
+	s.Select(Source{Track: 1, Group: 1}, dawn)
+	frame := func(sequence, frame int64) Packet {
+		return Packet{
+			Track: 1, Sequence: sequence, Timestamp: uint32(3000 * frame), Framed: true, Frame: frame,
+			FrameStart: sequence, FramePackets: 1, Last: true, Opens: true, Key: true,
+		}
+	}
+	p := frame(10, 100)
+	s.Packet(&p, dawn)
+	s.Select(Source{Track: 1, Group: 2}, dawn)
+	p = frame(11, 1)
+	v := s.Packet(&p, dawn.Add(time.Second))
+	if want := (Verdict{Action: Forward, Sequence: 1, Timestamp: 90_500, Marker: true, Switched: true}); v != want {
+		t.Errorf("got %+v, expected %+v", v, want)
+	}
+	if got := s.Active(); got.Group != 2 {
+		t.Errorf("active source is %+v, expected group 2", got)
+	}
+}
+
+// TestHistoryIsBounded switches at every packet, and looks up what the first numbers stood for.
+func TestHistoryIsBounded(t *testing.T) {
+	s := New(Config{})
+	for i := range int64(200) {
+		src := Source{Track: TrackID(1 + i%2), Group: 1}
+		s.Select(src, dawn)
+		p := Packet{
+			Track: src.Track, Sequence: 1000 + i, Timestamp: uint32(3000 * i), Framed: true, Frame: i,
+			FrameStart: 1000 + i, FramePackets: 1, Last: true, Opens: true, Key: true,
+		}
+		if v := s.Packet(&p, dawn); v.Action != Forward {
+			t.Fatalf("packet %d was dropped", i)
+		}
+	}
+	for n := range 200 {
+		track, sequence, ok := s.Resolve(uint16(n))
+		if want := n >= 200-runLimit; ok != want {
+			t.Fatalf("Resolve(%d) ok is %t, expected %t", n, ok, want)
+		}
+		if ok && (track != TrackID(1+n%2) || sequence != int64(1000+n)) {
+			t.Fatalf("Resolve(%d) = %d, %d", n, track, sequence)
+		}
+	}
+}
+
+func TestNothingBeforeTheFirstPacket(t *testing.T) {
+	s := New(Config{})
+	s.Overrun(dawn)
+	s.Skip(dawn)
+	if _, _, ok := s.Resolve(0); ok {
+		t.Error("Resolve(0) is ok before anything was sent")
+	}
+	if _, ok := s.MapTimestamp(1, 0); ok {
+		t.Error("MapTimestamp is ok before anything was sent")
+	}
+	s.Select(Source{Track: 1}, dawn)
+	s.Select(Source{}, dawn)
+	if src, pending := s.Pending(); pending {
+		t.Errorf("%+v is pending after off", src)
+	}
+}
+
+// TestAllocations: the hot path must not allocate.
+func TestAllocations(t *testing.T) {
+	s, p := busy()
+	if n := testing.AllocsPerRun(1000, func() {
+		advance(p)
+		s.Packet(p, dawn)
+	}); n != 0 {
+		t.Errorf("%v allocations per packet, expected none", n)
+	}
+}
+
+// busy returns a Switcher that forwards a framed track of 130 packets per frame (150 kB), and its next packet.
+func busy() (*Switcher, *Packet) {
+	s := New(Config{})
+	s.Select(Source{Track: 1, Group: 1}, dawn)
+	return s, &Packet{Track: 1, Framed: true, Frame: 1, FrameStart: 1, FramePackets: 130, Key: true}
+}
+
+func advance(p *Packet) {
+	p.Sequence++
+	if p.Sequence == p.FrameStart+int64(p.FramePackets) {
+		p.Frame++
+		p.FrameStart = p.Sequence
+		p.Timestamp += 3000
+	}
+	p.Opens = p.Sequence == p.FrameStart
+	p.Last = p.Sequence == p.FrameStart+int64(p.FramePackets)-1
+}
+
+func BenchmarkPacketInOrder(b *testing.B) {
+	s, p := busy()
+	b.ReportAllocs()
+	for b.Loop() {
+		advance(p)
+		if s.Packet(p, dawn).Action != Forward {
+			b.Fatal("dropped")
+		}
+	}
+}
+
+func BenchmarkPacketForeign(b *testing.B) {
+	s := New(Config{})
+	s.Select(Source{Track: 1, Group: 1}, dawn)
+	p := &Packet{Track: 1, Key: true}
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Sequence++
+		p.Marker = p.Sequence%10 == 9
+		p.Opens = p.Sequence%10 == 0
+		if p.Opens {
+			p.Timestamp += 3000
+		}
+		s.Packet(p, dawn)
+	}
+}
+
+// BenchmarkPacketLate repairs a packet of a track that the slot left ten switches ago, again and again (the search is the same).
+func BenchmarkPacketLate(b *testing.B) {
+	s, p := busy()
+	advance(p)
+	s.Packet(p, dawn)
+	for i := range int64(10) {
+		src := Source{Track: TrackID(2 + i), Group: 1}
+		s.Select(src, dawn)
+		s.Packet(&Packet{
+			Track: src.Track, Framed: true, Frame: 2 + i, FramePackets: 1, Opens: true, Key: true,
+		}, dawn)
+	}
+	p.Opens = false
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Packet(p, dawn)
+	}
+}
+
+// BenchmarkPacketForeignToSlot offers a packet of a track that has nothing to do with the slot.
+func BenchmarkPacketForeignToSlot(b *testing.B) {
+	s, p := busy()
+	for range 64 {
+		advance(p)
+		s.Packet(p, dawn)
+	}
+	p.Track = 99
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Packet(p, dawn)
+	}
+}
+
+func BenchmarkSwitch(b *testing.B) {
+	s, p := busy()
+	p.FramePackets = 1
+	b.ReportAllocs()
+	for b.Loop() {
+		advance(p)
+		p.Track = 3 - p.Track
+		s.Select(Source{Track: p.Track, Group: 1}, dawn)
+		if s.Packet(p, dawn).Action != Forward {
+			b.Fatal("dropped")
+		}
+	}
+}
+
+func BenchmarkResolve(b *testing.B) {
+	s, p := busy()
+	for range 1000 {
+		advance(p)
+		s.Packet(p, dawn)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, ok := s.Resolve(500); !ok {
+			b.Fatal("unknown")
+		}
+	}
+}

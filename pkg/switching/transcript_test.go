@@ -1,0 +1,332 @@
+package switching
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write what the Switcher does into testdata/*.txt; read the difference before keeping it")
+
+// TestTranscripts plays the stories in testdata: lines of input, each followed by the expected output, indented and marked "=>".
+//
+//	slot sequence=N timestamp=N [clock=HZ] [cut=DURATION]
+//	track NAME group=N [key]                      key: decoding begins at key frames only
+//	at DURATION                                   moves the time
+//	select NAME|off
+//	NAME #SEQUENCE FRAME.INDEX/PACKETS            a packet with payload v1; INDEX may be a range as in 0-2. Its timestamp is 3000 × FRAME
+//	NAME #SEQUENCE tTIMESTAMP [key] [marker] [last] a foreign packet; it opens if its timestamp is newer than all before
+//	  … [capture=DURATION] [opens|late]             both; opens or not, whatever its age
+//	overrun | skip | resolve NUMBER | map NAME TIMESTAMP | state
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("expected transcripts in testdata, got %v, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, want)
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			compare(t, file, got, want)
+		})
+	}
+}
+
+func compare(t *testing.T, file string, got, want []byte) {
+	t.Helper()
+	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(g), len(w)) {
+		line := func(s []string) string {
+			if i < len(s) {
+				return s[i]
+			}
+			return "(end)"
+		}
+		if line(g) != line(w) {
+			t.Fatalf("%s:%d: got %q, expected %q", file, i+1, line(g), line(w))
+		}
+	}
+}
+
+// stage is the state of a transcript.
+type stage struct {
+	t      *testing.T
+	s      *Switcher
+	now    time.Time
+	out    bytes.Buffer
+	names  []string
+	tracks []*actor
+}
+
+// actor is a track, with what its reader remembers.
+type actor struct {
+	source Source
+	heard  bool
+	frame  int64
+	newest uint32
+}
+
+var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func play(t *testing.T, script []byte) []byte {
+	st := &stage{t: t, now: dawn}
+	in := bufio.NewScanner(bytes.NewReader(script))
+	for n := 1; in.Scan(); n++ {
+		line := in.Text()
+		words := strings.Fields(line)
+		if len(words) > 0 && words[0] == "=>" {
+			continue
+		}
+		fmt.Fprintln(&st.out, line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		if err := st.do(words[0], words[1:]); err != nil {
+			t.Fatalf("line %d: %q: %v", n, line, err)
+		}
+	}
+	return st.out.Bytes()
+}
+
+func (st *stage) do(verb string, args []string) error {
+	if st.s == nil && verb != "slot" {
+		return fmt.Errorf("expected slot first")
+	}
+	switch verb {
+	case "slot":
+		return st.slot(args)
+	case "track":
+		a := &actor{source: Source{Track: TrackID(len(st.tracks) + 1)}}
+		for _, arg := range args[1:] {
+			key, value, _ := strings.Cut(arg, "=")
+			switch key {
+			case "group":
+				a.source.Group = uint64(number(st.t, value))
+			case "key":
+				a.source.NeedsKey = true
+			default:
+				return fmt.Errorf("unknown word %q", arg)
+			}
+		}
+		st.names, st.tracks = append(st.names, args[0]), append(st.tracks, a)
+	case "at":
+		d, err := time.ParseDuration(args[0])
+		if err != nil {
+			return err
+		}
+		st.now = dawn.Add(d)
+	case "select":
+		if args[0] == "off" {
+			st.s.Select(Source{}, st.now)
+			return nil
+		}
+		a, err := st.actor(args[0])
+		if err != nil {
+			return err
+		}
+		st.s.Select(a.source, st.now)
+	case "overrun":
+		st.s.Overrun(st.now)
+	case "skip":
+		st.s.Skip(st.now)
+	case "resolve":
+		st.resolve(args[0])
+	case "map":
+		return st.mapTimestamp(args)
+	case "state":
+		st.state()
+	default:
+		return st.packets(verb, args)
+	}
+	return nil
+}
+
+func (st *stage) slot(args []string) error {
+	var cfg Config
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "sequence":
+			cfg.FirstSequence = uint16(number(st.t, value))
+		case "timestamp":
+			cfg.FirstTimestamp = uint32(number(st.t, value))
+		case "clock":
+			cfg.ClockRate = uint32(number(st.t, value))
+		case "cut":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				return err
+			}
+			cfg.CutAfter = d
+		default:
+			return fmt.Errorf("unknown word %q", arg)
+		}
+	}
+	st.s = New(cfg)
+	return nil
+}
+
+func (st *stage) actor(name string) (*actor, error) {
+	for i, n := range st.names {
+		if n == name {
+			return st.tracks[i], nil
+		}
+	}
+	return nil, fmt.Errorf("unknown verb or track %q", name)
+}
+
+func (st *stage) name(track TrackID) string {
+	if track == 0 {
+		return "off"
+	}
+	return st.names[track-1]
+}
+
+func (st *stage) resolve(arg string) {
+	track, sequence, ok := st.s.Resolve(uint16(number(st.t, arg)))
+	if !ok {
+		fmt.Fprintln(&st.out, "  => nothing")
+		return
+	}
+	base, ok := st.s.ResolveTimestamp(uint16(number(st.t, arg)), 0)
+	if !ok {
+		st.t.Errorf("Resolve(%s) is ok, ResolveTimestamp is not", arg)
+	}
+	fmt.Fprintf(&st.out, "  => %s #%d, timestamps %+d\n", st.name(track), sequence, int32(base))
+}
+
+func (st *stage) mapTimestamp(args []string) error {
+	a, err := st.actor(args[0])
+	if err != nil {
+		return err
+	}
+	if ts, ok := st.s.MapTimestamp(a.source.Track, uint32(number(st.t, args[1]))); ok {
+		fmt.Fprintf(&st.out, "  => t%d\n", ts)
+	} else {
+		fmt.Fprintln(&st.out, "  => nothing")
+	}
+	return nil
+}
+
+func (st *stage) state() {
+	line := "active " + st.name(st.s.Active().Track)
+	if src, ok := st.s.Pending(); ok {
+		line += ", pending " + st.name(src.Track)
+	}
+	fmt.Fprintln(&st.out, "  =>", line)
+}
+
+// packets reads a line such as "low #100 7.0-2/3".
+func (st *stage) packets(name string, args []string) error {
+	a, err := st.actor(name)
+	if err != nil {
+		return err
+	}
+	if len(args) < 2 || args[0][0] != '#' {
+		return fmt.Errorf("expected #SEQUENCE and a frame")
+	}
+	p := Packet{Track: a.source.Track, Sequence: number(st.t, args[0][1:])}
+	opens, late := false, false
+	for _, arg := range args[2:] {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "key":
+			p.Key = true
+		case "marker":
+			p.Marker = true
+		case "opens":
+			opens = true
+		case "last":
+			p.Last = true
+		case "late":
+			late = true
+		case "capture":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				return err
+			}
+			p.Capture = dawn.Add(d)
+		default:
+			return fmt.Errorf("unknown word %q", arg)
+		}
+	}
+	if timestamp, foreign := strings.CutPrefix(args[1], "t"); foreign {
+		p.Timestamp = uint32(number(st.t, timestamp))
+		p.Opens = opens || !late && (!a.heard || int32(p.Timestamp-a.newest) > 0)
+		if p.Opens {
+			a.heard, a.newest = true, p.Timestamp
+		}
+		st.give(&p)
+		return nil
+	}
+	return st.framed(a, p, args[1], opens, late)
+}
+
+func (st *stage) framed(a *actor, p Packet, frame string, opens, late bool) error {
+	f, rest, ok := strings.Cut(frame, ".")
+	indices, packets, ok2 := strings.Cut(rest, "/")
+	if !ok || !ok2 {
+		return fmt.Errorf("expected FRAME.INDEX/PACKETS, got %q", frame)
+	}
+	from, to, isRange := strings.Cut(indices, "-")
+	if !isRange {
+		to = from
+	}
+	first, last := number(st.t, from), number(st.t, to)
+	p.Framed, p.Key, p.Frame, p.FramePackets = true, true, number(st.t, f), int(number(st.t, packets))
+	p.FrameStart = p.Sequence - first
+	p.Timestamp = uint32(p.Frame * 3000)
+	for i := first; i <= last; i++ {
+		p.Sequence = p.FrameStart + i
+		p.Last = i == int64(p.FramePackets)-1
+		p.Opens = opens || !late && (!a.heard || p.Frame > a.frame)
+		if p.Opens {
+			a.heard, a.frame = true, p.Frame
+		}
+		st.give(&p)
+	}
+	return nil
+}
+
+func (st *stage) give(p *Packet) {
+	v := st.s.Packet(p, st.now)
+	line := v.Action.String()
+	if v.Action == Forward {
+		line += fmt.Sprintf(" %d t%d", v.Sequence, v.Timestamp)
+	}
+	if v.Marker {
+		line += " marker"
+	}
+	if v.Switched {
+		line += " switched"
+	}
+	if v.WantKey {
+		line += " wantkey"
+	}
+	fmt.Fprintln(&st.out, "  =>", line)
+}
+
+func number(t *testing.T, s string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatalf("expected a number, got %q", s)
+	}
+	return n
+}
