@@ -1,0 +1,190 @@
+package forward
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// selectSource gives the slot's switcher a new source, and follows its track.
+func (w *writer) selectSource(s *Slot, sel selection) {
+	w.adopt(s.receiver)
+	s.selection = sel
+	var source switching.Source
+	if sel.track != nil {
+		source = switching.Source{Track: sel.track.id, Group: sel.group, NeedsKey: sel.track.needsKey}
+		w.attach(s, sel.track)
+	}
+	s.switcher.Select(source, w.now)
+	if sel.track != nil && s.switcher.Active() == source {
+		// What was pending, a pause perhaps, is off: who was told of it has to hear that.
+		s.receiver.events.add(Event{Slot: s, Track: sel.track, Switched: true})
+	}
+	w.review(s)
+	_, pending := s.switcher.Pending()
+	s.waiting = pending && sel.track != nil
+	switch {
+	case !s.waiting:
+	case sel.track.needsKey:
+		sel.track.wantKeyFrame()
+	default:
+		w.catchUp(s, sel.track)
+	}
+}
+
+// catchUp offers a slot the newest frame of a pending track as far as the writer has passed it already, so that the slot begins there instead of waiting
+// for the next one, or at least its switcher learns that the track is alive.
+func (w *writer) catchUp(s *Slot, t *Track) {
+	a := s.attachment(t)
+	if a == nil {
+		return
+	}
+	for position := t.opened.Load(); position < a.follower.position; position++ {
+		p := t.log.at(position)
+		if p == nil || w.engine.since(w.now)-p.order > int64(w.engine.cfg.MaxLag) {
+			if p != nil {
+				p.release()
+			}
+			return
+		}
+		w.write(a, p)
+		p.release()
+	}
+}
+
+// adopt adds a receiver to those that are looked after.
+func (w *writer) adopt(r *Receiver) {
+	if !r.adopted {
+		r.adopted = true
+		r.reportDue = w.now.Add(w.engine.cfg.ReportInterval)
+		w.receivers = append(w.receivers, r)
+	}
+}
+
+// attach lets packets of the track reach the slot from now on. A closed track has none.
+func (w *writer) attach(s *Slot, t *Track) {
+	if s.attachment(t) != nil {
+		return
+	}
+	f := w.followers[t]
+	if f == nil {
+		f = &follower{writer: w, track: t, readyIndex: -1}
+		if !t.join(f) {
+			return
+		}
+		w.followers[t] = f
+	}
+	a := &attachment{slot: s, follower: f}
+	s.attachments = append(s.attachments, a)
+	f.attachments = append(f.attachments, a)
+}
+
+// bind looks up what the outlet's peer calls the track's codec.
+func (a *attachment) bind() bool {
+	s := a.slot
+	ssrc := s.outlet.SSRC()
+	if ssrc == 0 {
+		return false
+	}
+	if s.reporter == nil || s.header.SSRC != ssrc {
+		s.header.SSRC, s.reporter = ssrc, feedback.NewSenderReporter(ssrc, s.clockRate())
+	}
+	a.payloadType, a.retransmissionType, a.bound = s.payloadType(a.follower.track)
+	return a.bound
+}
+
+// review brings a slot's attachments in line with what its switcher takes: the tracks that are neither active nor pending end after the late
+// window if they have fed the slot, else at once. While anything has to wait, the slot is reviewed again.
+func (w *writer) review(s *Slot) {
+	if s.receiver.closed.Load() {
+		return
+	}
+	active := s.switcher.Active().Track
+	pending, _ := s.switcher.Pending()
+	settled := active == 0 || s.selection.track != nil
+	for i := len(s.attachments) - 1; i >= 0; i-- {
+		a := s.attachments[i]
+		id := a.follower.track.id
+		switch {
+		case id == active || id == pending.Track:
+			a.until = time.Time{}
+			if !a.bound && !a.bind() {
+				settled = false
+			}
+		case !a.fed, !a.until.IsZero() && !w.now.Before(a.until):
+			w.detach(a)
+		case a.until.IsZero():
+			a.until = w.now.Add(w.engine.cfg.LateWindow)
+			settled = false
+		default:
+			settled = false
+		}
+	}
+	if !settled {
+		w.unsettle(s)
+	}
+}
+
+// unsettle has the slot reviewed at the next housekeeping.
+func (w *writer) unsettle(s *Slot) {
+	if !s.unsettled {
+		s.unsettled = true
+		w.unsettled = append(w.unsettled, s)
+	}
+}
+
+// detach ends an attachment, and the following of a track that no slot takes any more.
+func (w *writer) detach(a *attachment) {
+	a.slot.attachments = without(a.slot.attachments, a)
+	f := a.follower
+	f.attachments = without(f.attachments, a)
+	if len(f.attachments) == 0 {
+		w.forget(f)
+	}
+}
+
+// detachAll ends the following of a track that is closed.
+func (w *writer) detachAll(f *follower) {
+	if f.gone {
+		return
+	}
+	for _, a := range f.attachments {
+		a.slot.attachments = without(a.slot.attachments, a)
+	}
+	f.attachments = nil
+	w.forget(f)
+}
+
+// forget stops following a track.
+func (w *writer) forget(f *follower) {
+	f.gone = true
+	f.drop()
+	if f.readyIndex >= 0 {
+		heap.Remove(&w.ready, f.readyIndex)
+	}
+	delete(w.followers, f.track)
+	f.track.leave(f)
+}
+
+// dismiss lets go of a closed receiver.
+func (w *writer) dismiss(r *Receiver) {
+	for _, s := range r.all() {
+		for len(s.attachments) > 0 {
+			w.detach(s.attachments[0])
+		}
+		s.selection = selection{}
+	}
+	if i := slices.Index(w.receivers, r); i >= 0 {
+		w.receivers = slices.Delete(w.receivers, i, i+1)
+	}
+}
+
+// without removes an attachment from a list, whose order does not matter.
+func without(list []*attachment, a *attachment) []*attachment {
+	i, last := slices.Index(list, a), len(list)-1
+	list[i], list[last] = list[last], nil
+	return list[:last]
+}

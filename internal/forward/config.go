@@ -1,0 +1,94 @@
+package forward
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// ErrConfig is wrapped with the key that is wrong and what was expected.
+var ErrConfig = errors.New("invalid forwarding configuration")
+
+// Config tunes an engine.
+type Config struct {
+	Writers int `yaml:"writers" help:"goroutines that write to receivers; 0 is one per core"`
+	// CacheAge: what a receiver's NACK asks for was sent at most its deadline (250 ms) and a round trip ago; one second covers round trips of 750 ms.
+	CacheAge time.Duration `yaml:"cache_age" help:"how long packets of a track are kept for retransmission"`
+	// TrackCacheBytes: one frame of 16 MiB is 14,665 fragments, which take about 1,700 bytes each, 25 MB in all.
+	TrackCacheBytes int64 `yaml:"track_cache_bytes" help:"bytes that the packet cache of one track may take"`
+	CacheBytes      int64 `yaml:"cache_bytes" help:"bytes that the packet caches of all tracks may take together"`
+	MaxFrameBytes   int   `yaml:"max_frame_bytes" help:"bytes of the longest frame of payload v1 that is forwarded"`
+	// MaxLag: a frame is worth repairing until 150 ms after its first packet, so one that a writer has not begun by then comes too late.
+	MaxLag time.Duration `yaml:"max_lag" help:"age at which a frame that a writer has not begun yet is dropped; audio never is"`
+	// LateWindow: the deadline of frames (250 ms where the round trip is long) and the round trip of a repair.
+	LateWindow       time.Duration `yaml:"late_window" help:"how long after a switch late packets of the former track still reach the slot"`
+	KeyFrameInterval time.Duration `yaml:"key_frame_interval" help:"shortest time between two requests for a key frame of one track"`
+	ReportInterval   time.Duration `yaml:"report_interval" help:"interval of RTCP sender and receiver reports"`
+	// MaxNACKed: a burst of half a second on one stream at 20 Mbit/s is 1,050 packets.
+	MaxNACKed int `yaml:"max_nacked" help:"sequence numbers of one slot that are looked up per batch of NACKs; the others are ignored"`
+	// RetransmissionBurst is a burst of 1.4 MB, half a second at 22 Mbit/s.
+	RetransmissionBurst int           `yaml:"retransmission_burst" help:"retransmissions a receiver may be sent beyond one per media packet"`
+	CutAfter            time.Duration `yaml:"cut_after" help:"how long a switch waits for the end of a frame, or for a track that has fallen silent"`
+
+	NACK feedback.NACKConfig `yaml:"nack" help:"requests to publishers for lost packets"`
+}
+
+// DefaultConfig is the configuration of a server.
+func DefaultConfig() Config {
+	return Config{
+		CacheAge:            time.Second,
+		TrackCacheBytes:     32 << 20,
+		CacheBytes:          1 << 30,
+		MaxFrameBytes:       16 << 20,
+		MaxLag:              150 * time.Millisecond,
+		LateWindow:          500 * time.Millisecond,
+		KeyFrameInterval:    500 * time.Millisecond,
+		ReportInterval:      time.Second,
+		MaxNACKed:           1024,
+		RetransmissionBurst: 1200,
+		CutAfter:            switching.DefaultCutAfter,
+		NACK:                feedback.DefaultConfig().NACK,
+	}
+}
+
+// Validate reports the first key that is wrong.
+func (c Config) Validate() error {
+	if c.Writers < 0 {
+		return fmt.Errorf("%w: writers is %d, expected 0 or more", ErrConfig, c.Writers)
+	}
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+		least time.Duration
+	}{
+		{"cache_age", c.CacheAge, time.Millisecond},
+		{"max_lag", c.MaxLag, time.Millisecond},
+		{"late_window", c.LateWindow, 0},
+		{"key_frame_interval", c.KeyFrameInterval, time.Millisecond},
+		{"report_interval", c.ReportInterval, housekeepingInterval},
+		{"cut_after", c.CutAfter, time.Millisecond},
+	} {
+		if d.value < d.least {
+			return fmt.Errorf("%w: %s is %v, expected %v or more", ErrConfig, d.key, d.value, d.least)
+		}
+	}
+	for _, n := range []struct {
+		key   string
+		value int64
+		least int64
+	}{
+		{"track_cache_bytes", c.TrackCacheBytes, budgetChunk},
+		{"cache_bytes", c.CacheBytes, budgetChunk},
+		{"max_frame_bytes", int64(c.MaxFrameBytes), 1},
+		{"max_nacked", int64(c.MaxNACKed), 0},
+		{"retransmission_burst", int64(c.RetransmissionBurst), 0},
+	} {
+		if n.value < n.least {
+			return fmt.Errorf("%w: %s is %d, expected %d or more", ErrConfig, n.key, n.value, n.least)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package forward
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// Engine is the data plane of one server: its tracks, its receivers and the writers between them.
+type Engine struct {
+	cfg     Config
+	started time.Time
+	// clock is time.Now but in tests.
+	clock   func() time.Time
+	packets *packetPool
+	budget  budget
+	writers []*writer
+	// tracks are the open tracks by switching.TrackID.
+	tracks    sync.Map
+	lastTrack atomic.Uint64
+
+	slots, receivers atomic.Int64
+	// control counts what happens off the path of packets, and what closed ingresses have counted.
+	control shard
+
+	// running are the goroutines of writers and ingresses.
+	running sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	ingresses map[*Ingress]struct{}
+}
+
+// NewEngine starts an engine. The caller ends it with Close.
+func NewEngine(cfg Config) *Engine {
+	e := newEngine(cfg, time.Now)
+	for _, w := range e.writers {
+		e.running.Go(w.run)
+	}
+	return e
+}
+
+// newEngine makes an engine whose writers do not run.
+func newEngine(cfg Config, clock func() time.Time) *Engine {
+	e := &Engine{
+		cfg:       cfg,
+		clock:     clock,
+		started:   clock(),
+		packets:   newPacketPool(),
+		budget:    budget{limit: cfg.CacheBytes},
+		ingresses: make(map[*Ingress]struct{}),
+	}
+	n := cfg.Writers
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	for range n {
+		e.writers = append(e.writers, newWriter(e))
+	}
+	return e
+}
+
+// Close ends all ingresses and writers, and waits for their goroutines. What is called on tracks, slots and receivers afterwards has no effect.
+// An outlet or a peer that blocks makes Close wait: their connections are to be closed first.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	var open []*Ingress
+	for i := range e.ingresses {
+		open = append(open, i)
+	}
+	e.mu.Unlock()
+	if closed {
+		return
+	}
+	for _, i := range open {
+		i.Close()
+	}
+	e.tracks.Range(func(_, t any) bool {
+		t.(*Track).Close()
+		return true
+	})
+	for _, w := range e.writers {
+		w.stop()
+	}
+	e.running.Wait()
+}
+
+// retire keeps what a closed ingress has counted.
+func (e *Engine) retire(i *Ingress) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.ingresses, i)
+	var c counts
+	i.stats.addTo(&c)
+	e.control.merge(&c)
+}
+
+// since gives a time as nanoseconds since the engine's start.
+func (e *Engine) since(t time.Time) int64 { return int64(t.Sub(e.started)) }
+
+// track finds an open track.
+func (e *Engine) track(id switching.TrackID) *Track {
+	if t, ok := e.tracks.Load(id); ok {
+		return t.(*Track)
+	}
+	return nil
+}
+
+// receiverLoad is what a receiver counts beside its slots when writers are compared, so that receivers spread before they have any.
+const receiverLoad = 1
+
+// NewReceiver adds a receiving peer connection, to the writer with the fewest slots. The deadline is how long after its first packet the receiver
+// repairs a frame; 0 leaves it to Config.NACK's deadlines.
+func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
+	w := slices.MinFunc(e.writers, func(a, b *writer) int { return int(a.load.Load() - b.load.Load()) })
+	w.load.Add(receiverLoad)
+	e.receivers.Add(1)
+	burst := e.cfg.RetransmissionBurst
+	return &Receiver{writer: w, peer: p, credit: burst, burst: burst, deadline: deadline, events: eventList{notify: make(chan struct{}, 1)}}
+}

@@ -1,0 +1,161 @@
+package forward
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// forward writes packets of the follower that stands first among the ready, until it is another's turn or the group is full, and puts it where
+// it belongs then.
+func (w *writer) forward(f *follower) {
+	second := w.ready.second()
+	for {
+		p := f.next
+		if p.facts.Opens && f.track.skippable && w.engine.since(w.now)-p.order > int64(w.engine.cfg.MaxLag) && w.skip(f) {
+			break
+		}
+		before := w.writes
+		for _, a := range f.attachments {
+			w.write(a, p)
+		}
+		if w.writes > before {
+			w.arrived = append(w.arrived, p.order)
+		}
+		// A packet that nobody takes costs time, too.
+		w.writes++
+		f.advance()
+		if w.writes >= groupWrites || !w.hold(f) || f.turn > second {
+			break
+		}
+	}
+	w.requeue(f)
+}
+
+// write asks a slot's switcher what becomes of the packet, and writes it.
+func (w *writer) write(a *attachment, p *packet) {
+	if !a.bound {
+		if p.facts.Opens && p.class != classAudio {
+			w.stats.counts[droppedUnbound]++
+		}
+		return
+	}
+	s := a.slot
+	v := s.switcher.Packet(&p.facts, w.now)
+	if v.WantKey {
+		a.follower.track.wantKeyFrame()
+	}
+	if v.Action != switching.Forward {
+		return
+	}
+	if v.Switched {
+		w.switched(a)
+	}
+	h := &s.header
+	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
+	a.shift = v.Timestamp - p.facts.Timestamp
+	w.writes++
+	if err := s.outlet.WriteRTP(h, p.payload); err != nil {
+		w.failed(a)
+		return
+	}
+	w.count(s, p, v.Timestamp)
+}
+
+// count adds a packet that was sent to what the slot and the writer have sent.
+func (w *writer) count(s *Slot, p *packet, timestamp uint32) {
+	size := uint64(len(p.payload))
+	s.reporter.Count(len(p.payload))
+	s.sent.packets++
+	s.sent.octets += size
+	if p.class != classAudio && (!s.begun || int32(timestamp-s.newest) > 0) {
+		s.begun, s.newest = true, timestamp
+		s.sent.frames++
+		w.stats.counts[framesForwarded]++
+	}
+	w.stats.counts[sentPackets+counter(p.class)]++
+	w.stats.counts[sentBytes+counter(p.class)] += size
+	s.receiver.earn()
+	w.touch(s)
+}
+
+// touch has the slot's counts published at the next housekeeping.
+func (w *writer) touch(s *Slot) {
+	if !s.touched {
+		s.touched = true
+		w.touched = append(w.touched, s)
+	}
+}
+
+// failed counts a packet that could not be written. Where the reason is that the outlet has lost its negotiated stream, the slot pauses until it
+// has one again.
+func (w *writer) failed(a *attachment) {
+	w.stats.counts[writeErrors]++
+	s := a.slot
+	if s.outlet.SSRC() != 0 {
+		return
+	}
+	for _, other := range s.attachments {
+		other.bound = false
+	}
+	s.switcher.Overrun(w.now)
+	w.unsettle(s)
+}
+
+// skip goes on at the newest frame of the track, because the one that is about to begin waited too long. It returns false if that is the newest.
+func (w *writer) skip(f *follower) bool {
+	newest := f.track.log.at(f.track.opened.Load())
+	if newest == nil {
+		return false
+	}
+	if newest.position <= f.position {
+		newest.release()
+		return false
+	}
+	dropped := int(newest.ordinal - f.next.ordinal)
+	f.drop()
+	f.next, f.position, f.turn = newest, newest.position, f.turnOf(newest)
+	for _, a := range f.attachments {
+		if s := a.slot; s.switcher.Active().Track == f.track.id {
+			s.switcher.Skip(w.now)
+			w.dropped(s, f.track, dropped, droppedLate)
+		}
+	}
+	return true
+}
+
+// overrun tells the slots that the track is feeding that packets of it are lost to them, which hurt so many frames.
+func (w *writer) overrun(f *follower, frames int) {
+	for _, a := range f.attachments {
+		if s := a.slot; s.switcher.Active().Track == f.track.id {
+			s.switcher.Overrun(w.now)
+			w.dropped(s, f.track, frames, droppedOverrun)
+		}
+	}
+}
+
+// dropped counts frames that a slot does not get whole.
+func (w *writer) dropped(s *Slot, t *Track, frames int, reason counter) {
+	w.stats.counts[reason] += uint64(frames)
+	s.receiver.events.add(Event{Slot: s, Track: t, DroppedFrames: frames})
+}
+
+// switched notes that a track begins to feed the slot, or feeds it again after a pause.
+func (w *writer) switched(a *attachment) {
+	s := a.slot
+	a.fed = true
+	w.readClock()
+	var delay time.Duration
+	if s.waiting && s.selection.track == a.follower.track {
+		s.waiting = false
+		delay = max(w.now.Sub(s.selection.requested), 0)
+		w.stats.switchDelay.observe(delay)
+	}
+	w.stats.counts[switches]++
+	s.receiver.events.add(Event{Slot: s, Track: a.follower.track, Switched: true, Delay: delay})
+	if s.switcher.Active().Group != s.reportedGroup {
+		s.reportWanted = true
+		w.reportSoon(s.receiver)
+	}
+	w.unsettle(s)
+}

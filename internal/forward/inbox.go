@@ -1,0 +1,130 @@
+package forward
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtcp"
+)
+
+// inbox is what other goroutines ask a writer to do, taken as a whole each time the writer looks. It is bounded by the number of slots,
+// receivers and followers: what is asked twice of one of them is kept once, so that a writer that is held up collects no backlog.
+type inbox struct {
+	pending atomic.Bool
+
+	mu     sync.Mutex
+	orders orders
+}
+
+// orders are what an inbox holds.
+type orders struct {
+	// slots have mail.
+	slots []*Slot
+	// closing are receivers to let go of.
+	closing []*Receiver
+	// ended are followers whose track is closed.
+	ended []*follower
+}
+
+// mail is what is asked of one slot.
+type mail struct {
+	queued    bool
+	selected  bool
+	selection selection
+	// nacked are the numbers that the receiver asks for, in the pairs of RFC 4585 section 6.2.1.
+	nacked []rtcp.NackPair
+	// keyFrames counts requests for a key frame (PLI and FIR).
+	keyFrames int
+	// block is the latest report block about the slot, which came at reportedAt, zero if none has come.
+	block      rtcp.ReceptionReport
+	reportedAt time.Time
+}
+
+func (b *inbox) selected(s *Slot, sel selection) {
+	b.mu.Lock()
+	s.mail.selected, s.mail.selection = true, sel
+	b.queue(s)
+	b.mu.Unlock()
+	s.receiver.writer.wake()
+}
+
+// nacked takes as many pairs as the limit leaves room for, and returns how many it did not take.
+func (b *inbox) nacked(s *Slot, pairs []rtcp.NackPair, limit int) int {
+	b.mu.Lock()
+	taken := min(len(pairs), max(limit-len(s.mail.nacked), 0))
+	s.mail.nacked = append(s.mail.nacked, pairs[:taken]...)
+	b.queue(s)
+	b.mu.Unlock()
+	s.receiver.writer.wake()
+	return len(pairs) - taken
+}
+
+func (b *inbox) keyFrameWanted(s *Slot) {
+	b.mu.Lock()
+	s.mail.keyFrames++
+	b.queue(s)
+	b.mu.Unlock()
+	s.receiver.writer.wake()
+}
+
+// reported takes the block about the slot from a report, if there is one.
+func (b *inbox) reported(s *Slot, blocks []rtcp.ReceptionReport, now time.Time) {
+	ssrc := s.outlet.SSRC()
+	for _, block := range blocks {
+		if block.SSRC != ssrc {
+			continue
+		}
+		b.mu.Lock()
+		s.mail.block, s.mail.reportedAt = block, now
+		b.queue(s)
+		b.mu.Unlock()
+		s.receiver.writer.wake()
+		return
+	}
+}
+
+// queue notes that a slot has mail. The caller holds the mutex.
+func (b *inbox) queue(s *Slot) {
+	if !s.mail.queued {
+		s.mail.queued = true
+		b.orders.slots = append(b.orders.slots, s)
+	}
+	b.pending.Store(true)
+}
+
+func (b *inbox) close(r *Receiver) {
+	b.mu.Lock()
+	b.orders.closing = append(b.orders.closing, r)
+	b.pending.Store(true)
+	b.mu.Unlock()
+	r.writer.wake()
+}
+
+func (b *inbox) end(f *follower) {
+	b.mu.Lock()
+	b.orders.ended = append(b.orders.ended, f)
+	b.pending.Store(true)
+	b.mu.Unlock()
+	f.writer.wake()
+}
+
+// take gives what has been asked and leaves room for more in the given lists.
+func (b *inbox) take(room orders) orders {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	taken := b.orders
+	b.orders = orders{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0]}
+	b.pending.Store(false)
+	return taken
+}
+
+// open gives a slot's mail and empties it. The pairs are copied to room, whose memory is used again.
+func (b *inbox) open(s *Slot, room []rtcp.NackPair) mail {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := s.mail
+	m.nacked = append(room[:0], s.mail.nacked...)
+	s.mail = mail{nacked: s.mail.nacked[:0]}
+	return m
+}

@@ -1,0 +1,294 @@
+package forward
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+)
+
+// Ingress is what one publisher's peer connection brings in. The goroutine that reads the connection calls RTP; a goroutine of its own asks the
+// publisher for what is missing, once for all receivers, and sends reports.
+type Ingress struct {
+	engine *Engine
+	peer   Peer
+	// ssrc is what the publisher knows the server by in RTCP.
+	ssrc    uint32
+	stats   shard
+	wakeup  chan struct{}
+	stopped chan struct{}
+
+	mu      sync.Mutex
+	closed  bool
+	streams map[uint32]*stream
+	// repairs are the same streams by the SSRC of their retransmissions.
+	repairs map[uint32]*stream
+	groups  map[uint64]*frameNumbers
+	packet  rtp.Packet
+	// original is a retransmitted packet as it was first sent.
+	original [maxOriginal]byte
+	// order is that of the last packet.
+	order int64
+	// stepped is when the goroutine last looked at what is missing, scheduled when it does next.
+	stepped, scheduled time.Time
+	reportDue          time.Time
+}
+
+// maxOriginal is the largest packet that is taken from a retransmission: the largest payload and a header of 512 bytes.
+const maxOriginal = maxPayload + 512
+
+// NewIngress adds a publisher's peer connection. The caller ends it with Close.
+func (e *Engine) NewIngress(p Peer) *Ingress {
+	i := e.newIngress(p)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		i.closed = true
+		close(i.stopped)
+		return i
+	}
+	e.ingresses[i] = struct{}{}
+	e.running.Go(i.run)
+	return i
+}
+
+// newIngress makes an ingress whose goroutine does not run.
+func (e *Engine) newIngress(p Peer) *Ingress {
+	return &Ingress{
+		engine:  e,
+		peer:    p,
+		ssrc:    rand.Uint32(),
+		wakeup:  make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+		streams: make(map[uint32]*stream),
+		repairs: make(map[uint32]*stream),
+		groups:  make(map[uint64]*frameNumbers),
+	}
+}
+
+// Bind makes what comes with an SSRC the packets of a track, and what comes with the other one, if that is not 0, its retransmissions (RFC 4588).
+// A track has one binding. With another SSRC or connection its numbers begin anew, and its slots go on without a gap. Binding again what is bound changes
+// nothing.
+func (i *Ingress) Bind(ssrc, retransmissionSSRC uint32, t *Track) {
+	if other := t.ingress.Load(); other != nil && other != i {
+		other.Unbind(t)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed || !t.enter(i) {
+		return
+	}
+	s := t.stream
+	switch {
+	case s == nil:
+		s = i.newStream(t)
+	case i.streams[s.ssrc] == s && s.ssrc == ssrc && s.repair == retransmissionSSRC:
+		return
+	case i.streams[s.ssrc] == s && s.ssrc == ssrc:
+		i.remove(s)
+	default:
+		i.remove(s)
+		s.move(i)
+	}
+	if replaced := i.streams[ssrc]; replaced != nil {
+		replaced.track.ingress.Store(nil)
+		i.remove(replaced)
+	}
+	t.stream, s.ssrc, s.repair = s, ssrc, retransmissionSSRC
+	i.streams[ssrc] = s
+	if retransmissionSSRC != 0 {
+		i.repairs[retransmissionSSRC] = s
+	}
+	if i.reportDue.IsZero() {
+		i.reportDue = i.engine.clock().Add(i.engine.cfg.ReportInterval)
+		i.wake()
+	}
+}
+
+// Unbind ends the binding of a track. What it has in its cache stays.
+func (i *Ingress) Unbind(t *Track) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if t.ingress.Load() == i && t.stream != nil {
+		i.remove(t.stream)
+		t.ingress.Store(nil)
+		i.dropGroup(t.group)
+	}
+}
+
+// Close unbinds all tracks and ends the goroutine. It does not wait for a packet that the peer is being sent.
+func (i *Ingress) Close() {
+	i.mu.Lock()
+	if i.closed {
+		i.mu.Unlock()
+		return
+	}
+	i.closed = true
+	for _, s := range i.streams {
+		s.track.ingress.Store(nil)
+	}
+	clear(i.streams)
+	clear(i.repairs)
+	clear(i.groups)
+	i.mu.Unlock()
+	close(i.stopped)
+	i.engine.retire(i)
+}
+
+// RTP takes a decrypted RTP packet, which is valid only during the call. It is called by one goroutine.
+func (i *Ingress) RTP(ssrc uint32, packet []byte, now time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s := i.streams[ssrc]; s != nil {
+		i.receive(s, packet, now, false)
+		return
+	}
+	s := i.repairs[ssrc]
+	if s == nil {
+		i.stats.add(unknownSSRC, 1)
+		return
+	}
+	i.repair(s, packet, now)
+}
+
+// repair takes a packet of the RTX stream that belongs to a stream.
+func (i *Ingress) repair(s *stream, packet []byte, now time.Time) {
+	p := &i.packet
+	if err := p.Unmarshal(packet); err != nil || p.SSRC != s.repair || len(packet) > maxOriginal {
+		i.stats.add(malformedRTP, 1)
+		return
+	}
+	kind := classRetransmission
+	size, err := feedback.UnpackRTX(i.original[:], packet, s.ssrc, 0)
+	if err != nil {
+		// Browsers probe with packets of padding only.
+		kind = classProbe
+	}
+	i.stats.add(receivedPackets+counter(kind), 1)
+	i.stats.add(receivedBytes+counter(kind), uint64(len(p.Payload)))
+	if err == nil {
+		i.receive(s, i.original[:size], now, true)
+	}
+}
+
+// receive takes a packet of a stream, as it was first sent.
+func (i *Ingress) receive(s *stream, packet []byte, now time.Time, repaired bool) {
+	p := &i.packet
+	if err := p.Unmarshal(packet); err != nil || p.Version != 2 || p.SSRC != s.ssrc || len(p.Payload) > maxPayload {
+		i.stats.add(malformedRTP, 1)
+		return
+	}
+	sequence, ok := i.admit(s, now, repaired)
+	if !ok {
+		return
+	}
+	facts, kind, err := s.facts.classify(&p.Header, p.Payload, sequence)
+	if err != nil {
+		i.stats.add(malformedPayload, 1)
+		return
+	}
+	stored := i.engine.packets.get(p.Payload)
+	i.order = max(i.order+1, i.engine.since(now))
+	stored.class, stored.facts, stored.order, stored.ordinal = kind, facts, i.order, s.facts.opened
+	i.count(s, stored)
+	if s.missing != nil {
+		if facts.Framed {
+			s.missing.Expect(facts.FrameStart+int64(facts.FramePackets)-1, now)
+		}
+		i.schedule(s.missing.Next())
+	}
+	s.track.publish(stored)
+}
+
+// admit gives the packet at hand its extended number, and tells whether it is news.
+func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64, ok bool) {
+	h := &i.packet.Header
+	sequence, continuity := s.numbers.Unwrap(h.SequenceNumber)
+	switch continuity {
+	case feedback.Stray:
+		i.stats.add(latePackets, 1)
+		return 0, false
+	case feedback.Reset:
+		s.restart()
+	}
+	sequence += s.base
+	if !repaired {
+		s.reception.Received(sequence, h.Timestamp, now)
+	}
+	switch log := s.track.log; {
+	case log.has(sequence):
+		i.stats.add(duplicatePackets, 1)
+		return 0, false
+	case sequence <= log.gone.Load():
+		i.stats.add(latePackets, 1)
+		return 0, false
+	}
+	if s.missing != nil && s.missing.Received(sequence, now) == feedback.Recovered {
+		i.stats.add(recoveredPackets, 1)
+	}
+	return sequence, true
+}
+
+// count adds a packet that is about to be published.
+func (i *Ingress) count(s *stream, p *packet) {
+	size := uint64(len(p.payload))
+	i.stats.add(receivedPackets+counter(p.class), 1)
+	i.stats.add(receivedBytes+counter(p.class), size)
+	t := s.track
+	t.packets.Add(1)
+	t.bytes.Add(size)
+	if !p.facts.Opens || t.audio {
+		return
+	}
+	t.frames.Add(1)
+	i.stats.add(framesReceived, 1)
+	if t.needsKey && p.facts.Key {
+		// Whoever asked before is served.
+		t.keyFrameWanted.Store(false)
+	}
+}
+
+// RTCP takes a decrypted RTCP packet that speaks of an SSRC, and from it the sender report of that SSRC. A compound may be given once for each SSRC that it
+// speaks of.
+func (i *Ingress) RTCP(ssrc uint32, packet []byte, now time.Time) {
+	packets, err := rtcp.Unmarshal(packet)
+	if err != nil {
+		i.stats.add(malformedRTCP, 1)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := i.streams[ssrc]
+	if s == nil {
+		return
+	}
+	for _, p := range packets {
+		if report, ok := p.(*rtcp.SenderReport); ok && report.SSRC == ssrc {
+			s.reported(report, now)
+		}
+	}
+}
+
+// remove takes a stream from the tables. The caller holds the mutex, here and below.
+func (i *Ingress) remove(s *stream) {
+	if i.streams[s.ssrc] == s {
+		delete(i.streams, s.ssrc)
+	}
+	if i.repairs[s.repair] == s {
+		delete(i.repairs, s.repair)
+	}
+}
+
+// dropGroup forgets the frame numbers of a group when its last track is gone.
+func (i *Ingress) dropGroup(group uint64) {
+	for _, s := range i.streams {
+		if s.track.group == group {
+			return
+		}
+	}
+	delete(i.groups, group)
+}

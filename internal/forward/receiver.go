@@ -1,0 +1,204 @@
+package forward
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Peer is one peer connection. Its methods are safe for any goroutine.
+type Peer interface {
+	// WriteRTCP sends packets as one compound packet.
+	WriteRTCP([]rtcp.Packet) error
+	// RTT is the round-trip time, 0 while it is unknown.
+	RTT() time.Duration
+}
+
+// Receiver is one receiving peer connection with its slots. It belongs to one writer.
+type Receiver struct {
+	writer *writer
+	peer   Peer
+	events eventList
+	closed atomic.Bool
+
+	mu    sync.Mutex
+	slots []*Slot
+
+	// What follows is the writer's.
+
+	// measured is the round-trip time by receiver reports.
+	measured  feedback.RoundTrip
+	adopted   bool
+	reportDue time.Time
+	// reporting is set while the receiver is on the list of those that get reports at once.
+	reporting bool
+	// credit is how many retransmissions the receiver may be sent, at most burst: each media packet earns one, so that requests never more than double
+	// what is sent.
+	credit, burst int
+	// deadline is how long after its arrival a packet is worth repairing.
+	deadline time.Duration
+}
+
+// AddSlot adds an outgoing stream. It carries nothing until Select.
+func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {
+	s := newSlot(r, o, kind)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.slots = append(r.slots, s)
+	if !r.closed.Load() {
+		r.writer.load.Add(1)
+		r.writer.engine.slots.Add(1)
+	}
+	return s
+}
+
+// Notify is signalled when events wait to be taken.
+func (r *Receiver) Notify() <-chan struct{} { return r.events.notify }
+
+// TakeEvents appends the events since the last call to buf, in order.
+func (r *Receiver) TakeEvents(buf []Event) []Event { return r.events.take(buf) }
+
+// Close ends the receiver and its slots. It does not wait for the writer: one packet per slot that is being written may still be written.
+func (r *Receiver) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Swap(true) {
+		return
+	}
+	r.writer.load.Add(-int64(len(r.slots)) - receiverLoad)
+	r.writer.engine.slots.Add(-int64(len(r.slots)))
+	r.writer.engine.receivers.Add(-1)
+	r.writer.inbox.close(r)
+}
+
+// RTCP takes a decrypted RTCP packet that speaks of an SSRC, and from it what concerns the slot with that SSRC: NACK, PLI, FIR and report blocks. A
+// compound may be given once for each SSRC that it speaks of.
+func (r *Receiver) RTCP(ssrc uint32, packet []byte, now time.Time) {
+	control := &r.writer.engine.control
+	packets, err := rtcp.Unmarshal(packet)
+	if err != nil {
+		control.add(malformedRTCP, 1)
+		return
+	}
+	s := r.slot(ssrc)
+	if s == nil {
+		return
+	}
+	for _, p := range packets {
+		switch p := p.(type) {
+		case *rtcp.TransportLayerNack:
+			if p.MediaSSRC == ssrc {
+				control.add(nacksReceived, 1)
+				ignored := r.writer.inbox.nacked(s, p.Nacks, r.writer.engine.cfg.MaxNACKed)
+				control.add(nackedLimited, uint64(ignored))
+			}
+		case *rtcp.PictureLossIndication:
+			if p.MediaSSRC == ssrc {
+				r.writer.inbox.keyFrameWanted(s)
+			}
+		case *rtcp.FullIntraRequest:
+			for _, entry := range p.FIR {
+				if entry.SSRC == ssrc {
+					r.writer.inbox.keyFrameWanted(s)
+				}
+			}
+		case *rtcp.ReceiverReport:
+			r.writer.inbox.reported(s, p.Reports, now)
+		case *rtcp.SenderReport:
+			r.writer.inbox.reported(s, p.Reports, now)
+		}
+	}
+}
+
+// all gives the receiver's slots.
+func (r *Receiver) all() []*Slot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.slots)
+}
+
+// slot finds a slot by its SSRC.
+func (r *Receiver) slot(ssrc uint32) *Slot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.slots {
+		if s.outlet.SSRC() == ssrc {
+			return s
+		}
+	}
+	return nil
+}
+
+// rtt is the round-trip time to the receiver as well as it is known, else 0.
+func (r *Receiver) rtt() time.Duration {
+	if rtt := r.peer.RTT(); rtt > 0 {
+		return rtt
+	}
+	return r.measured.Value()
+}
+
+// earn allows the receiver one more retransmission.
+func (r *Receiver) earn() {
+	if r.credit < r.burst {
+		r.credit++
+	}
+}
+
+// spend takes one retransmission from what the receiver is allowed.
+func (r *Receiver) spend() bool {
+	if r.credit == 0 {
+		return false
+	}
+	r.credit--
+	return true
+}
+
+// Event is something that happened to a slot.
+type Event struct {
+	Slot  *Slot
+	Track *Track
+	// Switched says that the track began to feed the slot, feeds it again after a pause, or feeds it still although another was selected meanwhile.
+	// Delay is from the request to the first packet, 0 where there was nothing to wait for.
+	Switched bool
+	Delay    time.Duration
+	// DroppedFrames counts frames of the track that the slot will not get whole, because the writer fell behind.
+	DroppedFrames int
+}
+
+// maxEvents bounds what waits to be taken. A receiver has hundreds of slots; one that takes no events for so long loses the oldest ones.
+const maxEvents = 4096
+
+// eventList keeps what happened until it is taken.
+type eventList struct {
+	mu     sync.Mutex
+	events []Event
+	notify chan struct{}
+}
+
+func (l *eventList) add(e Event) {
+	l.mu.Lock()
+	if len(l.events) == maxEvents {
+		l.events = slices.Delete(l.events, 0, 1)
+	}
+	l.events = append(l.events, e)
+	l.mu.Unlock()
+	select {
+	case l.notify <- struct{}{}:
+	default:
+	}
+}
+
+func (l *eventList) take(buf []Event) []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	buf = append(buf, l.events...)
+	clear(l.events)
+	l.events = l.events[:0]
+	return buf
+}

@@ -1,0 +1,187 @@
+package forward
+
+import (
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// minRepeat is the shortest time between two retransmissions of one packet. Receivers wait for a round trip before they ask again, but where it is
+	// below a millisecond, requests that cross a retransmission on its way through queues would still be answered twice.
+	minRepeat = 5 * time.Millisecond
+	// repeatEntries is how many retransmissions of a slot are remembered to suppress repeats. More than that within half a round trip are a burst
+	// of 0.6 MB; some of it may then be sent twice.
+	repeatEntries = 512
+)
+
+// repeatTable remembers the latest retransmissions of a slot by the low bits of their numbers. It takes memory from the first one on.
+type repeatTable []repeat
+
+// repeat is when a number was retransmitted.
+type repeat struct {
+	number uint16
+	at     time.Time
+}
+
+// recent tells whether the number was retransmitted less than the interval ago.
+func (t repeatTable) recent(number uint16, now time.Time, interval time.Duration) bool {
+	if t == nil {
+		return false
+	}
+	r := &t[number%repeatEntries]
+	return r.number == number && now.Sub(r.at) < interval
+}
+
+// note remembers a retransmission.
+func (t *repeatTable) note(number uint16, now time.Time) {
+	if *t == nil {
+		*t = make(repeatTable, repeatEntries)
+	}
+	(*t)[number%repeatEntries] = repeat{number: number, at: now}
+}
+
+// retransmit answers what a receiver has asked for, each number with the packet that it stands for.
+func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
+	w.readClock()
+	rtt := s.receiver.rtt()
+	looked := 0
+	for _, pair := range pairs {
+		number := pair.PacketID
+		for asked := uint32(pair.LostPackets)<<1 | 1; asked != 0; asked, number = asked>>1, number+1 {
+			if asked&1 == 0 {
+				continue
+			}
+			outcome := nackedLimited
+			if looked++; looked <= w.engine.cfg.MaxNACKed {
+				outcome = w.answer(s, number, rtt)
+			}
+			w.stats.counts[outcome]++
+		}
+	}
+}
+
+// answer retransmits the packet that a number of the slot stands for, if it has been sent on the slot. It returns what became of the request.
+func (w *writer) answer(s *Slot, number uint16, rtt time.Duration) counter {
+	if s.repeats.recent(number, w.now, max(rtt/2, minRepeat)) {
+		return nackedSuppressed
+	}
+	id, sequence, ok := s.switcher.Resolve(number)
+	if !ok {
+		return nackedUnknown
+	}
+	track := w.engine.track(id)
+	if track == nil {
+		return nackedExpired
+	}
+	p := track.log.find(sequence)
+	if p == nil {
+		if sequence > track.log.gone.Load() {
+			return nackedOwed
+		}
+		return nackedExpired
+	}
+	defer p.release()
+	if f := w.followers[track]; f != nil && p.position >= f.position {
+		// It goes out as a packet of its own in a moment.
+		return nackedOwed
+	}
+	arrived := w.engine.started.Add(time.Duration(p.order))
+	if rtt > 0 && !feedback.Answerable(arrived, w.now, rtt) {
+		// The request was made before the packet could get there: the publisher had owed it.
+		return nackedSuppressed
+	}
+	if w.now.Sub(arrived) > w.deadline(s.receiver, rtt)+rtt {
+		return nackedExpired
+	}
+	return w.resend(s, number, track, p)
+}
+
+// deadline is how long a packet is worth repairing for a receiver. What was asked for in time arrives a round trip after that at most.
+func (w *writer) deadline(r *Receiver, rtt time.Duration) time.Duration {
+	nack := w.engine.cfg.NACK
+	switch {
+	case r.deadline > 0:
+		return r.deadline
+	case rtt > nack.LongRTT:
+		return nack.LongDeadline
+	default:
+		return nack.Deadline
+	}
+}
+
+// resend sends a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4).
+func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter {
+	payloadType := s.retransmissionType(track)
+	timestamp, ok := s.timestamp(track, p.facts.Timestamp)
+	rtx := &s.retransmitter
+	rtx.SSRC, rtx.PayloadType = s.outlet.RetransmissionSSRC(), payloadType
+	switch {
+	case rtx.SSRC == 0 || payloadType == 0:
+		return nackedRefused
+	case !ok:
+		return nackedExpired
+	case !s.receiver.spend():
+		return nackedLimited
+	}
+	h := &w.repairHeader
+	*h = rtp.Header{Version: 2, Marker: p.marked(), SequenceNumber: number, Timestamp: timestamp}
+	packed, err := rtx.Pack(w.repair[:], h, p.payload)
+	if err != nil {
+		panic("a cached payload exceeds the size that the cache has room for")
+	}
+	s.repeats.note(number, w.now)
+	if err := s.outlet.WriteRTP(h, packed); err != nil {
+		w.stats.counts[writeErrors]++
+		return nackedRefused
+	}
+	s.sent.retransmissions++
+	w.stats.counts[sentPackets+counter(classRetransmission)]++
+	w.stats.counts[sentBytes+counter(classRetransmission)] += uint64(len(packed))
+	w.touch(s)
+	return nackedAnswered
+}
+
+// timestamp gives the timestamp that a packet of the track had in the slot. The switcher knows it for the group that the slot carries; what came
+// before is known until the late window closes.
+func (s *Slot) timestamp(t *Track, timestamp uint32) (uint32, bool) {
+	if mapped, ok := s.switcher.MapTimestamp(t.id, timestamp); ok {
+		return mapped, true
+	}
+	if a := s.attachment(t); a != nil && a.fed {
+		return timestamp + a.shift, true
+	}
+	return 0, false
+}
+
+// retransmissionType is the payload type of retransmissions of a track's packets, 0 where there is none.
+func (s *Slot) retransmissionType(t *Track) uint8 {
+	if a := s.attachment(t); a != nil && a.bound {
+		return a.retransmissionType
+	}
+	_, payloadType, _ := s.payloadType(t)
+	return payloadType
+}
+
+// payloadType gives what the outlet's peer calls the track's codec. A video codec that it does not know by name travels as opaque.
+func (s *Slot) payloadType(t *Track) (media, retransmission uint8, ok bool) {
+	media, retransmission, ok = s.outlet.PayloadType(t.codec.MIMEType)
+	if !ok && s.kind == volumetric.KindVideo {
+		return s.outlet.PayloadType(volumetric.MIMEOpaque)
+	}
+	return media, retransmission, ok
+}
+
+// attachment finds the track among those that reach the slot.
+func (s *Slot) attachment(t *Track) *attachment {
+	for _, a := range s.attachments {
+		if a.follower.track == t {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package forward
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// rig is an engine without goroutines, stepped by a test in virtual time.
+type rig struct {
+	t      testing.TB
+	now    time.Time
+	engine *Engine
+}
+
+func newRig(t testing.TB, change func(*Config)) *rig {
+	t.Helper()
+	r := &rig{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	cfg := DefaultConfig()
+	cfg.Writers = 1
+	if change != nil {
+		change(&cfg)
+	}
+	r.engine = newEngine(cfg, func() time.Time { return r.now })
+	return r
+}
+
+// ingress adds a publisher's connection.
+func (r *rig) ingress(peer Peer) *Ingress {
+	i := r.engine.newIngress(peer)
+	r.engine.ingresses[i] = struct{}{}
+	return i
+}
+
+// run lets every writer do what there is to do.
+func (r *rig) run() {
+	for _, w := range r.engine.writers {
+		w.work()
+	}
+}
+
+// pass lets time pass, in steps in which writers run.
+func (r *rig) pass(d time.Duration) {
+	for end := r.now.Add(d); r.now.Before(end); {
+		r.now = r.now.Add(min(10*time.Millisecond, end.Sub(r.now)))
+		r.run()
+	}
+}
+
+// publisher makes the packets of one track.
+type publisher struct {
+	t         testing.TB
+	ingress   *Ingress
+	track     *Track
+	ssrc, rtx uint32
+	sequence  uint16
+	frame     uint32
+	timestamp uint32
+	fragments payload.Fragmenter
+	// parity is the number of parity fragments per frame.
+	parity uint16
+}
+
+// publish makes a track of a codec and binds it.
+func (r *rig) publish(i *Ingress, ssrc uint32, mime string) *publisher {
+	r.t.Helper()
+	clockRate := uint32(90000)
+	if mime == volumetric.MIMEOpus {
+		clockRate = 48000
+	}
+	track := r.engine.NewTrack(TrackConfig{Codec: volumetric.Codec{MIMEType: mime, ClockRate: clockRate}})
+	i.Bind(ssrc, ssrc+1, track)
+	return &publisher{t: r.t, ingress: i, track: track, ssrc: ssrc, rtx: ssrc + 1, sequence: uint16(ssrc) * 1000, timestamp: 5000}
+}
+
+// next begins a frame: all tracks of a publication are to begin it together.
+func (p *publisher) next() {
+	p.frame++
+	p.timestamp += 3000
+}
+
+// packets makes the packets of the current frame of payload v1, of that many bytes.
+func (p *publisher) packets(size int) [][]byte {
+	p.t.Helper()
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(i) ^ byte(p.frame) ^ byte(p.ssrc)
+	}
+	if err := p.fragments.Begin(payload.Descriptor{Frame: p.frame, Parity: p.parity}, data); err != nil {
+		p.t.Fatal(err)
+	}
+	var packets [][]byte
+	for i := range p.fragments.Packets() {
+		body, err := p.fragments.AppendPacket(nil, i)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		packets = append(packets, p.packet(body, i == p.fragments.Packets()-1))
+	}
+	return packets
+}
+
+// packet makes one packet at the current timestamp.
+func (p *publisher) packet(body []byte, marker bool) []byte {
+	p.t.Helper()
+	packet := rtp.Packet{
+		Header:  rtp.Header{Version: 2, Marker: marker, PayloadType: 96, SequenceNumber: p.sequence, Timestamp: p.timestamp, SSRC: p.ssrc},
+		Payload: body,
+	}
+	p.sequence++
+	raw, err := packet.Marshal()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return raw
+}
+
+// send gives packets to the ingress.
+func (p *publisher) send(now time.Time, packets ...[]byte) {
+	for _, packet := range packets {
+		p.ingress.RTP(p.ssrc, packet, now)
+	}
+}
+
+// retransmission makes the RTX packet of a packet.
+func (p *publisher) retransmission(packet []byte) []byte {
+	p.t.Helper()
+	var original rtp.Packet
+	if err := original.Unmarshal(packet); err != nil {
+		p.t.Fatal(err)
+	}
+	n := original.SequenceNumber
+	original.SSRC, original.PayloadType, original.SequenceNumber = p.rtx, 97, n*7
+	original.Payload = append([]byte{byte(n >> 8), byte(n)}, original.Payload...)
+	raw, err := original.Marshal()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return raw
+}
+
+// subscriber is a receiver with one slot.
+type subscriber struct {
+	peer     *fakePeer
+	outlet   *fakeOutlet
+	receiver *Receiver
+	slot     *Slot
+}
+
+// subscribe adds a receiver with one slot.
+func (r *rig) subscribe(ssrc uint32, kind volumetric.Kind) *subscriber {
+	s := &subscriber{peer: &fakePeer{}, outlet: newFakeOutlet(ssrc)}
+	s.receiver = r.engine.NewReceiver(s.peer, time.Hour)
+	s.slot = s.receiver.AddSlot(s.outlet, kind)
+	return s
+}
+
+// switches gives the tracks of the Switched events since the last call.
+func (s *subscriber) switches() []*Track {
+	var tracks []*Track
+	for _, e := range s.receiver.TakeEvents(nil) {
+		if e.Switched {
+			tracks = append(tracks, e.Track)
+		}
+	}
+	return tracks
+}
+
+// nack asks for numbers as the receiver's peer does.
+func (s *subscriber) nack(t testing.TB, now time.Time, numbers ...uint16) {
+	t.Helper()
+	s.rtcp(t, now, &rtcp.TransportLayerNack{SenderSSRC: 1, MediaSSRC: s.outlet.ssrc, Nacks: rtcp.NackPairsFromSequenceNumbers(numbers)})
+}
+
+func (s *subscriber) rtcp(t testing.TB, now time.Time, packet rtcp.Packet) {
+	t.Helper()
+	raw, err := packet.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.receiver.RTCP(s.outlet.ssrc, raw, now)
+}
+
+// checkContinuous fails where sequence numbers have a gap or a repeat, or timestamps go backwards. Packets may be in any order.
+func checkContinuous(t testing.TB, packets []rtp.Packet) {
+	t.Helper()
+	if len(packets) == 0 {
+		t.Fatal("nothing was sent")
+	}
+	first := packets[0].SequenceNumber
+	for _, p := range packets {
+		if int16(p.SequenceNumber-first) < 0 {
+			first = p.SequenceNumber
+		}
+	}
+	ordered := make([]*rtp.Packet, len(packets))
+	for i, p := range packets {
+		n := int(p.SequenceNumber - first)
+		if n >= len(ordered) {
+			t.Fatalf("packet %d has number %d, %d after the first of %d packets: there is a gap", i, p.SequenceNumber, n, len(packets))
+		}
+		if ordered[n] != nil {
+			t.Fatalf("number %d was sent twice", p.SequenceNumber)
+		}
+		ordered[n] = &packets[i]
+	}
+	for i := 1; i < len(ordered); i++ {
+		if int32(ordered[i].Timestamp-ordered[i-1].Timestamp) < 0 {
+			t.Fatalf("timestamp goes from %d back to %d at number %d", ordered[i-1].Timestamp, ordered[i].Timestamp, ordered[i].SequenceNumber)
+		}
+	}
+}
+
+// descriptorOf parses the descriptor of a packet of payload v1.
+func descriptorOf(t testing.TB, p rtp.Packet) payload.Descriptor {
+	t.Helper()
+	var d payload.Descriptor
+	if _, err := d.Unmarshal(p.Payload); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// frames counts the packets per frame of payload v1.
+func frames(t testing.TB, packets []rtp.Packet) map[uint32]int {
+	t.Helper()
+	count := make(map[uint32]int)
+	for _, p := range packets {
+		count[descriptorOf(t, p).Frame]++
+	}
+	return count
+}

@@ -1,0 +1,157 @@
+package forward
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/switching"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Outlet is one outgoing RTP stream of a peer connection. WriteRTP is called by one goroutine at a time and keeps neither header nor payload;
+// while it blocks, the receivers that share the writer wait, and nobody else.
+type Outlet interface {
+	WriteRTP(h *rtp.Header, payload []byte) error
+	// SSRC is the stream's SSRC, 0 before it is negotiated.
+	SSRC() uint32
+	// RetransmissionSSRC is the SSRC of the RTX stream (RFC 4588), 0 where there is none.
+	RetransmissionSSRC() uint32
+	// PayloadType gives the negotiated payload types of a media type and of its retransmissions, 0 for the latter where there are none.
+	PayloadType(mime string) (media, retransmission uint8, ok bool)
+}
+
+// Slot is one outgoing RTP stream of one receiver: one SSRC, continuous sequence numbers and monotonic timestamps, whatever track feeds it.
+type Slot struct {
+	receiver *Receiver
+	outlet   Outlet
+	kind     volumetric.Kind
+	// mail is what other goroutines ask for; the writer's inbox guards it.
+	mail mail
+
+	packets, octets, frames atomic.Uint64
+	retransmissions         atomic.Uint64
+	fractionLost            atomic.Uint32
+	jitter                  atomic.Uint32
+
+	// What follows is the writer's.
+	switcher *switching.Switcher
+	header   rtp.Header
+	// attachments are the tracks that reach the slot: active, pending, or owing late packets.
+	attachments []*attachment
+	// selection is the last one that was made; waiting is set until it has taken effect.
+	selection selection
+	waiting   bool
+	// unsettled is set while the slot is on the writer's list of slots to review.
+	unsettled bool
+	// touched is set while the slot is on the writer's list of slots whose counts are to be published.
+	touched bool
+	sent    slotCounts
+	// newest is the highest timestamp sent, once begun is set.
+	newest uint32
+	begun  bool
+	// reporter makes sender reports, nil before the SSRC is known.
+	reporter *feedback.SenderReporter
+	// reportWanted asks for a sender report at the next occasion; reportedGroup is the group that the last one was about.
+	reportWanted  bool
+	reportedGroup uint64
+	repeats       repeatTable
+	retransmitter feedback.RTX
+}
+
+// slotCounts are what a slot has sent.
+type slotCounts struct {
+	packets, octets, frames, retransmissions uint64
+}
+
+// SlotStats are what a slot has sent, up to a tenth of a second ago, and what its receiver last reported (RFC 3550 section 6.4.1).
+type SlotStats struct {
+	Packets, Octets, Frames, Retransmissions uint64
+	// FractionLost is 0 to 1, and counts what the publisher's link lost, too: it is no sign of congestion.
+	FractionLost float64
+	Jitter       time.Duration
+}
+
+// selection is what a slot should carry; a nil track is nothing.
+type selection struct {
+	track     *Track
+	group     uint64
+	requested time.Time
+}
+
+// attachment is a slot on a track that its writer follows.
+type attachment struct {
+	slot     *Slot
+	follower *follower
+	// payloadType and retransmissionType are what the outlet's peer calls the track's codec, once bound is set.
+	payloadType, retransmissionType uint8
+	bound                           bool
+	// shift is what was added to the timestamp of the last packet.
+	shift uint32
+	// fed is set once a packet of the track has been forwarded to the slot.
+	fed bool
+	// until is when the attachment ends, zero while the track is active or pending.
+	until time.Time
+}
+
+func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {
+	clockRate := uint32(90000)
+	if kind == volumetric.KindAudio {
+		clockRate = 48000
+	}
+	return &Slot{
+		receiver: r,
+		outlet:   o,
+		kind:     kind,
+		header:   rtp.Header{Version: 2},
+		switcher: switching.New(switching.Config{
+			ClockRate:      clockRate,
+			FirstSequence:  uint16(rand.Uint32()),
+			FirstTimestamp: rand.Uint32(),
+			CutAfter:       r.writer.engine.cfg.CutAfter,
+		}),
+	}
+}
+
+// Select says what the slot carries from the next frame boundary on: a track, or nothing if it is nil. Tracks of one group share frame numbers
+// and RTP timestamps. requested is when the change was asked for; the delay until the first packet is counted from there. When the track begins to feed the
+// slot, the receiver gets an Event; selecting what feeds it already cancels a pending change, without one. Only the last of several selections that the
+// writer has not seen yet is made.
+func (s *Slot) Select(t *Track, group uint64, requested time.Time) {
+	s.receiver.writer.inbox.selected(s, selection{track: t, group: group, requested: requested})
+}
+
+// SSRC is the slot's SSRC, 0 before it is negotiated.
+func (s *Slot) SSRC() uint32 { return s.outlet.SSRC() }
+
+// Stats are the slot's counts.
+func (s *Slot) Stats() SlotStats {
+	return SlotStats{
+		Packets:         s.packets.Load(),
+		Octets:          s.octets.Load(),
+		Frames:          s.frames.Load(),
+		Retransmissions: s.retransmissions.Load(),
+		FractionLost:    float64(s.fractionLost.Load()) / 256,
+		Jitter:          time.Duration(s.jitter.Load()) * time.Second / time.Duration(s.clockRate()),
+	}
+}
+
+// clockRate is the RTP clock of the slot in Hz.
+func (s *Slot) clockRate() uint32 {
+	if s.kind == volumetric.KindAudio {
+		return 48000
+	}
+	return 90000
+}
+
+// publish makes what the slot has sent visible. The writer calls it.
+func (s *Slot) publish() {
+	s.touched = false
+	s.packets.Store(s.sent.packets)
+	s.octets.Store(s.sent.octets)
+	s.frames.Store(s.sent.frames)
+	s.retransmissions.Store(s.sent.retransmissions)
+}

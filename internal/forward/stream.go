@@ -1,0 +1,101 @@
+package forward
+
+import (
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+)
+
+// stream is a track that is bound to an SSRC, with what its reader knows of it. The ingress's mutex guards it.
+type stream struct {
+	track  *Track
+	ssrc   uint32
+	repair uint32
+	// numbers extend sequence numbers, and base is added to them.
+	numbers   feedback.Unwrapper
+	base      int64
+	reception *feedback.Reception
+	// missing decides what to ask for. It is nil for audio, which is worth nothing by the time a repair comes, and for which no NACK is negotiated.
+	missing *feedback.NACKGenerator
+	facts   classifier
+	// clock maps timestamps to capture times.
+	clock *feedback.CaptureClock
+	// keyFrameAsked is when the publisher was last asked for a key frame.
+	keyFrameAsked time.Time
+}
+
+// newStream makes the stream of a track.
+func (i *Ingress) newStream(t *Track) *stream {
+	s := &stream{
+		track:     t,
+		reception: feedback.NewReception(t.codec.ClockRate),
+		clock:     feedback.NewCaptureClock(t.codec.ClockRate),
+	}
+	if !t.audio {
+		s.missing = feedback.NewNACKGenerator(i.engine.cfg.NACK)
+	}
+	s.facts = classifier{track: t, frames: i.frameNumbers(t.group), clock: s.clock}
+	return s
+}
+
+// frameNumbers gives what tracks of a group extend their frame numbers with. A track without a group has its own.
+func (i *Ingress) frameNumbers(group uint64) *frameNumbers {
+	frames := i.groups[group]
+	if frames == nil {
+		frames = &frameNumbers{}
+		if group != 0 {
+			i.groups[group] = frames
+		}
+	}
+	return frames
+}
+
+// move prepares the stream for another SSRC or connection. Numbers go on two cycles later, for two reasons: they must stay above all that the cache and
+// slots know, and so far above that slots do not take the distance for loss. Their low 16 bits must stay what the publisher calls them.
+func (s *stream) move(to *Ingress) {
+	const cycle = 1 << 16
+	s.base += s.numbers.Highest()&^(cycle-1) + cycle
+	s.numbers = feedback.Unwrapper{}
+	s.restart()
+	s.facts.frames, s.facts.newest = to.frameNumbers(s.track.group), 0
+}
+
+// restart forgets what numbers before told: the publisher has begun anew, at numbers that have nothing to do with them.
+func (s *stream) restart() {
+	s.reception.Reset()
+	s.clock.Reset()
+	s.facts.restart()
+	if s.missing != nil {
+		s.missing.Forget()
+	}
+}
+
+// reported takes a sender report of the publisher.
+func (s *stream) reported(report *rtcp.SenderReport, now time.Time) {
+	s.reception.SenderReport(report.NTPTime, now)
+	s.clock.SenderReport(report)
+	if timestamp, capture, known := s.clock.Mapping(); known {
+		s.track.mapping.Store(&mapping{timestamp: timestamp, capture: capture, arrived: now})
+	}
+}
+
+// mapping is what a publisher's latest sender report says: a timestamp, the capture time that it stands for, and when the report arrived.
+type mapping struct {
+	timestamp        uint32
+	capture, arrived time.Time
+}
+
+// keyFrameDue tells whether to ask the publisher for a key frame now, or else when, zero if none is wanted.
+func (s *stream) keyFrameDue(now time.Time, interval time.Duration) (ask bool, at time.Time) {
+	if !s.track.keyFrameWanted.Load() {
+		return false, time.Time{}
+	}
+	if at = s.keyFrameAsked.Add(interval); !s.keyFrameAsked.IsZero() && now.Before(at) {
+		return false, at
+	}
+	s.keyFrameAsked = now
+	s.track.keyFrameWanted.Store(false)
+	return true, time.Time{}
+}

@@ -1,0 +1,249 @@
+package forward
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestSwitchesUnderLoss switches at random between three qualities while packets are lost and repaired late, also after the switch away from their
+// track. What the slot sends must have no gap, no repeat, and only whole frames.
+func TestSwitchesUnderLoss(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	var qualities []*publisher
+	for q := range 3 {
+		p := r.publish(i, uint32(10+2*q), volumetric.MIMEVolumetric)
+		qualities = append(qualities, p)
+	}
+	s := r.subscribe(1000, volumetric.KindVideo)
+	type owed struct {
+		p      *publisher
+		packet []byte
+		at     time.Time
+	}
+	var late []owed
+	repair := func(all bool) {
+		kept := late[:0]
+		for _, o := range late {
+			if all || !r.now.Before(o.at) {
+				i.RTP(o.p.rtx, o.p.retransmission(o.packet), r.now)
+			} else {
+				kept = append(kept, o)
+			}
+		}
+		late = kept
+	}
+	selected, switches := 0, 0
+	for frame := range 400 {
+		if frame%3 == 0 {
+			selected = random.IntN(3)
+			s.slot.Select(qualities[selected].track, 1, r.now)
+		}
+		for q, p := range qualities {
+			p.next()
+			for _, packet := range p.packets(1500 * (1 + 2*q)) {
+				r.now = r.now.Add(200 * time.Microsecond)
+				if random.IntN(20) == 0 {
+					late = append(late, owed{p, packet, r.now.Add(time.Duration(random.IntN(120)) * time.Millisecond)})
+				} else {
+					p.send(r.now, packet)
+				}
+				repair(false)
+				if random.IntN(4) == 0 {
+					r.run()
+				}
+			}
+		}
+		r.now = r.now.Add(20 * time.Millisecond)
+		r.run()
+		switches += len(s.switches())
+	}
+	r.pass(30 * time.Millisecond)
+	repair(true)
+	r.run()
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	if switches < 50 {
+		t.Errorf("switched %d times, expected at least 50", switches)
+	}
+	whole := 0
+	for frame, count := range frames(t, got) {
+		var expected int
+		for _, packet := range got {
+			if d := descriptorOf(t, packet); d.Frame == frame {
+				expected = d.Packets()
+			}
+		}
+		if count != expected {
+			t.Errorf("frame %d went out in %d packets, expected %d", frame, count, expected)
+		}
+		whole++
+	}
+	if whole < 395 {
+		t.Errorf("%d of 400 frames went out", whole)
+	}
+	if stats := r.engine.Stats(); stats.DroppedLate != 0 || stats.DroppedOverrun != 0 || stats.Duplicates != 0 {
+		t.Errorf("dropped %d late, %d overrun, %d duplicates, expected none", stats.DroppedLate, stats.DroppedOverrun, stats.Duplicates)
+	}
+}
+
+func TestOffAtTheFrameBoundary(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	p.next()
+	packets := p.packets(4000)
+	p.send(r.now, packets[:2]...)
+	r.run()
+	s.slot.Select(nil, 0, r.now)
+	r.run()
+	p.send(r.now, packets[2:]...)
+	p.next()
+	p.send(r.now, p.packets(4000)...)
+	r.run()
+	if got := s.outlet.sent(); len(got) != 4 {
+		t.Fatalf("%d packets were sent, expected the 4 of the frame under way", len(got))
+	}
+	r.pass(time.Second)
+	if n := len(r.engine.writers[0].followers); n != 0 {
+		t.Errorf("the writer follows %d tracks, expected none once the late window is over", n)
+	}
+	if n := len(*p.track.followers.Load()); n != 0 {
+		t.Errorf("the track signals %d followers, expected none", n)
+	}
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	p.next()
+	p.send(r.now, p.packets(4000)...)
+	r.run()
+	got := s.outlet.sent()
+	if len(got) != 8 {
+		t.Fatalf("%d packets were sent, expected 8", len(got))
+	}
+	checkContinuous(t, got)
+}
+
+// TestBeginsAtTheNewestFrame selects a track between two of its frames: the slot begins with the frame in the cache, not with the next one.
+func TestBeginsAtTheNewestFrame(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	low, high := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s, other := r.subscribe(1000, volumetric.KindVideo), r.subscribe(2000, volumetric.KindVideo)
+	other.slot.Select(high.track, 1, r.now)
+	r.run()
+	for range 3 {
+		r.now = r.now.Add(frameInterval)
+		low.next()
+		high.next()
+		low.send(r.now, low.packets(1000)...)
+		high.send(r.now, high.packets(4000)...)
+		r.run()
+	}
+	r.now = r.now.Add(10 * time.Millisecond)
+	s.slot.Select(high.track, 1, r.now)
+	r.run()
+	if got := s.outlet.sent(); len(got) != 4 || descriptorOf(t, got[0]).Frame != 3 {
+		t.Fatalf("%d packets were sent, expected the 4 of frame 3", len(got))
+	}
+	// Who begins to follow a track does not read what came long before.
+	r.pass(200 * time.Millisecond)
+	third := r.subscribe(3000, volumetric.KindVideo)
+	third.slot.Select(low.track, 1, r.now)
+	r.run()
+	if n := len(third.outlet.sent()); n != 0 {
+		t.Fatalf("%d packets were sent of frames that are 200 ms old", n)
+	}
+	// An old frame is not shown again.
+	s.slot.Select(nil, 0, r.now)
+	r.pass(time.Second / 2)
+	s.slot.Select(low.track, 1, r.now)
+	r.run()
+	if got := s.outlet.sent(); len(got) != 4 {
+		t.Fatalf("%d packets were sent, expected nothing of a frame half a second old", len(got))
+	}
+}
+
+// TestKeepsTheOrderOfArrival fills two logs before the writer runs. The switch must happen behind the frame of the first track that came before.
+func TestKeepsTheOrderOfArrival(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	a, b := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(a.track, 1, r.now)
+	r.run()
+	a.next()
+	b.next()
+	a.send(r.now, a.packets(4000)...)
+	r.run()
+	s.slot.Select(b.track, 1, r.now)
+	r.run()
+	for range 4 {
+		a.next()
+		b.next()
+		r.now = r.now.Add(time.Millisecond)
+		for _, packet := range a.packets(4000) {
+			a.send(r.now, packet)
+		}
+		for _, packet := range b.packets(2000) {
+			b.send(r.now, packet)
+		}
+	}
+	r.run()
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	last := uint32(0)
+	for i, packet := range got {
+		if i > 0 && packet.SequenceNumber != got[i-1].SequenceNumber+1 {
+			t.Fatalf("number %d follows %d: packets are out of order", packet.SequenceNumber, got[i-1].SequenceNumber)
+		}
+		last = max(last, descriptorOf(t, packet).Frame)
+	}
+	// The second track's frame 2 shows that it is alive, so frame 3 is left to it. Its frames have 2 packets.
+	f := frames(t, got)
+	if len(f) != 5 || last != 5 || f[2] != 4 || f[3] != 2 || f[5] != 2 {
+		t.Errorf("packets by frame are %v, expected 4 of frames 1 and 2, and 2 of frames 3 to 5", f)
+	}
+}
+
+// TestSelectingTheActiveTrack cancels a pending switch.
+func TestSelectingTheActiveTrack(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	a, b := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(a.track, 1, r.now)
+	r.run()
+	for n := range 5 {
+		r.now = r.now.Add(frameInterval)
+		a.next()
+		b.next()
+		a.send(r.now, a.packets(1000)...)
+		if n > 2 {
+			b.send(r.now, b.packets(1000)...)
+		}
+		r.run()
+		if n == 1 {
+			s.slot.Select(b.track, 1, r.now)
+			r.run()
+		}
+		if n == 2 {
+			s.slot.Select(a.track, 1, r.now)
+			r.run()
+		}
+	}
+	if told := s.switches(); len(told) != 2 || told[0] != a.track || told[1] != a.track || r.engine.Stats().Switches != 1 {
+		t.Errorf("told %d times, expected when the track began and when the change was called off", len(told))
+	}
+	if n := len(s.outlet.sent()); n != 5 {
+		t.Errorf("%d packets were sent, expected 5", n)
+	}
+	if n := len(s.slot.attachments); n != 1 {
+		t.Errorf("%d tracks reach the slot, expected 1", n)
+	}
+}

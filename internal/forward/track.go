@@ -1,0 +1,168 @@
+package forward
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/volsfu/volsfu/pkg/switching"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TrackConfig describes an incoming stream.
+type TrackConfig struct {
+	Codec   volumetric.Codec
+	Quality volumetric.Quality
+	// Group names the tracks of one publication, which share frame numbers, so that all extend the same numbers alike when they wrap around.
+	// It is the group of Slot.Select; 0 is a track of its own.
+	Group uint64
+}
+
+// Track is one incoming RTP stream, with the cache of its packets.
+type Track struct {
+	id      switching.TrackID
+	engine  *Engine
+	codec   volumetric.Codec
+	quality volumetric.Quality
+	group   uint64
+	// audio tracks go first and lose no frame to age. framed ones are of payload v1. Others decode from key frames on if needsKey.
+	audio, framed, needsKey bool
+	// skippable tracks may lose frames that have become too old: every frame decodes by itself, and none is audio.
+	skippable bool
+
+	log *packetLog
+
+	// Writers read what stands above for every packet, the reader changes some of what follows for every packet.
+	_ cacheLine
+
+	// opened is the position of the newest packet that opened a frame.
+	opened atomic.Int64
+	// mapping is the publisher's latest sender report, nil before the first.
+	mapping atomic.Pointer[mapping]
+	// keyFrameWanted is set from when a key frame is wanted until the publisher has been asked, or one has come.
+	keyFrameWanted atomic.Bool
+	// followers are the writers that read the log. The list is replaced, never changed.
+	followers atomic.Pointer[[]*follower]
+
+	packets, bytes, frames atomic.Uint64
+
+	// stream is what the reader knows of the track. The mutex of the ingress guards it that the track is bound to, or was last.
+	stream *stream
+
+	mu      sync.Mutex
+	closed  bool
+	ingress atomic.Pointer[Ingress]
+}
+
+// TrackStats are what has come on a track, repairs included.
+type TrackStats struct {
+	Packets, Bytes, Frames uint64
+	// CacheBytes is what its packet cache holds.
+	CacheBytes int64
+}
+
+// NewTrack adds a track. Nothing comes on it until Ingress.Bind.
+func (e *Engine) NewTrack(cfg TrackConfig) *Track {
+	t := &Track{
+		id:       switching.TrackID(e.lastTrack.Add(1)),
+		engine:   e,
+		codec:    cfg.Codec,
+		quality:  cfg.Quality,
+		group:    cfg.Group,
+		audio:    strings.HasPrefix(strings.ToLower(cfg.Codec.MIMEType), "audio/"),
+		framed:   cfg.Codec.Is(volumetric.MIMEVolumetric),
+		needsKey: switching.NeedsKey(cfg.Codec.MIMEType),
+		log:      newPacketLog(logLimits{age: e.cfg.CacheAge, bytes: e.cfg.TrackCacheBytes}, &e.budget),
+	}
+	t.skippable = !t.audio && !t.needsKey
+	t.opened.Store(-1)
+	t.followers.Store(&[]*follower{})
+	e.tracks.Store(t.id, t)
+	return t
+}
+
+// ID identifies the track within the engine.
+func (t *Track) ID() switching.TrackID { return t.id }
+
+// Quality is the quality that the track was made with.
+func (t *Track) Quality() volumetric.Quality { return t.quality }
+
+// Stats are the track's counts.
+func (t *Track) Stats() TrackStats {
+	return TrackStats{Packets: t.packets.Load(), Bytes: t.bytes.Load(), Frames: t.frames.Load(), CacheBytes: t.log.bytes.Load()}
+}
+
+// Close ends the track: it is unbound, what it holds is given back, and slots that it feeds fall silent until their next Select.
+func (t *Track) Close() {
+	t.mu.Lock()
+	followers := *t.followers.Load()
+	closed := t.closed
+	t.closed = true
+	t.followers.Store(&[]*follower{})
+	t.mu.Unlock()
+	if closed {
+		return
+	}
+	if i := t.ingress.Load(); i != nil {
+		i.Unbind(t)
+	}
+	t.engine.tracks.Delete(t.id)
+	t.log.clear()
+	for _, f := range followers {
+		f.writer.inbox.end(f)
+	}
+}
+
+// enter notes where the track is bound. It returns false if the track is closed.
+func (t *Track) enter(i *Ingress) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.ingress.Store(i)
+	}
+	return !t.closed
+}
+
+// join lets a follower be signalled, from the newest packet on. It returns false if the track is closed.
+func (t *Track) join(f *follower) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return false
+	}
+	list := append(slices.Clone(*t.followers.Load()), f)
+	t.followers.Store(&list)
+	f.position = t.log.head.Load()
+	return true
+}
+
+// leave ends what join began.
+func (t *Track) leave(f *follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := slices.DeleteFunc(slices.Clone(*t.followers.Load()), func(other *follower) bool { return other == f })
+	t.followers.Store(&list)
+}
+
+// publish appends a packet whose facts are established to the log, and signals those who follow it. Only the reader calls it.
+func (t *Track) publish(p *packet) {
+	opens := p.facts.Opens
+	t.log.append(p)
+	if opens {
+		t.opened.Store(t.log.head.Load() - 1)
+	}
+	for _, f := range *t.followers.Load() {
+		f.signal()
+	}
+}
+
+// wantKeyFrame asks the publisher for a key frame, as soon as the limit allows. It is cheap to call for every packet.
+func (t *Track) wantKeyFrame() {
+	if t.keyFrameWanted.Load() || t.keyFrameWanted.Swap(true) {
+		return
+	}
+	if i := t.ingress.Load(); i != nil {
+		i.wake()
+	}
+}

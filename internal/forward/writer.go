@@ -1,0 +1,290 @@
+package forward
+
+import (
+	"container/heap"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+)
+
+const (
+	// groupWrites is after how many packets written a writer looks at the clock, at its signals and at its inbox. At about 5 µs per packet
+	// that goes through the kernel, 32 are 160 µs: the error of the time that is used, and what audio may wait behind.
+	groupWrites = 32
+	// housekeepingInterval is how often a writer looks for what is due by time: slots to detach, reports to send.
+	housekeepingInterval = 100 * time.Millisecond
+)
+
+// writer is one goroutine that forwards to the receivers it owns. All but the inbox, the stack of signals and the atomics is its own.
+type writer struct {
+	engine *Engine
+	inbox  inbox
+	// signalled are the followers that have something to read.
+	signalled signalStack
+	asleep    atomic.Bool
+	wakeup    chan struct{}
+	stopping  atomic.Bool
+	// load is the number of slots of the receivers.
+	load  atomic.Int64
+	stats writerStats
+
+	ready     readyHeap
+	followers map[*Track]*follower
+	receivers []*Receiver
+	// now is the last reading of the clock, at most groupWrites packets old.
+	now time.Time
+	// writes counts packets written since then, arrived holds their orders of arrival.
+	writes  int
+	arrived []int64
+	// housekeeping is when the next round is due.
+	housekeeping time.Time
+	unsettled    []*Slot
+	reviewed     []*Slot
+	touched      []*Slot
+	reporting    []*Receiver
+
+	orders  orders
+	nacked  []rtcp.NackPair
+	reports []rtcp.Packet
+	// repair and repairHeader are the retransmission being written.
+	repair       [maxPayload + 2]byte
+	repairHeader rtp.Header
+}
+
+func newWriter(e *Engine) *writer {
+	return &writer{
+		engine:    e,
+		wakeup:    make(chan struct{}, 1),
+		followers: make(map[*Track]*follower),
+		now:       e.clock(),
+	}
+}
+
+// wake makes the writer look at its signals and its inbox, now or after what it does.
+func (w *writer) wake() {
+	if w.asleep.Load() && w.asleep.CompareAndSwap(true, false) {
+		select {
+		case w.wakeup <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// run is the writer's goroutine.
+func (w *writer) run() {
+	timer := time.NewTimer(housekeepingInterval)
+	defer timer.Stop()
+	for !w.stopping.Load() {
+		w.work()
+		w.asleep.Store(true)
+		if !w.signalled.empty() || w.inbox.pending.Load() || w.stopping.Load() {
+			w.asleep.Store(false)
+			continue
+		}
+		if len(w.receivers) == 0 {
+			<-w.wakeup
+		} else {
+			timer.Reset(w.housekeeping.Sub(w.now))
+			select {
+			case <-w.wakeup:
+			case <-timer.C:
+			}
+		}
+		w.asleep.Store(false)
+	}
+	w.letGo()
+}
+
+// stop makes the goroutine end.
+func (w *writer) stop() {
+	w.stopping.Store(true)
+	w.wake()
+}
+
+// letGo gives back the packets at hand and leaves the tracks.
+func (w *writer) letGo() {
+	for _, f := range w.followers {
+		f.drop()
+		f.track.leave(f)
+	}
+}
+
+// work forwards until there is nothing to read, and does what is asked and due.
+func (w *writer) work() {
+	w.readClock()
+	for {
+		if w.inbox.pending.Load() {
+			w.obey()
+		}
+		w.collect()
+		if len(w.ready) == 0 {
+			break
+		}
+		w.forward(w.ready[0])
+		if w.writes >= groupWrites {
+			w.rest()
+		}
+	}
+	w.rest()
+}
+
+// collect makes the followers that were signalled ready.
+func (w *writer) collect() {
+	for f := w.signalled.take(); f != nil; {
+		next := f.below
+		f.below = nil
+		if !f.gone && f.readyIndex < 0 {
+			w.resume(f)
+		}
+		f = next
+	}
+}
+
+// resume makes a follower ready if it has a packet to read. Otherwise it rests until its reader signals again.
+func (w *writer) resume(f *follower) {
+	for !w.hold(f) {
+		f.signalled.Store(false)
+		// A packet that came between looking and clearing the flag was not signalled.
+		if f.position == f.track.log.head.Load() || !f.signalled.CompareAndSwap(false, true) {
+			return
+		}
+	}
+	heap.Push(&w.ready, f)
+}
+
+// hold makes sure that the follower has a packet at hand, and tells its slots of frames that were lost on the way.
+func (w *writer) hold(f *follower) bool {
+	ok, lost := f.peek()
+	if lost > 0 {
+		w.overrun(f, lost)
+	}
+	return ok
+}
+
+// requeue puts a follower that stands first among the ready where it belongs now.
+func (w *writer) requeue(f *follower) {
+	if w.hold(f) {
+		heap.Fix(&w.ready, f.readyIndex)
+		return
+	}
+	heap.Remove(&w.ready, f.readyIndex)
+	w.resume(f)
+}
+
+// readClock takes the time for what follows.
+func (w *writer) readClock() { w.now = w.engine.clock() }
+
+// rest is made after each group of packets: it takes the time, publishes counts, and does what is due.
+func (w *writer) rest() {
+	w.readClock()
+	if len(w.reporting) > 0 {
+		w.sendUrgentReports()
+	}
+	if !w.now.Before(w.housekeeping) {
+		w.housekeeping = w.now.Add(housekeepingInterval)
+		w.keepHouse()
+	}
+	w.publish()
+}
+
+// publish hands the counts since the last time to those who read them.
+func (w *writer) publish() {
+	now := w.engine.since(w.now)
+	for _, order := range w.arrived {
+		w.stats.residence.observe(time.Duration(now - order))
+	}
+	w.arrived = w.arrived[:0]
+	w.writes = 0
+	w.stats.publish()
+}
+
+// keepHouse publishes what slots have sent, reviews slots that are changing, and sends the reports that are due.
+func (w *writer) keepHouse() {
+	for i, s := range w.touched {
+		s.publish()
+		w.touched[i] = nil
+	}
+	w.touched = w.touched[:0]
+	w.unsettled, w.reviewed = w.reviewed[:0], w.unsettled
+	for i, s := range w.reviewed {
+		s.unsettled = false
+		w.review(s)
+		w.reviewed[i] = nil
+	}
+	w.countSlots()
+	for _, r := range w.receivers {
+		if !w.now.Before(r.reportDue) {
+			r.reportDue = w.now.Add(w.engine.cfg.ReportInterval)
+			w.sendReports(r, everySlot)
+		}
+	}
+}
+
+// countSlots publishes how many slots carry something, or wait for it.
+func (w *writer) countSlots() {
+	var active, waiting int64
+	for _, r := range w.receivers {
+		for _, s := range r.all() {
+			switch {
+			case s.waiting:
+				waiting++
+			case s.selection.track != nil && s.switcher.Active().Track != 0:
+				active++
+			}
+		}
+	}
+	w.stats.active.Store(active)
+	w.stats.waiting.Store(waiting)
+}
+
+// obey does what the inbox asks.
+func (w *writer) obey() {
+	w.orders = w.inbox.take(w.orders)
+	for i, f := range w.orders.ended {
+		w.detachAll(f)
+		w.orders.ended[i] = nil
+	}
+	for i, s := range w.orders.slots {
+		m := w.inbox.open(s, w.nacked)
+		w.nacked = m.nacked
+		if !s.receiver.closed.Load() {
+			w.read(s, m)
+		}
+		w.orders.slots[i] = nil
+	}
+	for i, r := range w.orders.closing {
+		w.dismiss(r)
+		w.orders.closing[i] = nil
+	}
+}
+
+// read does what the mail of a slot asks.
+func (w *writer) read(s *Slot, m mail) {
+	if m.selected {
+		w.selectSource(s, m.selection)
+	}
+	if !m.reportedAt.IsZero() {
+		s.reportBlock(&m.block, m.reportedAt)
+	}
+	if m.keyFrames > 0 {
+		w.keyFrameAsked(s, m.keyFrames)
+	}
+	if len(m.nacked) > 0 {
+		w.retransmit(s, m.nacked)
+	}
+}
+
+// keyFrameAsked passes a receiver's wish for a key frame on to the publisher, if the slot carries a codec that has such. Every frame of the others
+// decodes by itself; browsers ask all the same.
+func (w *writer) keyFrameAsked(s *Slot, times int) {
+	w.stats.counts[keyFramesAsked] += uint64(times)
+	active := s.switcher.Active()
+	track := w.engine.track(active.Track)
+	if !active.NeedsKey || track == nil {
+		w.stats.counts[keyFramesAbsorbed] += uint64(times)
+		return
+	}
+	track.wantKeyFrame()
+}
