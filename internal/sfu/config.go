@@ -1,0 +1,75 @@
+package sfu
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrConfig is wrapped with the key that is wrong and what was expected.
+var ErrConfig = errors.New("invalid room configuration")
+
+// Config limits rooms and tunes how participants come and go.
+type Config struct {
+	Rooms               int `yaml:"rooms" help:"rooms on this node"`
+	ParticipantsPerRoom int `yaml:"participants_per_room" help:"participants in one room"`
+	// PublicationsPerParticipant: a body, a desk, a voice and some more.
+	PublicationsPerParticipant int `yaml:"publications_per_participant" help:"publications of one participant"`
+	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
+	ChoicesPerParticipant      int `yaml:"choices_per_participant" help:"quality choices that are kept for one receiver"`
+	// SpareSlots: one publication of 15 tiles comes without an offer to anybody else.
+	SpareSlots      int `yaml:"spare_slots" help:"idle video slots that a receiver has beyond its need when slots are added, so that the next publication costs it no offer"`
+	SpareAudioSlots int `yaml:"spare_audio_slots" help:"the same for audio"`
+	// MaxSlots: an SDP has about 1.5 kB per line, and signalling messages are limited to 2 MiB.
+	MaxSlots       int           `yaml:"max_slots" help:"slots of one receiver"`
+	ResumeGrace    time.Duration `yaml:"resume_grace" help:"how long a participant whose websocket broke is kept for its return"`
+	ConnectTimeout time.Duration `yaml:"connect_timeout" help:"how long a peer connection may take to connect, or to come back after it failed"`
+	AnswerTimeout  time.Duration `yaml:"answer_timeout" help:"how long a client may take to answer an offer"`
+	FrameBytes     int           `yaml:"frame_bytes" help:"largest frame that clients are told they may publish, in bytes"`
+}
+
+// DefaultConfig suits a conference of tens of participants.
+func DefaultConfig() Config {
+	return Config{
+		Rooms:                      1000,
+		ParticipantsPerRoom:        100,
+		PublicationsPerParticipant: 8,
+		TracksPerPublication:       64,
+		ChoicesPerParticipant:      4096,
+		SpareSlots:                 16,
+		SpareAudioSlots:            2,
+		MaxSlots:                   1024,
+		ResumeGrace:                15 * time.Second,
+		ConnectTimeout:             30 * time.Second,
+		AnswerTimeout:              15 * time.Second,
+		FrameBytes:                 16 << 20,
+	}
+}
+
+// Validate reports the first key that is wrong.
+func (c Config) Validate() error {
+	counts := []struct {
+		key   string
+		value int
+		least int
+	}{
+		{"rooms", c.Rooms, 1},
+		{"participants_per_room", c.ParticipantsPerRoom, 1},
+		{"publications_per_participant", c.PublicationsPerParticipant, 1},
+		{"tracks_per_publication", c.TracksPerPublication, 1},
+		{"choices_per_participant", c.ChoicesPerParticipant, 1},
+		{"spare_slots", c.SpareSlots, 0},
+		{"spare_audio_slots", c.SpareAudioSlots, 0},
+		{"max_slots", c.MaxSlots, 1},
+		{"frame_bytes", c.FrameBytes, 1},
+	}
+	for _, count := range counts {
+		if count.value < count.least {
+			return fmt.Errorf("%w: %s is %d: expected %d or more", ErrConfig, count.key, count.value, count.least)
+		}
+	}
+	if c.ResumeGrace < 0 || c.ConnectTimeout <= 0 || c.AnswerTimeout <= 0 {
+		return fmt.Errorf("%w: resume_grace, connect_timeout and answer_timeout: expected durations over 0", ErrConfig)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package sfu
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// What a connection's goroutine tells its room. A connection that was replaced meanwhile is not listened to.
+type (
+	// offerMade brings an offer to send, and lines that it makes for new slots.
+	offerMade struct {
+		*connection
+		offer *signal.Offer
+		slots []newSlot
+	}
+	// answerTaken says that the client's answer was applied, and which streams bring which track.
+	answerTaken struct {
+		*connection
+		published map[publishedTrack]transport.Streams
+	}
+	// requestFailed answers a request that the connection could not fulfil.
+	requestFailed struct {
+		*connection
+		id      string
+		code    signal.Code
+		message string
+	}
+	// connectionFailed says that the connection cannot go on.
+	connectionFailed struct {
+		*connection
+		err error
+	}
+	// peerEvent brings a state or a candidate.
+	peerEvent struct {
+		*connection
+		event transport.Event
+	}
+	// slotEvents bring what happened on slots in the data plane.
+	slotEvents struct {
+		*connection
+		events []forward.Event
+	}
+	// answerOverdue comes some time after an offer.
+	answerOverdue struct {
+		*connection
+		offer *signal.Offer
+	}
+	// connectOverdue comes some time after a connection began or failed.
+	connectOverdue struct {
+		*connection
+		failures int
+	}
+)
+
+// present says whether the connection is its owner's present one.
+func (c *connection) present() bool { return !c.owner.gone && c.owner.connection == c }
+
+// apply implements request.
+func (q offerMade) apply(r *Room) {
+	if !q.present() {
+		return
+	}
+	p := q.owner
+	p.pendingOffer = q.offer
+	p.send(q.offer)
+	p.slots.add(q.slots)
+	p.tellAssignments(p.slots.assign())
+	r.after(r.node.config.AnswerTimeout, answerOverdue{q.connection, q.offer})
+	if !p.connected {
+		r.after(r.node.config.ConnectTimeout, connectOverdue{q.connection, p.failures})
+	}
+}
+
+// apply implements request.
+func (q answerTaken) apply(*Room) {
+	if !q.present() {
+		return
+	}
+	p := q.owner
+	p.pendingOffer = nil
+	for track, streams := range q.published {
+		publication := p.publication(track.publication)
+		if publication == nil {
+			continue
+		}
+		t, _ := publication.track(track.tile, track.quality)
+		q.ingress.Bind(streams.SSRC, streams.Retransmission, t)
+	}
+	for _, s := range p.slots.slots {
+		if s.forward == nil && s.outlet.SSRC() != 0 {
+			s.forward = q.receiver.AddSlot(s.outlet, s.kind)
+		}
+	}
+	// Something may have changed while the answer was awaited.
+	p.updateLines()
+	p.refresh(time.Now())
+}
+
+// apply implements request.
+func (q requestFailed) apply(*Room) {
+	if q.present() {
+		q.owner.reply(q.id, refuse(q.code, "%s", q.message))
+	}
+}
+
+// apply implements request.
+func (q connectionFailed) apply(r *Room) {
+	if q.present() {
+		q.owner.log.Error("peer connection failed", errorField(q.err))
+		r.expel(q.owner, signal.CodeConnection, "the peer connection failed")
+	}
+}
+
+// apply implements request.
+func (q peerEvent) apply(r *Room) {
+	if !q.present() {
+		return
+	}
+	p := q.owner
+	if c := q.event.Candidate; c != nil {
+		p.send(&signal.Candidate{Candidate: c.Candidate, MID: c.MID, LineIndex: c.LineIndex})
+		return
+	}
+	switch q.event.State {
+	case transport.StateConnected:
+		if !p.connected {
+			p.connected = true
+			p.log.Info("participant connected", zap.Duration("after", time.Since(p.joined)))
+			r.node.metrics.ParticipantConnected(time.Since(p.joined))
+		}
+		p.refresh(time.Now())
+	case transport.StateFailed, transport.StateClosed:
+		p.connected = false
+		p.failures++
+		p.log.Warn("peer connection lost")
+		r.after(r.node.config.ConnectTimeout, connectOverdue{q.connection, p.failures})
+		q.commands.add(restartCommand{})
+	}
+}
+
+// apply implements request.
+func (q slotEvents) apply(*Room) {
+	if !q.present() {
+		return
+	}
+	var sending []signal.SlotQuality
+	var dropped []signal.SlotDrops
+	for _, event := range q.events {
+		s := q.owner.slots.byForward(event.Slot)
+		if s == nil || s.target == nil {
+			continue
+		}
+		generation := signal.SlotGeneration{MID: s.mid, Generation: s.generation}
+		if event.Switched {
+			quality, ok := s.target.publication.qualityOf(event.Track)
+			if !ok {
+				continue
+			}
+			reason := reasonFor(q.owner.choices.of(s.target.tile))
+			sending = append(sending, signal.SlotQuality{SlotGeneration: generation, Quality: quality, Reason: reason})
+		}
+		if event.DroppedFrames > 0 {
+			dropped = append(dropped, signal.SlotDrops{SlotGeneration: generation, Frames: event.DroppedFrames})
+		}
+	}
+	if len(sending) > 0 {
+		q.owner.send(&signal.Sending{Slots: sending})
+	}
+	if len(dropped) > 0 {
+		q.owner.send(&signal.Delivery{Dropped: dropped})
+	}
+}
+
+// apply implements request.
+func (q answerOverdue) apply(r *Room) {
+	if q.present() && q.owner.pendingOffer == q.offer && q.owner.outbox != nil {
+		r.expel(q.owner, signal.CodeConnection, "the offer was not answered in time")
+	}
+}
+
+// apply implements request.
+func (q connectOverdue) apply(r *Room) {
+	p := q.owner
+	if q.present() && !p.connected && p.failures == q.failures && p.outbox != nil {
+		r.expel(p, signal.CodeConnection, "no peer connection came about in time")
+	}
+}
+
+// expel removes a participant and tells it why.
+func (r *Room) expel(p *participant, code signal.Code, reason string) {
+	outbox := p.outbox
+	r.remove(p, reason)
+	if outbox != nil {
+		outbox.Close(code, reason)
+	}
+}

@@ -1,0 +1,215 @@
+package sfu
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// JoinRequest is what signalling knows when a client wants to join.
+type JoinRequest struct {
+	Join     *signal.Join
+	Room     string
+	Identity string
+	Grants   Grants
+	Outbox   Outbox
+	// At is when the websocket was opened.
+	At time.Time
+}
+
+// joinRequest asks a room for a place. The answer goes to the outbox; the session, nil on refusal, to the channel.
+type joinRequest struct {
+	JoinRequest
+	result chan<- joinResult
+}
+
+type joinResult struct {
+	session *Session
+	err     *signal.Error
+}
+
+// apply implements request.
+func (q joinRequest) apply(r *Room) {
+	p, err := r.admit(q.JoinRequest)
+	if err != nil {
+		q.result <- joinResult{err: err}
+		return
+	}
+	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
+}
+
+// admit lets somebody new into the room.
+func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
+	if r.ending {
+		return nil, refuse(signal.CodeDraining, "the server stops")
+	}
+	if present, ok := r.participants[q.Identity]; ok {
+		if present.outbox != nil {
+			return nil, refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
+		}
+		r.remove(present, "joined anew")
+	}
+	if len(r.participants) >= r.node.config.ParticipantsPerRoom {
+		return nil, refuse(signal.CodeLimit, "%d participants are the limit of a room", r.node.config.ParticipantsPerRoom)
+	}
+	p := &participant{
+		room:     r,
+		identity: q.Identity,
+		session:  rand.Text(),
+		secret:   rand.Text(),
+		grants:   q.Grants,
+		receive:  q.Join.Receive && q.Grants.Subscribe,
+		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
+		log:      r.log.With(zap.String("participant", q.Identity)),
+		outbox:   q.Outbox,
+		slots:    newSlotTable(),
+		choices:  newChoices(r.node.config.ChoicesPerParticipant),
+		joined:   q.At,
+	}
+	connection, err := newConnection(r, p)
+	if err != nil {
+		p.log.Error("no peer connection", errorField(err))
+		return nil, refuse(signal.CodeInternal, "no peer connection could be made")
+	}
+	p.connection = connection
+	for _, description := range q.Join.Publications {
+		if err := r.publish(p, description); err != nil {
+			for _, publication := range p.publications {
+				publication.close()
+			}
+			connection.commands.add(closeCommand{})
+			return nil, err
+		}
+	}
+	r.participants[p.identity] = p
+	r.node.remember(p)
+	p.send(r.welcome(p, q.Join.ID, false))
+	r.broadcast(p, func() signal.Message { return &signal.ParticipantJoined{Participant: p.describe()} })
+	p.subscribe(r.publishedByOthers(p))
+	r.announce(p, p.publications)
+	p.updateLines()
+	p.log.Info("participant joined", zap.String("session", p.session))
+	return p, nil
+}
+
+// welcome is the reply to a join.
+func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
+	config := r.node.config
+	return &signal.Joined{
+		Header:       signal.Header{ID: id},
+		Version:      signal.Version,
+		Room:         r.name,
+		Identity:     p.identity,
+		Session:      p.session,
+		Resumed:      resumed,
+		Resume:       signal.ResumeGrant{Secret: p.secret, GraceMS: int(config.ResumeGrace.Milliseconds())},
+		ICEServers:   r.node.iceServers(),
+		Participants: r.describe(p),
+		Limits: signal.Limits{
+			TracksPerPublication: config.TracksPerPublication,
+			Publications:         config.PublicationsPerParticipant,
+			FrameBytes:           config.FrameBytes,
+			MessageBytes:         signal.MaxMessageBytes,
+		},
+	}
+}
+
+// resumeRequest asks a room to go on with a session.
+type resumeRequest struct {
+	JoinRequest
+	result chan<- joinResult
+}
+
+// apply implements request.
+func (q resumeRequest) apply(r *Room) {
+	p := r.bySession(q.Join.Resume.Session)
+	if p == nil || subtle.ConstantTimeCompare([]byte(p.secret), []byte(q.Join.Resume.Secret)) != 1 || p.identity != q.Identity {
+		q.result <- joinResult{err: refuse(signal.CodeResume, "the session is over, or the secret is not its own: join anew")}
+		return
+	}
+	if p.outbox != nil {
+		p.outbox.Close(signal.CodeReplaced, "the session goes on over another connection")
+	}
+	p.outbox = q.Outbox
+	p.detachments++
+	p.secret = rand.Text()
+	p.send(r.welcome(p, q.Join.ID, true))
+	if q.Join.Resume.NewConnection {
+		r.reconnect(p)
+	} else {
+		p.catchUp()
+	}
+	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
+	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
+}
+
+func (r *Room) bySession(session string) *participant {
+	for _, p := range r.participants {
+		if p.session == session {
+			return p
+		}
+	}
+	return nil
+}
+
+// catchUp repeats to a client that came back what it may have missed, and starts ICE anew on the connection that it has.
+func (p *participant) catchUp() {
+	if p.pendingOffer != nil {
+		offer := *p.pendingOffer
+		p.send(&offer)
+	}
+	var all []signal.Assignment
+	for _, s := range p.slots.slots {
+		all = append(all, s.assignment())
+	}
+	p.tellAssignments(all)
+	p.connection.commands.add(restartCommand{})
+}
+
+// reconnect gives a client that came back a new peer connection. Publications and choices stay; slots are made anew.
+func (r *Room) reconnect(p *participant) {
+	connection, err := newConnection(r, p)
+	if err != nil {
+		p.log.Error("no peer connection", errorField(err))
+		r.remove(p, "no peer connection")
+		return
+	}
+	p.connection.commands.add(closeCommand{})
+	p.connection = connection
+	p.connected = false
+	p.pendingOffer = nil
+	p.slots = newSlotTable()
+	p.subscribe(r.publishedByOthers(p))
+	p.updateLines()
+}
+
+// graceOver removes a participant that did not come back in time.
+type graceOver struct {
+	participant *participant
+	detachment  int
+}
+
+// apply implements request.
+func (q graceOver) apply(r *Room) {
+	if q.participant.outbox == nil && q.participant.detachments == q.detachment {
+		r.remove(q.participant, "connection lost")
+	}
+}
+
+// detachRequest says that a websocket has ended.
+type detachRequest struct {
+	participant *participant
+	outbox      Outbox
+}
+
+// apply implements request.
+func (q detachRequest) apply(*Room) {
+	if q.participant.outbox == q.outbox && !q.participant.gone {
+		q.participant.log.Info("websocket broke, participant may resume")
+		q.participant.detached()
+	}
+}

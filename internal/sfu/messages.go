@@ -1,0 +1,109 @@
+package sfu
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// messageRequest brings a message of a joined client.
+type messageRequest struct {
+	participant *participant
+	outbox      Outbox
+	message     signal.Message
+	// at is when the message was read from the websocket.
+	at time.Time
+}
+
+// apply implements request.
+func (q messageRequest) apply(r *Room) {
+	p := q.participant
+	if p.gone || p.outbox != q.outbox {
+		return
+	}
+	id := q.message.Head().ID
+	switch m := q.message.(type) {
+	case *signal.Publish:
+		p.reply(id, r.publishRequested(p, m))
+	case *signal.Unpublish:
+		p.reply(id, r.unpublishRequested(p, m))
+	case *signal.Answer:
+		p.connection.commands.add(answerCommand{id: id, offer: m.Offer, sdp: m.SDP})
+	case *signal.Candidate:
+		candidate := transport.Candidate{Candidate: m.Candidate, MID: m.MID, LineIndex: m.LineIndex}
+		p.connection.commands.add(candidateCommand{id: id, candidate: candidate})
+	case *signal.SetQuality:
+		p.reply(id, r.setQuality(p, m, q.at))
+	case *signal.Acknowledge:
+		p.reply(id, p.acknowledge(m, q.at))
+	case *signal.Time:
+		reply := &signal.TimeReply{Header: signal.Header{ID: id}, T0: m.T0, T1: q.at.UnixMicro(), T2: time.Now().UnixMicro()}
+		p.send(reply)
+	case *signal.Leave:
+		p.reply(id, nil)
+		outbox := p.outbox
+		r.remove(p, "left")
+		outbox.Close("", "left")
+	case *signal.Join:
+		p.reply(id, refuse(signal.CodeAlreadyJoined, "this connection has joined already"))
+	default:
+		p.reply(id, refuse(signal.CodeUnknownType, "a client does not send %q", q.message.Head().Type))
+	}
+}
+
+func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error {
+	if err := r.publish(p, m.Publication); err != nil {
+		return err
+	}
+	added := p.publication(m.Publication.Name)
+	r.broadcast(p, func() signal.Message {
+		return &signal.Published{Participant: p.identity, Publication: added.description}
+	})
+	r.announce(p, []*publication{added})
+	p.updateLines()
+	return nil
+}
+
+func (r *Room) unpublishRequested(p *participant, m *signal.Unpublish) *signal.Error {
+	publication := p.publication(m.Publication)
+	if publication == nil {
+		return refuse(signal.CodeNotFound, "no publication %q", m.Publication)
+	}
+	r.unpublish(p, publication, true)
+	p.log.Info("unpublished", zap.String("publication", m.Publication))
+	return nil
+}
+
+// setQuality takes all choices of a message or none.
+func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *signal.Error {
+	for _, choice := range m.Choices {
+		if publication := r.publication(choice.PublicationRef); publication != nil {
+			if err := checkChoice(choice, &publication.description); err != nil {
+				return refuse(signal.CodeNotFound, "%v", err)
+			}
+		}
+	}
+	for _, choice := range m.Choices {
+		if !p.choices.set(choice) {
+			return refuse(signal.CodeLimit, "%d quality choices are the limit", r.node.config.ChoicesPerParticipant)
+		}
+	}
+	p.refresh(at)
+	return nil
+}
+
+// acknowledge opens slots whose present assignment the client knows. Older generations are passed over: a newer assignment is on its way.
+func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.Error {
+	for _, known := range m.Slots {
+		s := p.slots.byMID(known.MID)
+		if s == nil || known.Generation > s.generation {
+			return refuse(signal.CodeNotFound, "no slot %q of generation %d", known.MID, known.Generation)
+		}
+		s.acknowledged = known.Generation
+	}
+	p.refresh(at)
+	return nil
+}

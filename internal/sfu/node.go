@@ -1,0 +1,223 @@
+package sfu
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// Metrics is what the control plane counts.
+type Metrics interface {
+	// Rooms and Participants set the present numbers.
+	Rooms(int)
+	Participants(int)
+	// ParticipantConnected takes the time from the websocket's opening to the connected peer.
+	ParticipantConnected(time.Duration)
+	// SignallingError counts an error that a client was told.
+	SignallingError(signal.Code)
+}
+
+// Node is all rooms of one server. Its methods are safe for concurrent use.
+type Node struct {
+	config   Config
+	endpoint *transport.Endpoint
+	engine   *forward.Engine
+	metrics  Metrics
+	log      *zap.Logger
+	// running counts the goroutines of rooms and connections.
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	rooms    map[string]*occupied
+	sessions map[string]*Room
+	draining bool
+	// empty is closed while draining when the last participant has gone.
+	empty chan struct{}
+}
+
+// occupied is a room that somebody is in, or is about to join.
+type occupied struct {
+	room *Room
+	// members counts participants and joins under way; the room ends with the last.
+	members int
+	end     chan struct{}
+}
+
+// NewNode makes a node without rooms on an endpoint and an engine of the caller's.
+func NewNode(config Config, endpoint *transport.Endpoint, engine *forward.Engine, metrics Metrics, log *zap.Logger) (*Node, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Node{
+		config:   config,
+		endpoint: endpoint,
+		engine:   engine,
+		metrics:  metrics,
+		log:      log,
+		rooms:    make(map[string]*occupied),
+		sessions: make(map[string]*Room),
+		empty:    make(chan struct{}),
+	}, nil
+}
+
+// Join brings a client into a room, or back into its session. The reply is in the outbox when it returns without error.
+func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
+	result := make(chan joinResult, 1)
+	if q.Join.Resume != nil {
+		room := n.roomOf(q.Join.Resume.Session)
+		if room == nil || room.name != q.Room {
+			return nil, refuse(signal.CodeResume, "the session is over: join anew")
+		}
+		room.post(resumeRequest{q, result})
+		return await(room, result)
+	}
+	room, err := n.enter(q.Room)
+	if err != nil {
+		return nil, err
+	}
+	room.post(joinRequest{q, result})
+	session, err := await(room, result)
+	if err != nil {
+		n.leave(room.name)
+	}
+	return session, err
+}
+
+// await waits for the room's answer, which comes at once unless the room has ended.
+func await(room *Room, result <-chan joinResult) (*Session, *signal.Error) {
+	select {
+	case r := <-result:
+		return r.session, r.err
+	case <-room.done:
+		return nil, refuse(signal.CodeDraining, "the server is about to stop")
+	}
+}
+
+// enter finds or opens a room and counts a member.
+func (n *Node) enter(name string) (*Room, *signal.Error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.draining {
+		return nil, refuse(signal.CodeDraining, "the server is about to stop")
+	}
+	o, ok := n.rooms[name]
+	if !ok {
+		if len(n.rooms) >= n.config.Rooms {
+			return nil, refuse(signal.CodeLimit, "%d rooms are the limit", n.config.Rooms)
+		}
+		o = &occupied{room: newRoom(n, name), end: make(chan struct{})}
+		n.rooms[name] = o
+		n.running.Add(1)
+		go o.room.run(o.end)
+		n.metrics.Rooms(len(n.rooms))
+	}
+	o.members++
+	return o.room, nil
+}
+
+// leave counts a member less and ends the room with the last.
+func (n *Node) leave(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := n.rooms[name]
+	o.members--
+	if o.members > 0 {
+		return
+	}
+	close(o.end)
+	delete(n.rooms, name)
+	n.metrics.Rooms(len(n.rooms))
+	if n.draining && len(n.rooms) == 0 {
+		close(n.empty)
+	}
+}
+
+// remember makes a session findable for its return.
+func (n *Node) remember(p *participant) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sessions[p.session] = p.room
+	n.metrics.Participants(len(n.sessions))
+}
+
+// forget ends a session. It is called by the room's goroutine.
+func (n *Node) forget(p *participant) {
+	n.mu.Lock()
+	delete(n.sessions, p.session)
+	n.metrics.Participants(len(n.sessions))
+	n.mu.Unlock()
+	n.leave(p.room.name)
+}
+
+func (n *Node) roomOf(session string) *Room {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sessions[session]
+}
+
+// iceServers are what clients are told to use.
+func (n *Node) iceServers() []signal.ICEServer {
+	servers := []signal.ICEServer{}
+	if urls := n.endpoint.STUNServers(); len(urls) > 0 {
+		servers = append(servers, signal.ICEServer{URLs: urls})
+	}
+	return servers
+}
+
+// drainRequest tells everybody in a room that the server will stop.
+type drainRequest struct{ grace time.Duration }
+
+// apply implements request.
+func (q drainRequest) apply(r *Room) {
+	r.broadcast(nil, func() signal.Message {
+		return &signal.Closing{Code: signal.CodeDraining, Message: "the server is about to stop", GraceMS: int(q.grace.Milliseconds())}
+	})
+}
+
+// endRequest removes everybody from a room.
+type endRequest struct{}
+
+// apply implements request.
+func (endRequest) apply(r *Room) {
+	r.ending = true
+	for _, p := range r.others(nil) {
+		r.expel(p, signal.CodeDraining, "the server stops")
+	}
+}
+
+// Drain takes nobody new, tells everybody, waits until all have gone or the context ends, and then ends what is left.
+// It returns when every goroutine of the node has ended.
+func (n *Node) Drain(ctx context.Context, grace time.Duration) {
+	n.mu.Lock()
+	already := n.draining
+	n.draining = true
+	if !already && len(n.rooms) == 0 {
+		close(n.empty)
+	}
+	n.mu.Unlock()
+	n.toAll(drainRequest{grace})
+	select {
+	case <-n.empty:
+	case <-ctx.Done():
+		n.toAll(endRequest{})
+	}
+	n.running.Wait()
+}
+
+func (n *Node) toAll(q request) {
+	n.mu.Lock()
+	rooms := make([]*Room, 0, len(n.rooms))
+	for _, o := range n.rooms {
+		rooms = append(rooms, o.room)
+	}
+	n.mu.Unlock()
+	for _, room := range rooms {
+		room.post(q)
+	}
+}

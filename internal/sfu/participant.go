@@ -1,0 +1,204 @@
+package sfu
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Outbox takes messages for one client's websocket. It never blocks.
+type Outbox interface {
+	// Send queues a message. It reports false where the client does not read and the queue is full.
+	Send(signal.Message) bool
+	// Close ends the websocket once what is queued is written, with the reason. More calls do nothing.
+	Close(code signal.Code, reason string)
+}
+
+// Grants are what a participant may do.
+type Grants struct {
+	Publish   bool
+	Subscribe bool
+}
+
+// participant is somebody in a room. It belongs to the room's goroutine.
+type participant struct {
+	room     *Room
+	identity string
+	session  string
+	secret   string
+	grants   Grants
+	receive  bool
+	// deadline is how long the client repairs a frame, 0 where it leaves that to the server.
+	deadline time.Duration
+	log      *zap.Logger
+	// outbox is nil while the websocket is broken; detachments counts how often that happened, so that a grace timer knows its own.
+	outbox      Outbox
+	detachments int
+
+	connection *connection
+	connected  bool
+	// failures counts connection failures, for the timer of the last one.
+	failures int
+	// pendingOffer is the offer that waits for an answer.
+	pendingOffer *signal.Offer
+
+	publications []*publication
+	slots        *slotTable
+	choices      *choices
+	joined       time.Time
+	limitTold    bool
+	gone         bool
+}
+
+// errorField is the log field of an error.
+func errorField(err error) zap.Field { return zap.Error(err) }
+
+func compareStrings(a, b string) int { return strings.Compare(a, b) }
+
+func isPublication(p *publication) func(*publication) bool {
+	return func(other *publication) bool { return other == p }
+}
+
+// refuse makes the error of a request.
+func refuse(code signal.Code, format string, arguments ...any) *signal.Error {
+	return &signal.Error{Code: code, Message: fmt.Sprintf(format, arguments...)}
+}
+
+// send queues a message for the client. A client that does not read loses its websocket and may resume.
+func (p *participant) send(m signal.Message) {
+	if p.outbox == nil || p.outbox.Send(m) {
+		return
+	}
+	p.log.Warn("client does not read its messages")
+	p.outbox.Close(signal.CodeSlowReader, "messages were not read in time")
+	p.detached()
+}
+
+// reply answers a request with OK, or with its error.
+func (p *participant) reply(id string, err *signal.Error) {
+	if err != nil {
+		err.ID = id
+		p.room.node.metrics.SignallingError(err.Code)
+		p.send(err)
+		return
+	}
+	if id != "" {
+		p.send(&signal.OK{Header: signal.Header{ID: id}})
+	}
+}
+
+// detached keeps the participant for the grace time after its websocket broke.
+func (p *participant) detached() {
+	p.outbox = nil
+	p.detachments++
+	p.room.after(p.room.node.config.ResumeGrace, graceOver{p, p.detachments})
+}
+
+func (p *participant) publication(name string) *publication {
+	for _, publication := range p.publications {
+		if publication.description.Name == name {
+			return publication
+		}
+	}
+	return nil
+}
+
+// describe is how others see the participant.
+func (p *participant) describe() signal.Participant {
+	d := signal.Participant{Identity: p.identity, Publications: []volumetric.Publication{}}
+	for _, publication := range p.publications {
+		d.Publications = append(d.Publications, publication.description)
+	}
+	return d
+}
+
+// subscribe wants slots for publications of others. They are wanted together, so that together they cost one offer at most.
+func (p *participant) subscribe(publications []*publication) {
+	if !p.receive || len(publications) == 0 {
+		return
+	}
+	for _, publication := range publications {
+		p.slots.want(publication)
+	}
+	p.tellAssignments(p.slots.assign())
+	p.updateLines()
+}
+
+// unsubscribe frees the slots of a publication that ends; others that wait get them.
+func (p *participant) unsubscribe(publication *publication) {
+	told := p.slots.drop(publication)
+	p.tellAssignments(append(told, p.slots.assign()...))
+}
+
+func (p *participant) tellAssignments(told []signal.Assignment) {
+	if len(told) > 0 {
+		p.send(&signal.Assignments{Assignments: told})
+	}
+}
+
+// updateLines tells the connection which lines it shall have. Slots are added some more than needed, so that the next publication finds
+// idle ones and costs no offer.
+func (p *participant) updateLines() {
+	var wanted wantedLines
+	for _, publication := range p.publications {
+		for tile := range publication.description.Tiles {
+			for q := range publication.description.Qualities {
+				wanted.publish = append(wanted.publish, publishedTrack{
+					publication: publication.description.Name,
+					kind:        publication.description.Kind,
+					tile:        tile,
+					quality:     volumetric.Quality(q),
+				})
+			}
+		}
+	}
+	if p.receive {
+		config := p.room.node.config
+		wanted.slots = p.slotCount(volumetric.KindVideo, config.SpareSlots)
+		wanted.audioSlots = p.slotCount(volumetric.KindAudio, config.SpareAudioSlots)
+	}
+	p.connection.commands.add(linesCommand{wanted})
+}
+
+// slotCount is how many slots of a kind the connection shall have. Where the limit leaves publications without slots the client is told once.
+func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
+	needed, present := p.slots.needed(kind), p.slots.count(kind)
+	limit := p.room.node.config.MaxSlots
+	if needed > limit && !p.limitTold {
+		p.limitTold = true
+		p.log.Warn("not every publication finds a slot", zap.Int("needed", needed), zap.Int("limit", limit))
+		p.send(refuse(signal.CodeLimit, "%d slots are needed, %d are the limit: some publications are not sent", needed, limit))
+	}
+	if needed <= present && present > 0 {
+		return present
+	}
+	return min(needed+spare, limit)
+}
+
+// refresh tells the data plane what each ready slot shall carry.
+func (p *participant) refresh(requested time.Time) {
+	if !p.connected {
+		return
+	}
+	var off []signal.SlotQuality
+	for _, s := range p.slots.slots {
+		if !s.ready() {
+			continue
+		}
+		selection := p.choices.of(s.target.tile)
+		quality := decide(selection, &s.target.publication.description, s.target.description)
+		if s.carry(quality, requested) && quality == volumetric.QualityOff {
+			off = append(off, signal.SlotQuality{
+				SlotGeneration: signal.SlotGeneration{MID: s.mid, Generation: s.generation}, Quality: quality, Reason: reasonFor(selection),
+			})
+		}
+	}
+	if len(off) > 0 {
+		p.send(&signal.Sending{Slots: off})
+	}
+}

@@ -1,0 +1,87 @@
+package sfu
+
+import (
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// publication is one object that a participant publishes, with its tracks.
+type publication struct {
+	ref         volumetric.PublicationRef
+	description volumetric.Publication
+	// tracks are indexed by tile × qualities + quality.
+	tracks []*forward.Track
+	// groups name what shares frame numbers and RTP timestamps: the whole publication where it is framed by payload v1, else each track.
+	groups []uint64
+}
+
+// newPublication makes the tracks of a publication. nextGroup gives numbers that are never used twice.
+func newPublication(engine *forward.Engine, owner string, description volumetric.Publication, nextGroup func() uint64) *publication {
+	p := &publication{
+		ref:         volumetric.PublicationRef{Participant: owner, Publication: description.Name},
+		description: description,
+	}
+	framed := description.Codec.Is(volumetric.MIMEVolumetric)
+	group := nextGroup()
+	for range description.Tiles {
+		for q := range description.Qualities {
+			if !framed {
+				group = nextGroup()
+			}
+			p.groups = append(p.groups, group)
+			config := forward.TrackConfig{Codec: description.Codec, Quality: volumetric.Quality(q), Group: group}
+			p.tracks = append(p.tracks, engine.NewTrack(config))
+		}
+	}
+	return p
+}
+
+// track gives the track of a tile at a quality and its group; nil for volumetric.QualityOff.
+func (p *publication) track(tile int, quality volumetric.Quality) (*forward.Track, uint64) {
+	if quality < 0 {
+		return nil, 0
+	}
+	i := tile*len(p.description.Qualities) + int(quality)
+	return p.tracks[i], p.groups[i]
+}
+
+// targets are what the slots of a receiver carry of the publication.
+func (p *publication) targets() []target {
+	var targets []target
+	for tile := range p.description.Tiles {
+		ref := volumetric.TileRef{PublicationRef: p.ref, Tile: tile}
+		if p.description.Mode == volumetric.ModeAlternatives {
+			targets = append(targets, target{publication: p, tile: ref})
+			continue
+		}
+		for q := range p.description.Qualities {
+			quality := volumetric.Quality(q)
+			targets = append(targets, target{publication: p, tile: ref, description: &quality})
+		}
+	}
+	return targets
+}
+
+// close ends the tracks.
+func (p *publication) close() {
+	for _, t := range p.tracks {
+		t.Close()
+	}
+}
+
+// target is what one slot carries: a tile, or in volumetric.ModeDescriptions one quality of a tile.
+type target struct {
+	publication *publication
+	tile        volumetric.TileRef
+	description *volumetric.Quality
+}
+
+// qualityOf finds the quality that a track has in the publication.
+func (p *publication) qualityOf(t *forward.Track) (volumetric.Quality, bool) {
+	for i, track := range p.tracks {
+		if track == t {
+			return volumetric.Quality(i % len(p.description.Qualities)), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,187 @@
+package sfu
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// request is something that a room's goroutine does. Requests never block.
+type request interface {
+	apply(r *Room)
+}
+
+// Room is one conference. Its goroutine owns everything but what is said to be safe.
+type Room struct {
+	node     *Node
+	name     string
+	log      *zap.Logger
+	requests chan request
+	// done is closed when the room has ended; requests after that are lost on purpose.
+	done         chan struct{}
+	participants map[string]*participant
+	// ending says that the server stops: joins that were on their way are refused.
+	ending bool
+}
+
+// requestBacklog is how many requests may wait for the room: the connections and websockets of some tens of participants at once.
+// Who finds it full waits, which slows that client's own reading only.
+const requestBacklog = 256
+
+// groups numbers what shares frame numbers and timestamps, for the whole process.
+var groups atomic.Uint64
+
+func nextGroup() uint64 { return groups.Add(1) }
+
+func newRoom(node *Node, name string) *Room {
+	return &Room{
+		node:         node,
+		name:         name,
+		log:          node.log.With(zap.String("room", name)),
+		requests:     make(chan request, requestBacklog),
+		done:         make(chan struct{}),
+		participants: make(map[string]*participant),
+	}
+}
+
+// run is the room's goroutine. It ends when the node says so, which it does when nobody is in the room.
+func (r *Room) run(end <-chan struct{}) {
+	defer r.node.running.Done()
+	defer close(r.done)
+	for {
+		select {
+		case q := <-r.requests:
+			q.apply(r)
+		case <-end:
+			return
+		}
+	}
+}
+
+// post hands a request to the room's goroutine. It must not be called by that goroutine.
+func (r *Room) post(q request) {
+	select {
+	case r.requests <- q:
+	case <-r.done:
+	}
+}
+
+// after posts a request later.
+func (r *Room) after(d time.Duration, q request) {
+	time.AfterFunc(d, func() { r.post(q) })
+}
+
+// others are the participants but one, in the order of their names.
+func (r *Room) others(except *participant) []*participant {
+	var others []*participant
+	for _, p := range r.participants {
+		if p != except {
+			others = append(others, p)
+		}
+	}
+	slices.SortFunc(others, func(a, b *participant) int { return compareStrings(a.identity, b.identity) })
+	return others
+}
+
+// broadcast tells everybody but one. Each gets a message of its own, since sending fills in the type.
+func (r *Room) broadcast(except *participant, message func() signal.Message) {
+	for _, p := range r.others(except) {
+		p.send(message())
+	}
+}
+
+// publication finds a publication by names, nil where there is none.
+func (r *Room) publication(ref volumetric.PublicationRef) *publication {
+	if p, ok := r.participants[ref.Participant]; ok {
+		return p.publication(ref.Publication)
+	}
+	return nil
+}
+
+// describe lists what a newcomer must know of the others.
+func (r *Room) describe(except *participant) []signal.Participant {
+	list := []signal.Participant{}
+	for _, p := range r.others(except) {
+		list = append(list, p.describe())
+	}
+	return list
+}
+
+// remove ends a participant: publications, connection, place in the room. The others hear the reason.
+func (r *Room) remove(p *participant, reason string) {
+	if r.participants[p.identity] != p {
+		return
+	}
+	for _, publication := range slices.Clone(p.publications) {
+		r.unpublish(p, publication, false)
+	}
+	delete(r.participants, p.identity)
+	p.gone = true
+	p.connection.commands.add(closeCommand{})
+	r.node.forget(p)
+	r.broadcast(p, func() signal.Message { return &signal.ParticipantLeft{Identity: p.identity, Reason: reason} })
+	p.log.Info("participant left", zap.String("reason", reason))
+}
+
+// publish adds a publication. Nobody hears of it before announce.
+func (r *Room) publish(p *participant, description volumetric.Publication) *signal.Error {
+	config := r.node.config
+	switch {
+	case !p.grants.Publish:
+		return refuse(signal.CodeForbidden, "the token does not grant publishing")
+	case p.publication(description.Name) != nil:
+		return refuse(signal.CodeExists, "publication %q exists already", description.Name)
+	case len(p.publications) >= config.PublicationsPerParticipant:
+		return refuse(signal.CodeLimit, "%d publications are the limit", config.PublicationsPerParticipant)
+	}
+	if err := description.Validate(); err != nil {
+		return refuse(signal.CodeInvalid, "%v", err)
+	}
+	if n := description.TrackCount(); n > config.TracksPerPublication {
+		return refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n, config.TracksPerPublication)
+	}
+	publication := newPublication(r.node.engine, p.identity, description, nextGroup)
+	p.publications = append(p.publications, publication)
+	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
+		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
+	return nil
+}
+
+// publishedByOthers are the publications of everybody but one.
+func (r *Room) publishedByOthers(p *participant) []*publication {
+	var publications []*publication
+	for _, other := range r.others(p) {
+		publications = append(publications, other.publications...)
+	}
+	return publications
+}
+
+// announce gives the others slots for publications, after they were told of them.
+func (r *Room) announce(p *participant, publications []*publication) {
+	for _, other := range r.others(p) {
+		other.subscribe(publications)
+	}
+}
+
+// unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner leaves.
+func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
+	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
+	for _, track := range publication.tracks {
+		p.connection.ingress.Unbind(track)
+	}
+	publication.close()
+	for _, other := range r.others(p) {
+		other.unsubscribe(publication)
+		if announce {
+			other.send(&signal.Unpublished{PublicationRef: publication.ref})
+		}
+	}
+	if announce {
+		p.updateLines()
+	}
+}

@@ -1,0 +1,141 @@
+package signalling
+
+import (
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// outbox queues messages for one websocket and owns its writing side. It implements sfu.Outbox.
+type outbox struct {
+	conn    *websocket.Conn
+	config  Config
+	metrics Metrics
+	// written is closed when the writing goroutine has ended.
+	written chan struct{}
+
+	mu      sync.Mutex
+	queue   []signal.Message
+	notify  chan struct{}
+	closing bool
+	code    signal.Code
+	reason  string
+}
+
+func newOutbox(conn *websocket.Conn, config Config, metrics Metrics) *outbox {
+	o := &outbox{conn: conn, config: config, metrics: metrics, written: make(chan struct{}), notify: make(chan struct{}, 1)}
+	go o.run()
+	return o
+}
+
+// Send implements sfu.Outbox.
+func (o *outbox) Send(m signal.Message) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closing {
+		return true
+	}
+	if len(o.queue) >= o.config.Backlog {
+		return false
+	}
+	o.queue = append(o.queue, m)
+	o.wake()
+	return true
+}
+
+// Close implements sfu.Outbox. A client that does not read is not waited for: its backlog is thrown away.
+func (o *outbox) Close(code signal.Code, reason string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closing {
+		return
+	}
+	o.closing, o.code, o.reason = true, code, reason
+	if code == signal.CodeSlowReader {
+		o.queue = nil
+		// Whatever write is under way fails at once.
+		_ = o.conn.NetConn().SetWriteDeadline(time.Now().Add(slowReaderGrace))
+	}
+	if code != "" {
+		o.queue = append(o.queue, &signal.Closing{Code: code, Message: reason})
+	}
+	o.wake()
+}
+
+// slowReaderGrace is how long the last write to a client that does not read may go on: time for a reason to get into the socket's buffer.
+const slowReaderGrace = 100 * time.Millisecond
+
+func (o *outbox) wake() {
+	select {
+	case o.notify <- struct{}{}:
+	default:
+	}
+}
+
+// take gives what waits, and whether it is the last.
+func (o *outbox) take() (messages []signal.Message, last bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	messages, o.queue = o.queue, nil
+	return messages, o.closing
+}
+
+// run writes until the outbox is closed or writing fails, then closes the websocket, which ends the reading side as well.
+func (o *outbox) run() {
+	defer close(o.written)
+	defer func() { _ = o.conn.Close() }()
+	ping := time.NewTicker(o.config.PingInterval)
+	defer ping.Stop()
+	for {
+		select {
+		case <-o.notify:
+			messages, last := o.take()
+			for _, m := range messages {
+				if o.write(m) != nil {
+					return
+				}
+			}
+			if last {
+				o.writeClose()
+				return
+			}
+		case <-ping.C:
+			if o.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(o.config.WriteTimeout)) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (o *outbox) write(m signal.Message) error {
+	data, err := signal.Encode(m)
+	if err != nil {
+		return err
+	}
+	if err := o.conn.SetWriteDeadline(time.Now().Add(o.config.WriteTimeout)); err != nil {
+		return err
+	}
+	o.metrics.SignallingMessage("out", m.Head().Type)
+	return o.conn.WriteMessage(websocket.TextMessage, data)
+}
+
+// writeClose sends the websocket's own close frame. Its reason is the code, which fits the 123 bytes that RFC 6455 allows.
+func (o *outbox) writeClose() {
+	o.mu.Lock()
+	code := o.code
+	o.mu.Unlock()
+	status := websocket.ClosePolicyViolation
+	switch code {
+	case "":
+		status = websocket.CloseNormalClosure
+	case signal.CodeDraining:
+		status = websocket.CloseGoingAway
+	case signal.CodeTooLarge:
+		status = websocket.CloseMessageTooBig
+	}
+	frame := websocket.FormatCloseMessage(status, string(code))
+	_ = o.conn.WriteControl(websocket.CloseMessage, frame, time.Now().Add(slowReaderGrace))
+}

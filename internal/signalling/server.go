@@ -1,0 +1,117 @@
+package signalling
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// Credentials are what a token says of a client. Empty names leave the choice to the join.
+type Credentials struct {
+	Identity string
+	Room     string
+	Grants   sfu.Grants
+}
+
+// Authenticator checks a client's token.
+type Authenticator interface {
+	// Authenticate gives the credentials, or an error whose text may be told to the client.
+	Authenticate(r *http.Request) (Credentials, error)
+}
+
+// AllowAll lets everybody do everything, for development.
+type AllowAll struct{}
+
+// Authenticate implements Authenticator.
+func (AllowAll) Authenticate(*http.Request) (Credentials, error) {
+	return Credentials{Grants: sfu.Grants{Publish: true, Subscribe: true}}, nil
+}
+
+// Metrics is what signalling counts.
+type Metrics interface {
+	// SignallingMessage counts a message by direction, "in" or "out".
+	SignallingMessage(direction string, t signal.Type)
+	// SignallingError counts an error that a client was told.
+	SignallingError(signal.Code)
+}
+
+// Server takes websockets of signalling v1. It implements http.Handler.
+type Server struct {
+	config   Config
+	node     *sfu.Node
+	auth     Authenticator
+	metrics  Metrics
+	log      *zap.Logger
+	upgrader websocket.Upgrader
+}
+
+// NewServer makes the handler for signal.Path. With loopbackOrigins, web pages of this host may connect whatever is configured.
+func NewServer(config Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *zap.Logger, loopbackOrigins bool) (*Server, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{config: config, node: node, auth: auth, metrics: metrics, log: log}
+	s.upgrader = websocket.Upgrader{
+		HandshakeTimeout: config.JoinTimeout,
+		ReadBufferSize:   16 << 10,
+		WriteBufferSize:  16 << 10,
+		CheckOrigin: func(r *http.Request) bool {
+			return originAllowed(r.Header.Get("Origin"), r.Host, config.AllowedOrigins, loopbackOrigins)
+		},
+	}
+	return s, nil
+}
+
+// originAllowed tells whether a web page of the origin may connect: pages of this server itself, and those that are configured. Clients that
+// are no browsers send no origin.
+func originAllowed(origin, host string, allowed []string, loopback bool) bool {
+	if origin == "" || slices.Contains(allowed, "*") || slices.Contains(allowed, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	return u.Host == host || loopback && slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
+}
+
+// ServeHTTP implements http.Handler: it authenticates, upgrades, and serves the client until its websocket ends.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	opened := time.Now()
+	credentials, err := s.auth.Authenticate(r)
+	if err != nil {
+		s.metrics.SignallingError(signal.CodeUnauthorized)
+		s.log.Info("client refused", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
+		return
+	}
+	conn, err := s.upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		s.log.Info("no websocket", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		return
+	}
+	c := &client{
+		server:      s,
+		conn:        conn,
+		credentials: credentials,
+		outbox:      newOutbox(conn, s.config, s.metrics),
+		opened:      opened,
+		log:         s.log.With(zap.String("remote", r.RemoteAddr)),
+	}
+	c.serve()
+	<-c.outbox.written
+}
+
+// errTooLarge and errRate are violations of limits, told with their codes.
+var (
+	errTooLarge = errors.New("message too large")
+	errRate     = errors.New("too many messages")
+)
