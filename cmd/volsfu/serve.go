@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/server"
+)
+
+func newServe() *cobra.Command {
+	settings := config.DefaultConfig()
+	loader := config.NewLoader(&settings)
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long:  "Run the server. Every flag is also a key of the configuration file (--config) and a variable VOLSFU_*.",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := loader.Load(os.Environ()); err != nil {
+				return err
+			}
+			if err := loader.Validate(); err != nil {
+				return err
+			}
+			log, err := newLog(settings.Log)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = log.Sync() }()
+			for _, name := range loader.UnknownVariables(os.Environ()) {
+				log.Warn("environment variable is not known", zap.String("name", name))
+			}
+			return serve(settings, log)
+		},
+	}
+	loader.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// stopTimeout bounds how long the operators' listener may finish its requests at the end.
+const stopTimeout = 5 * time.Second
+
+// serve runs the server until SIGINT or SIGTERM, then drains its rooms and ends. A second signal ends it at once.
+func serve(settings config.Config, log *zap.Logger) error {
+	s, err := server.Start(server.Options{Config: settings, Version: version, Log: log})
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	var failure error
+	select {
+	case received := <-signals:
+		log.Info("stopping", zap.String("signal", received.String()))
+		draining, end := context.WithCancel(context.Background())
+		go func() {
+			<-signals
+			end()
+		}()
+		s.Drain(draining)
+		end()
+	case failure = <-s.Failed():
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		log.Warn("not everything ended cleanly", zap.Error(err))
+	}
+	log.Info("stopped")
+	return failure
+}
+
+// newLog makes a logger to standard error.
+func newLog(c config.Log) (*zap.Logger, error) {
+	level, err := zapcore.ParseLevel(c.Level)
+	if err != nil {
+		return nil, err
+	}
+	z := zap.NewProductionConfig()
+	z.Level = zap.NewAtomicLevelAt(level)
+	z.Sampling = nil
+	z.DisableStacktrace = true
+	if c.Format == "console" {
+		z.Encoding = "console"
+		z.EncoderConfig = zap.NewDevelopmentEncoderConfig()
+		z.DisableCaller = true
+	}
+	return z.Build()
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/internal/config"
+)
+
+func newToken() *cobra.Command {
+	settings := config.DefaultConfig()
+	loader := config.NewLoader(&settings)
+	var claims auth.Claims
+	var validFor time.Duration
+	var key string
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Mint an access token with a configured key",
+		Long:  "Mint an access token, signed with a key of the server's configuration, and print it. Give the configuration as to serve.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := loader.Load(os.Environ()); err != nil {
+				return err
+			}
+			keys, err := auth.NewKeyring(settings.Auth)
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			claims.Expires = now.Add(validFor)
+			token, err := keys.Mint(key, claims, now)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), token)
+			return nil
+		},
+	}
+	loader.AddFlags(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&claims.Identity, "identity", "", "participant that the token is for; empty leaves it to the bearer")
+	flags.StringVar(&claims.Room, "room", "", "room that the token is for; empty leaves it to the bearer")
+	flags.BoolVar(&claims.Publish, "publish", true, "grant publishing")
+	flags.BoolVar(&claims.Subscribe, "subscribe", true, "grant receiving")
+	flags.BoolVar(&claims.Admin, "admin", false, "grant the console and its interface")
+	flags.DurationVar(&validFor, "valid-for", 24*time.Hour, "how long the token is valid")
+	flags.StringVar(&key, "key", "", "id of the key that signs; empty is the first")
+	return cmd
+}

@@ -1,0 +1,244 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"gopkg.in/yaml.v3"
+)
+
+var update = flag.Bool("update", false, "write deploy/volsfu.yaml anew from the structs")
+
+const samplePath = "../../deploy/volsfu.yaml"
+
+// TestSample holds the sample, the structs and the flags in step. With -update it writes the sample first.
+func TestSample(t *testing.T) {
+	config := DefaultConfig()
+	var want bytes.Buffer
+	if err := NewLoader(&config).Print(&want); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(samplePath, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sample, err := os.ReadFile(samplePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(sample, want.Bytes()) {
+		t.Errorf("%s is not what the structs say; go test ./internal/config -run TestSample -update writes it anew", samplePath)
+	}
+	var loaded Config
+	if err := NewLoader(&loaded).readYAML("volsfu.yaml", sample); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(withoutNil(loaded), withoutNil(config)) {
+		t.Errorf("the sample gives %+v, expected the defaults %+v", loaded, config)
+	}
+	checkSampleKeys(t, sample, NewLoader(&config))
+}
+
+// checkSampleKeys reads the sample with nothing of ours: every key of the structs is there once, with a comment, and nothing else.
+func checkSampleKeys(t *testing.T, sample []byte, l *Loader) {
+	t.Helper()
+	var document yaml.Node
+	if err := yaml.Unmarshal(sample, &document); err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	var walk func(node *yaml.Node, path string)
+	walk = func(node *yaml.Node, path string) {
+		for i := 0; i < len(node.Content); i += 2 {
+			name, value := node.Content[i], node.Content[i+1]
+			at := strings.TrimPrefix(path+"."+name.Value, ".")
+			if name.HeadComment == "" {
+				t.Errorf("%s has no comment", at)
+			}
+			if value.Kind == yaml.MappingNode {
+				walk(value, at)
+				continue
+			}
+			got = append(got, at)
+		}
+	}
+	walk(document.Content[0], "")
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	l.AddFlags(flags)
+	for _, k := range l.root.all() {
+		want = append(want, k.name())
+		if !strings.Contains(string(sample), "# --"+k.flag+", "+k.environment()+"\n") {
+			t.Errorf("the sample does not name the flag and the variable of %s", k.name())
+		}
+		if flags.Lookup(k.flag) == nil {
+			t.Errorf("%s has no flag", k.name())
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the sample has the keys %v, expected %v", got, want)
+	}
+}
+
+func withoutNil(c Config) Config {
+	for _, k := range NewLoader(&c).root.all() {
+		if k.value.Type() == listType && k.value.Len() == 0 {
+			k.value.SetZero()
+		}
+	}
+	return c
+}
+
+// TestContractFlags: these names are in README, scripts and units of others.
+func TestContractFlags(t *testing.T) {
+	config := DefaultConfig()
+	l := NewLoader(&config)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	l.AddFlags(flags)
+	arguments := []string{
+		"--listen", ":8081", "--admin-listen", "127.0.0.1:9091", "--media-port", "7883", "--public-ip", "192.0.2.1", "--public-ip=2001:db8::1", "--dev",
+	}
+	if err := flags.Parse(arguments); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Load(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Validate(); err != nil {
+		t.Error(err)
+	}
+	if config.Server.Listen != "127.0.0.1:8081" || config.Admin.Listen != "127.0.0.1:9091" || config.Media.Port != 7883 || !config.Server.Dev ||
+		!slices.Equal(config.Media.PublicIPs, []string{"192.0.2.1", "2001:db8::1"}) {
+		t.Errorf("got %+v", config)
+	}
+	for _, k := range l.root.all() {
+		if k.flag == "media-port" && k.environment() != "VOLSFU_MEDIA_PORT" {
+			t.Errorf("the variable of --media-port is %s", k.environment())
+		}
+	}
+}
+
+func TestDev(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		change    func(*Config)
+		refused   bool
+		listen    string
+		mediaAddr string
+	}{
+		{"defaults", func(*Config) {}, false, "127.0.0.1:8080", "127.0.0.1"},
+		{"another loopback", func(c *Config) { c.Server.Listen, c.Media.Address = "[::1]:80", "127.0.0.2" }, false, "[::1]:80", "127.0.0.2"},
+		{"localhost", func(c *Config) { c.Server.Listen = "localhost:80" }, false, "localhost:80", "127.0.0.1"},
+		{"every address", func(c *Config) { c.Server.Listen = "0.0.0.0:80" }, true, "0.0.0.0:80", "127.0.0.1"},
+		{"another host", func(c *Config) { c.Server.Listen = "192.0.2.1:80" }, true, "192.0.2.1:80", "127.0.0.1"},
+		{"a name", func(c *Config) { c.Server.Listen = "volsfu.example.org:80" }, true, "volsfu.example.org:80", "127.0.0.1"},
+		{"operators on another host", func(c *Config) { c.Admin.Listen = "192.0.2.1:9090" }, true, "127.0.0.1:8080", "127.0.0.1"},
+		{"no operators", func(c *Config) { c.Admin.Listen = "" }, false, "127.0.0.1:8080", "127.0.0.1"},
+		{"media on another host", func(c *Config) { c.Media.Address = "192.0.2.1" }, true, "127.0.0.1:8080", "192.0.2.1"},
+	} {
+		config := DefaultConfig()
+		config.Server.Dev = true
+		test.change(&config)
+		config.Settle()
+		err := NewLoader(&config).Validate()
+		if (err != nil) != test.refused || config.Server.Listen != test.listen || config.Media.Address != test.mediaAddr {
+			t.Errorf("%s: listens on %s and %s, error %v", test.name, config.Server.Listen, config.Media.Address, err)
+		}
+	}
+	config := DefaultConfig()
+	config.Settle()
+	if !reflect.DeepEqual(config, DefaultConfig()) {
+		t.Error("Settle changes what is not under dev")
+	}
+}
+
+func TestSections(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"server: ":     func(c *Config) { c.Server.Listen = "8080" },
+		"media: ":      func(c *Config) { c.Media.Port = 70000 },
+		"rooms: ":      func(c *Config) { c.Rooms.Rooms = 0 },
+		"signalling: ": func(c *Config) { c.Signalling.Backlog = 0 },
+		"auth: ":       func(c *Config) { c.Auth.Keys = []string{"a:short"} },
+		"admin: ":      func(c *Config) { c.Admin.Listen = "9090" },
+		"log: ":        func(c *Config) { c.Log.Level = "loud" },
+	} {
+		config := DefaultConfig()
+		change(&config)
+		if err := NewLoader(&config).Validate(); err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("error is %v, expected one of %q", err, name)
+		}
+	}
+	config := DefaultConfig()
+	if err := NewLoader(&config).Validate(); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+	for _, server := range []Server{{Listen: ":80", TLSCert: "c"}, {Listen: ":80", TLSKey: "k"}, {Listen: ":80", DrainTime: -time.Second}, {Listen: ":80", DrainTime: 25 * time.Hour}} {
+		if err := server.Validate(); !errors.Is(err, ErrValue) {
+			t.Errorf("%+v: error is %v", server, err)
+		}
+	}
+	if err := (Log{Level: "info", Format: "xml"}).Validate(); !errors.Is(err, ErrValue) {
+		t.Errorf("format xml: error is %v", err)
+	}
+}
+
+var (
+	variableName = regexp.MustCompile(`VOLSFU_[A-Z0-9_]*[A-Z0-9]`)
+	flagName     = regexp.MustCompile("`--([a-z-]+)")
+	keyName      = regexp.MustCompile("`((?:server|media|forward|rooms|signalling|auth|admin|log)\\.[a-z_.]+)`")
+)
+
+// TestOperatorsNames: the variables, flags and keys that operators read of, here and in deploy, exist. Those of volsfu token are its own.
+func TestOperatorsNames(t *testing.T) {
+	known := map[string]bool{fileVariable: true, "--" + fileFlag: true}
+	for _, own := range []string{"room", "identity", "publish", "subscribe", "admin", "valid-for", "key"} {
+		known["--"+own] = true
+	}
+	config := DefaultConfig()
+	for _, k := range NewLoader(&config).root.all() {
+		known[k.name()], known["--"+k.flag], known[k.environment()] = true, true, true
+	}
+	for _, file := range []string{"docs/operations.md", "deploy/compose.yaml", "deploy/systemd/volsfu.service"} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := variableName.FindAllString(string(text), -1)
+		for _, match := range flagName.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, "--"+match[1])
+		}
+		for _, match := range keyName.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, match[1])
+		}
+		if len(names) == 0 {
+			t.Errorf("%s names nothing", file)
+		}
+		for _, name := range names {
+			if !known[name] {
+				t.Errorf("%s speaks of %s, which there is not", file, name)
+			}
+		}
+	}
+}
+
+// TestPrintHidesSecrets: config print goes into tickets.
+func TestPrintHidesSecrets(t *testing.T) {
+	config := DefaultConfig()
+	config.Auth.Keys = []string{"a:0123456789abcdef0123456789abcdef"}
+	var text strings.Builder
+	if err := NewLoader(&config).Print(&text); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "0123456789") || !strings.Contains(text.String(), "keys: [REDACTED]") {
+		t.Errorf("the secret is not hidden in\n%s", text.String())
+	}
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// flagValue is what a command line says of one key. It implements pflag.Value.
+type flagValue struct {
+	key *key
+	// texts are what the flag was given, in order; none where it was not given.
+	texts []string
+}
+
+// String implements pflag.Value. Before the flag is given it is the default.
+func (v *flagValue) String() string {
+	if len(v.texts) > 0 {
+		return strings.Join(v.texts, ",")
+	}
+	if v.key == nil || v.key.secret {
+		return ""
+	}
+	return format(v.key.value)
+}
+
+// Set implements pflag.Value. Lists may be given by several flags, by commas, or both; of others the last one counts.
+func (v *flagValue) Set(text string) error {
+	if _, err := parse(text, v.key.value.Type()); err != nil {
+		return err
+	}
+	if v.Type() == "list" {
+		v.texts = append(v.texts, text)
+	} else {
+		v.texts = []string{text}
+	}
+	return nil
+}
+
+// Type implements pflag.Value.
+func (v *flagValue) Type() string { return kindOf(v.key.value.Type()) }
+
+// apply sets the key where the flag was given.
+func (v *flagValue) apply() error {
+	if len(v.texts) == 0 {
+		return nil
+	}
+	value, err := parse(strings.Join(v.texts, ","), v.key.value.Type())
+	if err != nil {
+		return err
+	}
+	v.key.value.Set(value)
+	return nil
+}
+
+// AddFlags adds a flag per key, and --config for the file. The flags count when Load is called after they were parsed.
+func (l *Loader) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&l.file, fileFlag, "", "YAML file of settings; every key is explained in deploy/volsfu.yaml")
+	for _, k := range l.root.all() {
+		value := &flagValue{key: k}
+		l.flags = append(l.flags, value)
+		flag := flags.VarPF(value, k.flag, "", k.help)
+		if value.Type() == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string `yaml:"level" help:"least level that is logged: debug, info, warn or error"`
+	Format string `yaml:"format" help:"form of the lines: json for machines, console for people"`
+}
+
+// DefaultLog is for people.
+func DefaultLog() Log {
+	return Log{Level: "info", Format: "console"}
+}
+
+// Validate reports the first key that is wrong.
+func (l Log) Validate() error {
+	if levels := []string{"debug", "info", "warn", "error"}; !slices.Contains(levels, l.Level) {
+		return fmt.Errorf("%w: level is %q, expected one of %q", ErrValue, l.Level, levels)
+	}
+	if formats := []string{"json", "console"}; !slices.Contains(formats, l.Format) {
+		return fmt.Errorf("%w: format is %q, expected one of %q", ErrValue, l.Format, formats)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"time"
+)
+
+// Server tunes the process and its listener.
+type Server struct {
+	Listen  string `yaml:"listen" flag:"listen" help:"address of signalling, viewer and console"`
+	TLSCert string `yaml:"tls_cert" flag:"tls-cert" help:"file with the certificate chain (PEM); with tls_key it makes the listener https and wss"`
+	TLSKey  string `yaml:"tls_key" flag:"tls-key" help:"file with the certificate's private key (PEM)"`
+	// DrainTime is below the 30 s after which Kubernetes kills, and the 90 s of systemd.
+	DrainTime time.Duration `yaml:"drain_time" flag:"drain-time" help:"how long rooms may go on after SIGTERM before what is left of them is closed"`
+	Dev       bool          `yaml:"dev" flag:"dev" help:"for development: no token is asked for, and only loopback addresses are listened on"`
+}
+
+// DefaultServer listens on every address, without TLS.
+func DefaultServer() Server {
+	return Server{Listen: ":8080", DrainTime: 20 * time.Second}
+}
+
+// maxDrainTime is a day: a longer conference will not end by itself.
+const maxDrainTime = 24 * time.Hour
+
+// Validate reports the first key that is wrong. It does not read the files.
+func (s Server) Validate() error {
+	if _, port, err := net.SplitHostPort(s.Listen); err != nil || port == "" {
+		return fmt.Errorf("%w: listen is %q, expected HOST:PORT or :PORT", ErrValue, s.Listen)
+	}
+	if (s.TLSCert == "") != (s.TLSKey == "") {
+		return fmt.Errorf("%w: tls_cert is %q and tls_key is %q, expected both or neither", ErrValue, s.TLSCert, s.TLSKey)
+	}
+	if s.DrainTime < 0 || s.DrainTime > maxDrainTime {
+		return fmt.Errorf("%w: drain_time is %v, expected 0 to %v", ErrValue, s.DrainTime, maxDrainTime)
+	}
+	return nil
+}

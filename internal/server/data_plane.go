@@ -1,0 +1,53 @@
+package server
+
+import (
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/metrics"
+	"github.com/volsfu/volsfu/internal/transport"
+)
+
+// dataPlane gives the engine's and the socket's numbers in the form that metrics take.
+type dataPlane struct {
+	engine   *forward.Engine
+	endpoint *transport.Endpoint
+}
+
+// Snapshot implements metrics.DataPlane.
+func (d dataPlane) Snapshot() metrics.Snapshot {
+	s := d.engine.Stats()
+	return metrics.Snapshot{
+		Tracks:          s.Tracks,
+		Slots:           metrics.SlotCounts{Idle: max(0, s.Slots-s.ActiveSlots-s.WaitingSlots), Waiting: s.WaitingSlots, Active: s.ActiveSlots},
+		Received:        traffic(s.Received),
+		Sent:            traffic(s.Sent),
+		FramesForwarded: s.FramesForwarded,
+		FramesDropped:   metrics.FrameDrops{Late: s.DroppedLate, Overrun: s.DroppedOverrun},
+		Switches:        s.Switches,
+		SwitchDelay:     histogram(s.SwitchDelay),
+		Residence:       histogram(s.Residence),
+		NACKsReceived: metrics.NACKsReceived{
+			Messages: s.NACKsReceived, Answered: s.NACKed.Answered, Owed: s.NACKed.Owed, Unknown: s.NACKed.Unknown,
+			Expired: s.NACKed.Expired, Suppressed: s.NACKed.Suppressed, Limited: s.NACKed.Limited, Refused: s.NACKed.Refused,
+		},
+		NACKsSent:          metrics.NACKsSent{Messages: s.NACKsSent, Recovered: s.Recovered, Lost: s.Lost},
+		KeyFramesAsked:     s.KeyFramesAsked,
+		KeyFramesRequested: s.KeyFramesRequested,
+		PacketsDropped: metrics.PacketDrops{
+			MalformedRTP: s.MalformedRTP, MalformedRTCP: s.MalformedRTCP, MalformedPayload: s.MalformedPayload,
+			UnknownSSRC: s.UnknownSSRC, Duplicate: s.Duplicates, Late: s.Late,
+		},
+		CacheBytes:        s.CacheBytes,
+		ReceiveQueueDrops: d.endpoint.ReceiveDrops(),
+	}
+}
+
+func traffic(t forward.TrafficByKind) metrics.Traffic {
+	count := func(t forward.Traffic) metrics.Count { return metrics.Count{Packets: t.Packets, Bytes: t.Bytes} }
+	return metrics.Traffic{
+		Media: count(t.Media), Retransmission: count(t.Retransmission), Parity: count(t.Parity), Probe: count(t.Probe), Audio: count(t.Audio),
+	}
+}
+
+func histogram(h forward.Histogram) metrics.Histogram {
+	return metrics.Histogram{Bounds: h.Bounds(), Counts: h.Counts[:], Sum: h.Sum}
+}

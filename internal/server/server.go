@@ -1,0 +1,262 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/admin"
+	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/metrics"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/signalling"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// Options are what a server is made of.
+type Options struct {
+	Config  config.Config
+	Version string
+	Log     *zap.Logger
+	// Media replaces the UDP socket of the media port where it is not nil, for emulated networks.
+	Media net.PacketConn
+}
+
+// Server is a running server.
+type Server struct {
+	log      *zap.Logger
+	config   config.Config
+	endpoint *transport.Endpoint
+	engine   *forward.Engine
+	node     *sfu.Node
+	listener net.Listener
+	http     *http.Server
+	admin    *admin.Server
+	// draining is set as soon as no new clients are wanted.
+	draining atomic.Bool
+	// failed takes the error of a listener that ended by itself.
+	failed chan error
+}
+
+// Start starts a server. It is ready for clients when it returns.
+func Start(o Options) (*Server, error) {
+	s := &Server{log: o.Log, config: o.Config, failed: make(chan error, 1)}
+	if err := s.start(o); err != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.Stop(ctx)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(o Options) error {
+	c := o.Config
+	authenticator, err := newAuthenticator(c)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	counts, err := metrics.New(registry, o.Version)
+	if err != nil {
+		return err
+	}
+	if s.endpoint, err = listenMedia(c.Media, o.Media); err != nil {
+		return err
+	}
+	s.engine = forward.NewEngine(c.Forward)
+	if err := metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}); err != nil {
+		return err
+	}
+	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
+		return err
+	}
+	handler, err := signalling.NewServer(c.Signalling, s.node, authenticator, counts, s.log, c.Server.Dev)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(signal.Path, handler)
+	mux.HandleFunc("GET /{$}", landing)
+	if err := s.listen(mux); err != nil {
+		return err
+	}
+	if c.Admin.Listen != "" {
+		if s.admin, err = admin.Start(c.Admin.Listen, admin.Handler(registry, s)); err != nil {
+			return err
+		}
+	}
+	s.announce(c)
+	return nil
+}
+
+// announce logs where the server listens, and warns of a receive buffer that cannot hold the bursts of volumetric video.
+func (s *Server) announce(c config.Config) {
+	s.log.Info("volsfu is ready", zap.String("signalling", s.URL()+signal.Path), zap.Uint16("media_port", s.endpoint.Port()),
+		zap.String("admin", s.AdminAddress()), zap.Bool("dev", c.Server.Dev))
+	if got := s.endpoint.ReceiveBuffer(); got > 0 && got < c.Media.ReceiveBuffer {
+		s.log.Warn("the kernel limits the media socket's receive buffer: bursts may be lost; raise it by sysctl -w net.core.rmem_max",
+			zap.Int("bytes", got), zap.Int("wanted", c.Media.ReceiveBuffer))
+	}
+}
+
+// newAuthenticator checks tokens, but for development.
+func newAuthenticator(c config.Config) (signalling.Authenticator, error) {
+	if c.Server.Dev {
+		return signalling.AllowAll{}, nil
+	}
+	keys, err := auth.NewKeyring(c.Auth)
+	if err != nil {
+		return nil, fmt.Errorf("%w (without --dev a token is asked for)", err)
+	}
+	return tokens{keys}, nil
+}
+
+// tokens authenticates by access tokens.
+type tokens struct{ keys *auth.Keyring }
+
+// Authenticate implements signalling.Authenticator.
+func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
+	token, err := auth.TokenFromRequest(r)
+	if err != nil {
+		return signalling.Credentials{}, err
+	}
+	claims, err := t.keys.Verify(token, time.Now())
+	if err != nil {
+		return signalling.Credentials{}, err
+	}
+	grants := sfu.Grants{Publish: claims.Publish, Subscribe: claims.Subscribe}
+	return signalling.Credentials{Identity: claims.Identity, Room: claims.Room, Grants: grants}, nil
+}
+
+func listenMedia(c transport.Config, conn net.PacketConn) (*transport.Endpoint, error) {
+	if conn != nil {
+		return transport.Attach(c, conn)
+	}
+	return transport.Listen(c)
+}
+
+// Timeouts of requests before they become websockets, which have timeouts of their own.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+)
+
+// listen serves signalling, with TLS where a certificate is configured.
+func (s *Server) listen(handler http.Handler) error {
+	c := s.config.Server
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for signalling: %w", err)
+	}
+	s.listener = listener
+	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: zap.NewStdLog(s.log)}
+	serving := listener
+	if c.TLSCert != "" {
+		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		if err != nil {
+			return fmt.Errorf("load TLS certificate: %w", err)
+		}
+		// Websockets begin as HTTP/1.1 (RFC 6455); HTTP/2 would not offer them.
+		serving = tls.NewListener(listener, &tls.Config{
+			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		})
+	}
+	go func() {
+		if err := s.http.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("serve signalling: %w", err)
+		}
+	}()
+	return nil
+}
+
+// landing answers people who open the address in a browser.
+func landing(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = fmt.Fprintf(w, "volsfu is running. Clients connect to %s; this build has no viewer: watch with volpeer.\n", signal.Path)
+}
+
+// URL is where clients on this host connect, as ws://host:port or wss://host:port.
+func (s *Server) URL() string {
+	scheme := "ws"
+	if s.config.Server.TLSCert != "" {
+		scheme = "wss"
+	}
+	address := s.listener.Addr().String()
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+	}
+	return scheme + "://" + address
+}
+
+// AdminAddress is where the operators' listener is, empty where it is off.
+func (s *Server) AdminAddress() string {
+	if s.admin == nil {
+		return ""
+	}
+	return s.admin.Address().String()
+}
+
+// Stats are the counts of the data plane.
+func (s *Server) Stats() forward.Stats { return s.engine.Stats() }
+
+// Failed tells of a listener that ended by itself.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// NotReady implements admin.Readiness.
+func (s *Server) NotReady() []string {
+	if s.draining.Load() {
+		return []string{"draining"}
+	}
+	return nil
+}
+
+// Drain tells all clients that the server will stop, takes no new ones, and waits until the rooms are empty, for as long as configured or
+// until the context ends.
+func (s *Server) Drain(ctx context.Context) {
+	s.draining.Store(true)
+	grace := s.config.Server.DrainTime
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	s.log.Info("draining", zap.Duration("at_most", grace))
+	s.node.Drain(ctx, grace)
+}
+
+// Stop ends what is left, and frees everything. The context bounds how long requests to the operators' listener may go on.
+func (s *Server) Stop(ctx context.Context) error {
+	s.draining.Store(true)
+	if s.node != nil {
+		now, cancel := context.WithCancel(ctx)
+		cancel()
+		s.node.Drain(now, 0)
+	}
+	var errs []error
+	if s.http != nil {
+		errs = append(errs, s.http.Close())
+	} else if s.listener != nil {
+		errs = append(errs, s.listener.Close())
+	}
+	if s.engine != nil {
+		s.engine.Close()
+	}
+	if s.endpoint != nil {
+		errs = append(errs, s.endpoint.Close())
+	}
+	if s.admin != nil {
+		errs = append(errs, s.admin.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}
