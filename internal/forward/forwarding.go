@@ -53,7 +53,6 @@ func (w *writer) write(a *attachment, p *packet) {
 	}
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
-	a.shift = v.Timestamp - p.facts.Timestamp
 	w.writes++
 	if err := s.outlet.WriteRTP(h, p.payload); err != nil {
 		w.failed(a)

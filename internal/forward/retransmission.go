@@ -117,7 +117,7 @@ func (w *writer) deadline(r *Receiver, rtt time.Duration) time.Duration {
 // resend sends a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4).
 func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter {
 	payloadType := s.retransmissionType(track)
-	timestamp, ok := s.timestamp(track, p.facts.Timestamp)
+	timestamp, ok := s.switcher.ResolveTimestamp(number, p.facts.Timestamp)
 	rtx := &s.retransmitter
 	rtx.SSRC, rtx.PayloadType = s.outlet.RetransmissionSSRC(), payloadType
 	switch {
@@ -144,18 +144,6 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter
 	w.stats.counts[sentBytes+counter(classRetransmission)] += uint64(len(packed))
 	w.touch(s)
 	return nackedAnswered
-}
-
-// timestamp gives the timestamp that a packet of the track had in the slot. The switcher knows it for the group that the slot carries; what came
-// before is known until the late window closes.
-func (s *Slot) timestamp(t *Track, timestamp uint32) (uint32, bool) {
-	if mapped, ok := s.switcher.MapTimestamp(t.id, timestamp); ok {
-		return mapped, true
-	}
-	if a := s.attachment(t); a != nil && a.fed {
-		return timestamp + a.shift, true
-	}
-	return 0, false
 }
 
 // retransmissionType is the payload type of retransmissions of a track's packets, 0 where there is none.

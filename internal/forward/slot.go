@@ -89,8 +89,6 @@ type attachment struct {
 	// payloadType and retransmissionType are what the outlet's peer calls the track's codec, once bound is set.
 	payloadType, retransmissionType uint8
 	bound                           bool
-	// shift is what was added to the timestamp of the last packet.
-	shift uint32
 	// fed is set once a packet of the track has been forwarded to the slot.
 	fed bool
 	// until is when the attachment ends, zero while the track is active or pending.
