@@ -1,0 +1,102 @@
+# The commands of the repository. Each installs what it needs and the machine lacks; `make help` lists them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# What the binaries call themselves.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS = -X main.version=$(VERSION)
+# The version is stamped by LDFLAGS; Go's own stamp would fail in a checkout that belongs to another user.
+GOBUILD = go build -trimpath -buildvcs=false
+
+# Every command that has sources.
+COMMANDS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/*.go)))))
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1 \t/' | expand -t 20
+
+.PHONY: deps
+deps: ## install what building, testing and linting need and the machine lacks
+	@scripts/deps.sh
+
+.PHONY: deps-build
+deps-build:
+	@scripts/deps.sh build
+
+.PHONY: build
+build: $(COMMANDS:%=bin/%) ## build the commands into bin/ (volpeer without Draco where it is not installed)
+
+# The Go command knows better than make what is out of date.
+.PHONY: FORCE
+FORCE:
+
+# Static: servers and lab run wherever the kernel does.
+bin/%: FORCE
+	@CGO_ENABLED=0 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/$*
+
+# Draco is C++. Without it the client builds all the same and says so where Draco is asked for.
+bin/volpeer: FORCE
+	@if command -v g++ >/dev/null && pkg-config --exists draco 2>/dev/null; then \
+		CGO_ENABLED=1 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/volpeer; \
+	else \
+		echo 'volpeer: built without Draco; make deps installs it' >&2; \
+		CGO_ENABLED=0 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/volpeer; \
+	fi
+
+# How long each native fuzz test runs, 0 for not at all, and how long all of them together at most.
+FUZZTIME ?= 2s
+FUZZBUDGET ?= 4m
+# Packages to test and to measure.
+PKG ?= ./...
+SUITE = .tools/bin/suite
+
+.PHONY: $(SUITE)
+$(SUITE):
+	@$(GOBUILD) -o $@ ./test/suite
+
+.PHONY: test
+test: deps-build $(SUITE) ## run every test with the race detector, then each fuzz test briefly (PKG=./... FUZZTIME=2s)
+	@$(SUITE) -fuzztime $(FUZZTIME) -fuzzbudget $(FUZZBUDGET) $(PKG)
+
+.PHONY: fuzz
+fuzz: deps-build $(SUITE) ## run only the fuzz tests, each as long as it is told (make fuzz FUZZTIME=5m PKG=./pkg/payload)
+	@$(SUITE) -tests=false -fuzztime $(FUZZTIME) -fuzzbudget 0 $(PKG)
+
+.PHONY: lint
+lint: deps ## gofmt, go vet, staticcheck, shellcheck, promtool, and words that must not be left over
+	@scripts/lint.sh
+
+# A regular expression for the names of the benchmarks to run.
+BENCH ?= .
+
+.PHONY: bench
+bench: deps-build ## run the benchmarks (BENCH=Forward PKG=./internal/forward)
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+# What make demo takes: how long it runs (without: until Ctrl-C), the source and how it is cut, the ports.
+SOURCE ?= synthetic
+FPS ?= 30
+TILES ?= 4
+POINTS ?= 40000
+PORT ?= 8080
+ADMIN_PORT ?= 9090
+MEDIA_PORT ?= 7882
+
+.PHONY: demo
+demo: deps-build ## a conference on this machine: server, two publishers, a watcher (SECONDS=20 SOURCE=… TILES= POINTS= QUALITIES=)
+	@$(MAKE) build
+	@scripts/demo.sh --source '$(SOURCE)' --fps '$(FPS)' --tiles '$(TILES)' --points '$(POINTS)' \
+		--port '$(PORT)' --admin-port '$(ADMIN_PORT)' --media-port '$(MEDIA_PORT)' \
+		$(if $(QUALITIES),--qualities '$(QUALITIES)') $(if $(SECONDS),--seconds '$(SECONDS)') $(if $(LOGS),--logs '$(LOGS)')
+
+.PHONY: release
+release: deps-build ## static servers for linux/amd64 and linux/arm64 and the client of this machine into dist/, with checksums
+	@scripts/release.sh '$(VERSION)'
+
+.PHONY: clean
+clean: ## remove what was built (not the tools in .tools/)
+	@rm -rf bin dist

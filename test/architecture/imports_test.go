@@ -1,0 +1,137 @@
+package architecture
+
+import (
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// importGraph is what the packages of a module import, by path within the module ("pkg/signal").
+type importGraph struct {
+	own     map[string][]string // package -> packages of the module
+	foreign map[string][]string // package -> packages of other modules and the standard library
+	cgo     map[string]bool     // packages with a file that imports "C"
+}
+
+// readImports reads the Go files below root, those of tests left out, whatever their build constraints.
+func readImports(root, module string) (*importGraph, error) {
+	g := &importGraph{own: make(map[string][]string), foreign: make(map[string][]string), cgo: make(map[string]bool)}
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name != root && skipped(name, entry.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(name))
+		if err != nil {
+			return err
+		}
+		return g.addFile(filepath.ToSlash(dir), name, module)
+	})
+	return g, err
+}
+
+// skipped reports whether the Go command, too, ignores a folder: by its name, or because it is a module of its own.
+func skipped(dir, base string) bool {
+	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || base == "node_modules" {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (g *importGraph) addFile(pkg, name, module string) error {
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+	if err != nil {
+		return fmt.Errorf("imports of %s: %w", name, err)
+	}
+	g.own[pkg] = append(g.own[pkg], []string{}...) // a package without imports is one, too
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return fmt.Errorf("imports of %s: %w", name, err)
+		}
+		if imported == "C" {
+			g.cgo[pkg] = true
+			continue
+		}
+		to := g.foreign
+		if rest, ok := strings.CutPrefix(imported, module); ok && (rest == "" || rest[0] == '/') {
+			to, imported = g.own, path.Clean("./"+rest)
+		}
+		if !slices.Contains(to[pkg], imported) {
+			to[pkg] = append(to[pkg], imported)
+		}
+	}
+	return nil
+}
+
+// reaches returns a chain of imports from a package to one that the test accepts, or nil.
+func (g *importGraph) reaches(from string, accept func(string) bool) []string {
+	seen := make(map[string]bool)
+	var search func(pkg string) []string
+	search = func(pkg string) []string {
+		if accept(pkg) {
+			return []string{pkg}
+		}
+		seen[pkg] = true
+		for _, next := range g.own[pkg] {
+			if seen[next] {
+				continue
+			}
+			if chain := search(next); chain != nil {
+				return append([]string{pkg}, chain...)
+			}
+		}
+		return nil
+	}
+	return search(from)
+}
+
+// violations returns every breach of the rules of the house, sorted.
+func (g *importGraph) violations() []string {
+	var found []string
+	note := func(problem string) {
+		if problem != "" && !slices.Contains(found, problem) {
+			found = append(found, problem)
+		}
+	}
+	for from, imports := range g.own {
+		if _, ok := placeOf(from); !ok && !within(from, roof) {
+			note(fmt.Sprintf("%s stands on no floor: place it in the table of house_test.go", from))
+			continue
+		}
+		for _, to := range imports {
+			note(checkImport(from, to))
+		}
+		for _, to := range g.foreign[from] {
+			note(checkForeign(from, to))
+		}
+		if g.cgo[from] && !within(from, cgoPackages) {
+			note(fmt.Sprintf("%s uses cgo; only %s does", from, strings.Join(cgoPackages, ", ")))
+		}
+		if within(from, cgoImporters) || within(from, roof) {
+			continue
+		}
+		if chain := g.reaches(from, func(pkg string) bool { return g.cgo[pkg] }); len(chain) > 1 {
+			note(fmt.Sprintf("%s depends on cgo: %s", from, strings.Join(chain, " -> ")))
+		}
+	}
+	slices.Sort(found)
+	return found
+}

@@ -1,0 +1,5 @@
+package main
+
+import _ "example.org/crooked/pkg/codec"
+
+func main() {}

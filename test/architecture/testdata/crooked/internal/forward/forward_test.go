@@ -1,0 +1,3 @@
+package forward
+
+import _ "example.org/crooked/cmd/volsfu"

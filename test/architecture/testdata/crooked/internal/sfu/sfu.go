@@ -1,0 +1,2 @@
+// Package sfu is above forward.
+package sfu

@@ -1,0 +1,6 @@
+//go:build windows
+
+// Package capture uses cgo where it must not.
+package capture
+
+import "C"

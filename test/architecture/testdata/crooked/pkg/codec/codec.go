@@ -1,0 +1,4 @@
+// Package codec pulls in cgo.
+package codec
+
+import _ "example.org/crooked/pkg/codec/draco"

@@ -1,0 +1,6 @@
+//go:build cgo
+
+// Package draco may use cgo.
+package draco
+
+import "C"

@@ -1,0 +1,231 @@
+// Package deploy holds the files below deploy/ against the server that they deploy: dashboards and alerts ask for metrics that it
+// has, and every metric has its place on the dashboard.
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"gopkg.in/yaml.v3"
+
+	"github.com/volsfu/volsfu/internal/metrics"
+)
+
+var (
+	root      = filepath.Join("..", "..", "deploy")
+	dashboard = filepath.Join(root, "grafana", "dashboards", "volsfu.json")
+	rules     = filepath.Join(root, "prometheus", "rules.yml")
+	ruleTests = filepath.Join(root, "prometheus", "rules_test.yml")
+)
+
+// selector matches one of volsfu's metrics with the label matchers behind it, if any.
+var selector = regexp.MustCompile(`\b(volsfu_[a-z0-9_]+)(?:\{([^}]*)\})?`)
+
+// equality matches a label matcher that asks for one value; within JSON its quotes are escaped.
+var equality = regexp.MustCompile(`([a-z_]+)=\\?"([^"\\]*)\\?"`)
+
+// idle is a data plane to which nothing has happened.
+type idle struct{}
+
+func (idle) Snapshot() metrics.Snapshot { return metrics.Snapshot{} }
+
+// labelsOf returns the values that each label of each metric has on a server to which nothing has happened: all of them, because they
+// exist from the start.
+func labelsOf(t *testing.T) map[string]map[string][]string {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	if _, err := metrics.New(registry, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if err := metrics.RegisterDataPlane(registry, idle{}); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := make(map[string]map[string][]string)
+	for _, family := range families {
+		values := make(map[string][]string)
+		for _, metric := range family.GetMetric() {
+			for _, pair := range metric.GetLabel() {
+				values[pair.GetName()] = append(values[pair.GetName()], pair.GetValue())
+			}
+		}
+		labels[family.GetName()] = values
+	}
+	return labels
+}
+
+// metricOf returns the metric that a series belongs to: a histogram has several.
+func metricOf(series string) string {
+	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+		series = strings.TrimSuffix(series, suffix)
+	}
+	return series
+}
+
+// added are labels that Prometheus adds, or that it makes of a histogram.
+var added = []string{"instance", "job", "le"}
+
+// complaints returns what a text asks for and the server does not have.
+func complaints(text string, labels map[string]map[string][]string) []string {
+	var found []string
+	for _, match := range selector.FindAllStringSubmatch(text, -1) {
+		metric := metricOf(match[1])
+		known, ok := labels[metric]
+		if !ok {
+			found = append(found, metric)
+			continue
+		}
+		for _, pair := range equality.FindAllStringSubmatch(match[2], -1) {
+			if !slices.Contains(added, pair[1]) && !slices.Contains(known[pair[1]], pair[2]) {
+				found = append(found, fmt.Sprintf("%s{%s=%q}", metric, pair[1], pair[2]))
+			}
+		}
+	}
+	return found
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestMetricsExist(t *testing.T) {
+	labels := labelsOf(t)
+	for _, path := range []string{dashboard, rules, ruleTests} {
+		text := string(read(t, path))
+		if !selector.MatchString(text) {
+			t.Errorf("%s: expected metrics of volsfu, found none", path)
+		}
+		for _, complaint := range complaints(text, labels) {
+			t.Errorf("%s asks for %s, which the server does not have", path, complaint)
+		}
+	}
+}
+
+func TestComplaints(t *testing.T) {
+	labels := map[string]map[string][]string{"volsfu_rooms": {}, "volsfu_join_seconds": {}, "volsfu_slots": {"state": {"idle", "active"}}}
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{`sum(volsfu_rooms{instance="a"}) / rate(volsfu_join_seconds_bucket{le="1"}[5m])`, nil},
+		{`volsfu_slots{state="idle",instance=~"$instance"} + volsfu_slots{state!="any"}`, nil},
+		{`{"expr": "volsfu_slots{state=\"active\"}"}`, nil},
+		{`volsfu_joins_total + volsfu_rooms`, []string{"volsfu_joins_total"}},
+		{`volsfu_slots{state="busy"}`, []string{`volsfu_slots{state="busy"}`}},
+		{`{"expr": "volsfu_slots{state=\"busy\"}"}`, []string{`volsfu_slots{state="busy"}`}},
+		{`volsfu_rooms{room="demo"}`, []string{`volsfu_rooms{room="demo"}`}},
+	}
+	for _, test := range tests {
+		if got := complaints(test.text, labels); !slices.Equal(got, test.want) {
+			t.Errorf("%s: expected %q, got %q", test.text, test.want, got)
+		}
+	}
+}
+
+func TestEveryMetricIsOnTheDashboard(t *testing.T) {
+	var shown []string
+	for _, match := range selector.FindAllStringSubmatch(string(read(t, dashboard)), -1) {
+		shown = append(shown, metricOf(match[1]))
+	}
+	for _, name := range metrics.Names() {
+		if !slices.Contains(shown, name) {
+			t.Errorf("%s is not on the dashboard", name)
+		}
+	}
+}
+
+type panel struct {
+	ID         int             `json:"id"`
+	Type       string          `json:"type"`
+	Title      string          `json:"title"`
+	Datasource json.RawMessage `json:"datasource"`
+	GridPos    struct{ H, W, X, Y int }
+	Targets    []struct{ RefID, Expr string }
+}
+
+// TestDashboard holds what Grafana takes without a word and shows as an empty panel, or not at all.
+func TestDashboard(t *testing.T) {
+	var board struct{ Panels []panel }
+	if err := json.Unmarshal(read(t, dashboard), &board); err != nil {
+		t.Fatal(err)
+	}
+	ids := make(map[int]string)
+	cells := make(map[string]string)
+	for _, p := range board.Panels {
+		if other, taken := ids[p.ID]; taken {
+			t.Errorf("panels %q and %q have the same id %d", other, p.Title, p.ID)
+		}
+		ids[p.ID] = p.Title
+		if p.GridPos.X+p.GridPos.W > 24 || p.GridPos.H < 1 || p.GridPos.W < 1 {
+			t.Errorf("panel %q does not fit the 24 columns: %+v", p.Title, p.GridPos)
+		}
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				cell := fmt.Sprintf("%d,%d", x, y)
+				if other, taken := cells[cell]; taken {
+					t.Fatalf("panels %q and %q overlap at %s", other, p.Title, cell)
+				}
+				cells[cell] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if !strings.Contains(string(p.Datasource), "${datasource}") {
+			t.Errorf("panel %q does not take the dashboard's data source: %s", p.Title, p.Datasource)
+		}
+		if len(p.Targets) == 0 {
+			t.Errorf("panel %q asks for nothing", p.Title)
+		}
+		for _, target := range p.Targets {
+			if target.Expr == "" || !strings.Contains(target.Expr, "$instance") {
+				t.Errorf("panel %q, query %s: expected one for the chosen instances, got %q", p.Title, target.RefID, target.Expr)
+			}
+		}
+	}
+}
+
+func TestFilesParse(t *testing.T) {
+	found := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		var content any
+		switch filepath.Ext(path) {
+		case ".yml", ".yaml":
+			err = yaml.Unmarshal(read(t, path), &content)
+		case ".json":
+			err = json.Unmarshal(read(t, path), &content)
+		default:
+			return nil
+		}
+		found++
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found == 0 {
+		t.Error("expected files to parse, found none")
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// fuzzGrace is what a fuzz test may take beyond its time: starting workers, running its seeds, and minimising a failing input, for
+// which the testing package allows a minute.
+const fuzzGrace = 2 * time.Minute
+
+// fuzzedPackage is a package with its native fuzz tests.
+type fuzzedPackage struct {
+	testPackage
+	targets []string
+}
+
+// runFuzzTests runs each fuzz test of the packages for a while and adds the outcomes to the tally. If they would take longer than
+// the budget, each gets its share of it; a budget of 0 has no limit.
+func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []testPackage, each, budget time.Duration) error {
+	var fuzzed []fuzzedPackage
+	targets := 0
+	for _, p := range packages {
+		names, err := p.fuzzTests()
+		if err != nil {
+			return fmt.Errorf("looking for fuzz tests: %w", err)
+		}
+		if len(names) > 0 {
+			fuzzed = append(fuzzed, fuzzedPackage{p, names})
+			targets += len(names)
+		}
+	}
+	if targets == 0 {
+		return nil
+	}
+	if budget > 0 {
+		each = min(each, budget/time.Duration(targets))
+	}
+
+	cache, err := goOutput(ctx, "env", "GOCACHE")
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "suite-fuzz-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+
+	fmt.Fprintf(w, "\nfuzz tests: %d, %s each\n", targets, each)
+	binary := filepath.Join(scratch, "fuzz.test")
+	for _, p := range fuzzed {
+		// One instrumented binary serves all fuzz tests of the package; `go test -fuzz` would link it again for each.
+		build := goCommand(ctx, "test", "-c", "-vet=off", "-fuzz=.", "-o", binary, p.ImportPath)
+		var said bytes.Buffer
+		build.Stdout, build.Stderr = &said, &said
+		if err := build.Run(); err != nil {
+			tally.addFuzz(w, p.ImportPath, "(build)", 0, fmt.Sprintf("%s%v\n", said.String(), err))
+			continue
+		}
+		for _, target := range p.targets {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			started := time.Now()
+			// The same place that `go test -fuzz` uses, so that `go clean -fuzzcache` empties it.
+			corpus := filepath.Join(strings.TrimSpace(cache), "fuzz", p.ImportPath)
+			failure := fuzz(ctx, binary, p.Dir, target, corpus, each)
+			tally.addFuzz(w, p.ImportPath, target, time.Since(started), failure)
+		}
+	}
+	return nil
+}
+
+// fuzz runs one fuzz test and returns its output if it failed, else "".
+func fuzz(ctx context.Context, binary, dir, target, corpus string, each time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, each+fuzzGrace)
+	defer cancel()
+	command := exec.CommandContext(ctx, binary,
+		"-test.run=^$", "-test.fuzz=^"+target+"$", "-test.fuzztime="+each.String(), "-test.fuzzcachedir="+corpus)
+	command.Dir = dir
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = 10 * time.Second
+	out, err := command.CombinedOutput()
+	if err == nil || onlyTimeEnded(string(out)) {
+		return ""
+	}
+	return fmt.Sprintf("%s%v\n", out, err)
+}
+
+var deadlineOnly = regexp.MustCompile(`(?m)^--- FAIL: \w+ \([\d.]+s\)\n {4}context deadline exceeded\nFAIL\n`)
+
+// onlyTimeEnded reports whether a fuzz test failed for no other reason than that its time was over. Go before 1.27 reports that as a
+// failure when a worker ends at an unlucky moment (go.dev/issue/75804); a failing input would be named in the output.
+func onlyTimeEnded(output string) bool {
+	return deadlineOnly.MatchString(output) && !strings.Contains(output, "Failing input written")
+}
+
+// addFuzz adds the outcome of one fuzz test: failure is its output, "" if it passed.
+func (t *tally) addFuzz(w io.Writer, importPath, target string, took time.Duration, failure string) {
+	name := shortName(importPath) + "." + target
+	if failure == "" {
+		t.passed++
+		fmt.Fprintf(w, "%-5s %6.1fs  %s\n", "ok", took.Seconds(), name)
+		return
+	}
+	t.failed++
+	t.failures = append(t.failures, name+" (fuzzing)")
+	fmt.Fprintf(w, "%-5s %6.1fs  %s\n", "FAIL", took.Seconds(), name)
+	printIndented(w, failure)
+}

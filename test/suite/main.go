@@ -1,0 +1,122 @@
+// Suite runs the repository's tests as `make test` wants them run: every Go test with the race detector, the tests below test/
+// one package at a time after all others, because they fill the machine by themselves; then every native fuzz test for a short
+// while. It prints a line per package, the whole output of what failed, what was skipped and why, and closes with the line
+// "N passed, N failed, N skipped". It exits with status 1 if anything failed or no test ran.
+//
+// All state belongs to the main goroutine.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// testdataVariable names the environment variable with the folder of real captures that some tests need.
+const testdataVariable = "VOLSFU_TESTDATA"
+
+type options struct {
+	patterns   []string
+	tests      bool
+	fuzzTime   time.Duration // of one fuzz test; 0 runs none
+	fuzzBudget time.Duration // of all fuzz tests together; 0 is without limit
+	timeout    time.Duration // of one package
+}
+
+func main() {
+	var o options
+	flag.BoolVar(&o.tests, "tests", true, "run the tests; without, only the fuzz tests run")
+	flag.DurationVar(&o.fuzzTime, "fuzztime", 2*time.Second, "how long each fuzz test runs, 0 for not at all")
+	flag.DurationVar(&o.fuzzBudget, "fuzzbudget", 4*time.Minute, "how long all fuzz tests run together at most, 0 for no limit")
+	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests of one package may take")
+	flag.Parse()
+	o.patterns = flag.Args()
+	if len(o.patterns) == 0 {
+		o.patterns = []string{"./..."}
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ok, err := run(ctx, o, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "suite:", err)
+	}
+	if !ok || err != nil {
+		os.Exit(1)
+	}
+}
+
+// run runs what the options ask for, reports to w, and returns whether all is well.
+func run(ctx context.Context, o options, w io.Writer) (bool, error) {
+	module, err := goOutput(ctx, "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return false, err
+	}
+	if err := findTestdata(strings.TrimSpace(module), w); err != nil {
+		return false, err
+	}
+	packages, err := listPackages(ctx, o.patterns)
+	if err != nil {
+		return false, err
+	}
+
+	started := time.Now()
+	tally := newTally()
+	if o.tests {
+		together, alone := splitByPlace(packages)
+		if err := runTests(ctx, tally, w, o.timeout, together); err != nil {
+			return false, err
+		}
+		if err := runTests(ctx, tally, w, o.timeout, alone, "-p=1"); err != nil {
+			return false, err
+		}
+	}
+	if o.fuzzTime > 0 {
+		if err := runFuzzTests(ctx, tally, w, packages, o.fuzzTime, o.fuzzBudget); err != nil {
+			return false, err
+		}
+	}
+	if ctx.Err() != nil {
+		return false, errors.New("interrupted")
+	}
+	tally.report(w, time.Since(started))
+	return tally.ok(), nil
+}
+
+// findTestdata says whether the real captures are there, and hands tests the absolute path if they are: each runs in the folder of
+// its own package, where a relative path would mean another place.
+func findTestdata(module string, w io.Writer) error {
+	path := os.Getenv(testdataVariable)
+	if path == "" {
+		path = filepath.Join("..", "shared", "data")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(module, path)
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		fmt.Fprintf(w, "test data: not found at %s, tests that need it are skipped; set %s\n", path, testdataVariable)
+		return nil
+	}
+	fmt.Fprintf(w, "test data: %s\n", path)
+	return os.Setenv(testdataVariable, path)
+}
+
+// splitByPlace returns the packages that are tested several at a time, and those below test/ that are tested alone.
+func splitByPlace(packages []testPackage) (together, alone []testPackage) {
+	for _, p := range packages {
+		if strings.Contains(p.ImportPath+"/", "/test/") {
+			alone = append(alone, p)
+		} else {
+			together = append(together, p)
+		}
+	}
+	return together, alone
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// namesPerReason is how many of the tests skipped for one reason the report names: enough to find the place.
+const namesPerReason = 3
+
+// printPackage prints the line of a package that has finished and, if it failed, all that it and its failed tests said.
+func (t *tally) printPackage(w io.Writer, e event, p *packageRun) {
+	if p.passed+p.failed+p.skipped == 0 {
+		return // no tests
+	}
+	verdict := "ok"
+	if p.failed > 0 {
+		verdict = "FAIL"
+	}
+	fmt.Fprintf(w, "%-5s %6.1fs  %-40s %s\n", verdict, e.Elapsed, shortName(e.Package), p.counts())
+	if p.failed == 0 {
+		return
+	}
+	if build := t.builds[e.FailedBuild]; build != nil {
+		printIndented(w, build.String())
+	}
+	for _, name := range p.order {
+		test := p.tests[name]
+		if !test.failed {
+			fmt.Fprintf(w, "    --- %s did not finish\n", name)
+		}
+		printIndented(w, test.output.String())
+	}
+	printIndented(w, p.output.String())
+}
+
+func (p *packageRun) counts() string {
+	counts := fmt.Sprintf("%d passed", p.passed)
+	if p.failed > 0 {
+		counts += fmt.Sprintf(", %d failed", p.failed)
+	}
+	if p.skipped > 0 {
+		counts += fmt.Sprintf(", %d skipped", p.skipped)
+	}
+	return counts
+}
+
+// report prints what failed, what was skipped and why, and the closing line.
+func (t *tally) report(w io.Writer, took time.Duration) {
+	fmt.Fprintln(w)
+	if len(t.failures) > 0 {
+		fmt.Fprintln(w, "failed:")
+		for _, name := range t.failures {
+			fmt.Fprintf(w, "  %s\n", name)
+		}
+	}
+	reasons := make([]string, 0, len(t.skips))
+	for reason := range t.skips {
+		reasons = append(reasons, reason)
+	}
+	slices.Sort(reasons)
+	for _, reason := range reasons {
+		names := t.skips[reason]
+		rest := ""
+		if len(names) > namesPerReason {
+			rest = fmt.Sprintf(" and %d more", len(names)-namesPerReason)
+			names = names[:namesPerReason]
+		}
+		fmt.Fprintf(w, "skipped %d: %s\n  %s%s\n", len(t.skips[reason]), reason, strings.Join(names, ", "), rest)
+	}
+	if t.passed+t.failed+t.skipped == 0 {
+		fmt.Fprintln(w, "no test ran")
+	}
+	fmt.Fprintf(w, "took %s\n", took.Round(time.Second))
+	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped)
+}
+
+func printIndented(w io.Writer, text string) {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintf(w, "    %s\n", line)
+	}
+}

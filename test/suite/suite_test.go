@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the expected report anew")
+
+// TestReport plays a recorded `go test -json` over packages that pass, fail, race, skip, panic, exit, leak after their tests, do
+// not build, and have no tests.
+func TestReport(t *testing.T) {
+	transcript, err := os.Open(filepath.Join("testdata", "go_test.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transcript.Close()
+	var got bytes.Buffer
+	tally := newTally()
+	if err := tally.read(transcript, &got); err != nil {
+		t.Fatal(err)
+	}
+	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzFine", 2*time.Second, "")
+	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzCrash", time.Second, "Failing input written to testdata/fuzz/FuzzCrash/1\n")
+	tally.report(&got, 26*time.Second)
+
+	path := filepath.Join("testdata", "report.txt")
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("the report differs from %s (write it anew by -update):\n%s", path, got.String())
+	}
+	if tally.ok() {
+		t.Error("expected failed tests to make the run fail")
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	tests := []struct {
+		name, events, wantEnd string
+		wantOK                bool
+	}{
+		{
+			name:    "no test ran",
+			events:  `{"Action":"skip","Package":"example.org/owner/sample/none"}`,
+			wantEnd: "no test ran\ntook 0s\n0 passed, 0 failed, 0 skipped\n",
+		},
+		{
+			name: "only skipped",
+			events: `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:7: needs root: expected uid 0\n"}
+{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}`,
+			wantEnd: "skipped 1: needs root: expected uid 0\n  p.TestA\ntook 0s\n0 passed, 0 failed, 1 skipped\n",
+		},
+		{
+			name: "passed, after words of the Go command",
+			events: `go: downloading example.org/x v1.0.0
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}`,
+			wantEnd: "1 passed, 0 failed, 0 skipped\n",
+			wantOK:  true,
+		},
+		{
+			name: "timed out with a test under way",
+			events: `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"run","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}`,
+			wantEnd: "failed:\n  p (outside its tests)\ntook 0s\n1 passed, 1 failed, 0 skipped\n",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			tally := newTally()
+			if err := tally.read(strings.NewReader(test.events), &out); err != nil {
+				t.Fatal(err)
+			}
+			tally.report(&out, 0)
+			if !strings.HasSuffix(out.String(), test.wantEnd) {
+				t.Errorf("expected the report to end with\n%s\ngot\n%s", test.wantEnd, out.String())
+			}
+			if tally.ok() != test.wantOK {
+				t.Errorf("expected ok %v, got %v", test.wantOK, tally.ok())
+			}
+		})
+	}
+}
+
+func TestOnlyTimeEnded(t *testing.T) {
+	const ended = "fuzz: elapsed: 2s, execs: 9 (4/sec), new interesting: 0 (total: 2)\n" +
+		"--- FAIL: FuzzA (2.04s)\n    context deadline exceeded\nFAIL\n"
+	tests := []struct {
+		name, output string
+		want         bool
+	}{
+		{"time ended", ended, true},
+		{"failing input", "--- FAIL: FuzzA (0.52s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:4: crash\n    \n" +
+			"    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n", false},
+		{"both", "Failing input written to testdata/fuzz/FuzzA/1\n" + ended, false},
+		{"the test's own deadline", "--- FAIL: FuzzA (0.52s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:4: context deadline exceeded\nFAIL\n", false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := onlyTimeEnded(test.output); got != test.want {
+				t.Errorf("expected %v, got %v", test.want, got)
+			}
+		})
+	}
+}
+
+func TestFuzzTestsOfAPackage(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{
+		"a_test.go": `package a
+import "testing"
+func FuzzParse(f *testing.F) {}
+func FuzzHelper(t *testing.T, f *testing.F) {}
+func (receiver) FuzzMethod(f *testing.F) {}
+func TestFuzz(f *testing.F) {}
+// func FuzzComment(f *testing.F) {}
+`,
+		"b_test.go": `package a_test
+import "testing"
+func FuzzOutside(f *testing.F) {}
+`,
+		"c_test.go": "package a\n",
+	}
+	for name, source := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := testPackage{Dir: dir, TestGoFiles: []string{"a_test.go", "c_test.go"}, XTestGoFiles: []string{"b_test.go"}}
+	got, err := p.fuzzTests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"FuzzParse", "FuzzOutside"}; !slices.Equal(got, want) {
+		t.Errorf("expected %v, got %v", want, got)
+	}
+}
+
+func TestTestdataFolder(t *testing.T) {
+	module := t.TempDir()
+	there := filepath.Join(module, "there")
+	if err := os.Mkdir(there, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, given, want, wantSaid string }{
+		{"relative to the module", "there", there, "test data: " + there},
+		{"absolute", there, there, "test data: " + there},
+		{"absent", "elsewhere", "elsewhere", "not found at " + filepath.Join(module, "elsewhere")},
+		{"unset", "", "", "not found at " + filepath.Join(filepath.Dir(module), "shared", "data")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(testdataVariable, test.given)
+			var said bytes.Buffer
+			if err := findTestdata(module, &said); err != nil {
+				t.Fatal(err)
+			}
+			if got := os.Getenv(testdataVariable); got != test.want {
+				t.Errorf("expected %s=%q, got %q", testdataVariable, test.want, got)
+			}
+			if !strings.Contains(said.String(), test.wantSaid) {
+				t.Errorf("expected %q in %q", test.wantSaid, said.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// event is one line of `go test -json`, see `go doc test2json` and `go help buildjson`.
+type event struct {
+	Action      string
+	Package     string
+	ImportPath  string // instead of Package, on build events
+	Test        string
+	Elapsed     float64 // seconds
+	Output      string
+	FailedBuild string // the ImportPath of the build that made this package fail
+}
+
+// tally counts tests and subtests. A package that fails without a failed test (it does not build, panics outside a test, runs
+// too long) counts as one failure.
+type tally struct {
+	passed, failed int
+	skipped        int
+	failures       []string            // names of what failed
+	skips          map[string][]string // reason -> names of the tests
+	builds         map[string]*strings.Builder
+	packages       map[string]*packageRun
+}
+
+// packageRun is a package whose tests run.
+type packageRun struct {
+	output                  strings.Builder // outside any test
+	order                   []string        // unfinished and failed tests, as they started
+	tests                   map[string]*testRun
+	passed, failed, skipped int
+}
+
+// testRun is a test that runs, or that has failed.
+type testRun struct {
+	output strings.Builder
+	failed bool
+}
+
+func newTally() *tally {
+	return &tally{
+		skips:    make(map[string][]string),
+		builds:   make(map[string]*strings.Builder),
+		packages: make(map[string]*packageRun),
+	}
+}
+
+// ok reports whether tests ran and none failed.
+func (t *tally) ok() bool { return t.failed == 0 && t.passed > 0 }
+
+// read adds the events of one `go test -json` and prints to w what is known about each package once it has finished.
+func (t *tally) read(r io.Reader, w io.Writer) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) == nil && e.Action != "" {
+				t.add(e, w)
+			} else {
+				fmt.Fprintf(w, "%s\n", strings.TrimSuffix(string(line), "\n")) // the Go command's own words
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t *tally) add(e event, w io.Writer) {
+	switch {
+	case e.Action == "build-output":
+		if t.builds[e.ImportPath] == nil {
+			t.builds[e.ImportPath] = new(strings.Builder)
+		}
+		t.builds[e.ImportPath].WriteString(e.Output)
+	case e.Package == "":
+	case e.Test == "":
+		t.addOfPackage(e, w)
+	default:
+		t.addOfTest(e)
+	}
+}
+
+func (t *tally) of(name string) *packageRun {
+	p := t.packages[name]
+	if p == nil {
+		p = &packageRun{tests: make(map[string]*testRun)}
+		t.packages[name] = p
+	}
+	return p
+}
+
+func (t *tally) addOfTest(e event) {
+	p := t.of(e.Package)
+	test := p.tests[e.Test]
+	if test == nil {
+		test = new(testRun)
+		p.tests[e.Test] = test
+		p.order = append(p.order, e.Test)
+	}
+	switch e.Action {
+	case "output":
+		if !isFraming(e.Output) {
+			test.output.WriteString(e.Output)
+		}
+	case "pass":
+		p.passed++
+		p.forget(e.Test)
+	case "skip":
+		p.skipped++
+		reason := skipReason(test.output.String())
+		t.skips[reason] = append(t.skips[reason], shortName(e.Package)+"."+e.Test)
+		p.forget(e.Test)
+	case "fail":
+		p.failed++
+		test.failed = true
+		t.failures = append(t.failures, shortName(e.Package)+"."+e.Test)
+	}
+}
+
+// forget drops the output of a test that nobody will read. The last one started is the likeliest to have finished.
+func (p *packageRun) forget(test string) {
+	delete(p.tests, test)
+	for i := len(p.order) - 1; i >= 0; i-- {
+		if p.order[i] == test {
+			p.order = slices.Delete(p.order, i, i+1)
+			return
+		}
+	}
+}
+
+func (t *tally) addOfPackage(e event, w io.Writer) {
+	p := t.of(e.Package)
+	switch e.Action {
+	case "output":
+		p.output.WriteString(e.Output)
+		return
+	case "pass", "skip":
+	case "fail":
+		if p.failed == 0 {
+			p.failed = 1
+			t.failures = append(t.failures, shortName(e.Package)+" (outside its tests)")
+		}
+	default:
+		return
+	}
+	t.passed += p.passed
+	t.failed += p.failed
+	t.skipped += p.skipped
+	t.printPackage(w, e, p)
+	delete(t.packages, e.Package)
+}
+
+// isFraming reports whether a line of output only says which test runs. What a test prints never begins with this.
+func isFraming(line string) bool {
+	for _, prefix := range []string{"=== RUN", "=== PAUSE", "=== CONT", "=== NAME"} {
+		if strings.HasPrefix(line, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+var logLine = regexp.MustCompile(`(?m)^\s*[^\s:]+\.go:\d+: (.*)$`)
+
+// skipReason returns what a skipped test logged last.
+func skipReason(output string) string {
+	lines := logLine.FindAllStringSubmatch(output, -1)
+	if len(lines) == 0 {
+		return "no reason given"
+	}
+	return strings.TrimPrefix(strings.TrimSpace(lines[len(lines)-1][1]), "skipped: ")
+}
+
+// shortName returns a package's import path without host, owner and module.
+func shortName(importPath string) string {
+	if parts := strings.SplitN(importPath, "/", 4); len(parts) == 4 {
+		return parts[3]
+	}
+	return importPath
+}
