@@ -16,11 +16,8 @@ var (
 	ErrParams    = errors.New("invalid codec parameters")
 )
 
-// FourCC names a codec in a frame, for instance "drco".
-type FourCC [4]byte
-
-// String prints the four characters.
-func (f FourCC) String() string { return string(f[:]) }
+// FourCC names a codec in a frame.
+type FourCC = volumetric.FourCC
 
 // Params says how one quality is encoded.
 type Params struct {

@@ -97,6 +97,12 @@ func (c Codec) MIMEOnWire() string {
 // Is tells whether the codec has the media type, letter case aside.
 func (c Codec) Is(mimeType string) bool { return strings.EqualFold(c.MIMEType, mimeType) }
 
+// FourCC names the codec of a frame by four characters, for instance "drco".
+type FourCC [4]byte
+
+// String prints the four characters.
+func (f FourCC) String() string { return string(f[:]) }
+
 // BoundingBox is an axis-aligned box in metres, in the publication's own right-handed coordinates (x right, y up, z towards the viewer).
 type BoundingBox struct {
 	Min [3]float32 `json:"min"`

@@ -1,0 +1,166 @@
+package client_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// server is a server in this process, which the examples join. It ends with the process.
+var server = sync.OnceValue(func() *lab.Conference {
+	c, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	if err != nil {
+		panic("no server for the examples: " + err.Error())
+	}
+	return c
+})
+
+// serverURL stands for the address of a server.
+func serverURL() string { return server().Server.URL() }
+
+// body is a publication of two tiles at two qualities.
+func body() volumetric.Publication {
+	return volumetric.Publication{
+		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		FrameRate: 30,
+		Tiles:     []volumetric.Tile{{Label: "front"}, {Label: "back"}},
+		Qualities: []volumetric.QualityLevel{{Name: "low"}, {Name: "high"}},
+	}
+}
+
+// someTile encodes a tile of a few points, 1,000 of them at the lower quality.
+func someTile(quality int) []byte {
+	var cloud pointcloud.Cloud
+	for i := range 1000 * (quality + 1) {
+		cloud.Append([3]float32{float32(i) / 1000, 1, 0}, [3]uint8{uint8(i), 0, 0})
+	}
+	box := volumetric.BoundingBox{Max: [3]float32{2, 2, 2}}
+	data, err := codec.Raw.NewEncoder().Encode(nil, &cloud, codec.Params{PositionBits: 10, Box: box})
+	if err != nil {
+		panic("the cloud of the examples cannot be encoded: " + err.Error())
+	}
+	return data
+}
+
+// company is grace, who publishes a body in a room until she is sent away.
+type company struct {
+	session *client.Session
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// invite brings grace into a room and waits until she publishes.
+func invite(room string) *company {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	session, err := client.Join(ctx, client.Config{
+		URL: serverURL(), Room: room, Identity: "grace", Publications: []volumetric.Publication{body()},
+	})
+	if err != nil {
+		panic("grace cannot join: " + err.Error())
+	}
+	for e := range session.Events() {
+		if _, connected := e.(client.Connected); connected {
+			break
+		}
+	}
+	publishing, stop := context.WithCancel(context.Background())
+	c := &company{session: session, stop: stop}
+	c.running.Go(func() { c.publish(publishing) })
+	return c
+}
+
+func (c *company) publish(ctx context.Context) {
+	tiles := [][]byte{someTile(0), someTile(1)}
+	ticker := time.NewTicker(time.Second / 30)
+	defer ticker.Stop()
+	for number := uint32(1); ; number++ {
+		select {
+		case now := <-ticker.C:
+			for tile := range 2 {
+				for q, data := range tiles {
+					frame := client.OutgoingFrame{Number: number, Capture: now, Codec: codec.Raw.FourCC(), Data: data}
+					_ = c.session.Publisher("body").WriteFrame(tile, volumetric.Quality(q), frame)
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leave sends grace away.
+func (c *company) leave() {
+	c.stop()
+	c.running.Wait()
+	_ = c.session.Close()
+}
+
+// wire carries the websocket of one client to the server, until it is cut; the next one it carries again.
+type wire struct {
+	listener net.Listener
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+// newWire lays a wire to the server.
+func newWire() *wire {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic("no wire for the examples: " + err.Error())
+	}
+	w := &wire{listener: listener}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			w.carry(near)
+		}
+	}()
+	return w
+}
+
+func (w *wire) carry(near net.Conn) {
+	far, err := net.Dial("tcp", strings.TrimPrefix(serverURL(), "ws://"))
+	if err != nil {
+		_ = near.Close()
+		return
+	}
+	w.mu.Lock()
+	w.conns = append(w.conns, near, far)
+	w.mu.Unlock()
+	go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
+	go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
+}
+
+func (w *wire) url() string { return "ws://" + w.listener.Addr().String() }
+
+// cut ends what the wire carries.
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, conn := range w.conns {
+		_ = conn.Close()
+	}
+	w.conns = nil
+}
+
+// remove ends the wire.
+func (w *wire) remove() {
+	_ = w.listener.Close()
+	w.cut()
+}

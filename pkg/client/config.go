@@ -1,0 +1,114 @@
+package client
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Errors of the SDK. They are wrapped with what was acted on. Refusals of the server are *signal.Error.
+var (
+	ErrConfig       = errors.New("invalid client configuration")
+	ErrClosed       = errors.New("session is closed")
+	ErrLost         = errors.New("session is lost")
+	ErrNotPublished = errors.New("no such publication, tile or quality of this client")
+	ErrNotConnected = errors.New("not connected")
+	// ErrInterrupted says that the websocket broke before a request was answered. The server may have done what was asked.
+	ErrInterrupted = errors.New("interrupted before the reply")
+)
+
+// Config says where to go, as whom, and what for. URL, Room and Identity are needed, unless the token names the latter two.
+type Config struct {
+	// URL is the server's address, as ws://host:port or wss://host:port.
+	URL string
+	// Room and Identity name the conference and this participant in it.
+	Room, Identity string
+	// Token is the access token (JWT); servers in development mode need none.
+	Token string
+	// Publications are published on joining. More may follow by Session.Publish.
+	Publications []volumetric.Publication
+	// Receive asks for the publications of the others.
+	Receive bool
+	// Deadline is how long after its first packet a frame is repaired; 0 is 150 ms, or 250 ms where the round trip exceeds 50 ms.
+	Deadline time.Duration
+	// FrameBytes bounds one received frame; 0 is 16 MiB.
+	FrameBytes int
+	// Spread is the part of the frame interval over which a frame's packets are sent, 50 ms at most; 0 is 0.4.
+	Spread float64
+	// Log takes what the session has to say; nil is silence.
+	Log *slog.Logger
+	// PacketConn replaces the UDP socket, for emulated networks. The session closes it.
+	PacketConn net.PacketConn
+	// TCP sends and receives media over TCP, to the same port of the server's (ICE-TCP), for networks that let no UDP out. A lost packet then holds up
+	// all behind it.
+	TCP bool
+	// TLS is for wss, where the system's certificates do not do; nil is the usual way.
+	TLS *tls.Config
+}
+
+// defaultSpread: a frame is through long before the next, and its packets do not hit the first queue as one burst.
+const defaultSpread = 0.4
+
+// withDefaults fills in what was left out and reports the first thing that is wrong.
+func (c Config) withDefaults() (Config, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
+		return c, fmt.Errorf("%w: URL %q: expected ws://host:port or wss://host:port", ErrConfig, c.URL)
+	}
+	if c.Deadline < 0 || c.FrameBytes < 0 || c.Spread < 0 || c.Spread > 1 {
+		return c, fmt.Errorf("%w: deadline %v, frame bytes %d, spread %g: expected 0 or more, and a spread up to 1", ErrConfig, c.Deadline, c.FrameBytes, c.Spread)
+	}
+	if c.TCP && c.PacketConn != nil {
+		return c, fmt.Errorf("%w: TCP and PacketConn: expected at most one of them", ErrConfig)
+	}
+	if c.Spread == 0 {
+		c.Spread = defaultSpread
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// endpoint opens the session's media socket. A server on this host is reached over loopback, which other addresses need not be offered for.
+func (c Config) endpoint() (*transport.Endpoint, error) {
+	config := transport.ClientConfig()
+	if c.PacketConn != nil {
+		return transport.Attach(config, c.PacketConn)
+	}
+	if c.TCP {
+		return transport.Dial(config)
+	}
+	if c.loopback() {
+		config.Address = "127.0.0.1"
+	}
+	return transport.Listen(config)
+}
+
+// loopback tells whether the server is on this host, where the clocks of both are one.
+func (c Config) loopback() bool {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// signalURL is where the websocket is opened.
+func (c Config) signalURL() string {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return c.URL
+	}
+	u.Path = signal.Path
+	return u.String()
+}

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestConfigIsChecked(t *testing.T) {
+	const url = "ws://localhost:8080"
+	tests := []struct {
+		name   string
+		config Config
+	}{
+		{"no address", Config{}},
+		{"no host", Config{URL: "ws:///v1"}},
+		{"a page's address", Config{URL: "http://localhost:8080"}},
+		{"not an address", Config{URL: "ws://[::1"}},
+		{"a deadline in the past", Config{URL: url, Deadline: -time.Millisecond}},
+		{"frames of less than nothing", Config{URL: url, FrameBytes: -1}},
+		{"a frame that takes longer than its interval", Config{URL: url, Spread: 1.5}},
+		{"a frame that leaves before it begins", Config{URL: url, Spread: -0.1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := Join(context.Background(), test.config); !errors.Is(err, ErrConfig) {
+				t.Errorf("got %v, want an error around %v", err, ErrConfig)
+			}
+		})
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	c, err := Config{URL: "wss://sfu.example.org"}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Spread != 0.4 || c.Log == nil {
+		t.Errorf("spread %g, log %v; want 0.4 and one that is silent", c.Spread, c.Log)
+	}
+	if c, err = (Config{URL: "ws://localhost", Spread: 1}).withDefaults(); err != nil || c.Spread != 1 {
+		t.Errorf("got spread %g, %v; want 1, no error", c.Spread, err)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	tests := []struct {
+		url, signalling string
+		loopback        bool
+	}{
+		{"ws://localhost:8080", "ws://localhost:8080/v1/signal", true},
+		{"ws://127.0.0.1:8080/", "ws://127.0.0.1:8080/v1/signal", true},
+		{"ws://[::1]:8080", "ws://[::1]:8080/v1/signal", true},
+		{"wss://sfu.example.org", "wss://sfu.example.org/v1/signal", false},
+		{"ws://192.0.2.7:8080", "ws://192.0.2.7:8080/v1/signal", false},
+		{"ws://localhost.example.org:8080", "ws://localhost.example.org:8080/v1/signal", false},
+	}
+	for _, test := range tests {
+		c := Config{URL: test.url}
+		if got := c.signalURL(); got != test.signalling {
+			t.Errorf("%s: websocket at %s, want %s", test.url, got, test.signalling)
+		}
+		if got := c.loopback(); got != test.loopback {
+			t.Errorf("%s: loopback is %v, want %v", test.url, got, test.loopback)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// A client joins a room under a name of its own and sees who is there. serverURL stands for the address of a server, such as ws://localhost:8080.
+func ExampleJoin() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	session, err := client.Join(ctx, client.Config{
+		URL:      serverURL(),
+		Room:     "lobby",
+		Identity: "ada",
+		Receive:  true,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	fmt.Printf("%s is in room %q with %d others\n", session.Identity(), session.Room(), len(session.Participants()))
+	// Output: ada is in room "lobby" with 0 others
+}
+
+// What the server refuses is a *signal.Error with a stable code. Other errors are of the network, or of the package.
+func ExampleJoin_refused() {
+	ctx := context.Background()
+	first, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "narrow", Identity: "ada"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer first.Close()
+
+	_, err = client.Join(ctx, client.Config{URL: serverURL(), Room: "narrow", Identity: "ada"})
+	var refused *signal.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == signal.CodeIdentityTaken:
+		fmt.Println("choose another name")
+	case errors.As(err, &refused):
+		fmt.Println("refused:", refused.Code, refused.Message)
+	case errors.Is(err, client.ErrConfig):
+		fmt.Println("mend the configuration:", err)
+	case err != nil:
+		fmt.Println("try again later:", err)
+	}
+	// Output: choose another name
+}
+
+// A publisher describes its object on joining, and then writes each captured frame: every tile at every quality, under one number.
+func ExamplePublisher_WriteFrame() {
+	ctx := context.Background()
+	body := volumetric.Publication{
+		Name:      "body",
+		Kind:      volumetric.KindVideo,
+		Mode:      volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		FrameRate: 30,
+		Tiles: []volumetric.Tile{
+			{Label: "front", Box: volumetric.BoundingBox{Min: [3]float32{-0.5, 0, 0}, Max: [3]float32{0.5, 1.8, 0.4}}},
+			{Label: "back", Box: volumetric.BoundingBox{Min: [3]float32{-0.5, 0, -0.4}, Max: [3]float32{0.5, 1.8, 0}}},
+		},
+		Qualities: []volumetric.QualityLevel{{Name: "low", Bitrate: 1_500_000}, {Name: "high", Bitrate: 3_000_000}},
+	}
+	session, err := client.Join(ctx, client.Config{
+		URL:          serverURL(),
+		Room:         "studio",
+		Identity:     "ada",
+		Publications: []volumetric.Publication{body},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	publisher := session.Publisher("body")
+	camera := time.NewTicker(time.Second / 30)
+	defer camera.Stop()
+	for number := uint32(0); number < 10; {
+		capture := <-camera.C
+		written := false
+		for tile := range body.Tiles {
+			for quality := range body.Qualities {
+				err := publisher.WriteFrame(tile, volumetric.Quality(quality), client.OutgoingFrame{
+					Number:  number,
+					Capture: capture,
+					Codec:   codec.Raw.FourCC(),
+					Data:    someTile(quality),
+				})
+				switch {
+				case err == nil:
+					written = true
+				case !errors.Is(err, client.ErrNotConnected): // this one says: not yet, or not just now
+					fmt.Println(err)
+					return
+				}
+			}
+		}
+		if written {
+			number++ // numbers have no gaps: a frame that nobody was sent has none
+		}
+	}
+	fmt.Println("ten frames are on their way")
+	// Output: ten frames are on their way
+}
+
+// Frames arrive complete, tile by tile, each with the codec to decode it with.
+func ExampleSession_Frames() {
+	company := invite("gallery") // grace, who publishes a body of two tiles
+	defer company.leave()
+
+	ctx := context.Background()
+	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "gallery", Identity: "ada", Receive: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	decoders := make(map[volumetric.FourCC]codec.Decoder)
+	points := make(map[volumetric.TileRef]int)
+	var cloud pointcloud.Cloud
+	for frame := range session.Frames() {
+		decoder := decoders[frame.Codec]
+		if decoder == nil {
+			c, err := codec.ByFourCC(frame.Codec)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			decoder = c.NewDecoder()
+			decoders[frame.Codec] = decoder
+		}
+		if err := decoder.Decode(&cloud, frame.Data); err != nil {
+			fmt.Println(err)
+			continue
+		}
+		latency := session.ServerTime(time.Now()).Sub(frame.Capture)
+		if latency < 0 {
+			fmt.Println("decoded before it was captured")
+		}
+		if points[frame.Track.TileRef] = cloud.Len(); len(points) == 2 {
+			break
+		}
+	}
+	for tile, n := range points {
+		fmt.Printf("%v: %d points\n", tile, n)
+	}
+	// Unordered output:
+	// grace/body/0: 2000 points
+	// grace/body/1: 2000 points
+}
+
+// A receiver chooses a quality for a whole publication and for single tiles. Sending says when a choice has taken effect.
+func ExampleSession_SetQuality() {
+	company := invite("theatre") // grace, who publishes a body of two tiles
+	defer company.leave()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "theatre", Identity: "ada", Receive: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	body := volumetric.PublicationRef{Participant: "grace", Publication: "body"}
+	back := 1
+	err = session.SetQuality(ctx,
+		signal.Choice{PublicationRef: body, Quality: signal.Only(0)},                                  // everything at the lowest quality,
+		signal.Choice{PublicationRef: body, Tile: &back, Quality: signal.Only(volumetric.QualityOff)}, // but for the back, which is off
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sent := make(map[int]volumetric.Quality)
+	for event := range session.Events() {
+		if e, ok := event.(client.Sending); ok {
+			sent[e.Track.Tile] = e.Track.Quality
+		}
+		if front, ok := sent[0]; ok && front == 0 && sent[1] == volumetric.QualityOff {
+			break
+		}
+	}
+	fmt.Println("front:", sent[0], "back:", sent[1])
+	// Output: front: 0 back: -1
+}
+
+// Statistics are counts since the beginning of the session, one entry for each tile that was ever received.
+func ExampleSession_Stats() {
+	company := invite("laboratory") // grace, who publishes a body of two tiles
+	defer company.leave()
+
+	ctx := context.Background()
+	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "laboratory", Identity: "ada", Receive: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	for range 40 {
+		<-session.Frames()
+	}
+	for _, tile := range session.Stats() {
+		bad := tile.Undecodable + tile.Missing + tile.Overflowed + tile.DroppedByServer
+		fmt.Printf("%v came: %v, more than half of it useless: %v\n", tile.Track.TileRef, tile.Complete > 0, bad > tile.Expected/2)
+	}
+	// Output:
+	// grace/body/0 came: true, more than half of it useless: false
+	// grace/body/1 came: true, more than half of it useless: false
+}
+
+// Audio, and every codec that does not use payload v1, travels as RTP payloads of its own format. Each call is one frame: one packet of Opus, or all packets of
+// a picture.
+func ExamplePublisher_WritePackets() {
+	ctx := context.Background()
+	listener, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "call", Identity: "grace", Receive: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer listener.Close()
+
+	voice := volumetric.Publication{
+		Name:      "voice",
+		Kind:      volumetric.KindAudio,
+		Mode:      volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2},
+		Tiles:     make([]volumetric.Tile, 1),
+		Qualities: make([]volumetric.QualityLevel, 1),
+	}
+	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "call", Identity: "ada"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	publisher, err := session.Publish(ctx, voice) // at any time, as on joining
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	silence := []byte{0xf8, 0xff, 0xfe} // 20 ms of Opus
+	microphone := time.NewTicker(20 * time.Millisecond)
+	defer microphone.Stop()
+	for {
+		select {
+		case capture := <-microphone.C:
+			err := publisher.WritePackets(0, 0, capture, [][]byte{silence})
+			if err != nil && !errors.Is(err, client.ErrNotConnected) {
+				fmt.Println(err)
+				return
+			}
+		case packet := <-listener.Packets():
+			fmt.Printf("%d bytes of %s from %s\n", len(packet.Payload), packet.Codec.MIMEType, packet.Track.Participant)
+			return
+		}
+	}
+	// Output: 3 bytes of audio/opus from ada
+}
+
+// A session goes on when its websocket breaks: it resumes by itself. The program hears of it, and has to do something only when Done is closed.
+func ExampleSession_Events() {
+	wire := newWire() // carries the websocket, until it is cut
+	defer wire.remove()
+
+	session, err := client.Join(context.Background(), client.Config{URL: wire.url(), Room: "balcony", Identity: "ada", Receive: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	for event := range session.Events() {
+		switch e := event.(type) {
+		case client.Interrupted:
+			fmt.Println("the websocket broke")
+		case client.Resumed:
+			fmt.Println("the session goes on")
+			return // the end of this example; a program would read on
+		case client.Closing:
+			fmt.Println("the server stops in", e.Grace)
+		case client.Published:
+			fmt.Println(e.Participant, "publishes", e.Publication.Name)
+		case client.Connected:
+			fmt.Println("media flows")
+			wire.cut() // its beginning
+		}
+	}
+	if err := session.Err(); !errors.Is(err, client.ErrClosed) {
+		fmt.Println("join anew:", err)
+	}
+	// Output:
+	// media flows
+	// the websocket broke
+	// the session goes on
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"slices"
+	"time"
+)
+
+// FrameCounts say what became of the frames of one tile while it was on. Each expected frame is counted under exactly one of the others
+// once its time is over, except those that are still on their way.
+type FrameCounts struct {
+	// Expected are the frame numbers from the first frame seen after the tile was switched on to the last.
+	Expected int64 `json:"frames_expected"`
+	// Complete frames were handed over.
+	Complete int64 `json:"frames_complete"`
+	// Undecodable frames came in part, and were not complete by the deadline.
+	Undecodable int64 `json:"frames_undecodable"`
+	// Missing frames did not come at all.
+	Missing int64 `json:"frames_missing"`
+	// Overflowed frames were complete, but the program did not read them in time.
+	Overflowed int64 `json:"frames_overflowed"`
+	// DroppedByServer frames were dropped whole by the server.
+	DroppedByServer int64 `json:"frames_dropped_by_server"`
+}
+
+// ledger books the frames of one tile by their numbers. It is stepped with now.
+type ledger struct {
+	counts FrameCounts
+	// on says that a frame was seen since the tile was assigned; newest is the newest number of this stretch.
+	on     bool
+	newest int64
+	// paused says that the tile is switched off: frames that were begun may still come, but a jump of numbers is the pause's.
+	paused bool
+	// unseen are numbers below newest of which nothing has come yet, oldest first, with the time at which the gap was noticed.
+	unseen []gap
+	// granted are frames that the server said it dropped, not yet matched with unseen numbers.
+	granted int64
+}
+
+type gap struct {
+	number  int64
+	noticed time.Time
+}
+
+// maxStretch bounds one jump of frame numbers that is taken for missing frames: ten seconds at 100 frames per second. A publisher that
+// jumps further has begun anew.
+const maxStretch = 1000
+
+// seen books the first packet of a frame.
+func (l *ledger) seen(number int64, now time.Time) {
+	switch {
+	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch, l.paused && number > l.newest+1:
+		l.on, l.newest = true, number
+		l.counts.Expected++
+	case number > l.newest:
+		for n := l.newest + 1; n < number; n++ {
+			l.unseen = append(l.unseen, gap{n, now})
+		}
+		l.counts.Expected += number - l.newest
+		l.newest = number
+	default:
+		if i := slices.IndexFunc(l.unseen, func(g gap) bool { return g.number == number }); i >= 0 {
+			l.unseen = slices.Delete(l.unseen, i, i+1)
+		}
+	}
+}
+
+func (l *ledger) complete()    { l.counts.Complete++ }
+func (l *ledger) undecodable() { l.counts.Undecodable++ }
+
+// overflowed takes a complete frame back that could not be handed over.
+func (l *ledger) overflowed() {
+	l.counts.Complete--
+	l.counts.Overflowed++
+}
+
+// dropped takes the server's word that it dropped frames: so many of the unseen ones are its doing.
+func (l *ledger) dropped(frames int) { l.granted += int64(frames) }
+
+// end ends the stretch: numbers until the next frame are not expected.
+func (l *ledger) end() { l.on, l.paused = false, false }
+
+// pause says whether the tile is switched off. When it is on again a new stretch begins, since that is told sooner than its first frame comes.
+func (l *ledger) pause(paused bool) {
+	if l.paused && !paused {
+		l.end()
+		return
+	}
+	l.paused = paused
+}
+
+// settle counts gaps that are older than the deadline.
+func (l *ledger) settle(now time.Time, deadline time.Duration) {
+	n := 0
+	for n < len(l.unseen) && now.Sub(l.unseen[n].noticed) >= deadline {
+		if l.granted > 0 {
+			l.granted--
+			l.counts.DroppedByServer++
+		} else {
+			l.counts.Missing++
+		}
+		n++
+	}
+	l.unseen = slices.Delete(l.unseen, 0, n)
+}

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"testing"
+	"time"
+)
+
+func TestLedger(t *testing.T) {
+	const deadline = 150 * time.Millisecond
+	tests := []struct {
+		name  string
+		steps func(l *ledger, at func(ms int) time.Time)
+		want  FrameCounts
+	}{
+		{"whole", func(l *ledger, at func(int) time.Time) {
+			for n := range 5 {
+				l.seen(int64(100+n), at(n))
+				l.complete()
+			}
+		}, FrameCounts{Expected: 5, Complete: 5}},
+		{"a frame that never came", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.seen(3, at(33))
+		}, FrameCounts{Expected: 3, Missing: 1}},
+		{"a frame that came late is not missing", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.seen(3, at(33))
+			l.seen(2, at(40))
+		}, FrameCounts{Expected: 3}},
+		{"the server dropped one of two", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.seen(4, at(33))
+			l.dropped(1)
+		}, FrameCounts{Expected: 4, Missing: 1, DroppedByServer: 1}},
+		{"a pause costs nothing, nor do frames that still come in it", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.pause(true)
+			l.seen(2, at(33))
+			l.pause(false)
+			l.seen(60, at(2000))
+			l.seen(62, at(2066))
+		}, FrameCounts{Expected: 5, Missing: 1}},
+		{"the first frame after a pause is sooner than the word about it", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.pause(true)
+			l.seen(60, at(2000))
+			l.pause(false)
+			l.seen(61, at(2033))
+		}, FrameCounts{Expected: 3}},
+		{"a publisher that begins anew", func(l *ledger, at func(int) time.Time) {
+			l.seen(5000, at(0))
+			l.seen(1, at(33))
+			l.seen(2, at(66))
+		}, FrameCounts{Expected: 3}},
+		{"another assignment", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.end()
+			l.seen(50, at(33))
+		}, FrameCounts{Expected: 2}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var l ledger
+			start := time.Unix(0, 0)
+			test.steps(&l, func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) })
+			l.settle(start.Add(time.Hour), deadline)
+			if l.counts != test.want {
+				t.Errorf("got %+v, want %+v", l.counts, test.want)
+			}
+		})
+	}
+}

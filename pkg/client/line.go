@@ -1,0 +1,136 @@
+package client
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// line is one RTP stream that the session sends: the publication, tile and quality on it may change, its numbering goes on. It belongs to
+// media's lock; packets are written by the sending goroutine alone.
+type line struct {
+	outlet    *transport.Outlet
+	publisher *Publisher
+	track     int
+
+	next           uint16
+	history        *feedback.SendHistory
+	retransmission feedback.RTX
+	reports        *feedback.SenderReporter
+}
+
+// outgoing is one numbered packet.
+type outgoing struct {
+	line    *line
+	header  rtp.Header
+	payload []byte
+	// repeated says that the packet is a retransmission, which is not kept again.
+	repeated bool
+}
+
+// keep puts the packet into its line's history, as it leaves. A request for a packet that has not left yet finds nothing.
+func (o *outgoing) keep(now time.Time) {
+	if o.repeated {
+		return
+	}
+	o.line.history.Put(feedback.Sent{
+		Sequence:    o.header.SequenceNumber,
+		Timestamp:   o.header.Timestamp,
+		Marker:      o.header.Marker,
+		PayloadType: o.header.PayloadType,
+		Payload:     o.payload,
+		At:          now,
+	})
+}
+
+// write sends the packet. Its loss, should the connection be closing, is the network's kind of loss.
+func (o *outgoing) write() { _ = o.line.outlet.WriteRTP(&o.header, o.payload) }
+
+func newLine(outlet *transport.Outlet) *line {
+	return &line{
+		outlet:         outlet,
+		next:           uint16(rand.Uint32()),
+		retransmission: feedback.RTX{Next: uint16(rand.Uint32())},
+		history:        feedback.NewSendHistory(feedback.DefaultConfig().History),
+	}
+}
+
+// carry gives the line to a track of a publisher.
+func (l *line) carry(p *Publisher, track int) {
+	if l.publisher == p && l.track == track {
+		return
+	}
+	l.release()
+	l.publisher, l.track = p, track
+	p.lines[track] = l
+	if l.reports != nil {
+		l.reports.Unmap()
+	}
+}
+
+// release takes the line from its track.
+func (l *line) release() {
+	if l.publisher != nil && l.publisher.lines[l.track] == l {
+		l.publisher.lines[l.track] = nil
+	}
+	l.publisher = nil
+}
+
+// number makes packets of a frame's payloads. capture is by this host's clock, serverCapture the same instant by the server's.
+func (l *line) number(timestamp uint32, capture, serverCapture time.Time, payloads [][]byte) ([]outgoing, error) {
+	codec := l.publisher.publication.Codec
+	media, retransmission, ok := l.outlet.PayloadType(codec.MIMEType)
+	if !ok {
+		return nil, fmt.Errorf("%w: the server takes no %s", ErrNotConnected, codec.MIMEType)
+	}
+	l.retransmission.SSRC, l.retransmission.PayloadType = l.outlet.RetransmissionSSRC(), retransmission
+	if l.reports == nil {
+		l.reports = feedback.NewSenderReporter(l.outlet.SSRC(), codec.ClockRate)
+	}
+	l.reports.Map(timestamp, serverCapture, capture)
+	packets := make([]outgoing, len(payloads))
+	for i, payload := range payloads {
+		header := rtp.Header{
+			Version:        2,
+			Marker:         i == len(payloads)-1 && l.publisher.publication.Kind == volumetric.KindVideo,
+			PayloadType:    media,
+			SequenceNumber: l.next,
+			Timestamp:      timestamp,
+			SSRC:           l.outlet.SSRC(),
+		}
+		packets[i] = outgoing{line: l, header: header, payload: payload}
+		l.reports.Count(len(payload))
+		l.next++
+	}
+	return packets, nil
+}
+
+// repeat makes the retransmissions that a NACK asks for, as far as the packets are still kept and can have been lost.
+func (l *line) repeat(nack *rtcp.TransportLayerNack, now time.Time, rtt time.Duration, packets []outgoing) []outgoing {
+	if l.retransmission.SSRC == 0 || l.retransmission.PayloadType == 0 {
+		return packets
+	}
+	for _, pair := range nack.Nacks {
+		pair.Range(func(sequence uint16) bool {
+			sent, ok := l.history.Get(sequence)
+			if !ok || !feedback.Answerable(sent.At, now, rtt) {
+				return true
+			}
+			header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sequence, Timestamp: sent.Timestamp}
+			// The original number takes two bytes (RFC 4588 section 4).
+			payload, err := l.retransmission.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
+			if err == nil {
+				packets = append(packets, outgoing{line: l, header: header, payload: payload, repeated: true})
+			}
+			return true
+		})
+	}
+	return packets
+}

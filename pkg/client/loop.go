@@ -1,0 +1,282 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// clockInterval is how often the server's clock is asked for: often enough to follow the drift of 50 µs/s that bad quartz has.
+const clockInterval = 2 * time.Second
+
+// run is the session's goroutine: signalling and negotiation. It ends with the session and then frees everything.
+func (s *Session) run() {
+	defer s.running.Done()
+	defer s.free()
+	clock := time.NewTicker(clockInterval)
+	defer clock.Stop()
+	s.askClock()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case m, open := <-s.link.messages:
+			if open {
+				s.handle(m)
+				continue
+			}
+			if s.leaving.Load() {
+				// The server has closed the websocket, as Close asked for.
+				s.cancel(ErrClosed)
+				return
+			}
+			if err := s.resume(); err != nil {
+				s.cancel(err)
+			}
+		case <-s.peer.Notify():
+			for _, e := range s.peer.Events() {
+				s.peerEvent(e)
+			}
+		case <-clock.C:
+			s.askClock()
+		}
+	}
+}
+
+// free ends what the session holds. The channels that the program reads are closed last, when nobody writes to them any more.
+func (s *Session) free() {
+	s.link.close()
+	_ = s.peer.Close()
+	_ = s.endpoint.Close()
+	s.media.end()
+	close(s.events)
+}
+
+// write sends a message that needs no reply. An error shows as the websocket's end.
+func (s *Session) write(m signal.Message) { _ = s.link.send(m) }
+
+// askClock asks for the server's clock, unless it is this host's own.
+func (s *Session) askClock() {
+	if !s.config.loopback() {
+		s.write(&signal.Time{T0: time.Now().UnixMicro()})
+	}
+}
+
+// handle takes one message of the server.
+func (s *Session) handle(m signal.Message) {
+	if id := m.Head().ID; id != "" {
+		s.mu.Lock()
+		reply := s.pending[id]
+		s.mu.Unlock()
+		if reply != nil {
+			select {
+			case reply <- m:
+			default:
+				// A second reply to one request: nobody waits for it.
+			}
+			return
+		}
+	}
+	switch m := m.(type) {
+	case *signal.Offer:
+		if err := s.negotiate(m); err != nil {
+			s.cancel(fmt.Errorf("negotiation: %w", err))
+		}
+	case *signal.Candidate:
+		candidate := transport.Candidate{Candidate: m.Candidate, MID: m.MID, LineIndex: m.LineIndex}
+		if err := s.peer.AddCandidate(candidate); err != nil {
+			s.log.Warn("server's candidate cannot be used", "error", err)
+		}
+	case *signal.Assignments:
+		s.assign(m)
+	case *signal.Sending:
+		for _, e := range s.media.sending(m) {
+			s.tell(e)
+		}
+	case *signal.Delivery:
+		s.media.delivery(m)
+	case *signal.TimeReply:
+		s.media.clockReply(m, time.Now())
+	case *signal.Closing:
+		s.closing(m)
+	case *signal.Error:
+		s.log.Warn("server reports an error", "code", m.Code, "message", m.Message)
+	default:
+		s.roomChanged(m)
+	}
+}
+
+// closing takes the server's announcement that it ends the session.
+func (s *Session) closing(m *signal.Closing) {
+	s.tell(Closing{Code: m.Code, Message: m.Message, Grace: time.Duration(m.GraceMS) * time.Millisecond})
+	if m.GraceMS == 0 && m.Code != signal.CodeSlowReader {
+		s.cancel(&signal.Error{Code: m.Code, Message: m.Message})
+	}
+}
+
+// roomChanged takes what others do.
+func (s *Session) roomChanged(m signal.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch m := m.(type) {
+	case *signal.ParticipantJoined:
+		s.participants[m.Participant.Identity] = publicationsByName(m.Participant.Publications)
+		s.tell(ParticipantJoined{m.Participant})
+	case *signal.ParticipantLeft:
+		delete(s.participants, m.Identity)
+		s.tell(ParticipantLeft{m.Identity, m.Reason})
+	case *signal.Published:
+		if byName, ok := s.participants[m.Participant]; ok {
+			byName[m.Publication.Name] = m.Publication
+		}
+		s.tell(Published{m.Participant, m.Publication})
+	case *signal.Unpublished:
+		delete(s.participants[m.Participant], m.Publication)
+		s.tell(Unpublished{m.PublicationRef})
+	}
+}
+
+// negotiate applies an offer: its lines are attached between the remote and the local description.
+func (s *Session) negotiate(offer *signal.Offer) error {
+	streams, err := s.peer.Offered(offer.SDP)
+	if err != nil {
+		return err
+	}
+	for _, m := range offer.Media {
+		switch {
+		case m.Role != signal.RolePublish:
+			kind := volumetric.KindVideo
+			if m.Role == signal.RoleAudio {
+				kind = volumetric.KindAudio
+			}
+			s.media.addStream(m.MID, kind, streams[m.MID])
+		case m.Publication == "":
+			s.media.attach(m.MID, nil, nil, 0, 0)
+		default:
+			publisher := s.Publisher(m.Publication)
+			if publisher == nil || m.Quality == nil || !publisher.has(m.Tile, *m.Quality) {
+				continue
+			}
+			outlet, err := s.peer.Sending(m.MID)
+			if err != nil {
+				return err
+			}
+			s.media.attach(m.MID, outlet, publisher, m.Tile, *m.Quality)
+		}
+	}
+	answer, err := s.peer.Answer()
+	if err != nil {
+		return err
+	}
+	s.write(&signal.Answer{Offer: offer.Offer, SDP: answer})
+	return nil
+}
+
+// assign takes what slots carry from now on, and says so to the server.
+func (s *Session) assign(m *signal.Assignments) {
+	known := &signal.Acknowledge{}
+	for _, a := range m.Assignments {
+		var publication *volumetric.Publication
+		if a.Track != nil {
+			if p, ok := s.publicationOf(a.Track.PublicationRef); ok {
+				publication = &p
+			}
+		}
+		if s.media.assign(a, publication) {
+			known.Slots = append(known.Slots, signal.SlotGeneration{MID: a.MID, Generation: a.Generation})
+		}
+	}
+	if len(known.Slots) > 0 {
+		s.write(known)
+	}
+}
+
+// peerEvent takes a local candidate or a new state of the peer connection.
+func (s *Session) peerEvent(e transport.Event) {
+	if c := e.Candidate; c != nil {
+		s.write(&signal.Candidate{Candidate: c.Candidate, MID: c.MID, LineIndex: c.LineIndex})
+		return
+	}
+	switch e.State {
+	case transport.StateConnected:
+		s.media.setConnected(true)
+		s.tell(Connected{})
+	case transport.StateFailed, transport.StateClosed:
+		s.media.setConnected(false)
+	}
+}
+
+// Waits between attempts to resume: at once, then growing up to two seconds, all within the server's grace.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 2 * time.Second
+)
+
+// resume opens the websocket anew and goes on with the session, within the grace time that the server gave.
+func (s *Session) resume() error {
+	broken := s.link.err
+	if s.ctx.Err() != nil {
+		return s.Err()
+	}
+	s.tell(Interrupted{broken})
+	grace := time.Duration(s.joined.Resume.GraceMS) * time.Millisecond
+	ctx, cancel := context.WithTimeout(s.ctx, grace)
+	defer cancel()
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		err := s.tryResume(ctx)
+		if err == nil {
+			s.tell(Resumed{})
+			return nil
+		}
+		var refused *signal.Error
+		if errors.As(err, &refused) {
+			return fmt.Errorf("%w: %w", ErrLost, err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrLost, errors.Join(broken, err))
+		}
+	}
+}
+
+// tryResume makes one attempt. A peer connection that still lives is kept; the server starts ICE anew on it.
+func (s *Session) tryResume(ctx context.Context) error {
+	fresh := !s.media.isConnected()
+	join := &signal.Join{
+		Version:    signal.Version,
+		Room:       s.joined.Room,
+		Identity:   s.joined.Identity,
+		Receive:    s.config.Receive,
+		DeadlineMS: int(s.config.Deadline.Milliseconds()),
+		Resume:     &signal.ResumeRequest{Session: s.joined.Session, Secret: s.joined.Resume.Secret, NewConnection: fresh},
+	}
+	l, joined, err := s.greet(ctx, join)
+	if err != nil {
+		return err
+	}
+	s.link.close()
+	s.mu.Lock()
+	s.link = l
+	s.abandonRequests()
+	s.mu.Unlock()
+	s.welcome(joined)
+	if !fresh {
+		return nil
+	}
+	peer, err := s.endpoint.NewPeer(s.media)
+	if err != nil {
+		return err
+	}
+	s.media.reset()
+	_ = s.peer.Close()
+	s.mu.Lock()
+	s.peer = peer
+	s.mu.Unlock()
+	return nil
+}

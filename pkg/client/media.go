@@ -1,0 +1,221 @@
+package client
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// media is the session's RTP: lines that it sends on and streams that it receives. One lock guards it; what is done under the lock is short
+// and never waits. It implements transport.Sink.
+type media struct {
+	session *Session
+	frames  chan Frame
+	packets chan Packet
+	// wake is signalled when something is queued while the sending goroutine sleeps.
+	wake chan struct{}
+
+	mu        sync.Mutex
+	connected bool
+	ended     bool
+	clock     feedback.ClockOffset
+	// ssrc is the sender of our RTCP.
+	ssrc  uint32
+	pacer pacer
+	// urgent are retransmissions, which leave at once.
+	urgent []outgoing
+	// lines are keyed by mid, and by the SSRC that NACKs name.
+	lines      map[string]*line
+	lineBySSRC map[uint32]*line
+	// streams are keyed by mid, and by the SSRCs of media and retransmissions.
+	streams      map[string]*stream
+	streamBySSRC map[uint32]*stream
+	// books are kept for every tile ever received, by name, so that figures outlive reassignments. In ModeAlternatives the quality is off.
+	books map[volumetric.TrackRef]*tileBook
+}
+
+func newMedia(s *Session) *media {
+	m := &media{
+		session: s,
+		ssrc:    rand.Uint32(),
+		frames:  make(chan Frame, frameBacklog),
+		packets: make(chan Packet, packetBacklog),
+		wake:    make(chan struct{}, 1),
+		books:   make(map[volumetric.TrackRef]*tileBook),
+	}
+	m.clear()
+	return m
+}
+
+// clear forgets lines and streams.
+func (m *media) clear() {
+	m.lines, m.lineBySSRC = make(map[string]*line), make(map[uint32]*line)
+	m.streams, m.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
+	m.pacer, m.urgent = pacer{}, nil
+}
+
+// reset forgets what belonged to a peer connection that is replaced.
+func (m *media) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.connected = false
+	for _, l := range m.lines {
+		l.release()
+	}
+	m.clear()
+}
+
+// end closes the channels that the program reads. Nothing is delivered afterwards.
+func (m *media) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = true
+	close(m.frames)
+	close(m.packets)
+}
+
+func (m *media) setConnected(connected bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.connected = connected
+}
+
+func (m *media) isConnected() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.connected
+}
+
+// serverTime turns this host's time into the server's.
+func (m *media) serverTime(t time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.toServer(t)
+}
+
+// toServer is serverTime under the lock. On the server's own host both are one.
+func (m *media) toServer(t time.Time) time.Time {
+	if offset, _, ok := m.clock.Estimate(time.Now()); ok {
+		return t.Add(offset)
+	}
+	return t
+}
+
+// clockReply takes an answer about the server's clock.
+func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.clock.Add(time.UnixMicro(r.T0), time.UnixMicro(r.T1), time.UnixMicro(r.T2), now); err != nil {
+		m.session.log.Warn("server's clock reply cannot be used", "error", err)
+	}
+}
+
+// attach gives a line to a track of a publisher, or to none. Numbering stays with the line, since it belongs to the SSRC.
+func (m *media) attach(mid string, outlet *transport.Outlet, p *Publisher, tile int, quality volumetric.Quality) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.lines[mid]
+	if l == nil {
+		if outlet == nil {
+			return
+		}
+		l = newLine(outlet)
+		m.lines[mid] = l
+	}
+	if p == nil {
+		l.release()
+		return
+	}
+	l.carry(p, p.index(tile, quality))
+}
+
+// detach frees the lines of a publisher.
+func (m *media) detach(p *Publisher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.lines {
+		if l.publisher == p {
+			l.release()
+		}
+	}
+}
+
+// enqueue numbers the packets of a frame that was captured at that time by this host's clock, and hands them to the pacer. With inTurn, the frame
+// leaves after those of the same tile that are under way.
+func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := p.lines[track]
+	if l == nil || !m.connected || m.ended {
+		return ErrNotConnected
+	}
+	packets, err := l.number(p.timestamp(capture), capture, m.toServer(capture), payloads)
+	if err != nil {
+		return err
+	}
+	m.lineBySSRC[l.outlet.SSRC()] = l
+	begin := time.Now()
+	if inTurn {
+		free := &p.free[track/len(p.publication.Qualities)]
+		if free.After(begin) {
+			begin = *free
+		}
+		*free = begin.Add(spread)
+	}
+	m.pacer.add(packets, begin, spread)
+	m.wakeSender()
+	return nil
+}
+
+func (m *media) wakeSender() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tick is how often the sending goroutine looks for packets that are due while a frame is under way. Timers are no finer than that.
+const tick = time.Millisecond
+
+// send is the sending goroutine: it writes what the pacer lets go.
+func (m *media) send() {
+	defer m.session.running.Done()
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	var due []outgoing
+	for {
+		m.mu.Lock()
+		due = append(due[:0], m.urgent...)
+		m.urgent = m.urgent[:0]
+		now := time.Now()
+		due = m.pacer.due(now, due)
+		for i := range due {
+			due[i].keep(now)
+		}
+		idle := m.pacer.idle()
+		m.mu.Unlock()
+		for i := range due {
+			due[i].write()
+		}
+		clear(due)
+		if idle {
+			select {
+			case <-m.wake:
+			case <-m.session.ctx.Done():
+				return
+			}
+			continue
+		}
+		timer.Reset(tick)
+		select {
+		case <-timer.C:
+		case <-m.session.ctx.Done():
+			return
+		}
+	}
+}

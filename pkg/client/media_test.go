@@ -1,0 +1,194 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+func TestServersClock(t *testing.T) {
+	m := newRig(t, Config{})
+	now := time.Now()
+	if got := m.serverTime(now); !got.Equal(now) {
+		t.Errorf("before the first reply the server's time is %v, want this host's %v", got, now)
+	}
+	// A slow round trip, of which only the way there took time, and a quick one.
+	slow := now.Add(time.Second)
+	m.clockReply(&signal.TimeReply{
+		T0: now.UnixMicro(), T1: now.Add(time.Minute + 300*time.Millisecond).UnixMicro(), T2: now.Add(time.Minute + 300*time.Millisecond).UnixMicro(),
+	}, now.Add(300*time.Millisecond))
+	if got := m.serverTime(slow).Sub(slow); (got - time.Minute - 150*time.Millisecond).Abs() > time.Millisecond {
+		t.Errorf("the server is ahead by %v, want 1m0.15s", got)
+	}
+	m.clockReply(&signal.TimeReply{T0: now.UnixMicro(), T1: now.Add(time.Minute).UnixMicro(), T2: now.Add(time.Minute).UnixMicro()}, now.Add(time.Millisecond))
+	if got := m.serverTime(slow).Sub(slow); (got - time.Minute).Abs() > 2*time.Millisecond {
+		t.Errorf("the server is ahead by %v, want 1m0s by the quicker round trip", got)
+	}
+	// Times that contradict each other change nothing.
+	m.clockReply(&signal.TimeReply{T0: now.UnixMicro(), T1: now.Add(time.Hour).UnixMicro(), T2: now.UnixMicro()}, now.Add(time.Microsecond))
+	m.clockReply(&signal.TimeReply{T0: now.Add(time.Hour).UnixMicro()}, now)
+	if got := m.serverTime(slow).Sub(slow); (got - time.Minute).Abs() > 2*time.Millisecond {
+		t.Errorf("after nonsense the server is ahead by %v, want 1m0s", got)
+	}
+}
+
+func TestNothingComesAfterTheEnd(t *testing.T) {
+	m := newRig(t, Config{})
+	m.session.peer = newPeer(t, m)
+	p, _ := published(t, m, described("film", volumetric.MIMEH264, 1, 1))
+	if err := p.WritePackets(0, 0, time.Now(), [][]byte{{1}}); err != nil {
+		t.Fatal(err)
+	}
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "ada", 0, &body)
+	m.end()
+	close(m.session.events)
+	// What is still on its way finds closed channels.
+	in.send(1, 0, epoch)
+	request, err := (&rtcp.PictureLossIndication{MediaSSRC: 100}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.RTCP(100, request, epoch)
+	if err := p.WritePackets(0, 0, time.Now(), [][]byte{{1}}); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("got %v, want an error around %v", err, ErrNotConnected)
+	}
+	if _, open := <-m.frames; open {
+		t.Error("a frame came after the end")
+	}
+}
+
+func TestANewConnectionBeginsAnew(t *testing.T) {
+	m := newRig(t, Config{})
+	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	former := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "grace", 0, &body)
+	former.send(1, 0, epoch)
+	m.reset()
+	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: time.Now()}); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("got %v, want an error around %v", err, ErrNotConnected)
+	}
+	former.send(2, 0, epoch)
+	if frames := taken(m); len(frames) != 1 {
+		t.Errorf("%d frames, want only the one of before", len(frames))
+	}
+	// Mids and generations count anew.
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 21)
+	assign(t, m, "4", 1, "grace", 0, &body)
+	in.send(3, 0, epoch)
+	if frames := taken(m); len(frames) != 1 || frames[0].Number != 3 {
+		t.Errorf("got %v, want frame 3", frames)
+	}
+	outlet, w := newOutlet(t, volumetric.MIMEVolumetric, 200, 201)
+	m.setConnected(true)
+	m.attach("0", outlet, p, 0, 0)
+	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 2, Capture: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	flush(m, time.Now().Add(time.Second))
+	if len(w.sent) != 1 || w.sent[0].SSRC != 200 {
+		t.Errorf("sent %v, want one packet on the new line", w.sent)
+	}
+}
+
+// silent is a server that takes a websocket and every message, and never answers.
+func silent(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		upgrader := websocket.Upgrader{}
+		conn, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		for {
+			if _, _, err := conn.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	return "ws" + strings.TrimPrefix(server.URL, "http")
+}
+
+func TestRequestsEndWithTheirWebsocket(t *testing.T) {
+	s := newRig(t, Config{}).session
+	s.config.URL = silent(t)
+	var err error
+	if s.link, err = dial(context.Background(), s.config); err != nil {
+		t.Fatal(err)
+	}
+	defer s.link.close()
+	failed := make(chan error, 1)
+	go func() { failed <- s.SetQuality(context.Background()) }()
+	deadline := time.Now().Add(30 * time.Second)
+	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the request was not made")
+		}
+		s.mu.Lock()
+		waiting = len(s.pending)
+		s.abandonRequests()
+		s.mu.Unlock()
+	}
+	if err := <-failed; !errors.Is(err, ErrInterrupted) {
+		t.Errorf("got %v, want an error around %v", err, ErrInterrupted)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.Publish(ctx, described("body", volumetric.MIMEVolumetric, 1, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want an error around %v", err, context.Canceled)
+	}
+	if s.Publisher("body") != nil || len(s.pending) != 0 {
+		t.Error("a publication that the server has not taken is kept")
+	}
+}
+
+func TestRepliesThatNobodyWaitsFor(t *testing.T) {
+	s := newRig(t, Config{}).session
+	waiting := make(chan signal.Message, 1)
+	s.pending["7"] = waiting
+	for range 3 {
+		s.handle(&signal.OK{Header: signal.Header{ID: "7"}})
+	}
+	s.handle(&signal.OK{Header: signal.Header{ID: "8"}})
+	if len(waiting) != 1 {
+		t.Errorf("%d replies wait, want 1", len(waiting))
+	}
+}
+
+func TestRefusedTokens(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	config := Config{URL: "ws" + strings.TrimPrefix(server.URL, "http"), Room: "lab", Identity: "ada", Token: "secret"}
+	_, err := Join(context.Background(), config)
+	var refused *signal.Error
+	if !errors.As(err, &refused) || refused.Code != signal.CodeUnauthorized {
+		t.Errorf("got %v, want an error with code %s", err, signal.CodeUnauthorized)
+	}
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error %v tells the token", err)
+	}
+	config.Token = "other"
+	if _, err := Join(context.Background(), config); err == nil || errors.As(err, &refused) {
+		t.Errorf("got %v, want an error that is not the server's refusal", err)
+	}
+}

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Publisher sends the frames of one publication. Its methods are safe for concurrent use; frames of one tile at one quality must come in
+// the order of their numbers.
+type Publisher struct {
+	session     *Session
+	publication volumetric.Publication
+	// timestampBase is added to the RTP timestamps of all tracks: one random offset per publication.
+	timestampBase uint32
+	// spread is how long a frame takes to leave; one of very many packets takes up to longest.
+	spread, longest time.Duration
+	// lines are where tracks are sent, by tile × qualities + quality, nil while not negotiated. They belong to media's lock.
+	lines []*line
+	// free says for each tile when the frames under way that leave in turn will have left. It belongs to media's lock.
+	free []time.Time
+}
+
+// OutgoingFrame is one encoded tile at one quality.
+type OutgoingFrame struct {
+	// Number counts capture instants: the same for all tiles and qualities of one, and one more for the next that is published.
+	Number uint32
+	// Capture is when it was captured, by this host's clock.
+	Capture time.Time
+	// Codec names what Data is encoded with.
+	Codec volumetric.FourCC
+	// Data is the encoded tile, empty where the tile has no points. It is copied.
+	Data []byte
+}
+
+// unknownInterval is taken for the frame interval of a publication that does not state its rate: 30 frames per second.
+const unknownInterval = time.Second / 30
+
+// maxSpread bounds how long a frame takes to leave, however slow its publication is: receivers give a frame up 150 ms after its first packet, and
+// need two thirds of that for repairs. Down to 8 frames per second 0.4 of the interval is less.
+const maxSpread = 50 * time.Millisecond
+
+// packetTime is what each packet of a long frame is given, where the frame interval allows: 1,200 bytes in 40 µs are 240 Mbit/s. A frame of 8 MB
+// within maxSpread would be 7,000 packets at 1.3 Gbit/s, which fill the queue of 1 MB that Pion keeps before decryption (800 packets) at the
+// first pause of its reader of 6 ms; what does not fit there is lost without a word.
+const packetTime = 40 * time.Microsecond
+
+func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
+	interval := unknownInterval
+	if publication.FrameRate > 0 {
+		interval = time.Duration(float64(time.Second) / publication.FrameRate)
+	}
+	longest := time.Duration(s.config.Spread * float64(interval))
+	return &Publisher{
+		session:       s,
+		publication:   publication,
+		timestampBase: rand.Uint32(),
+		spread:        min(longest, maxSpread),
+		longest:       longest,
+		lines:         make([]*line, publication.TrackCount()),
+		free:          make([]time.Time, len(publication.Tiles)),
+	}
+}
+
+// spreadOf is how long a frame of so many packets takes to leave.
+func (p *Publisher) spreadOf(packets int) time.Duration {
+	return min(max(p.spread, time.Duration(packets)*packetTime), p.longest)
+}
+
+// Publication is the description that was published.
+func (p *Publisher) Publication() volumetric.Publication { return p.publication }
+
+func (p *Publisher) has(tile int, quality volumetric.Quality) bool {
+	return tile >= 0 && tile < len(p.publication.Tiles) && quality >= 0 && quality <= p.publication.Highest()
+}
+
+func (p *Publisher) index(tile int, quality volumetric.Quality) int {
+	return tile*len(p.publication.Qualities) + int(quality)
+}
+
+// WriteFrame sends one frame as payload v1, spread over part of the frame interval. ErrNotConnected says that it was not sent, since the
+// track is not negotiated yet or the connection is down.
+func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) error {
+	if !p.has(tile, quality) {
+		return fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
+	}
+	capture := p.session.media.serverTime(f.Capture)
+	data := payload.Prefix{FourCC: f.Codec, Capture: capture}.AppendTo(make([]byte, 0, payload.PrefixSize+len(f.Data)))
+	data = append(data, f.Data...)
+	var fragmenter payload.Fragmenter
+	if err := fragmenter.Begin(payload.Descriptor{Prefixed: true, Quality: uint8(quality), Frame: f.Number}, data); err != nil {
+		return fmt.Errorf("%q tile %d quality %d: %w", p.publication.Name, tile, quality, err)
+	}
+	n := fragmenter.Packets()
+	buffer := make([]byte, 0, len(data)+n*payload.DescriptorSize)
+	payloads := make([][]byte, n)
+	for i := range payloads {
+		begin := len(buffer)
+		var err error
+		if buffer, err = fragmenter.AppendPacket(buffer, i); err != nil {
+			return err
+		}
+		payloads[i] = buffer[begin:len(buffer):len(buffer)]
+	}
+	return p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(n), false)
+}
+
+// WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. The last has the marker
+// where the publication is video. The payloads must not change afterwards.
+//
+// The qualities of a tile leave one after the other, not interleaved as with WriteFrame: without a descriptor nobody knows where a frame
+// ends before its last packet, so the server could not switch between frames that overlap.
+func (p *Publisher) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) error {
+	if !p.has(tile, quality) {
+		return fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
+	}
+	spread := p.spread / time.Duration(len(p.publication.Qualities))
+	if p.publication.Kind == volumetric.KindAudio {
+		spread = 0
+	}
+	return p.session.media.enqueue(p, p.index(tile, quality), capture, payloads, spread, true)
+}
+
+// detach forgets the lines of a publication that has ended.
+func (p *Publisher) detach() { p.session.media.detach(p) }
+
+// timestamp is the RTP timestamp of a capture time by this host's clock, which all tracks of the publication share. It must not follow the server's
+// clock: the estimate of that one moves, also between two tiles of one frame. Sender reports say what the server's clock showed.
+func (p *Publisher) timestamp(capture time.Time) uint32 {
+	rate := int64(p.publication.Codec.ClockRate)
+	// Seconds and nanoseconds apart: together they would overflow 64 bits when multiplied by the rate.
+	ticks := capture.Unix()*rate + int64(capture.Nanosecond())*rate/int64(time.Second)
+	return p.timestampBase + uint32(ticks)
+}

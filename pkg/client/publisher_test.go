@@ -1,0 +1,201 @@
+package client
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+var epoch = time.Date(2026, 11, 20, 15, 30, 0, 123_456_789, time.UTC)
+
+func TestTimestampsWrapAround(t *testing.T) {
+	m := newRig(t, Config{})
+	for _, mimeType := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpus} {
+		p := newPublisher(m.session, described("body", mimeType, 1, 1))
+		rate := uint64(p.publication.Codec.ClockRate)
+		// 32 bits of 90 kHz are 13 hours and 15 minutes.
+		for _, seconds := range []uint64{0, 1, 3600, 47_721, 47_722, 86_400, 10 * 365 * 86_400} {
+			got := p.timestamp(epoch.Add(time.Duration(seconds)*time.Second)) - p.timestamp(epoch)
+			if want := uint32(seconds * rate); got != want {
+				t.Errorf("%s: %d s later the timestamp is %d higher, want %d", mimeType, seconds, got, want)
+			}
+		}
+		for frame := range 100 {
+			got := int64(p.timestamp(epoch.Add(time.Duration(frame)*time.Second/30)) - p.timestamp(epoch))
+			if want := int64(frame) * int64(rate) / 30; got < want-1 || got > want+1 {
+				t.Errorf("%s: %d/30 s later the timestamp is %d higher, want %d", mimeType, frame, got, want)
+			}
+		}
+	}
+	p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
+	if far := time.Date(2250, 1, 1, 0, 0, 0, 0, time.UTC); p.timestamp(far.Add(time.Second))-p.timestamp(far) != 90000 {
+		t.Error("timestamps of 2250 are wrong")
+	}
+}
+
+// published makes a publisher of a rig whose tracks are all negotiated, with SSRCs from 100 on in steps of ten.
+func published(t *testing.T, m *media, description volumetric.Publication) (*Publisher, []*wire) {
+	t.Helper()
+	p := newPublisher(m.session, description)
+	m.setConnected(true)
+	var wires []*wire
+	for tile := range description.Tiles {
+		for q := range description.Qualities {
+			ssrc := uint32(100 + 10*len(wires))
+			outlet, w := newOutlet(t, description.Codec.MIMEType, ssrc, ssrc+1)
+			wires = append(wires, w)
+			m.attach(string(rune('a'+len(wires))), outlet, p, tile, volumetric.Quality(q))
+		}
+	}
+	return p, wires
+}
+
+// flush sends what the pacer holds by that time.
+func flush(m *media, now time.Time) {
+	for _, packet := range m.pacer.due(now, nil) {
+		packet.keep(now)
+		packet.write()
+	}
+}
+
+// reply gives the rig an answer about the server's clock, which is ahead by that time.
+func reply(m *media, ahead time.Duration) {
+	now := time.Now()
+	there := now.Add(ahead).UnixMicro()
+	m.clockReply(&signal.TimeReply{T0: now.UnixMicro(), T1: there, T2: there}, now)
+}
+
+func TestTracksOfOneInstantShareATimestamp(t *testing.T) {
+	m := newRig(t, Config{})
+	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 2, 2))
+	capture := time.Now()
+	for track := range wires {
+		if err := p.WriteFrame(track/2, volumetric.Quality(track%2), OutgoingFrame{Number: 7, Capture: capture, Data: make([]byte, 2000)}); err != nil {
+			t.Fatal(err)
+		}
+		// The estimate of the server's clock may change at any time.
+		reply(m, time.Duration(track+1)*time.Second)
+	}
+	flush(m, time.Now().Add(time.Second))
+	want := p.timestamp(capture)
+	for track, w := range wires {
+		if len(w.sent) != 2 {
+			t.Fatalf("track %d sent %d packets, want 2", track, len(w.sent))
+		}
+		for i, packet := range w.sent {
+			var d payload.Descriptor
+			if _, err := d.Unmarshal(packet.Payload); err != nil {
+				t.Fatal(err)
+			}
+			last := i == len(w.sent)-1
+			if packet.Timestamp != want || packet.Marker != last || d.Frame != 7 || int(d.Quality) != track%2 || int(d.Index) != i {
+				t.Errorf("track %d, packet %d: timestamp %d, marker %v, %+v; want timestamp %d", track, i, packet.Timestamp, packet.Marker, d, want)
+			}
+		}
+	}
+}
+
+func TestCaptureTimesAreOfTheServersClock(t *testing.T) {
+	m := newRig(t, Config{})
+	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
+	reply(m, time.Hour)
+	capture := time.Now()
+	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: capture, Codec: volumetric.FourCC{'t', 'e', 's', 't'}, Data: []byte("tile")}); err != nil {
+		t.Fatal(err)
+	}
+	flush(m, time.Now().Add(time.Second))
+	near := func(got time.Time) bool { return got.Sub(capture.Add(time.Hour)).Abs() < time.Second }
+	var prefix payload.Prefix
+	rest, err := prefix.Unmarshal(wires[0].sent[0].Payload[payload.DescriptorSize:])
+	if err != nil || string(rest) != "tile" || !near(prefix.Capture) {
+		t.Errorf("the frame carries %q of %v (%v), want \"tile\" of about %v", rest, prefix.Capture, err, capture.Add(time.Hour))
+	}
+	report, ok := p.lines[0].reports.Report(capture.Add(10 * time.Second))
+	if !ok {
+		t.Fatal("no sender report after the first frame")
+	}
+	if got, want := payload.TimeFromNTP64(report.NTPTime).Add(-10*time.Second), p.timestamp(capture)+10*90000; !near(got) || report.RTPTime != want {
+		t.Errorf("the report maps %d to %v, want %d at about %v", report.RTPTime, got, want, capture.Add(time.Hour))
+	}
+}
+
+func TestSlowPublicationsLeaveInTime(t *testing.T) {
+	tests := []struct {
+		rate, spread float64
+		want         time.Duration
+	}{
+		{30, 0, 13_333_333},
+		{30, 1, 33_333_333},
+		{0, 0, 13_333_333},
+		{90, 0.5, 5_555_555},
+		{1, 0, maxSpread},
+		{0.01, 0, maxSpread},
+	}
+	for _, test := range tests {
+		description := described("body", volumetric.MIMEVolumetric, 1, 1)
+		description.FrameRate = test.rate
+		if got := newPublisher(newRig(t, Config{Spread: test.spread}).session, description).spread; (got - test.want).Abs() > time.Microsecond {
+			t.Errorf("%g frames per second and spread %g: frames take %v, want %v", test.rate, test.spread, got, test.want)
+		}
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	m := newRig(t, Config{})
+	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 2, 2))
+	frame := OutgoingFrame{Number: 1, Capture: time.Now(), Data: []byte("tile")}
+	for _, track := range []volumetric.TrackRef{
+		{TileRef: volumetric.TileRef{Tile: 2}, Quality: 0}, {TileRef: volumetric.TileRef{Tile: -1}, Quality: 0}, {Quality: 2}, {Quality: -1},
+	} {
+		if err := p.WriteFrame(track.Tile, track.Quality, frame); !errors.Is(err, ErrNotPublished) {
+			t.Errorf("frame of %v: got %v, want an error around %v", track, err, ErrNotPublished)
+		}
+		if err := p.WritePackets(track.Tile, track.Quality, frame.Capture, [][]byte{{1}}); !errors.Is(err, ErrNotPublished) {
+			t.Errorf("packets of %v: got %v, want an error around %v", track, err, ErrNotPublished)
+		}
+	}
+	m.setConnected(false)
+	if err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("without connection: got %v, want an error around %v", err, ErrNotConnected)
+	}
+	m.setConnected(true)
+	if err := p.WriteFrame(0, 0, frame); err != nil {
+		t.Errorf("with connection: %v", err)
+	}
+	p.detach()
+	if err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("after its end: got %v, want an error around %v", err, ErrNotConnected)
+	}
+	flush(m, time.Now().Add(time.Second))
+	if n := len(wires[0].sent); n != 1 {
+		t.Errorf("%d packets were sent, want the one of the frame that was taken", n)
+	}
+}
+
+func TestQualitiesOfAForeignCodecLeaveInTurn(t *testing.T) {
+	m := newRig(t, Config{Spread: 1})
+	p, wires := published(t, m, described("film", volumetric.MIMEH264, 1, 2))
+	begin := time.Now()
+	for q := range wires {
+		if err := p.WritePackets(0, volumetric.Quality(q), begin, [][]byte{{1}, {2}, {3}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Half of an interval of 33 ms belongs to each quality.
+	flush(m, begin.Add(12*time.Millisecond))
+	if low, high := len(wires[0].sent), len(wires[1].sent); low == 0 || high != 0 {
+		t.Errorf("within the first half %d and %d packets leave, want some and none", low, high)
+	}
+	flush(m, begin.Add(time.Second))
+	for q, w := range wires {
+		for i, packet := range w.sent {
+			if len(w.sent) != 3 || packet.Payload[0] != byte(i+1) || packet.Marker != (i == 2) {
+				t.Errorf("quality %d sends %v", q, w.sent)
+			}
+		}
+	}
+}

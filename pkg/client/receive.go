@@ -1,0 +1,208 @@
+package client
+
+import (
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// RTP implements transport.Sink.
+func (m *media) RTP(ssrc uint32, packet []byte, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.streamBySSRC[ssrc]
+	if s == nil || m.ended {
+		return
+	}
+	if ssrc == s.streams.Retransmission {
+		n, err := feedback.UnpackRTX(packet, packet, s.streams.SSRC, 0)
+		if err != nil {
+			return
+		}
+		packet = packet[:n]
+	}
+	n, err := s.header.Unmarshal(packet)
+	if err != nil {
+		return
+	}
+	m.deliver(s, s.take(&s.header, unpadded(&s.header, packet[n:]), ssrc == s.streams.SSRC, now, m.toServer))
+}
+
+// unpadded cuts off the padding of a packet; nothing remains of one whose padding claims more than there is.
+func unpadded(header *rtp.Header, data []byte) []byte {
+	if !header.Padding || len(data) == 0 {
+		return data
+	}
+	return data[:max(0, len(data)-int(data[len(data)-1]))]
+}
+
+// deliver hands over what a packet completed. A program that does not read loses it, and the books say so.
+func (m *media) deliver(s *stream, a arrival) {
+	switch {
+	case a.frame != nil:
+		select {
+		case m.frames <- *a.frame:
+			s.book.ledger.complete()
+		default:
+			s.book.ledger.overflowed()
+		}
+	case a.packet != nil:
+		select {
+		case m.packets <- *a.packet:
+		default:
+			s.book.ledger.counts.Overflowed++
+		}
+	}
+}
+
+// RTCP implements transport.Sink.
+func (m *media) RTCP(ssrc uint32, packet []byte, now time.Time) {
+	packets, err := rtcp.Unmarshal(packet)
+	if err != nil {
+		return
+	}
+	rtt := m.session.currentPeer().RTT()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended {
+		return
+	}
+	for _, p := range packets {
+		switch p := p.(type) {
+		case *rtcp.SenderReport:
+			if s := m.streamBySSRC[p.SSRC]; s != nil && p.SSRC == ssrc && s.captures != nil {
+				s.captures.SenderReport(p)
+				s.reception.SenderReport(p.NTPTime, now)
+			}
+		case *rtcp.TransportLayerNack:
+			if l := m.lineBySSRC[p.MediaSSRC]; l != nil {
+				m.urgent = l.repeat(p, now, rtt, m.urgent)
+				m.wakeSender()
+			}
+		case *rtcp.PictureLossIndication:
+			m.wantKeyFrame(p.MediaSSRC)
+		case *rtcp.FullIntraRequest:
+			for _, entry := range p.FIR {
+				m.wantKeyFrame(entry.SSRC)
+			}
+		}
+	}
+}
+
+// wantKeyFrame tells the program which of its tracks needs a key frame.
+func (m *media) wantKeyFrame(ssrc uint32) {
+	l := m.lineBySSRC[ssrc]
+	if l == nil || l.publisher == nil {
+		return
+	}
+	description := l.publisher.publication
+	m.session.tell(KeyFrameWanted{
+		Publication: description.Name,
+		Tile:        l.track / len(description.Qualities),
+		Quality:     volumetric.Quality(l.track % len(description.Qualities)),
+	})
+}
+
+// Intervals of the watching goroutine. Requests for lost packets are at least 10 ms apart, so looking every 5 ms delays them little;
+// reports come once per second, as everywhere.
+const (
+	watchInterval  = 5 * time.Millisecond
+	reportInterval = time.Second
+)
+
+// Deadlines of frames where the program sets none: a longer one where a single repair takes more than 50 ms.
+const (
+	shortDeadline = 150 * time.Millisecond
+	longDeadline  = 250 * time.Millisecond
+	longRoundTrip = 50 * time.Millisecond
+)
+
+// watch is the goroutine that asks for what is missing, gives up what is late, and reports.
+func (m *media) watch() {
+	defer m.session.running.Done()
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	w := watcher{media: m}
+	for {
+		select {
+		case now := <-ticker.C:
+			w.step(now)
+		case <-m.session.ctx.Done():
+			return
+		}
+	}
+}
+
+// watcher is the state of the watching goroutine; its slices are kept for the next step.
+type watcher struct {
+	media    *media
+	reported time.Time
+	packets  []rtcp.Packet
+	blocks   []rtcp.ReceptionReport
+	ask      []int64
+	lost     []int64
+	givenUp  []payload.GivenUp
+}
+
+// step does what is due by now and sends what came of it.
+func (w *watcher) step(now time.Time) {
+	m := w.media
+	peer := m.session.currentPeer()
+	rtt := peer.RTT()
+	deadline := m.session.config.Deadline
+	if deadline == 0 {
+		deadline = shortDeadline
+		if rtt > longRoundTrip {
+			deadline = longDeadline
+		}
+	}
+	w.packets = w.packets[:0]
+	m.mu.Lock()
+	for _, s := range m.streams {
+		w.ask = w.ask[:0]
+		if at := s.nacks.Next(); s.kind != volumetric.KindAudio && !at.IsZero() && !now.Before(at) {
+			w.ask, w.lost = s.nacks.Due(now, rtt, w.ask, w.lost[:0])
+		}
+		if len(w.ask) > 0 {
+			w.packets = feedback.AppendNACKs(w.packets, m.ssrc, s.streams.SSRC, w.ask)
+		}
+		s.frames.SetDeadline(deadline)
+		w.givenUp = s.expire(now, deadline, w.givenUp)
+	}
+	if now.Sub(w.reported) >= reportInterval {
+		w.reported = now
+		w.report(now)
+	}
+	m.mu.Unlock()
+	for _, compound := range feedback.Compounds(w.packets) {
+		_ = peer.WriteRTCP(compound)
+	}
+}
+
+// report appends sender reports of all lines and receiver reports of all streams.
+func (w *watcher) report(now time.Time) {
+	m := w.media
+	for _, l := range m.lines {
+		if l.reports == nil || l.publisher == nil {
+			continue
+		}
+		if report, ok := l.reports.Report(now); ok {
+			w.packets = append(w.packets, report)
+		}
+	}
+	w.blocks = w.blocks[:0]
+	for _, s := range m.streams {
+		if s.reception == nil {
+			continue
+		}
+		if block, ok := s.reception.Report(s.streams.SSRC, now); ok {
+			w.blocks = append(w.blocks, block)
+		}
+	}
+	w.packets = feedback.AppendReceiverReports(w.packets, m.ssrc, w.blocks)
+}

@@ -1,0 +1,206 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// newRig makes the media of a session that has no server and no goroutines: tests step it by hand.
+func newRig(t testing.TB, config Config) *media {
+	t.Helper()
+	config.URL = "ws://sfu.example.org:8080"
+	config, err := config.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Session{
+		config:       config,
+		log:          config.Log,
+		events:       make(chan Event, eventBacklog),
+		pending:      make(map[string]chan signal.Message),
+		participants: make(map[string]map[string]volumetric.Publication),
+		publishers:   make(map[string]*Publisher),
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.media = newMedia(s)
+	return s.media
+}
+
+// described is a publication of that many tiles and qualities.
+func described(name, mimeType string, tiles, qualities int) volumetric.Publication {
+	kind, rate := volumetric.KindVideo, uint32(90000)
+	if mimeType == volumetric.MIMEOpus {
+		kind, rate = volumetric.KindAudio, 48000
+	}
+	return volumetric.Publication{
+		Name: name, Kind: kind, Mode: volumetric.ModeAlternatives, FrameRate: 30,
+		Codec:     volumetric.Codec{MIMEType: mimeType, ClockRate: rate},
+		Tiles:     make([]volumetric.Tile, tiles),
+		Qualities: make([]volumetric.QualityLevel, qualities),
+	}
+}
+
+// wire takes what is sent on one outlet, and stands for the negotiation of its line.
+type wire struct {
+	webrtc.TrackLocalContext
+	ssrc, retransmission webrtc.SSRC
+	codecs               []webrtc.RTPCodecParameters
+	sent                 []rtp.Packet
+}
+
+func (w *wire) CodecParameters() []webrtc.RTPCodecParameters { return w.codecs }
+func (w *wire) SSRC() webrtc.SSRC                            { return w.ssrc }
+func (w *wire) SSRCRetransmission() webrtc.SSRC              { return w.retransmission }
+func (w *wire) WriteStream() webrtc.TrackLocalWriter         { return w }
+func (w *wire) Write(b []byte) (int, error)                  { return len(b), nil }
+
+func (w *wire) WriteRTP(h *rtp.Header, body []byte) (int, error) {
+	w.sent = append(w.sent, rtp.Packet{Header: h.Clone(), Payload: append([]byte(nil), body...)})
+	return len(body), nil
+}
+
+// newOutlet gives an outlet whose line is negotiated for the codec, with RTX unless retransmission is 0.
+func newOutlet(t testing.TB, mimeType string, ssrc, retransmission uint32) (*transport.Outlet, *wire) {
+	t.Helper()
+	w := &wire{ssrc: webrtc.SSRC(ssrc), retransmission: webrtc.SSRC(retransmission)}
+	w.codecs = []webrtc.RTPCodecParameters{{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: mimeType}, PayloadType: 96}}
+	if retransmission != 0 {
+		rtx := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeRTX, SDPFmtpLine: "apt=96"}
+		w.codecs = append(w.codecs, webrtc.RTPCodecParameters{RTPCodecCapability: rtx, PayloadType: 97})
+	}
+	outlet := &transport.Outlet{}
+	if _, err := outlet.Bind(w); err != nil {
+		t.Fatal(err)
+	}
+	return outlet, w
+}
+
+// incoming is an RTP stream that a test sends to a rig.
+type incoming struct {
+	t    testing.TB
+	m    *media
+	ssrc uint32
+	next uint16
+}
+
+// newIncoming adds a slot to the rig. Its retransmissions have the SSRC after its own.
+func newIncoming(t testing.TB, m *media, mid string, kind volumetric.Kind, ssrc uint32) *incoming {
+	t.Helper()
+	m.addStream(mid, kind, transport.Streams{SSRC: ssrc, Retransmission: ssrc + 1})
+	return &incoming{t: t, m: m, ssrc: ssrc, next: 65000}
+}
+
+// packets cuts a frame of that many bytes into packets of payload v1.
+func packets(t testing.TB, frame uint32, quality volumetric.Quality, capture time.Time, size int) [][]byte {
+	t.Helper()
+	data := payload.Prefix{FourCC: volumetric.FourCC{'t', 'e', 's', 't'}, Capture: capture}.AppendTo(nil)
+	for i := range size {
+		data = append(data, byte(i))
+	}
+	var f payload.Fragmenter
+	if err := f.Begin(payload.Descriptor{Prefixed: true, Quality: uint8(quality), Frame: frame}, data); err != nil {
+		t.Fatal(err)
+	}
+	list := make([][]byte, f.Packets())
+	for i := range list {
+		var err error
+		if list[i], err = f.AppendPacket(nil, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// send sends a frame of three packets with the next sequence numbers, but for those that are lost.
+func (i *incoming) send(frame uint32, quality volumetric.Quality, now time.Time, lost ...int) {
+	i.t.Helper()
+	for index, body := range packets(i.t, frame, quality, now, 3000) {
+		number := i.next
+		i.next++
+		gone := false
+		for _, l := range lost {
+			gone = gone || l == index
+		}
+		if !gone {
+			i.deliver(number, 3000*frame, body, now)
+		}
+	}
+}
+
+func (i *incoming) deliver(number uint16, timestamp uint32, body []byte, now time.Time) {
+	i.t.Helper()
+	i.m.RTP(i.ssrc, marshal(i.t, i.ssrc, number, timestamp, body), now)
+}
+
+// repair sends the packet with that number again, on the stream of retransmissions.
+func (i *incoming) repair(number uint16, timestamp uint32, body []byte, now time.Time) {
+	i.t.Helper()
+	i.m.RTP(i.ssrc+1, marshal(i.t, i.ssrc+1, 7, timestamp, append(binary.BigEndian.AppendUint16(nil, number), body...)), now)
+}
+
+func marshal(t testing.TB, ssrc uint32, number uint16, timestamp uint32, body []byte) []byte {
+	t.Helper()
+	packet := rtp.Packet{
+		Header:  rtp.Header{Version: 2, PayloadType: 96, SSRC: ssrc, SequenceNumber: number, Timestamp: timestamp},
+		Payload: body,
+	}
+	data, err := packet.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// assign gives a slot a tile of somebody's publication, or nothing where the publication is nil.
+func assign(t testing.TB, m *media, mid string, generation uint32, participant string, tile int, p *volumetric.Publication) {
+	t.Helper()
+	a := signal.Assignment{MID: mid, Generation: generation}
+	if p != nil {
+		a.Track = &volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: p.Name}, Tile: tile}
+	}
+	if !m.assign(a, p) {
+		t.Fatalf("slot %q is not known", mid)
+	}
+}
+
+// statsOf are the counts of a tile of a participant's only publication.
+func statsOf(t testing.TB, m *media, participant string, tile int) TileStats {
+	t.Helper()
+	for _, s := range m.session.Stats() {
+		if s.Track.Participant == participant && s.Track.Tile == tile {
+			return s
+		}
+	}
+	t.Fatalf("no counts of tile %d of %s", tile, participant)
+	return TileStats{}
+}
+
+// newPeer gives a peer connection that is never connected.
+func newPeer(t testing.TB, m *media) *transport.Peer {
+	t.Helper()
+	config := transport.ClientConfig()
+	config.Address = "127.0.0.1"
+	endpoint, err := transport.Listen(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := endpoint.NewPeer(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = peer.Close()
+		_ = endpoint.Close()
+	})
+	return peer
+}

@@ -1,0 +1,249 @@
+package client
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const interval = time.Second / 30
+
+// taken gives the frames that wait to be read.
+func taken(m *media) []Frame {
+	var frames []Frame
+	for len(m.frames) > 0 {
+		frames = append(frames, <-m.frames)
+	}
+	return frames
+}
+
+func TestFramesAsTheyWerePublished(t *testing.T) {
+	m := newRig(t, Config{})
+	body := described("body", volumetric.MIMEVolumetric, 2, 2)
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "grace", 1, &body)
+	capture := epoch.Add(-50 * time.Millisecond).UTC()
+	list := packets(t, 41, 1, capture, 3000)
+	// In any order, some of them twice.
+	for i, index := range []int{2, 0, 0, 2, 1, 1} {
+		in.deliver(uint16(100+index), 7, list[index], epoch.Add(time.Duration(i)*time.Millisecond))
+	}
+	empty := packets(t, 42, 0, time.Time{}, 0)
+	in.deliver(103, 8, empty[0], epoch.Add(interval))
+	frames := taken(m)
+	if len(frames) != 2 {
+		t.Fatalf("%d frames, want 2", len(frames))
+	}
+	want := volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "body"}, Tile: 1}, Quality: 1}
+	f := frames[0]
+	data := make([]byte, 3000)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	switch {
+	case f.Track != want || f.Number != 41 || f.Codec != volumetric.FourCC{'t', 'e', 's', 't'} || !bytes.Equal(f.Data, data):
+		t.Errorf("frame %d of %v, codec %v, %d bytes", f.Number, f.Track, f.Codec, len(f.Data))
+	case f.Capture.Sub(capture).Abs() > time.Microsecond || !f.First.Equal(epoch) || !f.Complete.Equal(epoch.Add(4*time.Millisecond)):
+		t.Errorf("captured %v, first packet %v, complete %v", f.Capture, f.First, f.Complete)
+	}
+	if f := frames[1]; f.Number != 42 || len(f.Data) != 0 || !f.Capture.IsZero() || f.Track.Quality != 0 {
+		t.Errorf("the tile without points is %+v", f)
+	}
+}
+
+// TestBooksOverReassignment follows two tiles over two slots: what is counted for a tile goes on wherever the tile is, and what is lost while a slot
+// carries something else is not the tile's.
+func TestBooksOverReassignment(t *testing.T) {
+	m := newRig(t, Config{})
+	body, desk := described("body", volumetric.MIMEVolumetric, 1, 1), described("desk", volumetric.MIMEVolumetric, 1, 1)
+	four, five := newIncoming(t, m, "4", volumetric.KindVideo, 1), newIncoming(t, m, "5", volumetric.KindVideo, 11)
+	now := epoch
+	step := func() time.Time { now = now.Add(interval); return now }
+	lose := func() {
+		t.Helper()
+		// Ask for what is missing, and give it up after the deadline.
+		for range 10 {
+			step()
+			for _, s := range m.streams {
+				_, _ = s.nacks.Due(now, 20*time.Millisecond, nil, nil)
+				s.expire(now, shortDeadline, nil)
+			}
+		}
+	}
+
+	assign(t, m, "4", 1, "ada", 0, &body)
+	four.send(10, 0, step())
+	four.send(11, 0, step())
+	// The second packet of frame 12 is asked for, and comes on the stream of retransmissions.
+	four.send(12, 0, step(), 1)
+	missing := four.next - 2
+	if asked, _ := m.streams["4"].nacks.Due(step(), 20*time.Millisecond, nil, nil); len(asked) != 1 || uint16(asked[0]) != missing {
+		t.Fatalf("asked for %v, want %d", asked, missing)
+	}
+	four.repair(missing, 3000*12, packets(t, 12, 0, epoch, 3000)[1], step())
+	// Of frame 13 one packet never comes.
+	four.send(13, 0, step(), 1)
+	four.send(14, 0, step())
+	lose()
+	first := statsOf(t, m, "ada", 0)
+	want := TileStats{Track: first.Track, FrameCounts: FrameCounts{Expected: 5, Complete: 4, Undecodable: 1}, Packets: 14, Bytes: first.Bytes, Lost: 2, Recovered: 1, Gaps: 2, Requests: first.Requests}
+	if first != want || first.Requests < 2 || first.Bytes == 0 {
+		t.Errorf("got %+v, want %+v with some requests", first, want)
+	}
+
+	// Slot 4 goes to grace's desk, with other frame numbers; ada's counts stand.
+	assign(t, m, "4", 2, "grace", 0, &desk)
+	four.send(9000, 0, step())
+	four.send(9001, 0, step(), 0)
+	four.send(9002, 0, step())
+	lose()
+	if got := statsOf(t, m, "ada", 0); got != first {
+		t.Errorf("ada's counts became %+v, want %+v", got, first)
+	}
+	if got := statsOf(t, m, "grace", 0); got.Expected != 3 || got.Complete != 2 || got.Undecodable != 1 || got.Packets != 8 || got.Lost != 1 {
+		t.Errorf("grace's counts are %+v, want 3 frames, 2 of them complete, 1 undecodable; 8 packets, 1 lost", got)
+	}
+
+	// Slot 4 is idle, and ada's body comes on slot 5, much later.
+	assign(t, m, "4", 3, "", 0, nil)
+	four.send(9003, 0, step())
+	assign(t, m, "5", 1, "ada", 0, &body)
+	five.send(500, 0, step())
+	five.send(501, 0, step(), 2)
+	five.send(502, 0, step())
+	lose()
+	got := statsOf(t, m, "ada", 0)
+	if got.Expected != 8 || got.Complete != 6 || got.Undecodable != 2 || got.Missing != 0 || got.Packets != 22 || got.Lost != 3 || got.Recovered != 1 {
+		t.Errorf("ada's counts are %+v, want 8 frames, 6 of them complete, 2 undecodable; 22 packets, 3 lost, 1 recovered", got)
+	}
+	if got := statsOf(t, m, "grace", 0); got.Packets != 8 {
+		t.Errorf("%d packets of grace's desk, want 8: the slot was idle", got.Packets)
+	}
+	if n := len(m.session.Stats()); n != 2 {
+		t.Errorf("counts of %d tiles, want 2", n)
+	}
+}
+
+func TestAssignmentsOfUnknownSlotsAndOldGenerations(t *testing.T) {
+	m := newRig(t, Config{})
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	if m.assign(signal.Assignment{MID: "9", Generation: 1}, nil) {
+		t.Error("a slot that nobody offered is known")
+	}
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "ada", 0, &body)
+	in.send(10, 0, epoch, 0)
+	// The server repeats its assignments after resuming: frames under way are not forgotten.
+	assign(t, m, "4", 1, "ada", 0, &body)
+	in.deliver(65000, 30000, packets(t, 10, 0, epoch, 3000)[0], epoch.Add(time.Millisecond))
+	if frames := taken(m); len(frames) != 1 {
+		t.Errorf("%d frames, want the one that was under way", len(frames))
+	}
+	// Whoever is told of a publication that it does not know has an idle slot.
+	if !m.assign(signal.Assignment{MID: "4", Generation: 2, Track: &volumetric.TileRef{}}, nil) {
+		t.Error("the slot is not known")
+	}
+	in.send(11, 0, epoch)
+	if frames := taken(m); len(frames) != 0 {
+		t.Errorf("%d frames on an idle slot", len(frames))
+	}
+}
+
+func TestDescriptionsHaveBooksOfTheirOwn(t *testing.T) {
+	m := newRig(t, Config{})
+	body := described("body", volumetric.MIMEVolumetric, 1, 2)
+	body.Mode = volumetric.ModeDescriptions
+	for q := range volumetric.Quality(2) {
+		mid, ssrc := string(rune('4'+q)), uint32(1+10*q)
+		in := newIncoming(t, m, mid, volumetric.KindVideo, ssrc)
+		track := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}
+		if !m.assign(signal.Assignment{MID: mid, Generation: 1, Track: &track, Quality: &q}, &body) {
+			t.Fatal("the slot is not known")
+		}
+		for frame := range 3 + uint32(q) {
+			in.send(frame, q, epoch)
+		}
+	}
+	stats := m.session.Stats()
+	if len(stats) != 2 || stats[0].Track.Quality != 0 || stats[0].Complete != 3 || stats[1].Track.Quality != 1 || stats[1].Complete != 4 {
+		t.Errorf("got %+v, want 3 frames of description 0 and 4 of description 1", stats)
+	}
+}
+
+func TestForeignPackets(t *testing.T) {
+	m := newRig(t, Config{})
+	m.session.peer = newPeer(t, m)
+	voice := described("voice", volumetric.MIMEOpus, 1, 1)
+	in := newIncoming(t, m, "6", volumetric.KindAudio, 1)
+	assign(t, m, "6", 1, "ada", 0, &voice)
+	body := []byte("opus")
+	in.deliver(1, 960, body, epoch)
+	report, err := (&rtcp.SenderReport{SSRC: 1, RTPTime: 0, NTPTime: payload.NTP64(epoch)}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.RTCP(1, report, epoch)
+	in.deliver(2, 48000, body, epoch.Add(20*time.Millisecond))
+	in.deliver(2, 48000, body, epoch.Add(21*time.Millisecond))
+	body[0] = 'X'
+	if len(m.packets) != 2 {
+		t.Fatalf("%d packets, want 2: the second copy of audio is of no use", len(m.packets))
+	}
+	if p := <-m.packets; string(p.Payload) != "opus" || !p.Capture.IsZero() || p.Track.Participant != "ada" || p.Codec != voice.Codec || !p.Arrival.Equal(epoch) {
+		t.Errorf("before the first sender report: %+v", p)
+	}
+	if p := <-m.packets; p.Capture.Sub(epoch.Add(time.Second)).Abs() > time.Microsecond || p.SequenceNumber != 2 {
+		t.Errorf("packet %d was captured at %v, want 2 at %v", p.SequenceNumber, p.Capture, epoch.Add(time.Second))
+	}
+}
+
+func TestWhatTheProgramDoesNotReadIsCountedOnce(t *testing.T) {
+	m := newRig(t, Config{})
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "ada", 0, &body)
+	const surplus = 3
+	for frame := range uint32(frameBacklog + surplus) {
+		in.send(frame, 0, epoch)
+	}
+	got := statsOf(t, m, "ada", 0).FrameCounts
+	if want := (FrameCounts{Expected: frameBacklog + surplus, Complete: frameBacklog, Overflowed: surplus}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestServersWordOnQualitiesAndDrops(t *testing.T) {
+	m := newRig(t, Config{})
+	body := described("body", volumetric.MIMEVolumetric, 1, 2)
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 3, "ada", 0, &body)
+	present := signal.SlotGeneration{MID: "4", Generation: 3}
+	events := m.sending(&signal.Sending{Slots: []signal.SlotQuality{
+		{SlotGeneration: present, Quality: 1, Reason: signal.ReasonAuto},
+		{SlotGeneration: signal.SlotGeneration{MID: "4", Generation: 2}, Quality: 0},
+		{SlotGeneration: signal.SlotGeneration{MID: "9", Generation: 3}, Quality: 0},
+	}})
+	if len(events) != 1 || events[0].(Sending).Track.Quality != 1 || events[0].(Sending).Reason != signal.ReasonAuto {
+		t.Errorf("got %+v, want one event about the present assignment", events)
+	}
+	in.send(1, 1, epoch)
+	in.send(4, 1, epoch.Add(interval))
+	m.delivery(&signal.Delivery{Dropped: []signal.SlotDrops{
+		{SlotGeneration: present, Frames: 1},
+		{SlotGeneration: signal.SlotGeneration{MID: "4", Generation: 2}, Frames: 1},
+	}})
+	m.streams["4"].expire(epoch.Add(time.Second), shortDeadline, nil)
+	// Off, and on again: what was published meanwhile is nobody's loss.
+	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}})
+	in.send(60, 0, epoch.Add(2*time.Second))
+	m.streams["4"].expire(epoch.Add(3*time.Second), shortDeadline, nil)
+	if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 5, Complete: 3, Missing: 1, DroppedByServer: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
