@@ -1,0 +1,209 @@
+// Package opus takes Opus packets out of Ogg files, and puts received ones into such files. It neither encodes nor decodes sound.
+package opus
+
+import (
+	"bytes"
+	_ "embed" // the tone
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/pion/webrtc/v4/pkg/media/oggreader"
+)
+
+// Errors of packets and files. They are wrapped with what was found.
+var (
+	ErrPacket = errors.New("invalid Opus packet")
+	ErrFile   = errors.New("invalid Ogg Opus file")
+)
+
+// ClockRate is the RTP clock of Opus in Hz, whatever the sound was sampled at (RFC 7587 section 4.1).
+const ClockRate = 48000
+
+// Recording is sound as a sequence of Opus packets.
+type Recording struct {
+	Packets []Packet
+	// Channels is 1 or 2.
+	Channels int
+}
+
+// Packet is one Opus packet and how long it sounds.
+type Packet struct {
+	Data     []byte
+	Duration time.Duration
+}
+
+// toneFile is two seconds of 440 Hz by sox and `opusenc --bitrate 24 --framesize 20`: 101 packets, in pages of a second.
+//
+//go:embed tone.ogg
+var toneFile []byte
+
+// Tone is two seconds of 440 Hz.
+func Tone() *Recording {
+	tone, err := Read(bytes.NewReader(toneFile))
+	if err != nil {
+		panic(fmt.Sprintf("opus: the embedded tone cannot be read: %v", err))
+	}
+	return tone
+}
+
+// Open reads a file.
+func Open(name string) (*Recording, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	recording, err := Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return recording, nil
+}
+
+// maxFileBytes is an hour at 128 kbit/s; a recording is held in memory.
+const maxFileBytes = 64 << 20
+
+// Read reads the first logical stream of an Ogg file, which must be Opus in one or two channels (RFC 7845). Errors are around ErrFile or the
+// reader's own.
+func Read(r io.Reader) (*Recording, error) {
+	// oggreader checks pages and their sums, but does not tell where packets begin: that stands in the page's header, which it passes over.
+	var page bytes.Buffer
+	limited := &io.LimitedReader{R: r, N: maxFileBytes}
+	reader, header, err := oggreader.NewWith(io.TeeReader(limited, &page))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if header.Channels < 1 || header.Channels > 2 || header.ChannelMap != 0 {
+		return nil, fmt.Errorf("%w: %d channels in mapping family %d, expected 1 or 2 in family 0", ErrFile, header.Channels, header.ChannelMap)
+	}
+	d := demuxer{recording: &Recording{Channels: int(header.Channels)}, serial: serial(page.Bytes())}
+	for !d.ended {
+		page.Reset()
+		if _, _, err := reader.ParseNextPage(); errors.Is(err, io.EOF) && page.Len() == 0 {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFile, err)
+		}
+		if err := d.page(page.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case limited.N == 0:
+		return nil, fmt.Errorf("%w: expected at most %d bytes", ErrFile, maxFileBytes)
+	case len(d.recording.Packets) == 0:
+		return nil, fmt.Errorf("%w: it has no sound", ErrFile)
+	}
+	return d.recording, nil
+}
+
+// demuxer cuts the pages of one logical stream into packets (RFC 3533 section 6).
+type demuxer struct {
+	recording *Recording
+	serial    [4]byte
+	// partial is a packet that goes on in the next page, open whether there is one.
+	partial []byte
+	open    bool
+	tagged  bool
+	ended   bool
+}
+
+// Offsets in the header of a page (RFC 3533 section 6), and flags of its type.
+const (
+	typeOffset     = 5
+	serialOffset   = 14
+	segmentsOffset = 26
+	lacingOffset   = 27
+
+	flagContinued = 1
+	flagEnd       = 4
+)
+
+func serial(page []byte) [4]byte { return [4]byte(page[serialOffset:]) }
+
+// page takes a whole page, which oggreader has checked for length.
+func (d *demuxer) page(page []byte) error {
+	if serial(page) != d.serial {
+		return nil
+	}
+	segments := int(page[segmentsOffset])
+	lacing, data := page[lacingOffset:lacingOffset+segments], page[lacingOffset+segments:]
+	// What should go on but was not begun, and what was begun but does not go on, belongs to a page that is missing.
+	skip := page[typeOffset]&flagContinued != 0 && !d.open
+	if page[typeOffset]&flagContinued == 0 {
+		d.partial, d.open = d.partial[:0], false
+	}
+	for _, size := range lacing {
+		d.partial = append(d.partial, data[:size]...)
+		data = data[size:]
+		d.open = size == 255
+		if d.open {
+			continue
+		}
+		if !skip {
+			if err := d.packet(d.partial); err != nil {
+				return err
+			}
+		}
+		d.partial, skip = d.partial[:0], false
+	}
+	d.ended = page[typeOffset]&flagEnd != 0
+	return nil
+}
+
+// packet takes a whole packet: the first is the comments, the others are sound.
+func (d *demuxer) packet(data []byte) error {
+	if !d.tagged {
+		if !bytes.HasPrefix(data, []byte("OpusTags")) {
+			return fmt.Errorf("%w: expected OpusTags after OpusHead, got %.8q", ErrFile, data)
+		}
+		d.tagged = true
+		return nil
+	}
+	duration, err := Duration(data)
+	if err != nil {
+		return fmt.Errorf("%w: packet %d: %w", ErrFile, len(d.recording.Packets), err)
+	}
+	d.recording.Packets = append(d.recording.Packets, Packet{Data: bytes.Clone(data), Duration: duration})
+	return nil
+}
+
+// maxDuration is the longest packet (RFC 6716 section 3.2.5).
+const maxDuration = 120 * time.Millisecond
+
+// Duration is how long a packet sounds, by its first two bytes (RFC 6716 section 3.1). Errors are around ErrPacket.
+func Duration(packet []byte) (time.Duration, error) {
+	if len(packet) == 0 {
+		return 0, fmt.Errorf("%w: it is empty", ErrPacket)
+	}
+	frames := 2
+	switch packet[0] & 3 {
+	case 0:
+		frames = 1
+	case 3:
+		if len(packet) < 2 {
+			return 0, fmt.Errorf("%w: 1 byte, expected the number of frames in a second one", ErrPacket)
+		}
+		frames = int(packet[1] & 0x3f)
+	}
+	duration := time.Duration(frames) * frameDuration(packet[0]>>3)
+	if duration == 0 || duration > maxDuration {
+		return 0, fmt.Errorf("%w: it lasts %v, expected up to %v", ErrPacket, duration, maxDuration)
+	}
+	return duration, nil
+}
+
+// frameDuration is the length of a frame in each of the 32 configurations of RFC 6716, table 2.
+func frameDuration(configuration uint8) time.Duration {
+	switch {
+	case configuration < 12: // SILK
+		return [4]time.Duration{10, 20, 40, 60}[configuration&3] * time.Millisecond
+	case configuration < 16: // hybrid
+		return [2]time.Duration{10, 20}[configuration&1] * time.Millisecond
+	default: // CELT
+		return 2500 * time.Microsecond << (configuration & 3)
+	}
+}

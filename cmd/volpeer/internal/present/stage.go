@@ -1,0 +1,160 @@
+package present
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Stage shows and plays what one participant publishes.
+type Stage struct {
+	deadline time.Duration
+	delay    *Delay
+	acts     map[string]*act
+}
+
+// act is one publication: a player, or a sound.
+type act struct {
+	interval time.Duration
+	player   *Player
+	audio    *Audio
+}
+
+// Showing is a frame that a publication shows from now on.
+type Showing struct {
+	Publication string
+	Shown
+	// Skew is how much later than its sound the frame is seen, where the participant is heard.
+	Skew  time.Duration
+	Heard bool
+}
+
+// NewStage makes the stage of a participant whose frames are repaired until the deadline after their first packet.
+func NewStage(deadline time.Duration) *Stage {
+	return &Stage{deadline: deadline, delay: NewDelay(deadline), acts: make(map[string]*act)}
+}
+
+// Add adds a publication, or describes one anew. One of the same name that was there is forgotten.
+func (s *Stage) Add(p *volumetric.Publication) {
+	a := &act{}
+	if p.Kind == volumetric.KindAudio {
+		a.audio = &Audio{}
+	} else {
+		a.player = NewPlayer(p.Mode, s.deadline)
+		a.interval = usualInterval
+		if p.FrameRate > 0 {
+			a.interval = time.Duration(float64(time.Second) / p.FrameRate)
+		}
+	}
+	s.acts[p.Name] = a
+	s.changed(p.Name)
+}
+
+// Remove ends a publication.
+func (s *Stage) Remove(name string) {
+	delete(s.acts, name)
+	s.changed(name)
+}
+
+// changed forgets what was known of a publication.
+func (s *Stage) changed(name string) {
+	s.delay.forget(name)
+	s.delay.interval = 0
+	for _, a := range s.acts {
+		s.delay.interval = max(s.delay.interval, a.interval)
+	}
+}
+
+// Empty tells that the participant publishes nothing.
+func (s *Stage) Empty() bool { return len(s.acts) == 0 }
+
+// Player is the player of a publication, nil where there is none.
+func (s *Stage) Player(publication string) *Player {
+	if a := s.acts[publication]; a != nil {
+		return a.player
+	}
+	return nil
+}
+
+// Decoded takes a decoded tile of a publication.
+func (s *Stage) Decoded(publication string, arrival Arrival) {
+	if p := s.Player(publication); p != nil {
+		s.play(arrival.Decoded)
+		p.Decoded(arrival)
+		p.observe(publication, s.delay)
+	}
+}
+
+// Heard takes a packet of sound: when it was captured, how long it lasts, and when it came.
+func (s *Stage) Heard(publication string, capture time.Time, duration time.Duration, arrival time.Time) {
+	a := s.acts[publication]
+	if a == nil || a.audio == nil {
+		return
+	}
+	s.play(arrival)
+	s.delay.observe(publication, arrival.Sub(capture), arrival.Sub(capture))
+	a.audio.Arrived(capture, duration, arrival, s.delay.At(arrival))
+}
+
+// play plays the sound that is due. It is called before whatever may change the delay.
+func (s *Stage) play(now time.Time) {
+	for _, a := range s.acts {
+		if a.audio != nil {
+			a.audio.Step(now, s.delay.At(now))
+		}
+	}
+}
+
+// Step plays and shows what is due.
+func (s *Stage) Step(now time.Time) []Showing {
+	s.play(now)
+	delay := s.delay.At(now)
+	var list []Showing
+	for _, name := range slices.Sorted(maps.Keys(s.acts)) {
+		player := s.acts[name].player
+		if player == nil {
+			continue
+		}
+		shown, ok := player.Step(now, delay)
+		if !ok {
+			continue
+		}
+		showing := Showing{Publication: name, Shown: shown}
+		if heard, ok := s.heardAt(shown.Capture); ok {
+			showing.Skew, showing.Heard = now.Sub(heard), true
+		}
+		list = append(list, showing)
+	}
+	return list
+}
+
+// heardAt is when the participant's sound of a capture time is heard.
+func (s *Stage) heardAt(capture time.Time) (time.Time, bool) {
+	for _, name := range slices.Sorted(maps.Keys(s.acts)) {
+		if audio := s.acts[name].audio; audio != nil {
+			if at, ok := audio.PlayedAt(capture); ok {
+				return at, true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+// Next is when Step has something to show, if nothing else comes; it tells false where nothing waits.
+func (s *Stage) Next(now time.Time) (next time.Time, ok bool) {
+	delay := s.delay.At(now)
+	for _, a := range s.acts {
+		if a.player == nil {
+			continue
+		}
+		if at, waits := a.player.Next(delay); waits && (!ok || at.Before(next)) {
+			next, ok = at, true
+		}
+	}
+	return next, ok
+}
+
+// Delay is the playout delay at a time.
+func (s *Stage) Delay(now time.Time) time.Duration { return s.delay.At(now) }

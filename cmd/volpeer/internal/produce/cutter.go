@@ -1,0 +1,98 @@
+package produce
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// cutter cuts a captured cloud into tiles, once per frame, and tiles into qualities. The points of a capture come in an order that says
+// nothing about where they lie, and tiling keeps it: any stretch of a tile is an even sample of it and costs nothing but a look.
+// Stretches that do not overlap are complementary and lie in between each other, which makes them descriptions.
+type cutter struct {
+	tiling pointcloud.Tiling
+	levels []quality.Level
+	mode   volumetric.Mode
+
+	tiles []pointcloud.Cloud
+	// stretches are the parts of a tile's points that each quality has, in this frame.
+	stretches []stretch
+}
+
+// stretch is a part of a sequence, in fractions of its length.
+type stretch struct{ begin, end float64 }
+
+func newCutter(c Config) (*cutter, error) {
+	tiling, err := pointcloud.NewTiling(c.Tiles, c.Box)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range c.Levels {
+		if l.Voxel > 0 && c.Mode == volumetric.ModeDescriptions {
+			return nil, fmt.Errorf("%w: quality %q is made of voxels; descriptions complement each other, expected points or a share", ErrConfig, l.Name)
+		}
+	}
+	return &cutter{
+		tiling:    tiling,
+		levels:    c.Levels,
+		mode:      c.Mode,
+		tiles:     make([]pointcloud.Cloud, tiling.Len()),
+		stretches: make([]stretch, len(c.Levels)),
+	}, nil
+}
+
+// split takes a new frame.
+func (c *cutter) split(cloud *pointcloud.Cloud) {
+	c.tiling.Split(cloud, c.tiles)
+	sum := 0.0
+	for _, l := range c.levels {
+		sum += l.Portion(cloud.Len())
+	}
+	// Descriptions that would ask for more points than there are share them out in proportion.
+	scale := 1 / max(1, sum)
+	at := 0.0
+	for q, l := range c.levels {
+		if c.mode == volumetric.ModeDescriptions {
+			next := at + scale*l.Portion(cloud.Len())
+			c.stretches[q] = stretch{at, next}
+			at = next
+		} else {
+			c.stretches[q] = stretch{0, l.Portion(cloud.Len())}
+		}
+	}
+}
+
+// scratch is what one worker needs to make a quality of a tile.
+type scratch struct {
+	voxels pointcloud.VoxelGrid
+	cloud  pointcloud.Cloud
+	view   pointcloud.Cloud
+}
+
+// part is one tile at one quality, valid until the scratch is used again or the next frame is split.
+func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
+	cloud := &c.tiles[tile]
+	if edge := c.levels[q].Voxel; edge > 0 {
+		if err := s.voxels.Voxelize(cloud, &s.cloud, edge); err != nil {
+			return nil, err
+		}
+		return &s.cloud, nil
+	}
+	begin, end := c.stretches[q].of(cloud.Len())
+	if c.mode == volumetric.ModeAlternatives && end == 0 && cloud.Len() > 0 {
+		// A tile that has points keeps at least one, so that it does not vanish at a low quality.
+		end = 1
+	}
+	s.view.Positions, s.view.Colors = cloud.Positions[begin:end], cloud.Colors[begin:end]
+	return &s.view, nil
+}
+
+// of gives the bounds of the stretch in a sequence of n. The ends of neighbours round alike, so that nothing is in two of them or lost between.
+func (s stretch) of(n int) (begin, end int) {
+	return round(s.begin, n), round(s.end, n)
+}
+
+func round(fraction float64, n int) int { return min(n, int(math.Round(fraction*float64(n)))) }

@@ -1,0 +1,197 @@
+// Package produce turns captured clouds into the frames of a publication: the newest capture is cut into tiles, these are sampled and
+// encoded at all qualities in parallel, and each is handed over as soon as it is done. Where the encoder is behind, captures are dropped
+// and counted, and frame numbers have no gaps all the same: they count what is encoded.
+//
+// One goroutine captures, one encodes with the help of a fixed number of workers; both end before Run returns. A Producer belongs to the
+// goroutine that runs it, but for its statistics, which anybody may ask for.
+package produce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Errors of producing. They are wrapped with what was wrong.
+var (
+	ErrConfig = errors.New("invalid production")
+	ErrSource = errors.New("source gives no more frames")
+)
+
+// Source is where clouds come from; capture.Source is one.
+type Source interface {
+	Info() capture.Info
+	Read(ctx context.Context, frame *capture.Frame) error
+}
+
+// Sink takes encoded tiles; *client.Publisher is one. Several goroutines call it at once, but the frames of one tile at one quality come in
+// the order of their numbers. The data is the sink's only during the call. An error around client.ErrNotConnected counts the tile as
+// unsent, any other ends the production.
+type Sink interface {
+	WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error
+}
+
+// Config says what is made of the captures.
+type Config struct {
+	// Tiles is one of pointcloud.TileCounts.
+	Tiles int
+	// Levels are the qualities, ascending.
+	Levels []quality.Level
+	Mode   volumetric.Mode
+	Codec  codec.Codec
+	// Box holds every point; all tiles and qualities are quantised in it.
+	Box volumetric.BoundingBox
+	// Workers is how many tiles are encoded at once; 0 is one per processor.
+	Workers int
+	// Log takes what goes wrong with single captures; nil is silence.
+	Log *slog.Logger
+}
+
+// Producer produces the frames of one publication.
+type Producer struct {
+	encoder *encoder
+	source  Source
+	log     *slog.Logger
+	number  uint32
+
+	mu     sync.Mutex
+	counts Counts
+}
+
+// New makes a producer and starts its workers. The configuration's codec must encode a cloud of the source as it says, which Measure finds out.
+func New(source Source, c Config) (*Producer, error) {
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if len(c.Levels) == 0 || len(c.Levels) > volumetric.MaxQualities {
+		return nil, fmt.Errorf("%w: %d qualities, expected 1 to %d", ErrConfig, len(c.Levels), volumetric.MaxQualities)
+	}
+	encoder, err := newEncoder(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Producer{encoder: encoder, source: source, log: c.Log}, nil
+}
+
+// Close ends the workers. It is called once no Run is under way.
+func (p *Producer) Close() { p.encoder.close() }
+
+// Measure encodes one frame of the source without handing it over, to describe the publication: its tiles, and its qualities with their
+// nominal bitrates. It shows, too, whether source and codec work.
+func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric.QualityLevel, error) {
+	var frame capture.Frame
+	if err := p.source.Read(ctx, &frame); err != nil {
+		return nil, nil, err
+	}
+	if outcome := p.encoder.encode(&frame, 0, nowhere{}); outcome.err != nil {
+		return nil, nil, outcome.err
+	}
+	p.encoder.order()
+	return p.encoder.cutter.tiling.Tiles(), p.encoder.bitrates(p.source.Info().FrameRate), nil
+}
+
+// maxFailures is how many captures may fail in a row: one second's at 30 per second. A file that cannot be read any more stays so.
+const maxFailures = 30
+
+// Run produces until the context ends, which is no error, or until the source or the sink fails for good. It begins with the next capture;
+// what fell due before does not count.
+func (p *Producer) Run(ctx context.Context, sink Sink) error {
+	outer := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	newest := newMailbox[*capture.Frame]()
+	// One frame is being read, one waits, one is being encoded.
+	free := make(chan *capture.Frame, 3)
+	for range cap(free) {
+		free <- new(capture.Frame)
+	}
+	var capturing sync.WaitGroup
+	capturing.Go(func() { cancel(p.capture(ctx, newest, free)) })
+	defer capturing.Wait()
+	for {
+		frame, err := newest.take(ctx)
+		if err != nil {
+			if outer.Err() != nil {
+				return nil
+			}
+			return context.Cause(ctx)
+		}
+		if err := p.encode(frame, sink); err != nil {
+			cancel(nil)
+			return err
+		}
+		free <- frame
+	}
+}
+
+// capture reads the source until the context ends.
+func (p *Producer) capture(ctx context.Context, newest *mailbox[*capture.Frame], free chan *capture.Frame) error {
+	failures := 0
+	for first := true; ; first = false {
+		frame := <-free
+		err := p.source.Read(ctx, frame)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, capture.ErrClosed):
+			return fmt.Errorf("%w: %w", ErrSource, err)
+		case err != nil:
+			free <- frame
+			if failures++; failures == maxFailures {
+				return fmt.Errorf("%w: %w", ErrSource, err)
+			}
+			p.log.Warn("capture failed", "error", err)
+			p.count(func(c *Counts) { c.Captured++; c.Dropped++ })
+			continue
+		}
+		failures = 0
+		missed := frame.Skipped
+		if first {
+			missed = 0
+		}
+		older, replaced := newest.put(frame)
+		if replaced {
+			free <- older
+		}
+		p.count(func(c *Counts) {
+			c.Captured += 1 + missed
+			c.Dropped += missed
+			if replaced {
+				c.Dropped++
+			}
+		})
+	}
+}
+
+// encode encodes one capture under the next frame number.
+func (p *Producer) encode(frame *capture.Frame, sink Sink) error {
+	start := time.Now()
+	outcome := p.encoder.encode(frame, p.number, sink)
+	took := time.Since(start)
+	if outcome.err != nil {
+		return outcome.err
+	}
+	p.number++
+	p.count(func(c *Counts) {
+		c.Published++
+		c.Sent += int64(outcome.sent)
+		c.Unsent += int64(outcome.unsent)
+		c.Points += int64(outcome.points)
+		c.Bytes += int64(outcome.bytes)
+		c.Encode.Add(took)
+	})
+	return nil
+}

@@ -1,0 +1,258 @@
+package summary
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Book is everything that happened while watching. Times are by the server's clock, in which captures are given.
+type Book struct {
+	// first is when the first frame was decoded.
+	first time.Time
+	tiles map[volumetric.TileRef]*page
+	skew  map[volumetric.PublicationRef]*distribution.Distribution
+	sound map[volumetric.PublicationRef]*soundCounter
+}
+
+// page is what is known of one tile beyond what the session counts.
+type page struct {
+	decoded, failed, skipped, held, switches int64
+	// shots are decoded frame numbers: the descriptions of one are one.
+	shots           shotCounter
+	latency, change distribution.Distribution
+	// recent is the part of latency since the last look.
+	recent distribution.Distribution
+	// on is how long the tile was on before since; since is when it was switched on, zero while it is off.
+	on    time.Duration
+	since time.Time
+	// off is when it was switched off.
+	off time.Time
+}
+
+// NewBook opens the books.
+func NewBook() *Book {
+	return &Book{
+		tiles: make(map[volumetric.TileRef]*page),
+		skew:  make(map[volumetric.PublicationRef]*distribution.Distribution),
+		sound: make(map[volumetric.PublicationRef]*soundCounter),
+	}
+}
+
+func (b *Book) page(ref volumetric.TileRef) *page {
+	p := b.tiles[ref]
+	if p == nil {
+		p = &page{}
+		b.tiles[ref] = p
+	}
+	return p
+}
+
+// Decoded books a decoded frame: its number, when it was captured and when it was decoded. A capture time of zero is not known.
+func (b *Book) Decoded(ref volumetric.TileRef, number int64, capture, decoded time.Time) {
+	p := b.page(ref)
+	p.decoded++
+	p.shots.count(number)
+	if b.first.IsZero() {
+		b.first = decoded
+	}
+	if p.since.IsZero() && (capture.IsZero() || capture.After(p.off)) {
+		p.since = decoded
+	}
+	if !capture.IsZero() {
+		p.latency.Add(decoded.Sub(capture))
+		p.recent.Add(decoded.Sub(capture))
+	}
+}
+
+// Failed books a complete frame that the decoder refused.
+func (b *Book) Failed(ref volumetric.TileRef) { b.page(ref).failed++ }
+
+// Skipped books complete frames that were superseded before they were decoded.
+func (b *Book) Skipped(ref volumetric.TileRef, frames int) {
+	if frames > 0 {
+		b.page(ref).skipped += int64(frames)
+	}
+}
+
+// Held books a tile that was kept from an earlier frame in so many.
+func (b *Book) Held(ref volumetric.TileRef, frames int) { b.page(ref).held += int64(frames) }
+
+// Switched books a tile whose quality changed.
+func (b *Book) Switched(ref volumetric.TileRef) { b.page(ref).switches++ }
+
+// Changed books how long a request took until it showed.
+func (b *Book) Changed(ref volumetric.TileRef, latency time.Duration) {
+	b.page(ref).change.Add(latency)
+}
+
+// Off books that a tile is not sent any more, until its next frame.
+func (b *Book) Off(ref volumetric.TileRef, now time.Time) {
+	if p := b.tiles[ref]; p != nil {
+		p.switchOff(now)
+	}
+}
+
+// Ended books that a publication has ended.
+func (b *Book) Ended(ref volumetric.PublicationRef, now time.Time) {
+	for tile, p := range b.tiles {
+		if tile.PublicationRef == ref {
+			p.switchOff(now)
+		}
+	}
+}
+
+func (p *page) switchOff(now time.Time) {
+	p.on, p.since, p.off = p.onTime(now), time.Time{}, now
+}
+
+// onTime is how long the tile was on, from its first decoded frame.
+func (p *page) onTime(now time.Time) time.Duration {
+	if p.since.IsZero() {
+		return p.on
+	}
+	return p.on + max(0, now.Sub(p.since))
+}
+
+// Skew books how much later than its sound a frame was seen.
+func (b *Book) Skew(ref volumetric.PublicationRef, skew time.Duration) {
+	d := b.skew[ref]
+	if d == nil {
+		d = &distribution.Distribution{}
+		b.skew[ref] = d
+	}
+	d.Add(skew.Abs())
+}
+
+// Sound books a packet of sound by its RTP sequence number.
+func (b *Book) Sound(ref volumetric.PublicationRef, sequence uint16) {
+	c := b.sound[ref]
+	if c == nil {
+		c = &soundCounter{}
+		b.sound[ref] = c
+	}
+	c.count(sequence)
+}
+
+// Known tells whether a frame of the tile was decoded.
+func (b *Book) Known(ref volumetric.TileRef) bool {
+	p := b.tiles[ref]
+	return p != nil && p.decoded > 0
+}
+
+// TakeRecent gives the latencies of a publication since the last time.
+func (b *Book) TakeRecent(ref volumetric.PublicationRef) (recent distribution.Distribution) {
+	for tile, p := range b.tiles {
+		if tile.PublicationRef == ref {
+			recent.Merge(&p.recent)
+			p.recent.Reset()
+		}
+	}
+	return recent
+}
+
+// Shots is how many frame numbers were decoded so far, summed over the tiles of a publication.
+func (b *Book) Shots(ref volumetric.PublicationRef) (shots int64) {
+	for tile, p := range b.tiles {
+		if tile.PublicationRef == ref {
+			shots += p.shots.shots
+		}
+	}
+	return shots
+}
+
+// Sum sums up. stats are the session's, of volumetric tiles only; descriptions of a tile are added up.
+func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
+	byTile := make(map[volumetric.TileRef]*Tile)
+	watched := 0.0
+	if !b.first.IsZero() {
+		watched = now.Sub(b.first).Seconds()
+	}
+	for i := range stats {
+		b.tile(byTile, stats[i].Track.TileRef).received(&stats[i], watched)
+	}
+	for ref := range b.tiles {
+		b.tile(byTile, ref)
+	}
+	s := Summary{Publications: []Tile{}}
+	measured := 0
+	var latency, change, skew distribution.Distribution
+	for _, ref := range slices.SortedFunc(maps.Keys(byTile), compareTiles) {
+		t := byTile[ref]
+		if p := b.tiles[ref]; p != nil {
+			t.shown(p, now)
+			latency.Merge(&p.latency)
+			change.Merge(&p.change)
+		}
+		if d := b.skew[ref.PublicationRef]; d != nil {
+			t.Skew = PercentilesOf(d)
+		}
+		t.Expected = t.Decoded + t.Undecodable + t.Missing + t.Skipped + t.DroppedByServer
+		s.Add(&t.Figures)
+		// Tiles of which nothing was expected, since they were off, do not count in the mean.
+		if t.Expected > 0 {
+			s.FPS += t.FPS
+			measured++
+		}
+		s.Publications = append(s.Publications, *t)
+	}
+	for _, d := range b.skew {
+		skew.Merge(d)
+	}
+	if measured > 0 {
+		s.FPS = round(s.FPS/float64(measured), 3)
+	}
+	s.Latency, s.QualityChange, s.Skew = PercentilesOf(&latency), PercentilesOf(&change), PercentilesOf(&skew)
+	for _, c := range b.sound {
+		counts := c.counts()
+		s.Audio.PacketsReceived += counts.received
+		s.Audio.PacketsLost += counts.lost
+	}
+	return s
+}
+
+func (b *Book) tile(byTile map[volumetric.TileRef]*Tile, ref volumetric.TileRef) *Tile {
+	t := byTile[ref]
+	if t == nil {
+		t = &Tile{Participant: ref.Participant, Publication: ref.Publication, Tile: ref.Tile}
+		byTile[ref] = t
+	}
+	return t
+}
+
+// received adds what the session counted. Frames that it could not hand over were complete, and superseded by those that came after.
+func (t *Tile) received(s *client.TileStats, watched float64) {
+	t.Undecodable += s.Undecodable
+	t.Missing += s.Missing
+	t.Skipped += s.Overflowed
+	t.DroppedByServer += s.DroppedByServer
+	t.PacketsReceived += s.Packets
+	t.PacketsLost += s.Lost
+	t.NACKsSent += s.Requests
+	t.PacketsRecovered += s.Recovered
+	if watched > 0 {
+		t.Bitrate += int64(8 * float64(s.Bytes) / watched)
+	}
+}
+
+// shown adds what the books say.
+func (t *Tile) shown(p *page, now time.Time) {
+	t.Decoded = p.decoded
+	t.Undecodable += p.failed
+	t.Skipped += p.skipped
+	t.Held = p.held
+	t.Switches = p.switches
+	t.Latency, t.QualityChange = PercentilesOf(&p.latency), PercentilesOf(&p.change)
+	if on := p.onTime(now).Seconds(); on > 0 {
+		t.FPS = round(float64(p.shots.shots)/on, 3)
+	}
+}
+
+func compareTiles(a, b volumetric.TileRef) int {
+	return cmp.Or(cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication), cmp.Compare(a.Tile, b.Tile))
+}

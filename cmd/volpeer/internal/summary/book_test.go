@@ -1,0 +1,188 @@
+package summary
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+func at(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * time.Millisecond) }
+
+func tileRef(participant string, tile int) volumetric.TileRef {
+	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: "body"}, Tile: tile}
+}
+
+// evening is ten seconds of alice with two tiles, the second one off for five of them, and of bob with one of two descriptions.
+func evening() (*Book, []client.TileStats) {
+	b := NewBook()
+	for frame := range 300 {
+		capture := at(frame * 100 / 3)
+		b.Decoded(tileRef("alice", 0), int64(frame), capture, capture.Add(time.Duration(40+frame/100)*time.Millisecond))
+		if frame < 150 {
+			b.Decoded(tileRef("alice", 1), int64(frame), capture, capture.Add(45*time.Millisecond))
+		}
+		b.Skew(tileRef("alice", 0).PublicationRef, time.Duration(frame%3-1)*time.Millisecond)
+	}
+	b.Off(tileRef("alice", 1), at(5040))
+	// A frame that was under way when the tile was switched off does not switch it on.
+	b.Decoded(tileRef("alice", 1), 150, at(5030), at(5070))
+	b.Failed(tileRef("alice", 0))
+	b.Skipped(tileRef("alice", 0), 2)
+	b.Held(tileRef("alice", 1), 1)
+	b.Switched(tileRef("alice", 0))
+	b.Changed(tileRef("alice", 0), 60*time.Millisecond)
+	for i := range 300 {
+		b.Decoded(tileRef("bob", 0), int64(i/2), time.Time{}, at(40+i*100/3))
+		if i%100 != 7 {
+			b.Sound(volumetric.PublicationRef{Participant: "bob", Publication: "voice"}, uint16(65400+i))
+		}
+	}
+	return b, []client.TileStats{
+		{
+			Track:       volumetric.TrackRef{TileRef: tileRef("alice", 0), Quality: volumetric.QualityOff},
+			FrameCounts: client.FrameCounts{Expected: 310, Complete: 304, Undecodable: 3, Missing: 2, Overflowed: 1, DroppedByServer: 1},
+			Packets:     5000, Bytes: 5_000_000, Lost: 12, Recovered: 10, Requests: 15,
+		},
+		{Track: volumetric.TrackRef{TileRef: tileRef("alice", 1), Quality: volumetric.QualityOff}, Packets: 100, Bytes: 100_000},
+		{Track: volumetric.TrackRef{TileRef: tileRef("bob", 0), Quality: 0}, Packets: 10, Bytes: 10_000, FrameCounts: client.FrameCounts{Missing: 1}},
+		{Track: volumetric.TrackRef{TileRef: tileRef("bob", 0), Quality: 1}, Packets: 20, Bytes: 20_000, FrameCounts: client.FrameCounts{Missing: 2}},
+		{Track: volumetric.TrackRef{TileRef: tileRef("carol", 0), Quality: volumetric.QualityOff}, FrameCounts: client.FrameCounts{Undecodable: 4}, Packets: 4, Bytes: 400},
+	}
+}
+
+// TestGolden holds the whole object against testdata/summary.json, whose keys others rely on.
+func TestGolden(t *testing.T) {
+	b, stats := evening()
+	got, err := json.MarshalIndent(b.Sum(stats, at(10040)), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	const name = "testdata/summary.json"
+	if *update {
+		if err := os.WriteFile(name, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("expected %s, got\n%s", name, got)
+	}
+}
+
+func TestSumsAddUp(t *testing.T) {
+	b, stats := evening()
+	s := b.Sum(stats, at(10040))
+	for _, f := range append([]Tile{{Figures: s.Figures}}, s.Publications...) {
+		if sum := f.Decoded + f.Undecodable + f.Missing + f.Skipped + f.DroppedByServer; f.Expected != sum {
+			t.Errorf("%s tile %d: %d frames expected, but the parts make %d", f.Participant, f.Tile, f.Expected, sum)
+		}
+	}
+	if s.Decoded != 751 || b.Shots(tileRef("alice", 0).PublicationRef) != 451 || s.Undecodable != 3+1+4 || s.Missing != 5 || s.Skipped != 3 {
+		t.Errorf("got %+v", s.Figures)
+	}
+	// 300 frames in ten seconds, 151 in 4.995, two descriptions of 150 in ten, none.
+	for i, want := range []float64{30, 30.23, 15, 0} {
+		if got := s.Publications[i].FPS; got < want-0.01 || got > want+0.01 {
+			t.Errorf("tile %d of %s has %g frames per second, expected %g", s.Publications[i].Tile, s.Publications[i].Participant, got, want)
+		}
+	}
+	if s.Audio != (Audio{PacketsReceived: 297, PacketsLost: 3}) {
+		t.Errorf("got audio %+v, expected 297 received and 3 lost", s.Audio)
+	}
+}
+
+// TestEmpty: nothing received is still an object with every key.
+func TestEmpty(t *testing.T) {
+	empty, err := json.Marshal(NewBook().Sum(nil, at(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, full map[string]any
+	if err := json.Unmarshal(empty, &got); err != nil {
+		t.Fatal(err)
+	}
+	golden, err := os.ReadFile("testdata/summary.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(golden, &full); err != nil {
+		t.Fatal(err)
+	}
+	for key := range full {
+		if _, ok := got[key]; !ok {
+			t.Errorf("key %q is missing", key)
+		}
+	}
+	want := strings.Fields(`frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server tiles_held
+		switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered quality_change_latency_ms av_skew_ms audio
+		publications`)
+	contract := make(map[string]bool)
+	for _, key := range want {
+		contract[key] = true
+	}
+	keys := make(map[string]bool)
+	for key := range got {
+		keys[key] = true
+	}
+	if !reflect.DeepEqual(keys, contract) {
+		t.Errorf("expected the keys %v, got %v", contract, keys)
+	}
+}
+
+func TestSoundCounter(t *testing.T) {
+	tests := []struct {
+		name      string
+		sequences []uint16
+		want      soundCounts
+	}{
+		{"in order over the wrap", []uint16{65534, 65535, 0, 1}, soundCounts{4, 0}},
+		{"one lost", []uint16{10, 12}, soundCounts{2, 1}},
+		{"out of order from the first", []uint16{11, 10, 12}, soundCounts{3, 0}},
+		{"another sound", []uint16{10, 12, 30000, 30001, 30003}, soundCounts{5, 2}},
+	}
+	for _, test := range tests {
+		var c soundCounter
+		for _, s := range test.sequences {
+			c.count(s)
+		}
+		if got := c.counts(); got != test.want {
+			t.Errorf("%s: expected %+v, got %+v", test.name, test.want, got)
+		}
+	}
+}
+
+func TestShotCounter(t *testing.T) {
+	tests := []struct {
+		numbers []int64
+		want    int64
+	}{
+		{[]int64{0, 1, 2}, 3},
+		{[]int64{5, 5, 7, 6, 6, 5, 7}, 3},
+		{[]int64{0, 63, 0, 64, 1}, 4},
+		{[]int64{1000, 1, 2, 1}, 3},
+		{[]int64{1, 500, 500}, 2},
+	}
+	for _, test := range tests {
+		var c shotCounter
+		for _, n := range test.numbers {
+			c.count(n)
+		}
+		if c.shots != test.want {
+			t.Errorf("%v: expected %d, got %d", test.numbers, test.want, c.shots)
+		}
+	}
+}

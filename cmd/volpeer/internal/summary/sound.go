@@ -1,0 +1,31 @@
+package summary
+
+// soundCounter counts the packets of one sound: what did not come between the lowest and the highest sequence number is lost.
+type soundCounter struct {
+	// whole is the sum of stretches that have ended, stretch the present one.
+	whole, stretch  soundCounts
+	lowest, highest int64
+}
+
+type soundCounts struct{ received, lost int64 }
+
+// maxSoundGap is the largest jump of sequence numbers that is taken for loss: ten seconds of 20 ms packets. After a larger one a new stretch
+// begins.
+const maxSoundGap = 500
+
+func (c *soundCounter) count(sequence uint16) {
+	extended := c.highest + int64(int16(sequence-uint16(c.highest)))
+	if c.stretch.received == 0 || extended > c.highest+maxSoundGap || extended < c.highest-maxSoundGap {
+		c.whole = c.counts()
+		c.stretch = soundCounts{}
+		c.lowest, c.highest = int64(sequence), int64(sequence)
+		extended = c.lowest
+	}
+	c.lowest, c.highest = min(c.lowest, extended), max(c.highest, extended)
+	c.stretch.received++
+	c.stretch.lost = max(0, c.highest-c.lowest+1-c.stretch.received)
+}
+
+func (c *soundCounter) counts() soundCounts {
+	return soundCounts{c.whole.received + c.stretch.received, c.whole.lost + c.stretch.lost}
+}

@@ -1,0 +1,103 @@
+// Package summary keeps the books of a watching client and sums them up, as the object that watching ends with. It is stepped with the time
+// of what it is told; a Book belongs to one goroutine.
+package summary
+
+import (
+	"math"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+)
+
+// Summary is what a watching client prints at its end. Counts are of tile frames.
+type Summary struct {
+	Figures
+	Audio Audio `json:"audio"`
+	// Publications are the figures of each (participant, publication, tile).
+	Publications []Tile `json:"publications"`
+}
+
+// Tile is the figures of one tile. Skew is its publication's.
+type Tile struct {
+	Participant string `json:"participant"`
+	Publication string `json:"publication"`
+	Tile        int    `json:"tile"`
+	Figures
+}
+
+// Figures are the figures of a tile, or of all together.
+type Figures struct {
+	// Expected frames are the sum of the five counts below; frames that were still on their way at the end are not among them.
+	Expected        int64 `json:"frames_expected"`
+	Decoded         int64 `json:"frames_decoded"`
+	Undecodable     int64 `json:"frames_undecodable"`
+	Missing         int64 `json:"frames_missing"`
+	Skipped         int64 `json:"frames_skipped"`
+	DroppedByServer int64 `json:"frames_dropped_by_server"`
+	Held            int64 `json:"tiles_held"`
+	Switches        int64 `json:"switches"`
+	// Latency is from capture to decoded.
+	Latency Percentiles `json:"latency_ms"`
+	// FPS is frames decoded per second while the tile was on, the descriptions of one frame number together being one; of all tiles, the mean.
+	FPS float64 `json:"fps"`
+	// Bitrate is the payload received per second, from the first frame on.
+	Bitrate         int64  `json:"bitrate_bps"`
+	PacketsReceived uint64 `json:"packets_received"`
+	PacketsLost     uint64 `json:"packets_lost"`
+	NACKsSent       uint64 `json:"nacks_sent"`
+	// PacketsRecovered are those of the lost that came all the same.
+	PacketsRecovered uint64 `json:"packets_recovered"`
+	// QualityChange is from a request to the first frame of that quality decoded.
+	QualityChange Percentiles `json:"quality_change_latency_ms"`
+	// Skew is how far apart sound and volume of the same capture time were heard and seen, whichever came first.
+	Skew Percentiles `json:"av_skew_ms"`
+}
+
+// Audio are the figures of received sound.
+type Audio struct {
+	PacketsReceived int64 `json:"packets_received"`
+	PacketsLost     int64 `json:"packets_lost"`
+}
+
+// Percentiles are those of a distribution in milliseconds; null where there is nothing to measure.
+type Percentiles struct {
+	P50 *float64 `json:"p50"`
+	P95 *float64 `json:"p95"`
+	P99 *float64 `json:"p99"`
+	Max *float64 `json:"max"`
+}
+
+// PercentilesOf takes the percentiles of a distribution.
+func PercentilesOf(d *distribution.Distribution) Percentiles {
+	if d.Count() == 0 {
+		return Percentiles{}
+	}
+	ms := func(v time.Duration) *float64 {
+		rounded := round(float64(v)/float64(time.Millisecond), 3)
+		return &rounded
+	}
+	return Percentiles{P50: ms(d.Quantile(0.5)), P95: ms(d.Quantile(0.95)), P99: ms(d.Quantile(0.99)), Max: ms(d.Max())}
+}
+
+// round keeps so many digits after the point.
+func round(v float64, digits int) float64 {
+	scale := math.Pow10(digits)
+	return math.Round(v*scale) / scale
+}
+
+// Add adds the counts of a tile.
+func (f *Figures) Add(t *Figures) {
+	f.Expected += t.Expected
+	f.Decoded += t.Decoded
+	f.Undecodable += t.Undecodable
+	f.Missing += t.Missing
+	f.Skipped += t.Skipped
+	f.DroppedByServer += t.DroppedByServer
+	f.Held += t.Held
+	f.Switches += t.Switches
+	f.Bitrate += t.Bitrate
+	f.PacketsReceived += t.PacketsReceived
+	f.PacketsLost += t.PacketsLost
+	f.NACKsSent += t.NACKsSent
+	f.PacketsRecovered += t.PacketsRecovered
+}

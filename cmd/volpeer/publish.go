@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// publication is what the flags of volpeer publish say.
+type publication struct {
+	room      room
+	source    string
+	capture   capture.Options
+	tiles     int
+	qualities string
+	codec     string
+	name      string
+	mode      string
+	audio     string
+	seconds   float64
+	json      bool
+}
+
+func newPublish() *cobra.Command {
+	p := &publication{capture: capture.DefaultOptions()}
+	cmd := &cobra.Command{
+		Use:   "publish",
+		Short: "Publish point clouds, and sound beside them",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), newLog(cmd))
+		},
+	}
+	p.room.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&p.source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
+	f.Float64Var(&p.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
+	f.IntVar(&p.capture.Points, "points", 40000, "points per frame at most; larger frames are sampled down evenly; 0 takes all")
+	f.IntVar(&p.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
+	f.IntVar(&p.tiles, "tiles", 4, fmt.Sprintf("number of tiles, one of %v", pointcloud.TileCounts()))
+	f.StringVar(&p.qualities, "qualities", "low,mid,high", quality.Grammar)
+	f.StringVar(&p.codec, "codec", "", "draco or raw; without, draco where it is built in")
+	f.StringVar(&p.name, "publication", "body", "name of the publication")
+	f.StringVar(&p.mode, "mode", string(volumetric.ModeAlternatives),
+		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, receivers get any of them")
+	f.StringVar(&p.audio, "audio", "", "sound beside the video: tone, or an Ogg Opus file that is played in a loop")
+	f.Float64Var(&p.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
+	return cmd
+}
+
+// soundName is what the publication of sound is called.
+const soundName = "audio"
+
+// Errors of flags.
+var (
+	errMode = errors.New("--mode: expected alternatives or descriptions")
+	errName = errors.New(`--publication: "audio" is the name of the sound beside it`)
+)
+
+// production is what the flags come to: everything but the source, which takes its time to open.
+type production struct {
+	config produce.Config
+	sound  *opus.Recording // nil for none
+}
+
+// check reads the flags.
+func (p *publication) check(log *slog.Logger) (production, error) {
+	if err := p.room.check(); err != nil {
+		return production{}, err
+	}
+	mode := volumetric.Mode(p.mode)
+	switch {
+	case mode != volumetric.ModeAlternatives && mode != volumetric.ModeDescriptions:
+		return production{}, fmt.Errorf("%w, got %.32q", errMode, p.mode)
+	case p.audio != "" && p.name == soundName:
+		return production{}, errName
+	case !slices.Contains(pointcloud.TileCounts(), p.tiles):
+		return production{}, fmt.Errorf("--tiles: %w: got %d, expected one of %v", pointcloud.ErrTiling, p.tiles, pointcloud.TileCounts())
+	case p.seconds < 0:
+		return production{}, fmt.Errorf("--seconds: %w", errDuration)
+	}
+	if err := volumetric.ValidateName("publication", p.name); err != nil {
+		return production{}, err
+	}
+	levels, err := quality.Parse(p.qualities)
+	if err != nil {
+		return production{}, fmt.Errorf("--qualities: %w", err)
+	}
+	c, err := chooseCodec(p.codec, log)
+	if err != nil {
+		return production{}, err
+	}
+	sound, err := openSound(p.audio)
+	if err != nil {
+		return production{}, fmt.Errorf("--audio: %w", err)
+	}
+	return production{produce.Config{Tiles: p.tiles, Levels: levels, Mode: mode, Codec: c, Log: log}, sound}, nil
+}
+
+// openSound is a recording, nil for none.
+func openSound(name string) (*opus.Recording, error) {
+	switch name {
+	case "":
+		return nil, nil
+	case "tone":
+		return opus.Tone(), nil
+	default:
+		return opus.Open(name)
+	}
+}
+
+// run publishes until the context ends or something fails for good.
+func (p *publication) run(ctx context.Context, out, console io.Writer, log *slog.Logger) error {
+	settings, err := p.check(log)
+	if err != nil {
+		return err
+	}
+	source, err := capture.Open(p.source, p.capture)
+	if err != nil {
+		return fmt.Errorf("--source: %w", err)
+	}
+	defer func() { _ = source.Close() }()
+	b, err := p.prepare(ctx, settings, source)
+	if err != nil {
+		return err
+	}
+	defer b.producer.Close()
+	b.console, b.log = console, log
+	publications := []volumetric.Publication{b.description}
+	if b.sound != nil {
+		publications = append(publications, describeSound())
+	}
+	session, err := p.room.join(ctx, client.Config{Publications: publications, Log: log})
+	if err != nil {
+		return err
+	}
+	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", source.Info().Description, "tiles", p.tiles, "qualities", p.qualities)
+	b.sink, b.voice = session.Publisher(p.name), session.Publisher(soundName)
+	err = b.run(ctx, session, p.seconds)
+	_ = session.Close()
+	if p.json {
+		err = errors.Join(err, json.NewEncoder(out).Encode(b.summary()))
+	}
+	return err
+}
+
+// prepare makes the producer and describes what it will publish. What remains is where to.
+func (p *publication) prepare(ctx context.Context, settings production, source capture.Source) (*broadcast, error) {
+	config := settings.config
+	config.Box = source.Info().Box
+	producer, err := produce.New(source, config)
+	if err != nil {
+		return nil, err
+	}
+	tiles, qualities, err := producer.Measure(ctx)
+	if err != nil {
+		producer.Close()
+		return nil, err
+	}
+	return &broadcast{
+		producer:    producer,
+		description: describe(p.name, config, source.Info().FrameRate, tiles, qualities),
+		sound:       settings.sound,
+	}, nil
+}
+
+// describe describes a publication. Frames name their codec themselves; the format lets a receiver know before the first of them.
+func describe(name string, config produce.Config, rate float64, tiles []volumetric.Tile, qualities []volumetric.QualityLevel) volumetric.Publication {
+	return volumetric.Publication{
+		Name:      name,
+		Kind:      volumetric.KindVideo,
+		Mode:      config.Mode,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=" + config.Codec.FourCC().String()},
+		FrameRate: rate,
+		Tiles:     tiles,
+		Qualities: qualities,
+	}
+}
+
+// describeSound describes Opus as RFC 7587 section 7 wants it: always two channels, whatever is in the packets.
+func describeSound() volumetric.Publication {
+	return volumetric.Publication{
+		Name:      soundName,
+		Kind:      volumetric.KindAudio,
+		Mode:      volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: opus.ClockRate, Channels: 2},
+		Tiles:     make([]volumetric.Tile, 1),
+		Qualities: make([]volumetric.QualityLevel, 1),
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// fakePublisher takes frames and packets.
+type fakePublisher struct {
+	mu      sync.Mutex
+	frames  int
+	packets int
+	err     error
+}
+
+func (p *fakePublisher) WriteFrame(int, volumetric.Quality, client.OutgoingFrame) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frames++
+	return p.err
+}
+
+func (p *fakePublisher) WritePackets(_ int, _ volumetric.Quality, _ time.Time, payloads [][]byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.packets += len(payloads)
+	return p.err
+}
+
+func (p *fakePublisher) enough() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.frames >= 60 && p.packets >= 10
+}
+
+// prepared makes a broadcast of a small figure at 200 frames per second.
+func prepared(t *testing.T, sink *fakePublisher) *broadcast {
+	t.Helper()
+	p := &publication{tiles: 2, qualities: "low,mid,high", codec: "raw", name: "body", mode: "alternatives", audio: "tone"}
+	p.room.token = "some"
+	log := slog.New(slog.DiscardHandler)
+	settings, err := p.check(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := capture.Open("synthetic", capture.Options{FPS: 200, Points: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = source.Close() })
+	b, err := p.prepare(t.Context(), settings, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.producer.Close)
+	b.sink, b.voice, b.console, b.log = sink, sink, &console{}, log
+	return b
+}
+
+func TestBroadcast(t *testing.T) {
+	sink := &fakePublisher{}
+	b := prepared(t, sink)
+	session := newFakeSession()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- b.run(ctx, session, 0) }()
+	session.events <- client.ParticipantJoined{}
+	session.events <- client.Connected{}
+	waitFor(t, "frames and sound", sink.enough)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	s := b.summary()
+	if s.FramesPublished < 10 || s.TileFramesSent != 6*s.FramesPublished || s.TileFramesSent != int64(sink.frames) || s.Audio.PacketsSent != int64(sink.packets) ||
+		s.FramesCaptured < s.FramesPublished || s.Encode.P50 == nil || s.FPS <= 0 || s.Bitrate <= 0 || s.Tiles != 2 || s.Qualities[2].Name != "high" {
+		t.Errorf("got %+v", s)
+	}
+	if _, err := json.Marshal(s); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBroadcastEnds(t *testing.T) {
+	gone := errors.New("gone")
+	t.Run("before it began", func(t *testing.T) {
+		session := newFakeSession()
+		session.err = gone
+		close(session.done)
+		if err := prepared(t, &fakePublisher{}).run(t.Context(), session, 0); !errors.Is(err, gone) {
+			t.Errorf("expected the session's error, got %v", err)
+		}
+	})
+	t.Run("with its session", func(t *testing.T) {
+		session := newFakeSession()
+		session.err = gone
+		session.events <- client.Connected{}
+		sink := &fakePublisher{err: client.ErrNotConnected}
+		b := prepared(t, sink)
+		ended := make(chan error)
+		go func() { ended <- b.run(t.Context(), session, 0) }()
+		waitFor(t, "frames and sound", sink.enough)
+		close(session.done)
+		if err := <-ended; !errors.Is(err, gone) {
+			t.Errorf("expected the session's error, got %v", err)
+		}
+		if s := b.summary(); s.TileFramesSent != 0 || s.TileFramesUnsent == 0 || s.Audio.PacketsUnsent == 0 || s.Bitrate != 0 {
+			t.Errorf("expected everything to be unsent, got %+v", s)
+		}
+	})
+	t.Run("with an error of the sink", func(t *testing.T) {
+		session := newFakeSession()
+		session.events <- client.Connected{}
+		if err := prepared(t, &fakePublisher{err: gone}).run(t.Context(), session, 0); !errors.Is(err, gone) {
+			t.Errorf("expected the sink's error, got %v", err)
+		}
+	})
+	t.Run("after its time", func(t *testing.T) {
+		session := newFakeSession()
+		session.events <- client.Connected{}
+		if err := prepared(t, &fakePublisher{}).run(t.Context(), session, 0.05); err != nil {
+			t.Errorf("expected no error, got %v", err)
+		}
+	})
+}
+
+// TestCommandLine: what is wrong with flags is said before anything is connected.
+func TestCommandLine(t *testing.T) {
+	tests := []struct{ line, want string }{
+		{"publish", "expected --room and --identity"},
+		{"publish --room r --identity i --source lidar", "unknown source"},
+		{"publish --room r --identity i --source ply:nowhere", "nowhere"},
+		{"publish --token t --tiles 3", "got 3, expected one of"},
+		{"publish --token t --qualities best", "--qualities: invalid qualities"},
+		{"publish --token t --codec mp3", `--codec: codec not available: "mp3"`},
+		{"publish --token t --mode both", `--mode: expected alternatives or descriptions, got "both"`},
+		{"publish --token t --audio tone --publication audio", "--publication"},
+		{"publish --token t --audio nowhere.ogg", "nowhere.ogg"},
+		{"publish --token t --fps 2000", "fps is 2000"},
+		{"publish --token t --publication \x01", "invalid name"},
+		{"watch", "expected --room and --identity"},
+		{"watch --token t --quality -3", "--quality: cannot read"},
+		{"watch --token t --deadline -1s", "expected 0 or more"},
+		{"watch --token t --save /dev/null/frames", "--save"},
+		{"watch --token t --audio /dev/null/out.ogg", "--audio"},
+		{"watch --room r --identity i --server http://example.org", "expected ws://"},
+		{"watch --room r --identity i --server ws://127.0.0.1:1", "connect to ws://127.0.0.1:1"},
+		{"watch now", "unknown command"},
+		{"listen", "unknown command"},
+	}
+	for _, test := range tests {
+		t.Run(test.line, func(t *testing.T) {
+			root := newRoot()
+			root.SetArgs(strings.Fields(test.line))
+			var out console
+			root.SetOut(&out)
+			root.SetErr(&out)
+			if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("expected an error with %q, got %v", test.want, err)
+			}
+		})
+	}
+}
