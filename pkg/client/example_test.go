@@ -189,7 +189,7 @@ func ExampleSession_SetQuality() {
 	sent := make(map[int]volumetric.Quality)
 	for event := range session.Events() {
 		if e, ok := event.(client.Sending); ok {
-			sent[e.Track.Tile] = e.Track.Quality
+			sent[e.Track.Tile] = e.Quality
 		}
 		if front, ok := sent[0]; ok && front == 0 && sent[1] == volumetric.QualityOff {
 			break

@@ -66,12 +66,7 @@ func (l *ledger) seen(number int64, now time.Time) {
 
 func (l *ledger) complete()    { l.counts.Complete++ }
 func (l *ledger) undecodable() { l.counts.Undecodable++ }
-
-// overflowed takes a complete frame back that could not be handed over.
-func (l *ledger) overflowed() {
-	l.counts.Complete--
-	l.counts.Overflowed++
-}
+func (l *ledger) overflowed()  { l.counts.Overflowed++ }
 
 // dropped takes the server's word that it dropped frames: so many of the unseen ones are its doing.
 func (l *ledger) dropped(frames int) { l.granted += int64(frames) }

@@ -47,7 +47,6 @@ func (m *media) deliver(s *stream, a arrival) {
 	case a.frame != nil:
 		select {
 		case m.frames <- *a.frame:
-			s.book.ledger.complete()
 		default:
 			s.book.ledger.overflowed()
 		}
@@ -55,7 +54,7 @@ func (m *media) deliver(s *stream, a arrival) {
 		select {
 		case m.packets <- *a.packet:
 		default:
-			s.book.ledger.counts.Overflowed++
+			s.book.ledger.overflowed()
 		}
 	}
 }

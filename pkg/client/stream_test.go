@@ -229,7 +229,7 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 		{SlotGeneration: signal.SlotGeneration{MID: "4", Generation: 2}, Quality: 0},
 		{SlotGeneration: signal.SlotGeneration{MID: "9", Generation: 3}, Quality: 0},
 	}})
-	if len(events) != 1 || events[0].(Sending).Track.Quality != 1 || events[0].(Sending).Reason != signal.ReasonAuto {
+	if len(events) != 1 || events[0].(Sending).Quality != 1 || events[0].(Sending).Reason != signal.ReasonAuto {
 		t.Errorf("got %+v, want one event about the present assignment", events)
 	}
 	in.send(1, 1, epoch)
