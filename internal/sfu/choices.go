@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -60,6 +61,18 @@ func (c *choices) set(choice signal.Choice) bool {
 		return false
 	}
 	c.tiles[tile] = choice.Quality
+	return true
+}
+
+// setAll keeps all choices, or none where the limit would be passed.
+func (c *choices) setAll(list []signal.Choice) bool {
+	next := &choices{limit: c.limit, publications: maps.Clone(c.publications), tiles: maps.Clone(c.tiles)}
+	for _, choice := range list {
+		if !next.set(choice) {
+			return false
+		}
+	}
+	*c = *next
 	return true
 }
 

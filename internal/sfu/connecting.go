@@ -53,7 +53,6 @@ type (
 	// connectOverdue comes some time after a connection began or failed.
 	connectOverdue struct {
 		*connection
-		failures int
 	}
 )
 
@@ -70,9 +69,9 @@ func (q offerMade) apply(r *Room) {
 	p.send(q.offer)
 	p.slots.add(q.slots)
 	p.tellAssignments(p.slots.assign())
-	r.after(r.node.config.AnswerTimeout, answerOverdue{q.connection, q.offer})
-	if !p.connected {
-		r.after(r.node.config.ConnectTimeout, connectOverdue{q.connection, p.failures})
+	q.answerTimer.set(r, r.node.config.AnswerTimeout, answerOverdue{q.connection, q.offer})
+	if !p.connected && !q.connectTimer.running() {
+		q.connectTimer.set(r, r.node.config.ConnectTimeout, connectOverdue{q.connection})
 	}
 }
 
@@ -85,7 +84,7 @@ func (q answerTaken) apply(*Room) {
 	p.pendingOffer = nil
 	for track, streams := range q.published {
 		publication := p.publication(track.publication)
-		if publication == nil {
+		if publication == nil || publication.number != track.number {
 			continue
 		}
 		t, _ := publication.track(track.tile, track.quality)
@@ -130,15 +129,18 @@ func (q peerEvent) apply(r *Room) {
 	case transport.StateConnected:
 		if !p.connected {
 			p.connected = true
+			q.connectTimer.stop()
 			p.log.Info("participant connected", zap.Duration("after", time.Since(p.joined)))
 			r.node.metrics.ParticipantConnected(time.Since(p.joined))
 		}
 		p.refresh(time.Now())
 	case transport.StateFailed, transport.StateClosed:
+		if p.connected {
+			// One that fails again has no more time for that.
+			q.connectTimer.set(r, r.node.config.ConnectTimeout, connectOverdue{q.connection})
+		}
 		p.connected = false
-		p.failures++
 		p.log.Warn("peer connection lost")
-		r.after(r.node.config.ConnectTimeout, connectOverdue{q.connection, p.failures})
 		q.commands.add(restartCommand{})
 	}
 }
@@ -162,7 +164,9 @@ func (q slotEvents) apply(*Room) {
 				continue
 			}
 			reason := reasonFor(q.owner.choices.of(s.target.tile))
-			sending = append(sending, signal.SlotQuality{SlotGeneration: generation, Quality: quality, Reason: reason})
+			sending = append(sending, signal.SlotQuality{
+				SlotGeneration: generation, Quality: quality, Reason: reason, DelayUS: event.Delay.Microseconds(),
+			})
 		}
 		if event.DroppedFrames > 0 {
 			dropped = append(dropped, signal.SlotDrops{SlotGeneration: generation, Frames: event.DroppedFrames})
@@ -186,7 +190,7 @@ func (q answerOverdue) apply(r *Room) {
 // apply implements request.
 func (q connectOverdue) apply(r *Room) {
 	p := q.owner
-	if q.present() && !p.connected && p.failures == q.failures && p.outbox != nil {
+	if q.present() && !p.connected && p.outbox != nil {
 		r.expel(p, signal.CodeConnection, "no peer connection came about in time")
 	}
 }

@@ -1,6 +1,7 @@
 package sfu
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,6 +27,9 @@ type connection struct {
 	offer    int
 	awaiting bool
 	restart  bool
+
+	// The room's goroutine owns the timers.
+	answerTimer, connectTimer timer
 }
 
 // mediaSink hands what arrives to the data plane: what a publisher sends or says to the ingress, what a receiver says to the receiver.
@@ -98,6 +102,13 @@ func (c *connection) run() {
 	}
 }
 
+// dismiss ends the connection. The room calls it; the timers would hold everything that the connection has until they ran out.
+func (c *connection) dismiss() {
+	c.answerTimer.stop()
+	c.connectTimer.stop()
+	c.commands.add(closeCommand{})
+}
+
 // close frees the data plane first, so that nothing is written to a closed peer.
 func (c *connection) close() {
 	c.receiver.Close()
@@ -133,6 +144,9 @@ func (c *connection) answered(m answerCommand) {
 	streams, err := c.peer.Answered(m.sdp)
 	if err != nil {
 		c.room.post(requestFailed{c, m.id, signal.CodeInvalidSDP, err.Error()})
+		if errors.Is(err, transport.ErrSpent) {
+			c.room.post(connectionFailed{c, err})
+		}
 		return
 	}
 	c.awaiting = false

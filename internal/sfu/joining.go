@@ -47,13 +47,11 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 	if r.ending {
 		return nil, refuse(signal.CodeDraining, "the server stops")
 	}
-	if present, ok := r.participants[q.Identity]; ok {
-		if present.outbox != nil {
-			return nil, refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
-		}
-		r.remove(present, "joined anew")
+	present, returns := r.participants[q.Identity]
+	if returns && present.outbox != nil {
+		return nil, refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	}
-	if len(r.participants) >= r.node.config.ParticipantsPerRoom {
+	if !returns && len(r.participants) >= r.node.config.ParticipantsPerRoom {
 		return nil, refuse(signal.CodeLimit, "%d participants are the limit of a room", r.node.config.ParticipantsPerRoom)
 	}
 	p := &participant{
@@ -84,6 +82,9 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 			connection.commands.add(closeCommand{})
 			return nil, err
 		}
+	}
+	if returns {
+		r.remove(present, "joined anew")
 	}
 	r.participants[p.identity] = p
 	r.node.remember(p)
@@ -138,6 +139,9 @@ func (q resumeRequest) apply(r *Room) {
 	p.detachments++
 	p.secret = rand.Text()
 	p.send(r.welcome(p, q.Join.ID, true))
+	if !r.drained.IsZero() {
+		p.send(r.draining())
+	}
 	if q.Join.Resume.NewConnection {
 		r.reconnect(p)
 	} else {
@@ -159,14 +163,20 @@ func (r *Room) bySession(session string) *participant {
 // catchUp repeats to a client that came back what it may have missed, and starts ICE anew on the connection that it has.
 func (p *participant) catchUp() {
 	if p.pendingOffer != nil {
-		offer := *p.pendingOffer
-		p.send(&offer)
+		// The header is left out: the outbox that had the offer first may be filling it in.
+		offer := &signal.Offer{Offer: p.pendingOffer.Offer, SDP: p.pendingOffer.SDP, Media: p.pendingOffer.Media}
+		p.pendingOffer = offer
+		p.send(offer)
+		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout, answerOverdue{p.connection, offer})
 	}
 	var all []signal.Assignment
 	for _, s := range p.slots.slots {
 		all = append(all, s.assignment())
 	}
 	p.tellAssignments(all)
+	if !p.connected {
+		p.connection.connectTimer.set(p.room, p.room.node.config.ConnectTimeout, connectOverdue{p.connection})
+	}
 	p.connection.commands.add(restartCommand{})
 }
 
@@ -175,10 +185,10 @@ func (r *Room) reconnect(p *participant) {
 	connection, err := newConnection(r, p)
 	if err != nil {
 		p.log.Error("no peer connection", errorField(err))
-		r.remove(p, "no peer connection")
+		r.expel(p, signal.CodeInternal, "no peer connection could be made")
 		return
 	}
-	p.connection.commands.add(closeCommand{})
+	p.connection.dismiss()
 	p.connection = connection
 	p.connected = false
 	p.pendingOffer = nil

@@ -43,8 +43,9 @@ func (q messageRequest) apply(r *Room) {
 		reply := &signal.TimeReply{Header: signal.Header{ID: id}, T0: m.T0, T1: q.at.UnixMicro(), T2: time.Now().UnixMicro()}
 		p.send(reply)
 	case *signal.Leave:
-		p.reply(id, nil)
+		// A reply that finds the queue full takes the outbox away.
 		outbox := p.outbox
+		p.reply(id, nil)
 		r.remove(p, "left")
 		outbox.Close("", "left")
 	case *signal.Join:
@@ -86,10 +87,8 @@ func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *s
 			}
 		}
 	}
-	for _, choice := range m.Choices {
-		if !p.choices.set(choice) {
-			return refuse(signal.CodeLimit, "%d quality choices are the limit", r.node.config.ChoicesPerParticipant)
-		}
+	if !p.choices.setAll(m.Choices) {
+		return refuse(signal.CodeLimit, "%d quality choices are the limit", r.node.config.ChoicesPerParticipant)
 	}
 	p.refresh(at)
 	return nil
@@ -102,7 +101,7 @@ func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.E
 		if s == nil || known.Generation > s.generation {
 			return refuse(signal.CodeNotFound, "no slot %q of generation %d", known.MID, known.Generation)
 		}
-		s.acknowledged = known.Generation
+		s.acknowledged = max(s.acknowledged, known.Generation)
 	}
 	p.refresh(at)
 	return nil

@@ -175,9 +175,14 @@ type drainRequest struct{ grace time.Duration }
 
 // apply implements request.
 func (q drainRequest) apply(r *Room) {
-	r.broadcast(nil, func() signal.Message {
-		return &signal.Closing{Code: signal.CodeDraining, Message: "the server is about to stop", GraceMS: int(q.grace.Milliseconds())}
-	})
+	r.drained = time.Now().Add(q.grace)
+	r.broadcast(nil, func() signal.Message { return r.draining() })
+}
+
+// draining says that the server will stop, and when.
+func (r *Room) draining() signal.Message {
+	left := max(0, time.Until(r.drained))
+	return &signal.Closing{Code: signal.CodeDraining, Message: "the server is about to stop", GraceMS: int(left.Milliseconds())}
 }
 
 // endRequest removes everybody from a room.

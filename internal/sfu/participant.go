@@ -42,8 +42,6 @@ type participant struct {
 
 	connection *connection
 	connected  bool
-	// failures counts connection failures, for the timer of the last one.
-	failures int
 	// pendingOffer is the offer that waits for an answer.
 	pendingOffer *signal.Offer
 
@@ -149,6 +147,7 @@ func (p *participant) updateLines() {
 		for tile := range publication.description.Tiles {
 			for q := range publication.description.Qualities {
 				wanted.publish = append(wanted.publish, publishedTrack{
+					number:      publication.number,
 					publication: publication.description.Name,
 					kind:        publication.description.Kind,
 					tile:        tile,

@@ -7,6 +7,8 @@ import (
 
 // publication is one object that a participant publishes, with its tracks.
 type publication struct {
+	// number is never used twice, as names are.
+	number      uint64
 	ref         volumetric.PublicationRef
 	description volumetric.Publication
 	// tracks are indexed by tile × qualities + quality.
@@ -18,6 +20,7 @@ type publication struct {
 // newPublication makes the tracks of a publication. nextGroup gives numbers that are never used twice.
 func newPublication(engine *forward.Engine, owner string, description volumetric.Publication, nextGroup func() uint64) *publication {
 	p := &publication{
+		number:      nextGroup(),
 		ref:         volumetric.PublicationRef{Participant: owner, Publication: description.Name},
 		description: description,
 	}

@@ -25,6 +25,8 @@ type Room struct {
 	// done is closed when the room has ended; requests after that are lost on purpose.
 	done         chan struct{}
 	participants map[string]*participant
+	// drained is when the server will stop, zero while it will not.
+	drained time.Time
 	// ending says that the server stops: joins that were on their way are refused.
 	ending bool
 }
@@ -72,8 +74,27 @@ func (r *Room) post(q request) {
 }
 
 // after posts a request later.
-func (r *Room) after(d time.Duration, q request) {
-	time.AfterFunc(d, func() { r.post(q) })
+func (r *Room) after(d time.Duration, q request) *time.Timer {
+	return time.AfterFunc(d, func() { r.post(q) })
+}
+
+// timer posts one request at a time. It belongs to the room's goroutine.
+type timer struct{ pending *time.Timer }
+
+// set posts a request later, in place of the one before.
+func (t *timer) set(r *Room, d time.Duration, q request) {
+	t.stop()
+	t.pending = r.after(d, q)
+}
+
+// running tells that a request has been set and not stopped since.
+func (t *timer) running() bool { return t.pending != nil }
+
+func (t *timer) stop() {
+	if t.pending != nil {
+		t.pending.Stop()
+		t.pending = nil
+	}
 }
 
 // others are the participants but one, in the order of their names.
@@ -122,7 +143,7 @@ func (r *Room) remove(p *participant, reason string) {
 	}
 	delete(r.participants, p.identity)
 	p.gone = true
-	p.connection.commands.add(closeCommand{})
+	p.connection.dismiss()
 	r.node.forget(p)
 	r.broadcast(p, func() signal.Message { return &signal.ParticipantLeft{Identity: p.identity, Reason: reason} })
 	p.log.Info("participant left", zap.String("reason", reason))

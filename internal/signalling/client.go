@@ -31,6 +31,9 @@ type client struct {
 	buffer   bytes.Buffer
 }
 
+// keptBuffer is the size above which a buffer is not kept for the next message; only descriptions are longer.
+const keptBuffer = 64 << 10
+
 // silenceFactor: a client that answers none of three pings is gone.
 const silenceFactor = 3
 
@@ -80,6 +83,9 @@ func (c *client) read() ([]byte, error) {
 		return nil, err
 	}
 	limit := int64(c.server.config.MessageBytes)
+	if c.buffer.Cap() > keptBuffer {
+		c.buffer = bytes.Buffer{}
+	}
 	c.buffer.Reset()
 	n, err := io.Copy(&c.buffer, io.LimitReader(reader, limit+1))
 	if err != nil {

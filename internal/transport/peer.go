@@ -16,6 +16,7 @@ import (
 var (
 	ErrNoLine    = errors.New("no such media line")
 	ErrCandidate = errors.New("invalid ICE candidate")
+	ErrSpent     = errors.New("negotiation failed half-way")
 )
 
 // rttInterval is how long a round-trip time from ICE's checks is taken as it is; they come every two seconds.
@@ -23,13 +24,18 @@ const rttInterval = 500 * time.Millisecond
 
 // Peer is one peer connection. Negotiation is for one goroutine at a time; WriteRTCP, RTT, Events and Close are for any.
 type Peer struct {
-	api     *webrtc.API
-	pc      *webrtc.PeerConnection
+	api *webrtc.API
+	pc  *webrtc.PeerConnection
+	// ice is asked for once: to ask takes a lock that Pion holds while it closes, waiting for the goroutines that a Sink is called on.
+	ice     *webrtc.ICETransport
 	events  *eventList
 	lines   map[string]*webrtc.RTPTransceiver
 	outlets map[string]*Outlet
-	// early are remote candidates that came before the description.
-	early []webrtc.ICECandidateInit
+	// offer is the last one that was made.
+	offer string
+	// early are remote candidates that came before the description; trickled counts those since ICE began, or began anew.
+	early    []webrtc.ICECandidateInit
+	trickled int
 
 	// reached is set once ICE has found the remote peer: before that its statistics must not be asked for, since Pion is still making them.
 	reached atomic.Bool
@@ -75,12 +81,24 @@ func (p *Peer) Offer(restart bool) (string, error) {
 	if err := p.pc.SetLocalDescription(offer); err != nil {
 		return "", fmt.Errorf("set local offer: %w", err)
 	}
+	p.offer = offer.SDP
+	if restart {
+		p.trickled = 0
+	}
 	return offer.SDP, nil
 }
 
-// Answered takes the remote peer's answer and tells which streams it sends on which line.
+// Answered takes the remote peer's answer and tells which streams it sends on which line. After an error around ErrDescription the offer still
+// waits for a better answer; after one around ErrSpent the connection cannot go on.
 func (p *Peer) Answered(description string) (map[string]Streams, error) {
-	return p.setRemote(webrtc.SDPTypeAnswer, description)
+	if err := checkAnswer(p.offer, description); err != nil {
+		return nil, err
+	}
+	streams, err := p.setRemote(webrtc.SDPTypeAnswer, description)
+	if err != nil && p.pc.SignalingState() != webrtc.SignalingStateHaveLocalOffer {
+		return nil, fmt.Errorf("%w: %w", ErrSpent, err)
+	}
+	return streams, err
 }
 
 // Offered takes the remote peer's offer and tells which streams it sends on which line. Sending may be called before Answer.
@@ -103,12 +121,14 @@ func (p *Peer) setRemote(kind webrtc.SDPType, description string) (map[string]St
 	if err := p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: kind, SDP: description}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDescription, err)
 	}
+	// The description is in force now; a candidate that cannot be used is one way less to reach the remote peer.
 	for _, candidate := range p.early {
-		if err := p.pc.AddICECandidate(candidate); err != nil {
-			return nil, fmt.Errorf("%w %q: %w", ErrCandidate, candidate.Candidate, err)
-		}
+		_ = p.pc.AddICECandidate(candidate)
 	}
 	p.early = nil
+	if kind == webrtc.SDPTypeOffer {
+		p.trickled = 0
+	}
 	return streams, nil
 }
 
@@ -149,17 +169,19 @@ func (p *Peer) Answer() (string, error) {
 	return answer.SDP, nil
 }
 
-// maxEarlyCandidates bounds what waits for a description; a peer has a handful of candidates.
-const maxEarlyCandidates = 64
+// maxCandidates bounds the remote candidates of one description, in it and after it. Hosts with several addresses of both families, STUN and TURN have
+// some twenty; each is sent connectivity checks, wherever it points.
+const maxCandidates = 64
 
 // AddCandidate takes a remote candidate. One that comes before the description waits for it.
 func (p *Peer) AddCandidate(c Candidate) error {
+	if p.trickled == maxCandidates {
+		return fmt.Errorf("%w: more than %d", ErrCandidate, maxCandidates)
+	}
+	p.trickled++
 	index := uint16(c.LineIndex)
 	candidate := webrtc.ICECandidateInit{Candidate: c.Candidate, SDPMid: &c.MID, SDPMLineIndex: &index}
 	if p.pc.RemoteDescription() == nil {
-		if len(p.early) == maxEarlyCandidates {
-			return fmt.Errorf("%w: more than %d before the description", ErrCandidate, maxEarlyCandidates)
-		}
 		p.early = append(p.early, candidate)
 		return nil
 	}
@@ -178,7 +200,7 @@ func (p *Peer) Events() []Event { return p.events.take() }
 // WriteRTCP sends packets as one compound packet. Before the connection is there, nothing is sent.
 func (p *Peer) WriteRTCP(packets []rtcp.Packet) error { return p.pc.WriteRTCP(packets) }
 
-// RTT is the round-trip time by ICE's connectivity checks, 0 while it is unknown.
+// RTT is the round-trip time by ICE's connectivity checks, 0 while it is unknown. A Sink may ask for it.
 func (p *Peer) RTT() time.Duration {
 	if !p.reached.Load() {
 		return 0
@@ -187,12 +209,16 @@ func (p *Peer) RTT() time.Duration {
 	if at := p.rttAt.Load(); now-at < int64(rttInterval) || !p.rttAt.CompareAndSwap(at, now) {
 		return time.Duration(p.rtt.Load())
 	}
-	stats, ok := p.pc.SCTP().Transport().ICETransport().GetSelectedCandidatePairStats()
+	stats, ok := p.ice.GetSelectedCandidatePairStats()
 	if ok {
 		p.rtt.Store(int64(stats.CurrentRoundTripTime * float64(time.Second)))
 	}
 	return time.Duration(p.rtt.Load())
 }
+
+// overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as the connection lives.
+// Pion's reading goroutine calls it, which closing waits for.
+func (p *Peer) overflow() { go func() { _ = p.pc.Close() }() }
 
 // Close ends the connection and frees what it holds.
 func (p *Peer) Close() error { return p.pc.Close() }

@@ -54,11 +54,17 @@ func someTile(quality int) []byte {
 	return data
 }
 
+// watch ends the process where an example does not come to its end: nobody waits for the tests' own timeout. The example stops it.
+func watch() *time.Timer {
+	return time.AfterFunc(time.Minute, func() { panic("an example has not come to its end within a minute") })
+}
+
 // company is grace, who publishes a body in a room until she is sent away.
 type company struct {
 	session *client.Session
 	stop    context.CancelFunc
 	running sync.WaitGroup
+	watch   *time.Timer
 }
 
 // invite brings grace into a room and waits until she publishes.
@@ -77,7 +83,7 @@ func invite(room string) *company {
 		}
 	}
 	publishing, stop := context.WithCancel(context.Background())
-	c := &company{session: session, stop: stop}
+	c := &company{session: session, stop: stop, watch: watch()}
 	c.running.Go(func() { c.publish(publishing) })
 	return c
 }
@@ -103,6 +109,7 @@ func (c *company) publish(ctx context.Context) {
 
 // leave sends grace away.
 func (c *company) leave() {
+	c.watch.Stop()
 	c.stop()
 	c.running.Wait()
 	_ = c.session.Close()
@@ -111,6 +118,7 @@ func (c *company) leave() {
 // wire carries the websocket of one client to the server, until it is cut; the next one it carries again.
 type wire struct {
 	listener net.Listener
+	watch    *time.Timer
 	mu       sync.Mutex
 	conns    []net.Conn
 }
@@ -121,7 +129,7 @@ func newWire() *wire {
 	if err != nil {
 		panic("no wire for the examples: " + err.Error())
 	}
-	w := &wire{listener: listener}
+	w := &wire{listener: listener, watch: watch()}
 	go func() {
 		for {
 			near, err := listener.Accept()
@@ -161,6 +169,7 @@ func (w *wire) cut() {
 
 // remove ends the wire.
 func (w *wire) remove() {
+	w.watch.Stop()
 	_ = w.listener.Close()
 	w.cut()
 }

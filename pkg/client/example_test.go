@@ -186,13 +186,16 @@ func ExampleSession_SetQuality() {
 		fmt.Println(err)
 		return
 	}
-	sent := make(map[int]volumetric.Quality)
-	for event := range session.Events() {
-		if e, ok := event.(client.Sending); ok {
-			sent[e.Track.Tile] = e.Quality
-		}
-		if front, ok := sent[0]; ok && front == 0 && sent[1] == volumetric.QualityOff {
-			break
+	sent := map[int]volumetric.Quality{0: volumetric.QualityOff}
+	for sent[0] != 0 || sent[1] != volumetric.QualityOff {
+		select {
+		case event := <-session.Events():
+			if e, ok := event.(client.Sending); ok {
+				sent[e.Track.Tile] = e.Quality
+			}
+		case <-ctx.Done():
+			fmt.Println(ctx.Err())
+			return
 		}
 	}
 	fmt.Println("front:", sent[0], "back:", sent[1])
@@ -226,7 +229,8 @@ func ExampleSession_Stats() {
 // Audio, and every codec that does not use payload v1, travels as RTP payloads of its own format. Each call is one frame: one packet of Opus, or all packets of
 // a picture.
 func ExamplePublisher_WritePackets() {
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 	listener, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "call", Identity: "grace", Receive: true})
 	if err != nil {
 		fmt.Println(err)
@@ -266,6 +270,9 @@ func ExamplePublisher_WritePackets() {
 			}
 		case packet := <-listener.Packets():
 			fmt.Printf("%d bytes of %s from %s\n", len(packet.Payload), packet.Codec.MIMEType, packet.Track.Participant)
+			return
+		case <-ctx.Done():
+			fmt.Println(ctx.Err())
 			return
 		}
 	}

@@ -42,7 +42,7 @@ type gap struct {
 }
 
 // maxStretch bounds one jump of frame numbers that is taken for missing frames: ten seconds at 100 frames per second. A publisher that
-// jumps further has begun anew.
+// jumps further has begun anew. As many gaps are kept at most.
 const maxStretch = 1000
 
 // seen books the first packet of a frame.
@@ -54,6 +54,10 @@ func (l *ledger) seen(number int64, now time.Time) {
 	case number > l.newest:
 		for n := l.newest + 1; n < number; n++ {
 			l.unseen = append(l.unseen, gap{n, now})
+		}
+		if over := len(l.unseen) - maxStretch; over > 0 {
+			l.counts.Missing += int64(over)
+			l.unseen = slices.Delete(l.unseen, 0, over)
 		}
 		l.counts.Expected += number - l.newest
 		l.newest = number

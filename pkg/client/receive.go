@@ -47,6 +47,7 @@ func (m *media) deliver(s *stream, a arrival) {
 	case a.frame != nil:
 		select {
 		case m.frames <- *a.frame:
+			s.book.ledger.complete()
 		default:
 			s.book.ledger.overflowed()
 		}

@@ -145,7 +145,6 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	if err != nil || complete == nil {
 		return arrival{}
 	}
-	s.book.ledger.complete()
 	return arrival{frame: s.frame(complete, toServer)}
 }
 

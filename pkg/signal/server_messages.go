@@ -146,6 +146,9 @@ type SlotQuality struct {
 	SlotGeneration
 	Quality volumetric.Quality `json:"quality"`
 	Reason  Reason             `json:"reason"`
+	// DelayUS is the time from when the request for this quality was read to its first packet, in microseconds; 0 where the quality was not
+	// asked for since the last change.
+	DelayUS int64 `json:"delay_us,omitempty"`
 }
 
 // Reason says why a slot carries the quality that it carries.

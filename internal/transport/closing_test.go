@@ -1,0 +1,78 @@
+package transport
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// asker is a sink that asks its peer for the round-trip time with every packet.
+type asker struct{ peer *Peer }
+
+func (a *asker) RTP(uint32, []byte, time.Time) {
+	// What was asked before is forgotten, so that Pion is asked each time.
+	a.peer.rttAt.Store(0)
+	a.peer.RTT()
+}
+
+func (a *asker) RTCP(ssrc uint32, packet []byte, now time.Time) { a.RTP(ssrc, packet, now) }
+
+// TestClosingWhileThePeersSinkAsks closes connections in the midst of packets.
+func TestClosingWhileThePeersSinkAsks(t *testing.T) {
+	for range 10 {
+		t.Run("close", closeWhileAsked)
+	}
+}
+
+func closeWhileAsked(t *testing.T) {
+	p := newPair(t)
+	sink := &asker{}
+	peer, err := p.endpoints[0].NewPeer(sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink.peer = peer
+	_ = p.offers.Close()
+	p.offers = peer
+	line, err := peer.AddReceiving(volumetric.KindVideo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate([]*Line{line})
+	p.connect()
+	outlet := p.attachBeforeSend[line.MID()]
+	header := rtp.Header{Version: 2, PayloadType: payloadTypeVolumetric, SSRC: outlet.SSRC()}
+	stop := make(chan struct{})
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				header.SequenceNumber++
+				_ = outlet.WriteRTP(&header, []byte("x"))
+			}
+		}
+	})
+	p.until("packets flow", func() bool { return peer.RTT() > 0 })
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = peer.Close()
+	}()
+	p.until("the connection is closed", func() bool {
+		select {
+		case <-closed:
+			return true
+		default:
+			return false
+		}
+	})
+	close(stop)
+	sending.Wait()
+}

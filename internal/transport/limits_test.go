@@ -1,0 +1,142 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// hostCandidate is one of many on a network for documentation (RFC 5737).
+func hostCandidate(port int) string {
+	return fmt.Sprintf("candidate:1 1 udp 1 192.0.2.1 %d typ host", port)
+}
+
+func TestCandidatesAreLimited(t *testing.T) {
+	p := newPair(t)
+	if _, err := p.offers.AddReceiving(volumetric.KindVideo); err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate(nil)
+	for port := 1; ; port++ {
+		err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(port), MID: "0"})
+		if port <= maxCandidates && err != nil {
+			t.Fatal(err)
+		}
+		if port > maxCandidates {
+			if !errors.Is(err, ErrCandidate) {
+				t.Errorf("candidate %d: got %v, want ErrCandidate", port, err)
+			}
+			break
+		}
+	}
+	var many strings.Builder
+	many.WriteString(answerWithTwoLines)
+	for port := range maxCandidates + 1 {
+		many.WriteString("a=" + hostCandidate(port) + "\r\n")
+	}
+	if _, err := streamsByMID(many.String()); !errors.Is(err, ErrDescription) {
+		t.Errorf("got %v, want ErrDescription", err)
+	}
+}
+
+func TestStreamsWithoutEndCloseTheConnection(t *testing.T) {
+	p := newPair(t)
+	line, err := p.offers.AddReceiving(volumetric.KindVideo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate([]*Line{line})
+	p.connect()
+	outlet := p.attachBeforeSend[line.MID()]
+	closed := false
+	ssrc := uint32(0)
+	p.until("the connection is closed", func() bool {
+		// Some are lost on the way. An error says that the connection is closed.
+		for range 1000 {
+			ssrc++
+			_ = outlet.WriteRTP(&rtp.Header{Version: 2, PayloadType: payloadTypeVolumetric, SSRC: ssrc}, []byte("x"))
+		}
+		for _, event := range p.offers.Events() {
+			closed = closed || event.State == StateClosed
+		}
+		return closed
+	})
+}
+
+// TestNoConnectionsToWhereCandidatesPoint has a remote candidate name a TCP port that is none of the remote peer's.
+func TestNoConnectionsToWhereCandidatesPoint(t *testing.T) {
+	victim, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = victim.Close() }()
+	accepted := make(chan struct{}, 1)
+	go func() {
+		if conn, err := victim.Accept(); err == nil {
+			_ = conn.Close()
+			accepted <- struct{}{}
+		}
+	}()
+	p := newPair(t)
+	line, err := p.offers.AddReceiving(volumetric.KindVideo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate([]*Line{line})
+	port := victim.Addr().(*net.TCPAddr).Port
+	lure := Candidate{Candidate: fmt.Sprintf("candidate:1 1 tcp 1 127.0.0.1 %d typ host tcptype passive", port), MID: line.MID()}
+	if err := p.offers.AddCandidate(lure); err != nil {
+		t.Fatal(err)
+	}
+	p.connect()
+	// What came before on the loop of the ICE agent has happened when packets flow.
+	p.until("a packet", func() bool {
+		send(t, p.attachBeforeSend[line.MID()], volumetric.MIMEVolumetric, 1)
+		return len(p.offersTo.packets(p.attachBeforeSend[line.MID()].SSRC())) > 0
+	})
+	select {
+	case <-accepted:
+		t.Error("connected to where the candidate pointed")
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+func TestMediaOverTCPOnly(t *testing.T) {
+	p := newPair(t)
+	config := ClientConfig()
+	endpoint, err := Dial(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := endpoint.NewPeer(p.heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(p.answers.Close(), p.endpoints[1].Close()); err != nil {
+		t.Fatal(err)
+	}
+	p.answers, p.endpoints[1] = peer, endpoint
+	line, err := p.offers.AddReceiving(volumetric.KindVideo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate([]*Line{line})
+	p.connect()
+	outlet := p.attachBeforeSend[line.MID()]
+	send(t, outlet, volumetric.MIMEVolumetric, 1)
+	p.until("a packet over TCP", func() bool { return len(p.offersTo.packets(outlet.SSRC())) == 1 })
+	pair, err := peer.pc.SCTP().Transport().ICETransport().GetSelectedCandidatePair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pair.Remote.Protocol.String() != "tcp" || pair.Remote.Port != p.endpoints[0].Port() {
+		t.Errorf("connected to %v, expected TCP port %d", pair.Remote, p.endpoints[0].Port())
+	}
+}
