@@ -85,7 +85,7 @@ func fuzz(ctx context.Context, binary, dir, target, corpus string, each time.Dur
 	ctx, cancel := context.WithTimeout(ctx, each+fuzzGrace)
 	defer cancel()
 	command := exec.CommandContext(ctx, binary,
-		"-test.run=^$", "-test.fuzz=^"+target+"$", "-test.fuzztime="+each.String(), "-test.fuzzcachedir="+corpus)
+		"-test.run=^$", "-test.fuzz=^"+target+"$", "-test.fuzztime="+each.String(), "-test.fuzzminimizetime=10x", "-test.fuzzcachedir="+corpus)
 	command.Dir = dir
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 10 * time.Second

@@ -1,0 +1,203 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// programs are built for the tests of shell examples.
+var programs = []string{"volsfu", "volpeer", "vollab"}
+
+// helpTimeout is far longer than a help text takes.
+const helpTimeout = time.Minute
+
+// helpers gives help texts of the programs, built as the repository builds them where there is no C compiler.
+type helpers struct {
+	t     *testing.T
+	dir   string
+	texts map[string]string
+}
+
+func newHelpers(t *testing.T) *helpers {
+	t.Helper()
+	dir := t.TempDir()
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}
+	for _, program := range programs {
+		args = append(args, "./cmd/"+program)
+	}
+	build := exec.Command("go", args...)
+	build.Dir = root
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return &helpers{t: t, dir: dir, texts: make(map[string]string)}
+}
+
+// help is what a command says to --help.
+func (h *helpers) help(words []string) string {
+	h.t.Helper()
+	command := strings.Join(words, " ")
+	if text, ok := h.texts[command]; ok {
+		return text
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), helpTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, filepath.Join(h.dir, words[0]), append(slices.Clone(words[1:]), "--help")...).CombinedOutput()
+	if err != nil {
+		h.t.Errorf("%s --help: %v", command, err)
+	}
+	h.texts[command] = string(out)
+	return h.texts[command]
+}
+
+// isSubcommand tells whether a help text lists the word among its commands.
+func isSubcommand(help, word string) bool {
+	_, list, _ := strings.Cut(help, "\nAvailable Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	return regexp.MustCompile(`(?m)^  ` + regexp.QuoteMeta(word) + `\s`).MatchString(list)
+}
+
+// hasFlag tells whether a help text lists the flag.
+func hasFlag(help, flag string) bool {
+	return regexp.MustCompile(`(?m)^ +(-\w, )?` + regexp.QuoteMeta(flag) + `(\s|$)`).MatchString(help)
+}
+
+// check tells what is wrong with one use of a program, given as its words.
+func (h *helpers) check(words []string) []string {
+	h.t.Helper()
+	command := []string{filepath.Base(words[0])}
+	rest := words[1:]
+	for len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && isSubcommand(h.help(command), rest[0]) {
+		command, rest = append(command, rest[0]), rest[1:]
+	}
+	help := h.help(command)
+	var problems []string
+	if strings.Contains(help, "\nAvailable Commands:\n") {
+		problems = append(problems, fmt.Sprintf("%q names no command to run", strings.Join(words, " ")))
+	}
+	for _, word := range rest {
+		flag, _, _ := strings.Cut(word, "=")
+		if strings.HasPrefix(flag, "-") && flag != "-" && flag != "--help" && !hasFlag(help, flag) {
+			problems = append(problems, fmt.Sprintf("%s has no flag %s", strings.Join(command, " "), flag))
+		}
+	}
+	return problems
+}
+
+// uses are the uses of our programs in a shell text: the words from the program's name to the end of the command.
+func uses(text string) [][]string {
+	text = strings.ReplaceAll(text, "\\\n", " ")
+	var list [][]string
+	for _, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, " #")
+		for _, command := range regexp.MustCompile(`&&|\|\||[|;&()]`).Split(line, -1) {
+			words := strings.Fields(command)
+			if i := slices.IndexFunc(words, func(word string) bool { return slices.Contains(programs, filepath.Base(word)) }); i >= 0 && runs(words[:i]) {
+				list = append(list, words[i:])
+			}
+		}
+	}
+	return list
+}
+
+// runs tells whether what stands before a program's name leaves it to be run: assignments, or sudo.
+func runs(before []string) bool {
+	return !slices.ContainsFunc(before, func(word string) bool { return word != "sudo" && !strings.Contains(word, "=") })
+}
+
+// TestCommands holds the documents against the programs and the Makefile.
+func TestCommands(t *testing.T) {
+	h := newHelpers(t)
+	t.Run("shell examples", h.shellExamples)
+	t.Run("flags of volpeer", h.flagsOfVolpeer)
+}
+
+// shellExamples looks at what shell blocks run.
+func (h *helpers) shellExamples(t *testing.T) {
+	targets := makeTargets(t)
+	found := 0
+	for _, d := range documents(t) {
+		for _, b := range d.blocks() {
+			if b.info != "sh" {
+				continue
+			}
+			for _, words := range uses(b.text) {
+				found++
+				for _, problem := range h.check(words) {
+					t.Errorf("%s, line %d: %s", d.name, b.line, problem)
+				}
+			}
+			for _, match := range regexp.MustCompile(`(?m)^make ([a-z]+)`).FindAllStringSubmatch(b.text, -1) {
+				if !slices.Contains(targets, match[1]) {
+					t.Errorf("%s, line %d: the Makefile has no target %s", d.name, b.line, match[1])
+				}
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("found %d uses of %v, expected more: does the test still see them?", found, programs)
+	}
+}
+
+// flagsOfVolpeer looks at the flags in docs/client.md outside of blocks: all exist, and none is forgotten.
+func (h *helpers) flagsOfVolpeer(t *testing.T) {
+	page := readDocument(t, filepath.Join(root, "docs", "client.md"))
+	publishing, rest, ok := strings.Cut(page.prose(), "\n### Watching\n")
+	if !ok {
+		t.Fatal("docs/client.md has no part about watching")
+	}
+	watching, _, _ := strings.Cut(rest, "\n## ")
+	server := h.help([]string{"volsfu", "serve"})
+	for _, part := range []struct{ command, text string }{{"publish", publishing}, {"watch", watching}} {
+		help := h.help([]string{"volpeer", part.command})
+		flags := regexp.MustCompile(`--[a-z][a-z-]*`).FindAllString(part.text, -1)
+		if len(flags) < 5 {
+			t.Errorf("the part about volpeer %s names %d flags, expected more", part.command, len(flags))
+		}
+		for _, flag := range flags {
+			if !hasFlag(help, flag) && !hasFlag(server, flag) {
+				t.Errorf("volpeer %s has no flag %s", part.command, flag)
+			}
+		}
+		for _, match := range regexp.MustCompile(`(?m)^ +--([a-z-]+)`).FindAllStringSubmatch(help, -1) {
+			if name := "--" + match[1]; !strings.Contains(page.text, name) {
+				t.Errorf("docs/client.md says nothing of volpeer %s %s", part.command, name)
+			}
+		}
+	}
+}
+
+// makeTargets are the targets of the Makefile that it explains.
+func makeTargets(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []string
+	for _, match := range regexp.MustCompile(`(?m)^([a-z]+):.*## `).FindAllStringSubmatch(string(text), -1) {
+		targets = append(targets, match[1])
+	}
+	return targets
+}
+
+func TestUses(t *testing.T) {
+	text := "(umask 077; printf x >keys)\nVOLSFU_LISTEN=:80 sudo bin/volsfu serve --dev \\\n  --listen :80 # volsfu nothing\n" +
+		"echo 'stats' | volpeer watch --json && vollab check first-light\ninstall -m 755 volsfu /usr/local/bin/\n"
+	want := [][]string{
+		{"bin/volsfu", "serve", "--dev", "--listen", ":80"}, {"volpeer", "watch", "--json"}, {"vollab", "check", "first-light"},
+	}
+	got := uses(text)
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %q, expected %q", got, want)
+	}
+}

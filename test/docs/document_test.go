@@ -1,0 +1,87 @@
+// Package docs holds the documents to what they speak of: links lead somewhere, commands and flags in shell examples exist, pieces of Go are those of
+// examples that run, and the table of figures is that of the program.
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// root is the checkout.
+var root = filepath.Join("..", "..")
+
+// document is a page for people.
+type document struct {
+	name string // its path in the checkout
+	text string
+}
+
+// documents are README.md and the pages of docs.
+func documents(t *testing.T) []document {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) < 5 {
+		t.Fatalf("%d pages in docs, expected at least five", len(names))
+	}
+	var list []document
+	for _, name := range append(names, filepath.Join(root, "README.md")) {
+		list = append(list, readDocument(t, name))
+	}
+	return list
+}
+
+func readDocument(t *testing.T, name string) document {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := filepath.Rel(root, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document{name: filepath.ToSlash(short), text: string(text)}
+}
+
+// block is a fenced block: what stands behind the fence, and what stands within.
+type block struct {
+	info, text string
+	line       int
+}
+
+// blocks are the fenced blocks of a page.
+func (d document) blocks() []block {
+	var list []block
+	var open *block
+	for i, line := range strings.Split(d.text, "\n") {
+		fence, isFence := strings.CutPrefix(line, "```")
+		switch {
+		case !isFence && open != nil:
+			open.text += line + "\n"
+		case isFence && open != nil:
+			list, open = append(list, *open), nil
+		case isFence:
+			open = &block{info: strings.TrimSpace(fence), line: i + 2}
+		}
+	}
+	return list
+}
+
+var fenced = regexp.MustCompile("(?ms)^```.*?^```$")
+
+// prose is a page without its fenced blocks.
+func (d document) prose() string { return fenced.ReplaceAllString(d.text, "") }
+
+func TestBlocksAreClosed(t *testing.T) {
+	for _, d := range documents(t) {
+		if n := len(regexp.MustCompile("(?m)^```").FindAllString(d.text, -1)); n%2 != 0 {
+			t.Errorf("%s has %d fences, expected an even number", d.name, n)
+		}
+	}
+}

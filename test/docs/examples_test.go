@@ -1,0 +1,171 @@
+package docs
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exampleFile has the examples that docs/client.md quotes; they run with the tests of their package.
+var exampleFile = filepath.Join(root, "pkg", "client", "example_test.go")
+
+// bodies are the lines of each function of a file, without those of its signature, without indentation.
+func bodies(t *testing.T, name string) map[string][]string {
+	t.Helper()
+	source, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string][]string)
+	for _, declaration := range file.Decls {
+		if function, ok := declaration.(*ast.FuncDecl); ok {
+			begin, end := files.Position(function.Body.Lbrace).Offset+1, files.Position(function.Body.Rbrace).Offset
+			found[function.Name.Name] = flat(string(source[begin:end]))
+		}
+	}
+	return found
+}
+
+// flat are the lines of a text without indentation and without empty ones.
+func flat(text string) []string {
+	var lines []string
+	for _, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// contains tells whether the lines stand in the body one after the other.
+func contains(body, lines []string) bool {
+	for i := 0; i+len(lines) <= len(body); i++ {
+		if slices.Equal(body[i:i+len(lines)], lines) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestGoExamples holds the blocks ```go NAME against the functions that they quote.
+func TestGoExamples(t *testing.T) {
+	functions := bodies(t, exampleFile)
+	quoted := make(map[string]bool)
+	for _, d := range documents(t) {
+		for _, b := range d.blocks() {
+			language, name, _ := strings.Cut(b.info, " ")
+			if language != "go" {
+				continue
+			}
+			body, ok := functions[name]
+			switch lines := flat(b.text); {
+			case !ok:
+				t.Errorf("%s, line %d: quotes %q, which %s has not", d.name, b.line, name, filepath.Base(exampleFile))
+			case len(lines) == 0 || !contains(body, lines):
+				t.Errorf("%s, line %d: not what stands in %s:\n%s", d.name, b.line, name, b.text)
+			}
+			quoted[name] = true
+		}
+	}
+	for name := range functions {
+		if !quoted[name] {
+			t.Errorf("no page quotes %s", name)
+		}
+	}
+}
+
+func TestContains(t *testing.T) {
+	body := flat("\n\tfirst\n\n\t\tsecond\n\tthird\n")
+	tests := []struct {
+		text string
+		want bool
+	}{
+		{"first\nsecond", true}, {"  second\n\nthird", true}, {"first\nthird", false}, {"third\nfourth", false}, {"First", false},
+	}
+	for _, test := range tests {
+		if got := contains(body, flat(test.text)); got != test.want {
+			t.Errorf("%q: got %v, expected %v", test.text, got, test.want)
+		}
+	}
+}
+
+// TestFiguresOfWatching holds the table of docs/client.md against the object that volpeer watch prints, in its order.
+func TestFiguresOfWatching(t *testing.T) {
+	golden, err := os.ReadFile(filepath.Join(root, "cmd", "volpeer", "internal", "summary", "testdata", "summary.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := keys(t, golden)
+	page := readDocument(t, filepath.Join(root, "docs", "client.md"))
+	_, table, ok := strings.Cut(page.text, "\n### The summary\n")
+	if !ok {
+		t.Fatal("docs/client.md has no part about the summary")
+	}
+	table, _, _ = strings.Cut(table, "\n## ")
+	var got []string
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
+		got = append(got, match[1])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the table has\n%v\nexpected\n%v", got, want)
+	}
+}
+
+// keys are those of a JSON object, in their order.
+func keys(t *testing.T, text []byte) []string {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if _, err := decoder.Token(); err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, key.(string))
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// TestEveryPackageIsOnTheMap holds docs/architecture.md against the folders: none is forgotten, none is gone.
+func TestEveryPackageIsOnTheMap(t *testing.T) {
+	page := readDocument(t, filepath.Join(root, "docs", "architecture.md"))
+	table, _, _ := strings.Cut(page.text, "\n## The way of a packet\n")
+	var there []string
+	for _, side := range []string{"cmd", "internal", "pkg"} {
+		entries, err := os.ReadDir(filepath.Join(root, side))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			there = append(there, side+"/"+entry.Name())
+			if name := "`" + side + "/" + entry.Name() + "`"; !strings.Contains(table, name) {
+				t.Errorf("docs/architecture.md does not name %s", name)
+			}
+		}
+	}
+	for _, match := range regexp.MustCompile("`((?:cmd|internal|pkg)/[a-z]+)`").FindAllStringSubmatch(page.text, -1) {
+		if !slices.Contains(there, match[1]) {
+			t.Errorf("docs/architecture.md names %s, which is not there", match[1])
+		}
+	}
+}
