@@ -11,16 +11,18 @@ import (
 // choices are what one receiver wants to be sent, by names, so that they outlive a publisher's reconnect.
 type choices struct {
 	limit        int
-	publications map[volumetric.PublicationRef]signal.Selection
-	tiles        map[volumetric.TileRef]signal.Selection
+	count        int
+	publications map[volumetric.PublicationRef]publicationChoices
+}
+
+// publicationChoices are those for one publication: for the whole of it, where there is one, and for tiles.
+type publicationChoices struct {
+	whole *signal.Selection
+	tiles map[int]signal.Selection
 }
 
 func newChoices(limit int) *choices {
-	return &choices{
-		limit:        limit,
-		publications: make(map[volumetric.PublicationRef]signal.Selection),
-		tiles:        make(map[volumetric.TileRef]signal.Selection),
-	}
+	return &choices{limit: limit, publications: make(map[volumetric.PublicationRef]publicationChoices)}
 }
 
 // check tells what is wrong with a choice, given the publication that it names, which is nil where nobody publishes it yet.
@@ -42,49 +44,54 @@ func checkChoice(c signal.Choice, p *volumetric.Publication) error {
 	return nil
 }
 
-// set keeps a choice. One for a whole publication replaces those for its tiles. It reports false where the limit is reached.
-func (c *choices) set(choice signal.Choice) bool {
-	if choice.Tile == nil {
-		if _, known := c.publications[choice.PublicationRef]; !known && c.count() >= c.limit {
-			return false
-		}
-		c.publications[choice.PublicationRef] = choice.Quality
-		for tile := range c.tiles {
-			if tile.PublicationRef == choice.PublicationRef {
-				delete(c.tiles, tile)
-			}
-		}
-		return true
-	}
-	tile := volumetric.TileRef{PublicationRef: choice.PublicationRef, Tile: *choice.Tile}
-	if _, known := c.tiles[tile]; !known && c.count() >= c.limit {
-		return false
-	}
-	c.tiles[tile] = choice.Quality
-	return true
-}
-
-// setAll keeps all choices, or none where the limit would be passed.
+// setAll keeps all choices, or none where the limit would be passed: beyond it only those are taken that replace others. A choice for a whole
+// publication replaces those for its tiles.
 func (c *choices) setAll(list []signal.Choice) bool {
-	next := &choices{limit: c.limit, publications: maps.Clone(c.publications), tiles: maps.Clone(c.tiles)}
+	next := &choices{limit: c.limit, count: c.count, publications: maps.Clone(c.publications)}
+	// Publications that the list touches are copied before they change.
+	copied := make(map[volumetric.PublicationRef]bool)
 	for _, choice := range list {
-		if !next.set(choice) {
-			return false
+		p := next.publications[choice.PublicationRef]
+		if !copied[choice.PublicationRef] {
+			copied[choice.PublicationRef] = true
+			p.tiles = maps.Clone(p.tiles)
 		}
+		if choice.Tile == nil {
+			next.count -= p.size() - 1
+			p = publicationChoices{whole: &choice.Quality}
+		} else {
+			if p.tiles == nil {
+				p.tiles = make(map[int]signal.Selection)
+			}
+			before := len(p.tiles)
+			p.tiles[*choice.Tile] = choice.Quality
+			next.count += len(p.tiles) - before
+		}
+		next.publications[choice.PublicationRef] = p
+	}
+	if next.count > next.limit && next.count > c.count {
+		return false
 	}
 	*c = *next
 	return true
 }
 
-func (c *choices) count() int { return len(c.publications) + len(c.tiles) }
+// size is the number of choices.
+func (p publicationChoices) size() int {
+	if p.whole == nil {
+		return len(p.tiles)
+	}
+	return len(p.tiles) + 1
+}
 
 // of is the choice for a tile: its own, else its publication's, else the server's.
 func (c *choices) of(tile volumetric.TileRef) signal.Selection {
-	if s, ok := c.tiles[tile]; ok {
+	p := c.publications[tile.PublicationRef]
+	if s, ok := p.tiles[tile.Tile]; ok {
 		return s
 	}
-	if s, ok := c.publications[tile.PublicationRef]; ok {
-		return s
+	if p.whole != nil {
+		return *p.whole
 	}
 	return signal.Auto()
 }

@@ -38,16 +38,16 @@ func TestLaterChoicesReplaceEarlierOnes(t *testing.T) {
 		}
 	}
 	expect(first, 2)
-	c.set(choiceOf(0, signal.Only(0)))
+	c.setAll([]signal.Choice{choiceOf(0, signal.Only(0))})
 	expect(first, 0)
 	expect(second, 2)
-	c.set(choiceOf(-1, signal.Only(1)))
+	c.setAll([]signal.Choice{choiceOf(-1, signal.Only(1))})
 	expect(first, 1)
 	expect(second, 1)
-	c.set(choiceOf(1, signal.Only(volumetric.QualityOff)))
+	c.setAll([]signal.Choice{choiceOf(1, signal.Only(volumetric.QualityOff))})
 	expect(first, 1)
 	expect(second, volumetric.QualityOff)
-	c.set(choiceOf(-1, signal.Auto()))
+	c.setAll([]signal.Choice{choiceOf(-1, signal.Auto())})
 	expect(second, 2)
 }
 
@@ -55,12 +55,12 @@ func TestChoicesAreLimited(t *testing.T) {
 	c := newChoices(3)
 	for i := range 5 {
 		choice := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: fmt.Sprint(i), Publication: "body"}, Quality: signal.Auto()}
-		if kept, want := c.set(choice), i < 3; kept != want {
+		if kept, want := c.setAll([]signal.Choice{choice}), i < 3; kept != want {
 			t.Errorf("choice %d: kept is %v, want %v", i, kept, want)
 		}
 	}
 	again := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: "0", Publication: "body"}, Quality: signal.Only(1)}
-	if !c.set(again) {
+	if !c.setAll([]signal.Choice{again}) {
 		t.Error("a choice that replaces one was refused")
 	}
 }

@@ -96,6 +96,7 @@ func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *s
 
 // acknowledge opens slots whose present assignment the client knows. Older generations are passed over: a newer assignment is on its way.
 func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.Error {
+	defer p.refresh(at)
 	for _, known := range m.Slots {
 		s := p.slots.byMID(known.MID)
 		if s == nil || known.Generation > s.generation {
@@ -103,6 +104,5 @@ func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.E
 		}
 		s.acknowledged = max(s.acknowledged, known.Generation)
 	}
-	p.refresh(at)
 	return nil
 }

@@ -95,6 +95,11 @@ func await(room *Room, result <-chan joinResult) (*Session, *signal.Error) {
 	case r := <-result:
 		return r.session, r.err
 	case <-room.done:
+	}
+	select {
+	case r := <-result:
+		return r.session, r.err
+	default:
 		return nil, refuse(signal.CodeDraining, "the server is about to stop")
 	}
 }

@@ -75,17 +75,20 @@ func (s *slot) carry(q volumetric.Quality, requested time.Time) bool {
 // slotTable is the slots of one receiver on one connection, and the targets that wait for one.
 type slotTable struct {
 	slots   []*slot
+	mids    map[string]*slot
 	waiting map[volumetric.Kind][]*target
 }
 
 func newSlotTable() *slotTable {
-	return &slotTable{waiting: make(map[volumetric.Kind][]*target)}
+	return &slotTable{mids: make(map[string]*slot), waiting: make(map[volumetric.Kind][]*target)}
 }
 
 // add takes new lines as idle slots.
 func (t *slotTable) add(lines []newSlot) {
 	for _, l := range lines {
-		t.slots = append(t.slots, &slot{newSlot: l, quality: volumetric.QualityOff})
+		s := &slot{newSlot: l, quality: volumetric.QualityOff}
+		t.slots = append(t.slots, s)
+		t.mids[l.mid] = s
 	}
 }
 
@@ -141,15 +144,8 @@ func (t *slotTable) needed(kind volumetric.Kind) int {
 	return n
 }
 
-// byMID finds a slot.
-func (t *slotTable) byMID(mid string) *slot {
-	for _, s := range t.slots {
-		if s.mid == mid {
-			return s
-		}
-	}
-	return nil
-}
+// byMID finds a slot, nil where there is none.
+func (t *slotTable) byMID(mid string) *slot { return t.mids[mid] }
 
 // byForward finds a slot by its part in the data plane.
 func (t *slotTable) byForward(f *forward.Slot) *slot {

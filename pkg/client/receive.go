@@ -80,7 +80,7 @@ func (m *media) RTCP(ssrc uint32, packet []byte, now time.Time) {
 				s.reception.SenderReport(p.NTPTime, now)
 			}
 		case *rtcp.TransportLayerNack:
-			if l := m.lineBySSRC[p.MediaSSRC]; l != nil {
+			if l := m.lineBySSRC[p.MediaSSRC]; l != nil && len(m.urgent) < maxUrgent {
 				m.urgent = l.repeat(p, now, rtt, m.urgent)
 				m.wakeSender()
 			}
@@ -107,6 +107,9 @@ func (m *media) wantKeyFrame(ssrc uint32) {
 		Quality:     volumetric.Quality(l.track % len(description.Qualities)),
 	})
 }
+
+// maxUrgent bounds the retransmissions that wait to be sent: a burst of half a second at 50 Mbit/s. What is asked for beyond it is asked for again.
+const maxUrgent = 2600
 
 // Intervals of the watching goroutine. Requests for lost packets are at least 10 ms apart, so looking every 5 ms delays them little;
 // reports come once per second, as everywhere.
@@ -188,6 +191,7 @@ func (w *watcher) step(now time.Time) {
 func (w *watcher) report(now time.Time) {
 	m := w.media
 	for _, l := range m.lines {
+		l.history.Expire(now)
 		if l.reports == nil || l.publisher == nil {
 			continue
 		}
