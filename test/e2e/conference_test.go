@@ -1,0 +1,202 @@
+// Package e2e tests what crosses packages: whole conferences of real clients over loopback.
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// patience is how long a test waits for what should come in a fraction of a second; loaded machines take their time.
+const patience = 30 * time.Second
+
+// startConference starts a server and ends it, and everything in it, with the test.
+func startConference(t *testing.T, adjust ...func(*config.Config)) *lab.Conference {
+	t.Helper()
+	settings := lab.ConferenceConfig()
+	for _, f := range adjust {
+		f(&settings)
+	}
+	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		goleak.VerifyNone(t)
+	})
+	return c
+}
+
+// join brings a peer in and waits until it is connected.
+func join(t *testing.T, c *lab.Conference, part lab.Part) *lab.Peer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p, err := c.Join(ctx, part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// frames is how many frames of a tile came.
+func frames(p *lab.Peer, ref volumetric.TileRef) int { return p.Tile(ref).Frames }
+
+func tile(participant, publication string, index int) volumetric.TileRef {
+	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: publication}, Tile: index}
+}
+
+func body(tiles, qualities int) lab.Load {
+	return lab.Load{Name: "body", Tiles: tiles, Qualities: qualities, FrameBytes: 5000, Rate: 30}
+}
+
+func choose(t *testing.T, p *lab.Peer, choices ...signal.Choice) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := p.Session.SetQuality(ctx, choices...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEverybodyGetsEveryTileOfEverybody(t *testing.T) {
+	c := startConference(t)
+	names := []string{"alice", "bob", "carol"}
+	peers := map[string]*lab.Peer{}
+	for _, name := range names {
+		peers[name] = join(t, c, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{body(4, 2)}, Receive: true})
+	}
+	for _, receiver := range names {
+		for _, publisher := range names {
+			if publisher == receiver {
+				continue
+			}
+			for i := range 4 {
+				eventually(t, receiver+" has frames of "+publisher, func() bool { return frames(peers[receiver], tile(publisher, "body", i)) > 10 })
+			}
+		}
+		if err := peers[receiver].Failure(); err != nil {
+			t.Errorf("%s: %v", receiver, err)
+		}
+	}
+}
+
+func TestQualityFollowsChoices(t *testing.T) {
+	c := startConference(t)
+	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 3)}})
+	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	first, second := tile("alice", "body", 0), tile("alice", "body", 1)
+	arrives := func(ref volumetric.TileRef, q volumetric.Quality) {
+		t.Helper()
+		before := frames(bob, ref)
+		eventually(t, "the quality arrives", func() bool { return frames(bob, ref) > before && bob.Tile(ref).Quality == q })
+	}
+	arrives(first, 2)
+	arrives(second, 2)
+	zero := 0
+	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Tile: &zero, Quality: signal.Only(0)})
+	arrives(first, 0)
+	arrives(second, 2)
+	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Only(1)})
+	arrives(first, 1)
+	arrives(second, 1)
+	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Only(volumetric.QualityOff)})
+	eventually(t, "bob is told that both tiles are off", func() bool {
+		off := map[int]bool{}
+		for _, s := range bob.Sendings() {
+			off[s.Track.Tile] = s.Quality == volumetric.QualityOff
+		}
+		return off[0] && off[1]
+	})
+	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Auto()})
+	arrives(first, 2)
+	arrives(second, 2)
+	for _, s := range bob.Session.Stats() {
+		if s.Undecodable != 0 {
+			t.Errorf("%v: %d undecodable frames", s.Track, s.Undecodable)
+		}
+	}
+	if err := bob.Failure(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDescriptionsForwardAnySubset(t *testing.T) {
+	c := startConference(t)
+	load := body(2, 3)
+	load.Mode = volumetric.ModeDescriptions
+	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	expected := func() map[volumetric.TrackRef]int64 {
+		counts := map[volumetric.TrackRef]int64{}
+		for _, s := range bob.Session.Stats() {
+			counts[s.Track] = s.Complete
+		}
+		return counts
+	}
+	eventually(t, "all six descriptions arrive", func() bool {
+		counts := expected()
+		n := 0
+		for _, frames := range counts {
+			if frames > 5 {
+				n++
+			}
+		}
+		return n == 6
+	})
+	choose(t, bob, signal.Choice{PublicationRef: tile("alice", "body", 0).PublicationRef, Quality: signal.Selection{Qualities: []volumetric.Quality{0, 2}}})
+	eventually(t, "the middle description stops and the others go on", func() bool {
+		before := expected()
+		time.Sleep(200 * time.Millisecond)
+		after := expected()
+		for track, n := range after {
+			if moving := n > before[track]; moving == (track.Quality == 1) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func TestLeavingDisturbsNobody(t *testing.T) {
+	c := startConference(t)
+	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 2)}, Receive: true})
+	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
+	carol := join(t, c, lab.Part{Room: "room", Identity: "carol", Receive: true})
+	eventually(t, "carol has both", func() bool {
+		return frames(carol, tile("alice", "body", 1)) > 5 && frames(carol, tile("bob", "body", 1)) > 5
+	})
+	bob.Leave()
+	eventually(t, "bob's leaving is told", func() bool { return alice.Count("left") == 1 && carol.Count("left") == 1 })
+	before := frames(carol, tile("alice", "body", 0))
+	eventually(t, "alice's frames go on", func() bool { return frames(carol, tile("alice", "body", 0)) > before+20 })
+	again := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
+	seen := frames(carol, tile("bob", "body", 0))
+	eventually(t, "bob's frames come anew", func() bool {
+		return frames(carol, tile("bob", "body", 0)) > seen+5 && frames(again, tile("alice", "body", 0)) > 5
+	})
+	if err := carol.Failure(); err != nil {
+		t.Error(err)
+	}
+}

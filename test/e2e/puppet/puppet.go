@@ -1,0 +1,299 @@
+package puppet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// Config says how a puppet comes to a server.
+type Config struct {
+	// URL is the server's address, as ws://host:port.
+	URL string
+	// Media replaces the UDP socket where it is not nil. The puppet closes it.
+	Media net.PacketConn
+	// Answer replaces the answer to an offer; false keeps the puppet from answering. Nil answers as is right.
+	Answer func(offer *signal.Offer, answer string) (string, bool)
+	// RTP and RTCP see every packet that arrives, valid until they return. Nil ones see nothing.
+	RTP, RTCP func(ssrc uint32, packet []byte)
+}
+
+// Puppet is one client.
+type Puppet struct {
+	config   Config
+	life     *life
+	conn     *websocket.Conn
+	endpoint *transport.Endpoint
+	peer     *transport.Peer
+	// ended is closed when the websocket has ended, stop when the puppet is put away.
+	ended   chan struct{}
+	stop    chan struct{}
+	closing sync.Once
+	running sync.WaitGroup
+	writing sync.Mutex
+
+	mu          sync.Mutex
+	deaf        chan struct{}
+	counts      map[signal.Type]int
+	errors      []*signal.Error
+	farewell    *signal.Closing
+	pending     map[string]chan signal.Message
+	requests    int
+	lines       map[Track]*Line
+	slots       map[string]Slot
+	candidates  []string
+	lastOffer   *signal.Offer
+	isConnected bool
+}
+
+// Timeouts are generous: they only end tests that hang.
+const patience = 30 * time.Second
+
+// Dial opens a puppet's websocket and media socket. Nothing is said yet.
+func Dial(config Config) (*Puppet, error) {
+	p := &Puppet{
+		config:  config,
+		life:    newLife(),
+		ended:   make(chan struct{}),
+		stop:    make(chan struct{}),
+		counts:  make(map[signal.Type]int),
+		pending: make(map[string]chan signal.Message),
+		lines:   make(map[Track]*Line),
+		slots:   make(map[string]Slot),
+	}
+	if err := p.open(); err != nil {
+		return nil, err
+	}
+	messages := make(chan signal.Message)
+	p.running.Add(2)
+	go p.read(messages)
+	go p.act(messages)
+	return p, nil
+}
+
+// open makes everything that a puppet needs.
+func (p *Puppet) open() error {
+	media := p.config.Media
+	if media == nil {
+		var err error
+		if media, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+			return fmt.Errorf("listen for media: %w", err)
+		}
+	}
+	var err error
+	if p.endpoint, err = transport.Attach(transport.ClientConfig(), &mortalPacketConn{media, p.life}); err != nil {
+		_ = media.Close()
+		return err
+	}
+	if p.peer, err = p.endpoint.NewPeer((*sink)(p)); err != nil {
+		_ = p.endpoint.Close()
+		return err
+	}
+	dialer := websocket.Dialer{HandshakeTimeout: patience, NetDialContext: p.dialTCP}
+	if p.conn, _, err = dialer.Dial(p.config.URL+signal.Path, nil); err != nil {
+		_ = p.peer.Close()
+		_ = p.endpoint.Close()
+		return fmt.Errorf("connect to %s: %w", p.config.URL, err)
+	}
+	return nil
+}
+
+func (p *Puppet) dialTCP(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &mortalConn{conn, p.life}, nil
+}
+
+// Join sends a join, and waits for its reply. From then on the puppet negotiates.
+func (p *Puppet) Join(join *signal.Join) (*signal.Joined, error) {
+	reply, err := p.Request(join)
+	if err != nil {
+		return nil, err
+	}
+	joined, ok := reply.(*signal.Joined)
+	if !ok {
+		return nil, fmt.Errorf("reply to join is %T", reply)
+	}
+	return joined, nil
+}
+
+// Request sends a message and waits for its reply. An error of the server's is a *signal.Error.
+func (p *Puppet) Request(m signal.Message) (signal.Message, error) {
+	p.mu.Lock()
+	p.requests++
+	id := strconv.Itoa(p.requests)
+	reply := make(chan signal.Message, 1)
+	p.pending[id] = reply
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.pending, id)
+		p.mu.Unlock()
+	}()
+	m.Head().ID = id
+	if err := p.Send(m); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-reply:
+		if refused, ok := r.(*signal.Error); ok {
+			return nil, refused
+		}
+		return r, nil
+	case <-p.ended:
+		return nil, fmt.Errorf("the websocket ended before the reply to %T", m)
+	case <-time.After(patience):
+		return nil, fmt.Errorf("no reply to %T", m)
+	}
+}
+
+// Send sends a message.
+func (p *Puppet) Send(m signal.Message) error {
+	data, err := signal.Encode(m)
+	if err != nil {
+		return err
+	}
+	return p.Write(websocket.TextMessage, data)
+}
+
+// Write sends one websocket frame, whatever is in it.
+func (p *Puppet) Write(kind int, data []byte) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if err := p.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	return p.conn.WriteMessage(kind, data)
+}
+
+// WriteBytes puts bytes on the websocket's TCP connection that need not be a websocket's.
+func (p *Puppet) WriteBytes(data []byte) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	_, err := p.conn.NetConn().Write(data)
+	return err
+}
+
+// WriteRTCP sends RTCP packets as one compound, well formed or not.
+func (p *Puppet) WriteRTCP(packets ...rtcp.Packet) error { return p.peer.WriteRTCP(packets) }
+
+// Deafen makes the puppet stop reading its websocket.
+func (p *Puppet) Deafen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.deaf == nil {
+		p.deaf = make(chan struct{})
+	}
+}
+
+// Die stops the puppet's TCP and UDP without a goodbye. Its sockets stay open until Close.
+func (p *Puppet) Die() { p.life.over.Store(true) }
+
+// Hang ends the websocket's TCP connection without leaving.
+func (p *Puppet) Hang() { _ = p.conn.Close() }
+
+// Ended is closed when the websocket has ended.
+func (p *Puppet) Ended() <-chan struct{} { return p.ended }
+
+// Close frees what the puppet holds, without leaving. More calls do nothing.
+func (p *Puppet) Close() { p.closing.Do(p.close) }
+
+func (p *Puppet) close() {
+	close(p.stop)
+	p.mu.Lock()
+	if p.deaf != nil {
+		close(p.deaf)
+	}
+	p.mu.Unlock()
+	p.life.free()
+	_ = p.conn.Close()
+	p.running.Wait()
+	_ = p.peer.Close()
+	_ = p.endpoint.Close()
+}
+
+// Count is how many messages of a type came.
+func (p *Puppet) Count(t signal.Type) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counts[t]
+}
+
+// Errors are those that the server told outside of replies.
+func (p *Puppet) Errors() []*signal.Error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.errors)
+}
+
+// Closing is the server's last word, nil where there was none.
+func (p *Puppet) Closing() *signal.Closing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.farewell
+}
+
+// Candidates are the server's so far, from descriptions and messages.
+func (p *Puppet) Candidates() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.candidates)
+}
+
+// LastOffer is the newest offer, nil before the first.
+func (p *Puppet) LastOffer() *signal.Offer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lastOffer
+}
+
+// Connected tells whether media flows.
+func (p *Puppet) Connected() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.isConnected
+}
+
+// Slots are the lines that the server sends on, with what they carry.
+func (p *Puppet) Slots() []Slot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Values(p.slots))
+}
+
+// Line is the line that a track of the puppet's own is sent on, nil while there is none.
+func (p *Puppet) Line(t Track) *Line {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lines[t]
+}
+
+// sink is the puppet as a transport.Sink.
+type sink Puppet
+
+// RTP implements transport.Sink.
+func (s *sink) RTP(ssrc uint32, packet []byte, _ time.Time) {
+	if s.config.RTP != nil {
+		s.config.RTP(ssrc, packet)
+	}
+}
+
+// RTCP implements transport.Sink.
+func (s *sink) RTCP(ssrc uint32, packet []byte, _ time.Time) {
+	if s.config.RTCP != nil {
+		s.config.RTCP(ssrc, packet)
+	}
+}

@@ -1,0 +1,40 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+)
+
+// TestPublishingAnewUnderTheSameName has the name come back while the offer for another publication is on its way.
+func TestPublishingAnewUnderTheSameName(t *testing.T) {
+	c := startConference(t)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s := joinAs(t, client.Config{URL: c.Server.URL(), Room: "room", Identity: "alice"})
+	works := func(p *client.Publisher) func() bool {
+		return func() bool {
+			return p.WriteFrame(0, 0, client.OutgoingFrame{Number: 1, Capture: time.Now(), Data: []byte("x")}) == nil
+		}
+	}
+	first, other := body(1, 1).Publication(), body(16, 4).Publication()
+	other.Name = "other"
+	former, err := s.Publish(ctx, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first publication can be written", works(former))
+	if _, err := s.Publish(ctx, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Unpublish(ctx, first.Name); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Publish(ctx, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what was published anew can be written", works(again))
+}
