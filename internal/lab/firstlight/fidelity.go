@@ -1,0 +1,237 @@
+package firstlight
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// original is what a publisher captured: every frame of a source, with the grid that its positions are quantised on.
+type original struct {
+	frames []originalFrame
+	// step is the distance of two neighbouring positions on the grid, bound the farthest that a decoded point may be from its original, both in metres.
+	step, bound float32
+}
+
+type originalFrame struct {
+	cloud *pointcloud.Cloud
+	index *pointcloud.Index
+}
+
+const (
+	// publishedPoints and publishedBits are those of the quality "high" of volpeer publish.
+	publishedPoints = 40_000
+	publishedBits   = 11
+	// maxOriginalFrames bounds the memory for a source that never repeats: 40,000 points of 15 bytes, and as much again for the index.
+	maxOriginalFrames = 300
+)
+
+// leapClock is a clock that never lets anybody wait.
+type leapClock struct{ now time.Time }
+
+// Now implements capture.Clock.
+func (c *leapClock) Now() time.Time { return c.now }
+
+// Wait implements capture.Clock.
+func (c *leapClock) Wait(ctx context.Context, until time.Time) error {
+	if until.After(c.now) {
+		c.now = until
+	}
+	return ctx.Err()
+}
+
+// readOriginal reads the frames of a source as a publisher does, until they repeat. The same options give the same points and the same box.
+func readOriginal(ctx context.Context, spec string) (o *original, err error) {
+	options := capture.DefaultOptions()
+	options.Points = publishedPoints
+	source, err := capture.OpenOn(&leapClock{now: time.Unix(0, 0)}, spec, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = source.Close() }()
+	o = newOriginal(source.Info().Box, publishedBits)
+	for len(o.frames) < maxOriginalFrames {
+		var frame capture.Frame
+		if err := source.Read(ctx, &frame); err != nil {
+			return nil, err
+		}
+		if len(o.frames) > 0 && slices.Equal(frame.Cloud.Positions, o.frames[0].cloud.Positions) {
+			break
+		}
+		o.add(&frame.Cloud)
+	}
+	return o, nil
+}
+
+// newOriginal computes the grid: 2^bits - 1 steps along the longest edge of the box. A coordinate is rounded to the nearest step, so a point moves by
+// half a step along each axis at most, and by √3 times that in all. The rounding of float32 comes on top, four units in the last place of the
+// largest coordinate: one for the source's position, one each for scaling, offset and distance.
+func newOriginal(box volumetric.BoundingBox, bits int) *original {
+	var edge, largest float32
+	for axis := range 3 {
+		edge = max(edge, box.Max[axis]-box.Min[axis])
+		for _, v := range []float32{box.Min[axis], box.Max[axis]} {
+			largest = max(largest, float32(math.Abs(float64(v))))
+		}
+	}
+	unit := math.Nextafter32(largest, math.MaxFloat32) - largest
+	step := edge / float32(int(1)<<bits-1)
+	return &original{step: step, bound: step/2*float32(math.Sqrt(3)) + 4*unit}
+}
+
+func (o *original) add(cloud *pointcloud.Cloud) {
+	o.frames = append(o.frames, originalFrame{cloud, pointcloud.NewIndex(cloud)})
+}
+
+// comparison sums what was found in shown frames.
+type comparison struct {
+	frames, points int
+	// outside are points with no original within the bound, farthest the longest distance of all others. absent are original points without a
+	// shown one.
+	outside, absent int
+	farthest        float32
+	// sameColor are points with the colour of an original within the bound, nearestColor those with the colour of the nearest.
+	sameColor, nearestColor int
+	// mixed are frames that show a tile of an earlier frame, because it came late.
+	mixed int
+	bound float32
+	step  float32
+}
+
+// compare compares saved frames with what was captured.
+func (o *original) compare(ctx context.Context, names []string) (*comparison, error) {
+	c := &comparison{bound: o.bound, step: o.step}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var shown pointcloud.Cloud
+		if err := readPLY(name, &shown); err != nil {
+			return nil, err
+		}
+		o.compareFrame(&shown, c)
+	}
+	return c, nil
+}
+
+func readPLY(name string, into *pointcloud.Cloud) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if err := pointcloud.ReadPLY(f, into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// compareFrame finds the captured frame that a shown one is of, and compares their points both ways. A tile that came late is shown as it was in the
+// frame before; so what does not belong to the best frame may belong to one other, and the frame counts as mixed then.
+func (o *original) compareFrame(shown *pointcloud.Cloud, c *comparison) {
+	c.frames++
+	c.points += shown.Len()
+	best := o.best(shown, nil)
+	rest := c.take(shown, all(shown.Len()), &o.frames[best], o.bound)
+	if len(rest) > 0 {
+		second := o.best(shown, rest)
+		left := c.take(shown, rest, &o.frames[second], o.bound)
+		c.outside += len(left)
+		c.mixed++
+		return
+	}
+	c.absent += o.missingFrom(shown, &o.frames[best])
+}
+
+func all(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// sampled is how many points decide which captured frame a shown one is of.
+const sampled = 500
+
+// best is the captured frame that explains most of the points; nil stands for all of them.
+func (o *original) best(shown *pointcloud.Cloud, points []int) int {
+	if points == nil {
+		points = all(shown.Len())
+	}
+	best, most := 0, -1
+	for i := range o.frames {
+		explained := 0
+		for j := 0; j < len(points); j += max(1, len(points)/sampled) {
+			if _, distance := o.frames[i].index.Nearest(shown.Positions[points[j]]); distance <= o.bound {
+				explained++
+			}
+		}
+		if explained > most {
+			best, most = i, explained
+		}
+	}
+	return best
+}
+
+// take books the points that have an original within the bound, and returns the others. Several originals may share a cell of the grid; each decoded point
+// then stands for one of them, nobody knows which, so it has to have the colour of any one of them.
+func (c *comparison) take(shown *pointcloud.Cloud, points []int, frame *originalFrame, bound float32) []int {
+	var rest, near []int
+	for _, i := range points {
+		nearest, distance := frame.index.Nearest(shown.Positions[i])
+		if distance > bound {
+			rest = append(rest, i)
+			continue
+		}
+		c.farthest = max(c.farthest, distance)
+		color := shown.Colors[i]
+		if frame.cloud.Colors[nearest] == color {
+			c.nearestColor++
+			c.sameColor++
+			continue
+		}
+		near = frame.index.Within(shown.Positions[i], bound, near[:0])
+		if slices.ContainsFunc(near, func(j int) bool { return frame.cloud.Colors[j] == color }) {
+			c.sameColor++
+		}
+	}
+	return rest
+}
+
+// missingFrom counts the captured points that no shown one stands for.
+func (o *original) missingFrom(shown *pointcloud.Cloud, frame *originalFrame) int {
+	index := pointcloud.NewIndex(shown)
+	missing := 0
+	for _, p := range frame.cloud.Positions {
+		if _, distance := index.Nearest(p); distance > o.bound {
+			missing++
+		}
+	}
+	return missing
+}
+
+// lines are the figures.
+func (c *comparison) lines(prefix string) []lab.Line {
+	const millimetre = 1000
+	share := func(n int) float64 { return 100 * float64(n) / float64(max(c.points, 1)) }
+	return []lab.Line{
+		lab.AtLeast(prefix+"shown frames compared", float64(c.frames), "", 1),
+		lab.Information(prefix+"points compared", float64(c.points), ""),
+		lab.Information(prefix+"step of the quantisation", float64(c.step)*millimetre, "mm"),
+		lab.AtMost(prefix+"farthest point from its original", float64(c.farthest)*millimetre, "mm", float64(c.bound)*millimetre),
+		lab.Exactly(prefix+"points without an original within that", int64(c.outside), "", 0),
+		lab.Exactly(prefix+"originals without a point within that", int64(c.absent), "", 0),
+		lab.AtLeast(prefix+"points with the colour of an original in their cell", share(c.sameColor), "%", 100),
+		lab.Information(prefix+"points with the colour of the nearest original", share(c.nearestColor), "%"),
+		lab.Information(prefix+"frames that show a late tile as it was before", float64(c.mixed), ""),
+	}
+}

@@ -1,0 +1,189 @@
+package firstlight
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/pkg/client"
+)
+
+// Loss sends frames from a publisher to a receiver whose access links both lose packets at random, in both directions, and counts the
+// frames that are whole by the deadline.
+type Loss struct {
+	Progress lab.Progress
+	// Duration is how long frames are counted at each loss rate, Settle how long they flow before: longer than round-trip times take to be known.
+	Duration, Settle time.Duration
+
+	FrameBytes int
+	FrameRate  float64
+	Deadline   time.Duration
+	// RTT is the round-trip time of each access link.
+	RTT   time.Duration
+	Cases []LossCase
+	Seed  uint64
+}
+
+// LossCase is one loss rate and the share of frames that has to be decodable at it.
+type LossCase struct{ Loss, Decodable float64 }
+
+// NewLoss is the check as the claim has it. Two minutes are 3,600 frames, of which three may be lost at 99.9 %: one unlucky frame decides nothing.
+func NewLoss(progress lab.Progress) *Loss {
+	return &Loss{
+		Progress: progress, Duration: 2 * time.Minute, Settle: 3 * time.Second, FrameBytes: 150_000, FrameRate: 30, Deadline: 150 * time.Millisecond, RTT: 20 * time.Millisecond,
+		Cases: []LossCase{{0.01, 0.999}, {0.05, 0.995}}, Seed: 1,
+	}
+}
+
+// Name implements lab.Check.
+func (l *Loss) Name() string {
+	return fmt.Sprintf("loss on both links, both directions: %g kB frames at %g fps, RTT %v per link, deadline %v",
+		float64(l.FrameBytes)/1000, l.FrameRate, l.RTT, l.Deadline)
+}
+
+// Run implements lab.Check.
+func (l *Loss) Run(ctx context.Context) ([]lab.Line, error) {
+	var lines []lab.Line
+	for _, c := range l.Cases {
+		l.Progress.Say("loss %g %% for %v", 100*c.Loss, l.Duration)
+		outcome, err := l.measure(ctx, c)
+		if err != nil {
+			return lines, fmt.Errorf("loss %g %%: %w", 100*c.Loss, err)
+		}
+		lines = append(lines, outcome.lines(c)...)
+	}
+	return lines, nil
+}
+
+// lossOutcome is what was counted at one loss rate.
+type lossOutcome struct {
+	frames  client.TileStats
+	server  forward.Stats
+	latency lab.Distribution
+	seconds float64
+}
+
+// addresses of the emulated network (RFC 2544 reserves them for measurements).
+var (
+	serverAddress = netip.MustParseAddr("198.18.0.1")
+	firstClient   = netip.MustParseAddr("198.18.1.1")
+)
+
+// lossyConference is a conference whose clients have lossy access links.
+type lossyConference struct {
+	*lab.Conference
+	network *netem.Network
+	access  netem.Config
+	next    netip.Addr
+}
+
+func newLossyConference(seed uint64, access netem.Config) (*lossyConference, error) {
+	network := netem.NewNetwork(seed)
+	media, err := network.Listen(netip.AddrPortFrom(serverAddress, 7882))
+	if err != nil {
+		return nil, err
+	}
+	conference, err := lab.NewConference(lab.ConferenceConfig(), media, zap.NewNop())
+	if err != nil {
+		_ = network.Close()
+		return nil, err
+	}
+	return &lossyConference{conference, network, access, firstClient}, nil
+}
+
+// join brings a client in over an access link of its own.
+func (c *lossyConference) join(ctx context.Context, part lab.Part) (*lab.Peer, error) {
+	address := c.next
+	c.next = address.Next()
+	if err := c.network.SetAccess(address, c.access, c.access); err != nil {
+		return nil, err
+	}
+	media, err := c.network.Listen(netip.AddrPortFrom(address, 0))
+	if err != nil {
+		return nil, err
+	}
+	part.Media = media
+	return c.Join(ctx, part)
+}
+
+func (c *lossyConference) close() {
+	c.Close()
+	_ = c.network.Close()
+}
+
+// measure counts frames at one loss rate.
+func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
+	access := netem.DefaultConfig()
+	access.Delay, access.Loss = l.RTT/2, c.Loss
+	conference, err := newLossyConference(l.Seed, access)
+	if err != nil {
+		return nil, err
+	}
+	defer conference.close()
+	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: l.FrameBytes, Rate: l.FrameRate}
+	publisher, err := conference.join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, Seed: l.Seed})
+	if err != nil {
+		return nil, err
+	}
+	receiver, err := conference.join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Latencies: true})
+	if err != nil {
+		return nil, err
+	}
+	tile := tileOf("alice", "body", 0)
+	if err := awaitFrames(ctx, receiver, []tileRef{tile}, 1); err != nil {
+		return nil, err
+	}
+	if err := lab.Pause(ctx, l.Settle); err != nil {
+		return nil, err
+	}
+	before, serverBefore, began, skip := statsOf(receiver, tile), conference.Server.Stats(), time.Now(), receiver.Latency()
+	if err := lab.Pause(ctx, l.Duration); err != nil {
+		return nil, err
+	}
+	publisher.StopPublishing()
+	seconds := time.Since(began).Seconds()
+	// Every frame is complete or given up by then.
+	if err := lab.Pause(ctx, 2*l.Deadline+time.Second); err != nil {
+		return nil, err
+	}
+	outcome := &lossOutcome{frames: difference(statsOf(receiver, tile), before), seconds: seconds}
+	outcome.server = serverDifference(conference.Server.Stats(), serverBefore)
+	outcome.latency = receiver.Latency().After(skip.Count())
+	return outcome, receiver.Failure()
+}
+
+// lines are the figures of one loss rate.
+func (o *lossOutcome) lines(c LossCase) []lab.Line {
+	name := func(what string) string { return fmt.Sprintf("%g %% loss: %s", 100*c.Loss, what) }
+	f := o.frames
+	decodable := 100 * (1 - float64(lost(f.FrameCounts))/float64(f.Expected))
+	perLoss := func(requests, losses uint64) float64 { return float64(requests) / float64(max(losses, 1)) }
+	return []lab.Line{
+		lab.AtLeast(name("frames decodable"), decodable, "%", 100*c.Decodable),
+		lab.Information(name("frames expected"), float64(f.Expected), ""),
+		lab.Information(name("frames undecodable"), float64(f.Undecodable), ""),
+		lab.Information(name("frames missing"), float64(f.Missing), ""),
+		lab.Information(name("frames dropped by the server"), float64(f.DroppedByServer), ""),
+		lab.Information(name("latency p50"), lab.Milliseconds(o.latency.Percentile(0.5)), "ms"),
+		lab.Information(name("latency p99"), lab.Milliseconds(o.latency.Percentile(0.99)), "ms"),
+		lab.Information(name("latency max"), lab.Milliseconds(o.latency.Max()), "ms"),
+		lab.Information(name("server: packets asked for"), float64(o.server.Requested), ""),
+		lab.Information(name("server: requests per packet missed"), perLoss(o.server.Requested, o.server.Recovered+o.server.Lost), ""),
+		lab.Information(name("server: packets given up"), float64(o.server.Lost), ""),
+		lab.Information(name("receiver: packets missed"), float64(f.Lost), ""),
+		lab.Information(name("receiver: packets recovered"), float64(f.Recovered), ""),
+		lab.Information(name("receiver: requests per packet missed"), perLoss(f.Requests, f.Lost), ""),
+		lab.Information(name("server: requests answered"), float64(o.server.NACKed.Answered), ""),
+		lab.Information(name("server: requests for packets the publisher owed"), float64(o.server.NACKed.Owed), ""),
+		lab.Information(name("server: requests suppressed"), float64(o.server.NACKed.Suppressed), ""),
+		lab.Information(name("server: requests not answered"),
+			float64(o.server.NACKed.Unknown+o.server.NACKed.Expired+o.server.NACKed.Limited+o.server.NACKed.Refused), ""),
+		lab.Information(name("retransmissions sent to the receiver"), 100*float64(o.server.Sent.Retransmission.Packets)/float64(max(o.server.Sent.Media.Packets, 1)), "% of packets"),
+	}
+}

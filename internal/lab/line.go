@@ -1,0 +1,106 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Check measures one claim.
+type Check interface {
+	// Name says in a few words what is measured.
+	Name() string
+	// Run measures. It returns the lines that it has even where an error kept it from finishing.
+	Run(ctx context.Context) ([]Line, error)
+}
+
+// Line is one result: a figure and, where the claim sets one, its target.
+type Line struct {
+	Name   string  `json:"name"`
+	Figure float64 `json:"figure"`
+	Unit   string  `json:"unit,omitempty"`
+	// Target is the bound as it is printed, for instance "≥ 27"; empty where the figure is for information.
+	Target string `json:"target,omitempty"`
+	// Met says that the figure reaches its target, or has none.
+	Met bool `json:"met"`
+	// Skipped says why nothing was measured; the figure then means nothing.
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// Information is a figure without target.
+func Information(name string, figure float64, unit string) Line {
+	return Line{Name: name, Figure: finite(figure), Unit: unit, Met: true}
+}
+
+// AtLeast is a figure that has to reach a bound.
+func AtLeast(name string, figure float64, unit string, bound float64) Line {
+	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≥ " + formatNumber(bound), Met: figure >= bound}
+}
+
+// AtMost is a figure that must not exceed a bound.
+func AtMost(name string, figure float64, unit string, bound float64) Line {
+	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≤ " + formatNumber(bound), Met: figure <= bound}
+}
+
+// Exactly is a count that has to be as expected.
+func Exactly(name string, count int64, unit string, expected int64) Line {
+	return Line{Name: name, Figure: float64(count), Unit: unit, Target: "= " + strconv.FormatInt(expected, 10), Met: count == expected}
+}
+
+// Skip is a line about what could not be measured here.
+func Skip(name, why string) Line { return Line{Name: name, Skipped: why, Met: true} }
+
+// finite keeps what JSON cannot carry out of reports. Comparisons with targets are made before.
+func finite(figure float64) float64 {
+	if math.IsNaN(figure) || math.IsInf(figure, 0) {
+		return 0
+	}
+	return figure
+}
+
+// formatNumber prints with as many digits as a reader can use: integers whole, other numbers with about five digits.
+func formatNumber(v float64) string {
+	switch {
+	case v == math.Trunc(v) && math.Abs(v) < 1e15:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case math.Abs(v) >= 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case math.Abs(v) >= 1:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	default:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+}
+
+// String prints the line without alignment, for progress.
+func (l Line) String() string {
+	if l.Skipped != "" {
+		return fmt.Sprintf("%s: skipped: %s", l.Name, l.Skipped)
+	}
+	text := fmt.Sprintf("%s: %s", l.Name, l.figure())
+	if l.Target != "" {
+		text += fmt.Sprintf(" (target %s: %s)", l.Target, l.verdict())
+	}
+	return text
+}
+
+func (l Line) figure() string {
+	if l.Unit == "" {
+		return formatNumber(l.Figure)
+	}
+	return formatNumber(l.Figure) + " " + l.Unit
+}
+
+func (l Line) verdict() string {
+	switch {
+	case l.Skipped != "":
+		return "skipped"
+	case l.Target == "":
+		return ""
+	case l.Met:
+		return "met"
+	default:
+		return "MISSED"
+	}
+}

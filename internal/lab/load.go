@@ -1,0 +1,102 @@
+package lab
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Load is one publication of prepared frames.
+type Load struct {
+	Name      string
+	Tiles     int
+	Qualities int
+	// FrameBytes is the size of one tile's frame, at the highest quality where Graded, else at each.
+	FrameBytes int
+	// Graded makes each quality half the size of the one above.
+	Graded bool
+	// Rate is in frames per second.
+	Rate float64
+	Mode volumetric.Mode
+}
+
+// Publication describes the load to the server.
+func (l Load) Publication() volumetric.Publication {
+	mode := l.Mode
+	if mode == "" {
+		mode = volumetric.ModeAlternatives
+	}
+	p := volumetric.Publication{
+		Name:      l.Name,
+		Kind:      volumetric.KindVideo,
+		Mode:      mode,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		FrameRate: l.Rate,
+		Tiles:     make([]volumetric.Tile, l.Tiles),
+		Qualities: make([]volumetric.QualityLevel, l.Qualities),
+	}
+	for q := range p.Qualities {
+		p.Qualities[q].Bitrate = volumetric.Bitrate(float64(8*l.size(volumetric.Quality(q))) * l.Rate)
+	}
+	return p
+}
+
+// size is that of a frame at a quality, in bytes.
+func (l Load) size(quality volumetric.Quality) int {
+	if !l.Graded {
+		return max(l.FrameBytes, frameHeader)
+	}
+	return max(l.FrameBytes>>(l.Qualities-1-int(quality)), frameHeader)
+}
+
+// frameHeader is what a prepared frame begins with: number, tile, quality and the checksum of the rest, four bytes each.
+const frameHeader = 16
+
+// frameFactory makes the frames of one load. The filling is random, so that nothing on the way can shorten it, and the same for all.
+type frameFactory struct {
+	load    Load
+	filling []byte
+}
+
+func newFrameFactory(load Load, seed uint64) *frameFactory {
+	random := rand.New(rand.NewPCG(seed, seed))
+	filling := make([]byte, max(load.FrameBytes, frameHeader))
+	for i := range filling {
+		filling[i] = byte(random.Uint32())
+	}
+	return &frameFactory{load, filling}
+}
+
+// frame makes one frame. Its bytes are valid until the next call.
+func (f *frameFactory) frame(number uint32, tile int, quality volumetric.Quality) []byte {
+	frame := f.filling[:f.load.size(quality)]
+	binary.BigEndian.PutUint32(frame, number)
+	binary.BigEndian.PutUint32(frame[4:], uint32(tile))
+	binary.BigEndian.PutUint32(frame[8:], uint32(quality))
+	binary.BigEndian.PutUint32(frame[12:], checksum(frame))
+	return frame
+}
+
+// checksum covers everything but itself.
+func checksum(frame []byte) uint32 {
+	return crc32.Update(crc32.ChecksumIEEE(frame[:12]), crc32.IEEETable, frame[frameHeader:])
+}
+
+// verify tells how a received frame differs from what it must be.
+func verify(data []byte, number int64, tile int, quality volumetric.Quality) error {
+	if len(data) < frameHeader {
+		return fmt.Errorf("%d bytes, expected at least %d", len(data), frameHeader)
+	}
+	got := [3]uint32{binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])}
+	want := [3]uint32{uint32(number), uint32(tile), uint32(quality)}
+	switch {
+	case got != want:
+		return fmt.Errorf("frame, tile and quality are %v, expected %v", got, want)
+	case binary.BigEndian.Uint32(data[12:]) != checksum(data):
+		return fmt.Errorf("frame %v has a wrong checksum", got)
+	}
+	return nil
+}

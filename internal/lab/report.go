@@ -1,0 +1,138 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Report is the outcome of several checks.
+type Report struct {
+	// Name is that of the collection, for instance "first-light".
+	Name    string  `json:"check"`
+	Version string  `json:"version"`
+	Machine Machine `json:"machine"`
+	// Met says that every figure reaches its target, and that nothing failed.
+	Met      bool      `json:"met"`
+	Sections []Section `json:"sections"`
+}
+
+// Machine says where was measured.
+type Machine struct {
+	Cores  int    `json:"cores"`
+	System string `json:"system"`
+	Go     string `json:"go"`
+}
+
+// Section is the outcome of one check.
+type Section struct {
+	// Number is the check's place in the collection, from 1.
+	Number int    `json:"number"`
+	Name   string `json:"name"`
+	Lines  []Line `json:"lines"`
+	// Error is what kept the check from finishing.
+	Error string `json:"error,omitempty"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds"`
+	// LoadBefore is the system's load average over the last minute when the check began, -1 where it is unknown: figures of latency say
+	// little where it exceeds the number of cores.
+	LoadBefore float64 `json:"load_before"`
+}
+
+// NewReport begins a report.
+func NewReport(name, version string) *Report {
+	return &Report{
+		Name: name, Version: version, Met: true, Sections: []Section{},
+		Machine: Machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()},
+	}
+}
+
+// Run runs a check and adds its outcome.
+func (r *Report) Run(ctx context.Context, number int, check Check, progress Progress) {
+	section := Section{Number: number, Name: check.Name(), LoadBefore: loadAverage()}
+	progress.Say("%d: %s", number, section.Name)
+	began := time.Now()
+	lines, err := check.Run(ctx)
+	section.Seconds = time.Since(began).Seconds()
+	section.Lines = append([]Line{}, lines...)
+	if err != nil {
+		section.Error = err.Error()
+		r.Met = false
+	}
+	for _, l := range lines {
+		r.Met = r.Met && l.Met
+	}
+	r.Sections = append(r.Sections, section)
+}
+
+// loadAverage reads the first number of /proc/loadavg.
+func loadAverage() float64 {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return -1
+	}
+	var load float64
+	if _, err := fmt.Sscan(string(data), &load); err != nil {
+		return -1
+	}
+	return load
+}
+
+// WriteJSON writes the report as one object.
+func (r *Report) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r)
+}
+
+// WriteText writes the report for people: per line the figure, its target and whether it is met.
+func (r *Report) WriteText(w io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s (%s) on %d cores, %s, %s\n", r.Name, r.Version, r.Machine.Cores, r.Machine.System, r.Machine.Go)
+	for i := range r.Sections {
+		r.Sections[i].write(&text)
+	}
+	verdict := "every target is met"
+	if !r.Met {
+		verdict = "NOT every target is met"
+	}
+	fmt.Fprintf(&text, "\n%s\n", verdict)
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// write prints a section with aligned columns.
+func (s *Section) write(text *strings.Builder) {
+	fmt.Fprintf(text, "\n%d %s (%.0f s, load %.1f)\n", s.Number, s.Name, s.Seconds, s.LoadBefore)
+	name, figure, target := 0, 0, 0
+	for _, l := range s.Lines {
+		name = max(name, utf8.RuneCountInString(l.Name))
+		if l.Skipped == "" {
+			figure = max(figure, utf8.RuneCountInString(l.figure()))
+		}
+		target = max(target, utf8.RuneCountInString(l.Target))
+	}
+	for _, l := range s.Lines {
+		if l.Skipped != "" {
+			fmt.Fprintf(text, "  %s  skipped: %s\n", padded(l.Name, name), l.Skipped)
+			continue
+		}
+		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.figure(), figure), padded(l.Target, target), l.verdict())
+		fmt.Fprintln(text, strings.TrimRight(line, " "))
+	}
+	if s.Error != "" {
+		fmt.Fprintf(text, "  FAILED: %s\n", s.Error)
+	}
+}
+
+// padded fills a text up to a number of characters.
+func padded(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+}
