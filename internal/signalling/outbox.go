@@ -56,8 +56,8 @@ func (o *outbox) Close(code signal.Code, reason string) {
 	o.closing, o.code, o.reason = true, code, reason
 	if code == signal.CodeSlowReader {
 		o.queue = nil
-		// Whatever write is under way fails at once.
-		_ = o.conn.NetConn().SetWriteDeadline(time.Now().Add(slowReaderGrace))
+		// Whatever write is under way fails soon, and so does the next.
+		time.AfterFunc(slowReaderGrace, func() { _ = o.conn.NetConn().Close() })
 	}
 	if code != "" {
 		o.queue = append(o.queue, &signal.Closing{Code: code, Message: reason})

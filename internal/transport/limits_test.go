@@ -18,24 +18,34 @@ func hostCandidate(port int) string {
 	return fmt.Sprintf("candidate:1 1 udp 1 192.0.2.1 %d typ host", port)
 }
 
-func TestCandidatesAreLimited(t *testing.T) {
+// TestCandidatesAreLimitedUntilICEBeginsAnew renegotiates with a peer that has sent as many candidates as it may.
+func TestCandidatesAreLimitedUntilICEBeginsAnew(t *testing.T) {
 	p := newPair(t)
 	if _, err := p.offers.AddReceiving(volumetric.KindVideo); err != nil {
 		t.Fatal(err)
 	}
-	p.negotiate(nil)
-	for port := 1; ; port++ {
-		err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(port), MID: "0"})
-		if port <= maxCandidates && err != nil {
-			t.Fatal(err)
-		}
-		if port > maxCandidates {
-			if !errors.Is(err, ErrCandidate) {
-				t.Errorf("candidate %d: got %v, want ErrCandidate", port, err)
+	for _, round := range []struct {
+		name           string
+		restart, taken bool
+	}{
+		{"the first offer", false, true},
+		{"another offer", false, false},
+		{"an ICE restart", true, true},
+	} {
+		p.restart = round.restart
+		p.negotiate(nil)
+		for port := 1; round.taken && port <= maxCandidates; port++ {
+			if err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(port), MID: "0"}); err != nil {
+				t.Fatalf("candidate %d after %s: %v", port, round.name, err)
 			}
-			break
+		}
+		if err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(1), MID: "0"}); !errors.Is(err, ErrCandidate) {
+			t.Errorf("a candidate too many after %s: got %v, want ErrCandidate", round.name, err)
 		}
 	}
+}
+
+func TestCandidatesOfADescriptionAreLimited(t *testing.T) {
 	var many strings.Builder
 	many.WriteString(answerWithTwoLines)
 	for port := range maxCandidates + 1 {

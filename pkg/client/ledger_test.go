@@ -70,3 +70,25 @@ func TestLedger(t *testing.T) {
 		})
 	}
 }
+
+// TestGapsOfALedgerAreBounded has frames come a thousand numbers apart, each followed by a late one.
+func TestGapsOfALedgerAreBounded(t *testing.T) {
+	const jumps = 20
+	var l ledger
+	start := time.Unix(0, 0)
+	number := int64(1)
+	l.seen(number, start)
+	for range jumps {
+		number += maxStretch
+		l.seen(number, start)
+		l.seen(number-maxStretch+1, start)
+		if len(l.unseen) > maxStretch {
+			t.Fatalf("%d gaps are kept, expected at most %d", len(l.unseen), maxStretch)
+		}
+	}
+	l.settle(start.Add(time.Hour), time.Second)
+	// Of each jump two frames came.
+	if want := (FrameCounts{Expected: 1 + jumps*maxStretch, Missing: jumps * (maxStretch - 2)}); l.counts != want {
+		t.Errorf("got %+v, want %+v", l.counts, want)
+	}
+}

@@ -147,17 +147,23 @@ func (p *Puppet) Request(m signal.Message) (signal.Message, error) {
 	if err := p.Send(m); err != nil {
 		return nil, err
 	}
+	var r signal.Message
 	select {
-	case r := <-reply:
-		if refused, ok := r.(*signal.Error); ok {
-			return nil, refused
-		}
-		return r, nil
+	case r = <-reply:
 	case <-p.ended:
-		return nil, fmt.Errorf("the websocket ended before the reply to %T", m)
+		// The reply may have been the last word.
+		select {
+		case r = <-reply:
+		default:
+			return nil, fmt.Errorf("the websocket ended before the reply to %T", m)
+		}
 	case <-time.After(patience):
 		return nil, fmt.Errorf("no reply to %T", m)
 	}
+	if refused, ok := r.(*signal.Error); ok {
+		return nil, refused
+	}
+	return r, nil
 }
 
 // Send sends a message.

@@ -1,0 +1,80 @@
+package sfu
+
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+func TestARefusedMessageSetsNoChoice(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.ChoicesPerParticipant = 2 })
+	s, o := enter(t, n, "bob", true)
+	m := &signal.SetQuality{Header: signal.Header{ID: "1"}}
+	for _, name := range []string{"body", "desk", "voice"} {
+		ref := volumetric.PublicationRef{Participant: "alice", Publication: name}
+		m.Choices = append(m.Choices, signal.Choice{PublicationRef: ref, Quality: signal.Only(0)})
+	}
+	handle(s, m)
+	if refused := expect[*signal.Error](t, o, 1); refused.Code != signal.CodeLimit {
+		t.Errorf("got %q, expected %q", refused.Code, signal.CodeLimit)
+	}
+	inRoom(t, s, func(*Room) {
+		for _, choice := range m.Choices {
+			if got := s.participant.choices.of(volumetric.TileRef{PublicationRef: choice.PublicationRef}); !got.Auto {
+				t.Errorf("the choice for %s was taken", choice.PublicationRef)
+			}
+		}
+	})
+}
+
+func TestAnOlderAcknowledgementIsPassedOver(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	enter(t, n, "alice", false, bodyOf(1, 1))
+	s, o := enter(t, n, "bob", true)
+	assignment := expect[*signal.Assignments](t, o, 1).Assignments[0]
+	for _, generation := range []uint32{assignment.Generation, assignment.Generation - 1} {
+		handle(s, &signal.Acknowledge{
+			Header: signal.Header{ID: "1"}, Slots: []signal.SlotGeneration{{MID: assignment.MID, Generation: generation}},
+		})
+	}
+	expect[*signal.OK](t, o, 2)
+	inRoom(t, s, func(*Room) {
+		if got := s.participant.slots.byMID(assignment.MID).acknowledged; got != assignment.Generation {
+			t.Errorf("generation %d counts as acknowledged, expected %d", got, assignment.Generation)
+		}
+	})
+}
+
+// TestLeavingWithAFullOutbox has the reply to a leave find no room in the client's queue.
+func TestLeavingWithAFullOutbox(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	s, o := enter(t, n, "mallory", false)
+	o.fill()
+	handle(s, &signal.Leave{Header: signal.Header{ID: "1"}})
+	eventually(t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.rooms) == 0 && len(n.sessions) == 0
+	}, "the room to end")
+}
+
+// TestTimersEndWithTheirParticipant looks for timers that would hold a connection's memory after it.
+func TestTimersEndWithTheirParticipant(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	stays, _ := enter(t, n, "alice", false)
+	s, o := enter(t, n, "bob", true)
+	expect[*signal.Offer](t, o, 1)
+	running := func() (answer, connect bool) {
+		inRoom(t, stays, func(*Room) {
+			c := s.participant.connection
+			answer, connect = c.answerTimer.running(), c.connectTimer.running()
+		})
+		return answer, connect
+	}
+	eventually(t, func() bool { answer, connect := running(); return answer && connect }, "both timers to run")
+	handle(s, &signal.Leave{})
+	if answer, connect := running(); answer || connect {
+		t.Errorf("after leaving the timer of the answer runs is %v, that of the connection %v", answer, connect)
+	}
+}

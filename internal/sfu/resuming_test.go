@@ -1,0 +1,100 @@
+package sfu
+
+import (
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestTimeoutsGoOnAfterResuming has a timer run out while the websocket is broken, when nobody is there to be expelled. No other timer may do
+// its work afterwards.
+func TestTimeoutsGoOnAfterResuming(t *testing.T) {
+	const short = 10 * time.Millisecond
+	tests := []struct {
+		name    string
+		answers bool
+		runOut  func(r *Room, c *connection)
+	}{
+		{"an offer that is never answered", false, func(r *Room, c *connection) {
+			answerOverdue{c, c.owner.pendingOffer}.apply(r)
+			r.node.config.AnswerTimeout = short
+		}},
+		{"a connection that never comes", true, func(r *Room, c *connection) {
+			connectOverdue{c}.apply(r)
+			r.node.config.ConnectTimeout = short
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.AnswerTimeout, c.ConnectTimeout = time.Hour, time.Hour })
+			s, former := enter(t, n, "mallory", true)
+			offer := expect[*signal.Offer](t, former, 1)
+			if test.answers {
+				handle(s, answerTo(t, newClientPeer(t), offer))
+				eventually(t, func() (taken bool) {
+					inRoom(t, s, func(*Room) { taken = s.participant.pendingOffer == nil })
+					return taken
+				}, "the answer to be taken")
+			}
+			s.Detach()
+			inRoom(t, s, func(r *Room) { test.runOut(r, s.participant.connection) })
+			_, o := resume(t, n, "mallory", former)
+			eventually(t, func() bool { _, ended := o.ended(); return ended }, "the end of a client that came back and does nothing")
+			if code, _ := o.ended(); code != signal.CodeConnection {
+				t.Errorf("closed with %q, expected %q", code, signal.CodeConnection)
+			}
+		})
+	}
+}
+
+// TestARepeatedOfferIsNew has a client come back just before the time for its answer is over.
+func TestARepeatedOfferIsNew(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	s, former := enter(t, n, "bob", true)
+	first := expect[*signal.Offer](t, former, 1)
+	s.Detach()
+	s, o := resume(t, n, "bob", former)
+	second := expect[*signal.Offer](t, o, 1)
+	if second.Offer != first.Offer || second.SDP != first.SDP {
+		t.Errorf("offer %d was repeated as another, offer %d", first.Offer, second.Offer)
+	}
+	// The writers of both websockets fill in headers, each in its own time.
+	if first == second {
+		t.Error("two outboxes have the same message")
+	}
+	inRoom(t, s, func(r *Room) { answerOverdue{s.participant.connection, first}.apply(r) })
+	if code, ended := o.ended(); ended {
+		t.Errorf("closed with %q by the timer of the offer before, expected time to answer again", code)
+	}
+}
+
+func TestDrainingIsToldOnResuming(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	s, former := enter(t, n, "bob", true)
+	s.Detach()
+	n.toAll(drainRequest{time.Minute})
+	_, o := resume(t, n, "bob", former)
+	closing, count := latest[*signal.Closing](o)
+	if count != 1 || closing.Code != signal.CodeDraining || closing.GraceMS <= 0 {
+		t.Errorf("got %d closing messages, the last %+v, expected one of code %q with time left", count, closing, signal.CodeDraining)
+	}
+}
+
+func TestARefusedJoinLeavesTheSessionInGrace(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	s, former := enter(t, n, "bob", true)
+	s.Detach()
+	_, refused := n.Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version, Publications: []volumetric.Publication{bodyOf(1, 1)}},
+		Room: "room", Identity: "bob", Outbox: &shelf{}, At: time.Now(),
+	})
+	if refused == nil || refused.Code != signal.CodeForbidden {
+		t.Fatalf("got %v, expected %q", refused, signal.CodeForbidden)
+	}
+	again, _ := resume(t, n, "bob", former)
+	if again.participant != s.participant {
+		t.Error("resumed as another participant")
+	}
+}

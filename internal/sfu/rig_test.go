@@ -1,0 +1,253 @@
+package sfu
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// patience is how long a test waits for what should come at once.
+const patience = 30 * time.Second
+
+// uncounted takes the counts of a node that nobody looks at.
+type uncounted struct{}
+
+func (uncounted) Rooms(int)                          {}
+func (uncounted) Participants(int)                   {}
+func (uncounted) ParticipantConnected(time.Duration) {}
+func (uncounted) SignallingError(signal.Code)        {}
+
+// shelf is an outbox that keeps what it is given.
+type shelf struct {
+	mu     sync.Mutex
+	all    []signal.Message
+	full   bool
+	closed bool
+	code   signal.Code
+}
+
+// Send implements Outbox.
+func (o *shelf) Send(m signal.Message) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.full {
+		o.all = append(o.all, m)
+	}
+	return !o.full
+}
+
+// Close implements Outbox.
+func (o *shelf) Close(code signal.Code, _ string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.closed, o.code = true, code
+	}
+}
+
+func (o *shelf) fill() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.full = true
+}
+
+// ended gives the code that the outbox was closed with.
+func (o *shelf) ended() (signal.Code, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.code, o.closed
+}
+
+// latest gives the last message of a type, and how many there are.
+func latest[M signal.Message](o *shelf) (found M, count int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, m := range o.all {
+		if wanted, ok := m.(M); ok {
+			found = wanted
+			count++
+		}
+	}
+	return found, count
+}
+
+// expect waits until that many messages of a type have come, and gives the last.
+func expect[M signal.Message](t *testing.T, o *shelf, count int) M {
+	t.Helper()
+	var wanted M
+	eventually(t, func() bool {
+		var n int
+		wanted, n = latest[M](o)
+		return n >= count
+	}, "%d messages of type %T", count, wanted)
+	return wanted
+}
+
+func eventually(t *testing.T, condition func() bool, what string, arguments ...any) {
+	t.Helper()
+	for end := time.Now().Add(patience); !condition(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("timed out waiting for "+what, arguments...)
+		}
+	}
+}
+
+// mediaOnLoopback is the configuration of an endpoint on a port of the system's choice. Its connections do not fail by themselves, since a
+// restart of ICE brings an offer.
+func mediaOnLoopback() transport.Config {
+	c := transport.ClientConfig()
+	c.Address = "127.0.0.1"
+	c.FailedTimeout = time.Hour
+	return c
+}
+
+// newTestNode makes a node that ends with the test.
+func newTestNode(t *testing.T, media transport.Config, adjust func(*Config)) *Node {
+	t.Helper()
+	endpoint, err := transport.Listen(media)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := DefaultConfig()
+	if adjust != nil {
+		adjust(&config)
+	}
+	engine := forward.NewEngine(forward.DefaultConfig())
+	n, err := NewNode(config, endpoint, engine, uncounted{}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		n.Drain(over, 0)
+		engine.Close()
+		if err := endpoint.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// enter brings somebody with every grant into the room of the test.
+func enter(t *testing.T, n *Node, identity string, receive bool, publications ...volumetric.Publication) (*Session, *shelf) {
+	t.Helper()
+	return admitted(t, n, identity, &signal.Join{Version: signal.Version, Receive: receive, Publications: publications})
+}
+
+// resume brings somebody back whose websocket broke, by the secret of the last join.
+func resume(t *testing.T, n *Node, identity string, former *shelf) (*Session, *shelf) {
+	t.Helper()
+	joined := expect[*signal.Joined](t, former, 1)
+	grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}
+	return admitted(t, n, identity, &signal.Join{Version: signal.Version, Resume: grant})
+}
+
+func admitted(t *testing.T, n *Node, identity string, join *signal.Join) (*Session, *shelf) {
+	t.Helper()
+	o := &shelf{}
+	s, refused := n.Join(JoinRequest{
+		Join: join, Room: "room", Identity: identity, Grants: Grants{Publish: true, Subscribe: true}, Outbox: o, At: time.Now(),
+	})
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	return s, o
+}
+
+// inspection runs a function on the room's goroutine.
+type inspection struct {
+	look func(r *Room)
+	done chan struct{}
+}
+
+// apply implements request.
+func (q inspection) apply(r *Room) {
+	q.look(r)
+	close(q.done)
+}
+
+// inRoom looks at the state of a room, after all that was asked of it before.
+func inRoom(t *testing.T, s *Session, look func(r *Room)) {
+	t.Helper()
+	q := inspection{look, make(chan struct{})}
+	s.room.post(q)
+	select {
+	case <-q.done:
+	case <-s.room.done:
+		t.Fatal("the room has ended")
+	}
+}
+
+// handle passes on messages of the client's.
+func handle(s *Session, messages ...signal.Message) {
+	for _, m := range messages {
+		s.Handle(m, time.Now())
+	}
+}
+
+// unheard is the sink of a client that nobody sends to.
+type unheard struct{}
+
+func (unheard) RTP(uint32, []byte, time.Time)  {}
+func (unheard) RTCP(uint32, []byte, time.Time) {}
+
+// newClientPeer makes the peer of a client. Candidates are not carried to it, so it is never connected.
+func newClientPeer(t *testing.T) *transport.Peer {
+	t.Helper()
+	endpoint, err := transport.Listen(mediaOnLoopback())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := endpoint.NewPeer(unheard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Close()
+		_ = endpoint.Close()
+	})
+	return p
+}
+
+// answerTo answers an offer and sends on every line that it names a track for.
+func answerTo(t *testing.T, p *transport.Peer, offer *signal.Offer) *signal.Answer {
+	t.Helper()
+	if _, err := p.Offered(without(offer.SDP, "a=candidate")); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range offer.Media {
+		if m.Role != signal.RolePublish || m.Publication == "" {
+			continue
+		}
+		if _, err := p.Sending(m.MID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sdp, err := p.Answer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &signal.Answer{Offer: offer.Offer, SDP: without(sdp, "a=candidate")}
+}
+
+// without leaves out the lines of a description that begin with the prefix.
+func without(description, prefix string) string {
+	lines := strings.Split(description, "\r\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, prefix) }), "\r\n")
+}
+
+// bodyOf is a publication of that many tiles and qualities.
+func bodyOf(tiles, qualities int) volumetric.Publication {
+	return *described(tiles, qualities, volumetric.ModeAlternatives)
+}
