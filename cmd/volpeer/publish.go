@@ -142,16 +142,11 @@ func (p *publication) run(ctx context.Context, out, console io.Writer, log *slog
 	}
 	defer b.producer.Close()
 	b.console, b.log = console, log
-	publications := []volumetric.Publication{b.description}
-	if b.sound != nil {
-		publications = append(publications, describeSound())
-	}
-	session, err := p.room.join(ctx, client.Config{Publications: publications, Log: log})
+	session, err := p.enter(ctx, b)
 	if err != nil {
 		return err
 	}
 	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", source.Info().Description, "tiles", p.tiles, "qualities", p.qualities)
-	b.sink, b.voice = session.Publisher(p.name), session.Publisher(soundName)
 	err = b.run(ctx, session, p.seconds)
 	_ = session.Close()
 	if p.json {
@@ -178,6 +173,20 @@ func (p *publication) prepare(ctx context.Context, settings production, source c
 		description: describe(p.name, config, source.Info().FrameRate, tiles, qualities),
 		sound:       settings.sound,
 	}, nil
+}
+
+// enter joins the room with what was prepared, and says where to broadcast it.
+func (p *publication) enter(ctx context.Context, b *broadcast) (*client.Session, error) {
+	publications := []volumetric.Publication{b.description}
+	if b.sound != nil {
+		publications = append(publications, describeSound())
+	}
+	session, err := p.room.join(ctx, client.Config{Publications: publications, Log: b.log})
+	if err != nil {
+		return nil, err
+	}
+	b.sink, b.voice = session.Publisher(p.name), session.Publisher(soundName)
+	return session, nil
 }
 
 // describe describes a publication. Frames name their codec themselves; the format lets a receiver know before the first of them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,8 @@ import (
 // room says where to go and as whom.
 type room struct {
 	server, name, identity, token string
+	// media replaces the UDP socket where it is not nil, for emulated networks. No flag sets it.
+	media net.PacketConn
 }
 
 func (r *room) flags(cmd *cobra.Command) {
@@ -40,6 +43,7 @@ func (r *room) check() error {
 // join enters the room.
 func (r *room) join(ctx context.Context, config client.Config) (*client.Session, error) {
 	config.URL, config.Room, config.Identity, config.Token = r.server, r.name, r.identity, r.token
+	config.PacketConn = r.media
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	session, err := client.Join(ctx, config)

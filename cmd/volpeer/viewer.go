@@ -57,6 +57,8 @@ type viewer struct {
 	volumetric   map[volumetric.PublicationRef]bool
 	board        board
 	refused      map[string]bool
+	// sent are the tiles, in volumetric.ModeDescriptions the descriptions of them, that the server says it sends.
+	sent map[volumetric.TrackRef]bool
 
 	tracker  *choice.Tracker
 	random   *rand.Rand
@@ -90,6 +92,7 @@ func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer
 		publications: make(map[volumetric.PublicationRef]volumetric.Publication),
 		volumetric:   make(map[volumetric.PublicationRef]bool),
 		refused:      make(map[string]bool),
+		sent:         make(map[volumetric.TrackRef]bool),
 		tracker:      choice.NewTracker(),
 		random:       rand.New(rand.NewPCG(config.seed, 0)),
 		asked:        make(map[volumetric.TileRef]signal.Selection),

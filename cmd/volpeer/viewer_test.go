@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -114,6 +116,64 @@ func TestViewerComingsAndGoings(t *testing.T) {
 	}
 	if s := th.viewer.sum(); s.Decoded+s.Skipped != 4 {
 		t.Errorf("expected 4 frames decoded or skipped at the end, got %d and %d", s.Decoded, s.Skipped)
+	}
+}
+
+// TestDescriptionsComeAndGo: a tile is on while any description of it is sent, or is about to replace the last one.
+func TestDescriptionsComeAndGo(t *testing.T) {
+	session := newFakeSession(alice(volumetric.ModeDescriptions))
+	v := newViewer(viewerConfig{wish: choice.Auto}, &console{}, slog.New(slog.DiscardHandler))
+	v.session = session
+	v.compare()
+	sending := func(description, quality volumetric.Quality) {
+		v.sending(&client.Sending{Track: volumetric.TrackRef{TileRef: bodyTile(0), Quality: description}, Quality: quality})
+	}
+	ask := func(qualities ...volumetric.Quality) {
+		tile := 0
+		v.request([]signal.Choice{{PublicationRef: bodyTile(0).PublicationRef, Tile: &tile, Quality: signal.Selection{Qualities: qualities}}})
+	}
+	frame := func(description volumetric.Quality, number int64) {
+		now := time.Now()
+		v.result(&decode.Result{Decoded: now, Frame: client.Frame{
+			Track: volumetric.TrackRef{TileRef: bodyTile(0), Quality: description}, Number: number, Capture: now, First: now, Complete: now,
+		}})
+	}
+	// One frame number in an hour is next to no frames per second, if the tile was on all the time.
+	on := func() bool { return v.book.Sum(nil, time.Now().Add(time.Hour)).FPS < 1 }
+	expect := func(what string, want bool, switches int64) {
+		t.Helper()
+		if s := v.book.Sum(nil, time.Now()); on() != want || s.Switches != switches {
+			t.Errorf("%s: expected the tile to be on %v after %d switches, got %v after %d", what, want, switches, on(), s.Switches)
+		}
+	}
+	sending(0, 0)
+	sending(1, 1)
+	frame(0, 1)
+	frame(1, 1)
+	expect("both descriptions came", true, 0)
+	sending(1, 1)
+	expect("told twice", true, 0)
+	sending(0, volumetric.QualityOff)
+	expect("one remains", true, 1)
+	ask(2)
+	sending(1, volumetric.QualityOff)
+	expect("another one is asked for", true, 2)
+	frame(2, 2)
+	sending(2, 2)
+	expect("the other one came", true, 3)
+	ask()
+	sending(2, volumetric.QualityOff)
+	expect("none is sent", false, 4)
+	ask(2)
+	again := volumetric.TrackRef{TileRef: bodyTile(0), Quality: 2}
+	if !v.tracker.Pending(again) {
+		t.Error("expected the request to be measured again, since the description was off")
+	}
+	sending(2, 2)
+	frame(2, 3)
+	expect("on again", true, 5)
+	if v.tracker.Pending(again) {
+		t.Error("expected the frame to fulfil the request")
 	}
 }
 

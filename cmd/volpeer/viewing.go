@@ -79,6 +79,7 @@ func (v *viewer) removed(ref volumetric.PublicationRef) {
 	delete(v.publications, ref)
 	v.book.Ended(ref, v.now())
 	maps.DeleteFunc(v.asked, func(tile volumetric.TileRef, _ signal.Selection) bool { return tile.PublicationRef == ref })
+	maps.DeleteFunc(v.sent, func(part volumetric.TrackRef, _ bool) bool { return part.PublicationRef == ref })
 	stage := v.stages[ref.Participant]
 	if stage == nil {
 		return
@@ -89,27 +90,47 @@ func (v *viewer) removed(ref volumetric.PublicationRef) {
 	}
 }
 
-// sending takes the server's word on what a tile is sent at.
+// sending takes the server's word on what a tile, or a description of it, is sent at.
 func (v *viewer) sending(e *client.Sending) {
 	tile := e.Track.TileRef
 	p, ok := v.publications[tile.PublicationRef]
 	if !ok {
 		return
 	}
-	if p.Mode == volumetric.ModeDescriptions && v.book.Known(tile) {
+	part, on := v.part(e.Track), e.Quality != volumetric.QualityOff
+	// Frames show when a tile changes between qualities. They do not show that a description is there no longer, or once more.
+	if p.Mode == volumetric.ModeDescriptions && v.sent[part] != on && v.book.Known(tile) {
 		v.book.Switched(tile)
 	}
-	if e.Quality != volumetric.QualityOff {
+	if on {
+		v.sent[part] = true
 		return
 	}
 	now := v.now()
-	v.book.Off(tile, now)
-	if p.Mode == volumetric.ModeAlternatives {
-		v.tracker.Off(volumetric.TrackRef{TileRef: tile, Quality: volumetric.QualityOff})
+	delete(v.sent, part)
+	v.tracker.Off(part, now)
+	if v.described(tile, &p) {
+		return
 	}
+	v.book.Off(tile, now)
 	if player := v.player(tile.PublicationRef); player != nil {
 		player.Off(tile.Tile, now)
 	}
+}
+
+// described tells whether any description of a tile is sent, or was asked for and is about to be: where one replaces another, the old one ends before
+// the new one begins.
+func (v *viewer) described(tile volumetric.TileRef, p *volumetric.Publication) bool {
+	if p.Mode != volumetric.ModeDescriptions {
+		return false
+	}
+	for q := range volumetric.Quality(len(p.Qualities)) {
+		part := volumetric.TrackRef{TileRef: tile, Quality: q}
+		if v.sent[part] || v.tracker.Pending(part) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *viewer) player(ref volumetric.PublicationRef) *present.Player {
@@ -157,7 +178,7 @@ func (v *viewer) result(r *decode.Result) {
 	}
 	decoded := v.session.ServerTime(r.Decoded)
 	v.book.Decoded(tile, f.Number, f.Capture, decoded)
-	latency, fulfilled, switched := v.tracker.Decoded(v.part(f.Track), f.Track.Quality, f.Number, decoded)
+	latency, fulfilled, switched := v.tracker.Decoded(v.part(f.Track), f.Track.Quality, f.Number, captured(f), decoded)
 	if fulfilled {
 		v.book.Changed(tile, latency)
 	}

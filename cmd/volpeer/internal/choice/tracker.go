@@ -20,6 +20,8 @@ type tracked struct {
 	number  int64
 	quality volumetric.Quality
 	decoded time.Time
+	// off is when it was last switched off.
+	off time.Time
 	// wanted was requested at a time and has not shown yet.
 	pending   bool
 	wanted    volumetric.Quality
@@ -49,13 +51,26 @@ func (t *Tracker) Requested(ref volumetric.TrackRef, quality volumetric.Quality,
 // Withdrawn tells that the quality is left to the server, or that the request failed.
 func (t *Tracker) Withdrawn(ref volumetric.TrackRef) { t.track(ref).pending = false }
 
-// Off tells that the tile is no longer sent: whatever is shown next is a change.
-func (t *Tracker) Off(ref volumetric.TrackRef) { t.track(ref).known = false }
+// Pending tells that a request has neither shown nor been superseded.
+func (t *Tracker) Pending(ref volumetric.TrackRef) bool {
+	tr := t.tracks[ref]
+	return tr != nil && tr.pending
+}
 
-// Decoded tells that a frame was decoded. It returns the latency of the request that the frame is the first to fulfil, and whether the
-// quality differs from that of the frame before.
-func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, number int64, now time.Time) (latency time.Duration, fulfilled, switched bool) {
+// Off tells that the tile is no longer sent: whatever is captured afterwards is a change.
+func (t *Tracker) Off(ref volumetric.TrackRef, now time.Time) {
 	tr := t.track(ref)
+	tr.known, tr.off = false, now
+}
+
+// Decoded tells that a frame was decoded, and when it was captured. It returns the latency of the request that the frame is the first to fulfil, and whether the
+// quality differs from that of the frame before.
+func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, number int64, capture, now time.Time) (latency time.Duration, fulfilled, switched bool) {
+	tr := t.track(ref)
+	// What was under way when the tile was switched off says nothing about what is sent now.
+	if !tr.off.IsZero() && !capture.After(tr.off) {
+		return 0, false, false
+	}
 	if tr.pending && tr.wanted == quality {
 		tr.pending = false
 		latency, fulfilled = now.Sub(tr.requested), true

@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestTracker plays transcripts: "ask Q", "frame N Q", "off" and "withdraw", each with its time in milliseconds, and what frames gave.
+// TestTracker plays transcripts: "ask Q", "frame N Q AGE", "off" and "withdraw", each with its time in milliseconds, and what frames gave. A frame's age
+// is how long ago it was captured, 0 where it is left out.
 func TestTracker(t *testing.T) {
 	tests := []struct{ name, script, want string }{
 		{"a request that shows", "0 frame 1 2; 10 ask 0; 30 frame 2 2; 60 frame 3 0; 90 frame 4 0", "3: 50ms switched"},
@@ -19,6 +20,7 @@ func TestTracker(t *testing.T) {
 		{"back before it took effect", "0 frame 1 2; 10 ask 0; 20 ask 2; 30 frame 2 2", ""},
 		{"off is not measured", "0 frame 1 2; 10 ask -1; 30 frame 2 2", ""},
 		{"back from off", "0 frame 1 2; 10 ask -1; 30 off; 500 ask 2; 530 frame 20 2", "20: 30ms"},
+		{"under way when it was switched off", "0 frame 1 2; 30 off; 40 frame 2 2 20; 50 ask 2; 60 frame 3 2 40; 90 frame 4 2 20", "4: 40ms"},
 		{"the first request, before any frame", "0 ask 1; 100 frame 1 1", "1: 100ms"},
 		{"left to the server", "0 frame 1 2; 10 ask 0; 20 withdraw; 60 frame 3 0", "3: switched"},
 		{"frames out of order are one switch", "0 frame 1 2; 30 frame 3 0; 31 frame 2 2; 60 frame 4 0", "3: switched"},
@@ -39,9 +41,9 @@ func play(t *testing.T, script string) string {
 	ref := volumetric.TrackRef{Quality: volumetric.QualityOff}
 	var got []string
 	for _, step := range strings.Split(script, ";") {
-		var ms, a, b int
+		var ms, a, b, age int
 		var verb string
-		if n, _ := fmt.Sscan(step, &ms, &verb, &a, &b); n < 2 {
+		if n, _ := fmt.Sscan(step, &ms, &verb, &a, &b, &age); n < 2 {
 			t.Fatalf("cannot read step %q", step)
 		}
 		now := time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond)
@@ -49,11 +51,11 @@ func play(t *testing.T, script string) string {
 		case "ask":
 			tracker.Requested(ref, volumetric.Quality(a), now)
 		case "off":
-			tracker.Off(ref)
+			tracker.Off(ref, now)
 		case "withdraw":
 			tracker.Withdrawn(ref)
 		case "frame":
-			latency, fulfilled, switched := tracker.Decoded(ref, volumetric.Quality(b), int64(a), now)
+			latency, fulfilled, switched := tracker.Decoded(ref, volumetric.Quality(b), int64(a), now.Add(-time.Duration(age)*time.Millisecond), now)
 			text := ""
 			if fulfilled {
 				text = " " + latency.String()

@@ -6,7 +6,9 @@ import "time"
 // streams are: their 99th percentile and a margin, whichever stream is the latest. It rises at once, since what comes late is lost until
 // then, and falls slowly, so that sound can be stretched to follow without being heard.
 //
-// It lies between one frame interval and the deadline after the first packets' usual arrival: what has not come by then never will.
+// It lies between one frame interval and the deadline after the first packets' usual arrival: what has not come by then never will. Where that
+// arrival becomes earlier, as when a queue has drained, it falls to the new bound at once: frames do not wait beyond the deadline, and sound that fell
+// slowly would be behind them for seconds.
 type Delay struct {
 	// deadline is how long frames are repaired after their first packet.
 	deadline time.Duration
@@ -57,7 +59,7 @@ func (d *Delay) forget(name string) { delete(d.streams, name) }
 
 // At is the delay at a time.
 func (d *Delay) At(now time.Time) time.Duration {
-	target, known := d.target()
+	target, limit, known := d.target()
 	switch {
 	case !known:
 		return max(d.current, d.interval)
@@ -65,7 +67,7 @@ func (d *Delay) At(now time.Time) time.Duration {
 		d.set, d.current = true, target
 	default:
 		fallen := time.Duration(float64(fallRate) * now.Sub(d.at).Seconds())
-		d.current = max(target, d.current-max(0, fallen))
+		d.current = max(target, min(limit, d.current-max(0, fallen)))
 	}
 	if now.After(d.at) {
 		d.at = now
@@ -73,17 +75,17 @@ func (d *Delay) At(now time.Time) time.Duration {
 	return d.current
 }
 
-// target is what the delay should be.
-func (d *Delay) target() (target time.Duration, known bool) {
+// target is what the delay should be, limit what it may be at most.
+func (d *Delay) target() (target, limit time.Duration, known bool) {
 	var base time.Duration
 	for _, s := range d.streams {
 		begun := s.begun.quantile(0.5)
 		late := min(s.ready.quantile(lateQuantile)+margin, begun+d.deadline)
 		if !known {
-			target, base, known = late, begun, true
+			target, limit, base, known = late, begun+d.deadline, begun, true
 		}
-		target, base = max(target, late), min(base, begun)
+		target, limit, base = max(target, late), max(limit, begun+d.deadline), min(base, begun)
 	}
 	// A publisher whose clock is ahead gives captures in the future: then the bound lies there, too.
-	return max(target, d.interval+min(base, 0)), known
+	return max(target, d.interval+min(base, 0)), limit, known
 }

@@ -50,6 +50,42 @@ func TestDelayFalls(t *testing.T) {
 	}
 }
 
+// TestDelayFallsToItsBound: a queue on the way drains, and all at once everything comes 400 ms earlier.
+func TestDelayFallsToItsBound(t *testing.T) {
+	const deadline, interval = 150 * time.Millisecond, 33 * time.Millisecond
+	d := NewDelay(deadline)
+	d.interval = interval
+	now := time.Unix(0, 0)
+	step := func(begun time.Duration) time.Duration {
+		now = now.Add(interval)
+		d.observe("body", begun, begun+20*time.Millisecond)
+		return d.At(now)
+	}
+	for range windowSize {
+		if got := step(450 * time.Millisecond); got != 475*time.Millisecond {
+			t.Fatalf("expected 475ms while frames are 470 ms late, got %v", got)
+		}
+	}
+	// The usual arrival is the median of the window, which takes half a window to follow.
+	for range windowSize/2 + 1 {
+		step(50 * time.Millisecond)
+	}
+	if got := d.At(now); got != 50*time.Millisecond+deadline {
+		t.Errorf("expected the deadline after the first packets' arrival, 200ms, got %v", got)
+	}
+	// Once no late frame is in the window any more it falls slowly.
+	for range windowSize / 2 {
+		step(50 * time.Millisecond)
+	}
+	before := d.At(now)
+	for range 30 {
+		step(50 * time.Millisecond)
+	}
+	if fallen := before - d.At(now); fallen < 9*time.Millisecond || fallen > 11*time.Millisecond {
+		t.Errorf("expected to fall by 10 ms in a second, fell by %v from %v", fallen, before)
+	}
+}
+
 func TestWindow(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var w window
