@@ -1,0 +1,258 @@
+// Package chaos has one participant of a room of five misbehave in every way that it can think of, while the frames that the other four send each
+// other are counted.
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// patience is how long anything may take on a busy machine.
+	patience = 60 * time.Second
+	// repairTime is how long frames are repaired: far longer than in a conference, so that a machine that stalls costs no frame.
+	repairTime = signal.MaxDeadline
+	// longestGap is how long a stream may pause: many times what a machine stalls, and far from what a stream that has stopped shows.
+	longestGap = 10 * time.Second
+	// enough is how many frames of every stream have to come after each mischief.
+	enough = 15
+)
+
+// load is what each participant publishes: frames of three packets.
+var load = lab.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 2500, Rate: 15}
+
+// room is four participants that behave.
+type room struct {
+	*lab.Conference
+	names []string
+	peers map[string]*lab.Peer
+	// goroutines is how many there are with these four in the room.
+	goroutines int
+}
+
+// open starts a server and brings the four in.
+func open(t *testing.T) *room {
+	t.Helper()
+	settings := lab.ConferenceConfig()
+	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*repairTime, 5*repairTime
+	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = repairTime, repairTime
+	settings.Rooms.ResumeGrace = time.Second
+	settings.Signalling.PingInterval = 2 * time.Second
+	// What floods must reach what is behind the limits of signalling.
+	settings.Signalling.MessageRate, settings.Signalling.MessageBurst = 1e6, 1e6
+	settings.Signalling.ByteRate, settings.Signalling.ByteBurst = 1e9, 1e9
+	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		goleak.VerifyNone(t)
+	})
+	r := &room{Conference: c, names: []string{"alice", "bob", "carol", "dave"}, peers: map[string]*lab.Peer{}}
+	for _, name := range r.names {
+		r.peers[name] = r.join(t, name)
+	}
+	for _, f := range r.flows() {
+		eventually(t, f.String()+" has begun", func() bool { return r.peers[f.receiver].Tile(f.tile).Frames > 0 })
+	}
+	r.goroutines = runtime.NumGoroutine()
+	return r
+}
+
+// join brings a peer in that behaves.
+func (r *room) join(t *testing.T, name string) *lab.Peer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p, err := r.Join(ctx, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{load}, Receive: true, Deadline: repairTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// flow is one tile on its way from one of the four to another.
+type flow struct {
+	receiver string
+	tile     volumetric.TileRef
+}
+
+func (f flow) String() string { return fmt.Sprintf("%v at %s", f.tile, f.receiver) }
+
+func tileOf(participant string, index int) volumetric.TileRef {
+	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: load.Name}, Tile: index}
+}
+
+func (r *room) flows() []flow {
+	var flows []flow
+	for _, receiver := range r.names {
+		for _, publisher := range r.names {
+			for i := range load.Tiles {
+				if publisher != receiver {
+					flows = append(flows, flow{receiver, tileOf(publisher, i)})
+				}
+			}
+		}
+	}
+	return flows
+}
+
+// count is what has come of a flow so far.
+type count struct {
+	lab.Reception
+	client.FrameCounts
+}
+
+// lost are frames that a receiver will never have whole.
+func (c count) lost() int64 { return c.Undecodable + c.Missing + c.DroppedByServer + c.Overflowed }
+
+func (r *room) count(f flow) count {
+	p := r.peers[f.receiver]
+	c := count{Reception: p.Tile(f.tile)}
+	for _, s := range p.Session.Stats() {
+		if s.Track.TileRef == f.tile {
+			c.FrameCounts = s.FrameCounts
+		}
+	}
+	return c
+}
+
+// toll is what the flows suffered while something was done.
+type toll struct {
+	frames int
+	lost   int64
+	gap    time.Duration
+}
+
+// during counts frames while something is done, and until enough have come after it.
+func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
+	t.Helper()
+	flows := r.flows()
+	before := make([]count, len(flows))
+	for i, f := range flows {
+		before[i] = r.count(f)
+	}
+	for _, p := range r.peers {
+		p.ResetGaps()
+	}
+	do(t)
+	var total toll
+	done := make([]int, len(flows))
+	for i, f := range flows {
+		done[i] = r.count(f).Frames
+	}
+	for i, f := range flows {
+		eventually(t, f.String()+" goes on", func() bool { return r.count(f).Frames >= done[i]+enough })
+		var now count
+		eventually(t, f.String()+" is accounted for", func() bool {
+			now = r.count(f)
+			return now.Number-before[i].Number <= int64(now.Frames-before[i].Frames)+now.lost()-before[i].lost()
+		})
+		if now.Corrupt > 0 {
+			t.Errorf("%v: %d frames are not what was sent", f, now.Corrupt)
+		}
+		total.frames += now.Frames - before[i].Frames
+		total.lost += now.lost() - before[i].lost()
+		total.gap = max(total.gap, now.LongestGap)
+	}
+	return total
+}
+
+// ready asks the server whether it is.
+func (r *room) ready(t *testing.T) {
+	t.Helper()
+	response, err := http.Get("http://" + r.Server.AdminAddress() + "/readyz")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("the server is not ready: %s", response.Status)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// transient is how many goroutines of the four may be there at one time and not at another: a timer that fires, a request under way.
+const transient = 5
+
+// mayhem bounds the goroutines that one misbehaving participant may cause at any time, with its own that run in this process.
+const mayhem = 300
+
+func TestNobodyStopsTheOthers(t *testing.T) {
+	r := open(t)
+	mischiefs := []struct {
+		name string
+		do   func(t *testing.T, r *room)
+	}{
+		{"behaves", behave},
+		{"leaves", leave},
+		{"dies", die},
+		{"stops reading its websocket", stopReading},
+		{"hangs up and comes back", comeBack},
+		{"sends garbage on its websocket", sendGarbageMessages},
+		{"sends garbage for descriptions", sendGarbageDescriptions},
+		{"sends garbage for candidates", sendGarbageCandidates},
+		{"sends garbage for RTP", sendGarbageRTP},
+		{"sends garbage for RTCP", sendGarbageRTCP},
+		{"asks for everything", askForEverything},
+		{"uses streams without end", useStreamsWithoutEnd},
+		{"has absurd names", haveAbsurdNames},
+		{"publishes and unpublishes", publishAndUnpublish},
+		{"switches qualities", switchQualities},
+	}
+	var undisturbed toll
+	for i, m := range mischiefs {
+		t.Run(m.name, func(t *testing.T) {
+			suffered := r.during(t, func(t *testing.T) { m.do(t, r) })
+			t.Logf("%d frames, %d lost, longest gap %v, %d goroutines", suffered.frames, suffered.lost, suffered.gap, runtime.NumGoroutine())
+			if i == 0 {
+				undisturbed = suffered
+			}
+			if suffered.lost > undisturbed.lost {
+				t.Errorf("%d frames were lost, %d while nobody misbehaved", suffered.lost, undisturbed.lost)
+			}
+			if suffered.gap > longestGap {
+				t.Errorf("a stream paused for %v, expected at most %v", suffered.gap, longestGap)
+			}
+			if n := runtime.NumGoroutine(); n > r.goroutines+mayhem {
+				t.Errorf("%d goroutines, %d with four participants", n, r.goroutines)
+			}
+			r.ready(t)
+		})
+	}
+	for _, p := range r.peers {
+		eventually(t, "everybody else has gone", func() bool { return len(p.Session.Participants()) == len(r.names)-1 })
+	}
+	eventually(t, "only what belongs to the four is left", func() bool { return runtime.NumGoroutine() <= r.goroutines+transient })
+	stats := r.Server.Stats()
+	if want := len(r.names) * load.Tiles * load.Qualities; stats.Tracks != want || stats.Receivers != len(r.names) || stats.Ingresses != len(r.names) {
+		t.Errorf("%d tracks, %d receivers, %d ingresses are left, expected %d, %d and %d", stats.Tracks, stats.Receivers, stats.Ingresses,
+			want, len(r.names), len(r.names))
+	}
+}

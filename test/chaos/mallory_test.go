@@ -1,0 +1,160 @@
+package chaos
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/e2e/puppet"
+)
+
+// mallory is the fifth participant. It publishes and receives like the others until a test pulls its strings.
+type mallory struct {
+	*puppet.Puppet
+	random  *rand.Rand
+	stop    context.CancelFunc
+	sending sync.WaitGroup
+}
+
+// dial connects a puppet that is put away with the test.
+func (r *room) dial(t *testing.T, config puppet.Config) *puppet.Puppet {
+	t.Helper()
+	config.URL = r.Server.URL()
+	p, err := puppet.Dial(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// greeting is the join of somebody who does what the others do.
+func greeting(name string) *signal.Join {
+	return &signal.Join{Version: 1, Room: "room", Identity: name, Receive: true, Publications: []volumetric.Publication{load.Publication()}}
+}
+
+// mallory brings the fifth participant in, and waits until the others have its frames and it has theirs.
+func (r *room) mallory(t *testing.T, config puppet.Config) *mallory {
+	t.Helper()
+	return r.fifth(t, "mallory", config)
+}
+
+// fifth is mallory under any name.
+func (r *room) fifth(t *testing.T, identity string, config puppet.Config) *mallory {
+	t.Helper()
+	var mu sync.Mutex
+	heard := map[uint32]bool{}
+	config.RTP = func(ssrc uint32, _ []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard[ssrc] = true
+	}
+	running, stop := context.WithCancel(context.Background())
+	m := &mallory{Puppet: r.dial(t, config), random: rand.New(rand.NewPCG(1, 2)), stop: stop}
+	t.Cleanup(m.rest)
+	seen := map[string]int{}
+	for _, name := range r.names {
+		seen[name] = r.received(name, identity)
+	}
+	if _, err := m.Join(greeting(identity)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "mallory is connected", m.Connected)
+	m.sending.Go(func() { m.behave(running) })
+	for _, name := range r.names {
+		eventually(t, name+" has mallory's frames", func() bool { return r.received(name, identity) > seen[name] })
+	}
+	streams := (len(r.names)) * load.Tiles
+	eventually(t, "mallory has everybody's packets", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(heard) >= streams
+	})
+	return m
+}
+
+// received is how many frames of somebody's somebody has. Mallory's are not of the kind that the others check.
+func (r *room) received(by, from string) int {
+	reception := r.peers[by].Tile(tileOf(from, 0))
+	return reception.Frames + reception.Corrupt
+}
+
+// behave sends frames as the others do.
+func (m *mallory) behave(ctx context.Context) {
+	ticker := time.NewTicker(time.Duration(float64(time.Second) / load.Rate))
+	defer ticker.Stop()
+	for number := uint32(1); ; number++ {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, line := range m.lines() {
+			if packets, err := line.Frame(number, make([]byte, load.FrameBytes)); err == nil {
+				_ = line.Write(packets...)
+			}
+		}
+	}
+}
+
+// rest ends honest sending, so that the lines are the test's.
+func (m *mallory) rest() {
+	m.stop()
+	m.sending.Wait()
+}
+
+// lines are those of mallory's tracks.
+func (m *mallory) lines() []*puppet.Line {
+	var lines []*puppet.Line
+	for tile := range load.Tiles {
+		for q := range volumetric.Quality(load.Qualities) {
+			if line := m.Line(puppet.Track{Publication: load.Name, Tile: tile, Quality: q}); line != nil {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// depart leaves properly.
+func (m *mallory) depart(t *testing.T) {
+	t.Helper()
+	m.rest()
+	if _, err := m.Request(&signal.Leave{}); err != nil {
+		t.Error(err)
+	}
+	ended(t, m.Puppet)
+}
+
+// ended waits for the end of a puppet's websocket.
+func ended(t *testing.T, p *puppet.Puppet) {
+	t.Helper()
+	select {
+	case <-p.Ended():
+	case <-time.After(patience):
+		t.Fatal("the server did not close the websocket")
+	}
+}
+
+// alive checks that the server still answers a puppet.
+func alive(t *testing.T, p *puppet.Puppet) {
+	t.Helper()
+	if _, err := p.Request(&signal.Time{}); err != nil {
+		t.Errorf("the server answers no more: %v", err)
+	}
+}
+
+// contextWithPatience bounds one request.
+func contextWithPatience() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), patience)
+}
+
+// writeFrame sends a frame on the first track of a publication.
+func writeFrame(p *client.Publisher, number uint32) error {
+	return p.WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(), Data: make([]byte, load.FrameBytes)})
+}

@@ -1,0 +1,347 @@
+// Package leak has hundreds of participants come and go in every way, while media flows, and checks that nothing of them stays in the process, where the
+// server and its clients run together.
+package leak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/e2e/puppet"
+)
+
+const (
+	// patience is how long anything may take on a busy machine.
+	patience = 60 * time.Second
+	// joins is how many come and go, atOnce of them at a time.
+	joins, atOnce = 200, 4
+	// heapTolerance is what the heap may have grown by, in bytes, after garbage collection. One participant that stays takes more than 200 kB: peer
+	// connections of both sides, with ten lines each. The rest is for tables and pools that grow with the most that there ever was at once.
+	heapTolerance = 2 << 20
+)
+
+var (
+	resident = lab.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 2000, Rate: 10}
+	visitor  = lab.Load{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 1000, Rate: 10}
+)
+
+// house is a server with two residents, who publish and receive all the time.
+type house struct {
+	*lab.Conference
+	residents []*lab.Peer
+
+	mu   sync.Mutex
+	dead []*puppet.Puppet
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	settings := lab.ConferenceConfig()
+	settings.Rooms.ResumeGrace = 300 * time.Millisecond
+	// Who is silent for three of these is gone. A busy machine may silence anybody for a while.
+	settings.Signalling.PingInterval = 2 * time.Second
+	// Enough for the visitors of a moment, so that the residents' lines do not grow.
+	settings.Rooms.SpareSlots, settings.Rooms.SpareAudioSlots = 3*atOnce, 0
+	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{Conference: c}
+	t.Cleanup(func() {
+		c.Close()
+		goleak.VerifyNone(t)
+	})
+	for _, name := range []string{"alice", "bob"} {
+		p, err := h.join(name, resident, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.residents = append(h.residents, p)
+	}
+	for i, p := range h.residents {
+		if err := await(func() bool { return p.Tile(tileOf([]string{"bob", "alice"}[i])).Frames > 0 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+func tileOf(participant string) volumetric.TileRef {
+	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: "body"}}
+}
+
+// await waits for a condition.
+func await(condition func() bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return lab.Await(ctx, "what a visit waits for has come", condition)
+}
+
+func (h *house) join(identity string, load lab.Load, receive bool) (*lab.Peer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return h.Join(ctx, lab.Part{Room: "room", Identity: identity, Loads: []lab.Load{load}, Receive: receive})
+}
+
+// visits are the ways to come and go.
+var visits = []struct {
+	name string
+	do   func(h *house, identity string) error
+}{
+	{"publishes and receives, and leaves", func(h *house, identity string) error {
+		p, err := h.join(identity, visitor, true)
+		if err != nil {
+			return err
+		}
+		defer p.Leave()
+		return await(func() bool {
+			return p.Tile(tileOf("alice")).Frames > 0 && h.residents[1].Tile(tileOf(identity)).Frames > 0
+		})
+	}},
+	{"receives, and leaves", func(h *house, identity string) error {
+		p, err := h.Join(context.Background(), lab.Part{Room: "room", Identity: identity, Receive: true})
+		if err != nil {
+			return err
+		}
+		defer p.Leave()
+		return await(func() bool { return p.Tile(tileOf("alice")).Frames > 0 && p.Tile(tileOf("bob")).Frames > 0 })
+	}},
+	{"leaves at once", func(h *house, identity string) error {
+		p, err := h.join(identity, visitor, true)
+		if err != nil {
+			return err
+		}
+		p.Leave()
+		return nil
+	}},
+	{"hangs up while media flows", func(h *house, identity string) error {
+		return h.puppet(identity, puppet.Config{}, func(p *puppet.Puppet) error {
+			if err := await(p.Connected); err != nil {
+				return err
+			}
+			return h.hangUp(p, identity)
+		})
+	}},
+	{"hangs up at once", func(h *house, identity string) error {
+		return h.puppet(identity, puppet.Config{}, func(p *puppet.Puppet) error { return h.hangUp(p, identity) })
+	}},
+	{"never answers, and hangs up", func(h *house, identity string) error {
+		silent := puppet.Config{Answer: func(*signal.Offer, string) (string, bool) { return "", false }}
+		return h.puppet(identity, silent, func(p *puppet.Puppet) error {
+			if err := await(func() bool { return p.LastOffer() != nil }); err != nil {
+				return err
+			}
+			return h.hangUp(p, identity)
+		})
+	}},
+	{"comes back with a new connection, and leaves", func(h *house, identity string) error {
+		first, err := puppet.Dial(puppet.Config{URL: h.Server.URL()})
+		if err != nil {
+			return err
+		}
+		defer first.Close()
+		joined, err := first.Join(greeting(identity))
+		if err != nil {
+			return err
+		}
+		if err := await(first.Connected); err != nil {
+			return err
+		}
+		again, err := puppet.Dial(puppet.Config{URL: h.Server.URL()})
+		if err != nil {
+			return err
+		}
+		defer again.Close()
+		back := greeting(identity)
+		back.Resume = &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: true}
+		if _, err := again.Join(back); err != nil {
+			return err
+		}
+		if err := await(again.Connected); err != nil {
+			return err
+		}
+		_, err = again.Request(&signal.Leave{})
+		return err
+	}},
+	{"does not join", func(h *house, _ string) error {
+		p, err := puppet.Dial(puppet.Config{URL: h.Server.URL()})
+		if err == nil {
+			p.Close()
+		}
+		return err
+	}},
+	{"is refused", func(h *house, _ string) error {
+		p, err := puppet.Dial(puppet.Config{URL: h.Server.URL()})
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		if _, err := p.Join(greeting("alice")); err == nil {
+			return errors.New("somebody joined as somebody else")
+		}
+		return nil
+	}},
+	{"dies", func(h *house, identity string) error {
+		p, err := puppet.Dial(puppet.Config{URL: h.Server.URL()})
+		if err != nil {
+			return err
+		}
+		// Closed sockets would be a goodbye: they stay open until the server has noticed.
+		h.mu.Lock()
+		h.dead = append(h.dead, p)
+		h.mu.Unlock()
+		join := greeting(identity)
+		join.Publications = nil
+		if _, err := p.Join(join); err != nil {
+			return err
+		}
+		defer p.Die()
+		return await(p.Connected)
+	}},
+}
+
+// hangUp ends a puppet's websocket, and waits until the server does not expect it back any more.
+func (h *house) hangUp(p *puppet.Puppet, identity string) error {
+	p.Hang()
+	return await(func() bool { return !h.present(identity) })
+}
+
+func greeting(identity string) *signal.Join {
+	return &signal.Join{
+		Version: 1, Room: "room", Identity: identity, Receive: true, Publications: []volumetric.Publication{visitor.Publication()},
+	}
+}
+
+// puppet joins as a puppet, and puts it away after the visit.
+func (h *house) puppet(identity string, config puppet.Config, visit func(p *puppet.Puppet) error) error {
+	config.URL = h.Server.URL()
+	p, err := puppet.Dial(config)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if _, err := p.Join(greeting(identity)); err != nil {
+		return err
+	}
+	return visit(p)
+}
+
+// present tells whether the residents see somebody.
+func (h *house) present(identity string) bool {
+	for _, p := range h.residents {
+		for _, other := range p.Session.Participants() {
+			if other.Identity == identity {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// receive has so many visitors come and go, and waits until the last is gone.
+func (h *house) receive(t *testing.T, visitors int) {
+	t.Helper()
+	numbers := make(chan int)
+	var running sync.WaitGroup
+	for range atOnce {
+		running.Go(func() {
+			for n := range numbers {
+				visit := visits[n%len(visits)]
+				if err := visit.do(h, fmt.Sprintf("visitor %d", n)); err != nil {
+					t.Errorf("visitor %d, who %s: %v", n, visit.name, err)
+				}
+			}
+		})
+	}
+	for n := range visitors {
+		numbers <- n
+	}
+	close(numbers)
+	running.Wait()
+	err := await(func() bool {
+		for _, p := range h.residents {
+			if len(p.Session.Participants()) != len(h.residents)-1 {
+				return false
+			}
+		}
+		s := h.Server.Stats()
+		return s.Receivers == len(h.residents) && s.Ingresses == len(h.residents)
+	})
+	if err != nil {
+		t.Fatalf("not everybody has gone: %v", err)
+	}
+	for _, p := range h.dead {
+		p.Close()
+	}
+	h.dead = nil
+}
+
+// heap is what is in use after garbage collection. Two rounds empty sync.Pool, which keeps what was put in for one.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// descriptors is how many files are open, and false where the system does not tell.
+func descriptors() (int, bool) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	return len(entries), err == nil
+}
+
+func TestNothingStays(t *testing.T) {
+	h := open(t)
+	// The first visitors make pools and tables grow to their usual size.
+	h.receive(t, 3*len(visits))
+	before, files := heap(), 0
+	if n, ok := descriptors(); ok {
+		files = n
+	} else {
+		t.Log("open files are not counted: this system has no /proc/self/fd")
+	}
+	goroutines := runtime.NumGoroutine()
+	stats := h.Server.Stats()
+
+	h.receive(t, joins)
+
+	if err := await(func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
+		t.Errorf("%d goroutines, %d before: %v", runtime.NumGoroutine(), goroutines, goleak.Find())
+	}
+	if n, ok := descriptors(); ok {
+		if err := await(func() bool { n, _ = descriptors(); return n <= files }); err != nil {
+			t.Errorf("%d open files, %d before", n, files)
+		}
+	}
+	grown := int64(0)
+	if err := await(func() bool { grown = heap() - before; return grown <= heapTolerance }); err != nil {
+		t.Errorf("the heap has grown by %d bytes, expected at most %d", grown, heapTolerance)
+	}
+	t.Logf("after %d visits: %d goroutines (%d before), heap of %d kB grown by %d kB", joins, runtime.NumGoroutine(), goroutines, before>>10, grown>>10)
+	now := h.Server.Stats()
+	if now.Tracks != stats.Tracks || now.Slots != stats.Slots {
+		t.Errorf("%d tracks and %d slots, %d and %d before", now.Tracks, now.Slots, stats.Tracks, stats.Slots)
+	}
+	for i, p := range h.residents {
+		from := tileOf([]string{"bob", "alice"}[i])
+		seen := p.Tile(from).Frames
+		if err := await(func() bool { return p.Tile(from).Frames > seen+5 }); err != nil {
+			t.Errorf("the frames of %v do not go on: %v", from, err)
+		}
+		if err := p.Failure(); err != nil {
+			t.Error(err)
+		}
+	}
+}
