@@ -58,8 +58,8 @@ type Part struct {
 	// Media replaces the client's UDP socket where it is not nil.
 	Media net.PacketConn
 	Seed  uint64
-	// Latencies says that Peer.Latency is wanted, which costs memory per frame.
-	Latencies bool
+	// Record says that Peer.Arrivals is wanted, which costs memory per frame.
+	Record bool
 }
 
 // Join brings a peer into a room. Its loads are published from when it is connected.
@@ -95,9 +95,8 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		stop:       stop,
 		tiles:      make(map[volumetric.TileRef]*Reception),
 		events:     make(map[string]int),
-	}
-	if part.Latencies {
-		p.latency = &Distribution{}
+		record:     part.Record,
+		published:  make(map[string]int64),
 	}
 	p.receiving.Go(p.receive)
 	for _, load := range part.Loads {

@@ -41,8 +41,3 @@ func (d *Distribution) Max() time.Duration { return d.Percentile(1) }
 
 // Milliseconds is a time as a number of milliseconds, as lines give it.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// After leaves out the first values that were added. It must be asked before any percentile.
-func (d Distribution) After(first int) Distribution {
-	return Distribution{values: d.values[min(first, len(d.values)):]}
-}

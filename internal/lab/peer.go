@@ -30,8 +30,19 @@ type Peer struct {
 	sendings    []client.Sending
 	events      map[string]int
 	failure     error
-	// latency is nil where nobody asked for it.
-	latency *Distribution
+	// record says that arrivals are kept.
+	record   bool
+	arrivals []Arrival
+	// published counts the capture instants of each load.
+	published map[string]int64
+}
+
+// Arrival is one whole frame that came as it was sent.
+type Arrival struct {
+	Track  volumetric.TrackRef
+	Number int64
+	// Latency is from capture to completion.
+	Latency time.Duration
 }
 
 // Reception is what one peer received of one tile.
@@ -88,8 +99,8 @@ func (p *Peer) take(f client.Frame) {
 		p.failure = errors.Join(p.failure, err)
 		return
 	}
-	if p.latency != nil {
-		p.latency.Add(f.Complete.Sub(f.Capture))
+	if p.record {
+		p.arrivals = append(p.arrivals, Arrival{f.Track, f.Number, f.Complete.Sub(f.Capture)})
 	}
 	if r.Frames == 0 || r.Quality != f.Track.Quality {
 		r.changed = now
@@ -174,14 +185,18 @@ func (p *Peer) Sendings() []client.Sending {
 	return append([]client.Sending(nil), p.sendings...)
 }
 
-// Latency is the time from capture to completion of every frame so far. It is empty unless Part.Latencies was set.
-func (p *Peer) Latency() Distribution {
+// Arrivals are all whole frames so far. There are none unless Part.Record was set.
+func (p *Peer) Arrivals() []Arrival {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.latency == nil {
-		return Distribution{}
-	}
-	return Distribution{values: slices.Clone(p.latency.values)}
+	return slices.Clone(p.arrivals)
+}
+
+// Published is how many frames of each tile and quality of a load were sent so far. They are numbered from 0.
+func (p *Peer) Published(load string) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.published[load]
 }
 
 // Count is how often an event came: "joined", "left" or "resumed".
@@ -230,6 +245,9 @@ func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 		}
 		if written {
 			number++
+			p.mu.Lock()
+			p.published[load.Name] = int64(number)
+			p.mu.Unlock()
 		}
 	}
 }

@@ -48,6 +48,10 @@ const maxSpread = 50 * time.Millisecond
 // first pause of its reader of 6 ms; what does not fit there is lost without a word.
 const packetTime = 40 * time.Microsecond
 
+// packetGap bounds the time between two packets of a frame: after 10 ms of silence (feedback.NACKConfig.TailWait) a receiver takes the rest of a frame
+// for lost and asks for it. Two packets over 0.4 of a frame interval would be 13 ms apart at 30 frames per second.
+const packetGap = 5 * time.Millisecond
+
 func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 	interval := unknownInterval
 	if publication.FrameRate > 0 {
@@ -67,7 +71,7 @@ func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 
 // spreadOf is how long a frame of so many packets takes to leave.
 func (p *Publisher) spreadOf(packets int) time.Duration {
-	return min(max(p.spread, time.Duration(packets)*packetTime), p.longest)
+	return min(max(p.spread, time.Duration(packets)*packetTime), p.longest, time.Duration(packets-1)*packetGap)
 }
 
 // Publication is the description that was published.

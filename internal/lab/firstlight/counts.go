@@ -90,6 +90,15 @@ func difference(now, before client.TileStats) client.TileStats {
 	return now
 }
 
+// latencies are the times from capture to completion of frames.
+func latencies(arrivals []lab.Arrival) lab.Distribution {
+	var d lab.Distribution
+	for _, a := range arrivals {
+		d.Add(a.Latency)
+	}
+	return d
+}
+
 // serverDifference is what a server counted since an earlier reading, as far as the checks ask.
 func serverDifference(now, before forward.Stats) forward.Stats {
 	now.Requested -= before.Requested

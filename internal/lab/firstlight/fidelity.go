@@ -139,16 +139,25 @@ func readPLY(name string, into *pointcloud.Cloud) error {
 func (o *original) compareFrame(shown *pointcloud.Cloud, c *comparison) {
 	c.frames++
 	c.points += shown.Len()
-	best := o.best(shown, nil)
-	rest := c.take(shown, all(shown.Len()), &o.frames[best], o.bound)
-	if len(rest) > 0 {
-		second := o.best(shown, rest)
-		left := c.take(shown, rest, &o.frames[second], o.bound)
-		c.outside += len(left)
-		c.mixed++
+	best := &o.frames[o.best(shown, all(shown.Len()))]
+	rest := c.take(shown, all(shown.Len()), best, o.bound)
+	if len(rest) == 0 {
+		c.absent += o.missingFrom(shown, best)
 		return
 	}
-	c.absent += o.missingFrom(shown, &o.frames[best])
+	second := &o.frames[o.best(shown, rest)]
+	left := c.take(shown, rest, second, o.bound)
+	if len(left) < len(rest) {
+		c.mixed++
+	} else {
+		c.absent += o.missingFrom(shown, best)
+	}
+	for _, i := range left {
+		_, distance := best.index.Nearest(shown.Positions[i])
+		if _, other := second.index.Nearest(shown.Positions[i]); min(distance, other) > o.bound {
+			c.outside++
+		}
+	}
 }
 
 func all(n int) []int {
@@ -162,11 +171,8 @@ func all(n int) []int {
 // sampled is how many points decide which captured frame a shown one is of.
 const sampled = 500
 
-// best is the captured frame that explains most of the points; nil stands for all of them.
+// best is the captured frame that explains most of the points.
 func (o *original) best(shown *pointcloud.Cloud, points []int) int {
-	if points == nil {
-		points = all(shown.Len())
-	}
 	best, most := 0, -1
 	for i := range o.frames {
 		explained := 0
@@ -182,27 +188,28 @@ func (o *original) best(shown *pointcloud.Cloud, points []int) int {
 	return best
 }
 
-// take books the points that have an original within the bound, and returns the others. Several originals may share a cell of the grid; each decoded point
-// then stands for one of them, nobody knows which, so it has to have the colour of any one of them.
+// take books the points that have an original of their colour within the bound, and returns the others. Several originals may share a cell of the grid;
+// each decoded point then stands for one of them, nobody knows which, so it has to have the colour of any one of them.
 func (c *comparison) take(shown *pointcloud.Cloud, points []int, frame *originalFrame, bound float32) []int {
 	var rest, near []int
 	for _, i := range points {
+		color := shown.Colors[i]
 		nearest, distance := frame.index.Nearest(shown.Positions[i])
 		if distance > bound {
 			rest = append(rest, i)
 			continue
 		}
-		c.farthest = max(c.farthest, distance)
-		color := shown.Colors[i]
 		if frame.cloud.Colors[nearest] == color {
 			c.nearestColor++
-			c.sameColor++
-			continue
+		} else {
+			near = frame.index.Within(shown.Positions[i], bound, near[:0])
+			if !slices.ContainsFunc(near, func(j int) bool { return frame.cloud.Colors[j] == color }) {
+				rest = append(rest, i)
+				continue
+			}
 		}
-		near = frame.index.Within(shown.Positions[i], bound, near[:0])
-		if slices.ContainsFunc(near, func(j int) bool { return frame.cloud.Colors[j] == color }) {
-			c.sameColor++
-		}
+		c.sameColor++
+		c.farthest = max(c.farthest, distance)
 	}
 	return rest
 }

@@ -60,7 +60,7 @@ func (l *Large) measure(ctx context.Context, c LargeCase) ([]lab.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Latencies: true})
+	receiver, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (l *Large) measure(ctx context.Context, c LargeCase) ([]lab.Line, error) {
 	if err := lab.Pause(ctx, l.Deadline+time.Second); err != nil {
 		return nil, err
 	}
-	stats, reception, latency := statsOf(receiver, tile), receiver.Tile(tile), receiver.Latency()
+	stats, reception, latency := statsOf(receiver, tile), receiver.Tile(tile), latencies(receiver.Arrivals())
 	name := func(what string) string { return fmt.Sprintf("%g MB: %s", float64(c.Bytes)/1e6, what) }
 	return []lab.Line{
 		lab.AtLeast(name("frames complete and verified"), float64(reception.Frames), "", float64(l.Frames)),

@@ -36,7 +36,8 @@ type LossCase struct{ Loss, Decodable float64 }
 // NewLoss is the check as the claim has it. Two minutes are 3,600 frames, of which three may be lost at 99.9 %: one unlucky frame decides nothing.
 func NewLoss(progress lab.Progress) *Loss {
 	return &Loss{
-		Progress: progress, Duration: 2 * time.Minute, Settle: 3 * time.Second, FrameBytes: 150_000, FrameRate: 30, Deadline: 150 * time.Millisecond, RTT: 20 * time.Millisecond,
+		Progress: progress, Duration: 2 * time.Minute, Settle: 3 * time.Second, FrameBytes: 150_000, FrameRate: 30,
+		Deadline: 150 * time.Millisecond, RTT: 20 * time.Millisecond,
 		Cases: []LossCase{{0.01, 0.999}, {0.05, 0.995}}, Seed: 1,
 	}
 }
@@ -63,10 +64,12 @@ func (l *Loss) Run(ctx context.Context) ([]lab.Line, error) {
 
 // lossOutcome is what was counted at one loss rate.
 type lossOutcome struct {
-	frames  client.TileStats
-	server  forward.Stats
-	latency lab.Distribution
-	seconds float64
+	// published is how many frames were sent, arrived which of them came whole. The client hands out each frame once.
+	published int64
+	arrived   []lab.Arrival
+	// client and server are what these two counted themselves.
+	client client.TileStats
+	server forward.Stats
 }
 
 // addresses of the emulated network (RFC 2544 reserves them for measurements).
@@ -131,7 +134,7 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := conference.join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Latencies: true})
+	receiver, err := conference.join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
 	if err != nil {
 		return nil, err
 	}
@@ -142,48 +145,70 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	if err := lab.Pause(ctx, l.Settle); err != nil {
 		return nil, err
 	}
-	before, serverBefore, began, skip := statsOf(receiver, tile), conference.Server.Stats(), time.Now(), receiver.Latency()
+	first, before, serverBefore := publisher.Published(load.Name), statsOf(receiver, tile), conference.Server.Stats()
 	if err := lab.Pause(ctx, l.Duration); err != nil {
 		return nil, err
 	}
 	publisher.StopPublishing()
-	seconds := time.Since(began).Seconds()
+	end := publisher.Published(load.Name)
 	// Every frame is complete or given up by then.
 	if err := lab.Pause(ctx, 2*l.Deadline+time.Second); err != nil {
 		return nil, err
 	}
-	outcome := &lossOutcome{frames: difference(statsOf(receiver, tile), before), seconds: seconds}
-	outcome.server = serverDifference(conference.Server.Stats(), serverBefore)
-	outcome.latency = receiver.Latency().After(skip.Count())
+	outcome := &lossOutcome{
+		published: end - first,
+		client:    difference(statsOf(receiver, tile), before),
+		server:    serverDifference(conference.Server.Stats(), serverBefore),
+	}
+	for _, a := range receiver.Arrivals() {
+		if a.Number >= first {
+			outcome.arrived = append(outcome.arrived, a)
+		}
+	}
 	return outcome, receiver.Failure()
 }
 
 // lines are the figures of one loss rate.
 func (o *lossOutcome) lines(c LossCase) []lab.Line {
-	name := func(what string) string { return fmt.Sprintf("%g %% loss: %s", 100*c.Loss, what) }
-	f := o.frames
-	decodable := 100 * (1 - float64(lost(f.FrameCounts))/float64(f.Expected))
-	perLoss := func(requests, losses uint64) float64 { return float64(requests) / float64(max(losses, 1)) }
+	lines := append(o.frameLines(c), o.repairLines()...)
+	for i := range lines {
+		lines[i].Name = fmt.Sprintf("%g %% loss: %s", 100*c.Loss, lines[i].Name)
+	}
+	return lines
+}
+
+// frameLines are about frames.
+func (o *lossOutcome) frameLines(c LossCase) []lab.Line {
+	latency := latencies(o.arrived)
+	ms := lab.Milliseconds
 	return []lab.Line{
-		lab.AtLeast(name("frames decodable"), decodable, "%", 100*c.Decodable),
-		lab.Information(name("frames expected"), float64(f.Expected), ""),
-		lab.Information(name("frames undecodable"), float64(f.Undecodable), ""),
-		lab.Information(name("frames missing"), float64(f.Missing), ""),
-		lab.Information(name("frames dropped by the server"), float64(f.DroppedByServer), ""),
-		lab.Information(name("latency p50"), lab.Milliseconds(o.latency.Percentile(0.5)), "ms"),
-		lab.Information(name("latency p99"), lab.Milliseconds(o.latency.Percentile(0.99)), "ms"),
-		lab.Information(name("latency max"), lab.Milliseconds(o.latency.Max()), "ms"),
-		lab.Information(name("server: packets asked for"), float64(o.server.Requested), ""),
-		lab.Information(name("server: requests per packet missed"), perLoss(o.server.Requested, o.server.Recovered+o.server.Lost), ""),
-		lab.Information(name("server: packets given up"), float64(o.server.Lost), ""),
-		lab.Information(name("receiver: packets missed"), float64(f.Lost), ""),
-		lab.Information(name("receiver: packets recovered"), float64(f.Recovered), ""),
-		lab.Information(name("receiver: requests per packet missed"), perLoss(f.Requests, f.Lost), ""),
-		lab.Information(name("server: requests answered"), float64(o.server.NACKed.Answered), ""),
-		lab.Information(name("server: requests for packets the publisher owed"), float64(o.server.NACKed.Owed), ""),
-		lab.Information(name("server: requests suppressed"), float64(o.server.NACKed.Suppressed), ""),
-		lab.Information(name("server: requests not answered"),
-			float64(o.server.NACKed.Unknown+o.server.NACKed.Expired+o.server.NACKed.Limited+o.server.NACKed.Refused), ""),
-		lab.Information(name("retransmissions sent to the receiver"), 100*float64(o.server.Sent.Retransmission.Packets)/float64(max(o.server.Sent.Media.Packets, 1)), "% of packets"),
+		lab.AtLeast("frames decodable", 100*float64(len(o.arrived))/float64(max(o.published, 1)), "%", 100*c.Decodable),
+		lab.Information("frames published", float64(o.published), ""),
+		lab.Information("frames that came whole", float64(len(o.arrived)), ""),
+		lab.Information("frames undecodable by the client's count", float64(o.client.Undecodable), ""),
+		lab.Information("frames missing by the client's count", float64(o.client.Missing), ""),
+		lab.Information("frames dropped by the server", float64(o.client.DroppedByServer), ""),
+		lab.Information("latency p50", ms(latency.Percentile(0.5)), "ms"),
+		lab.Information("latency p99", ms(latency.Percentile(0.99)), "ms"),
+		lab.Information("latency max", ms(latency.Max()), "ms"),
+	}
+}
+
+// repairLines are about packets. The receiver misses what its own link lost, and until it is repaired what the publisher's link lost.
+func (o *lossOutcome) repairLines() []lab.Line {
+	perMiss := func(requests, missed uint64) float64 { return float64(requests) / float64(max(missed, 1)) }
+	nacked := &o.server.NACKed
+	return []lab.Line{
+		lab.Information("server: packets missed", float64(o.server.Recovered+o.server.Lost), ""),
+		lab.Information("server: requests per packet missed", perMiss(o.server.Requested, o.server.Recovered+o.server.Lost), ""),
+		lab.Information("server: packets given up", float64(o.server.Lost), ""),
+		lab.Information("receiver: packets missed", float64(o.client.Lost), ""),
+		lab.Information("receiver: requests per packet missed", perMiss(o.client.Requests, o.client.Lost), ""),
+		lab.Information("receiver: packets given up", float64(o.client.Lost-o.client.Recovered), ""),
+		lab.Information("receiver's requests answered", float64(nacked.Answered), ""),
+		lab.Information("receiver's requests for what the publisher owed", float64(nacked.Owed), ""),
+		lab.Information("receiver's requests for what was on its way", float64(nacked.Suppressed), ""),
+		lab.Information("receiver's requests that could not be answered", float64(nacked.Unknown+nacked.Expired+nacked.Limited+nacked.Refused), ""),
+		lab.Information("retransmissions to the receiver", 100*perMiss(o.server.Sent.Retransmission.Packets, o.server.Sent.Media.Packets), "% of packets"),
 	}
 }

@@ -65,7 +65,12 @@ func (s *Switching) Run(ctx context.Context) ([]lab.Line, error) {
 		return nil, err
 	}
 	w := &switcher{check: s, receiver: receiver, random: rand.New(rand.NewPCG(s.Seed, 0)), tiles: tiles, quality: make(map[tileRef]volumetric.Quality)}
+	asking, stopAsking := context.WithCancel(ctx)
+	asks := make(chan []ask, 1)
+	go func() { asks <- observeAsking(asking, receiver) }()
 	busy, err := s.observe(ctx, receiver, func() error { return w.run(ctx) })
+	stopAsking()
+	w.asks = <-asks
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +124,9 @@ type switcher struct {
 	quality map[tileRef]volumetric.Quality
 	// server is the time from the request's reading to the first packet sent, roundTrip that from asking to the first whole frame.
 	server, roundTrip lab.Distribution
-	// unseen counts switches that the server did not confirm in time.
-	unseen int
+	// done are all switches that were seen, asks what the receiver asked for meanwhile.
+	done []switched
+	asks []ask
 }
 
 // pendingSwitch is a switch that was asked for.
@@ -218,7 +224,6 @@ func (w *switcher) confirm(pending []pendingSwitch) []pendingSwitch {
 			continue
 		}
 		if time.Since(p.asked) > confirmTimeout {
-			w.unseen++
 			continue
 		}
 		kept = append(kept, p)
@@ -238,6 +243,7 @@ func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 		}
 		w.server.Add(s.Delay)
 		w.roundTrip.Add(at.Sub(p.asked))
+		w.done = append(w.done, switched{p.tile, p.asked, at})
 		return true
 	}
 	return false
@@ -252,7 +258,8 @@ func (s *Switching) lines(quiet, busy client.TileStats, w *switcher) []lab.Line 
 		lab.Exactly("frames undecodable", busy.Undecodable, "", 0),
 		lab.Exactly("frames missing, dropped or not read", lost(busy.FrameCounts)-busy.Undecodable, "", 0),
 		lab.Information("frames expected", float64(busy.Expected), ""),
-		lab.Exactly("packets asked for by the receiver (NACK)", int64(busy.Requests), "", 0),
+		lab.Exactly("packets asked for (NACK) because of a switch", int64(causedBySwitches(w.asks, w.done)), "", 0),
+		lab.Information("packets asked for, for whatever reason", float64(busy.Requests), ""),
 		lab.Exactly("gaps in the receiver's sequence numbers", int64(busy.Gaps), "", 0),
 		lab.Exactly("repeats in the receiver's sequence numbers", int64(busy.Repeats), "", 0),
 		lab.AtMost("request read → first packet of the quality sent, p99", ms(w.server.Percentile(0.99)), "ms", ms(interval+s.Slack)),
@@ -261,6 +268,6 @@ func (s *Switching) lines(quiet, busy client.TileStats, w *switcher) []lab.Line 
 		lab.Information("asking → first whole frame of the quality at the receiver, p50", ms(w.roundTrip.Percentile(0.5)), "ms"),
 		lab.Information("the same, p99", ms(w.roundTrip.Percentile(0.99)), "ms"),
 		lab.Information("without switches: frames not whole", float64(lost(quiet.FrameCounts)), fmt.Sprintf("of %d", quiet.Expected)),
-		lab.Information("without switches: packets asked for by the receiver", float64(quiet.Requests), ""),
+		lab.Information("without switches: packets asked for", float64(quiet.Requests), ""),
 	}
 }

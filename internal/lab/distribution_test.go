@@ -1,0 +1,44 @@
+package lab
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPercentiles(t *testing.T) {
+	var hundred Distribution
+	for i := range 100 {
+		// Added in an order that is none.
+		hundred.Add(time.Duration((i*37)%100+1) * time.Millisecond)
+	}
+	var one, none Distribution
+	one.Add(7 * time.Second)
+	tests := []struct {
+		name  string
+		d     *Distribution
+		share float64
+		want  time.Duration
+	}{
+		{"median of a hundred", &hundred, 0.5, 50 * time.Millisecond},
+		{"p99 of a hundred", &hundred, 0.99, 99 * time.Millisecond},
+		{"just above it", &hundred, 0.991, 100 * time.Millisecond},
+		{"all", &hundred, 1, 100 * time.Millisecond},
+		{"none of them", &hundred, 0, time.Millisecond},
+		{"p99 of one", &one, 0.99, 7 * time.Second},
+		{"of nothing", &none, 0.5, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.d.Percentile(test.share); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+	hundred.Add(time.Hour)
+	if hundred.Max() != time.Hour || hundred.Count() != 101 {
+		t.Errorf("after one more the longest of %d is %v, want that one of 101", hundred.Count(), hundred.Max())
+	}
+	if got := Milliseconds(1500 * time.Microsecond); got != 1.5 {
+		t.Errorf("1500 µs are %g ms", got)
+	}
+}
