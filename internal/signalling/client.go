@@ -44,7 +44,7 @@ func (c *client) serve() {
 	c.bytes = rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst)
 	c.extend(config.JoinTimeout)
 	c.conn.SetPongHandler(func(string) error {
-		if c.session != nil {
+		if c.session != nil && !c.outbox.ended() {
 			c.extend(silenceFactor * config.PingInterval)
 		}
 		return nil
@@ -54,6 +54,7 @@ func (c *client) serve() {
 			c.session.Detach()
 		}
 		c.outbox.Close("", "")
+		c.linger()
 	}()
 	for {
 		data, err := c.read()
@@ -68,10 +69,20 @@ func (c *client) serve() {
 		case err != nil:
 			return
 		}
-		if !c.take(data, now) {
+		if !c.take(data, now) || c.outbox.ended() {
 			return
 		}
 	}
+}
+
+// linger ends the connection once everything is written, and the client has closed its side or taken too long to. What it still sends is read and thrown
+// away: a connection that is closed with bytes unread is reset, and the client would lose the reason that it was just told.
+func (c *client) linger() {
+	<-c.outbox.written
+	conn := c.conn.NetConn()
+	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.Copy(io.Discard, conn)
+	_ = conn.Close()
 }
 
 func (c *client) extend(d time.Duration) { _ = c.conn.SetReadDeadline(time.Now().Add(d)) }

@@ -83,10 +83,16 @@ func (o *outbox) take() (messages []signal.Message, last bool) {
 	return messages, o.closing
 }
 
-// run writes until the outbox is closed or writing fails, then closes the websocket, which ends the reading side as well.
+// ended tells whether the outbox is closed, though what is queued may still be written.
+func (o *outbox) ended() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closing
+}
+
+// run writes until the outbox is closed or writing fails. A failure closes the websocket; after an orderly end its reader does.
 func (o *outbox) run() {
 	defer close(o.written)
-	defer func() { _ = o.conn.Close() }()
 	ping := time.NewTicker(o.config.PingInterval)
 	defer ping.Stop()
 	for {
@@ -95,6 +101,7 @@ func (o *outbox) run() {
 			messages, last := o.take()
 			for _, m := range messages {
 				if o.write(m) != nil {
+					_ = o.conn.Close()
 					return
 				}
 			}
@@ -104,6 +111,7 @@ func (o *outbox) run() {
 			}
 		case <-ping.C:
 			if o.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(o.config.WriteTimeout)) != nil {
+				_ = o.conn.Close()
 				return
 			}
 		}
@@ -122,7 +130,11 @@ func (o *outbox) write(m signal.Message) error {
 	return o.conn.WriteMessage(websocket.TextMessage, data)
 }
 
-// writeClose sends the websocket's own close frame. Its reason is the code, which fits the 123 bytes that RFC 6455 allows.
+// lingerTime is how long a client may take to close its side after the server has closed its own: some round trips of any network.
+const lingerTime = time.Second
+
+// writeClose sends the websocket's own close frame, closes the sending half of the connection, and lets the reader wait for the client's half no
+// longer than lingerTime. The frame's reason is the code, which fits the 123 bytes that RFC 6455 allows.
 func (o *outbox) writeClose() {
 	o.mu.Lock()
 	code := o.code
@@ -138,4 +150,8 @@ func (o *outbox) writeClose() {
 	}
 	frame := websocket.FormatCloseMessage(status, string(code))
 	_ = o.conn.WriteControl(websocket.CloseMessage, frame, time.Now().Add(slowReaderGrace))
+	if half, ok := o.conn.NetConn().(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_ = o.conn.NetConn().SetReadDeadline(time.Now().Add(lingerTime))
 }

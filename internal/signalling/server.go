@@ -107,7 +107,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		log:         s.log.With(zap.String("remote", r.RemoteAddr)),
 	}
 	c.serve()
-	<-c.outbox.written
 }
 
 // errTooLarge and errRate are violations of limits, told with their codes.
