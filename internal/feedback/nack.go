@@ -61,6 +61,8 @@ type NACKGenerator struct {
 	newest   bool          // the last packet received was the newest
 	last     time.Duration // when highest arrived
 	spacing  time.Duration // smoothed time between packets in order
+	begun    time.Duration // when the first packet of the newest frame arrived
+	length   time.Duration // how long frames take from the first packet to the last
 	advances uint64        // packets in order so far
 
 	missing []missing // ascending; those before fresh have been asked for, or have arrived
@@ -141,7 +143,15 @@ func (g *NACKGenerator) Expect(upTo int64, _ time.Time) {
 	if !g.newest || upTo-g.highest > int64(g.cfg.MaxMissing) {
 		return
 	}
+	if upTo > g.expected {
+		// The first packet of a newer frame.
+		g.begun = g.last
+	}
 	g.expected = max(upTo, g.highest)
+	if g.highest == g.expected && g.last > g.begun {
+		// The end of a frame that was sent in order: so long do frames take, whatever their size. The largest one counts, and is slowly forgotten.
+		g.length = max(g.last-g.begun, g.length-g.length/16)
+	}
 	if g.known <= g.expected {
 		return
 	}
@@ -165,7 +175,7 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 	at := g.since(now)
 	lost = append(lost, g.dropped...)
 	g.dropped = g.dropped[:0]
-	if g.expected > g.known && g.started && at >= g.last+g.quiet() {
+	if g.expected > g.known && g.started && at >= g.tailDue() {
 		g.notice(g.expected, at, at)
 		g.known = g.expected
 	}
@@ -205,7 +215,7 @@ func (g *NACKGenerator) Next() time.Time {
 		at = min(at, m.next)
 	}
 	if g.started && g.expected > g.known {
-		at = min(at, g.last+g.quiet())
+		at = min(at, g.tailDue())
 	}
 	if len(g.dropped) > 0 {
 		at = min(at, g.last)
@@ -228,6 +238,15 @@ func (g *NACKGenerator) since(now time.Time) time.Duration {
 // at 15 frames per second is paced with 13 ms between them.
 func (g *NACKGenerator) quiet() time.Duration {
 	return min(max(2*g.spacing, g.cfg.TailWait), 4*g.cfg.TailWait)
+}
+
+// tailDue is when the rest of the newest frame is missed: when it should be there by the time that frames of the stream take, whatever their size, with a
+// quarter for jitter. A stream that changes from frames of many packets to frames of few has their packets far apart all at once.
+func (g *NACKGenerator) tailDue() time.Duration {
+	if g.length == 0 {
+		return g.last + g.quiet()
+	}
+	return max(g.last+g.cfg.TailWait, g.begun+g.length+g.length/4)
 }
 
 // terms returns the round-trip time to reckon with, and the deadline.
