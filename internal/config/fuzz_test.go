@@ -40,6 +40,7 @@ func FuzzText(f *testing.F) {
 	f.Add("# no comment", "- a,{b},[c]")
 	f.Add("line\nbreak\u2028 and \u0085", "\t,'\"")
 	f.Add("0x1F", "1e3,12:30:45")
+	f.Add("ak\u2005", "\u3000a, b")
 	f.Fuzz(func(t *testing.T, name, list string) {
 		s := defaults()
 		l := NewLoader(&s)

@@ -75,10 +75,11 @@ func (k *key) yaml() string {
 	}
 }
 
-// textNode is a text, which the library quotes where it needs to. Text of several lines is quoted here: it would be written as several.
+// textNode is a text, which the library quotes where it needs to. Text of several lines is quoted here, since it would be written
+// as several, and so is text that begins or ends with a space of any kind, since it would be lost.
 func textNode(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	if strings.ContainsAny(text, "\r\n\u0085\u2028\u2029") {
+	if strings.ContainsAny(text, "\r\n\u0085\u2028\u2029") || text != strings.TrimSpace(text) {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node
@@ -89,7 +90,7 @@ func flow(node *yaml.Node) string {
 	if err != nil {
 		panic(fmt.Sprintf("the text %q cannot be written as YAML: %v", node.Value, err))
 	}
-	return strings.TrimSpace(string(text))
+	return strings.TrimSuffix(string(text), "\n")
 }
 
 func printComment(w *bufio.Writer, indent, text string) {

@@ -74,6 +74,9 @@ func (p *Peer) AddSending(kind volumetric.Kind, id string) (*Line, error) {
 
 // Offer makes an offer of all lines and sets it. With restart, ICE begins anew on the same connection.
 func (p *Peer) Offer(restart bool) (string, error) {
+	if restart {
+		p.awaitGathering()
+	}
 	offer, err := p.pc.CreateOffer(&webrtc.OfferOptions{ICERestart: restart})
 	if err != nil {
 		return "", fmt.Errorf("create offer: %w", err)
@@ -118,6 +121,10 @@ func (p *Peer) setRemote(kind webrtc.SDPType, description string) (map[string]St
 	if err != nil {
 		return nil, err
 	}
+	if kind == webrtc.SDPTypeOffer && p.pc.RemoteDescription() != nil {
+		// It may restart ICE.
+		p.awaitGathering()
+	}
 	if err := p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: kind, SDP: description}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDescription, err)
 	}
@@ -130,6 +137,21 @@ func (p *Peer) setRemote(kind webrtc.SDPType, description string) (map[string]St
 		p.trickled = 0
 	}
 	return streams, nil
+}
+
+// Host candidates are gathered in milliseconds; gatherPatience bounds the wait where a STUN server does not answer.
+const (
+	gatherPatience = time.Second
+	gatherInterval = time.Millisecond
+)
+
+// awaitGathering waits until ICE has gathered its candidates. Before that ICE must not begin anew: what gathers reads the credentials that a restart
+// writes, without a lock (pion/ice v4.4).
+func (p *Peer) awaitGathering() {
+	deadline := time.Now().Add(gatherPatience)
+	for p.pc.ICEGatheringState() == webrtc.ICEGatheringStateGathering && time.Now().Before(deadline) {
+		time.Sleep(gatherInterval)
+	}
 }
 
 // Sending gives the outlet of a line that the remote peer offered to receive on, and makes it where there is none yet.

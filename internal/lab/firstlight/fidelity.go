@@ -100,15 +100,17 @@ type comparison struct {
 	farthest        float32
 	// sameColor are points with the colour of an original within the bound, nearestColor those with the colour of the nearest.
 	sameColor, nearestColor int
-	// mixed are frames that show a tile of an earlier frame, because it came late.
-	mixed int
-	bound float32
-	step  float32
+	// mixed are frames that show a tile of an earlier frame, because it came late; partial are those that lack a tile, because none of its frames had come.
+	mixed, partial int
+	bound          float32
+	step           float32
 }
+
+func (o *original) newComparison() *comparison { return &comparison{bound: o.bound, step: o.step} }
 
 // compare compares saved frames with what was captured.
 func (o *original) compare(ctx context.Context, names []string) (*comparison, error) {
-	c := &comparison{bound: o.bound, step: o.step}
+	c := o.newComparison()
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -140,17 +142,17 @@ func (o *original) compareFrame(shown *pointcloud.Cloud, c *comparison) {
 	c.frames++
 	c.points += shown.Len()
 	best := &o.frames[o.best(shown, all(shown.Len()))]
-	rest := c.take(shown, all(shown.Len()), best, o.bound)
+	rest := c.take(shown, all(shown.Len()), best)
 	if len(rest) == 0 {
-		c.absent += o.missingFrom(shown, best)
+		c.countAbsent(shown, best)
 		return
 	}
 	second := &o.frames[o.best(shown, rest)]
-	left := c.take(shown, rest, second, o.bound)
+	left := c.take(shown, rest, second)
 	if len(left) < len(rest) {
 		c.mixed++
 	} else {
-		c.absent += o.missingFrom(shown, best)
+		c.countAbsent(shown, best)
 	}
 	for _, i := range left {
 		_, distance := best.index.Nearest(shown.Positions[i])
@@ -190,19 +192,19 @@ func (o *original) best(shown *pointcloud.Cloud, points []int) int {
 
 // take books the points that have an original of their colour within the bound, and returns the others. Several originals may share a cell of the grid;
 // each decoded point then stands for one of them, nobody knows which, so it has to have the colour of any one of them.
-func (c *comparison) take(shown *pointcloud.Cloud, points []int, frame *originalFrame, bound float32) []int {
+func (c *comparison) take(shown *pointcloud.Cloud, points []int, frame *originalFrame) []int {
 	var rest, near []int
 	for _, i := range points {
 		color := shown.Colors[i]
 		nearest, distance := frame.index.Nearest(shown.Positions[i])
-		if distance > bound {
+		if distance > c.bound {
 			rest = append(rest, i)
 			continue
 		}
 		if frame.cloud.Colors[nearest] == color {
 			c.nearestColor++
 		} else {
-			near = frame.index.Within(shown.Positions[i], bound, near[:0])
+			near = frame.index.Within(shown.Positions[i], c.bound, near[:0])
 			if !slices.ContainsFunc(near, func(j int) bool { return frame.cloud.Colors[j] == color }) {
 				rest = append(rest, i)
 				continue
@@ -214,16 +216,19 @@ func (c *comparison) take(shown *pointcloud.Cloud, points []int, frame *original
 	return rest
 }
 
-// missingFrom counts the captured points that no shown one stands for.
-func (o *original) missingFrom(shown *pointcloud.Cloud, frame *originalFrame) int {
+// countAbsent counts the captured points that no shown one stands for. A frame with fewer points than were captured lacks tiles; which ones is not to be
+// seen, so it is only counted.
+func (c *comparison) countAbsent(shown *pointcloud.Cloud, frame *originalFrame) {
+	if shown.Len() < frame.cloud.Len() {
+		c.partial++
+		return
+	}
 	index := pointcloud.NewIndex(shown)
-	missing := 0
 	for _, p := range frame.cloud.Positions {
-		if _, distance := index.Nearest(p); distance > o.bound {
-			missing++
+		if _, distance := index.Nearest(p); distance > c.bound {
+			c.absent++
 		}
 	}
-	return missing
 }
 
 // lines are the figures.
@@ -231,7 +236,8 @@ func (c *comparison) lines(prefix string) []lab.Line {
 	const millimetre = 1000
 	share := func(n int) float64 { return 100 * float64(n) / float64(max(c.points, 1)) }
 	return []lab.Line{
-		lab.AtLeast(prefix+"shown frames compared", float64(c.frames), "", 1),
+		lab.Information(prefix+"shown frames compared", float64(c.frames), ""),
+		lab.AtLeast(prefix+"frames shown whole, of one capture", float64(c.frames-c.mixed-c.partial), "", 1),
 		lab.Information(prefix+"points compared", float64(c.points), ""),
 		lab.Information(prefix+"step of the quantisation", float64(c.step)*millimetre, "mm"),
 		lab.AtMost(prefix+"farthest point from its original", float64(c.farthest)*millimetre, "mm", float64(c.bound)*millimetre),
@@ -240,5 +246,6 @@ func (c *comparison) lines(prefix string) []lab.Line {
 		lab.AtLeast(prefix+"points with the colour of an original in their cell", share(c.sameColor), "%", 100),
 		lab.Information(prefix+"points with the colour of the nearest original", share(c.nearestColor), "%"),
 		lab.Information(prefix+"frames that show a late tile as it was before", float64(c.mixed), ""),
+		lab.Information(prefix+"frames shown before every tile had come", float64(c.partial), ""),
 	}
 }

@@ -68,7 +68,12 @@ func TestFidelity(t *testing.T) {
 			c := quantised(clouds[0], o.step)
 			c.Positions, c.Colors = c.Positions[1:], c.Colors[1:]
 			return c
-		}, comparison{sameColor: 1999, absent: 1}},
+		}, comparison{sameColor: 1999, partial: 1}},
+		{"one point twice, one not at all", func() *pointcloud.Cloud {
+			c := quantised(clouds[0], o.step)
+			c.Positions[0], c.Colors[0] = c.Positions[1], c.Colors[1]
+			return c
+		}, comparison{sameColor: 2000, absent: 1}},
 		{"one wrong colour", func() *pointcloud.Cloud {
 			c := quantised(clouds[0], o.step)
 			c.Colors[7][1] ^= 1
@@ -77,9 +82,9 @@ func TestFidelity(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var got comparison
-			o.compareFrame(test.shown(), &got)
-			if got.outside != test.want.outside || got.absent != test.want.absent || got.mixed != test.want.mixed || got.sameColor != test.want.sameColor {
+			got := o.newComparison()
+			o.compareFrame(test.shown(), got)
+			if got.outside != test.want.outside || got.absent != test.want.absent || got.mixed != test.want.mixed || got.partial != test.want.partial || got.sameColor != test.want.sameColor {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 			if got.farthest > o.bound || got.nearestColor < test.want.nearestColor {
@@ -95,8 +100,8 @@ func TestBound(t *testing.T) {
 	if want := float32(1.0 / 255); o.step != want {
 		t.Errorf("the step is %g, want %g", o.step, want)
 	}
-	var coarse comparison
-	o.compareFrame(quantised(clouds[0], 2*o.step), &coarse)
+	coarse := o.newComparison()
+	o.compareFrame(quantised(clouds[0], 2*o.step), coarse)
 	if coarse.outside == 0 {
 		t.Error("a grid of twice the step passes")
 	}
