@@ -39,7 +39,7 @@ type Peer struct {
 
 	// reached is set once ICE has found the remote peer: before that its statistics must not be asked for, since Pion is still making them.
 	reached atomic.Bool
-	rtt     atomic.Int64
+	rtt     roundTrip
 	rttAt   atomic.Int64
 }
 
@@ -222,20 +222,20 @@ func (p *Peer) Events() []Event { return p.events.take() }
 // WriteRTCP sends packets as one compound packet. Before the connection is there, nothing is sent.
 func (p *Peer) WriteRTCP(packets []rtcp.Packet) error { return p.pc.WriteRTCP(packets) }
 
-// RTT is the round-trip time by ICE's connectivity checks, 0 while it is unknown. A Sink may ask for it.
+// RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask for it.
 func (p *Peer) RTT() time.Duration {
 	if !p.reached.Load() {
 		return 0
 	}
 	now := time.Now().UnixNano()
 	if at := p.rttAt.Load(); now-at < int64(rttInterval) || !p.rttAt.CompareAndSwap(at, now) {
-		return time.Duration(p.rtt.Load())
+		return p.rtt.value()
 	}
 	stats, ok := p.ice.GetSelectedCandidatePairStats()
 	if ok {
-		p.rtt.Store(int64(stats.CurrentRoundTripTime * float64(time.Second)))
+		p.rtt.add(stats.ResponsesReceived, time.Duration(stats.CurrentRoundTripTime*float64(time.Second)))
 	}
-	return time.Duration(p.rtt.Load())
+	return p.rtt.value()
 }
 
 // overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as the connection lives.
