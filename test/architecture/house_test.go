@@ -29,7 +29,7 @@ var house = []floor{
 		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},
 	},
 	{server: []string{"internal/feedback", "internal/congestion", "internal/transport", "internal/metrics"}},
-	{server: []string{"pkg/switching"}},
+	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal"},
 		client: []string{"pkg/pointcloud"},

@@ -1,0 +1,153 @@
+package udp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// kernel is a socket's way to the calls that package net lacks. The zero value has none: the socket of another's connection.
+type kernel struct {
+	raw syscall.RawConn
+	// receiving and sending tell whether to use recvmmsg and sendmmsg.
+	receiving, sending bool
+	recvmmsg, sendmmsg multiCall
+	ipv6               bool // addresses are given as those of IPv6, mapped where they are of IPv4
+	// segmenting is switched off where the kernel or the device turns out to refuse every run; segmented says that it has taken one.
+	segmenting, segmented atomic.Bool
+}
+
+// multiCall receives into or sends from many headers by one system call. It returns how many of them are done, or why not even the first.
+type multiCall func(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno)
+
+// listen opens the sockets. The first binds alone and then shares its port, for three reasons: a port that another process listens on is refused even if both
+// ask for sharing; a port chosen by the system is nobody else's; and where sharing is unknown, there is one socket that works. With an error it returns the
+// sockets that are open.
+func listen(c Config, use abilities) ([]*Socket, error) {
+	var sockets []*Socket
+	for len(sockets) < c.Sockets {
+		s, err := open(c, use, len(sockets) > 0)
+		if err != nil {
+			return sockets, fmt.Errorf("socket %d of %d: %w", len(sockets)+1, c.Sockets, err)
+		}
+		sockets = append(sockets, s)
+		c.Address = netip.AddrPortFrom(c.Address.Addr(), s.local.Port())
+		if len(sockets) == 1 && c.Sockets > 1 {
+			switch err := s.share(); {
+			case errors.Is(err, unix.ENOPROTOOPT):
+				return sockets, nil
+			case err != nil:
+				return sockets, fmt.Errorf("sharing %s: %w", s.local, err)
+			}
+		}
+	}
+	return sockets, nil
+}
+
+// open opens and binds a socket, shared with one that is bound already where told so.
+func open(c Config, use abilities, shared bool) (*Socket, error) {
+	var config net.ListenConfig
+	if shared {
+		config.Control = func(_, _ string, raw syscall.RawConn) error {
+			return setInt(raw, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		}
+	}
+	conn, err := config.ListenPacket(context.Background(), network(c.Address.Addr()), c.Address.String())
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSocket(adapt(conn))
+	if err == nil {
+		err = s.configure(conn.(*net.UDPConn), c, use)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+// share lets further sockets of this user bind to the port.
+func (s *Socket) share() error { return setInt(s.kernel.raw, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }
+
+// configure sizes the buffers and finds out which of the wanted abilities the kernel has.
+func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	k := &s.kernel
+	k.raw, k.recvmmsg, k.sendmmsg = raw, recvmmsg, sendmmsg
+	k.ipv6 = c.Address.Addr().Is6()
+	return raw.Control(func(fd uintptr) {
+		s.receiveBuffer = enlarge(int(fd), unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, c.ReceiveBuffer)
+		s.sendBuffer = enlarge(int(fd), unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, c.SendBuffer)
+		k.receiving = use.batchedReceiving && works(recvmmsg, fd)
+		if k.receiving && use.coalescing {
+			// Kernels before 5.0 refuse. Then every datagram comes by itself.
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_GRO, 1)
+		}
+		k.sending = use.batchedSending && works(sendmmsg, fd)
+		// Kernels before 4.18 do not know the option, and would ignore it with a message: the run would leave as one large datagram.
+		_, err := unix.GetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT)
+		k.segmenting.Store(k.sending && use.segmenting && err == nil)
+	})
+}
+
+// works tells whether a call exists and is allowed, by asking it to move nothing.
+func works(call multiCall, fd uintptr) bool {
+	var header [1]unix.Mmsghdr
+	_, err := call(fd, header[:0])
+	return err == 0
+}
+
+// enlarge asks for a buffer, beyond the system's limit where the process may, and returns what it is in bytes. The kernel doubles what is asked, for its own
+// bookkeeping; the doubled number is not returned.
+func enlarge(fd, forced, plain, bytes int) int {
+	if bytes > 0 {
+		bytes = min(bytes, math.MaxInt32)
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, bytes) != nil {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, bytes)
+		}
+	}
+	doubled, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, plain)
+	if err != nil {
+		return 0
+	}
+	return doubled / 2
+}
+
+// setInt sets an option of a socket.
+func setInt(raw syscall.RawConn, level, option, value int) error {
+	var failure error
+	err := raw.Control(func(fd uintptr) { failure = unix.SetsockoptInt(int(fd), level, option, value) })
+	return errors.Join(err, failure)
+}
+
+// memoryInfo is what SO_MEMINFO fills: nine numbers of 32 bits, of which the last counts the datagrams that were dropped at the socket since it was opened.
+type memoryInfo [9]uint32
+
+const memoryInfoDrops = 8
+
+// receiveDrops is the number of datagrams that the kernel dropped at the socket, modulo 2^32, and whether it told.
+func (s *Socket) receiveDrops() (uint32, bool) {
+	if s.kernel.raw == nil {
+		return 0, false
+	}
+	var info memoryInfo
+	known := false
+	_ = s.kernel.raw.Control(func(fd uintptr) { // fails once the socket is closed
+		size := uint32(unsafe.Sizeof(info))
+		_, _, err := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
+			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+		known = err == 0 && size == uint32(unsafe.Sizeof(info))
+	})
+	return info[memoryInfoDrops], known
+}

@@ -1,0 +1,146 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// Socket is one of a port's sockets. Any of them reaches every peer; each receives from some.
+type Socket struct {
+	conn   packetConn
+	kernel kernel // what the system offers beyond plain calls
+	local  netip.AddrPort
+	// What was granted, in bytes; 0 is unknown.
+	receiveBuffer, sendBuffer int
+
+	received, receives                   atomic.Uint64
+	sent, sends, runs, sendErrors, drops atomic.Uint64
+
+	counting  sync.Mutex
+	lastDrops uint32 // what the kernel told last, guarded by counting
+}
+
+// newSocket makes a socket of plain calls.
+func newSocket(conn packetConn) (*Socket, error) {
+	local, err := addrPort(conn.LocalAddr())
+	if err != nil {
+		return nil, fmt.Errorf("local address: %w", err)
+	}
+	return &Socket{conn: conn, local: local}, nil
+}
+
+// Receive waits for at least one datagram and fills the Inbox with what there is. It belongs to one goroutine at a time. It returns net.ErrClosed, wrapped,
+// once the port is closed; any other error means that the socket is of no more use. Errors that concern a single peer, as ICMP messages cause them, are passed over.
+func (s *Socket) Receive(in *Inbox) error {
+	for {
+		in.messages = in.messages[:0]
+		switch err := s.receive(in); {
+		case err == nil:
+			datagrams := 0
+			for _, m := range in.messages {
+				datagrams += m.Count()
+			}
+			s.received.Add(uint64(datagrams))
+			s.receives.Add(1)
+			return nil
+		case !passing(err):
+			return fmt.Errorf("receiving on %s: %w", s.local, err)
+		}
+	}
+}
+
+// Send sends all messages in order. It is safe for concurrent use, and waits where the send buffer is full. A message that the system refuses is counted in
+// Stats.SendErrors and does not keep back the others; so the only error is net.ErrClosed, wrapped, once the port is closed. The messages are not kept.
+func (s *Socket) Send(messages []Message) error {
+	if err := s.send(messages); err != nil {
+		return fmt.Errorf("sending from %s: %w", s.local, err)
+	}
+	return nil
+}
+
+// receivePlain receives one datagram.
+func (s *Socket) receivePlain(in *Inbox) error {
+	in.reserve(1)
+	length, peer, err := s.conn.ReadFromAddrPort(in.buffer(0))
+	if err != nil {
+		return err
+	}
+	in.append(unmap(peer), 0, length, 0)
+	return nil
+}
+
+// sendPlain sends every datagram by a call of its own.
+func (s *Socket) sendPlain(messages []Message) error {
+	rest := cursor{messages: messages}
+	for datagram, ok := rest.next(false); ok; datagram, ok = rest.next(false) {
+		if !datagram.Peer.IsValid() {
+			s.sendErrors.Add(1)
+			continue
+		}
+		switch _, err := s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer)); {
+		case err == nil:
+			s.sent.Add(1)
+			s.sends.Add(1)
+			s.runs.Add(1)
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			s.sendErrors.Add(1)
+		}
+	}
+	return nil
+}
+
+// passingErrors are what systems report on a socket because of a datagram that it sent to some peer (Linux: icmp_err_convert in net/ipv4/icmp.c), and
+// want of memory for the moment. None of them says that the next datagram cannot be received.
+var passingErrors = [...]syscall.Errno{
+	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENETUNREACH, syscall.ENETDOWN,
+	syscall.ENOPROTOOPT, syscall.EPROTO, syscall.EMSGSIZE, syscall.EOPNOTSUPP,
+	syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR, syscall.EAGAIN,
+}
+
+// passing tells errors after which receiving goes on.
+func passing(err error) bool {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	for _, known := range passingErrors {
+		if number == known {
+			return true
+		}
+	}
+	return false
+}
+
+// addStats adds the socket's numbers.
+func (s *Socket) addStats(sum *Stats) {
+	s.countDrops()
+	sum.Received += s.received.Load()
+	sum.Receives += s.receives.Load()
+	sum.Sent += s.sent.Load()
+	sum.Sends += s.sends.Load()
+	sum.Runs += s.runs.Load()
+	sum.SendErrors += s.sendErrors.Load()
+	sum.ReceiveDrops += s.drops.Load()
+}
+
+// countDrops brings the drops up to date. The kernel counts them modulo 2^32.
+func (s *Socket) countDrops() {
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	if drops, ok := s.receiveDrops(); ok {
+		s.drops.Add(uint64(drops - s.lastDrops))
+		s.lastDrops = drops
+	}
+}
+
+func (s *Socket) close() error {
+	s.countDrops()
+	return s.conn.Close()
+}

@@ -1,0 +1,46 @@
+//go:build !linux
+
+package udp
+
+import (
+	"errors"
+	"net"
+)
+
+// kernel is what the system offers beyond plain calls: nothing that this package knows.
+type kernel struct{}
+
+// inboxBatch is what receiving needs beside memory.
+type inboxBatch struct{}
+
+// listen opens one socket: no other system both shares a port and spreads the peers evenly.
+func listen(c Config, _ abilities) ([]*Socket, error) {
+	conn, err := net.ListenUDP(network(c.Address.Addr()), net.UDPAddrFromAddrPort(c.Address))
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSocket(udpConn{conn})
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	s.receiveBuffer = enlarge(conn.SetReadBuffer, c.ReceiveBuffer)
+	s.sendBuffer = enlarge(conn.SetWriteBuffer, c.SendBuffer)
+	return []*Socket{s}, nil
+}
+
+// enlarge asks for a buffer, and for half of it as long as the system refuses, as those of BSD do beyond their limit. It returns what was accepted, in bytes, or 0.
+func enlarge(set func(bytes int) error, bytes int) int {
+	for ; bytes > 0; bytes /= 2 {
+		if set(bytes) == nil {
+			return bytes
+		}
+	}
+	return 0
+}
+
+func (s *Socket) receive(in *Inbox) error { return s.receivePlain(in) }
+
+func (s *Socket) send(messages []Message) error { return s.sendPlain(messages) }
+
+// receiveDrops is what the system tells of dropped datagrams: nothing.
+func (s *Socket) receiveDrops() (uint32, bool) { return 0, false }
