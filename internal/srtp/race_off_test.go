@@ -1,0 +1,5 @@
+//go:build !race
+
+package srtp
+
+const raceDetector = false
