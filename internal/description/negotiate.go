@@ -1,0 +1,187 @@
+package description
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Sending is what an answerer sends on a line.
+type Sending struct {
+	Streams Streams
+	// Stream are the identifiers of the media stream and of its track, as in Line.
+	Stream string
+}
+
+// CheckAnswer reports where an answer does not fit its offer: it has the same lines in the same order (RFC 3264 section 6), says how to reach and to
+// know the answerer, and takes of each line what was offered: a direction, codecs and header extensions. A rejected line may lack its mid. The error
+// wraps ErrDescription.
+func CheckAnswer(offer, answer *Description) error {
+	if got, want := len(answer.Lines), len(offer.Lines); got != want {
+		return fmt.Errorf("%w: %d lines, expected the %d of the offer", ErrDescription, got, want)
+	}
+	for i := range answer.Lines {
+		if err := checkLine(&offer.Lines[i], &answer.Lines[i]); err != nil {
+			return fmt.Errorf("%w: line %d (mid %q): %w", ErrDescription, i, answer.Lines[i].MID, err)
+		}
+	}
+	if err := answer.Transport.check(); err != nil {
+		return err
+	}
+	switch offered, role := offer.Transport.Role, answer.Transport.Role; {
+	case offered != RoleActive && role == RoleActive, offered != RolePassive && role == RolePassive:
+		return nil
+	default:
+		return fmt.Errorf("%w: setup is %q in answer to %q", ErrDescription, role, offered)
+	}
+}
+
+// check reports what is missing to reach and to know the describing side.
+func (t *Transport) check() error {
+	for _, attribute := range []struct{ key, value string }{
+		{"ice-ufrag", t.Ufrag},
+		{"ice-pwd", t.Password},
+		{"fingerprint", t.Fingerprint},
+	} {
+		if attribute.value == "" {
+			return fmt.Errorf("%w: no a=%s", ErrDescription, attribute.key)
+		}
+	}
+	return nil
+}
+
+func checkLine(offered, answered *Line) error {
+	switch {
+	case answered.MID != offered.MID && !(answered.Rejected && answered.MID == ""):
+		return fmt.Errorf("expected mid %q as in the offer", offered.MID)
+	case answered.Kind != offered.Kind:
+		return fmt.Errorf("kind is %q, expected %q as in the offer", answered.Kind, offered.Kind)
+	case answered.Rejected:
+		return nil
+	case offered.Rejected:
+		return errors.New("the line was offered as rejected")
+	case answered.Direction.Sends() && !offered.Direction.Receives(), answered.Direction.Receives() && !offered.Direction.Sends():
+		return fmt.Errorf("direction is %q in answer to %q", answered.Direction, offered.Direction)
+	case len(answered.Codecs) == 0:
+		return errors.New("no codec, expected some of the offer")
+	}
+	for i := range answered.Codecs {
+		if err := checkCodec(offered.Codecs, &answered.Codecs[i]); err != nil {
+			return err
+		}
+	}
+	for _, extension := range answered.Extensions {
+		if !slices.Contains(offered.Extensions, extension) {
+			return fmt.Errorf("header extension %d is %q, expected one of the offer", extension.ID, extension.URI)
+		}
+	}
+	return nil
+}
+
+// checkCodec reports a codec that was not offered under its payload type. The formats may differ in what each side prefers.
+func checkCodec(offered []Codec, answered *Codec) error {
+	i := slices.IndexFunc(offered, func(c Codec) bool { return c.PayloadType == answered.PayloadType })
+	if i < 0 || !offered[i].same(answered) {
+		return fmt.Errorf("payload type %d is %s/%d, expected a codec of the offer", answered.PayloadType, answered.MIMEType, answered.ClockRate)
+	}
+	if answered.Retransmission != 0 && answered.Retransmission != offered[i].Retransmission {
+		return fmt.Errorf("payload type %d retransmits %d, expected %d as in the offer",
+			answered.Retransmission, answered.PayloadType, offered[i].Retransmission)
+	}
+	return nil
+}
+
+// Answer makes the lines of an answer to an offer, and chooses the role; session, credentials, fingerprint and candidates are the caller's to fill
+// in. What is offered to be sent is received, as far as there is a codec for it; sending says by mid what is sent where the offerer receives. Codecs
+// keep the order, the payload types and the formats of the offer, header extensions their identifiers. A line without a known codec is rejected. An
+// error says what is wrong with the offer, or that sending names a line that it does not have; it wraps ErrDescription.
+func Answer(offer *Description, sending map[string]Sending) (*Description, error) {
+	answer := &Description{Lines: make([]Line, len(offer.Lines))}
+	offered := 0
+	for i := range offer.Lines {
+		o := &offer.Lines[i]
+		s, named := sending[o.MID]
+		if named {
+			offered++
+		}
+		answer.Lines[i] = answerLine(o, s)
+	}
+	if offered != len(sending) {
+		return nil, fmt.Errorf("%w: %d lines to send on, and the offer has only %d of them", ErrDescription, len(sending), offered)
+	}
+	if offer.tagged() < 0 {
+		return answer, nil
+	}
+	if err := offer.Transport.check(); err != nil {
+		return nil, err
+	}
+	switch offer.Transport.Role {
+	case RoleActpass, RolePassive:
+		answer.Transport.Role = RoleActive
+	case RoleActive:
+		answer.Transport.Role = RolePassive
+	default:
+		return nil, fmt.Errorf("%w: no a=setup", ErrDescription)
+	}
+	return answer, nil
+}
+
+// answerLine answers one line. What is not sent has no streams.
+func answerLine(offered *Line, sending Sending) Line {
+	rejected := Line{MID: offered.MID, Kind: offered.Kind, Direction: DirectionInactive, Rejected: true}
+	if offered.Rejected {
+		return rejected
+	}
+	l := Line{MID: offered.MID, Kind: offered.Kind, Direction: answerDirection(offered.Direction, sending.Streams.SSRC != 0)}
+	known, extensions := Offered(offered.Kind)
+	for i := range offered.Codecs {
+		if c, ok := answerCodec(&offered.Codecs[i], known); ok {
+			l.Codecs = append(l.Codecs, c)
+		}
+	}
+	if len(l.Codecs) == 0 {
+		return rejected
+	}
+	for _, extension := range offered.Extensions {
+		if slices.ContainsFunc(extensions, func(e Extension) bool { return e.URI == extension.URI }) {
+			l.Extensions = append(l.Extensions, extension)
+		}
+	}
+	if l.Direction.Sends() {
+		l.Streams, l.Stream = sending.Streams, sending.Stream
+	}
+	return l
+}
+
+// answerDirection reverses the direction, and leaves out sending where there is nothing to send.
+func answerDirection(offered Direction, sends bool) Direction {
+	d := offered.Reversed()
+	switch {
+	case sends || !d.Sends():
+		return d
+	case d.Receives():
+		return DirectionRecvOnly
+	default:
+		return DirectionInactive
+	}
+}
+
+// answerCodec takes an offered codec where one that is known fits: as it was offered, with the feedback that both know.
+func answerCodec(offered *Codec, known []Codec) (Codec, bool) {
+	i := slices.IndexFunc(known, func(c Codec) bool { return c.fits(offered) })
+	if i < 0 {
+		return Codec{}, false
+	}
+	answer := *offered
+	answer.MIMEType = known[i].MIMEType
+	answer.Feedback = nil
+	for _, feedback := range offered.Feedback {
+		if slices.Contains(known[i].Feedback, feedback) {
+			answer.Feedback = append(answer.Feedback, feedback)
+		}
+	}
+	if known[i].Retransmission == 0 {
+		answer.Retransmission = 0
+	}
+	return answer, true
+}

@@ -1,0 +1,138 @@
+package description
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pion/sdp/v3"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Parse reads a description: an offer or answer of Pion or of a browser. An error names the line and what was expected; it wraps ErrDescription.
+// A description without a BUNDLE group is taken to bundle all its lines. Simulcast and what lines of other kinds say are ignored. The strings of what
+// is returned share the memory of the text, and lines share their codecs and extensions: what is returned must not be changed in place.
+func Parse(text string) (*Description, error) {
+	if strings.Count(text, "\r") != strings.Count(text, "\r\n") {
+		return nil, fmt.Errorf("%w: carriage return within a line", ErrDescription)
+	}
+	var parsed sdp.SessionDescription
+	if err := parsed.UnmarshalString(text); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDescription, err)
+	}
+	p := newParser(parsed.Attributes)
+	d := &Description{
+		SessionID: parsed.Origin.SessionID, Version: parsed.Origin.SessionVersion, Lines: make([]Line, len(parsed.MediaDescriptions)),
+	}
+	for i, media := range parsed.MediaDescriptions {
+		if err := p.line(media, &d.Lines[i]); err != nil {
+			return nil, fmt.Errorf("%w: line %d (mid %q): %w", ErrDescription, i, d.Lines[i].MID, err)
+		}
+	}
+	if d.tagged() < 0 {
+		return d, nil
+	}
+	if err := p.transport(parsed.MediaDescriptions, &d.Transport); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDescription, err)
+	}
+	return d, nil
+}
+
+// parser is what the lines of one description have in common.
+type parser struct {
+	session []sdp.Attribute
+	// bundled has the mids of the BUNDLE group, and is nil where there is no group; tag is the first of them.
+	bundled map[string]bool
+	tag     string
+	mids    map[string]bool
+	// sources tells which line sends the stream of an SSRC.
+	sources map[uint32]string
+	// spoken has the last line of each kind.
+	spoken map[string]spoken
+}
+
+func newParser(session []sdp.Attribute) parser {
+	p := parser{session: session, mids: make(map[string]bool), sources: make(map[uint32]string), spoken: make(map[string]spoken)}
+	for _, attribute := range session {
+		fields := strings.Fields(attribute.Value)
+		if attribute.Key != "group" || len(fields) < 2 || fields[0] != "BUNDLE" {
+			continue
+		}
+		p.bundled, p.tag = make(map[string]bool, len(fields)), fields[1]
+		for _, mid := range fields[1:] {
+			p.bundled[mid] = true
+		}
+		break
+	}
+	return p
+}
+
+// inUse tells whether a line is not rejected. In an offer, port 0 also stands on lines that are not to be had outside their bundle (RFC 8843
+// section 6).
+func (p *parser) inUse(media *sdp.MediaDescription) bool {
+	mid, _ := media.Attribute("mid")
+	_, bundleOnly := media.Attribute("bundle-only")
+	return media.MediaName.Port.Value != 0 || bundleOnly && p.bundled[mid]
+}
+
+// line reads one media line.
+func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
+	l.Kind = volumetric.Kind(media.MediaName.Media)
+	l.Direction = DirectionInactive
+	l.Rejected = !p.inUse(media) || !known(l.Kind)
+	if err := p.mid(media, l); err != nil || l.Rejected {
+		return err
+	}
+	if p.bundled != nil && !p.bundled[l.MID] {
+		return errors.New("line is outside the bundle, expected one transport for all")
+	}
+	l.Direction = p.direction(media)
+	formats, err := p.formats(media)
+	if err != nil {
+		return err
+	}
+	l.Codecs, l.Extensions = formats.codecs, formats.extensions
+	streams, err := parseStreams(media)
+	if err != nil || !l.Direction.Sends() {
+		return err
+	}
+	l.Streams, l.Stream = streams, parseStream(media)
+	for _, ssrc := range []uint32{streams.SSRC, streams.Retransmission} {
+		if other, taken := p.sources[ssrc]; taken {
+			return fmt.Errorf("ssrc %d is taken by line %q", ssrc, other)
+		}
+		if ssrc != 0 {
+			p.sources[ssrc] = l.MID
+		}
+	}
+	return nil
+}
+
+// mid reads the name of a line, which every line that is in use has.
+func (p *parser) mid(media *sdp.MediaDescription, l *Line) error {
+	l.MID, _ = media.Attribute("mid")
+	switch {
+	case l.MID == "" && l.Rejected:
+		return nil
+	case len(strings.Fields(l.MID)) != 1 || strings.TrimSpace(l.MID) != l.MID:
+		return fmt.Errorf("mid is %q, expected one word", l.MID)
+	case p.mids[l.MID]:
+		return fmt.Errorf("mid %q stands on two lines", l.MID)
+	}
+	p.mids[l.MID] = true
+	return nil
+}
+
+// direction is that of the line, or of the session, or else both ways (RFC 8866 section 6.7).
+func (p *parser) direction(media *sdp.MediaDescription) Direction {
+	for _, attributes := range [][]sdp.Attribute{media.Attributes, p.session} {
+		for _, attribute := range attributes {
+			switch d := Direction(attribute.Key); d {
+			case DirectionSendRecv, DirectionSendOnly, DirectionRecvOnly, DirectionInactive:
+				return d
+			}
+		}
+	}
+	return DirectionSendRecv
+}

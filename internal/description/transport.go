@@ -1,0 +1,155 @@
+package description
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pion/sdp/v3"
+)
+
+// MaxCandidates bounds the remote candidates of one description, in it and after it. Hosts with several addresses of both families, STUN and TURN
+// have some twenty; each is sent connectivity checks, wherever it points.
+const MaxCandidates = 64
+
+// The lengths of ICE's credentials (RFC 8839 section 5.4).
+const (
+	minUfrag      = 4
+	minPassword   = 22
+	maxCredential = 256
+)
+
+// transport reads the one transport: from the tagged line, and what that does not say from the session. Candidates are those of all lines.
+func (p *parser) transport(lines []*sdp.MediaDescription, t *Transport) error {
+	levels := [][]sdp.Attribute{p.tagged(lines), p.session}
+	t.Ufrag, t.Password = first(levels, "ice-ufrag"), first(levels, "ice-pwd")
+	if err := checkCredential("ice-ufrag", t.Ufrag, minUfrag); err != nil {
+		return err
+	}
+	if err := checkCredential("ice-pwd", t.Password, minPassword); err != nil {
+		return err
+	}
+	switch t.Role = Role(first(levels, "setup")); t.Role {
+	case "", RoleActpass, RoleActive, RolePassive:
+	default:
+		return fmt.Errorf("setup is %q, expected actpass, active or passive", t.Role)
+	}
+	for _, attributes := range levels {
+		fingerprint, err := parseFingerprints(attributes)
+		if err != nil {
+			return err
+		}
+		if fingerprint != "" {
+			t.Fingerprint = fingerprint
+			break
+		}
+	}
+	t.Lite = has(p.session, "ice-lite")
+	t.EndOfCandidates = has(p.session, "end-of-candidates")
+	return p.candidates(lines, t)
+}
+
+// tagged gives the attributes of the line that the BUNDLE group begins with. Where that is rejected, or there is no group, it is the first line in
+// use.
+func (p *parser) tagged(lines []*sdp.MediaDescription) []sdp.Attribute {
+	i := slices.IndexFunc(lines, func(media *sdp.MediaDescription) bool {
+		mid, _ := media.Attribute("mid")
+		return mid == p.tag && p.tag != "" && p.inUse(media)
+	})
+	if i < 0 {
+		i = slices.IndexFunc(lines, p.inUse)
+	}
+	return lines[i].Attributes
+}
+
+// candidates gathers those of all lines in use: others than the tagged one may repeat them.
+func (p *parser) candidates(lines []*sdp.MediaDescription, t *Transport) error {
+	for _, media := range lines {
+		if !p.inUse(media) {
+			continue
+		}
+		for _, attribute := range media.Attributes {
+			switch attribute.Key {
+			case "candidate":
+				candidate := "candidate:" + attribute.Value
+				if slices.Contains(t.Candidates, candidate) {
+					continue
+				}
+				if len(t.Candidates) == MaxCandidates {
+					return fmt.Errorf("more than %d candidates", MaxCandidates)
+				}
+				t.Candidates = append(t.Candidates, candidate)
+			case "end-of-candidates":
+				t.EndOfCandidates = true
+			}
+		}
+	}
+	return nil
+}
+
+// checkCredential reports a credential of ICE that does not fit what is sent in STUN. A missing one passes.
+func checkCredential(key, value string, shortest int) error {
+	printable := !strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
+	if value == "" || len(value) >= shortest && len(value) <= maxCredential && printable {
+		return nil
+	}
+	return fmt.Errorf("%s of %d bytes, expected %d to %d letters and digits", key, len(value), shortest, maxCredential)
+}
+
+// parseFingerprints gives the first fingerprint by a hash function that is known, or an error where there are others only. It is empty where there
+// are none.
+func parseFingerprints(attributes []sdp.Attribute) (string, error) {
+	var unknown error
+	for _, attribute := range attributes {
+		if attribute.Key != "fingerprint" {
+			continue
+		}
+		fingerprint, err := parseFingerprint(attribute.Value)
+		if err == nil {
+			return fingerprint, nil
+		}
+		unknown = err
+	}
+	return "", unknown
+}
+
+// parseFingerprint checks a fingerprint, and writes it as RFC 8122 section 5 does: the function in lower case, the value in upper case.
+func parseFingerprint(value string) (string, error) {
+	function, sum, _ := strings.Cut(value, " ")
+	function, sum = strings.ToLower(function), strings.ToUpper(sum)
+	size := 0
+	switch function {
+	case "sha-256":
+		size = 32
+	case "sha-384":
+		size = 48
+	case "sha-512":
+		size = 64
+	default:
+		return "", fmt.Errorf("fingerprint by %q, expected sha-256, sha-384 or sha-512", function)
+	}
+	pairs := strings.Split(sum, ":")
+	isPair := func(pair string) bool { return len(pair) == 2 && isHex(pair[0]) && isHex(pair[1]) }
+	if len(pairs) != size || slices.ContainsFunc(pairs, func(pair string) bool { return !isPair(pair) }) {
+		return "", fmt.Errorf("fingerprint by %s, expected %d bytes in hexadecimal with colons between them", function, size)
+	}
+	return function + " " + sum, nil
+}
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'A' && c <= 'F' }
+
+// first is the value of an attribute on the first level that has it.
+func first(levels [][]sdp.Attribute, key string) string {
+	for _, attributes := range levels {
+		for _, attribute := range attributes {
+			if attribute.Key == key && attribute.Value != "" {
+				return attribute.Value
+			}
+		}
+	}
+	return ""
+}
+
+func has(attributes []sdp.Attribute, key string) bool {
+	return slices.ContainsFunc(attributes, func(a sdp.Attribute) bool { return a.Key == key })
+}
