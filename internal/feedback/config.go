@@ -6,6 +6,8 @@ import "time"
 type Config struct {
 	NACK    NACKConfig    `yaml:"nack" help:"requests for lost packets"`
 	History HistoryConfig `yaml:"history" help:"packets kept by a publisher for retransmission"`
+
+	Transport TransportFeedbackConfig `yaml:"transport" help:"reports of arrivals for the sender's congestion control"`
 }
 
 // NACKConfig tunes the requests for lost packets of one received stream.
@@ -25,6 +27,16 @@ type NACKConfig struct {
 type HistoryConfig struct {
 	MaxAge   time.Duration `yaml:"max_age" help:"time that a sent packet is kept for retransmission"`
 	MaxBytes int           `yaml:"max_bytes" help:"bytes of sent packets kept per track for retransmission"`
+}
+
+// TransportFeedbackConfig tunes the reports of a TransportRecorder.
+type TransportFeedbackConfig struct {
+	IntervalMin  time.Duration `yaml:"interval_min" help:"shortest time between two reports at common rates"`
+	IntervalMax  time.Duration `yaml:"interval_max" help:"longest time between two reports while packets arrive"`
+	IntervalFast time.Duration `yaml:"interval_fast" help:"time between two reports from fast_rate_bps on"`
+	FastRateBPS  int           `yaml:"fast_rate_bps" help:"received bit/s from which reports follow each other at interval_fast"`
+	Share        float64       `yaml:"share" help:"what reports may take of the received rate between interval_min and interval_max, 0 to 1"`
+	MaxBytes     int           `yaml:"max_bytes" help:"bytes of the largest RTCP compound of reports, before encryption; at least 64"`
 }
 
 // DefaultConfig returns the default settings.
@@ -50,6 +62,20 @@ func DefaultConfig() Config {
 			MaxAge: time.Second,
 			// One second at 250 Mbit/s.
 			MaxBytes: 32 << 20,
+		},
+		Transport: TransportFeedbackConfig{
+			// Bounds and share are those of libwebrtc, whose estimator they were tuned for. A report of few packets takes 88 bytes on the wire (see
+			// reportOverhead): 5 % of the rate pay for one every 250 ms at 56 kbit/s, and for one every 50 ms at 282 kbit/s.
+			IntervalMin: 50 * time.Millisecond,
+			IntervalMax: 250 * time.Millisecond,
+			Share:       0.05,
+			// At 20 Mbit/s 25 ms are 52 packets of 1,200 bytes. Their report takes 88 + 1.15 × 52 = 148 bytes, 47 kbit/s or 0.24 % of the rate, and
+			// the share falls further above. A frame interval at 30 Hz has more than one report, so that a queue shows before the next frame. Both
+			// steps slide: a report leaves once what came pays for it (88 bytes / 5 %), or once 25 ms at 20 Mbit/s (62.5 kB) have come.
+			IntervalFast: 25 * time.Millisecond,
+			FastRateBPS:  20_000_000,
+			// MaxCompound without a receiver report of three blocks, 80 bytes. Encrypted and with IPv6 and UDP: 1,168.
+			MaxBytes: 1100,
 		},
 	}
 }

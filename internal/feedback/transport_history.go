@@ -1,0 +1,189 @@
+package feedback
+
+import "time"
+
+// PacketKind says what a packet is sent for.
+type PacketKind uint8
+
+// The kinds of packets.
+const (
+	Media PacketKind = iota
+	// Parity is the redundancy of payload v1.
+	Parity
+	Audio
+	// Retransmission is an RTX packet (RFC 4588).
+	Retransmission
+	// Probe is a packet of padding only.
+	Probe
+)
+
+// PacketResult is what became of a packet, as its receiver reports it.
+type PacketResult struct {
+	// Sequence is the extended transport-wide sequence number, as TransportHistory.Sent returned it.
+	Sequence int64
+	// Size is in bytes, as told to Sent.
+	Size int
+	Kind PacketKind
+	Sent time.Time
+	// Received tells that the packet arrived. A packet that did not may be late, and be given again.
+	Received bool
+	// Late tells that a result before called the packet lost.
+	Late bool
+	// Arrived is when the packet arrived by the receiver's clock, in steps of 250 µs, from an arbitrary beginning: only differences mean something.
+	Arrived time.Duration
+}
+
+// TransportHistoryStats counts what a TransportHistory saw.
+type TransportHistoryStats struct {
+	Sent uint64
+	// Received and Lost count results, Late those of Received that had been Lost before.
+	Received, Lost, Late uint64
+	// Unreported is the number of packets given up without any result: their reports were lost, too old, or never made.
+	Unreported uint64
+	// Reports is the number of reports understood, Malformed of those that were not.
+	Reports, Malformed uint64
+	// Unmatched counts packets reported as received that wait for no result: known already, given up, or never sent.
+	Unmatched uint64
+	// ClockJumps is how often the receiver's clock jumped by more than a minute against ours.
+	ClockJumps uint64
+}
+
+// TransportHistory is the sending side of transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01): it numbers the packets
+// of one transport, and turns the receiver's reports into what became of each.
+//
+// Memory is 8.25 bytes per number from the oldest packet that waits for a result to the newest: 2.1 kB at first, 270 kB at most. At 10,000 packets per
+// second, a round trip of 100 ms and reports every 25 ms, 1,250 numbers take 17 kB; once packets get lost, which are kept for their late arrival, the last
+// second takes 135 kB.
+type TransportHistory struct {
+	epoch time.Time // times below count from here
+	stats TransportHistoryStats
+
+	sent  []sentPacket // the packet with number n at n mod len
+	kept  numberSet    // packets that did not arrive, as far as is known, of the numbers from begin to below next
+	open  numberSet    // those of kept without any result
+	begin int64
+	next  int64 // the number of the next packet
+	last  int64 // when the latest packet was sent, in µs
+
+	settled  int64 // every number below was reported on, or given up
+	inFlight int   // bytes of the packets from settled on
+	newest   int64 // when the latest packet that is known to have arrived was sent, in µs
+
+	clock remoteClock
+}
+
+// sentPacket is a packet that was sent. Its time is reckoned from that of the latest: none is older than an hour.
+type sentPacket struct {
+	at   uint32 // µs, modulo 2^32
+	size uint16
+	kind PacketKind
+}
+
+const (
+	// maxUnreported is how long a packet waits for a result at most, as in libwebrtc: an outage that is longer ends the connection.
+	maxUnreported = 60 * time.Second
+	// maxReportDelay is how long a packet sent before one that arrived still may be reported. The receiver tells late packets from losses for 500 ms,
+	// reports within 250 ms, and the queues of both directions may have grown by as much again.
+	maxReportDelay = time.Second
+	minSent        = 1 << 8
+)
+
+// NewTransportHistory makes a history for one transport, whose first packet gets the given number.
+func NewTransportHistory(first uint16) *TransportHistory {
+	number := firstCycle + int64(first)
+	return &TransportHistory{
+		sent: make([]sentPacket, minSent), kept: newNumberSet(minSent), open: newNumberSet(minSent),
+		begin: number, next: number, settled: number,
+	}
+}
+
+// Stats returns the counts so far.
+func (h *TransportHistory) Stats() TransportHistoryStats { return h.stats }
+
+// InFlight is the number of bytes sent after everything that reports covered so far.
+func (h *TransportHistory) InFlight() int { return h.inFlight }
+
+// Sent records a packet that is sent now, and returns its extended number, which begins at 65,536 or above. The low 16 bits go into the packet (see
+// SetTransportSequence). size is in bytes on the wire, up to 65,535.
+func (h *TransportHistory) Sent(size int, kind PacketKind, now time.Time) int64 {
+	at := h.since(now)
+	h.expire(at)
+	number := h.next
+	if number-h.begin == int64(len(h.sent)) {
+		if len(h.sent) < maxWindow {
+			h.grow()
+		} else {
+			h.giveUp(h.begin)
+		}
+	}
+	// A clock that goes back would make packets older than they are.
+	h.last = max(h.last, at)
+	size = min(max(size, 0), 1<<16-1)
+	*h.packet(number) = sentPacket{at: uint32(h.last), size: uint16(size), kind: kind}
+	h.kept.add(number)
+	h.open.add(number)
+	h.next++
+	h.inFlight += size
+	h.stats.Sent++
+	return number
+}
+
+// since converts a time to microseconds of the history's own.
+func (h *TransportHistory) since(now time.Time) int64 {
+	if h.epoch.IsZero() {
+		h.epoch = now
+	}
+	return now.Sub(h.epoch).Microseconds()
+}
+
+func (h *TransportHistory) packet(number int64) *sentPacket {
+	return &h.sent[int(number)&(len(h.sent)-1)]
+}
+
+// sentAt is when a packet within the window was sent, in µs.
+func (h *TransportHistory) sentAt(number int64) int64 {
+	return h.last - int64(uint32(h.last)-h.packet(number).at)
+}
+
+// expire gives up packets that are too old for a result, and moves the window's beginning up to the first that waits for one.
+func (h *TransportHistory) expire(now int64) {
+	oldest := max(now-maxUnreported.Microseconds(), h.newest-maxReportDelay.Microseconds())
+	for h.begin < h.next {
+		number := h.kept.next(h.begin, h.next)
+		h.begin = number
+		if number == h.next || h.sentAt(number) >= oldest {
+			break
+		}
+		h.giveUp(number)
+	}
+	h.settle(h.begin)
+}
+
+// giveUp makes the window begin after a number.
+func (h *TransportHistory) giveUp(number int64) {
+	if h.open.has(number) {
+		h.stats.Unreported++
+	}
+	h.open.remove(number)
+	h.kept.remove(number)
+	h.settle(number + 1)
+	h.begin = number + 1
+}
+
+// settle takes the packets below end out of those in flight.
+func (h *TransportHistory) settle(end int64) {
+	for ; h.settled < end; h.settled++ {
+		h.inFlight -= int(h.packet(h.settled).size)
+	}
+}
+
+func (h *TransportHistory) grow() {
+	size := 2 * len(h.sent)
+	sent, kept, open := make([]sentPacket, size), newNumberSet(size), newNumberSet(size)
+	for number := h.begin; number < h.next; number++ {
+		sent[int(number)&(size-1)] = *h.packet(number)
+	}
+	kept.copyFrom(h.kept, h.begin, h.next)
+	open.copyFrom(h.open, h.begin, h.next)
+	h.sent, h.kept, h.open = sent, kept, open
+}
