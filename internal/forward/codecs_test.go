@@ -80,7 +80,7 @@ func TestAudioGoesFirst(t *testing.T) {
 	i := r.ingress(&fakePeer{})
 	video, audio := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEOpus)
 	s := r.subscribe(1000, volumetric.KindVideo)
-	sound := newFakeOutlet(2000)
+	sound := newFakeOutlet(s.peer, 2000)
 	slot := s.receiver.AddSlot(sound, volumetric.KindAudio)
 	s.slot.Select(video.track, 1, r.now)
 	slot.Select(audio.track, 2, r.now)

@@ -87,7 +87,7 @@ func TestAsksThePublisherInTime(t *testing.T) {
 				if nack.Nacks[0].PacketID != p.sequence-7 {
 					t.Errorf("asked for %d, expected %d", nack.Nacks[0].PacketID, p.sequence-7)
 				}
-				i.RTP(p.rtx, p.retransmission(packets[3]), time.Now())
+				p.repair(time.Now(), packets[3])
 			}
 		}
 		return len(s.outlet.sent()) == 10
@@ -163,7 +163,7 @@ func receiveForever(r *rig, ssrc uint32, stopped *atomic.Bool, tracks *openTrack
 		s := r.subscribe(ssrc, volumetric.KindVideo)
 		slots := []*Slot{s.slot}
 		for k := range uint32(4) {
-			slots = append(slots, s.receiver.AddSlot(newFakeOutlet(ssrc+10+2*k), volumetric.KindVideo))
+			slots = append(slots, s.receiver.AddSlot(newFakeOutlet(s.peer, ssrc+10+2*k), volumetric.KindVideo))
 		}
 		for range 100 {
 			slots[random.IntN(len(slots))].Select(tracks.any(random), uint64(1+random.IntN(2)), time.Now())
@@ -255,7 +255,7 @@ func TestReceiversSpreadOverWriters(t *testing.T) {
 	for n := range 40 {
 		s := r.subscribe(uint32(1000+10*n), volumetric.KindVideo)
 		for k := range n % 5 {
-			s.receiver.AddSlot(newFakeOutlet(uint32(5000+100*n+2*k)), volumetric.KindVideo)
+			s.receiver.AddSlot(newFakeOutlet(s.peer, uint32(5000+100*n+2*k)), volumetric.KindVideo)
 		}
 	}
 	for _, w := range r.engine.writers {

@@ -10,11 +10,47 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// fakePeer keeps the RTCP that it is given.
+// fakePeer keeps the RTCP that it is given, and what its outlets queue until it is flushed.
 type fakePeer struct {
 	mu        sync.Mutex
 	rtt       time.Duration
 	compounds [][]rtcp.Packet
+	queued    []queuedPacket
+	// runs are the numbers of packets that Flush found queued, without those of 0.
+	runs []int
+}
+
+// queuedPacket is a packet with the list of its outlet where it is going.
+type queuedPacket struct {
+	outlet *fakeOutlet
+	packet rtp.Packet
+}
+
+func (p *fakePeer) Flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queued) > 0 {
+		p.runs = append(p.runs, len(p.queued))
+	}
+	for _, q := range p.queued {
+		q.outlet.take(q.packet)
+	}
+	p.queued = nil
+}
+
+func (p *fakePeer) queue(o *fakeOutlet, packet rtp.Packet) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queued = append(p.queued, queuedPacket{o, packet})
+}
+
+// takeRuns gives the lengths of the runs since the last call.
+func (p *fakePeer) takeRuns() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	runs := p.runs
+	p.runs = nil
+	return runs
 }
 
 func (p *fakePeer) WriteRTCP(packets []rtcp.Packet) error {
@@ -42,16 +78,20 @@ func (p *fakePeer) take() []rtcp.Packet {
 	return packets
 }
 
-// fakeOutlet keeps the packets that are written to it.
+// fakeOutlet keeps the packets that are queued on it once its peer is flushed.
 type fakeOutlet struct {
+	peer      *fakePeer
 	ssrc, rtx uint32
 	types     map[string][2]uint8
-	// gate blocks writing while it is locked.
+	// gate blocks queueing while it is locked.
 	gate sync.Mutex
 
 	mu      sync.Mutex
 	packets []rtp.Packet
 	repairs []rtp.Packet
+	// refuse is what Queue returns, nil for taking the packet; refused counts the packets that were not taken.
+	refuse  error
+	refused int
 }
 
 // The payload types of fake outlets, and those of their retransmissions.
@@ -63,22 +103,39 @@ var fakeTypes = map[string][2]uint8{
 	volumetric.MIMEOpus:       {111, 0},
 }
 
-func newFakeOutlet(ssrc uint32) *fakeOutlet {
-	return &fakeOutlet{ssrc: ssrc, rtx: ssrc + 1, types: fakeTypes}
+func newFakeOutlet(peer *fakePeer, ssrc uint32) *fakeOutlet {
+	return &fakeOutlet{peer: peer, ssrc: ssrc, rtx: ssrc + 1, types: fakeTypes}
 }
 
-func (o *fakeOutlet) WriteRTP(h *rtp.Header, payload []byte) error {
+func (o *fakeOutlet) Queue(h *rtp.Header, payload []byte) error {
 	o.gate.Lock()
 	defer o.gate.Unlock()
+	if err := o.refusal(); err != nil {
+		return err
+	}
+	o.peer.queue(o, rtp.Packet{Header: *h, Payload: append([]byte(nil), payload...)})
+	return nil
+}
+
+// refusal gives the error for the next packet, and counts it.
+func (o *fakeOutlet) refusal() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := rtp.Packet{Header: *h, Payload: append([]byte(nil), payload...)}
-	if h.SSRC == o.rtx {
+	if o.refuse != nil {
+		o.refused++
+	}
+	return o.refuse
+}
+
+// take keeps a packet that the peer has sent.
+func (o *fakeOutlet) take(p rtp.Packet) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p.SSRC == o.rtx {
 		o.repairs = append(o.repairs, p)
 	} else {
 		o.packets = append(o.packets, p)
 	}
-	return nil
 }
 
 func (o *fakeOutlet) SSRC() uint32 {
@@ -95,15 +152,21 @@ func (o *fakeOutlet) PayloadType(mime string) (media, retransmission uint8, ok b
 }
 
 // sent gives all media packets so far.
-func (o *fakeOutlet) sent() []rtp.Packet {
+func (o *fakeOutlet) sent() []rtp.Packet { return o.sentFrom(0) }
+
+// sentFrom gives the media packets so far without the first n.
+func (o *fakeOutlet) sentFrom(n int) []rtp.Packet {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]rtp.Packet(nil), o.packets...)
+	return append([]rtp.Packet(nil), o.packets[n:]...)
 }
 
 // repaired gives all retransmissions so far.
-func (o *fakeOutlet) repaired() []rtp.Packet {
+func (o *fakeOutlet) repaired() []rtp.Packet { return o.repairedFrom(0) }
+
+// repairedFrom gives the retransmissions so far without the first n.
+func (o *fakeOutlet) repairedFrom(n int) []rtp.Packet {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]rtp.Packet(nil), o.repairs...)
+	return append([]rtp.Packet(nil), o.repairs[n:]...)
 }

@@ -32,7 +32,7 @@ func (w *writer) forward(f *follower) {
 	w.requeue(f)
 }
 
-// write asks a slot's switcher what becomes of the packet, and writes it.
+// write asks a slot's switcher what becomes of the packet, and queues it.
 func (w *writer) write(a *attachment, p *packet) {
 	if !a.bound {
 		if p.facts.Opens && p.class != classAudio {
@@ -54,14 +54,15 @@ func (w *writer) write(a *attachment, p *packet) {
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
 	w.writes++
-	if err := s.outlet.WriteRTP(h, p.payload); err != nil {
+	if err := s.outlet.Queue(h, p.payload); err != nil {
 		w.failed(a)
 		return
 	}
+	w.queued(s.receiver)
 	w.count(s, p, v.Timestamp)
 }
 
-// count adds a packet that was sent to what the slot and the writer have sent.
+// count adds a packet that was queued to what the slot and the writer have sent.
 func (w *writer) count(s *Slot, p *packet, timestamp uint32) {
 	size := uint64(len(p.payload))
 	s.reporter.Count(len(p.payload))
@@ -86,7 +87,7 @@ func (w *writer) touch(s *Slot) {
 	}
 }
 
-// failed counts a packet that could not be written. Where the reason is that the outlet has lost its negotiated stream, the slot pauses until it
+// failed counts a packet that the outlet did not take. Where the reason is that the outlet has lost its negotiated stream, the slot pauses until it
 // has one again.
 func (w *writer) failed(a *attachment) {
 	w.stats.counts[writeErrors]++

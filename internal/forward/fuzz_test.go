@@ -22,7 +22,7 @@ func FuzzIngress(f *testing.F) {
 		s := r.subscribe(1000, volumetric.KindVideo)
 		for n, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEH264, volumetric.MIMEOpus} {
 			p := r.publish(i, uint32(10*(n+1)), mime)
-			s.receiver.AddSlot(newFakeOutlet(uint32(1000+10*n)), volumetric.KindVideo).Select(p.track, uint64(n), r.now)
+			s.receiver.AddSlot(newFakeOutlet(s.peer, uint32(1000+10*n)), volumetric.KindVideo).Select(p.track, uint64(n), r.now)
 			tracks = append(tracks, p)
 		}
 		for n := 0; len(input) >= 3; n++ {
@@ -33,6 +33,7 @@ func FuzzIngress(f *testing.F) {
 			case 0, 1, 2, 3, 4:
 				// The stream itself, or its retransmissions.
 				i.RTP(tracks[way%8/2].ssrc+uint32(way%2), packet, r.now)
+				i.Flush()
 			case 5:
 				s.receiver.RTCP(1000, packet, r.now)
 			case 6:

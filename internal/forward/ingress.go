@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// Ingress is what one publisher's peer connection brings in. The goroutine that reads the connection calls RTP; a goroutine of its own asks the
-// publisher for what is missing, once for all receivers, and sends reports.
+// Ingress is what one publisher's peer connection brings in. The goroutine that reads the connection calls RTP for each packet of a batch, and Flush after the
+// last one; a goroutine of its own asks the publisher for what is missing, once for all receivers, and sends reports.
 type Ingress struct {
 	engine *Engine
 	peer   Peer
@@ -33,6 +33,10 @@ type Ingress struct {
 	original [maxOriginal]byte
 	// order is that of the last packet.
 	order int64
+	// unsignalled are the tracks of the packets that those who follow them have not been told of, at most signalAfter.
+	unsignalled []*Track
+	// budget bounds what the publisher is asked for.
+	budget requestBudget
 	// stepped is when the goroutine last looked at what is missing, scheduled when it does next.
 	stepped, scheduled time.Time
 	reportDue          time.Time
@@ -67,6 +71,7 @@ func (e *Engine) newIngress(p Peer) *Ingress {
 		streams: make(map[uint32]*stream),
 		repairs: make(map[uint32]*stream),
 		groups:  make(map[uint64]*frameNumbers),
+		budget:  newRequestBudget(),
 	}
 }
 
@@ -128,6 +133,7 @@ func (i *Ingress) Close() {
 		return
 	}
 	i.closed = true
+	i.signal()
 	for _, s := range i.streams {
 		s.track.ingress.Store(nil)
 	}
@@ -139,7 +145,8 @@ func (i *Ingress) Close() {
 	i.engine.retire(i)
 }
 
-// RTP takes a decrypted RTP packet, which is valid only during the call. It is called by one goroutine.
+// RTP takes a decrypted RTP packet, which is valid only during the call. It is called by one goroutine. The packet may wait for the next Flush, which must
+// follow as soon as no other packet is at hand.
 func (i *Ingress) RTP(ssrc uint32, packet []byte, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -202,6 +209,7 @@ func (i *Ingress) receive(s *stream, packet []byte, now time.Time, repaired bool
 		i.schedule(s.missing.Next())
 	}
 	s.track.publish(stored)
+	i.hold(s.track)
 }
 
 // admit gives the packet at hand its extended number, and tells whether it is news.
@@ -236,6 +244,7 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 // count adds a packet that is about to be published.
 func (i *Ingress) count(s *stream, p *packet) {
 	size := uint64(len(p.payload))
+	i.budget.earn()
 	i.stats.add(receivedPackets+counter(p.class), 1)
 	i.stats.add(receivedBytes+counter(p.class), size)
 	t := s.track

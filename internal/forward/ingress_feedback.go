@@ -82,13 +82,17 @@ func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 // requests appends NACKs for what is missing, and schedules the next look.
 func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Duration) []rtcp.Packet {
 	i.stepped, i.scheduled = now, time.Time{}
+	i.budget.step(now)
 	for _, s := range i.streams {
 		if s.missing == nil {
 			continue
 		}
 		ask, lost := s.missing.Due(now, rtt, nil, nil)
 		i.stats.add(lostPackets, uint64(len(lost)))
-		if len(ask) > 0 {
+		// What is left out, the newest, counts as asked for, and is asked for again a round trip later like what gets lost on the way.
+		granted := i.budget.take(len(ask))
+		i.stats.add(requestsLimited, uint64(len(ask)-granted))
+		if ask = ask[:granted]; len(ask) > 0 {
 			before := len(packets)
 			packets = feedback.AppendNACKs(packets, i.ssrc, s.ssrc, ask)
 			i.stats.add(nacksSent, uint64(len(packets)-before))

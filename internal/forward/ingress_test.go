@@ -58,10 +58,10 @@ func TestAsksThePublisherOnce(t *testing.T) {
 		t.Errorf("asked for %v after the frame fell silent, expected its end %d and %d", got, first+8, first+9)
 	}
 	for _, n := range []int{4, 8, 9} {
-		i.RTP(p.rtx, p.retransmission(packets[n]), r.now)
+		p.repair(r.now, packets[n])
 	}
 	// The same again, by retransmission and as it was first sent.
-	i.RTP(p.rtx, p.retransmission(packets[4]), r.now)
+	p.repair(r.now, packets[4])
 	p.send(r.now, packets[4], packets[0])
 	r.run()
 	if got := asked(r.stepped(i, 300*time.Millisecond), 10); len(got) != 0 {

@@ -14,6 +14,8 @@ import (
 
 // Peer is one peer connection. Its methods are safe for any goroutine.
 type Peer interface {
+	// Flush sends what outlets of the peer have queued. What cannot be sent is lost like on the way; on a closed peer, Flush has no effect.
+	Flush()
 	// WriteRTCP sends packets as one compound packet.
 	WriteRTCP([]rtcp.Packet) error
 	// RTT is the round-trip time, 0 while it is unknown.
@@ -32,6 +34,8 @@ type Receiver struct {
 
 	// What follows is the writer's.
 
+	// queued is how many packets the peer has been given since its last Flush. place is where the receiver stands among the unsent while there are any.
+	queued, place int
 	// measured is the round-trip time by receiver reports.
 	measured  feedback.RoundTrip
 	adopted   bool
@@ -64,7 +68,7 @@ func (r *Receiver) Notify() <-chan struct{} { return r.events.notify }
 // TakeEvents appends the events since the last call to buf, in order.
 func (r *Receiver) TakeEvents(buf []Event) []Event { return r.events.take(buf) }
 
-// Close ends the receiver and its slots. It does not wait for the writer: one packet per slot that is being written may still be written.
+// Close ends the receiver and its slots. It does not wait for the writer: what is being queued may still be, and what is queued may still be flushed.
 func (r *Receiver) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

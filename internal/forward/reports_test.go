@@ -115,7 +115,7 @@ func TestReportsOfManySlots(t *testing.T) {
 	p.report(r.now, r.now)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	for n := range 100 {
-		s.receiver.AddSlot(newFakeOutlet(uint32(2000+2*n)), volumetric.KindVideo).Select(p.track, 1, r.now)
+		s.receiver.AddSlot(newFakeOutlet(s.peer, uint32(2000+2*n)), volumetric.KindVideo).Select(p.track, 1, r.now)
 	}
 	r.run()
 	p.next()

@@ -11,38 +11,33 @@ import (
 )
 
 const (
-	// minRepeat is the shortest time between two retransmissions of one packet. Receivers wait for a round trip before they ask again, but where it is
-	// below a millisecond, requests that cross a retransmission on its way through queues would still be answered twice.
+	// minRepeat is the shortest time between two retransmissions of one packet, for round trips below it and for those not known: requests that cross a
+	// retransmission on its way through queues would still be answered twice.
 	minRepeat = 5 * time.Millisecond
-	// repeatEntries is how many retransmissions of a slot are remembered to suppress repeats. More than that within half a round trip are a burst
-	// of 0.6 MB; some of it may then be sent twice.
-	repeatEntries = 512
+	// repeatEntries is how many retransmissions of a slot are remembered to suppress repeats. The numbers of a burst are close together, so none of 2,048
+	// displaces another: a round trip of 100 ms at 190 Mbit/s.
+	repeatEntries = 2048
 )
 
-// repeatTable remembers the latest retransmissions of a slot by the low bits of their numbers. It takes memory from the first one on.
-type repeatTable []repeat
-
-// repeat is when a number was retransmitted.
-type repeat struct {
-	number uint16
-	at     time.Time
+// repeatTable remembers the latest retransmissions of a slot by the low bits of their numbers: 20 kB, which are taken with the first one.
+type repeatTable struct {
+	numbers [repeatEntries]uint16
+	// sent is when, in nanoseconds since the engine's start, and one more, so that 0 is never.
+	sent [repeatEntries]int64
 }
 
-// recent tells whether the number was retransmitted less than the interval ago.
-func (t repeatTable) recent(number uint16, now time.Time, interval time.Duration) bool {
+// recent tells whether the number was retransmitted less than the interval before now, which counts from the engine's start.
+func (t *repeatTable) recent(number uint16, now int64, interval time.Duration) bool {
 	if t == nil {
 		return false
 	}
-	r := &t[number%repeatEntries]
-	return r.number == number && now.Sub(r.at) < interval
+	sent := t.sent[number%repeatEntries]
+	return t.numbers[number%repeatEntries] == number && sent != 0 && now+1-sent < int64(interval)
 }
 
 // note remembers a retransmission.
-func (t *repeatTable) note(number uint16, now time.Time) {
-	if *t == nil {
-		*t = make(repeatTable, repeatEntries)
-	}
-	(*t)[number%repeatEntries] = repeat{number: number, at: now}
+func (t *repeatTable) note(number uint16, now int64) {
+	t.numbers[number%repeatEntries], t.sent[number%repeatEntries] = number, now+1
 }
 
 // retransmit answers what a receiver has asked for, each number with the packet that it stands for.
@@ -61,13 +56,18 @@ func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
 				outcome = w.answer(s, number, rtt)
 			}
 			w.stats.counts[outcome]++
+			if w.writes >= groupWrites {
+				w.rest()
+			}
 		}
 	}
 }
 
 // answer retransmits the packet that a number of the slot stands for, if it has been sent on the slot. It returns what became of the request.
 func (w *writer) answer(s *Slot, number uint16, rtt time.Duration) counter {
-	if s.repeats.recent(number, w.now, max(rtt/2, minRepeat)) {
+	if s.repeats.recent(number, w.engine.since(w.now), max(rtt, minRepeat)) {
+		// The request was made before the retransmission could get there. A receiver that asks more often than once per round trip, lest a request gets
+		// lost, is answered once.
 		return nackedSuppressed
 	}
 	id, sequence, ok := s.switcher.Resolve(number)
@@ -114,7 +114,8 @@ func (w *writer) deadline(r *Receiver, rtt time.Duration) time.Duration {
 	}
 }
 
-// resend sends a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4).
+// resend queues a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4). The number in the RTX stream is taken
+// here, so that it follows the one before it closely, and is taken once, whatever the outlet says: a number that the outlet refuses is spent.
 func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter {
 	payloadType := s.retransmissionType(track)
 	timestamp, ok := s.switcher.ResolveTimestamp(number, p.facts.Timestamp)
@@ -134,11 +135,16 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter
 	if err != nil {
 		panic("a cached payload exceeds the size that the cache has room for")
 	}
-	s.repeats.note(number, w.now)
-	if err := s.outlet.WriteRTP(h, packed); err != nil {
+	if s.repeats == nil {
+		s.repeats = &repeatTable{}
+	}
+	s.repeats.note(number, w.engine.since(w.now))
+	w.writes++
+	if err := s.outlet.Queue(h, packed); err != nil {
 		w.stats.counts[writeErrors]++
 		return nackedRefused
 	}
+	w.queued(s.receiver)
 	s.sent.retransmissions++
 	w.stats.counts[sentPackets+counter(classRetransmission)]++
 	w.stats.counts[sentBytes+counter(classRetransmission)] += uint64(len(packed))

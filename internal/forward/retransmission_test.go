@@ -150,13 +150,13 @@ func TestNACKOutcomes(t *testing.T) {
 	if got := ask(sent[0].SequenceNumber); got != (NACKOutcome{Owed: 1, Unknown: 1, Suppressed: 1, Answered: 1}) {
 		t.Errorf("a packet that was sent: %+v", got)
 	}
-	r.now = r.now.Add(19 * time.Millisecond)
+	r.now = r.now.Add(39 * time.Millisecond)
 	if got := ask(sent[0].SequenceNumber); got.Suppressed != 2 || got.Answered != 1 {
-		t.Errorf("again after 19 of 40 ms round trip: %+v", got)
+		t.Errorf("again after 39 of 40 ms round trip: %+v", got)
 	}
 	r.now = r.now.Add(2 * time.Millisecond)
 	if got := ask(sent[0].SequenceNumber); got.Suppressed != 2 || got.Answered != 2 {
-		t.Errorf("again after 21 of 40 ms round trip: %+v", got)
+		t.Errorf("again after 41 of 40 ms round trip: %+v", got)
 	}
 	// The owed packet arrives but the writer has not come to it: it goes out once, as a packet of its own.
 	p.send(r.now, lost)
@@ -258,7 +258,7 @@ func TestNACKAfterTheDeadline(t *testing.T) {
 	r.now = r.now.Add(119 * time.Millisecond)
 	s.nack(t, r.now, number)
 	r.run()
-	r.now = r.now.Add(11 * time.Millisecond)
+	r.now = r.now.Add(21 * time.Millisecond)
 	s.nack(t, r.now, number)
 	r.run()
 	if got := r.engine.Stats().NACKed; got != (NACKOutcome{Answered: 1, Expired: 1}) {

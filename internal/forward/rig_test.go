@@ -120,11 +120,20 @@ func (p *publisher) packet(body []byte, marker bool) []byte {
 	return raw
 }
 
-// send gives packets to the ingress.
+// send gives packets to the ingress, as one batch.
 func (p *publisher) send(now time.Time, packets ...[]byte) {
 	for _, packet := range packets {
 		p.ingress.RTP(p.ssrc, packet, now)
 	}
+	p.ingress.Flush()
+}
+
+// repair gives retransmissions of packets to the ingress, as one batch.
+func (p *publisher) repair(now time.Time, packets ...[]byte) {
+	for _, packet := range packets {
+		p.ingress.RTP(p.rtx, p.retransmission(packet), now)
+	}
+	p.ingress.Flush()
 }
 
 // retransmission makes the RTX packet of a packet.
@@ -154,7 +163,8 @@ type subscriber struct {
 
 // subscribe adds a receiver with one slot.
 func (r *rig) subscribe(ssrc uint32, kind volumetric.Kind) *subscriber {
-	s := &subscriber{peer: &fakePeer{}, outlet: newFakeOutlet(ssrc)}
+	peer := &fakePeer{}
+	s := &subscriber{peer: peer, outlet: newFakeOutlet(peer, ssrc)}
 	s.receiver = r.engine.NewReceiver(s.peer, time.Hour)
 	s.slot = s.receiver.AddSlot(s.outlet, kind)
 	return s

@@ -12,10 +12,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Outlet is one outgoing RTP stream of a peer connection. WriteRTP is called by one goroutine at a time and keeps neither header nor payload;
+// Outlet is one outgoing RTP stream of a peer connection. Queue is called by one goroutine at a time and keeps neither header nor payload;
 // while it blocks, the receivers that share the writer wait, and nobody else.
 type Outlet interface {
-	WriteRTP(h *rtp.Header, payload []byte) error
+	// Queue takes a packet. What one peer's outlets have queued leaves in that order, at the next Flush of their peer at the latest. A packet that Queue
+	// returns an error for is not sent, and not queued again: its sequence number is spent.
+	Queue(h *rtp.Header, payload []byte) error
 	// SSRC is the stream's SSRC, 0 before it is negotiated.
 	SSRC() uint32
 	// RetransmissionSSRC is the SSRC of the RTX stream (RFC 4588), 0 where there is none.
@@ -58,7 +60,8 @@ type Slot struct {
 	// reportWanted asks for a sender report at the next occasion; reportedGroup is the group that the last one was about.
 	reportWanted  bool
 	reportedGroup uint64
-	repeats       repeatTable
+	// repeats are the latest retransmissions, nil before the first.
+	repeats       *repeatTable
 	retransmitter feedback.RTX
 }
 
@@ -106,8 +109,10 @@ func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {
 		kind:     kind,
 		header:   rtp.Header{Version: 2},
 		switcher: switching.New(switching.Config{
-			ClockRate:      clockRate,
-			FirstSequence:  uint16(rand.Uint32()),
+			ClockRate: clockRate,
+			// Random (RFC 3550 section 5.1), but in the lower half: a receiver that misses the first packets before the number wraps would begin with
+			// the wrong rollover counter, and decrypt nothing (RFC 3711 section 3.3.1).
+			FirstSequence:  uint16(rand.Uint32N(1 << 15)),
 			FirstTimestamp: rand.Uint32(),
 			CutAfter:       r.writer.engine.cfg.CutAfter,
 		}),

@@ -36,6 +36,7 @@ const (
 	nacksReceived
 	nacksSent
 	requestedPackets
+	requestsLimited
 	recoveredPackets
 	lostPackets
 
@@ -182,7 +183,7 @@ type TrafficByKind struct {
 type NACKOutcome struct {
 	// Answered were retransmitted. Owed have not come from the publisher and go out when they do. Unknown numbers stand for no packet.
 	Answered, Owed, Unknown uint64
-	// Expired have left the cache. Suppressed were retransmitted less than half a round trip before. Limited exceed what one receiver may ask
+	// Expired have left the cache. Suppressed were sent less than a round trip before. Limited exceed what one receiver may ask
 	// for. Refused had no RTX stream to go by, or could not be written.
 	Expired, Suppressed, Limited, Refused uint64
 }
@@ -196,13 +197,15 @@ type Stats struct {
 	// because the frame waited longer than Config.MaxLag. DroppedUnbound counts frames for slots whose line is not negotiated, or not for the codec.
 	DroppedOverrun, DroppedLate, DroppedUnbound uint64
 	Switches                                    uint64
-	// SwitchDelay is from a slot's selection to the first packet of the new track; Residence from a packet's arrival to after its last writing.
+	// SwitchDelay is from a slot's selection to the first packet of the new track; Residence from a packet's arrival until it was sent to the last receiver of a writer.
 	SwitchDelay, Residence Histogram
 	WriteErrors            uint64
 
 	// NACKsReceived and NACKsSent count RTCP packets, Requested, Recovered and Lost packets of publishers: asked for, come after that, given up.
 	NACKsReceived, NACKsSent, Requested, Recovered, Lost uint64
-	NACKed                                               NACKOutcome
+	// RequestsLimited counts packets of publishers that were not asked for when it was time, because one publisher missed more than it sent.
+	RequestsLimited uint64
+	NACKed          NACKOutcome
 	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed those of them that need no key frame, KeyFramesRequested PLI to publishers.
 	KeyFramesAsked, KeyFramesAbsorbed, KeyFramesRequested uint64
 	// Malformed input is dropped. Payload counts packets of payload v1 whose descriptor is wrong.
@@ -266,7 +269,7 @@ func (s *Stats) take(c *counts) {
 	s.DroppedOverrun, s.DroppedLate, s.DroppedUnbound = c[droppedOverrun], c[droppedLate], c[droppedUnbound]
 	s.Switches, s.WriteErrors = c[switches], c[writeErrors]
 	s.NACKsReceived, s.NACKsSent = c[nacksReceived], c[nacksSent]
-	s.Requested, s.Recovered, s.Lost = c[requestedPackets], c[recoveredPackets], c[lostPackets]
+	s.Requested, s.Recovered, s.Lost, s.RequestsLimited = c[requestedPackets], c[recoveredPackets], c[lostPackets], c[requestsLimited]
 	s.NACKed = NACKOutcome{
 		Answered: c[nackedAnswered], Owed: c[nackedOwed], Unknown: c[nackedUnknown], Expired: c[nackedExpired],
 		Suppressed: c[nackedSuppressed], Limited: c[nackedLimited], Refused: c[nackedRefused],

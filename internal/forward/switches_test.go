@@ -30,7 +30,7 @@ func TestSwitchesUnderLoss(t *testing.T) {
 		kept := late[:0]
 		for _, o := range late {
 			if all || !r.now.Before(o.at) {
-				i.RTP(o.p.rtx, o.p.retransmission(o.packet), r.now)
+				o.p.repair(r.now, o.packet)
 			} else {
 				kept = append(kept, o)
 			}

@@ -145,13 +145,17 @@ func (t *Track) leave(f *follower) {
 	t.followers.Store(&list)
 }
 
-// publish appends a packet whose facts are established to the log, and signals those who follow it. Only the reader calls it.
+// publish appends a packet whose facts are established to the log. Only the reader calls it, and signal after it.
 func (t *Track) publish(p *packet) {
 	opens := p.facts.Opens
 	t.log.append(p)
 	if opens {
 		t.opened.Store(t.log.head.Load() - 1)
 	}
+}
+
+// signal tells those who follow the track that there is something to read.
+func (t *Track) signal() {
 	for _, f := range *t.followers.Load() {
 		f.signal()
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// groupWrites is after how many packets written a writer looks at the clock, at its signals and at its inbox. At about 5 µs per packet
-	// that goes through the kernel, 32 are 160 µs: the error of the time that is used, and what audio may wait behind.
+	// groupWrites is after how many packets queued or sent a writer looks at the clock, at its signals and at its inbox. At 0.35 µs for sealing and 0.55 µs for
+	// sending one in a long run, 32 are 11 to 18 µs: the error of the time that is used, and what audio that arrives may wait before it is queued.
 	groupWrites = 32
 	// housekeepingInterval is how often a writer looks for what is due by time: slots to detach, reports to send.
 	housekeepingInterval = 100 * time.Millisecond
@@ -33,11 +33,15 @@ type writer struct {
 	ready     readyHeap
 	followers map[*Track]*follower
 	receivers []*Receiver
-	// now is the last reading of the clock, at most groupWrites packets old.
+	// now is the last reading of the clock, not much more than groupWrites packets old.
 	now time.Time
-	// writes counts packets written since then, arrived holds their orders of arrival.
-	writes  int
+	// writes counts packets queued, and packets sent, since then.
+	writes int
+	// unsent are the receivers that have something queued; arrived are the orders of arrival of what was queued since there were none.
+	unsent  []*Receiver
 	arrived []int64
+	// flushDue is when the unsent are flushed at the latest.
+	flushDue time.Time
 	// housekeeping is when the next round is due.
 	housekeeping time.Time
 	unsettled    []*Slot
@@ -111,7 +115,7 @@ func (w *writer) letGo() {
 	}
 }
 
-// work forwards until there is nothing to read, and does what is asked and due.
+// work forwards until there is nothing to read, and does what is asked and due. Nothing stays queued.
 func (w *writer) work() {
 	w.readClock()
 	for {
@@ -127,6 +131,7 @@ func (w *writer) work() {
 			w.rest()
 		}
 	}
+	w.flushAll()
 	w.rest()
 }
 
@@ -179,6 +184,10 @@ func (w *writer) readClock() { w.now = w.engine.clock() }
 // rest is made after each group of packets: it takes the time, publishes counts, and does what is due.
 func (w *writer) rest() {
 	w.readClock()
+	if len(w.unsent) > 0 && !w.now.Before(w.flushDue) {
+		w.flushAll()
+		w.readClock()
+	}
 	if len(w.reporting) > 0 {
 		w.sendUrgentReports()
 	}
@@ -191,11 +200,13 @@ func (w *writer) rest() {
 
 // publish hands the counts since the last time to those who read them.
 func (w *writer) publish() {
-	now := w.engine.since(w.now)
-	for _, order := range w.arrived {
-		w.stats.residence.observe(time.Duration(now - order))
+	if len(w.unsent) == 0 {
+		now := w.engine.since(w.now)
+		for _, order := range w.arrived {
+			w.stats.residence.observe(time.Duration(now - order))
+		}
+		w.arrived = w.arrived[:0]
 	}
-	w.arrived = w.arrived[:0]
 	w.writes = 0
 	w.stats.publish()
 }
@@ -251,6 +262,9 @@ func (w *writer) obey() {
 		w.nacked = m.nacked
 		if !s.receiver.closed.Load() {
 			w.read(s, m)
+		}
+		if w.writes >= groupWrites {
+			w.rest()
 		}
 		w.orders.slots[i] = nil
 	}

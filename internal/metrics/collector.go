@@ -13,7 +13,8 @@ var errHistogram = errors.New("histogram without one count more than bounds")
 // dataPlaneFamilies are the metrics that come from a Snapshot.
 var dataPlaneFamilies = []string{
 	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, nacks, nackPackets, retransmissions,
-	packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops,
+	packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops, receivedDatagrams, receiveCalls,
+	sentDatagrams, sendRuns, sendCalls, sendErrors,
 }
 
 // collector turns snapshots of the data plane into metrics.
@@ -70,6 +71,12 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(packetsDropped, s.PacketsDropped.Late, "late")
 	e.gauge(cacheBytes, float64(s.CacheBytes))
 	e.count(receiveQueueDrops, s.ReceiveQueueDrops)
+	e.count(receivedDatagrams, s.Sockets.Received.Datagrams)
+	e.count(receiveCalls, s.Sockets.Received.Calls)
+	e.count(sentDatagrams, s.Sockets.Sent.Datagrams)
+	e.count(sendRuns, s.Sockets.Runs)
+	e.count(sendCalls, s.Sockets.Sent.Calls)
+	e.count(sendErrors, s.Sockets.SendErrors)
 }
 
 // emitter writes metrics of one scrape.
@@ -107,6 +114,7 @@ func (e emitter) nacks(received NACKsReceived, sent NACKsSent) {
 	e.count(nackPackets, received.Refused, in, "refused")
 	e.count(nackPackets, sent.Recovered, out, "recovered")
 	e.count(nackPackets, sent.Lost, out, "lost")
+	e.count(nackPackets, sent.Limited, out, "limited")
 }
 
 // histogram cumulates the buckets. A data plane that gives no histogram at all has an empty one.

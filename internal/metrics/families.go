@@ -30,6 +30,12 @@ const (
 	keyFrameRequests   = "volsfu_key_frame_requests_total"
 	cacheBytes         = "volsfu_cache_bytes"
 	receiveQueueDrops  = "volsfu_receive_queue_drops_total"
+	receivedDatagrams  = "volsfu_receive_datagrams_total"
+	receiveCalls       = "volsfu_receive_calls_total"
+	sentDatagrams      = "volsfu_send_datagrams_total"
+	sendRuns           = "volsfu_send_runs_total"
+	sendCalls          = "volsfu_send_calls_total"
+	sendErrors         = "volsfu_send_errors_total"
 )
 
 // family is one metric with all its labels' values.
@@ -62,6 +68,12 @@ var families = []family{
 	{keyFrameRequests, "PLI and FIR by direction: in from receivers, out to publishers; receivers of volumetric tracks need none.", []string{"direction"}},
 	{cacheBytes, "Bytes that the packet caches hold.", nil},
 	{receiveQueueDrops, "Datagrams that the kernel dropped because the media socket's receive buffer was full.", nil},
+	{receivedDatagrams, "Datagrams that came in on the media sockets.", nil},
+	{receiveCalls, "System calls that brought datagrams in.", nil},
+	{sentDatagrams, "Datagrams that left by the media sockets.", nil},
+	{sendRuns, "Runs of datagrams to one address that the kernel was handed as one; datagrams by runs is the mean length of a segmented send.", nil},
+	{sendCalls, "System calls that sent datagrams.", nil},
+	{sendErrors, "Datagrams that the system refused to send.", nil},
 }
 
 // Names lists every metric of volsfu. Those of the Go runtime and of the process are not among them.

@@ -186,13 +186,16 @@ func TestDataPlane(t *testing.T) {
 		Switches:        7,
 		SwitchDelay:     Histogram{Bounds: []time.Duration{10 * time.Millisecond, 100 * time.Millisecond}, Counts: []uint64{1, 2, 3}, Sum: 4500 * time.Millisecond},
 		NACKsReceived:   NACKsReceived{Messages: 5, Answered: 6, Owed: 7, Unknown: 8, Expired: 9, Suppressed: 10, Limited: 11, Refused: 12},
-		NACKsSent:       NACKsSent{Messages: 13, Recovered: 14, Lost: 15},
+		NACKsSent:       NACKsSent{Messages: 13, Recovered: 14, Lost: 15, Limited: 32},
 		PacketsDropped:  PacketDrops{MalformedRTP: 16, MalformedRTCP: 17, MalformedPayload: 18, UnknownSSRC: 19, Duplicate: 20, Late: 21},
 
 		KeyFramesAsked:     22,
 		KeyFramesRequested: 23,
 		CacheBytes:         24,
 		ReceiveQueueDrops:  25,
+		Sockets: Sockets{
+			Received: Transfers{Datagrams: 26, Calls: 27}, Sent: Transfers{Datagrams: 28, Calls: 29}, Runs: 30, SendErrors: 31,
+		},
 	}})
 	const want = `
 # HELP volsfu_bytes_total Bytes of RTP payload by direction and kind; headers are not counted.
@@ -230,6 +233,7 @@ volsfu_nack_packets_total{direction="in",outcome="owed"} 7
 volsfu_nack_packets_total{direction="in",outcome="refused"} 12
 volsfu_nack_packets_total{direction="in",outcome="suppressed"} 10
 volsfu_nack_packets_total{direction="in",outcome="unknown"} 8
+volsfu_nack_packets_total{direction="out",outcome="limited"} 32
 volsfu_nack_packets_total{direction="out",outcome="lost"} 15
 volsfu_nack_packets_total{direction="out",outcome="recovered"} 14
 # HELP volsfu_nacks_total NACK messages by direction: in from receivers, out to publishers.
@@ -256,6 +260,12 @@ volsfu_packets_total{direction="out",kind="media"} 300
 volsfu_packets_total{direction="out",kind="parity"} 4
 volsfu_packets_total{direction="out",kind="probe"} 6
 volsfu_packets_total{direction="out",kind="retransmission"} 2
+# HELP volsfu_receive_calls_total System calls that brought datagrams in.
+# TYPE volsfu_receive_calls_total counter
+volsfu_receive_calls_total 27
+# HELP volsfu_receive_datagrams_total Datagrams that came in on the media sockets.
+# TYPE volsfu_receive_datagrams_total counter
+volsfu_receive_datagrams_total 26
 # HELP volsfu_receive_queue_drops_total Datagrams that the kernel dropped because the media socket's receive buffer was full.
 # TYPE volsfu_receive_queue_drops_total counter
 volsfu_receive_queue_drops_total 25
@@ -268,6 +278,18 @@ volsfu_residence_seconds_count 0
 # TYPE volsfu_retransmissions_total counter
 volsfu_retransmissions_total{direction="in"} 1
 volsfu_retransmissions_total{direction="out"} 2
+# HELP volsfu_send_calls_total System calls that sent datagrams.
+# TYPE volsfu_send_calls_total counter
+volsfu_send_calls_total 29
+# HELP volsfu_send_datagrams_total Datagrams that left by the media sockets.
+# TYPE volsfu_send_datagrams_total counter
+volsfu_send_datagrams_total 28
+# HELP volsfu_send_errors_total Datagrams that the system refused to send.
+# TYPE volsfu_send_errors_total counter
+volsfu_send_errors_total 31
+# HELP volsfu_send_runs_total Runs of datagrams to one address that the kernel was handed as one; datagrams by runs is the mean length of a segmented send.
+# TYPE volsfu_send_runs_total counter
+volsfu_send_runs_total 30
 # HELP volsfu_slots Outgoing RTP streams by state: idle (nothing to carry, or switched off), waiting (for the first frame of what was chosen), active.
 # TYPE volsfu_slots gauge
 volsfu_slots{state="active"} 8

@@ -34,6 +34,21 @@ type Snapshot struct {
 	CacheBytes int64
 	// ReceiveQueueDrops are datagrams that the kernel dropped because the media socket's receive buffer was full.
 	ReceiveQueueDrops uint64
+	Sockets           Sockets
+}
+
+// Sockets is what the media sockets moved.
+type Sockets struct {
+	Received, Sent Transfers
+	// Runs are the runs of datagrams to one address that were handed to the kernel as one.
+	Runs uint64
+	// SendErrors are datagrams that the system refused to send.
+	SendErrors uint64
+}
+
+// Transfers are datagrams and the system calls that moved them.
+type Transfers struct {
+	Datagrams, Calls uint64
 }
 
 // SlotCounts are the slots by state.
@@ -90,6 +105,8 @@ type NACKsSent struct {
 	Recovered uint64
 	// Lost packets did not come in time.
 	Lost uint64
+	// Limited packets were not asked for when it was time, because one publisher missed more than it sent.
+	Limited uint64
 }
 
 // PacketDrops are incoming packets that were of no use, by reason.

@@ -14,7 +14,7 @@ type dataPlane struct {
 
 // Snapshot implements metrics.DataPlane.
 func (d dataPlane) Snapshot() metrics.Snapshot {
-	s := d.engine.Stats()
+	s, sockets := d.engine.Stats(), d.endpoint.Stats()
 	return metrics.Snapshot{
 		Tracks:          s.Tracks,
 		Slots:           metrics.SlotCounts{Idle: max(0, s.Slots-s.ActiveSlots-s.WaitingSlots), Waiting: s.WaitingSlots, Active: s.ActiveSlots},
@@ -29,7 +29,7 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 			Messages: s.NACKsReceived, Answered: s.NACKed.Answered, Owed: s.NACKed.Owed, Unknown: s.NACKed.Unknown,
 			Expired: s.NACKed.Expired, Suppressed: s.NACKed.Suppressed, Limited: s.NACKed.Limited, Refused: s.NACKed.Refused,
 		},
-		NACKsSent:          metrics.NACKsSent{Messages: s.NACKsSent, Recovered: s.Recovered, Lost: s.Lost},
+		NACKsSent:          metrics.NACKsSent{Messages: s.NACKsSent, Recovered: s.Recovered, Lost: s.Lost, Limited: s.RequestsLimited},
 		KeyFramesAsked:     s.KeyFramesAsked,
 		KeyFramesRequested: s.KeyFramesRequested,
 		PacketsDropped: metrics.PacketDrops{
@@ -37,7 +37,13 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 			UnknownSSRC: s.UnknownSSRC, Duplicate: s.Duplicates, Late: s.Late,
 		},
 		CacheBytes:        s.CacheBytes,
-		ReceiveQueueDrops: d.endpoint.ReceiveDrops(),
+		ReceiveQueueDrops: sockets.ReceiveDrops,
+		Sockets: metrics.Sockets{
+			Received:   metrics.Transfers{Datagrams: sockets.Received, Calls: sockets.Receives},
+			Sent:       metrics.Transfers{Datagrams: sockets.Sent, Calls: sockets.Sends},
+			Runs:       sockets.Runs,
+			SendErrors: sockets.SendErrors,
+		},
 	}
 }
 

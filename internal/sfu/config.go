@@ -18,7 +18,7 @@ type Config struct {
 	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
 	ChoicesPerParticipant      int `yaml:"choices_per_participant" help:"quality choices that are kept for one receiver"`
 	// SpareSlots: one publication of 15 tiles comes without an offer to anybody else.
-	SpareSlots      int `yaml:"spare_slots" help:"idle video slots that a receiver has beyond its need when slots are added, so that the next publication costs it no offer"`
+	SpareSlots      int `yaml:"spare_slots" help:"idle video slots that a receiver has at least beyond its need when slots are added (a quarter of the need where that is more), so that the next publication costs it no offer"`
 	SpareAudioSlots int `yaml:"spare_audio_slots" help:"the same for audio"`
 	// MaxSlots: an SDP has about 1.5 kB per line, and signalling messages are limited to 2 MiB.
 	MaxSlots       int           `yaml:"max_slots" help:"slots of one receiver"`

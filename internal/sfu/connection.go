@@ -41,6 +41,9 @@ type mediaSink struct {
 // RTP implements transport.Sink.
 func (s *mediaSink) RTP(ssrc uint32, packet []byte, now time.Time) { s.ingress.RTP(ssrc, packet, now) }
 
+// Flush implements transport.Sink.
+func (s *mediaSink) Flush() { s.ingress.Flush() }
+
 // RTCP implements transport.Sink. Sender reports (RFC 3550 type 200) speak of what the client sends; they may carry report blocks, too.
 func (s *mediaSink) RTCP(ssrc uint32, packet []byte, now time.Time) {
 	const senderReport = 200

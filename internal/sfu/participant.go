@@ -164,6 +164,10 @@ func (p *participant) updateLines() {
 	p.connection.commands.add(linesCommand{wanted})
 }
 
+// spareShare makes the spare slots of a large room a quarter of the needed ones: each publication that comes costs a receiver an offer of all its
+// lines where no slot is idle, so that the offers to a receiver in a room that fills grow with the logarithm of its size only.
+const spareShare = 4
+
 // slotCount is how many slots of a kind the connection shall have. Where the limit leaves publications without slots the client is told once.
 func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	needed, present := p.slots.needed(kind), p.slots.count(kind)
@@ -176,7 +180,7 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	if needed <= present && present > 0 {
 		return present
 	}
-	return min(needed+spare, limit)
+	return min(needed+max(spare, needed/spareShare), limit)
 }
 
 // refresh tells the data plane what each ready slot shall carry.

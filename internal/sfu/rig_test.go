@@ -201,6 +201,7 @@ type unheard struct{}
 
 func (unheard) RTP(uint32, []byte, time.Time)  {}
 func (unheard) RTCP(uint32, []byte, time.Time) {}
+func (unheard) Flush()                         {}
 
 // newClientPeer makes the peer of a client. Candidates are not carried to it, so it is never connected.
 func newClientPeer(t *testing.T) *transport.Peer {

@@ -115,8 +115,10 @@ func TestARestartBeforeTheConnection(t *testing.T) {
 	p.negotiate(nil)
 	p.connect()
 	outlet := p.attachBeforeSend[line.MID()]
+	number := uint16(0)
 	p.until("a packet", func() bool {
-		send(t, outlet, volumetric.MIMEVolumetric, 1)
+		number++
+		send(t, outlet, volumetric.MIMEVolumetric, number)
 		return len(p.offersTo.packets(outlet.SSRC())) > 0
 	})
 }

@@ -24,6 +24,8 @@ func (a *asker) RTP(uint32, []byte, time.Time) {
 	a.asked.Add(1)
 }
 
+func (a *asker) Flush() {}
+
 func (a *asker) RTCP(ssrc uint32, packet []byte, now time.Time) { a.RTP(ssrc, packet, now) }
 
 // TestClosingWhileThePeersSinkAsks closes connections in the midst of packets.
@@ -50,7 +52,8 @@ func closeWhileAsked(t *testing.T) {
 	p.negotiate([]*Line{line})
 	p.connect()
 	outlet := p.attachBeforeSend[line.MID()]
-	header := rtp.Header{Version: 2, PayloadType: payloadTypeVolumetric, SSRC: outlet.SSRC()}
+	media, _, _ := outlet.PayloadType(volumetric.MIMEVolumetric)
+	header := rtp.Header{Version: 2, PayloadType: media, SSRC: outlet.SSRC()}
 	stop := make(chan struct{})
 	var sending sync.WaitGroup
 	sending.Go(func() {

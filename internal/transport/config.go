@@ -18,14 +18,21 @@ type Config struct {
 	PublicIPs   []string `yaml:"public_ips" flag:"public-ip" help:"IP addresses that clients reach this host at, where they are not its own"`
 	STUNServers []string `yaml:"stun_servers" help:"STUN servers, as stun:host:port, by which the server learns its public address"`
 	TCP         bool     `yaml:"tcp" help:"accept ICE-TCP on the media port's number"`
+	// Sockets: the kernel spreads remote addresses over them, so that no core has to receive everything.
+	Sockets      int  `yaml:"sockets" help:"UDP sockets that share the media port, each with a reader of its own; 0 is one per core"`
+	Segmentation bool `yaml:"segmentation" help:"send runs of packets in one system call (UDP_SEGMENT, sendmmsg), where the system can"`
+	Coalescing   bool `yaml:"coalescing" help:"receive runs of packets in one system call (UDP_GRO, recvmmsg), where the system can"`
 	// ReceiveBuffer: a frame of 2 MB at once is a burst of 1,750 packets, which cost the kernel about 2,300 bytes each, 4 MB in all.
-	ReceiveBuffer       int           `yaml:"receive_buffer" help:"bytes of the media socket's receive buffer; the kernel caps it at net.core.rmem_max unless it may be forced"`
-	SendBuffer          int           `yaml:"send_buffer" help:"bytes of the media socket's send buffer; the kernel caps it at net.core.wmem_max unless it may be forced"`
+	ReceiveBuffer       int           `yaml:"receive_buffer" help:"bytes of each media socket's receive buffer; the kernel caps it at net.core.rmem_max unless it may be forced"`
+	SendBuffer          int           `yaml:"send_buffer" help:"bytes of each media socket's send buffer; the kernel caps it at net.core.wmem_max unless it may be forced"`
 	ReplayWindow        int           `yaml:"replay_window" help:"packets of SRTP's replay window; late retransmissions must fall inside"`
 	DisconnectedTimeout time.Duration `yaml:"disconnected_timeout" help:"silence after which a connection counts as disconnected"`
 	FailedTimeout       time.Duration `yaml:"failed_timeout" help:"time after disconnection after which a connection counts as failed"`
 	KeepAlive           time.Duration `yaml:"keep_alive" help:"interval of connectivity checks while nothing else is sent"`
 }
+
+// maxSockets is above the number of cores that can be kept busy with receiving.
+const maxSockets = 256
 
 // DefaultConfig is the configuration of a server.
 func DefaultConfig() Config {
@@ -33,6 +40,8 @@ func DefaultConfig() Config {
 		Address:       "0.0.0.0",
 		Port:          7882,
 		TCP:           true,
+		Segmentation:  true,
+		Coalescing:    true,
 		ReceiveBuffer: 8 << 20,
 		SendBuffer:    8 << 20,
 		// One second of 8,000 packets/s (80 Mbit/s on one stream); Pion's default of 64 rejects every late retransmission at such rates.
@@ -48,6 +57,7 @@ func ClientConfig() Config {
 	c := DefaultConfig()
 	c.Port = 0
 	c.TCP = false
+	c.Sockets = 1
 	return c
 }
 
@@ -69,6 +79,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("%w: port %d: expected 0 to 65535", ErrConfig, c.Port)
+	case c.Sockets < 0 || c.Sockets > maxSockets:
+		return fmt.Errorf("%w: sockets %d: expected 0 to %d", ErrConfig, c.Sockets, maxSockets)
 	case c.ReceiveBuffer < 0 || c.SendBuffer < 0:
 		return fmt.Errorf("%w: receive_buffer %d, send_buffer %d: expected bytes of 0 or more", ErrConfig, c.ReceiveBuffer, c.SendBuffer)
 	case c.ReplayWindow < 64 || c.ReplayWindow > 32768:

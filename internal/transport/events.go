@@ -3,7 +3,7 @@ package transport
 import (
 	"sync"
 
-	"github.com/pion/webrtc/v4"
+	"github.com/pion/ice/v4"
 )
 
 // State is what becomes of a peer connection.
@@ -36,6 +36,11 @@ type eventList struct {
 	mu     sync.Mutex
 	events []Event
 	notify chan struct{}
+
+	// ice is the agent's state and secure says that the handshake is done; state is the last one that was told.
+	ice    ice.ConnectionState
+	secure bool
+	state  State
 }
 
 func newEventList() *eventList {
@@ -44,8 +49,13 @@ func newEventList() *eventList {
 
 func (l *eventList) add(e Event) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.append(e)
+}
+
+// append adds an event. The caller holds the mutex, here and below.
+func (l *eventList) append(e Event) {
 	l.events = append(l.events, e)
-	l.mu.Unlock()
 	select {
 	case l.notify <- struct{}{}:
 	default:
@@ -60,29 +70,50 @@ func (l *eventList) take() []Event {
 	return events
 }
 
-func (l *eventList) addCandidate(c *webrtc.ICECandidate) {
-	if c == nil {
-		return
-	}
-	init := c.ToJSON()
-	candidate := Candidate{Candidate: init.Candidate}
-	if init.SDPMid != nil {
-		candidate.MID = *init.SDPMid
-	}
-	if init.SDPMLineIndex != nil {
-		candidate.LineIndex = int(*init.SDPMLineIndex)
-	}
-	l.add(Event{Candidate: &candidate})
+// iceState takes a new state of ICE.
+func (l *eventList) iceState(state ice.ConnectionState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ice = state
+	l.settle()
 }
 
-func (l *eventList) addState(s webrtc.PeerConnectionState) {
-	states := map[webrtc.PeerConnectionState]State{
-		webrtc.PeerConnectionStateConnected:    StateConnected,
-		webrtc.PeerConnectionStateDisconnected: StateDisconnected,
-		webrtc.PeerConnectionStateFailed:       StateFailed,
-		webrtc.PeerConnectionStateClosed:       StateClosed,
+// secured notes that the handshake is done.
+func (l *eventList) secured() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.secure = true
+	l.settle()
+}
+
+// enter tells a state that does not come from ICE.
+func (l *eventList) enter(state State) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tell(state)
+}
+
+// settle derives the connection's state (W3C WebRTC, RTCPeerConnectionState) from those of ICE and DTLS.
+func (l *eventList) settle() {
+	switch l.ice {
+	case ice.ConnectionStateConnected, ice.ConnectionStateCompleted:
+		if l.secure {
+			l.tell(StateConnected)
+		}
+	case ice.ConnectionStateDisconnected:
+		l.tell(StateDisconnected)
+	case ice.ConnectionStateFailed:
+		l.tell(StateFailed)
+	case ice.ConnectionStateClosed:
+		l.tell(StateClosed)
 	}
-	if state, ok := states[s]; ok {
-		l.add(Event{State: state})
+}
+
+// tell adds a state that is news. Nothing follows the end.
+func (l *eventList) tell(state State) {
+	if state == l.state || l.state == StateClosed {
+		return
 	}
+	l.state = state
+	l.append(Event{State: state})
 }

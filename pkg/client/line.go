@@ -9,14 +9,24 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// outlet is one outgoing RTP stream of the peer connection, as transport.Outlet is.
+type outlet interface {
+	// Queue takes a packet that leaves when the peer is flushed.
+	Queue(header *rtp.Header, payload []byte) error
+	// SSRC and RetransmissionSSRC are 0 while there are none.
+	SSRC() uint32
+	RetransmissionSSRC() uint32
+	// PayloadType gives the negotiated payload types of a media type.
+	PayloadType(mimeType string) (media, retransmission uint8, ok bool)
+}
 
 // line is one RTP stream that the session sends: the publication, tile and quality on it may change, its numbering goes on. It belongs to
 // media's lock; packets are written by the sending goroutine alone.
 type line struct {
-	outlet    *transport.Outlet
+	outlet    outlet
 	publisher *Publisher
 	track     int
 
@@ -50,14 +60,28 @@ func (o *outgoing) keep(now time.Time) {
 	})
 }
 
-// write sends the packet. Its loss, should the connection be closing, is the network's kind of loss.
-func (o *outgoing) write() { _ = o.line.outlet.WriteRTP(&o.header, o.payload) }
+// count numbers the packet among all of the connection, as it leaves.
+func (o *outgoing) count(departures *feedback.TransportHistory, extension uint8, now time.Time) {
+	kind := feedback.Media
+	switch {
+	case o.repeated:
+		kind = feedback.Retransmission
+	case o.line.publisher != nil && o.line.publisher.publication.Kind == volumetric.KindAudio:
+		kind = feedback.Audio
+	}
+	// The identifier is one that was negotiated; a packet that could not be numbered would leave all the same.
+	_ = feedback.SetTransportSequence(&o.header, extension, uint16(departures.Sent(o.header.MarshalSize()+len(o.payload), kind, now)))
+}
 
-func newLine(outlet *transport.Outlet) *line {
+// write queues the packet at its peer. Its loss, should the connection be closing, is the network's kind of loss.
+func (o *outgoing) write() { _ = o.line.outlet.Queue(&o.header, o.payload) }
+
+func newLine(o outlet) *line {
 	return &line{
-		outlet:         outlet,
-		next:           uint16(rand.Uint32()),
-		retransmission: feedback.RTX{Next: uint16(rand.Uint32())},
+		outlet: o,
+		// A receiver that missed the packets before an early wrap would have the wrong rollover counter (RFC 3711 section 3.3.1).
+		next:           uint16(rand.Uint32N(1 << 15)),
+		retransmission: feedback.RTX{Next: uint16(rand.Uint32N(1 << 15))},
 		history:        feedback.NewSendHistory(feedback.DefaultConfig().History),
 	}
 }

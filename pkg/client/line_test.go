@@ -92,7 +92,7 @@ func TestRetransmissions(t *testing.T) {
 		t.Errorf("%d packets are kept, want the 3 that were sent first", n)
 	}
 	// Nobody hears of what the remote peer could not take.
-	outlet, _ := newOutlet(t, volumetric.MIMEVolumetric, 100, 0)
+	outlet := newOutlet(volumetric.MIMEVolumetric, 100, 0)
 	m.lines["b"].outlet = outlet
 	m.lines["b"].retransmission.SSRC, m.lines["b"].retransmission.PayloadType = 0, 0
 	if got := nack(sent.Add(2 * time.Millisecond)); len(got) != 0 {

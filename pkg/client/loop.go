@@ -204,10 +204,10 @@ func (s *Session) peerEvent(e transport.Event) {
 	}
 	switch e.State {
 	case transport.StateConnected:
-		s.media.setConnected(true)
+		s.media.connect(s.currentPeer().TransportSequenceID())
 		s.tell(Connected{})
 	case transport.StateFailed, transport.StateClosed:
-		s.media.setConnected(false)
+		s.media.disconnect()
 	}
 }
 

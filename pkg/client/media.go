@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -22,11 +21,17 @@ type media struct {
 
 	mu        sync.Mutex
 	connected bool
+	extension uint8
 	ended     bool
 	clock     feedback.ClockOffset
 	// ssrc is the sender of our RTCP.
 	ssrc  uint32
 	pacer pacer
+	// arrivals are the packets that the server numbers for the whole connection, departures those that we number.
+	arrivals   *feedback.TransportRecorder
+	departures *feedback.TransportHistory
+	// results are what the latest report says of departures.
+	results []feedback.PacketResult
 	// urgent are retransmissions, which leave at once.
 	urgent []outgoing
 	// lines are keyed by mid, and by the SSRC that NACKs name.
@@ -57,6 +62,8 @@ func (m *media) clear() {
 	m.lines, m.lineBySSRC = make(map[string]*line), make(map[uint32]*line)
 	m.streams, m.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
 	m.pacer, m.urgent = pacer{}, nil
+	m.arrivals = feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
+	m.departures = feedback.NewTransportHistory(uint16(rand.Uint32()))
 }
 
 // reset forgets what belonged to a peer connection that is replaced.
@@ -79,10 +86,18 @@ func (m *media) end() {
 	close(m.packets)
 }
 
-func (m *media) setConnected(connected bool) {
+// connect notes that media flows. extension is the identifier of the header extension that numbers all packets, 0 where there is none.
+func (m *media) connect(extension uint8) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.connected = connected
+	m.connected, m.extension = true, extension
+}
+
+// disconnect notes that it does not.
+func (m *media) disconnect() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.connected = false
 }
 
 func (m *media) isConnected() bool {
@@ -116,15 +131,15 @@ func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 }
 
 // attach gives a line to a track of a publisher, or to none. Numbering stays with the line, since it belongs to the SSRC.
-func (m *media) attach(mid string, outlet *transport.Outlet, p *Publisher, tile int, quality volumetric.Quality) {
+func (m *media) attach(mid string, o outlet, p *Publisher, tile int, quality volumetric.Quality) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.lines[mid]
 	if l == nil {
-		if outlet == nil {
+		if o == nil {
 			return
 		}
-		l = newLine(outlet)
+		l = newLine(o)
 		m.lines[mid] = l
 	}
 	if p == nil {
@@ -194,13 +209,21 @@ func (m *media) send() {
 		m.urgent = m.urgent[:0]
 		now := time.Now()
 		due = m.pacer.due(now, due)
+		peer := m.session.currentPeer()
 		for i := range due {
 			due[i].keep(now)
+			if m.extension != 0 {
+				due[i].count(m.departures, m.extension, now)
+			}
 		}
 		idle := m.pacer.idle()
 		m.mu.Unlock()
 		for i := range due {
 			due[i].write()
+		}
+		if len(due) > 0 {
+			// What leaves at one tick leaves in long runs.
+			peer.Flush()
 		}
 		clear(due)
 		if idle {

@@ -91,9 +91,9 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 	if frames := taken(m); len(frames) != 1 || frames[0].Number != 3 {
 		t.Errorf("got %v, want frame 3", frames)
 	}
-	outlet, w := newOutlet(t, volumetric.MIMEVolumetric, 200, 201)
-	m.setConnected(true)
-	m.attach("0", outlet, p, 0, 0)
+	w := newOutlet(volumetric.MIMEVolumetric, 200, 201)
+	m.connect(1)
+	m.attach("0", w, p, 0, 0)
 	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 2, Capture: time.Now()}); err != nil {
 		t.Fatal(err)
 	}

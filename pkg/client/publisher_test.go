@@ -41,14 +41,14 @@ func TestTimestampsWrapAround(t *testing.T) {
 func published(t *testing.T, m *media, description volumetric.Publication) (*Publisher, []*wire) {
 	t.Helper()
 	p := newPublisher(m.session, description)
-	m.setConnected(true)
+	m.connect(1)
 	var wires []*wire
 	for tile := range description.Tiles {
 		for q := range description.Qualities {
 			ssrc := uint32(100 + 10*len(wires))
-			outlet, w := newOutlet(t, description.Codec.MIMEType, ssrc, ssrc+1)
+			w := newOutlet(description.Codec.MIMEType, ssrc, ssrc+1)
 			wires = append(wires, w)
-			m.attach(string(rune('a'+len(wires))), outlet, p, tile, volumetric.Quality(q))
+			m.attach(string(rune('a'+len(wires))), w, p, tile, volumetric.Quality(q))
 		}
 	}
 	return p, wires
@@ -158,11 +158,11 @@ func TestWriteErrors(t *testing.T) {
 			t.Errorf("packets of %v: got %v, want an error around %v", track, err, ErrNotPublished)
 		}
 	}
-	m.setConnected(false)
+	m.disconnect()
 	if err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("without connection: got %v, want an error around %v", err, ErrNotConnected)
 	}
-	m.setConnected(true)
+	m.connect(1)
 	if err := p.WriteFrame(0, 0, frame); err != nil {
 		t.Errorf("with connection: %v", err)
 	}

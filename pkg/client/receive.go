@@ -15,6 +15,9 @@ import (
 func (m *media) RTP(ssrc uint32, packet []byte, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if number, ok := feedback.TransportSequence(packet, m.extension); ok {
+		m.arrivals.Received(number, len(packet), now)
+	}
 	s := m.streamBySSRC[ssrc]
 	if s == nil || m.ended {
 		return
@@ -62,6 +65,12 @@ func (m *media) deliver(s *stream, a arrival) {
 
 // RTCP implements transport.Sink.
 func (m *media) RTCP(ssrc uint32, packet []byte, now time.Time) {
+	if feedback.IsTransportFeedback(packet) {
+		m.mu.Lock()
+		m.results = m.departures.Feedback(packet, now, m.results[:0])
+		m.mu.Unlock()
+		return
+	}
 	packets, err := rtcp.Unmarshal(packet)
 	if err != nil {
 		return
@@ -94,6 +103,9 @@ func (m *media) RTCP(ssrc uint32, packet []byte, now time.Time) {
 	}
 }
 
+// Flush implements transport.Sink. Every packet is dealt with as it comes.
+func (m *media) Flush() {}
+
 // wantKeyFrame tells the program which of its tracks needs a key frame.
 func (m *media) wantKeyFrame(ssrc uint32) {
 	l := m.lineBySSRC[ssrc]
@@ -112,9 +124,10 @@ func (m *media) wantKeyFrame(ssrc uint32) {
 const maxUrgent = 2600
 
 // Intervals of the watching goroutine. Requests for lost packets are at least 10 ms apart, so looking every 5 ms delays them little;
-// reports come once per second, as everywhere.
+// books may be settled a little later than the deadlines of their frames, which costs the more the more streams there are; reports come once per second, as everywhere.
 const (
 	watchInterval  = 5 * time.Millisecond
+	settleInterval = 25 * time.Millisecond
 	reportInterval = time.Second
 )
 
@@ -144,12 +157,16 @@ func (m *media) watch() {
 // watcher is the state of the watching goroutine; its slices are kept for the next step.
 type watcher struct {
 	media    *media
+	settled  time.Time
 	reported time.Time
 	packets  []rtcp.Packet
-	blocks   []rtcp.ReceptionReport
-	ask      []int64
-	lost     []int64
-	givenUp  []payload.GivenUp
+	// compounds are the bytes of arrivals, which is transport-wide feedback.
+	compounds []byte
+	arrivals  []rtcp.Packet
+	blocks    []rtcp.ReceptionReport
+	ask       []int64
+	lost      []int64
+	givenUp   []payload.GivenUp
 }
 
 // step does what is due by now and sends what came of it.
@@ -165,6 +182,10 @@ func (w *watcher) step(now time.Time) {
 		}
 	}
 	w.packets = w.packets[:0]
+	settle := now.Sub(w.settled) >= settleInterval
+	if settle {
+		w.settled = now
+	}
 	m.mu.Lock()
 	for _, s := range m.streams {
 		w.ask = w.ask[:0]
@@ -174,16 +195,36 @@ func (w *watcher) step(now time.Time) {
 		if len(w.ask) > 0 {
 			w.packets = feedback.AppendNACKs(w.packets, m.ssrc, s.streams.SSRC, w.ask)
 		}
-		s.frames.SetDeadline(deadline)
-		w.givenUp = s.expire(now, deadline, w.givenUp)
+		if settle {
+			s.frames.SetDeadline(deadline)
+			w.givenUp = s.expire(now, deadline, w.givenUp)
+		}
 	}
 	if now.Sub(w.reported) >= reportInterval {
 		w.reported = now
 		w.report(now)
 	}
+	w.reportArrivals(now)
 	m.mu.Unlock()
 	for _, compound := range feedback.Compounds(w.packets) {
 		_ = peer.WriteRTCP(compound)
+	}
+	for i := range w.arrivals {
+		_ = peer.WriteRTCP(w.arrivals[i : i+1])
+	}
+}
+
+// reportArrivals makes the transport-wide feedback that is due. Each packet is a compound of its own.
+func (w *watcher) reportArrivals(now time.Time) {
+	w.compounds, w.arrivals = w.compounds[:0], w.arrivals[:0]
+	for {
+		begin := len(w.compounds)
+		w.compounds = w.media.arrivals.AppendReports(w.compounds, w.media.ssrc, 0, now)
+		if len(w.compounds) == begin {
+			return
+		}
+		compound := rtcp.RawPacket(w.compounds[begin:])
+		w.arrivals = append(w.arrivals, &compound)
 	}
 }
 

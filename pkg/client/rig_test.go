@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pion/rtp"
-	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -50,39 +49,31 @@ func described(name, mimeType string, tiles, qualities int) volumetric.Publicati
 	}
 }
 
-// wire takes what is sent on one outlet, and stands for the negotiation of its line.
+// wire takes what is sent on one outlet whose line is negotiated for one codec.
 type wire struct {
-	webrtc.TrackLocalContext
-	ssrc, retransmission webrtc.SSRC
-	codecs               []webrtc.RTPCodecParameters
+	mimeType             string
+	ssrc, retransmission uint32
 	sent                 []rtp.Packet
 }
 
-func (w *wire) CodecParameters() []webrtc.RTPCodecParameters { return w.codecs }
-func (w *wire) SSRC() webrtc.SSRC                            { return w.ssrc }
-func (w *wire) SSRCRetransmission() webrtc.SSRC              { return w.retransmission }
-func (w *wire) WriteStream() webrtc.TrackLocalWriter         { return w }
-func (w *wire) Write(b []byte) (int, error)                  { return len(b), nil }
+func (w *wire) SSRC() uint32               { return w.ssrc }
+func (w *wire) RetransmissionSSRC() uint32 { return w.retransmission }
 
-func (w *wire) WriteRTP(h *rtp.Header, body []byte) (int, error) {
+func (w *wire) PayloadType(mimeType string) (media, retransmission uint8, ok bool) {
+	if w.retransmission != 0 {
+		retransmission = 97
+	}
+	return 96, retransmission, mimeType == w.mimeType
+}
+
+func (w *wire) Queue(h *rtp.Header, body []byte) error {
 	w.sent = append(w.sent, rtp.Packet{Header: h.Clone(), Payload: append([]byte(nil), body...)})
-	return len(body), nil
+	return nil
 }
 
 // newOutlet gives an outlet whose line is negotiated for the codec, with RTX unless retransmission is 0.
-func newOutlet(t testing.TB, mimeType string, ssrc, retransmission uint32) (*transport.Outlet, *wire) {
-	t.Helper()
-	w := &wire{ssrc: webrtc.SSRC(ssrc), retransmission: webrtc.SSRC(retransmission)}
-	w.codecs = []webrtc.RTPCodecParameters{{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: mimeType}, PayloadType: 96}}
-	if retransmission != 0 {
-		rtx := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeRTX, SDPFmtpLine: "apt=96"}
-		w.codecs = append(w.codecs, webrtc.RTPCodecParameters{RTPCodecCapability: rtx, PayloadType: 97})
-	}
-	outlet := &transport.Outlet{}
-	if _, err := outlet.Bind(w); err != nil {
-		t.Fatal(err)
-	}
-	return outlet, w
+func newOutlet(mimeType string, ssrc, retransmission uint32) *wire {
+	return &wire{mimeType: mimeType, ssrc: ssrc, retransmission: retransmission}
 }
 
 // incoming is an RTP stream that a test sends to a rig.

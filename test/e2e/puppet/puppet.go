@@ -297,6 +297,9 @@ func (s *sink) RTP(ssrc uint32, packet []byte, _ time.Time) {
 	}
 }
 
+// Flush implements transport.Sink.
+func (s *sink) Flush() {}
+
 // RTCP implements transport.Sink.
 func (s *sink) RTCP(ssrc uint32, packet []byte, _ time.Time) {
 	if s.config.RTCP != nil {

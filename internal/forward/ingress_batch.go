@@ -1,0 +1,33 @@
+package forward
+
+// signalAfter is after how many packets those who follow their tracks are told, however long the batch. The largest segment that a socket receives at once
+// (UDP_GRO) is 64 kB, 55 packets of payload v1: a burst that came as one is signalled as one, so that it can leave as one run per receiver. Taking 64 packets
+// takes about 60 µs, at 1 µs each, decryption included.
+const signalAfter = 64
+
+// Flush lets the packets since the last call go on to the slots. It is called by the goroutine that calls RTP.
+func (i *Ingress) Flush() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.signal()
+}
+
+// signal tells those who follow them of the tracks that packets have come on. The caller holds the mutex, here and below.
+func (i *Ingress) signal() {
+	var told *Track
+	for n, t := range i.unsignalled {
+		if t != told {
+			t.signal()
+		}
+		told = t
+		i.unsignalled[n] = nil
+	}
+	i.unsignalled = i.unsignalled[:0]
+}
+
+// hold notes that a packet has come on a track, of which those who follow it are to be told.
+func (i *Ingress) hold(t *Track) {
+	if i.unsignalled = append(i.unsignalled, t); len(i.unsignalled) == signalAfter {
+		i.signal()
+	}
+}

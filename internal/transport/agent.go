@@ -1,0 +1,102 @@
+package transport
+
+import (
+	"fmt"
+
+	"github.com/pion/ice/v4"
+)
+
+// newAgent makes the ICE agent of one peer.
+func (e *Endpoint) newAgent() (*ice.Agent, error) {
+	options := []ice.AgentOption{
+		ice.WithLoggerFactory(e.logs),
+		ice.WithMulticastDNSMode(ice.MulticastDNSModeDisabled),
+		ice.WithDisconnectedTimeout(e.config.DisconnectedTimeout),
+		ice.WithFailedTimeout(e.config.FailedTimeout),
+		ice.WithKeepaliveInterval(e.config.KeepAlive),
+		ice.WithCandidateTypes([]ice.CandidateType{ice.CandidateTypeHost}),
+		ice.WithIncludeLoopback(),
+	}
+	var networks []ice.NetworkType
+	if e.mux != nil {
+		// Who takes connections makes none: a remote candidate must not send this host to addresses of the remote peer's choosing.
+		options = append(options, ice.WithUDPMux(e.mux), ice.WithDisableActiveTCP())
+		networks = append(networks, ice.NetworkTypeUDP4, ice.NetworkTypeUDP6)
+	}
+	if e.tcp != nil {
+		options = append(options, ice.WithTCPMux(e.tcp))
+	}
+	if e.tcp != nil || e.mux == nil {
+		networks = append(networks, ice.NetworkTypeTCP4, ice.NetworkTypeTCP6)
+	}
+	options = append(options, ice.WithNetworkTypes(networks))
+	rule := ice.AddressRewriteRule{
+		External: e.config.PublicIPs, AsCandidateType: ice.CandidateTypeHost, Mode: ice.AddressRewriteReplace,
+	}
+	if len(e.reflexive) > 0 {
+		// Where the NAT keeps port numbers, clients reach the media port there as well.
+		rule.External, rule.Mode = e.reflexive, ice.AddressRewriteAppend
+	}
+	if len(rule.External) > 0 {
+		options = append(options, ice.WithAddressRewriteRules(rule))
+	}
+	agent, err := ice.NewAgentWithOptions(options...)
+	if err != nil {
+		return nil, fmt.Errorf("new ICE agent: %w", err)
+	}
+	return agent, nil
+}
+
+// watch has the agent tell what happens.
+func (p *Peer) watch() error {
+	if err := p.agent.OnCandidate(p.candidateFound); err != nil {
+		return err
+	}
+	if err := p.agent.OnConnectionStateChange(p.events.iceState); err != nil {
+		return err
+	}
+	return p.agent.OnSelectedCandidatePairChange(func(local, remote ice.Candidate) { p.selected(local, remote) })
+}
+
+// candidateFound takes a local candidate, and nil when there are no more.
+func (p *Peer) candidateFound(c ice.Candidate) {
+	if c == nil {
+		p.gathered.Store(true)
+		return
+	}
+	text := "candidate:" + c.Marshal()
+	p.localCandidates.add(text)
+	p.events.add(Event{Candidate: &Candidate{Candidate: text, MID: firstMID}})
+}
+
+// selected takes the pair that ICE sends on from now on. Where it is one of UDP addresses, media goes past ICE.
+func (p *Peer) selected(local, remote ice.Candidate) {
+	p.routing.Lock()
+	defer p.routing.Unlock()
+	if p.closed.Load() {
+		return
+	}
+	to := &peerRoute{}
+	if p.endpoint.port != nil && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
+		to.address = remoteAddress(remote)
+	}
+	p.reroute(to)
+}
+
+// reroute makes media take another way, that of ICE where the address is not valid. The caller holds the mutex.
+func (p *Peer) reroute(to *peerRoute) {
+	var from peerRoute
+	if old := p.route.Load(); old != nil {
+		from = *old
+	}
+	if from.address == to.address {
+		return
+	}
+	p.endpoint.routes.move(p, from.address, to.address)
+	if !to.address.IsValid() {
+		p.route.Store(nil)
+		return
+	}
+	to.socket = p.endpoint.port.Sockets()[0]
+	p.route.Store(to)
+}

@@ -1,0 +1,131 @@
+package transport
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/srtp"
+	"github.com/volsfu/volsfu/internal/udp"
+)
+
+// Sink takes what arrives on a peer connection, decrypted. It is called by one goroutine at a time and must return soon, since the next packet
+// waits. A packet is valid until the call returns.
+type Sink interface {
+	// RTP takes a whole RTP packet of the stream.
+	RTP(ssrc uint32, packet []byte, now time.Time)
+	// RTCP takes one RTCP packet (not a compound) that speaks of the stream, or is its own sender report.
+	RTCP(ssrc uint32, packet []byte, now time.Time)
+	// Flush says that what came in together is complete: nothing more is known to follow at once.
+	Flush()
+}
+
+// incoming opens what the remote peer sends. Packets may come by the socket and by ICE at the same time, so a mutex guards it.
+type incoming struct {
+	mu     sync.Mutex
+	opener *srtp.Opener
+}
+
+// receiveRun takes datagrams that came from the peer's address. Those that are not media go to ICE.
+func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time) {
+	if route := p.route.Load(); route != nil && route.socket != socket && route.address == message.Peer {
+		p.route.CompareAndSwap(route, &peerRoute{socket: socket, address: route.address})
+	}
+	p.incoming.mu.Lock()
+	defer p.incoming.mu.Unlock()
+	for datagram := range message.Datagrams() {
+		if !isMedia(datagram) {
+			p.endpoint.control.deliverOne(datagram, message.Peer)
+			continue
+		}
+		p.receive(datagram, now)
+	}
+}
+
+// receiveOne takes a datagram that came through ICE.
+func (p *Peer) receiveOne(datagram []byte, now time.Time) {
+	p.incoming.mu.Lock()
+	p.receive(datagram, now)
+	p.incoming.mu.Unlock()
+	p.sink.Flush()
+}
+
+// receive opens one datagram of media and hands it to the sink. What cannot be opened is dropped: it may be forged, repeated, or earlier than the keys.
+// The caller holds the mutex, here and below.
+func (p *Peer) receive(datagram []byte, now time.Time) {
+	if p.incoming.opener == nil {
+		return
+	}
+	if isRTCP(datagram) {
+		if compound, err := p.incoming.opener.OpenRTCP(datagram); err == nil {
+			p.receiveRTCP(compound, now)
+		}
+		return
+	}
+	packet, err := p.incoming.opener.Open(datagram)
+	if err != nil {
+		return
+	}
+	// Open has found a whole header.
+	p.sink.RTP(be32(packet[8:]), packet, now)
+}
+
+// rtcpHeader is the size in bytes of the header that all RTCP packets have (RFC 3550 section 6.4.1): version, type, length in words less one.
+const rtcpHeader = 4
+
+// receiveRTCP cuts a compound into its packets.
+func (p *Peer) receiveRTCP(compound []byte, now time.Time) {
+	for len(compound) >= rtcpHeader {
+		size := rtcpHeader + 4*int(be16(compound[2:]))
+		if size > len(compound) {
+			return
+		}
+		packet := compound[:size]
+		compound = compound[size:]
+		if isTransportFeedback(packet) {
+			p.sink.RTCP(be32(packet[8:]), packet, now)
+			continue
+		}
+		parsed, err := rtcp.Unmarshal(packet)
+		if err != nil || len(parsed) != 1 {
+			continue
+		}
+		for _, ssrc := range aboutStreams(parsed[0]) {
+			p.sink.RTCP(ssrc, packet, now)
+		}
+	}
+}
+
+// isTransportFeedback tells reports about all packets of the connection (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1: type 205,
+// format 15), of which there are many, and long ones: whom they concern stands in front.
+func isTransportFeedback(packet []byte) bool { return len(packet) >= 12 && packet[1] == 205 && packet[0]&31 == 15 }
+
+// aboutStreams lists the streams that an RTCP packet speaks of, each once.
+func aboutStreams(packet rtcp.Packet) []uint32 {
+	streams := packet.DestinationSSRC()
+	if report, ok := packet.(*rtcp.SenderReport); ok {
+		streams = append(streams, report.SSRC)
+	}
+	slices.Sort(streams)
+	return slices.Compact(streams)
+}
+
+func be16(b []byte) uint16 { return binary.BigEndian.Uint16(b) }
+func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
+
+// open takes the keys: from here on packets are opened.
+func (i *incoming) open(opener *srtp.Opener) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.opener = opener
+}
+
+// close makes everything that still comes be dropped.
+func (i *incoming) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.opener = nil
+}

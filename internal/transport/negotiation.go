@@ -1,0 +1,360 @@
+package transport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pion/ice/v4"
+
+	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// ErrDescription is wrapped with what is wrong in a session description.
+var ErrDescription = description.ErrDescription
+
+// Streams are the SSRCs that a remote peer sends on one media line.
+type Streams = description.Streams
+
+// firstMID names the first line of every description that we make.
+const firstMID = "0"
+
+// negotiation is what a peer has agreed on so far. It belongs to the goroutine that negotiates.
+type negotiation struct {
+	// session and version are those of our descriptions (RFC 3264 section 8).
+	session, version uint64
+	// lines are those that an offering peer has added, in the order of their mids.
+	lines []*Line
+	// offer is the last one that was made, or that came.
+	offer *description.Description
+	// remote is the remote peer's transport, ice says that ICE was begun with it.
+	remote description.Transport
+	begun  bool
+	// gathering says that ICE was told to gather.
+	gathering bool
+	// outlets are those of an answering peer, by mid.
+	outlets map[string]*Outlet
+	// early are remote candidates that came before the description; trickled counts those since ICE began, or began anew.
+	early    []string
+	trickled int
+}
+
+func newNegotiation() negotiation {
+	// 62 bits, so that it is a positive number for whoever reads it as a signed one (RFC 8829 section 5.2.1).
+	return negotiation{session: rand.Uint64() >> 2, outlets: make(map[string]*Outlet)}
+}
+
+// Line is a media line of an offering peer.
+type Line struct {
+	mid  string
+	kind volumetric.Kind
+	// Outlet sends on the line; it is nil where the line receives.
+	Outlet *Outlet
+}
+
+// MID is the line's name in descriptions.
+func (l *Line) MID() string { return l.mid }
+
+// AddReceiving adds a line on which the remote peer sends. It takes part in the next offer.
+func (p *Peer) AddReceiving(kind volumetric.Kind) (*Line, error) { return p.addLine(kind, nil), nil }
+
+// AddSending adds a line on which this peer sends. It takes part in the next offer.
+func (p *Peer) AddSending(kind volumetric.Kind, id string) (*Line, error) {
+	return p.addLine(kind, p.newOutlet(kind, id)), nil
+}
+
+func (p *Peer) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
+	line := &Line{mid: strconv.Itoa(len(p.lines)), kind: kind, Outlet: outlet}
+	p.lines = append(p.lines, line)
+	return line
+}
+
+// newOutlet makes an outlet that waits for its binding.
+func (p *Peer) newOutlet(kind volumetric.Kind, id string) *Outlet {
+	o := &Outlet{peer: p, id: id, streams: Streams{SSRC: newSSRC()}}
+	if kind == volumetric.KindVideo {
+		o.streams.Retransmission = newSSRC()
+	}
+	return o
+}
+
+// newSSRC chooses one at random (RFC 3550 section 8.1). 0 stands for none.
+func newSSRC() uint32 { return 1 + rand.Uint32N(1<<32-1) }
+
+// Offer makes an offer of all lines and sets it. With restart, ICE begins anew on the same connection.
+func (p *Peer) Offer(restart bool) (string, error) {
+	if restart && p.begun {
+		if err := p.restartICE(); err != nil {
+			return "", err
+		}
+	}
+	local, err := p.localTransport()
+	if err != nil {
+		return "", err
+	}
+	local.Role = description.RoleActpass
+	p.version++
+	offer := &description.Description{SessionID: p.session, Version: p.version, Transport: local}
+	for _, l := range p.lines {
+		line := description.Line{MID: l.mid, Kind: l.kind, Direction: description.DirectionRecvOnly}
+		line.Codecs, line.Extensions = description.Offered(l.kind)
+		if l.Outlet != nil {
+			line.Direction, line.Streams, line.Stream = description.DirectionSendOnly, l.Outlet.streams, l.Outlet.id
+		}
+		offer.Lines = append(offer.Lines, line)
+	}
+	p.offer = offer
+	return offer.Marshal(), p.gather()
+}
+
+// Answered takes the remote peer's answer and tells which streams it sends on which line. After an error around ErrDescription the offer still
+// waits for a better answer; after one around ErrSpent the connection cannot go on.
+func (p *Peer) Answered(text string) (map[string]Streams, error) {
+	answer, err := description.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if p.offer == nil {
+		return nil, fmt.Errorf("%w: an answer without an offer", ErrDescription)
+	}
+	if err := description.CheckAnswer(p.offer, answer); err != nil {
+		return nil, err
+	}
+	if err := p.setRemote(answer.Transport, true); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSpent, err)
+	}
+	p.transportSequence.Store(uint32(transportSequence(answer)))
+	for i, l := range p.lines[:len(answer.Lines)] {
+		if l.Outlet != nil {
+			l.Outlet.bind(taken(answer.Lines[i]))
+		}
+	}
+	return streamsOf(answer), nil
+}
+
+// transportSequence finds the header extension that numbers all packets of the connection, 0 where it is not agreed on. One identifier means the same on
+// all lines of a bundle (RFC 8843 section 9.1).
+func transportSequence(d *description.Description) uint8 {
+	for _, line := range d.Lines {
+		for _, extension := range line.Extensions {
+			if extension.URI == description.TransportWideCC && !line.Rejected {
+				return uint8(extension.ID)
+			}
+		}
+	}
+	return 0
+}
+
+// taken are the codecs that the describing side receives on a line, none where it receives nothing.
+func taken(line description.Line) []description.Codec {
+	if line.Rejected || !line.Direction.Receives() {
+		return nil
+	}
+	return line.Codecs
+}
+
+// streamsOf lists what the describing side sends, by mid.
+func streamsOf(d *description.Description) map[string]Streams {
+	streams := make(map[string]Streams)
+	for _, line := range d.Lines {
+		if !line.Rejected && line.Streams.SSRC != 0 && line.Direction.Sends() {
+			streams[line.MID] = line.Streams
+		}
+	}
+	return streams
+}
+
+// Offered takes the remote peer's offer and tells which streams it sends on which line. Sending may be called before Answer.
+func (p *Peer) Offered(text string) (map[string]Streams, error) {
+	offer, err := description.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	p.offer = offer
+	return streamsOf(offer), nil
+}
+
+// Sending gives the outlet of a line that the remote peer offered to receive on, and makes it where there is none yet.
+func (p *Peer) Sending(mid string) (*Outlet, error) {
+	if outlet, ok := p.outlets[mid]; ok {
+		return outlet, nil
+	}
+	line := p.offered(mid)
+	if line == nil {
+		return nil, fmt.Errorf("%w: mid %q", ErrNoLine, mid)
+	}
+	outlet := p.newOutlet(line.Kind, "publish-"+mid)
+	p.outlets[mid] = outlet
+	return outlet, nil
+}
+
+// offered finds a line of the last offer, nil where there is none.
+func (p *Peer) offered(mid string) *description.Line {
+	if p.offer == nil {
+		return nil
+	}
+	for i := range p.offer.Lines {
+		if line := &p.offer.Lines[i]; line.MID == mid && !line.Rejected {
+			return line
+		}
+	}
+	return nil
+}
+
+// Answer makes an answer to the last offer and sets it.
+func (p *Peer) Answer() (string, error) {
+	if p.offer == nil {
+		return "", fmt.Errorf("%w: an answer without an offer", ErrDescription)
+	}
+	sending := make(map[string]description.Sending)
+	for mid, outlet := range p.outlets {
+		sending[mid] = description.Sending{Streams: outlet.streams, Stream: outlet.id}
+	}
+	answer, err := description.Answer(p.offer, sending)
+	if err != nil {
+		return "", err
+	}
+	if p.begun && p.offer.Transport.Ufrag != p.remote.Ufrag {
+		if err := p.restartICE(); err != nil {
+			return "", err
+		}
+	}
+	local, err := p.localTransport()
+	if err != nil {
+		return "", err
+	}
+	local.Role = answer.Transport.Role
+	p.version++
+	answer.SessionID, answer.Version, answer.Transport = p.session, p.version, local
+	remote := p.offer.Transport
+	// The handshake goes by what the answer says of the roles.
+	remote.Role = description.RolePassive
+	if local.Role == description.RolePassive {
+		remote.Role = description.RoleActive
+	}
+	if err := p.gather(); err != nil {
+		return "", err
+	}
+	if err := p.setRemote(remote, false); err != nil {
+		return "", err
+	}
+	p.transportSequence.Store(uint32(transportSequence(answer)))
+	for i, line := range answer.Lines {
+		if outlet := p.outlets[line.MID]; outlet != nil && line.Direction.Sends() && !line.Rejected {
+			outlet.bind(answer.Lines[i].Codecs)
+		}
+	}
+	return answer.Marshal(), nil
+}
+
+// localTransport describes this side.
+func (p *Peer) localTransport() (description.Transport, error) {
+	ufrag, password, err := p.agent.GetLocalUserCredentials()
+	if err != nil {
+		return description.Transport{}, fmt.Errorf("ICE credentials: %w", err)
+	}
+	return description.Transport{
+		Ufrag: ufrag, Password: password, Fingerprint: p.endpoint.fingerprint, Candidates: p.localCandidates.all(),
+	}, nil
+}
+
+// gather has ICE look for its candidates, once until it begins anew.
+func (p *Peer) gather() error {
+	if p.gathering {
+		return nil
+	}
+	p.gathering = true
+	if err := p.agent.GatherCandidates(); err != nil {
+		return fmt.Errorf("gather ICE candidates: %w", err)
+	}
+	return nil
+}
+
+// restartICE makes ICE begin anew: new credentials, new candidates.
+func (p *Peer) restartICE() error {
+	p.awaitGathering()
+	if err := p.agent.Restart("", ""); err != nil {
+		return fmt.Errorf("restart ICE: %w", err)
+	}
+	p.localCandidates.clear()
+	p.gathered.Store(false)
+	p.gathering, p.trickled = false, 0
+	return nil
+}
+
+// setRemote takes the remote peer's transport: it begins ICE, or goes on with what has changed.
+func (p *Peer) setRemote(remote description.Transport, controlling bool) error {
+	switch {
+	case !p.begun:
+		if err := p.start(remote, controlling); err != nil {
+			return fmt.Errorf("start ICE: %w", err)
+		}
+		p.begun = true
+	case remote.Ufrag != p.remote.Ufrag || remote.Password != p.remote.Password:
+		if err := p.agent.SetRemoteCredentials(remote.Ufrag, remote.Password); err != nil {
+			return fmt.Errorf("remote ICE credentials: %w", err)
+		}
+	}
+	if !controlling && remote.Ufrag != p.remote.Ufrag {
+		p.trickled = 0
+	}
+	p.remote = remote
+	// A candidate that cannot be used is one way less to reach the remote peer.
+	for _, candidate := range slices.Concat(remote.Candidates, p.early) {
+		_ = p.addRemote(candidate)
+	}
+	p.early = nil
+	return nil
+}
+
+// Host candidates are gathered in milliseconds; gatherPatience bounds the wait where they are not.
+const (
+	gatherPatience = time.Second
+	gatherInterval = time.Millisecond
+)
+
+// awaitGathering waits until ICE has gathered its candidates. Before that ICE must not begin anew: what gathers reads the credentials that a restart
+// writes, without a lock (pion/ice v4.4).
+func (p *Peer) awaitGathering() {
+	deadline := time.Now().Add(gatherPatience)
+	for p.gathering && !p.gathered.Load() && time.Now().Before(deadline) {
+		time.Sleep(gatherInterval)
+	}
+}
+
+// maxCandidates bounds the remote candidates that follow a description. Hosts with several addresses of both families, STUN and TURN have some
+// twenty; each is sent connectivity checks, wherever it points.
+const maxCandidates = 64
+
+// AddCandidate takes a remote candidate. One that comes before the description waits for it.
+func (p *Peer) AddCandidate(c Candidate) error {
+	if p.trickled == maxCandidates {
+		return fmt.Errorf("%w: more than %d", ErrCandidate, maxCandidates)
+	}
+	p.trickled++
+	if !p.begun {
+		p.early = append(p.early, c.Candidate)
+		return nil
+	}
+	return p.addRemote(c.Candidate)
+}
+
+// addRemote hands a candidate to ICE. An empty one says that there are no more.
+func (p *Peer) addRemote(text string) error {
+	text = strings.TrimPrefix(text, "candidate:")
+	if text == "" {
+		return nil
+	}
+	candidate, err := ice.UnmarshalCandidate(text)
+	if err != nil {
+		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
+	}
+	if err := p.agent.AddRemoteCandidate(candidate); err != nil {
+		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package transport
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+
+	"github.com/pion/ice/v4"
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/srtp"
+	"github.com/volsfu/volsfu/internal/udp"
+)
+
+const (
+	// outboxBytes is the largest UDP payload over IPv4 (65,535 less 20 for IP and 8 for UDP), which is what one segmented send takes.
+	outboxBytes = 65507
+	// outboxRun is how many datagrams one segmented send takes (UDP_MAX_SEGMENTS).
+	outboxRun = 64
+	// rtcpBytes holds the compounds that are sent: 50 report blocks of 24 bytes and what goes around them.
+	rtcpBytes = 1500
+)
+
+// outboxes are the send buffers of peers that have something to send.
+var outboxes = sync.Pool{New: func() any { return new([outboxBytes]byte) }}
+
+// peerRoute is where a peer's packets go: to an address, from a socket.
+type peerRoute struct {
+	socket  *udp.Socket
+	address netip.AddrPort
+}
+
+// outbox seals packets of one peer and collects them until they are sent. Its mutex is the peer's own.
+type outbox struct {
+	mu     sync.Mutex
+	sealer *srtp.Sealer
+	// buffer is nil while nothing waits; used is how much of it is filled.
+	buffer *[outboxBytes]byte
+	used   int
+	// messages are the runs in the buffer. The last one takes more packets while they have its segment's length, and ends with a shorter one.
+	messages []udp.Message
+	// short is set when the last run has ended.
+	short bool
+
+	rtcp       sync.Mutex
+	rtcpSealer *srtp.Sealer
+	sealed     [rtcpBytes]byte
+}
+
+// queue seals a packet into the outbox. What finds it full sends what is in it first.
+func (p *Peer) queue(header *rtp.Header, payload []byte) error {
+	o := &p.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sealer == nil {
+		return ErrUnbound
+	}
+	if o.buffer == nil {
+		o.buffer = outboxes.Get().(*[outboxBytes]byte)
+	}
+	// The sealer says when a packet does not fit; a packet that does not fit the empty buffer fits nowhere.
+	sealed, err := o.sealer.Seal(o.buffer[o.used:o.used], header, payload)
+	if errors.Is(err, srtp.ErrNoRoom) && o.used > 0 {
+		p.flush()
+		o.buffer = outboxes.Get().(*[outboxBytes]byte)
+		sealed, err = o.sealer.Seal(o.buffer[:0], header, payload)
+	}
+	if err != nil {
+		o.release()
+		return err
+	}
+	o.append(len(sealed))
+	return nil
+}
+
+// release gives an empty buffer back.
+func (o *outbox) release() {
+	if o.buffer != nil && o.used == 0 {
+		outboxes.Put(o.buffer)
+		o.buffer = nil
+	}
+}
+
+// append takes the packet of that length that stands behind what is used into the last run, or begins another.
+func (o *outbox) append(length int) {
+	begin := o.used
+	o.used += length
+	if n := len(o.messages); n > 0 && !o.short {
+		last := &o.messages[n-1]
+		if length <= last.Segment && len(last.Data) < outboxRun*last.Segment {
+			last.Data = o.buffer[begin-len(last.Data) : o.used]
+			o.short = length < last.Segment
+			return
+		}
+	}
+	o.messages = append(o.messages, udp.Message{Data: o.buffer[begin:o.used], Segment: length})
+	o.short = false
+}
+
+// Flush sends what the peer's outlets have queued.
+func (p *Peer) Flush() {
+	p.outbox.mu.Lock()
+	p.flush()
+	p.outbox.mu.Unlock()
+}
+
+// flush sends what waits. The caller holds the outbox's mutex.
+func (p *Peer) flush() {
+	o := &p.outbox
+	if o.buffer == nil {
+		return
+	}
+	if route := p.route.Load(); route != nil {
+		for i := range o.messages {
+			o.messages[i].Peer = route.address
+		}
+		// What cannot be sent is lost, as it might be on the network; the port counts it.
+		_ = route.socket.Send(o.messages)
+	} else if conn := p.conn.Load(); conn != nil {
+		for _, message := range o.messages {
+			sendThrough(conn, message)
+		}
+	}
+	clear(o.messages)
+	o.used, o.messages, o.short = 0, o.messages[:0], false
+	o.release()
+}
+
+// sendThrough sends a run's datagrams by ICE, one by one.
+func sendThrough(conn *ice.Conn, message udp.Message) {
+	for datagram := range message.Datagrams() {
+		if _, err := conn.Write(datagram); err != nil {
+			return
+		}
+	}
+}
+
+// discard forgets what waits and takes nothing more.
+func (o *outbox) discard() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.used, o.messages, o.sealer = 0, nil, nil
+	o.release()
+	o.rtcp.Lock()
+	defer o.rtcp.Unlock()
+	o.rtcpSealer = nil
+}
+
+// open takes the keys: from here on packets are sealed.
+func (o *outbox) open(sealer *srtp.Sealer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rtcp.Lock()
+	defer o.rtcp.Unlock()
+	o.sealer, o.rtcpSealer = sealer, sealer
+}
+
+// WriteRTCP sends packets as one compound packet, at once. Before the connection is there, nothing is sent.
+func (p *Peer) WriteRTCP(packets []rtcp.Packet) error {
+	compound, err := rtcp.Marshal(packets)
+	if err != nil {
+		return err
+	}
+	o := &p.outbox
+	o.rtcp.Lock()
+	defer o.rtcp.Unlock()
+	if o.rtcpSealer == nil {
+		return nil
+	}
+	sealed, err := o.rtcpSealer.SealRTCP(o.sealed[:0], compound)
+	if err != nil {
+		return err
+	}
+	message := udp.Message{Data: sealed, Segment: len(sealed)}
+	if route := p.route.Load(); route != nil {
+		message.Peer = route.address
+		return route.socket.Send([]udp.Message{message})
+	}
+	if conn := p.conn.Load(); conn != nil {
+		sendThrough(conn, message)
+	}
+	return nil
+}
