@@ -3,7 +3,6 @@ package firstlight
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,8 +30,7 @@ type Room struct {
 
 // NewRoom is the check as the claim has it. A stream counts as uninterrupted while no tile misses a frame and none waits longer than three
 // frame intervals (100 ms): the interval itself, one for what already is between two frames while nobody comes or goes, one for the join. Another
-// 50 ms are for what only the lab has: the clients' part of the join is computed on the server's cores, too. That is the newcomer's description of 183
-// lines and those of the five residents or so whose spare slots have run out, some 20 ms each, 100 ms of processor time on two cores.
+// 50 ms are for what only the lab has: the clients' part of the join is computed on the server's cores, too.
 func NewRoom(progress lab.Progress) *Room {
 	return &Room{
 		Progress:     progress,
@@ -46,11 +44,6 @@ func NewRoom(progress lab.Progress) *Room {
 	}
 }
 
-// threadsPerCore makes the kernel share the cores among the participants, as it does where they are processes of their own. Go's scheduler, left to
-// itself, lets who works on a session description have its core for 10 ms at a time, while the packets of all others wait at each of the three
-// places of their way where a goroutine has to be woken.
-const threadsPerCore = 4
-
 // Name implements lab.Check.
 func (r *Room) Name() string {
 	return fmt.Sprintf("a room of %d with %d tiles × %d qualities each, frames of %d bytes at %g fps",
@@ -63,7 +56,6 @@ func (r *Room) Run(ctx context.Context) ([]lab.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threadsPerCore * runtime.NumCPU()))
 	room, err := r.fill(ctx)
 	if err != nil {
 		return description, err
