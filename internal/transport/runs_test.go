@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/pion/rtp"
@@ -35,8 +36,20 @@ func TestQueuedPacketsLeaveInRuns(t *testing.T) {
 		{"without segmentation", func(c *Config) { c.Segmentation = false }},
 		{"without coalescing", func(c *Config) { c.Coalescing = false }},
 		{"plain", func(c *Config) { c.Segmentation, c.Coalescing = false, false }},
+		{"IPv6", func(c *Config) { c.Address = "::1" }},
+		{"both families", func(c *Config) {
+			// The server takes them, the client has the older one.
+			if c.TCP {
+				c.Address = "::"
+			}
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			config := DefaultConfig()
+			config.Address = ""
+			if test.set(&config); config.Address != "" && !hasIPv6() {
+				t.Skip("this system has no IPv6")
+			}
 			p, outlet := connectedPair(t, test.set)
 			media, _, _ := outlet.PayloadType(volumetric.MIMEVolumetric)
 			header := rtp.Header{Version: 2, PayloadType: media, SSRC: outlet.SSRC()}
@@ -69,6 +82,15 @@ func TestQueuedPacketsLeaveInRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+func hasIPv6() bool {
+	listener, err := net.Listen("tcp6", "[::1]:0")
+	if err != nil {
+		return false
+	}
+	_ = listener.Close()
+	return true
 }
 
 // TestNothingIsSealedTwice queues a packet again under its number.
