@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/firstlight"
+	"github.com/volsfu/volsfu/internal/lab/hotpath"
 )
 
 // collection is a set of checks under one name.
@@ -22,6 +23,7 @@ type collection struct {
 // collections are the checks that there are.
 var collections = []collection{
 	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", firstlight.Checks},
+	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", hotpath.Checks},
 }
 
 func newCheck() *cobra.Command {

@@ -18,6 +18,9 @@ func (d *Distribution) Add(values ...time.Duration) {
 	d.sorted = false
 }
 
+// Join takes all of another one.
+func (d *Distribution) Join(other *Distribution) { d.Add(other.values...) }
+
 // Count is how many there are.
 func (d *Distribution) Count() int { return len(d.values) }
 

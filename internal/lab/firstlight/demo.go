@@ -80,27 +80,31 @@ type percentiles struct {
 
 // play runs the scene with the installed programs. Where save is not empty, a second watcher writes shown frames to that folder afterwards.
 func (s scene) play(ctx context.Context, seconds int, save string) (*show, error) {
-	volpeer, err := findProgram("volpeer")
+	volpeer, err := lab.FindProgram("volpeer")
 	if err != nil {
 		return nil, err
 	}
-	server, err := startServer(ctx)
+	path, err := lab.FindProgram("volsfu")
 	if err != nil {
 		return nil, err
 	}
-	running := []*process{server.process}
+	server, err := lab.StartServer(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	running := []*lab.Program{server.Program}
 	stopAll := func() error {
 		var ended error
 		// Who came last goes first.
 		for i := len(running) - 1; i >= 0; i-- {
-			ended = errors.Join(ended, running[i].stop())
+			ended = errors.Join(ended, running[i].Stop())
 		}
 		running = nil
 		return ended
 	}
 	defer func() { _ = stopAll() }()
 	for _, name := range []string{"alice", "bob"} {
-		p, err := start("volpeer publish as "+name, volpeer, nil, "publish", "--server", server.url, "--room", "demo", "--identity", name,
+		p, err := lab.StartProgram("volpeer publish as "+name, volpeer, nil, "publish", "--server", server.URL(), "--room", "demo", "--identity", name,
 			"--source", s.source, "--fps", strconv.FormatFloat(s.rate, 'f', -1, 64), "--tiles", "4", "--points", "40000", "--qualities", "low,mid,high")
 		if err != nil {
 			return nil, err
@@ -108,15 +112,15 @@ func (s scene) play(ctx context.Context, seconds int, save string) (*show, error
 		running = append(running, p)
 	}
 	outcome := &show{}
-	summary, err := watch(ctx, volpeer, server.url, "carol", seconds)
+	summary, err := watch(ctx, volpeer, server.URL(), "carol", seconds)
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(summary, &outcome.watch); err != nil {
-		return nil, fmt.Errorf("%w volpeer watch: its summary cannot be read: %w", ErrProgram, err)
+		return nil, fmt.Errorf("%w volpeer watch: its summary cannot be read: %w", lab.ErrProgram, err)
 	}
 	if save != "" {
-		if _, err := watch(ctx, volpeer, server.url, "dave", saveSeconds, "--save", save); err != nil {
+		if _, err := watch(ctx, volpeer, server.URL(), "dave", saveSeconds, "--save", save); err != nil {
 			return nil, err
 		}
 	}
@@ -130,17 +134,17 @@ const saveSeconds = 2
 // watch runs volpeer watch for a time and returns its summary.
 func watch(ctx context.Context, volpeer, url, identity string, seconds int, more ...string) ([]byte, error) {
 	arguments := append([]string{"watch", "--server", url, "--room", "demo", "--identity", identity, "--seconds", strconv.Itoa(seconds), "--json"}, more...)
-	p, err := start("volpeer watch", volpeer, nil, arguments...)
+	p, err := lab.StartProgram("volpeer watch", volpeer, nil, arguments...)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.wait(ctx); err != nil {
+	if err := p.Wait(ctx); err != nil {
 		if ctx.Err() != nil {
-			_ = p.stop()
+			_ = p.Stop()
 		}
 		return nil, err
 	}
-	return p.output.Bytes(), nil
+	return p.Output(), nil
 }
 
 // lines are the figures of a scene that was published at a rate.

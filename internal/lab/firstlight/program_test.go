@@ -10,40 +10,9 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 )
 
-func TestReadyAddress(t *testing.T) {
-	tests := []struct {
-		line, want string
-	}{
-		{`{"level":"info","msg":"volsfu is ready","signalling":"ws://127.0.0.1:8080/v1/signal","media_port":7882}`, "ws://127.0.0.1:8080"},
-		{`{"level":"info","msg":"something else"}`, ""},
-		{`{"signalling":"nonsense"}`, ""},
-		{`not JSON`, ""},
-		{``, ""},
-	}
-	for _, test := range tests {
-		if got, ok := readyAddress([]byte(test.line)); got != test.want || ok != (test.want != "") {
-			t.Errorf("%s: got %q, %v; want %q", test.line, got, ok, test.want)
-		}
-	}
-}
-
-func TestTail(t *testing.T) {
-	var kept tail
-	if kept.text() != "nothing" {
-		t.Errorf("before anything was written: %q", kept.text())
-	}
-	for range 100 {
-		_, _ = kept.Write([]byte(strings.Repeat("x", 99) + "\n"))
-	}
-	_, _ = kept.Write([]byte("the end\n"))
-	if text := kept.text(); len(text) > tailBytes || !strings.HasSuffix(text, "the end") {
-		t.Errorf("%d bytes are kept, ending in %q", len(text), text[len(text)-20:])
-	}
-}
-
 // TestProgramsAbsent: beside a test program there is no volsfu.
 func TestProgramsAbsent(t *testing.T) {
-	if _, err := NewDemo(lab.Progress{}).Run(context.Background()); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "make build") {
+	if _, err := NewDemo(lab.Progress{}).Run(context.Background()); !errors.Is(err, lab.ErrProgram) || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("got %v, want ErrProgram and what to do", err)
 	}
 }
@@ -59,33 +28,6 @@ func TestDataAbsent(t *testing.T) {
 		if l.Skipped == "" || !l.Met || !strings.Contains(l.Skipped, testDataVariable) {
 			t.Errorf("%v: want it skipped, and what to set", l)
 		}
-	}
-}
-
-func TestProcess(t *testing.T) {
-	good, err := start("true", "/bin/sh", nil, "-c", "echo out; echo err >&2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := good.wait(context.Background()); err != nil || good.output.String() != "out\n" || good.errors.text() != "err" {
-		t.Errorf("got %v, %q, %q", err, good.output.String(), good.errors.text())
-	}
-	bad, err := start("false", "/bin/sh", nil, "-c", "echo why >&2; exit 3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bad.wait(context.Background()); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "why") {
-		t.Errorf("got %v, want ErrProgram and what it said", err)
-	}
-	long, err := start("sleep", "/bin/sh", nil, "-c", "trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.05; done")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lab.Await(context.Background(), "the trap is set", func() bool { return long.errors.text() == "ready" }); err != nil {
-		t.Fatal(err)
-	}
-	if err := long.stop(); err != nil {
-		t.Errorf("a program that ends when it is asked to: %v", err)
 	}
 }
 

@@ -1,0 +1,82 @@
+package fanout
+
+import (
+	"fmt"
+
+	"github.com/pion/webrtc/v4"
+)
+
+// publish forwards what a peer connection brings.
+func (s *Server) publish(pc *webrtc.PeerConnection) error {
+	pc.OnTrack(func(remote *webrtc.TrackRemote, receiver *webrtc.RTPReceiver) {
+		local, err := webrtc.NewTrackLocalStaticRTP(remote.Codec().RTPCodecCapability, fmt.Sprintf("track-%d", remote.SSRC()), "fanout")
+		if err != nil {
+			return
+		}
+		t := &track{TrackLocalStaticRTP: local}
+		s.begin(t, func() { s.forward(remote, t) }, func() { drain(receiver.Read) })
+	})
+	return nil
+}
+
+// begin adds a track and runs what serves it, unless the server is closed.
+func (s *Server) begin(t *track, serve ...func()) {
+	if s.run(serve...) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tracks = append(s.tracks, t)
+	}
+}
+
+// run runs functions on goroutines that Close waits for, unless the server is closed.
+func (s *Server) run(functions ...func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	for _, f := range functions {
+		s.forwarding.Go(f)
+	}
+	return true
+}
+
+// packetBytes is more than a packet has on any path that carries WebRTC.
+const packetBytes = 1500
+
+// forward copies packets from a track to all that receive it, until the track ends.
+func (s *Server) forward(remote *webrtc.TrackRemote, local *track) {
+	packet := make([]byte, packetBytes)
+	for {
+		n, _, err := remote.Read(packet)
+		if err != nil {
+			return
+		}
+		s.in.Add(1)
+		if _, err := local.Write(packet[:n]); err == nil {
+			s.out.Add(uint64(local.bound.Load()))
+		}
+	}
+}
+
+// receive gives a peer connection all tracks that there are.
+func (s *Server) receive(pc *webrtc.PeerConnection) error {
+	for _, t := range s.begun() {
+		sender, err := pc.AddTrack(t)
+		if err != nil {
+			return err
+		}
+		s.run(func() { drain(sender.Read) })
+	}
+	return nil
+}
+
+// drain reads RTCP, which interceptors see only while somebody reads.
+func drain[A any](read func([]byte) (int, A, error)) {
+	packet := make([]byte, packetBytes)
+	for {
+		if _, _, err := read(packet); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package hotpath
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// Comparison compares the server's CPU time per forwarded packet with that of the least server on Pion's own media path, and with the machine's limit.
+type Comparison struct {
+	bench
+	// Runs is how many runs there are of each case, of which medians count.
+	Runs  int
+	Cases []ComparisonCase
+}
+
+// ComparisonCase is one load with its bounds: Ratio of the other server's CPU time, and OfCeiling times the machine's limit; 0 sets none.
+type ComparisonCase struct {
+	Name             string
+	Load             Load
+	Pacing           Pacing
+	Ratio, OfCeiling float64
+}
+
+// Name implements lab.Check.
+func (c *Comparison) Name() string {
+	var names []string
+	for _, one := range c.Cases {
+		names = append(names, fmt.Sprintf("%s at %g Mbit/s", one.Name, one.Load.Mbps))
+	}
+	return fmt.Sprintf("CPU time per forwarded packet against Pion's media path: %s", strings.Join(names, "; "))
+}
+
+// Run implements lab.Check.
+func (c *Comparison) Run(ctx context.Context) ([]lab.Line, error) {
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	var lines []lab.Line
+	for _, one := range c.Cases {
+		some, err := c.measure(ctx, one)
+		lines = append(lines, some...)
+		if err != nil {
+			return lines, fmt.Errorf("%s: %w", one.Name, err)
+		}
+	}
+	return lines, nil
+}
+
+// measure makes the runs of one case.
+func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]lab.Line, error) {
+	var runs []*Result
+	for run := range c.Runs {
+		c.progress.Say("%s: run %d of %d", one.Name, run+1, c.Runs)
+		result, err := c.run(ctx, Options{Load: one.Load, Pacing: one.Pacing, Compare: c.compare})
+		if err != nil {
+			return unpaced(one.Name+": CPU per forwarded packet", err)
+		}
+		runs = append(runs, result)
+	}
+	return one.lines(runs), nil
+}
+
+// lines are the figures of one case.
+func (one *ComparisonCase) lines(runs []*Result) []lab.Line {
+	prefix := one.Name + ": "
+	ours := medianOf(runs, func(r *Result) float64 { return r.CPU })
+	lines := []lab.Line{
+		lab.AtMost(prefix+"CPU per forwarded packet, of the other server's", medianOf(runs, func(r *Result) float64 { return *r.CPURatio }), "", one.Ratio),
+		lab.Information(prefix+"CPU per forwarded packet", ours, "µs"),
+		lab.Information(prefix+"the same of the other server", medianOf(runs, func(r *Result) float64 { return r.Compare.CPU }), "µs"),
+	}
+	if runs[0].Ceiling != nil {
+		ceiling := medianOf(runs, func(r *Result) float64 { return *r.Ceiling })
+		of := medianOf(runs, func(r *Result) float64 { return ratio(r.CPU, *r.Ceiling) })
+		name := prefix + "CPU per forwarded packet, times the machine's limit"
+		if one.OfCeiling > 0 {
+			lines = append(lines, lab.AtMost(name, of, "", one.OfCeiling))
+		} else {
+			lines = append(lines, lab.Information(name, of, ""))
+		}
+		lines = append(lines, lab.Information(prefix+"the machine's limit", ceiling, "µs"))
+	}
+	if runs[0].SegmentsPerSend != nil {
+		lines = append(lines, lab.Information(prefix+"packets per send, mean", medianOf(runs, func(r *Result) float64 { return *r.SegmentsPerSend }), ""))
+	}
+	if runs[0].PacerHold != nil {
+		lines = append(lines, lab.Information(prefix+"hold by the pacer, p50", medianOf(runs, func(r *Result) float64 { return r.PacerHold.P50 }), "µs"))
+	}
+	return append(lines, validity(prefix, runs...)...)
+}

@@ -1,0 +1,281 @@
+package hotpath
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// smallLoad is a load that a machine carries under the race detector, with many others.
+func smallLoad() Load {
+	return Load{Publishers: 1, Receivers: 2, Tracks: 2, Qualities: 1, Mbps: 1, FrameRate: 20, Spread: defaultSpread}
+}
+
+// packets are how many the server received and sent while the rig measured, warming up included, so that no packet is on its way at either end.
+func (r *rig) packets() (in, out float64) {
+	count := func(direction string) float64 {
+		name, label := r.subject.figures().packets, `direction="`+direction+`"`
+		return r.drained.Sum(name, label) - r.baseCounts.Sum(name, label)
+	}
+	return count("in"), count("out")
+}
+
+func needProc(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("CPU times of other processes are read from /proc")
+	}
+}
+
+// TestFanout has the server to compare with forward some frames of one publisher to two receivers, each of which gets every packet, whole frames, and
+// their times.
+func TestFanout(t *testing.T) {
+	needProc(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	server, err := startFanned(ctx, fanoutCommand(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.close(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	}()
+	r, err := newRig(ctx, server, smallLoad())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := r.measure(ctx, 300*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	f := r.figures()
+	if in, out := r.packets(); f.PacketsLost != 0 || f.FramesLost != 0 || out == 0 || out != 2*in {
+		t.Errorf("%g packets in, %g out, %d and %d frames lost; want twice as many out, none lost", in, out, f.PacketsLost, f.FramesLost)
+	}
+	if f.CPU <= 0 || f.Latency.P50 <= 0 || f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy <= 0 {
+		t.Errorf("figures are missing: %+v", f)
+	}
+	if f.Residence != nil || f.SegmentsPerSend != nil {
+		t.Errorf("the server tells of residence %v and segments %v, which it does not know", f.Residence, f.SegmentsPerSend)
+	}
+	// Two publications in one connection are beyond it.
+	if _, err := server.attach(ctx, part{load: smallLoad(), publish: true, receive: true}); !errors.Is(err, ErrLoad) {
+		t.Errorf("got %v, want ErrLoad", err)
+	}
+}
+
+// builtServer builds the server, which takes a while.
+func builtServer(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the server and measures for seconds")
+	}
+	needProc(t)
+	path := filepath.Join(t.TempDir(), "volsfu")
+	build := exec.Command("go", "build", "-o", path, "github.com/volsfu/volsfu/cmd/volsfu")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the server: %v: %s", err, said)
+	}
+	return path
+}
+
+// TestForward measures a built server, and looks at what has to hold however slow the machine is.
+func TestForward(t *testing.T) {
+	path := builtServer(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	options := Options{Load: smallLoad(), ServerBin: path, Duration: 500 * time.Millisecond}
+	t.Run("compared", func(t *testing.T) {
+		o := options
+		o.Compare = fanoutCommand(t)
+		result, err := Forward(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.PacketsForwarded == 0 || result.CPU <= 0 || result.Residence == nil || result.CPURatio == nil || *result.CPURatio <= 0 {
+			t.Errorf("figures are missing: %+v", result)
+		}
+		result.Beside(&Limit{SealSegmented: 1, Receive: 1})
+		checkKeys(t, result)
+		var text bytes.Buffer
+		if err := result.WriteText(&text); err != nil || !strings.Contains(text.String(), "server CPU per forwarded packet") {
+			t.Errorf("%v: %s", err, text.String())
+		}
+	})
+	t.Run("unwatched", func(t *testing.T) { unwatchedTracks(ctx, t, path) })
+	t.Run("together", func(t *testing.T) {
+		o := options
+		o.Load.Together, o.Load.Publishers, o.Load.Receivers = true, 2, 3
+		if result, err := Forward(ctx, o); err != nil || result.PacketsForwarded == 0 {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	})
+	t.Run("lossy", func(t *testing.T) {
+		o := options
+		o.Load.Receivers, o.Load.Mbps, o.Load.Loss, o.Load.RTT = 1, 4, 0.2, 4*time.Millisecond
+		if result, err := Forward(ctx, o); err != nil || result.PacketsMissed == 0 || result.PacketsRecovered == 0 || result.Retransmissions == 0 {
+			t.Errorf("got %+v, %v; want losses and repairs", result, err)
+		}
+	})
+	t.Run("paced", func(t *testing.T) {
+		for _, pacing := range []Pacing{PacingOn, PacingOff} {
+			o := options
+			o.Pacing = pacing
+			result, err := Forward(ctx, o)
+			switch {
+			case errors.Is(err, ErrPacing) && pacing == PacingOn:
+			case err != nil:
+				t.Errorf("pacing %s: %v", pacing, err)
+			case pacing == PacingOff && result.PacerHold != nil:
+				t.Errorf("a server that does not pace holds packets for %v", result.PacerHold)
+			}
+		}
+	})
+	t.Run("checks", func(t *testing.T) { checkBuilt(ctx, t, path) })
+}
+
+// unwatchedTracks has two of four tracks go to two receivers.
+func unwatchedTracks(ctx context.Context, t *testing.T, path string) {
+	load := smallLoad()
+	load.UnwatchedTracks = 2
+	server, err := startVolsfu(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.close() }()
+	r, err := newRig(ctx, server, load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.close() }()
+	if err := r.measure(ctx, 300*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if in, out := r.packets(); in == 0 || out != in {
+		t.Errorf("%g packets in and %g out, want as many", in, out)
+	}
+}
+
+// checkBuilt runs those checks on a built server that do more than Forward.
+func checkBuilt(ctx context.Context, t *testing.T, path string) {
+	b := bench{serverBin: path, duration: 300 * time.Millisecond, forward: Forward, limit: MeasureLimit}
+	burst := smallLoad()
+	burst.Spread = 0
+	lines, err := (&Burst{bench: b, Load: burst}).Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := line(t, lines, "warnings with the sysctl line, where the buffer is limited"); !l.Met {
+		t.Error(l)
+	}
+	room := Load{Publishers: 2, Receivers: 2, Together: true, Tracks: 2, Qualities: 2, Mbps: 1, FrameRate: 20, Spread: defaultSpread}
+	lines, err = (&Memory{bench: b, Load: room, More: 1, CacheBytes: 1 << 20, CacheAge: time.Second, Growth: 1000}).Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lines {
+		if !l.Met {
+			t.Error(l)
+		}
+	}
+	if l := line(t, lines, "resident memory"); l.Figure <= 0 {
+		t.Error(l)
+	}
+}
+
+// checkKeys holds the report against the names that it must have.
+func checkKeys(t *testing.T, result *Result) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := result.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text.Bytes(), &object); err != nil {
+		t.Fatal(err)
+	}
+	keys := []string{
+		"cpu_us_per_packet", "packets_forwarded", "packets_lost", "frames_lost", "latency_us", "rss_bytes", "goroutines", "allocs_per_packet", "machine_busy",
+	}
+	compare, _ := object["compare"].(map[string]any)
+	for _, key := range keys {
+		if object[key] == nil || compare[key] == nil {
+			t.Errorf("%s is missing", key)
+		}
+	}
+	for _, key := range []string{"residence_us", "cpu_ratio", "ceiling_us_per_packet", "limit"} {
+		if object[key] == nil {
+			t.Errorf("%s is missing", key)
+		}
+	}
+	latency, _ := object["latency_us"].(map[string]any)
+	for _, quantile := range []string{"p50", "p99", "p999"} {
+		if latency[quantile] == nil {
+			t.Errorf("latency_us has no %s", quantile)
+		}
+	}
+}
+
+func TestForwardRefuses(t *testing.T) {
+	change := func(f func(*Options)) Options {
+		o := Options{Load: smallLoad(), Duration: time.Second}
+		f(&o)
+		return o
+	}
+	tests := []struct {
+		name    string
+		options Options
+		err     error
+	}{
+		{"no time", change(func(o *Options) { o.Duration = 0 }), ErrLoad},
+		{"a load that is none", change(func(o *Options) { o.Load.Tracks = 0 }), ErrLoad},
+		{"losses compared", change(func(o *Options) { o.Compare, o.Load.Loss = []string{"x"}, 0.1 }), ErrLoad},
+		{"unwatched tracks compared", change(func(o *Options) { o.Compare, o.Load.UnwatchedTracks = []string{"x"}, 1 }), ErrLoad},
+		{"half of an address", change(func(o *Options) { o.URL = "ws://127.0.0.1:1" }), ErrLoad},
+		{"pacing of a server that runs", change(func(o *Options) {
+			o.URL, o.Metrics, o.Pacing = "ws://127.0.0.1:1", "http://127.0.0.1:1/metrics", PacingOff
+		}), ErrPacing},
+		{"half pacing", change(func(o *Options) { o.Pacing = "half" }), ErrPacing},
+		{"no server beside a test", change(func(*Options) {}), lab.ErrProgram},
+		{"no such server", change(func(o *Options) { o.ServerBin = "/nowhere/volsfu" }), lab.ErrProgram},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := Forward(context.Background(), test.options); !errors.Is(err, test.err) {
+				t.Errorf("got %v, want %v", err, test.err)
+			}
+		})
+	}
+}
+
+func TestPublications(t *testing.T) {
+	l := smallLoad()
+	l.Qualities, l.UnwatchedTracks = 3, 4
+	var tracks []int
+	for _, p := range l.publications() {
+		if err := p.Validate(); err != nil {
+			t.Error(err)
+		}
+		tracks = append(tracks, p.TrackCount())
+	}
+	if !slices.Equal(tracks, []int{6, 4}) || l.tracksPerPublisher() != 10 {
+		t.Errorf("publications of %v tracks, %d in all; want 6 and 4", tracks, l.tracksPerPublisher())
+	}
+}

@@ -1,0 +1,195 @@
+package hotpath
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// limitBench is the sockets that the limit is measured with: one that sends, one that nobody reads, one that is read packet by packet, and one that
+// accepts runs.
+type limitBench struct {
+	sender                  *net.UDPConn
+	unread, single, whole   *net.UDPConn
+	toUnread, toOne, toRuns netip.AddrPort
+	batch                   *ipv4.PacketConn
+	messages                []ipv4.Message
+	run                     []byte
+	control                 []byte
+}
+
+// batchPackets is how many packets one recvmmsg takes.
+const batchPackets = 64
+
+func newLimitBench() (*limitBench, error) {
+	b := &limitBench{run: make([]byte, 0, maxRunBytes), control: segmentControl(nil, sealedBytes)}
+	for _, conn := range []**net.UDPConn{&b.sender, &b.unread, &b.single, &b.whole} {
+		opened, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			b.close()
+			return nil, err
+		}
+		*conn = opened
+	}
+	lab.EnlargeBuffers(b.sender, socketBytes)
+	lab.EnlargeBuffers(b.single, socketBytes)
+	lab.EnlargeBuffers(b.whole, socketBytes)
+	if err := acceptRuns(b.whole); err != nil {
+		b.close()
+		return nil, err
+	}
+	address := func(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+	b.toUnread, b.toOne, b.toRuns = address(b.unread), address(b.single), address(b.whole)
+	b.batch, b.messages = ipv4.NewPacketConn(b.single), make([]ipv4.Message, batchPackets)
+	for i := range b.messages {
+		b.messages[i].Buffers = [][]byte{make([]byte, sealedBytes)}
+	}
+	return b, nil
+}
+
+// acceptRuns makes a socket take what was sent in runs, or merged by the network card, as runs.
+func acceptRuns(conn *net.UDPConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_GRO, 1) })
+	return errors.Join(err, failed)
+}
+
+func (b *limitBench) close() {
+	for _, conn := range []*net.UDPConn{b.sender, b.unread, b.single, b.whole} {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+}
+
+// onThread runs a function and returns the CPU time of its thread, user and system.
+func onThread(f func() error) (time.Duration, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, err := threadTime()
+	if err != nil {
+		return 0, err
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	after, err := threadTime()
+	return after - before, err
+}
+
+// threadTime is the thread's user and system time. Its clock counts nanoseconds, where getrusage may count the system's ticks of 4 ms.
+func threadTime() (time.Duration, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
+		return 0, err
+	}
+	return time.Duration(now.Nano()), nil
+}
+
+// sendRuns seals packets and sends them in runs.
+func (b *limitBench) sendRuns(to netip.AddrPort, packets int) error {
+	s, err := newSealer()
+	if err != nil {
+		return err
+	}
+	for sent := 0; sent < packets; sent += maxRun {
+		b.run = b.run[:0]
+		for range maxRun {
+			b.run = s.seal(b.run)
+		}
+		if _, _, err := b.sender.WriteMsgUDPAddrPort(b.run, b.control, to); err != nil {
+			return fmt.Errorf("segmented send: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *limitBench) sealSegmented() (time.Duration, int, error) {
+	took, err := onThread(func() error { return b.sendRuns(b.toUnread, sendRound) })
+	return took, sendRound, err
+}
+
+func (b *limitBench) plainSend() (time.Duration, int, error) {
+	packet := make([]byte, sealedBytes)
+	took, err := onThread(func() error {
+		for range sendRound {
+			if _, err := b.sender.WriteToUDPAddrPort(packet, b.toUnread); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return took, sendRound, err
+}
+
+// fill sends a round to a socket and tells how many packets its buffer took.
+func (b *limitBench) fill(conn *net.UDPConn, to netip.AddrPort) (*sealer, int, error) {
+	s, err := newSealer()
+	if err != nil {
+		return nil, 0, err
+	}
+	before := lab.ReceiveDrops(conn)
+	err = b.sendRuns(to, receiveRound)
+	return s, receiveRound - (lab.ReceiveDrops(conn) - before), err
+}
+
+// receive empties a buffer packet by packet, of which the filling does not count.
+func (b *limitBench) receive() (time.Duration, int, error) {
+	s, packets, err := b.fill(b.single, b.toOne)
+	if err != nil {
+		return 0, 0, err
+	}
+	took, err := onThread(func() error {
+		for left := packets; left > 0; {
+			n, err := b.batch.ReadBatch(b.messages, 0)
+			if err != nil {
+				return err
+			}
+			for i := range b.messages[:n] {
+				if err := s.open(b.messages[i].Buffers[0][:b.messages[i].N]); err != nil {
+					return err
+				}
+			}
+			left -= n
+		}
+		return nil
+	})
+	return took, packets, err
+}
+
+// coalesced empties a buffer run by run.
+func (b *limitBench) coalesced() (time.Duration, int, error) {
+	s, packets, err := b.fill(b.whole, b.toRuns)
+	if err != nil {
+		return 0, 0, err
+	}
+	buffer, control := make([]byte, maxRunBytes), make([]byte, unix.CmsgSpace(4))
+	took, err := onThread(func() error {
+		for left := packets; left > 0; {
+			n, _, _, _, err := b.whole.ReadMsgUDPAddrPort(buffer, control)
+			if err != nil {
+				return err
+			}
+			for begin := 0; begin < n; begin += sealedBytes {
+				if err := s.open(buffer[begin:min(begin+sealedBytes, n)]); err != nil {
+					return err
+				}
+				left--
+			}
+		}
+		return nil
+	})
+	return took, packets, err
+}

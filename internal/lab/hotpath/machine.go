@@ -1,0 +1,133 @@
+package hotpath
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// errProc says that the system does not tell what is needed, as Linux does in /proc.
+var errProc = errors.New("this system does not tell, as Linux does in /proc")
+
+// machineTime is the time of all cores since the start, in the system's ticks.
+type machineTime struct{ busy, all float64 }
+
+// readMachineTime reads /proc/stat.
+func readMachineTime() (machineTime, error) {
+	data, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return machineTime{}, fmt.Errorf("load of the machine: %w: %w", errProc, err)
+	}
+	return parseMachineTime(data)
+}
+
+// The columns of the first line of /proc/stat that stand for rest; guest time is part of user time and would count twice.
+const (
+	columnIdle = 3
+	columnWait = 4
+	columns    = 8 // user, nice, system, idle, iowait, irq, softirq, steal
+)
+
+// parseMachineTime reads the first line of /proc/stat (proc(5)). Time that a hypervisor took counts as busy.
+func parseMachineTime(data []byte) (machineTime, error) {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	fields := strings.Fields(string(line))
+	if len(fields) < 1+columns || fields[0] != "cpu" {
+		return machineTime{}, fmt.Errorf("%w: /proc/stat begins with %q", errProc, line)
+	}
+	var t machineTime
+	for column, field := range fields[1 : 1+columns] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return machineTime{}, fmt.Errorf("%w: /proc/stat: %w", errProc, err)
+		}
+		t.all += ticks
+		if column != columnIdle && column != columnWait {
+			t.busy += ticks
+		}
+	}
+	return t, nil
+}
+
+// processTime is the CPU time of a process, user and system. Where the system accounts by nanoseconds, per thread, that is taken: /proc/PID/stat and
+// the metrics of processes count in hundredths of a second.
+func processTime(pid int, counts lab.Series) time.Duration {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	var sum time.Duration
+	for _, task := range tasks {
+		if data, err := os.ReadFile(task); err == nil {
+			sum += parseSchedule(data)
+		}
+	}
+	if pid == 0 || sum == 0 {
+		return time.Duration(counts["process_cpu_seconds_total"] * float64(time.Second))
+	}
+	return sum
+}
+
+// parseSchedule reads the time spent on a CPU, the first number of a schedstat file.
+func parseSchedule(data []byte) time.Duration {
+	fields := strings.Fields(string(data))
+	if len(fields) == 0 {
+		return 0
+	}
+	ns, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ns)
+}
+
+// snapshot is what is known of a server and the machine at one time.
+type snapshot struct {
+	counts  lab.Series
+	cpu     time.Duration
+	machine machineTime
+	at      time.Time
+}
+
+// lookBefore takes the snapshot that begins a window: the server's counts are read first, so that reading them burdens the time before.
+func lookBefore(ctx context.Context, s subject) (snapshot, error) {
+	counts, err := s.counts(ctx)
+	if err != nil {
+		return snapshot{}, err
+	}
+	return timed(s, counts)
+}
+
+// lookAfter takes the snapshot that ends a window: times first, for the same reason.
+func lookAfter(ctx context.Context, s subject) (snapshot, error) {
+	var now snapshot
+	var err error
+	if s.pid() != 0 {
+		if now, err = timed(s, nil); err != nil {
+			return snapshot{}, err
+		}
+	}
+	counts, err := s.counts(ctx)
+	if err != nil {
+		return snapshot{}, err
+	}
+	if now.cpu == 0 {
+		return timed(s, counts)
+	}
+	now.counts = counts
+	return now, nil
+}
+
+// timed adds times to counts.
+func timed(s subject, counts lab.Series) (snapshot, error) {
+	machine, err := readMachineTime()
+	if err != nil {
+		return snapshot{}, err
+	}
+	return snapshot{counts: counts, cpu: processTime(s.pid(), counts), machine: machine, at: time.Now()}, nil
+}

@@ -1,0 +1,114 @@
+package hotpath
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// Memory measures what a room of many tracks takes, with packet caches that are allowed less than they would hold.
+type Memory struct {
+	bench
+	Load Load
+	// More is how many receivers a second room has in addition, to tell what one takes.
+	More int
+	// CacheBytes is the configured bound of all packet caches. With CacheAge, how long packets are kept at most, the load would take more.
+	CacheBytes int
+	CacheAge   time.Duration
+	// Growth is by how many percent resident memory may grow once the caches are full.
+	Growth float64
+}
+
+// Name implements lab.Check.
+func (m *Memory) Name() string {
+	l := m.Load
+	return fmt.Sprintf("memory: %d tiles × %d qualities × %d publishers in one room of %d", l.Tracks, l.Qualities, l.Publishers, l.Receivers)
+}
+
+// footprint is what a server took.
+type footprint struct {
+	// idle, early and late are resident memory before anybody came, after the first window, and after the second.
+	idle, early, late uint64
+	figures           Figures
+	// packetBytes is the mean size of the load's packets.
+	packetBytes int
+}
+
+// wanted is what packets of an age would take: at least the bytes that were received meanwhile.
+func (f *footprint) wanted(age time.Duration) float64 {
+	return ratio(float64(f.figures.PacketsReceived), f.figures.Seconds) * age.Seconds() * float64(f.packetBytes)
+}
+
+// Run implements lab.Check.
+func (m *Memory) Run(ctx context.Context) ([]lab.Line, error) {
+	one, err := m.measure(ctx, m.Load)
+	if err != nil {
+		return nil, err
+	}
+	load := m.Load
+	load.Receivers += m.More
+	more, err := m.measure(ctx, load)
+	if err != nil {
+		return nil, err
+	}
+	tracks := m.Load.Publishers * m.Load.tracksPerPublisher()
+	perReceiver := (float64(more.late) - float64(one.late)) / float64(m.More)
+	perTrack := (float64(one.late-one.idle) - perReceiver*float64(m.Load.Receivers)) / float64(tracks)
+	return []lab.Line{
+		lab.AtMost("packet caches", float64(one.figures.CacheBytes)/1e6, "MB", float64(m.CacheBytes)/1e6),
+		lab.Information("packet caches without that bound, by the rate received", one.wanted(m.CacheAge)/1e6, "MB"),
+		lab.AtMost("growth of resident memory while frames flow", 100*ratio(float64(one.late)-float64(one.early), float64(one.early)), "%", m.Growth),
+		lab.Information("resident memory", float64(one.late)/1e6, "MB"),
+		lab.Information("resident memory before anybody came", float64(one.idle)/1e6, "MB"),
+		lab.Information("tracks published", float64(tracks), ""),
+		lab.Information("resident memory per track, its cache included", perTrack/1e3, "kB"),
+		lab.Information(fmt.Sprintf("resident memory per receiver of %d slots", m.Load.streams(m.Load.Publishers)), perReceiver/1e3, "kB"),
+		lab.Information("resident memory per participant, all in all", ratio(float64(one.late-one.idle), float64(m.Load.Receivers))/1e6, "MB"),
+		lab.Information("goroutines", float64(one.figures.Goroutines), ""),
+		lab.Information("packets lost", float64(one.figures.PacketsLost), ""),
+		lab.Information("machine busy", 100*one.figures.MachineBusy, "%"),
+	}, nil
+}
+
+// measure attaches a load to a server of its own and lets frames flow twice.
+func (m *Memory) measure(ctx context.Context, load Load) (print footprint, err error) {
+	bounds := []string{"--forward-cache-bytes", strconv.Itoa(m.CacheBytes), "--forward-cache-age", m.CacheAge.String()}
+	o := Options{Load: load, ServerBin: m.serverBin, Arguments: append(bounds, m.arguments...)}
+	if err := load.Validate(); err != nil {
+		return print, err
+	}
+	server, err := o.start(ctx)
+	if err != nil {
+		return print, err
+	}
+	defer func() { err = errors.Join(err, server.close()) }()
+	resident := func() (uint64, error) {
+		counts, err := server.counts(ctx)
+		return uint64(counts["process_resident_memory_bytes"]), err
+	}
+	if print.idle, err = resident(); err != nil {
+		return print, err
+	}
+	m.progress.Say("a room of %d with %d tracks", load.Receivers, load.Publishers*load.tracksPerPublisher())
+	r, err := newRig(ctx, server, load)
+	if err != nil {
+		return print, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	window := runTime
+	if m.duration != 0 {
+		window = m.duration
+	}
+	for _, at := range []*uint64{&print.early, &print.late} {
+		if err := r.measure(ctx, window); err != nil {
+			return print, err
+		}
+		*at = r.figures().RSS
+	}
+	print.figures, print.packetBytes = r.figures(), load.frameBytes()/load.packetsPerFrame()
+	return print, nil
+}

@@ -1,0 +1,142 @@
+package hotpath
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/pkg/payload"
+)
+
+// outlet takes the packets of one track.
+type outlet interface {
+	WriteRTP(packet *rtp.Packet) error
+}
+
+// publisher sends the prepared frames of a load on tracks. One goroutine at a time runs it.
+type publisher struct {
+	load    Load
+	tracks  []outlet
+	quality []uint8
+	flush   func() error
+	// phase is by how much of the frame interval its frames come after those of the first publisher.
+	phase float64
+
+	number    uint32
+	sequence  []uint16
+	timestamp uint32
+	filling   []byte
+	packet    rtp.Packet
+
+	// frames counts the frames of each track that were sent.
+	frames atomic.Uint64
+	mu     sync.Mutex
+	err    error
+}
+
+// newPublisher makes a publisher for tracks, each with its quality.
+func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() error, phase float64) *publisher {
+	p := &publisher{
+		load: load, tracks: tracks, quality: quality, flush: flush, phase: phase,
+		sequence: make([]uint16, len(tracks)), timestamp: rand.Uint32(),
+		filling: make([]byte, payload.DescriptorSize+load.frameBytes()+payload.FragmentSize),
+	}
+	for i := range p.filling {
+		p.filling[i] = byte(rand.Uint32())
+	}
+	return p
+}
+
+// tick is how often packets are sent while a frame is under way: timers are no finer.
+const tick = time.Millisecond
+
+// run sends frames until the context ends, always whole ones.
+func (p *publisher) run(ctx context.Context) {
+	interval := time.Duration(float64(time.Second) / p.load.FrameRate)
+	next := time.Now().Add(time.Duration(p.phase * float64(interval)))
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ; ; next = next.Add(interval) {
+		// What a stalled machine could not send in time is left out, as a camera would: no burst follows.
+		if late := time.Since(next); late > interval {
+			next = next.Add(late.Truncate(interval))
+		}
+		timer.Reset(time.Until(next))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := p.frame(time.Duration(p.load.Spread * float64(interval))); err != nil {
+			p.mu.Lock()
+			p.err = err
+			p.mu.Unlock()
+			return
+		}
+	}
+}
+
+// frame sends one frame on every track, spread over a time.
+func (p *publisher) frame(spread time.Duration) error {
+	count := p.load.packetsPerFrame()
+	begun := time.Now()
+	p.timestamp += uint32(90000 / p.load.FrameRate)
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	for sent := 0; ; {
+		now := time.Now()
+		due := count
+		if elapsed := now.Sub(begun); elapsed < spread {
+			due = min(count, 1+int(float64(count)*float64(elapsed)/float64(spread)))
+		}
+		for track := range p.tracks {
+			for index := sent; index < due; index++ {
+				if err := p.send(track, index, now, begun); err != nil {
+					return err
+				}
+			}
+		}
+		if err := p.flush(); err != nil {
+			return err
+		}
+		if sent = due; sent == count {
+			break
+		}
+		timer.Reset(tick)
+		<-timer.C
+	}
+	p.number++
+	p.frames.Add(1)
+	return nil
+}
+
+// send writes one fragment of the present frame.
+func (p *publisher) send(track, index int, now, begun time.Time) error {
+	length, count := p.load.frameBytes(), p.load.packetsPerFrame()
+	descriptor := payload.Descriptor{
+		Quality: p.quality[track], Index: uint16(index), Source: uint16(count), Frame: p.number, Length: uint32(length),
+	}
+	packet := p.filling[:payload.DescriptorSize+descriptor.DataSize()]
+	if _, err := descriptor.MarshalTo(packet); err != nil {
+		return err
+	}
+	writeStamp(packet, now, begun)
+	p.packet.Version = 2
+	p.packet.Marker = index == count-1
+	p.packet.SequenceNumber = p.sequence[track]
+	p.packet.Timestamp = p.timestamp
+	p.packet.Payload = packet
+	p.sequence[track]++
+	return p.tracks[track].WriteRTP(&p.packet)
+}
+
+// failure is what ended sending, nil if nothing did.
+func (p *publisher) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}

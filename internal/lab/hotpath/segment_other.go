@@ -1,0 +1,5 @@
+//go:build !linux
+
+package hotpath
+
+func (s *socket) sendRun() error { return s.sendSingly() }

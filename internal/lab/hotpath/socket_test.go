@@ -1,0 +1,96 @@
+package hotpath
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func addressOf(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+
+// TestRunsArriveAsPackets writes RTP of several sizes and to two addresses: what goes out in runs arrives packet by packet, in order.
+func TestRunsArriveAsPackets(t *testing.T) {
+	pass := func([]byte, time.Time) bool { return true }
+	sender, err := openSocket(pass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sender.Close() }()
+	var receivers [2]*socket
+	for i := range receivers {
+		if receivers[i], err = openSocket(pass); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = receivers[i].Close() }()
+	}
+	var sent [2][][]byte
+	write := func(to, size int) {
+		packet := bytes.Repeat([]byte{byte(len(sent[to]))}, size)
+		packet[0], packet[1] = 2<<6, 96
+		sent[to] = append(sent[to], packet)
+		if _, err := sender.WriteToAddrPort(packet, addressOf(receivers[to].UDPConn)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2*maxRun + 5 {
+		write(0, 1216)
+	}
+	write(0, 700)
+	write(0, 1216)
+	write(0, 1300)
+	write(1, 1300)
+	write(1, 100)
+	write(0, 100)
+	if err := sender.flush(); err != nil {
+		t.Fatal(err)
+	}
+	// What is no RTP does not wait.
+	if _, err := sender.WriteTo([]byte{20, 1, 2, 3}, net.UDPAddrFromAddrPort(addressOf(receivers[1].UDPConn))); err != nil {
+		t.Fatal(err)
+	}
+	sent[1] = append(sent[1], []byte{20, 1, 2, 3})
+	buffer := make([]byte, maxRunBytes)
+	for i, r := range receivers {
+		_ = r.SetReadDeadline(time.Now().Add(10 * time.Second))
+		for n, want := range sent[i] {
+			got, from, err := r.ReadFrom(buffer)
+			if err != nil || !bytes.Equal(buffer[:got], want) || from.(*net.UDPAddr).AddrPort() != addressOf(sender.UDPConn) {
+				t.Fatalf("receiver %d, packet %d: %d bytes from %v, %v; want %d", i, n, got, from, err, len(want))
+			}
+		}
+	}
+}
+
+// TestMediaIsKeptFromAbove: the peer connection gets what the observer says it needs, and all that is no media.
+func TestMediaIsKeptFromAbove(t *testing.T) {
+	var seen int
+	s, err := openSocket(func(packet []byte, _ time.Time) bool {
+		seen++
+		return packet[2] == 1
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	media := func(needed byte) []byte { return append([]byte{2 << 6, 96, needed}, make([]byte, 20)...) }
+	for _, packet := range [][]byte{media(0), {0, 1, 2}, media(0), media(1), {2 << 6, 96}} {
+		if _, err := s.WriteToUDPAddrPort(packet, addressOf(s.UDPConn)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	buffer := make([]byte, 1500)
+	_ = s.SetReadDeadline(time.Now().Add(10 * time.Second))
+	for _, want := range []int{3, 23, 2} {
+		if n, _, err := s.ReadFromAddrPort(buffer); err != nil || n != want {
+			t.Fatalf("got %d bytes, %v; want %d", n, err, want)
+		}
+	}
+	if seen != 3 {
+		t.Errorf("%d packets of media were seen, want 3", seen)
+	}
+	if _, err := s.WriteTo(media(0), &net.TCPAddr{}); err == nil {
+		t.Error("wrote to a TCP address")
+	}
+}

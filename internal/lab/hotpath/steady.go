@@ -1,0 +1,199 @@
+package hotpath
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// Allocations counts what the server's process allocates per forwarded packet. A process allocates by the second as well: for reports, connectivity checks
+// and reading its metrics. That part is the same at another bit rate, so two rates tell what packets allocate.
+type Allocations struct {
+	bench
+	Load Load
+	// Part is the bit rate of the second run in parts of the first.
+	Part float64
+	// PerPacket is the bound: none, but for what two runs differ by otherwise.
+	PerPacket float64
+}
+
+// Name implements lab.Check.
+func (a *Allocations) Name() string {
+	return "allocations of the server's process per forwarded packet"
+}
+
+// Run implements lab.Check.
+func (a *Allocations) Run(ctx context.Context) ([]lab.Line, error) {
+	full, err := a.run(ctx, Options{Load: a.Load})
+	if err != nil {
+		return nil, err
+	}
+	load := a.Load
+	load.Mbps *= a.Part
+	less, err := a.run(ctx, Options{Load: load})
+	if err != nil {
+		return nil, err
+	}
+	perSecond := func(r *Result) (allocations, packets float64) {
+		packets = ratio(float64(r.PacketsForwarded), r.Seconds)
+		return r.Allocations * packets, packets
+	}
+	moreAllocations, morePackets := perSecond(full)
+	fewerAllocations, fewerPackets := perSecond(less)
+	lines := []lab.Line{
+		lab.AtMost("allocations per further packet", ratio(moreAllocations-fewerAllocations, morePackets-fewerPackets), "", a.PerPacket),
+		lab.Information("allocations per packet, those by the second included", full.Allocations, ""),
+		lab.Information("allocations per second", moreAllocations, "1/s"),
+		lab.Information("packets forwarded per second", morePackets, "1/s"),
+	}
+	return append(lines, validity("", full, less)...), nil
+}
+
+// Residence measures how long packets stay in a server that has half a core's work.
+type Residence struct {
+	bench
+	// Load is the load to begin with; its bit rate is changed until the server takes Share of a core.
+	Load           Load
+	Share          float64
+	P50, P99, P999 time.Duration
+}
+
+// Name implements lab.Check.
+func (r *Residence) Name() string {
+	return fmt.Sprintf("residence time of packets in a server that takes %.0f %% of a core", 100*r.Share)
+}
+
+// busyTarget is what is aimed at where the lab's own work would take the machine beyond maxBusy before the server has enough.
+const busyTarget = 0.75
+
+// Run implements lab.Check.
+func (r *Residence) Run(ctx context.Context) ([]lab.Line, error) {
+	lines, err := r.measure(ctx, "", PacingOff, true)
+	if err != nil {
+		return lines, err
+	}
+	paced, err := r.measure(ctx, "paced: ", PacingOn, false)
+	if err != nil {
+		paced, err = unpaced("paced: residence time and hold", err)
+	}
+	return append(lines, paced...), err
+}
+
+// measure finds the bit rate and measures at it.
+func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, bounded bool) ([]lab.Line, error) {
+	trial, err := r.run(ctx, Options{Load: r.Load, Pacing: pacing})
+	if err != nil {
+		return nil, err
+	}
+	load := r.Load
+	if factor := min(ratio(r.Share, trial.CPUShare), ratio(busyTarget, trial.MachineBusy)); factor > 0 {
+		load.Mbps *= factor
+	}
+	result, err := r.run(ctx, Options{Load: load, Pacing: pacing})
+	if err != nil {
+		return nil, err
+	}
+	var lines []lab.Line
+	if result.Residence == nil {
+		lines = append(lines, lab.Skip(prefix+"residence time", "the server's metrics have none"))
+	} else {
+		lines = append(lines, r.quantiles(prefix, *result.Residence, bounded)...)
+	}
+	if hold := result.PacerHold; hold != nil {
+		lines = append(lines, lab.Information(prefix+"hold by the pacer, p50", hold.P50, "µs"), lab.Information(prefix+"hold by the pacer, p99", hold.P99, "µs"))
+	}
+	lines = append(lines,
+		lab.Information(prefix+"server CPU, share of a core", 100*result.CPUShare, "%"),
+		lab.Information(prefix+"total bit rate from the publisher", load.Mbps, "Mbit/s"),
+		lab.Information(prefix+"end-to-end packet latency, p50", result.Latency.P50, "µs"),
+		lab.Information(prefix+"end-to-end packet latency, p99", result.Latency.P99, "µs"),
+		lab.Information(prefix+"end-to-end frame latency, p50", result.FrameLatency.P50, "µs"),
+		lab.Information(prefix+"end-to-end frame latency, p99", result.FrameLatency.P99, "µs"),
+	)
+	return append(lines, validity(prefix, result)...), nil
+}
+
+// quantiles are the lines with the bounds.
+func (r *Residence) quantiles(prefix string, q Quantiles, bounded bool) []lab.Line {
+	var lines []lab.Line
+	for _, one := range []struct {
+		name   string
+		figure float64
+		bound  time.Duration
+	}{{"p50", q.P50, r.P50}, {"p99", q.P99, r.P99}, {"p99.9", q.P999, r.P999}} {
+		name := prefix + "residence time, " + one.name
+		if bounded {
+			lines = append(lines, lab.AtMost(name, one.figure, "µs", microseconds(one.bound)))
+		} else {
+			lines = append(lines, lab.Information(name, one.figure, "µs"))
+		}
+	}
+	return lines
+}
+
+// Unwatched measures what a track costs that nobody takes.
+type Unwatched struct {
+	bench
+	Load Load
+}
+
+// Name implements lab.Check.
+func (u *Unwatched) Name() string { return "the cost of a track that nobody takes" }
+
+// Run implements lab.Check.
+func (u *Unwatched) Run(ctx context.Context) ([]lab.Line, error) {
+	result, err := u.run(ctx, Options{Load: u.Load})
+	if err != nil {
+		return nil, err
+	}
+	tracks := float64(u.Load.Publishers * u.Load.Tracks)
+	lines := []lab.Line{
+		lab.Exactly("packets forwarded", int64(result.PacketsForwarded), "", 0),
+		lab.Information("CPU per packet received", result.CPUReceived, "µs"),
+		lab.Information(fmt.Sprintf("share of a core per track of %.3g Mbit/s", ratio(u.Load.Mbps, tracks)), 100*ratio(result.CPUShare, tracks), "%"),
+		lab.Information("packet cache per track", ratio(float64(result.CacheBytes), tracks)/1e6, "MB"),
+	}
+	limit, err := u.limit(ctx)
+	if err == nil {
+		lines = append(lines, lab.Information("the machine's limit: receive and decrypt", limit.Receive, "µs"),
+			lab.Information("the same in runs", limit.Coalesced, "µs"))
+	}
+	return append(lines, validity("", result)...), nil
+}
+
+// Repair measures how retransmission makes up for random loss between the server and a receiver.
+type Repair struct {
+	bench
+	Load Load
+	// Recovered is the percentage of lost packets that has to be recovered, PerLoss how many retransmissions may be sent for one.
+	Recovered, PerLoss float64
+}
+
+// Name implements lab.Check.
+func (r *Repair) Name() string {
+	return fmt.Sprintf("retransmission under %g %% random loss at %g Mbit/s, RTT %v", 100*r.Load.Loss, r.Load.Mbps, r.Load.RTT)
+}
+
+// Run implements lab.Check.
+func (r *Repair) Run(ctx context.Context) ([]lab.Line, error) {
+	result, err := r.run(ctx, Options{Load: r.Load})
+	if err != nil {
+		return nil, err
+	}
+	missed := float64(result.PacketsMissed)
+	lines := []lab.Line{
+		lab.AtLeast("lost packets recovered", 100*ratio(float64(result.PacketsRecovered), missed), "%", r.Recovered),
+		lab.AtMost("retransmissions sent per loss", ratio(float64(result.Retransmissions), missed), "", r.PerLoss),
+		lab.Information("packets lost", missed, ""),
+		lab.Information("packets not recovered", missed-float64(result.PacketsRecovered), ""),
+		lab.Information("frames lost", float64(result.FramesLost), ""),
+		lab.Information("end-to-end frame latency, p50", result.FrameLatency.P50/1000, "ms"),
+		lab.Information("end-to-end frame latency, p99", result.FrameLatency.P99/1000, "ms"),
+	}
+	if result.PacketsMissed == 0 {
+		lines[0].Met = false
+	}
+	return append(lines, lab.Exactly("valid runs", int64(map[bool]int{true: 1}[result.Valid]), "", 1), lab.Information("machine busy", 100*result.MachineBusy, "%")), nil
+}

@@ -1,0 +1,239 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ErrProgram says that a program of volsfu's is missing, or did not do what it was started for.
+var ErrProgram = errors.New("program")
+
+// FindProgram finds a program beside the one that runs.
+func FindProgram(name string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("%w %s: %w", ErrProgram, name, err)
+	}
+	path := filepath.Join(filepath.Dir(self), name)
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return "", fmt.Errorf("%w %s: expected it at %s, beside this program; make build puts all of them into bin/", ErrProgram, name, path)
+	}
+	return path, nil
+}
+
+// stopPatience is how long a program may take to end when it is asked to.
+const stopPatience = 10 * time.Second
+
+// Program is a running program. Its standard error is kept for the case that it fails. It belongs to the goroutine that started it.
+type Program struct {
+	name   string
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	status error
+	errors tail
+	output bytes.Buffer
+}
+
+// StartProgram starts a program under a name for errors; watch, if not nil, sees its standard error as well.
+func StartProgram(name, path string, watch io.Writer, arguments ...string) (*Program, error) {
+	return startCommand(name, exec.Command(path, arguments...), watch)
+}
+
+func startCommand(name string, cmd *exec.Cmd, watch io.Writer) (*Program, error) {
+	p := &Program{name: name, cmd: cmd, ended: make(chan struct{})}
+	p.cmd.Stdout = &p.output
+	p.cmd.Stderr = &p.errors
+	if watch != nil {
+		p.cmd.Stderr = io.MultiWriter(&p.errors, watch)
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrProgram, name, err)
+	}
+	go func() {
+		p.status = p.cmd.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// Wait waits for the program to end by itself.
+func (p *Program) Wait(ctx context.Context) error {
+	select {
+	case <-p.ended:
+		return p.failure()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Stop asks the program to end, and ends it if it does not.
+func (p *Program) Stop() error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.NewTimer(stopPatience)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+		return p.failure()
+	case <-timer.C:
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		return fmt.Errorf("%w %s did not end within %v of being asked to", ErrProgram, p.name, stopPatience)
+	}
+}
+
+// PID is the number of the process.
+func (p *Program) PID() int { return p.cmd.Process.Pid }
+
+// Output is what the program wrote to its standard output. It is complete once the program has ended, and must not be asked for before.
+func (p *Program) Output() []byte { return p.output.Bytes() }
+
+// Said is the end of what the program wrote to its standard error so far.
+func (p *Program) Said() string { return p.errors.text() }
+
+// failure is how the program ended, nil for status 0.
+func (p *Program) failure() error {
+	if p.status == nil {
+		return nil
+	}
+	return fmt.Errorf("%w %s: %w; it said last: %s", ErrProgram, p.name, p.status, p.errors.text())
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// tailBytes is some ten lines.
+const tailBytes = 2000
+
+// Write implements io.Writer.
+func (t *tail) Write(data []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, data...)
+	if over := len(t.kept) - tailBytes; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(data), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.kept) == 0 {
+		return "nothing"
+	}
+	return strings.TrimSpace(string(t.kept))
+}
+
+// Ready is what a server says in the line of its log by which it is ready.
+type Ready struct {
+	// Signalling is the address for clients, as ws://host:port/path.
+	Signalling string `json:"signalling"`
+	// Admin is the operators' listener, as host:port, empty where there is none.
+	Admin string `json:"admin"`
+	// MediaPort is the UDP port of all media.
+	MediaPort uint16 `json:"media_port"`
+}
+
+// URL is the server's address as clients take it, ws://host:port.
+func (r Ready) URL() string {
+	scheme, rest, _ := strings.Cut(r.Signalling, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host
+}
+
+// ServerProgram is a running volsfu serve.
+type ServerProgram struct {
+	*Program
+	Ready
+}
+
+// startPatience is how long a server may take until it is ready.
+const startPatience = 30 * time.Second
+
+// StartServer starts a server on loopback ports that the system chooses, without tokens, and waits until it is ready. More arguments go before these
+// choices.
+func StartServer(ctx context.Context, path string, more ...string) (*ServerProgram, error) {
+	return startListener(ctx, "volsfu serve", exec.Command(path, serverArguments(more)...))
+}
+
+// StartListener starts any program that says in its log that it is ready, as a server does, and waits for that.
+func StartListener(ctx context.Context, name, path string, arguments ...string) (*ServerProgram, error) {
+	return startListener(ctx, name, exec.Command(path, arguments...))
+}
+
+// StartServerUnprivileged is StartServer without the rights of root, where the process has them; else the error wraps errors.ErrUnsupported.
+func StartServerUnprivileged(ctx context.Context, path string, more ...string) (*ServerProgram, error) {
+	cmd := exec.Command(path, serverArguments(more)...)
+	if err := dropPrivileges(cmd); err != nil {
+		return nil, err
+	}
+	return startListener(ctx, "volsfu serve", cmd)
+}
+
+func serverArguments(more []string) []string {
+	arguments := append([]string{"serve"}, more...)
+	return append(arguments, "--dev", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--media-port", "0", "--log-format", "json")
+}
+
+func startListener(ctx context.Context, name string, cmd *exec.Cmd) (*ServerProgram, error) {
+	reader, writer := io.Pipe()
+	p, err := startCommand(name, cmd, writer)
+	if err != nil {
+		return nil, err
+	}
+	ready := make(chan Ready, 1)
+	go readLog(reader, ready)
+	go func() {
+		<-p.ended
+		_ = writer.Close()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	select {
+	case r := <-ready:
+		return &ServerProgram{p, r}, nil
+	case <-p.ended:
+		return nil, errors.Join(fmt.Errorf("%w %s ended before it was ready", ErrProgram, name), p.failure())
+	case <-ctx.Done():
+		return nil, errors.Join(fmt.Errorf("%w %s was not ready in time", ErrProgram, name), p.Stop())
+	}
+}
+
+// readLog looks for the line by which the server is ready, and reads on, so that the server can write.
+func readLog(r io.Reader, ready chan<- Ready) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if found, ok := parseReady(lines.Bytes()); ok {
+			select {
+			case ready <- found:
+			default:
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, r)
+}
+
+// parseReady reads the line of the server's log that says it is ready.
+func parseReady(line []byte) (Ready, bool) {
+	var r Ready
+	if json.Unmarshal(line, &r) != nil || !strings.Contains(r.Signalling, "://") {
+		return Ready{}, false
+	}
+	return r, true
+}

@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestReady(t *testing.T) {
+	tests := []struct {
+		line, url, admin string
+	}{
+		{`{"level":"info","msg":"volsfu is ready","signalling":"ws://127.0.0.1:8080/v1/signal","media_port":7882,"admin":"127.0.0.1:9090"}`,
+			"ws://127.0.0.1:8080", "127.0.0.1:9090"},
+		{`{"level":"info","msg":"something else"}`, "", ""},
+		{`{"signalling":"nonsense"}`, "", ""},
+		{`not JSON`, "", ""},
+		{``, "", ""},
+	}
+	for _, test := range tests {
+		got, ok := parseReady([]byte(test.line))
+		if ok != (test.url != "") || ok && (got.URL() != test.url || got.Admin != test.admin || got.MediaPort != 7882) {
+			t.Errorf("%s: got %+v, %v; want %q and %q", test.line, got, ok, test.url, test.admin)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	var kept tail
+	if kept.text() != "nothing" {
+		t.Errorf("before anything was written: %q", kept.text())
+	}
+	for range 100 {
+		_, _ = kept.Write([]byte(strings.Repeat("x", 99) + "\n"))
+	}
+	_, _ = kept.Write([]byte("the end\n"))
+	if text := kept.text(); len(text) > tailBytes || !strings.HasSuffix(text, "the end") {
+		t.Errorf("%d bytes are kept, ending in %q", len(text), text[len(text)-20:])
+	}
+}
+
+func TestProcess(t *testing.T) {
+	good, err := StartProgram("true", "/bin/sh", nil, "-c", "echo out; echo err >&2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := good.Wait(context.Background()); err != nil || string(good.Output()) != "out\n" || good.Said() != "err" {
+		t.Errorf("got %v, %q, %q", err, good.Output(), good.Said())
+	}
+	bad, err := StartProgram("false", "/bin/sh", nil, "-c", "echo why >&2; exit 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bad.Wait(context.Background()); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "why") {
+		t.Errorf("got %v, want ErrProgram and what it said", err)
+	}
+	long, err := StartProgram("sleep", "/bin/sh", nil, "-c", "trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.05; done")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Await(context.Background(), "the trap is set", func() bool { return long.Said() == "ready" }); err != nil {
+		t.Fatal(err)
+	}
+	if err := long.Stop(); err != nil {
+		t.Errorf("a program that ends when it is asked to: %v", err)
+	}
+}
+
+// TestServerAbsent: a program that is no server ends before it is ready.
+func TestServerAbsent(t *testing.T) {
+	if _, err := StartServer(context.Background(), "/bin/true"); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "before it was ready") {
+		t.Errorf("got %v, want ErrProgram and what went wrong", err)
+	}
+	if _, err := StartServer(context.Background(), "/nowhere/volsfu"); !errors.Is(err, ErrProgram) {
+		t.Errorf("got %v, want ErrProgram", err)
+	}
+}
