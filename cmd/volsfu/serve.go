@@ -50,13 +50,14 @@ const stopTimeout = 5 * time.Second
 
 // serve runs the server until SIGINT or SIGTERM, then drains its rooms and ends. A second signal ends it at once.
 func serve(settings config.Config, log *zap.Logger) error {
+	// Whoever is told that the server is ready may end it at once.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
 	s, err := server.Start(server.Options{Config: settings, Version: version, Log: log})
 	if err != nil {
 		return err
 	}
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	var failure error
 	select {
 	case received := <-signals:

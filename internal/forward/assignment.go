@@ -2,6 +2,7 @@ package forward
 
 import (
 	"container/heap"
+	"math"
 	"slices"
 	"time"
 
@@ -50,7 +51,7 @@ func (w *writer) catchUp(s *Slot, t *Track) {
 			}
 			return
 		}
-		w.write(a, p)
+		w.offer(a, p)
 		p.release()
 	}
 }
@@ -77,7 +78,7 @@ func (w *writer) attach(s *Slot, t *Track) {
 		}
 		w.followers[t] = f
 	}
-	a := &attachment{slot: s, follower: f}
+	a := &attachment{slot: s, follower: f, newest: math.MinInt64, reached: math.MinInt64}
 	s.attachments = append(s.attachments, a)
 	f.attachments = append(f.attachments, a)
 }
@@ -138,6 +139,7 @@ func (w *writer) unsettle(s *Slot) {
 
 // detach ends an attachment, and the following of a track that no slot takes any more.
 func (w *writer) detach(a *attachment) {
+	w.clear(a)
 	a.slot.attachments = without(a.slot.attachments, a)
 	f := a.follower
 	f.attachments = without(f.attachments, a)
@@ -152,6 +154,7 @@ func (w *writer) detachAll(f *follower) {
 		return
 	}
 	for _, a := range f.attachments {
+		w.clear(a)
 		a.slot.attachments = without(a.slot.attachments, a)
 	}
 	f.attachments = nil

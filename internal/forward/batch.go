@@ -28,8 +28,11 @@ const (
 	batchTime = 200 * time.Microsecond
 )
 
-// queued notes that the receiver's peer has been given a packet.
-func (w *writer) queued(r *Receiver) {
+// queued notes that the receiver's peer has been given a packet with so many bytes of payload.
+func (w *writer) queued(r *Receiver, bytes int) {
+	if r.pacer != nil {
+		r.pacer.Spend(bytes)
+	}
 	if r.queued == 0 {
 		if len(w.unsent) == 0 {
 			w.flushDue = w.now.Add(batchTime)

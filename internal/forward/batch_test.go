@@ -47,8 +47,8 @@ func TestBurstLeavesAsOneRunPerReceiver(t *testing.T) {
 		t.Errorf("%d receivers and %d packets stay unsent", len(w.unsent), len(w.arrived))
 	}
 	r.pass(housekeepingInterval)
-	if h := r.engine.Stats().Residence; h.Count() != 184 {
-		t.Errorf("residence of %d packets was observed, expected 184", h.Count())
+	if h := r.engine.Stats().Residence; h.Count() != 10*184 {
+		t.Errorf("residence of %d packets was observed, expected 184 for each of 10 receivers", h.Count())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -33,18 +34,28 @@ func (o nullOutlet) PayloadType(string) (media, retransmission uint8, ok bool) {
 func BenchmarkForward(b *testing.B) {
 	for _, tracks := range []int{1, 4} {
 		for _, slots := range []int{1, 10, 50} {
-			b.Run(fmt.Sprintf("tracks=%d/slots=%d", tracks, slots), func(b *testing.B) { benchmarkForward(b, tracks, slots) })
+			b.Run(fmt.Sprintf("tracks=%d/slots=%d", tracks, slots), func(b *testing.B) { benchmarkForward(b, tracks, slots, 20, pacing.Off) })
 		}
 	}
 }
 
-func benchmarkForward(b *testing.B, tracks, slots int) {
+// BenchmarkPacing is BenchmarkForward with frames of 175 packets, 50 Mbit/s, spread and not.
+func BenchmarkPacing(b *testing.B) {
+	for _, mode := range []pacing.Mode{pacing.Off, pacing.Default, pacing.Burst5ms} {
+		for _, slots := range []int{1, 10, 50} {
+			b.Run(fmt.Sprintf("%s/slots=%d", mode, slots), func(b *testing.B) { benchmarkForward(b, 1, slots, 175, mode) })
+		}
+	}
+}
+
+func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mode) {
 	cfg := DefaultConfig()
-	cfg.Writers = 1
+	cfg.Writers, cfg.Pacing = 1, mode
 	// The cache of 1 s of virtual time is full before the measurement begins.
-	e := newEngine(cfg, time.Now)
+	r := &rig{t: b, now: time.Now()}
+	e := newEngine(cfg, func() time.Time { return r.now })
+	r.engine = e
 	i := e.newIngress(&fakePeer{})
-	r := &rig{t: b, engine: e, now: time.Now()}
 	var publishers []*publisher
 	for n := range tracks {
 		publishers = append(publishers, r.publish(i, uint32(10+10*n), volumetric.MIMEVolumetric))
@@ -53,17 +64,15 @@ func benchmarkForward(b *testing.B, tracks, slots int) {
 	for k := range slots {
 		receiver := e.NewReceiver(&nullPeer{flushes: &flushes}, 0)
 		for n, p := range publishers {
-			receiver.AddSlot(nullOutlet{uint32(1000 + 1000*k + 10*n)}, volumetric.KindVideo).Select(p.track, 1, time.Now())
+			receiver.AddSlot(nullOutlet{uint32(1000 + 1000*k + 10*n)}, volumetric.KindVideo).Select(p.track, 1, r.now)
 		}
 	}
 	r.run()
-	const perFrame = 20
 	templates := make([][][]byte, tracks)
 	for n, p := range publishers {
 		templates[n] = p.packets(perFrame * 1144)
 	}
 	sequence, sent := uint16(0), 0
-	now := time.Now()
 	send := func() {
 		n, fragment := sent%tracks, sent/tracks%perFrame
 		frame := uint32(sent / tracks / perFrame)
@@ -71,14 +80,13 @@ func benchmarkForward(b *testing.B, tracks, slots int) {
 		binary.BigEndian.PutUint16(packet[2:], sequence)
 		binary.BigEndian.PutUint32(packet[4:], frame*3000)
 		binary.BigEndian.PutUint32(packet[12+8:], frame)
-		i.RTP(publishers[n].ssrc, packet, now)
+		i.RTP(publishers[n].ssrc, packet, r.now)
 		if sent++; sent%tracks == 0 {
 			sequence++
 		}
 		if sent%(tracks*perFrame) == 0 {
-			now = now.Add(time.Second / 30)
 			i.Flush()
-			r.run()
+			r.ticks(time.Second / 30)
 		}
 	}
 	for range 60 * perFrame * tracks {
@@ -91,7 +99,7 @@ func benchmarkForward(b *testing.B, tracks, slots int) {
 		send()
 	}
 	i.Flush()
-	r.run()
+	r.ticks(time.Second / 30)
 	b.StopTimer()
 	written := e.Stats().Sent.Media.Packets
 	if want := uint64(sent * slots); written < want-uint64(perFrame*slots*tracks) {
@@ -104,4 +112,4 @@ func benchmarkForward(b *testing.B, tracks, slots int) {
 }
 
 // BenchmarkIngress is the cost of a packet that nobody receives.
-func BenchmarkIngress(b *testing.B) { benchmarkForward(b, 1, 0) }
+func BenchmarkIngress(b *testing.B) { benchmarkForward(b, 1, 0, 20, pacing.Off) }

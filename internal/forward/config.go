@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
@@ -23,6 +24,9 @@ type Config struct {
 	MaxFrameBytes   int   `yaml:"max_frame_bytes" help:"bytes of the longest frame of payload v1 that is forwarded"`
 	// MaxLag: a frame is worth repairing until 150 ms after its first packet, so one that a writer has not begun by then comes too late.
 	MaxLag time.Duration `yaml:"max_lag" help:"age at which a frame that a writer has not begun yet is dropped; audio never is"`
+	Pacing pacing.Mode   `yaml:"pacing" help:"how frames are spread: spread:PART of the frame interval (spread:0.4 adds 13 ms at 30 frames/s to a frame that comes at once), spread:DURATION (spread:20ms adds 20 ms), burst5ms (every 5 ms, at 2.5 x the estimate, as GCC), off (adds nothing)"`
+	// QueueBudget: a frame that has not begun when the next one is there is older than what its receiver would get instead.
+	QueueBudget time.Duration `yaml:"queue_budget" help:"age at which a frame that waits for a receiver and has not begun to leave is dropped; 0 is one frame interval, or the time that pacing spreads one over if that is longer"`
 	// LateWindow: the deadline of frames (250 ms where the round trip is long) and the round trip of a repair.
 	LateWindow       time.Duration `yaml:"late_window" help:"how long after a switch late packets of the former track still reach the slot"`
 	KeyFrameInterval time.Duration `yaml:"key_frame_interval" help:"shortest time between two requests for a key frame of one track"`
@@ -44,6 +48,7 @@ func DefaultConfig() Config {
 		CacheBytes:          1 << 30,
 		MaxFrameBytes:       16 << 20,
 		MaxLag:              150 * time.Millisecond,
+		Pacing:              pacing.Default,
 		LateWindow:          500 * time.Millisecond,
 		KeyFrameInterval:    500 * time.Millisecond,
 		ReportInterval:      time.Second,
@@ -59,6 +64,9 @@ func (c Config) Validate() error {
 	if c.Writers < 0 {
 		return fmt.Errorf("%w: writers is %d, expected 0 or more", ErrConfig, c.Writers)
 	}
+	if err := c.Pacing.Validate(); err != nil {
+		return fmt.Errorf("%w: pacing: %w", ErrConfig, err)
+	}
 	for _, d := range []struct {
 		key   string
 		value time.Duration
@@ -66,6 +74,7 @@ func (c Config) Validate() error {
 	}{
 		{"cache_age", c.CacheAge, time.Millisecond},
 		{"max_lag", c.MaxLag, time.Millisecond},
+		{"queue_budget", c.QueueBudget, 0},
 		{"late_window", c.LateWindow, 0},
 		{"key_frame_interval", c.KeyFrameInterval, time.Millisecond},
 		{"report_interval", c.ReportInterval, housekeepingInterval},

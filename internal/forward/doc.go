@@ -7,8 +7,12 @@
 // and queues it on the slot's outlet. When it has nothing left to take, and after a bounded batch, it flushes the peers of those receivers that have
 // something queued, so that a burst leaves as one run per receiver.
 //
-// The log is the queue: what an outlet has queued waits for the rest of its batch, not for its receiver. A writer that falls behind by more than a log holds
-// loses whole frames; it never makes a reader wait, and nothing that one receiver does delays receivers of other writers.
+// Frames are spread over a part of the frame interval (internal/congestion/pacing). The reader notes when each packet is due, once for all receivers. A packet that
+// is not due yet waits for its receiver's next tick, with a reference to it, before its slot's switcher: it takes a sequence number when it leaves, so that a
+// frame that waits for too long is dropped whole, without a gap. Audio, retransmissions and repairs never wait. Where pacing is off, nothing does.
+//
+// But for that the log is the queue: what an outlet has queued waits for the rest of its batch, not for its receiver. A writer that falls behind by more than
+// a log holds loses whole frames; it never makes a reader wait, and nothing that one receiver does delays receivers of other writers.
 //
 // Who owns what: a track's log is appended to under its ingress's mutex, and read by anyone without locks. All that a slot keeps is its
 // writer's, but for its mail, which is the writer's inbox's. Control calls are safe for any goroutine, at any time, and do not wait for writers.

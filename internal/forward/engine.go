@@ -7,12 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
 // Engine is the data plane of one server: its tracks, its receivers and the writers between them.
 type Engine struct {
 	cfg     Config
+	plan    pacing.Plan
 	started time.Time
 	// clock is time.Now but in tests.
 	clock   func() time.Time
@@ -46,8 +48,13 @@ func NewEngine(cfg Config) *Engine {
 
 // newEngine makes an engine whose writers do not run.
 func newEngine(cfg Config, clock func() time.Time) *Engine {
+	plan, err := cfg.Pacing.Plan()
+	if err != nil {
+		panic("a configuration is to be validated before it is used: " + err.Error())
+	}
 	e := &Engine{
 		cfg:       cfg,
+		plan:      plan,
 		clock:     clock,
 		started:   clock(),
 		packets:   newPacketPool(),
@@ -104,6 +111,9 @@ func (e *Engine) retire(i *Ingress) {
 // since gives a time as nanoseconds since the engine's start.
 func (e *Engine) since(t time.Time) int64 { return int64(t.Sub(e.started)) }
 
+// paced tells whether packets are held so that frames are spread.
+func (e *Engine) paced() bool { return !e.plan.Off() }
+
 // track finds an open track.
 func (e *Engine) track(id switching.TrackID) *Track {
 	if t, ok := e.tracks.Load(id); ok {
@@ -122,5 +132,9 @@ func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	w.load.Add(receiverLoad)
 	e.receivers.Add(1)
 	burst := e.cfg.RetransmissionBurst
-	return &Receiver{writer: w, peer: p, credit: burst, burst: burst, deadline: deadline, events: eventList{notify: make(chan struct{}, 1)}}
+	r := &Receiver{writer: w, peer: p, credit: burst, burst: burst, deadline: deadline, events: eventList{notify: make(chan struct{}, 1)}, pacedIndex: -1}
+	if e.paced() {
+		r.pacer = pacing.NewPacer[heldPacket](e.plan)
+	}
+	return r
 }

@@ -15,12 +15,17 @@ func (w *writer) forward(f *follower) {
 		if p.facts.Opens && f.track.skippable && w.engine.since(w.now)-p.order > int64(w.engine.cfg.MaxLag) && w.skip(f) {
 			break
 		}
-		before := w.writes
+		queued := uint32(0)
 		for _, a := range f.attachments {
-			w.write(a, p)
+			if w.offer(a, p) {
+				queued++
+			}
 		}
-		if w.writes > before {
-			w.arrived = append(w.arrived, p.order)
+		if queued > 0 {
+			w.arrived = append(w.arrived, stay{since: p.order, packets: queued})
+			if w.engine.paced() && !f.track.audio {
+				w.stats.hold.observe(0, queued)
+			}
 		}
 		// A packet that nobody takes costs time, too.
 		w.writes++
@@ -32,13 +37,13 @@ func (w *writer) forward(f *follower) {
 	w.requeue(f)
 }
 
-// write asks a slot's switcher what becomes of the packet, and queues it.
-func (w *writer) write(a *attachment, p *packet) {
+// write asks a slot's switcher what becomes of the packet, and queues it. It tells whether the packet was queued.
+func (w *writer) write(a *attachment, p *packet) bool {
 	if !a.bound {
 		if p.facts.Opens && p.class != classAudio {
 			w.stats.counts[droppedUnbound]++
 		}
-		return
+		return false
 	}
 	s := a.slot
 	v := s.switcher.Packet(&p.facts, w.now)
@@ -46,7 +51,7 @@ func (w *writer) write(a *attachment, p *packet) {
 		a.follower.track.wantKeyFrame()
 	}
 	if v.Action != switching.Forward {
-		return
+		return false
 	}
 	if v.Switched {
 		w.switched(a)
@@ -56,10 +61,11 @@ func (w *writer) write(a *attachment, p *packet) {
 	w.writes++
 	if err := s.outlet.Queue(h, p.payload); err != nil {
 		w.failed(a)
-		return
+		return false
 	}
-	w.queued(s.receiver)
+	w.queued(s.receiver, len(p.payload))
 	w.count(s, p, v.Timestamp)
+	return true
 }
 
 // count adds a packet that was queued to what the slot and the writer have sent.
@@ -117,20 +123,24 @@ func (w *writer) skip(f *follower) bool {
 	f.next, f.position, f.turn = newest, newest.position, f.turnOf(newest)
 	for _, a := range f.attachments {
 		if s := a.slot; s.switcher.Active().Track == f.track.id {
-			s.switcher.Skip(w.now)
+			if a.skipping, a.resumes = true, newest.ordinal; s.held.Len() == 0 {
+				w.skipped(a)
+			}
 			w.dropped(s, f.track, dropped, droppedLate)
 		}
 	}
 	return true
 }
 
-// overrun tells the slots that the track is feeding that packets of it are lost to them, which hurt so many frames.
+// overrun tells the slots that the track is feeding that packets of it are lost to them, which hurt so many frames. What waits to leave is lost with them.
 func (w *writer) overrun(f *follower, frames int) {
 	for _, a := range f.attachments {
-		if s := a.slot; s.switcher.Active().Track == f.track.id {
-			s.switcher.Overrun(w.now)
-			w.dropped(s, f.track, frames, droppedOverrun)
+		waited := w.clear(a)
+		if waited > 0 && !f.last.ends {
+			// The last of them is among those that were hurt.
+			waited--
 		}
+		w.cut(a, frames+waited, droppedOverrun)
 	}
 }
 
@@ -149,7 +159,7 @@ func (w *writer) switched(a *attachment) {
 	if s.waiting && s.selection.track == a.follower.track {
 		s.waiting = false
 		delay = max(w.now.Sub(s.selection.requested), 0)
-		w.stats.switchDelay.observe(delay)
+		w.stats.switchDelay.observe(delay, 1)
 	}
 	w.stats.counts[switches]++
 	s.receiver.events.add(Event{Slot: s, Track: a.follower.track, Switched: true, Delay: delay})

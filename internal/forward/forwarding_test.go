@@ -65,8 +65,8 @@ func TestForwardsToEveryReceiver(t *testing.T) {
 	if got := stats.Received; got.Media.Packets != 20 || got.Parity.Packets != 5 || got.Media.Bytes != 5*(4000+4*16) {
 		t.Errorf("received %+v", got)
 	}
-	if n := stats.Residence.Count(); n != 75 {
-		t.Errorf("residence of %d packets was observed, expected 75: each once per writer", n)
+	if n := stats.Residence.Count(); n != 175 {
+		t.Errorf("residence of %d packets was observed, expected 175: each once per receiver", n)
 	}
 	if stats.Tracks != 1 || stats.Slots != 7 || stats.Receivers != 7 || stats.CacheBytes == 0 {
 		t.Errorf("gauges are %d tracks, %d slots, %d receivers, %d bytes", stats.Tracks, stats.Slots, stats.Receivers, stats.CacheBytes)

@@ -201,6 +201,7 @@ func (i *Ingress) receive(s *stream, packet []byte, now time.Time, repaired bool
 	stored := i.engine.packets.get(p.Payload)
 	i.order = max(i.order+1, i.engine.since(now))
 	stored.class, stored.facts, stored.order, stored.ordinal = kind, facts, i.order, s.facts.opened
+	stored.due = s.due(stored)
 	i.count(s, stored)
 	if s.missing != nil {
 		if facts.Framed {

@@ -3,6 +3,7 @@ package forward
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/volsfu/volsfu/pkg/switching"
@@ -42,6 +43,8 @@ type packet struct {
 	order int64
 	// ordinal counts the frames that the track has opened, up to and with this packet's arrival.
 	ordinal int64
+	// due is when the packet is to leave by the pace of its frame, since the engine's start.
+	due     time.Duration
 	facts   switching.Packet
 	payload []byte
 	buffer  []byte

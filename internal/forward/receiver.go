@@ -8,6 +8,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -32,8 +33,16 @@ type Receiver struct {
 	mu    sync.Mutex
 	slots []*Slot
 
+	// estimate is what the receiver can take, in bit/s, 0 while nobody estimates.
+	estimate atomic.Int64
+
 	// What follows is the writer's.
 
+	// pacer is nil where nothing is held. tick is its next one, while the receiver stands among those for which packets wait, at pacedIndex, else -1.
+	pacer           *pacing.Pacer[heldPacket]
+	tick            time.Duration
+	pacedIndex      int
+	adoptedEstimate int64
 	// queued is how many packets the peer has been given since its last Flush. place is where the receiver stands among the unsent while there are any.
 	queued, place int
 	// measured is the round-trip time by receiver reports.
@@ -67,6 +76,10 @@ func (r *Receiver) Notify() <-chan struct{} { return r.events.notify }
 
 // TakeEvents appends the events since the last call to buf, in order.
 func (r *Receiver) TakeEvents(buf []Event) []Event { return r.events.take(buf) }
+
+// SetEstimate says how many bits per second the receiver can take, 0 if that is not known any more. Frames leave at 2.5 times that rate at most, together. It
+// counts from the next frame or tick on.
+func (r *Receiver) SetEstimate(bitsPerSecond int64) { r.estimate.Store(bitsPerSecond) }
 
 // Close ends the receiver and its slots. It does not wait for the writer: what is being queued may still be, and what is queued may still be flushed.
 func (r *Receiver) Close() {

@@ -86,7 +86,7 @@ func (w *writer) answer(s *Slot, number uint16, rtt time.Duration) counter {
 		return nackedExpired
 	}
 	defer p.release()
-	if f := w.followers[track]; f != nil && p.position >= f.position {
+	if f := w.followers[track]; f != nil && p.position >= f.position || s.holds(track, p) {
 		// It goes out as a packet of its own in a moment.
 		return nackedOwed
 	}
@@ -144,7 +144,7 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter
 		w.stats.counts[writeErrors]++
 		return nackedRefused
 	}
-	w.queued(s.receiver)
+	w.queued(s.receiver, len(packed))
 	s.sent.retransmissions++
 	w.stats.counts[sentPackets+counter(classRetransmission)]++
 	w.stats.counts[sentBytes+counter(classRetransmission)] += uint64(len(packed))

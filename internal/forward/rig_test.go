@@ -7,6 +7,7 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -22,7 +23,7 @@ func newRig(t testing.TB, change func(*Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	cfg := DefaultConfig()
-	cfg.Writers = 1
+	cfg.Writers, cfg.Pacing = 1, pacing.Off
 	if change != nil {
 		change(&cfg)
 	}
@@ -49,6 +50,21 @@ func (r *rig) pass(d time.Duration) {
 	for end := r.now.Add(d); r.now.Before(end); {
 		r.now = r.now.Add(min(10*time.Millisecond, end.Sub(r.now)))
 		r.run()
+	}
+}
+
+// ticks lets time pass, in the steps in which writers wake.
+func (r *rig) ticks(d time.Duration) {
+	for end := r.now.Add(d); ; {
+		r.run()
+		idle := end.Sub(r.now)
+		if idle <= 0 {
+			return
+		}
+		for _, w := range r.engine.writers {
+			idle = min(idle, max(w.idle(), 0))
+		}
+		r.now = r.now.Add(idle)
 	}
 }
 

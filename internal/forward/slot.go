@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -42,6 +43,8 @@ type Slot struct {
 	// What follows is the writer's.
 	switcher *switching.Switcher
 	header   rtp.Header
+	// held are packets that wait for their time, of whatever track, in the order in which the switcher is to see them.
+	held pacing.Flow[heldPacket]
 	// attachments are the tracks that reach the slot: active, pending, or owing late packets.
 	attachments []*attachment
 	// selection is the last one that was made; waiting is set until it has taken effect.
@@ -96,6 +99,14 @@ type attachment struct {
 	fed bool
 	// until is when the attachment ends, zero while the track is active or pending.
 	until time.Time
+	// newest is the highest sequence number that the slot was offered, reached the highest place that has left.
+	newest, reached int64
+	// skipping says that frames were left out, up to the one with the ordinal resumes, of which the switcher has not been told.
+	skipping bool
+	resumes  int64
+	// dropping says that what comes of the frame dropped is not sent.
+	dropping bool
+	dropped  int64
 }
 
 func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {

@@ -1,10 +1,6 @@
 package forward
 
-import (
-	"math/bits"
-	"sync/atomic"
-	"time"
-)
+import "sync/atomic"
 
 // counter names one count. Those by class of packet begin a range of four.
 type counter int
@@ -21,6 +17,7 @@ const (
 	framesForwarded
 	droppedOverrun
 	droppedLate
+	droppedBudget
 	droppedUnbound
 	switches
 	writeErrors
@@ -79,57 +76,11 @@ func (s *shard) merge(c *counts) {
 	}
 }
 
-// Buckets of a histogram: bucket i counts durations up to 2^i microseconds, the last one all that are longer. 2^24 µs are 17 s.
-const histogramBuckets = 26
-
-// histogram counts durations: for the one goroutine that observes until publish, then for all.
-type histogram struct {
-	pending [histogramBuckets]uint32
-	sum     time.Duration
-
-	buckets [histogramBuckets]atomic.Uint64
-	total   atomic.Int64
-}
-
-func (h *histogram) observe(d time.Duration) {
-	// At least one nanosecond, so that a sum above 0 tells that there is something to publish.
-	d = max(d, 1)
-	// The number of bits of (µs rounded up) - 1 is the smallest i with µs ≤ 2^i.
-	i := 0
-	if d > time.Microsecond {
-		i = bits.Len64(uint64((d+time.Microsecond-1)/time.Microsecond - 1))
-	}
-	h.pending[min(i, histogramBuckets-1)]++
-	h.sum += d
-}
-
-// publish makes what was observed visible.
-func (h *histogram) publish() {
-	if h.sum == 0 {
-		return
-	}
-	for i, n := range h.pending {
-		if n != 0 {
-			h.buckets[i].Add(uint64(n))
-			h.pending[i] = 0
-		}
-	}
-	h.total.Add(int64(h.sum))
-	h.sum = 0
-}
-
-// addTo sums what is published.
-func (h *histogram) addTo(sum *Histogram) {
-	for i := range h.buckets {
-		sum.Counts[i] += h.buckets[i].Load()
-	}
-	sum.Sum += time.Duration(h.total.Load())
-}
-
 // writerStats are what one writer counts: for itself while it forwards, for others whenever it rests.
 type writerStats struct {
 	counts      counts
 	residence   histogram
+	hold        histogram
 	switchDelay histogram
 	public      shard
 	// active and waiting are the numbers of slots, up to a tenth of a second ago.
@@ -139,31 +90,8 @@ type writerStats struct {
 func (s *writerStats) publish() {
 	s.public.merge(&s.counts)
 	s.residence.publish()
+	s.hold.publish()
 	s.switchDelay.publish()
-}
-
-// Histogram counts durations: Counts[i] those of at most Bounds()[i] that exceed the bound before, the last one those beyond every bound.
-type Histogram struct {
-	Counts [histogramBuckets]uint64
-	Sum    time.Duration
-}
-
-// Bounds are the upper bounds of all buckets but the last: 1 µs, 2 µs, 4 µs and so on to 17 s.
-func (h *Histogram) Bounds() []time.Duration {
-	bounds := make([]time.Duration, histogramBuckets-1)
-	for i := range bounds {
-		bounds[i] = time.Microsecond << i
-	}
-	return bounds
-}
-
-// Count is the number of durations.
-func (h *Histogram) Count() uint64 {
-	var n uint64
-	for _, c := range h.Counts {
-		n += c
-	}
-	return n
 }
 
 // Traffic counts packets, and bytes of RTP payload.
@@ -193,13 +121,17 @@ type Stats struct {
 	Received, Sent TrafficByKind
 	// FramesReceived counts frames opened on tracks, FramesForwarded frames begun on slots, both without audio.
 	FramesReceived, FramesForwarded uint64
-	// DroppedOverrun and DroppedLate count frames that slots did not get whole: because a writer fell behind by more than a cache holds, or
-	// because the frame waited longer than Config.MaxLag. DroppedUnbound counts frames for slots whose line is not negotiated, or not for the codec.
-	DroppedOverrun, DroppedLate, DroppedUnbound uint64
-	Switches                                    uint64
-	// SwitchDelay is from a slot's selection to the first packet of the new track; Residence from a packet's arrival until it was sent to the last receiver of a writer.
-	SwitchDelay, Residence Histogram
-	WriteErrors            uint64
+	// DroppedOverrun, DroppedLate and DroppedBudget count frames that slots did not get whole: because a writer fell behind by more than a cache holds,
+	// because the frame waited longer than Config.MaxLag for the writer, or longer than Config.QueueBudget for its receiver's pacer. DroppedUnbound
+	// counts frames for slots whose line is not negotiated, or not for the codec.
+	DroppedOverrun, DroppedLate, DroppedBudget, DroppedUnbound uint64
+	Switches                                                   uint64
+	// SwitchDelay is from a slot's selection to the first packet of the new track. Residence is from a packet's arrival until it was sent, for each receiver,
+	// without the time that the pacer intended to hold it. That is PacerHold, of every packet but audio and repairs, most often 0; it is empty unless Paced.
+	SwitchDelay, Residence, PacerHold Histogram
+	// Paced tells whether frames are spread (Config.Pacing).
+	Paced       bool
+	WriteErrors uint64
 
 	// NACKsReceived and NACKsSent count RTCP packets, Requested, Recovered and Lost packets of publishers: asked for, come after that, given up.
 	NACKsReceived, NACKsSent, Requested, Recovered, Lost uint64
@@ -224,12 +156,14 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	var sum counts
 	s := Stats{
+		Paced:     e.paced(),
 		Slots:     int(e.slots.Load()),
 		Receivers: int(e.receivers.Load()),
 	}
 	for _, w := range e.writers {
 		w.stats.public.addTo(&sum)
 		w.stats.residence.addTo(&s.Residence)
+		w.stats.hold.addTo(&s.PacerHold)
 		w.stats.switchDelay.addTo(&s.SwitchDelay)
 		s.ActiveSlots += int(w.stats.active.Load())
 		s.WaitingSlots += int(w.stats.waiting.Load())
@@ -266,7 +200,7 @@ func (s *Stats) take(c *counts) {
 	}
 	s.Received, s.Sent = kinds(receivedPackets, receivedBytes), kinds(sentPackets, sentBytes)
 	s.FramesReceived, s.FramesForwarded = c[framesReceived], c[framesForwarded]
-	s.DroppedOverrun, s.DroppedLate, s.DroppedUnbound = c[droppedOverrun], c[droppedLate], c[droppedUnbound]
+	s.DroppedOverrun, s.DroppedLate, s.DroppedBudget, s.DroppedUnbound = c[droppedOverrun], c[droppedLate], c[droppedBudget], c[droppedUnbound]
 	s.Switches, s.WriteErrors = c[switches], c[writeErrors]
 	s.NACKsReceived, s.NACKsSent = c[nacksReceived], c[nacksSent]
 	s.Requested, s.Recovered, s.Lost, s.RequestsLimited = c[requestedPackets], c[recoveredPackets], c[lostPackets], c[requestsLimited]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -20,6 +21,8 @@ type stream struct {
 	// missing decides what to ask for. It is nil for audio, which is worth nothing by the time a repair comes, and for which no NACK is negotiated.
 	missing *feedback.NACKGenerator
 	facts   classifier
+	// schedule spreads the packets of frames.
+	schedule pacing.Schedule
 	// clock maps timestamps to capture times.
 	clock *feedback.CaptureClock
 	// keyFrameAsked is when the publisher was last asked for a key frame.
@@ -32,6 +35,7 @@ func (i *Ingress) newStream(t *Track) *stream {
 		track:     t,
 		reception: feedback.NewReception(t.codec.ClockRate),
 		clock:     feedback.NewCaptureClock(t.codec.ClockRate),
+		schedule:  pacing.NewSchedule(i.engine.plan, t.codec.ClockRate),
 	}
 	if !t.audio {
 		s.missing = feedback.NewNACKGenerator(i.engine.cfg.NACK)
@@ -66,10 +70,27 @@ func (s *stream) move(to *Ingress) {
 func (s *stream) restart() {
 	s.reception.Reset()
 	s.clock.Reset()
+	s.schedule.Reset()
 	s.facts.restart()
 	if s.missing != nil {
 		s.missing.Forget()
 	}
+}
+
+// due is when a packet that has arrived is to leave.
+func (s *stream) due(p *packet) time.Duration {
+	arrived := time.Duration(p.order)
+	if s.track.audio || !s.track.engine.paced() {
+		return arrived
+	}
+	f := &p.facts
+	due := s.schedule.Due(pacing.Packet{
+		Framed: f.Framed, Frame: f.Frame, Index: int(f.Sequence - f.FrameStart), Packets: f.FramePackets, Timestamp: f.Timestamp,
+	}, arrived)
+	if f.Opens {
+		s.track.interval.Store(int64(s.schedule.Interval()))
+	}
+	return due
 }
 
 // reported takes a sender report of the publisher.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -45,6 +46,9 @@ type Track struct {
 	// followers are the writers that read the log. The list is replaced, never changed.
 	followers atomic.Pointer[[]*follower]
 
+	// interval is that of the frames, in nanoseconds.
+	interval atomic.Int64
+
 	packets, bytes, frames atomic.Uint64
 
 	// stream is what the reader knows of the track. The mutex of the ingress guards it that the track is bound to, or was last.
@@ -77,6 +81,7 @@ func (e *Engine) NewTrack(cfg TrackConfig) *Track {
 	}
 	t.skippable = !t.audio && !t.needsKey
 	t.opened.Store(-1)
+	t.interval.Store(int64(pacing.DefaultInterval))
 	t.followers.Store(&[]*follower{})
 	e.tracks.Store(t.id, t)
 	return t

@@ -25,21 +25,25 @@ type writer struct {
 	signalled signalStack
 	asleep    atomic.Bool
 	wakeup    chan struct{}
+	alarm     alarm
 	stopping  atomic.Bool
 	// load is the number of slots of the receivers.
 	load  atomic.Int64
 	stats writerStats
 
-	ready     readyHeap
+	ready readyHeap
+	// paced are the receivers for which packets wait.
+	paced     pacedHeap
 	followers map[*Track]*follower
 	receivers []*Receiver
-	// now is the last reading of the clock, not much more than groupWrites packets old.
+	// now is the last reading of the clock, not much more than groupWrites packets old; at is the same since the engine's start.
 	now time.Time
+	at  time.Duration
 	// writes counts packets queued, and packets sent, since then.
 	writes int
-	// unsent are the receivers that have something queued; arrived are the orders of arrival of what was queued since there were none.
+	// unsent are the receivers that have something queued; arrived tells when what was queued since there were none had arrived.
 	unsent  []*Receiver
-	arrived []int64
+	arrived []stay
 	// flushDue is when the unsent are flushed at the latest.
 	flushDue time.Time
 	// housekeeping is when the next round is due.
@@ -57,10 +61,17 @@ type writer struct {
 	repairHeader rtp.Header
 }
 
+// stay is that of packets, one for each receiver: since when they came, or were intended to leave if that is later.
+type stay struct {
+	since   int64
+	packets uint32
+}
+
 func newWriter(e *Engine) *writer {
 	return &writer{
 		engine:    e,
 		wakeup:    make(chan struct{}, 1),
+		alarm:     newTimerAlarm(),
 		followers: make(map[*Track]*follower),
 		now:       e.clock(),
 	}
@@ -78,8 +89,7 @@ func (w *writer) wake() {
 
 // run is the writer's goroutine.
 func (w *writer) run() {
-	timer := time.NewTimer(housekeepingInterval)
-	defer timer.Stop()
+	defer w.alarm.stop()
 	for !w.stopping.Load() {
 		w.work()
 		w.asleep.Store(true)
@@ -90,15 +100,20 @@ func (w *writer) run() {
 		if len(w.receivers) == 0 {
 			<-w.wakeup
 		} else {
-			timer.Reset(w.housekeeping.Sub(w.now))
-			select {
-			case <-w.wakeup:
-			case <-timer.C:
-			}
+			w.alarm.wait(w.idle(), w.wakeup)
 		}
 		w.asleep.Store(false)
 	}
 	w.letGo()
+}
+
+// idle is for how long there is nothing to do that is due by time.
+func (w *writer) idle() time.Duration {
+	idle := w.housekeeping.Sub(w.now)
+	if len(w.paced) > 0 {
+		idle = min(idle, w.paced[0].tick-w.at)
+	}
+	return idle
 }
 
 // stop makes the goroutine end.
@@ -107,15 +122,19 @@ func (w *writer) stop() {
 	w.wake()
 }
 
-// letGo gives back the packets at hand and leaves the tracks.
+// letGo gives back the packets at hand, and those that wait, and leaves the tracks.
 func (w *writer) letGo() {
 	for _, f := range w.followers {
+		for _, a := range f.attachments {
+			w.clear(a)
+		}
 		f.drop()
 		f.track.leave(f)
 	}
 }
 
-// work forwards until there is nothing to read, and does what is asked and due. Nothing stays queued.
+// work forwards until there is nothing to read and no tick due, and does what is asked and due. Nothing stays queued. Audio goes first; what has waited for its
+// tick goes before what has just come.
 func (w *writer) work() {
 	w.readClock()
 	for {
@@ -123,10 +142,14 @@ func (w *writer) work() {
 			w.obey()
 		}
 		w.collect()
-		if len(w.ready) == 0 {
+		speaks := len(w.ready) > 0 && w.ready[0].track.audio
+		if r := w.ticking(); r != nil && !speaks {
+			w.tick(r)
+		} else if len(w.ready) > 0 {
+			w.forward(w.ready[0])
+		} else {
 			break
 		}
-		w.forward(w.ready[0])
 		if w.writes >= groupWrites {
 			w.rest()
 		}
@@ -179,7 +202,10 @@ func (w *writer) requeue(f *follower) {
 }
 
 // readClock takes the time for what follows.
-func (w *writer) readClock() { w.now = w.engine.clock() }
+func (w *writer) readClock() {
+	w.now = w.engine.clock()
+	w.at = w.now.Sub(w.engine.started)
+}
 
 // rest is made after each group of packets: it takes the time, publishes counts, and does what is due.
 func (w *writer) rest() {
@@ -202,52 +228,13 @@ func (w *writer) rest() {
 func (w *writer) publish() {
 	if len(w.unsent) == 0 {
 		now := w.engine.since(w.now)
-		for _, order := range w.arrived {
-			w.stats.residence.observe(time.Duration(now - order))
+		for _, a := range w.arrived {
+			w.stats.residence.observe(time.Duration(now-a.since), a.packets)
 		}
 		w.arrived = w.arrived[:0]
 	}
 	w.writes = 0
 	w.stats.publish()
-}
-
-// keepHouse publishes what slots have sent, reviews slots that are changing, and sends the reports that are due.
-func (w *writer) keepHouse() {
-	for i, s := range w.touched {
-		s.publish()
-		w.touched[i] = nil
-	}
-	w.touched = w.touched[:0]
-	w.unsettled, w.reviewed = w.reviewed[:0], w.unsettled
-	for i, s := range w.reviewed {
-		s.unsettled = false
-		w.review(s)
-		w.reviewed[i] = nil
-	}
-	w.countSlots()
-	for _, r := range w.receivers {
-		if !w.now.Before(r.reportDue) {
-			r.reportDue = w.now.Add(w.engine.cfg.ReportInterval)
-			w.sendReports(r, everySlot)
-		}
-	}
-}
-
-// countSlots publishes how many slots carry something, or wait for it.
-func (w *writer) countSlots() {
-	var active, waiting int64
-	for _, r := range w.receivers {
-		for _, s := range r.all() {
-			switch {
-			case s.waiting:
-				waiting++
-			case s.selection.track != nil && s.switcher.Active().Track != 0:
-				active++
-			}
-		}
-	}
-	w.stats.active.Store(active)
-	w.stats.waiting.Store(waiting)
 }
 
 // obey does what the inbox asks.

@@ -64,7 +64,10 @@ type reception struct {
 	media   uint8
 	streams map[uint32]*stream
 	// every is how many packets there are for one whose times are taken; 0 takes none. timing says that they count now.
-	every         uint16
+	every uint16
+	// counted is the socket that counts media and lets none through, nil where it does not; countedBefore is what it had dropped before.
+	counted       *socket
+	countedBefore int
 	timing        bool
 	packet, frame lab.Distribution
 }
@@ -181,12 +184,29 @@ func (r *reception) sum() received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sum := received{streams: len(r.streams)}
+	if r.counted != nil {
+		sum.packets = uint64(lab.ReceiveDrops(r.counted) - r.countedBefore)
+	}
 	for _, s := range r.streams {
 		sum.packets += s.packets
 		sum.frames += s.frames
 		sum.missing += s.missing
 	}
 	return sum
+}
+
+// countOnly has the socket count media from now on and let none through: of frames nothing is known any more. It returns false where times are taken, or
+// where the system cannot do it.
+func (r *reception) countOnly(s *socket) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := lab.ReceiveDrops(s)
+	if r.every > 0 || countMedia(s) != nil {
+		return false
+	}
+	s.counting.Store(true)
+	r.counted, r.countedBefore = s, before
+	return true
 }
 
 // time begins or ends to count times.

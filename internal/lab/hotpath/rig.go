@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +17,10 @@ type rig struct {
 	load       Load
 	publishers []*publisher
 	receivers  []receiver
-	sockets    []*socket
-	members    []*member
+	// seen says of each receiver that it sees frames; the others count packets.
+	seen    []bool
+	sockets []*socket
+	members []*member
 
 	window window
 	// base is what each receiver had received, and each publisher sent, when measuring began; drained is what the server counted after the last window.
@@ -88,7 +91,7 @@ func (r *rig) attach(ctx context.Context, p part) error {
 		r.publishers = append(r.publishers, m.publisher)
 	}
 	if m.receiver != nil {
-		r.receivers = append(r.receivers, m.receiver)
+		r.receivers, r.seen = append(r.receivers, m.receiver), append(r.seen, true)
 	}
 	if m.socket != nil {
 		r.sockets = append(r.sockets, m.socket)
@@ -143,9 +146,25 @@ func (r *rig) prime(ctx context.Context) error {
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
+	r.countOnly()
 	r.base, r.baseSent, r.baseDrops = r.received(), r.sent(), r.drops()
 	r.baseCounts, err = r.subject.counts(ctx)
 	return err
+}
+
+// countOnly has all receivers but the first leave the media that they get in the kernel: it is enough that one sees frames.
+func (r *rig) countOnly() {
+	i := 0
+	for _, m := range r.members {
+		if m.receiver == nil {
+			continue
+		}
+		if reception, ok := m.receiver.(*reception); ok && m.publisher == nil {
+			r.seen[i] = !reception.countOnly(m.socket)
+		}
+		i++
+	}
+	r.sockets = slices.DeleteFunc(r.sockets, func(s *socket) bool { return s.counting.Load() })
 }
 
 // settleTime is how long frames flow on impaired paths before anything counts: longer than round-trip times take to be known.
@@ -197,7 +216,7 @@ func (r *rig) sent() []uint64 {
 func (r *rig) drops() int {
 	sum := 0
 	for _, s := range r.sockets {
-		sum += lab.ReceiveDrops(s.UDPConn)
+		sum += lab.ReceiveDrops(s)
 	}
 	return sum
 }
@@ -257,10 +276,14 @@ func (r *rig) figures() Figures {
 		framesSent += sent - r.baseSent[i]
 	}
 	expected := int64(framesSent) * int64(r.load.Tracks*r.load.watchers())
+	var expectedSeen int64
 	var sum received
 	var packet, frame lab.Distribution
 	for i, now := range r.received() {
 		got := now.since(r.base[i])
+		if r.seen[i] {
+			expectedSeen += expected / int64(len(r.receivers))
+		}
 		sum.packets, sum.frames = sum.packets+got.packets, sum.frames+got.frames
 		sum.missing += got.missing
 		sum.missed, sum.recovered = sum.missed+got.missed, sum.recovered+got.recovered
@@ -272,7 +295,7 @@ func (r *rig) figures() Figures {
 	if !r.load.impaired() {
 		lost = max(lost, expected*int64(r.load.packetsPerFrame())-int64(sum.packets))
 	}
-	f.PacketsLost, f.FramesLost = uint64(max(0, lost)), uint64(max(0, expected-int64(sum.frames)))
+	f.PacketsLost, f.FramesLost = uint64(max(0, lost)), uint64(max(0, expectedSeen-int64(sum.frames)))
 	f.PacketsMissed, f.PacketsRecovered = sum.missed, sum.recovered
 	f.ReceiverDrops = r.drops() - r.baseDrops
 	f.Latency, f.FrameLatency = quantilesOf(&packet), quantilesOf(&frame)

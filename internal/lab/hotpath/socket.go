@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
@@ -26,6 +27,9 @@ type socket struct {
 	*net.UDPConn
 	// observe takes media that came and tells whether the peer connection needs it. Reading goroutine only.
 	observe func(packet []byte, at time.Time) bool
+
+	// counting is set once the socket counts media and lets none through: what it drops is none that it had no room for.
+	counting atomic.Bool
 
 	mu sync.Mutex
 	// run is packets of one size that wait to be sent to one address; the last may be shorter.

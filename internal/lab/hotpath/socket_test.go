@@ -2,13 +2,16 @@ package hotpath
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
 )
 
-func addressOf(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+func addressOf(c *socket) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
 
 // TestRunsArriveAsPackets writes RTP of several sizes and to two addresses: what goes out in runs arrives packet by packet, in order.
 func TestRunsArriveAsPackets(t *testing.T) {
@@ -30,7 +33,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 		packet := bytes.Repeat([]byte{byte(len(sent[to]))}, size)
 		packet[0], packet[1] = 2<<6, 96
 		sent[to] = append(sent[to], packet)
-		if _, err := sender.WriteToAddrPort(packet, addressOf(receivers[to].UDPConn)); err != nil {
+		if _, err := sender.WriteToAddrPort(packet, addressOf(receivers[to])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +50,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What is no RTP does not wait.
-	if _, err := sender.WriteTo([]byte{20, 1, 2, 3}, net.UDPAddrFromAddrPort(addressOf(receivers[1].UDPConn))); err != nil {
+	if _, err := sender.WriteTo([]byte{20, 1, 2, 3}, net.UDPAddrFromAddrPort(addressOf(receivers[1]))); err != nil {
 		t.Fatal(err)
 	}
 	sent[1] = append(sent[1], []byte{20, 1, 2, 3})
@@ -56,7 +59,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 		_ = r.SetReadDeadline(time.Now().Add(10 * time.Second))
 		for n, want := range sent[i] {
 			got, from, err := r.ReadFrom(buffer)
-			if err != nil || !bytes.Equal(buffer[:got], want) || from.(*net.UDPAddr).AddrPort() != addressOf(sender.UDPConn) {
+			if err != nil || !bytes.Equal(buffer[:got], want) || from.(*net.UDPAddr).AddrPort() != addressOf(sender) {
 				t.Fatalf("receiver %d, packet %d: %d bytes from %v, %v; want %d", i, n, got, from, err, len(want))
 			}
 		}
@@ -76,7 +79,7 @@ func TestMediaIsKeptFromAbove(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	media := func(needed byte) []byte { return append([]byte{2 << 6, 96, needed}, make([]byte, 20)...) }
 	for _, packet := range [][]byte{media(0), {0, 1, 2}, media(0), media(1), {2 << 6, 96}} {
-		if _, err := s.WriteToUDPAddrPort(packet, addressOf(s.UDPConn)); err != nil {
+		if _, err := s.WriteToUDPAddrPort(packet, addressOf(s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,5 +95,35 @@ func TestMediaIsKeptFromAbove(t *testing.T) {
 	}
 	if _, err := s.WriteTo(media(0), &net.TCPAddr{}); err == nil {
 		t.Error("wrote to a TCP address")
+	}
+}
+
+// TestCountedMedia: a socket that only counts media drops it, and lets everything else through.
+func TestCountedMedia(t *testing.T) {
+	s, err := openSocket(func([]byte, time.Time) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := countMedia(s); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	rest := make([]byte, 20)
+	for _, head := range [][]byte{{128, 96}, {191, 224}, {128, 200}, {0, 1}, {128, 191}, {22, 254}, {192, 96}} {
+		if _, err := s.WriteToUDPAddrPort(append(head, rest...), addressOf(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	buffer := make([]byte, 1500)
+	_ = s.SetReadDeadline(time.Now().Add(10 * time.Second))
+	for _, want := range [][]byte{{128, 200}, {0, 1}, {22, 254}, {192, 96}} {
+		if n, _, err := s.ReadFromAddrPort(buffer); err != nil || !bytes.Equal(buffer[:2], want) {
+			t.Fatalf("got %d bytes that begin with %v, %v; want %v", n, buffer[:2], err, want)
+		}
+	}
+	if got := lab.ReceiveDrops(s); got != 3 {
+		t.Errorf("%d packets of media were counted, want 3", got)
 	}
 }

@@ -1,0 +1,222 @@
+package congestion
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrConfig is wrapped with the key that is wrong and what was expected.
+var ErrConfig = errors.New("invalid congestion configuration")
+
+// Limits bound an estimate.
+type Limits struct {
+	// Min and Max are the least and the largest estimate, Start is the first one. In bit/s.
+	Min, Start, Max Bitrate
+}
+
+// Config tunes an estimator.
+type Config struct {
+	Profile string  `yaml:"profile" help:"named limits that hold where min_bps, start_bps or max_bps is 0: default or paper000"`
+	Min     Bitrate `yaml:"min_bps" help:"least estimate in bit/s, also without feedback; 0 is the profile's"`
+	Start   Bitrate `yaml:"start_bps" help:"first estimate in bit/s; 0 is the profile's"`
+	Max     Bitrate `yaml:"max_bps" help:"largest estimate in bit/s; 0 is the profile's"`
+
+	Delay   DelayConfig   `yaml:"delay" help:"what is taken for a queue"`
+	Rate    RateConfig    `yaml:"rate" help:"how the estimate rises and falls"`
+	Loss    LossConfig    `yaml:"loss" help:"what losses tell about the rate"`
+	Probe   ProbeConfig   `yaml:"probe" help:"short trains of packets above the estimate"`
+	Silence SilenceConfig `yaml:"silence" help:"what happens while no feedback comes"`
+}
+
+// DelayConfig tunes the detection of queues.
+type DelayConfig struct {
+	GroupInterval time.Duration `yaml:"group_interval" help:"packets sent within this time are one group"`
+	BurstGap      time.Duration `yaml:"burst_gap" help:"packets that arrive this close, faster than they were sent, belong to one group"`
+	BurstMax      time.Duration `yaml:"burst_max" help:"longest group that arrives so"`
+	QueueMax      time.Duration `yaml:"queue_max" help:"queue that does not empty from which the path counts as overused; 0 leaves that to the trend alone"`
+}
+
+// RateConfig tunes the rise and fall of the estimate.
+type RateConfig struct {
+	Backoff     float64       `yaml:"backoff" help:"share of the acknowledged rate that is left after overuse, 0 to 1"`
+	Growth      float64       `yaml:"growth" help:"growth per second while the capacity is unknown, as a share of the estimate"`
+	GrowthNear  float64       `yaml:"growth_near" help:"growth per second near the capacity, as a share of the rate at which bursts arrive"`
+	Headroom    float64       `yaml:"headroom" help:"largest estimate without a probe, as a multiple of the acknowledged rate"`
+	UnusedShare float64       `yaml:"unused_share" help:"share of the estimate below which the sender counts as application-limited, 0 to 1"`
+	DrainTime   time.Duration `yaml:"drain_time" help:"time in which a queue that has built up is to be emptied"`
+}
+
+// LossConfig tunes the estimate from losses.
+type LossConfig struct {
+	Interval    time.Duration `yaml:"interval" help:"shortest time over which losses are counted together"`
+	InherentMax float64       `yaml:"inherent_max" help:"largest share of lost packets that is put down to the path rather than to the rate, 0 to 1"`
+	Bias        float64       `yaml:"bias" help:"preference of higher rates; about the share of losses by congestion that is put up with"`
+}
+
+// ProbeConfig tunes probing.
+type ProbeConfig struct {
+	Enabled      bool          `yaml:"enabled" help:"whether rates above the estimate are probed"`
+	Duration     time.Duration `yaml:"duration" help:"length of a probe at its rate"`
+	LongDuration time.Duration `yaml:"long_duration" help:"length of a probe while the sender uses its estimate; longer than a frame, so that other senders at the bottleneck show"`
+	MinPackets   int           `yaml:"min_packets" help:"least packets of a probe"`
+	IntervalMin  time.Duration `yaml:"interval_min" help:"time between two probes for more than the estimate; doubled whenever one finds nothing"`
+	IntervalMax  time.Duration `yaml:"interval_max" help:"longest time between two such probes"`
+}
+
+// SilenceConfig tunes what happens without feedback.
+type SilenceConfig struct {
+	Timeout  time.Duration `yaml:"timeout" help:"time beyond a round trip after which packets without feedback reduce the estimate"`
+	Interval time.Duration `yaml:"interval" help:"time between two reductions"`
+	Backoff  float64       `yaml:"backoff" help:"share of the estimate that each leaves, 0 to 1"`
+}
+
+// profiles are the named limits.
+var profiles = map[string]Limits{
+	// The range that the estimator is tested in, beginning where a coarse cloud fits.
+	"default": {Min: 500e3, Start: 2e6, Max: 1000e6},
+	// A point cloud at its lowest and its highest quality: what the published systems that set their controller so start from.
+	"paper000": {Min: 12.5e6, Start: 12.5e6, Max: 90e6},
+}
+
+// Profile returns the limits of that name.
+func Profile(name string) (Limits, error) {
+	limits, ok := profiles[name]
+	if !ok {
+		names := make([]string, 0, len(profiles))
+		for known := range profiles {
+			names = append(names, known)
+		}
+		slices.Sort(names)
+		return Limits{}, fmt.Errorf("%w: profile is %q, expected one of %s", ErrConfig, name, strings.Join(names, ", "))
+	}
+	return limits, nil
+}
+
+// DefaultConfig returns the default settings.
+func DefaultConfig() Config {
+	return Config{
+		Profile: "default",
+		Delay: DelayConfig{
+			// The three are libwebrtc's.
+			GroupInterval: 5 * time.Millisecond,
+			BurstGap:      5 * time.Millisecond,
+			BurstMax:      100 * time.Millisecond,
+			QueueMax:      10 * time.Millisecond,
+		},
+		Rate: RateConfig{
+			// Backoff, growth and headroom are the draft's and libwebrtc's.
+			Backoff:     0.85,
+			Growth:      0.08,
+			GrowthNear:  0.03,
+			Headroom:    1.5,
+			UnusedShare: 0.65,
+			DrainTime:   500 * time.Millisecond,
+		},
+		Loss: LossConfig{
+			Interval:    250 * time.Millisecond,
+			InherentMax: 0.10,
+			Bias:        0.2,
+		},
+		Probe: ProbeConfig{
+			Enabled:      true,
+			Duration:     15 * time.Millisecond,
+			LongDuration: 40 * time.Millisecond,
+			MinPackets:   5,
+			IntervalMin:  3 * time.Second,
+			IntervalMax:  20 * time.Second,
+		},
+		Silence: SilenceConfig{
+			// Feedback comes every 25 to 250 ms: half a second is two reports at least that are missing.
+			Timeout:  500 * time.Millisecond,
+			Interval: 300 * time.Millisecond,
+			Backoff:  0.7,
+		},
+	}
+}
+
+// Limits returns the limits that are configured. It is for settings that Validate has passed; an unknown profile gives that of the default.
+func (c Config) Limits() Limits {
+	limits, err := Profile(c.Profile)
+	if err != nil {
+		limits = profiles["default"]
+	}
+	if c.Min != 0 {
+		limits.Min = c.Min
+	}
+	if c.Start != 0 {
+		limits.Start = c.Start
+	}
+	if c.Max != 0 {
+		limits.Max = c.Max
+	}
+	return limits
+}
+
+// leastRate is what feedback and audio take. An estimate below it is of no use, and rates of zero would make times infinite.
+const leastRate Bitrate = 30_000
+
+// Validate reports the first limit that is wrong.
+func (l Limits) Validate() error {
+	switch {
+	case l.Min < leastRate:
+		return fmt.Errorf("%w: min_bps is %d, expected %d or more", ErrConfig, l.Min, leastRate)
+	case l.Max < l.Min:
+		return fmt.Errorf("%w: max_bps is %d, expected min_bps (%d) or more", ErrConfig, l.Max, l.Min)
+	case l.Start < l.Min || l.Start > l.Max:
+		return fmt.Errorf("%w: start_bps is %d, expected min_bps (%d) to max_bps (%d)", ErrConfig, l.Start, l.Min, l.Max)
+	}
+	return nil
+}
+
+// Validate reports the first key that is wrong.
+func (c Config) Validate() error {
+	if _, err := Profile(c.Profile); err != nil {
+		return err
+	}
+	if err := c.Limits().Validate(); err != nil {
+		return err
+	}
+	for _, d := range []struct {
+		key          string
+		value, least time.Duration
+	}{
+		{"delay.group_interval", c.Delay.GroupInterval, time.Millisecond},
+		{"delay.burst_gap", c.Delay.BurstGap, 0},
+		{"delay.burst_max", c.Delay.BurstMax, c.Delay.GroupInterval},
+		{"delay.queue_max", c.Delay.QueueMax, 0},
+		{"rate.drain_time", c.Rate.DrainTime, 100 * time.Millisecond},
+		{"loss.interval", c.Loss.Interval, 50 * time.Millisecond},
+		{"probe.duration", c.Probe.Duration, 5 * time.Millisecond},
+		{"probe.long_duration", c.Probe.LongDuration, c.Probe.Duration},
+		{"probe.interval_min", c.Probe.IntervalMin, 500 * time.Millisecond},
+		{"probe.interval_max", c.Probe.IntervalMax, c.Probe.IntervalMin},
+		{"silence.timeout", c.Silence.Timeout, 100 * time.Millisecond},
+		{"silence.interval", c.Silence.Interval, 50 * time.Millisecond},
+	} {
+		if d.value < d.least {
+			return fmt.Errorf("%w: %s is %v, expected %v or more", ErrConfig, d.key, d.value, d.least)
+		}
+	}
+	for _, f := range []struct {
+		key                   string
+		value, least, largest float64
+	}{
+		{"rate.backoff", c.Rate.Backoff, 0.5, 0.99},
+		{"rate.growth", c.Rate.Growth, 0.001, 1},
+		{"rate.growth_near", c.Rate.GrowthNear, 0.001, 1},
+		{"rate.headroom", c.Rate.Headroom, 1.1, 10},
+		{"rate.unused_share", c.Rate.UnusedShare, 0.1, 0.95},
+		{"loss.inherent_max", c.Loss.InherentMax, 0.001, 0.5},
+		{"loss.bias", c.Loss.Bias, 0, 10},
+		{"probe.min_packets", float64(c.Probe.MinPackets), 2, 1000},
+		{"silence.backoff", c.Silence.Backoff, 0.1, 0.99},
+	} {
+		if !(f.value >= f.least && f.value <= f.largest) {
+			return fmt.Errorf("%w: %s is %v, expected %v to %v", ErrConfig, f.key, f.value, f.least, f.largest)
+		}
+	}
+	return nil
+}

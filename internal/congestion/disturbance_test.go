@@ -1,0 +1,96 @@
+package congestion
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestRandomLoss loses packets whatever the rate is.
+func TestRandomLoss(t *testing.T) {
+	for _, c := range []struct{ rate, loss, mean, least float64 }{
+		{2, 0.01, 0.8, 0.8}, {2, 0.05, 0.8, 0.8}, {2, 0.10, 0.8, 0.8},
+		{10, 0.01, 0.8, 0.8}, {10, 0.05, 0.8, 0.8}, {10, 0.10, 0.8, 0.8},
+		{50, 0.01, 0.8, 0.8}, {50, 0.05, 0.8, 0.8}, {50, 0.10, 0.8, 0.8},
+	} {
+		t.Run(fmt.Sprintf("%v Mbit/s, %v %%", c.rate, 100*c.loss), func(t *testing.T) {
+			link := newTestLink(c.rate * mbit)
+			link.loss = c.loss
+			f := newTestFlow(NewGCC(DefaultConfig(), start), link, 7)
+			simulate(link, 15*time.Second, nil, f)
+			least, mean, _ := f.extremes(5*time.Second, 15*time.Second)
+			atLeast(t, "mean estimate over rate", mean/link.rate, c.mean)
+			atLeast(t, "least estimate over rate", least/link.rate, c.least)
+		})
+	}
+}
+
+// TestHighLoss states what losses beyond InherentMax do: they are taken for congestion, and nothing remains but the minimum, or little more.
+func TestHighLoss(t *testing.T) {
+	link := newTestLink(10 * mbit)
+	link.loss = 0.2
+	f := newTestFlow(NewGCC(DefaultConfig(), start), link, 7)
+	simulate(link, 20*time.Second, nil, f)
+	_, mean, _ := f.extremes(10*time.Second, 20*time.Second)
+	atMost(t, "mean estimate", Bitrate(mean), 1*mbit)
+}
+
+// TestOutage cuts feedback, or everything, for two seconds.
+func TestOutage(t *testing.T) {
+	for _, everything := range []bool{false, true} {
+		t.Run(fmt.Sprintf("everything %v", everything), func(t *testing.T) {
+			link := newTestLink(100 * mbit)
+			f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, 7)
+			during := 0.0
+			simulate(link, 10*time.Second, func(now time.Duration) {
+				switch now {
+				case 5 * time.Second:
+					f.deaf, link.cut = true, everything
+				case 7 * time.Second:
+					f.deaf, link.cut = false, false
+					during = float64(f.estimator.Estimate())
+				}
+			}, f)
+			_, before, _ := f.extremes(4*time.Second, 5*time.Second)
+			atMost(t, "estimate at the end of it over that before", during/before, 0.3)
+			back, ok := f.reaches(7*time.Second, 0.8*before)
+			if !ok {
+				t.Fatal("the estimate never came back to 80 %")
+			}
+			atMost(t, "time back to 80 % of the rate before", back-7*time.Second, 3*time.Second)
+		})
+	}
+}
+
+// TestRouteChange makes the way to the receiver longer.
+func TestRouteChange(t *testing.T) {
+	for _, delay := range []time.Duration{60 * time.Millisecond, 110 * time.Millisecond} {
+		t.Run(delay.String(), func(t *testing.T) {
+			link := newTestLink(100 * mbit)
+			f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, 7)
+			simulate(link, 15*time.Second, func(now time.Duration) {
+				if now == 5*time.Second {
+					link.delay = delay
+				}
+			}, f)
+			least, _, _ := f.extremes(5*time.Second, 10*time.Second)
+			atLeast(t, "least estimate", Bitrate(least), 30*mbit)
+			_, mean, _ := f.extremes(10*time.Second, 15*time.Second)
+			atLeast(t, "mean estimate from 5 s later on", Bitrate(mean), 80*mbit)
+		})
+	}
+}
+
+// TestRouteShorter makes the way to the receiver shorter, which no queue does.
+func TestRouteShorter(t *testing.T) {
+	link := newTestLink(100 * mbit)
+	link.delay = 60 * time.Millisecond
+	f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, 7)
+	simulate(link, 10*time.Second, func(now time.Duration) {
+		if now == 5*time.Second {
+			link.delay = 10 * time.Millisecond
+		}
+	}, f)
+	least, _, _ := f.extremes(5*time.Second, 10*time.Second)
+	atLeast(t, "least estimate", Bitrate(least), 70*mbit)
+}

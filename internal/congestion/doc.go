@@ -1,0 +1,49 @@
+// Package congestion owns the estimate of how many bits per second a receiver can take, from feedback about the packets sent to it.
+//
+// Everything here is pure: an Estimator is stepped with an explicit now and belongs to the goroutine that steps it. There are no goroutines, no clocks, no
+// locks and no callbacks. Reports come as PacketResults, whatever their format was: transport-wide feedback or RFC 8888.
+//
+// # GCC
+//
+// GCC is Google Congestion Control after draft-ietf-rmcat-gcc-02 and what libwebrtc has made of it since, for 1 to 1000 Mbit/s. Packets that arrived go
+// through
+//
+//	groups        packets sent within 5 ms, or delivered in one burst of at most 100 ms, and what the delay gained from group to group
+//	trendline     the slope of the smoothed delay over 20 groups
+//	overuse       the slope against an adaptive threshold: normal, overusing, underusing
+//	queue         the delay that remains between frames
+//	acknowledged  the rate of arrivals over half a second, over a tenth, and in bursts
+//
+// and make aimd's rate, around what is acknowledged. The loss estimator bounds it by the rate beyond which losses grow; limited tells whether the sender
+// uses what it is given; silence reduces the rate while no feedback comes; prober and trains try rates above the estimate: at the start, after a large fall,
+// after a silence, and, at intervals that double from 3 to 20 s while they find nothing, whenever more than the estimate is wanted (see Estimator.Want).
+//
+// # Where it departs from libwebrtc
+//
+// The traffic is frames of up to megabytes, 30 per second, each sent at 2.5 times its mean rate, with gaps of 20 ms between. And the rates are a hundred
+// times those that libwebrtc's constants were found at.
+//
+//   - Acknowledged rates are taken over time (half a second is 15 frame intervals), not over up to 500 packets, which are 50 ms at 100 Mbit/s.
+//   - A queue that does not empty between frames for a tenth of a second is overuse from 10 ms on, whatever its slope. The slope has to exceed 2.5 to 5 %,
+//     which a slowly growing rate does only after it has filled tens of milliseconds. Where delays vary by themselves, the 10 ms become more; where a delay
+//     does not change by a millisecond while the rate is reduced, it is a longer route's.
+//   - Near the capacity the rate grows by 3 % per second of the rate at which bursts arrive, and not by a packet per response time, and overuse takes 15 %
+//     of the acknowledged rate times the share that this is of the rate of bursts. Both make flows at one bottleneck come to equal rates.
+//   - While a long queue empties the estimate is below the rate control's, so that it empties within about half a second; libwebrtc has its congestion
+//     window for that.
+//   - The deviations of the link's capacity and the bounds of the loss estimator are relative to the rate. Losses that spare the packets which find the
+//     queue empty are never the path's.
+//   - A sender that uses its estimate probes with 1.5 times that, for longer than a frame takes: 15 ms fit between the frames of others and would find the
+//     whole bottleneck idle. Short probes are for the start, for silences and for senders that use little.
+//   - Silence counts from half a second on, not three.
+//
+// # Limits
+//
+// The least delay of the last 15 to 30 s is taken for the empty path's. Against flows that keep a queue full all that time (loss-based TCP with a deep
+// buffer) the estimate falls until that time is over. Losses beyond 10 % at any rate are taken for congestion. A queue shorter than that of a single frame
+// (20 ms at the full rate) overflows within frames: at 10 ms two thirds of the capacity are used.
+//
+// ECN marks are counted in Stats and not acted upon.
+//
+// A GCC takes 5.6 kB, and 24 bytes for each packet of the largest report.
+package congestion

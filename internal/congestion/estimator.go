@@ -1,0 +1,126 @@
+package congestion
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Bitrate is a rate in bits per second.
+type Bitrate = volumetric.Bitrate
+
+// ECN is the field of that name in the IP header of a packet as it arrived (RFC 3168 section 5).
+type ECN uint8
+
+// The values of ECN.
+const (
+	ECNNotCapable ECN = iota // Not-ECT, and what reports without ECN bits stand for
+	ECNCapable1              // ECT(1)
+	ECNCapable0              // ECT(0)
+	ECNCongestion            // CE
+)
+
+// PacketResult is what a feedback report says about one packet.
+type PacketResult struct {
+	// Sequence is the transport-wide sequence number, extended. Reports need not come in order, but say one thing about a packet, but for one that
+	// was reported as lost and arrived after all: that one comes again.
+	Sequence int64
+	// Size is what the packet took on the wire, in bytes, IP and UDP headers included.
+	Size int
+	// Sent is when the packet went out.
+	Sent time.Time
+	// Arrived is when it arrived, by the remote clock, whose origin does not matter. It means nothing for a lost packet.
+	Arrived time.Duration
+	// Received tells a packet that arrived from one that was lost.
+	Received bool
+	// ECN holds the bits that the packet arrived with.
+	ECN ECN
+	// Probe is the ID of the cluster that the packet was sent in, 0 for none.
+	Probe int
+}
+
+// ProbeCluster is a short train of packets sent at a rate above the estimate, in order to learn whether the path carries it.
+//
+// While a cluster is under way everything that is sent to the receiver goes out at Rate and bears its ID: media first, whatever else its pacing would be,
+// then padding. It ends once both MinBytes and MinPackets have been sent.
+type ProbeCluster struct {
+	ID         int
+	Rate       Bitrate
+	Duration   time.Duration
+	MinBytes   int
+	MinPackets int
+}
+
+// Usage is what the delay of packets tells about the path.
+type Usage uint8
+
+// The usages of a path.
+const (
+	// Normal is a path whose queue does not change.
+	Normal Usage = iota
+	// Overusing is a path whose queue grows, or does not empty.
+	Overusing
+	// Underusing is a path whose queue empties.
+	Underusing
+)
+
+// String names the usage.
+func (u Usage) String() string {
+	switch u {
+	case Overusing:
+		return "overusing"
+	case Underusing:
+		return "underusing"
+	default:
+		return "normal"
+	}
+}
+
+// Stats tells what an estimator has come to. Counts are since the beginning.
+type Stats struct {
+	// Estimate is what Estimate returns. DelayBased and LossBased are the two estimates that it is the least of, before limits and draining; LossBased
+	// is 0 as long as losses do not limit anything.
+	Estimate, DelayBased, LossBased Bitrate
+	// Acknowledged is the rate at which packets have arrived over the last half second, 0 while unknown.
+	Acknowledged Bitrate
+	// Trend is the slope of the queueing delay as the detector compares it with Threshold, both in ms as in the draft.
+	Trend, Threshold float64
+	// Usage is what the detector says.
+	Usage Usage
+	// QueueDelay is how long the queue on the path has been at least, throughout the last tenth of a second.
+	QueueDelay time.Duration
+	// RTT is the smoothed round-trip time, queues included, 0 before the first report.
+	RTT time.Duration
+	// Loss is the share of packets lost over the last seconds, InherentLoss the share that does not depend on the rate, 0 to 1.
+	Loss, InherentLoss float64
+	// ApplicationLimited tells that the sender uses much less than the estimate.
+	ApplicationLimited bool
+	// Overuses is how often the detector found the path overused, Silences how often the rate was reduced because no feedback came.
+	Overuses, Silences uint64
+	// Probes is the number of clusters handed out, ProbesMeasured the number of those that gave a rate.
+	Probes, ProbesMeasured uint64
+	// Received and Lost count packets by what was reported last about them; Congested those that arrived with ECN-CE, Capable those with ECT(0) or ECT(1).
+	Received, Lost, Congested, Capable uint64
+}
+
+// Estimator says how many bits per second one receiver can take. It is stepped with now, which never goes back, and belongs to the goroutine that steps it.
+type Estimator interface {
+	// Sent takes note of a packet sent to the receiver, with its size on the wire in bytes. Media, audio, retransmissions and padding all count.
+	Sent(now time.Time, size int)
+	// Report takes a feedback report. The slice is not kept.
+	Report(now time.Time, results []PacketResult)
+	// Step lets time pass: silence of the receiver is noticed, and probes are planned.
+	Step(now time.Time)
+	// Next is when Step is due, the zero time for never. It may move with every other call.
+	Next() time.Time
+	// Estimate is what may be sent.
+	Estimate() Bitrate
+	// Probe returns a cluster to send now, and tells whether there is one.
+	Probe(now time.Time) (ProbeCluster, bool)
+	// Want says what the allocator would send if the receiver could take it. Estimates below it are probed beyond. Without it, Limits.Max is wanted.
+	Want(now time.Time, rate Bitrate)
+	// SetLimits changes the limits of the estimate. The start rate matters until the first report only.
+	SetLimits(now time.Time, limits Limits)
+	// Stats is for metrics.
+	Stats() Stats
+}

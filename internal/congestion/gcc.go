@@ -1,0 +1,186 @@
+package congestion
+
+import "time"
+
+// stepInterval is the least time between steps: a probe may be due and the path not be quiet.
+const stepInterval = 25 * time.Millisecond
+
+// GCC is Google Congestion Control, an Estimator.
+type GCC struct {
+	cfg    Config
+	limits Limits
+	epoch  time.Time // times below count from here
+	stats  Stats
+
+	groups   groups
+	trend    trendline
+	detector overuseDetector
+	queue    standingQueue
+	acked    acknowledged
+	rate     aimd
+	loss     lossEstimator
+	limited  applicationLimited
+	silence  silence
+	trains   trainRates
+	prober   prober
+
+	highest  int64         // sequence number reported
+	reported bool          // highest is valid
+	delay    time.Duration // of the last packet, with an unknown difference of clocks
+	delays   bool          // delay is valid
+	queued   time.Duration // what the last packet that arrived waited
+	rtt      time.Duration
+	sending  bool
+	stepped  time.Duration // when probes were last thought of
+	draining bool
+	drained  time.Duration // when draining began
+	strained bool          // the rate was reduced, and the queue has not emptied since
+	estimate float64       // bit/s
+
+	arrivals []arrival // of one report, in order
+}
+
+// arrival is a packet that was received.
+type arrival struct {
+	sent, arrived time.Duration
+	size, probe   int32
+}
+
+var _ Estimator = (*GCC)(nil)
+
+// NewGCC makes an estimator for one receiver. The configuration has to be valid.
+func NewGCC(cfg Config, now time.Time) *GCC {
+	limits := cfg.Limits()
+	return &GCC{
+		cfg:      cfg,
+		limits:   limits,
+		epoch:    now,
+		groups:   groups{cfg: cfg.Delay},
+		queue:    newStandingQueue(),
+		rate:     newAIMD(cfg.Rate, limits),
+		loss:     newLossEstimator(cfg.Loss),
+		limited:  applicationLimited{share: cfg.Rate.UnusedShare, target: cfg.Rate.UnusedShare * float64(limits.Start)},
+		silence:  silence{cfg: cfg.Silence},
+		prober:   newProber(cfg.Probe, limits),
+		estimate: float64(limits.Start),
+	}
+}
+
+// Sent implements Estimator.
+func (g *GCC) Sent(now time.Time, size int) {
+	at := now.Sub(g.epoch)
+	g.sending = true
+	g.limited.sent(at, min(max(size, 0), maxSize))
+	g.silence.sent(at, g.rtt)
+}
+
+// Report implements Estimator. Without received packets a report says nothing about the delay, but it ends a silence.
+func (g *GCC) Report(now time.Time, results []PacketResult) {
+	if len(results) == 0 {
+		return
+	}
+	at := now.Sub(g.epoch)
+	if before, ended := g.silence.reported(at); ended {
+		g.resume(at, before)
+	}
+	g.limited.step(at)
+	g.take(results)
+	g.measureRoundTrip(at)
+	probe := g.arrive()
+	g.react(at, probe)
+	g.publish(at)
+	g.plan(at)
+}
+
+// Step implements Estimator.
+func (g *GCC) Step(now time.Time) {
+	at := now.Sub(g.epoch)
+	g.limited.step(at)
+	if g.silence.step(at, g.estimate) {
+		g.stats.Silences++
+		g.rate.set(min(g.rate.rate, g.estimate) * g.cfg.Silence.Backoff)
+		g.publish(at)
+	}
+	g.plan(at)
+}
+
+// Next implements Estimator.
+func (g *GCC) Next() time.Time {
+	if !g.sending {
+		return time.Time{}
+	}
+	next, ok := g.prober.wake()
+	next = max(next, g.stepped+stepInterval)
+	if g.silence.waiting && (!ok || g.silence.due < next) {
+		next, ok = g.silence.due, true
+	}
+	if !ok {
+		return time.Time{}
+	}
+	return g.epoch.Add(next)
+}
+
+// Estimate implements Estimator.
+func (g *GCC) Estimate() Bitrate { return Bitrate(g.estimate) }
+
+// Probe implements Estimator.
+func (g *GCC) Probe(now time.Time) (ProbeCluster, bool) {
+	c, ok := g.prober.next(now.Sub(g.epoch))
+	if ok {
+		g.stats.Probes++
+		g.trains.expect(c)
+	}
+	return c, ok
+}
+
+// Want implements Estimator.
+func (g *GCC) Want(now time.Time, rate Bitrate) {
+	g.prober.wanted(now.Sub(g.epoch), float64(rate))
+}
+
+// SetLimits implements Estimator.
+func (g *GCC) SetLimits(now time.Time, limits Limits) {
+	if !g.reported {
+		g.rate.rate = float64(limits.Start)
+	}
+	if g.prober.want == float64(g.limits.Max) {
+		g.prober.want = float64(limits.Max)
+	}
+	g.limits, g.rate.limits, g.prober.limits = limits, limits, limits
+	g.rate.set(g.rate.rate)
+	g.publish(now.Sub(g.epoch))
+}
+
+// Stats implements Estimator.
+func (g *GCC) Stats() Stats {
+	s := g.stats
+	s.Estimate, s.DelayBased = g.Estimate(), Bitrate(g.rate.rate)
+	if limit, ok := g.loss.limit(); ok {
+		s.LossBased = Bitrate(limit)
+	}
+	if rate, ok := g.acked.rate(); ok {
+		s.Acknowledged = Bitrate(rate)
+	}
+	s.Trend, s.Threshold, s.Usage = g.detector.trend, g.detector.threshold, g.detector.usage
+	s.QueueDelay, s.RTT = g.queue.delay, g.rtt
+	s.Loss, s.InherentLoss = g.loss.loss(), g.loss.best.inherent
+	s.ApplicationLimited = g.limited.limited
+	return s
+}
+
+// resume begins anew after a silence: the path may have changed, and what is known about the past ends before it.
+func (g *GCC) resume(now time.Duration, before float64) {
+	g.forget()
+	g.rate.state, g.rate.changed = rateHold, now
+	g.prober.resumed(now, before)
+}
+
+// forget drops what is known from the times of packets.
+func (g *GCC) forget() {
+	g.groups.reset()
+	g.trend.reset()
+	g.detector.reset()
+	g.queue.reset()
+	g.acked.reset()
+	g.delays, g.draining, g.strained = false, false, false
+}

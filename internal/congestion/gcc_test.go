@@ -1,0 +1,216 @@
+package congestion
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// feed sends packets to an estimator one by one each gap and reports each of them at once, after a round trip of 20 ms.
+type feed struct {
+	estimator *GCC
+	now       time.Duration
+	sequence  int64
+	batch     []PacketResult
+}
+
+func newFeed(cfg Config) *feed { return &feed{estimator: NewGCC(cfg, start)} }
+
+// run goes on for a time. change, where there is one, alters each result.
+func (f *feed) run(d, gap time.Duration, change func(r *PacketResult)) {
+	for end := f.now + d; f.now < end; {
+		f.batch = f.batch[:0]
+		for range 10 {
+			f.sequence++
+			r := PacketResult{Sequence: f.sequence, Size: 1000, Sent: start.Add(f.now), Arrived: time.Hour + f.now + 10*time.Millisecond, Received: true}
+			f.estimator.Sent(r.Sent, r.Size)
+			f.batch = append(f.batch, r)
+			if change != nil {
+				change(&f.batch[len(f.batch)-1])
+			}
+			f.now += gap
+		}
+		f.estimator.Report(start.Add(f.now+20*time.Millisecond), f.batch)
+	}
+}
+
+func TestClockJump(t *testing.T) {
+	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
+		f := newFeed(startingAt(8e6))
+		f.run(2*time.Second, time.Millisecond, nil)
+		before := f.estimator.Stats()
+		f.run(2*time.Second, time.Millisecond, func(r *PacketResult) { r.Arrived += jump })
+		after := f.estimator.Stats()
+		if after.Overuses != before.Overuses || after.Estimate < before.Estimate || after.QueueDelay > time.Millisecond {
+			t.Errorf("jump of %v: %+v, before it %+v", jump, after, before)
+		}
+		if after.Acknowledged < 7.9e6 || after.Acknowledged > 8.1e6 {
+			t.Errorf("jump of %v: acknowledged %v, expected 8 Mbit/s", jump, after.Acknowledged)
+		}
+	}
+}
+
+func TestReordering(t *testing.T) {
+	f := newFeed(startingAt(8e6))
+	n := 0
+	f.run(5*time.Second, time.Millisecond, func(r *PacketResult) {
+		if n++; n%7 == 0 {
+			r.Arrived += 3 * time.Millisecond // after the two or three that were sent later
+		}
+	})
+	if s := f.estimator.Stats(); s.Overuses != 0 || s.Estimate < 8e6 {
+		t.Errorf("reordered packets: %+v", s)
+	}
+}
+
+func TestCounts(t *testing.T) {
+	f := newFeed(startingAt(8e6))
+	var late []PacketResult
+	f.run(time.Second, time.Millisecond, func(r *PacketResult) {
+		switch r.Sequence % 10 {
+		case 1:
+			r.ECN = ECNCongestion
+		case 2:
+			r.ECN = ECNCapable1
+		case 3:
+			r.ECN = ECNCapable0
+		case 4:
+			late = append(late, *r)
+			r.Received = false
+		}
+	})
+	s := f.estimator.Stats()
+	if s.Received != 900 || s.Lost != 100 || s.Congested != 100 || s.Capable != 200 {
+		t.Errorf("received %d, lost %d, congested %d, capable %d", s.Received, s.Lost, s.Congested, s.Capable)
+	}
+	if s.Loss < 0.09 || s.Loss > 0.11 {
+		t.Errorf("loss is %v, expected 0.1", s.Loss)
+	}
+	if rtt := s.RTT; rtt < 19*time.Millisecond || rtt > 22*time.Millisecond {
+		t.Errorf("round trip is %v, expected 20 ms and the time between packets", rtt)
+	}
+	f.estimator.Report(start.Add(f.now+20*time.Millisecond), late[90:])
+	if s = f.estimator.Stats(); s.Received != 910 || s.Lost != 90 {
+		t.Errorf("after ten late ones received %d, lost %d", s.Received, s.Lost)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	f := newFeed(startingAt(8e6))
+	f.estimator.SetLimits(start, Limits{Min: 1e6, Start: 4e6, Max: 20e6})
+	if got := f.estimator.Estimate(); got != 4e6 {
+		t.Errorf("the first estimate is %v, expected the start rate", got)
+	}
+	f.run(time.Second, time.Millisecond, nil)
+	f.estimator.SetLimits(start.Add(f.now), Limits{Min: 15e6, Start: 15e6, Max: 20e6})
+	if got := f.estimator.Estimate(); got != 15e6 {
+		t.Errorf("the estimate is %v, expected the new least one", got)
+	}
+	f.estimator.SetLimits(start.Add(f.now), Limits{Min: 1e6, Start: 1e6, Max: 3e6})
+	if got := f.estimator.Estimate(); got != 3e6 {
+		t.Errorf("the estimate is %v, expected the new largest one", got)
+	}
+	for c, ok := f.estimator.Probe(start.Add(f.now)); ok; c, ok = f.estimator.Probe(start.Add(f.now)) {
+		if c.Rate > 20e6 {
+			t.Errorf("a probe of %v, above the largest estimate", c.Rate)
+		}
+	}
+}
+
+func TestNext(t *testing.T) {
+	g := NewGCC(startingAt(8e6), start)
+	if !g.Next().IsZero() {
+		t.Errorf("nothing was sent, and %v is next", g.Next())
+	}
+	g.Sent(start, 1000)
+	g.Step(g.Next())
+	if _, ok := g.Probe(g.Next()); !ok {
+		t.Error("there is no probe at the start")
+	}
+	// Without feedback steps go on, each later than the last, and the estimate falls to the least.
+	now := start
+	for range 100 {
+		next := g.Next()
+		if next.IsZero() || !next.After(now) {
+			t.Fatalf("after %v comes %v", now.Sub(start), next)
+		}
+		now = next
+		g.Step(now)
+	}
+	if g.Estimate() != 500e3 || g.Stats().Silences == 0 {
+		t.Errorf("estimate %v after %d reductions, expected 500 kbit/s", g.Estimate(), g.Stats().Silences)
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	f := newFeed(startingAt(8e6))
+	f.run(time.Second, time.Millisecond, nil)
+	if n := testing.AllocsPerRun(1000, func() { f.run(10*time.Millisecond, time.Millisecond, nil) }); n != 0 {
+		t.Errorf("%v allocations per report, expected none", n)
+	}
+}
+
+func TestSize(t *testing.T) {
+	if size := unsafe.Sizeof(GCC{}); size > 6<<10 {
+		t.Errorf("a GCC takes %d bytes, expected at most 6 KiB", size)
+	}
+	t.Logf("a GCC takes %d bytes, and %d per packet of the largest report", unsafe.Sizeof(GCC{}), unsafe.Sizeof(arrival{}))
+}
+
+// FuzzReport gives an estimator results that a hostile receiver may cause: whatever it says, the estimate stays within its limits.
+func FuzzReport(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{1, 0, 0, 0, 0, 1, 200, 1, 0, 0, 1, 0, 1, 200, 0, 255, 0, 0, 0, 0, 1})
+	f.Add([]byte{1, 255, 255, 255, 255, 255, 255, 1, 127, 255, 255, 255, 2, 3, 5, 128, 0, 0, 0, 255, 0, 0, 9, 9, 9, 9, 7, 7})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		g := NewGCC(DefaultConfig(), start)
+		now, sequence := start, int64(0)
+		var results []PacketResult
+		for ; len(data) >= 7; data = data[7:] {
+			now = now.Add(time.Duration(data[5]) * time.Millisecond)
+			sequence += int64(int8(data[6]))
+			g.Sent(now, int(data[6])*10)
+			results = append(results, PacketResult{
+				Sequence: sequence,
+				Size:     int(data[6]) * 10,
+				Sent:     now.Add(-time.Duration(data[5]) * time.Millisecond),
+				// Up to ±150 years by the four bytes.
+				Arrived:  time.Duration(int32(binary.BigEndian.Uint32(data[1:5]))) * 2 * time.Second,
+				Received: data[0]&1 != 0,
+				ECN:      ECN(data[0] >> 1 & 3),
+				Probe:    int(data[0] >> 3),
+			})
+			if data[0]&4 != 0 {
+				g.Report(now, results)
+				results = results[:0]
+			}
+			g.Step(now)
+			g.Probe(now)
+			if e := g.Estimate(); e < 500e3 || e > 1000e6 {
+				t.Fatalf("estimate is %v", e)
+			}
+		}
+		g.Report(now, results)
+		g.Stats()
+	})
+}
+
+// BenchmarkReport takes what a receiver of 100 Mbit/s reports every 25 ms: 260 packets.
+func BenchmarkReport(b *testing.B) {
+	g := NewGCC(startingAt(100e6), start)
+	results := make([]PacketResult, 260)
+	now, sequence := time.Duration(0), int64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range results {
+			sequence++
+			sent := start.Add(now + time.Duration(i)*96*time.Microsecond)
+			results[i] = PacketResult{Sequence: sequence, Size: 1200, Sent: sent, Arrived: now + time.Duration(i)*96*time.Microsecond, Received: true}
+			g.Sent(sent, 1200)
+		}
+		now += 25 * time.Millisecond
+		g.Report(start.Add(now+20*time.Millisecond), results)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(results)), "ns/packet")
+}

@@ -1,0 +1,207 @@
+package pacing
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sent is a packet of a path that has left.
+type sent struct {
+	flow, number  int
+	arrived, left time.Duration
+}
+
+// path is one receiver, stepped in virtual time: what arrives is offered, and ticks begin when they are due.
+type path struct {
+	pacer     *Pacer[sent]
+	schedules []Schedule
+	flows     []*Flow[sent]
+	numbers   []int
+	bytes     int
+	now       time.Duration
+	out       []sent
+}
+
+func newPath(t testing.TB, mode Mode, flows int) *path {
+	p := &path{pacer: NewPacer[sent](plan(t, mode)), bytes: 1200}
+	for range flows {
+		p.schedules = append(p.schedules, NewSchedule(plan(t, mode), 90000))
+		p.flows = append(p.flows, &Flow[sent]{})
+	}
+	p.numbers = make([]int, flows)
+	return p
+}
+
+// until lets time pass.
+func (p *path) until(at time.Duration) {
+	for {
+		next, ok := p.pacer.Next()
+		if !ok || next > at {
+			p.now = max(p.now, at)
+			return
+		}
+		p.now = max(p.now, next)
+		p.pacer.Tick(p.now)
+		for {
+			packet, ok := p.pacer.Pop(p.now)
+			if !ok {
+				break
+			}
+			p.leave(packet)
+		}
+	}
+}
+
+func (p *path) leave(packet sent) {
+	packet.left = p.now
+	p.out = append(p.out, packet)
+	p.pacer.Spend(p.bytes)
+}
+
+// arrive gives a packet of a flow, now.
+func (p *path) arrive(flow int, packet Packet) {
+	due := p.schedules[flow].Due(packet, p.now)
+	s := sent{flow: flow, number: p.numbers[flow], arrived: p.now}
+	p.numbers[flow]++
+	if p.pacer.Admit(p.flows[flow], p.now, due, p.now) {
+		p.leave(s)
+	} else {
+		p.pacer.Hold(p.flows[flow], s, p.now, due)
+	}
+}
+
+// transcript tells how many packets left when, those of one time together.
+func (p *path) transcript() string {
+	var b strings.Builder
+	for i := 0; i < len(p.out); {
+		n := 0
+		for i+n < len(p.out) && p.out[i+n].left == p.out[i].left {
+			n++
+		}
+		fmt.Fprintf(&b, "%v: %d\n", p.out[i].left.Round(10*time.Microsecond), n)
+		i += n
+	}
+	return b.String()
+}
+
+func lines(s string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSpace(s), "\n") {
+		b.WriteString(strings.TrimSpace(line) + "\n")
+	}
+	return b.String()
+}
+
+func TestTranscripts(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		mode     Mode
+		flows    int
+		estimate int64
+		run      func(p *path)
+		want     string
+	}{
+		{"42 packets at once", Default, 1, 0, func(p *path) { p.frame(42, 0) }, `
+			0s: 7
+			2.22ms: 7
+			4.44ms: 7
+			6.67ms: 7
+			8.89ms: 7
+			11.11ms: 7`},
+		{"175 packets at once leave in ticks of 16", Default, 1, 0, func(p *path) { p.frame(175, 0) }, `
+			0s: 16
+			1.22ms: 16
+			2.44ms: 16
+			3.66ms: 16
+			4.88ms: 16
+			6.1ms: 16
+			7.31ms: 16
+			8.53ms: 16
+			9.75ms: 16
+			10.97ms: 16
+			12.19ms: 15`},
+		{"few packets leave one by one", Default, 1, 0, func(p *path) { p.frame(4, 0) }, `
+			0s: 1
+			3.33ms: 1
+			6.67ms: 1
+			10ms: 1`},
+		{"as it arrives, 13 ms, in the publisher's ticks", Default, 1, 0, func(p *path) { p.frame(42, 2220*time.Microsecond) }, `
+			0s: 7
+			2.22ms: 7
+			4.44ms: 7
+			6.66ms: 7
+			8.88ms: 7
+			11.1ms: 7`},
+		{"slower than the pace", Default, 1, 0, func(p *path) { p.frame(42, 5*ms) }, `
+			0s: 7
+			5ms: 7
+			10ms: 7
+			15ms: 7
+			20ms: 7
+			25ms: 7`},
+		{"two frames at once: each at its pace, ticks of about 16", Default, 2, 0, func(p *path) { p.frame(84, 0) }, `
+			0s: 16
+			480µs: 16
+			2.54ms: 16
+			3.81ms: 16
+			5.08ms: 16
+			6.35ms: 16
+			7.62ms: 16
+			8.89ms: 16
+			10.16ms: 16
+			11.43ms: 16
+			12.7ms: 8`},
+		{"spread over 20 ms", "spread:20ms", 1, 0, func(p *path) { p.frame(42, 0) }, `
+			0s: 5
+			2.38ms: 5
+			4.76ms: 5
+			7.14ms: 5
+			9.52ms: 5
+			11.9ms: 5
+			14.29ms: 5
+			16.67ms: 5
+			19.05ms: 2`},
+		{"bursts as of GCC", Burst5ms, 1, 0, func(p *path) { p.frame(42, 0) }, `
+			0s: 16
+			5.08ms: 16
+			10.16ms: 10`},
+		// 2.5 × 20 Mbit/s are 31.25 kB, 26 packets, in 5 ms.
+		{"bursts at 2.5 times the estimate", Burst5ms, 1, 20_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+			100ms: 27
+			105.18ms: 15`},
+		// 2.5 × 4 Mbit/s are 2.5 kB, 2.08 packets, in 2 ms.
+		{"an estimate below the frame's pace", Default, 1, 4_000_000, func(p *path) { p.until(100 * ms); p.frame(20, 0) }, `
+			100ms: 3
+			102.88ms: 3
+			105.76ms: 3
+			108.64ms: 3
+			111.52ms: 3
+			114.4ms: 3
+			117.28ms: 2`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPath(t, test.mode, test.flows)
+			p.pacer.SetEstimate(test.estimate, 0)
+			test.run(p)
+			p.until(time.Second)
+			if got := p.transcript(); got != lines(test.want) {
+				t.Errorf("packets left at\n%s, expected\n%s", got, lines(test.want))
+			}
+		})
+	}
+}
+
+// frame lets a frame of that many packets arrive on every flow: at once, or seven packets at a time.
+func (p *path) frame(packets int, every time.Duration) {
+	begun := p.now
+	for flow := range p.flows {
+		for i := range packets {
+			if every > 0 {
+				p.until(begun + time.Duration(i/7)*every)
+			}
+			p.arrive(flow, framed(1, i, packets))
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package congestion
+
+import "time"
+
+const (
+	// Those up to resultTimeout are libwebrtc's.
+	//
+	// The first two probes, as multiples of the start rate.
+	firstProbe  = 3
+	secondProbe = 6
+	// A probe that brought the estimate to this share of its rate is followed by one at furtherScale times the estimate.
+	furtherShare = 0.7
+	furtherScale = 2
+	// limitedScale is for a sender that uses little of its estimate.
+	limitedScale = 2
+	// A fall to this share of the estimate is a large one. Once the path is at ease again within dropTimeout, this share of the former rate is probed.
+	largeDrop   = 0.66
+	dropTimeout = 5 * time.Second
+	dropShare   = 0.85
+	// resultTimeout is how long the result of a probe is waited for.
+	resultTimeout = time.Second
+	// usedScale is for a sender that uses its estimate. A long probe at 1.5 times the capacity leaves a queue of half its length, 20 ms.
+	usedScale = 1.5
+	// A long probe is followed by another only if it has not found the capacity: of one that has, at most 0.95 times 0.9 of its rate is left.
+	furtherShareLong = 0.88
+	// dropInterval is the least time between two probes after drops.
+	dropInterval = 2 * time.Second
+	// success is the growth of the estimate from which a probe was worth its packets.
+	success = 1.2
+	// near: where so little is missing, it is left to the growth of the rate.
+	near = 0.95
+)
+
+// situation is what a prober decides by.
+type situation struct {
+	estimate float64 // bit/s
+	limited  bool    // the sender uses much less than the estimate
+	quiet    bool    // the path is neither overused nor does it hold a queue
+	eased    bool    // the path was overused, and the queue has emptied just now
+}
+
+// recentMax is the largest of a series in this half of dropTimeout and the one before.
+type recentMax struct {
+	began            time.Duration
+	current, earlier float64
+}
+
+func (m *recentMax) add(now time.Duration, value float64) {
+	const epoch = dropTimeout / 2
+	switch elapsed := now - m.began; {
+	case elapsed >= 2*epoch:
+		m.began, m.current, m.earlier = now, value, 0
+	case elapsed >= epoch:
+		m.began, m.current, m.earlier = now, value, m.current
+	default:
+		m.current = max(m.current, value)
+	}
+}
+
+func (m *recentMax) value() float64 { return max(m.current, m.earlier) }
+
+// prober plans probe clusters.
+type prober struct {
+	cfg      ProbeConfig
+	limits   Limits
+	want     float64 // bit/s
+	lastID   int
+	pending  [2]ProbeCluster
+	count    int // of pending
+	expires  time.Duration
+	begun    bool
+	waiting  bool // for the result of a probe
+	until    time.Duration
+	further  float64       // estimate from which a further probe follows, 0 for none
+	duration time.Duration // of that
+	estimate float64       // the last one
+
+	interval time.Duration // between probes for more than the estimate
+	due      time.Duration // when the next one is
+	from     float64       // the estimate when the last probe was made
+	judged   bool          // its success has been judged
+
+	top      recentMax     // of the estimate
+	dropped  time.Duration // when the estimate fell by much
+	before   float64       // from where; 0 if it did not
+	dropNext time.Duration // no probe after a drop before
+}
+
+func newProber(cfg ProbeConfig, limits Limits) prober {
+	return prober{cfg: cfg, limits: limits, want: float64(limits.Max), interval: cfg.IntervalMin, judged: true}
+}
+
+// estimated takes a new estimate.
+func (p *prober) estimated(now time.Duration, estimate float64) {
+	p.top.add(now, estimate)
+	if top := p.top.value(); estimate < largeDrop*top && estimate < p.estimate {
+		p.dropped, p.before = now, top
+	}
+	p.estimate = estimate
+	if !p.waiting {
+		return
+	}
+	if !p.judged && estimate >= success*p.from {
+		p.judged, p.interval = true, p.cfg.IntervalMin
+	}
+	if p.further > 0 && estimate > p.further {
+		p.plan(now, p.duration, true, furtherScale*estimate)
+	}
+}
+
+// step plans what is due.
+func (p *prober) step(now time.Duration, s situation) {
+	if !p.cfg.Enabled {
+		return
+	}
+	if p.count > 0 && now >= p.expires {
+		p.count = 0
+	}
+	if p.waiting && now >= p.until {
+		p.finish(now)
+	}
+	switch {
+	case !p.begun:
+		p.begun = true
+		p.due = now + p.interval
+		if s.estimate >= near*float64(p.limits.Max) {
+			return
+		}
+		p.plan(now, p.cfg.Duration, true, firstProbe*s.estimate, secondProbe*s.estimate)
+	case p.waiting || p.count > 0 || !s.quiet:
+	case s.eased && p.before > 0 && now-p.dropped < dropTimeout && now >= p.dropNext:
+		p.afterDrop(now, s)
+	case now >= p.due && p.missing(s.estimate):
+		p.judged = false
+		if s.limited {
+			p.plan(now, p.cfg.Duration, true, limitedScale*s.estimate)
+		} else {
+			p.plan(now, p.cfg.LongDuration, true, usedScale*s.estimate)
+		}
+		p.due = now + p.interval
+	}
+}
+
+// finish ends the wait for a result. A probe that found nothing makes the next one later.
+func (p *prober) finish(now time.Duration) {
+	p.waiting, p.further = false, 0
+	if !p.judged {
+		p.judged = true
+		p.interval = min(2*p.interval, p.cfg.IntervalMax)
+		p.due = now + p.interval
+	}
+}
+
+// afterDrop probes for what was there before. Where the sender was limited, what was acknowledged then is no measure of the path, and the former rate is
+// probed at once; else the path has shown what it takes, and a step up is tried.
+func (p *prober) afterDrop(now time.Duration, s situation) {
+	rate := dropShare * p.before
+	duration := p.cfg.Duration
+	if !s.limited {
+		rate, duration = min(rate, usedScale*s.estimate), p.cfg.LongDuration
+	}
+	p.before = 0
+	p.dropNext = now + dropInterval
+	if rate > s.estimate {
+		p.plan(now, duration, true, rate)
+	}
+}
+
+// resumed probes for the rate before a silence, or before reductions that were in vain. The path may be another one.
+func (p *prober) resumed(now time.Duration, before float64) {
+	if !p.cfg.Enabled {
+		return
+	}
+	p.waiting, p.count, p.judged = false, 0, true
+	p.before = 0
+	p.plan(now, p.cfg.Duration, true, dropShare*before)
+}
+
+// wanted takes what the allocator would send. A step up that it could not make before is probed for soon.
+func (p *prober) wanted(now time.Duration, rate float64) {
+	if rate > p.want && p.want < p.estimate {
+		p.interval = p.cfg.IntervalMin
+		p.due = min(p.due, now)
+	}
+	p.want = rate
+}
+
+// plan makes clusters, none above the largest estimate. One that reaches it is not followed by others.
+func (p *prober) plan(now, duration time.Duration, further bool, rates ...float64) {
+	p.count, p.further, p.duration = 0, 0, duration
+	for _, rate := range rates {
+		capped := min(rate, float64(p.limits.Max))
+		p.lastID++
+		bytes := int(capped * duration.Seconds() / 8)
+		p.pending[p.count] = ProbeCluster{ID: p.lastID, Rate: Bitrate(capped), Duration: duration, MinBytes: bytes, MinPackets: p.cfg.MinPackets}
+		p.count++
+		if capped < rate {
+			further = false
+			break
+		}
+	}
+	if further {
+		share := furtherShare
+		if duration > p.cfg.Duration {
+			share = furtherShareLong
+		}
+		p.further = share * float64(p.pending[p.count-1].Rate)
+	}
+	p.from = p.estimate
+	p.waiting, p.until, p.expires = true, now+resultTimeout, now+resultTimeout
+}
+
+// next hands out a cluster.
+func (p *prober) next(now time.Duration) (ProbeCluster, bool) {
+	if p.count == 0 || now >= p.expires {
+		return ProbeCluster{}, false
+	}
+	c := p.pending[0]
+	p.pending[0] = p.pending[1]
+	p.count--
+	p.until = now + resultTimeout
+	return c, true
+}
+
+// wake is when step has something to do that time alone brings, if there is anything.
+func (p *prober) wake() (time.Duration, bool) {
+	switch {
+	case !p.cfg.Enabled:
+		return 0, false
+	case !p.begun:
+		return 0, true
+	case p.waiting:
+		return p.until, true
+	}
+	return p.due, p.missing(p.estimate)
+}
+
+// missing tells whether more than the estimate is wanted.
+func (p *prober) missing(estimate float64) bool {
+	return estimate < near*min(p.want, float64(p.limits.Max))
+}

@@ -1,0 +1,111 @@
+package congestion
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	// clockJump is a change of delay that is no queue's but a clock's, as in libwebrtc.
+	clockJump = 3 * time.Second
+	// maxSize is the largest IP packet.
+	maxSize = 1<<16 - 1
+)
+
+// take counts the packets of a report and keeps those that arrived, in the order of arrival.
+func (g *GCC) take(results []PacketResult) {
+	g.arrivals = g.arrivals[:0]
+	for _, r := range results {
+		r.Size = min(max(r.Size, 0), maxSize)
+		sent := r.Sent.Sub(g.epoch)
+		if r.Received {
+			g.arrivals = append(g.arrivals, arrival{sent: sent, arrived: r.Arrived, size: int32(r.Size), probe: int32(r.Probe)})
+			g.countECN(r.ECN)
+		}
+		switch {
+		case g.reported && r.Sequence <= g.highest:
+			if r.Received && g.stats.Lost > 0 {
+				g.stats.Lost--
+				g.stats.Received++
+				g.loss.late()
+			}
+			continue
+		case r.Received:
+			g.stats.Received++
+			g.queued = g.queue.delayOf(r.Arrived - sent)
+			g.loss.add(sent, r.Size, true, g.queued)
+		default:
+			g.stats.Lost++
+			if sent >= g.silence.ended {
+				g.loss.add(sent, r.Size, false, g.queued)
+			}
+		}
+		g.highest, g.reported = r.Sequence, true
+	}
+	byArrival := func(a, b arrival) int { return cmp.Compare(a.arrived, b.arrived) }
+	if !slices.IsSortedFunc(g.arrivals, byArrival) {
+		slices.SortStableFunc(g.arrivals, byArrival)
+	}
+}
+
+func (g *GCC) countECN(ecn ECN) {
+	switch ecn {
+	case ECNCongestion:
+		g.stats.Congested++
+	case ECNCapable0, ECNCapable1:
+		g.stats.Capable++
+	}
+}
+
+// measureRoundTrip takes the quickest packet of a report, less the time that it waited for the report's last.
+func (g *GCC) measureRoundTrip(now time.Duration) {
+	if len(g.arrivals) == 0 {
+		return
+	}
+	last := g.arrivals[len(g.arrivals)-1].arrived
+	quickest := now
+	for _, a := range g.arrivals {
+		quickest = min(quickest, now-a.sent-(last-a.arrived))
+	}
+	quickest = max(quickest, 0)
+	if g.rtt == 0 {
+		g.rtt = quickest
+	} else {
+		g.rtt += (quickest - g.rtt) / 8
+	}
+}
+
+// arrive puts the packets of a report through the parts that go by their times. It returns the rate of a probe, 0 for none.
+func (g *GCC) arrive() float64 {
+	probe := 0.0
+	for _, a := range g.arrivals {
+		delay := a.arrived - a.sent
+		if g.delays && (delay-g.delay > clockJump || g.delay-delay > clockJump) {
+			g.forget()
+		}
+		g.delay, g.delays = delay, true
+		if delta, ok := g.groups.add(a.sent, a.arrived); ok {
+			g.detector.add(g.trend.add(delta), delta)
+		}
+		g.queue.add(a.arrived, delay)
+		g.acked.add(a.sent, a.arrived, int(a.size))
+		if a.probe == 0 {
+			continue
+		}
+		if rate, cluster, ok := g.trains.add(int(a.probe), a.sent, a.arrived, int(a.size)); ok {
+			probe = rate
+			g.measured(cluster)
+		}
+	}
+	return probe
+}
+
+// measured counts clusters that gave a rate, each once.
+func (g *GCC) measured(c ProbeCluster) {
+	t := &g.trains.trains[c.ID%trains]
+	if !t.counted {
+		t.counted = true
+		g.stats.ProbesMeasured++
+	}
+}

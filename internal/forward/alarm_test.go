@@ -1,0 +1,103 @@
+package forward
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// virtualAlarm lets time pass instead of waiting for it, up to an end.
+type virtualAlarm struct {
+	mu      sync.Mutex
+	now     time.Time
+	end     time.Time
+	reached chan struct{}
+}
+
+func (a *virtualAlarm) clock() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.now
+}
+
+func (a *virtualAlarm) wait(d time.Duration, woken <-chan struct{}) {
+	a.mu.Lock()
+	if a.now.Add(d).After(a.end) {
+		a.mu.Unlock()
+		select {
+		case a.reached <- struct{}{}:
+			<-woken
+		case <-woken:
+		}
+		return
+	}
+	a.now = a.now.Add(max(d, 0))
+	a.mu.Unlock()
+}
+
+func (a *virtualAlarm) stop() {}
+
+// TestWriterWakesForTicks runs a writer on an alarm in virtual time.
+func TestWriterWakesForTicks(t *testing.T) {
+	a := &virtualAlarm{now: time.Unix(1_000_000, 0), reached: make(chan struct{})}
+	a.end = a.now
+	cfg := DefaultConfig()
+	cfg.Writers = 1
+	r := &rig{t: t, engine: newEngine(cfg, a.clock)}
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribeAll(1, p)[0]
+	p.next()
+	p.send(a.now, p.packets(42*1144)...)
+	a.end = a.now.Add(20 * time.Millisecond)
+	w := r.engine.writers[0]
+	w.alarm = a
+	r.engine.running.Go(w.run)
+	<-a.reached
+	if n := len(s.outlet.sent()); n != 42 {
+		t.Errorf("%d packets left, expected 42", n)
+	}
+	if runs := s.peer.takeRuns(); !slices.Equal(runs, []int{7, 7, 7, 7, 7, 7}) {
+		t.Errorf("packets left in runs of %v", runs)
+	}
+	r.engine.Close()
+}
+
+// spreadOutlet notes when packets are queued, in real time.
+type spreadOutlet struct {
+	nullOutlet
+	mu   sync.Mutex
+	left []time.Time
+}
+
+func (o *spreadOutlet) Queue(*rtp.Header, []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.left = append(o.left, time.Now())
+	return nil
+}
+
+// TestSpreadInRealTime sends a frame through an engine with its goroutines and timers.
+func TestSpreadInRealTime(t *testing.T) {
+	r := live(t, func(c *Config) { c.Pacing = "spread:100ms" })
+	p := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	o := &spreadOutlet{nullOutlet: nullOutlet{1000}}
+	flushes := 0
+	r.engine.NewReceiver(&nullPeer{flushes: &flushes}, 0).AddSlot(o, volumetric.KindVideo).Select(p.track, 1, time.Now())
+	eventually(t, "the writer follows", func() bool { return len(*p.track.followers.Load()) == 1 })
+	p.next()
+	p.send(time.Now(), p.packets(50*1144)...)
+	count := func() int {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.left)
+	}
+	eventually(t, "all packets left", func() bool { return count() == 50 })
+	if took := o.left[49].Sub(o.left[0]); took < 90*time.Millisecond {
+		t.Errorf("the frame left within %v, expected 98 ms or more", took)
+	}
+}

@@ -1,0 +1,266 @@
+package forward
+
+import (
+	"container/heap"
+	"time"
+)
+
+// maxHeld bounds the packets that wait for one receiver, whatever the budget: two frames of the longest that is forwarded by default, 14,665 packets each. They
+// take 55 MB beside the cache, if it has removed them all.
+const maxHeld = 1 << 15
+
+// heldPacket is a packet that waits for its time, with a reference. It has no sequence number yet: a switcher sees packets when they leave.
+type heldPacket struct {
+	attachment *attachment
+	packet     *packet
+}
+
+// offer writes a packet to a slot, now or when it is due. Audio is never held, and neither is what comes late of a frame that has begun to leave. It tells
+// whether the packet was queued on the outlet.
+func (w *writer) offer(a *attachment, p *packet) bool {
+	s := a.slot
+	r := s.receiver
+	switch {
+	case r.pacer == nil || a.follower.track.audio || !a.bound:
+		return w.write(a, p)
+	case p.facts.Opens:
+		w.opens(a, p)
+	case a.drops(p):
+		return false
+	case p.facts.Sequence < a.newest && a.begun(p):
+		return w.write(a, p)
+	}
+	a.newest = max(a.newest, p.facts.Sequence)
+	arrived := time.Duration(p.order)
+	if r.pacer.Admit(&s.held, arrived, p.due, w.at) {
+		return w.begin(a, p)
+	}
+	if r.pacer.Held() == maxHeld {
+		w.overflow(a, p)
+		return false
+	}
+	p.references.Add(1)
+	if r.pacer.Hold(&s.held, heldPacket{a, p}, arrived, p.due) {
+		w.reschedule(r)
+	}
+	return false
+}
+
+// opens prepares for a frame of a track.
+func (w *writer) opens(a *attachment, p *packet) {
+	w.adoptEstimate(a.slot.receiver)
+	a.newest, a.dropping = p.facts.Sequence, false
+	if a.skipping && a.slot.held.Len() == 0 {
+		w.skipped(a)
+	}
+}
+
+// skipped tells the slot's switcher that frames were left out before the next packet of the track.
+func (w *writer) skipped(a *attachment) {
+	a.skipping = false
+	if s := a.slot; s.switcher.Active().Track == a.follower.track.id {
+		s.switcher.Skip(w.now)
+	}
+}
+
+// tick lets packets of a receiver leave whose time has come. Those that their slots take have stayed as long as the writer is late; the time before was intended.
+func (w *writer) tick(r *Receiver) {
+	now := w.at
+	planned, _ := r.pacer.Next()
+	planned = min(planned, now)
+	r.pacer.Tick(now)
+	sent := uint32(0)
+	for {
+		h, ok := r.pacer.Pop(now)
+		if !ok {
+			break
+		}
+		if w.release(h) {
+			sent++
+			w.stats.hold.observe(planned-time.Duration(h.packet.order), 1)
+		}
+		h.packet.release()
+	}
+	if sent > 0 {
+		w.arrived = append(w.arrived, stay{since: int64(planned), packets: sent})
+	}
+	w.reschedule(r)
+	w.adoptEstimate(r)
+}
+
+// release writes a packet that has waited, unless its frame has waited for too long. It tells whether the packet was queued.
+func (w *writer) release(h heldPacket) bool {
+	a, p := h.attachment, h.packet
+	if a.skipping && p.ordinal >= a.resumes {
+		w.skipped(a)
+	}
+	if p.facts.Opens && !a.begun(p) && w.overBudget(a.follower.track, p) {
+		a.dropping, a.dropped = true, p.frame()
+		if s := a.slot; s.switcher.Active().Track == a.follower.track.id {
+			s.switcher.Skip(w.now)
+			w.dropped(s, a.follower.track, 1, droppedBudget)
+		}
+	}
+	if a.drops(p) {
+		return false
+	}
+	return w.begin(a, p)
+}
+
+// overBudget tells whether a frame that has not begun is older than what may wait for a receiver.
+func (w *writer) overBudget(t *Track, p *packet) bool {
+	budget := w.engine.cfg.QueueBudget
+	if budget == 0 {
+		interval := time.Duration(t.interval.Load())
+		// A frame may have to wait for as long as the one before is spread.
+		budget = max(interval, w.engine.plan.Span(interval))
+	}
+	return t.skippable && w.at-time.Duration(p.order) > budget
+}
+
+// overflow gives up what waits of a track for a slot, because no more may wait.
+func (w *writer) overflow(a *attachment, p *packet) {
+	a.dropping, a.dropped = true, p.frame()
+	frames := w.clear(a)
+	if p.facts.Opens {
+		frames++
+	}
+	w.cut(a, max(frames, 1), droppedBudget)
+}
+
+// cut tells a slot that packets of a track are lost to it, which hurt so many frames.
+func (w *writer) cut(a *attachment, frames int, reason counter) {
+	s := a.slot
+	if s.switcher.Active().Track == a.follower.track.id {
+		s.switcher.Overrun(w.now)
+		w.dropped(s, a.follower.track, frames, reason)
+	}
+}
+
+// clear lets go of what waits of a track for a slot. It returns how many frames that hurts.
+func (w *writer) clear(a *attachment) (frames int) {
+	s := a.slot
+	if s.held.Len() == 0 {
+		return 0
+	}
+	begun := false
+	removed := s.receiver.pacer.Filter(&s.held, func(h heldPacket) bool {
+		if h.attachment != a {
+			return true
+		}
+		if h.packet.facts.Opens {
+			frames++
+		} else if frames == 0 {
+			begun = true
+		}
+		h.packet.release()
+		return false
+	})
+	if removed {
+		w.reschedule(s.receiver)
+	}
+	if begun {
+		frames++
+	}
+	return frames
+}
+
+// adoptEstimate gives the receiver's pacer the latest estimate.
+func (w *writer) adoptEstimate(r *Receiver) {
+	if estimate := r.estimate.Load(); estimate != r.adoptedEstimate {
+		r.adoptedEstimate = estimate
+		r.pacer.SetEstimate(estimate, w.at)
+		w.reschedule(r)
+	}
+}
+
+// holds tells whether a packet that the writer has passed waits to leave on the slot. Positions grow in the order in which packets of a track wait. One that
+// came late and has left past the others is taken for one of them until they have left.
+func (s *Slot) holds(t *Track, p *packet) bool {
+	for i := range s.held.Len() {
+		if h := s.held.At(i); h.attachment.follower.track == t {
+			return p.position >= h.packet.position
+		}
+	}
+	return false
+}
+
+// begin writes a packet, and notes that its frame has begun to leave if the switcher takes it.
+func (w *writer) begin(a *attachment, p *packet) bool {
+	queued := w.write(a, p)
+	if place := p.place(); queued && (p.facts.Opens || place > a.reached) {
+		a.reached = place
+	}
+	return queued
+}
+
+// begun tells whether a packet belongs to what has begun to leave: to a frame where packets name it, else before the last one that has left.
+func (a *attachment) begun(p *packet) bool { return p.place() <= a.reached }
+
+// drops tells whether a packet belongs to the frame that was dropped.
+func (a *attachment) drops(p *packet) bool { return a.dropping && p.frame() == a.dropped }
+
+// place orders packets of a track by what they can begin.
+func (p *packet) place() int64 {
+	if p.facts.Framed {
+		return p.facts.Frame
+	}
+	return p.facts.Sequence
+}
+
+// frame names the packet's frame within its track.
+func (p *packet) frame() int64 {
+	if p.facts.Framed {
+		return p.facts.Frame
+	}
+	return int64(p.facts.Timestamp)
+}
+
+// reschedule puts a receiver where it belongs among those for which packets wait.
+func (w *writer) reschedule(r *Receiver) {
+	next, ok := r.pacer.Next()
+	switch listed := r.pacedIndex >= 0; {
+	case ok && listed:
+		r.tick = next
+		heap.Fix(&w.paced, r.pacedIndex)
+	case ok:
+		r.tick = next
+		heap.Push(&w.paced, r)
+	case listed:
+		heap.Remove(&w.paced, r.pacedIndex)
+	}
+}
+
+// ticking gives the receiver whose tick is due first, or nil if none is due.
+func (w *writer) ticking() *Receiver {
+	if len(w.paced) > 0 && w.paced[0].tick <= w.at {
+		return w.paced[0]
+	}
+	return nil
+}
+
+// pacedHeap holds the receivers for which packets wait, by their next tick. It implements heap.Interface.
+type pacedHeap []*Receiver
+
+func (h pacedHeap) Len() int           { return len(h) }
+func (h pacedHeap) Less(i, j int) bool { return h[i].tick < h[j].tick }
+
+func (h pacedHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].pacedIndex, h[j].pacedIndex = i, j
+}
+
+func (h *pacedHeap) Push(x any) {
+	r := x.(*Receiver)
+	r.pacedIndex = len(*h)
+	*h = append(*h, r)
+}
+
+func (h *pacedHeap) Pop() any {
+	last := len(*h) - 1
+	r := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	r.pacedIndex = -1
+	return r
+}
