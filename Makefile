@@ -70,12 +70,13 @@ fuzz: deps-build $(SUITE) ## run only the fuzz tests, each as long as it is told
 lint: deps ## gofmt, go vet, staticcheck, shellcheck, promtool, and words that must not be left over
 	@scripts/lint.sh
 
-# A regular expression for the names of the benchmarks to run.
-BENCH ?= .
-
 .PHONY: bench
-bench: deps-build ## run the benchmarks (BENCH=Forward PKG=./internal/forward)
+bench: build ## measure a standard set of loads into docs/performance.md; with BENCH=Forward PKG=./internal/forward run Go benchmarks instead
+ifdef BENCH
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+else
+	@bin/vollab bench --write docs/performance.md
+endif
 
 # What make demo takes: how long it runs (without: until Ctrl-C), the source and how it is cut, the ports.
 SOURCE ?= synthetic

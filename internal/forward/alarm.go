@@ -4,8 +4,10 @@ import "time"
 
 // alarm is what a writer sleeps by: it wakes for the next tick of a pacer, for housekeeping, and when there is something to read.
 type alarm interface {
-	// wait returns when it is woken, and after d at the latest.
-	wait(d time.Duration, woken <-chan struct{})
+	// wait returns true when it is woken, and false after d, or after what rearm has said meanwhile.
+	wait(d time.Duration, woken <-chan struct{}) bool
+	// rearm makes wait end after d. It is called by another goroutine.
+	rearm(d time.Duration)
 	// stop gives up what the alarm holds.
 	stop()
 }
@@ -18,12 +20,16 @@ type timerAlarm struct{ timer *time.Timer }
 
 func newTimerAlarm() *timerAlarm { return &timerAlarm{timer: time.NewTimer(time.Hour)} }
 
-func (a *timerAlarm) wait(d time.Duration, woken <-chan struct{}) {
+func (a *timerAlarm) wait(d time.Duration, woken <-chan struct{}) bool {
 	a.timer.Reset(d)
 	select {
 	case <-woken:
+		return true
 	case <-a.timer.C:
+		return false
 	}
 }
+
+func (a *timerAlarm) rearm(d time.Duration) { a.timer.Reset(d) }
 
 func (a *timerAlarm) stop() { a.timer.Stop() }

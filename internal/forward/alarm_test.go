@@ -25,7 +25,7 @@ func (a *virtualAlarm) clock() time.Time {
 	return a.now
 }
 
-func (a *virtualAlarm) wait(d time.Duration, woken <-chan struct{}) {
+func (a *virtualAlarm) wait(d time.Duration, woken <-chan struct{}) bool {
 	a.mu.Lock()
 	if a.now.Add(d).After(a.end) {
 		a.mu.Unlock()
@@ -34,11 +34,14 @@ func (a *virtualAlarm) wait(d time.Duration, woken <-chan struct{}) {
 			<-woken
 		case <-woken:
 		}
-		return
+		return true
 	}
 	a.now = a.now.Add(max(d, 0))
 	a.mu.Unlock()
+	return false
 }
+
+func (a *virtualAlarm) rearm(time.Duration) {}
 
 func (a *virtualAlarm) stop() {}
 

@@ -158,12 +158,20 @@ func TestRefusedPackets(t *testing.T) {
 }
 
 func TestForwardingDoesNotAllocate(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { testForwardingDoesNotAllocate(t, 0) })
+	t.Run("numbered", func(t *testing.T) { testForwardingDoesNotAllocate(t, testExtension) })
+}
+
+// testForwardingDoesNotAllocate forwards between peers that have agreed on transport-wide numbers, unless the identifier is 0. The publisher is told of them, and
+// the receivers tell nothing.
+func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 	r := newRig(t, nil)
-	i := r.ingress(&fakePeer{})
+	i := r.ingress(&fakePeer{extension: extension})
 	p := r.publish(i, 10, volumetric.MIMEOpaque)
+	p.extension = extension
 	flushes := 0
 	for n := range 10 {
-		receiver := r.engine.NewReceiver(&nullPeer{flushes: &flushes}, 0)
+		receiver := r.engine.NewReceiver(&nullPeer{fakePeer: fakePeer{extension: extension}, flushes: &flushes}, 0)
 		receiver.AddSlot(nullOutlet{uint32(1000 + 10*n)}, volumetric.KindVideo).Select(p.track, 1, r.now)
 	}
 	r.run()
@@ -174,15 +182,19 @@ func TestForwardingDoesNotAllocate(t *testing.T) {
 		for range 16 {
 			number++
 			template[2], template[3] = byte(number>>8), byte(number)
+			if extension != 0 {
+				template[17], template[18] = byte(number>>8), byte(number)
+			}
 			r.now = r.now.Add(10 * time.Microsecond)
 			i.RTP(p.ssrc, template, r.now)
 		}
 		r.now = r.now.Add(time.Millisecond)
 		i.Flush()
 		r.run()
+		i.arrivalReports(r.now)
 	}
-	// The cache is full after a second: 16 packets every 1.16 ms.
-	for range 1000 {
+	// The cache is full after a second: 16 packets every 1.16 ms. The numbers that wait for a report are as many as there can be after 2,048 bursts.
+	for range 2100 {
 		burst()
 	}
 	before := flushes

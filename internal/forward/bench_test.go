@@ -34,8 +34,15 @@ func (o nullOutlet) PayloadType(string) (media, retransmission uint8, ok bool) {
 func BenchmarkForward(b *testing.B) {
 	for _, tracks := range []int{1, 4} {
 		for _, slots := range []int{1, 10, 50} {
-			b.Run(fmt.Sprintf("tracks=%d/slots=%d", tracks, slots), func(b *testing.B) { benchmarkForward(b, tracks, slots, 20, pacing.Off) })
+			b.Run(fmt.Sprintf("tracks=%d/slots=%d", tracks, slots), func(b *testing.B) { benchmarkForward(b, tracks, slots, 20, pacing.Off, 0) })
 		}
+	}
+}
+
+// BenchmarkNumbered is BenchmarkForward where all packets have transport-wide numbers, in and out.
+func BenchmarkNumbered(b *testing.B) {
+	for _, slots := range []int{0, 1, 10, 50} {
+		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) { benchmarkForward(b, 1, slots, 20, pacing.Off, testExtension) })
 	}
 }
 
@@ -43,26 +50,27 @@ func BenchmarkForward(b *testing.B) {
 func BenchmarkPacing(b *testing.B) {
 	for _, mode := range []pacing.Mode{pacing.Off, pacing.Default, pacing.Burst5ms} {
 		for _, slots := range []int{1, 10, 50} {
-			b.Run(fmt.Sprintf("%s/slots=%d", mode, slots), func(b *testing.B) { benchmarkForward(b, 1, slots, 175, mode) })
+			b.Run(fmt.Sprintf("%s/slots=%d", mode, slots), func(b *testing.B) { benchmarkForward(b, 1, slots, 175, mode, 0) })
 		}
 	}
 }
 
-func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mode) {
+func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mode, extension uint8) {
 	cfg := DefaultConfig()
 	cfg.Writers, cfg.Pacing = 1, mode
 	// The cache of 1 s of virtual time is full before the measurement begins.
 	r := &rig{t: b, now: time.Now()}
 	e := newEngine(cfg, func() time.Time { return r.now })
 	r.engine = e
-	i := e.newIngress(&fakePeer{})
+	i := e.newIngress(&fakePeer{extension: extension})
 	var publishers []*publisher
 	for n := range tracks {
 		publishers = append(publishers, r.publish(i, uint32(10+10*n), volumetric.MIMEVolumetric))
+		publishers[n].extension = extension
 	}
 	flushes := 0
 	for k := range slots {
-		receiver := e.NewReceiver(&nullPeer{flushes: &flushes}, 0)
+		receiver := e.NewReceiver(&nullPeer{fakePeer: fakePeer{extension: extension}, flushes: &flushes}, 0)
 		for n, p := range publishers {
 			receiver.AddSlot(nullOutlet{uint32(1000 + 1000*k + 10*n)}, volumetric.KindVideo).Select(p.track, 1, r.now)
 		}
@@ -79,7 +87,12 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 		packet := templates[n][fragment]
 		binary.BigEndian.PutUint16(packet[2:], sequence)
 		binary.BigEndian.PutUint32(packet[4:], frame*3000)
-		binary.BigEndian.PutUint32(packet[12+8:], frame)
+		if extension == 0 {
+			binary.BigEndian.PutUint32(packet[12+8:], frame)
+		} else {
+			binary.BigEndian.PutUint16(packet[17:], uint16(sent))
+			binary.BigEndian.PutUint32(packet[numberedHeader+8:], frame)
+		}
 		i.RTP(publishers[n].ssrc, packet, r.now)
 		if sent++; sent%tracks == 0 {
 			sequence++
@@ -87,6 +100,7 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 		if sent%(tracks*perFrame) == 0 {
 			i.Flush()
 			r.ticks(time.Second / 30)
+			i.arrivalReports(r.now)
 		}
 	}
 	for range 60 * perFrame * tracks {
@@ -112,4 +126,4 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 }
 
 // BenchmarkIngress is the cost of a packet that nobody receives.
-func BenchmarkIngress(b *testing.B) { benchmarkForward(b, 1, 0, 20, pacing.Off) }
+func BenchmarkIngress(b *testing.B) { benchmarkForward(b, 1, 0, 20, pacing.Off, 0) }

@@ -39,20 +39,31 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// TestBlockedOutlet blocks one receiver for good: receivers of the other writer get everything, and the publisher is never held up.
+// TestBlockedOutlet blocks one receiver of one publisher: the receivers of the other writer get everything of other publishers, whose readers are never held up.
 func TestBlockedOutlet(t *testing.T) {
 	r := live(t, func(c *Config) { c.Writers = 2 })
-	i := r.engine.NewIngress(&fakePeer{})
-	p := r.publish(i, 10, volumetric.MIMEVolumetric)
+	stuck := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	p := r.publish(r.engine.NewIngress(&fakePeer{}), 20, volumetric.MIMEVolumetric)
 	blocked, free := r.subscribe(1000, volumetric.KindVideo), r.subscribe(2000, volumetric.KindVideo)
 	if blocked.receiver.writer == free.receiver.writer {
 		t.Fatal("both receivers share a writer though there are two")
 	}
-	blocked.outlet.gate.Lock()
-	for _, s := range []*subscriber{blocked, free} {
-		s.slot.Select(p.track, 1, time.Now())
+	second := r.engine.NewReceiver(blocked.peer, 0).AddSlot(newFakeOutlet(blocked.peer, 3000), volumetric.KindVideo)
+	if second.receiver.writer != blocked.receiver.writer {
+		second.receiver.Close()
+		second = blocked.receiver.AddSlot(newFakeOutlet(blocked.peer, 3000), volumetric.KindVideo)
 	}
-	eventually(t, "both follow", func() bool { return len(*p.track.followers.Load()) == 2 })
+	blocked.outlet.gate.Lock()
+	blocked.slot.Select(stuck.track, 1, time.Now())
+	second.Select(p.track, 1, time.Now())
+	free.slot.Select(p.track, 1, time.Now())
+	eventually(t, "all follow", func() bool { return len(*stuck.track.followers.Load()) == 1 && len(*p.track.followers.Load()) == 2 })
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		stuck.next()
+		stuck.send(time.Now(), stuck.packets(4000)...)
+	})
+	eventually(t, "the writer is at work", func() bool { return !blocked.receiver.writer.turn.free.Load() })
 	for range 100 {
 		p.next()
 		p.send(time.Now(), p.packets(4000)...)
@@ -63,6 +74,7 @@ func TestBlockedOutlet(t *testing.T) {
 	}
 	blocked.outlet.gate.Unlock()
 	eventually(t, "the blocked receiver goes on", func() bool { return len(blocked.outlet.sent()) > 0 })
+	sending.Wait()
 	checkContinuous(t, free.outlet.sent())
 }
 

@@ -14,8 +14,11 @@ import (
 type fakePeer struct {
 	mu        sync.Mutex
 	rtt       time.Duration
+	extension uint8
 	compounds [][]rtcp.Packet
 	queued    []queuedPacket
+	// flushed are the packets that were sent since numbers was called, in their order.
+	flushed []rtp.Packet
 	// runs are the numbers of packets that Flush found queued, without those of 0.
 	runs []int
 }
@@ -34,6 +37,7 @@ func (p *fakePeer) Flush() {
 	}
 	for _, q := range p.queued {
 		q.outlet.take(q.packet)
+		p.flushed = append(p.flushed, q.packet)
 	}
 	p.queued = nil
 }
@@ -64,6 +68,12 @@ func (p *fakePeer) RTT() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.rtt
+}
+
+func (p *fakePeer) TransportSequenceID() uint8 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.extension
 }
 
 // take gives the packets since the last call.
@@ -113,7 +123,7 @@ func (o *fakeOutlet) Queue(h *rtp.Header, payload []byte) error {
 	if err := o.refusal(); err != nil {
 		return err
 	}
-	o.peer.queue(o, rtp.Packet{Header: *h, Payload: append([]byte(nil), payload...)})
+	o.peer.queue(o, rtp.Packet{Header: h.Clone(), Payload: append([]byte(nil), payload...)})
 	return nil
 }
 

@@ -46,12 +46,13 @@ type passed struct {
 	ends bool
 }
 
-// signal is called by the reader after it has moved the track's head.
-func (f *follower) signal() {
-	if !f.signalled.Load() && f.signalled.CompareAndSwap(false, true) {
-		f.writer.signalled.push(f)
-		f.writer.wake()
+// signal is called by the reader after it has moved the track's head. It tells whether the writer is to be woken for it.
+func (f *follower) signal() bool {
+	if f.signalled.Load() || !f.signalled.CompareAndSwap(false, true) {
+		return false
 	}
+	f.writer.signalled.push(f)
+	return true
 }
 
 // advance moves past the packet at hand.

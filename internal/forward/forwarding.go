@@ -58,6 +58,7 @@ func (w *writer) write(a *attachment, p *packet) bool {
 	}
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
+	s.receiver.number(h, len(p.payload), p.class, w.now)
 	w.writes++
 	if err := s.outlet.Queue(h, p.payload); err != nil {
 		w.failed(a)

@@ -17,9 +17,10 @@ func FuzzIngress(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 0, 1, 0x80, 5, 0, 2, 0x80, 200})
 	f.Fuzz(func(t *testing.T, input []byte) {
 		r := newRig(t, func(c *Config) { c.TrackCacheBytes = 1 << 20 })
-		i := r.ingress(&fakePeer{})
+		i := r.ingress(&fakePeer{extension: testExtension})
 		var tracks []*publisher
 		s := r.subscribe(1000, volumetric.KindVideo)
+		s.peer.agree(testExtension)
 		for n, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEH264, volumetric.MIMEOpus} {
 			p := r.publish(i, uint32(10*(n+1)), mime)
 			s.receiver.AddSlot(newFakeOutlet(s.peer, uint32(1000+10*n)), volumetric.KindVideo).Select(p.track, uint64(n), r.now)
@@ -44,6 +45,7 @@ func FuzzIngress(f *testing.F) {
 			r.now = r.now.Add(5 * time.Millisecond)
 			r.run()
 			i.step(r.now)
+			i.arrivalReports(r.now)
 		}
 		checkNoRepeats(t, s)
 		if got := r.engine.Stats().CacheBytes; got > 3<<20 {
@@ -57,7 +59,7 @@ func fuzzTranscript(f *testing.F) []byte {
 	seed := newRig(f, nil)
 	i := seed.ingress(&fakePeer{})
 	framed, foreign, audio := seed.publish(i, 10, volumetric.MIMEVolumetric), seed.publish(i, 20, volumetric.MIMEH264), seed.publish(i, 30, volumetric.MIMEOpus)
-	framed.parity = 1
+	framed.parity, framed.extension = 1, testExtension
 	var transcript []byte
 	add := func(way byte, packets ...[]byte) {
 		for _, p := range packets {
@@ -87,5 +89,6 @@ func fuzzTranscript(f *testing.F) []byte {
 		add(5, raw)
 		add(6, raw)
 	}
+	add(5, hostileReport(0, 24))
 	return transcript
 }

@@ -25,6 +25,8 @@ type orders struct {
 	closing []*Receiver
 	// ended are followers whose track is closed.
 	ended []*follower
+	// heard are receivers that have reported arrivals.
+	heard []*Receiver
 }
 
 // mail is what is asked of one slot.
@@ -114,7 +116,7 @@ func (b *inbox) take(room orders) orders {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.orders
-	b.orders = orders{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0]}
+	b.orders = orders{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0], heard: room.heard[:0]}
 	b.pending.Store(false)
 	return taken
 }

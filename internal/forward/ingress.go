@@ -35,8 +35,12 @@ type Ingress struct {
 	order int64
 	// unsignalled are the tracks of the packets that those who follow them have not been told of, at most signalAfter.
 	unsignalled []*Track
+	// roused is room for the writers that are to be woken, nil while a Flush has it.
+	roused []*writer
 	// budget bounds what the publisher is asked for.
 	budget requestBudget
+	// arrivals are what the publisher is told of its packets as a whole.
+	arrivals arrivals
 	// stepped is when the goroutine last looked at what is missing, scheduled when it does next.
 	stepped, scheduled time.Time
 	reportDue          time.Time
@@ -63,15 +67,16 @@ func (e *Engine) NewIngress(p Peer) *Ingress {
 // newIngress makes an ingress whose goroutine does not run.
 func (e *Engine) newIngress(p Peer) *Ingress {
 	return &Ingress{
-		engine:  e,
-		peer:    p,
-		ssrc:    rand.Uint32(),
-		wakeup:  make(chan struct{}, 1),
-		stopped: make(chan struct{}),
-		streams: make(map[uint32]*stream),
-		repairs: make(map[uint32]*stream),
-		groups:  make(map[uint64]*frameNumbers),
-		budget:  newRequestBudget(),
+		engine:   e,
+		peer:     p,
+		ssrc:     rand.Uint32(),
+		wakeup:   make(chan struct{}, 1),
+		stopped:  make(chan struct{}),
+		streams:  make(map[uint32]*stream),
+		repairs:  make(map[uint32]*stream),
+		groups:   make(map[uint64]*frameNumbers),
+		budget:   newRequestBudget(),
+		arrivals: newArrivals(),
 	}
 }
 
@@ -133,7 +138,7 @@ func (i *Ingress) Close() {
 		return
 	}
 	i.closed = true
-	i.signal()
+	i.wakeWriters()
 	for _, s := range i.streams {
 		s.track.ingress.Store(nil)
 	}
@@ -150,6 +155,7 @@ func (i *Ingress) Close() {
 func (i *Ingress) RTP(ssrc uint32, packet []byte, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.arrived(ssrc, packet, now)
 	if s := i.streams[ssrc]; s != nil {
 		i.receive(s, packet, now, false)
 		return

@@ -5,29 +5,51 @@ package forward
 // takes about 60 µs, at 1 µs each, decryption included.
 const signalAfter = 64
 
-// Flush lets the packets since the last call go on to the slots. It is called by the goroutine that calls RTP.
+// Flush lets the packets since the last call go on to the slots, and forwards them as far as nobody else does (see turn). It is called by the goroutine that calls RTP.
 func (i *Ingress) Flush() {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.signal()
+	packets := len(i.unsignalled)
+	roused := i.signal()
+	i.roused = nil
+	i.mu.Unlock()
+	if len(roused) == 0 {
+		return
+	}
+	lend(roused, packets)
+	clear(roused)
+	i.mu.Lock()
+	i.roused = roused[:0]
+	i.mu.Unlock()
 }
 
-// signal tells those who follow them of the tracks that packets have come on. The caller holds the mutex, here and below.
-func (i *Ingress) signal() {
+// signal tells those who follow them of the tracks that packets have come on, and returns the writers that are to be woken for it. The caller holds the mutex, here and
+// below.
+func (i *Ingress) signal() []*writer {
+	roused := i.roused[:0]
 	var told *Track
 	for n, t := range i.unsignalled {
 		if t != told {
-			t.signal()
+			roused = t.signal(roused)
 		}
 		told = t
 		i.unsignalled[n] = nil
 	}
 	i.unsignalled = i.unsignalled[:0]
+	return roused
 }
 
 // hold notes that a packet has come on a track, of which those who follow it are to be told.
 func (i *Ingress) hold(t *Track) {
 	if i.unsignalled = append(i.unsignalled, t); len(i.unsignalled) == signalAfter {
-		i.signal()
+		i.wakeWriters()
+	}
+}
+
+// wakeWriters signals and leaves the work to the writers' goroutines.
+func (i *Ingress) wakeWriters() {
+	i.roused = i.signal()
+	for n, w := range i.roused {
+		w.wake()
+		i.roused[n] = nil
 	}
 }

@@ -45,12 +45,16 @@ func (i *Ingress) run() {
 		case <-i.wakeup:
 		case <-timer.C:
 		}
-		packets, next := i.step(i.engine.clock())
-		for _, compound := range feedback.Compounds(packets) {
-			if err := i.peer.WriteRTCP(compound); err != nil {
-				i.stats.add(writeErrors, 1)
-			}
+		now := i.engine.clock()
+		reports, reportsDue := i.arrivalReports(now)
+		for n := range reports {
+			i.write(reports[n : n+1])
 		}
+		packets, next := i.step(now)
+		for _, compound := range feedback.Compounds(packets) {
+			i.write(compound)
+		}
+		next = earliest(next, reportsDue)
 		if next.IsZero() {
 			timer.Stop()
 		} else {
@@ -59,7 +63,14 @@ func (i *Ingress) run() {
 	}
 }
 
-// step does what is due, and returns the RTCP packets to send, and when it wants to be called next, zero if not before it is woken.
+// write sends RTCP packets as one compound.
+func (i *Ingress) write(compound []rtcp.Packet) {
+	if err := i.peer.WriteRTCP(compound); err != nil {
+		i.stats.add(writeErrors, 1)
+	}
+}
+
+// step does what is due for single streams, and returns the RTCP packets to send, and when it wants to be called next, zero if not before it is woken.
 func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 	rtt := i.peer.RTT()
 	i.mu.Lock()

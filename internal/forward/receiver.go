@@ -21,6 +21,9 @@ type Peer interface {
 	WriteRTCP([]rtcp.Packet) error
 	// RTT is the round-trip time, 0 while it is unknown.
 	RTT() time.Duration
+	// TransportSequenceID is the identifier of the header extension by which all packets of the connection are numbered, in both directions
+	// (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where there is none, or not yet. It takes no lock.
+	TransportSequenceID() uint8
 }
 
 // Receiver is one receiving peer connection with its slots. It belongs to one writer.
@@ -56,6 +59,10 @@ type Receiver struct {
 	credit, burst int
 	// deadline is how long after its arrival a packet is worth repairing.
 	deadline time.Duration
+	// departures number the packets to the receiver, nil before its peer has agreed on it.
+	departures *departures
+	// reports are those of their arrival; the writer's inbox guards them.
+	reports reportBox
 }
 
 // AddSlot adds an outgoing stream. It carries nothing until Select.
@@ -95,9 +102,14 @@ func (r *Receiver) Close() {
 }
 
 // RTCP takes a decrypted RTCP packet that speaks of an SSRC, and from it what concerns the slot with that SSRC: NACK, PLI, FIR and report blocks. A
-// compound may be given once for each SSRC that it speaks of.
+// compound may be given once for each SSRC that it speaks of. A report of transport-wide feedback, which concerns all slots, comes alone and once, whatever the
+// SSRC.
 func (r *Receiver) RTCP(ssrc uint32, packet []byte, now time.Time) {
 	control := &r.writer.engine.control
+	if feedback.IsTransportFeedback(packet) {
+		r.arrivals(packet, now)
+		return
+	}
 	packets, err := rtcp.Unmarshal(packet)
 	if err != nil {
 		control.add(malformedRTCP, 1)

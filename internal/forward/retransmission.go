@@ -139,6 +139,7 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter
 		s.repeats = &repeatTable{}
 	}
 	s.repeats.note(number, w.engine.since(w.now))
+	s.receiver.number(h, len(packed), classRetransmission, w.now)
 	w.writes++
 	if err := s.outlet.Queue(h, packed); err != nil {
 		w.stats.counts[writeErrors]++

@@ -8,6 +8,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -78,6 +79,8 @@ type publisher struct {
 	frame     uint32
 	timestamp uint32
 	fragments payload.Fragmenter
+	// extension is the identifier of an empty transport-wide sequence number that packets have, 0 for none.
+	extension uint8
 	// parity is the number of parity fragments per frame.
 	parity uint16
 }
@@ -129,6 +132,11 @@ func (p *publisher) packet(body []byte, marker bool) []byte {
 		Payload: body,
 	}
 	p.sequence++
+	if p.extension != 0 {
+		if err := feedback.SetTransportSequence(&packet.Header, p.extension, 0); err != nil {
+			p.t.Fatal(err)
+		}
+	}
 	raw, err := packet.Marshal()
 	if err != nil {
 		p.t.Fatal(err)

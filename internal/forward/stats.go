@@ -37,6 +37,12 @@ const (
 	recoveredPackets
 	lostPackets
 
+	transportReports
+	transportReportsSent
+	transportReceived
+	transportLost
+	transportDropped
+
 	keyFramesAsked
 	keyFramesAbsorbed
 	keyFramesRequested
@@ -138,6 +144,11 @@ type Stats struct {
 	// RequestsLimited counts packets of publishers that were not asked for when it was time, because one publisher missed more than it sent.
 	RequestsLimited uint64
 	NACKed          NACKOutcome
+	// TransportReports counts receivers' reports about all packets of their connection (transport-wide feedback), TransportReportsSent those to publishers.
+	// TransportDropped came faster than the writer read them.
+	TransportReports, TransportReportsSent, TransportDropped uint64
+	// TransportReceived and TransportLost count packets to receivers by what was reported of them. One that came after it was reported lost counts as both.
+	TransportReceived, TransportLost uint64
 	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed those of them that need no key frame, KeyFramesRequested PLI to publishers.
 	KeyFramesAsked, KeyFramesAbsorbed, KeyFramesRequested uint64
 	// Malformed input is dropped. Payload counts packets of payload v1 whose descriptor is wrong.
@@ -208,6 +219,8 @@ func (s *Stats) take(c *counts) {
 		Answered: c[nackedAnswered], Owed: c[nackedOwed], Unknown: c[nackedUnknown], Expired: c[nackedExpired],
 		Suppressed: c[nackedSuppressed], Limited: c[nackedLimited], Refused: c[nackedRefused],
 	}
+	s.TransportReports, s.TransportReportsSent, s.TransportDropped = c[transportReports], c[transportReportsSent], c[transportDropped]
+	s.TransportReceived, s.TransportLost = c[transportReceived], c[transportLost]
 	s.KeyFramesAsked, s.KeyFramesAbsorbed, s.KeyFramesRequested = c[keyFramesAsked], c[keyFramesAbsorbed], c[keyFramesRequested]
 	s.MalformedRTP, s.MalformedPayload, s.MalformedRTCP = c[malformedRTP], c[malformedPayload], c[malformedRTCP]
 	s.UnknownSSRC, s.Duplicates, s.Late = c[unknownSSRC], c[duplicatePackets], c[latePackets]

@@ -159,11 +159,14 @@ func (t *Track) publish(p *packet) {
 	}
 }
 
-// signal tells those who follow the track that there is something to read.
-func (t *Track) signal() {
+// signal tells those who follow the track that there is something to read, and adds their writers to those that are to be woken for it.
+func (t *Track) signal(roused []*writer) []*writer {
 	for _, f := range *t.followers.Load() {
-		f.signal()
+		if f.signal() && !slices.Contains(roused, f.writer) {
+			roused = append(roused, f.writer)
+		}
 	}
+	return roused
 }
 
 // wantKeyFrame asks the publisher for a key frame, as soon as the limit allows. It is cheap to call for every packet.

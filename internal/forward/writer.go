@@ -17,19 +17,22 @@ const (
 	housekeepingInterval = 100 * time.Millisecond
 )
 
-// writer is one goroutine that forwards to the receivers it owns. All but the inbox, the stack of signals and the atomics is its own.
+// writer forwards to the receivers it owns. All but the inbox, the stack of signals and the atomics belongs to who has the turn, one goroutine at a time: the
+// writer's own, or a reader that does its work.
 type writer struct {
 	engine *Engine
 	inbox  inbox
 	// signalled are the followers that have something to read.
 	signalled signalStack
-	asleep    atomic.Bool
-	wakeup    chan struct{}
+	turn      turn
 	alarm     alarm
 	stopping  atomic.Bool
 	// load is the number of slots of the receivers.
 	load  atomic.Int64
 	stats writerStats
+	// cost is what an incoming packet has lately cost, in nanoseconds; armed is when the goroutine wakes by itself, since the engine's start.
+	cost  atomic.Int64
+	armed time.Duration
 
 	ready readyHeap
 	// paced are the receivers for which packets wait.
@@ -70,45 +73,35 @@ type stay struct {
 func newWriter(e *Engine) *writer {
 	return &writer{
 		engine:    e,
-		wakeup:    make(chan struct{}, 1),
+		turn:      newTurn(),
 		alarm:     newTimerAlarm(),
 		followers: make(map[*Track]*follower),
 		now:       e.clock(),
 	}
 }
 
-// wake makes the writer look at its signals and its inbox, now or after what it does.
-func (w *writer) wake() {
-	if w.asleep.Load() && w.asleep.CompareAndSwap(true, false) {
-		select {
-		case w.wakeup <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// run is the writer's goroutine.
+// run is the writer's goroutine. It begins with the turn.
 func (w *writer) run() {
 	defer w.alarm.stop()
 	for !w.stopping.Load() {
 		w.work()
-		w.asleep.Store(true)
-		if !w.signalled.empty() || w.inbox.pending.Load() || w.stopping.Load() {
-			w.asleep.Store(false)
-			continue
+		idle := w.idle()
+		w.armed = w.at + idle
+		if w.yield() {
+			w.sleep(idle)
 		}
-		if len(w.receivers) == 0 {
-			<-w.wakeup
-		} else {
-			w.alarm.wait(w.idle(), w.wakeup)
-		}
-		w.asleep.Store(false)
 	}
 	w.letGo()
 }
 
+// forever is for how long a writer without receivers has nothing to do.
+const forever = time.Hour
+
 // idle is for how long there is nothing to do that is due by time.
 func (w *writer) idle() time.Duration {
+	if len(w.receivers) == 0 {
+		return forever
+	}
 	idle := w.housekeeping.Sub(w.now)
 	if len(w.paced) > 0 {
 		idle = min(idle, w.paced[0].tick-w.at)
@@ -254,6 +247,10 @@ func (w *writer) obey() {
 			w.rest()
 		}
 		w.orders.slots[i] = nil
+	}
+	for i, r := range w.orders.heard {
+		w.hear(r)
+		w.orders.heard[i] = nil
 	}
 	for i, r := range w.orders.closing {
 		w.dismiss(r)

@@ -12,8 +12,8 @@ var errHistogram = errors.New("histogram without one count more than bounds")
 
 // dataPlaneFamilies are the metrics that come from a Snapshot.
 var dataPlaneFamilies = []string{
-	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, nacks, nackPackets, retransmissions,
-	packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops, receivedDatagrams, receiveCalls,
+	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, pacerHold, nacks, nackPackets,
+	retransmissions, transportFeedback, transportPackets, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops, receivedDatagrams, receiveCalls,
 	sentDatagrams, sendRuns, sendCalls, sendErrors,
 }
 
@@ -55,12 +55,20 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(framesForwarded, s.FramesForwarded)
 	e.count(framesDropped, s.FramesDropped.Late, "late")
 	e.count(framesDropped, s.FramesDropped.Overrun, "overrun")
+	e.count(framesDropped, s.FramesDropped.Budget, "budget")
 	e.count(switches, s.Switches)
 	e.histogram(switchDelay, s.SwitchDelay)
 	e.histogram(residence, s.Residence)
+	if s.Paced {
+		e.histogram(pacerHold, s.PacerHold)
+	}
 	e.nacks(s.NACKsReceived, s.NACKsSent)
 	e.count(retransmissions, s.Received.Retransmission.Packets, in)
 	e.count(retransmissions, s.Sent.Retransmission.Packets, out)
+	e.count(transportFeedback, s.TransportFeedback.Received, in)
+	e.count(transportFeedback, s.TransportFeedback.Sent, out)
+	e.count(transportPackets, s.TransportFeedback.PacketsReceived, "received")
+	e.count(transportPackets, s.TransportFeedback.PacketsLost, "lost")
 	e.count(keyFrameRequests, s.KeyFramesAsked, in)
 	e.count(keyFrameRequests, s.KeyFramesRequested, out)
 	e.count(packetsDropped, s.PacketsDropped.MalformedRTP, "malformed_rtp")
@@ -69,6 +77,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(packetsDropped, s.PacketsDropped.UnknownSSRC, "unknown_ssrc")
 	e.count(packetsDropped, s.PacketsDropped.Duplicate, "duplicate")
 	e.count(packetsDropped, s.PacketsDropped.Late, "late")
+	e.count(packetsDropped, s.PacketsDropped.Feedback, "feedback")
 	e.gauge(cacheBytes, float64(s.CacheBytes))
 	e.count(receiveQueueDrops, s.ReceiveQueueDrops)
 	e.count(receivedDatagrams, s.Sockets.Received.Datagrams)

@@ -13,7 +13,7 @@ func TestOperatorsTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, _ := newRegistry(t, plane{})
+	registry, _ := newRegistry(t, plane{Snapshot{Paced: true}})
 	gathered, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -23,9 +23,12 @@ const (
 	switches           = "volsfu_switches_total"
 	switchDelay        = "volsfu_switch_delay_seconds"
 	residence          = "volsfu_residence_seconds"
+	pacerHold          = "volsfu_pacer_hold_seconds"
 	nacks              = "volsfu_nacks_total"
 	nackPackets        = "volsfu_nack_packets_total"
 	retransmissions    = "volsfu_retransmissions_total"
+	transportFeedback  = "volsfu_transport_feedback_total"
+	transportPackets   = "volsfu_transport_feedback_packets_total"
 	packetsDropped     = "volsfu_packets_dropped_total"
 	keyFrameRequests   = "volsfu_key_frame_requests_total"
 	cacheBytes         = "volsfu_cache_bytes"
@@ -57,13 +60,16 @@ var families = []family{
 	{packets, "RTP packets by direction (in from publishers, out to receivers) and kind.", []string{"direction", "kind"}},
 	{octets, "Bytes of RTP payload by direction and kind; headers are not counted.", []string{"direction", "kind"}},
 	{framesForwarded, "Video frames that were begun to be sent to a receiver, counted per receiver.", nil},
-	{framesDropped, "Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent).", []string{"reason"}},
+	{framesDropped, "Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn).", []string{"reason"}},
 	{switches, "Switches of a slot to another track, or on again after it was off.", nil},
 	{switchDelay, "Time from reading the request to sending the first packet of the new quality.", nil},
-	{residence, "Time from reading a packet to having written it to a receiver's socket.", nil},
+	{residence, "Time from reading a packet to having written it to a receiver's socket; what a pacer held it on purpose is not counted.", nil},
+	{pacerHold, "What pacers held packets on purpose, most often nothing.", nil},
 	{nacks, "NACK messages by direction: in from receivers, out to publishers.", []string{"direction"}},
 	{nackPackets, "Packets that NACKs asked for, by direction and by what became of the request.", []string{"direction", "outcome"}},
 	{retransmissions, "RTX packets (RFC 4588) by direction: in from publishers, out to receivers.", []string{"direction"}},
+	{transportFeedback, "Reports of packets' arrivals (transport-wide feedback) by direction: in from receivers, out to publishers.", []string{"direction"}},
+	{transportPackets, "Packets to receivers that reports of arrivals spoke of, by outcome: received, lost; one that comes after it was reported lost counts as both.", []string{"outcome"}},
 	{packetsDropped, "Incoming packets that were of no use, by reason.", []string{"reason"}},
 	{keyFrameRequests, "PLI and FIR by direction: in from receivers, out to publishers; receivers of volumetric tracks need none.", []string{"direction"}},
 	{cacheBytes, "Bytes that the packet caches hold.", nil},

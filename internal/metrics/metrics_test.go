@@ -31,7 +31,7 @@ func newRegistry(t *testing.T, p plane) (*prometheus.Registry, *Metrics) {
 }
 
 func TestNames(t *testing.T) {
-	registry, _ := newRegistry(t, plane{})
+	registry, _ := newRegistry(t, plane{Snapshot{Paced: true}})
 	gathered, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -182,13 +182,16 @@ func TestDataPlane(t *testing.T) {
 		Received:        Traffic{Media: Count{100, 110_000}, Audio: Count{50, 5_000}, Retransmission: Count{1, 1_100}},
 		Sent:            Traffic{Media: Count{300, 330_000}, Retransmission: Count{2, 2_200}, Parity: Count{4, 4_400}, Probe: Count{6, 600}},
 		FramesForwarded: 30,
-		FramesDropped:   FrameDrops{Late: 1, Overrun: 3},
+		FramesDropped:   FrameDrops{Late: 1, Overrun: 3, Budget: 33},
 		Switches:        7,
 		SwitchDelay:     Histogram{Bounds: []time.Duration{10 * time.Millisecond, 100 * time.Millisecond}, Counts: []uint64{1, 2, 3}, Sum: 4500 * time.Millisecond},
 		NACKsReceived:   NACKsReceived{Messages: 5, Answered: 6, Owed: 7, Unknown: 8, Expired: 9, Suppressed: 10, Limited: 11, Refused: 12},
 		NACKsSent:       NACKsSent{Messages: 13, Recovered: 14, Lost: 15, Limited: 32},
-		PacketsDropped:  PacketDrops{MalformedRTP: 16, MalformedRTCP: 17, MalformedPayload: 18, UnknownSSRC: 19, Duplicate: 20, Late: 21},
+		PacketsDropped:  PacketDrops{MalformedRTP: 16, MalformedRTCP: 17, MalformedPayload: 18, UnknownSSRC: 19, Duplicate: 20, Late: 21, Feedback: 34},
+		PacerHold:       Histogram{Bounds: []time.Duration{time.Millisecond}, Counts: []uint64{35, 36}, Sum: 2 * time.Second},
+		Paced:           true,
 
+		TransportFeedback:  TransportFeedback{Received: 37, Sent: 38, PacketsReceived: 39, PacketsLost: 40},
 		KeyFramesAsked:     22,
 		KeyFramesRequested: 23,
 		CacheBytes:         24,
@@ -213,8 +216,9 @@ volsfu_bytes_total{direction="out",kind="retransmission"} 2200
 # HELP volsfu_cache_bytes Bytes that the packet caches hold.
 # TYPE volsfu_cache_bytes gauge
 volsfu_cache_bytes 24
-# HELP volsfu_frames_dropped_total Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent).
+# HELP volsfu_frames_dropped_total Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn).
 # TYPE volsfu_frames_dropped_total counter
+volsfu_frames_dropped_total{reason="budget"} 33
 volsfu_frames_dropped_total{reason="late"} 1
 volsfu_frames_dropped_total{reason="overrun"} 3
 # HELP volsfu_frames_forwarded_total Video frames that were begun to be sent to a receiver, counted per receiver.
@@ -240,9 +244,16 @@ volsfu_nack_packets_total{direction="out",outcome="recovered"} 14
 # TYPE volsfu_nacks_total counter
 volsfu_nacks_total{direction="in"} 5
 volsfu_nacks_total{direction="out"} 13
+# HELP volsfu_pacer_hold_seconds What pacers held packets on purpose, most often nothing.
+# TYPE volsfu_pacer_hold_seconds histogram
+volsfu_pacer_hold_seconds_bucket{le="0.001"} 35
+volsfu_pacer_hold_seconds_bucket{le="+Inf"} 71
+volsfu_pacer_hold_seconds_sum 2
+volsfu_pacer_hold_seconds_count 71
 # HELP volsfu_packets_dropped_total Incoming packets that were of no use, by reason.
 # TYPE volsfu_packets_dropped_total counter
 volsfu_packets_dropped_total{reason="duplicate"} 20
+volsfu_packets_dropped_total{reason="feedback"} 34
 volsfu_packets_dropped_total{reason="late"} 21
 volsfu_packets_dropped_total{reason="malformed_payload"} 18
 volsfu_packets_dropped_total{reason="malformed_rtcp"} 17
@@ -269,7 +280,7 @@ volsfu_receive_datagrams_total 26
 # HELP volsfu_receive_queue_drops_total Datagrams that the kernel dropped because the media socket's receive buffer was full.
 # TYPE volsfu_receive_queue_drops_total counter
 volsfu_receive_queue_drops_total 25
-# HELP volsfu_residence_seconds Time from reading a packet to having written it to a receiver's socket.
+# HELP volsfu_residence_seconds Time from reading a packet to having written it to a receiver's socket; what a pacer held it on purpose is not counted.
 # TYPE volsfu_residence_seconds histogram
 volsfu_residence_seconds_bucket{le="+Inf"} 0
 volsfu_residence_seconds_sum 0
@@ -308,9 +319,27 @@ volsfu_switches_total 7
 # HELP volsfu_tracks Incoming RTP streams that are published.
 # TYPE volsfu_tracks gauge
 volsfu_tracks 12
+# HELP volsfu_transport_feedback_packets_total Packets to receivers that reports of arrivals spoke of, by outcome: received, lost; one that comes after it was reported lost counts as both.
+# TYPE volsfu_transport_feedback_packets_total counter
+volsfu_transport_feedback_packets_total{outcome="lost"} 40
+volsfu_transport_feedback_packets_total{outcome="received"} 39
+# HELP volsfu_transport_feedback_total Reports of packets' arrivals (transport-wide feedback) by direction: in from receivers, out to publishers.
+# TYPE volsfu_transport_feedback_total counter
+volsfu_transport_feedback_total{direction="in"} 37
+volsfu_transport_feedback_total{direction="out"} 38
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), dataPlaneFamilies...); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHoldOfPacersOnly: where nothing is paced there is no hold, not one of nothing.
+func TestHoldOfPacersOnly(t *testing.T) {
+	for paced, want := range map[bool]int{false: 0, true: 1} {
+		registry, _ := newRegistry(t, plane{Snapshot{Paced: paced}})
+		if n, err := testutil.GatherAndCount(registry, pacerHold); err != nil || n != want {
+			t.Errorf("paced is %t: %d holds (%v), expected %d", paced, n, err, want)
+		}
 	}
 }
 

@@ -21,11 +21,16 @@ type Snapshot struct {
 	Switches        uint64
 	// SwitchDelay is the time from reading a request to sending the first packet of the new quality.
 	SwitchDelay Histogram
-	// Residence is the time from reading a packet to having written it to a receiver's socket.
+	// Residence is the time from reading a packet to having written it to a receiver's socket, less what the pacer held it on purpose.
 	Residence Histogram
+	// PacerHold is what the pacers held packets; Paced says that there are any.
+	PacerHold Histogram
+	Paced     bool
 	// NACKsReceived are receivers', NACKsSent go to publishers.
 	NACKsReceived NACKsReceived
 	NACKsSent     NACKsSent
+	// TransportFeedback tells of the arrivals of packets (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+	TransportFeedback TransportFeedback
 	// KeyFramesAsked counts PLI and FIR of receivers, KeyFramesRequested those to publishers.
 	KeyFramesAsked     uint64
 	KeyFramesRequested uint64
@@ -77,6 +82,8 @@ type FrameDrops struct {
 	Late uint64
 	// Overrun frames left the track's cache before the receiver's writer came to them.
 	Overrun uint64
+	// Budget frames waited longer for their turn than the receiver's latency budget.
+	Budget uint64
 }
 
 // NACKsReceived are NACK messages of receivers and what became of the packets that they asked for.
@@ -109,6 +116,14 @@ type NACKsSent struct {
 	Limited uint64
 }
 
+// TransportFeedback are reports of arrivals.
+type TransportFeedback struct {
+	// Received reports are receivers', Sent ones go to publishers.
+	Received, Sent uint64
+	// PacketsReceived and PacketsLost are packets to receivers by what these reported. One that comes after it was reported lost counts as both.
+	PacketsReceived, PacketsLost uint64
+}
+
 // PacketDrops are incoming packets that were of no use, by reason.
 type PacketDrops struct {
 	// MalformedRTP and MalformedRTCP are not what they should be, MalformedPayload has a wrong descriptor of payload v1.
@@ -117,6 +132,8 @@ type PacketDrops struct {
 	UnknownSSRC uint64
 	// Duplicate packets had come before, Late ones are too old to tell.
 	Duplicate, Late uint64
+	// Feedback are reports of arrivals that came faster than they were read.
+	Feedback uint64
 }
 
 // Histogram is a distribution of times.

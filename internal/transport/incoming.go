@@ -101,7 +101,9 @@ func (p *Peer) receiveRTCP(compound []byte, now time.Time) {
 
 // isTransportFeedback tells reports about all packets of the connection (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1: type 205,
 // format 15), of which there are many, and long ones: whom they concern stands in front.
-func isTransportFeedback(packet []byte) bool { return len(packet) >= 12 && packet[1] == 205 && packet[0]&31 == 15 }
+func isTransportFeedback(packet []byte) bool {
+	return len(packet) >= 12 && packet[1] == 205 && packet[0]&31 == 15
+}
 
 // aboutStreams lists the streams that an RTCP packet speaks of, each once.
 func aboutStreams(packet rtcp.Packet) []uint32 {

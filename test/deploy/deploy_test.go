@@ -32,10 +32,10 @@ var selector = regexp.MustCompile(`\b(volsfu_[a-z0-9_]+)(?:\{([^}]*)\})?`)
 // equality matches a label matcher that asks for one value; within JSON its quotes are escaped.
 var equality = regexp.MustCompile(`([a-z_]+)=\\?"([^"\\]*)\\?"`)
 
-// idle is a data plane to which nothing has happened.
+// idle is a data plane that paces, and to which nothing has happened.
 type idle struct{}
 
-func (idle) Snapshot() metrics.Snapshot { return metrics.Snapshot{} }
+func (idle) Snapshot() metrics.Snapshot { return metrics.Snapshot{Paced: true} }
 
 // labelsOf returns the values that each label of each metric has on a server to which nothing has happened: all of them, because they
 // exist from the start.

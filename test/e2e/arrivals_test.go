@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// TestBothDirectionsReportArrivals looks at the server's metrics for reports to a publisher and from a receiver, and for what these say.
+func TestBothDirectionsReportArrivals(t *testing.T) {
+	c := startConference(t)
+	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(1, 1)}})
+	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	metric := func(series string) float64 {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		value, err := c.Metric(ctx, series)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	const received = `volsfu_transport_feedback_packets_total{outcome="received"}`
+	for _, series := range []string{`volsfu_transport_feedback_total{direction="in"}`, `volsfu_transport_feedback_total{direction="out"}`} {
+		eventually(t, series+" grows", func() bool { return metric(series) > 5 })
+	}
+	eventually(t, "bob reports what he has got", func() bool { return metric(received) > 100 })
+	// Every packet is reported as received once. What was sent is read later, so it is more.
+	reported := metric(received)
+	sent := metric(`volsfu_packets_total{direction="out",kind="media"}`) + metric(`volsfu_packets_total{direction="out",kind="retransmission"}`)
+	if reported > sent {
+		t.Errorf("%v packets were reported as received, but %v sent", reported, sent)
+	}
+	if frames(bob, tile("alice", "body", 0)) == 0 {
+		t.Error("bob has no frames")
+	}
+	for _, p := range []*lab.Peer{alice, bob} {
+		if err := p.Failure(); err != nil {
+			t.Error(err)
+		}
+	}
+}
