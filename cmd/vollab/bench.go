@@ -80,11 +80,18 @@ func bench(cmd *cobra.Command, duration time.Duration) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%d receivers, pacing %s: %w", load.receivers, load.pacing, err)
 		}
-		fmt.Fprintf(&table, "| %d receivers, %g Mbit/s, pacing %s%s | `vollab forward --compare pion --receivers %d --mbps %g --pacing %s` | %.2f | %.2f | %.2f | %s | %s | %s | %.3f |\n",
-			load.receivers, load.mbps, load.pacing, unlessValid(result), load.receivers, load.mbps, load.pacing,
+		fmt.Fprintf(&table, "| %s at %g Mbit/s, pacing %s%s | `vollab forward --compare pion --receivers %d --mbps %g --pacing %s` | %.2f | %.2f | %.2f | %s | %s | %s | %.3f |\n",
+			receivers(load.receivers), load.mbps, load.pacing, unlessValid(result), load.receivers, load.mbps, load.pacing,
 			result.CPU, result.Compare.CPU, *result.CPURatio, ceiling(result), perSend(&result.Figures), result.Residence, result.Allocations)
 	}
 	return table.String(), nil
+}
+
+func receivers(n int) string {
+	if n == 1 {
+		return "1 receiver"
+	}
+	return fmt.Sprintf("%d receivers", n)
 }
 
 // unlessValid warns of a result that should not be compared.
