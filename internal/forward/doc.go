@@ -2,7 +2,8 @@
 //
 // A Track is one incoming RTP stream. Its packets stand once in a log, in order of arrival, whatever the number of receivers. The goroutine
 // that reads a publisher establishes the facts of each packet and appends it to the log (Ingress.RTP), and at the end of each batch that has arrived
-// together signals the writers that follow the tracks and sleep (Ingress.Flush). A writer is a goroutine that owns receivers with their slots; it follows
+// together signals the writers that follow the tracks and sleep (Ingress.Flush). A writer owns receivers with their slots, and has a goroutine; where that sleeps,
+// the reader does the writer's work itself, as long as it is no more than a packet may stay (turn). A writer follows
 // each track that any of its slots takes with one position in that track's log, asks the switcher of each slot (pkg/switching) what becomes of the packet,
 // and queues it on the slot's outlet. When it has nothing left to take, and after a bounded batch, it flushes the peers of those receivers that have
 // something queued, so that a burst leaves as one run per receiver.
@@ -12,8 +13,8 @@
 // frame that waits for too long is dropped whole, without a gap. Audio, retransmissions and repairs never wait. Where pacing is off, nothing does.
 //
 // But for that the log is the queue: what an outlet has queued waits for the rest of its batch, not for its receiver. A writer that falls behind by more than
-// a log holds loses whole frames; it never makes a reader wait, and nothing that one receiver does delays receivers of other writers.
+// a log holds loses whole frames; it never makes a reader wait for longer than that, and nothing that one receiver does delays receivers of other writers.
 //
 // Who owns what: a track's log is appended to under its ingress's mutex, and read by anyone without locks. All that a slot keeps is its
-// writer's, but for its mail, which is the writer's inbox's. Control calls are safe for any goroutine, at any time, and do not wait for writers.
+// writer's, which means whoever has the writer's turn, but for its mail, which is the writer's inbox's. Control calls are safe for any goroutine, at any time, and do not wait for writers.
 package forward

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// Sink takes what arrives on a peer connection, decrypted. It is called by one goroutine at a time and must return soon, since the next packet
-// waits. A packet is valid until the call returns.
+// Sink takes what arrives on a peer connection, decrypted. RTP and RTCP are called by one goroutine at a time, Flush perhaps by another meanwhile. All must return
+// soon, since the next packet waits. A packet is valid until the call returns.
 type Sink interface {
 	// RTP takes a whole RTP packet of the stream.
 	RTP(ssrc uint32, packet []byte, now time.Time)
