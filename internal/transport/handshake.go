@@ -207,7 +207,7 @@ func (p *Peer) takeKeys(conn *dtls.Conn, client bool) error {
 	if err != nil {
 		return err
 	}
-	p.incoming.open(opener)
+	p.openIncoming(opener)
 	p.outbox.open(sealer)
 	return nil
 }

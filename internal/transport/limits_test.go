@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtp"
+
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -40,6 +42,31 @@ func TestCandidatesAreLimitedUntilICEBeginsAnew(t *testing.T) {
 			t.Errorf("a candidate too many after %s: got %v, want ErrCandidate", round.name, err)
 		}
 	}
+}
+
+func TestStreamsWithoutEndCloseTheConnection(t *testing.T) {
+	p := newPair(t)
+	line, err := p.offers.AddReceiving(volumetric.KindVideo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate([]*Line{line})
+	p.connect()
+	outlet := p.attachBeforeSend[line.MID()]
+	media, _, _ := outlet.PayloadType(volumetric.MIMEVolumetric)
+	closed := false
+	ssrc := uint32(0)
+	p.until("the connection is closed", func() bool {
+		// Some are lost on the way. An error says that the connection is closed.
+		for range 1000 {
+			ssrc++
+			_ = outlet.WriteRTP(&rtp.Header{Version: 2, PayloadType: media, SSRC: ssrc}, []byte("x"))
+		}
+		for _, event := range p.offers.Events() {
+			closed = closed || event.State == StateClosed
+		}
+		return closed
+	})
 }
 
 // TestNoConnectionsToWhereCandidatesPoint has a remote candidate name a TCP port that is none of the remote peer's.

@@ -47,6 +47,8 @@ type Peer struct {
 	starting sync.Mutex
 	running  sync.WaitGroup
 	closed   atomic.Bool
+	// overflowed is set once the remote peer has used too many streams.
+	overflowed atomic.Bool
 	// ended is closed when Close is done.
 	ended chan struct{}
 	// secure is the DTLS connection after the handshake.
