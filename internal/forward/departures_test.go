@@ -162,13 +162,13 @@ func TestReportsOfReceivers(t *testing.T) {
 		r.pass(frameInterval)
 		for _, report := range reportsOf(recorder, r.now) {
 			reports++
-			s.receiver.RTCP(0, report, r.now)
+			s.receiver.RTCP(report, r.now)
 		}
 	}
 	r.pass(time.Second)
 	for _, report := range reportsOf(recorder, r.now) {
 		reports++
-		s.receiver.RTCP(1000, report, r.now)
+		s.receiver.RTCP(report, r.now)
 	}
 	r.pass(time.Second)
 	stats := r.engine.Stats()
@@ -220,12 +220,12 @@ func TestReportsAreBounded(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribe(1000, volumetric.KindVideo)
-	s.receiver.RTCP(0, hostileReport(0, 24), r.now)
+	s.receiver.RTCP(hostileReport(0, 24), r.now)
 	if n := len(s.receiver.reports.waiting); n != 0 {
 		t.Fatalf("%d bytes of a report wait, although nothing has a number", n)
 	}
 	s.peer.agree(testExtension)
-	s.receiver.RTCP(0, hostileReport(0, 24), r.now) // before anything was sent
+	s.receiver.RTCP(hostileReport(0, 24), r.now) // before anything was sent
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
 	p.next()
@@ -235,7 +235,7 @@ func TestReportsAreBounded(t *testing.T) {
 	const reports = 20_000
 	var most int
 	for n := range reports {
-		s.receiver.RTCP(0, hostileReport(uint16(first+n-reports+1), 24), r.now)
+		s.receiver.RTCP(hostileReport(uint16(first+n-reports+1), 24), r.now)
 		most = max(most, len(s.receiver.reports.waiting))
 	}
 	if most > maxReportBytes || cap(s.receiver.reports.waiting) > 2*maxReportBytes {
@@ -265,12 +265,12 @@ func TestMalformedReports(t *testing.T) {
 	r.run()
 	short := hostileReport(0, 24)
 	for _, report := range [][]byte{hostileReport(0, 24)[:20], append(short[:24:24], 0, 0, 0, 0), {0x8f, 205, 0, 0}, hostileReport(0, 28)[:27], {0x8f, 205, 0xff, 0xff}} {
-		s.receiver.RTCP(0, report, r.now)
+		s.receiver.RTCP(report, r.now)
 	}
 	huge := make([]byte, maxReportBytes/2)
 	copy(huge, short)
 	binary.BigEndian.PutUint16(huge[2:], uint16(len(huge)/4-1))
-	s.receiver.RTCP(0, huge, r.now)
+	s.receiver.RTCP(huge, r.now)
 	r.pass(time.Second)
 	if stats := r.engine.Stats(); stats.MalformedRTCP != 5 || stats.TransportReports != 0 || stats.TransportDropped != 1 {
 		t.Errorf("%d malformed, %d read, %d dropped, expected 5, none and the one that is too long", stats.MalformedRTCP, stats.TransportReports, stats.TransportDropped)

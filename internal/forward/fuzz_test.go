@@ -36,9 +36,9 @@ func FuzzIngress(f *testing.F) {
 				i.RTP(tracks[way%8/2].ssrc+uint32(way%2), packet, r.now)
 				i.Flush()
 			case 5:
-				s.receiver.RTCP(1000, packet, r.now)
+				s.receiver.RTCP(packet, r.now)
 			case 6:
-				i.RTCP(10, packet, r.now)
+				i.RTCP(packet, r.now)
 			case 7:
 				s.slot.Select(tracks[n%3].track, uint64(n%2), r.now)
 			}

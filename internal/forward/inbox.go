@@ -70,20 +70,13 @@ func (b *inbox) keyFrameWanted(s *Slot) {
 	s.receiver.writer.wake()
 }
 
-// reported takes the block about the slot from a report, if there is one.
-func (b *inbox) reported(s *Slot, blocks []rtcp.ReceptionReport, now time.Time) {
-	ssrc := s.outlet.SSRC()
-	for _, block := range blocks {
-		if block.SSRC != ssrc {
-			continue
-		}
-		b.mu.Lock()
-		s.mail.block, s.mail.reportedAt = block, now
-		b.queue(s)
-		b.mu.Unlock()
-		s.receiver.writer.wake()
-		return
-	}
+// reported takes a report block about the slot.
+func (b *inbox) reported(s *Slot, block rtcp.ReceptionReport, now time.Time) {
+	b.mu.Lock()
+	s.mail.block, s.mail.reportedAt = block, now
+	b.queue(s)
+	b.mu.Unlock()
+	s.receiver.writer.wake()
 }
 
 // queue notes that a slot has mail. The caller holds the mutex.

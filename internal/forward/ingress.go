@@ -268,9 +268,8 @@ func (i *Ingress) count(s *stream, p *packet) {
 	}
 }
 
-// RTCP takes a decrypted RTCP packet that speaks of an SSRC, and from it the sender report of that SSRC. A compound may be given once for each SSRC that it
-// speaks of.
-func (i *Ingress) RTCP(ssrc uint32, packet []byte, now time.Time) {
+// RTCP takes one decrypted RTCP packet, and the sender report from it.
+func (i *Ingress) RTCP(packet []byte, now time.Time) {
 	packets, err := rtcp.Unmarshal(packet)
 	if err != nil {
 		i.stats.add(malformedRTCP, 1)
@@ -278,13 +277,11 @@ func (i *Ingress) RTCP(ssrc uint32, packet []byte, now time.Time) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	s := i.streams[ssrc]
-	if s == nil {
-		return
-	}
 	for _, p := range packets {
-		if report, ok := p.(*rtcp.SenderReport); ok && report.SSRC == ssrc {
-			s.reported(report, now)
+		if report, ok := p.(*rtcp.SenderReport); ok {
+			if s := i.streams[report.SSRC]; s != nil {
+				s.reported(report, now)
+			}
 		}
 	}
 }

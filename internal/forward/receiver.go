@@ -101,46 +101,56 @@ func (r *Receiver) Close() {
 	r.writer.inbox.close(r)
 }
 
-// RTCP takes a decrypted RTCP packet that speaks of an SSRC, and from it what concerns the slot with that SSRC: NACK, PLI, FIR and report blocks. A
-// compound may be given once for each SSRC that it speaks of. A report of transport-wide feedback, which concerns all slots, comes alone and once, whatever the
-// SSRC.
-func (r *Receiver) RTCP(ssrc uint32, packet []byte, now time.Time) {
-	control := &r.writer.engine.control
+// RTCP takes one decrypted RTCP packet, and from it what concerns slots of the receiver: NACK, PLI, FIR, report blocks, and reports of transport-wide feedback.
+func (r *Receiver) RTCP(packet []byte, now time.Time) {
 	if feedback.IsTransportFeedback(packet) {
 		r.arrivals(packet, now)
 		return
 	}
 	packets, err := rtcp.Unmarshal(packet)
 	if err != nil {
-		control.add(malformedRTCP, 1)
-		return
-	}
-	s := r.slot(ssrc)
-	if s == nil {
+		r.writer.engine.control.add(malformedRTCP, 1)
 		return
 	}
 	for _, p := range packets {
 		switch p := p.(type) {
 		case *rtcp.TransportLayerNack:
-			if p.MediaSSRC == ssrc {
-				control.add(nacksReceived, 1)
-				ignored := r.writer.inbox.nacked(s, p.Nacks, r.writer.engine.cfg.MaxNACKed)
-				control.add(nackedLimited, uint64(ignored))
-			}
+			r.nacked(p)
 		case *rtcp.PictureLossIndication:
-			if p.MediaSSRC == ssrc {
-				r.writer.inbox.keyFrameWanted(s)
-			}
+			r.keyFrameWanted(p.MediaSSRC)
 		case *rtcp.FullIntraRequest:
 			for _, entry := range p.FIR {
-				if entry.SSRC == ssrc {
-					r.writer.inbox.keyFrameWanted(s)
-				}
+				r.keyFrameWanted(entry.SSRC)
 			}
 		case *rtcp.ReceiverReport:
-			r.writer.inbox.reported(s, p.Reports, now)
+			r.reported(p.Reports, now)
 		case *rtcp.SenderReport:
-			r.writer.inbox.reported(s, p.Reports, now)
+			r.reported(p.Reports, now)
+		}
+	}
+}
+
+// nacked leaves to the writer what a slot's receiver asks for.
+func (r *Receiver) nacked(p *rtcp.TransportLayerNack) {
+	if s := r.slot(p.MediaSSRC); s != nil {
+		control := &r.writer.engine.control
+		control.add(nacksReceived, 1)
+		ignored := r.writer.inbox.nacked(s, p.Nacks, r.writer.engine.cfg.MaxNACKed)
+		control.add(nackedLimited, uint64(ignored))
+	}
+}
+
+func (r *Receiver) keyFrameWanted(ssrc uint32) {
+	if s := r.slot(ssrc); s != nil {
+		r.writer.inbox.keyFrameWanted(s)
+	}
+}
+
+// reported leaves the blocks about slots to the writer.
+func (r *Receiver) reported(blocks []rtcp.ReceptionReport, now time.Time) {
+	for _, block := range blocks {
+		if s := r.slot(block.SSRC); s != nil {
+			r.writer.inbox.reported(s, block, now)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (p *publisher) report(now, capture time.Time) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.ingress.RTCP(p.ssrc, raw, now)
+	p.ingress.RTCP(raw, now)
 }
 
 // senderReports gives the sender reports among packets.

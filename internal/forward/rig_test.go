@@ -217,7 +217,7 @@ func (s *subscriber) rtcp(t testing.TB, now time.Time, packet rtcp.Packet) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.receiver.RTCP(s.outlet.ssrc, raw, now)
+	s.receiver.RTCP(raw, now)
 }
 
 // checkContinuous fails where sequence numbers have a gap or a repeat, or timestamps go backwards. Packets may be in any order.

@@ -45,12 +45,12 @@ func (s *mediaSink) RTP(ssrc uint32, packet []byte, now time.Time) { s.ingress.R
 func (s *mediaSink) Flush() { s.ingress.Flush() }
 
 // RTCP implements transport.Sink. Sender reports (RFC 3550 type 200) speak of what the client sends; they may carry report blocks, too.
-func (s *mediaSink) RTCP(ssrc uint32, packet []byte, now time.Time) {
+func (s *mediaSink) RTCP(packet []byte, now time.Time) {
 	const senderReport = 200
-	if len(packet) > 1 && packet[1] == senderReport {
-		s.ingress.RTCP(ssrc, packet, now)
+	if packet[1] == senderReport {
+		s.ingress.RTCP(packet, now)
 	}
-	s.receiver.RTCP(ssrc, packet, now)
+	s.receiver.RTCP(packet, now)
 }
 
 // newConnection makes a peer connection for a participant and starts its goroutine.

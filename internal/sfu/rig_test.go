@@ -199,9 +199,9 @@ func handle(s *Session, messages ...signal.Message) {
 // unheard is the sink of a client that nobody sends to.
 type unheard struct{}
 
-func (unheard) RTP(uint32, []byte, time.Time)  {}
-func (unheard) RTCP(uint32, []byte, time.Time) {}
-func (unheard) Flush()                         {}
+func (unheard) RTP(uint32, []byte, time.Time) {}
+func (unheard) RTCP([]byte, time.Time)        {}
+func (unheard) Flush()                        {}
 
 // newClientPeer makes the peer of a client. Candidates are not carried to it, so it is never connected.
 func newClientPeer(t *testing.T) *transport.Peer {

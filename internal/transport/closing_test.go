@@ -26,7 +26,7 @@ func (a *asker) RTP(uint32, []byte, time.Time) {
 
 func (a *asker) Flush() {}
 
-func (a *asker) RTCP(ssrc uint32, packet []byte, now time.Time) { a.RTP(ssrc, packet, now) }
+func (a *asker) RTCP(packet []byte, now time.Time) { a.RTP(0, packet, now) }
 
 // TestClosingWhileThePeersSinkAsks closes connections in the midst of packets.
 func TestClosingWhileThePeersSinkAsks(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pion/rtcp"
-
 	"github.com/volsfu/volsfu/internal/srtp"
 	"github.com/volsfu/volsfu/internal/udp"
 )
@@ -18,8 +16,8 @@ import (
 type Sink interface {
 	// RTP takes a whole RTP packet of the stream.
 	RTP(ssrc uint32, packet []byte, now time.Time)
-	// RTCP takes one RTCP packet (not a compound) that speaks of the stream, or is its own sender report.
-	RTCP(ssrc uint32, packet []byte, now time.Time)
+	// RTCP takes one RTCP packet, not a compound. Its header is right; what follows it may be anything.
+	RTCP(packet []byte, now time.Time)
 	// Flush says that what came in together is complete: nothing more is known to follow at once.
 	Flush()
 }
@@ -84,7 +82,7 @@ func (p *Peer) receive(datagram []byte, now time.Time) {
 		return
 	}
 	// Open has found a whole header.
-	p.sink.RTP(be32(packet[8:]), packet, now)
+	p.sink.RTP(binary.BigEndian.Uint32(packet[8:]), packet, now)
 }
 
 // overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as the connection lives. Closing waits for
@@ -98,47 +96,17 @@ func (p *Peer) overflow() {
 // rtcpHeader is the size in bytes of the header that all RTCP packets have (RFC 3550 section 6.4.1): version, type, length in words less one.
 const rtcpHeader = 4
 
-// receiveRTCP cuts a compound into its packets.
+// receiveRTCP cuts a compound into its packets. What is left of one that is cut off is dropped.
 func (p *Peer) receiveRTCP(compound []byte, now time.Time) {
 	for len(compound) >= rtcpHeader {
-		size := rtcpHeader + 4*int(be16(compound[2:]))
+		size := rtcpHeader + 4*int(binary.BigEndian.Uint16(compound[2:]))
 		if size > len(compound) {
 			return
 		}
-		packet := compound[:size]
+		p.sink.RTCP(compound[:size], now)
 		compound = compound[size:]
-		if isTransportFeedback(packet) {
-			p.sink.RTCP(be32(packet[8:]), packet, now)
-			continue
-		}
-		parsed, err := rtcp.Unmarshal(packet)
-		if err != nil || len(parsed) != 1 {
-			continue
-		}
-		for _, ssrc := range aboutStreams(parsed[0]) {
-			p.sink.RTCP(ssrc, packet, now)
-		}
 	}
 }
-
-// isTransportFeedback tells reports about all packets of the connection (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1: type 205,
-// format 15), of which there are many, and long ones: whom they concern stands in front.
-func isTransportFeedback(packet []byte) bool {
-	return len(packet) >= 12 && packet[1] == 205 && packet[0]&31 == 15
-}
-
-// aboutStreams lists the streams that an RTCP packet speaks of, each once.
-func aboutStreams(packet rtcp.Packet) []uint32 {
-	streams := packet.DestinationSSRC()
-	if report, ok := packet.(*rtcp.SenderReport); ok {
-		streams = append(streams, report.SSRC)
-	}
-	slices.Sort(streams)
-	return slices.Compact(streams)
-}
-
-func be16(b []byte) uint16 { return binary.BigEndian.Uint16(b) }
-func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
 
 // openIncoming takes the keys: from here on packets are opened, those first that have come before.
 func (p *Peer) openIncoming(opener *srtp.Opener) {

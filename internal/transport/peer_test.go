@@ -34,10 +34,16 @@ func (r *recorder) RTP(ssrc uint32, packet []byte, _ time.Time) {
 	r.rtp[ssrc] = append(r.rtp[ssrc], p)
 }
 
-func (r *recorder) RTCP(ssrc uint32, _ []byte, _ time.Time) {
+func (r *recorder) RTCP(packet []byte, _ time.Time) {
+	packets, err := rtcp.Unmarshal(packet)
+	if err != nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rtcp[ssrc]++
+	for _, ssrc := range packets[0].DestinationSSRC() {
+		r.rtcp[ssrc]++
+	}
 }
 
 func (r *recorder) Flush() {}

@@ -62,7 +62,7 @@ func TestRetransmissions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.RTCP(100, data, at)
+		m.RTCP(data, at)
 		return m.urgent
 	}
 	if got := nack(time.Now()); len(got) != 0 {
@@ -117,7 +117,7 @@ func TestKeyFrameRequestsNameTheTrack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.RTCP(150, data, time.Now())
+		m.RTCP(data, time.Now())
 		select {
 		case e := <-m.session.events:
 			if want := (KeyFrameWanted{Publication: "film", Tile: 1, Quality: 2}); e != want {

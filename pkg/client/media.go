@@ -30,7 +30,7 @@ type media struct {
 	// arrivals are the packets that the server numbers for the whole connection, departures those that we number.
 	arrivals   *feedback.TransportRecorder
 	departures *feedback.TransportHistory
-	// results are what the latest report says of departures.
+	// results is room for what a report says of departures.
 	results []feedback.PacketResult
 	// urgent are retransmissions, which leave at once.
 	urgent []outgoing

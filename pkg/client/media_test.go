@@ -60,7 +60,7 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.RTCP(100, request, epoch)
+	m.RTCP(request, epoch)
 	if err := p.WritePackets(0, 0, time.Now(), [][]byte{{1}}); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("got %v, want an error around %v", err, ErrNotConnected)
 	}

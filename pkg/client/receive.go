@@ -64,8 +64,9 @@ func (m *media) deliver(s *stream, a arrival) {
 }
 
 // RTCP implements transport.Sink.
-func (m *media) RTCP(ssrc uint32, packet []byte, now time.Time) {
+func (m *media) RTCP(packet []byte, now time.Time) {
 	if feedback.IsTransportFeedback(packet) {
+		// The history lets go of what is reported.
 		m.mu.Lock()
 		m.results = m.departures.Feedback(packet, now, m.results[:0])
 		m.mu.Unlock()
@@ -84,7 +85,7 @@ func (m *media) RTCP(ssrc uint32, packet []byte, now time.Time) {
 	for _, p := range packets {
 		switch p := p.(type) {
 		case *rtcp.SenderReport:
-			if s := m.streamBySSRC[p.SSRC]; s != nil && p.SSRC == ssrc && s.captures != nil {
+			if s := m.streamBySSRC[p.SSRC]; s != nil && s.captures != nil {
 				s.captures.SenderReport(p)
 				s.reception.SenderReport(p.NTPTime, now)
 			}

@@ -138,7 +138,7 @@ func FuzzSinkRTCP(f *testing.F) {
 	voice := marshal(f, fuzzVoice, 1, 960, []byte("opus"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := newFuzzRig(t, peer)
-		script(data, m.RTCP)
+		script(data, func(_ uint32, packet []byte, now time.Time) { m.RTCP(packet, now) })
 		// Whatever reports said, packets still come.
 		m.RTP(fuzzVoice, append([]byte(nil), voice...), epoch)
 		if len(m.packets) != 1 {

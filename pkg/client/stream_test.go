@@ -188,7 +188,7 @@ func TestForeignPackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.RTCP(1, report, epoch)
+	m.RTCP(report, epoch)
 	in.deliver(2, 48000, body, epoch.Add(20*time.Millisecond))
 	in.deliver(2, 48000, body, epoch.Add(21*time.Millisecond))
 	body[0] = 'X'

@@ -309,7 +309,7 @@ type requests struct {
 	counts map[uint16]int
 }
 
-func (r *requests) take(_ uint32, packet []byte) {
+func (r *requests) take(packet []byte) {
 	packets, err := rtcp.Unmarshal(packet)
 	if err != nil {
 		return

@@ -12,9 +12,9 @@ import (
 // silence is a sink that takes nothing.
 type silence struct{}
 
-func (silence) RTP(uint32, []byte, time.Time)  {}
-func (silence) RTCP(uint32, []byte, time.Time) {}
-func (silence) Flush()                         {}
+func (silence) RTP(uint32, []byte, time.Time) {}
+func (silence) RTCP([]byte, time.Time)        {}
+func (silence) Flush()                        {}
 
 // publishShare is the part of the lines on which the client sends: 30 of 300 are a participant of 15 tiles × 2 qualities who receives 270 tiles.
 const publishShare = 10

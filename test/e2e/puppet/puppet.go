@@ -26,7 +26,8 @@ type Config struct {
 	// Answer replaces the answer to an offer; false keeps the puppet from answering. Nil answers as is right.
 	Answer func(offer *signal.Offer, answer string) (string, bool)
 	// RTP and RTCP see every packet that arrives, valid until they return. Nil ones see nothing.
-	RTP, RTCP func(ssrc uint32, packet []byte)
+	RTP  func(ssrc uint32, packet []byte)
+	RTCP func(packet []byte)
 }
 
 // Puppet is one client.
@@ -301,8 +302,8 @@ func (s *sink) RTP(ssrc uint32, packet []byte, _ time.Time) {
 func (s *sink) Flush() {}
 
 // RTCP implements transport.Sink.
-func (s *sink) RTCP(ssrc uint32, packet []byte, _ time.Time) {
+func (s *sink) RTCP(packet []byte, _ time.Time) {
 	if s.config.RTCP != nil {
-		s.config.RTCP(ssrc, packet)
+		s.config.RTCP(packet)
 	}
 }
