@@ -14,7 +14,7 @@ import (
 )
 
 // Outlet is one outgoing RTP stream of a peer connection. Queue is called by one goroutine at a time and keeps neither header nor payload;
-// while it blocks, the receivers that share the writer wait, and perhaps the publisher whose packet it is.
+// it does not wait for the receiver: meanwhile those that share the writer would wait, and perhaps the publisher whose packet it is.
 type Outlet interface {
 	// Queue takes a packet. What one peer's outlets have queued leaves in that order, at the next Flush of their peer at the latest. A packet that Queue
 	// returns an error for is not sent, and not queued again: its sequence number is spent.

@@ -52,16 +52,16 @@ const lendTime = time.Millisecond
 // writers' goroutines.
 func lend(writers []*writer, packets int) {
 	var expected time.Duration
-	for _, w := range writers {
-		expected += time.Duration(packets) * time.Duration(w.cost.Load())
+	own := 0
+	for n, w := range writers {
+		if expected += time.Duration(packets) * time.Duration(w.cost.Load()); n > 0 && expected > lendTime {
+			w.wake()
+			continue
+		}
+		writers[own] = w
+		own++
 	}
-	for len(writers) > 1 && expected > lendTime {
-		last := len(writers) - 1
-		writers[last].wake()
-		expected -= time.Duration(packets) * time.Duration(writers[last].cost.Load())
-		writers = writers[:last]
-	}
-	for _, w := range writers {
+	for _, w := range writers[:own] {
 		if w.turn.take() {
 			w.serve(packets)
 		}
@@ -74,15 +74,14 @@ func (w *writer) serve(packets int) {
 		begin := w.engine.clock()
 		w.work()
 		w.learnCost(w.engine.clock().Sub(begin), packets)
-		due := w.at + w.idle()
-		sooner := due < w.armed
+		idle := w.idle()
+		sooner := w.at+idle < w.armed
 		if sooner {
-			w.armed = due
+			w.armed = w.at + idle
 		}
-		now := w.at
 		if w.yield() {
 			if sooner {
-				w.alarm.rearm(due - now)
+				w.alarm.rearm(idle)
 			}
 			return
 		}

@@ -45,7 +45,7 @@ type Server struct {
 	admin    *admin.Server
 	// draining is set as soon as no new clients are wanted.
 	draining atomic.Bool
-	// failed takes the error of a listener that ended by itself.
+	// failed takes the error of a listener or a media socket that ended by itself.
 	failed chan error
 }
 
@@ -75,6 +75,7 @@ func (s *Server) start(o Options) error {
 	if s.endpoint, err = listenMedia(c.Media, o.Media); err != nil {
 		return err
 	}
+	go s.watch(s.endpoint.Failed())
 	s.engine = forward.NewEngine(c.Forward)
 	if err := metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}); err != nil {
 		return err
@@ -106,8 +107,8 @@ func (s *Server) announce(c config.Config) {
 	s.log.Info("volsfu is ready", zap.String("signalling", s.URL()+signal.Path), zap.Uint16("media_port", s.endpoint.Port()),
 		zap.String("admin", s.AdminAddress()), zap.Bool("dev", c.Server.Dev))
 	if got := s.endpoint.ReceiveBuffer(); got > 0 && got < c.Media.ReceiveBuffer {
-		s.log.Warn("the kernel limits the media socket's receive buffer: bursts may be lost; raise it by sysctl -w net.core.rmem_max",
-			zap.Int("bytes", got), zap.Int("wanted", c.Media.ReceiveBuffer))
+		s.log.Warn(fmt.Sprintf("the kernel limits the media sockets' receive buffers: bursts may be lost; allow them by: sysctl -w net.core.rmem_max=%d",
+			c.Media.ReceiveBuffer), zap.Int("bytes", got), zap.Int("wanted", c.Media.ReceiveBuffer))
 	}
 }
 
@@ -175,7 +176,7 @@ func (s *Server) listen(handler http.Handler) error {
 	}
 	go func() {
 		if err := s.http.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serve signalling: %w", err)
+			s.fail(fmt.Errorf("serve signalling: %w", err))
 		}
 	}()
 	return nil
@@ -213,7 +214,22 @@ func (s *Server) AdminAddress() string {
 // Stats are the counts of the data plane.
 func (s *Server) Stats() forward.Stats { return s.engine.Stats() }
 
-// Failed tells of a listener that ended by itself.
+// watch tells of media sockets that cannot be read any more, until the endpoint is closed.
+func (s *Server) watch(failed <-chan error) {
+	for err := range failed {
+		s.fail(err)
+	}
+}
+
+// fail tells the first failure; nobody waits for others.
+func (s *Server) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// Failed tells of a listener or a media socket that ended by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // NotReady implements admin.Readiness.

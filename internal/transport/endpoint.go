@@ -41,6 +41,9 @@ type Endpoint struct {
 	reflexive []string
 	routes    routes
 	readers   sync.WaitGroup
+	// failed takes the error of a socket that cannot be read any more; closing ends it.
+	failed  chan error
+	closing sync.Once
 }
 
 // tcpWriteBuffer bounds what waits in an ICE-TCP connection whose client does not read; what does not fit is dropped, nobody waits.
@@ -128,7 +131,7 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	// Pion writes to standard error by itself; what matters of its messages reaches us as errors and states.
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
-	e := &Endpoint{config: config, logs: logs, port: port}
+	e := &Endpoint{config: config, logs: logs, port: port, failed: make(chan error, 1)}
 	if err := e.certify(); err != nil {
 		return nil, err
 	}
@@ -215,6 +218,10 @@ func (e *Endpoint) Stats() udp.Stats {
 	return e.port.Stats()
 }
 
+// Failed gives the error of a socket that cannot be read any more though nobody has closed it: what comes on it is lost from then on. Close closes the
+// channel.
+func (e *Endpoint) Failed() <-chan error { return e.failed }
+
 // ReceiveBuffer is the size in bytes that the kernel gave each socket's receive buffer, 0 where it is unknown.
 func (e *Endpoint) ReceiveBuffer() int {
 	if e.port == nil {
@@ -233,6 +240,7 @@ func (e *Endpoint) Close() error {
 		errs = append(errs, e.mux.Close(), e.port.Close(), e.control.Close())
 		e.readers.Wait()
 	}
+	e.closing.Do(func() { close(e.failed) })
 	if e.tcp != nil {
 		errs = append(errs, e.tcp.Close())
 	}

@@ -86,14 +86,10 @@ func (p *Peer) awaitGathering() {
 	}
 }
 
-// maxCandidates bounds the remote candidates that follow a description. Hosts with several addresses of both families, STUN and TURN have some
-// twenty; each is sent connectivity checks, wherever it points.
-const maxCandidates = 64
-
-// AddCandidate takes a remote candidate. One that comes before the description waits for it.
+// AddCandidate takes a remote candidate, of as many as a description may have. One that comes before the description waits for it.
 func (p *Peer) AddCandidate(c Candidate) error {
-	if p.trickled == maxCandidates {
-		return fmt.Errorf("%w: more than %d", ErrCandidate, maxCandidates)
+	if p.trickled == description.MaxCandidates {
+		return fmt.Errorf("%w: more than %d", ErrCandidate, description.MaxCandidates)
 	}
 	p.trickled++
 	if !p.begun {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -33,7 +34,7 @@ func TestCandidatesAreLimitedUntilICEBeginsAnew(t *testing.T) {
 	} {
 		p.restart = round.restart
 		p.negotiate(nil)
-		for port := 1; round.taken && port <= maxCandidates; port++ {
+		for port := 1; round.taken && port <= description.MaxCandidates; port++ {
 			if err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(port), MID: "0"}); err != nil {
 				t.Fatalf("candidate %d after %s: %v", port, round.name, err)
 			}

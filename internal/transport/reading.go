@@ -1,6 +1,9 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -15,7 +18,11 @@ func (e *Endpoint) read(socket *udp.Socket) {
 	inbox := udp.NewInbox()
 	// touched are the peers that the batch at hand had packets for.
 	var touched []*Peer
-	for socket.Receive(inbox) == nil {
+	for {
+		if err := socket.Receive(inbox); err != nil {
+			e.ended(err)
+			return
+		}
 		now := time.Now()
 		for _, message := range inbox.Messages() {
 			peer := e.routes.peer(message.Peer)
@@ -33,6 +40,17 @@ func (e *Endpoint) read(socket *udp.Socket) {
 		}
 		clear(touched)
 		touched = touched[:0]
+	}
+}
+
+// ended tells the first error that ends the reading of a socket but its closing.
+func (e *Endpoint) ended(err error) {
+	if errors.Is(err, net.ErrClosed) {
+		return
+	}
+	select {
+	case e.failed <- fmt.Errorf("media socket: %w", err):
+	default:
 	}
 }
 

@@ -84,22 +84,6 @@ func (m Mode) Validate() error {
 	return err
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. A part of the interval alone is written out. The error is ErrMode.
-func (m *Mode) UnmarshalText(text []byte) error {
-	mode := Mode(text)
-	if err := mode.Validate(); err != nil {
-		return err
-	}
-	if _, err := strconv.ParseFloat(string(text), 64); err == nil {
-		mode = spreading + mode
-	}
-	*m = mode
-	return nil
-}
-
-// MarshalText implements encoding.TextMarshaler. The error is ErrMode.
-func (m Mode) MarshalText() ([]byte, error) { return []byte(m), m.Validate() }
-
 // Off tells whether packets are never held.
 func (p Plan) Off() bool { return p.ahead == 0 }
 

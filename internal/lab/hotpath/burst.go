@@ -46,7 +46,7 @@ func (b *Burst) Run(ctx context.Context) ([]lab.Line, error) {
 }
 
 // warningAdvice is what the server's warning has to tell people to do.
-const warningAdvice = "sysctl -w net.core.rmem_max"
+const warningAdvice = "sysctl -w net.core.rmem_max="
 
 // warningPatience is how long the warning may take after the server is ready.
 const warningPatience = 5 * time.Second
@@ -75,8 +75,9 @@ func (b *Burst) warning(ctx context.Context) ([]lab.Line, error) {
 	waiting, cancel := context.WithTimeout(ctx, warningPatience)
 	defer cancel()
 	found := lab.Await(waiting, "the server warns", func() bool { return strings.Contains(server.Said(), warningAdvice) }) == nil
-	// How it ends is no concern here: it is stopped while it starts.
-	_ = server.Stop()
+	if err := server.Stop(); err != nil {
+		return nil, err
+	}
 	return []lab.Line{lab.Exactly(name, int64(map[bool]int{true: 1}[found]), "", 1)}, nil
 }
 

@@ -1,0 +1,125 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// brokenConn is a packet connection that cannot be read.
+type brokenConn struct{ net.PacketConn }
+
+var errBroken = errors.New("the device is gone")
+
+func (brokenConn) ReadFrom([]byte) (int, net.Addr, error) { return 0, nil, errBroken }
+
+// TestABrokenSocketIsTold: a socket that cannot be read any more is no secret, one that is closed no failure.
+func TestABrokenSocketIsTold(t *testing.T) {
+	for _, broken := range []bool{true, false} {
+		t.Run(fmt.Sprintf("broken %t", broken), func(t *testing.T) {
+			conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if broken {
+				conn = brokenConn{conn}
+			}
+			endpoint, err := Attach(loopbackConfig(), conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if broken {
+				select {
+				case err := <-endpoint.Failed():
+					if !errors.Is(err, errBroken) {
+						t.Errorf("got %v, want errBroken", err)
+					}
+				case <-time.After(20 * time.Second):
+					t.Error("nobody was told")
+				}
+			}
+			if err := endpoint.Close(); err != nil {
+				t.Error(err)
+			}
+			if err, open := <-endpoint.Failed(); open {
+				t.Errorf("closing failed with %v", err)
+			}
+		})
+	}
+}
+
+// deaf is a sink that reads nothing more until it is told to.
+type deaf struct {
+	*recorder
+	hears chan struct{}
+}
+
+func (d *deaf) RTP(uint32, []byte, time.Time) { <-d.hears }
+
+// TestNobodyWaitsForAReceiverOverTCP sends to a peer that does not read: what does not fit is lost, and sending goes on.
+func TestNobodyWaitsForAReceiverOverTCP(t *testing.T) {
+	p := newPair(t)
+	endpoint, err := Dial(ClientConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := &deaf{newRecorder(), make(chan struct{})}
+	peer, err := endpoint.NewPeer(sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(p.answers.Close(), p.endpoints[1].Close()); err != nil {
+		t.Fatal(err)
+	}
+	p.answers, p.endpoints[1] = peer, endpoint
+	slot, err := p.offers.AddSending(volumetric.KindVideo, "slot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate(nil)
+	p.connect()
+	media, _, _ := slot.Outlet.PayloadType(volumetric.MIMEVolumetric)
+	header := rtp.Header{Version: 2, PayloadType: media, SSRC: slot.Outlet.SSRC()}
+	sent := make(chan error, 1)
+	go func() {
+		defer close(sent)
+		// 24 MB are more than all buffers on the way hold.
+		for range 20_000 {
+			header.SequenceNumber++
+			if err := slot.Outlet.WriteRTP(&header, make([]byte, 1200)); err != nil {
+				sent <- err
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-sent:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("sending waits for a receiver that does not read")
+	}
+	close(sink.hears)
+}
+
+// TestClosedEndpointsAreClosedOnce closes twice.
+func TestClosedEndpointsAreClosedOnce(t *testing.T) {
+	endpoint, err := Listen(loopbackConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := endpoint.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := endpoint.Close(); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+}
