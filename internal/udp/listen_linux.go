@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/netip"
 	"sync/atomic"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,9 +84,8 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 	k := &s.kernel
 	k.raw, k.recvmmsg, k.sendmmsg = raw, recvmmsg, sendmmsg
 	k.ipv6 = c.Address.Addr().Is6()
+	s.receiveBuffer, s.sendBuffer = EnlargeBuffers(conn, c.ReceiveBuffer, c.SendBuffer)
 	return raw.Control(func(fd uintptr) {
-		s.receiveBuffer = enlarge(int(fd), unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, c.ReceiveBuffer)
-		s.sendBuffer = enlarge(int(fd), unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, c.SendBuffer)
 		k.receiving = use.batchedReceiving && works(recvmmsg, fd)
 		if k.receiving && use.coalescing {
 			// Kernels before 5.0 refuse. Then every datagram comes by itself.
@@ -108,46 +105,9 @@ func works(call multiCall, fd uintptr) bool {
 	return err == 0
 }
 
-// enlarge asks for a buffer, beyond the system's limit where the process may, and returns what it is in bytes. The kernel doubles what is asked, for its own
-// bookkeeping; the doubled number is not returned.
-func enlarge(fd, forced, plain, bytes int) int {
-	if bytes > 0 {
-		bytes = min(bytes, math.MaxInt32)
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, bytes) != nil {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, bytes)
-		}
-	}
-	doubled, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, plain)
-	if err != nil {
-		return 0
-	}
-	return doubled / 2
-}
-
 // setInt sets an option of a socket.
 func setInt(raw syscall.RawConn, level, option, value int) error {
 	var failure error
 	err := raw.Control(func(fd uintptr) { failure = unix.SetsockoptInt(int(fd), level, option, value) })
 	return errors.Join(err, failure)
-}
-
-// memoryInfo is what SO_MEMINFO fills: nine numbers of 32 bits, of which the last counts the datagrams that were dropped at the socket since it was opened.
-type memoryInfo [9]uint32
-
-const memoryInfoDrops = 8
-
-// receiveDrops is the number of datagrams that the kernel dropped at the socket, modulo 2^32, and whether it told.
-func (s *Socket) receiveDrops() (uint32, bool) {
-	if s.kernel.raw == nil {
-		return 0, false
-	}
-	var info memoryInfo
-	known := false
-	_ = s.kernel.raw.Control(func(fd uintptr) { // fails once the socket is closed
-		size := uint32(unsafe.Sizeof(info))
-		_, _, err := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
-			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
-		known = err == 0 && size == uint32(unsafe.Sizeof(info))
-	})
-	return info[memoryInfoDrops], known
 }

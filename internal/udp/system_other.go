@@ -23,9 +23,13 @@ func listen(c Config, _ abilities) ([]*Socket, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	s.receiveBuffer = enlarge(conn.SetReadBuffer, c.ReceiveBuffer)
-	s.sendBuffer = enlarge(conn.SetWriteBuffer, c.SendBuffer)
+	s.receiveBuffer, s.sendBuffer = EnlargeBuffers(conn, c.ReceiveBuffer, c.SendBuffer)
 	return []*Socket{s}, nil
+}
+
+// EnlargeBuffers asks for buffers of a socket, in bytes, and returns what was accepted; 0 asks for none.
+func EnlargeBuffers(conn *net.UDPConn, receive, send int) (received, sent int) {
+	return enlarge(conn.SetReadBuffer, receive), enlarge(conn.SetWriteBuffer, send)
 }
 
 // enlarge asks for a buffer, and for half of it as long as the system refuses, as those of BSD do beyond their limit. It returns what was accepted, in bytes, or 0.
@@ -41,6 +45,9 @@ func enlarge(set func(bytes int) error, bytes int) int {
 func (s *Socket) receive(in *Inbox) error { return s.receivePlain(in) }
 
 func (s *Socket) send(messages []Message) error { return s.sendPlain(messages) }
+
+// ReceiveDrops is what the system tells of datagrams that were dropped at a socket: nothing.
+func ReceiveDrops(*net.UDPConn) (drops uint32, known bool) { return 0, false }
 
 // receiveDrops is what the system tells of dropped datagrams: nothing.
 func (s *Socket) receiveDrops() (uint32, bool) { return 0, false }

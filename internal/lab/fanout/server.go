@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 // The addresses of the server's interface.
@@ -98,7 +98,7 @@ func Listen(address string) (*Server, error) {
 		_ = s.Close()
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	lab.EnlargeBuffers(s.media, bufferBytes)
+	udp.EnlargeBuffers(s.media, bufferBytes, bufferBytes)
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
 	s.mux = webrtc.NewICEUDPMux(logs.NewLogger("ice"), s.media)

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 // clientAddress is the client's on its emulated network (RFC 2544 reserves it for measurements).
@@ -42,7 +42,7 @@ func impair(load Load, seed uint64, server netip.AddrPort) (*impairment, error) 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("emulate a path to %s: %w", server, err), i.network.Close())
 	}
-	lab.EnlargeBuffers(i.conn, socketBytes)
+	udp.EnlargeBuffers(i.conn, socketBytes, socketBytes)
 	_ = i.client.SetReadBuffer(socketBytes)
 	_ = i.server.SetReadBuffer(socketBytes)
 	i.running.Go(i.toServer)

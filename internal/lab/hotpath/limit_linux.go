@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 // limitBench is the sockets that the limit is measured with: one that sends, one that nobody reads, one that is read packet by packet, and one that
@@ -39,9 +39,9 @@ func newLimitBench() (*limitBench, error) {
 		}
 		*conn = opened
 	}
-	lab.EnlargeBuffers(b.sender, socketBytes)
-	lab.EnlargeBuffers(b.single, socketBytes)
-	lab.EnlargeBuffers(b.whole, socketBytes)
+	udp.EnlargeBuffers(b.sender, socketBytes, socketBytes)
+	udp.EnlargeBuffers(b.single, socketBytes, socketBytes)
+	udp.EnlargeBuffers(b.whole, socketBytes, socketBytes)
 	if err := acceptRuns(b.whole); err != nil {
 		b.close()
 		return nil, err
@@ -140,9 +140,9 @@ func (b *limitBench) fill(conn *net.UDPConn, to netip.AddrPort) (*sealer, int, e
 	if err != nil {
 		return nil, 0, err
 	}
-	before := lab.ReceiveDrops(conn)
+	before := dropped(conn)
 	err = b.sendRuns(to, receiveRound)
-	return s, receiveRound - (lab.ReceiveDrops(conn) - before), err
+	return s, receiveRound - (dropped(conn) - before), err
 }
 
 // receive empties a buffer packet by packet, of which the filling does not count.

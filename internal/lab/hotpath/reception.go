@@ -185,7 +185,7 @@ func (r *reception) sum() received {
 	defer r.mu.Unlock()
 	sum := received{streams: len(r.streams)}
 	if r.counted != nil {
-		sum.packets = uint64(lab.ReceiveDrops(r.counted) - r.countedBefore)
+		sum.packets = uint64(dropped(r.counted.UDPConn) - r.countedBefore)
 	}
 	for _, s := range r.streams {
 		sum.packets += s.packets
@@ -200,7 +200,7 @@ func (r *reception) sum() received {
 func (r *reception) countOnly(s *socket) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := lab.ReceiveDrops(s)
+	before := dropped(s.UDPConn)
 	if r.every > 0 || countMedia(s) != nil {
 		return false
 	}

@@ -216,7 +216,7 @@ func (r *rig) sent() []uint64 {
 func (r *rig) drops() int {
 	sum := 0
 	for _, s := range r.sockets {
-		sum += lab.ReceiveDrops(s)
+		sum += dropped(s.UDPConn)
 	}
 	return sum
 }

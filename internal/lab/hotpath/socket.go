@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 // maxRun is how many packets one segmented send takes: 43 of 1,200 bytes and more stay below the 65,507 bytes of a datagram's payload, with room for
@@ -46,8 +46,14 @@ func openSocket(observe func(packet []byte, at time.Time) bool) (*socket, error)
 	if err != nil {
 		return nil, fmt.Errorf("open client socket: %w", err)
 	}
-	lab.EnlargeBuffers(conn, socketBytes)
+	udp.EnlargeBuffers(conn, socketBytes, socketBytes)
 	return &socket{UDPConn: conn, observe: observe, run: make([]byte, 0, maxRunBytes)}, nil
+}
+
+// dropped is what the kernel dropped at a socket so far, as far as it tells.
+func dropped(conn *net.UDPConn) int {
+	drops, _ := udp.ReceiveDrops(conn)
+	return int(drops)
 }
 
 // isMedia tells RTP and RTCP from STUN and DTLS (RFC 7983), isControl RTCP from RTP (RFC 5761 section 4).

@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"testing"
 	"time"
-
-	"github.com/volsfu/volsfu/internal/lab"
 )
 
 func addressOf(c *socket) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
@@ -123,7 +121,7 @@ func TestCountedMedia(t *testing.T) {
 			t.Fatalf("got %d bytes that begin with %v, %v; want %v", n, buffer[:2], err, want)
 		}
 	}
-	if got := lab.ReceiveDrops(s); got != 3 {
+	if got := dropped(s.UDPConn); got != 3 {
 		t.Errorf("%d packets of media were counted, want 3", got)
 	}
 }
