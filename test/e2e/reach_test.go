@@ -61,7 +61,8 @@ func sendFrame(t *testing.T, p *client.Publisher, number uint32, data string) {
 	})
 }
 
-// serverCandidates waits until the server has told a candidate that the test accepts.
+// serverCandidates waits until the server has told a candidate that the test accepts. The one who waits is named after what it waits for: the one of a call before
+// may not have left yet.
 func serverCandidates(t *testing.T, c *lab.Conference, what string, accept func(fields []string) bool) {
 	t.Helper()
 	p, err := puppet.Dial(puppet.Config{URL: c.Server.URL()})
@@ -69,7 +70,7 @@ func serverCandidates(t *testing.T, c *lab.Conference, what string, accept func(
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if _, err := p.Join(&signal.Join{Version: 1, Room: "room", Identity: "scout", Receive: true}); err != nil {
+	if _, err := p.Join(&signal.Join{Version: 1, Room: "room", Identity: "scout: " + what, Receive: true}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, what, func() bool {
