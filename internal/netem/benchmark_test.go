@@ -22,6 +22,8 @@ func BenchmarkLink(b *testing.B) {
 			*c = everything(b)
 			c.RateBPS = 50_000_000
 		})},
+		{"codel", with(func(c *netem.Config) { c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond, 50_000_000, netem.QueueCoDel })},
+		{"fq", with(func(c *netem.Config) { c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond, 50_000_000, netem.QueueFQ })},
 	}
 	for _, bench := range benchmarks {
 		b.Run(bench.name, func(b *testing.B) {
@@ -48,6 +50,25 @@ func BenchmarkLink(b *testing.B) {
 				now = now.Add(100 * time.Microsecond)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "packets/s")
+		})
+	}
+}
+
+// BenchmarkCubic is a second of a flow that fills 200 Mbit/s.
+func BenchmarkCubic(b *testing.B) {
+	for _, discipline := range []string{netem.QueueFIFO, netem.QueueFQCoDel} {
+		b.Run(discipline, func(b *testing.B) {
+			bottleneck := newBottleneck(b, dumbbell(200_000_000, discipline, 1))
+			bottleneck.add(10*time.Millisecond, 0)
+			end := 5 * second
+			bottleneck.run(end)
+			b.ReportAllocs()
+			before := bottleneck.flows[0].Stats().Sent
+			for b.Loop() {
+				end += second
+				bottleneck.run(end)
+			}
+			b.ReportMetric(float64(bottleneck.flows[0].Stats().Sent-before)/b.Elapsed().Seconds(), "segments/s")
 		})
 	}
 }

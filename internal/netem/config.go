@@ -3,6 +3,8 @@ package netem
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,6 +18,20 @@ const (
 	// JitterUniform adds a uniformly distributed time in ±Config.Jitter.
 	JitterUniform = "uniform"
 )
+
+// The disciplines of the queue before a bottleneck.
+const (
+	// QueueFIFO is first in, first out and drops what does not fit: DropTail.
+	QueueFIFO = "fifo"
+	// QueueCoDel is CoDel.
+	QueueCoDel = "codel"
+	// QueueFQ serves flows in turn: FairQueue.
+	QueueFQ = "fq"
+	// QueueFQCoDel is QueueFQ with every flow under CoDel.
+	QueueFQCoDel = "fq_codel"
+)
+
+var disciplines = []string{QueueFIFO, QueueCoDel, QueueFQ, QueueFQCoDel}
 
 const (
 	maxDelay   = time.Minute       // for every delay: beyond it a packet is as good as lost
@@ -31,6 +47,7 @@ type Config struct {
 	Loss               float64       `yaml:"loss" help:"share of packets lost independently at random, 0 to 1"`
 	Burst              BurstConfig   `yaml:"burst"`
 	RateBPS            int           `yaml:"rate_bps" help:"bottleneck rate in bit/s, headers included; 0 = unlimited"`
+	Queue              string        `yaml:"queue" help:"which packet goes next and which is dropped: fifo, codel, fq (flows in turn) or fq_codel; empty = fifo"`
 	QueueBytes         int           `yaml:"queue_bytes" help:"bytes that may wait for the bottleneck, beside the packet in transmission; 0 = no limit in bytes"`
 	QueueDelay         time.Duration `yaml:"queue_delay" help:"the same limit as a time at the bottleneck rate; 0 = no limit in time; of both limits the smaller one holds"`
 	Reorder            float64       `yaml:"reorder" help:"share of packets held back by reorder_delay while those behind them pass, 0 to 1"`
@@ -58,6 +75,7 @@ type BurstConfig struct {
 func DefaultConfig() Config {
 	return Config{
 		JitterDistribution: JitterNormal,
+		Queue:              QueueFIFO,
 		// Losses come five in a row once Enter is set.
 		Burst: BurstConfig{Leave: 0.2, LossBad: 1},
 		// 100 ms is the depth of a common access router: three frames at 30 fps.
@@ -103,6 +121,9 @@ func (c *Config) Validate() error {
 		if !(s.value >= 0 && s.value <= 1) { // written so that NaN fails
 			return fmt.Errorf("%w: %s is %g, expected 0 to 1", ErrConfig, s.key, s.value)
 		}
+	}
+	if c.Queue != "" && !slices.Contains(disciplines, c.Queue) {
+		return fmt.Errorf("%w: queue is %q, expected one of %s", ErrConfig, c.Queue, strings.Join(disciplines, ", "))
 	}
 	return c.validateCombinations()
 }

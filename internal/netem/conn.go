@@ -38,7 +38,7 @@ type Conn struct {
 
 	mu            sync.Mutex // guards all below
 	arrived       sync.Cond  // signalled when a packet arrives, broadcast when a deadline passes or the socket closes
-	buffer        fifo
+	buffer        fifo[*Packet]
 	stats         ConnStats
 	limit, bytes  int
 	readDeadline  time.Time
@@ -217,7 +217,7 @@ func (c *Conn) shut() bool {
 		return false
 	}
 	c.closed = true
-	c.buffer, c.bytes = fifo{}, 0
+	c.buffer, c.bytes = fifo[*Packet]{}, 0
 	if c.readTimer != nil {
 		c.readTimer.Stop()
 	}

@@ -2,6 +2,7 @@ package netem
 
 import (
 	"container/heap"
+	"fmt"
 	"math"
 	"math/bits"
 	"time"
@@ -15,10 +16,10 @@ type Link struct {
 	config      Config
 	impairments *impairments
 	queue       Queue
+	ownQueue    bool // the queue is the one that config describes
 	now         time.Time
 
-	idleAt    time.Time // when the transmitter has sent what it has taken
-	remainder uint64    // what rounding idleAt down to nanoseconds has left over, in bits × 1e9 modulo the rate
+	transmitter transmitter
 
 	flight    flight
 	inOrder   time.Time // latest arrival of a packet that was not held back
@@ -44,27 +45,44 @@ type Stats struct {
 	Reordered uint64
 }
 
-// NewLink returns a link with the given parameters, whose random decisions follow from seed alone. Without a queue (nil) it has the DropTail queue that cfg describes;
-// with one, the limits in cfg have no effect. The error wraps ErrConfig.
+// NewLink returns a link with the given parameters, whose random decisions follow from seed alone. Without a queue (nil) it has the one that cfg describes;
+// with one, discipline and limits in cfg have no effect. The error wraps ErrConfig.
 func NewLink(cfg Config, seed uint64, queue Queue) (*Link, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	l := &Link{config: cfg, impairments: newImpairments(seed), queue: queue}
 	if queue == nil {
-		queue = NewDropTail(cfg.queueLimit())
+		l.queue, l.ownQueue = cfg.newQueue(cfg.RateBPS), true
 	}
-	return &Link{config: cfg, impairments: newImpairments(seed), queue: queue}, nil
+	l.transmitter.hold(uint64(cfg.RateBPS), time.Time{})
+	return l, nil
+}
+
+// newQueue makes the queue for a bottleneck of the given rate.
+func (c *Config) newQueue(rateBPS int) limited {
+	limit := c.queueLimit(rateBPS)
+	switch c.Queue {
+	case QueueCoDel:
+		return NewCoDel(limit)
+	case QueueFQ:
+		return NewFairQueue(limit)
+	case QueueFQCoDel:
+		return NewFQCoDel(limit)
+	default:
+		return NewDropTail(limit)
+	}
 }
 
 // queueLimit is the smaller of the two limits, in bytes. At an unlimited rate nothing waits, but for a packet that was taken before the rate became so.
-func (c *Config) queueLimit() int {
-	if c.RateBPS == 0 {
+func (c *Config) queueLimit(rateBPS int) int {
+	if rateBPS == 0 {
 		return math.MaxInt
 	}
 	limit := uint64(c.QueueBytes)
 	if c.QueueDelay > 0 {
 		// rate [bit/s] × delay [ns] / 8e9 = bytes. The product may exceed 64 bits; the quotient cannot, with a rate of at most 1e12 and a delay of at most 6e10.
-		hi, lo := bits.Mul64(uint64(c.RateBPS), uint64(c.QueueDelay))
+		hi, lo := bits.Mul64(uint64(rateBPS), uint64(c.QueueDelay))
 		inTime, _ := bits.Div64(hi, lo, 8e9)
 		if limit == 0 || inTime < limit {
 			limit = inTime
@@ -73,18 +91,59 @@ func (c *Config) queueLimit() int {
 	return int(limit)
 }
 
-// Reconfigure changes the parameters from now on. What has been transmitted by now keeps its arrival; what waits is transmitted at the new rate, with the losses
-// and delays that it was offered with. Random streams go on. A DropTail queue gets the new limit, and keeps what it holds even if that is more. The error wraps ErrConfig.
+// Reconfigure changes the parameters from now on, and ends a trace. What has been transmitted by now, or is in transmission, keeps its arrival; what waits is
+// transmitted at the new rate, with the losses and delays that it was offered with. Random streams go on. The queue that the old parameters described gets the new limit, and keeps
+// what it holds even if that is more; if the discipline is another one, the packets move to a queue of that discipline. The error wraps ErrConfig.
 func (l *Link) Reconfigure(cfg Config, now time.Time) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
 	l.advance(now)
-	if q, ok := l.queue.(*DropTail); ok {
-		q.limit = cfg.queueLimit()
-	}
-	l.config, l.remainder = cfg, 0
+	l.adjustQueue(&cfg, cfg.RateBPS)
+	l.config = cfg
+	l.transmitter.hold(uint64(cfg.RateBPS), l.now)
 	return nil
+}
+
+// SetRate makes the rate that of a trace, which begins now, in place of Config.RateBPS; a packet in transmission when the rate steps is transmitted in part at the one
+// and in part at the other. What is in transmission now keeps its arrival. A queue limit in time is meant at the mean rate of the trace. The trace must not change from then
+// on. The error wraps ErrTrace, or ErrConfig if the link's parameters limit the queue neither in bytes nor in time.
+func (l *Link) SetRate(trace RateTrace, now time.Time) error {
+	if err := l.checkRate(&trace); err != nil {
+		return err
+	}
+	l.advance(now)
+	l.adjustQueue(&l.config, max(trace.Mean(), 1))
+	l.transmitter.follow(&trace, l.now)
+	return nil
+}
+
+// checkRate reports what SetRate would refuse.
+func (l *Link) checkRate(trace *RateTrace) error {
+	if l.ownQueue && l.config.QueueBytes == 0 && l.config.QueueDelay == 0 {
+		return fmt.Errorf("%w: queue_bytes and queue_delay are 0, expected a limit because the rate follows a trace", ErrConfig)
+	}
+	return trace.Validate()
+}
+
+// adjustQueue makes the queue the one that cfg describes for a bottleneck of the given rate, unless the queue was given.
+func (l *Link) adjustQueue(cfg *Config, rateBPS int) {
+	if !l.ownQueue {
+		return
+	}
+	if cfg.Queue == l.config.Queue {
+		l.queue.(limited).setLimit(cfg.queueLimit(rateBPS))
+		return
+	}
+	replacement := cfg.newQueue(rateBPS)
+	for l.queue.Len() > 0 {
+		p, dropped := l.queue.Dequeue(l.now)
+		l.stats.DroppedQueue += uint64(dropped)
+		if p != nil {
+			l.stats.DroppedQueue += uint64(replacement.Enqueue(p, l.now))
+		}
+	}
+	l.queue = replacement
 }
 
 // Stats returns the counters.
@@ -96,9 +155,10 @@ func (l *Link) Send(p *Packet, now time.Time) {
 	l.stats.Sent++
 	l.stats.SentBytes += uint64(p.Size)
 	p.order, p.copy, p.fate = l.stats.Sent, false, l.impairments.next(&l.config)
-	if l.queue.Len() == 0 && l.idleAt.Before(l.now) {
-		l.idleAt, l.remainder = l.now, 0
+	if l.queue.Len() == 0 {
+		l.transmitter.rest(l.now)
 	}
+	p.queued = l.now
 	l.stats.DroppedQueue += uint64(l.queue.Enqueue(p, l.now))
 	l.transmit()
 }
@@ -111,7 +171,7 @@ func (l *Link) Next() time.Time {
 	}
 	if l.queue.Len() > 0 {
 		// What waits is not transmitted before the transmitter is idle.
-		if earliest := l.idleAt.Add(l.config.leastDelay()); next.IsZero() || earliest.Before(next) {
+		if earliest := l.transmitter.idleAt.Add(l.config.leastDelay()); next.IsZero() || earliest.Before(next) {
 			next = earliest
 		}
 	}
@@ -149,26 +209,16 @@ func (l *Link) advance(now time.Time) {
 
 // transmit takes packets from the queue for as long as the transmitter is idle by now.
 func (l *Link) transmit() {
-	for l.queue.Len() > 0 && !l.idleAt.After(l.now) {
-		p, dropped := l.queue.Dequeue(l.idleAt)
+	for l.queue.Len() > 0 && l.transmitter.ready(l.now) {
+		p, dropped := l.queue.Dequeue(l.transmitter.idleAt)
 		l.stats.DroppedQueue += uint64(dropped)
 		if p == nil {
 			return
 		}
-		l.serialise(p.Size)
+		p.Waited = l.transmitter.idleAt.Sub(p.queued)
+		l.transmitter.occupy(p.Size)
 		l.propagate(p)
 	}
-}
-
-// serialise occupies the transmitter with size bytes. Fractions of a nanosecond add up within a busy period, so that the rate is exact.
-func (l *Link) serialise(size int) {
-	if l.config.RateBPS == 0 {
-		return
-	}
-	rate := uint64(l.config.RateBPS)
-	duration := uint64(size)*8*uint64(time.Second) + l.remainder
-	l.idleAt = l.idleAt.Add(time.Duration(duration / rate))
-	l.remainder = duration % rate
 }
 
 // propagate puts a packet on the wire, at the time at which the transmitter has sent it.
@@ -199,7 +249,7 @@ func (l *Link) propagate(p *Packet) {
 // arrival is when something arrives that has just been transmitted and is delayed. Unless jitter may reorder, it is not before what was sent earlier. A packet held back,
 // and a copy, hold up nobody.
 func (l *Link) arrival(delay time.Duration) time.Time {
-	at := l.idleAt.Add(delay)
+	at := l.transmitter.idleAt.Add(delay)
 	if !l.config.JitterReorders && at.Before(l.inOrder) {
 		return l.inOrder
 	}

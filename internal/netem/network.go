@@ -1,6 +1,7 @@
 package netem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -90,14 +91,17 @@ func (n *Network) SetAccess(addr netip.Addr, up, down Config) error {
 	now := time.Now()
 	n.step(now)
 	h := n.host(addr)
-	n.configure(&h.up, directionUp, addr, up, now)
-	n.configure(&h.down, directionDown, addr, down, now)
+	if err := cmp.Or(h.up.admits(up), h.down.admits(down)); err != nil {
+		return fmt.Errorf("%s: %w", addr, err)
+	}
+	n.configure(&h.up, Up, addr, up, now)
+	n.configure(&h.down, Down, addr, down, now)
 	n.setAlarm(now)
 	return nil
 }
 
 // configure makes or changes one hop with parameters known to be valid.
-func (n *Network) configure(h **hop, d direction, addr netip.Addr, cfg Config, now time.Time) {
+func (n *Network) configure(h **hop, d Direction, addr netip.Addr, cfg Config, now time.Time) {
 	var err error
 	if *h == nil {
 		*h = &hop{direction: d, index: unscheduled}
@@ -211,96 +215,4 @@ func (n *Network) forget(c *Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.hosts[c.local.Addr()].conns, c.local.Port())
-}
-
-// send puts a packet on its way. On links without delay it is there when send returns.
-func (n *Network) send(p *Packet) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return
-	}
-	now := time.Now()
-	n.step(now)
-	source := n.hosts[p.Source.Addr()]
-	if source.up == nil || p.Source.Addr() == p.Destination.Addr() {
-		n.enterDownlink(p, now)
-	} else {
-		source.up.link.Send(p, now)
-		n.pending.update(source.up)
-	}
-	n.step(now)
-	n.setAlarm(now)
-}
-
-// step makes everything happen that happens by now, in order of time. A packet enters its next link when it left the one before, however late that is noticed.
-func (n *Network) step(now time.Time) {
-	for len(n.pending) > 0 && !n.pending[0].next.After(now) {
-		h := n.pending[0]
-		for _, p := range h.link.Deliver(h.next) {
-			if h.direction == directionUp {
-				n.enterDownlink(p, p.Arrival)
-			} else {
-				n.receive(p)
-			}
-		}
-		n.pending.update(h)
-	}
-}
-
-// enterDownlink takes a packet to the access link of its destination.
-func (n *Network) enterDownlink(p *Packet, at time.Time) {
-	destination := n.hosts[p.Destination.Addr()]
-	if destination == nil || destination.down == nil || p.Source.Addr() == p.Destination.Addr() {
-		n.receive(p)
-		return
-	}
-	destination.down.link.Send(p, at)
-	n.pending.update(destination.down)
-}
-
-// receive gives a packet to the socket that it is for.
-func (n *Network) receive(p *Packet) {
-	if destination := n.hosts[p.Destination.Addr()]; destination != nil {
-		if c := destination.conns[p.Destination.Port()]; c != nil {
-			c.receive(p)
-			return
-		}
-	}
-	n.stats.Unreachable++
-	recycle(p)
-}
-
-// setAlarm makes the goroutine wake up when the next thing happens.
-func (n *Network) setAlarm(now time.Time) {
-	switch {
-	case len(n.pending) == 0:
-		if !n.alarm.IsZero() {
-			n.timer.Stop()
-			n.alarm = time.Time{}
-		}
-	case !n.pending[0].next.Equal(n.alarm):
-		n.alarm = n.pending[0].next
-		n.timer.Reset(n.alarm.Sub(now))
-	}
-}
-
-// deliver waits until something happens, for as long as the network is open.
-func (n *Network) deliver() {
-	defer close(n.stopped)
-	for {
-		select {
-		case <-n.closing:
-			return
-		case <-n.timer.C:
-		}
-		n.mu.Lock()
-		if !n.closed {
-			now := time.Now()
-			n.alarm = time.Time{}
-			n.step(now)
-			n.setAlarm(now)
-		}
-		n.mu.Unlock()
-	}
 }

@@ -25,16 +25,22 @@ type Packet struct {
 	Size int
 	// Flow tells the flows apart that share a bottleneck.
 	Flow uint64
+	// Number is carried, never read: a sender that carries no payload may number its packets.
+	Number uint64
 	// ECN is passed on as it came, unless a Queue marks it.
 	ECN ECN
 	// Source and Destination are carried, never read, by a Link. A Network routes by them.
 	Source, Destination netip.AddrPort
 	// Arrival is when the packet leaves the link at its far end. The Link sets it.
 	Arrival time.Time
+	// Waited is how long the packet was in the queue, its own transmission not included. The Link sets it.
+	Waited time.Duration
 
 	order uint64 // position among the packets offered to the link, from 1; a copy has its original's
 	copy  bool   // made by duplication
 	fate  fate
+
+	queued time.Time // when it was offered to the queue
 }
 
 // clone returns a copy that shares nothing with p.

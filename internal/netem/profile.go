@@ -29,7 +29,7 @@ var profileKeys = []struct {
 	{"loss", "a share such as 1% or 0.01", func(c *Config, v string) bool { return parseShare(&c.Loss, v) }},
 	{"burst", "mean loss and mean length L of a burst in packets such as 1%/5, L 1 or more, loss at most L/(L+1)", parseBurst},
 	{"rate", "a rate with its unit, bit, kbit, Mbit or Gbit, such as 50Mbit", func(c *Config, v string) bool { return parseQuantity(&c.RateBPS, v, rateUnits) }},
-	{"queue", "a size with its unit, B, kB, MB, KiB or MiB, or a time, such as 64kB or 50ms", parseQueue},
+	{"queue", "fifo, codel, fq or fq_codel, or a size with its unit, B, kB, MB, KiB or MiB, or a time, or both, such as codel, 64kB or fq:50ms", parseQueue},
 	{"reorder", "a share such as 1% or 0.01", func(c *Config, v string) bool { return parseShare(&c.Reorder, v) }},
 	{"reorder_delay", "a time such as 5ms", func(c *Config, v string) bool { return parseDuration(&c.ReorderDelay, v) }},
 	{"duplicate", "a share such as 1% or 0.01", func(c *Config, v string) bool { return parseShare(&c.Duplicate, v) }},
@@ -53,6 +53,7 @@ var (
 //	burst=1%/5   mean loss and mean length in packets, as BurstLoss takes them
 //	rate=50Mbit  rate_bps, with its unit: bit, kbit, Mbit or Gbit
 //	queue=64kB   queue_bytes, with its unit (B, kB, MB, KiB, MiB), or a time for queue_delay; whichever it is, the other limit is lifted
+//	queue=fq     queue; a limit may follow a colon, as in fq:50ms
 //
 // Errors wrap ErrProfile, or ErrConfig where the text can be read but the parameters are wrong.
 func ParseProfile(text string) (Config, error) {
@@ -151,7 +152,16 @@ func parseBurst(c *Config, value string) bool {
 	return err == nil
 }
 
+// parseQueue takes a discipline, a limit, or both with a colon between.
 func parseQueue(c *Config, value string) bool {
+	discipline, limit, both := strings.Cut(value, ":")
+	if slices.Contains(disciplines, discipline) {
+		c.Queue = discipline
+		if !both {
+			return true
+		}
+		value = limit
+	}
 	c.QueueBytes, c.QueueDelay = 0, 0
 	return parseQuantity(&c.QueueBytes, value, sizeUnits) || parseDuration(&c.QueueDelay, value)
 }

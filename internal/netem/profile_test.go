@@ -26,6 +26,10 @@ func TestParseProfile(t *testing.T) {
 		{"rate=1.5Gbit,queue=64kB", with(func(c *netem.Config) { c.RateBPS, c.QueueBytes, c.QueueDelay = 1_500_000_000, 64_000, 0 })},
 		{"queue=1MiB", with(func(c *netem.Config) { c.QueueBytes, c.QueueDelay = 1<<20, 0 })},
 		{"rate=900kbit,queue=50ms", with(func(c *netem.Config) { c.RateBPS, c.QueueDelay = 900_000, 50*time.Millisecond })},
+		{"rate=1Mbit,queue=fq", with(func(c *netem.Config) { c.RateBPS, c.Queue = 1_000_000, netem.QueueFQ })},
+		{"queue=codel:70ms", with(func(c *netem.Config) { c.Queue, c.QueueDelay = netem.QueueCoDel, 70*time.Millisecond })},
+		{"queue=fq_codel:1MB", with(func(c *netem.Config) { c.Queue, c.QueueBytes, c.QueueDelay = netem.QueueFQCoDel, 1_000_000, 0 })},
+		{"queue=fifo:9kB", with(func(c *netem.Config) { c.QueueBytes, c.QueueDelay = 9000, 0 })},
 		{"rate=8bit,queue=9B", with(func(c *netem.Config) { c.RateBPS, c.QueueBytes, c.QueueDelay = 8, 9, 0 })},
 		{"reorder=1%,reorder_delay=7ms", with(func(c *netem.Config) { c.Reorder, c.ReorderDelay = 0.01, 7*time.Millisecond })},
 		{"jitter=1ms,jitter_distribution=uniform,jitter_reorders=true", with(func(c *netem.Config) {
@@ -69,6 +73,9 @@ func TestParseProfileErrors(t *testing.T) {
 		{"rate=2000Gbit", netem.ErrConfig, []string{"rate_bps", "2000000000000"}},
 		{"rate=1Mbit,queue=0ms", netem.ErrConfig, []string{"queue_bytes", "queue_delay", "rate_bps"}},
 		{"queue=64", netem.ErrProfile, []string{"queue", "64kB", "50ms"}},
+		{"queue=red", netem.ErrProfile, []string{"queue", `"red"`, "codel", "fq_codel"}},
+		{"queue=fq:", netem.ErrProfile, []string{"queue", `"fq:"`, "fq:50ms"}},
+		{"queue=64kB:fq", netem.ErrProfile, []string{"queue"}},
 		{"burst=1%", netem.ErrProfile, []string{"burst", "1%/5"}},
 		{"burst=1%/0.5", netem.ErrProfile, []string{"burst", "0.5"}},
 		{"burst=90%/2", netem.ErrProfile, []string{"burst", "90%/2"}},
@@ -105,6 +112,7 @@ func TestValidate(t *testing.T) {
 		{netem.Config{RateBPS: -1, QueueBytes: 1}, "rate_bps is -1"},
 		{netem.Config{RateBPS: 1}, "queue_bytes and queue_delay are 0"},
 		{netem.Config{QueueBytes: -1}, "queue_bytes is -1"},
+		{netem.Config{Queue: "red"}, `queue is "red", expected one of fifo, codel, fq, fq_codel`},
 		{netem.Config{QueueDelay: -1}, "queue_delay is -1ns"},
 		{netem.Config{Reorder: 0.1}, "reorder_delay is 0"},
 		{netem.Config{Burst: netem.BurstConfig{Enter: 0.1, LossBad: 1}}, "burst.leave is 0"},
@@ -135,7 +143,8 @@ func TestValidate(t *testing.T) {
 func FuzzParseProfile(f *testing.F) {
 	for _, text := range []string{
 		"", "delay=10ms,jitter=2ms,loss=1%,rate=50Mbit", "burst=1%/5", "burst=50%/1", "rate=1Gbit,queue=64kB", "queue=50ms,rate=8bit", "reorder=1%,reorder_delay=5ms",
-		"jitter=1ms,jitter_distribution=uniform,jitter_reorders=true", "loss=100%", "duplicate=1", "delay=,", "=", "loss=1..2%", "burst=0/1", "rate=1000Gbit,queue=1m",
+		"jitter=1ms,jitter_distribution=uniform,jitter_reorders=true", "loss=100%", "duplicate=1", "delay=,", "=", "loss=1..2%", "burst=0/1",
+		"rate=1Mbit,queue=codel", "rate=1Mbit,queue=fq:9B", "rate=1Mbit,queue=fq_codel:5ms", "rate=1000Gbit,queue=1m",
 	} {
 		f.Add(text)
 	}

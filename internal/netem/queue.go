@@ -13,11 +13,16 @@ type Queue interface {
 	Len() int
 }
 
+// limited is a Queue whose limit a Link can change.
+type limited interface {
+	Queue
+	setLimit(bytes int)
+}
+
 // DropTail is a first-in, first-out Queue of limited size that refuses what does not fit.
 type DropTail struct {
 	limit   int
-	bytes   int
-	packets fifo
+	packets packetList
 }
 
 // NewDropTail returns a queue for at most limitBytes bytes. An empty queue takes one packet of any size.
@@ -25,52 +30,72 @@ func NewDropTail(limitBytes int) *DropTail { return &DropTail{limit: limitBytes}
 
 // Enqueue takes p, or drops it if the bytes waiting would exceed the limit.
 func (q *DropTail) Enqueue(p *Packet, _ time.Time) (dropped int) {
-	if q.packets.len() > 0 && q.bytes+p.Size > q.limit {
+	if q.packets.len() > 0 && q.packets.bytes+p.Size > q.limit {
 		return 1
 	}
-	q.bytes += p.Size
 	q.packets.push(p)
 	return 0
 }
 
 // Dequeue gives the packet that has waited longest.
-func (q *DropTail) Dequeue(time.Time) (p *Packet, dropped int) {
-	if p = q.packets.pop(); p != nil {
-		q.bytes -= p.Size
-	}
-	return p, 0
-}
+func (q *DropTail) Dequeue(time.Time) (p *Packet, dropped int) { return q.packets.pop(), 0 }
 
 // Len is the number of packets waiting.
 func (q *DropTail) Len() int { return q.packets.len() }
 
-// fifo is a first-in, first-out list of packets in a ring that grows by doubling.
-type fifo struct {
-	ring        []*Packet
+func (q *DropTail) setLimit(bytes int) { q.limit = bytes }
+
+// packetList is a fifo that counts the bytes in it.
+type packetList struct {
+	fifo[*Packet]
+	bytes int
+}
+
+func (l *packetList) push(p *Packet) {
+	l.bytes += p.Size
+	l.fifo.push(p)
+}
+
+// pop returns the oldest packet, nil if there is none.
+func (l *packetList) pop() *Packet {
+	p := l.fifo.pop()
+	if p != nil {
+		l.bytes -= p.Size
+	}
+	return p
+}
+
+// fifo is a first-in, first-out list in a ring that grows by doubling.
+type fifo[T any] struct {
+	ring        []T
 	head, count int
 }
 
-func (f *fifo) len() int { return f.count }
+func (f *fifo[T]) len() int { return f.count }
 
-func (f *fifo) push(p *Packet) {
+// first returns the oldest element of a list that is not empty.
+func (f *fifo[T]) first() *T { return &f.ring[f.head] }
+
+func (f *fifo[T]) push(v T) {
 	if f.count == len(f.ring) {
-		grown := make([]*Packet, max(2*len(f.ring), 16))
+		grown := make([]T, max(2*len(f.ring), 16))
 		n := copy(grown, f.ring[f.head:])
 		copy(grown[n:], f.ring[:f.head])
 		f.ring, f.head = grown, 0
 	}
-	f.ring[(f.head+f.count)%len(f.ring)] = p
+	f.ring[(f.head+f.count)%len(f.ring)] = v
 	f.count++
 }
 
-// pop returns the oldest packet, nil if there is none.
-func (f *fifo) pop() *Packet {
+// pop returns the oldest element, the zero value if there is none.
+func (f *fifo[T]) pop() T {
+	var none T
 	if f.count == 0 {
-		return nil
+		return none
 	}
-	p := f.ring[f.head]
-	f.ring[f.head] = nil
+	v := f.ring[f.head]
+	f.ring[f.head] = none
 	f.head = (f.head + 1) % len(f.ring)
 	f.count--
-	return p
+	return v
 }

@@ -5,23 +5,37 @@ import (
 	"time"
 )
 
-// direction says which half of an access link a hop is. Values are part of what a seed means.
-type direction uint64
+// Direction is one of the two halves of an access link.
+type Direction uint64
 
+// The directions. Their values are part of what a seed means.
 const (
-	directionUp direction = iota + 1
-	directionDown
+	// Up is what a host sends.
+	Up Direction = iota + 1
+	// Down is what a host receives.
+	Down
 )
+
+// String returns the name that errors use.
+func (d Direction) String() string {
+	if d == Up {
+		return "uplink"
+	}
+	return "downlink"
+}
 
 // unscheduled is the index of a hop where nothing is pending.
 const unscheduled = -1
 
-// hop is a link and its place in the schedule.
+// hop is a link with the transfers that compete there, and its place in the schedule.
 type hop struct {
 	link      *Link
-	direction direction
-	next      time.Time // Link.Next as of the latest update
+	direction Direction
+	flows     []*CubicFlow // the flow at index i has the Packet.Flow i+1, and its packets have no source
+	next      time.Time    // when something happens, as of the latest update
 	index     int
+
+	waited, waitedCubic DelayCounts // of the packets that have arrived, from sockets and from flows
 }
 
 // schedule is a heap of the links where something is pending, by when it happens.
@@ -30,6 +44,11 @@ type schedule []*hop
 // update puts a link in its place after it was stepped.
 func (s *schedule) update(h *hop) {
 	h.next = h.link.Next()
+	for _, f := range h.flows {
+		if next := f.Next(); h.next.IsZero() || !next.IsZero() && next.Before(h.next) {
+			h.next = next
+		}
+	}
 	switch {
 	case h.next.IsZero():
 		if h.index != unscheduled {

@@ -1,0 +1,254 @@
+package netem
+
+import (
+	"math"
+	"time"
+)
+
+// SegmentBytes is what a segment of Cubic occupies on the wire, headers included.
+const SegmentBytes = 1500
+
+// The parameters of Cubic.
+const (
+	cubicC             = 0.4                    // aggressiveness, in segments per cubic second (RFC 9438, section 5.1)
+	cubicBeta          = 0.7                    // what a loss leaves of the window (section 4.6)
+	initialWindow      = 10                     // segments (RFC 6928)
+	minimumWindow      = 2                      // segments
+	reorderingSegments = 3                      // acknowledged behind a segment, they make it lost (RFC 5681, section 3.2)
+	initialTimeout     = time.Second            // before a round trip is known (RFC 6298, section 2)
+	minimumTimeout     = 200 * time.Millisecond // as in Linux; RFC 6298 has 1 s
+	maximumTimeout     = time.Minute            // RFC 6298, section 2
+)
+
+// Cubic is an idealised TCP sender with the congestion control of RFC 9438 that always has data and whose receiver has no limit. It sends segments of SegmentBytes,
+// each with a number that is never used again, and every one is acknowledged on its own. So losses are known exactly, and a retransmission is a segment like any other; the
+// window is reduced once per round trip. Slow start ends with the first loss, for there is no HyStart. It has neither clock nor random decisions: the caller steps it.
+type Cubic struct {
+	window    float64 // cwnd, in segments
+	threshold float64 // ssthresh
+	growth    cubicGrowth
+
+	round roundTrip
+	timer time.Time // when what is in flight counts as lost if nothing is acknowledged, zero if nothing is in flight
+
+	sent     segmentRing
+	inFlight int
+	newest   uint64 // one more than the highest number acknowledged
+	recover  uint64 // losses of segments before this number belong to the last reduction
+
+	stats CubicStats
+}
+
+// CubicStats describes a Cubic sender.
+type CubicStats struct {
+	// Sent, Acknowledged and Lost count segments.
+	Sent, Acknowledged, Lost uint64
+	// Reductions counts how often loss reduced the window, Timeouts how often that was because nothing was acknowledged any more.
+	Reductions, Timeouts uint64
+	// Window is the congestion window in segments.
+	Window float64
+	// RTT is the smoothed round-trip time, 0 before the first acknowledgement.
+	RTT time.Duration
+}
+
+// NewCubic returns a sender in slow start.
+func NewCubic() *Cubic {
+	return &Cubic{window: initialWindow, threshold: math.Inf(1), round: roundTrip{timeout: initialTimeout}}
+}
+
+// Stats returns the counters and the state.
+func (c *Cubic) Stats() CubicStats {
+	s := c.stats
+	s.Window, s.RTT = c.window, c.round.smoothed
+	return s
+}
+
+// Send returns the number of the segment that is sent now, from 0 on, false if the window allows none. It is to be called until it is false.
+func (c *Cubic) Send(now time.Time) (number uint64, ok bool) {
+	if c.inFlight+1 > int(c.window) {
+		return 0, false
+	}
+	c.inFlight++
+	c.stats.Sent++
+	if c.timer.IsZero() {
+		c.timer = now.Add(c.round.timeout)
+	}
+	return c.sent.push(now), true
+}
+
+// Acknowledge says that an acknowledgement of a segment has come. What comes twice, or for a segment that counts as lost, has no effect.
+func (c *Cubic) Acknowledge(number uint64, now time.Time) {
+	segment := c.sent.at(number)
+	if segment == nil || segment.acknowledged {
+		return
+	}
+	segment.acknowledged = true
+	c.inFlight--
+	c.stats.Acknowledged++
+	c.round.sample(now.Sub(segment.sentAt))
+	// In recovery the window does not grow: it ends when something is acknowledged that was sent after the reduction.
+	if number >= c.recover {
+		c.grow(now)
+	}
+	c.newest = max(c.newest, number+1)
+	for c.sent.first+reorderingSegments < c.newest {
+		lost := c.sent.first
+		if !c.sent.pop() {
+			c.lose(1)
+			if lost >= c.recover {
+				c.reduce()
+			}
+		}
+	}
+	c.timer = time.Time{}
+	if c.inFlight > 0 {
+		c.timer = now.Add(c.round.timeout)
+	}
+}
+
+// Next returns when Expire is to be called, zero if nothing is in flight.
+func (c *Cubic) Next() time.Time { return c.timer }
+
+// Expire makes everything in flight lost if nothing has been acknowledged for too long (RFC 6298, section 5; RFC 9438, section 4.8). It may be called at any time.
+func (c *Cubic) Expire(now time.Time) {
+	if c.timer.IsZero() || now.Before(c.timer) {
+		return
+	}
+	c.lose(c.inFlight)
+	c.sent.first = c.sent.next
+	// When one timeout follows another, slow start is to end where the first one said (RFC 5681, section 3.1).
+	if c.window > 1 {
+		c.reduce()
+	}
+	c.stats.Timeouts++
+	// After slow start the window grows from where it is then, as it has no loss to come back to.
+	c.window, c.growth.maximum = 1, 0
+	c.round.timeout = min(2*c.round.timeout, maximumTimeout)
+	c.timer = time.Time{}
+}
+
+func (c *Cubic) lose(segments int) {
+	c.inFlight -= segments
+	c.stats.Lost += uint64(segments)
+}
+
+// grow adds to the window what one acknowledged segment allows.
+func (c *Cubic) grow(now time.Time) {
+	if c.window < c.threshold {
+		c.window++
+		return
+	}
+	c.window = c.growth.next(c.window, c.round.smoothed, now)
+}
+
+// reduce makes the window smaller for all losses of one round trip.
+func (c *Cubic) reduce() {
+	c.stats.Reductions++
+	c.growth.reduce(c.window)
+	c.window = max(c.window*cubicBeta, minimumWindow)
+	c.threshold = c.window
+	c.recover = c.sent.next
+}
+
+// cubicGrowth is the window in congestion avoidance: RFC 9438, section 4. Windows are in segments.
+type cubicGrowth struct {
+	epoch    time.Time     // when this congestion avoidance began, zero = with the next acknowledgement
+	maximum  float64       // W_max: the plateau of the cubic function
+	plateau  time.Duration // K: how long after epoch it is reached
+	estimate float64       // W_est: the window that Reno would have
+	prior    float64       // cwnd_prior: the window before the latest reduction
+}
+
+// reduce remembers the window at which a loss occurred. If it is smaller than at the loss before, others want more, and the plateau is lowered further: fast convergence
+// (section 4.7).
+func (g *cubicGrowth) reduce(window float64) {
+	g.prior = window
+	if window < g.maximum {
+		g.maximum = window * (1 + cubicBeta) / 2
+	} else {
+		g.maximum = window
+	}
+	g.epoch = time.Time{}
+}
+
+// next returns the window after one more segment was acknowledged.
+func (g *cubicGrowth) next(window float64, rtt time.Duration, now time.Time) float64 {
+	if g.epoch.IsZero() {
+		g.epoch, g.estimate = now, window
+		g.maximum = max(g.maximum, window)
+		g.plateau = time.Duration(math.Cbrt((g.maximum-window)/cubicC) * float64(time.Second))
+	}
+	// Reno with this β takes the same share as Reno proper if it grows by α per round trip until it is where it was, and by 1 from then on (section 4.3).
+	alpha := 1.0
+	if g.estimate < g.prior {
+		alpha = 3 * (1 - cubicBeta) / (1 + cubicBeta)
+	}
+	g.estimate += alpha / window
+	elapsed := now.Sub(g.epoch)
+	if g.at(elapsed) < g.estimate {
+		return max(window, g.estimate)
+	}
+	target := min(max(g.at(elapsed+rtt), window), 1.5*window)
+	return window + (target-window)/window
+}
+
+// at is W_cubic, the cubic function (section 4.2).
+func (g *cubicGrowth) at(elapsed time.Duration) float64 {
+	t := (elapsed - g.plateau).Seconds()
+	return cubicC*t*t*t + g.maximum
+}
+
+// roundTrip is the smoothed round-trip time and the timeout that follows from it (RFC 6298, section 2).
+type roundTrip struct{ smoothed, variation, timeout time.Duration }
+
+func (r *roundTrip) sample(rtt time.Duration) {
+	if r.smoothed == 0 {
+		r.smoothed, r.variation = rtt, rtt/2
+	} else {
+		r.variation += ((r.smoothed - rtt).Abs() - r.variation) / 4
+		r.smoothed += (rtt - r.smoothed) / 8
+	}
+	r.timeout = min(max(r.smoothed+4*r.variation, minimumTimeout), maximumTimeout)
+}
+
+// segment is one that was sent.
+type segment struct {
+	sentAt       time.Time
+	acknowledged bool
+}
+
+// segmentRing holds the segments first to next-1, in a ring that grows by doubling.
+type segmentRing struct {
+	ring        []segment // its length is a power of two
+	first, next uint64
+}
+
+// at returns a segment, nil if it is not held.
+func (r *segmentRing) at(number uint64) *segment {
+	if number < r.first || number >= r.next {
+		return nil
+	}
+	return &r.ring[number&uint64(len(r.ring)-1)]
+}
+
+// push adds the next segment and returns its number.
+func (r *segmentRing) push(now time.Time) uint64 {
+	if r.next-r.first == uint64(len(r.ring)) {
+		grown := make([]segment, max(2*len(r.ring), 64))
+		for n := r.first; n < r.next; n++ {
+			grown[n&uint64(len(grown)-1)] = *r.at(n)
+		}
+		r.ring = grown
+	}
+	number := r.next
+	r.next++
+	*r.at(number) = segment{sentAt: now}
+	return number
+}
+
+// pop forgets the first segment, and tells whether it was acknowledged.
+func (r *segmentRing) pop() (acknowledged bool) {
+	acknowledged = r.at(r.first).acknowledged
+	r.first++
+	return acknowledged
+}

@@ -1,0 +1,194 @@
+package netem_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// bottleneck is a link that Cubic flows share with packets of other kinds. Flows have the numbers 1, 2 and so on.
+type bottleneck struct {
+	link    *netem.Link
+	flows   []*netem.CubicFlow
+	arrived func(p *netem.Packet) // sees every packet, if not nil
+}
+
+func newBottleneck(t testing.TB, cfg netem.Config) *bottleneck {
+	return &bottleneck{link: newLink(t, cfg, 1)}
+}
+
+// add begins a transfer whose acknowledgements take back.
+func (b *bottleneck) add(back time.Duration, start time.Duration) {
+	b.flows = append(b.flows, netem.NewCubicFlow(uint64(len(b.flows)+1), back, at(start)))
+}
+
+// next is when something happens, zero if never.
+func (b *bottleneck) next() time.Time {
+	next := b.link.Next()
+	for _, f := range b.flows {
+		if at := f.Next(); next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// run makes everything happen that happens by end.
+func (b *bottleneck) run(end time.Duration) {
+	for next := b.next(); !next.IsZero() && !next.After(at(end)); next = b.next() {
+		b.step(next)
+	}
+}
+
+func (b *bottleneck) step(now time.Time) {
+	for _, p := range b.link.Deliver(now) {
+		if b.arrived != nil {
+			b.arrived(p)
+		}
+		b.flows[p.Flow-1].Receive(p)
+	}
+	for _, f := range b.flows {
+		f.Step(b.link, now)
+	}
+}
+
+// rates returns what each flow had acknowledged since before, in bit/s.
+func (b *bottleneck) rates(before []netem.CubicStats, duration time.Duration) []float64 {
+	var rates []float64
+	for i, f := range b.flows {
+		rates = append(rates, float64((f.Stats().Acknowledged-before[i].Acknowledged)*netem.SegmentBytes*8)/duration.Seconds())
+	}
+	return rates
+}
+
+func (b *bottleneck) stats() []netem.CubicStats {
+	var stats []netem.CubicStats
+	for _, f := range b.flows {
+		stats = append(stats, f.Stats())
+	}
+	return stats
+}
+
+// measure returns the flows' rates from one time to another.
+func (b *bottleneck) measure(from, to time.Duration) []float64 {
+	b.run(from)
+	before := b.stats()
+	b.run(to)
+	return b.rates(before, to-from)
+}
+
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return total
+}
+
+// jain is Jain's fairness index: 1 if all have the same, 1/n if one has all.
+func jain(values []float64) float64 {
+	var squares float64
+	for _, v := range values {
+		squares += v * v
+	}
+	return sum(values) * sum(values) / (float64(len(values)) * squares)
+}
+
+// dumbbell is a bottleneck with 10 ms of delay each way, whose queue holds the given number of bandwidth-delay products.
+func dumbbell(rate int, discipline string, products float64) netem.Config {
+	const rtt = 20 * time.Millisecond
+	return with(func(c *netem.Config) {
+		c.Delay, c.RateBPS, c.Queue = rtt/2, rate, discipline
+		c.QueueBytes, c.QueueDelay = int(products*float64(rate)/8*rtt.Seconds()), 0
+	})
+}
+
+func TestCubicAloneFillsTheLink(t *testing.T) {
+	cfg := dumbbell(200_000_000, netem.QueueFIFO, 1)
+	b := newBottleneck(t, cfg)
+	b.add(10*time.Millisecond, 0)
+	utilisation := b.measure(0, 15*second)[0] / float64(cfg.RateBPS)
+	s, link := b.flows[0].Stats(), b.link.Stats()
+	t.Logf("utilisation %.3f, %+v", utilisation, s)
+	if utilisation < 0.95 {
+		t.Errorf("utilisation %.3f of 200 Mbit/s over 15 s from the start, expected 0.95", utilisation)
+	}
+	if s.Lost > link.DroppedQueue || s.Lost < link.DroppedQueue-10 || s.Timeouts != 0 || s.Reductions < 2 || s.Reductions > 20 {
+		t.Errorf("%+v, expected the %d losses that the queue dropped, in few reductions without a timeout", s, link.DroppedQueue)
+	}
+}
+
+// TestCubicFlowsShare lets flows begin one after another; each has its share soon.
+func TestCubicFlowsShare(t *testing.T) {
+	for _, test := range []struct {
+		discipline string
+		flows      int
+		from, to   time.Duration
+		fair       float64 // Jain's index at least
+	}{
+		{netem.QueueFIFO, 2, 15 * second, 45 * second, 0.95}, {netem.QueueCoDel, 2, 10 * second, 30 * second, 0.98},
+		{netem.QueueFQ, 3, 5 * second, 10 * second, 0.999}, {netem.QueueFQCoDel, 3, 5 * second, 10 * second, 0.999},
+	} {
+		cfg := dumbbell(50_000_000, test.discipline, 1)
+		b := newBottleneck(t, cfg)
+		for i := range test.flows {
+			b.add(10*time.Millisecond, time.Duration(i)*second)
+		}
+		rates := b.measure(test.from, test.to)
+		index, utilisation := jain(rates), sum(rates)/float64(cfg.RateBPS)
+		t.Logf("%d flows under %s: Jain's index %.4f, utilisation %.3f", test.flows, test.discipline, index, utilisation)
+		if index < test.fair || utilisation < 0.95 {
+			t.Errorf("%d flows under %s: Jain's index %.4f, utilisation %.3f; expected %g and 0.95", test.flows, test.discipline, index, utilisation, test.fair)
+		}
+	}
+}
+
+func TestCubicFlowLivesThroughAnOutage(t *testing.T) {
+	b := newBottleneck(t, dumbbell(100_000_000, netem.QueueFIFO, 1))
+	setRate(t, b.link, netem.RateTrace{
+		Steps: []netem.RateStep{{0, 100_000_000}, {5 * second, 0}, {8 * second, 100_000_000}}, Duration: 20 * second,
+	}, epoch)
+	b.add(10*time.Millisecond, 0)
+	before, during, after := b.measure(second, 5*second)[0], b.measure(5100*time.Millisecond, 8*second)[0], b.measure(11*second, 15*second)[0]
+	if before < 95e6 || during != 0 || after < 90e6 {
+		t.Errorf("%.0f bit/s before, %.0f in and %.0f 3 s after an outage of 100 Mbit/s, expected 95e6, 0 and 90e6", before, during, after)
+	}
+	if s := b.flows[0].Stats(); s.Timeouts == 0 {
+		t.Errorf("%+v, expected timeouts in an outage of 3 s", s)
+	}
+}
+
+func TestCubicFlowStops(t *testing.T) {
+	b := newBottleneck(t, dumbbell(100_000_000, netem.QueueFIFO, 1))
+	b.add(10*time.Millisecond, second)
+	if next := b.next(); !next.Equal(at(second)) {
+		t.Errorf("Next is %v before the start, expected 1s", next.Sub(epoch))
+	}
+	b.flows[0].Step(b.link, epoch)
+	if s := b.flows[0].Stats(); s.Sent != 0 {
+		t.Errorf("%d segments sent before the start", s.Sent)
+	}
+	b.run(2 * second)
+	b.flows[0].Stop()
+	sent := b.flows[0].Stats().Sent
+	b.run(time.Hour)
+	if s := b.flows[0].Stats(); s.Sent != sent || s.Acknowledged+s.Lost > sent || !b.next().IsZero() {
+		t.Errorf("%+v an hour later, expected no more than the %d segments sent, and nothing to come", s, sent)
+	}
+}
+
+func TestCubicFlowDoesNotAllocate(t *testing.T) {
+	b := newBottleneck(t, dumbbell(50_000_000, netem.QueueCoDel, 1))
+	b.add(10*time.Millisecond, 0)
+	b.run(5 * second)
+	end, before := 5*second, b.flows[0].Stats()
+	allocations := testing.AllocsPerRun(5, func() {
+		end += second
+		b.run(end)
+	})
+	s := b.flows[0].Stats()
+	// A packet that a queue drops is left to the garbage collector, and made anew.
+	if limit := float64(s.Lost-before.Lost)/5 + 2; allocations > limit {
+		t.Errorf("%g allocations per second with %d segments, expected at most %g", allocations, (s.Sent-before.Sent)/6, limit)
+	}
+}

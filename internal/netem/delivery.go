@@ -1,0 +1,109 @@
+package netem
+
+import "time"
+
+// send puts a packet on its way. On links without delay it is there when send returns.
+func (n *Network) send(p *Packet) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	now := time.Now()
+	n.step(now)
+	source := n.hosts[p.Source.Addr()]
+	if source.up == nil || p.Source.Addr() == p.Destination.Addr() {
+		n.enterDownlink(p, now)
+	} else {
+		source.up.link.Send(p, now)
+		n.pending.update(source.up)
+	}
+	n.step(now)
+	n.setAlarm(now)
+}
+
+// step makes everything happen that happens by now, in order of time. A packet enters its next link when it left the one before, however late that is noticed.
+func (n *Network) step(now time.Time) {
+	for len(n.pending) > 0 && !n.pending[0].next.After(now) {
+		h := n.pending[0]
+		for _, p := range h.link.Deliver(h.next) {
+			n.leave(h, p)
+		}
+		for _, f := range h.flows {
+			f.Step(h.link, h.next)
+		}
+		n.pending.update(h)
+	}
+}
+
+// leave takes a packet from the far end of an access link to where it goes next.
+func (n *Network) leave(h *hop, p *Packet) {
+	if !p.Source.IsValid() {
+		h.waitedCubic.Add(p.Waited)
+		h.flows[p.Flow-1].Receive(p)
+		return
+	}
+	h.waited.Add(p.Waited)
+	if h.direction == Up {
+		n.enterDownlink(p, p.Arrival)
+	} else {
+		n.receive(p)
+	}
+}
+
+// enterDownlink takes a packet to the access link of its destination.
+func (n *Network) enterDownlink(p *Packet, at time.Time) {
+	destination := n.hosts[p.Destination.Addr()]
+	if destination == nil || destination.down == nil || p.Source.Addr() == p.Destination.Addr() {
+		n.receive(p)
+		return
+	}
+	destination.down.link.Send(p, at)
+	n.pending.update(destination.down)
+}
+
+// receive gives a packet to the socket that it is for.
+func (n *Network) receive(p *Packet) {
+	if destination := n.hosts[p.Destination.Addr()]; destination != nil {
+		if c := destination.conns[p.Destination.Port()]; c != nil {
+			c.receive(p)
+			return
+		}
+	}
+	n.stats.Unreachable++
+	recycle(p)
+}
+
+// setAlarm makes the goroutine wake up when the next thing happens.
+func (n *Network) setAlarm(now time.Time) {
+	switch {
+	case len(n.pending) == 0:
+		if !n.alarm.IsZero() {
+			n.timer.Stop()
+			n.alarm = time.Time{}
+		}
+	case !n.pending[0].next.Equal(n.alarm):
+		n.alarm = n.pending[0].next
+		n.timer.Reset(n.alarm.Sub(now))
+	}
+}
+
+// deliver waits until something happens, for as long as the network is open.
+func (n *Network) deliver() {
+	defer close(n.stopped)
+	for {
+		select {
+		case <-n.closing:
+			return
+		case <-n.timer.C:
+		}
+		n.mu.Lock()
+		if !n.closed {
+			now := time.Now()
+			n.alarm = time.Time{}
+			n.step(now)
+			n.setAlarm(now)
+		}
+		n.mu.Unlock()
+	}
+}
