@@ -15,6 +15,10 @@ type Join struct {
 	Receive bool `json:"receive"`
 	// DeadlineMS is how long after its first packet this receiver repairs a frame, in milliseconds; 0 means the default.
 	DeadlineMS int `json:"deadline_ms,omitempty"`
+	// BitrateLimits bound what this receiver is sent, as SetLimits does later.
+	BitrateLimits
+	// Pauses says that this client stops tracks that Wanted does not name. A client that does not say so is never told.
+	Pauses bool `json:"pauses,omitempty"`
 	// Resume names the session to go on with after the websocket broke.
 	Resume *ResumeRequest `json:"resume,omitempty"`
 }

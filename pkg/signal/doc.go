@@ -31,6 +31,8 @@ const (
 	// MaxChoices is the number of choices in one message, and MaxSlots that of slots: 16 participants with 256 tiles each fit.
 	MaxChoices = 4096
 	MaxSlots   = 4096
+	// MaxGaveUp is the number of tracks in one message about the uplink: every track of 64 publications of 64 tracks each.
+	MaxGaveUp = 4096
 	// MaxCandidateLength is the length in bytes of an ICE candidate; real ones have about 100.
 	MaxCandidateLength = 1024
 	// MaxFormatLength is the length in bytes of a codec's parameters; H.264 with its parameter sets has about 200.

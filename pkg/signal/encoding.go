@@ -9,15 +9,16 @@ import (
 	"slices"
 )
 
-// fromClient and fromServer make an empty message of each type, by direction. Candidate goes both ways.
+// fromClient and fromServer make an empty message of each type, by direction. Candidate and Pose go both ways.
 var (
 	fromClient = byType(
-		blank[Join], blank[Publish], blank[Unpublish], blank[Answer], blank[Candidate], blank[SetQuality], blank[Acknowledge], blank[Time],
-		blank[Leave],
+		blank[Join], blank[Publish], blank[Unpublish], blank[Answer], blank[Candidate], blank[SetQuality], blank[Acknowledge],
+		blank[Viewpoint], blank[Pose], blank[SetLimits], blank[Uplink], blank[Time], blank[Leave],
 	)
 	fromServer = byType(
 		blank[Joined], blank[OK], blank[Error], blank[ParticipantJoined], blank[ParticipantLeft], blank[Published], blank[Unpublished],
-		blank[Offer], blank[Candidate], blank[Assignments], blank[Sending], blank[Delivery], blank[TimeReply], blank[Closing],
+		blank[Offer], blank[Candidate], blank[Assignments], blank[Sending], blank[Delivery], blank[Pose], blank[Wanted],
+		blank[Bandwidth], blank[TimeReply], blank[Closing],
 	)
 )
 

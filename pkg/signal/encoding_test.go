@@ -48,7 +48,8 @@ func samples() []Message {
 	return []Message{
 		&Join{
 			Header: header, Version: Version, Room: "lab", Identity: "ada", Publications: []volumetric.Publication{body(), voice()},
-			Receive: true, DeadlineMS: 250, Resume: &ResumeRequest{Session: "s1", Secret: "a secret", NewConnection: true},
+			Receive: true, DeadlineMS: 250, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6}, Pauses: true,
+			Resume: &ResumeRequest{Session: "s1", Secret: "a secret", NewConnection: true},
 		},
 		&Publish{Header: header, Publication: body()},
 		&Unpublish{Header: header, Publication: "body"},
@@ -61,6 +62,15 @@ func samples() []Message {
 			{PublicationRef: ref, Tile: &tile, Quality: Selection{Qualities: []volumetric.Quality{0, 2}}},
 		}},
 		&Acknowledge{Header: header, Slots: []SlotGeneration{slot}},
+		&Viewpoint{
+			Header: header, At: 1_800_000_000_000_000, Position: Vector{0.5, 1.6, 2}, Orientation: Rotation{0, 0.6, 0, 0.8}, FOV: 60, Aspect: 1.5,
+		},
+		&Pose{
+			Header: header, Participant: "ada", Publication: "body", Position: Vector{-1, 0, 3}, Orientation: Rotation{0, 0, 0, 1}, Scale: 2,
+			Boxes: []volumetric.BoundingBox{body().Tiles[0].Box, body().Tiles[1].Box}, Priority: 3,
+		},
+		&SetLimits{Header: header, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6}},
+		&Uplink{Header: header, Estimate: 12e6, GaveUp: []OwnTrack{{Publication: "body", Tile: 1, Quality: 1}}},
 		&Time{Header: header, T0: 1_800_000_000_000_000},
 		&Leave{Header: header},
 		&Joined{
@@ -84,6 +94,8 @@ func samples() []Message {
 		}},
 		&Sending{Slots: []SlotQuality{{SlotGeneration: slot, Quality: 1, Reason: ReasonChoice}}},
 		&Delivery{Dropped: []SlotDrops{{SlotGeneration: slot, Frames: 2}}},
+		&Wanted{Publications: []WantedPublication{{Publication: "body", Tiles: [][]volumetric.Quality{{0, 1}, {}}, Parity: 0.125}}},
+		&Bandwidth{Estimate: 30e6, Allocated: 24e6, Wanted: 48e6},
 		&TimeReply{Header: header, T0: 1, T1: 2, T2: 3},
 		&Closing{Code: CodeDraining, Message: "the server stops", GraceMS: 10000},
 	}
@@ -146,7 +158,8 @@ func TestRequestsAreWhatClientsSend(t *testing.T) {
 func TestEmptyListsAreLists(t *testing.T) {
 	messages := []Message{
 		&Joined{Participants: []Participant{{Identity: "ada"}}, ICEServers: []ICEServer{{}}}, &ParticipantJoined{}, &Offer{}, &Assignments{}, &Sending{},
-		&Delivery{}, &SetQuality{}, &Acknowledge{}, &Joined{},
+		&Delivery{}, &SetQuality{}, &Acknowledge{}, &Joined{}, &Uplink{}, &Wanted{},
+		&Wanted{Publications: []WantedPublication{{Publication: "body"}, {Publication: "desk", Tiles: [][]volumetric.Quality{nil}}}},
 	}
 	for _, m := range messages {
 		data, err := Encode(m)
@@ -240,6 +253,10 @@ func TestDecodeErrors(t *testing.T) {
 		{"field of a wrong form", `{"type":"join","id":"9","version":"1"}`, ErrInvalid, CodeInvalid, "9", "version is a JSON string, expected a whole number"},
 		{"number out of range", `{"type":"acknowledge","id":"9","slots":[{"mid":"1","generation":-1}]}`, ErrInvalid, CodeInvalid, "9", "generation"},
 		{"no quality", `{"type":"set_quality","id":"9","choices":[{"participant":"a","publication":"b"}]}`, ErrInvalid, CodeInvalid, "9", "quality"},
+		{"half a place", `{"type":"viewpoint","id":"9","position":[1,2]}`, ErrInvalid, CodeInvalid, "9", "3 numbers"},
+		{"a place too far", `{"type":"viewpoint","id":"9","position":[1,2,1e400]}`, ErrInvalid, CodeInvalid, "9", "3 numbers"},
+		{"a rotation that is none", `{"type":"pose","id":"9","orientation":[0,0,null,1]}`, ErrInvalid, CodeInvalid, "9", "4 numbers"},
+		{"no rotation", `{"type":"pose","id":"9","orientation":null}`, ErrInvalid, CodeInvalid, "9", "4 numbers"},
 		{"choice of a wrong form", `{"type":"set_quality","id":"9","choices":[7]}`, ErrInvalid, CodeInvalid, "9", "object"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

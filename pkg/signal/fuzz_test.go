@@ -12,6 +12,12 @@ func FuzzDecodeFromClient(f *testing.F) {
 	f.Add([]byte(`{"type":"set_quality","choices":[{"participant":"a","publication":"b","quality":[2,0,2]}]}`))
 	f.Add([]byte(`{"type":"set_quality","choices":[{"participant":"a","publication":"b","quality":null}]}`))
 	f.Add([]byte(`{"type":"join","version":"1"}`))
+	f.Add([]byte(`{"type":"join","version":1,"receive":true,"max_bps":1,"min_bps":2,"pauses":true}`))
+	f.Add([]byte(`{"type":"viewpoint","position":[1e308,-1e308,0],"orientation":[1,1,1,1],"fov":180,"aspect":0}`))
+	f.Add([]byte(`{"type":"viewpoint","position":[0,0],"orientation":[0,0,0,null],"fov":"60"}`))
+	f.Add([]byte(`{"type":"pose","publication":"b","position":[0,0,0],"orientation":[0,0,0,1],"boxes":[{"min":[1,1,1],"max":[0,0,0]}],"scale":-1}`))
+	f.Add([]byte(`{"type":"limits","max_bps":-1}`))
+	f.Add([]byte(`{"type":"uplink","estimate_bps":1e13,"gave_up":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := decodeAgain(t, data, DecodeFromClient)
 		if m == nil {

@@ -24,6 +24,10 @@ const (
 	TypeCandidate         Type = "candidate"
 	TypeSetQuality        Type = "set_quality"
 	TypeAcknowledge       Type = "acknowledge"
+	TypeViewpoint         Type = "viewpoint"
+	TypePose              Type = "pose"
+	TypeLimits            Type = "limits"
+	TypeUplink            Type = "uplink"
 	TypeTime              Type = "time"
 	TypeLeave             Type = "leave"
 	TypeJoined            Type = "joined"
@@ -37,6 +41,8 @@ const (
 	TypeAssignments       Type = "assignments"
 	TypeSending           Type = "sending"
 	TypeDelivery          Type = "delivery"
+	TypeWanted            Type = "wanted"
+	TypeBandwidth         Type = "bandwidth"
 	TypeTimeReply         Type = "time_reply"
 	TypeClosing           Type = "closing"
 )
@@ -73,6 +79,10 @@ func (*Answer) messageType() Type            { return TypeAnswer }
 func (*Candidate) messageType() Type         { return TypeCandidate }
 func (*SetQuality) messageType() Type        { return TypeSetQuality }
 func (*Acknowledge) messageType() Type       { return TypeAcknowledge }
+func (*Viewpoint) messageType() Type         { return TypeViewpoint }
+func (*Pose) messageType() Type              { return TypePose }
+func (*SetLimits) messageType() Type         { return TypeLimits }
+func (*Uplink) messageType() Type            { return TypeUplink }
 func (*Time) messageType() Type              { return TypeTime }
 func (*Leave) messageType() Type             { return TypeLeave }
 func (*Joined) messageType() Type            { return TypeJoined }
@@ -86,5 +96,7 @@ func (*Offer) messageType() Type             { return TypeOffer }
 func (*Assignments) messageType() Type       { return TypeAssignments }
 func (*Sending) messageType() Type           { return TypeSending }
 func (*Delivery) messageType() Type          { return TypeDelivery }
+func (*Wanted) messageType() Type            { return TypeWanted }
+func (*Bandwidth) messageType() Type         { return TypeBandwidth }
 func (*TimeReply) messageType() Type         { return TypeTimeReply }
 func (*Closing) messageType() Type           { return TypeClosing }

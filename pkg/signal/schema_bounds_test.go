@@ -44,7 +44,19 @@ func TestSchemaBounds(t *testing.T) {
 		"Selection/oneOf/2/items/minimum":                  0,
 		"Publication/properties/frame_rate/maximum":        1000,
 		"Codec/properties/clock_rate/maximum":              1_000_000,
-		"QualityLevel/properties/bitrate_bps/minimum":      0,
+		"Bitrate/minimum":                                  0,
+		"Bitrate/maximum":                                  int64(MaxBitrate),
+		"Viewpoint/properties/fov/minimum":                 MinFOV,
+		"Viewpoint/properties/fov/maximum":                 MaxFOV,
+		"Viewpoint/properties/aspect/maximum":              MaxAspect,
+		"Pose/properties/scale/anyOf/1/maximum":            MaxScale,
+		"Pose/properties/priority/anyOf/1/maximum":         MaxPriority,
+		"Pose/properties/boxes/maxItems":                   volumetric.MaxTiles,
+		"Vector/items/minimum":                             -MaxCoordinate,
+		"Vector/items/maximum":                             MaxCoordinate,
+		"Uplink/properties/gave_up/maxItems":               MaxGaveUp,
+		"OwnTrack/properties/tile/maximum":                 volumetric.MaxTiles - 1,
+		"OwnTrack/properties/quality/maximum":              volumetric.MaxQualities - 1,
 		"Join/properties/deadline_ms/anyOf/0/const":        0,
 		"Choice/properties/tile/minimum":                   0,
 		"Answer/properties/offer/minimum":                  0,
@@ -54,6 +66,16 @@ func TestSchemaBounds(t *testing.T) {
 	} {
 		if got := at(defs, path); got != float64(want) {
 			t.Errorf("$defs/%s is %v, expected %d", path, got, want)
+		}
+	}
+	for path, want := range map[string]float64{
+		"Viewpoint/properties/aspect/minimum":         MinAspect,
+		"Pose/properties/scale/anyOf/1/minimum":       MinScale,
+		"Pose/properties/priority/anyOf/1/minimum":    MinPriority,
+		"WantedPublication/properties/parity/maximum": MaxParity,
+	} {
+		if got := at(defs, path); got != want {
+			t.Errorf("$defs/%s is %v, expected %g", path, got, want)
 		}
 	}
 }

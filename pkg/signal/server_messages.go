@@ -158,8 +158,12 @@ type Reason string
 const (
 	// ReasonChoice: the receiver asked for it.
 	ReasonChoice Reason = "choice"
-	// ReasonAuto: the server decided.
+	// ReasonAuto: the server decided, as the best use of what the link carries, or since the publisher sends nothing else.
 	ReasonAuto Reason = "auto"
+	// ReasonBudget: the receiver's link does not carry what was asked for, or nothing of a tile that it sees.
+	ReasonBudget Reason = "budget"
+	// ReasonUnseen: the tile is off because it is outside of what the receiver sees, and its link does not carry everything.
+	ReasonUnseen Reason = "unseen"
 )
 
 // Delivery reports frames that the server dropped whole for this receiver since the last report.

@@ -25,6 +25,9 @@ func (m *Join) check() error {
 	if ms := int64(m.DeadlineMS); ms != 0 && (ms < least || ms > most) {
 		return invalid("deadline_ms is %d, expected 0 or %d to %d", ms, least, most)
 	}
+	if err := m.BitrateLimits.check(); err != nil {
+		return err
+	}
 	if len(m.Publications) > MaxPublications {
 		return invalid("%d publications, expected at most %d", len(m.Publications), MaxPublications)
 	}
@@ -152,18 +155,16 @@ func checkPublication(p *volumetric.Publication) error {
 		if err := optionalName(fmt.Sprintf("tile %d", i), tile.Label); err != nil {
 			return err
 		}
-		for axis := range tile.Box.Min {
-			if tile.Box.Min[axis] > tile.Box.Max[axis] {
-				return invalid("publication %q: box of tile %d ends before it begins: min %g, max %g", p.Name, i, tile.Box.Min, tile.Box.Max)
-			}
+		if err := checkBox(fmt.Sprintf("publication %q: box of tile %d", p.Name, i), &p.Tiles[i].Box); err != nil {
+			return err
 		}
 	}
 	for i, level := range p.Qualities {
 		if err := optionalName(fmt.Sprintf("quality %d", i), level.Name); err != nil {
 			return err
 		}
-		if level.Bitrate < 0 {
-			return invalid("publication %q: bitrate_bps of quality %d is %d, expected 0 or more", p.Name, i, level.Bitrate)
+		if err := checkBitrate(fmt.Sprintf("publication %q: bitrate_bps of quality %d", p.Name, i), level.Bitrate); err != nil {
+			return err
 		}
 	}
 	return nil

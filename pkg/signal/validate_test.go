@@ -26,6 +26,16 @@ func TestValidate(t *testing.T) {
 		change(&c)
 		return &SetQuality{Choices: []Choice{c}}
 	}
+	see := func(change func(*Viewpoint)) Request {
+		m := &Viewpoint{Orientation: Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1.5}
+		change(m)
+		return m
+	}
+	stand := func(change func(*Pose)) Request {
+		m := &Pose{Publication: "body", Orientation: Rotation{0, 0, 0, 1}}
+		change(m)
+		return m
+	}
 	number := func(n int) *int { return &n }
 	tests := []struct {
 		name    string
@@ -98,6 +108,54 @@ func TestValidate(t *testing.T) {
 		{"slots missing", &Acknowledge{}, CodeInvalid},
 		{"slot without mid", &Acknowledge{Slots: []SlotGeneration{{Generation: 1}}}, CodeInvalid},
 		{"too many slots", &Acknowledge{Slots: make([]SlotGeneration, MaxSlots+1)}, CodeInvalid},
+
+		{"viewpoint", see(func(*Viewpoint) {}), ""},
+		{"viewpoint of long ago", see(func(m *Viewpoint) { m.At = -1 }), ""},
+		{"viewpoint nowhere", see(func(m *Viewpoint) { m.Position[2] = math.NaN() }), CodeInvalid},
+		{"viewpoint at infinity", see(func(m *Viewpoint) { m.Position[0] = math.Inf(-1) }), CodeInvalid},
+		{"viewpoint too far", see(func(m *Viewpoint) { m.Position[1] = MaxCoordinate + 1 }), CodeInvalid},
+		{"no rotation", see(func(m *Viewpoint) { m.Orientation = Rotation{} }), CodeInvalid},
+		{"a rotation of length 2", see(func(m *Viewpoint) { m.Orientation[3] = 2 }), CodeInvalid},
+		{"a rotation that is no number", see(func(m *Viewpoint) { m.Orientation[3] = math.NaN() }), CodeInvalid},
+		{"a rounded rotation", see(func(m *Viewpoint) { m.Orientation = Rotation{0, 0.71, 0, 0.71} }), ""},
+		{"fov 170", see(func(m *Viewpoint) { m.FOV = 170 }), ""},
+		{"fov 171", see(func(m *Viewpoint) { m.FOV = 171 }), CodeInvalid},
+		{"fov 0", see(func(m *Viewpoint) { m.FOV = 0 }), CodeInvalid},
+		{"fov that is no number", see(func(m *Viewpoint) { m.FOV = math.NaN() }), CodeInvalid},
+		{"aspect 0.1", see(func(m *Viewpoint) { m.Aspect = 0.1 }), ""},
+		{"aspect 11", see(func(m *Viewpoint) { m.Aspect = 11 }), CodeInvalid},
+
+		{"pose", stand(func(*Pose) {}), ""},
+		{"pose of nothing", stand(func(m *Pose) { m.Publication = "" }), CodeInvalid},
+		{"pose nowhere", stand(func(m *Pose) { m.Position[0] = math.Inf(1) }), CodeInvalid},
+		{"pose without rotation", stand(func(m *Pose) { m.Orientation = Rotation{} }), CodeInvalid},
+		{"scale 1000", stand(func(m *Pose) { m.Scale = 1000 }), ""},
+		{"negative scale", stand(func(m *Pose) { m.Scale = -1 }), CodeInvalid},
+		{"priority 100", stand(func(m *Pose) { m.Priority = 100 }), ""},
+		{"priority that is no number", stand(func(m *Pose) { m.Priority = math.NaN() }), CodeInvalid},
+		{"pose with boxes", stand(func(m *Pose) { m.Boxes = make([]volumetric.BoundingBox, volumetric.MaxTiles) }), ""},
+		{"too many boxes", stand(func(m *Pose) { m.Boxes = make([]volumetric.BoundingBox, volumetric.MaxTiles+1) }), CodeInvalid},
+		{"a box inside out", stand(func(m *Pose) { m.Boxes = []volumetric.BoundingBox{{Min: [3]float32{1}}} }), CodeInvalid},
+		{"an endless box", stand(func(m *Pose) { m.Boxes = []volumetric.BoundingBox{{Max: [3]float32{3e38}}} }), CodeInvalid},
+
+		{"limits", &SetLimits{BitrateLimits: BitrateLimits{Max: 2e6, Min: 1e6}}, ""},
+		{"no limits", &SetLimits{}, ""},
+		{"a least rate only", &SetLimits{BitrateLimits: BitrateLimits{Min: 1e6}}, ""},
+		{"limits the wrong way round", &SetLimits{BitrateLimits: BitrateLimits{Max: 1e6, Min: 2e6}}, CodeInvalid},
+		{"a negative limit", &SetLimits{BitrateLimits: BitrateLimits{Max: -1}}, CodeInvalid},
+		{"a limit beyond all rates", &SetLimits{BitrateLimits: BitrateLimits{Max: MaxBitrate + 1}}, CodeInvalid},
+		{"join with limits", join(func(m *Join) { m.Max = 1e6 }), ""},
+		{"join with a negative limit", join(func(m *Join) { m.Min = -1 }), CodeInvalid},
+
+		{"uplink", &Uplink{GaveUp: []OwnTrack{{Publication: "body", Tile: 1, Quality: 2}}}, ""},
+		{"uplink that carries everything", &Uplink{Estimate: 1e6, GaveUp: []OwnTrack{}}, ""},
+		{"uplink without a list", &Uplink{}, CodeInvalid},
+		{"uplink with too many", &Uplink{GaveUp: make([]OwnTrack, MaxGaveUp+1)}, CodeInvalid},
+		{"uplink with a negative estimate", &Uplink{Estimate: -1, GaveUp: []OwnTrack{}}, CodeInvalid},
+		{"uplink of no publication", &Uplink{GaveUp: []OwnTrack{{}}}, CodeInvalid},
+		{"uplink of a tile far out", &Uplink{GaveUp: []OwnTrack{{Publication: "body", Tile: volumetric.MaxTiles}}}, CodeInvalid},
+		{"uplink of quality off", &Uplink{GaveUp: []OwnTrack{{Publication: "body", Quality: volumetric.QualityOff}}}, CodeInvalid},
+
 		{"time", &Time{T0: -1}, ""},
 		{"leave", &Leave{}, ""},
 	}
@@ -127,6 +185,10 @@ func TestValidationAgreesWithSchema(t *testing.T) {
 		&Publish{Publication: voice()},
 		&SetQuality{Choices: []Choice{}},
 		&Candidate{},
+		&Viewpoint{Orientation: Rotation{0, 0, 0, 1}, FOV: MaxFOV, Aspect: MinAspect},
+		&Pose{Publication: "body", Orientation: Rotation{0, 0, 0, 1}},
+		&SetLimits{},
+		&Uplink{GaveUp: []OwnTrack{}},
 	} {
 		if err := request.Validate(); err != nil {
 			t.Error(err)
@@ -146,6 +208,11 @@ func TestValidationAgreesWithSchema(t *testing.T) {
 		`{"type":"set_quality","choices":[{"participant":"a","publication":"b","quality":64}]}`,
 		`{"type":"set_quality","choices":[{"participant":"a","publication":"b","tile":256,"quality":1}]}`,
 		`{"type":"unpublish","publication":""}`,
+		`{"type":"viewpoint","position":[0,0,0],"orientation":[0,0,0,1],"fov":0.5,"aspect":1}`,
+		`{"type":"viewpoint","position":[0,2000000,0],"orientation":[0,0,0,1],"fov":60,"aspect":1}`,
+		`{"type":"pose","publication":"b","position":[0,0,0],"orientation":[0,0,0,1],"scale":0.0001}`,
+		`{"type":"limits","max_bps":-1}`,
+		`{"type":"uplink","estimate_bps":0,"gave_up":[{"publication":"b","tile":0,"quality":-1}]}`,
 	} {
 		if conforms(t, "ClientMessage", []byte(text)) == nil {
 			t.Errorf("%s keeps to the schema", text)
