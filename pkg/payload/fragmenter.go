@@ -49,9 +49,7 @@ func (f *Fragmenter) Fragment(index int) (Descriptor, []byte, error) {
 		return d, f.data[begin : begin+d.DataSize()], nil
 	}
 	if !f.encoded {
-		if err := f.encode(); err != nil {
-			return Descriptor{}, nil, err
-		}
+		f.encode()
 	}
 	begin := (index - int(d.Source)) * FragmentSize
 	return d, f.parity[begin : begin+FragmentSize], nil
@@ -71,16 +69,17 @@ func (f *Fragmenter) AppendPacket(dst []byte, index int) ([]byte, error) {
 }
 
 // encode computes the parity fragments of the current frame.
-func (f *Fragmenter) encode() error {
+func (f *Fragmenter) encode() {
 	source, parity := int(f.frame.Source), int(f.frame.Parity)
 	if need := parity * FragmentSize; cap(f.parity) < need {
 		f.parity = make([]byte, need)
 	} else {
 		f.parity = f.parity[:need]
+		clear(f.parity)
 	}
 	n := copy(f.last[:], f.data[(source-1)*FragmentSize:])
 	clear(f.last[n:])
-	err := f.coder.encode(source, parity, func(index int) []byte {
+	f.coder.encode(source, parity, func(index int) []byte {
 		switch {
 		case index < source-1:
 			return f.data[index*FragmentSize : (index+1)*FragmentSize]
@@ -91,6 +90,5 @@ func (f *Fragmenter) encode() error {
 			return f.parity[begin : begin+FragmentSize]
 		}
 	})
-	f.encoded = err == nil
-	return err
+	f.encoded = true
 }

@@ -89,15 +89,11 @@ func (r *Reassembler) admit(p *partial, index int) bool {
 }
 
 // finish hands a complete frame out.
-func (r *Reassembler) finish(p *partial) (*Frame, error) {
+func (r *Reassembler) finish(p *partial) *Frame {
 	f := r.frames.Get().(*Frame)
 	f.home = &r.frames
 	at := slices.Index(r.partials, p)
-	if err := p.assemble(f, &r.coder); err != nil {
-		f.Release()
-		r.evictAt(at)
-		return nil, fmt.Errorf("assemble frame %d: %w", p.facts.Frame, err)
-	}
+	p.assemble(f, &r.coder)
 	f.Number, f.Extended, f.Quality, f.Prefixed = p.facts.Frame, p.number, p.facts.Quality, p.facts.Prefixed
 	f.First, f.Last, f.Packets = p.first, p.last, p.any
 	f.Data = f.buffer[:p.facts.Length]
@@ -117,7 +113,7 @@ func (r *Reassembler) finish(p *partial) (*Frame, error) {
 	}
 	r.markFinished(p.number)
 	r.remove(at)
-	return f, nil
+	return f
 }
 
 // oldest is the position of the incomplete frame with the lowest number.

@@ -142,6 +142,78 @@ func TestParityRecovers(t *testing.T) {
 	}
 }
 
+// TestFirstParitySpreads: whatever part of the parity is sent, its first packets belong to all blocks alike, so that it goes as far in each.
+func TestFirstParitySpreads(t *testing.T) {
+	for _, source := range []int{1, 200, 201, 399, 400, 3060, 14665} {
+		blocks := blockCount(source)
+		for parity := range source/4 + 1 {
+			least, most := blockTotal, 0
+			for block := range blocks {
+				n := shardsOf(source+parity, block, blocks) - shardsOf(source, block, blocks)
+				least, most = min(least, n), max(most, n)
+			}
+			if most-least > 1 {
+				t.Fatalf("%d source fragments: the first %d of parity are %d to %d per block", source, parity, least, most)
+			}
+		}
+	}
+}
+
+// TestPartOfTheParity completes frames that were published with much parity, of which only the first packets were sent, from as many packets as there are source
+// packets, with the prefix among what was lost.
+func TestPartOfTheParity(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	r := NewReassembler(DefaultConfig())
+	for number := range uint32(200) {
+		prefix := Prefix{FourCC: [4]byte{'t', 'e', 's', 't'}, Capture: time.Unix(1_800_000_000, int64(number)).UTC()}
+		data := testData(1 + random.IntN(190*FragmentSize-PrefixSize))
+		packets := packetsOf(t, Descriptor{Prefixed: true, Frame: number, Parity: 60}, append(prefix.AppendTo(nil), data...))
+		source := len(packets) - 60
+		sent := random.IntN(60)
+		order := random.Perm(source + sent)
+		// The prefix is in the first packet, which is the last of the order where something may be lost.
+		for i, index := range order {
+			if index == 0 && sent > 0 {
+				order[i], order[len(order)-1] = order[len(order)-1], 0
+			}
+		}
+		var frame *Frame
+		for _, index := range order[:source] {
+			if done := push(t, r, packets[index], time.Unix(1, 0)); done != nil {
+				frame = done
+			}
+		}
+		if frame == nil || !bytes.Equal(frame.Data, data) || frame.Prefix != prefix {
+			t.Fatalf("frame %d of %d packets is not complete with the first %d parity packets", number, source, sent)
+		}
+		frame.Release()
+	}
+}
+
+// TestRecoveryAllocations: with the memory of the frames before, recovery takes none.
+func TestRecoveryAllocations(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes pools forget")
+	}
+	packets := packetsOf(t, Descriptor{Parity: 14}, testData(150_000))
+	r := NewReassembler(DefaultConfig())
+	number := uint32(0)
+	if n := testing.AllocsPerRun(100, func() {
+		number++
+		for i, packet := range packets {
+			if i%26 == 3 {
+				continue
+			}
+			setFrame(packet, number)
+			if done := push(t, r, packet, time.Unix(1, 0)); done != nil {
+				done.Release()
+			}
+		}
+	}); n >= 1 {
+		t.Errorf("%v allocations per frame, expected none", n)
+	}
+}
+
 func TestTooFewForParity(t *testing.T) {
 	packets := packetsOf(t, Descriptor{Parity: 2}, testData(10*FragmentSize))
 	r := NewReassembler(DefaultConfig())

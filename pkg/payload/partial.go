@@ -93,7 +93,7 @@ func (p *partial) complete() bool {
 }
 
 // assemble writes the frame's data to the frame's buffer, with the help of parity where needed.
-func (p *partial) assemble(f *Frame, c *coder) error {
+func (p *partial) assemble(f *Frame, c *coder) {
 	source := int(p.facts.Source)
 	f.reserve(source * FragmentSize)
 	for i, chunk := range p.chunks {
@@ -102,14 +102,14 @@ func (p *partial) assemble(f *Frame, c *coder) error {
 		}
 	}
 	if p.source == source {
-		return nil
+		return
 	}
 	// The code sees the last fragment padded with zeros.
 	if p.has(source - 1) {
 		clear(f.buffer[p.facts.Length:])
 	}
 	for block := range p.arrived {
-		recovered, err := c.recoverBlock(source, int(p.facts.Parity), block, func(index int) ([]byte, bool) {
+		f.Recovered += c.recoverBlock(source, int(p.facts.Parity), block, func(index int) ([]byte, bool) {
 			switch arrived := p.has(index); {
 			case index < source:
 				begin := index * FragmentSize
@@ -120,12 +120,7 @@ func (p *partial) assemble(f *Frame, c *coder) error {
 				return nil, false
 			}
 		})
-		if err != nil {
-			return err
-		}
-		f.Recovered += recovered
 	}
-	return nil
 }
 
 // release gives the chunks back and tells how many they were.

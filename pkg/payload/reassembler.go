@@ -132,7 +132,7 @@ func (r *Reassembler) Push(d *Descriptor, data []byte, now time.Time) (*Frame, e
 	if !p.complete() {
 		return nil, nil
 	}
-	return r.finish(p)
+	return r.finish(p), nil
 }
 
 // Expire gives up the frames whose deadline has passed and appends them to dst, together with those that were evicted since the last call.

@@ -15,6 +15,12 @@
 // No number is given twice, and no number is given that is 2^15 or more above the highest one sent: senders of SRTP derive
 // the packet index from the number and from the highest one before, and with AES-GCM one index must never seal two different packets.
 //
+// # Parity
+//
+// Of the parity of a frame only as much is forwarded as SetParity asked for when the frame began. The packets left out have no numbers, so that the
+// run ends with the last one planned, which carries the marker, and the track goes on in a run of its own with its next frame. A frame of which nothing
+// came before a newer one began is owed whole, parity included: its numbers were given before anybody knew how many source packets it has.
+//
 // # Switching
 //
 // A switch happens at the first packet of a frame of the new track. From then on the old track only completes the frames that
@@ -33,7 +39,7 @@
 // # History
 //
 // The last 64 runs are remembered, for late packets and for Resolve. A switch makes one run, so that even a switch at every frame
-// leaves 2.1 s of history at 30 frames per second and 0.7 s at 90, where the deadline for repairs is 250 ms. Numbers that have
+// or parity that is left out of every frame, leaves 2.1 s of history at 30 frames per second and 0.7 s at 90, where the deadline for repairs is 250 ms. Numbers that have
 // been sent are remembered in a window of 16,384, which is 0.33 s at 50,000 packets/s (500 Mbit/s through one slot); what is older is not
 // forwarded any more. A Switcher takes about 7 kB.
 //

@@ -11,6 +11,7 @@ func FuzzSwitcher(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 8, 1, 0, 0, 3, 8, 1, 1, 1, 3, 0, 2, 8, 2, 0, 2, 3})
 	f.Add([]byte{0, 4, 0, 9, 4, 1, 9, 4, 0, 1, 3, 0, 9, 5, 255, 255})
 	f.Add([]byte{0, 1, 1, 8, 1, 250, 0, 3, 8, 1, 251, 255, 3, 2, 8, 1, 252, 1, 3, 3, 0})
+	f.Add([]byte{3, 0, 50, 0, 1, 8, 1, 0, 3, 0, 50, 20, 0, 8, 1, 8, 0, 8, 50, 20, 0, 8, 1, 24, 1, 0, 50, 20, 30, 1, 0, 8, 1, 8, 0, 8, 50, 20, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := drive(t, data); err != nil {
 			t.Fatal(err)
@@ -62,6 +63,9 @@ func drive(t *testing.T, data []byte) error {
 		case 2:
 			s.Skip(now)
 			continue
+		case 3:
+			s.SetParity(float64(in.byte()) / 200)
+			continue
 		}
 		if track == 0 {
 			continue
@@ -75,6 +79,7 @@ func drive(t *testing.T, data []byte) error {
 		if p.Framed {
 			p.FrameStart = p.Sequence - in.step()
 			p.FramePackets = int(in.step())
+			p.SourcePackets = int(in.step())
 			p.Frame = sequence[track]/3 + in.step()
 			p.Marker = false
 		} else {

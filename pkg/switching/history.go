@@ -10,11 +10,31 @@ type run struct {
 	// first and last are the input numbers that the run covers. All of them are reserved, whether they have come or not.
 	first, last int64
 	offset      int64
+	// surplus is how many packets after last the newest frame has that are not forwarded; last is its last packet planned then.
+	surplus int64
 	// timestamp is the constant to add to the input's timestamps.
 	timestamp uint32
 	framed    bool
 	// The run may carry frames above floor, up to the newest that it has begun.
 	floor, frame int64
+}
+
+// leavesOut says whether the packet is parity of the newest frame beyond what was planned.
+func (r *run) leavesOut(p *Packet) bool {
+	return p.Framed && p.Frame == r.frame && p.Sequence > r.last && p.Sequence <= r.last+r.surplus
+}
+
+// after is the input number at which the track goes on behind the run, if its next packets begin at first. Packets that are missing in between are owed.
+func (r *run) after(first int64) int64 {
+	return max(r.last+1, min(r.last+1+r.surplus, first))
+}
+
+// marked says whether the packet goes out with a marker.
+func (r *run) marked(p *Packet) bool {
+	if !p.Framed {
+		return p.Marker
+	}
+	return p.Last || r.surplus > 0 && p.Sequence == r.last
 }
 
 // carries says whether the packet's frame is one that this run may send, so that no two runs of a Group ever share a frame.

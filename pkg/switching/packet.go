@@ -1,6 +1,9 @@
 package switching
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // TrackID identifies an incoming track within one process. It is never 0: a Source with track 0 means "off".
 type TrackID uint64
@@ -21,6 +24,9 @@ type Packet struct {
 	FrameStart int64
 	// FramePackets is the number of packets of the frame, source and parity, 1 to 32,767.
 	FramePackets int
+	// SourcePackets is how many of FramePackets come first and carry the frame itself, 1 to FramePackets; the rest is parity. 0 is the same as
+	// FramePackets: a frame that is forwarded whole.
+	SourcePackets int
 	// Last says that this is the last packet planned of the frame, the one to carry the marker. A reader of a foreign track may set it where
 	// it knows that the frame ends here whatever the marker says, as every packet of audio does.
 	Last bool
@@ -38,6 +44,18 @@ type Packet struct {
 // maxFramePackets bounds what one packet can make a Switcher reserve. It leaves 16 MiB frames (14,666 packets) as much parity again.
 const maxFramePackets = 1<<15 - 1
 
+// planned is the range of input numbers that go out if the packet's frame begins now, with so much parity per source packet.
+func (p *Packet) planned(share float64) (first, last int64) {
+	first, last = p.extent()
+	if !p.Framed || p.SourcePackets == 0 {
+		return first, last
+	}
+	// A share like 0.07 is a little more in binary: 7 % of 100 packets are 7 all the same.
+	const rounding = 1e-9
+	parity := math.Ceil(share*float64(p.SourcePackets) - rounding)
+	return first, min(last, first+int64(p.SourcePackets)+int64(parity)-1)
+}
+
 // extent is the range of input numbers that the packet's frame is known to cover.
 func (p *Packet) extent() (first, last int64) {
 	if p.Framed {
@@ -52,7 +70,8 @@ func (p *Packet) consistent() bool {
 		return true
 	}
 	index := p.Sequence - p.FrameStart
-	return p.FramePackets <= maxFramePackets && index >= 0 && index < int64(p.FramePackets)
+	return p.FramePackets <= maxFramePackets && index >= 0 && index < int64(p.FramePackets) &&
+		p.SourcePackets >= 0 && p.SourcePackets <= p.FramePackets
 }
 
 // Source is what feeds a slot.

@@ -16,6 +16,10 @@ type world struct {
 	events []event
 	// lossless says that whatever is lost is repaired, so that in the end every packet was delivered.
 	lossless bool
+	// parity says that part of every frame's packets is parity.
+	parity bool
+	// facts are those of every packet.
+	facts map[input]*Packet
 }
 
 // simulated is an incoming track: three framed tracks of one Group, two of another, an opaque one and one with key frames.
@@ -43,7 +47,7 @@ const (
 )
 
 func newWorld(seed uint64) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), lossless: seed%2 == 0}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), lossless: seed%2 == 0, parity: seed%4 < 2, facts: map[input]*Packet{}}
 	for i, src := range []Source{
 		{1, 10, false}, {2, 10, false}, {3, 10, false}, {4, 20, false}, {5, 20, false}, {6, 30, false}, {7, 40, true},
 	} {
@@ -67,6 +71,11 @@ func (w *world) frame(s *simulated, frame int64, loss float64) {
 		return // the encoder was behind
 	}
 	packets := 1 + w.rng.IntN(9)
+	source := 0
+	if w.parity {
+		source = packets
+		packets += w.rng.IntN(packets + 1)
+	}
 	start := s.next
 	s.next += int64(packets)
 	at := time.Duration(frame)*frameInterval + s.lag + time.Duration(w.rng.IntN(8))*time.Millisecond
@@ -76,8 +85,9 @@ func (w *world) frame(s *simulated, frame int64, loss float64) {
 			Framed: s.framed, Key: !s.source.NeedsKey || frame%10 == 0, Marker: !s.framed && i == packets-1,
 		}
 		if s.framed {
-			p.Frame, p.FrameStart, p.FramePackets, p.Last = frame, start, packets, i == packets-1
+			p.Frame, p.FrameStart, p.FramePackets, p.SourcePackets, p.Last = frame, start, packets, source, i == packets-1
 		}
+		w.facts[input{p.Track, p.Sequence}] = p
 		e := event{at: at + time.Duration(i)*time.Millisecond, packet: p, frame: frame, head: i == 0}
 		if w.rng.IntN(10) == 0 {
 			e.at += time.Duration(w.rng.IntN(20)) * time.Millisecond // reordered
@@ -107,107 +117,6 @@ func (s *simulated) read(e event) Packet {
 	return p
 }
 
-// ledger records what a Switcher said, and checks it.
-type ledger struct {
-	t         *testing.T
-	s         *Switcher
-	checked   int64              // numbers below have been resolved
-	stands    map[int64]input    // output number → what Resolve said when the number was reserved
-	sent      map[int64]Verdict  // by output number
-	frameOf   map[int64]frameKey // by output number
-	delivered map[input]bool
-	feeder    map[frameKey]TrackID
-	selected  time.Duration
-	overruns  bool
-}
-
-type input struct {
-	track    TrackID
-	sequence int64
-}
-
-type frameKey struct {
-	group uint64
-	frame int64
-}
-
-func newLedger(t *testing.T, s *Switcher, first int64) *ledger {
-	return &ledger{
-		t: t, s: s, checked: first, stands: map[int64]input{}, sent: map[int64]Verdict{}, frameOf: map[int64]frameKey{},
-		delivered: map[input]bool{}, feeder: map[frameKey]TrackID{},
-	}
-}
-
-func (l *ledger) packet(p *Packet, src Source, v Verdict) error {
-	l.delivered[input{p.Track, p.Sequence}] = true
-	for ; l.checked < l.s.next; l.checked++ {
-		track, sequence, ok := l.s.Resolve(uint16(l.checked))
-		if !ok {
-			return fmt.Errorf("number %d is reserved, but Resolve does not know it", l.checked)
-		}
-		l.stands[l.checked] = input{track, sequence}
-	}
-	if v.Action == Drop {
-		return nil
-	}
-	number := l.s.sent.newest + int64(int16(v.Sequence-uint16(l.s.sent.newest)))
-	if _, twice := l.sent[number]; twice {
-		return fmt.Errorf("number %d was sent twice", number)
-	}
-	if want := (input{p.Track, p.Sequence}); l.stands[number] != want {
-		return fmt.Errorf("number %d was sent for %v, but stood for %v when it was reserved", number, want, l.stands[number])
-	}
-	if track, sequence, ok := l.s.Resolve(v.Sequence); !ok || track != p.Track || sequence != p.Sequence {
-		return fmt.Errorf("Resolve(%d) = %d, %d, %t after sending %d, %d", v.Sequence, track, sequence, ok, p.Track, p.Sequence)
-	}
-	if want := p.Marker || p.Framed && p.Last; v.Marker != want {
-		return fmt.Errorf("number %d: marker is %t, expected %t", number, v.Marker, want)
-	}
-	l.sent[number] = v
-	if p.Framed {
-		key := frameKey{src.Group, p.Frame}
-		if before, begun := l.feeder[key]; begun && before != p.Track {
-			return fmt.Errorf("frame %d of group %d was sent from tracks %d and %d", p.Frame, src.Group, before, p.Track)
-		}
-		l.feeder[key], l.frameOf[number] = p.Track, key
-	}
-	return nil
-}
-
-// released forgets what was recorded about numbers that an Overrun gave back.
-func (l *ledger) released() {
-	l.overruns = true
-	for ; l.checked > l.s.next; l.checked-- {
-		delete(l.stands, l.checked-1)
-	}
-}
-
-// finish checks what holds over the whole stream.
-func (l *ledger) finish(first int64) error {
-	var before Verdict
-	var frame frameKey
-	for n := first; n < l.s.next; n++ {
-		v, sent := l.sent[n]
-		if !sent {
-			if l.delivered[l.stands[n]] && !l.overruns {
-				return fmt.Errorf("number %d was never sent, although its packet %v came", n, l.stands[n])
-			}
-			continue
-		}
-		if before.Action == Forward && int32(v.Timestamp-before.Timestamp) < 0 {
-			return fmt.Errorf("timestamp goes from %d to %d at number %d", before.Timestamp, v.Timestamp, n)
-		}
-		if l.frameOf[n] != frame && before.Action == Forward && v.Timestamp == before.Timestamp {
-			return fmt.Errorf("frames %v and %v at number %d have the same timestamp", frame, l.frameOf[n], n)
-		}
-		if l.frameOf[n].group == frame.group && l.frameOf[n].frame < frame.frame {
-			return fmt.Errorf("frame %d follows %d at number %d", l.frameOf[n].frame, frame.frame, n)
-		}
-		before, frame = v, l.frameOf[n]
-	}
-	return nil
-}
-
 // TestProperties holds whole simulated conferences against the rules: random tracks, lags, losses, reordering, duplication and selections.
 func TestProperties(t *testing.T) {
 	sent, switches := 0, 0
@@ -234,6 +143,10 @@ func simulate(t *testing.T, seed uint64) (sent, switches int, err error) {
 	leaveOut := 0
 	for _, e := range w.events {
 		now := dawn.Add(e.at)
+		if w.parity && w.rng.IntN(100) == 0 {
+			l.share = []float64{0, 0.05, 0.25, 0.5, 2}[w.rng.IntN(5)]
+			s.SetParity(l.share)
+		}
 		if w.rng.IntN(mean) == 0 {
 			src := Source{}
 			if w.rng.IntN(6) > 0 {
@@ -268,5 +181,8 @@ func simulate(t *testing.T, seed uint64) (sent, switches int, err error) {
 			return 0, 0, fmt.Errorf("at %v: a selection has been pending for more than a second", e.at)
 		}
 	}
-	return len(l.sent), switches, l.finish(first)
+	if err := l.finish(first); err != nil || l.overruns {
+		return len(l.sent), switches, err
+	}
+	return len(l.sent), switches, l.parity(first, w.facts)
 }

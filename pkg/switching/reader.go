@@ -131,6 +131,7 @@ func (r *reader) readFrame(p *Packet, d *payload.Descriptor, opening bool) {
 	p.Framed = true
 	p.Frame = r.frame + int64(int32(d.Frame-uint32(r.frame)))
 	p.FrameStart = p.Sequence - int64(d.Index)
+	// SourcePackets stays 0: the application decides how much parity it writes, and all of it is forwarded.
 	p.FramePackets = d.Packets()
 	p.Last = int(d.Index) == d.Packets()-1
 	// The head of the first frame seen was written elsewhere, before this track took over.

@@ -18,6 +18,8 @@ type Switcher struct {
 	time     timeline
 	// next is the first output number that is not reserved. It is extended: the receiver sees its low 16 bits.
 	next int64
+	// parity is the number of parity packets per source packet that frames are planned with.
+	parity float64
 
 	// active is what feeds the slot. While open, the newest run is its, and takes further frames; otherwise the track goes on in a new run
 	// at its next frame that opens.
@@ -79,6 +81,16 @@ func (s *Switcher) Select(src Source, now time.Time) {
 	s.stop()
 }
 
+// SetParity sets how much parity is forwarded from the next frame on: of each frame all source packets and the first ceil(share × SourcePackets) parity packets,
+// or as many as there are. The others are dropped, and have no numbers. The share is 0 at first.
+func (s *Switcher) SetParity(share float64) {
+	// A share that is not a number is none.
+	s.parity = 0
+	if share > 0 {
+		s.parity = min(share, maxFramePackets)
+	}
+}
+
 // Active is the source that feeds the slot: the one selected last whose turn has come. It is the zero Source before the first, and after "off".
 func (s *Switcher) Active() Source { return s.active }
 
@@ -130,34 +142,51 @@ func (s *Switcher) deliver(r *run, p *Packet) Verdict {
 	if !r.carries(p) || !s.sent.take(number) {
 		return Verdict{}
 	}
-	v := Verdict{Action: Forward, Sequence: uint16(number), Timestamp: p.Timestamp + r.timestamp, Marker: p.Marker}
-	if p.Framed {
-		v.Marker = p.Last
-	}
-	return v
+	return Verdict{Action: Forward, Sequence: uint16(number), Timestamp: p.Timestamp + r.timestamp, Marker: r.marked(p)}
 }
 
 // extend decides about a packet of the active track beyond what its run has reserved.
 func (s *Switcher) extend(r *run, p *Packet, now time.Time) Verdict {
-	first, last := p.extent()
-	switch {
-	case !p.consistent():
+	if !p.consistent() || r.leavesOut(p) {
 		return Verdict{}
-	case first-r.last > maxJump, p.Sequence+r.offset-s.sent.newest >= maxAhead, r.framed && p.Framed && p.Frame <= r.frame:
+	}
+	first, last := p.planned(s.parity)
+	from := r.after(first)
+	switch {
+	case first-r.last > maxJump, p.Sequence-from+s.next-s.sent.newest >= maxAhead, r.framed && p.Framed && p.Frame <= r.frame:
 		s.open = false
 		return s.candidate(s.active, p, now)
 	case s.handover.pending && s.gives(p, now):
 		s.conclude(r, p, now)
 		return Verdict{}
 	}
-	r.last = max(last, r.last)
-	s.next = r.last + r.offset + 1
+	if from != r.last+1 {
+		r = s.history.push(run{
+			track: r.track, group: r.group,
+			first: from, last: from - 1, offset: s.next - from,
+			timestamp: r.timestamp,
+			framed:    true, floor: r.frame, frame: r.frame,
+		})
+	}
+	s.reserve(r, p, last)
 	s.begun(r, p, now)
-	v := s.deliver(r, p)
+	v := Verdict{}
+	if p.Sequence <= r.last {
+		v = s.deliver(r, p)
+	}
 	if s.ended && s.handover.pending && s.handover.source.Track == 0 {
 		s.stop()
 	}
 	return v
+}
+
+// reserve gives numbers to what the newest run does not cover yet up to last, the last packet planned of the packet's frame.
+func (s *Switcher) reserve(r *run, p *Packet, last int64) {
+	if last > r.last {
+		_, end := p.extent()
+		r.last, r.surplus = last, end-last
+	}
+	s.next = r.last + r.offset + 1
 }
 
 // conclude ends the open run before a packet that it does not take any more. If the packet opens a foreign frame, while the end of the one before
@@ -204,8 +233,11 @@ func (s *Switcher) candidate(src Source, p *Packet, now time.Time) Verdict {
 		s.missed(p, now)
 		return Verdict{}
 	}
-	first, _ := p.extent()
+	first, last := p.planned(s.parity)
 	switch {
+	case p.Sequence > last:
+		// Parity beyond the plan begins nothing: without its source packets the frame is likely to be lost.
+		return Verdict{}
 	case !known:
 		newest = p.Frame - 1
 	case pending && p.Framed:
@@ -220,18 +252,18 @@ func (s *Switcher) candidate(src Source, p *Packet, now time.Time) Verdict {
 
 // begin starts a run with a packet that opens a frame of the source, at the input number first. It may carry frames above floor.
 func (s *Switcher) begin(src Source, p *Packet, first, floor int64, now time.Time) Verdict {
-	_, last := p.extent()
+	_, last := p.planned(s.parity)
 	if p.Sequence-first+s.next-s.sent.newest >= maxAhead {
 		s.release()
 		first, _ = p.extent()
 	}
 	r := s.history.push(run{
 		track: src.Track, group: src.Group,
-		first: first, last: last, offset: s.next - first,
+		first: first, last: first - 1, offset: s.next - first,
 		timestamp: s.time.join(src.Group, p, now),
 		framed:    p.Framed, floor: floor,
 	})
-	s.next = last + r.offset + 1
+	s.reserve(r, p, last)
 	s.active, s.open = src, true
 	s.begun(r, p, now)
 	return s.deliver(r, p)
@@ -247,9 +279,21 @@ func (s *Switcher) release() {
 	if s.history.count == 0 {
 		return
 	}
-	r := s.history.back(0)
 	s.next = s.sent.newest + 1
-	r.last = s.sent.newest - r.offset
+	for i := range s.history.len() {
+		r := s.history.back(i)
+		begun := r.first+r.offset <= s.next
+		if !begun {
+			// Nothing was sent of it: all that came was parity beyond the plan.
+			r.offset = s.next - r.first
+		}
+		if last := s.next - 1 - r.offset; last < r.last {
+			r.last, r.surplus = last, 0
+		}
+		if begun {
+			return
+		}
+	}
 }
 
 // Overrun says that the caller lost packets of the active track, so that its frame under way cannot be completed. The track goes on at its next
@@ -271,46 +315,4 @@ func (s *Switcher) Skip(time.Time) {
 	if s.handover.pending && s.handover.source.Track == 0 {
 		s.stop()
 	}
-}
-
-// Resolve returns the packet that a number of the outgoing stream stands for, so that a receiver's NACK can be answered, also after later
-// switches: the track and its extended input number. The number is read relative to the highest one sent. It is not ok where the
-// number stands for nothing, or is older than the history.
-func (s *Switcher) Resolve(seq uint16) (track TrackID, sequence int64, ok bool) {
-	number := s.extended(seq)
-	r := s.history.at(number)
-	if r == nil {
-		return 0, 0, false
-	}
-	return r.track, number - r.offset, true
-}
-
-// ResolveTimestamp returns the outgoing timestamp of the packet that a number stands for, given its incoming one, so that a retransmission carries what the
-// first sending did, also after the slot went to another Group. It is ok where Resolve is.
-func (s *Switcher) ResolveTimestamp(seq uint16, ts uint32) (timestamp uint32, ok bool) {
-	r := s.history.at(s.extended(seq))
-	if r == nil {
-		return 0, false
-	}
-	return ts + r.timestamp, true
-}
-
-// extended is the output number nearest to the highest one sent that the receiver sees as seq.
-func (s *Switcher) extended(seq uint16) int64 {
-	return s.sent.newest + int64(int16(seq-uint16(s.sent.newest)))
-}
-
-// MapTimestamp maps a timestamp of a track to the outgoing stream's, for sender reports. It is ok for the tracks of the Group that the slot
-// carries: the active one, the pending one, and those that were active before.
-func (s *Switcher) MapTimestamp(track TrackID, ts uint32) (uint32, bool) {
-	if !s.time.started || track == 0 {
-		return 0, false
-	}
-	known := track == s.active.Track ||
-		s.handover.pending && track == s.handover.source.Track && s.handover.source.Group == s.time.group
-	for i := 0; !known && i < s.history.len(); i++ {
-		r := s.history.back(i)
-		known = r.track == track && r.timestamp == s.time.offset && r.group == s.time.group
-	}
-	return ts + s.time.offset, known
 }

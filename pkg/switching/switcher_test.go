@@ -1,6 +1,7 @@
 package switching
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -104,12 +105,50 @@ func TestNothingBeforeTheFirstPacket(t *testing.T) {
 
 // TestAllocations: the hot path must not allocate.
 func TestAllocations(t *testing.T) {
-	s, p := busy()
-	if n := testing.AllocsPerRun(1000, func() {
-		advance(p)
-		s.Packet(p, dawn)
-	}); n != 0 {
-		t.Errorf("%v allocations per packet, expected none", n)
+	for _, source := range []int{0, 104} {
+		s, p := busy()
+		p.SourcePackets = source
+		if n := testing.AllocsPerRun(1000, func() {
+			advance(p)
+			s.Packet(p, dawn)
+		}); n != 0 {
+			t.Errorf("%v allocations per packet with %d source packets, expected none", n, source)
+		}
+	}
+}
+
+// TestSharesThatAreNone sets shares of parity that mean none, in a frame that has some.
+func TestSharesThatAreNone(t *testing.T) {
+	for _, share := range []float64{0, -1, math.NaN(), math.Inf(-1)} {
+		s, p := busy()
+		s.SetParity(0.1)
+		s.SetParity(share)
+		p.SourcePackets = 104
+		forwarded := 0
+		for range p.FramePackets {
+			if advance(p); s.Packet(p, dawn).Action == Forward {
+				forwarded++
+			}
+		}
+		if forwarded != 104 {
+			t.Errorf("share %v: %d packets were forwarded, expected 104", share, forwarded)
+		}
+	}
+}
+
+// TestPlannedParity: shares are decimal, so that 7 % of 100 packets are 7.
+func TestPlannedParity(t *testing.T) {
+	tests := []struct {
+		share                   float64
+		source, parity, packets int64
+	}{
+		{0.07, 100, 25, 107}, {0.07, 101, 25, 109}, {0.01, 1, 1, 2}, {0.25, 4, 1, 5}, {0.25, 4, 0, 4}, {0.05, 20, 5, 21}, {0, 9, 3, 9}, {7, 9, 3, 12},
+	}
+	for _, test := range tests {
+		p := Packet{Framed: true, FrameStart: 10, SourcePackets: int(test.source), FramePackets: int(test.source + test.parity)}
+		if first, last := p.planned(test.share); first != 10 || last != 10+test.packets-1 {
+			t.Errorf("%v of %d + %d packets are %d to %d, expected 10 to %d", test.share, test.source, test.parity, first, last, 10+test.packets-1)
+		}
 	}
 }
 
@@ -138,6 +177,19 @@ func BenchmarkPacketInOrder(b *testing.B) {
 		advance(p)
 		if s.Packet(p, dawn).Action != Forward {
 			b.Fatal("dropped")
+		}
+	}
+}
+
+// BenchmarkPacketParity leaves 26 packets out of every frame of 130, so that every frame is a run.
+func BenchmarkPacketParity(b *testing.B) {
+	s, p := busy()
+	p.SourcePackets = 104
+	b.ReportAllocs()
+	for b.Loop() {
+		advance(p)
+		if v := s.Packet(p, dawn); (v.Action == Forward) != (p.Sequence < p.FrameStart+104) {
+			b.Fatal("the plan was not kept")
 		}
 	}
 }

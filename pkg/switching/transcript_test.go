@@ -21,10 +21,14 @@ var update = flag.Bool("update", false, "write what the Switcher does into testd
 //	track NAME group=N [key]                      key: decoding begins at key frames only
 //	at DURATION                                   moves the time
 //	select NAME|off
+//	parity SHARE
 //	NAME #SEQUENCE FRAME.INDEX/PACKETS            a packet with payload v1; INDEX may be a range as in 0-2. Its timestamp is 3000 × FRAME
+//	NAME #SEQUENCE FRAME.INDEX/SOURCE+PARITY      the same, where some of the frame's packets are parity
 //	NAME #SEQUENCE tTIMESTAMP [key] [marker] [last] a foreign packet; it opens if its timestamp is newer than all before
 //	  … [capture=DURATION] [opens|late]             both; opens or not, whatever its age
 //	overrun | skip | resolve NUMBER | map NAME TIMESTAMP | state
+//
+// A number is resolved to the packet that it stands for, and whether that has the marker if its frame's last packet is another.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -145,6 +149,12 @@ func (st *stage) do(verb string, args []string) error {
 		st.s.Overrun(st.now)
 	case "skip":
 		st.s.Skip(st.now)
+	case "parity":
+		share, err := strconv.ParseFloat(args[0], 64)
+		if err != nil {
+			return err
+		}
+		st.s.SetParity(share)
 	case "resolve":
 		st.resolve(args[0])
 	case "map":
@@ -208,7 +218,15 @@ func (st *stage) resolve(arg string) {
 	if !ok {
 		st.t.Errorf("Resolve(%s) is ok, ResolveTimestamp is not", arg)
 	}
-	fmt.Fprintf(&st.out, "  => %s #%d, timestamps %+d\n", st.name(track), sequence, int32(base))
+	line := fmt.Sprintf("  => %s #%d, timestamps %+d", st.name(track), sequence, int32(base))
+	marker, ok := st.s.ResolveMarker(uint16(number(st.t, arg)), &Packet{Framed: true, Sequence: sequence})
+	if !ok {
+		st.t.Errorf("Resolve(%s) is ok, ResolveMarker is not", arg)
+	}
+	if marker {
+		line += ", marker"
+	}
+	fmt.Fprintln(&st.out, line)
 }
 
 func (st *stage) mapTimestamp(args []string) error {
@@ -289,6 +307,10 @@ func (st *stage) framed(a *actor, p Packet, frame string, opens, late bool) erro
 		to = from
 	}
 	first, last := number(st.t, from), number(st.t, to)
+	if source, parity, has := strings.Cut(packets, "+"); has {
+		p.SourcePackets = int(number(st.t, source))
+		packets = fmt.Sprint(number(st.t, source) + number(st.t, parity))
+	}
 	p.Framed, p.Key, p.Frame, p.FramePackets = true, true, number(st.t, f), int(number(st.t, packets))
 	p.FrameStart = p.Sequence - first
 	p.Timestamp = uint32(p.Frame * 3000)

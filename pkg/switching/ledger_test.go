@@ -1,0 +1,148 @@
+package switching
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+)
+
+// ledger records what a Switcher said, and checks it.
+type ledger struct {
+	t         *testing.T
+	s         *Switcher
+	checked   int64              // numbers below have been resolved
+	stands    map[int64]input    // output number → what Resolve said when the number was reserved
+	plans     map[int64]plan     // output number → on what ground it was reserved
+	share     float64            // what SetParity was told last
+	sent      map[int64]Verdict  // by output number
+	frameOf   map[int64]frameKey // by output number
+	delivered map[input]bool
+	feeder    map[frameKey]TrackID
+	selected  time.Duration
+	overruns  bool
+}
+
+type input struct {
+	track    TrackID
+	sequence int64
+}
+
+// plan is the packet that made the Switcher reserve a number, and the share of parity at the time.
+type plan struct {
+	by    *Packet
+	share float64
+}
+
+type frameKey struct {
+	group uint64
+	frame int64
+}
+
+func newLedger(t *testing.T, s *Switcher, first int64) *ledger {
+	return &ledger{
+		t: t, s: s, checked: first, stands: map[int64]input{}, plans: map[int64]plan{}, sent: map[int64]Verdict{}, frameOf: map[int64]frameKey{},
+		delivered: map[input]bool{}, feeder: map[frameKey]TrackID{},
+	}
+}
+
+func (l *ledger) packet(p *Packet, src Source, v Verdict) error {
+	l.delivered[input{p.Track, p.Sequence}] = true
+	for ; l.checked < l.s.next; l.checked++ {
+		track, sequence, ok := l.s.Resolve(uint16(l.checked))
+		if !ok {
+			return fmt.Errorf("number %d is reserved, but Resolve does not know it", l.checked)
+		}
+		l.stands[l.checked], l.plans[l.checked] = input{track, sequence}, plan{p, l.share}
+	}
+	if v.Action == Drop {
+		return nil
+	}
+	number := l.s.sent.newest + int64(int16(v.Sequence-uint16(l.s.sent.newest)))
+	if _, twice := l.sent[number]; twice {
+		return fmt.Errorf("number %d was sent twice", number)
+	}
+	if want := (input{p.Track, p.Sequence}); l.stands[number] != want {
+		return fmt.Errorf("number %d was sent for %v, but stood for %v when it was reserved", number, want, l.stands[number])
+	}
+	if track, sequence, ok := l.s.Resolve(v.Sequence); !ok || track != p.Track || sequence != p.Sequence {
+		return fmt.Errorf("Resolve(%d) = %d, %d, %t after sending %d, %d", v.Sequence, track, sequence, ok, p.Track, p.Sequence)
+	}
+	if again, ok := l.s.ResolveMarker(v.Sequence, p); !ok || again != v.Marker {
+		return fmt.Errorf("ResolveMarker(%d) = %t, %t after sending %t", v.Sequence, again, ok, v.Marker)
+	}
+	l.sent[number] = v
+	if p.Framed {
+		key := frameKey{src.Group, p.Frame}
+		if before, begun := l.feeder[key]; begun && before != p.Track {
+			return fmt.Errorf("frame %d of group %d was sent from tracks %d and %d", p.Frame, src.Group, before, p.Track)
+		}
+		l.feeder[key], l.frameOf[number] = p.Track, key
+	}
+	return nil
+}
+
+// released forgets what was recorded about numbers that an Overrun gave back.
+func (l *ledger) released() {
+	l.overruns = true
+	for ; l.checked > l.s.next; l.checked-- {
+		delete(l.stands, l.checked-1)
+	}
+}
+
+// finish checks what holds over the whole stream.
+func (l *ledger) finish(first int64) error {
+	var before Verdict
+	var frame frameKey
+	for n := first; n < l.s.next; n++ {
+		v, sent := l.sent[n]
+		if !sent {
+			if l.delivered[l.stands[n]] && !l.overruns {
+				return fmt.Errorf("number %d was never sent, although its packet %v came", n, l.stands[n])
+			}
+			continue
+		}
+		if before.Action == Forward && int32(v.Timestamp-before.Timestamp) < 0 {
+			return fmt.Errorf("timestamp goes from %d to %d at number %d", before.Timestamp, v.Timestamp, n)
+		}
+		if l.frameOf[n] != frame && before.Action == Forward && v.Timestamp == before.Timestamp {
+			return fmt.Errorf("frames %v and %v at number %d have the same timestamp", frame, l.frameOf[n], n)
+		}
+		if l.frameOf[n].group == frame.group && l.frameOf[n].frame < frame.frame {
+			return fmt.Errorf("frame %d follows %d at number %d", l.frameOf[n].frame, frame.frame, n)
+		}
+		before, frame = v, l.frameOf[n]
+	}
+	return nil
+}
+
+// parity checks that every frame has the numbers that were planned for it and no others, and the marker on the last of them.
+func (l *ledger) parity(first int64, facts map[input]*Packet) error {
+	for n := first; n < l.s.next; n++ {
+		p := facts[l.stands[n]]
+		if v, sent := l.sent[n]; !p.Framed && sent && v.Marker != p.Marker {
+			return fmt.Errorf("number %d: marker is %t, expected %t", n, v.Marker, p.Marker)
+		}
+		if !p.Framed {
+			continue
+		}
+		last := p.FramePackets - 1
+		if by := l.plans[n].by; p.SourcePackets > 0 && by.Frame == p.Frame && by.Track == p.Track {
+			last = min(last, p.SourcePackets+int(math.Ceil(l.plans[n].share*float64(p.SourcePackets)))-1)
+		}
+		index := int(p.Sequence - p.FrameStart)
+		if index > last {
+			return fmt.Errorf("number %d stands for packet %d of frame %d, expected %d at most", n, index, p.Frame, last)
+		}
+		if v, sent := l.sent[n]; sent && v.Marker != (index == last) {
+			return fmt.Errorf("number %d, packet %d of frame %d: marker is %t, expected it on %d", n, index, p.Frame, v.Marker, last)
+		}
+		if index == last || n+1 == l.s.next {
+			continue
+		}
+		if next := facts[l.stands[n+1]]; next.Track != p.Track || next.Sequence != p.Sequence+1 {
+			return fmt.Errorf("number %d stands for %v, expected packet %d of frame %d", n+1, l.stands[n+1], index+1, p.Frame)
+		}
+	}
+	return nil
+}
