@@ -12,12 +12,13 @@ const keepMissing = 1024
 // missing is a packet that did not arrive, or did not arrive when the ones after it did.
 type missing struct {
 	sequence int64
-	noticed  time.Duration
+	since    time.Duration // when its frame began, as far as that is known, else when it was noticed; the deadline counts from here
 	asked    time.Duration // when it was first asked for
 	next     time.Duration // when it is to be asked for, or given up
 	advances uint64        // packets in order before it was noticed
 	tries    int
 	arrived  bool
+	spared   bool // nobody needs it any more
 }
 
 // fill takes a packet that is not newer than all before it from the missing ones.
@@ -47,6 +48,17 @@ func (g *NACKGenerator) fill(sequence int64, at time.Duration) Arrival {
 	return arrival
 }
 
+// gone gives a packet up, and tells whether anybody needed it.
+func (g *NACKGenerator) gone(m missing) bool {
+	g.live--
+	if m.spared {
+		g.stats.Spared++
+		return false
+	}
+	g.stats.Lost++
+	return true
+}
+
 // took records how long a recovery took, or how long it was waited for in vain.
 func (g *NACKGenerator) took(m missing, at time.Duration) {
 	if m.tries > 0 {
@@ -60,7 +72,11 @@ func (g *NACKGenerator) notice(upTo int64, at, next time.Duration) {
 	count := int(upTo - g.known)
 	g.makeRoom(count)
 	for sequence := g.known + 1; sequence <= upTo; sequence++ {
-		g.missing = append(g.missing, missing{sequence: sequence, noticed: at, next: next, advances: g.advances})
+		since := at
+		if sequence <= g.expected {
+			since = g.begun
+		}
+		g.missing = append(g.missing, missing{sequence: sequence, since: since, next: next, advances: g.advances})
 	}
 	g.live += count
 	g.stats.Missing += uint64(count)
@@ -85,9 +101,7 @@ func (g *NACKGenerator) sweep(oldest int) {
 			continue
 		}
 		if i < oldest {
-			g.stats.Lost++
-			g.live--
-			if len(g.dropped) < g.cfg.MaxMissing {
+			if g.gone(m) && len(g.dropped) < g.cfg.MaxMissing {
 				g.dropped = append(g.dropped, m.sequence)
 			}
 			continue

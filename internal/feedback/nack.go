@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -22,8 +23,9 @@ const (
 
 // NACKStats counts what a NACKGenerator saw and did.
 type NACKStats struct {
-	// Missing is the number of packets noticed as missing; every one ends as Reordered, Recovered or Lost, or is forgotten.
-	Missing, Reordered, Recovered, Lost uint64
+	// Missing is the number of packets noticed as missing; every one ends as Reordered, Recovered, Lost or Spared, or is forgotten. Those Spared did not come,
+	// and were not needed.
+	Missing, Reordered, Recovered, Lost, Spared uint64
 	// Asked is the number of requests for packets, Repeats how many of them were not the first for their packet.
 	Asked, Repeats uint64
 	// Old is the number of packets that were not missed.
@@ -47,6 +49,9 @@ type NACKStats struct {
 // With a round trip of 50 ms they leave at 0, 56, 75 and 94 ms: still four whose answers come within 150 ms. The price is paid only by packets
 // whose first try failed, 0.0975 × 5 % = 0.5 % of all: one or two needless retransmissions for each are 1 % more traffic at 5 % loss, and 0.04 % at 1 %.
 //
+// The deadline counts from the first packet of the frame, where Expect tells of frames. No request is made whose answer would come later: on a path
+// whose round trip takes longer than that there are none.
+//
 // The round-trip time given to Due may be old when a queue builds. Repeats that come too early would then feed the queue, so the generator also
 // measures how long recoveries took, or were waited for in vain, and uses the shortest of the last eight if it is longer.
 type NACKGenerator struct {
@@ -63,6 +68,7 @@ type NACKGenerator struct {
 	spacing  time.Duration // smoothed time between packets in order
 	begun    time.Duration // when the first packet of the newest frame arrived
 	length   time.Duration // how long frames take from the first packet to the last
+	held     int64         // the first number that waits for its frame's end, as far as Hold told
 	advances uint64        // packets in order so far
 
 	missing []missing // ascending; those before fresh have been asked for, or have arrived
@@ -85,7 +91,7 @@ const (
 
 // NewNACKGenerator makes a generator for one stream.
 func NewNACKGenerator(cfg NACKConfig) *NACKGenerator {
-	return &NACKGenerator{cfg: cfg, repeat: never}
+	return &NACKGenerator{cfg: cfg, repeat: never, held: math.MaxInt64}
 }
 
 // Stats returns the counts so far.
@@ -97,6 +103,7 @@ func (g *NACKGenerator) Missing() int { return g.live }
 // Forget forgets all packets, for a stream that begins anew. Counts stay.
 func (g *NACKGenerator) Forget() {
 	g.started, g.newest = false, false
+	g.Release()
 	g.clear()
 	g.dropped = g.dropped[:0]
 }
@@ -137,38 +144,6 @@ func (g *NACKGenerator) Received(sequence int64, now time.Time) Arrival {
 	return arrival
 }
 
-// Expect tells that the frame of the packet just received ends with the number upTo, so that its end is missed even if no later packet comes. Of a
-// packet that is not the newest it tells nothing new, and is ignored: the newest packet's word holds, also when it takes back an earlier one.
-func (g *NACKGenerator) Expect(upTo int64, _ time.Time) {
-	if !g.newest || upTo-g.highest > int64(g.cfg.MaxMissing) {
-		return
-	}
-	if upTo > g.expected {
-		// The first packet of a newer frame.
-		g.begun = g.last
-	}
-	g.expected = max(upTo, g.highest)
-	if g.highest == g.expected && g.last > g.begun {
-		// The end of a frame that was sent in order: so long do frames take, whatever their size. The largest one counts, and is slowly forgotten.
-		g.length = max(g.last-g.begun, g.length-g.length/16)
-	}
-	if g.known <= g.expected {
-		return
-	}
-	// The sender dropped the rest of an earlier frame, whose numbers go to this one.
-	for n := len(g.missing); n > 0 && g.missing[n-1].sequence > g.expected; n-- {
-		if !g.missing[n-1].arrived {
-			g.live--
-		}
-		g.missing = g.missing[:n-1]
-	}
-	g.known = g.expected
-	g.fresh = min(g.fresh, len(g.missing))
-	if g.live == 0 {
-		g.clear()
-	}
-}
-
 // Due appends the numbers to ask for now to ask, ascending, and those given up since the last call to lost. rtt is the round-trip time to the sender, 0 if
 // it is not known.
 func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64) (asked, gone []int64) {
@@ -180,6 +155,7 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 		g.known = g.expected
 	}
 	before := len(ask)
+	told := rtt
 	rtt, deadline := g.terms(rtt)
 	if at >= g.repeat {
 		ask, lost = g.repeats(at, rtt, deadline, ask, lost)
@@ -189,11 +165,11 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 		if m.arrived {
 			continue
 		}
-		if at < m.next && g.advances-m.advances < uint64(g.cfg.ReorderPackets) {
+		if at < g.askable(m) {
 			break
 		}
-		// The first request is sent even where its answer seems to come too late, for the round-trip time may be wrong.
-		if m.next = m.noticed + deadline; at < m.next {
+		// Whether the first answer comes in time is reckoned by what was told alone: how long recoveries took shows only while there are some.
+		if m.next = m.since + deadline; !m.spared && at < m.next && at+told <= m.next {
 			m.tries, m.asked = 1, at
 			m.next = min(at+repeatAfter(1, rtt), m.next)
 			ask = append(ask, m.sequence)
@@ -208,11 +184,7 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 func (g *NACKGenerator) Next() time.Time {
 	at := g.repeat
 	if g.fresh < len(g.missing) {
-		m := &g.missing[g.fresh]
-		if g.advances-m.advances >= uint64(g.cfg.ReorderPackets) {
-			at = min(at, g.last)
-		}
-		at = min(at, m.next)
+		at = min(at, g.askable(&g.missing[g.fresh]))
 	}
 	if g.started && g.expected > g.known {
 		at = min(at, g.tailDue())
@@ -232,21 +204,6 @@ func (g *NACKGenerator) since(now time.Time) time.Duration {
 		g.epoch = now
 	}
 	return now.Sub(g.epoch)
-}
-
-// quiet is the silence after which the rest of a frame is missed: longer than TailWait where packets are far apart by nature. A frame of two packets
-// at 15 frames per second is paced with 13 ms between them.
-func (g *NACKGenerator) quiet() time.Duration {
-	return min(max(2*g.spacing, g.cfg.TailWait), 4*g.cfg.TailWait)
-}
-
-// tailDue is when the rest of the newest frame is missed: when it should be there by the time that frames of the stream take, whatever their size, with a
-// quarter for jitter. A stream that changes from frames of many packets to frames of few has their packets far apart all at once.
-func (g *NACKGenerator) tailDue() time.Duration {
-	if g.length == 0 {
-		return g.last + g.quiet()
-	}
-	return max(g.last+g.cfg.TailWait, g.begun+g.length+g.length/4)
 }
 
 // terms returns the round-trip time to reckon with, and the deadline.
@@ -281,16 +238,16 @@ func (g *NACKGenerator) repeats(at, rtt, deadline time.Duration, ask, lost []int
 		if m.arrived {
 			continue
 		}
-		if at >= m.noticed+deadline {
-			lost = append(lost, m.sequence)
-			g.stats.Lost++
-			g.live--
-			g.took(m, at)
+		if at >= m.since+deadline {
+			if g.gone(m) {
+				lost = append(lost, m.sequence)
+				g.took(m, at)
+			}
 			continue
 		}
 		if at >= m.next {
 			// A retransmission that cannot be back in time is not asked for.
-			if m.next = m.noticed + deadline; m.tries < g.cfg.MaxTries && at+rtt <= m.next {
+			if m.next = m.since + deadline; !m.spared && m.tries < g.cfg.MaxTries && at+rtt <= m.next {
 				m.tries++
 				m.next = min(at+repeatAfter(m.tries, rtt), m.next)
 				g.stats.Repeats++

@@ -24,6 +24,9 @@ func after(d time.Duration) time.Time { return start.Add(d) }
 //	config KEY=VALUE…   changes the configuration: reorder, tries, missing
 //	12 receive 1 2 5-9  packets arrive; what they were is put out unless they came in order
 //	12 expect 9         the newest frame ends with this number
+//	12 hold 5           the numbers from this one on wait for their frame's end
+//	12 release
+//	12 spare 5 9        these are not needed
 //	12 due rtt=20       asks once
 //	150 until rtt=20    steps the generator whenever it wants to be stepped, until then
 //	12 forget
@@ -82,8 +85,12 @@ func (p *nackPlayer) play(fields []string) error {
 		return p.configure(fields[1:])
 	case "stats":
 		s := p.g.Stats()
-		p.line(fmt.Sprintf("  missing %d reordered %d recovered %d lost %d asked %d repeats %d old %d", s.Missing, s.Reordered, s.Recovered, s.Lost,
-			s.Asked, s.Repeats, s.Old))
+		line := fmt.Sprintf("  missing %d reordered %d recovered %d lost %d asked %d repeats %d old %d", s.Missing, s.Reordered, s.Recovered, s.Lost,
+			s.Asked, s.Repeats, s.Old)
+		if s.Spared > 0 {
+			line += fmt.Sprintf(" spared %d", s.Spared)
+		}
+		p.line(line)
 		return nil
 	}
 	ms, err := strconv.ParseFloat(fields[0], 64)
@@ -97,6 +104,18 @@ func (p *nackPlayer) play(fields []string) error {
 	case "expect":
 		upTo, err := strconv.ParseInt(fields[2], 10, 64)
 		p.g.Expect(upTo, now)
+		return err
+	case "hold":
+		from, err := strconv.ParseInt(fields[2], 10, 64)
+		p.g.Hold(from)
+		return err
+	case "release":
+		p.g.Release()
+		return nil
+	case "spare":
+		var first, last int64
+		_, err := fmt.Sscan(strings.Join(fields[2:], " "), &first, &last)
+		p.g.Spare(first, last)
 		return err
 	case "forget":
 		p.g.Forget()

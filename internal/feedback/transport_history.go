@@ -29,9 +29,23 @@ type PacketResult struct {
 	Received bool
 	// Late tells that a result before called the packet lost.
 	Late bool
-	// Arrived is when the packet arrived by the receiver's clock, in steps of 250 µs, from an arbitrary beginning: only differences mean something.
+	// Arrived is when the packet arrived by the receiver's clock, in steps of 250 µs (RFC 8888: 1/1024 s), from an arbitrary beginning: only differences
+	// mean something.
 	Arrived time.Duration
+	// ECN is what the packet's IP header said on arrival. Transport-wide feedback does not tell.
+	ECN ECN
 }
+
+// ECN is the field of explicit congestion notification in an IP header (RFC 3168 section 5), with its values there.
+type ECN uint8
+
+// The codepoints.
+const (
+	NotECT                ECN = 0
+	ECT1                  ECN = 1
+	ECT0                  ECN = 2
+	CongestionExperienced ECN = 3
+)
 
 // TransportHistoryStats counts what a TransportHistory saw.
 type TransportHistoryStats struct {

@@ -1,0 +1,179 @@
+package feedback
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// congestionRig sends two streams in turn, of which a receiver reports by RFC 8888.
+type congestionRig struct {
+	t       *testing.T
+	h       *CongestionHistory
+	now     time.Duration
+	next    [2]uint16
+	report  CongestionReport
+	results []PacketResult
+}
+
+func newCongestionRig(t *testing.T) *congestionRig {
+	return &congestionRig{t: t, h: NewCongestionHistory(), next: [2]uint16{65_534, 10}}
+}
+
+// send sends one packet of each stream, a millisecond apart, and returns their places.
+func (r *congestionRig) send() (places [2]int64) {
+	for i := range r.next {
+		r.now += time.Millisecond
+		places[i] = r.h.Sent(uint32(i+1), r.next[i], 1000+i, Media, after(r.now))
+		r.next[i]++
+	}
+	return places
+}
+
+// tell reports of both streams, made at that time by the receiver's clock in seconds.
+func (r *congestionRig) tell(made float64, streams ...StreamReport) []PacketResult {
+	r.t.Helper()
+	r.report.Streams, r.report.Timestamp = streams, uint32(uint64(made*tickRate))
+	packet, err := r.report.Append(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.now += 10 * time.Millisecond
+	r.results = r.h.Feedback(packet, after(r.now), r.results[:0])
+	return r.results
+}
+
+// TestCongestionHistory follows losses, late packets, ECN bits and arrival times of two streams, whose results come in the order of sending.
+func TestCongestionHistory(t *testing.T) {
+	r := newCongestionRig(t)
+	first := r.send()
+	second := r.send()
+	third := r.send()
+	at := func(offset uint16, ecn ECN) PacketArrival {
+		return PacketArrival{Received: true, Offset: offset, ECN: ecn}
+	}
+	got := r.tell(65_000,
+		StreamReport{SSRC: 2, Begin: 10, Packets: []PacketArrival{at(512, ECT1), at(256, CongestionExperienced)}},
+		StreamReport{SSRC: 3, Begin: 0, Packets: []PacketArrival{at(0, 0)}},
+		StreamReport{SSRC: 1, Begin: 65_533, Packets: []PacketArrival{{}, at(1024, ECT1), {}}})
+	base := 65_000 * time.Second
+	sent := func(i int) time.Time { return after(time.Duration(i) * time.Millisecond) }
+	want := []PacketResult{
+		{Sequence: first[0], Size: 1000, Sent: sent(1), Received: true, Arrived: base - time.Second, ECN: ECT1},
+		{Sequence: first[1], Size: 1001, Sent: sent(2), Received: true, Arrived: base - time.Second/2, ECN: ECT1},
+		{Sequence: second[0], Size: 1000, Sent: sent(3)},
+		{Sequence: second[1], Size: 1001, Sent: sent(4), Received: true, Arrived: base - time.Second/4, ECN: CongestionExperienced},
+	}
+	expectResults(t, got, want)
+	if in := r.h.InFlight(); in != 2001 {
+		t.Errorf("%d bytes in flight, expected those of the two packets that nothing was said of", in)
+	}
+	// Overlapping reports tell what is new only; what was lost came late; a packet that came after the report's time has that for its own. The clock wraps around.
+	got = r.tell(66_000, StreamReport{SSRC: 1, Begin: 65_534, Packets: []PacketArrival{at(0, ECT1), at(1024, ECT0), at(OffsetUnknown, NotECT)}})
+	base = 66_000 * time.Second
+	want = []PacketResult{
+		{Sequence: second[0], Size: 1000, Sent: sent(3), Received: true, Late: true, Arrived: base - time.Second, ECN: ECT0},
+		{Sequence: third[0], Size: 1000, Sent: sent(5), Received: true, Arrived: base},
+	}
+	expectResults(t, got, want)
+	s := r.h.Stats()
+	if s.Received != 5 || s.Lost != 1 || s.Late != 1 || s.Reports != 2 || s.Malformed != 0 || s.Unmatched != 1 {
+		t.Errorf("%+v", s)
+	}
+	// Who is forgotten is not known.
+	r.h.Forget(2)
+	if got := r.tell(66_001, StreamReport{SSRC: 2, Begin: 12, Packets: []PacketArrival{at(0, 0)}}); len(got) != 0 {
+		t.Errorf("got %+v of a stream that was forgotten", got)
+	}
+	if got := r.h.Feedback([]byte{0x8b, transportType, 0, 9}, after(r.now), nil); len(got) != 0 || r.h.Stats().Malformed != 1 {
+		t.Errorf("got %+v of a malformed packet", got)
+	}
+}
+
+func expectResults(t *testing.T, got, want []PacketResult) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %+v, expected %+v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("result %d is %+v, expected %+v", i, got[i], want[i])
+		}
+	}
+}
+
+// TestCongestionHistoryGrows keeps packets of streams of unequal rates until they are reported, across wrap-arounds: each has one result, and none has another's.
+func TestCongestionHistoryGrows(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	h := NewCongestionHistory()
+	type key struct {
+		ssrc     uint32
+		sequence uint16
+	}
+	next := []uint16{0, 40_000, 65_000}
+	places := map[key]int64{}
+	now, results := time.Duration(0), 0
+	for range 100 {
+		var begin [3]uint16
+		copy(begin[:], next)
+		for range 3000 {
+			stream := min(random.IntN(10), 2)
+			now += 50 * time.Microsecond
+			places[key{uint32(stream), next[stream]}] = h.Sent(uint32(stream), next[stream], 100, Media, after(now))
+			next[stream]++
+		}
+		report := CongestionReport{Timestamp: uint32(now.Seconds() * tickRate)}
+		for stream := range next {
+			s := StreamReport{SSRC: uint32(stream), Begin: begin[stream]}
+			for range next[stream] - begin[stream] {
+				s.Packets = append(s.Packets, PacketArrival{Received: true})
+			}
+			report.Streams = append(report.Streams, s)
+		}
+		packet, err := report.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := h.Feedback(packet, after(now), nil)
+		results += len(got)
+		known := map[int64]bool{}
+		for stream := range next {
+			for sequence := begin[stream]; sequence != next[stream]; sequence++ {
+				known[places[key{uint32(stream), sequence}]] = true
+			}
+		}
+		for _, result := range got {
+			if !known[result.Sequence] || !result.Received {
+				t.Fatalf("unexpected result %+v", result)
+			}
+		}
+	}
+	if s := h.Stats(); results != 300_000 || s.Unmatched != 0 || s.Unreported != 0 {
+		t.Errorf("%d results of 300000 packets; %+v", results, s)
+	}
+}
+
+func BenchmarkCongestionHistory(b *testing.B) {
+	h := NewCongestionHistory()
+	report := CongestionReport{Streams: []StreamReport{{SSRC: 1, Packets: make([]PacketArrival, 100)}}}
+	for i := range report.Streams[0].Packets {
+		report.Streams[0].Packets[i].Received = true
+	}
+	var packet []byte
+	var results []PacketResult
+	now, sequence := time.Duration(0), uint16(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		report.Streams[0].Begin = sequence
+		for range 100 {
+			h.Sent(1, sequence, 1200, Media, after(now))
+			sequence++
+		}
+		now += 10 * time.Millisecond
+		report.Timestamp = uint32(now.Seconds() * tickRate)
+		packet, _ = report.Append(packet[:0])
+		if results = h.Feedback(packet, after(now), results[:0]); len(results) != 100 {
+			b.Fatal("results are missing")
+		}
+	}
+}
