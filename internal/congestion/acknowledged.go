@@ -35,6 +35,7 @@ type acknowledged struct {
 	short   int64
 	burst   int64
 	highest [2]int64 // most bytes in burstWindow in this and in the former epoch
+	largest [2]int64 // packets of these
 	epoch   int64
 
 	lastSent, lastArrived time.Duration
@@ -51,7 +52,7 @@ func (a *acknowledged) add(sent, arrived time.Duration, size int) {
 	}
 	if !a.begun || at-a.newest >= ackWindow {
 		former := *a
-		*a = acknowledged{newest: at, first: at, begun: true, epoch: at, highest: former.highest}
+		*a = acknowledged{newest: at, first: at, begun: true, epoch: at, highest: former.highest, largest: former.largest}
 		a.lastSent, a.lastArrived, a.skipped, a.skippedAt = former.lastSent, former.lastArrived, former.skipped, former.skippedAt
 	}
 	for a.newest < at {
@@ -75,9 +76,12 @@ func (a *acknowledged) add(sent, arrived time.Duration, size int) {
 	}
 	if a.newest-a.epoch >= burstEpoch {
 		a.highest[1], a.highest[0], a.epoch = a.highest[0], 0, a.newest
+		a.largest[1], a.largest[0] = a.largest[0], 0
 	}
-	// One packet more than fits arrives within a window that begins and ends with one: at 2 Mbit/s three instead of two.
-	a.highest[0] = max(a.highest[0], a.burst-int64(size))
+	// One packet more than fits arrives within a window that begins and ends with one: at 2 Mbit/s three instead of two. The first of them is left out, and as it
+	// is not known which one that is, the largest.
+	a.largest[0] = max(a.largest[0], int64(size))
+	a.highest[0] = max(a.highest[0], a.burst-max(a.largest[0], a.largest[1]))
 }
 
 // skipStall leaves out the time in which nothing arrived although it was sent, once per window: on a route that has become longer it says nothing about

@@ -44,6 +44,8 @@ type throughput struct {
 	latest float64 // over the last tenth
 	bursts float64 // of bursts
 	known  bool
+	// waited says that packets of bursts have waited on the path lately, so that bursts arrive at what it carries.
+	waited bool
 	// inherent is the share of packets that the path loses at any rate. Those took their part of the capacity, too.
 	inherent float64
 }
@@ -129,6 +131,10 @@ func (a *aimd) increase(now time.Duration, acked throughput, rtt time.Duration) 
 			a.capacity.reset()
 		}
 		limit = a.cfg.Headroom*acked.rate + headroomOffset
+		if acked.waited && acked.bursts > 0 {
+			// Frames are spread over less than their interval. Where they queue up all the same, the path carries no more than what they arrive at.
+			limit = min(limit, max(acked.bursts, acked.rate)/(1-acked.inherent))
+		}
 	}
 	if a.rate >= limit {
 		return

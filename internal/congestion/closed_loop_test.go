@@ -168,6 +168,42 @@ func TestCapacityFalls(t *testing.T) {
 	}
 }
 
+// TestCollapse takes three quarters of a link away, and gives them back 10 s later. The queue is so short that it overflows with the third frame.
+func TestCollapse(t *testing.T) {
+	const fall, rise = 5 * time.Second, 15 * time.Second
+	for _, seed := range []uint64{7, 8, 9} {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			link := newTestLink(100 * mbit)
+			link.queueMax = 50 * time.Millisecond
+			f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, seed)
+			simulate(link, rise+5*time.Second, func(now time.Duration) {
+				switch now {
+				case fall:
+					link.rate, link.queueMax = 25*mbit, 200*time.Millisecond
+				case rise:
+					link.rate, link.queueMax = 100*mbit, 50*time.Millisecond
+				}
+			}, f)
+			noticed := time.Duration(-1)
+			for _, e := range f.estimates {
+				if e.at >= fall && e.rate <= 25*mbit {
+					noticed = e.at - fall
+					break
+				}
+			}
+			if noticed < 0 {
+				t.Fatal("the estimate never fell")
+			}
+			atMost(t, "time until the estimate is below the link", noticed, 80*time.Millisecond)
+			back, ok := f.reaches(rise, 80*mbit)
+			if !ok {
+				t.Fatal("the estimate never came back to 80 Mbit/s")
+			}
+			atMost(t, "time until it is back", back-rise, 2*time.Second)
+		})
+	}
+}
+
 // TestStartAbove starts where the queue is full at once.
 func TestStartAbove(t *testing.T) {
 	for _, c := range []struct{ from, rate float64 }{{40, 25}, {40, 8}, {100, 80}} {

@@ -158,6 +158,24 @@ func (c Config) Limits() Limits {
 // leastRate is what feedback and audio take. An estimate below it is of no use, and rates of zero would make times infinite.
 const leastRate Bitrate = 30_000
 
+// Or returns limits in which what is 0 is taken from others, made consistent: an explicit largest estimate also lowers the least and the first one, and none is
+// below what feedback and audio take.
+func (l Limits) Or(others Limits) Limits {
+	if l.Max == 0 {
+		l.Max = max(others.Max, l.Min)
+	}
+	l.Max = max(l.Max, leastRate)
+	if l.Min == 0 {
+		l.Min = others.Min
+	}
+	l.Min = min(max(l.Min, leastRate), l.Max)
+	if l.Start == 0 {
+		l.Start = others.Start
+	}
+	l.Start = min(max(l.Start, l.Min), l.Max)
+	return l
+}
+
 // Validate reports the first limit that is wrong.
 func (l Limits) Validate() error {
 	switch {

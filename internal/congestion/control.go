@@ -9,28 +9,38 @@ const (
 	// maxDrain bounds that in time, leastDrain in depth: what has not emptied by then is no queue of ours.
 	maxDrain   = 2 * time.Second
 	leastDrain = 0.5
+	// After a collapse the queue is known to be our own, and what is in it is worth more to the receiver than what is captured now. It is left to empty until it
+	// takes less than deepDrainTime.
+	deepDrain     = 0.02
+	deepDrainTime = 100 * time.Millisecond
 	// quietQueue is the queue up to which the path counts as idle enough for a probe.
 	quietQueue = 5 * time.Millisecond
+	// A path on which no packet has waited for idleTime, 15 frames, is idle.
+	idleTime = 500 * time.Millisecond
+	// fullShare of the rate at which bursts arrive, when they wait, is so close to what the path carries that a probe would only fill its queue.
+	fullShare = 0.9
+	// A packet that waited shortQueue has met others. waitedTime is some frame intervals: of the last few frames one at least has queued up.
+	shortQueue = 3 * time.Millisecond
+	waitedTime = 150 * time.Millisecond
+	// lossyQueue is a standing queue beyond which the losses that came with it are forgotten once it has emptied.
+	lossyQueue = 200 * time.Millisecond
 )
 
 // react steps the rate control and the loss-based estimate.
 func (g *GCC) react(now time.Duration, probe float64) {
-	acked := g.throughput()
+	acked := g.throughput(now)
 	usage := g.detector.usage
 	if g.queue.over(now, g.cfg.Delay.QueueMax) {
 		usage = Overusing
 	}
+	if g.lost {
+		usage = Overusing
+		acked = throughput{rate: g.left, latest: g.left, bursts: g.left, known: true, inherent: acked.inherent}
+	}
 	switch {
 	case usage == Overusing:
 		if g.rate.update(now, usage, acked, g.rtt) {
-			g.stats.Overuses++
-			g.strained = true
-			if g.queue.reduced(now, g.rtt, g.cfg.Delay.QueueMax) {
-				g.prober.resumed(now, g.prober.top.value())
-			}
-			if !g.draining && g.queue.delay > drainStart {
-				g.draining, g.drained = true, now
-			}
+			g.reduced(now, acked.bursts)
 		}
 	case probe > 0:
 		g.rate.probed(now, g.probed(probe, acked))
@@ -44,6 +54,20 @@ func (g *GCC) react(now time.Duration, probe float64) {
 	g.loss.update(now, g.rate.rate, ackedRate, float64(g.limits.Max))
 }
 
+// reduced takes note of a reduction of the rate, and of the rate at which bursts arrived then.
+func (g *GCC) reduced(now time.Duration, bursts float64) {
+	g.stats.Overuses++
+	g.strained = true
+	if g.queue.reduced(now, g.rtt, g.cfg.Delay.QueueMax) {
+		g.prober.resumed(now, g.prober.top.value())
+	}
+	g.prober.overused(bursts)
+	if !g.draining && (g.queue.delay > drainStart || g.lost) {
+		g.draining, g.drained = true, now
+	}
+	g.deep = g.draining && (g.deep || g.lost)
+}
+
 // probed bounds what a probe may take away: not below what the path has just carried, less what empties a queue.
 func (g *GCC) probed(probe float64, acked throughput) float64 {
 	if !acked.known {
@@ -52,10 +76,12 @@ func (g *GCC) probed(probe float64, acked throughput) float64 {
 	return max(probe, min(g.rate.rate, g.cfg.Rate.Backoff*acked.rate))
 }
 
-func (g *GCC) throughput() throughput {
+func (g *GCC) throughput(now time.Duration) throughput {
 	rate, known := g.acked.rate()
 	latest, _ := g.acked.latest()
-	return throughput{rate: rate, latest: latest, bursts: g.acked.bursts(), known: known, inherent: g.loss.best.inherent}
+	return throughput{
+		rate: rate, latest: latest, bursts: g.acked.bursts(), known: known, waited: now-g.waited < waitedTime, inherent: g.loss.best.inherent,
+	}
 }
 
 // publish makes the estimate from its parts.
@@ -77,11 +103,21 @@ func (g *GCC) drain(now time.Duration) float64 {
 	if !g.draining {
 		return 1
 	}
-	if g.queue.delay < drainStop || now-g.drained > maxDrain {
-		g.draining = false
+	queue, length, least := g.queue.delay, g.cfg.Rate.DrainTime, leastDrain
+	if g.deep {
+		queue, length, least = g.backlog(now), deepDrainTime, deepDrain
+	}
+	if queue < drainStop || now-g.drained > maxDrain {
+		g.draining, g.deep = false, false
 		return 1
 	}
-	return max(1-float64(g.queue.delay)/float64(g.cfg.Rate.DrainTime), leastDrain)
+	return max(1-float64(queue)/float64(length), least)
+}
+
+// backlog is how long what is under way still waits on a path that has lost its capacity, by what has been sent since the newest packet that was reported.
+func (g *GCC) backlog(now time.Duration) time.Duration {
+	unseen := float64(g.sent.since(now, g.newest)) * 8
+	return max(time.Duration(min(unseen/g.left, maxDrain.Seconds())*1e9)-g.empty, 0)
 }
 
 // plan steps the prober.
@@ -90,10 +126,18 @@ func (g *GCC) plan(now time.Duration) {
 		return
 	}
 	g.stepped = now
-	usage := g.detector.usage
-	quiet := usage == Normal && g.queue.delay <= quietQueue && !g.draining && !g.silence.broken
-	g.prober.step(now, situation{estimate: g.estimate, limited: g.limited.limited, quiet: quiet, eased: quiet && g.strained})
-	if quiet {
+	quiet := g.detector.usage != Overusing && g.queue.delay <= quietQueue && !g.draining && !g.silence.broken
+	acked := g.throughput(now)
+	g.prober.step(now, situation{
+		estimate: g.estimate, bursts: acked.bursts, idle: now-g.waited >= idleTime, full: acked.waited && g.estimate*(1-acked.inherent) >= fullShare*acked.bursts,
+		limited: g.limited.limited, quiet: quiet, eased: quiet && g.strained,
+	})
+	if quiet && g.strained {
 		g.strained = false
+		if g.longest > lossyQueue {
+			// What was lost had met a full queue of a path that was another one.
+			g.loss, g.relieved = newLossEstimator(g.cfg.Loss), now
+		}
+		g.longest = 0
 	}
 }

@@ -105,7 +105,8 @@ type Stats struct {
 
 // Estimator says how many bits per second one receiver can take. It is stepped with now, which never goes back, and belongs to the goroutine that steps it.
 type Estimator interface {
-	// Sent takes note of a packet sent to the receiver, with its size on the wire in bytes. Media, audio, retransmissions and padding all count.
+	// Sent takes note of a packet sent to the receiver, with its size on the wire in bytes, or of several sent at once, up to 65,535 bytes in all. Media, audio,
+	// retransmissions and padding all count.
 	Sent(now time.Time, size int)
 	// Report takes a feedback report. The slice is not kept.
 	Report(now time.Time, results []PacketResult)

@@ -21,6 +21,7 @@ type GCC struct {
 	loss     lossEstimator
 	limited  applicationLimited
 	silence  silence
+	collapse collapse
 	trains   trainRates
 	prober   prober
 
@@ -29,11 +30,20 @@ type GCC struct {
 	delay    time.Duration // of the last packet, with an unknown difference of clocks
 	delays   bool          // delay is valid
 	queued   time.Duration // what the last packet that arrived waited
+	newest   time.Duration // when the packet was sent that arrived last
+	empty    time.Duration // the least round trip since the path was forgotten last, 0 while unknown
+	waited   time.Duration // when a packet was reported last that had waited
+	sent     sentBytes
+	left     float64 // what a path that has lost its capacity still carries, bit/s
+	lost     bool    // the last report has shown that
 	rtt      time.Duration
 	sending  bool
 	stepped  time.Duration // when probes were last thought of
 	draining bool
 	drained  time.Duration // when draining began
+	deep     bool          // draining follows a collapse
+	relieved time.Duration // when a long queue had emptied; what was sent before and got lost was lost to it
+	longest  time.Duration // the longest standing queue since the path was strained
 	strained bool          // the rate was reduced, and the queue has not emptied since
 	estimate float64       // bit/s
 
@@ -70,7 +80,9 @@ func NewGCC(cfg Config, now time.Time) *GCC {
 func (g *GCC) Sent(now time.Time, size int) {
 	at := now.Sub(g.epoch)
 	g.sending = true
-	g.limited.sent(at, min(max(size, 0), maxSize))
+	size = min(max(size, 0), maxSize)
+	g.limited.sent(at, size)
+	g.sent.add(at, size)
 	g.silence.sent(at, g.rtt)
 }
 
@@ -86,7 +98,7 @@ func (g *GCC) Report(now time.Time, results []PacketResult) {
 	g.limited.step(at)
 	g.take(results)
 	g.measureRoundTrip(at)
-	probe := g.arrive()
+	probe := g.arrive(at)
 	g.react(at, probe)
 	g.publish(at)
 	g.plan(at)
@@ -181,6 +193,8 @@ func (g *GCC) forget() {
 	g.trend.reset()
 	g.detector.reset()
 	g.queue.reset()
+	g.collapse = collapse{}
 	g.acked.reset()
-	g.delays, g.draining, g.strained = false, false, false
+	g.delays, g.draining, g.deep = false, false, false
+	g.empty = 0
 }

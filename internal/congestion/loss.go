@@ -11,6 +11,8 @@ const (
 	lossWeight = 0.9
 	// minObservations is how many have to be there until they limit anything.
 	minObservations = 3
+	// recentObservations are a second.
+	recentObservations = 4
 	// The inherent loss is at least this, so that its logarithm exists, and begins with the second; Newton's step is shortened to the third. libwebrtc's.
 	minInherentLoss   = 1e-3
 	startInherentLoss = 0.01
@@ -135,7 +137,7 @@ func (l *lossEstimator) update(now time.Duration, delayBased, acked, largest flo
 			best, most = candidate, objective
 		}
 	}
-	if loss > unexplained*best.inherent && best.bandwidth > l.best.bandwidth {
+	if l.present(loss) > unexplained*best.inherent && best.bandwidth > l.best.bandwidth {
 		// There are losses that the path does not explain.
 		best.bandwidth = l.best.bandwidth
 	}
@@ -167,6 +169,17 @@ func (l *lossEstimator) loss() float64 {
 		return 0
 	}
 	return lost / packets
+}
+
+// present is the mean loss as long as there are losses, and 0 once there was none for a second: what is over must not hold the rate down for as long as it is
+// remembered.
+func (l *lossEstimator) present(loss float64) float64 {
+	for age := range min(l.count, recentObservations) {
+		if l.window[(l.count-1-age)%lossWindow].lost > 0 {
+			return loss
+		}
+	}
+	return 0
 }
 
 // inherentBound is the largest share that may be put down to the path: the share that was lost while the queue was empty, with a margin for chance, and

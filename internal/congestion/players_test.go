@@ -59,6 +59,28 @@ func (p *queuePlayer) play(l *line) {
 	}
 }
 
+// collapsePlayer: SENT packets=N rate=R arrives=R [delay=MS] [variation=MS] [stall=MS] sends a frame of so many packets of 1,200 bytes at a rate, that arrives from
+// delay later on at another one, while the estimate is 100 Mbit/s; half-way nothing arrives for stall.
+type collapsePlayer struct{ collapse collapse }
+
+func (p *collapsePlayer) play(l *line) {
+	const packetSize = 1200
+	sent := l.ms(0)
+	arrived := sent + l.msKey("delay", 0)
+	packets := int(l.key("packets", 0))
+	for i := range packets {
+		if i == packets/2 {
+			arrived += l.msKey("stall", 0)
+		}
+		arrived = max(arrived, sent)
+		if left := p.collapse.add(sent, arrived, packetSize, arrived-sent, l.msKey("variation", 0), 100e6); left > 0 {
+			l.printf("packet %d, after %v: %.1f left", i+1, arrived-l.ms(0), left/1e6)
+		}
+		sent += duration(packetSize * 8 / 1000 / l.key("rate", 1))
+		arrived += duration(packetSize * 8 / 1000 / l.key("arrives", 1))
+	}
+}
+
 // acknowledgedPlayer: FROM TO every=MS [bytes=B] [frame=MS burst=MS] [late=MS] adds packets; with frame and burst only in the first burst ms of each
 // frame; late is how much later than before they arrive.
 type acknowledgedPlayer struct{ acked acknowledged }
@@ -75,7 +97,7 @@ func (p *acknowledgedPlayer) play(l *line) {
 	l.printf("known %v, rate %.3f, latest %.3f, bursts %.2f", ok, rate/1e6, latest/1e6, p.acked.bursts()/1e6)
 }
 
-// aimdPlayer: NOW normal|overusing|underusing|probed [acked=R] [latest=R] [bursts=R] [rtt=MS] [inherent=SHARE] [until=NOW], the last every 25 ms.
+// aimdPlayer: NOW normal|overusing|underusing|probed [acked=R] [latest=R] [bursts=R] [waited] [rtt=MS] [inherent=SHARE] [until=NOW], the last every 25 ms.
 type aimdPlayer struct{ aimd aimd }
 
 func newAIMDPlayer() *aimdPlayer {
@@ -87,7 +109,7 @@ func (p *aimdPlayer) play(l *line) {
 	acked := throughput{rate: l.key("acked", 0) * 1e6, inherent: l.key("inherent", 0)}
 	acked.latest = l.key("latest", acked.rate/1e6) * 1e6
 	acked.bursts = l.key("bursts", acked.rate/1e6) * 1e6
-	acked.known = acked.rate > 0
+	acked.known, acked.waited = acked.rate > 0, slices.Contains(l.words, "waited")
 	if l.words[1] == "probed" {
 		p.aimd.probed(l.ms(0), l.number(2)*1e6)
 	} else {
@@ -212,7 +234,8 @@ func (p *trainPlayer) play(l *line) {
 	}
 }
 
-// probePlayer: NOW step estimate=R [limited] [busy] [eased] [until=NOW], every 25 ms; NOW estimate R; NOW next; NOW want R; NOW resumed R.
+// probePlayer: NOW step estimate=R [bursts=R] [limited] [busy] [eased] [idle] [full] [until=NOW], every 25 ms; NOW estimate R; NOW overused R, of bursts; NOW want
+// R; NOW resumed R.
 type probePlayer struct{ prober prober }
 
 func newProbePlayer() *probePlayer {
@@ -224,7 +247,8 @@ func (p *probePlayer) play(l *line) {
 	switch l.words[1] {
 	case "step":
 		s := situation{estimate: l.key("estimate", 10) * 1e6, limited: slices.Contains(l.words, "limited"),
-			quiet: !slices.Contains(l.words, "busy"), eased: slices.Contains(l.words, "eased")}
+			quiet: !slices.Contains(l.words, "busy"), eased: slices.Contains(l.words, "eased"),
+			bursts: l.key("bursts", 0) * 1e6, idle: slices.Contains(l.words, "idle"), full: slices.Contains(l.words, "full")}
 		for ; now <= l.msKey("until", l.number(0)); now += 25 * time.Millisecond {
 			before := p.prober.lastID
 			p.prober.step(now, s)
@@ -234,6 +258,8 @@ func (p *probePlayer) play(l *line) {
 		}
 	case "estimate":
 		p.prober.estimated(now, l.number(2)*1e6)
+	case "overused":
+		p.prober.overused(l.number(2) * 1e6)
 	case "want":
 		p.prober.wanted(now, l.number(2)*1e6)
 	case "resumed":

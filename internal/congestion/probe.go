@@ -13,9 +13,11 @@ const (
 	furtherScale = 2
 	// limitedScale is for a sender that uses little of its estimate.
 	limitedScale = 2
-	// A fall to this share of the estimate is a large one. Once the path is at ease again within dropTimeout, this share of the former rate is probed.
+	// A fall to this share of what the estimate was within dropTimeout is a large one. Once the path is at ease again within dropMemory, this share of the former
+	// rate is probed: links that are down for seconds come back as they were.
 	largeDrop   = 0.66
 	dropTimeout = 5 * time.Second
+	dropMemory  = time.Minute
 	dropShare   = 0.85
 	// resultTimeout is how long the result of a probe is waited for.
 	resultTimeout = time.Second
@@ -23,10 +25,17 @@ const (
 	usedScale = 1.5
 	// A long probe is followed by another only if it has not found the capacity: of one that has, at most 0.95 times 0.9 of its rate is left.
 	furtherShareLong = 0.88
-	// dropInterval is the least time between two probes after drops.
-	dropInterval = 2 * time.Second
+	// dropInterval is the least time between two probes after drops; it doubles as long as they do not bring back what was there before.
+	dropInterval = time.Second
 	// success is the growth of the estimate from which a probe was worth its packets.
 	success = 1.2
+	// Bursts that arrive so much faster than when the path was overused make a probe due, a second after the one before at the earliest.
+	fasterBursts = 1.3
+	// Where nothing waits although frames leave in bursts, probes come so many times as often.
+	easyPart = 3
+	// leastBursts is five packets in a hundredth of a second: of fewer one more makes too much of a difference.
+	leastBursts    = 5e6
+	fasterInterval = time.Second
 	// near: where so little is missing, it is left to the growth of the rate.
 	near = 0.95
 )
@@ -34,6 +43,9 @@ const (
 // situation is what a prober decides by.
 type situation struct {
 	estimate float64 // bit/s
+	bursts   float64 // the rate at which bursts arrive, bit/s
+	idle     bool    // no packet has waited for a while
+	full     bool    // bursts wait on the path, and arrive at hardly more than the estimate
 	limited  bool    // the sender uses much less than the estimate
 	quiet    bool    // the path is neither overused nor does it hold a queue
 	eased    bool    // the path was overused, and the queue has emptied just now
@@ -75,6 +87,9 @@ type prober struct {
 	duration time.Duration // of that
 	estimate float64       // the last one
 
+	bursts   float64       // the rate at which bursts arrived when the path was overused last, or a probe found nothing; 0 if it never was
+	latest   float64       // that of now
+	probed   time.Duration // when the last probe was made
 	interval time.Duration // between probes for more than the estimate
 	due      time.Duration // when the next one is
 	from     float64       // the estimate when the last probe was made
@@ -82,7 +97,9 @@ type prober struct {
 
 	top      recentMax     // of the estimate
 	dropped  time.Duration // when the estimate fell by much
-	before   float64       // from where; 0 if it did not
+	before   float64       // from where; 0 if it did not, or has been there again
+	eased    bool          // the path has been at ease since
+	retry    time.Duration // between the last probe after the drop and the next, 0 before the first
 	dropNext time.Duration // no probe after a drop before
 }
 
@@ -93,8 +110,13 @@ func newProber(cfg ProbeConfig, limits Limits) prober {
 // estimated takes a new estimate.
 func (p *prober) estimated(now time.Duration, estimate float64) {
 	p.top.add(now, estimate)
-	if top := p.top.value(); estimate < largeDrop*top && estimate < p.estimate {
-		p.dropped, p.before = now, top
+	switch top := p.top.value(); {
+	case estimate < largeDrop*top && estimate < p.estimate:
+		p.dropped, p.before, p.retry = now, max(p.before, top), 0
+		p.eased = false
+		p.dropNext = min(p.dropNext, now+dropInterval)
+	case estimate >= largeDrop*p.before:
+		p.before = 0
 	}
 	p.estimate = estimate
 	if !p.waiting {
@@ -116,6 +138,11 @@ func (p *prober) step(now time.Duration, s situation) {
 	if p.count > 0 && now >= p.expires {
 		p.count = 0
 	}
+	p.latest = s.bursts
+	p.eased = p.eased || s.eased
+	if now-p.dropped >= dropMemory {
+		p.before = 0
+	}
 	if p.waiting && now >= p.until {
 		p.finish(now)
 	}
@@ -128,9 +155,9 @@ func (p *prober) step(now time.Duration, s situation) {
 		}
 		p.plan(now, p.cfg.Duration, true, firstProbe*s.estimate, secondProbe*s.estimate)
 	case p.waiting || p.count > 0 || !s.quiet:
-	case s.eased && p.before > 0 && now-p.dropped < dropTimeout && now >= p.dropNext:
+	case p.eased && p.before > 0 && now >= p.dropNext && !s.full:
 		p.afterDrop(now, s)
-	case now >= p.due && p.missing(s.estimate):
+	case (now >= p.due || p.faster(now) || s.idle && p.easy(now)) && p.missing(s.estimate) && !s.full:
 		p.judged = false
 		if s.limited {
 			p.plan(now, p.cfg.Duration, true, limitedScale*s.estimate)
@@ -146,9 +173,21 @@ func (p *prober) finish(now time.Duration) {
 	p.waiting, p.further = false, 0
 	if !p.judged {
 		p.judged = true
+		p.bursts = max(p.bursts, p.latest)
 		p.interval = min(2*p.interval, p.cfg.IntervalMax)
 		p.due = now + p.interval
 	}
+}
+
+// overused notes the rate at which bursts arrive while the path is overused: then it is what the path carries.
+func (p *prober) overused(bursts float64) { p.bursts = bursts }
+
+// faster tells whether bursts arrive so much faster than the path could carry them before that it has to be another one, or less used by others.
+func (p *prober) faster(now time.Duration) bool {
+	if p.bursts == 0 || p.latest < leastBursts || now-p.probed < fasterInterval {
+		return false
+	}
+	return p.latest > fasterBursts*p.bursts
 }
 
 // afterDrop probes for what was there before. Where the sender was limited, what was acknowledged then is no measure of the path, and the former rate is
@@ -159,20 +198,22 @@ func (p *prober) afterDrop(now time.Duration, s situation) {
 	if !s.limited {
 		rate, duration = min(rate, usedScale*s.estimate), p.cfg.LongDuration
 	}
-	p.before = 0
-	p.dropNext = now + dropInterval
+	p.retry = min(max(2*p.retry, dropInterval), p.cfg.IntervalMax)
+	p.dropNext = now + p.retry
 	if rate > s.estimate {
 		p.plan(now, duration, true, rate)
 	}
 }
 
-// resumed probes for the rate before a silence, or before reductions that were in vain. The path may be another one.
+// resumed probes for the rate before a silence, or before reductions that were in vain. The path may be another one, and what had piled up in it meanwhile may
+// swallow the probe: it is repeated as after a drop.
 func (p *prober) resumed(now time.Duration, before float64) {
 	if !p.cfg.Enabled {
 		return
 	}
 	p.waiting, p.count, p.judged = false, 0, true
-	p.before = 0
+	p.before, p.dropped, p.eased, p.retry = max(p.before, before), now, true, dropInterval
+	p.dropNext = now + p.retry
 	p.plan(now, p.cfg.Duration, true, dropShare*before)
 }
 
@@ -183,6 +224,11 @@ func (p *prober) wanted(now time.Duration, rate float64) {
 		p.due = min(p.due, now)
 	}
 	p.want = rate
+}
+
+// easy tells whether it is time to try more on a path that was overused and on which nothing waits any more.
+func (p *prober) easy(now time.Duration) bool {
+	return p.bursts > 0 && now-p.probed >= p.interval/easyPart
 }
 
 // plan makes clusters, none above the largest estimate. One that reaches it is not followed by others.
@@ -206,7 +252,7 @@ func (p *prober) plan(now, duration time.Duration, further bool, rates ...float6
 		}
 		p.further = share * float64(p.pending[p.count-1].Rate)
 	}
-	p.from = p.estimate
+	p.from, p.probed = p.estimate, now
 	p.waiting, p.until, p.expires = true, now+resultTimeout, now+resultTimeout
 }
 

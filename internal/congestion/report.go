@@ -37,7 +37,7 @@ func (g *GCC) take(results []PacketResult) {
 			g.loss.add(sent, r.Size, true, g.queued)
 		default:
 			g.stats.Lost++
-			if sent >= g.silence.ended {
+			if sent >= max(g.silence.ended, g.relieved) {
 				g.loss.add(sent, r.Size, false, g.queued)
 			}
 		}
@@ -69,6 +69,10 @@ func (g *GCC) measureRoundTrip(now time.Duration) {
 		quickest = min(quickest, now-a.sent-(last-a.arrived))
 	}
 	quickest = max(quickest, 0)
+	g.newest = g.arrivals[len(g.arrivals)-1].sent
+	if g.empty == 0 || quickest < g.empty {
+		g.empty = quickest
+	}
 	if g.rtt == 0 {
 		g.rtt = quickest
 	} else {
@@ -77,8 +81,9 @@ func (g *GCC) measureRoundTrip(now time.Duration) {
 }
 
 // arrive puts the packets of a report through the parts that go by their times. It returns the rate of a probe, 0 for none.
-func (g *GCC) arrive() float64 {
+func (g *GCC) arrive(now time.Duration) float64 {
 	probe := 0.0
+	g.lost = false
 	for _, a := range g.arrivals {
 		delay := a.arrived - a.sent
 		if g.delays && (delay-g.delay > clockJump || g.delay-delay > clockJump) {
@@ -89,6 +94,14 @@ func (g *GCC) arrive() float64 {
 			g.detector.add(g.trend.add(delta), delta)
 		}
 		g.queue.add(a.arrived, delay)
+		queued := g.queue.delayOf(delay)
+		if queued > shortQueue {
+			g.waited = now
+		}
+		if left := g.collapse.add(a.sent, a.arrived, int(a.size), queued, g.queue.variation, g.rate.rate); left > 0 {
+			g.left, g.lost = left, true
+		}
+		g.longest = max(g.longest, g.queue.delay)
 		g.acked.add(a.sent, a.arrived, int(a.size))
 		if a.probe == 0 {
 			continue

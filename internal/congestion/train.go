@@ -13,6 +13,9 @@ const (
 	// it does not overuse at once.
 	unsaturated = 0.9
 	saturation  = 0.95
+	// sameSend is within what packets count as sent at once. Pacers work in ticks of up to 2 ms, so that a train of 15 ms is 8 runs of packets; if only
+	// its last packet were left out, and not the last run, a path that delivers runs as they were sent would be found an eighth faster than the probe was.
+	sameSend = 500 * time.Microsecond
 	// trains is how many clusters are measured at a time: two at the start, and more only where one follows another within a round trip.
 	trains = 4
 )
@@ -23,7 +26,7 @@ type train struct {
 	packets, bytes            int
 	firstSent, lastSent       time.Duration
 	firstArrived, lastArrived time.Duration
-	lastSentSize, firstSize   int
+	lastSentSize, firstSize   int  // of what was sent at lastSent, and of the packet that arrived first
 	counted                   bool // among those measured
 }
 
@@ -51,19 +54,23 @@ func (r *train) add(sent, arrived time.Duration, size int) {
 		r.firstSent, r.lastSent, r.lastSentSize = sent, sent, size
 		r.firstArrived, r.lastArrived, r.firstSize = arrived, arrived, size
 	}
+	switch {
+	case r.packets == 0 || sent < r.lastSent:
+	case sent < r.lastSent+sameSend:
+		r.lastSentSize += size
+	default:
+		r.lastSent, r.lastSentSize = sent, size
+	}
 	r.packets++
 	r.bytes += size
 	r.firstSent = min(r.firstSent, sent)
-	if sent >= r.lastSent {
-		r.lastSent, r.lastSentSize = sent, size
-	}
 	if arrived < r.firstArrived {
 		r.firstArrived, r.firstSize = arrived, size
 	}
 	r.lastArrived = max(r.lastArrived, arrived)
 }
 
-// rate leaves out the last packet on the sending side and the first on the receiving side: their own time is not within the interval.
+// rate leaves out what was sent last on the sending side and the first packet on the receiving side: their own time is not within the interval.
 func (r *train) rate() (float64, bool) {
 	if float64(r.packets) < minTrainShare*float64(r.cluster.MinPackets) || float64(r.bytes) < minTrainShare*float64(r.cluster.MinBytes) {
 		return 0, false

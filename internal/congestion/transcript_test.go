@@ -65,6 +65,7 @@ func TestTranscripts(t *testing.T) {
 		"groups":       func() player { return &groupsPlayer{groups{cfg: DefaultConfig().Delay}} },
 		"overuse":      func() player { return &overusePlayer{} },
 		"queue":        func() player { return &queuePlayer{newStandingQueue()} },
+		"collapse":     func() player { return &collapsePlayer{} },
 		"acknowledged": func() player { return &acknowledgedPlayer{} },
 		"aimd":         func() player { return newAIMDPlayer() },
 		"limited":      func() player { return &limitedPlayer{applicationLimited{share: 0.65}} },

@@ -16,6 +16,8 @@ const (
 //
 // A packet leaves at once where Admit says so, and is otherwise held. When Next has come, the caller begins a tick and pops what leaves, until nothing
 // does. Each packet that has left, and each that has left past the pacer (audio, retransmissions, repairs), is to be told with Spend.
+//
+// While a probe is under way (see Probe) its rate alone says what leaves. With the plan of Off nothing waits, but probes have ticks all the same.
 type Pacer[P any] struct {
 	plan Plan
 	// until is the end of the tick under way: packets that are due before then belong to it, as long as no more than the plan's number have left in it.
@@ -28,15 +30,12 @@ type Pacer[P any] struct {
 	// rate is in bytes per nanosecond, 0 without limit. credit is how many bytes may leave, as of filled; below 0 it is owed.
 	rate, credit float64
 	filled       time.Duration
+
+	probe probe
 }
 
-// NewPacer returns a Pacer without limit of rate. The plan is not that of Off.
-func NewPacer[P any](plan Plan) *Pacer[P] {
-	if plan.Off() {
-		panic("a pacer needs a plan other than off")
-	}
-	return &Pacer[P]{plan: plan}
-}
+// NewPacer returns a Pacer without limit of rate.
+func NewPacer[P any](plan Plan) *Pacer[P] { return &Pacer[P]{plan: plan} }
 
 // SetEstimate makes 2.5 × that many bits per second the rate which all frames under way share; 0 lifts the limit.
 func (p *Pacer[P]) SetEstimate(bitsPerSecond int64, now time.Duration) {
@@ -53,8 +52,14 @@ func (p *Pacer[P]) Held() int { return p.held }
 
 // Admit tells whether a packet of a flow may leave at once. arrived and due are the packet's, by its Schedule.
 func (p *Pacer[P]) Admit(f *Flow[P], arrived, due, now time.Duration) bool {
-	if f.held > 0 {
+	switch {
+	case p.plan.Off():
+		return true
+	case f.held > 0:
 		return false
+	case p.probe.rate > 0:
+		p.probe.fill(now)
+		return p.probe.credit > 0
 	}
 	if p.rate > 0 {
 		if p.fill(now); p.credit <= 0 {
@@ -80,14 +85,22 @@ func (p *Pacer[P]) Hold(f *Flow[P], packet P, arrived, due time.Duration) (next 
 	return f.place == 0
 }
 
-// Spend accounts for a packet that has left.
-func (p *Pacer[P]) Spend(bytes int) {
+// Spend accounts for a packet that has left. It tells whether that has completed a probe. What leaves with a probe, at its rate, is not held against what
+// follows: a probe at six times the estimate would keep the next frame waiting for longer than it takes itself.
+func (p *Pacer[P]) Spend(bytes int) (probed bool) {
+	if p.probe.rate > 0 {
+		return p.probe.spend(bytes)
+	}
 	p.left++
 	p.credit -= float64(bytes)
+	return false
 }
 
-// Next is when the next tick is to begin. It is not ok while nothing waits.
+// Next is when the next tick is to begin. It is not ok while nothing waits and no probe is under way.
 func (p *Pacer[P]) Next() (at time.Duration, ok bool) {
+	if p.probe.rate > 0 {
+		return p.probe.next(len(p.waiting) > 0), true
+	}
 	if len(p.waiting) == 0 {
 		return 0, false
 	}
@@ -102,15 +115,21 @@ func (p *Pacer[P]) Next() (at time.Duration, ok bool) {
 func (p *Pacer[P]) Tick(now time.Duration) {
 	p.fill(now)
 	p.until, p.left = now+p.plan.ahead, 0
+	p.probe.begin(now)
 }
 
 // Pop takes the packet that leaves next in this tick. It is not ok when the tick is over.
 func (p *Pacer[P]) Pop(now time.Duration) (packet P, ok bool) {
-	if len(p.waiting) == 0 || p.rate > 0 && p.credit <= 0 {
+	if len(p.waiting) == 0 {
 		return packet, false
 	}
 	f := p.waiting[0]
-	if !p.leaves(f.head().due, now) {
+	switch {
+	case p.probe.rate > 0:
+		if p.probe.credit <= 0 {
+			return packet, false
+		}
+	case p.rate > 0 && p.credit <= 0, !p.leaves(f.head().due, now):
 		return packet, false
 	}
 	packet = f.pop()
