@@ -1,0 +1,223 @@
+package allocate
+
+import (
+	"math"
+	"slices"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Allocator turns scenes into decisions. It keeps memory between calls and nothing else: any number of receivers may share one. It belongs to the
+// goroutine that calls it.
+type Allocator struct {
+	cfg Config
+	solver
+	ladder  ladder
+	fresh   bool    // nothing of the scene has been allocated before
+	chosen  []int32 // items whose quality the receiver chose
+	auto    []int32 // all others
+	held    []int32 // what was picked first, while something else is tried
+	byTile  [][]Decision
+	decided []Decision
+}
+
+// New makes an allocator. A configuration that Validate refuses gives an error around ErrConfig.
+func New(cfg Config) (*Allocator, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Allocator{cfg: cfg}, nil
+}
+
+// Allocate decides what each tile is sent. What the receiver chose comes first; what exceeds the budget even so is lowered. The rest of the budget
+// goes to the other tiles by the strategy. The result is valid until the next call.
+func (a *Allocator) Allocate(scene *Scene) Result {
+	a.survey(scene)
+	budget := float64(max(scene.Budget, 0))
+	if a.affordable(budget) {
+		for _, i := range a.chosen {
+			a.items[i].picked = a.items[i].count - 1
+		}
+	} else {
+		a.settle(a.chosen, budget)
+	}
+	rate, _ := a.total(a.chosen)
+	budget -= rate
+	if a.cfg.Strategy == StrategyVolsfu {
+		a.settle(a.auto, budget)
+	} else {
+		a.compare(a.auto, budget)
+	}
+	return a.result(scene)
+}
+
+// survey lists all tiles with what can be sent of them and what that is worth.
+func (a *Allocator) survey(scene *Scene) {
+	a.options, a.items = a.options[:0], a.items[:0]
+	a.chosen, a.auto = a.chosen[:0], a.auto[:0]
+	a.fresh = isFresh(scene)
+	eye := newOnlooker(&a.cfg.View, scene.Viewpoint)
+	for i := range scene.Objects {
+		object := &scene.Objects[i]
+		eye.turnTo(object)
+		for j := range object.Tiles {
+			tile := &object.Tiles[j]
+			seen := eye.look(object, tile)
+			a.ladder.read(object.Mode, tile)
+			value := newUtility(&a.cfg.View, seen, a.ladder.points)
+			a.items = append(a.items, item{object: int32(i), tile: int32(j), explicit: tile.Choice.Explicit, seen: seen.seen})
+			index := int32(len(a.items) - 1)
+			it := &a.items[index]
+			a.offer(it, tile, &value)
+			cost := a.cfg.SwitchCost
+			if seen.edge {
+				cost *= edgeCost
+			}
+			a.price(it, tile, &value, cost)
+			if a.cfg.Strategy != StrategyVolsfu {
+				it.facing = eye.facing(seen.center)
+			}
+			if it.explicit {
+				a.chosen = append(a.chosen, index)
+			} else {
+				a.auto = append(a.auto, index)
+			}
+		}
+	}
+}
+
+func isFresh(scene *Scene) bool {
+	for i := range scene.Objects {
+		for j := range scene.Objects[i].Tiles {
+			if scene.Objects[i].Tiles[j].Current != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// affordable tells whether the budget suffices for all that the receiver chose; with the reserve, as long as it does not get it yet.
+func (a *Allocator) affordable(budget float64) bool {
+	if !a.fresh && slices.ContainsFunc(a.chosen, func(i int32) bool { return a.items[i].current < a.items[i].count-1 }) {
+		budget *= 1 - a.cfg.Reserve
+	}
+	return a.wanted(a.chosen) <= budget
+}
+
+// wanted is the rate of the best options of the items.
+func (a *Allocator) wanted(items []int32) (rate float64) {
+	for _, i := range items {
+		it := &a.items[i]
+		rate += a.options[it.first+it.count-1].rate
+	}
+	return rate
+}
+
+// settle picks options for the items: those that are worth most within the budget less the reserve, or what is sent now, or the best of it that fits.
+//
+// Values hold what changes cost. The reserve keeps rates that vary by themselves from lowering tomorrow what is raised today. What is sent now
+// may use the whole budget, and what exceeds it is lowered at once.
+func (a *Allocator) settle(items []int32, budget float64) {
+	if a.fresh {
+		a.solve(items, budget)
+		return
+	}
+	a.solve(items, budget*(1-a.cfg.Reserve))
+	_, changed := a.total(items)
+	a.held = a.held[:0]
+	for _, i := range items {
+		it := &a.items[i]
+		a.held = append(a.held, it.picked)
+		it.picked, it.limit = it.current, it.current
+	}
+	rate, kept := a.total(items)
+	if rate > budget {
+		a.solve(items, budget)
+		_, kept = a.total(items)
+	}
+	for n, i := range items {
+		it := &a.items[i]
+		it.limit = it.count - 1
+		if changed > kept {
+			it.picked = a.held[n]
+		}
+	}
+}
+
+// result says what was picked. The decisions are allocated anew where a scene is larger than every one before.
+func (a *Allocator) result(scene *Scene) Result {
+	if cap(a.decided) < len(a.items) {
+		a.decided = make([]Decision, len(a.items))
+	}
+	a.decided, a.byTile = a.decided[:len(a.items)], a.byTile[:0]
+	rest := a.decided
+	for i := range scene.Objects {
+		n := len(scene.Objects[i].Tiles)
+		a.byTile = append(a.byTile, rest[:n:n])
+		rest = rest[n:]
+	}
+	for i := range a.items {
+		it := &a.items[i]
+		a.byTile[it.object][it.tile] = Decision{Qualities: a.options[it.first+it.picked].set, Reason: it.reason(a.options)}
+	}
+	chosen, _ := a.total(a.chosen)
+	auto, _ := a.total(a.auto)
+	return Result{
+		Tiles:  a.byTile,
+		Rate:   bitrate(chosen + auto),
+		Wanted: bitrate(a.wanted(a.chosen) + a.wanted(a.auto)),
+		Next:   bitrate(a.next(chosen + auto)),
+	}
+}
+
+// reason says why the item was picked so.
+func (it *item) reason(options []option) Reason {
+	best := it.picked == it.count-1
+	switch {
+	case it.explicit && best:
+		return ReasonChoice
+	case it.explicit:
+		return ReasonBudget
+	case best || options[it.first+it.picked].set != 0:
+		return ReasonAuto
+	case it.seen:
+		return ReasonBudget
+	default:
+		return ReasonUnseen
+	}
+}
+
+// next is the budget at which the best step up from the rate is made: of what was chosen and lowered, else of the rest.
+func (a *Allocator) next(rate float64) float64 {
+	add := a.stepUp(a.chosen)
+	if add == 0 {
+		add = a.stepUp(a.auto)
+	}
+	switch {
+	case add == 0:
+		return 0
+	case a.fresh || a.cfg.Strategy != StrategyVolsfu:
+		return rate + add
+	default:
+		return (rate + add) / (1 - a.cfg.Reserve)
+	}
+}
+
+// stepUp is the rate that the change upwards adds which brings most per bit, 0 if there is none.
+func (a *Allocator) stepUp(items []int32) (rate float64) {
+	steepest := 0.0
+	for _, i := range items {
+		it := &a.items[i]
+		now := &a.options[it.first+it.picked]
+		for j := it.picked + 1; j < it.count; j++ {
+			o := &a.options[it.first+j]
+			if slope := (o.value - now.value) / (o.rate - now.rate); slope > steepest {
+				steepest, rate = slope, o.rate-now.rate
+			}
+		}
+	}
+	return rate
+}
+
+func bitrate(rate float64) volumetric.Bitrate { return volumetric.Bitrate(math.Ceil(rate)) }

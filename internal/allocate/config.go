@@ -1,0 +1,145 @@
+package allocate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrConfig is wrapped with the key that is wrong and what was expected.
+var ErrConfig = errors.New("invalid allocation configuration")
+
+// The strategies. All but the first are VR2Gather's, for comparison.
+const (
+	StrategyVolsfu         = "volsfu"
+	StrategyUniform        = "uniform"
+	StrategyGreedy         = "greedy"
+	StrategyHybrid         = "hybrid"
+	StrategyWeightedHybrid = "weighted_hybrid"
+	StrategyFront          = "front"
+)
+
+// Strategies are the names of all strategies, the default first.
+func Strategies() []string {
+	return []string{StrategyVolsfu, StrategyUniform, StrategyGreedy, StrategyHybrid, StrategyWeightedHybrid, StrategyFront}
+}
+
+// Config tunes allocation.
+type Config struct {
+	Strategy   string  `yaml:"strategy" help:"what is sent within a budget: volsfu, or for comparison uniform, greedy, hybrid, weighted_hybrid or front"`
+	SwitchCost float64 `yaml:"switch_cost" help:"share of what a change of quality brings that it costs, so that viewpoints at rest cause none; three times that at the edge of the view, 0 to 0.25"`
+	Reserve    float64 `yaml:"reserve" help:"share of the budget that a change upwards has to leave, 0 to 0.2"`
+
+	View   ViewConfig   `yaml:"view" help:"what a tile is worth to who looks at it"`
+	Budget BudgetConfig `yaml:"budget" help:"what media may take of the estimate"`
+}
+
+// ViewConfig tunes what a tile is worth.
+type ViewConfig struct {
+	Pixels      float64 `yaml:"pixels" help:"pixels of a receiver's view; more points than these on a tile are worth little"`
+	Concavity   float64 `yaml:"concavity" help:"how much more the first points of a tile are worth than its last ones, as the exponent of their ratio"`
+	HiddenShare float64 `yaml:"hidden_share" help:"worth of a tile on the far side of its object as a share of one on the near side, 0 to 1"`
+	EdgeDegrees float64 `yaml:"edge_degrees" help:"margin around the view: what lies so far beyond the edge is worth 1/e of what lies just beyond"`
+	EdgeShare   float64 `yaml:"edge_share" help:"worth of what lies just beyond the edge as a share of what is in the view, 0 to 1"`
+}
+
+// BudgetConfig tunes a Budget.
+type BudgetConfig struct {
+	Headroom    float64       `yaml:"headroom" help:"share of the estimate that is left for frames that are larger than the mean, 0 to 0.5"`
+	ReserveMax  float64       `yaml:"reserve_max" help:"largest share of a risen estimate that is not used for fear that it falls again, 0 to 0.5"`
+	ReserveTime time.Duration `yaml:"reserve_time" help:"time in which that share falls to a third while the estimate does not fall"`
+	QueueMax    time.Duration `yaml:"queue_max" help:"queue on the path up to which the budget is not reduced"`
+	QueueTime   time.Duration `yaml:"queue_time" help:"time in which a longer queue is to be emptied"`
+	DropCut     float64       `yaml:"drop_cut" help:"share of the budget that a frame dropped before sending takes away for a moment, 0 to 0.5"`
+	CutMax      float64       `yaml:"cut_max" help:"largest share that queues and dropped frames take away together, 0 to 0.9"`
+	CutTime     time.Duration `yaml:"cut_time" help:"time in which what they took falls to a third"`
+}
+
+// DefaultConfig returns the default settings.
+func DefaultConfig() Config {
+	return Config{
+		Strategy: StrategyVolsfu,
+		// A tile is raised in place of another when it brings (1+c)/(1-c) times as much per bit: 1.105 times. Noise of 3 % in the worth of both is 1.06.
+		// More would keep ladders with few tiles from using the budget, where one tile has to fall a step for another one to rise.
+		SwitchCost: 0.05,
+		// Rates measured over a second (30 frames that vary by ±20 %, which is 11.5 % in the root mean square) vary by 11.5 % / √30 = 2.1 % per tile, and by
+		// half of that over the sum of four.
+		Reserve: 0.02,
+		View: ViewConfig{
+			// One eye of a headset of today: 2064 × 2208.
+			Pixels:      4.5e6,
+			Concavity:   1,
+			HiddenShare: 0.3,
+			// Heads turn at 100°/s with ease, and a tenth of a second passes before a decision shows: a round trip and two frame intervals.
+			EdgeDegrees: 10,
+			EdgeShare:   0.25,
+		},
+		Budget: BudgetConfig{
+			Headroom:    0.04,
+			ReserveMax:  0.06,
+			ReserveTime: 5 * time.Second,
+			QueueMax:    15 * time.Millisecond,
+			QueueTime:   500 * time.Millisecond,
+			DropCut:     0.03,
+			CutMax:      0.20,
+			CutTime:     time.Second,
+		},
+	}
+}
+
+// Validate reports the first key that is wrong.
+func (c Config) Validate() error {
+	if !slices.Contains(Strategies(), c.Strategy) {
+		return fmt.Errorf("%w: strategy is %q, expected one of %s", ErrConfig, c.Strategy, strings.Join(Strategies(), ", "))
+	}
+	for _, f := range []struct {
+		key                   string
+		value, least, largest float64
+	}{
+		{"switch_cost", c.SwitchCost, 0, 0.25},
+		{"reserve", c.Reserve, 0, 0.2},
+		{"view.pixels", c.View.Pixels, 1e3, 1e9},
+		{"view.concavity", c.View.Concavity, 0.01, 20},
+		{"view.hidden_share", c.View.HiddenShare, 0, 1},
+		{"view.edge_degrees", c.View.EdgeDegrees, 0, 90},
+		{"view.edge_share", c.View.EdgeShare, 0, 1},
+	} {
+		if !(f.value >= f.least && f.value <= f.largest) {
+			return fmt.Errorf("%w: %s is %v, expected %v to %v", ErrConfig, f.key, f.value, f.least, f.largest)
+		}
+	}
+	return c.Budget.Validate()
+}
+
+// Validate reports the first key that is wrong, as a key of Config.
+func (c BudgetConfig) Validate() error {
+	for _, f := range []struct {
+		key            string
+		value, largest float64
+	}{
+		{"budget.headroom", c.Headroom, 0.5},
+		{"budget.reserve_max", c.ReserveMax, 0.5},
+		{"budget.drop_cut", c.DropCut, 0.5},
+		{"budget.cut_max", c.CutMax, 0.9},
+	} {
+		if !(f.value >= 0 && f.value <= f.largest) {
+			return fmt.Errorf("%w: %s is %v, expected 0 to %v", ErrConfig, f.key, f.value, f.largest)
+		}
+	}
+	for _, d := range []struct {
+		key          string
+		value, least time.Duration
+	}{
+		{"budget.reserve_time", c.ReserveTime, 100 * time.Millisecond},
+		{"budget.queue_max", c.QueueMax, 0},
+		{"budget.queue_time", c.QueueTime, 50 * time.Millisecond},
+		{"budget.cut_time", c.CutTime, 50 * time.Millisecond},
+	} {
+		if d.value < d.least {
+			return fmt.Errorf("%w: %s is %v, expected %v or more", ErrConfig, d.key, d.value, d.least)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package allocate
+
+import "github.com/volsfu/volsfu/pkg/volumetric"
+
+// mostSubsets is the number of descriptions up to which every subset of them is an option. More are taken in the order of what they bring per bit.
+const mostSubsets = 4
+
+// option is one way of sending a tile.
+type option struct {
+	set     QualitySet
+	rate    float64 // bit/s
+	utility float64
+	// value is the utility less what the change to this option costs.
+	value float64
+}
+
+// item is a tile with its options, which stand in the allocator's list by ascending rate and utility. The first is off, or what costs nothing.
+type item struct {
+	object, tile int32
+	first, count int32 // in the list of options
+	limit        int32 // the options up to this one may be picked
+	current      int32 // what the tile has now
+	picked       int32
+	explicit     bool
+	seen         bool
+	facing       float64
+}
+
+// offer makes the options of a tile, within what the receiver chose.
+func (a *Allocator) offer(it *item, tile *Tile, value *utility) {
+	l := &a.ladder
+	allowed, chosen := QualitySet(1)<<l.count-1, QualitySet(0)
+	if it.explicit {
+		chosen = l.chosen(tile.Choice.Qualities)
+		allowed = chosen
+		if l.mode != volumetric.ModeDescriptions {
+			allowed = QualitySet(1)<<(chosen.Highest()+1) - 1
+		}
+	}
+	it.first = int32(len(a.options))
+	a.add(0, value)
+	switch {
+	case l.mode != volumetric.ModeDescriptions:
+		for q := range allowed.Each {
+			a.add(1<<q, value)
+		}
+	case allowed.Len() <= mostSubsets:
+		for set := allowed; set != 0; set = (set - 1) & allowed {
+			a.add(set, value)
+		}
+	default:
+		a.addPrefixes(allowed, value)
+	}
+	a.prune(it, chosen)
+	it.count = int32(len(a.options)) - it.first
+	it.limit = it.count - 1
+}
+
+// chosen is the part of a choice that there is. Qualities beyond the highest stand for the highest.
+func (l *ladder) chosen(set QualitySet) QualitySet {
+	there := set & (QualitySet(1)<<l.count - 1)
+	if there != set && l.count > 0 {
+		there |= 1 << (l.count - 1)
+	}
+	if l.mode != volumetric.ModeDescriptions && there != 0 {
+		there = 1 << there.Highest()
+	}
+	return there
+}
+
+func (a *Allocator) add(set QualitySet, value *utility) {
+	rate, detail := a.ladder.of(set)
+	a.options = append(a.options, option{set: set, rate: rate, utility: value.of(detail)})
+}
+
+// addPrefixes adds descriptions one by one, those first that bring the most per bit. Random parts of one cloud all bring the same, and the order is theirs.
+func (a *Allocator) addPrefixes(allowed QualitySet, value *utility) {
+	var set QualitySet
+	for set != allowed {
+		best := volumetric.QualityOff
+		for q := range (allowed &^ set).Each {
+			if best < 0 || a.ladder.detail[q]*a.ladder.rate[best] > a.ladder.detail[best]*a.ladder.rate[q] {
+				best = q
+			}
+		}
+		set |= 1 << best
+		a.add(set, value)
+	}
+}
+
+// prune sorts the options of a tile by rate and leaves out those that another one beats at no higher rate. What was chosen stays, as the last.
+func (a *Allocator) prune(it *item, chosen QualitySet) {
+	options := a.options[it.first:]
+	for i := 1; i < len(options); i++ {
+		for j := i; j > 0 && less(&options[j], &options[j-1]); j-- {
+			options[j], options[j-1] = options[j-1], options[j]
+		}
+	}
+	kept := 0
+	for i := range options {
+		o := options[i]
+		if kept > 0 && o.utility <= options[kept-1].utility && !(it.explicit && o.set == chosen) {
+			continue
+		}
+		if kept > 0 && o.rate == options[kept-1].rate {
+			kept--
+		}
+		options[kept] = o
+		kept++
+		if it.explicit && o.set == chosen {
+			break
+		}
+	}
+	a.options = a.options[:int(it.first)+kept]
+}
+
+func less(a, b *option) bool {
+	if a.rate != b.rate {
+		return a.rate < b.rate
+	}
+	return a.utility < b.utility
+}
+
+// Some changes cost more than SwitchCost.
+const (
+	// edgeCost multiplies the cost for tiles at the edge of the view and beyond. Where a view turns by 1.5° to and fro, worth that falls to 1/e over 10°
+	// varies 1.35 times, which is (1+c)/(1-c) for c = 0.15.
+	edgeCost = 3
+	// pausedCost multiplies the cost of a level that its publisher has paused: it takes a round trip longer.
+	pausedCost = 2
+)
+
+// price sets the values of a tile's options: what they are worth less what the change from the current one costs.
+//
+// A change costs a share c of what it brings or takes: the slopes above the current option become (1-c), those below (1+c) times as steep, so that values
+// remain concave where utilities are.
+func (a *Allocator) price(it *item, tile *Tile, value *utility, cost float64) {
+	options := a.options[it.first : it.first+it.count]
+	it.current = 0
+	if a.fresh {
+		for i := range options {
+			options[i].value = options[i].utility
+		}
+		return
+	}
+	rate, detail := a.ladder.of(tile.Current)
+	now := value.of(detail)
+	for i := range options {
+		o := &options[i]
+		switch {
+		case o.utility <= now:
+			o.value = o.utility - cost*(now-o.utility)
+		case o.set&a.ladder.paused&^tile.Current != 0:
+			o.value = o.utility - min(pausedCost*cost, 0.9)*(o.utility-now)
+		default:
+			o.value = o.utility - cost*(o.utility-now)
+		}
+		if o.rate <= rate {
+			it.current = int32(i)
+		}
+	}
+}
