@@ -85,6 +85,9 @@ func format(value reflect.Value) string {
 		return formatDuration(time.Duration(value.Int()))
 	case "float":
 		return formatFloat(value.Float())
+	case "int":
+		// A rate prints with a unit, which is not how it is read.
+		return strconv.FormatInt(value.Int(), 10)
 	default:
 		return fmt.Sprint(value.Interface())
 	}

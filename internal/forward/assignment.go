@@ -14,6 +14,7 @@ import (
 func (w *writer) selectSource(s *Slot, sel selection) {
 	w.adopt(s.receiver)
 	s.selection = sel
+	s.switcher.SetParity(s.receiver.protection.share)
 	var source switching.Source
 	if sel.track != nil {
 		source = switching.Source{Track: sel.track.id, Group: sel.group, NeedsKey: sel.track.needsKey}
@@ -61,6 +62,7 @@ func (w *writer) adopt(r *Receiver) {
 	if !r.adopted {
 		r.adopted = true
 		r.reportDue = w.now.Add(w.engine.cfg.ReportInterval)
+		r.departed.begin(w.at)
 		w.receivers = append(w.receivers, r)
 	}
 }
@@ -72,7 +74,7 @@ func (w *writer) attach(s *Slot, t *Track) {
 	}
 	f := w.followers[t]
 	if f == nil {
-		f = &follower{writer: w, track: t, readyIndex: -1}
+		f = &follower{writer: w, track: t, cursor: -1, readyIndex: -1}
 		if !t.join(f) {
 			return
 		}
@@ -80,7 +82,7 @@ func (w *writer) attach(s *Slot, t *Track) {
 	}
 	a := &attachment{slot: s, follower: f, newest: math.MinInt64, reached: math.MinInt64}
 	s.attachments = append(s.attachments, a)
-	f.attachments = append(f.attachments, a)
+	f.insert(a)
 }
 
 // bind looks up what the outlet's peer calls the track's codec.
@@ -142,7 +144,8 @@ func (w *writer) detach(a *attachment) {
 	w.clear(a)
 	a.slot.attachments = without(a.slot.attachments, a)
 	f := a.follower
-	f.attachments = without(f.attachments, a)
+	i := slices.Index(f.attachments, a)
+	f.attachments = slices.Delete(f.attachments, i, i+1)
 	if len(f.attachments) == 0 {
 		w.forget(f)
 	}
@@ -180,6 +183,8 @@ func (w *writer) dismiss(r *Receiver) {
 		}
 		s.selection = selection{}
 	}
+	r.pacer.EndProbe()
+	w.reschedule(r)
 	if i := slices.Index(w.receivers, r); i >= 0 {
 		w.receivers = slices.Delete(w.receivers, i, i+1)
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
+// numberedSize is the size of an RTP header with a transport-wide sequence number in bytes: 12, and for the extension 4 and one word.
+const numberedSize = 20
+
 // nullPeer counts its flushes.
 type nullPeer struct {
 	fakePeer
@@ -91,7 +94,7 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 			binary.BigEndian.PutUint32(packet[12+8:], frame)
 		} else {
 			binary.BigEndian.PutUint16(packet[17:], uint16(sent))
-			binary.BigEndian.PutUint32(packet[numberedHeader+8:], frame)
+			binary.BigEndian.PutUint32(packet[numberedSize+8:], frame)
 		}
 		i.RTP(publishers[n].ssrc, packet, r.now)
 		if sent++; sent%tracks == 0 {

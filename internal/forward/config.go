@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/switching"
@@ -37,7 +38,8 @@ type Config struct {
 	RetransmissionBurst int           `yaml:"retransmission_burst" help:"retransmissions a receiver may be sent beyond one per media packet"`
 	CutAfter            time.Duration `yaml:"cut_after" help:"how long a switch waits for the end of a frame, or for a track that has fallen silent"`
 
-	NACK feedback.NACKConfig `yaml:"nack" help:"requests to publishers for lost packets"`
+	NACK       feedback.NACKConfig `yaml:"nack" help:"requests to publishers for lost packets"`
+	Congestion congestion.Config   `yaml:"congestion" help:"how much each receiver can take, by its transport-wide feedback"`
 }
 
 // DefaultConfig is the configuration of a server.
@@ -56,6 +58,7 @@ func DefaultConfig() Config {
 		RetransmissionBurst: 1200,
 		CutAfter:            switching.DefaultCutAfter,
 		NACK:                feedback.DefaultConfig().NACK,
+		Congestion:          congestion.DefaultConfig(),
 	}
 }
 
@@ -66,6 +69,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.Pacing.Validate(); err != nil {
 		return fmt.Errorf("%w: pacing: %w", ErrConfig, err)
+	}
+	if err := c.Congestion.Validate(); err != nil {
+		return fmt.Errorf("%w: congestion: %w", ErrConfig, err)
 	}
 	for _, d := range []struct {
 		key   string

@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	// numberedHeader is the size of an RTP header with the transport-wide sequence number in bytes: 12, and for the extension 4 and one word.
-	numberedHeader = 20
+	// wireOverhead is what a packet takes on the wire beside its payload, in bytes: 20 of IPv4, 8 of UDP, 12 of RTP, 8 for the extension with the number, and
+	// the 16 of SRTP's tag (AES-GCM, RFC 7714).
+	wireOverhead = 64
 	// maxExtension is the highest identifier of the one-byte form (RFC 8285 section 4.2).
 	maxExtension = 14
-	// keptResults bounds the room for results that stays with a receiver, 64 kB. A report of 25 ms at 300 Mbit/s has 800.
-	keptResults = 1 << 10
 )
 
 // departures number everything that is queued to one receiver, over all its slots, and learn from its reports what became of it (transport-wide congestion
@@ -29,7 +28,6 @@ type departures struct {
 	// place is where in it the number stands.
 	place   []byte
 	history *feedback.TransportHistory
-	results []feedback.PacketResult
 	// counted is what the writer's counts have of the history's.
 	counted feedback.TransportHistoryStats
 }
@@ -51,7 +49,8 @@ func (r *Receiver) number(h *rtp.Header, payload int, kind class, now time.Time)
 		h.Extension, h.ExtensionProfile, h.Extensions = false, 0, nil
 		return
 	}
-	number := d.history.Sent(numberedHeader+payload, kinds[kind], now)
+	number := d.history.Sent(wireOverhead+payload, kinds[kind], now)
+	r.estimation.sent(number, wireOverhead+payload, r.pacer.Probing(), now)
 	binary.BigEndian.PutUint16(d.place, uint16(number))
 	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
 }
@@ -70,6 +69,7 @@ func (r *Receiver) agree(extension uint8) {
 		extension = 0
 	}
 	d.extension, d.header, d.place = extension, rtp.Header{}, nil
+	r.writer.estimate(r, extension != 0)
 	if extension == 0 {
 		return
 	}
@@ -91,26 +91,17 @@ func (w *writer) hear(r *Receiver) {
 		report := reports[reportTime:]
 		report = report[:rtcpSize(report)]
 		reports = reports[reportTime+len(report):]
-		d.results = d.history.Feedback(report, arrived, d.results[:0])
-		w.learn(d.results)
+		w.results = d.history.Feedback(report, arrived, w.results[:0])
+		w.learn(r, w.results, arrived)
 	}
-	if cap(d.results) > keptResults {
-		d.results = nil
+	if cap(w.results) > keptResults {
+		w.results = nil
+	}
+	if r.estimation != nil && !r.closed.Load() {
+		w.consult(r)
 	}
 	stats := d.history.Stats()
 	w.stats.counts[transportReports] += stats.Reports - d.counted.Reports
 	w.stats.counts[malformedRTCP] += stats.Malformed - d.counted.Malformed
 	d.counted = stats
-}
-
-// learn takes what one report of a receiver says of packets to it.
-func (w *writer) learn(results []feedback.PacketResult) {
-	received := uint64(0)
-	for i := range results {
-		if results[i].Received {
-			received++
-		}
-	}
-	w.stats.counts[transportReceived] += received
-	w.stats.counts[transportLost] += uint64(len(results)) - received
 }

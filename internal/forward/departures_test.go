@@ -14,6 +14,9 @@ import (
 // testExtension is the identifier that peers of tests agree on.
 const testExtension = 7
 
+// withoutProbes leaves what is sent to the media.
+func withoutProbes(c *Config) { c.Congestion.Probe.Enabled = false }
+
 // agree sets the identifier of the transport-wide sequence number that the peer has agreed on.
 func (p *fakePeer) agree(extension uint8) {
 	p.mu.Lock()
@@ -60,7 +63,7 @@ func expectNumbers(t testing.TB, numbers []int, count int, last uint16) uint16 {
 
 // TestNumbersFollowEachOther sends video, audio and retransmissions on several slots of one receiver.
 func TestNumbersFollowEachOther(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, withoutProbes)
 	i := r.ingress(&fakePeer{})
 	video, speech := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEOpus)
 	s := r.subscribe(1000, volumetric.KindVideo)
@@ -139,7 +142,7 @@ func TestNumbersFollowAgreement(t *testing.T) {
 
 // TestReportsOfReceivers has a receiver report what came of what it was sent, as a client does, on a path that loses every tenth packet.
 func TestReportsOfReceivers(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, withoutProbes)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.peer.agree(testExtension)
@@ -217,7 +220,7 @@ func hostileReport(base uint16, size int) []byte {
 
 // TestReportsAreBounded sends reports faster than the writer reads them.
 func TestReportsAreBounded(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, withoutProbes)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.receiver.RTCP(hostileReport(0, 24), r.now)

@@ -4,15 +4,19 @@
 // that reads a publisher establishes the facts of each packet and appends it to the log (Ingress.RTP), and at the end of each batch that has arrived
 // together signals the writers that follow the tracks and sleep (Ingress.Flush). A writer owns receivers with their slots, and has a goroutine; where that sleeps,
 // the reader does the writer's work itself, as long as it is no more than a packet may stay (turn). A writer follows
-// each track that any of its slots takes with one position in that track's log, asks the switcher of each slot (pkg/switching) what becomes of the packet,
-// and queues it on the slot's outlet. When it has nothing left to take, and after a bounded batch, it flushes the peers of those receivers that have
-// something queued, so that a burst leaves as one run per receiver.
+// each track that any of its slots takes with one position in that track's log. It takes what there is of all of them as one bounded burst, and gives the burst to
+// one receiver after the other: it asks the switcher of each slot (pkg/switching) what becomes of a packet, queues it on the slot's outlet, and flushes the
+// receiver's peer, so that a burst leaves as one run per receiver.
 //
 // Frames are spread over a part of the frame interval (internal/congestion/pacing). The reader notes when each packet is due, once for all receivers. A packet that
 // is not due yet waits for its receiver's next tick, with a reference to it, before its slot's switcher: it takes a sequence number when it leaves, so that a
 // frame that waits for too long is dropped whole, without a gap. Audio, retransmissions and repairs never wait. Where pacing is off, nothing does.
 //
-// But for that the log is the queue: what an outlet has queued waits for the rest of its batch, not for its receiver. A writer that falls behind by more than
+// What is sent to a receiver that agrees on it is numbered over all its slots, and an estimator (internal/congestion) makes of its reports what it can take. The
+// writer steps the estimator, tells the pacer, and sends probes: for some milliseconds everything leaves at a rate above the estimate, media that waits first, then
+// repetitions by the retransmission stream. Receiver.Path tells what is known of the way; how many parity packets a receiver is sent follows from that, too.
+//
+// But for that the log is the queue: what an outlet has queued waits for the rest of its burst, not for its receiver. A writer that falls behind by more than
 // a log holds loses whole frames; it never makes a reader wait for longer than that, and nothing that one receiver does delays receivers of other writers.
 //
 // Who owns what: a track's log is appended to under its ingress's mutex, and read by anyone without locks. All that a slot keeps is its

@@ -26,6 +26,7 @@ type Engine struct {
 	lastTrack atomic.Uint64
 
 	slots, receivers atomic.Int64
+	lastReceiver     atomic.Uint64
 	// control counts what happens off the path of packets, and what closed ingresses have counted.
 	control shard
 
@@ -35,6 +36,7 @@ type Engine struct {
 	mu        sync.Mutex
 	closed    bool
 	ingresses map[*Ingress]struct{}
+	open      map[*Receiver]struct{}
 }
 
 // NewEngine starts an engine. The caller ends it with Close.
@@ -60,6 +62,7 @@ func newEngine(cfg Config, clock func() time.Time) *Engine {
 		packets:   newPacketPool(),
 		budget:    budget{limit: cfg.CacheBytes},
 		ingresses: make(map[*Ingress]struct{}),
+		open:      make(map[*Receiver]struct{}),
 	}
 	n := cfg.Writers
 	if n <= 0 {
@@ -132,9 +135,21 @@ func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	w.load.Add(receiverLoad)
 	e.receivers.Add(1)
 	burst := e.cfg.RetransmissionBurst
-	r := &Receiver{writer: w, peer: p, credit: burst, burst: burst, deadline: deadline, events: eventList{notify: make(chan struct{}, 1)}, pacedIndex: -1}
-	if e.paced() {
-		r.pacer = pacing.NewPacer[heldPacket](e.plan)
+	r := &Receiver{
+		writer: w, serial: e.lastReceiver.Add(1), peer: p, credit: burst, burst: burst, deadline: deadline,
+		events: eventList{notify: make(chan struct{}, 1)}, pacedIndex: -1,
 	}
+	r.pacer = pacing.NewPacer[heldPacket](e.plan)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open[r] = struct{}{}
 	return r
+}
+
+// dismissed forgets a receiver that is closed.
+func (e *Engine) dismissed(r *Receiver) {
+	e.receivers.Add(-1)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.open, r)
 }

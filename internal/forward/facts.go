@@ -104,7 +104,7 @@ func (c *classifier) classifyFramed(f *switching.Packet, body []byte) (parity bo
 	f.Framed, f.Key = true, true
 	f.Frame = c.frames.extend(d.Frame)
 	f.FrameStart = f.Sequence - int64(d.Index)
-	f.FramePackets = packets
+	f.FramePackets, f.SourcePackets = packets, int(d.Source)
 	f.Last = int(d.Index) == packets-1
 	if f.Frame > c.newest {
 		c.newest = f.Frame

@@ -27,8 +27,12 @@ type follower struct {
 	turn int64
 	// last is what the follower knows of the packet before next.
 	last passed
-	// attachments are the slots that take the track.
+	// attachments are the slots that take the track, in the order of their receivers.
 	attachments []*attachment
+	// cursor is the first attachment that has not got the packets of the burst yet, -1 while none of them is the follower's.
+	cursor int
+	// broken counts frames that were hurt between the burst and the packet at hand.
+	broken int
 	// readyIndex is the place in the heap of the ready, -1 outside.
 	readyIndex int
 	// gone is set when the writer has given the track up; the follower may still be on the stack of the signalled.
@@ -55,12 +59,13 @@ func (f *follower) signal() bool {
 	return true
 }
 
-// advance moves past the packet at hand.
-func (f *follower) advance() {
-	f.last = passed{known: true, ordinal: f.next.ordinal, ends: f.next.ends()}
-	f.next.release()
+// pass moves past the packet at hand, and gives it away with the reference.
+func (f *follower) pass() *packet {
+	p := f.next
+	f.last = passed{known: true, ordinal: p.ordinal, ends: p.ends()}
 	f.next = nil
 	f.position++
+	return p
 }
 
 // drop lets go of the packet at hand.

@@ -6,35 +6,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// forward writes packets of the follower that stands first among the ready, until it is another's turn or the group is full, and puts it where
-// it belongs then.
-func (w *writer) forward(f *follower) {
-	second := w.ready.second()
-	for {
-		p := f.next
-		if p.facts.Opens && f.track.skippable && w.engine.since(w.now)-p.order > int64(w.engine.cfg.MaxLag) && w.skip(f) {
-			break
-		}
-		queued := uint32(0)
-		for _, a := range f.attachments {
-			if w.offer(a, p) {
-				queued++
-			}
-		}
-		if queued > 0 {
-			w.arrived = append(w.arrived, stay{since: p.order, packets: queued})
-			if w.engine.paced() && !f.track.audio {
-				w.stats.hold.observe(0, queued)
-			}
-		}
-		// A packet that nobody takes costs time, too.
-		w.writes++
-		f.advance()
-		if w.writes >= groupWrites || !w.hold(f) || f.turn > second {
-			break
-		}
-	}
-	w.requeue(f)
+// waited tells whether the packet at hand begins a frame that has waited for too long.
+func (w *writer) waited(f *follower) bool {
+	p := f.next
+	return p.facts.Opens && f.track.skippable && w.engine.since(w.now)-p.order > int64(w.engine.cfg.MaxLag)
 }
 
 // write asks a slot's switcher what becomes of the packet, and queues it. It tells whether the packet was queued.
@@ -148,7 +123,7 @@ func (w *writer) overrun(f *follower, frames int) {
 // dropped counts frames that a slot does not get whole.
 func (w *writer) dropped(s *Slot, t *Track, frames int, reason counter) {
 	w.stats.counts[reason] += uint64(frames)
-	s.receiver.events.add(Event{Slot: s, Track: t, DroppedFrames: frames})
+	s.receiver.events.add(Event{Slot: s, Track: t, DroppedFrames: frames, Dropped: dropReasons[reason]})
 }
 
 // switched notes that a track begins to feed the slot, or feeds it again after a pause.

@@ -17,6 +17,7 @@ func TestForwardsToEveryReceiver(t *testing.T) {
 	var subscribers []*subscriber
 	for n := range 7 {
 		s := r.subscribe(uint32(1000+10*n), volumetric.KindVideo)
+		s.receiver.protection.share = 0.25
 		s.slot.Select(p.track, 1, r.now)
 		subscribers = append(subscribers, s)
 	}
@@ -124,12 +125,9 @@ func TestLateFrames(t *testing.T) {
 	if f := frames(t, got); len(f) != 2 || f[1] != 4 || f[10] != 4 {
 		t.Errorf("packets by frame are %v, expected 4 of frame 1 and 4 of frame 10", f)
 	}
-	var dropped int
-	for _, e := range s.receiver.TakeEvents(nil) {
-		dropped += e.DroppedFrames
-	}
-	if stats := r.engine.Stats(); stats.DroppedLate != 8 || dropped != 8 {
-		t.Errorf("%d frames counted as dropped, %d told, expected 8", stats.DroppedLate, dropped)
+	told := s.dropped()
+	if stats := r.engine.Stats(); stats.DroppedLate != 8 || len(told) != 1 || told[DroppedLate] != 8 {
+		t.Errorf("%d frames counted as dropped, %v told, expected 8", stats.DroppedLate, told)
 	}
 }
 
@@ -158,8 +156,9 @@ func TestOverrun(t *testing.T) {
 	if len(f) != 5 || f[1] >= 10 || f[6] != 10 || f[9] != 10 {
 		t.Errorf("packets by frame are %v, expected some of frame 1 and all of 6 to 9", f)
 	}
-	if stats := r.engine.Stats(); stats.DroppedOverrun != 5 {
-		t.Errorf("%d frames counted as dropped, expected 5", stats.DroppedOverrun)
+	told := s.dropped()
+	if stats := r.engine.Stats(); stats.DroppedOverrun != 5 || len(told) != 1 || told[DroppedOverrun] != 5 {
+		t.Errorf("%d frames counted as dropped, %v told, expected 5", stats.DroppedOverrun, told)
 	}
 }
 

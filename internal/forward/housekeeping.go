@@ -15,6 +15,13 @@ func (w *writer) keepHouse() {
 	}
 	w.countSlots()
 	for _, r := range w.receivers {
+		r.departed.mark(w.at)
+		w.protect(r)
+		if r.estimation != nil {
+			w.consult(r)
+		} else {
+			r.publish(w.at)
+		}
 		if !w.now.Before(r.reportDue) {
 			r.reportDue = w.now.Add(w.engine.cfg.ReportInterval)
 			w.sendReports(r, everySlot)

@@ -257,6 +257,9 @@ func (i *Ingress) count(s *stream, p *packet) {
 	t := s.track
 	t.packets.Add(1)
 	t.bytes.Add(size)
+	if p.class == classMedia || p.class == classAudio {
+		t.rate.add(len(p.payload), p.facts.Opens, time.Duration(p.order))
+	}
 	if !p.facts.Opens || t.audio {
 		return
 	}

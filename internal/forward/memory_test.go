@@ -17,8 +17,8 @@ func inUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestMemory measures what idle tracks, receivers and slots take. The bounds are two to three times what was measured: 3.1 kB, 0.3 kB, 7.7 kB, of which the
-// switcher's history of numbers is 6.4 kB, and 20 kB more for a slot that has retransmitted.
+// TestMemory measures what idle tracks, receivers and slots take. The bounds are two to three times what was measured: 3.5 kB, 1.0 kB, 9.5 kB, most of which
+// is the switcher's history of numbers, 6.5 kB more for a receiver that is estimated, and 20 kB more for a slot that has retransmitted.
 func TestMemory(t *testing.T) {
 	const n = 1000
 	r := newRig(t, nil)
@@ -45,11 +45,12 @@ func TestMemory(t *testing.T) {
 		i.Bind(uint32(10+2*k), uint32(11+2*k), tracks[k])
 	})
 	peer := &nullPeer{flushes: new(int)}
-	measure("a receiver", 1<<10, func(int) { receivers = append(receivers, r.engine.NewReceiver(peer, 0)) })
-	measure("a slot", 16<<10, func(k int) {
+	measure("a receiver", 2<<10, func(int) { receivers = append(receivers, r.engine.NewReceiver(peer, 0)) })
+	measure("a slot", 20<<10, func(k int) {
 		slots = append(slots, receivers[k].AddSlot(nullOutlet{uint32(10_000 + 2*k)}, volumetric.KindVideo))
 		slots[k].Select(tracks[k], 1, r.now)
 	})
+	measure("an estimate", 16<<10, func(k int) { receivers[k].estimation = newEstimation(r.engine.cfg.Congestion, r.now) })
 	measure("a slot that retransmits", 24<<10, func(k int) { slots[k].repeats = &repeatTable{} })
 	runtime.KeepAlive(r)
 	if used := r.engine.budget.used.Load(); used != 0 {

@@ -21,7 +21,7 @@ func (w *writer) offer(a *attachment, p *packet) bool {
 	s := a.slot
 	r := s.receiver
 	switch {
-	case r.pacer == nil || a.follower.track.audio || !a.bound:
+	case !w.engine.paced() || a.follower.track.audio || !a.bound:
 		return w.write(a, p)
 	case p.facts.Opens:
 		w.opens(a, p)
@@ -48,7 +48,6 @@ func (w *writer) offer(a *attachment, p *packet) bool {
 
 // opens prepares for a frame of a track.
 func (w *writer) opens(a *attachment, p *packet) {
-	w.adoptEstimate(a.slot.receiver)
 	a.newest, a.dropping = p.facts.Sequence, false
 	if a.skipping && a.slot.held.Len() == 0 {
 		w.skipped(a)
@@ -69,23 +68,20 @@ func (w *writer) tick(r *Receiver) {
 	planned, _ := r.pacer.Next()
 	planned = min(planned, now)
 	r.pacer.Tick(now)
-	sent := uint32(0)
 	for {
 		h, ok := r.pacer.Pop(now)
 		if !ok {
 			break
 		}
 		if w.release(h) {
-			sent++
+			w.arrived = append(w.arrived, int64(planned))
 			w.stats.hold.observe(planned-time.Duration(h.packet.order), 1)
 		}
 		h.packet.release()
 	}
-	if sent > 0 {
-		w.arrived = append(w.arrived, stay{since: int64(planned), packets: sent})
-	}
+	w.pad(r)
 	w.reschedule(r)
-	w.adoptEstimate(r)
+	w.depart(r)
 }
 
 // release writes a packet that has waited, unless its frame has waited for too long. It tells whether the packet was queued.
@@ -165,10 +161,9 @@ func (w *writer) clear(a *attachment) (frames int) {
 	return frames
 }
 
-// adoptEstimate gives the receiver's pacer the latest estimate.
-func (w *writer) adoptEstimate(r *Receiver) {
-	if estimate := r.estimate.Load(); estimate != r.adoptedEstimate {
-		r.adoptedEstimate = estimate
+// limit lets frames leave at 2.5 times an estimate in bit/s at most, together; 0 lifts that.
+func (w *writer) limit(r *Receiver, estimate int64) {
+	if w.engine.paced() {
 		r.pacer.SetEstimate(estimate, w.at)
 		w.reschedule(r)
 	}
@@ -239,7 +234,7 @@ func (w *writer) ticking() *Receiver {
 	return nil
 }
 
-// pacedHeap holds the receivers for which packets wait, by their next tick. It implements heap.Interface.
+// pacedHeap holds the receivers for which packets wait or a probe is under way, by their next tick. It implements heap.Interface.
 type pacedHeap []*Receiver
 
 func (h pacedHeap) Len() int           { return len(h) }

@@ -72,7 +72,7 @@ func TestLateFramesBehindHeldOnes(t *testing.T) {
 		p := r.publish(r.ingress(&fakePeer{}), 10, mime)
 		s := r.subscribeAll(1, p)[0]
 		r.begin(p)
-		s.receiver.SetEstimate(100_000)
+		r.limit(s, 100_000)
 		for frame := range 10 {
 			p.next()
 			p.send(r.now, p.packets(10*1144)...)
@@ -81,7 +81,7 @@ func TestLateFramesBehindHeldOnes(t *testing.T) {
 			}
 			r.now = r.now.Add(frameInterval)
 		}
-		s.receiver.SetEstimate(0)
+		r.limit(s, 0)
 		r.ticks(time.Second)
 		sent := s.outlet.sent()
 		checkContinuous(t, sent)
@@ -100,7 +100,7 @@ func TestTooManyWait(t *testing.T) {
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribeAll(1, p)[0]
 	r.begin(p)
-	s.receiver.SetEstimate(1000)
+	r.limit(s, 1000)
 	for range 4 {
 		p.next()
 		p.send(r.now, p.packets(10_000*1144)...)
@@ -112,7 +112,7 @@ func TestTooManyWait(t *testing.T) {
 	if n := r.engine.Stats().DroppedBudget; n != 4 {
 		t.Errorf("%d frames are counted as dropped, expected 4", n)
 	}
-	s.receiver.SetEstimate(0)
+	r.limit(s, 0)
 	p.next()
 	p.send(r.now, p.packets(10*1144)...)
 	r.ticks(time.Second)

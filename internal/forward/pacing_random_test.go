@@ -32,7 +32,7 @@ func TestPacedAtRandom(t *testing.T) {
 		}
 		limited := seed%3 == 1
 		if limited {
-			subscribers[0].receiver.SetEstimate(2_000_000)
+			r.limit(subscribers[0], 2_000_000)
 		}
 		for range 150 {
 			for _, s := range subscribers {

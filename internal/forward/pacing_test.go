@@ -130,7 +130,7 @@ func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 	lost := packets[2]
 	video.send(r.now, slices.Concat(packets[:2], packets[3:])...)
 	r.run()
-	s.receiver.SetEstimate(1000)
+	r.limit(s, 1000)
 	r.ticks(5 * time.Millisecond)
 	before := s.outlet.sent()
 	if len(before) < 6 || len(before) > 20 {
@@ -159,7 +159,7 @@ func TestNothingHoldsAudioAndRepairs(t *testing.T) {
 		t.Errorf("requests came to %+v, expected one answered and one owed", stats.NACKed)
 	}
 	// The next tick was minutes away; the next frame brings the news.
-	s.receiver.SetEstimate(0)
+	r.limit(s, 0)
 	video.next()
 	video.send(r.now, video.packets(1000)...)
 	r.ticks(20 * time.Millisecond)
@@ -177,7 +177,7 @@ func TestFramesOverBudget(t *testing.T) {
 		s := r.subscribeAll(1, p)[0]
 		r.begin(p)
 		// 40 packets of 1,160 bytes, 30 times a second, are 11 Mbit/s, and 2.5 × the estimate 3.7 Mbit/s.
-		s.receiver.SetEstimate(1_500_000)
+		r.limit(s, 1_500_000)
 		const total = 90
 		for range total {
 			p.next()
@@ -200,10 +200,7 @@ func TestFramesOverBudget(t *testing.T) {
 			}
 			whole++
 		}
-		dropped := 0
-		for _, e := range s.receiver.TakeEvents(nil) {
-			dropped += e.DroppedFrames
-		}
+		dropped := s.dropped()[DroppedBudget]
 		if stats := r.engine.Stats(); whole < total/3-2 || whole > total/3+3 || dropped != total-whole || int(stats.DroppedBudget) != dropped {
 			t.Errorf("%s: %d of %d frames left, %d told as dropped, %d counted", mime, whole, total, dropped, stats.DroppedBudget)
 		}

@@ -75,14 +75,6 @@ func (p *packet) ends() bool {
 	return p.facts.Last || p.facts.Marker && !p.facts.Framed
 }
 
-// marked tells whether the packet carries the marker in slots.
-func (p *packet) marked() bool {
-	if p.facts.Framed {
-		return p.facts.Last
-	}
-	return p.facts.Marker
-}
-
 // release gives a reference back, and with the last one the packet to its pool.
 func (p *packet) release() {
 	if p.references.Add(-1) == 0 {

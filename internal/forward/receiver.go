@@ -8,6 +8,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -29,6 +30,8 @@ type Peer interface {
 // Receiver is one receiving peer connection with its slots. It belongs to one writer.
 type Receiver struct {
 	writer *writer
+	// serial is the order in which receivers came, and in which a burst goes to them.
+	serial uint64
 	peer   Peer
 	events eventList
 	closed atomic.Bool
@@ -36,16 +39,24 @@ type Receiver struct {
 	mu    sync.Mutex
 	slots []*Slot
 
-	// estimate is what the receiver can take, in bit/s, 0 while nobody estimates.
-	estimate atomic.Int64
+	// want is one more than Want was told last, 0 before; limits is nil before SetLimits.
+	want   atomic.Int64
+	limits atomic.Pointer[congestion.Limits]
+	path   pathBox
+	// parityShare is the share of parity as the bits of a float64.
+	parityShare atomic.Uint64
 
 	// What follows is the writer's.
 
-	// pacer is nil where nothing is held. tick is its next one, while the receiver stands among those for which packets wait, at pacedIndex, else -1.
-	pacer           *pacing.Pacer[heldPacket]
-	tick            time.Duration
-	pacedIndex      int
-	adoptedEstimate int64
+	// pacer says what waits, and sends probes. tick is its next one, while the receiver stands among those that have one, at pacedIndex, else -1.
+	pacer      *pacing.Pacer[heldPacket]
+	tick       time.Duration
+	pacedIndex int
+	// departed measures what is sent.
+	departed sentRate
+	// estimation is nil while packets are not numbered.
+	estimation *estimation
+	protection protection
 	// queued is how many packets the peer has been given since its last Flush. place is where the receiver stands among the unsent while there are any.
 	queued, place int
 	// measured is the round-trip time by receiver reports.
@@ -84,10 +95,6 @@ func (r *Receiver) Notify() <-chan struct{} { return r.events.notify }
 // TakeEvents appends the events since the last call to buf, in order.
 func (r *Receiver) TakeEvents(buf []Event) []Event { return r.events.take(buf) }
 
-// SetEstimate says how many bits per second the receiver can take, 0 if that is not known any more. Frames leave at 2.5 times that rate at most, together. It
-// counts from the next frame or tick on.
-func (r *Receiver) SetEstimate(bitsPerSecond int64) { r.estimate.Store(bitsPerSecond) }
-
 // Close ends the receiver and its slots. It does not wait for the writer: what is being queued may still be, and what is queued may still be flushed.
 func (r *Receiver) Close() {
 	r.mu.Lock()
@@ -97,7 +104,7 @@ func (r *Receiver) Close() {
 	}
 	r.writer.load.Add(-int64(len(r.slots)) - receiverLoad)
 	r.writer.engine.slots.Add(-int64(len(r.slots)))
-	r.writer.engine.receivers.Add(-1)
+	r.writer.engine.dismissed(r)
 	r.writer.inbox.close(r)
 }
 
@@ -155,11 +162,11 @@ func (r *Receiver) reported(blocks []rtcp.ReceptionReport, now time.Time) {
 	}
 }
 
-// all gives the receiver's slots.
+// all gives the receiver's slots. The list is only ever appended to, so that what is given does not change.
 func (r *Receiver) all() []*Slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.slots)
+	return slices.Clip(r.slots)
 }
 
 // slot finds a slot by its SSRC.
@@ -206,9 +213,38 @@ type Event struct {
 	// Delay is from the request to the first packet, 0 where there was nothing to wait for.
 	Switched bool
 	Delay    time.Duration
-	// DroppedFrames counts frames of the track that the slot will not get whole, because the writer fell behind.
+	// DroppedFrames counts frames of the track that the slot will not get whole, for the reason Dropped.
 	DroppedFrames int
+	Dropped       DropReason
 }
+
+// DropReason is why a slot does not get frames whole.
+type DropReason uint8
+
+const (
+	// DroppedBudget: they waited for longer than Config.QueueBudget to be let through to the receiver, which is sent more than its path takes.
+	DroppedBudget DropReason = iota + 1
+	// DroppedLate: the writer came to them later than Config.MaxLag, for want of processor time.
+	DroppedLate
+	// DroppedOverrun: they left the track's cache before the writer came to them, or the publisher.
+	DroppedOverrun
+)
+
+// String names the reason as the metrics do.
+func (d DropReason) String() string {
+	switch d {
+	case DroppedBudget:
+		return "budget"
+	case DroppedLate:
+		return "late"
+	case DroppedOverrun:
+		return "overrun"
+	}
+	return "none"
+}
+
+// dropReasons are the reasons by what is counted.
+var dropReasons = map[counter]DropReason{droppedBudget: DroppedBudget, droppedLate: DroppedLate, droppedOverrun: DroppedOverrun}
 
 // maxEvents bounds what waits to be taken. A receiver has hundreds of slots; one that takes no events for so long loses the oldest ones.
 const maxEvents = 4096

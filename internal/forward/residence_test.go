@@ -105,8 +105,9 @@ func TestNothingWaitsForLong(t *testing.T) {
 		t.Errorf("%d packets took %v: they left in short runs", queued, took)
 	}
 	for n, p := range peers {
-		if p.waited > time.Millisecond {
-			t.Errorf("a packet waited %v to be sent to receiver %d, expected at most 1 ms", p.waited, n)
+		// A receiver gets its part of a burst at once: at most 43 packets, sealed and sent.
+		if p.waited > runPackets*(350+750)*time.Nanosecond {
+			t.Errorf("a packet waited %v to be sent to receiver %d, expected no longer than its run takes", p.waited, n)
 		}
 		if len(p.queued) > 0 {
 			t.Errorf("%d packets for receiver %d are not sent", len(p.queued), n)
@@ -123,7 +124,7 @@ func TestNothingWaitsForLong(t *testing.T) {
 }
 
 // TestResidence is the load of the targets, 10 receivers of 50 Mbit/s in ticks of 16 packets, at the measured costs of sealing and sending: half of the packets
-// stay for at most 200 µs, and 99 of 100 for at most 1 ms.
+// stay for at most 200 µs, and 99 of 100 for at most 1 ms. Receivers are served one after the other, so that the mean is half of what serving all takes.
 func TestResidence(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
@@ -147,7 +148,7 @@ func TestResidence(t *testing.T) {
 		return n
 	}
 	mean := h.Sum / time.Duration(h.Count())
-	if h.Count() != 48000 || mean > 200*time.Microsecond || below(time.Millisecond) < 47520 {
-		t.Errorf("%d packets stayed for %v on average, %d for at most 1 ms, expected 48,000, 200 µs, 47,520", h.Count(), mean, below(time.Millisecond))
+	if h.Count() != 48000 || mean > 110*time.Microsecond || below(time.Millisecond) < 47520 {
+		t.Errorf("%d packets stayed for %v on average, %d for at most 1 ms, expected 48,000, 110 µs, 47,520", h.Count(), mean, below(time.Millisecond))
 	}
 }

@@ -98,7 +98,12 @@ func (w *writer) answer(s *Slot, number uint16, rtt time.Duration) counter {
 	if w.now.Sub(arrived) > w.deadline(s.receiver, rtt)+rtt {
 		return nackedExpired
 	}
-	return w.resend(s, number, track, p)
+	outcome := w.resend(s, number, track, p, classRetransmission)
+	if outcome == nackedAnswered {
+		s.sent.retransmissions++
+		w.touch(s)
+	}
+	return outcome
 }
 
 // deadline is how long a packet is worth repairing for a receiver. What was asked for in time arrives a round trip after that at most.
@@ -115,10 +120,12 @@ func (w *writer) deadline(r *Receiver, rtt time.Duration) time.Duration {
 }
 
 // resend queues a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4). The number in the RTX stream is taken
-// here, so that it follows the one before it closely, and is taken once, whatever the outlet says: a number that the outlet refuses is spent.
-func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter {
+// here, so that it follows the one before it closely, and is taken once, whatever the outlet says: a number that the outlet refuses is spent. What nobody has
+// asked for (classProbe) is not taken from what the receiver may ask for.
+func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind class) counter {
 	payloadType := s.retransmissionType(track)
 	timestamp, ok := s.switcher.ResolveTimestamp(number, p.facts.Timestamp)
+	marker, _ := s.switcher.ResolveMarker(number, &p.facts)
 	rtx := &s.retransmitter
 	rtx.SSRC, rtx.PayloadType = s.outlet.RetransmissionSSRC(), payloadType
 	switch {
@@ -126,31 +133,36 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet) counter
 		return nackedRefused
 	case !ok:
 		return nackedExpired
-	case !s.receiver.spend():
+	case kind == classRetransmission && !s.receiver.spend():
 		return nackedLimited
 	}
 	h := &w.repairHeader
-	*h = rtp.Header{Version: 2, Marker: p.marked(), SequenceNumber: number, Timestamp: timestamp}
+	*h = rtp.Header{Version: 2, Marker: marker, SequenceNumber: number, Timestamp: timestamp}
 	packed, err := rtx.Pack(w.repair[:], h, p.payload)
 	if err != nil {
 		panic("a cached payload exceeds the size that the cache has room for")
 	}
-	if s.repeats == nil {
-		s.repeats = &repeatTable{}
+	if kind == classRetransmission {
+		s.noteRepeat(number, w.engine.since(w.now))
 	}
-	s.repeats.note(number, w.engine.since(w.now))
-	s.receiver.number(h, len(packed), classRetransmission, w.now)
+	s.receiver.number(h, len(packed), kind, w.now)
 	w.writes++
 	if err := s.outlet.Queue(h, packed); err != nil {
 		w.stats.counts[writeErrors]++
 		return nackedRefused
 	}
 	w.queued(s.receiver, len(packed))
-	s.sent.retransmissions++
-	w.stats.counts[sentPackets+counter(classRetransmission)]++
-	w.stats.counts[sentBytes+counter(classRetransmission)] += uint64(len(packed))
-	w.touch(s)
+	w.stats.counts[sentPackets+counter(kind)]++
+	w.stats.counts[sentBytes+counter(kind)] += uint64(len(packed))
 	return nackedAnswered
+}
+
+// noteRepeat remembers a retransmission that was asked for.
+func (s *Slot) noteRepeat(number uint16, now int64) {
+	if s.repeats == nil {
+		s.repeats = &repeatTable{}
+	}
+	s.repeats.note(number, now)
 }
 
 // retransmissionType is the payload type of retransmissions of a track's packets, 0 where there is none.

@@ -46,6 +46,9 @@ func (r *rig) run() {
 	}
 }
 
+// limit makes a receiver's pacer go by an estimate in bit/s, 0 for none.
+func (r *rig) limit(s *subscriber, estimate int64) { s.receiver.writer.limit(s.receiver, estimate) }
+
 // pass lets time pass, in steps in which writers run.
 func (r *rig) pass(d time.Duration) {
 	for end := r.now.Add(d); r.now.Before(end); {
@@ -203,6 +206,17 @@ func (s *subscriber) switches() []*Track {
 		}
 	}
 	return tracks
+}
+
+// dropped counts the frames of the events since the last call that were dropped, by reason.
+func (s *subscriber) dropped() map[DropReason]int {
+	frames := make(map[DropReason]int)
+	for _, e := range s.receiver.TakeEvents(nil) {
+		if e.DroppedFrames > 0 {
+			frames[e.Dropped] += e.DroppedFrames
+		}
+	}
+	return frames
 }
 
 // nack asks for numbers as the receiver's peer does.

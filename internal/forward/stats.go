@@ -43,6 +43,11 @@ const (
 	transportLost
 	transportDropped
 
+	probesSent
+	probesMeasured
+	overuses
+	silences
+
 	keyFramesAsked
 	keyFramesAbsorbed
 	keyFramesRequested
@@ -109,7 +114,7 @@ type TrafficByKind struct {
 	Media, Parity, Audio Traffic
 	// Retransmission counts RTX packets (RFC 4588); what they carried counts as media, too, where it is received.
 	Retransmission Traffic
-	// Probe counts packets of padding only.
+	// Probe counts what is sent to fill probes and is of no use otherwise: RTX packets that nobody asked for to receivers, padding from publishers.
 	Probe Traffic
 }
 
@@ -149,6 +154,9 @@ type Stats struct {
 	TransportReports, TransportReportsSent, TransportDropped uint64
 	// TransportReceived and TransportLost count packets to receivers by what was reported of them. One that came after it was reported lost counts as both.
 	TransportReceived, TransportLost uint64
+	// Probes counts clusters of packets sent above a receiver's estimate, ProbesMeasured those of them that gave a rate. Overuses is how often paths of receivers
+	// were found overused, Silences how often an estimate was reduced because no feedback came.
+	Probes, ProbesMeasured, Overuses, Silences uint64
 	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed those of them that need no key frame, KeyFramesRequested PLI to publishers.
 	KeyFramesAsked, KeyFramesAbsorbed, KeyFramesRequested uint64
 	// Malformed input is dropped. Payload counts packets of payload v1 whose descriptor is wrong.
@@ -221,6 +229,7 @@ func (s *Stats) take(c *counts) {
 	}
 	s.TransportReports, s.TransportReportsSent, s.TransportDropped = c[transportReports], c[transportReportsSent], c[transportDropped]
 	s.TransportReceived, s.TransportLost = c[transportReceived], c[transportLost]
+	s.Probes, s.ProbesMeasured, s.Overuses, s.Silences = c[probesSent], c[probesMeasured], c[overuses], c[silences]
 	s.KeyFramesAsked, s.KeyFramesAbsorbed, s.KeyFramesRequested = c[keyFramesAsked], c[keyFramesAbsorbed], c[keyFramesRequested]
 	s.MalformedRTP, s.MalformedPayload, s.MalformedRTCP = c[malformedRTP], c[malformedPayload], c[malformedRTCP]
 	s.UnknownSSRC, s.Duplicates, s.Late = c[unknownSSRC], c[duplicatePackets], c[latePackets]

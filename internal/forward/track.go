@@ -50,6 +50,7 @@ type Track struct {
 	interval atomic.Int64
 
 	packets, bytes, frames atomic.Uint64
+	rate                   frameRate
 
 	// stream is what the reader knows of the track. The mutex of the ingress guards it that the track is bound to, or was last.
 	stream *stream

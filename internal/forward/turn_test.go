@@ -20,8 +20,12 @@ func TestReadersShareWriters(t *testing.T) {
 			s := r.subscribe(uint32(1000*(n+1)+10*m), volumetric.KindVideo)
 			s.slot.Select(p.track, uint64(n+1), time.Now())
 			subscribers = append(subscribers, s)
+			eventually(t, "the slot is fed", func() bool {
+				p.next()
+				p.send(time.Now(), p.packets(1000)...)
+				return len(s.outlet.sent()) > 0
+			})
 		}
-		eventually(t, "a writer follows", func() bool { return len(*p.track.followers.Load()) > 0 })
 		sending.Go(func() {
 			for range bursts {
 				p.next()

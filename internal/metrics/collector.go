@@ -3,6 +3,8 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -13,7 +15,8 @@ var errHistogram = errors.New("histogram without one count more than bounds")
 // dataPlaneFamilies are the metrics that come from a Snapshot.
 var dataPlaneFamilies = []string{
 	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, pacerHold, nacks, nackPackets,
-	retransmissions, transportFeedback, transportPackets, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops, receivedDatagrams, receiveCalls,
+	retransmissions, transportFeedback, transportPackets, receiverEstimate, receiverWanted, receiverSent, receiverLoss, receiverRoundTrip,
+	probes, probesMeasured, overuses, feedbackSilences, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops, receivedDatagrams, receiveCalls,
 	sentDatagrams, sendRuns, sendCalls, sendErrors,
 }
 
@@ -69,6 +72,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(transportFeedback, s.TransportFeedback.Sent, out)
 	e.count(transportPackets, s.TransportFeedback.PacketsReceived, "received")
 	e.count(transportPackets, s.TransportFeedback.PacketsLost, "lost")
+	e.receivers(s.Receivers)
+	e.count(probes, s.Probes.Sent)
+	e.count(probesMeasured, s.Probes.Measured)
+	e.count(overuses, s.Overuses)
+	e.count(feedbackSilences, s.FeedbackSilences)
 	e.count(keyFrameRequests, s.KeyFramesAsked, in)
 	e.count(keyFrameRequests, s.KeyFramesRequested, out)
 	e.count(packetsDropped, s.PacketsDropped.MalformedRTP, "malformed_rtp")
@@ -124,6 +132,42 @@ func (e emitter) nacks(received NACKsReceived, sent NACKsSent) {
 	e.count(nackPackets, sent.Recovered, out, "recovered")
 	e.count(nackPackets, sent.Lost, out, "lost")
 	e.count(nackPackets, sent.Limited, out, "limited")
+}
+
+// quantiles are those of the distributions over receivers.
+var quantiles = []float64{0, 0.1, 0.5, 0.9, 1}
+
+// receivers writes the distributions over receivers, each as a summary of the present values, whose count is that of receivers. Where there are none the
+// quantiles are not numbers, as is usual.
+func (e emitter) receivers(paths []ReceiverPath) {
+	values := make([]float64, len(paths))
+	for name, value := range map[string]func(ReceiverPath) float64{
+		receiverEstimate:  func(p ReceiverPath) float64 { return p.Estimate / 8 },
+		receiverWanted:    func(p ReceiverPath) float64 { return p.Wanted / 8 },
+		receiverSent:      func(p ReceiverPath) float64 { return p.Sent / 8 },
+		receiverLoss:      func(p ReceiverPath) float64 { return p.Loss },
+		receiverRoundTrip: func(p ReceiverPath) float64 { return p.RoundTrip.Seconds() },
+	} {
+		sum := 0.0
+		for i, p := range paths {
+			values[i] = value(p)
+			sum += values[i]
+		}
+		slices.Sort(values)
+		at := make(map[float64]float64, len(quantiles))
+		for _, q := range quantiles {
+			at[q] = quantile(values, q)
+		}
+		e.to <- prometheus.MustNewConstSummary(e.descs[name], uint64(len(values)), sum, at)
+	}
+}
+
+// quantile is the least of sorted values that so large a share of them does not exceed.
+func quantile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
 }
 
 // histogram cumulates the buckets. A data plane that gives no histogram at all has an empty one.

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -29,6 +30,15 @@ const (
 	retransmissions    = "volsfu_retransmissions_total"
 	transportFeedback  = "volsfu_transport_feedback_total"
 	transportPackets   = "volsfu_transport_feedback_packets_total"
+	receiverEstimate   = "volsfu_receiver_estimate_bytes_per_second"
+	receiverWanted     = "volsfu_receiver_wanted_bytes_per_second"
+	receiverSent       = "volsfu_receiver_sent_bytes_per_second"
+	receiverLoss       = "volsfu_receiver_loss_ratio"
+	receiverRoundTrip  = "volsfu_receiver_round_trip_seconds"
+	probes             = "volsfu_probes_total"
+	probesMeasured     = "volsfu_probes_measured_total"
+	overuses           = "volsfu_overuses_total"
+	feedbackSilences   = "volsfu_feedback_silences_total"
 	packetsDropped     = "volsfu_packets_dropped_total"
 	keyFrameRequests   = "volsfu_key_frame_requests_total"
 	cacheBytes         = "volsfu_cache_bytes"
@@ -48,7 +58,7 @@ type family struct {
 }
 
 // families are all metrics of volsfu, in the order of the operators' table.
-var families = []family{
+var families = slices.Concat([]family{
 	{buildInfo, "The version that runs; the value is always 1.", []string{"version"}},
 	{rooms, "Rooms that somebody is in.", nil},
 	{participants, "Participants in rooms, including those that may still resume.", nil},
@@ -70,6 +80,15 @@ var families = []family{
 	{retransmissions, "RTX packets (RFC 4588) by direction: in from publishers, out to receivers.", []string{"direction"}},
 	{transportFeedback, "Reports of packets' arrivals (transport-wide feedback) by direction: in from receivers, out to publishers.", []string{"direction"}},
 	{transportPackets, "Packets to receivers that reports of arrivals spoke of, by outcome: received, lost; one that comes after it was reported lost counts as both.", []string{"outcome"}},
+	{receiverEstimate, "What receivers are estimated to take, on the wire; a summary of the present values of those that report packets' arrivals: quantile 0 is the least, 1 the most.", nil},
+	{receiverWanted, "What would be sent to receivers if they could take it, on the wire; summarised likewise.", nil},
+	{receiverSent, "What was sent to receivers in the last second, on the wire; summarised likewise.", nil},
+	{receiverLoss, "Share of the packets to receivers that got lost on the way over the last seconds; summarised likewise.", nil},
+	{receiverRoundTrip, "Round-trip time to receivers, queues included; summarised likewise.", nil},
+	{probes, "Short trains of packets that were sent to a receiver above its estimate, to learn whether its path carries more.", nil},
+	{probesMeasured, "Such trains whose rate of arrival was measured.", nil},
+	{overuses, "Times that the queue on the way to a receiver grew, and its estimate was reduced.", nil},
+	{feedbackSilences, "Times that an estimate was reduced because its receiver did not report what it was sent.", nil},
 	{packetsDropped, "Incoming packets that were of no use, by reason.", []string{"reason"}},
 	{keyFrameRequests, "PLI and FIR by direction: in from receivers, out to publishers; receivers of volumetric tracks need none.", []string{"direction"}},
 	{cacheBytes, "Bytes that the packet caches hold.", nil},
@@ -80,7 +99,7 @@ var families = []family{
 	{sendRuns, "Runs of datagrams to one address that the kernel was handed as one; datagrams by runs is the mean length of a segmented send.", nil},
 	{sendCalls, "System calls that sent datagrams.", nil},
 	{sendErrors, "Datagrams that the system refused to send.", nil},
-}
+}, adaptationFamilies)
 
 // Names lists every metric of volsfu. Those of the Go runtime and of the process are not among them.
 func Names() []string {

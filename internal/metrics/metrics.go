@@ -31,6 +31,7 @@ type Metrics struct {
 	received     bounded[signal.Type]
 	sent         bounded[signal.Type]
 	errors       bounded[signal.Code]
+	adaptation   adaptation
 }
 
 // New makes the metrics of the control plane and registers them, together with those of the Go runtime, of the process, and of the build.
@@ -47,11 +48,13 @@ func New(registerer prometheus.Registerer, version string) (*Metrics, error) {
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo, Help: familyOf(buildInfo).help}, familyOf(buildInfo).labels)
 	build.WithLabelValues(version).Set(1)
-	for _, collector := range []prometheus.Collector{
+	adaptation, its := newAdaptation()
+	m.adaptation = adaptation
+	for _, collector := range append(its,
 		m.rooms, m.participants, m.join, messages, errors, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	} {
+	) {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -191,7 +191,14 @@ func TestDataPlane(t *testing.T) {
 		PacerHold:       Histogram{Bounds: []time.Duration{time.Millisecond}, Counts: []uint64{35, 36}, Sum: 2 * time.Second},
 		Paced:           true,
 
-		TransportFeedback:  TransportFeedback{Received: 37, Sent: 38, PacketsReceived: 39, PacketsLost: 40},
+		TransportFeedback: TransportFeedback{Received: 37, Sent: 38, PacketsReceived: 39, PacketsLost: 40},
+		Receivers: []ReceiverPath{
+			{Estimate: 30e6, Wanted: 60e6, Sent: 25e6, Loss: 0.25, RoundTrip: 20 * time.Millisecond},
+			{Estimate: 10e6, Wanted: 40e6, Sent: 9e6, Loss: 0.5, RoundTrip: 150 * time.Millisecond},
+			{Estimate: 20e6, Wanted: 50e6, Sent: 1e6, RoundTrip: 40 * time.Millisecond},
+		},
+		Probes:   Probes{Sent: 41, Measured: 42},
+		Overuses: 43, FeedbackSilences: 44,
 		KeyFramesAsked:     22,
 		KeyFramesRequested: 23,
 		CacheBytes:         24,
@@ -216,6 +223,9 @@ volsfu_bytes_total{direction="out",kind="retransmission"} 2200
 # HELP volsfu_cache_bytes Bytes that the packet caches hold.
 # TYPE volsfu_cache_bytes gauge
 volsfu_cache_bytes 24
+# HELP volsfu_feedback_silences_total Times that an estimate was reduced because its receiver did not report what it was sent.
+# TYPE volsfu_feedback_silences_total counter
+volsfu_feedback_silences_total 44
 # HELP volsfu_frames_dropped_total Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn).
 # TYPE volsfu_frames_dropped_total counter
 volsfu_frames_dropped_total{reason="budget"} 33
@@ -244,6 +254,9 @@ volsfu_nack_packets_total{direction="out",outcome="recovered"} 14
 # TYPE volsfu_nacks_total counter
 volsfu_nacks_total{direction="in"} 5
 volsfu_nacks_total{direction="out"} 13
+# HELP volsfu_overuses_total Times that the queue on the way to a receiver grew, and its estimate was reduced.
+# TYPE volsfu_overuses_total counter
+volsfu_overuses_total 43
 # HELP volsfu_pacer_hold_seconds What pacers held packets on purpose, most often nothing.
 # TYPE volsfu_pacer_hold_seconds histogram
 volsfu_pacer_hold_seconds_bucket{le="0.001"} 35
@@ -271,6 +284,12 @@ volsfu_packets_total{direction="out",kind="media"} 300
 volsfu_packets_total{direction="out",kind="parity"} 4
 volsfu_packets_total{direction="out",kind="probe"} 6
 volsfu_packets_total{direction="out",kind="retransmission"} 2
+# HELP volsfu_probes_measured_total Such trains whose rate of arrival was measured.
+# TYPE volsfu_probes_measured_total counter
+volsfu_probes_measured_total 42
+# HELP volsfu_probes_total Short trains of packets that were sent to a receiver above its estimate, to learn whether its path carries more.
+# TYPE volsfu_probes_total counter
+volsfu_probes_total 41
 # HELP volsfu_receive_calls_total System calls that brought datagrams in.
 # TYPE volsfu_receive_calls_total counter
 volsfu_receive_calls_total 27
@@ -280,6 +299,51 @@ volsfu_receive_datagrams_total 26
 # HELP volsfu_receive_queue_drops_total Datagrams that the kernel dropped because the media socket's receive buffer was full.
 # TYPE volsfu_receive_queue_drops_total counter
 volsfu_receive_queue_drops_total 25
+# HELP volsfu_receiver_estimate_bytes_per_second What receivers are estimated to take, on the wire; a summary of the present values of those that report packets' arrivals: quantile 0 is the least, 1 the most.
+# TYPE volsfu_receiver_estimate_bytes_per_second summary
+volsfu_receiver_estimate_bytes_per_second{quantile="0"} 1.25e+06
+volsfu_receiver_estimate_bytes_per_second{quantile="0.1"} 1.25e+06
+volsfu_receiver_estimate_bytes_per_second{quantile="0.5"} 2.5e+06
+volsfu_receiver_estimate_bytes_per_second{quantile="0.9"} 3.75e+06
+volsfu_receiver_estimate_bytes_per_second{quantile="1"} 3.75e+06
+volsfu_receiver_estimate_bytes_per_second_sum 7.5e+06
+volsfu_receiver_estimate_bytes_per_second_count 3
+# HELP volsfu_receiver_loss_ratio Share of the packets to receivers that got lost on the way over the last seconds; summarised likewise.
+# TYPE volsfu_receiver_loss_ratio summary
+volsfu_receiver_loss_ratio{quantile="0"} 0
+volsfu_receiver_loss_ratio{quantile="0.1"} 0
+volsfu_receiver_loss_ratio{quantile="0.5"} 0.25
+volsfu_receiver_loss_ratio{quantile="0.9"} 0.5
+volsfu_receiver_loss_ratio{quantile="1"} 0.5
+volsfu_receiver_loss_ratio_sum 0.75
+volsfu_receiver_loss_ratio_count 3
+# HELP volsfu_receiver_round_trip_seconds Round-trip time to receivers, queues included; summarised likewise.
+# TYPE volsfu_receiver_round_trip_seconds summary
+volsfu_receiver_round_trip_seconds{quantile="0"} 0.02
+volsfu_receiver_round_trip_seconds{quantile="0.1"} 0.02
+volsfu_receiver_round_trip_seconds{quantile="0.5"} 0.04
+volsfu_receiver_round_trip_seconds{quantile="0.9"} 0.15
+volsfu_receiver_round_trip_seconds{quantile="1"} 0.15
+volsfu_receiver_round_trip_seconds_sum 0.21
+volsfu_receiver_round_trip_seconds_count 3
+# HELP volsfu_receiver_sent_bytes_per_second What was sent to receivers in the last second, on the wire; summarised likewise.
+# TYPE volsfu_receiver_sent_bytes_per_second summary
+volsfu_receiver_sent_bytes_per_second{quantile="0"} 125000
+volsfu_receiver_sent_bytes_per_second{quantile="0.1"} 125000
+volsfu_receiver_sent_bytes_per_second{quantile="0.5"} 1.125e+06
+volsfu_receiver_sent_bytes_per_second{quantile="0.9"} 3.125e+06
+volsfu_receiver_sent_bytes_per_second{quantile="1"} 3.125e+06
+volsfu_receiver_sent_bytes_per_second_sum 4.375e+06
+volsfu_receiver_sent_bytes_per_second_count 3
+# HELP volsfu_receiver_wanted_bytes_per_second What would be sent to receivers if they could take it, on the wire; summarised likewise.
+# TYPE volsfu_receiver_wanted_bytes_per_second summary
+volsfu_receiver_wanted_bytes_per_second{quantile="0"} 5e+06
+volsfu_receiver_wanted_bytes_per_second{quantile="0.1"} 5e+06
+volsfu_receiver_wanted_bytes_per_second{quantile="0.5"} 6.25e+06
+volsfu_receiver_wanted_bytes_per_second{quantile="0.9"} 7.5e+06
+volsfu_receiver_wanted_bytes_per_second{quantile="1"} 7.5e+06
+volsfu_receiver_wanted_bytes_per_second_sum 1.875e+07
+volsfu_receiver_wanted_bytes_per_second_count 3
 # HELP volsfu_residence_seconds Time from reading a packet to having written it to a receiver's socket; what a pacer held it on purpose is not counted.
 # TYPE volsfu_residence_seconds histogram
 volsfu_residence_seconds_bucket{le="+Inf"} 0
@@ -340,6 +404,25 @@ func TestHoldOfPacersOnly(t *testing.T) {
 		if n, err := testutil.GatherAndCount(registry, pacerHold); err != nil || n != want {
 			t.Errorf("paced is %t: %d holds (%v), expected %d", paced, n, err, want)
 		}
+	}
+}
+
+// TestNoReceivers: quantiles of nothing are not numbers.
+func TestNoReceivers(t *testing.T) {
+	registry, _ := newRegistry(t, plane{})
+	const want = `
+# HELP volsfu_receiver_loss_ratio Share of the packets to receivers that got lost on the way over the last seconds; summarised likewise.
+# TYPE volsfu_receiver_loss_ratio summary
+volsfu_receiver_loss_ratio{quantile="0"} NaN
+volsfu_receiver_loss_ratio{quantile="0.1"} NaN
+volsfu_receiver_loss_ratio{quantile="0.5"} NaN
+volsfu_receiver_loss_ratio{quantile="0.9"} NaN
+volsfu_receiver_loss_ratio{quantile="1"} NaN
+volsfu_receiver_loss_ratio_sum 0
+volsfu_receiver_loss_ratio_count 0
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), receiverLoss); err != nil {
+		t.Error(err)
 	}
 }
 

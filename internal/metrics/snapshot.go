@@ -8,7 +8,7 @@ type DataPlane interface {
 	Snapshot() Snapshot
 }
 
-// Snapshot is the data plane in plain numbers. All but Tracks, Slots and CacheBytes are counts since the start.
+// Snapshot is the data plane in plain numbers. All but Tracks, Slots, Receivers and CacheBytes are counts since the start.
 type Snapshot struct {
 	Tracks int
 	Slots  SlotCounts
@@ -31,6 +31,11 @@ type Snapshot struct {
 	NACKsSent     NACKsSent
 	// TransportFeedback tells of the arrivals of packets (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 	TransportFeedback TransportFeedback
+	// Receivers are the paths of those receivers that report packets' arrivals, in any order.
+	Receivers []ReceiverPath
+	Probes    Probes
+	// Overuses counts how often the queue on the way to a receiver was found to grow, FeedbackSilences how often an estimate was reduced for want of reports.
+	Overuses, FeedbackSilences uint64
 	// KeyFramesAsked counts PLI and FIR of receivers, KeyFramesRequested those to publishers.
 	KeyFramesAsked     uint64
 	KeyFramesRequested uint64
@@ -122,6 +127,21 @@ type TransportFeedback struct {
 	Received, Sent uint64
 	// PacketsReceived and PacketsLost are packets to receivers by what these reported. One that comes after it was reported lost counts as both.
 	PacketsReceived, PacketsLost uint64
+}
+
+// ReceiverPath is the way to one receiver.
+type ReceiverPath struct {
+	// Estimate is what it is estimated to take, Wanted what it would be sent if it could take that, Sent what it was sent in the last second. In bit/s on the wire.
+	Estimate, Wanted, Sent float64
+	// Loss is the share of packets lost on the way, 0 to 1.
+	Loss      float64
+	RoundTrip time.Duration
+}
+
+// Probes are short trains of packets sent above an estimate.
+type Probes struct {
+	// Sent are all, Measured those whose rate of arrival was measured.
+	Sent, Measured uint64
 }
 
 // PacketDrops are incoming packets that were of no use, by reason.

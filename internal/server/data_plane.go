@@ -36,6 +36,10 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 			Received: s.TransportReports, Sent: s.TransportReportsSent,
 			PacketsReceived: s.TransportReceived, PacketsLost: s.TransportLost,
 		},
+		Receivers:          receivers(d.engine.Paths(nil)),
+		Probes:             metrics.Probes{Sent: s.Probes, Measured: s.ProbesMeasured},
+		Overuses:           s.Overuses,
+		FeedbackSilences:   s.Silences,
 		KeyFramesAsked:     s.KeyFramesAsked,
 		KeyFramesRequested: s.KeyFramesRequested,
 		PacketsDropped: metrics.PacketDrops{
@@ -58,6 +62,19 @@ func traffic(t forward.TrafficByKind) metrics.Traffic {
 	return metrics.Traffic{
 		Media: count(t.Media), Retransmission: count(t.Retransmission), Parity: count(t.Parity), Probe: count(t.Probe), Audio: count(t.Audio),
 	}
+}
+
+// receivers gives the paths of receivers that report packets' arrivals.
+func receivers(paths []forward.Path) []metrics.ReceiverPath {
+	known := make([]metrics.ReceiverPath, 0, len(paths))
+	for _, p := range paths {
+		if p.Known {
+			known = append(known, metrics.ReceiverPath{
+				Estimate: float64(p.Estimate), Wanted: float64(p.Wanted), Sent: float64(p.Sent), Loss: p.Loss, RoundTrip: p.RTT,
+			})
+		}
+	}
+	return known
 }
 
 func histogram(h forward.Histogram) metrics.Histogram {

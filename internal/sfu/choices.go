@@ -86,8 +86,11 @@ func (p publicationChoices) size() int {
 
 // of is the choice for a tile: its own, else its publication's, else the server's.
 func (c *choices) of(tile volumetric.TileRef) signal.Selection {
-	p := c.publications[tile.PublicationRef]
-	if s, ok := p.tiles[tile.Tile]; ok {
+	return c.publications[tile.PublicationRef].of(tile.Tile)
+}
+
+func (p publicationChoices) of(tile int) signal.Selection {
+	if s, ok := p.tiles[tile]; ok {
 		return s
 	}
 	if p.whole != nil {

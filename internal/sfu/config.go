@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
 )
 
 // ErrConfig is wrapped with the key that is wrong and what was expected.
@@ -26,6 +28,12 @@ type Config struct {
 	ConnectTimeout time.Duration `yaml:"connect_timeout" help:"how long a peer connection may take to connect, or to come back after it failed"`
 	AnswerTimeout  time.Duration `yaml:"answer_timeout" help:"how long a client may take to answer an offer"`
 	FrameBytes     int           `yaml:"frame_bytes" help:"largest frame that clients are told they may publish, in bytes"`
+	// AllocationInterval: three frames at 60 frames per second; a falling estimate counts one and a half frames later at 30.
+	AllocationInterval time.Duration `yaml:"allocation_interval" help:"how often it is looked whether something has changed that calls for other qualities"`
+	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries hurts whoever shares the link.
+	ClaimedMin  int64             `yaml:"claimed_min_bps" help:"largest min_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
+	Allocation  allocate.Config   `yaml:"allocation" help:"what receivers are sent within what their links carry"`
+	Suppression SuppressionConfig `yaml:"suppression" help:"what publishers need not send"`
 }
 
 // DefaultConfig suits a conference of tens of participants.
@@ -43,6 +51,10 @@ func DefaultConfig() Config {
 		ConnectTimeout:             30 * time.Second,
 		AnswerTimeout:              15 * time.Second,
 		FrameBytes:                 16 << 20,
+		AllocationInterval:         50 * time.Millisecond,
+		ClaimedMin:                 12_500_000,
+		Allocation:                 allocate.DefaultConfig(),
+		Suppression:                SuppressionConfig{Policy: SuppressionNeighbours, Hold: 2 * time.Second},
 	}
 }
 
@@ -71,5 +83,15 @@ func (c Config) Validate() error {
 	if c.ResumeGrace < 0 || c.ConnectTimeout <= 0 || c.AnswerTimeout <= 0 {
 		return fmt.Errorf("%w: resume_grace, connect_timeout and answer_timeout: expected durations over 0", ErrConfig)
 	}
-	return nil
+	if c.AllocationInterval < minAllocationInterval || c.ClaimedMin < 0 {
+		return fmt.Errorf("%w: allocation_interval is %v, claimed_min_bps %d: expected %v or more, and 0 or more",
+			ErrConfig, c.AllocationInterval, c.ClaimedMin, minAllocationInterval)
+	}
+	if err := c.Allocation.Validate(); err != nil {
+		return fmt.Errorf("%w: allocation: %w", ErrConfig, err)
+	}
+	return c.Suppression.Validate()
 }
+
+// minAllocationInterval: no frame is shorter, and a large room needs a millisecond for each of its receivers.
+const minAllocationInterval = 5 * time.Millisecond

@@ -134,6 +134,7 @@ func (q peerEvent) apply(r *Room) {
 			r.node.metrics.ParticipantConnected(time.Since(p.joined))
 		}
 		p.refresh(time.Now())
+		r.wakeBy(r.now)
 	case transport.StateFailed, transport.StateClosed:
 		if p.connected {
 			// One that fails again has no more time for that.
@@ -160,15 +161,17 @@ func (q slotEvents) apply(*Room) {
 		generation := signal.SlotGeneration{MID: s.mid, Generation: s.generation}
 		if event.Switched {
 			quality, ok := s.target.publication.qualityOf(event.Track)
-			if !ok {
+			if !ok || !s.begun(quality) {
 				continue
 			}
-			reason := reasonFor(q.owner.choices.of(s.target.tile))
-			sending = append(sending, signal.SlotQuality{
-				SlotGeneration: generation, Quality: quality, Reason: reason, DelayUS: event.Delay.Microseconds(),
-			})
+			carried := signal.SlotQuality{SlotGeneration: generation, Quality: quality, Reason: s.reason}
+			if s.asked && quality == s.quality {
+				carried.DelayUS = event.Delay.Microseconds()
+			}
+			sending = append(sending, carried)
 		}
 		if event.DroppedFrames > 0 {
+			q.owner.reception.dropped += event.DroppedFrames
 			dropped = append(dropped, signal.SlotDrops{SlotGeneration: generation, Frames: event.DroppedFrames})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // JoinRequest is what signalling knows when a client wants to join.
@@ -67,17 +68,22 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 		slots:    newSlotTable(),
 		choices:  newChoices(r.node.config.ChoicesPerParticipant),
 		joined:   q.At,
+
+		pauses:    q.Join.Pauses,
+		reception: &reception{},
 	}
+	p.reception.limit(q.Join.BitrateLimits, volumetric.Bitrate(r.node.config.ClaimedMin))
 	connection, err := newConnection(r, p)
 	if err != nil {
 		p.log.Error("no peer connection", errorField(err))
 		return nil, refuse(signal.CodeInternal, "no peer connection could be made")
 	}
-	p.connection = connection
+	p.connect(connection)
 	for _, description := range q.Join.Publications {
 		if err := r.publish(p, description); err != nil {
 			for _, publication := range p.publications {
 				publication.close()
+				r.end(publication)
 			}
 			connection.commands.add(closeCommand{})
 			return nil, err
@@ -89,6 +95,7 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 	r.participants[p.identity] = p
 	r.node.remember(p)
 	p.send(r.welcome(p, q.Join.ID, false))
+	p.tellPoses()
 	r.broadcast(p, func() signal.Message { return &signal.ParticipantJoined{Participant: p.describe()} })
 	p.subscribe(r.publishedByOthers(p))
 	r.announce(p, p.publications)
@@ -139,6 +146,9 @@ func (q resumeRequest) apply(r *Room) {
 	p.detachments++
 	p.secret = rand.Text()
 	p.send(r.welcome(p, q.Join.ID, true))
+	p.tellPoses()
+	p.tellWanted()
+	p.reception.told = signal.Bandwidth{}
 	if !r.drained.IsZero() {
 		p.send(r.draining())
 	}
@@ -189,12 +199,19 @@ func (r *Room) reconnect(p *participant) {
 		return
 	}
 	p.connection.dismiss()
-	p.connection = connection
+	p.connect(connection)
 	p.connected = false
 	p.pendingOffer = nil
+	p.slots.release()
 	p.slots = newSlotTable()
 	p.subscribe(r.publishedByOthers(p))
 	p.updateLines()
+}
+
+// connect gives the participant a peer connection.
+func (p *participant) connect(c *connection) {
+	p.connection = c
+	p.reception.connect(c.receiver, p.room.node.config.Allocation.Budget)
 }
 
 // graceOver removes a participant that did not come back in time.

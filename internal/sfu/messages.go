@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // messageRequest brings a message of a joined client.
@@ -39,6 +40,16 @@ func (q messageRequest) apply(r *Room) {
 		p.reply(id, r.setQuality(p, m, q.at))
 	case *signal.Acknowledge:
 		p.reply(id, p.acknowledge(m, q.at))
+	case *signal.Viewpoint:
+		p.reception.predictor.Observe(viewpointOf(m, q.at))
+		p.reply(id, nil)
+	case *signal.Pose:
+		p.reply(id, r.poseRequested(p, m))
+	case *signal.SetLimits:
+		p.reception.limit(m.BitrateLimits, volumetric.Bitrate(r.node.config.ClaimedMin))
+		p.reply(id, nil)
+	case *signal.Uplink:
+		p.reply(id, r.uplinkReported(p, m))
 	case *signal.Time:
 		reply := &signal.TimeReply{Header: signal.Header{ID: id}, T0: m.T0, T1: q.at.UnixMicro(), T2: time.Now().UnixMicro()}
 		p.send(reply)

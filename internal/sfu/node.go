@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Metrics is what the control plane counts.
@@ -21,6 +22,12 @@ type Metrics interface {
 	ParticipantConnected(time.Duration)
 	// SignallingError counts an error that a client was told.
 	SignallingError(signal.Code)
+	// TracksPaused adds to the present number of tracks that publishers have been told not to send, and Suppressed counts the bits that they did not send.
+	TracksPaused(difference int)
+	Suppressed(bits float64)
+	// Allocated takes the time that one allocation took and the budget that it was made with; Decided counts a decision about a slot that changed it.
+	Allocated(time.Duration, volumetric.Bitrate)
+	Decided(signal.Reason)
 }
 
 // Node is all rooms of one server. Its methods are safe for concurrent use.

@@ -35,7 +35,9 @@ type participant struct {
 	receive  bool
 	// deadline is how long the client repairs a frame, 0 where it leaves that to the server.
 	deadline time.Duration
-	log      *zap.Logger
+	// pauses says that the client stops tracks that it is told nobody takes.
+	pauses bool
+	log    *zap.Logger
 	// outbox is nil while the websocket is broken; detachments counts how often that happened, so that a grace timer knows its own.
 	outbox      Outbox
 	detachments int
@@ -48,6 +50,7 @@ type participant struct {
 	publications []*publication
 	slots        *slotTable
 	choices      *choices
+	reception    *reception
 	joined       time.Time
 	limitTold    bool
 	gone         bool
@@ -135,6 +138,8 @@ func (p *participant) unsubscribe(publication *publication) {
 
 func (p *participant) tellAssignments(told []signal.Assignment) {
 	if len(told) > 0 {
+		p.reception.layout.stale, p.reception.stale = true, true
+		p.expectSlots()
 		p.send(&signal.Assignments{Assignments: told})
 	}
 }
@@ -181,27 +186,4 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 		return present
 	}
 	return min(needed+max(spare, needed/spareShare), limit)
-}
-
-// refresh tells the data plane what each ready slot shall carry.
-func (p *participant) refresh(requested time.Time) {
-	if !p.connected {
-		return
-	}
-	var off []signal.SlotQuality
-	for _, s := range p.slots.slots {
-		if !s.ready() {
-			continue
-		}
-		selection := p.choices.of(s.target.tile)
-		quality := decide(selection, &s.target.publication.description, s.target.description)
-		if s.carry(quality, requested) && quality == volumetric.QualityOff {
-			off = append(off, signal.SlotQuality{
-				SlotGeneration: signal.SlotGeneration{MID: s.mid, Generation: s.generation}, Quality: quality, Reason: reasonFor(selection),
-			})
-		}
-	}
-	if len(off) > 0 {
-		p.send(&signal.Sending{Slots: off})
-	}
 }

@@ -1,6 +1,8 @@
 package sfu
 
 import (
+	"time"
+
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -15,15 +17,19 @@ type publication struct {
 	tracks []*forward.Track
 	// groups name what shares frame numbers and RTP timestamps: the whole publication where it is framed by payload v1, else each track.
 	groups []uint64
+
+	levels *levels
+	demand demand
+	place  place
+	// suppression is nil where the publisher does not pause tracks.
+	suppression *suppression
+	wanting     wanting
 }
 
 // newPublication makes the tracks of a publication. nextGroup gives numbers that are never used twice.
 func newPublication(engine *forward.Engine, owner string, description volumetric.Publication, nextGroup func() uint64) *publication {
-	p := &publication{
-		number:      nextGroup(),
-		ref:         volumetric.PublicationRef{Participant: owner, Publication: description.Name},
-		description: description,
-	}
+	p := describePublication(owner, description)
+	p.number = nextGroup()
 	framed := description.Codec.Is(volumetric.MIMEVolumetric)
 	group := nextGroup()
 	for range description.Tiles {
@@ -33,10 +39,33 @@ func newPublication(engine *forward.Engine, owner string, description volumetric
 			}
 			p.groups = append(p.groups, group)
 			config := forward.TrackConfig{Codec: description.Codec, Quality: volumetric.Quality(q), Group: group}
-			p.tracks = append(p.tracks, engine.NewTrack(config))
+			track := engine.NewTrack(config)
+			p.tracks = append(p.tracks, track)
+			p.levels.meters = append(p.levels.meters, track)
 		}
 	}
 	return p
+}
+
+// describePublication is a publication without tracks.
+func describePublication(owner string, description volumetric.Publication) *publication {
+	p := &publication{
+		ref:         volumetric.PublicationRef{Participant: owner, Publication: description.Name},
+		description: description,
+		demand:      newDemand(len(description.Tiles), len(description.Qualities)),
+	}
+	p.levels = newLevels(&p.description)
+	return p
+}
+
+// paused tells whether the publisher has been told that nobody takes the track.
+func (p *publication) paused(tile int, q volumetric.Quality) bool {
+	return p.suppression != nil && p.suppression.paused(tile, q)
+}
+
+// measure reads the rates of the tracks that come, and reports whether any has changed.
+func (p *publication) measure(now time.Time) bool {
+	return p.levels.measure(now, func(tile int, q volumetric.Quality) bool { return !p.paused(tile, q) && !p.levels.gaveUp[tile].Has(q) })
 }
 
 // track gives the track of a tile at a quality and its group; nil for volumetric.QualityOff.
@@ -44,8 +73,13 @@ func (p *publication) track(tile int, quality volumetric.Quality) (*forward.Trac
 	if quality < 0 {
 		return nil, 0
 	}
-	i := tile*len(p.description.Qualities) + int(quality)
+	i := p.index(tile, quality)
 	return p.tracks[i], p.groups[i]
+}
+
+// index is that of a track among those of the publication.
+func (p *publication) index(tile int, quality volumetric.Quality) int {
+	return tile*len(p.description.Qualities) + int(quality)
 }
 
 // targets are what the slots of a receiver carry of the publication.

@@ -98,3 +98,20 @@ func TestARefusedJoinLeavesTheSessionInGrace(t *testing.T) {
 		t.Error("resumed as another participant")
 	}
 }
+
+// TestWhatIsWantedIsToldOnResuming: nobody takes anything, and what was said of it while the websocket was broken is lost.
+func TestWhatIsWantedIsToldOnResuming(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), strictly)
+	s, former := admitted(t, n, "alice", &signal.Join{
+		Version: signal.Version, Pauses: true, Publications: []volumetric.Publication{bodyOf(2, 2)},
+	})
+	wanted := expect[*signal.Wanted](t, former, 1).Publications
+	if len(wanted) != 1 || len(wanted[0].Tiles) != 2 || len(wanted[0].Tiles[0]) != 0 {
+		t.Errorf("asked for %+v, expected nothing of two tiles", wanted)
+	}
+	s.Detach()
+	_, o := resume(t, n, "alice", former)
+	if again := expect[*signal.Wanted](t, o, 1).Publications; len(again) != 1 || again[0].Publication != "body" {
+		t.Errorf("asked again for %+v", again)
+	}
+}

@@ -26,6 +26,11 @@ func (uncounted) Rooms(int)                          {}
 func (uncounted) Participants(int)                   {}
 func (uncounted) ParticipantConnected(time.Duration) {}
 func (uncounted) SignallingError(signal.Code)        {}
+func (uncounted) TracksPaused(int)                   {}
+func (uncounted) Suppressed(float64)                 {}
+func (uncounted) Decided(signal.Reason)              {}
+
+func (uncounted) Allocated(time.Duration, volumetric.Bitrate) {}
 
 // shelf is an outbox that keeps what it is given.
 type shelf struct {

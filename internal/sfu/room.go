@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -29,6 +30,19 @@ type Room struct {
 	drained time.Time
 	// ending says that the server stops: joins that were on their way are refused.
 	ending bool
+
+	// now is the time of the request at hand; clock is time.Now but in tests, to measure what requests cost.
+	now   time.Time
+	clock func() time.Time
+	// credit is the time that may be spent on decisions that are due sometime, as of the tick at ticked.
+	credit time.Duration
+	ticked time.Time
+	// alarm wakes the room at wakeAt, zero where nothing is due. nextTick is when it is looked again whether qualities are still right.
+	alarm            *time.Timer
+	wakeAt, nextTick time.Time
+	around           surroundings
+	allocator        allocator
+	unsettled        unsettled
 }
 
 // requestBacklog is how many requests may wait for the room: the connections and websockets of some tens of participants at once.
@@ -41,6 +55,12 @@ var groups atomic.Uint64
 func nextGroup() uint64 { return groups.Add(1) }
 
 func newRoom(node *Node, name string) *Room {
+	allocator, err := allocate.New(node.config.Allocation)
+	if err != nil {
+		panic("a configuration is to be validated before it is used: " + err.Error())
+	}
+	alarm := time.NewTimer(0)
+	alarm.Stop()
 	return &Room{
 		node:         node,
 		name:         name,
@@ -48,6 +68,10 @@ func newRoom(node *Node, name string) *Room {
 		requests:     make(chan request, requestBacklog),
 		done:         make(chan struct{}),
 		participants: make(map[string]*participant),
+		now:          time.Now(),
+		clock:        time.Now,
+		alarm:        alarm,
+		allocator:    allocator,
 	}
 }
 
@@ -58,11 +82,21 @@ func (r *Room) run(end <-chan struct{}) {
 	for {
 		select {
 		case q := <-r.requests:
-			q.apply(r)
+			r.do(time.Now(), q)
+		case <-r.alarm.C:
+			r.do(time.Now(), wake{})
 		case <-end:
+			r.alarm.Stop()
 			return
 		}
 	}
+}
+
+// do takes a request at the time given, and tells publishers what follows for them.
+func (r *Room) do(now time.Time, q request) {
+	r.now = now
+	q.apply(r)
+	r.settle()
 }
 
 // post hands a request to the room's goroutine. It must not be called by that goroutine.
@@ -141,6 +175,7 @@ func (r *Room) remove(p *participant, reason string) {
 	for _, publication := range slices.Clone(p.publications) {
 		r.unpublish(p, publication, false)
 	}
+	p.slots.release()
 	delete(r.participants, p.identity)
 	p.gone = true
 	p.connection.dismiss()
@@ -167,7 +202,11 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 		return refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n, config.TracksPerPublication)
 	}
 	publication := newPublication(r.node.engine, p.identity, description, nextGroup)
+	if p.pauses {
+		publication.begin(config.Suppression, &r.unsettled, r.now)
+	}
 	p.publications = append(p.publications, publication)
+	r.wakeBy(r.now.Add(unwatchedInterval))
 	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
 	return nil
@@ -196,6 +235,7 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 		p.connection.ingress.Unbind(track)
 	}
 	publication.close()
+	r.end(publication)
 	for _, other := range r.others(p) {
 		other.unsubscribe(publication)
 		if announce {

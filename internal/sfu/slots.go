@@ -16,20 +16,44 @@ type newSlot struct {
 	outlet *transport.Outlet
 }
 
+// outgoing is a slot's part in the data plane.
+type outgoing interface {
+	// Select says what the slot carries from the next frame boundary on, nothing if the track is nil.
+	Select(track *forward.Track, group uint64, requested time.Time)
+}
+
 // slot is one outgoing stream of one receiver. It belongs to the room's goroutine.
 type slot struct {
 	newSlot
 	// forward is nil until the client has answered the offer that brought the line.
-	forward *forward.Slot
+	forward outgoing
 	// generation counts assignments; acknowledged is the last one that the client knows of.
 	generation   uint32
 	acknowledged uint32
 	target       *target
-	// quality is what the slot was last told to carry, requested since when.
-	quality   volumetric.Quality
-	requested time.Time
-	selected  bool
+	// quality is what the slot was last told to carry, once selected is set, and reason why. asked says that the receiver asked for it.
+	quality  volumetric.Quality
+	reason   signal.Reason
+	selected bool
+	asked    bool
+	// expected is what the slot will carry once it is ready, as far as can be said before.
+	expected volumetric.Quality
+	// showing is the quality that has last begun on the slot, and goes on until the one that it was told to carry begins.
+	showing volumetric.Quality
+	// told is the reason that the client knows for what is showing.
+	told signal.Reason
+	// held is what the slot needs of its publication at present.
+	held hold
 }
+
+// hold is what a slot needs of a publication: up to two tracks, or only that its lowest quality is near. Indices are -1 where there is nothing.
+type hold struct {
+	publication *publication
+	tracks      [2]int
+	near        int
+}
+
+var nothing = hold{tracks: [2]int{-1, -1}, near: -1}
 
 // ready says whether media may be sent: the line is negotiated and the client knows what the slot carries.
 func (s *slot) ready() bool {
@@ -39,16 +63,13 @@ func (s *slot) ready() bool {
 // assign gives the slot a new target, nil for none. Nothing is sent until the client has acknowledged.
 func (s *slot) assign(t *target) signal.Assignment {
 	s.generation++
-	s.target, s.selected = t, false
+	s.target, s.selected, s.reason, s.told = t, false, "", ""
+	s.expected, s.showing = volumetric.QualityOff, volumetric.QualityOff
 	if s.forward != nil {
 		s.forward.Select(nil, 0, time.Time{})
 	}
-	a := signal.Assignment{MID: s.mid, Generation: s.generation}
-	if t != nil {
-		tile := t.tile
-		a.Track, a.Quality = &tile, t.description
-	}
-	return a
+	s.hold()
+	return s.assignment()
 }
 
 // assignment is the present one, for a client that comes back.
@@ -61,15 +82,94 @@ func (s *slot) assignment() signal.Assignment {
 	return a
 }
 
-// carry tells the data plane which quality to send, from the next frame boundary. It reports whether that was news.
-func (s *slot) carry(q volumetric.Quality, requested time.Time) bool {
-	if !s.ready() || s.selected && s.quality == q {
+// carry tells the data plane which quality to send, from the next frame boundary. It reports whether that was news. asked says that the receiver
+// asked for this, at the time requested.
+func (s *slot) carry(q volumetric.Quality, reason signal.Reason, requested time.Time, asked bool) bool {
+	if !s.ready() {
 		return false
 	}
-	s.quality, s.requested, s.selected = q, requested, true
+	if s.selected && s.quality == q {
+		if s.reason != reason {
+			s.reason = reason
+			s.hold()
+		}
+		return false
+	}
+	s.quality, s.reason, s.selected, s.asked = q, reason, true, asked
+	if q == volumetric.QualityOff {
+		s.showing = q
+	}
 	track, group := s.target.publication.track(s.target.tile.Tile, q)
 	s.forward.Select(track, group, requested)
+	s.hold()
 	return true
+}
+
+// begun notes that a quality has begun on the slot. It reports false where the slot has been switched off meanwhile.
+func (s *slot) begun(q volumetric.Quality) bool {
+	if !s.selected || s.quality == volumetric.QualityOff {
+		return false
+	}
+	s.showing, s.told = q, s.reason
+	s.hold()
+	return true
+}
+
+// expect says what the slot will carry once the client is connected and knows of it, so that its publisher has begun by then.
+func (s *slot) expect(q volumetric.Quality) {
+	s.expected = q
+	s.hold()
+}
+
+// needs is what the slot needs of its publication: the quality that it was told to carry, and until that has begun the one that is showing.
+func (s *slot) needs() hold {
+	h := nothing
+	if s.target == nil {
+		return h
+	}
+	p, tile := s.target.publication, s.target.tile.Tile
+	h.publication = p
+	switch {
+	case !s.selected && s.expected != volumetric.QualityOff:
+		h.tracks[0] = p.index(tile, s.expected)
+	case !s.selected:
+	case s.quality != volumetric.QualityOff:
+		h.tracks[0] = p.index(tile, s.quality)
+		if s.showing != volumetric.QualityOff && s.showing != s.quality {
+			h.tracks[1] = p.index(tile, s.showing)
+		}
+	case s.reason != signal.ReasonChoice:
+		h.near = tile
+	}
+	return h
+}
+
+// hold brings the publications' counts of what is needed up to date.
+func (s *slot) hold() {
+	next := s.needs()
+	if next == s.held {
+		return
+	}
+	before := s.held
+	s.held = next
+	before.add(-1)
+	next.add(1)
+}
+
+// add changes the counts of what is needed.
+func (h hold) add(n int) {
+	if h.publication == nil {
+		return
+	}
+	for _, track := range h.tracks {
+		if track >= 0 {
+			h.publication.demand.taken[track] += n
+		}
+	}
+	if h.near >= 0 {
+		h.publication.demand.near[h.near] += n
+	}
+	h.publication.unsettle()
 }
 
 // slotTable is the slots of one receiver on one connection, and the targets that wait for one.
@@ -86,7 +186,7 @@ func newSlotTable() *slotTable {
 // add takes new lines as idle slots.
 func (t *slotTable) add(lines []newSlot) {
 	for _, l := range lines {
-		s := &slot{newSlot: l, quality: volumetric.QualityOff}
+		s := &slot{newSlot: l, quality: volumetric.QualityOff, expected: volumetric.QualityOff, showing: volumetric.QualityOff, held: nothing}
 		t.slots = append(t.slots, s)
 		t.mids[l.mid] = s
 	}
@@ -150,11 +250,19 @@ func (t *slotTable) byMID(mid string) *slot { return t.mids[mid] }
 // byForward finds a slot by its part in the data plane.
 func (t *slotTable) byForward(f *forward.Slot) *slot {
 	for _, s := range t.slots {
-		if s.forward == f {
+		if s.forward == outgoing(f) {
 			return s
 		}
 	}
 	return nil
+}
+
+// release ends what the slots need of publications.
+func (t *slotTable) release() {
+	for _, s := range t.slots {
+		s.target, s.selected = nil, false
+		s.hold()
+	}
 }
 
 // count is the number of slots of a kind.

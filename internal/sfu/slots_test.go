@@ -11,7 +11,7 @@ import (
 func published(name string, tiles int, kind volumetric.Kind) *publication {
 	d := described(tiles, 2, volumetric.ModeAlternatives)
 	d.Name, d.Kind = name, kind
-	return &publication{ref: volumetric.PublicationRef{Participant: "alice", Publication: name}, description: *d}
+	return describePublication("alice", *d)
 }
 
 func idleLines(kind volumetric.Kind, mids ...string) []newSlot {

@@ -7,6 +7,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // outbox queues messages for one websocket and owns its writing side. It implements sfu.Outbox.
@@ -17,8 +18,10 @@ type outbox struct {
 	// written is closed when the writing goroutine has ended.
 	written chan struct{}
 
-	mu      sync.Mutex
-	queue   []signal.Message
+	mu    sync.Mutex
+	queue []signal.Message
+	// poses are where in the queue the pose of an object waits, whose place a newer one takes.
+	poses   map[volumetric.PublicationRef]int
 	notify  chan struct{}
 	closing bool
 	code    signal.Code
@@ -26,7 +29,10 @@ type outbox struct {
 }
 
 func newOutbox(conn *websocket.Conn, config Config, metrics Metrics) *outbox {
-	o := &outbox{conn: conn, config: config, metrics: metrics, written: make(chan struct{}), notify: make(chan struct{}, 1)}
+	o := &outbox{
+		conn: conn, config: config, metrics: metrics, written: make(chan struct{}),
+		poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1),
+	}
 	go o.run()
 	return o
 }
@@ -38,12 +44,40 @@ func (o *outbox) Send(m signal.Message) bool {
 	if o.closing {
 		return true
 	}
+	if pose, ok := m.(*signal.Pose); ok && o.replace(pose) {
+		return true
+	}
 	if len(o.queue) >= o.config.Backlog {
 		return false
+	}
+	switch m := m.(type) {
+	case *signal.Pose:
+		o.poses[objectOf(m)] = len(o.queue)
+	case *signal.Published, *signal.Unpublished, *signal.ParticipantJoined, *signal.ParticipantLeft:
+		// The poses that follow may be those of another object with the name of one before.
+		clear(o.poses)
 	}
 	o.queue = append(o.queue, m)
 	o.wake()
 	return true
+}
+
+// replace puts a pose in the place of the one of the same object that waits, if any: with 20 objects at 30 poses per second, a client that reads nothing for two
+// seconds would be disconnected for what is of no use any more.
+func (o *outbox) replace(m *signal.Pose) bool {
+	at, waits := o.poses[objectOf(m)]
+	if !waits {
+		return false
+	}
+	if before := o.queue[at].(*signal.Pose); len(m.Boxes) == 0 {
+		m.Boxes = before.Boxes
+	}
+	o.queue[at] = m
+	return true
+}
+
+func objectOf(m *signal.Pose) volumetric.PublicationRef {
+	return volumetric.PublicationRef{Participant: m.Participant, Publication: m.Publication}
 }
 
 // Close implements sfu.Outbox. A client that does not read is not waited for: its backlog is thrown away.
@@ -56,6 +90,7 @@ func (o *outbox) Close(code signal.Code, reason string) {
 	o.closing, o.code, o.reason = true, code, reason
 	if code == signal.CodeSlowReader {
 		o.queue = nil
+		clear(o.poses)
 		// Whatever write is under way fails soon, and so does the next.
 		time.AfterFunc(slowReaderGrace, func() { _ = o.conn.NetConn().Close() })
 	}
@@ -80,6 +115,7 @@ func (o *outbox) take() (messages []signal.Message, last bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	messages, o.queue = o.queue, nil
+	clear(o.poses)
 	return messages, o.closing
 }
 

@@ -1,0 +1,214 @@
+package forward
+
+import (
+	"math"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/feedback"
+)
+
+const (
+	// stepInterval is the shortest time between two looks at estimators that are due by time: what they notice so, silences and the time for a probe,
+	// counts in hundreds of milliseconds.
+	stepInterval = 5 * time.Millisecond
+	// never is when something is due that is not.
+	never = time.Duration(math.MaxInt64)
+	// maxUnsaid bounds the bytes that are told as one: the writer reads the clock every 32 packets, which have 48 kB at most.
+	maxUnsaid = 48 << 10
+	// probeClusters is how many clusters are told apart in results: as many as an estimator measures at a time.
+	probeClusters = 4
+	// keptResults bounds the room for results that stays with a writer, 90 kB. A report of 25 ms at 300 Mbit/s has 800.
+	keptResults = 1 << 10
+)
+
+// estimation is the estimate of one receiver, made of what is sent to it and what it reports. The writer owns it.
+type estimation struct {
+	estimator congestion.Estimator
+	// at is the time that the estimator was told last, and due when it is to be stepped, since the engine's start.
+	at  time.Time
+	due time.Duration
+	// unsaid are the bytes sent at that time that the estimator was not told of yet: those of a run are told as one, at a fifth of the cost.
+	unsaid int
+	// known is set once the receiver has reported something.
+	known bool
+	// want and limits are what the estimator was told of the receiver's.
+	want   int64
+	limits *congestion.Limits
+	// clusters are the latest probes, which end with the number last; the newest one, at cluster, is under way while probing is set.
+	clusters [probeClusters]clusterRange
+	cluster  int
+	// padding is where the packets of the newest probe come from that the media does not provide.
+	padding padding
+	// limit is the estimate that the pacer goes by, 0 for none.
+	limit congestion.Bitrate
+	// counted is what the writer's counts have of the estimator's.
+	counted congestion.Stats
+}
+
+// clusterRange are the transport-wide numbers of what was sent in a probe, from first to last. It is empty while the ID is 0.
+type clusterRange struct {
+	id          int
+	first, last int64
+}
+
+// newEstimation begins to estimate.
+func newEstimation(cfg congestion.Config, now time.Time) *estimation {
+	return &estimation{estimator: congestion.NewGCC(cfg, now), at: now, due: never}
+}
+
+// pass tells the estimator what was sent, and returns the time for what follows: the estimator's never goes back, while a report may have come before packets that
+// were sent when it was read.
+func (e *estimation) pass(now time.Time) time.Time {
+	if e.unsaid > 0 {
+		e.estimator.Sent(e.at, e.unsaid)
+		e.unsaid = 0
+	}
+	if now.After(e.at) {
+		e.at = now
+	}
+	return e.at
+}
+
+// sent takes a packet with its number.
+func (e *estimation) sent(number int64, size int, probing bool, now time.Time) {
+	if now.After(e.at) || e.unsaid > maxUnsaid {
+		e.pass(now)
+	}
+	e.unsaid += size
+	if !probing {
+		return
+	}
+	c := &e.clusters[e.cluster]
+	if c.first == 0 {
+		c.first = number
+	}
+	c.last = number
+}
+
+// begin gives the packets sent from now on a cluster's ID.
+func (e *estimation) begin(id int) {
+	e.cluster = (e.cluster + 1) % probeClusters
+	e.clusters[e.cluster] = clusterRange{id: id, last: -1}
+}
+
+// probe is the ID of the cluster that a packet was sent in, 0 for none.
+func (e *estimation) probe(number int64) int {
+	for i := range e.clusters {
+		if c := &e.clusters[i]; number <= c.last && number >= c.first {
+			return c.id
+		}
+	}
+	return 0
+}
+
+// convert puts the results of a report in the estimator's terms.
+func (e *estimation) convert(results []feedback.PacketResult, room []congestion.PacketResult) []congestion.PacketResult {
+	room = room[:0]
+	for i := range results {
+		r := &results[i]
+		room = append(room, congestion.PacketResult{
+			Sequence: r.Sequence, Size: r.Size, Sent: r.Sent, Arrived: r.Arrived, Received: r.Received, Probe: e.probe(r.Sequence),
+		})
+	}
+	return room
+}
+
+// estimate begins to estimate what a receiver can take, or gives that up.
+func (w *writer) estimate(r *Receiver, wanted bool) {
+	switch {
+	case wanted && r.estimation == nil:
+		r.estimation = newEstimation(w.engine.cfg.Congestion, w.now)
+		// Its first probes are to follow the first packets.
+		w.stepAt(r, w.at)
+	case !wanted && r.estimation != nil:
+		r.estimation = nil
+		r.pacer.EndProbe()
+		w.reschedule(r)
+		w.limit(r, 0)
+		r.publish(w.at)
+	}
+}
+
+// learn takes what one report of a receiver, which came at a time, says of packets to it. This is the one place where results arrive. A publisher's losses are
+// not among them: numbers are given to what is sent.
+func (w *writer) learn(r *Receiver, results []feedback.PacketResult, arrived time.Time) {
+	received := uint64(0)
+	for i := range results {
+		if results[i].Received {
+			received++
+		}
+	}
+	w.stats.counts[transportReceived] += received
+	w.stats.counts[transportLost] += uint64(len(results)) - received
+	e := r.estimation
+	if e == nil || len(results) == 0 {
+		return
+	}
+	w.learned = e.convert(results, w.learned)
+	e.estimator.Report(e.pass(arrived), w.learned)
+	e.known = true
+	if cap(w.learned) > keptResults {
+		w.learned = nil
+	}
+}
+
+// stepAt has a receiver's estimator stepped at a time, if that is before what was planned.
+func (w *writer) stepAt(r *Receiver, at time.Duration) {
+	r.estimation.due = min(r.estimation.due, at)
+	w.stepDue = min(w.stepDue, r.estimation.due)
+}
+
+// stepEstimators steps those that are due.
+func (w *writer) stepEstimators() {
+	w.stepDue = never
+	for _, r := range w.receivers {
+		e := r.estimation
+		if e == nil {
+			continue
+		}
+		if e.due <= w.at {
+			e.estimator.Step(e.pass(w.now))
+			w.consult(r)
+		}
+		w.stepDue = min(w.stepDue, e.due)
+	}
+}
+
+// consult passes between a receiver and its estimator after this was stepped: what is wanted, the estimate, a probe, and when to step it again.
+func (w *writer) consult(r *Receiver) {
+	e := r.estimation
+	now := e.pass(w.now)
+	if want := r.want.Load(); want != e.want {
+		e.want = want
+		e.estimator.Want(now, congestion.Bitrate(want-1))
+	}
+	if limits := r.limits.Load(); limits != e.limits {
+		e.limits = limits
+		e.estimator.SetLimits(now, *limits)
+	}
+	if !r.pacer.Probing() {
+		if cluster, ok := e.estimator.Probe(now); ok {
+			w.probe(r, cluster)
+		}
+	}
+	w.countEstimation(e)
+	r.publish(w.at)
+	if estimate := e.counted.Estimate; e.known && estimate != e.limit {
+		e.limit = estimate
+		w.limit(r, int64(estimate))
+	}
+	e.due = never
+	if next := e.estimator.Next(); !next.IsZero() {
+		w.stepAt(r, max(next.Sub(w.engine.started), w.at+stepInterval))
+	}
+}
+
+// countEstimation adds what the estimator has counted since the last time to the writer's counts.
+func (w *writer) countEstimation(e *estimation) {
+	stats := e.estimator.Stats()
+	w.stats.counts[probesMeasured] += stats.ProbesMeasured - e.counted.ProbesMeasured
+	w.stats.counts[overuses] += stats.Overuses - e.counted.Overuses
+	w.stats.counts[silences] += stats.Silences - e.counted.Silences
+	e.counted = stats
+}

@@ -1,0 +1,124 @@
+package forward
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Path is what is known of the way to a receiver.
+type Path struct {
+	// Known says that the receiver has reported about what it was sent, by transport-wide feedback. Where it has not, only Sent and Wanted mean anything, and
+	// nothing limits what is sent.
+	Known bool
+	// Estimate is what may be sent to the receiver in all, on the wire: media, audio, retransmissions, parity, and their headers.
+	Estimate volumetric.Bitrate
+	// Acknowledged is the rate at which packets have arrived over the last half second, 0 while unknown.
+	Acknowledged volumetric.Bitrate
+	// Sent is what has left for the receiver in the last second, on the wire.
+	Sent volumetric.Bitrate
+	// Wanted is what Receiver.Want was told last, 0 if it was not.
+	Wanted volumetric.Bitrate
+	// RTT is the smoothed round-trip time, queues included.
+	RTT time.Duration
+	// Loss is the share of packets lost on the way over the last seconds, InherentLoss that which does not depend on the rate, 0 to 1. What publishers lost is
+	// not among it.
+	Loss, InherentLoss float64
+	// QueueDelay is how long the queue on the path has been at least, throughout the last tenth of a second.
+	QueueDelay time.Duration
+	// ApplicationLimited tells that much less is sent than the estimate.
+	ApplicationLimited bool
+}
+
+// pathBox holds the latest Path.
+type pathBox struct {
+	mu   sync.Mutex
+	path Path
+}
+
+// Path is what is known of the way to the receiver, as of its last report or a tenth of a second ago. It is safe for any goroutine, and cheap.
+func (r *Receiver) Path() Path {
+	r.path.mu.Lock()
+	defer r.path.mu.Unlock()
+	return r.path.path
+}
+
+// Paths appends those of all receivers, in no order. It is for metrics.
+func (e *Engine) Paths(paths []Path) []Path {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for r := range e.open {
+		paths = append(paths, r.Path())
+	}
+	return paths
+}
+
+// Want says what would be sent to the receiver if it could take it, on the wire. The path is probed beyond an estimate below that. Until it is called, the
+// largest estimate is wanted.
+func (r *Receiver) Want(rate volumetric.Bitrate) { r.want.Store(int64(max(rate, 0)) + 1) }
+
+// SetLimits bounds the receiver's estimate; what is 0 is the configuration's. It takes effect within a tenth of a second.
+func (r *Receiver) SetLimits(limits congestion.Limits) {
+	limits = limits.Or(r.writer.engine.cfg.Congestion.Limits())
+	r.limits.Store(&limits)
+}
+
+// publish makes the path as it is now visible. The writer calls it.
+func (r *Receiver) publish(now time.Duration) {
+	p := Path{Sent: r.departed.rate(now)}
+	if want := r.want.Load(); want > 0 {
+		p.Wanted = volumetric.Bitrate(want - 1)
+	}
+	if e := r.estimation; e != nil && e.known {
+		s := &e.counted
+		p.Known, p.Estimate, p.Acknowledged = true, s.Estimate, s.Acknowledged
+		p.RTT, p.QueueDelay, p.Loss, p.InherentLoss = s.RTT, s.QueueDelay, s.Loss, s.InherentLoss
+		p.ApplicationLimited = s.ApplicationLimited
+	}
+	r.path.mu.Lock()
+	r.path.path = p
+	r.path.mu.Unlock()
+}
+
+const (
+	// sentWindow is the time over which what is sent is measured, 30 frames; it is divided into sentSteps, one per round of housekeeping.
+	sentWindow = time.Second
+	sentSteps  = int(sentWindow / housekeepingInterval)
+)
+
+// sentRate measures what is sent to one receiver.
+type sentRate struct {
+	// bytes counts what was sent, on the wire.
+	bytes uint64
+	// marks are the counts at the last rounds of housekeeping, the oldest at oldest.
+	marks  [sentSteps]sentMark
+	oldest int
+}
+
+type sentMark struct {
+	at    time.Duration
+	bytes uint64
+}
+
+// begin makes as if marks had been made while nothing was sent.
+func (s *sentRate) begin(now time.Duration) {
+	for i := range s.marks {
+		s.marks[i] = sentMark{now, s.bytes}
+	}
+}
+
+// mark begins the next step.
+func (s *sentRate) mark(now time.Duration) {
+	s.marks[s.oldest] = sentMark{now, s.bytes}
+	s.oldest = (s.oldest + 1) % sentSteps
+}
+
+// rate is that since the oldest mark, which is one window less one step old at least, but at the beginning.
+func (s *sentRate) rate(now time.Duration) volumetric.Bitrate {
+	oldest := s.marks[s.oldest]
+	elapsed := max(now-oldest.at, sentWindow-housekeepingInterval)
+	return volumetric.Bitrate(math.Round(float64(s.bytes-oldest.bytes) * 8 / elapsed.Seconds()))
+}

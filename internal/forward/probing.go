@@ -1,0 +1,90 @@
+package forward
+
+import (
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+)
+
+const (
+	// maxProbeFactor and probeGrace bound how long a probe may take that finds too little to send: twice its length, and what a late timer takes. What has
+	// left by then at half its rate tells nothing false, and what is slower is not measured, for lack of bytes.
+	maxProbeFactor = 2
+	probeGrace     = 5 * time.Millisecond
+	// maxProbeWant is the largest rate of a probe as a multiple of what is wanted. What takes twice as much for 15 ms takes what is wanted, and a path that takes
+	// everything would be probed with megabytes up to the largest estimate there is.
+	maxProbeWant = 2
+)
+
+// padding says where the packets of a probe come from once no media waits: they are sent again, by the RTX stream of the slot that they were sent on.
+type padding struct {
+	slot *Slot
+	// number is that of the next packet in the slot.
+	number uint16
+}
+
+// probe begins to send a cluster, if its rate is of use.
+func (w *writer) probe(r *Receiver, c congestion.ProbeCluster) {
+	e := r.estimation
+	if e.want > 0 && int64(c.Rate) > maxProbeWant*(e.want-1) {
+		return
+	}
+	w.stats.counts[probesSent]++
+	e.begin(c.ID)
+	e.padding = padding{}
+	r.pacer.Probe(int64(c.Rate), c.MinBytes, c.MinPackets, w.at+maxProbeFactor*c.Duration+probeGrace, w.at)
+	w.reschedule(r)
+}
+
+// pad sends padding as far as the probe under way asks for it in this tick. Media that the writer has yet to take may do as well.
+func (w *writer) pad(r *Receiver) {
+	for r.pacer.Pads() {
+		if len(w.ready) > 0 || !w.repeat(r) {
+			r.pacer.Dry()
+			return
+		}
+	}
+}
+
+// repeat sends a recent packet again: of the slot at hand the one before the last, or else the newest of one that has any. A receiver without RTX gets none.
+func (w *writer) repeat(r *Receiver) bool {
+	p := &r.estimation.padding
+	if p.slot != nil && w.repeatNumber(p.slot, p.number) {
+		p.number--
+		return true
+	}
+	slots := r.all()
+	first := slices.Index(slots, p.slot) + 1
+	for i := range slots {
+		s := slots[(first+i)%len(slots)]
+		if s.sent.packets == 0 || !w.repeatNumber(s, s.header.SequenceNumber) {
+			continue
+		}
+		p.slot, p.number = s, s.header.SequenceNumber-1
+		return true
+	}
+	return false
+}
+
+// repeatNumber sends the packet again that a number of the slot stands for, if it is still in the cache.
+func (w *writer) repeatNumber(s *Slot, number uint16) bool {
+	id, sequence, ok := s.switcher.Resolve(number)
+	if !ok {
+		return false
+	}
+	track := w.engine.track(id)
+	if track == nil || track.audio {
+		return false
+	}
+	p := track.log.find(sequence)
+	if p == nil {
+		return false
+	}
+	defer p.release()
+	if f := w.followers[track]; f != nil && p.position >= f.position || s.holds(track, p) {
+		// It has not been sent yet.
+		return false
+	}
+	return w.resend(s, number, track, p, classProbe) == nackedAnswered
+}

@@ -1,0 +1,303 @@
+package sfu
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestTheLinkDecides has a receiver of two tiles at 1, 2 or 4 Mbit/s.
+func TestTheLinkDecides(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(2, 3))
+	bob := s.enter("bob", true, false)
+	bob.attach()
+	bob.expectCarried("2 2")
+	s.pass(time.Second)
+	bob.expectCarried("2 2")
+	if s.counts.allocations != 0 {
+		t.Errorf("%d allocations before anything was known of the link", s.counts.allocations)
+	}
+	bob.way.path = known(5e6)
+	s.pass(100 * time.Millisecond)
+	bob.expectCarried("1 1")
+	if want := volumetric.Bitrate(8e6); bob.way.wanted < want || bob.way.wanted > want*12/10 {
+		t.Errorf("%v are wanted, expected %v and headers", bob.way.wanted, want)
+	}
+	told := expect[*signal.Bandwidth](t, bob.shelf, 1)
+	if told.Estimate != 5e6 || told.Allocated != 4e6 || told.Wanted != 8e6 {
+		t.Errorf("told %+v", told)
+	}
+	bob.way.path = known(1.5e6)
+	s.pass(100 * time.Millisecond)
+	// Both are worth the same.
+	if got := bob.carries(); got != "0 -1" && got != "-1 0" {
+		t.Errorf("bob is sent %q, expected one of two tiles", got)
+	}
+	if got := reasons(expect[*signal.Sending](t, bob.shelf, 1)); got != "0:-1:budget" && got != "1:-1:budget" {
+		t.Errorf("told %q", got)
+	}
+	bob.way.path = known(100e6)
+	s.pass(10 * time.Second)
+	bob.expectCarried("2 2")
+}
+
+// TestNothingChangesNothingIsDone looks for work and messages while the inputs stay as they are.
+func TestNothingChangesNothingIsDone(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, true, ladder(4, 3))
+	bob := s.enter("bob", true, false)
+	bob.attach()
+	bob.way.path = known(200e6)
+	s.pass(5 * time.Second)
+	bob.begin()
+	s.pass(time.Second)
+	allocations, messages := s.counts.allocations, len(bob.all)
+	for i := range 20 {
+		// An estimate that wobbles above what is wanted, and a look around, change nothing where everything is sent.
+		bob.way.path = known(200e6 + volumetric.Bitrate(i%2)*20e6)
+		turn := float64(i) / 10
+		bob.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(turn), 0, math.Cos(turn)}, FOV: 60, Aspect: 1})
+		s.pass(50 * time.Millisecond)
+	}
+	if s.counts.allocations != allocations {
+		t.Errorf("%d allocations", s.counts.allocations-allocations)
+	}
+	if n := len(bob.all) - messages; n > 2 {
+		t.Errorf("%d messages in a second, expected two about the estimate at most", n)
+	}
+}
+
+// TestAChoiceTakesEffectAtOnce: nothing waits for the next tick.
+func TestAChoiceTakesEffectAtOnce(t *testing.T) {
+	for name, estimate := range map[string]volumetric.Bitrate{"unknown": 0, "wide": 100e6} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil)
+			s.enter("alice", false, false, ladder(2, 3))
+			bob := s.enter("bob", true, false)
+			bob.attach()
+			if estimate > 0 {
+				bob.way.path = known(estimate)
+			}
+			s.pass(time.Second)
+			s.pass(7 * time.Millisecond)
+			asked := s.now
+			bob.choose(1, signal.Only(0))
+			bob.expectCarried("2 0")
+			if got := bob.slots.slots[1].forward.(*playedSlot).requested; !got.Equal(asked) {
+				t.Errorf("counts from %v, expected from %v", got, asked)
+			}
+			// What comes right behind waits for a moment, and no longer.
+			bob.choose(0, signal.Only(1))
+			s.pass(allocationSpacing)
+			bob.expectCarried("1 0")
+			bob.choose(-1, signal.Only(volumetric.QualityOff))
+			s.pass(allocationSpacing)
+			bob.expectCarried("-1 -1")
+		})
+	}
+}
+
+// TestAChoiceBeyondTheLinkIsAnswered: the client asked, so it hears why it does not get what it asked for, though nothing is switched.
+func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 3))
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(2.5e6)
+	bob.attach()
+	bob.expectCarried("1")
+	bob.begin()
+	s.pass(time.Second)
+	bob.choose(0, signal.Only(2))
+	s.pass(allocationSpacing)
+	bob.expectCarried("1")
+	if got := reasons(expect[*signal.Sending](t, bob.shelf, 1)); got != "0:1:budget" {
+		t.Errorf("told %q", got)
+	}
+	_, before := latest[*signal.Sending](bob.shelf)
+	bob.choose(0, signal.Only(1))
+	s.pass(allocationSpacing)
+	if got := reasons(expect[*signal.Sending](t, bob.shelf, before+1)); got != "0:1:choice" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// TestWhatIsOutOfSightGoesFirst has four tiles side by side along x, and a receiver that looks at the first of them from close by.
+func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(4, 3))
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(5e6)
+	bob.attach()
+	look := func(x float64) {
+		bob.say(&signal.Viewpoint{Position: signal.Vector{x, 0.5, 2}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 40, Aspect: 1})
+		s.pass(100 * time.Millisecond)
+	}
+	look(0.5)
+	if got := bob.slots.slots[0].quality; got != 2 {
+		t.Errorf("the tile in sight has quality %d of %q, expected 2", got, bob.carries())
+	}
+	last := bob.slots.slots[3]
+	if last.quality == volumetric.QualityOff && last.reason != signal.ReasonUnseen {
+		t.Errorf("the last tile is off for the reason %q, expected %q", last.reason, signal.ReasonUnseen)
+	}
+	look(3.5)
+	if got := bob.slots.slots[3].quality; got != 2 {
+		t.Errorf("after a step aside the tile in sight has quality %d of %q, expected 2", got, bob.carries())
+	}
+	// The object moves away under the receiver's eyes instead.
+	alice := &player{participant: s.room.participants["alice"], stage: s}
+	alice.shelf = alice.outbox.(*shelf)
+	alice.say(&signal.Pose{Publication: "body", Position: signal.Vector{3, 0, 0}, Orientation: signal.Rotation{0, 0, 0, 1}})
+	s.pass(100 * time.Millisecond)
+	if got := bob.slots.slots[0].quality; got != 2 {
+		t.Errorf("after a step of the object the tile in sight has quality %d of %q, expected 2", got, bob.carries())
+	}
+}
+
+func TestMeasuredRatesCount(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 2))
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(5e6)
+	bob.attach()
+	bob.expectCarried("1")
+	high := playedMeter(12e6)
+	s.room.participants["alice"].publications[0].levels.meters[1] = &high
+	s.pass(time.Second)
+	bob.expectCarried("0")
+	high = 3e6
+	s.pass(5 * time.Second)
+	bob.expectCarried("1")
+}
+
+// TestRatesAreKnownBeforeAnybodyComes: the first receiver is not sent what its link cannot carry.
+func TestRatesAreKnownBeforeAnybodyComes(t *testing.T) {
+	s := newStage(t, nil)
+	body := ladder(1, 2)
+	body.Qualities[0].Bitrate, body.Qualities[1].Bitrate = 0, 0
+	alice := s.enter("alice", false, true, body)
+	low, high := playedMeter(4e6), playedMeter(90e6)
+	alice.publications[0].levels.meters = []meter{&low, &high}
+	s.pass(1500 * time.Millisecond)
+	low, high = 0, 0
+	s.pass(10 * time.Second)
+	alice.expectAsked("")
+	if !s.room.wakeAt.IsZero() && s.room.wakeAt.Sub(s.now) < accountInterval/2 {
+		t.Errorf("the room wakes in %v, though there is nothing to measure", s.room.wakeAt.Sub(s.now))
+	}
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(50e6)
+	bob.attach()
+	bob.expectCarried("0")
+}
+
+func TestLimits(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(2, 3))
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(100e6)
+	bob.attach()
+	s.pass(time.Second)
+	bob.expectCarried("2 2")
+	bob.say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: 5e6, Min: 1e12}})
+	s.pass(100 * time.Millisecond)
+	bob.expectCarried("1 1")
+	if l := bob.way.limits; l.Max != 5e6 || l.Min != 12_500_000 {
+		t.Errorf("the estimate is limited to %+v, expected a least rate that the server takes the receiver's word for", l)
+	}
+	bob.say(&signal.SetLimits{})
+	s.pass(10 * time.Second)
+	bob.expectCarried("2 2")
+}
+
+// TestAudioComesFirst: what audio takes is not there for video.
+func TestAudioComesFirst(t *testing.T) {
+	s := newStage(t, nil)
+	voice := *described(1, 1, volumetric.ModeAlternatives)
+	voice.Name, voice.Kind, voice.Codec = "voice", volumetric.KindAudio, volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2}
+	voice.Qualities[0].Bitrate = 64e3
+	s.enter("alice", false, false, ladder(1, 1), voice)
+	bob := s.enter("bob", true, false)
+	// 1 Mbit/s of video takes 1.1 on the wire, with headers and headroom.
+	bob.way.path = known(1.15e6)
+	bob.attach()
+	s.pass(100 * time.Millisecond)
+	bob.expectCarried("-1")
+	for _, slot := range bob.slots.slots {
+		if slot.kind == volumetric.KindAudio && slot.quality != 0 {
+			t.Error("audio is off")
+		}
+	}
+	bob.say(&signal.SetQuality{Choices: []signal.Choice{{
+		PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "voice"}, Quality: signal.Only(volumetric.QualityOff),
+	}}})
+	s.pass(10 * time.Second)
+	bob.expectCarried("0")
+}
+
+func TestDescriptionsAreASet(t *testing.T) {
+	s := newStage(t, nil)
+	body := ladder(1, 3)
+	body.Mode = volumetric.ModeDescriptions
+	s.enter("alice", false, false, body)
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(100e6)
+	bob.attach()
+	bob.expectCarried("0 1 2")
+	bob.choose(0, several(0, 2))
+	s.pass(allocationSpacing)
+	bob.expectCarried("0 -1 2")
+	bob.choose(0, signal.Auto())
+	bob.way.path = known(3.7e6)
+	s.pass(time.Second)
+	bob.expectCarried("0 1 -1")
+}
+
+// TestBandwidthIsToldTwiceASecond has an estimate that never rests.
+func TestBandwidthIsToldTwiceASecond(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 3))
+	bob := s.enter("bob", true, false)
+	bob.attach()
+	for i := range 100 {
+		bob.way.path = known(3e6 + volumetric.Bitrate(i)*100e3)
+		s.pass(50 * time.Millisecond)
+	}
+	if _, n := latest[*signal.Bandwidth](bob.shelf); n < 9 || n > 11 {
+		t.Errorf("told %d times in five seconds, expected 10", n)
+	}
+}
+
+// TestALargeRoomFollowsAsManyAsItCan: where decisions take long, those for who moves wait for one another, and others do not.
+func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(4, 3))
+	var watchers []*player
+	for i := range 20 {
+		p := s.enter(fmt.Sprint("watcher", i), true, false)
+		p.way.path = known(5e6)
+		p.attach()
+		watchers = append(watchers, p)
+	}
+	s.pass(time.Second)
+	s.cost = 5 * time.Millisecond
+	before := s.counts.allocations
+	for i := range 20 {
+		for _, p := range watchers {
+			p.say(&signal.Viewpoint{Position: signal.Vector{float64(i) / 5, 0, 3}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1})
+		}
+		s.pass(50 * time.Millisecond)
+	}
+	// A quarter of a second at 5 ms each, one more per tick since a decision that has begun is finished.
+	if n := s.counts.allocations - before; n < 40 || n > 80 {
+		t.Errorf("%d decisions in a second, expected 50", n)
+	}
+	watchers[0].choose(-1, signal.Only(0))
+	s.pass(allocationSpacing)
+	watchers[0].expectCarried("0 0 0 0")
+}

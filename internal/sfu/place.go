@@ -1,0 +1,136 @@
+package sfu
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// poseInterval: the others of a room get the poses of one object at most 30 times per second, the usual rate of frames.
+const poseInterval = time.Second / 30
+
+// What a motion has to exceed before it changes what is worth sending. At 2 m, one centimetre and half a degree are about a fiftieth of
+// the width of a person.
+const (
+	stillDistance = 0.01                // metres
+	stillTurn     = 0.5 * math.Pi / 180 // radians
+)
+
+// place is where an object stands in its room.
+type place struct {
+	// latest is the last pose, with the boxes that hold, nil before the first.
+	latest *signal.Pose
+	// allocated is what allocations last reckoned with.
+	allocated allocate.Pose
+	// passed is when the others were last told. pending says that the latest has not been passed on yet, and boxed that it has boxes which have not.
+	passed         time.Time
+	pending, boxed bool
+}
+
+// take keeps a pose and reports whether it changes what is worth sending. Without boxes, the last ones hold.
+func (p *place) take(m *signal.Pose) (moved bool) {
+	latest := &signal.Pose{
+		Publication: m.Publication, Position: m.Position, Orientation: m.Orientation, Scale: m.Scale, Boxes: m.Boxes, Priority: m.Priority,
+	}
+	moved = p.latest == nil || p.latest.Priority != m.Priority
+	switch {
+	case len(m.Boxes) > 0:
+		moved = moved || p.latest == nil || !slices.Equal(p.latest.Boxes, m.Boxes)
+		p.boxed = true
+	case p.latest != nil:
+		latest.Boxes = p.latest.Boxes
+	}
+	pose := allocationPose(latest)
+	moved = moved || pose.Scale != p.allocated.Scale || apart(pose.Position, p.allocated.Position, pose.Orientation, p.allocated.Orientation)
+	if moved {
+		p.allocated = pose
+	}
+	p.latest, p.pending = latest, true
+	return moved
+}
+
+// due is when the latest pose may be passed on.
+func (p *place) due() time.Time { return p.passed.Add(poseInterval) }
+
+// next is the message that passes the latest pose on.
+func (p *place) next(participant string, now time.Time) func() signal.Message {
+	pose := *p.latest
+	pose.Participant = participant
+	if !p.boxed {
+		pose.Boxes = nil
+	}
+	p.passed, p.pending, p.boxed = now, false, false
+	return func() signal.Message { each := pose; return &each }
+}
+
+// box is that of a tile as it is now.
+func (p *place) box(description *volumetric.Publication, tile int) volumetric.BoundingBox {
+	if p.latest != nil && tile < len(p.latest.Boxes) {
+		return p.latest.Boxes[tile]
+	}
+	return description.Tiles[tile].Box
+}
+
+// pose is where an allocator takes the object to be.
+func (p *place) pose() allocate.Pose {
+	if p.latest == nil {
+		return allocate.Pose{Orientation: [4]float64{3: 1}, Scale: 1}
+	}
+	return allocationPose(p.latest)
+}
+
+func (p *place) priority() float64 {
+	if p.latest == nil || p.latest.Priority == 0 {
+		return 1
+	}
+	return p.latest.Priority
+}
+
+func allocationPose(m *signal.Pose) allocate.Pose {
+	pose := allocate.Pose{Position: m.Position, Orientation: normalised(m.Orientation), Scale: m.Scale}
+	if pose.Scale == 0 {
+		pose.Scale = 1
+	}
+	return pose
+}
+
+// normalised makes a rotation whose components were rounded a unit quaternion again.
+func normalised(r signal.Rotation) [4]float64 {
+	length := math.Sqrt(r[0]*r[0] + r[1]*r[1] + r[2]*r[2] + r[3]*r[3])
+	for i := range r {
+		r[i] /= length
+	}
+	return r
+}
+
+// apart tells whether two places, or two rotations, differ by more than counts.
+func apart(p1, p2 [3]float64, q1, q2 [4]float64) bool {
+	square, dot := 0.0, 0.0
+	for i := range p1 {
+		square += (p1[i] - p2[i]) * (p1[i] - p2[i])
+	}
+	for i := range q1 {
+		dot += q1[i] * q2[i]
+	}
+	// The cosine of half the angle between two rotations is the dot product of their quaternions, either sign of which means the same.
+	return square > stillDistance*stillDistance || math.Abs(dot) < math.Cos(stillTurn/2)
+}
+
+// Clients' clocks are adjusted to the server's by messages, which is good to some milliseconds; a stamp that is more than this away is wrong, and the time
+// of reading is closer.
+const maxViewpointAge = time.Second
+
+// viewpointOf is what a receiver reported in a message that was read at that time.
+func viewpointOf(m *signal.Viewpoint, read time.Time) allocate.Viewpoint {
+	at := read
+	if stamp := time.UnixMicro(m.At); m.At != 0 && stamp.Before(read) && read.Sub(stamp) <= maxViewpointAge {
+		at = stamp
+	}
+	return allocate.Viewpoint{
+		At: at, Position: m.Position, Orientation: normalised(m.Orientation), FOV: m.FOV * math.Pi / 180, Aspect: m.Aspect,
+	}
+}

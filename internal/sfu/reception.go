@@ -1,0 +1,203 @@
+package sfu
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// link is what the data plane knows of the way to one receiver. Its methods are safe for the room's goroutine.
+type link interface {
+	// Path is what is known of the way at present.
+	Path() forward.Path
+	// Want says what would be sent, on the wire, if the way carried it.
+	Want(volumetric.Bitrate)
+	// SetLimits bounds the estimate; what is 0 is the server's.
+	SetLimits(congestion.Limits)
+	// ParityShare is the share of parity packets that the receiver needs.
+	ParityShare() float64
+}
+
+// allocator decides what receivers are sent. Its result is valid until the next call.
+type allocator interface {
+	Allocate(*allocate.Scene) allocate.Result
+}
+
+const (
+	// headerShare is what RTP with its extensions, SRTP, UDP and IP add to a full packet: 64 bytes to 1,160.
+	headerShare = 0.055
+	// audioHeaders is what they add to Opus, which sends 50 small packets per second.
+	audioHeaders volumetric.Bitrate = 50 * 64 * 8
+	// budgetTolerance is how far the budget rises before what was decided with it is decided anew. One that falls below what is sent always counts.
+	budgetTolerance = 0.02
+	// refreshInterval is how long a decision stands by itself that leaves something to wish for: what crept in small steps counts then.
+	refreshInterval = time.Second
+	// allocationSpacing is the least time between two allocations for one receiver: a client that sends a message for each of its tiles costs
+	// the room one allocation for all that come so close, and none of them waits for longer than that.
+	allocationSpacing = 2 * time.Millisecond
+	// bandwidthInterval is the least time between two messages about a receiver's bandwidth, and bandwidthTolerance what has to change.
+	bandwidthInterval  = 500 * time.Millisecond
+	bandwidthTolerance = 0.01
+	// improvingShare is the share of its time that a room spends on decisions that are due sometime: with 20 objects of 15 tiles each takes a millisecond, so
+	// that 20 receivers are followed ten times per second each.
+	improvingShare = 0.25
+	// tickLimit is how long the room decides in one go: so long a choice may have to wait.
+	tickLimit = 5 * time.Millisecond
+	// reasonInterval is the least time between two messages that say nothing but why.
+	reasonInterval = time.Second
+	// captureDelay stands for the frame interval that passes on average from a decision to the first frame that follows it, and from that frame's
+	// capture to its picture: one interval at 30 frames per second, and what pacing holds it.
+	captureDelay = 45 * time.Millisecond
+)
+
+// reception is what the room keeps of one receiver for deciding what it is sent.
+type reception struct {
+	link      link
+	budget    *allocate.Budget
+	predictor allocate.Predictor
+	limits    signal.BitrateLimits
+	// known says that there is an estimate: until then everything is sent as the receiver chose.
+	known bool
+
+	layout layout
+	scene  allocate.Scene
+	// dropped counts frames that were dropped since the budget was last stepped.
+	dropped int
+	// stale says that what the receiver chose, or what its slots can carry, has changed since the last decision. deferred says that it was put off
+	// for a moment, and requested is when the earliest of those changes was asked for.
+	stale, deferred bool
+	requested       time.Time
+
+	// What the last decision was made with, and when.
+	at        time.Time
+	around    surroundings
+	granted   volumetric.Bitrate
+	viewpoint allocate.Viewpoint
+	// rate is what was decided to be sent, wanted what would be with an unlimited budget.
+	rate, wanted volumetric.Bitrate
+
+	told   signal.Bandwidth
+	toldAt time.Time
+	// unexplained says that something goes on for another reason than the client knows; reasoned is when it was last told nothing but why.
+	unexplained bool
+	reasoned    time.Time
+}
+
+// connect begins with a new connection, of which nothing is known yet. The configuration has been validated.
+func (r *reception) connect(l link, config allocate.BudgetConfig) {
+	budget, err := allocate.NewBudget(config)
+	if err != nil {
+		panic("a configuration is to be validated before it is used: " + err.Error())
+	}
+	r.link, r.known, r.budget = l, false, budget
+	r.layout.stale = true
+	l.SetLimits(congestion.Limits{Min: r.limits.Min, Max: r.limits.Max})
+}
+
+// limit bounds what the receiver is sent. A receiver may say what its link carries only up to what the server takes its word for.
+func (r *reception) limit(limits signal.BitrateLimits, largestMin volumetric.Bitrate) {
+	limits.Min = min(limits.Min, largestMin)
+	r.limits, r.stale = limits, true
+	if r.link != nil {
+		r.link.SetLimits(congestion.Limits{Min: limits.Min, Max: limits.Max})
+	}
+}
+
+// step takes what is known of the way and gives what media may take. It is not ok while nothing is known.
+func (r *reception) step(now time.Time, path forward.Path, audio volumetric.Bitrate) (granted volumetric.Bitrate, ok bool) {
+	if !path.Known {
+		return 0, false
+	}
+	if !r.known {
+		r.known, r.stale = true, true
+	}
+	estimate := path.Estimate
+	if r.limits.Max > 0 {
+		estimate = min(estimate, r.limits.Max)
+	}
+	granted = r.budget.Step(now, estimate, allocate.BudgetInput{
+		Audio: audio, Overhead: r.overhead(path), DroppedFrames: r.dropped, QueueDelay: path.QueueDelay,
+	})
+	r.dropped = 0
+	return granted, true
+}
+
+// overhead is what headers, retransmissions and parity add to media.
+func (r *reception) overhead(path forward.Path) float64 {
+	return headerShare + path.Loss + r.link.ParityShare()
+}
+
+// surroundings count the changes that concern every receiver of a room.
+type surroundings struct {
+	// offered counts changes of what publishers send at all, rates those of what that costs, motion those of where it stands.
+	offered, rates, motion uint64
+}
+
+// urgency says how soon another decision is due.
+type urgency int
+
+const (
+	// notDue: nothing has changed that matters.
+	notDue urgency = iota
+	// dueSometime: something better may be possible. In a large room not everybody's turn of the head is followed at once.
+	dueSometime
+	// dueNow: what is sent is too much, or not what it should be.
+	dueNow
+)
+
+// due says whether enough has changed since the last decision, given what the qualities that are sent cost by now.
+func (r *reception) due(now time.Time, granted, carried volumetric.Bitrate, around surroundings, rtt time.Duration) urgency {
+	switch {
+	case r.stale, r.around.offered != around.offered, carried > granted && (granted < r.granted || r.around.rates != around.rates):
+		return dueNow
+	case r.around.rates != around.rates:
+		return dueSometime
+	case r.rate >= r.wanted && granted >= r.wanted:
+		return notDue // Everything is sent, wherever the receiver looks.
+	case float64(granted) > float64(r.granted)*(1+budgetTolerance), r.around.motion != around.motion, now.Sub(r.at) >= refreshInterval:
+		return dueSometime
+	}
+	v, ok := r.predictor.Predict(ahead(now, rtt))
+	if ok && (v.FOV != r.viewpoint.FOV || v.Aspect != r.viewpoint.Aspect ||
+		apart(v.Position, r.viewpoint.Position, v.Orientation, r.viewpoint.Orientation)) {
+		return dueSometime
+	}
+	return notDue
+}
+
+// ahead is when the receiver sees what is decided now.
+func ahead(now time.Time, rtt time.Duration) time.Time { return now.Add(rtt/2 + captureDelay) }
+
+// allocate decides what the receiver is sent. The result is valid until the next call.
+func (r *reception) allocate(a allocator, now time.Time, granted volumetric.Bitrate, rtt time.Duration, choices *choices) allocate.Result {
+	r.layout.fill(&r.scene, choices)
+	r.scene.Budget, r.scene.Viewpoint = granted, nil
+	if v, ok := r.predictor.Predict(ahead(now, rtt)); ok {
+		r.viewpoint = v
+		r.scene.Viewpoint = &r.viewpoint
+	}
+	result := a.Allocate(&r.scene)
+	r.at, r.granted, r.stale, r.deferred = now, granted, false, false
+	r.rate, r.wanted = result.Rate, result.Wanted
+	return result
+}
+
+// bandwidth is what to tell the receiver of its link, nil where it knows.
+func (r *reception) bandwidth(now time.Time, estimate volumetric.Bitrate) *signal.Bandwidth {
+	m := signal.Bandwidth{Estimate: max(estimate, 0), Allocated: max(r.rate, 0), Wanted: max(r.wanted, 0)}
+	if now.Sub(r.toldAt) < bandwidthInterval ||
+		near(m.Estimate, r.told.Estimate) && near(m.Allocated, r.told.Allocated) && near(m.Wanted, r.told.Wanted) {
+		return nil
+	}
+	r.told, r.toldAt = m, now
+	return &m
+}
+
+func near(a, b volumetric.Bitrate) bool {
+	difference := float64(a - b)
+	return max(difference, -difference) <= bandwidthTolerance*float64(b)
+}

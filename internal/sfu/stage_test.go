@@ -1,0 +1,269 @@
+package sfu
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// start is when virtual time begins.
+var start = time.Unix(1_795_188_600, 0)
+
+// stage is a room in virtual time. The test plays its data plane.
+type stage struct {
+	t      testing.TB
+	room   *Room
+	engine *forward.Engine
+	now    time.Time
+	counts *countedMetrics
+	// cost is what a decision costs, spent what all have cost, beyond the time that passes.
+	cost, spent time.Duration
+}
+
+// costly takes the time that the test says for each decision.
+type costly struct {
+	allocator
+	stage *stage
+}
+
+// Allocate implements allocator.
+func (c costly) Allocate(scene *allocate.Scene) allocate.Result {
+	c.stage.spent += c.stage.cost
+	return c.allocator.Allocate(scene)
+}
+
+// player is a participant on a stage, with what it was sent.
+type player struct {
+	*participant
+	*shelf
+	stage *stage
+	way   *playedLink
+}
+
+// playedLink is a receiver's link as the test says.
+type playedLink struct {
+	path   forward.Path
+	share  float64
+	wanted volumetric.Bitrate
+	limits congestion.Limits
+}
+
+// Path implements link.
+func (l *playedLink) Path() forward.Path { return l.path }
+
+// Want implements link.
+func (l *playedLink) Want(rate volumetric.Bitrate) { l.wanted = rate }
+
+// SetLimits implements link.
+func (l *playedLink) SetLimits(limits congestion.Limits) { l.limits = limits }
+
+// ParityShare implements link.
+func (l *playedLink) ParityShare() float64 { return l.share }
+
+// playedSlot is the data plane's part of a slot.
+type playedSlot struct {
+	track     *forward.Track
+	requested time.Time
+	changes   int
+}
+
+// Select implements outgoing.
+func (s *playedSlot) Select(track *forward.Track, _ uint64, requested time.Time) {
+	s.track, s.requested = track, requested
+	s.changes++
+}
+
+// playedMeter measures what the test says.
+type playedMeter volumetric.Bitrate
+
+// Rate implements meter.
+func (m *playedMeter) Rate() (volumetric.Bitrate, bool) { return volumetric.Bitrate(*m), *m > 0 }
+
+// countedMetrics keeps what is counted of adaptation.
+type countedMetrics struct {
+	uncounted
+	paused      int
+	bits        float64
+	allocations int
+	decided     map[signal.Reason]int
+}
+
+func (c *countedMetrics) TracksPaused(n int)                          { c.paused += n }
+func (c *countedMetrics) Suppressed(bits float64)                     { c.bits += bits }
+func (c *countedMetrics) Allocated(time.Duration, volumetric.Bitrate) { c.allocations++ }
+func (c *countedMetrics) Decided(r signal.Reason)                     { c.decided[r]++ }
+
+func newStage(t testing.TB, adjust func(*Config)) *stage {
+	t.Helper()
+	config := DefaultConfig()
+	if adjust != nil {
+		adjust(&config)
+	}
+	if err := config.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	engine := forward.NewEngine(forward.DefaultConfig())
+	t.Cleanup(engine.Close)
+	counts := &countedMetrics{decided: map[signal.Reason]int{}}
+	node := &Node{config: config, engine: engine, metrics: counts, log: zap.NewNop()}
+	room := newRoom(node, "room")
+	room.now, room.alarm = start, nil
+	s := &stage{t: t, room: room, engine: engine, now: start, counts: counts}
+	room.clock = func() time.Time { return s.now.Add(s.spent) }
+	room.allocator = costly{room.allocator, s}
+	return s
+}
+
+// enter brings somebody into the room, with a peer connection that is there.
+func (s *stage) enter(identity string, receive, pauses bool, publications ...volumetric.Publication) *player {
+	s.t.Helper()
+	o, way := &shelf{}, &playedLink{}
+	p := &participant{
+		room: s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive, pauses: pauses, log: zap.NewNop(), outbox: o,
+		connection: &connection{room: s.room, commands: newCommandList()},
+		slots:      newSlotTable(), choices: newChoices(100), reception: &reception{}, connected: true,
+	}
+	p.connection.owner = p
+	s.ask(func(r *Room) {
+		p.reception.connect(way, r.node.config.Allocation.Budget)
+		r.participants[identity] = p
+		for _, description := range publications {
+			if err := r.publish(p, description); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		p.tellPoses()
+		p.subscribe(r.publishedByOthers(p))
+		r.announce(p, p.publications)
+		r.wakeBy(r.now)
+	})
+	pl := &player{participant: p, shelf: o, stage: s, way: way}
+	return pl
+}
+
+// attach gives the player a slot for everything that waits for one.
+func (p *player) attach() {
+	p.stage.ask(func(*Room) {
+		for kind, waiting := range p.slots.waiting {
+			for range waiting {
+				n := len(p.slots.slots)
+				p.slots.add([]newSlot{{mid: fmt.Sprint(n), kind: kind}})
+				p.slots.slots[n].forward = &playedSlot{}
+			}
+		}
+		p.tellAssignments(p.slots.assign())
+		for _, slot := range p.slots.slots {
+			slot.acknowledged = slot.generation
+		}
+		p.refresh(p.stage.now)
+	})
+}
+
+// deed is a request of the test's own.
+type deed func(r *Room)
+
+// apply implements request.
+func (d deed) apply(r *Room) { d(r) }
+
+func (s *stage) ask(d deed) { s.room.do(s.now, d) }
+
+// pass lets time pass, in which the room wakes when it wants to.
+func (s *stage) pass(d time.Duration) {
+	s.t.Helper()
+	end := s.now.Add(d)
+	for wakes := 0; !s.room.wakeAt.IsZero() && !s.room.wakeAt.After(end); wakes++ {
+		if wakes > 100_000 {
+			s.t.Fatal("the room does not come to rest")
+		}
+		if s.room.wakeAt.After(s.now) {
+			s.now = s.room.wakeAt
+		}
+		s.room.do(s.now, wake{})
+	}
+	s.now = end
+}
+
+// say has the player send messages, and fails where one is refused.
+func (p *player) say(messages ...signal.Message) {
+	p.stage.t.Helper()
+	_, before := latest[*signal.Error](p.shelf)
+	for _, m := range messages {
+		p.stage.room.do(p.stage.now, messageRequest{participant: p.participant, outbox: p.shelf, message: m, at: p.stage.now})
+	}
+	if refused, after := latest[*signal.Error](p.shelf); after != before {
+		p.stage.t.Fatal(refused)
+	}
+}
+
+// choose has the player choose the quality of a tile of alice's body, or of the whole with tile -1.
+func (p *player) choose(tile int, s signal.Selection) {
+	p.stage.t.Helper()
+	p.say(&signal.SetQuality{Choices: []signal.Choice{choiceOf(tile, s)}})
+}
+
+// carries are the qualities that the player's video slots were told to carry, in order, as in "2 0 -1".
+func (p *player) carries() string {
+	var all []string
+	for _, slot := range p.slots.slots {
+		if slot.kind == volumetric.KindVideo {
+			all = append(all, fmt.Sprint(slot.quality))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// begin plays that what the slots were told to carry begins.
+func (p *player) begin() {
+	p.stage.ask(func(*Room) {
+		for _, slot := range p.slots.slots {
+			if slot.selected {
+				slot.begun(slot.quality)
+			}
+		}
+	})
+}
+
+// expectCarried fails unless the slots were told to carry these qualities.
+func (p *player) expectCarried(want string) {
+	p.stage.t.Helper()
+	if got := p.carries(); got != want {
+		p.stage.t.Fatalf("%s is sent %q, expected %q", p.identity, got, want)
+	}
+}
+
+// known is a link that carries so much.
+func known(estimate volumetric.Bitrate) forward.Path {
+	return forward.Path{Known: true, Estimate: estimate, RTT: 20 * time.Millisecond}
+}
+
+// ladder is a body whose tiles cost 1, 2, 4 … Mbit/s, side by side along x.
+func ladder(tiles, qualities int) volumetric.Publication {
+	p := bodyOf(tiles, qualities)
+	for i := range p.Tiles {
+		p.Tiles[i].Box = volumetric.BoundingBox{Min: [3]float32{float32(i), 0, 0}, Max: [3]float32{float32(i) + 1, 1, 1}}
+	}
+	for q := range p.Qualities {
+		p.Qualities[q].Bitrate = 1e6 << q
+	}
+	return p
+}
+
+// reasons are those of the latest message about what is sent, by line.
+func reasons(m *signal.Sending) string {
+	var all []string
+	for _, slot := range m.Slots {
+		all = append(all, fmt.Sprintf("%s:%d:%s", slot.MID, slot.Quality, slot.Reason))
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
