@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -43,6 +44,11 @@ type Config struct {
 	FrameBytes int
 	// Spread is the part of the frame interval over which a frame's packets are sent, 50 ms at most; 0 is 0.4.
 	Spread float64
+	// MaxUplink is what is sent at most, in bit/s, and StartUplink what is taken for granted until the server has reported; 0 is 1 Gbit/s, and 2 Mbit/s, or
+	// MaxUplink if that is less or the server is on this host.
+	MaxUplink, StartUplink volumetric.Bitrate
+	// MaxBitrate is what this client is to be sent at most, in bit/s; 0 is no limit. Session.SetLimits changes it.
+	MaxBitrate volumetric.Bitrate
 	// Log takes what the session has to say; nil is silence.
 	Log *slog.Logger
 	// PacketConn replaces the UDP socket, for emulated networks. The session closes it.
@@ -69,6 +75,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.TCP && c.PacketConn != nil {
 		return c, fmt.Errorf("%w: TCP and PacketConn: expected at most one of them", ErrConfig)
 	}
+	if c.MaxUplink < 0 || c.StartUplink < 0 || c.MaxBitrate < 0 {
+		return c, fmt.Errorf("%w: uplink from %d to %d, bitrate %d: expected 0 or more", ErrConfig, c.StartUplink, c.MaxUplink, c.MaxBitrate)
+	}
+	if err := c.congestion().Validate(); err != nil {
+		return c, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if c.Spread == 0 {
 		c.Spread = defaultSpread
 	}
@@ -76,6 +88,25 @@ func (c Config) withDefaults() (Config, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
+}
+
+// congestion is how the uplink is estimated. Limits below the usual least one lower it, too.
+func (c Config) congestion() congestion.Config {
+	config := congestion.DefaultConfig()
+	usual := config.Limits()
+	config.Max, config.Start = c.MaxUplink, c.StartUplink
+	if config.Max == 0 {
+		config.Max = max(usual.Max, config.Start)
+	}
+	switch {
+	case config.Start != 0:
+	case c.loopback() && c.PacketConn == nil:
+		config.Start = config.Max
+	default:
+		config.Start = min(usual.Start, config.Max)
+	}
+	config.Min = min(usual.Min, config.Start)
+	return config
 }
 
 // endpoint opens the session's media socket. A server on this host is reached over loopback, which other addresses need not be offered for.

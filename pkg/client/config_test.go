@@ -3,8 +3,11 @@ package client
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
 )
 
 func TestConfigIsChecked(t *testing.T) {
@@ -21,6 +24,10 @@ func TestConfigIsChecked(t *testing.T) {
 		{"frames of less than nothing", Config{URL: url, FrameBytes: -1}},
 		{"a frame that takes longer than its interval", Config{URL: url, Spread: 1.5}},
 		{"a frame that leaves before it begins", Config{URL: url, Spread: -0.1}},
+		{"an uplink of less than nothing", Config{URL: url, MaxUplink: -1}},
+		{"an uplink that begins above its limit", Config{URL: url, MaxUplink: 1e6, StartUplink: 2e6}},
+		{"an uplink too narrow for anything", Config{URL: url, MaxUplink: 10}},
+		{"a downlink of less than nothing", Config{URL: url, MaxBitrate: -1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -63,6 +70,27 @@ func TestAddresses(t *testing.T) {
 		}
 		if got := c.loopback(); got != test.loopback {
 			t.Errorf("%s: loopback is %v, want %v", test.url, got, test.loopback)
+		}
+	}
+}
+
+func TestUplinkLimits(t *testing.T) {
+	const near, far = "ws://localhost:8080", "ws://sfu.example.org"
+	tests := []struct {
+		config Config
+		want   congestion.Limits
+	}{
+		{Config{URL: far}, congestion.Limits{Min: 500e3, Start: 2e6, Max: 1e9}},
+		{Config{URL: near}, congestion.Limits{Min: 500e3, Start: 1e9, Max: 1e9}},
+		{Config{URL: near, PacketConn: &net.UDPConn{}}, congestion.Limits{Min: 500e3, Start: 2e6, Max: 1e9}},
+		{Config{URL: far, MaxUplink: 20e6, StartUplink: 10e6}, congestion.Limits{Min: 500e3, Start: 10e6, Max: 20e6}},
+		{Config{URL: far, MaxUplink: 1e6}, congestion.Limits{Min: 500e3, Start: 1e6, Max: 1e6}},
+		{Config{URL: far, MaxUplink: 200e3}, congestion.Limits{Min: 200e3, Start: 200e3, Max: 200e3}},
+		{Config{URL: far, StartUplink: 2e9}, congestion.Limits{Min: 500e3, Start: 2e9, Max: 2e9}},
+	}
+	for _, test := range tests {
+		if got := test.config.congestion().Limits(); got != test.want {
+			t.Errorf("%+v: limits %+v, want %+v", test.config, got, test.want)
 		}
 	}
 }

@@ -39,6 +39,26 @@ type (
 		Tile        int
 		Quality     volumetric.Quality
 	}
+	// Wanted says which qualities of each tile of an own publication somebody takes; Publisher.Wanted gives the same, track by track. Parity is the share of
+	// parity packets that receivers need.
+	Wanted struct {
+		Publication string
+		Tiles       [][]volumetric.Quality
+		Parity      float64
+	}
+	// Uplink says that other tracks than before are not sent for want of bandwidth; Estimate is what the uplink carries.
+	Uplink struct {
+		Estimate volumetric.Bitrate
+		GaveUp   []signal.OwnTrack
+	}
+	// PoseChanged says where an object of somebody stands now.
+	PoseChanged struct {
+		Publication volumetric.PublicationRef
+		Pose        Pose
+	}
+	// Bandwidth says what the server thinks of this client's link: what it carries, the rate of what the server has decided to send, and the rate of what it
+	// would send if the link carried anything.
+	Bandwidth struct{ Estimate, Allocated, Wanted volumetric.Bitrate }
 	// Connected says that media flows.
 	Connected struct{}
 	// Interrupted says that the websocket broke; the session tries to resume.
@@ -59,6 +79,10 @@ func (Published) event()         {}
 func (Unpublished) event()       {}
 func (Sending) event()           {}
 func (KeyFrameWanted) event()    {}
+func (Wanted) event()            {}
+func (Uplink) event()            {}
+func (PoseChanged) event()       {}
+func (Bandwidth) event()         {}
 func (Connected) event()         {}
 func (Interrupted) event()       {}
 func (Resumed) event()           {}

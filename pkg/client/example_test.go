@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/client"
@@ -313,4 +314,122 @@ func ExampleSession_Events() {
 	// media flows
 	// the websocket broke
 	// the session goes on
+}
+
+// A publisher asks before it encodes: nobody may take a tile at a quality, or the uplink may not carry it.
+func ExamplePublisher_Wanted() {
+	ctx := context.Background()
+	session, err := client.Join(ctx, client.Config{
+		URL:          serverURL(),
+		Room:         "workshop",
+		Identity:     "ada",
+		Publications: []volumetric.Publication{body()},
+		MaxUplink:    50_000_000, // bit/s; without, as much as the network carries
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	publisher := session.Publisher("body")
+	camera := time.NewTicker(time.Second / 30)
+	defer camera.Stop()
+	number := uint32(0)
+	for range 30 {
+		capture := <-camera.C
+		written := false
+		for tile := range 2 {
+			for quality := range 2 {
+				if !publisher.Wanted(tile, volumetric.Quality(quality)) {
+					continue // the next capture may be
+				}
+				frame := client.OutgoingFrame{Number: number, Capture: capture, Codec: codec.Raw.FourCC(), Data: someTile(quality)}
+				written = publisher.WriteFrame(tile, volumetric.Quality(quality), frame) == nil || written
+			}
+		}
+		if written {
+			number++
+		}
+	}
+	uplink := session.Uplink()
+	fmt.Println("tracks given up:", len(uplink.GaveUp), "frames left out:", uplink.Dropped)
+	// Output: tracks given up: 0 frames left out: 0
+}
+
+// A receiver says where it looks from as often as it likes, and what it is to be sent at most. The server sends best what is in sight.
+func ExampleSession_SetViewpoint() {
+	company := invite("planetarium") // grace, who publishes a body of two tiles
+	defer company.leave()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "planetarium", Identity: "ada", Receive: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	if err := session.SetLimits(ctx, 30_000_000, 0); err != nil { // bit/s
+		fmt.Println(err)
+		return
+	}
+	display := time.NewTicker(time.Second / 60)
+	defer display.Stop()
+	for {
+		select {
+		case <-display.C:
+			session.SetViewpoint(client.Viewpoint{
+				Position:    [3]float64{0.2, 1.6, 2.5},
+				Orientation: [4]float64{0, 0, 0, 1}, // looks along -z, +y is up
+				FOV:         math.Pi / 3,            // vertical
+				Aspect:      16. / 9,
+			})
+		case event := <-session.Events():
+			if e, ok := event.(client.Bandwidth); ok {
+				fmt.Println("the server knows what the link carries:", e.Estimate > 0)
+				return
+			}
+		case <-ctx.Done():
+			fmt.Println(ctx.Err())
+			return
+		}
+	}
+	// Output: the server knows what the link carries: true
+}
+
+// A publisher places its object in the room, and the others hear of it.
+func ExamplePublisher_SetPose() {
+	company := invite("stage") // grace, who publishes a body of two tiles
+	defer company.leave()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	session, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "stage", Identity: "ada", Receive: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	grace := company.session.Publisher("body")
+	grace.SetPose(client.Pose{
+		Position:    [3]float64{1, 0, -2},
+		Orientation: [4]float64{0, math.Sqrt2 / 2, 0, math.Sqrt2 / 2}, // a quarter turn to the left
+		Priority:    2,                                                // worth twice of what others are
+	})
+	for {
+		select {
+		case event := <-session.Events():
+			if e, ok := event.(client.PoseChanged); ok {
+				fmt.Println(e.Publication, "stands at", e.Pose.Position)
+				return
+			}
+		case <-ctx.Done():
+			fmt.Println(ctx.Err())
+			return
+		}
+	}
+	// Output: grace/body stands at [1 0 -2]
 }

@@ -21,6 +21,8 @@ func (s *Session) run() {
 	clock := time.NewTicker(clockInterval)
 	defer clock.Stop()
 	s.askClock()
+	notices := time.NewTimer(noticeInterval)
+	defer notices.Stop()
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -42,6 +44,10 @@ func (s *Session) run() {
 			for _, e := range s.peer.Events() {
 				s.peerEvent(e)
 			}
+		case <-s.notices.wake:
+			s.notify(notices)
+		case <-notices.C:
+			s.notify(notices)
 		case <-clock.C:
 			s.askClock()
 		}
@@ -100,6 +106,12 @@ func (s *Session) handle(m signal.Message) {
 		}
 	case *signal.Delivery:
 		s.media.delivery(m)
+	case *signal.Wanted:
+		s.wanted(m)
+	case *signal.Pose:
+		s.tell(posed(m))
+	case *signal.Bandwidth:
+		s.tell(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted})
 	case *signal.TimeReply:
 		s.media.clockReply(m, time.Now())
 	case *signal.Closing:
@@ -248,13 +260,18 @@ func (s *Session) resume() error {
 // tryResume makes one attempt. A peer connection that still lives is kept; the server starts ICE anew on it.
 func (s *Session) tryResume(ctx context.Context) error {
 	fresh := !s.media.isConnected()
+	s.mu.Lock()
+	limits := s.limits
+	s.mu.Unlock()
 	join := &signal.Join{
-		Version:    signal.Version,
-		Room:       s.joined.Room,
-		Identity:   s.joined.Identity,
-		Receive:    s.config.Receive,
-		DeadlineMS: int(s.config.Deadline.Milliseconds()),
-		Resume:     &signal.ResumeRequest{Session: s.joined.Session, Secret: s.joined.Resume.Secret, NewConnection: fresh},
+		Version:       signal.Version,
+		Room:          s.joined.Room,
+		Identity:      s.joined.Identity,
+		Receive:       s.config.Receive,
+		DeadlineMS:    int(s.config.Deadline.Milliseconds()),
+		Pauses:        true,
+		BitrateLimits: limits,
+		Resume:        &signal.ResumeRequest{Session: s.joined.Session, Secret: s.joined.Resume.Secret, NewConnection: fresh},
 	}
 	l, joined, err := s.greet(ctx, join)
 	if err != nil {
@@ -266,6 +283,7 @@ func (s *Session) tryResume(ctx context.Context) error {
 	s.abandonRequests()
 	s.mu.Unlock()
 	s.welcome(joined)
+	s.media.tellAgain()
 	if !fresh {
 		return nil
 	}

@@ -1,7 +1,10 @@
 package client
 
 import (
+	"cmp"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,11 +32,25 @@ type media struct {
 	pacer pacer
 	// arrivals are the packets that the server numbers for the whole connection, departures those that we number.
 	arrivals   *feedback.TransportRecorder
-	departures *feedback.TransportHistory
+	departures *departures
 	// results is room for what a report says of departures.
 	results []feedback.PacketResult
 	// urgent are retransmissions, which leave at once.
 	urgent []outgoing
+	// uplink estimates what can be sent; padding is what it is probed with where there is no media.
+	uplink  uplink
+	padding padding
+	counts  UplinkCounts
+	// publishers are those that have lines, by name. plan decides what they send, as of planned; tracks and owners are its slices.
+	publishers []*Publisher
+	plan       uplinkPlan
+	planned    time.Time
+	tracks     []planTrack
+	owners     []ownTrack
+	// told is when the server was told of the uplink last, toldEstimate what; untold says that there is news.
+	told         time.Time
+	toldEstimate volumetric.Bitrate
+	untold       bool
 	// lines are keyed by mid, and by the SSRC that NACKs name.
 	lines      map[string]*line
 	lineBySSRC map[uint32]*line
@@ -63,7 +80,9 @@ func (m *media) clear() {
 	m.streams, m.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
 	m.pacer, m.urgent = pacer{}, nil
 	m.arrivals = feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
-	m.departures = feedback.NewTransportHistory(uint16(rand.Uint32()))
+	m.departures = &departures{TransportHistory: feedback.NewTransportHistory(uint16(rand.Uint32())), wake: m.wake}
+	m.uplink, m.padding = newUplink(m.session.config.congestion(), time.Now()), padding{}
+	m.publishers, m.plan, m.planned = nil, uplinkPlan{}, time.Time{}
 }
 
 // reset forgets what belonged to a peer connection that is replaced.
@@ -147,12 +166,18 @@ func (m *media) attach(mid string, o outlet, p *Publisher, tile int, quality vol
 		return
 	}
 	l.carry(p, p.index(tile, quality))
+	m.planned = time.Time{}
+	if !slices.Contains(m.publishers, p) {
+		m.publishers = append(m.publishers, p)
+		slices.SortFunc(m.publishers, func(a, b *Publisher) int { return cmp.Compare(a.publication.Name, b.publication.Name) })
+	}
 }
 
 // detach frees the lines of a publisher.
 func (m *media) detach(p *Publisher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.publishers = slices.DeleteFunc(m.publishers, func(other *Publisher) bool { return other == p })
 	for _, l := range m.lines {
 		if l.publisher == p {
 			l.release()
@@ -160,8 +185,8 @@ func (m *media) detach(p *Publisher) {
 	}
 }
 
-// enqueue numbers the packets of a frame that was captured at that time by this host's clock, and hands them to the pacer. With inTurn, the frame
-// leaves after those of the same tile that are under way.
+// enqueue hands the payloads of a frame that was captured at that time by this host's clock to the pacer. With inTurn, the frame leaves after those of
+// the same tile that are under way.
 func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,9 +194,8 @@ func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][
 	if l == nil || !m.connected || m.ended {
 		return ErrNotConnected
 	}
-	packets, err := l.number(p.timestamp(capture), capture, m.toServer(capture), payloads)
-	if err != nil {
-		return err
+	if _, _, ok := l.outlet.PayloadType(p.publication.Codec.MIMEType); !ok {
+		return fmt.Errorf("%w: the server takes no %s", ErrNotConnected, p.publication.Codec.MIMEType)
 	}
 	m.lineBySSRC[l.outlet.SSRC()] = l
 	begin := time.Now()
@@ -182,7 +206,12 @@ func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][
 		}
 		*free = begin.Add(spread)
 	}
-	m.pacer.add(packets, begin, spread)
+	m.pacer.add(pacedFrame{
+		frame: frame{
+			line: l, publisher: p, track: track, timestamp: p.timestamp(capture), capture: capture, serverCapture: m.toServer(capture), payloads: payloads,
+		},
+		begin: begin, spread: spread, budget: p.budget,
+	})
 	m.wakeSender()
 	return nil
 }
@@ -191,54 +220,5 @@ func (m *media) wakeSender() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
-	}
-}
-
-// tick is how often the sending goroutine looks for packets that are due while a frame is under way. Timers are no finer than that.
-const tick = time.Millisecond
-
-// send is the sending goroutine: it writes what the pacer lets go.
-func (m *media) send() {
-	defer m.session.running.Done()
-	timer := time.NewTimer(tick)
-	defer timer.Stop()
-	var due []outgoing
-	for {
-		m.mu.Lock()
-		due = append(due[:0], m.urgent...)
-		m.urgent = m.urgent[:0]
-		now := time.Now()
-		due = m.pacer.due(now, due)
-		peer := m.session.currentPeer()
-		for i := range due {
-			due[i].keep(now)
-			if m.extension != 0 {
-				due[i].count(m.departures, m.extension, now)
-			}
-		}
-		idle := m.pacer.idle()
-		m.mu.Unlock()
-		for i := range due {
-			due[i].write()
-		}
-		if len(due) > 0 {
-			// What leaves at one tick leaves in long runs.
-			peer.Flush()
-		}
-		clear(due)
-		if idle {
-			select {
-			case <-m.wake:
-			case <-m.session.ctx.Done():
-				return
-			}
-			continue
-		}
-		timer.Reset(tick)
-		select {
-		case <-timer.C:
-		case <-m.session.ctx.Done():
-			return
-		}
 	}
 }

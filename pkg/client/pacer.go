@@ -1,38 +1,148 @@
 package client
 
-import "time"
+import (
+	"slices"
+	"time"
 
-// pacer spreads the packets of frames over time. It is stepped with now and belongs to the session's sending goroutine.
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// rateFactor is how much faster than the estimate frames leave, as on the server: a frame is through in 0.4 of its interval at the rate that fills it.
+	rateFactor = 2.5
+	// frameSlack is how far frames may be ahead of the estimate together: it lets the estimate dip for three frames at 30 per second before any is left out.
+	frameSlack = 100 * time.Millisecond
+	// slack is how long the rate is saved up: what leaves at one late tick.
+	slack = 5 * time.Millisecond
+	// maxDebt is for how long retransmissions and audio, which do not wait, can keep everything else waiting.
+	maxDebt = 500 * time.Millisecond
+	// foreignBudget is how long frames of real video wait: each that is left out costs all up to the next key frame.
+	foreignBudget = 500 * time.Millisecond
+)
+
+// pacer spreads the packets of frames over time, within the rate of the uplink. It is stepped with now and belongs to the session's sending goroutine.
+//
+// Frames are numbered when they begin to leave, so that one that is left out leaves no gap. Packets leave at rateFactor times the estimate at most, and
+// frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
 type pacer struct {
 	frames []pacedFrame
+	// left are frames that were left out since somebody looked.
+	left []ownTrack
+
+	// rate is the estimate in bytes per second, 0 without limit. credit is how many bytes may leave as of filled, and room how many bytes of frames may begin
+	// to. Below 0 they are owed.
+	rate, credit, room float64
+	filled             time.Time
+	// round counts calls of release.
+	round uint64
+	// short says that a frame could not begin for want of room.
+	short bool
 }
 
 // pacedFrame is one frame under way: its packets leave evenly from begin on, the last at begin + spread.
 type pacedFrame struct {
+	frame
+	// packets are nil until the frame begins to leave.
 	packets []outgoing
 	sent    int
-	begin   time.Time
-	spread  time.Duration
+	// queued is when the frame could have left first.
+	queued, begin time.Time
+	spread        time.Duration
+	// budget is how long after queued it may begin to leave, 0 for ever.
+	budget time.Duration
 }
 
-// add takes a frame. An earlier frame of the same line that is still under way leaves at once, so that a line's packets keep their order.
-func (p *pacer) add(packets []outgoing, begin time.Time, spread time.Duration) {
+// frame is what the packets of a frame are made of.
+type frame struct {
+	line      *line
+	publisher *Publisher
+	track     int
+	timestamp uint32
+	// capture is by this host's clock, serverCapture the same instant by the server's.
+	capture, serverCapture time.Time
+	payloads               [][]byte
+}
+
+// ownTrack is one track of a publisher.
+type ownTrack struct {
+	publisher *Publisher
+	track     int
+}
+
+// audio tells frames that leave at once, whatever the rate.
+func (f *frame) audio() bool {
+	return f.publisher.publication.Kind == volumetric.KindAudio
+}
+
+// add takes a frame. An earlier frame of the same line that is still under way leaves as soon as the rate allows, so that a line's packets keep their order.
+func (p *pacer) add(f pacedFrame) {
 	for i := range p.frames {
-		if p.frames[i].packets[0].line == packets[0].line {
-			p.frames[i].begin, p.frames[i].spread = begin, 0
+		if p.frames[i].line == f.line {
+			p.frames[i].begin, p.frames[i].spread = f.begin, 0
 		}
 	}
-	p.frames = append(p.frames, pacedFrame{packets: packets, begin: begin, spread: spread})
+	f.queued = f.begin
+	p.frames = append(p.frames, f)
+}
+
+// limit sets what all frames share, 0 for no limit.
+func (p *pacer) limit(estimate volumetric.Bitrate, now time.Time) {
+	p.fill(now)
+	rate := float64(estimate) / 8
+	if p.rate == 0 {
+		p.credit, p.room, p.filled = rateFactor*rate*slack.Seconds(), rate*frameSlack.Seconds(), now
+	}
+	p.rate = rate
+}
+
+// fill adds what the rate has allowed since the last time.
+func (p *pacer) fill(now time.Time) {
+	if p.rate == 0 {
+		return
+	}
+	passed, owed := now.Sub(p.filled).Seconds(), -p.rate*maxDebt.Seconds()
+	p.credit = min(max(p.credit, rateFactor*owed)+rateFactor*p.rate*passed, max(1, rateFactor*p.rate*slack.Seconds()))
+	p.room = min(max(p.room, owed)+p.rate*passed, max(1, p.rate*frameSlack.Seconds()))
+	p.filled = now
+}
+
+// spend accounts for a packet that leaves past the pacer.
+func (p *pacer) spend(bytes int) {
+	p.credit -= float64(bytes)
+	p.room -= float64(bytes)
 }
 
 // due appends the packets that are to leave by now, oldest frame first.
 func (p *pacer) due(now time.Time, packets []outgoing) []outgoing {
+	p.fill(now)
+	return p.release(now, false, packets)
+}
+
+// ahead appends packets of as many bytes, and a packet more, whether or not their frames' spread is so far: a probe takes them.
+func (p *pacer) ahead(now time.Time, bytes int, packets []outgoing) []outgoing {
+	p.fill(now)
+	p.credit = float64(bytes)
+	packets = p.release(now, true, packets)
+	p.credit = min(p.credit, 0)
+	return packets
+}
+
+// release appends what may leave, and keeps the frames that are not through.
+func (p *pacer) release(now time.Time, early bool, packets []outgoing) []outgoing {
+	if p.short {
+		// Where there is not room for all, each track has its turn.
+		slices.SortStableFunc(p.frames, byTurn)
+		p.short = false
+	}
 	kept := p.frames[:0]
+	p.round++
 	for _, f := range p.frames {
-		upTo := f.dueBy(now)
-		packets = append(packets, f.packets[f.sent:upTo]...)
-		f.sent = upTo
-		if f.sent < len(f.packets) {
+		t, through := &f.publisher.tracks[f.track], false
+		if t.waits != p.round {
+			packets, through = p.advance(&f, now, early, packets)
+		}
+		if !through {
+			t.waits = p.round
 			kept = append(kept, f)
 		}
 	}
@@ -41,13 +151,72 @@ func (p *pacer) due(now time.Time, packets []outgoing) []outgoing {
 	return packets
 }
 
+// byTurn sorts frames that have begun before others, and these by when their track's last one began.
+func byTurn(a, b pacedFrame) int {
+	switch {
+	case a.packets != nil && b.packets != nil:
+		return 0
+	case a.packets != nil:
+		return -1
+	case b.packets != nil:
+		return 1
+	}
+	return a.publisher.tracks[a.track].begun.Compare(b.publisher.tracks[b.track].begun)
+}
+
+// advance appends what may leave of a frame. It tells whether nothing is left of it.
+func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outgoing) ([]outgoing, bool) {
+	if now.Before(f.begin) {
+		return packets, false
+	}
+	free := p.rate == 0 || f.audio()
+	if f.packets == nil {
+		if !free && (p.credit <= 0 || p.room <= 0) {
+			late := f.budget > 0 && now.Sub(f.queued) > f.budget
+			if late {
+				p.left = append(p.left, ownTrack{f.publisher, f.track})
+			}
+			p.short = true
+			return packets, late
+		}
+		if !f.number() {
+			return packets, true
+		}
+		f.publisher.tracks[f.track].begun = now
+		for i := range f.packets {
+			p.room -= float64(f.packets[i].size())
+		}
+	}
+	upTo := f.dueBy(now)
+	if early {
+		upTo = len(f.packets)
+	}
+	for f.sent < upTo && (free || p.credit > 0) {
+		o := &f.packets[f.sent]
+		p.credit -= float64(o.size())
+		packets = append(packets, *o)
+		f.sent++
+	}
+	return packets, f.sent == len(f.packets)
+}
+
+// number makes the frame's packets. It cannot if the line has changed hands since, or takes no such codec any more.
+func (f *pacedFrame) number() bool {
+	if f.line.publisher != f.publisher || f.line.track != f.track {
+		return false
+	}
+	var err error
+	f.packets, err = f.line.number(f.timestamp, f.capture, f.serverCapture, f.payloads)
+	return err == nil
+}
+
+// size is what a packet takes on the wire.
+func (o *outgoing) size() int { return o.header.MarshalSize() + len(o.payload) + wireOverhead }
+
 // dueBy is how many packets of the frame are to leave by now; the first leaves at its begin.
 func (f *pacedFrame) dueBy(now time.Time) int {
 	elapsed := now.Sub(f.begin)
-	switch {
-	case elapsed < 0:
-		return f.sent
-	case elapsed >= f.spread:
+	if elapsed >= f.spread {
 		return len(f.packets)
 	}
 	n := 1 + int(float64(len(f.packets)-1)*float64(elapsed)/float64(f.spread))

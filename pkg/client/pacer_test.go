@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // packetsOf makes numbered packets of one line.
@@ -20,7 +22,9 @@ func packetsOf(l *line, numbers ...uint16) []outgoing {
 func TestPacer(t *testing.T) {
 	start := time.Unix(100, 0)
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	var p pacer
+	m := newRig(t, Config{})
+	publisher, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 2))
+	p := &m.pacer
 	due := func(now time.Time) []uint16 {
 		var numbers []uint16
 		for _, packet := range p.due(now, nil) {
@@ -34,9 +38,14 @@ func TestPacer(t *testing.T) {
 			t.Errorf("at %d ms: got %v, want %v", ms, got, want)
 		}
 	}
-	a, b := &line{}, &line{}
+	a, b := publisher.lines[0], publisher.lines[1]
+	add := func(ms, spread int, packets []outgoing) {
+		p.add(pacedFrame{
+			frame: frame{line: packets[0].line, publisher: publisher, track: packets[0].line.track}, packets: packets, begin: at(ms), spread: time.Duration(spread) * time.Millisecond,
+		})
+	}
 
-	p.add(packetsOf(a, 0, 1, 2, 3, 4), at(0), 12*time.Millisecond)
+	add(0, 12, packetsOf(a, 0, 1, 2, 3, 4))
 	expect(0, 0)
 	expect(2)
 	expect(3, 1)
@@ -46,13 +55,150 @@ func TestPacer(t *testing.T) {
 		t.Error("not idle after the last packet")
 	}
 
-	p.add(packetsOf(a, 10, 11, 12), at(30), 10*time.Millisecond)
-	p.add(packetsOf(b, 20, 21), at(31), 10*time.Millisecond)
+	add(30, 10, packetsOf(a, 10, 11, 12))
+	add(31, 10, packetsOf(b, 20, 21))
 	expect(31, 10, 20)
-	p.add(packetsOf(a, 13, 14), at(32), 10*time.Millisecond)
+	add(32, 10, packetsOf(a, 13, 14))
 	expect(32, 11, 12, 13)
 	expect(60, 21, 14)
 
-	p.add(packetsOf(a, 30, 31), at(70), 0)
+	add(70, 0, packetsOf(a, 30, 31))
 	expect(70, 30, 31)
+}
+
+// pacedTrack makes a frame of a track of its own, of packets that take 1,000 bytes on the wire.
+func pacedTrack(p *Publisher, track, packets int, begin time.Time, budget time.Duration) pacedFrame {
+	body := make([]byte, 1000-numberedPacket+8)
+	return pacedFrame{
+		frame:  frame{line: p.lines[track], publisher: p, track: track, payloads: slices.Repeat([][]byte{body}, packets)},
+		begin:  begin,
+		budget: budget,
+	}
+}
+
+func TestPacerKeepsTheRate(t *testing.T) {
+	m := newRig(t, Config{})
+	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 4))
+	start := time.Unix(100, 0)
+	pacer := &m.pacer
+	// 1 MB/s: 2,500 bytes per millisecond at 2.5 times the rate, and 12,500 bytes after a pause.
+	pacer.limit(8e6, start)
+	pacer.add(pacedTrack(p, 0, 60, start, 0))
+	if n := len(pacer.due(start, nil)); n != 13 {
+		t.Errorf("%d packets leave after a pause, want 13", n)
+	}
+	sent := 13
+	for ms := 1; ms <= 10; ms++ {
+		sent += len(pacer.due(start.Add(time.Duration(ms)*time.Millisecond), nil))
+	}
+	if sent < 13+24 || sent > 13+25 {
+		t.Errorf("%d packets have left within 10 ms, want 13 at once and 2.5 per millisecond", sent)
+	}
+	// Retransmissions come first, and count.
+	pacer.spend(10_000)
+	if n := len(pacer.due(start.Add(13*time.Millisecond), nil)); n != 0 {
+		t.Errorf("%d packets leave though 10 kB of retransmissions have just left, want none for 4 ms", n)
+	}
+	for ms := 14; ms < 60; ms++ {
+		sent += len(pacer.due(start.Add(time.Duration(ms)*time.Millisecond), nil))
+	}
+	if sent != 60 || !pacer.idle() {
+		t.Errorf("%d packets have left, want all 60", sent)
+	}
+	// Without an estimate nothing is held.
+	pacer.limit(0, start.Add(time.Second))
+	pacer.add(pacedTrack(p, 1, 500, start.Add(time.Second), 0))
+	if n := len(pacer.due(start.Add(time.Second), nil)); n != 500 {
+		t.Errorf("%d packets leave without an estimate, want all 500", n)
+	}
+}
+
+// TestPacerLeavesWholeFramesOut offers 2 MB/s where there is 1 MB/s: half of the frames leave, from first to last, and the tracks have turns.
+func TestPacerLeavesWholeFramesOut(t *testing.T) {
+	m := newRig(t, Config{})
+	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 4))
+	start := time.Unix(100, 0)
+	m.pacer.limit(8e6, start)
+	const interval = 33 * time.Millisecond
+	begun := make([]int, 4)
+	left := make([]int, 4)
+	packets := 0
+	for ms := range 3300 {
+		now := start.Add(time.Duration(ms) * time.Millisecond)
+		if ms%33 == 0 {
+			for track := range 4 {
+				m.pacer.add(pacedTrack(p, track, 16, now, interval))
+			}
+		}
+		for _, o := range m.pacer.due(now, nil) {
+			packets++
+			if o.header.Marker {
+				begun[o.line.track]++
+			}
+		}
+		for _, l := range m.pacer.left {
+			left[l.track]++
+		}
+		m.pacer.left = m.pacer.left[:0]
+	}
+	whole := 0
+	for track := range 4 {
+		whole += begun[track]
+		if begun[track] < 45 || begun[track] > 60 || begun[track]+left[track] < 98 {
+			t.Errorf("track %d: %d frames left, %d were left out, want about half of 100 each", track, begun[track], left[track])
+		}
+		if next := p.lines[track].next; p.lines[track].history.Len() != 0 || int(next) < 16*begun[track] {
+			t.Errorf("track %d has come to number %d", track, next)
+		}
+	}
+	if packets < 16*whole || packets > 16*(whole+2) || packets > 3400+100 {
+		t.Errorf("%d packets of %d whole frames", packets, whole)
+	}
+}
+
+func TestAudioDoesNotWait(t *testing.T) {
+	m := newRig(t, Config{})
+	voice, _ := published(t, m, described("voice", volumetric.MIMEOpus, 1, 1))
+	start := time.Unix(100, 0)
+	m.pacer.limit(8e6, start)
+	m.pacer.spend(1_000_000)
+	m.pacer.add(pacedTrack(voice, 0, 1, start, budgetOf(voice.publication, 20*time.Millisecond)))
+	if n := len(m.pacer.due(start, nil)); n != 1 {
+		t.Errorf("%d packets of audio leave where everything else waits, want 1", n)
+	}
+}
+
+// TestProbesTakeMediaFirst: packets leave at the probe's rate before they are due, and then those that have left come again.
+func TestProbesTakeMediaFirst(t *testing.T) {
+	m := newRig(t, Config{})
+	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
+	start := time.Now()
+	m.pacer.limit(8e6, start)
+	f := pacedTrack(p, 0, 10, start, 0)
+	f.spread = 10 * time.Millisecond
+	m.pacer.add(f)
+	if n := len(m.pacer.ahead(start, 4500, nil)); n != 5 {
+		t.Errorf("%d packets leave for 4,500 bytes, want 5", n)
+	}
+	due := m.pacer.ahead(start, 100_000, nil)
+	if len(due) != 5 || !m.pacer.idle() {
+		t.Fatalf("%d packets leave for 100 kB, want the 5 that remain", len(due))
+	}
+	for i := range due {
+		due[i].keep(start)
+	}
+	m.padding = padding{line: p.lines[0], newest: due[4].header.SequenceNumber}
+	padded := m.pad(8000+5*1000, due)
+	if len(padded) != 5+8 {
+		t.Fatalf("%d packets for 13 kB, want 8 more than 5", len(padded))
+	}
+	for i, o := range padded[5:] {
+		number := uint16(o.payload[0])<<8 | uint16(o.payload[1])
+		if want := due[4-i%5].header.SequenceNumber; number != want || o.header.SSRC != 101 || !o.repeated {
+			t.Errorf("padding %d repeats packet %d on SSRC %d, want %d on 101", i, number, o.header.SSRC, want)
+		}
+	}
+	if m.counts.ProbeBytes < 8000 || m.counts.ProbeBytes > 8100 {
+		t.Errorf("%d bytes of padding are counted, want about 8,000", m.counts.ProbeBytes)
+	}
 }

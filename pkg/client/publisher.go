@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -22,6 +23,15 @@ type Publisher struct {
 	lines []*line
 	// free says for each tile when the frames under way that leave in turn will have left. It belongs to media's lock.
 	free []time.Time
+	// tracks are what is known of the tracks, interval is the time between two frames, as it is measured, and latest when the last one was captured. They
+	// belong to media's lock.
+	tracks   []trackState
+	interval time.Duration
+	latest   time.Time
+	// budget is how long a frame may wait for the uplink, 0 for ever.
+	budget time.Duration
+	// parity is the share of parity packets that frames get, as the bits of a float64.
+	parity atomic.Uint64
 }
 
 // OutgoingFrame is one encoded tile at one quality.
@@ -66,6 +76,9 @@ func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 		longest:       longest,
 		lines:         make([]*line, publication.TrackCount()),
 		free:          make([]time.Time, len(publication.Tiles)),
+		tracks:        make([]trackState, publication.TrackCount()),
+		interval:      interval,
+		budget:        budgetOf(publication, interval),
 	}
 }
 
@@ -91,25 +104,20 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	if !p.has(tile, quality) {
 		return fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
 	}
+	parity := p.parityOf(payload.SourceFragments(payload.PrefixSize + len(f.Data)))
+	size := frameSize(len(f.Data)) + parity*(payload.MaxPacketSize+numberedPacket)
+	if taken, err := p.takes(p.index(tile, quality), f.Capture, size); !taken {
+		return err
+	}
 	capture := p.session.media.serverTime(f.Capture)
 	data := payload.Prefix{FourCC: f.Codec, Capture: capture}.AppendTo(make([]byte, 0, payload.PrefixSize+len(f.Data)))
 	data = append(data, f.Data...)
-	var fragmenter payload.Fragmenter
-	if err := fragmenter.Begin(payload.Descriptor{Prefixed: true, Quality: uint8(quality), Frame: f.Number}, data); err != nil {
+	descriptor := payload.Descriptor{Prefixed: true, Quality: uint8(quality), Parity: uint16(parity), Frame: f.Number}
+	payloads, err := fragment(descriptor, data)
+	if err != nil {
 		return fmt.Errorf("%q tile %d quality %d: %w", p.publication.Name, tile, quality, err)
 	}
-	n := fragmenter.Packets()
-	buffer := make([]byte, 0, len(data)+n*payload.DescriptorSize)
-	payloads := make([][]byte, n)
-	for i := range payloads {
-		begin := len(buffer)
-		var err error
-		if buffer, err = fragmenter.AppendPacket(buffer, i); err != nil {
-			return err
-		}
-		payloads[i] = buffer[begin:len(buffer):len(buffer)]
-	}
-	return p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(n), false)
+	return p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(len(payloads)), false)
 }
 
 // WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. The last has the marker
@@ -120,6 +128,9 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 func (p *Publisher) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) error {
 	if !p.has(tile, quality) {
 		return fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
+	}
+	if taken, err := p.takes(p.index(tile, quality), capture, packetsSize(payloads)); !taken {
+		return err
 	}
 	spread := p.spread / time.Duration(len(p.publication.Qualities))
 	if p.publication.Kind == volumetric.KindAudio {

@@ -166,11 +166,11 @@ func TestWriteErrors(t *testing.T) {
 	if err := p.WriteFrame(0, 0, frame); err != nil {
 		t.Errorf("with connection: %v", err)
 	}
+	flush(m, time.Now().Add(time.Second))
 	p.detach()
 	if err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("after its end: got %v, want an error around %v", err, ErrNotConnected)
 	}
-	flush(m, time.Now().Add(time.Second))
 	if n := len(wires[0].sent); n != 1 {
 		t.Errorf("%d packets were sent, want the one of the frame that was taken", n)
 	}

@@ -26,6 +26,7 @@ func newRig(t testing.TB, config Config) *media {
 		config:       config,
 		log:          config.Log,
 		events:       make(chan Event, eventBacklog),
+		notices:      newNotices(),
 		pending:      make(map[string]chan signal.Message),
 		participants: make(map[string]map[string]volumetric.Publication),
 		publishers:   make(map[string]*Publisher),

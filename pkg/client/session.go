@@ -30,6 +30,7 @@ type Session struct {
 	endpoint *transport.Endpoint
 	media    *media
 	events   chan Event
+	notices  *notices
 
 	// ctx ends when the session does; running counts its goroutines.
 	ctx     context.Context
@@ -46,6 +47,8 @@ type Session struct {
 	participants map[string]map[string]volumetric.Publication
 	publishers   map[string]*Publisher
 	peer         *transport.Peer
+	// limits are the last ones that the server has taken.
+	limits signal.BitrateLimits
 }
 
 // Join enters a room and returns once the server has taken the client in. Media flows after the event Connected.
@@ -58,6 +61,7 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 		config:       config,
 		log:          config.Log,
 		events:       make(chan Event, eventBacklog),
+		notices:      newNotices(),
 		pending:      make(map[string]chan signal.Message),
 		participants: make(map[string]map[string]volumetric.Publication),
 		publishers:   make(map[string]*Publisher),
@@ -92,7 +96,10 @@ func (s *Session) enter(ctx context.Context) error {
 		Publications: s.config.Publications,
 		Receive:      s.config.Receive,
 		DeadlineMS:   int(s.config.Deadline.Milliseconds()),
+		Pauses:       true,
 	}
+	s.limits.Max = s.config.MaxBitrate
+	join.BitrateLimits = s.limits
 	l, joined, err := s.greet(ctx, join)
 	if err != nil {
 		return err

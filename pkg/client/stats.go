@@ -14,8 +14,11 @@ type TileStats struct {
 	FrameCounts
 	// Packets and Bytes are RTP packets received, retransmissions included, and the bytes of their payloads.
 	Packets, Bytes uint64
-	// Lost packets did not come when they were due; Recovered ones of them came later, by retransmission or since the publisher had owed them.
-	Lost, Recovered uint64
+	// Lost packets did not come when they were due; Recovered ones of them came later, by retransmission or since the publisher had owed them. Spared
+	// ones of them never came, and were not needed: their frame was complete without them, by parity.
+	Lost, Recovered, Spared uint64
+	// Replaced are the source packets that parity made up for, of frames that were completed: they were lost, or came too late to matter.
+	Replaced uint64
 	// Gaps are sequence numbers that the media stream left out for the time being, Repeats packets that came on it again. Retransmissions have a
 	// stream of their own and count as neither.
 	Gaps, Repeats uint64
@@ -41,8 +44,10 @@ func (s *Session) Stats() []TileStats {
 			FrameCounts: book.ledger.counts,
 			Packets:     book.packets,
 			Bytes:       book.bytes,
-			Lost:        nacks.Recovered + nacks.Lost,
+			Lost:        nacks.Recovered + nacks.Lost + nacks.Spared,
 			Recovered:   nacks.Recovered,
+			Spared:      nacks.Spared,
+			Replaced:    book.replaced,
 			Gaps:        book.breaks.gaps,
 			Repeats:     book.breaks.repeats,
 			Requests:    nacks.Asked,

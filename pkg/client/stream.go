@@ -28,6 +28,7 @@ type stream struct {
 	unwrapper feedback.Unwrapper
 	numbering numbering
 	nacks     *feedback.NACKGenerator
+	repair    feedback.FrameRepair
 	frames    *payload.Reassembler
 	// reception and captures know the clock rate, so they begin with an assignment.
 	reception *feedback.Reception
@@ -42,6 +43,8 @@ type tileBook struct {
 	packets uint64
 	bytes   uint64
 	breaks  breaks
+	// replaced are source packets that parity made up for.
+	replaced uint64
 	// before is what the stream's NACK generator had counted when the tile was assigned to it; nacks sums earlier assignments.
 	before feedback.NACKStats
 	nacks  feedback.NACKStats
@@ -76,6 +79,7 @@ func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publicati
 	s.generation, s.track, s.publication, s.book = generation, track, publication, book
 	s.framed = track != nil && publication.Codec.Is(volumetric.MIMEVolumetric)
 	s.frames.Reset()
+	s.nacks.Release()
 	if book == nil {
 		return
 	}
@@ -92,6 +96,7 @@ func (b *tileBook) requests(now feedback.NACKStats) feedback.NACKStats {
 		Reordered: b.nacks.Reordered + now.Reordered - b.before.Reordered,
 		Recovered: b.nacks.Recovered + now.Recovered - b.before.Recovered,
 		Lost:      b.nacks.Lost + now.Lost - b.before.Lost,
+		Spared:    b.nacks.Spared + now.Spared - b.before.Spared,
 		Asked:     b.nacks.Asked + now.Asked - b.before.Asked,
 	}
 }
@@ -125,7 +130,7 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	if original {
 		broken = s.numbering.received(sequence, kind)
 	}
-	if s.book == nil || s.kind == volumetric.KindAudio && kind == feedback.Old {
+	if s.book == nil || !s.framed && kind == feedback.Old {
 		return arrival{}
 	}
 	s.book.packets++
@@ -139,12 +144,17 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	if err != nil {
 		return arrival{}
 	}
-	s.nacks.Expect(sequence+int64(d.Packets()-1)-int64(d.Index), now)
+	place := feedback.FramePacket{
+		Sequence: sequence, Frame: d.Frame, Index: int(d.Index), Source: int(d.Source), Packets: d.Packets(), Marker: header.Marker,
+	}
+	s.repair.Received(s.nacks, place, now)
 	s.book.ledger.seen(s.book.extend(d.Frame), now)
 	complete, err := s.frames.Push(&d, rest, now)
 	if err != nil || complete == nil {
 		return arrival{}
 	}
+	s.repair.Complete(s.nacks, place)
+	s.book.replaced += uint64(complete.Recovered)
 	return arrival{frame: s.frame(complete, toServer)}
 }
 

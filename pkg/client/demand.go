@@ -1,0 +1,170 @@
+package client
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// numberedPacket is what a packet takes on the wire beside its payload, in bytes: 12 are its RTP header.
+	numberedPacket = 12 + wireOverhead
+	// sizeShare is the weight of a frame in the mean size of its track's: a quarter of a second at 30 frames per second. intervalShare is that of an interval.
+	sizeShare     = 1. / 8
+	intervalShare = 1. / 16
+	// longestInterval is what is taken for a pause.
+	longestInterval = time.Second
+)
+
+// trackState is what is known of one track of a publication. It belongs to media's lock.
+type trackState struct {
+	// unwanted says that nobody takes it, gaveUp that the uplink does not carry it.
+	unwanted, gaveUp bool
+	// size is what a frame takes on the wire, in bytes, 0 before the first one.
+	size float64
+	// begun is when the last one began to leave.
+	begun time.Time
+	// waits is the pacer's round in which a frame of it was kept: those behind it wait, too.
+	waits uint64
+}
+
+// rate is what the track takes on the wire in bit/s, as it was measured last, or as it was announced; 0 where neither is known.
+func (p *Publisher) rate(track int) float64 {
+	if size := p.tracks[track].size; size > 0 {
+		return 8 * size / p.interval.Seconds()
+	}
+	nominal := float64(p.publication.Qualities[track%len(p.publication.Qualities)].Bitrate)
+	return nominal * (payload.FragmentSize + payload.DescriptorSize + numberedPacket) / (payload.FragmentSize + payload.DescriptorSize)
+}
+
+// measure takes note of a frame, whether or not it is sent: of its size on the wire and of when it was captured.
+func (p *Publisher) measure(track int, capture time.Time, size int) {
+	t := &p.tracks[track]
+	if t.size == 0 {
+		t.size = float64(size)
+	} else {
+		t.size += (float64(size) - t.size) * sizeShare
+	}
+	// Captures are the publication's, whichever tracks they are sent on: those that pause say nothing.
+	passed := capture.Sub(p.latest)
+	if passed <= 0 {
+		return
+	}
+	if !p.latest.IsZero() && passed < longestInterval {
+		// One that is missing is no slower rate.
+		p.interval += time.Duration(float64(min(passed, 2*p.interval)-p.interval) * intervalShare)
+	}
+	p.latest = capture
+}
+
+// takes measures a frame of a track and tells whether it is to be sent. The error is ErrNotConnected.
+func (p *Publisher) takes(track int, capture time.Time, size int) (bool, error) {
+	m := p.session.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p.lines[track] == nil || !m.connected || m.ended {
+		return false, ErrNotConnected
+	}
+	p.measure(track, capture, size)
+	if m.planned.IsZero() && m.extension != 0 {
+		// Nothing has been decided yet: the first frame is not to go out and the second to be given up.
+		m.weigh(time.Now())
+	}
+	switch t := &p.tracks[track]; {
+	case t.gaveUp:
+		m.counts.GivenUp++
+	case t.unwanted:
+		m.counts.Paused++
+	default:
+		return true, nil
+	}
+	return false, nil
+}
+
+// maxBudget bounds how long frames of slow publications wait for the uplink: at 10 frames per second it is one interval.
+const maxBudget = 100 * time.Millisecond
+
+// budgetOf is how long a frame of a publication may wait for the uplink: one frame interval, since the next one is there then. Audio always leaves.
+func budgetOf(publication volumetric.Publication, interval time.Duration) time.Duration {
+	switch {
+	case publication.Kind == volumetric.KindAudio:
+		return 0
+	case !publication.Codec.Is(volumetric.MIMEVolumetric):
+		return foreignBudget
+	}
+	return min(interval, maxBudget)
+}
+
+// frameSize is what a frame of payload v1 takes on the wire.
+func frameSize(data int) int {
+	data += payload.PrefixSize
+	packets := (data + payload.FragmentSize - 1) / payload.FragmentSize
+	return data + packets*(payload.DescriptorSize+numberedPacket)
+}
+
+// packetsSize is what RTP payloads take on the wire.
+func packetsSize(payloads [][]byte) int {
+	size := len(payloads) * numberedPacket
+	for _, body := range payloads {
+		size += len(body)
+	}
+	return size
+}
+
+// Wanted tells whether a tile is to be encoded and written at a quality: whether somebody takes it, as far as the server has said, and the uplink
+// carries it. Frames of others are not sent. It is to be asked for each frame; the event Wanted, or Uplink, says that answers have changed.
+func (p *Publisher) Wanted(tile int, quality volumetric.Quality) bool {
+	if !p.has(tile, quality) {
+		return false
+	}
+	m := p.session.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := &p.tracks[p.index(tile, quality)]
+	return !t.unwanted && !t.gaveUp
+}
+
+// GaveUp tells whether a tile is not sent at a quality because the uplink cannot carry it beside what is worth more.
+func (p *Publisher) GaveUp(tile int, quality volumetric.Quality) bool {
+	if !p.has(tile, quality) {
+		return false
+	}
+	m := p.session.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return p.tracks[p.index(tile, quality)].gaveUp
+}
+
+// want takes which qualities of each tile are wanted. Tiles that are not named are not.
+func (p *Publisher) want(tiles [][]volumetric.Quality) {
+	m := p.session.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range p.tracks {
+		p.tracks[i].unwanted = true
+	}
+	for tile, qualities := range tiles {
+		for _, quality := range qualities {
+			if p.has(tile, quality) {
+				p.tracks[p.index(tile, quality)].unwanted = false
+			}
+		}
+	}
+	m.planned = time.Time{}
+	m.wakeSender()
+}
+
+// wanted takes which tracks of this client somebody takes.
+func (s *Session) wanted(m *signal.Wanted) {
+	for _, w := range m.Publications {
+		publisher := s.Publisher(w.Publication)
+		if publisher == nil {
+			continue
+		}
+		publisher.want(w.Tiles)
+		publisher.setParity(w.Parity)
+		s.tell(Wanted{Publication: w.Publication, Tiles: w.Tiles, Parity: w.Parity})
+	}
+}

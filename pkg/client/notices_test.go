@@ -1,0 +1,210 @@
+package client
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+func TestNoticesAreFewAndNew(t *testing.T) {
+	n := newNotices()
+	at := func(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
+	expect := func(ms int, wait time.Duration, want ...signal.Message) {
+		t.Helper()
+		if run, got := n.take(at(ms)); !reflect.DeepEqual(run, want) || (got-wait).Abs() > time.Microsecond {
+			t.Errorf("at %d ms: got %v, to wait %v; want %v, %v", ms, run, got, want, wait)
+		}
+	}
+	expect(0, 0)
+	first, second := &signal.Viewpoint{At: 1}, &signal.Viewpoint{At: 2}
+	n.viewpoint(first)
+	expect(0, 0, first)
+	expect(1, 0)
+	n.viewpoint(first)
+	n.pose(&signal.Pose{Publication: "desk"})
+	expect(5, noticeInterval-5*time.Millisecond)
+	// The newest of each kind is sent, together with the others.
+	desk, body, uplink := &signal.Pose{Publication: "desk", Scale: 2}, &signal.Pose{Publication: "body"}, &signal.Uplink{Estimate: 1}
+	n.viewpoint(second)
+	n.pose(desk)
+	n.pose(body)
+	n.uplink(uplink)
+	expect(17, 0, uplink, second, body, desk)
+	expect(40, 0)
+	if len(n.wake) != 1 {
+		t.Error("nobody is woken")
+	}
+	sent := 0
+	for ms := 1000; ms < 2000; ms++ {
+		n.viewpoint(first)
+		run, _ := n.take(at(ms))
+		sent += len(run)
+	}
+	if sent < 55 || sent > 60 {
+		t.Errorf("%d viewpoints within a second, want at most 60", sent)
+	}
+}
+
+// listener is a server that takes a websocket, hands on every message, and replies to requests.
+func listener(t *testing.T) (string, <-chan signal.Message) {
+	t.Helper()
+	heard := make(chan signal.Message, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		upgrader := websocket.Upgrader{}
+		conn, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		for {
+			_, data, err := conn.ReadMessage()
+			if err != nil {
+				return
+			}
+			m, err := signal.DecodeFromClient(data)
+			if err != nil {
+				t.Errorf("%s: %v", data, err)
+				return
+			}
+			if err := m.(signal.Request).Validate(); err != nil {
+				t.Errorf("%s: %v", data, err)
+			}
+			heard <- m
+			if id := m.Head().ID; id != "" {
+				reply, err := signal.Encode(&signal.OK{Header: signal.Header{ID: id}})
+				if err != nil || conn.WriteMessage(websocket.TextMessage, reply) != nil {
+					return
+				}
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	return "ws" + strings.TrimPrefix(server.URL, "http"), heard
+}
+
+// converse makes the session of a rig talk to a listener until the test ends.
+func converse(t *testing.T, m *media) <-chan signal.Message {
+	t.Helper()
+	s := m.session
+	url, heard := listener(t)
+	s.config.URL = url
+	var err error
+	if s.link, err = dial(context.Background(), s.config); err != nil {
+		t.Fatal(err)
+	}
+	s.peer = newPeer(t, m)
+	if s.endpoint, err = s.config.endpoint(); err != nil {
+		t.Fatal(err)
+	}
+	s.running.Add(1)
+	go s.run()
+	t.Cleanup(func() {
+		s.cancel(ErrClosed)
+		s.running.Wait()
+	})
+	return heard
+}
+
+func TestViewpointsPosesAndLimitsReachTheServer(t *testing.T) {
+	m := newRig(t, Config{})
+	s := m.session
+	heard := converse(t, m)
+	at := time.Now()
+	s.SetViewpoint(Viewpoint{At: at, Position: [3]float64{1, 1.6, 2}, Orientation: [4]float64{0, 0.6, 0, 0.8}, FOV: math.Pi / 2, Aspect: 1.5})
+	got := (<-heard).(*signal.Viewpoint)
+	if got.At != at.UnixMicro() || got.Position != (signal.Vector{1, 1.6, 2}) || got.Orientation != (signal.Rotation{0, 0.6, 0, 0.8}) || math.Abs(got.FOV-90) > 1e-9 || got.Aspect != 1.5 {
+		t.Errorf("got %+v", got)
+	}
+	s.SetViewpoint(Viewpoint{})
+	if got = (<-heard).(*signal.Viewpoint); math.Abs(got.FOV-60) > 1e-9 || got.Aspect != 1 || got.Orientation != (signal.Rotation{0, 0, 0, 1}) || got.At < at.UnixMicro() {
+		t.Errorf("got %+v, want the defaults", got)
+	}
+	p := newPublisher(s, described("body", volumetric.MIMEVolumetric, 1, 1))
+	p.SetPose(Pose{Position: [3]float64{1, 0, -1}, Priority: 2, Boxes: make([]volumetric.BoundingBox, 1)})
+	if got := (<-heard).(*signal.Pose); got.Publication != "body" || got.Position != (signal.Vector{1, 0, -1}) || got.Orientation != (signal.Rotation{0, 0, 0, 1}) || got.Priority != 2 || len(got.Boxes) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	if err := s.SetLimits(context.Background(), 20e6, 1e6); err != nil {
+		t.Error(err)
+	}
+	if got := (<-heard).(*signal.SetLimits); got.BitrateLimits != (signal.BitrateLimits{Max: 20e6, Min: 1e6}) || s.limits != got.BitrateLimits {
+		t.Errorf("got %+v, kept %+v", got, s.limits)
+	}
+}
+
+func TestWhatTheServerSaysBecomesEvents(t *testing.T) {
+	s := newRig(t, Config{}).session
+	s.handle(&signal.Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1})
+	s.handle(&signal.Pose{Participant: "ada", Publication: "body", Position: signal.Vector{1, 2, 3}, Orientation: signal.Rotation{0, 1, 0, 0}})
+	for _, want := range []Event{
+		Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1},
+		PoseChanged{
+			Publication: volumetric.PublicationRef{Participant: "ada", Publication: "body"},
+			Pose:        Pose{Position: [3]float64{1, 2, 3}, Orientation: [4]float64{0, 1, 0, 0}, Scale: 1, Priority: 1},
+		},
+	} {
+		if got := <-s.events; !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestTheServerIsToldOfTheUplink: what was given up at once, the rate when it has changed by a tenth, and everything anew after a new beginning.
+func TestTheServerIsToldOfTheUplink(t *testing.T) {
+	m := newRig(t, Config{StartUplink: 1e6})
+	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 2))
+	p.tracks[0].size, p.tracks[1].size = 2000, 4000
+	now := time.Now()
+	told := func(after time.Duration) *signal.Uplink {
+		t.Helper()
+		now = now.Add(after)
+		m.mu.Lock()
+		m.weigh(now)
+		m.mu.Unlock()
+		run, _ := m.session.notices.take(now)
+		if len(run) == 0 {
+			return nil
+		}
+		return run[0].(*signal.Uplink)
+	}
+	// 0.48 and 0.96 Mbit/s into 1 Mbit/s.
+	want := []signal.OwnTrack{{Publication: "body", Tile: 0, Quality: 1}}
+	if got := told(0); got == nil || !reflect.DeepEqual(got.GaveUp, want) || got.Estimate != 0 {
+		t.Errorf("got %+v, want %+v of an unknown rate", got, want)
+	}
+	if e, ok := (<-m.session.events).(Uplink); !ok || !reflect.DeepEqual(e.GaveUp, want) || !p.GaveUp(0, 1) || p.Wanted(0, 1) {
+		t.Errorf("got event %+v, want %+v", e, want)
+	}
+	if got := told(10 * time.Second); got != nil {
+		t.Errorf("got %+v, want nothing new", got)
+	}
+	m.uplink.reported = true
+	if got := told(time.Second); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
+		t.Errorf("got %+v, want 1 Mbit/s", got)
+	}
+	m.tellAgain()
+	if got := told(100 * time.Millisecond); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
+		t.Errorf("got %+v, want the same again", got)
+	}
+	// The estimate's limits rise: it returns, and the server hears of it.
+	limits := m.session.config.congestion().Limits()
+	limits.Min, limits.Start = 3e6, 3e6
+	m.uplink.estimator.SetLimits(now, limits)
+	if got := told(200 * time.Millisecond); got == nil || got.Estimate != 3e6 || len(got.GaveUp) != 0 {
+		t.Errorf("got %+v, want 3 Mbit/s and nothing given up", got)
+	}
+	p.detach()
+	if got := told(time.Minute); got != nil {
+		t.Errorf("got %+v of a client that publishes nothing", got)
+	}
+}

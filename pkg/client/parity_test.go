@@ -1,0 +1,145 @@
+package client
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestPublishersMakeParity holds what is sent of one frame at each share against what the share says, and completes the frame without as many source
+// packets as there is parity.
+func TestPublishersMakeParity(t *testing.T) {
+	tests := []struct {
+		share float64
+		size  int
+		want  int
+	}{
+		{0, 50_000, 0}, {0.07, 100 * payload.FragmentSize, 7}, {0.07, 50_000, 4}, {0.25, 100, 1}, {0.25, 500_000, 110}, {0.9, 4 * payload.FragmentSize, 1},
+		{-1, 50_000, 0}, {math.NaN(), 50_000, 0},
+	}
+	for _, test := range tests {
+		m := newRig(t, Config{})
+		p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
+		p.setParity(test.share)
+		data := make([]byte, test.size-payload.PrefixSize)
+		for i := range data {
+			data[i] = byte(i * i >> 3)
+		}
+		if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 7, Capture: time.Now(), Data: data}); err != nil {
+			t.Fatal(err)
+		}
+		flush(m, time.Now().Add(time.Second))
+		source := payload.SourceFragments(test.size)
+		sent := wires[0].sent
+		if len(sent) != source+test.want || !sent[len(sent)-1].Marker {
+			t.Fatalf("share %v of %d packets: %d packets were sent, expected %d, with a marker on the last", test.share, source, len(sent), source+test.want)
+		}
+		r := payload.NewReassembler(payload.DefaultConfig())
+		var frame *payload.Frame
+		for _, packet := range sent[test.want:] {
+			var d payload.Descriptor
+			rest, err := d.Unmarshal(packet.Payload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, err := r.Push(&d, rest, epoch); err != nil {
+				t.Fatal(err)
+			} else if f != nil {
+				frame = f
+			}
+		}
+		if frame == nil || !bytes.Equal(frame.Data, data) || frame.Recovered != min(test.want, source) {
+			t.Errorf("share %v of %d packets: the frame is not complete without its first %d packets", test.share, source, test.want)
+		}
+	}
+}
+
+// TestParityCountsForTheUplink: the rate of a track includes what its receivers need.
+func TestParityCountsForTheUplink(t *testing.T) {
+	rates := map[float64]float64{}
+	for _, share := range []float64{0, 0.25} {
+		m := newRig(t, Config{})
+		p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
+		p.setParity(share)
+		if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 7, Capture: time.Now(), Data: make([]byte, 100_000)}); err != nil {
+			t.Fatal(err)
+		}
+		rates[share] = p.rate(0)
+	}
+	if ratio := rates[0.25] / rates[0]; ratio < 1.24 || ratio > 1.27 {
+		t.Errorf("a quarter of parity makes the rate %v times as high", ratio)
+	}
+}
+
+// TestParityIsCounted loses packets of frames with one parity packet of three that they were published with: what it makes up for is lost and not recovered, and is not asked for.
+func TestParityIsCounted(t *testing.T) {
+	m := newRig(t, Config{})
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "ada", 0, &body)
+	s, now := m.streams["4"], epoch
+	send := func(frame uint32, lost ...int) {
+		list, err := fragment(payload.Descriptor{Parity: 3, Frame: frame}, make([]byte, 4000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for index, body := range list[:5] {
+			if !slices.Contains(lost, index) {
+				in.deliver(in.next+uint16(index), 3000*frame, body, now.Add(time.Duration(index)*time.Millisecond))
+			}
+		}
+		in.next += 5
+		now = now.Add(interval)
+		_, _ = s.nacks.Due(now, 150*time.Millisecond, nil, nil)
+	}
+	send(10)
+	send(11, 2)    // parity makes up for it
+	send(12, 4)    // parity that nobody needs
+	send(13, 0, 1) // too much
+	send(14)
+	for range 10 {
+		now = now.Add(interval)
+		_, _ = s.nacks.Due(now, 150*time.Millisecond, nil, nil)
+		s.expire(now, longDeadline, nil)
+	}
+	got := statsOf(t, m, "ada", 0)
+	want := TileStats{
+		Track: got.Track, FrameCounts: FrameCounts{Expected: 5, Complete: 4, Undecodable: 1}, Packets: 21, Bytes: got.Bytes,
+		Lost: 4, Spared: 2, Replaced: 1, Gaps: 4, Requests: 2,
+	}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestRequestsAfterParity: what waits for the end of a frame with parity does not wait once the slot carries something else, whose frames are not known.
+func TestRequestsAfterParity(t *testing.T) {
+	m := newRig(t, Config{})
+	body, video := described("body", volumetric.MIMEVolumetric, 1, 1), described("camera", volumetric.MIMEH264, 1, 1)
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "ada", 0, &body)
+	list, err := fragment(payload.Descriptor{Parity: 3, Frame: 10}, make([]byte, 4000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The frame ends in its parity, without a marker.
+	for index, body := range list[:5] {
+		in.deliver(in.next+uint16(index), 3000, body, epoch)
+	}
+	in.next += 5
+	assign(t, m, "4", 2, "ada", 0, &video)
+	for index := range uint16(6) {
+		if index != 1 {
+			in.deliver(in.next+index, 6000, []byte{0x61, byte(index)}, epoch.Add(time.Millisecond))
+		}
+	}
+	asked, _ := m.streams["4"].nacks.Due(epoch.Add(2*time.Millisecond), 20*time.Millisecond, nil, nil)
+	if len(asked) != 1 || uint16(asked[0]) != in.next+1 {
+		t.Errorf("asked for %v, want %d", asked, in.next+1)
+	}
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the transcripts anew")
+
+// TestPlanTranscripts plays the files of testdata/plan. Their lines are
+//
+//	track NAME PUBLICATION RATE [kept]   one more track, which is wanted; tracks come in the order of their worth
+//	rate NAME RATE
+//	want NAME…, unwant NAME…
+//	MS BUDGET                            a step so many milliseconds after the beginning
+//
+// and below each step, after ">", what is sent, then what was given up, and their rate.
+func TestPlanTranscripts(t *testing.T) {
+	names, err := filepath.Glob("testdata/plan/*.txt")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := playPlan(t, string(want))
+			if *update {
+				if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s", got)
+			}
+		})
+	}
+}
+
+func playPlan(t *testing.T, text string) string {
+	t.Helper()
+	var out strings.Builder
+	var plan uplinkPlan
+	var tracks []planTrack
+	var names []string
+	find := func(name string) *planTrack {
+		i := slices.Index(names, name)
+		if i < 0 {
+			t.Fatalf("no track %q", name)
+		}
+		return &tracks[i]
+	}
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.HasPrefix(line, ">") {
+			continue
+		}
+		fmt.Fprintln(&out, line)
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		var rate float64
+		var publication, ms int
+		switch words[0] {
+		case "track":
+			scan(t, words[2:4], &publication, &rate)
+			names = append(names, words[1])
+			tracks = append(tracks, planTrack{publication: publication, rate: rate, kept: len(words) > 4, wanted: true})
+		case "rate":
+			scan(t, words[2:], &find(words[1]).rate)
+		case "want", "unwant":
+			for _, name := range words[1:] {
+				find(name).wanted = words[0] == "want"
+			}
+		default:
+			scan(t, words, &ms, &rate)
+			changed := plan.step(time.Unix(100, 0).Add(time.Duration(ms)*time.Millisecond), rate, tracks)
+			fmt.Fprintf(&out, "> %s\n", planned(names, tracks, changed))
+		}
+	}
+	return out.String()
+}
+
+// scan reads numbers.
+func scan(t *testing.T, words []string, into ...any) {
+	t.Helper()
+	if _, err := fmt.Sscan(strings.Join(words, " "), into...); err != nil {
+		t.Fatalf("%q: %v", words, err)
+	}
+}
+
+// planned is what a step has come to.
+func planned(names []string, tracks []planTrack, changed bool) string {
+	var sent, gaveUp []string
+	sum := 0.0
+	for i, track := range tracks {
+		switch {
+		case track.gaveUp:
+			gaveUp = append(gaveUp, names[i])
+		case track.wanted:
+			sent = append(sent, names[i])
+			sum += track.rate
+		}
+	}
+	text := fmt.Sprintf("%s: %g", strings.Join(sent, " "), sum)
+	if len(gaveUp) > 0 {
+		text += ", gave up " + strings.Join(gaveUp, " ")
+	}
+	if changed {
+		text += ", changed"
+	}
+	return text
+}

@@ -1,0 +1,155 @@
+package client
+
+import (
+	"time"
+
+	"github.com/pion/rtp"
+)
+
+const (
+	// tick is how often the sending goroutine looks for packets that are due while a frame is under way. Timers are no finer than that.
+	tick = time.Millisecond
+	// idleTick is how often it looks while nothing is under way and nothing is due.
+	idleTick = time.Second
+	// maxPadding is how many of the latest packets of a line a probe repeats, one after the other.
+	maxPadding = 256
+)
+
+// flusher sends what outlets have queued, as transport.Peer does.
+type flusher interface{ Flush() }
+
+// sender is the state of the sending goroutine; its slice is kept for the next step.
+type sender struct {
+	media *media
+	due   []outgoing
+}
+
+// send is the sending goroutine: it writes what the pacer lets go.
+func (m *media) send() {
+	defer m.session.running.Done()
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	s := sender{media: m}
+	for {
+		wait, idle := s.step(time.Now(), m.session.currentPeer())
+		timer.Reset(wait)
+		// While a frame is under way what comes meanwhile leaves at the next tick, in longer runs.
+		wake := m.wake
+		if !idle {
+			wake = nil
+		}
+		select {
+		case <-wake:
+		case <-timer.C:
+		case <-m.session.ctx.Done():
+			return
+		}
+	}
+}
+
+// step writes what is to leave by now, and tells when to look again and whether nothing is under way until then.
+func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle bool) {
+	m := s.media
+	m.mu.Lock()
+	m.control(now)
+	s.due = append(s.due[:0], m.urgent...)
+	clear(m.urgent)
+	m.urgent = m.urgent[:0]
+	s.due = m.depart(now, s.due)
+	idle = m.pacer.idle() && m.uplink.cluster.ID == 0
+	wait = tick
+	if idle {
+		wait = idleTick
+		if next := m.uplink.next(); !next.IsZero() {
+			wait = min(wait, max(tick, next.Sub(now)))
+		}
+	}
+	m.mu.Unlock()
+	for i := range s.due {
+		s.due[i].write()
+	}
+	if len(s.due) > 0 {
+		// What leaves at one tick leaves in long runs.
+		peer.Flush()
+	}
+	clear(s.due)
+	return wait, idle
+}
+
+// control takes reports, and what follows from them: the rate of the pacer, which tracks are sent, and probes.
+func (m *media) control(now time.Time) {
+	m.uplink.report(now, m.departures.fresh)
+	m.departures.fresh = m.departures.fresh[:0]
+	if !m.connected || m.extension == 0 {
+		return
+	}
+	m.uplink.step(now)
+	m.weigh(now)
+	m.pacer.limit(m.uplink.rate(now), now)
+}
+
+// depart adds what is due to the packets that leave in any case, and notes that all of them leave.
+func (m *media) depart(now time.Time, packets []outgoing) []outgoing {
+	urgent := 0
+	for i := range packets {
+		urgent += packets[i].size()
+	}
+	if bytes, probing := m.uplink.probe(now); probing {
+		m.pacer.spend(urgent)
+		packets = m.pacer.ahead(now, bytes-urgent, packets)
+		packets = m.pad(bytes, packets)
+	} else {
+		m.pacer.spend(urgent)
+		packets = m.pacer.due(now, packets)
+	}
+	m.leaveOut()
+	for i := range packets {
+		o := &packets[i]
+		o.keep(now)
+		if !o.repeated && o.line.retransmission.SSRC != 0 && o.line.retransmission.PayloadType != 0 {
+			m.padding = padding{line: o.line, newest: o.header.SequenceNumber}
+		}
+		if m.extension != 0 {
+			m.uplink.sent(now, o.size())
+			o.count(m.departures.TransportHistory, m.extension, now)
+		}
+	}
+	return packets
+}
+
+// padding is where a probe takes packets from: those before newest of a line, of which so many were repeated already.
+type padding struct {
+	line     *line
+	newest   uint16
+	repeated uint16
+}
+
+// pad repeats packets that were sent lately until all have that many bytes. They are retransmissions that nobody asked for, and repair what was lost unnoticed.
+func (m *media) pad(bytes int, packets []outgoing) []outgoing {
+	for i := range packets {
+		bytes -= packets[i].size()
+	}
+	p := &m.padding
+	for bytes > 0 && p.line != nil {
+		sent, ok := p.line.history.Get(p.newest - p.repeated)
+		if !ok || p.repeated == maxPadding {
+			if p.repeated == 0 {
+				return packets
+			}
+			p.repeated = 0
+			continue
+		}
+		p.repeated++
+		header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sent.Sequence, Timestamp: sent.Timestamp}
+		// The original number takes two bytes (RFC 4588 section 4).
+		body, err := p.line.retransmission.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
+		if err != nil {
+			return packets
+		}
+		packets = append(packets, outgoing{line: p.line, header: header, payload: body, repeated: true})
+		size := packets[len(packets)-1].size()
+		bytes -= size
+		m.counts.ProbeBytes += int64(size)
+	}
+	return packets
+}
