@@ -20,18 +20,21 @@ type broadcast struct {
 	sink        produce.Sink
 	description volumetric.Publication
 	sound       *opus.Recording
+	pose        *client.Pose
 	voice       voice
 	console     io.Writer
 	log         *slog.Logger
 
 	began, ended time.Time
 	total        produce.Counts
+	uplink       client.UplinkStats
 	heard        soundCounts
 }
 
 // presence is what a broadcast needs of a session; *client.Session is one.
 type presence interface {
 	Events() <-chan client.Event
+	Uplink() client.UplinkStats
 	Done() <-chan struct{}
 	Err() error
 }
@@ -54,6 +57,7 @@ func (b *broadcast) run(ctx context.Context, session presence, seconds float64) 
 	cancel()
 	running.Wait()
 	b.take(time.Now())
+	b.uplink = session.Uplink()
 	return err
 }
 
@@ -92,7 +96,7 @@ func (b *broadcast) follow(ctx context.Context, session presence, failures <-cha
 			tell(b.log, e)
 		case now := <-ticker.C:
 			counts := b.take(now)
-			_, _ = fmt.Fprintln(b.console, producedLine(b.description.Name, &counts, now.Sub(last)))
+			_, _ = fmt.Fprintln(b.console, producedLine(b.description.Name, &counts, session.Uplink().Estimate, now.Sub(last)))
 			last = now
 		case err := <-failures:
 			if err != nil {

@@ -41,6 +41,8 @@ func tell(log *slog.Logger, e client.Event) {
 			"tiles", len(e.Publication.Tiles), "qualities", len(e.Publication.Qualities))
 	case client.Unpublished:
 		log.Info("publication ended", "participant", e.Publication.Participant, "publication", e.Publication.Publication)
+	case client.Uplink:
+		log.Info("uplink", "carries", e.Estimate, "tracks given up", len(e.GaveUp))
 	case client.Interrupted:
 		log.Warn("connection to the server broke, resuming", "error", e.Err)
 	case client.Resumed:

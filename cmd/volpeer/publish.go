@@ -32,6 +32,8 @@ type publication struct {
 	name      string
 	mode      string
 	audio     string
+	most      bitrate
+	pose      string
 	seconds   float64
 	json      bool
 }
@@ -59,6 +61,8 @@ func newPublish() *cobra.Command {
 	f.StringVar(&p.mode, "mode", string(volumetric.ModeAlternatives),
 		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, receivers get any of them")
 	f.StringVar(&p.audio, "audio", "", "sound beside the video: tone, or an Ogg Opus file that is played in a loop")
+	f.Var(&p.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
+	f.StringVar(&p.pose, "pose", "", "where the object stands in the room: X,Y,Z in metres, and YAW in degrees to the left if it is turned")
 	f.Float64Var(&p.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
 	return cmd
@@ -77,6 +81,7 @@ var (
 type production struct {
 	config produce.Config
 	sound  *opus.Recording // nil for none
+	pose   *client.Pose    // nil where the object was not placed
 }
 
 // check reads the flags.
@@ -110,7 +115,20 @@ func (p *publication) check(log *slog.Logger) (production, error) {
 	if err != nil {
 		return production{}, fmt.Errorf("--audio: %w", err)
 	}
-	return production{produce.Config{Tiles: p.tiles, Levels: levels, Mode: mode, Codec: c, Log: log}, sound}, nil
+	pose, err := placed(p.pose)
+	if err != nil {
+		return production{}, fmt.Errorf("--pose: %w", err)
+	}
+	return production{produce.Config{Tiles: p.tiles, Levels: levels, Mode: mode, Codec: c, Log: log}, sound, pose}, nil
+}
+
+// placed is a pose, nil for none.
+func placed(text string) (*client.Pose, error) {
+	if text == "" {
+		return nil, nil
+	}
+	pose, err := parsePose(text)
+	return &pose, err
 }
 
 // openSound is a recording, nil for none.
@@ -172,6 +190,7 @@ func (p *publication) prepare(ctx context.Context, settings production, source c
 		producer:    producer,
 		description: describe(p.name, config, source.Info().FrameRate, tiles, qualities),
 		sound:       settings.sound,
+		pose:        settings.pose,
 	}, nil
 }
 
@@ -181,11 +200,14 @@ func (p *publication) enter(ctx context.Context, b *broadcast) (*client.Session,
 	if b.sound != nil {
 		publications = append(publications, describeSound())
 	}
-	session, err := p.room.join(ctx, client.Config{Publications: publications, Log: b.log})
+	session, err := p.room.join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most), Log: b.log})
 	if err != nil {
 		return nil, err
 	}
 	b.sink, b.voice = session.Publisher(p.name), session.Publisher(soundName)
+	if b.pose != nil {
+		session.Publisher(p.name).SetPose(*b.pose)
+	}
 	return session, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -21,6 +23,16 @@ type fakePublisher struct {
 	frames  int
 	packets int
 	err     error
+	choosy  bool
+}
+
+// Wanted says that nobody takes the highest quality of tile 1, and that the uplink cannot carry that of tile 0, where somebody is choosy.
+func (p *fakePublisher) Wanted(_ int, quality volumetric.Quality) bool {
+	return !p.choosy || quality < 2
+}
+
+func (p *fakePublisher) GaveUp(tile int, quality volumetric.Quality) bool {
+	return p.choosy && tile == 0 && quality == 2
 }
 
 func (p *fakePublisher) WriteFrame(int, volumetric.Quality, client.OutgoingFrame) error {
@@ -91,6 +103,34 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
+// TestBroadcastPauses: what nobody takes, and what the uplink does not carry, is not encoded, and the summary tells.
+func TestBroadcastPauses(t *testing.T) {
+	sink := &fakePublisher{choosy: true}
+	b := prepared(t, sink)
+	session := newFakeSession()
+	session.uplink = client.UplinkStats{Estimate: 5e6, GaveUp: []signal.OwnTrack{{Publication: "body", Quality: 2}}, UplinkCounts: client.UplinkCounts{Dropped: 3, ProbeBytes: 7}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- b.run(ctx, session, 0) }()
+	session.events <- client.Connected{}
+	waitFor(t, "frames and sound", sink.enough)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	s := b.summary()
+	if n := s.FramesPublished; s.TileFramesSent != 4*n || s.TileFramesPaused != n || s.TileFramesGivenUp != n || s.TileFramesDropped != 3 || s.BitsSaved < 8*n {
+		t.Errorf("got %+v", s)
+	}
+	if u := s.Uplink; u.Estimate != 5e6 || len(u.GaveUp) != 1 || u.ProbeBytes != 7 {
+		t.Errorf("got uplink %+v", u)
+	}
+	if line := producedLine("body", &b.total, 5e6, time.Second); !strings.Contains(line, fmt.Sprintf("paused %d  given up %d", s.TileFramesPaused, s.TileFramesGivenUp)) ||
+		!strings.HasSuffix(line, "uplink 5 Mbit/s") {
+		t.Errorf("got line %q", line)
+	}
+}
+
 func TestBroadcastEnds(t *testing.T) {
 	gone := errors.New("gone")
 	t.Run("before it began", func(t *testing.T) {
@@ -148,9 +188,13 @@ func TestCommandLine(t *testing.T) {
 		{"publish --token t --audio nowhere.ogg", "nowhere.ogg"},
 		{"publish --token t --fps 2000", "fps is 2000"},
 		{"publish --token t --publication \x01", "invalid name"},
+		{"publish --token t --max-bitrate 20", "expected a rate such as 20Mbit"},
+		{"publish --token t --pose 1,2", "--pose: expected X,Y,Z"},
 		{"watch", "expected --room and --identity"},
 		{"watch --token t --quality -3", "--quality: cannot read"},
 		{"watch --token t --deadline -1s", "expected 0 or more"},
+		{"watch --token t --max-bitrate much", "expected a rate such as 20Mbit"},
+		{"watch --token t --viewpoint nowhere.csv", "--viewpoint: open nowhere.csv"},
 		{"watch --token t --save /dev/null/frames", "--save"},
 		{"watch --token t --audio /dev/null/out.ogg", "--audio"},
 		{"watch --room r --identity i --server http://example.org", "expected ws://"},

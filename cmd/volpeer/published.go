@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -14,21 +15,37 @@ import (
 type published struct {
 	Publication string  `json:"publication"`
 	Seconds     float64 `json:"seconds"`
-	// Frames are captures: those that fell due, those that were encoded, and those that were not since the encoder was behind.
+	// Frames are captures: those that fell due, those that were encoded, those that were not since the encoder was behind, and those that nobody took
+	// anything of.
 	FramesCaptured  int64   `json:"frames_captured"`
 	FramesPublished int64   `json:"frames_published"`
 	FramesDropped   int64   `json:"frames_dropped"`
+	FramesIdle      int64   `json:"frames_idle"`
 	FPS             float64 `json:"fps"`
-	// Tile frames are encoded tiles at one quality; unsent ones came while there was no connection.
-	TileFramesSent   int64               `json:"tile_frames_sent"`
-	TileFramesUnsent int64               `json:"tile_frames_unsent"`
-	Encode           summary.Percentiles `json:"encode_ms"`
-	Bitrate          int64               `json:"bitrate_bps"`
-	Points           float64             `json:"points_per_frame"`
-	Audio            publishedSound      `json:"audio"`
+	// Tile frames are tiles at one quality. Sent ones were encoded and handed over, unsent ones came while there was no connection. Paused ones were not
+	// encoded since nobody took them, given up ones since the uplink could not carry them; what both would have taken is saved. Dropped ones were handed over,
+	// and left out since they had waited for the uplink for too long.
+	TileFramesSent    int64               `json:"tile_frames_sent"`
+	TileFramesUnsent  int64               `json:"tile_frames_unsent"`
+	TileFramesPaused  int64               `json:"tile_frames_paused"`
+	TileFramesGivenUp int64               `json:"tile_frames_given_up"`
+	TileFramesDropped int64               `json:"tile_frames_dropped"`
+	BitsSaved         int64               `json:"bits_saved"`
+	Uplink            publishedUplink     `json:"uplink"`
+	Encode            summary.Percentiles `json:"encode_ms"`
+	Bitrate           int64               `json:"bitrate_bps"`
+	Points            float64             `json:"points_per_frame"`
+	Audio             publishedSound      `json:"audio"`
 	// Tiles and Qualities are as they were announced.
 	Tiles     int                       `json:"tiles"`
 	Qualities []volumetric.QualityLevel `json:"qualities"`
+}
+
+// publishedUplink is how the uplink is used at the end: what it carries, 0 where unknown, which tracks it does not, and bytes sent to find that out.
+type publishedUplink struct {
+	Estimate   volumetric.Bitrate `json:"estimate_bps"`
+	GaveUp     []signal.OwnTrack  `json:"gave_up"`
+	ProbeBytes int64              `json:"probe_bytes"`
 }
 
 type publishedSound struct {
@@ -39,17 +56,23 @@ type publishedSound struct {
 func (b *broadcast) summary() published {
 	seconds := b.ended.Sub(b.began).Seconds()
 	s := published{
-		Publication:      b.description.Name,
-		Seconds:          thousandths(seconds),
-		FramesCaptured:   b.total.Captured,
-		FramesPublished:  b.total.Published,
-		FramesDropped:    b.total.Dropped,
-		TileFramesSent:   b.total.Sent,
-		TileFramesUnsent: b.total.Unsent,
-		Encode:           summary.PercentilesOf(&b.total.Encode),
-		Audio:            publishedSound{b.heard.sent.Load(), b.heard.unsent.Load()},
-		Tiles:            len(b.description.Tiles),
-		Qualities:        b.description.Qualities,
+		Publication:       b.description.Name,
+		Seconds:           thousandths(seconds),
+		FramesCaptured:    b.total.Captured,
+		FramesPublished:   b.total.Published,
+		FramesDropped:     b.total.Dropped,
+		FramesIdle:        b.total.Idle,
+		TileFramesSent:    b.total.Sent,
+		TileFramesUnsent:  b.total.Unsent,
+		TileFramesPaused:  b.total.Paused,
+		TileFramesGivenUp: b.total.GivenUp,
+		TileFramesDropped: b.uplink.Dropped,
+		BitsSaved:         8 * b.total.Saved,
+		Uplink:            publishedUplink{Estimate: b.uplink.Estimate, GaveUp: append([]signal.OwnTrack{}, b.uplink.GaveUp...), ProbeBytes: b.uplink.ProbeBytes},
+		Encode:            summary.PercentilesOf(&b.total.Encode),
+		Audio:             publishedSound{b.heard.sent.Load(), b.heard.unsent.Load()},
+		Tiles:             len(b.description.Tiles),
+		Qualities:         b.description.Qualities,
 	}
 	if seconds > 0 {
 		s.FPS = thousandths(float64(b.total.Published) / seconds)
@@ -63,13 +86,19 @@ func (b *broadcast) summary() published {
 
 func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
 
-// producedLine says what was produced in a stretch of time.
-func producedLine(name string, c *produce.Counts, took time.Duration) string {
+// producedLine says what was produced in a stretch of time, and what the uplink carries.
+func producedLine(name string, c *produce.Counts, uplink volumetric.Bitrate, took time.Duration) string {
 	seconds := took.Seconds()
 	line := fmt.Sprintf("%s  captured %.1f fps  published %.1f fps  dropped %d  encoding %s ms  %s",
 		name, float64(c.Captured)/seconds, float64(c.Published)/seconds, c.Dropped, halfAndMost(&c.Encode), rate(c.Bytes, took))
 	if c.Unsent > 0 {
 		line += fmt.Sprintf("  unsent %d", c.Unsent)
+	}
+	if c.Paused+c.GivenUp > 0 {
+		line += fmt.Sprintf("  paused %d  given up %d  saved %s", c.Paused, c.GivenUp, rate(c.Saved, took))
+	}
+	if uplink > 0 {
+		line += fmt.Sprintf("  uplink %v", uplink)
 	}
 	return line
 }

@@ -26,6 +26,7 @@ type fakeSession struct {
 	err     error
 	refuse  error
 	asked   chan []signal.Choice
+	uplink  client.UplinkStats
 
 	mu           sync.Mutex
 	participants []signal.Participant
@@ -49,6 +50,7 @@ func (s *fakeSession) Packets() <-chan client.Packet    { return s.packets }
 func (s *fakeSession) ServerTime(t time.Time) time.Time { return t }
 func (s *fakeSession) Done() <-chan struct{}            { return s.done }
 func (s *fakeSession) Err() error                       { return s.err }
+func (s *fakeSession) Uplink() client.UplinkStats       { return s.uplink }
 func (s *fakeSession) Stats() []client.TileStats        { return s.stats }
 func (s *fakeSession) setParticipants(p ...signal.Participant) {
 	s.mu.Lock()

@@ -23,6 +23,13 @@ type truth struct {
 	sound map[string][]time.Time
 }
 
+func (tr *truth) Wanted(tile int, quality volumetric.Quality) bool {
+	return tr.sink.Wanted(tile, quality)
+}
+func (tr *truth) GaveUp(tile int, quality volumetric.Quality) bool {
+	return tr.sink.GaveUp(tile, quality)
+}
+
 func (tr *truth) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error {
 	tr.mu.Lock()
 	tr.frames[f.Number] = f.Capture

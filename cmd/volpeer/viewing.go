@@ -22,6 +22,8 @@ func (v *viewer) event(e client.Event) {
 		v.compare()
 	case client.Sending:
 		v.sending(&e)
+	case client.Bandwidth:
+		v.book.Bandwidth(e.Estimate, e.Allocated)
 	}
 }
 

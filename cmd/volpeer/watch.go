@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,9 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/sight"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // watching is what the flags of volpeer watch say.
@@ -28,6 +31,9 @@ type watching struct {
 	switchEvery time.Duration
 	seed        uint64
 	deadline    time.Duration
+	most        bitrate
+	viewpoint   string
+	person      string
 	save        string
 	audio       string
 	commands    bool
@@ -52,6 +58,9 @@ func newWatch() *cobra.Command {
 	f.DurationVar(&w.switchEvery, "switch-every", 0, "ask for another quality of every tile, at random, so often; 0 does not")
 	f.Uint64Var(&w.seed, "seed", 0, "chooses the random qualities")
 	f.DurationVar(&w.deadline, "deadline", 0, "how long after its first packet a frame is repaired; 0 is 150 ms, or 250 ms where the round trip exceeds 50 ms")
+	f.Var(&w.most, "max-bitrate", "what is to be sent here at most, such as 20Mbit; without, as much as the network carries")
+	f.StringVar(&w.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
+	f.StringVar(&w.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
 	f.StringVar(&w.save, "save", "", "folder for shown frames, as PLY")
 	f.StringVar(&w.audio, "audio", "", "Ogg file for the sound of the first participant who is heard")
 	f.BoolVar(&w.commands, "commands", false, "read commands from standard input even where it is no terminal")
@@ -77,6 +86,12 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 	if w.deadline < 0 || w.switchEvery < 0 || w.seconds < 0 {
 		return fmt.Errorf("--deadline, --switch-every, --seconds: %w", errDuration)
 	}
+	var trace *sight.Trace
+	if w.viewpoint != "" {
+		if trace, err = sight.Open(w.viewpoint, w.person); err != nil {
+			return fmt.Errorf("--viewpoint: %w", err)
+		}
+	}
 	viewer := newViewer(viewerConfig{wish: wish, switchEvery: w.switchEvery, seed: w.seed, deadline: w.deadline, sound: w.audio}, console, log)
 	if w.save != "" {
 		if viewer.writer, err = save.NewWriter(w.save, log); err != nil {
@@ -92,7 +107,7 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 		_ = file.Close()
 	}
 	viewer.pool = decode.NewPool(runtime.GOMAXPROCS(0), w.save != "")
-	session, err := w.room.join(ctx, client.Config{Receive: true, Deadline: w.deadline, Log: log})
+	session, err := w.room.join(ctx, client.Config{Receive: true, Deadline: w.deadline, MaxBitrate: volumetric.Bitrate(w.most), Log: log})
 	if err != nil {
 		viewer.close()
 		return err
@@ -104,7 +119,13 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 	if w.commands || terminal(in) {
 		lines = read(in)
 	}
+	var looking sync.WaitGroup
+	if trace != nil {
+		looking.Go(func() { look(ctx, session, trace) })
+	}
 	ended := viewer.run(ctx, session, lines)
+	cancel()
+	looking.Wait()
 	viewer.close()
 	sum := viewer.sum()
 	_ = session.Close()
@@ -117,6 +138,27 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 		err = errors.Join(err, errNothing)
 	}
 	return errors.Join(ended, err)
+}
+
+// onlooker is what looking around needs of a session; *client.Session is one.
+type onlooker interface {
+	SetViewpoint(v client.Viewpoint)
+}
+
+// look moves the viewpoint along a recording until the context ends.
+func look(ctx context.Context, session onlooker, trace *sight.Trace) {
+	ticker := time.NewTicker(time.Second / sight.Rate)
+	defer ticker.Stop()
+	for begin := time.Now(); ; {
+		viewpoint := trace.At(time.Since(begin))
+		viewpoint.At = time.Now()
+		session.SetViewpoint(viewpoint)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // terminal tells whether somebody may type. Other character devices, as the null device, end at once and do no harm.

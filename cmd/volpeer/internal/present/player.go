@@ -89,11 +89,14 @@ func (p *Player) restart() {
 	p.playing = false
 }
 
-// Off tells that the server stopped sending a tile. The tile is on again with the first frame captured afterwards.
+// Off tells that the server stopped sending a tile. The tile is on again with the first frame captured afterwards. Its first frame may still be on its way.
 func (p *Player) Off(number int, now time.Time) {
-	if t := p.tiles[number]; t != nil {
-		t.on, t.off = false, now
+	t := p.tiles[number]
+	if t == nil {
+		t = &tile{number: -1}
+		p.tiles[number] = t
 	}
+	t.on, t.off = false, now
 }
 
 // Passed tells whether a newer frame of the tile is shown already, so that decoding this one would be in vain.

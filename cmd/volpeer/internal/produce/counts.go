@@ -4,10 +4,14 @@ import "github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
 
 // Counts say what was produced.
 type Counts struct {
-	// Captured frames fell due; Dropped ones of them were not encoded, since the encoder was behind or the capture failed; Published ones were.
-	Captured, Published, Dropped int64
+	// Captured frames fell due; Dropped ones of them were not encoded, since the encoder was behind or the capture failed; Idle ones, since no tile of
+	// them was wanted at any quality; Published ones were.
+	Captured, Published, Dropped, Idle int64
 	// Sent are tiles at one quality that the sink took, Unsent those that it could not send.
 	Sent, Unsent int64
+	// Paused are tiles at one quality that were not encoded since nobody took them, GivenUp those that the network could not carry. Saved is what they would
+	// have taken in bytes, by the last frame that was encoded of each.
+	Paused, GivenUp, Saved int64
 	// Points are what was encoded, all tiles and qualities; Bytes what was sent of it.
 	Points, Bytes int64
 	// Encode is the time from taking a capture to handing over its last tile.
@@ -28,8 +32,12 @@ func (c *Counts) Add(other Counts) {
 	c.Captured += other.Captured
 	c.Published += other.Published
 	c.Dropped += other.Dropped
+	c.Idle += other.Idle
 	c.Sent += other.Sent
 	c.Unsent += other.Unsent
+	c.Paused += other.Paused
+	c.GivenUp += other.GivenUp
+	c.Saved += other.Saved
 	c.Points += other.Points
 	c.Bytes += other.Bytes
 	c.Encode.Merge(&other.Encode)

@@ -48,6 +48,8 @@ type worker struct {
 // outcome is what became of a frame's tiles.
 type outcome struct {
 	sent, unsent int
+	// paused and gaveUp were not encoded, which has saved so many bytes.
+	paused, gaveUp, saved int
 	// points are those that were encoded, all qualities together; bytes what was sent.
 	points, bytes int
 	err           error
@@ -106,6 +108,9 @@ func (e *encoder) encode(frame *capture.Frame, number uint32, sink Sink) outcome
 	for _, w := range e.workers {
 		sum.sent += w.outcome.sent
 		sum.unsent += w.outcome.unsent
+		sum.paused += w.outcome.paused
+		sum.gaveUp += w.outcome.gaveUp
+		sum.saved += w.outcome.saved
 		sum.points += w.outcome.points
 		sum.bytes += w.outcome.bytes
 		sum.err = cmp.Or(sum.err, w.outcome.err)
@@ -126,8 +131,17 @@ func (e *encoder) work(w *worker) {
 	}
 }
 
-// do encodes one tile at one quality and hands it over.
+// do encodes one tile at one quality and hands it over, unless it is not wanted.
 func (e *encoder) do(w *worker, j job) error {
+	if quality := volumetric.Quality(j.quality); !e.sink.Wanted(j.tile, quality) {
+		w.outcome.saved += e.size(j)
+		if e.sink.GaveUp(j.tile, quality) {
+			w.outcome.gaveUp++
+		} else {
+			w.outcome.paused++
+		}
+		return nil
+	}
 	level := e.config.Levels[j.quality]
 	cloud, err := e.cutter.part(j.tile, j.quality, &w.scratch)
 	if err != nil {
@@ -185,7 +199,10 @@ func (e *encoder) bitrates(frameRate float64) []volumetric.QualityLevel {
 	return levels
 }
 
-// nowhere takes frames and keeps none.
+// nowhere takes all frames and keeps none.
 type nowhere struct{}
+
+func (nowhere) Wanted(int, volumetric.Quality) bool { return true }
+func (nowhere) GaveUp(int, volumetric.Quality) bool { return false }
 
 func (nowhere) WriteFrame(int, volumetric.Quality, client.OutgoingFrame) error { return nil }

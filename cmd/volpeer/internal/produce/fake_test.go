@@ -56,6 +56,8 @@ type fakeSink struct {
 	// enter, where it is not nil, gets a message at the beginning of every call, which then waits for leave.
 	enter, leave chan struct{}
 	wrote        chan struct{}
+	// unwanted are the tiles and qualities that nobody takes, gaveUp those that cannot be sent.
+	unwanted, gaveUp map[[2]int]bool
 }
 
 type received struct {
@@ -66,6 +68,26 @@ type received struct {
 
 func newFakeSink() *fakeSink {
 	return &fakeSink{frames: make(map[[2]int][]received), wrote: make(chan struct{}, 10000)}
+}
+
+// set says what is not wanted from now on.
+func (s *fakeSink) set(unwanted, gaveUp map[[2]int]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unwanted, s.gaveUp = unwanted, gaveUp
+}
+
+func (s *fakeSink) Wanted(tile int, q volumetric.Quality) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := [2]int{tile, int(q)}
+	return !s.unwanted[key] && !s.gaveUp[key]
+}
+
+func (s *fakeSink) GaveUp(tile int, q volumetric.Quality) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gaveUp[[2]int{tile, int(q)}]
 }
 
 func (s *fakeSink) WriteFrame(tile int, q volumetric.Quality, f client.OutgoingFrame) error {

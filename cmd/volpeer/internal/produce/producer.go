@@ -1,6 +1,7 @@
 // Package produce turns captured clouds into the frames of a publication: the newest capture is cut into tiles, these are sampled and
 // encoded at all qualities in parallel, and each is handed over as soon as it is done. Where the encoder is behind, captures are dropped
-// and counted, and frame numbers have no gaps all the same: they count what is encoded.
+// and counted, and frame numbers have no gaps all the same: they count what is encoded. Tiles are not encoded at qualities that nobody takes, or that the
+// network cannot carry; once they are wanted again, the next capture has them.
 //
 // One goroutine captures, one encodes with the help of a fixed number of workers; both end before Run returns. A Producer belongs to the
 // goroutine that runs it, but for its statistics, which anybody may ask for.
@@ -39,6 +40,9 @@ type Source interface {
 // unsent, any other ends the production.
 type Sink interface {
 	WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error
+	// Wanted tells whether a tile is to be encoded at a quality now, and GaveUp whether it is not because the network cannot carry it.
+	Wanted(tile int, quality volumetric.Quality) bool
+	GaveUp(tile int, quality volumetric.Quality) bool
 }
 
 // Config says what is made of the captures.
@@ -184,8 +188,18 @@ func (p *Producer) encode(frame *capture.Frame, sink Sink) error {
 	if outcome.err != nil {
 		return outcome.err
 	}
-	p.number++
+	published := outcome.sent+outcome.unsent > 0
+	if published {
+		p.number++
+	}
 	p.count(func(c *Counts) {
+		c.Paused += int64(outcome.paused)
+		c.GivenUp += int64(outcome.gaveUp)
+		c.Saved += int64(outcome.saved)
+		if !published {
+			c.Idle++
+			return
+		}
 		c.Published++
 		c.Sent += int64(outcome.sent)
 		c.Unsent += int64(outcome.unsent)

@@ -206,6 +206,53 @@ func TestNewestWins(t *testing.T) {
 	}
 }
 
+// TestUnwantedTilesAreNotEncoded: what nobody takes costs nothing, and the next capture after it is wanted has it under the next number.
+func TestUnwantedTilesAreNotEncoded(t *testing.T) {
+	source, sink := newFakeSource(100), newFakeSink()
+	p, err := New(source, config(t, 2, "low,high"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- p.Run(ctx, sink) }()
+	capture := func() Counts {
+		t.Helper()
+		var counts Counts
+		source.steps <- nil
+		gather(p, &counts, func() bool { return counts.Published+counts.Idle == 0 })
+		return counts
+	}
+	all := capture()
+	if all.Sent != 4 || all.Paused != 0 || all.Saved != 0 {
+		t.Errorf("got %+v, want 4 tiles sent", all)
+	}
+	sink.set(map[[2]int]bool{{0, 0}: true, {0, 1}: true}, map[[2]int]bool{{1, 1}: true})
+	if some := capture(); some.Sent != 1 || some.Paused != 2 || some.GivenUp != 1 || some.Saved+some.Bytes != all.Bytes || some.Points >= all.Points/2 {
+		t.Errorf("got %+v, want 1 tile sent, 2 paused, 1 given up, of %d bytes", some, all.Bytes)
+	}
+	sink.set(map[[2]int]bool{{0, 0}: true, {0, 1}: true, {1, 0}: true, {1, 1}: true}, nil)
+	if none := capture(); none.Idle != 1 || none.Published != 0 || none.Paused != 4 || none.Saved != all.Bytes || none.Encode.Count() != 0 {
+		t.Errorf("got %+v, want nothing but an idle capture", none)
+	}
+	sink.set(nil, nil)
+	capture()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[[2]int][]uint32{{0, 0}: {0, 2}, {1, 0}: {0, 1, 2}, {1, 1}: {0, 2}} {
+		var numbers []uint32
+		for _, r := range sink.frames[key] {
+			numbers = append(numbers, r.number)
+		}
+		if !slices.Equal(numbers, want) {
+			t.Errorf("tile %d at quality %d has frames %v, want %v", key[0], key[1], numbers, want)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {

@@ -18,6 +18,8 @@ type Book struct {
 	tiles map[volumetric.TileRef]*page
 	skew  map[volumetric.PublicationRef]*distribution.Distribution
 	sound map[volumetric.PublicationRef]*soundCounter
+	// estimate and allocated are the server's last word.
+	estimate, allocated volumetric.Bitrate
 }
 
 // page is what is known of one tile beyond what the session counts.
@@ -83,6 +85,11 @@ func (b *Book) Skipped(ref volumetric.TileRef, frames int) {
 // Held books a tile that was kept from an earlier frame in so many.
 func (b *Book) Held(ref volumetric.TileRef, frames int) { b.page(ref).held += int64(frames) }
 
+// Bandwidth books what the server thinks that the link carries, and the rate of what it has decided to send.
+func (b *Book) Bandwidth(estimate, allocated volumetric.Bitrate) {
+	b.estimate, b.allocated = estimate, allocated
+}
+
 // Switched books a tile whose quality changed.
 func (b *Book) Switched(ref volumetric.TileRef) { b.page(ref).switches++ }
 
@@ -91,12 +98,8 @@ func (b *Book) Changed(ref volumetric.TileRef, latency time.Duration) {
 	b.page(ref).change.Add(latency)
 }
 
-// Off books that a tile is not sent any more, until its next frame.
-func (b *Book) Off(ref volumetric.TileRef, now time.Time) {
-	if p := b.tiles[ref]; p != nil {
-		p.switchOff(now)
-	}
-}
+// Off books that a tile is not sent any more, until its next frame. Its first frame may still be on its way.
+func (b *Book) Off(ref volumetric.TileRef, now time.Time) { b.page(ref).switchOff(now) }
 
 // Ended books that a publication has ended.
 func (b *Book) Ended(ref volumetric.PublicationRef, now time.Time) {
@@ -179,7 +182,7 @@ func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 	for ref := range b.tiles {
 		b.tile(byTile, ref)
 	}
-	s := Summary{Publications: []Tile{}}
+	s := Summary{Estimate: int64(b.estimate), Allocated: int64(b.allocated), Publications: []Tile{}}
 	measured := 0
 	var latency, change, skew distribution.Distribution
 	for _, ref := range slices.SortedFunc(maps.Keys(byTile), compareTiles) {

@@ -34,6 +34,7 @@ func evening() (*Book, []client.TileStats) {
 		b.Skew(tileRef("alice", 0).PublicationRef, time.Duration(frame%3-1)*time.Millisecond)
 	}
 	b.Off(tileRef("alice", 1), at(5040))
+	b.Bandwidth(30_000_000, 20_000_000)
 	// A frame that was under way when the tile was switched off does not switch it on.
 	b.Decoded(tileRef("alice", 1), 150, at(5030), at(5070))
 	b.Failed(tileRef("alice", 0))
@@ -105,6 +106,21 @@ func TestSumsAddUp(t *testing.T) {
 	}
 }
 
+// TestOffBeforeItsFirstFrame: a frame that was captured before its tile was switched off does not switch it on, though it is the first that was decoded.
+func TestOffBeforeItsFirstFrame(t *testing.T) {
+	b := NewBook()
+	tile := tileRef("alice", 0)
+	b.Off(tile, at(100))
+	b.Decoded(tile, 1, at(90), at(130))
+	if got := b.Sum(nil, at(5000)).Publications[0]; got.FPS != 0 || got.Decoded != 1 {
+		t.Errorf("got %g frames per second of %d decoded, want 0: it was never on", got.FPS, got.Decoded)
+	}
+	b.Decoded(tile, 2, at(4000), at(4100))
+	if got := b.Sum(nil, at(5100)).Publications[0]; got.FPS != 2 {
+		t.Errorf("got %g frames per second, want both within the one second that it was on", got.FPS)
+	}
+}
+
 // TestEmpty: nothing received is still an object with every key.
 func TestEmpty(t *testing.T) {
 	empty, err := json.Marshal(NewBook().Sum(nil, at(0)))
@@ -129,6 +145,7 @@ func TestEmpty(t *testing.T) {
 	}
 	want := strings.Fields(`frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server tiles_held
 		switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered quality_change_latency_ms av_skew_ms audio
+		estimate_bps allocated_bps
 		publications`)
 	contract := make(map[string]bool)
 	for _, key := range want {

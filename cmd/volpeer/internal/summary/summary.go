@@ -13,6 +13,9 @@ import (
 type Summary struct {
 	Figures
 	Audio Audio `json:"audio"`
+	// Estimate is what the server last said that the link carries, Allocated the rate of what it had decided to send then; 0 where it said nothing.
+	Estimate  int64 `json:"estimate_bps"`
+	Allocated int64 `json:"allocated_bps"`
 	// Publications are the figures of each (participant, publication, tile).
 	Publications []Tile `json:"publications"`
 }

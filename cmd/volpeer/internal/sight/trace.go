@@ -1,0 +1,156 @@
+// Package sight reads recorded head movements, so that a watching client can look around without anybody in front of it. Its values are plain data.
+package sight
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+)
+
+// ErrTrace says that a recording cannot be read.
+var ErrTrace = errors.New("invalid viewpoint trace")
+
+// Rate is how many viewpoints a recording has per second: one for each frame of what was watched.
+const Rate = 30
+
+// Recordings do not say what people saw. A headset shows each eye about 90 degrees, as high as wide.
+const (
+	fov    = math.Pi / 2
+	aspect = 1
+)
+
+// maxViewpoints bounds a recording to five hours.
+const maxViewpoints = 5 * 3600 * Rate
+
+// largest bounds coordinates in metres and angles in degrees, as signalling bounds coordinates.
+const largest = 1e6
+
+// columns are what is read of a recording, by their names in its first line: position in metres, rotations in degrees.
+var columns = [...]string{"HMDPX", "HMDPY", "HMDPZ", "HMDRX", "HMDRY", "HMDRZ"}
+
+// who is the column that tells people apart.
+const who = "Participant"
+
+// Trace is what one person looked at. It has at least one viewpoint.
+type Trace struct {
+	viewpoints []client.Viewpoint
+}
+
+// Open reads the recording of one person from a file, of the first one there if participant is empty.
+func Open(path, participant string) (*Trace, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	trace, err := Read(file, participant)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return trace, nil
+}
+
+// Read reads the recording of one person, as Open does. Errors are around ErrTrace and name the line.
+//
+// Recordings are in Unity's coordinates: left-handed, z ahead, rotated about z, then x, then y. The room's are right-handed, z towards the viewer: z
+// is mirrored.
+func Read(from io.Reader, participant string) (*Trace, error) {
+	rows := csv.NewReader(from)
+	rows.ReuseRecord = true
+	first, err := rows.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTrace, err)
+	}
+	places := make(map[string]int)
+	for i, name := range first {
+		places[name] = i
+	}
+	for _, name := range columns {
+		if _, ok := places[name]; !ok {
+			return nil, fmt.Errorf("%w: no column %s", ErrTrace, name)
+		}
+	}
+	whose, several := places[who]
+	trace := &Trace{}
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrTrace, err)
+		}
+		if several {
+			if participant == "" {
+				participant = row[whose]
+			}
+			if row[whose] != participant {
+				continue
+			}
+		}
+		var values [len(columns)]float64
+		for i, name := range columns {
+			if values[i], err = strconv.ParseFloat(row[places[name]], 64); err != nil || !(math.Abs(values[i]) <= largest) {
+				line, _ := rows.FieldPos(places[name])
+				return nil, fmt.Errorf("%w: line %d: %s is %.32q, expected a number up to %g", ErrTrace, line, name, row[places[name]], float64(largest))
+			}
+		}
+		if len(trace.viewpoints) == maxViewpoints {
+			return nil, fmt.Errorf("%w: more than %d viewpoints", ErrTrace, maxViewpoints)
+		}
+		trace.viewpoints = append(trace.viewpoints, client.Viewpoint{
+			Position:    [3]float64{values[0], values[1], -values[2]},
+			Orientation: orientation(values[3], values[4], values[5]),
+			FOV:         fov,
+			Aspect:      aspect,
+		})
+	}
+	if len(trace.viewpoints) == 0 {
+		return nil, fmt.Errorf("%w: no viewpoints of %q", ErrTrace, participant)
+	}
+	return trace, nil
+}
+
+// At is where the person looked so long after the beginning. The recording is repeated.
+func (t *Trace) At(elapsed time.Duration) client.Viewpoint {
+	i := int(elapsed*Rate/time.Second) % len(t.viewpoints)
+	return t.viewpoints[max(i, 0)]
+}
+
+// Len is how long the recording is.
+func (t *Trace) Len() time.Duration { return time.Duration(len(t.viewpoints)) * time.Second / Rate }
+
+// orientation turns Unity's angles in degrees into a quaternion of the room's coordinates. Mirroring z turns rotations about x and y around.
+func orientation(x, y, z float64) [4]float64 {
+	q := product(about(1, -y), product(about(0, -x), about(2, z)))
+	length := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
+	for i := range q {
+		q[i] /= length
+	}
+	return q
+}
+
+// about is the rotation by an angle in degrees about an axis.
+func about(axis int, angle float64) [4]float64 {
+	sin, cos := math.Sincos(angle * math.Pi / 360)
+	q := [4]float64{3: cos}
+	q[axis] = sin
+	return q
+}
+
+// product is the rotation b, then a.
+func product(a, b [4]float64) [4]float64 {
+	return [4]float64{
+		a[3]*b[0] + a[0]*b[3] + a[1]*b[2] - a[2]*b[1],
+		a[3]*b[1] - a[0]*b[2] + a[1]*b[3] + a[2]*b[0],
+		a[3]*b[2] + a[0]*b[1] - a[1]*b[0] + a[2]*b[3],
+		a[3]*b[3] - a[0]*b[0] - a[1]*b[1] - a[2]*b[2],
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/sight"
+	"github.com/volsfu/volsfu/pkg/client"
+)
+
+// gaze takes viewpoints.
+type gaze chan client.Viewpoint
+
+func (g gaze) SetViewpoint(v client.Viewpoint) { g <- v }
+
+func TestLookingAround(t *testing.T) {
+	text := "HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n1,1.6,-2,0,0,0\n2,1.6,-2,0,0,0\n3,1.6,-2,0,0,0\n"
+	trace, err := sight.Read(strings.NewReader(text), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(gaze)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		look(ctx, seen, trace)
+	}()
+	first := <-seen
+	if first.Position != [3]float64{1, 1.6, 2} || first.At.IsZero() {
+		t.Errorf("begins at %+v", first)
+	}
+	// However late the ticks come, it moves on, and begins anew.
+	moved := false
+	for range 10 {
+		v := <-seen
+		moved = moved || v.Position != first.Position
+		if v.At.Before(first.At) {
+			t.Errorf("%v comes after %v", v.At, first.At)
+		}
+	}
+	if !moved {
+		t.Error("does not move")
+	}
+	cancel()
+	select {
+	case <-seen:
+		<-ended
+	case <-ended:
+	}
+}
