@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"math/rand/v2"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -14,10 +15,12 @@ type Load struct {
 	Name      string
 	Tiles     int
 	Qualities int
-	// FrameBytes is the size of one tile's frame, at the highest quality where Graded, else at each.
+	// FrameBytes is the mean size of one tile's frame at the highest quality.
 	FrameBytes int
-	// Graded makes each quality half the size of the one above.
-	Graded bool
+	// Step is how many times as large each quality is as the one below; 0 makes all of one size.
+	Step float64
+	// Variation is by what share of the mean a frame is larger or smaller at most, at random, 0 to 1.
+	Variation float64
 	// Rate is in frames per second.
 	Rate float64
 	Mode volumetric.Mode
@@ -44,12 +47,13 @@ func (l Load) Publication() volumetric.Publication {
 	return p
 }
 
-// size is that of a frame at a quality, in bytes.
+// size is the mean size of a frame at a quality, in bytes.
 func (l Load) size(quality volumetric.Quality) int {
-	if !l.Graded {
-		return max(l.FrameBytes, frameHeader)
+	size := float64(l.FrameBytes)
+	if l.Step > 0 {
+		size /= math.Pow(l.Step, float64(l.Qualities-1-int(quality)))
 	}
-	return max(l.FrameBytes>>(l.Qualities-1-int(quality)), frameHeader)
+	return max(int(math.Round(size)), frameHeader)
 }
 
 // frameHeader is what a prepared frame begins with: number, tile, quality and the checksum of the rest, four bytes each.
@@ -58,21 +62,32 @@ const frameHeader = 16
 // frameFactory makes the frames of one load. The filling is random, so that nothing on the way can shorten it, and the same for all.
 type frameFactory struct {
 	load    Load
+	seed    uint64
 	filling []byte
 }
 
 func newFrameFactory(load Load, seed uint64) *frameFactory {
 	random := rand.New(rand.NewPCG(seed, seed))
-	filling := make([]byte, max(load.FrameBytes, frameHeader))
+	filling := make([]byte, max(int(math.Ceil(float64(load.FrameBytes)*(1+load.Variation))), frameHeader))
 	for i := range filling {
 		filling[i] = byte(random.Uint32())
 	}
-	return &frameFactory{load, filling}
+	return &frameFactory{load, seed, filling}
+}
+
+// size is that of one frame, in bytes. The qualities of a tile vary alike, as they do where they show the same.
+func (f *frameFactory) size(number uint32, tile int, quality volumetric.Quality) int {
+	mean := f.load.size(quality)
+	if f.load.Variation == 0 {
+		return mean
+	}
+	random := rand.New(rand.NewPCG(f.seed, uint64(number)<<32|uint64(tile)))
+	return max(int(float64(mean)*(1+f.load.Variation*(2*random.Float64()-1))), frameHeader)
 }
 
 // frame makes one frame. Its bytes are valid until the next call.
 func (f *frameFactory) frame(number uint32, tile int, quality volumetric.Quality) []byte {
-	frame := f.filling[:f.load.size(quality)]
+	frame := f.filling[:f.size(number, tile, quality)]
 	binary.BigEndian.PutUint32(frame, number)
 	binary.BigEndian.PutUint32(frame[4:], uint32(tile))
 	binary.BigEndian.PutUint32(frame[8:], uint32(quality))

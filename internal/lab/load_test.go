@@ -50,8 +50,8 @@ func TestLoadSizes(t *testing.T) {
 		want []int
 	}{
 		{"alike", Load{Qualities: 3, FrameBytes: 1000}, []int{1000, 1000, 1000}},
-		{"graded", Load{Qualities: 3, FrameBytes: 8000, Graded: true}, []int{2000, 4000, 8000}},
-		{"too small for what a frame says of itself", Load{Qualities: 2, FrameBytes: 20, Graded: true}, []int{frameHeader, 20}},
+		{"graded", Load{Qualities: 3, FrameBytes: 8000, Step: 2}, []int{2000, 4000, 8000}},
+		{"too small for what a frame says of itself", Load{Qualities: 2, FrameBytes: 20, Step: 2}, []int{frameHeader, 20}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -68,5 +68,32 @@ func TestLoadSizes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestVariation(t *testing.T) {
+	const frames, mean = 1000, 5000
+	load := Load{Tiles: 2, Qualities: 2, FrameBytes: mean, Step: 2, Variation: 0.2, Rate: 10}
+	factory, again := newFrameFactory(load, 1), newFrameFactory(load, 1)
+	sum, least, most := 0, mean, mean
+	for number := range uint32(frames) {
+		frame := factory.frame(number, 1, 1)
+		if err := verify(frame, int64(number), 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		size := len(frame)
+		if other := len(again.frame(number, 1, 1)); other != size {
+			t.Fatalf("frame %d has %d bytes, then %d with the same seed", number, size, other)
+		}
+		if half := factory.size(number, 1, 0); half < size/2-1 || half > size/2+1 {
+			t.Fatalf("frame %d has %d bytes, %d at half the quality", number, size, half)
+		}
+		sum, least, most = sum+size, min(least, size), max(most, size)
+	}
+	if least < 0.8*mean || least > 0.81*mean || most > 1.2*mean || most < 1.19*mean {
+		t.Errorf("frames of %d to %d bytes, want about %g to %g", least, most, 0.8*mean, 1.2*mean)
+	}
+	if average := sum / frames; average < 0.98*mean || average > 1.02*mean {
+		t.Errorf("%d bytes on average, want about %d", average, mean)
 	}
 }

@@ -28,6 +28,7 @@ type Peer struct {
 	connectedAt time.Time
 	tiles       map[volumetric.TileRef]*Reception
 	sendings    []client.Sending
+	bandwidth   client.Bandwidth
 	events      map[string]int
 	failure     error
 	// record says that arrivals are kept.
@@ -41,9 +42,13 @@ type Peer struct {
 type Arrival struct {
 	Track  volumetric.TrackRef
 	Number int64
-	// Latency is from capture to completion.
-	Latency time.Duration
+	// Capture and Complete are when it was captured and when its last packet came that was needed, by the server's clock.
+	Capture, Complete time.Time
+	Bytes             int
 }
+
+// Latency is from capture to completion.
+func (a Arrival) Latency() time.Duration { return a.Complete.Sub(a.Capture) }
 
 // Reception is what one peer received of one tile.
 type Reception struct {
@@ -100,7 +105,7 @@ func (p *Peer) take(f client.Frame) {
 		return
 	}
 	if p.record {
-		p.arrivals = append(p.arrivals, Arrival{f.Track, f.Number, f.Complete.Sub(f.Capture)})
+		p.arrivals = append(p.arrivals, Arrival{f.Track, f.Number, f.Capture, f.Complete, len(f.Data)})
 	}
 	if r.Frames == 0 || r.Quality != f.Track.Quality {
 		r.changed = now
@@ -122,6 +127,8 @@ func (p *Peer) note(e client.Event) {
 		}
 	case client.Sending:
 		p.sendings = append(p.sendings, e)
+	case client.Bandwidth:
+		p.bandwidth = e
 	case client.ParticipantJoined:
 		p.events["joined"]++
 	case client.ParticipantLeft:
@@ -185,6 +192,13 @@ func (p *Peer) Sendings() []client.Sending {
 	return append([]client.Sending(nil), p.sendings...)
 }
 
+// Bandwidth is what the server has said last of this peer's link, zero before.
+func (p *Peer) Bandwidth() client.Bandwidth {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bandwidth
+}
+
 // Arrivals are all whole frames so far. There are none unless Part.Record was set.
 func (p *Peer) Arrivals() []Arrival {
 	p.mu.Lock()
@@ -213,7 +227,7 @@ func (p *Peer) Failure() error {
 	return p.failure
 }
 
-// publish writes the frames of a load, all tiles and qualities of one capture instant at once, until the context ends.
+// publish writes the frames of a load, all tiles and qualities of one capture instant that somebody takes at once, until the context ends.
 func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 	factory := newFrameFactory(load, seed)
 	publisher := p.Session.Publisher(load.Name)
@@ -237,6 +251,9 @@ func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 		for tile := range load.Tiles {
 			for q := range load.Qualities {
 				quality := volumetric.Quality(q)
+				if !publisher.Wanted(tile, quality) {
+					continue
+				}
 				frame := client.OutgoingFrame{Number: number, Capture: next, Codec: [4]byte{'l', 'a', 'b', ' '}, Data: factory.frame(number, tile, quality)}
 				if publisher.WriteFrame(tile, quality, frame) == nil {
 					written = true

@@ -94,7 +94,7 @@ func difference(now, before client.TileStats) client.TileStats {
 func latencies(arrivals []lab.Arrival) lab.Distribution {
 	var d lab.Distribution
 	for _, a := range arrivals {
-		d.Add(a.Latency)
+		d.Add(a.Latency())
 	}
 	return d
 }

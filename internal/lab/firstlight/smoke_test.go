@@ -11,7 +11,7 @@ import (
 
 // TestSmoke runs every check that needs no other program with parameters that take a second, and looks at what has to hold however slow the machine is.
 func TestSmoke(t *testing.T) {
-	load := lab.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 3000, Graded: true, Rate: 20}
+	load := lab.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 3000, Step: 2, Rate: 20}
 	tests := []struct {
 		name  string
 		check lab.Check

@@ -31,7 +31,7 @@ type Switching struct {
 func NewSwitching(progress lab.Progress) *Switching {
 	return &Switching{
 		Progress: progress, Switches: 1000, Pace: 40 * time.Millisecond, Seed: 1, Slack: 5 * time.Millisecond,
-		Load: lab.Load{Name: "body", Tiles: 15, Qualities: 3, FrameBytes: 8000, Graded: true, Rate: 30},
+		Load: lab.Load{Name: "body", Tiles: 15, Qualities: 3, FrameBytes: 8000, Step: 2, Rate: 30},
 	}
 }
 

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// metric reads one series of the server's metrics.
+func metric(t *testing.T, c *lab.Conference, series string) float64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	value, err := c.Metric(ctx, series)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func strict(c *config.Config) { c.Rooms.Suppression.Policy = sfu.SuppressionStrict }
+
+// TestNobodyTakesNobodySends has one receiver take one of 15 tiles.
+func TestNobodyTakesNobodySends(t *testing.T) {
+	c := startConference(t, strict)
+	load := body(15, 3)
+	load.FrameBytes, load.Step = 2000, 2
+	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	first, last := tile("alice", "body", 0), tile("alice", "body", 14)
+	eventually(t, "frames come", func() bool { return frames(bob, last) > 0 })
+	one := 0
+	choose(t, bob,
+		signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Only(volumetric.QualityOff)},
+		signal.Choice{PublicationRef: first.PublicationRef, Tile: &one, Quality: signal.Only(2)},
+	)
+	eventually(t, "44 of 45 tracks are paused", func() bool { return metric(t, c, "volsfu_tracks_paused") == 44 })
+	arrived := func() (bytes float64, count int) {
+		return metric(t, c, `volsfu_bytes_total{direction="in",kind="media"}`), frames(bob, first)
+	}
+	// What was under way has come when ten more frames have.
+	before := frames(bob, first)
+	eventually(t, "the first tile goes on", func() bool { return frames(bob, first) > before+10 })
+	bytes, count := arrived()
+	eventually(t, "a second has passed", func() bool { return frames(bob, first) > count+30 })
+	after, counted := arrived()
+	// All tracks together send 15 times 3,500 bytes for each frame, of which 2,000 are wanted, and two packets' descriptors.
+	if per, all := (after-bytes)/float64(counted-count), 15*3500.0; per > all/4 {
+		t.Errorf("the publisher sends %.0f bytes per frame, expected a quarter of %.0f at most", per, all)
+	}
+	if saved := metric(t, c, "volsfu_suppressed_bytes_total"); saved <= 0 {
+		t.Errorf("%g bytes were saved", saved)
+	}
+	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Auto()})
+	before = frames(bob, last)
+	eventually(t, "the last tile comes again", func() bool { return frames(bob, last) > before && bob.Tile(last).Quality == 2 })
+}
+
+// TestSwitchingToWhatIsSuppressed: the former quality goes on until the new one has come, and no frame is missing between them.
+func TestSwitchingToWhatIsSuppressed(t *testing.T) {
+	c := startConference(t, strict)
+	load := body(1, 3)
+	load.Step = 2
+	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	ref := tile("alice", "body", 0)
+	eventually(t, "the highest quality comes", func() bool { return frames(bob, ref) > 10 && bob.Tile(ref).Quality == 2 })
+	random := rand.New(rand.NewPCG(1, 2))
+	quality := 2
+	for range 12 {
+		eventually(t, "two tracks are paused", func() bool { return metric(t, c, "volsfu_tracks_paused") == 2 })
+		// A track that has come in the last tenth of a second counts as one that goes on.
+		since := frames(bob, ref)
+		eventually(t, "what the paused tracks sent last is old", func() bool { return frames(bob, ref) > since+6+random.IntN(2) })
+		quality = (quality + 1 + random.IntN(2)) % 3
+		choose(t, bob, signal.Choice{PublicationRef: ref.PublicationRef, Quality: signal.Only(volumetric.Quality(quality))})
+		eventually(t, "the quality comes", func() bool { return bob.Tile(ref).Quality == volumetric.Quality(quality) })
+	}
+	for _, s := range bob.Session.Stats() {
+		if s.Undecodable != 0 || s.Missing != 0 {
+			t.Errorf("%v: %d frames are undecodable, %d missing", s.Track, s.Undecodable, s.Missing)
+		}
+	}
+	if err := bob.Failure(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReceiversAreToldOfTheirLink and may limit what they are sent.
+func TestReceiversAreToldOfTheirLink(t *testing.T) {
+	c := startConference(t)
+	load := body(4, 3)
+	load.FrameBytes, load.Step = 20_000, 2
+	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	ref := tile("alice", "body", 0)
+	// Four tiles at 4.8 Mbit/s each.
+	eventually(t, "bob hears that he gets everything", func() bool {
+		b := bob.Bandwidth()
+		return b.Estimate > 20e6 && b.Allocated > 17e6 && b.Allocated == b.Wanted
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := bob.Session.SetLimits(ctx, 8e6, 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no more than 8 Mbit/s are allocated", func() bool { b := bob.Bandwidth(); return b.Allocated > 2e6 && b.Allocated < 8e6 })
+	eventually(t, "a lower quality comes", func() bool { return bob.Tile(ref).Quality < 2 })
+	if err := bob.Session.SetLimits(ctx, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the highest quality comes again", func() bool { return bob.Tile(ref).Quality == 2 })
+}
