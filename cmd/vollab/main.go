@@ -29,7 +29,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newCheck(), newForward(), newBench(), newLimit(), newFanout(), newVersion())
+	root.AddCommand(newCheck(), newForward(), newControl(), newBench(), newLimit(), newFanout(), newVersion())
 	return root
 }
 

@@ -49,7 +49,8 @@
 //
 // The least delay of the last 15 to 30 s is taken for the empty path's. Against flows that keep a queue full all that time (loss-based TCP with a deep
 // buffer) the estimate falls until that time is over. Losses beyond 10 % at any rate are taken for congestion. A queue shorter than that of a single frame
-// (20 ms at the full rate) overflows within frames: at 10 ms two thirds of the capacity are used.
+// (20 ms at the full rate) overflows within frames: at 10 ms two thirds of the capacity are used. Beside several loss-based flows whose queue never empties,
+// and is too short to become much longer, it takes up to twice its fair share: a queue that stays as it is is the path's, and so are losses up to InherentMax.
 //
 // ECN marks are counted in Stats and not acted upon.
 //

@@ -1,0 +1,99 @@
+package control
+
+import (
+	"math"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// headerShare is what headers take as a share of the payload of full packets.
+const headerShare = float64(overheadSize) / fragmentSize
+
+// adaptation decides what a receiver is sent, before each frame: the tiles are of one object that is seen from nowhere, so that all are worth the same.
+type adaptation struct {
+	publisher *publisher
+	estimator congestion.Estimator
+	ledger    *ledger
+	rtt       time.Duration
+	allocator *allocate.Allocator
+	budget    *allocate.Budget
+	scene     allocate.Scene
+	qualities [tiles]volumetric.Quality
+	allocated float64 // payload bit/s
+	parity    float64 // share of source fragments
+
+	sent    time.Duration // when anything was to be sent last
+	repairs repairShare
+}
+
+// signOfLife is how often something is sent even where nothing fits: one tile at its lowest quality. Nothing would be known of the path otherwise.
+const signOfLife = 100 * time.Millisecond
+
+func newAdaptation(o *Options, p *publisher, e congestion.Estimator, l *ledger) (*adaptation, error) {
+	cfg := allocate.DefaultConfig()
+	allocator, err := allocate.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	budget, err := allocate.NewBudget(cfg.Budget)
+	if err != nil {
+		return nil, err
+	}
+	object := allocate.Object{Mode: volumetric.ModeAlternatives, Tiles: make([]allocate.Tile, tiles)}
+	for t := range object.Tiles {
+		object.Tiles[t].Levels = make([]allocate.Level, levels)
+	}
+	return &adaptation{
+		publisher: p, estimator: e, ledger: l, rtt: o.RTT, allocator: allocator, budget: budget, scene: allocate.Scene{Objects: []allocate.Object{object}},
+	}, nil
+}
+
+// decide sets the qualities of the next frame. dropped counts frames of tiles that were dropped since the last one.
+func (a *adaptation) decide(dropped int, now time.Duration) {
+	stats := a.estimator.Stats()
+	a.parity = feedback.ParityShare(stats.Loss, a.rtt, deadlineAt(a.rtt))
+	overhead := (1+headerShare)*(1+a.parity+a.repairs.step(a.ledger, now)) - 1
+	a.scene.Budget = a.budget.Step(at(now), stats.Estimate, allocate.BudgetInput{
+		Overhead: overhead, DroppedFrames: dropped, QueueDelay: stats.QueueDelay,
+	})
+	object := a.scene.Objects[0].Tiles
+	for t := range object {
+		for q := range object[t].Levels {
+			object[t].Levels[q].Rate = volumetric.Bitrate(a.publisher.rate(t, q))
+		}
+	}
+	result := a.allocator.Allocate(&a.scene)
+	for t := range object {
+		object[t].Current = result.Tiles[0][t].Qualities
+		a.qualities[t] = result.Tiles[0][t].Quality()
+	}
+	a.allocated = float64(result.Rate)
+	switch {
+	case result.Rate > 0:
+		a.sent = now
+	case now-a.sent >= signOfLife || a.sent == 0:
+		a.qualities[0], a.sent = 0, now
+	}
+	a.estimator.Want(at(now), volumetric.Bitrate(float64(result.Wanted)*(1+overhead)))
+}
+
+// repairShare is what retransmissions take as a share of media, over about the last second.
+type repairShare struct {
+	stepped        time.Duration
+	media, repairs int64 // as of then
+	share          float64
+}
+
+func (r *repairShare) step(l *ledger, now time.Duration) float64 {
+	media, repairs := l.sentBytes[feedback.Media], l.sentBytes[feedback.Retransmission]
+	if media > r.media {
+		fresh := float64(repairs-r.repairs) / float64(media-r.media)
+		r.share += (min(fresh, 1) - r.share) * (1 - math.Exp(-(now - r.stepped).Seconds()))
+		r.media, r.repairs, r.stepped = media, repairs, now
+	}
+	return r.share
+}

@@ -1,0 +1,94 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// besideOthers measures what is taken from others, and what is left by them.
+func besideOthers(ctx context.Context, b *bench) ([]lab.Line, error) {
+	var lines []lab.Line
+	// A bandwidth-delay product of 200 Mbit/s and 20 ms is 20 ms of the link's rate.
+	for _, queue := range []struct{ option, name string }{{"fq", "FQ"}, {"fifo:20", "FIFO of 1 BDP"}, {"fifo:40", "FIFO of 2 BDP"}} {
+		for _, flows := range []int{1, 3} {
+			name := fmt.Sprintf("%d Cubic, %s: ", flows, queue.name)
+			o := DefaultOptions()
+			o.Queue = queue.option
+			r, err := b.run(ctx, fmt.Sprintf("cubic:%d", flows), o)
+			if err != nil {
+				return lines, err
+			}
+			share := lab.Information(name+"share of fair", *r.ShareOfFair, "")
+			if queue.option == "fq" {
+				share = lab.AtLeast(share.Name, share.Figure, "", 0.5)
+			}
+			lines = append(lines, share, lab.AtMost(name+"frames undecodable", percent(r.undecodable()), "%", 0.1))
+			ramps, err := b.ramps(ctx, flows, o)
+			if err != nil {
+				return lines, err
+			}
+			lines = append(lines, ramps.lines(name, queue.option != "fq")...)
+		}
+	}
+	r, err := b.run(ctx, "fair:2", DefaultOptions())
+	if err != nil {
+		return lines, err
+	}
+	return append(lines,
+		lab.AtLeast("two receivers: Jain's index", *r.JainIndex, "", 0.95),
+		lab.AtMost("two receivers: frames undecodable", percent(r.undecodable()), "%", 0.1),
+	), nil
+}
+
+const (
+	// rampRuns is how many times others are looked at while a receiver joins them: Cubic's losses come seconds apart, at times of their own.
+	rampRuns = 8
+	// rampTime is how long such a run takes: until the last of the receivers has been there for 3 s.
+	rampTime = 22 * time.Second
+	// ofSlow is how much worse the others may fare than beside a slow ramp.
+	ofSlow = 1.5
+)
+
+// ramps are the means of what others met while a receiver joined them, as it does and slowly.
+type ramps struct{ fast, slow OtherFigures }
+
+// ramps lets a receiver join competitors with probes, and without: its estimate grows by 8 % per second then.
+func (b *bench) ramps(ctx context.Context, flows int, o Options) (*ramps, error) {
+	var means ramps
+	o.Duration = rampTime
+	for seed := range uint64(rampRuns) {
+		for _, slow := range []bool{false, true} {
+			o.Seed = seed
+			o.Estimator.Probe.Enabled, o.Estimator.Profile = !slow, "paper000"
+			r, err := b.run(ctx, fmt.Sprintf("cubic:%d", flows), o)
+			if err != nil {
+				return nil, err
+			}
+			mean := &means.fast
+			if slow {
+				mean = &means.slow
+			}
+			mean.Loss += r.Others.Loss / rampRuns
+			mean.QueueP95 += r.Others.QueueP95 / rampRuns
+		}
+	}
+	return &means, nil
+}
+
+// lines are judged where others and the receiver share a queue. Where each flow has its own, what the others meet follows from their own windows: beside one more
+// flow a window takes longer, however slowly that came.
+func (m *ramps) lines(name string, shared bool) []lab.Line {
+	loss := lab.Information(name+"the others' loss while ramping", percent(m.fast.Loss), "%")
+	queue := lab.Information(name+"the others' queue p95 while ramping", m.fast.QueueP95, "ms")
+	if shared {
+		loss = lab.AtMost(loss.Name, loss.Figure, "%", ofSlow*percent(m.slow.Loss))
+		queue = lab.AtMost(queue.Name, queue.Figure, "ms", ofSlow*m.slow.QueueP95)
+	}
+	return []lab.Line{
+		loss, lab.Information(name+"the same beside a slow ramp", percent(m.slow.Loss), "%"),
+		queue, lab.Information(name+"the same queue beside a slow ramp", m.slow.QueueP95, "ms"),
+	}
+}

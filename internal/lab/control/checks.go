@@ -1,0 +1,192 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// Checks are the checks of congestion control, in the order of their numbers: those that need no network come first.
+func Checks(lab.Progress) []lab.Check {
+	b := bench{
+		run: runVirtual, traces: filepath.Join(testData(), "network-traces"), viewers: filepath.Join(testData(), "viewports", "loot.csv"),
+	}
+	return append(virtual(b), &check{b, "what real viewers see of a quarter of the rate, and what allocating takes", seeing})
+}
+
+// virtual are the checks that run in virtual time.
+func virtual(b bench) []lab.Check {
+	return []lab.Check{
+		&check{b, "links of 2 to 300 Mbit/s, media that can use them (virtual time)", steadyLinks},
+		&check{b, "from 12.5 to 90 Mbit/s on an idle link (virtual time)", idleRamp},
+		&check{b, "100 Mbit/s that become 25 for ten seconds (virtual time)", fallAndRise},
+		&check{b, "recorded wireless links (virtual time)", recordedLinks},
+		&check{b, "beside TCP Cubic, and beside another receiver (virtual time)", besideOthers},
+		&check{b, "random losses without congestion (virtual time)", randomLosses},
+	}
+}
+
+// The environment variable that names the folder of test data, and where it is otherwise: beside the checkout.
+const (
+	testDataVariable = "VOLSFU_TESTDATA"
+	testDataDefault  = "../shared/data"
+)
+
+// testData is where recordings are.
+func testData() string {
+	if data := os.Getenv(testDataVariable); data != "" {
+		return data
+	}
+	return testDataDefault
+}
+
+// bench is what checks measure with: a way to run a case, the folder of traces of links, and the file of recorded viewers.
+type bench struct {
+	run             func(ctx context.Context, text string, o Options) (*Result, error)
+	traces, viewers string
+}
+
+// runVirtual runs a case in virtual time.
+func runVirtual(ctx context.Context, text string, o Options) (*Result, error) {
+	s, err := NewSimulation(text, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Run(ctx); err != nil {
+		return nil, err
+	}
+	return s.Result(), nil
+}
+
+// check is one claim.
+type check struct {
+	bench   bench
+	name    string
+	measure func(ctx context.Context, b *bench) ([]lab.Line, error)
+}
+
+// Name implements lab.Check.
+func (c *check) Name() string { return c.name }
+
+// Run implements lab.Check.
+func (c *check) Run(ctx context.Context) ([]lab.Line, error) { return c.measure(ctx, &c.bench) }
+
+func percent(share float64) float64 { return 100 * share }
+
+// undecodable is the share of the frames sent that could not be decoded.
+func (r *Result) undecodable() float64 {
+	return float64(r.FramesUndecodable) / max(float64(r.FramesSent), 1)
+}
+
+func steadyLinks(ctx context.Context, b *bench) ([]lab.Line, error) {
+	var lines []lab.Line
+	for _, mbps := range []int{2, 10, 50, 100, 300} {
+		name := fmt.Sprintf("%d Mbit/s: ", mbps)
+		r, err := b.run(ctx, fmt.Sprintf("steady:%d", mbps), DefaultOptions())
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines,
+			lab.AtLeast(name+"utilisation after 10 s", percent(r.Utilisation), "%", 85),
+			lab.Information(name+"media's share of capacity", percent(r.ShareOfCapacity), "%"),
+			lab.AtMost(name+"queue p95", r.Queue.P95, "ms", 30),
+			lab.Exactly(name+"frames undecodable", int64(r.FramesUndecodable), "", 0),
+			lab.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
+			lab.Information(name+"frame latency p95", r.Latency.P95, "ms"),
+		)
+	}
+	return lines, nil
+}
+
+func idleRamp(ctx context.Context, b *bench) ([]lab.Line, error) {
+	r, err := b.run(ctx, "ramp", DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	return []lab.Line{
+		lab.AtMost("time to 90 % of 90 Mbit/s", *r.SecondsToTarget, "s", 3),
+		lab.Exactly("packets dropped by the queue", int64(r.PacketsDiscarded), "", 0),
+		lab.Exactly("frames undecodable", int64(r.FramesUndecodable), "", 0),
+		lab.Information("queue p95", r.Queue.P95, "ms"),
+	}, nil
+}
+
+func fallAndRise(ctx context.Context, b *bench) ([]lab.Line, error) {
+	r, err := b.run(ctx, "drop", DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	return []lab.Line{
+		lab.AtMost("queue back under 50 ms", *r.QueueSeconds, "s", 1.5),
+		lab.Exactly("frames undecodable", int64(r.FramesUndecodable), "", 0),
+		lab.AtMost("quality lower", *r.QualitySeconds, "s", 0.5),
+		lab.AtMost("80 % of the new capacity", *r.RecoverySeconds, "s", 5),
+		lab.Information("packets dropped by the queue", float64(r.PacketsDiscarded), ""),
+		lab.Information("frames dropped whole", float64(r.FramesDroppedWhole), ""),
+	}, nil
+}
+
+func recordedLinks(ctx context.Context, b *bench) ([]lab.Line, error) {
+	files, err := filepath.Glob(filepath.Join(b.traces, "*.csv"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return []lab.Line{lab.Skip("recorded links", fmt.Sprintf("no traces in %s; set %s", b.traces, testDataVariable))}, nil
+	}
+	var lines []lab.Line
+	mean := 0.0
+	for _, file := range files {
+		name := filepath.Base(file) + ": "
+		r, err := b.run(ctx, "trace:"+file, DefaultOptions())
+		if err != nil {
+			return lines, err
+		}
+		mean += r.Utilisation / float64(len(files))
+		lines = append(lines,
+			lab.Information(name+"utilisation", percent(r.Utilisation), "%"),
+			lab.Information(name+"media's share of capacity", percent(r.ShareOfCapacity), "%"),
+			lab.AtMost(name+"frame latency p95 while the link is up", r.Latency.P95, "ms", 150),
+		)
+		if r.RecoverySeconds != nil {
+			lines = append(lines, lab.AtMost(name+"longest recovery after an outage", *r.RecoverySeconds, "s", 3))
+		}
+		lines = append(lines,
+			lab.Information(name+"frames undecodable", percent(r.undecodable()), "%"),
+			lab.Information(name+"queue p95", r.Queue.P95, "ms"),
+		)
+	}
+	return append(lines, lab.AtLeast("mean utilisation", percent(mean), "%", 75)), nil
+}
+
+func randomLosses(ctx context.Context, b *bench) ([]lab.Line, error) {
+	var lines []lab.Line
+	for _, path := range []struct {
+		rtt       time.Duration
+		decodable [3]float64
+	}{{20 * time.Millisecond, [3]float64{99.9, 99.5, 98}}, {150 * time.Millisecond, [3]float64{99.5, 98, 95}}} {
+		for i, loss := range []int{1, 5, 10} {
+			name := fmt.Sprintf("%d %%, %v: ", loss, path.rtt)
+			o := DefaultOptions()
+			o.RTT = path.rtt
+			r, err := b.run(ctx, fmt.Sprintf("loss:%d", loss), o)
+			if err != nil {
+				return lines, err
+			}
+			estimate := lab.AtLeast(name+"mean estimate, of the link", percent(r.EstimateShare), "%", 80)
+			if loss > 5 {
+				estimate = lab.Information(estimate.Name, estimate.Figure, estimate.Unit)
+			}
+			lines = append(lines, estimate,
+				lab.AtLeast(name+"frames decodable", percent(1-r.undecodable()), "%", path.decodable[i]),
+				lab.Information(name+"repair overhead", percent(r.RepairOverhead), "%"),
+				lab.Information(name+"frame latency p95", r.Latency.P95, "ms"),
+			)
+		}
+	}
+	return lines, nil
+}

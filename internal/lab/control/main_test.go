@@ -1,0 +1,27 @@
+package control
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// short are options for runs of a few virtual seconds.
+func short(seconds float64) Options {
+	o := DefaultOptions()
+	o.Duration = time.Duration(seconds * float64(time.Second))
+	return o
+}
+
+// run runs a case to its end.
+func run(t *testing.T, text string, o Options) *Simulation {
+	t.Helper()
+	s, err := NewSimulation(text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+package control
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+)
+
+// The publisher's traffic.
+const (
+	tiles         = 4
+	levels        = 8
+	frameRate     = 30
+	frameInterval = time.Second / frameRate
+	// step is the factor between two qualities, and top what the highest of all tiles take together, as a multiple of the link's rate.
+	step = 1.5
+	top  = 1.2
+	// variation is how much frames are larger or smaller than the mean.
+	variation = 0.2
+	// captureJitter is how much later than planned a frame is captured at most: cameras keep their clock, hosts that encode do not.
+	captureJitter = 4 * time.Millisecond
+	// measuredFrames is how many frames the rate of a track is measured over: one second's.
+	measuredFrames = frameRate
+)
+
+// ladder is the nominal rate of each quality of a tile, in payload bits per second, ascending.
+type ladder [levels]float64
+
+// ladderFor returns the ladder whose highest qualities take 1.2 times a rate, all tiles together.
+func ladderFor(link congestion.Bitrate) ladder {
+	var l ladder
+	for q := range l {
+		l[q] = top * float64(link) / tiles / math.Pow(step, float64(levels-1-q))
+	}
+	return l
+}
+
+// best is the most that an allocator can fit into a rate on the wire, in payload bits per second: tiles differ by one step at most, or are off.
+func (l *ladder) best(wire float64) float64 {
+	budget := wire * fragmentSize / (fragmentSize + overheadSize)
+	best := 0.0
+	for q := range levels {
+		for higher := 1; higher <= tiles; higher++ {
+			sum := float64(higher) * l[q]
+			if q > 0 {
+				sum += float64(tiles-higher) * l[q-1]
+			}
+			if sum <= budget {
+				best = max(best, sum)
+			}
+		}
+	}
+	return best
+}
+
+// publisher makes frames. What a tile shows makes its frames larger or smaller at all qualities alike.
+type publisher struct {
+	ladder  ladder
+	random  *rand.Rand
+	number  int64 // of the next frame
+	planned time.Duration
+	next    time.Duration // when the next frame is captured
+	factors [tiles][measuredFrames]float64
+}
+
+func newPublisher(l ladder, random *rand.Rand) *publisher {
+	p := &publisher{ladder: l, random: random}
+	for t := range p.factors {
+		for i := range p.factors[t] {
+			p.factors[t][i] = 1
+		}
+	}
+	return p
+}
+
+// capture makes a frame of all tiles. size tells what they take then.
+func (p *publisher) capture() (number int64) {
+	number = p.number
+	for t := range p.factors {
+		p.factors[t][number%measuredFrames] = 1 + variation*(2*p.random.Float64()-1)
+	}
+	p.number++
+	p.planned += frameInterval
+	p.next = p.planned + time.Duration(p.random.Int64N(int64(captureJitter)))
+	return number
+}
+
+// size is what the newest frame of a tile takes at a quality, in bytes of payload.
+func (p *publisher) size(tile, quality int) int {
+	return max(1, int(p.ladder[quality]*p.factors[tile][(p.number-1)%measuredFrames]/8/frameRate))
+}
+
+// rate is what the track of a tile and quality has had over the last second, as the server measures it, in bit/s.
+func (p *publisher) rate(tile, quality int) float64 {
+	sum := 0.0
+	for _, f := range p.factors[tile] {
+		sum += f
+	}
+	return p.ladder[quality] * sum / measuredFrames
+}

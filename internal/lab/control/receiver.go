@@ -1,0 +1,162 @@
+package control
+
+import (
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// incoming is a frame that is being received.
+type incoming struct {
+	first    time.Duration // when its first packet came
+	captured time.Duration
+	seen     []uint64 // fragments, a bit each
+	missing  []int    // by block: fragments until it can be decoded
+	blocks   int      // that cannot yet
+}
+
+// track is what the receiver keeps of one tile.
+type track struct {
+	nacks  *feedback.NACKGenerator
+	frames map[int64]*incoming
+	oldest int64 // frames below are forgotten
+}
+
+// receiver takes what comes, asks for what does not, and reports.
+type receiver struct {
+	id       uint64
+	rtt      time.Duration
+	deadline time.Duration
+	tracks   [tiles]*track
+	recorder *feedback.TransportRecorder
+	back     *netem.Link
+	ledger   *ledger
+	ask      []int64
+	lost     []int64
+}
+
+func newReceiver(id uint64, rtt time.Duration, back *netem.Link, l *ledger) *receiver {
+	cfg := feedback.DefaultConfig()
+	r := &receiver{id: id, rtt: rtt, deadline: deadlineAt(rtt), recorder: feedback.NewTransportRecorder(cfg.Transport), back: back, ledger: l}
+	for t := range r.tracks {
+		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(cfg.NACK), frames: make(map[int64]*incoming)}
+	}
+	return r
+}
+
+// deadlineAt is how long after its first packet a frame is worth repairing, by the round trip.
+func deadlineAt(rtt time.Duration) time.Duration {
+	cfg := feedback.DefaultConfig().NACK
+	if rtt > cfg.LongRTT {
+		return cfg.LongDeadline
+	}
+	return cfg.Deadline
+}
+
+// take takes a packet that has arrived.
+func (r *receiver) take(p *netem.Packet, now time.Duration) {
+	h := unmarshalHeader(p.Payload)
+	r.recorder.Received(h.transport, p.Size, at(now))
+	if h.kind == feedback.Probe {
+		return
+	}
+	t := r.tracks[h.tile]
+	t.nacks.Received(h.sequence, at(now))
+	if h.index < h.source {
+		// How many parity packets were planned only their sender knows.
+		t.nacks.Expect(h.sequence+int64(h.source)-1-int64(h.index), at(now))
+	}
+	t.assemble(r, &h, p.Size, now)
+}
+
+// assemble adds a fragment to its frame.
+func (t *track) assemble(r *receiver, h *header, size int, now time.Duration) {
+	if h.frame < t.oldest {
+		return
+	}
+	f := t.frames[h.frame]
+	if f == nil {
+		f = newIncoming(h, now)
+		t.frames[h.frame] = f
+	}
+	word, bit := h.index/64, uint64(1)<<(h.index%64)
+	if f.seen[word]&bit != 0 || f.blocks == 0 {
+		return
+	}
+	f.seen[word] |= bit
+	block := int(h.index) % len(f.missing)
+	if h.index >= h.source {
+		block = int(h.index-h.source) % len(f.missing)
+	}
+	if f.missing[block]--; f.missing[block] != 0 {
+		return
+	}
+	if f.blocks--; f.blocks == 0 && now-f.first <= r.deadline {
+		r.ledger.complete(int64(h.tile), h.frame, now)
+	}
+}
+
+func newIncoming(h *header, now time.Duration) *incoming {
+	blocks := (int(h.source) + blockSize - 1) / blockSize
+	f := &incoming{first: now, captured: h.captured, seen: make([]uint64, (int(h.source)+int(h.parity)+63)/64), missing: make([]int, blocks), blocks: blocks}
+	for i := range int(h.source) {
+		f.missing[i%blocks]++
+	}
+	return f
+}
+
+// next is when run has something to do.
+func (r *receiver) next() time.Duration {
+	next := never
+	if due := r.recorder.Next(); !due.IsZero() {
+		next = due.Sub(epoch)
+	}
+	for _, t := range r.tracks {
+		if due := t.nacks.Next(); !due.IsZero() {
+			next = min(next, due.Sub(epoch))
+		}
+	}
+	return next
+}
+
+// run asks for what is missing, and reports what has arrived.
+func (r *receiver) run(now time.Duration) {
+	for number, t := range r.tracks {
+		if due := t.nacks.Next(); due.IsZero() || due.After(at(now)) {
+			continue
+		}
+		r.ask, r.lost = t.nacks.Due(at(now), r.rtt, r.ask[:0], r.lost[:0])
+		for _, compound := range feedback.Compounds(feedback.AppendNACKs(nil, 1, uint32(number), r.ask)) {
+			packets, err := rtcp.Marshal(compound)
+			if err != nil {
+				panic("control: requests cannot be written: " + err.Error())
+			}
+			r.send(packets, now)
+		}
+		t.forget(now - time.Second)
+	}
+	for {
+		compound := r.recorder.AppendReports(nil, 1, 2, at(now))
+		if len(compound) == 0 {
+			return
+		}
+		r.send(compound, now)
+	}
+}
+
+func (r *receiver) send(compound []byte, now time.Duration) {
+	r.back.Send(&netem.Packet{Payload: compound, Size: len(compound) + reportOverhead, Flow: r.id}, at(now))
+}
+
+// forget leaves out frames whose first packet came before a time.
+func (t *track) forget(before time.Duration) {
+	for number, f := range t.frames {
+		if f.first < before {
+			delete(t.frames, number)
+			t.oldest = max(t.oldest, number+1)
+		}
+	}
+}

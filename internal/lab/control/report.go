@@ -1,0 +1,48 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// WriteJSON writes the result as one object.
+func (r *Result) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+// WriteText writes the result as a table.
+func (r *Result) WriteText(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, values ...any) {
+		_, _ = fmt.Fprintf(table, "%s\t"+format+"\n", append([]any{name}, values...)...)
+	}
+	optional := func(name, unit string, value *float64) {
+		if value != nil {
+			row(name, "%.3g %s", *value, unit)
+		}
+	}
+	row("case", "%s", r.Case)
+	row("utilisation", "%.1f %% (%.1f %% of the link's rate)", 100*r.Utilisation, 100*r.ShareOfCapacity)
+	row("mean estimate", "%.1f %% of the link's rate", 100*r.EstimateShare)
+	row("queue p50 / p95 / max", "%.1f / %.1f / %.1f ms", r.Queue.P50, r.Queue.P95, r.Queue.Max)
+	row("frame latency p50 / p95 / p99", "%.1f / %.1f / %.1f ms", r.Latency.P50, r.Latency.P95, r.Latency.P99)
+	row("frames sent", "%d", r.FramesSent)
+	row("frames undecodable", "%d", r.FramesUndecodable)
+	row("frames dropped whole", "%d", r.FramesDroppedWhole)
+	row("packets dropped by the queue", "%d", r.PacketsDiscarded)
+	row("repair overhead", "%.1f %%", 100*r.RepairOverhead)
+	optional("time to the target", "s", r.SecondsToTarget)
+	optional("recovery", "s", r.RecoverySeconds)
+	optional("queue above 50 ms after the fall", "s", r.QueueSeconds)
+	optional("quality lower after the fall", "s", r.QualitySeconds)
+	optional("share of fair", "", r.ShareOfFair)
+	optional("Jain's index", "", r.JainIndex)
+	if o := r.Others; o != nil {
+		row("the others' loss and p95 queue, first 3 s", "%.3f %%, %.1f ms", 100*o.Loss, o.QueueP95)
+	}
+	return table.Flush()
+}

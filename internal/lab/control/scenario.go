@@ -1,0 +1,206 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// ErrCase says that a case, or an option of it, is none. It is wrapped with what was expected.
+var ErrCase = errors.New("invalid case")
+
+// Options say how a case is run.
+type Options struct {
+	// RTT is the round trip of the empty path, 0 for the case's own.
+	RTT time.Duration
+	// Duration is how long it runs, 0 for the case's own.
+	Duration time.Duration
+	// Seed makes a run different from others.
+	Seed uint64
+	// Queue is that of the bottleneck: fifo:MS, codel or fq; empty for the case's own.
+	Queue string
+	// Pacing is the pacer's mode.
+	Pacing pacing.Mode
+	// Estimator tunes the estimator; its profile is the case's own where it is empty.
+	Estimator congestion.Config
+	// LinkBPS is the rate of the bottleneck in the cases that do not name one, in bit/s; 0 for the case's own.
+	LinkBPS int64
+}
+
+// DefaultOptions are those of the command.
+func DefaultOptions() Options {
+	cfg := congestion.DefaultConfig()
+	cfg.Profile = ""
+	return Options{Seed: 1, Pacing: pacing.Default, Estimator: cfg}
+}
+
+// scenario is a case as it is run.
+type scenario struct {
+	name      string
+	options   Options
+	trace     netem.RateTrace
+	loss      float64 // each way
+	receivers int
+	begin     time.Duration // of the receivers
+	least     time.Duration // that the case takes
+	cubics    int           // competitors, from the beginning
+	target    float64       // that the sent rate is to come to, 0 for none
+	measured  time.Duration // from when on utilisation counts
+	fall      time.Duration // when the link loses three quarters of its rate, 0 for never, and
+	rise      time.Duration // when it has it again
+}
+
+// warmUp is what is left out of utilisation.
+const warmUp = 10 * time.Second
+
+// newScenario reads a case, NAME or NAME:PARAMETER.
+func newScenario(text string, o Options) (*scenario, error) {
+	s := &scenario{name: text, options: o, receivers: 1, measured: warmUp}
+	name, parameter, _ := strings.Cut(text, ":")
+	d := defaults{rtt: 20 * time.Millisecond, queue: "fifo:50", profile: "default", link: 100e6, duration: 30 * time.Second}
+	var err error
+	switch name {
+	case "steady":
+		d.link, err = number(text, parameter, 0.5, 1000)
+		d.link *= 1e6
+		s.options.LinkBPS = 0
+	case "ramp":
+		d.profile, d.duration, s.target = "paper000", 15*time.Second, 90e6
+	case "drop":
+		d.duration, s.fall, s.rise = 40*time.Second, 15*time.Second, 25*time.Second
+		s.least = s.rise + time.Second
+	case "trace":
+		s.trace, err = readTrace(parameter)
+		d.duration = s.trace.Duration
+	case "cubic":
+		var n float64
+		n, err = number(text, parameter, 1, 100)
+		d.link, d.queue, d.duration = 200e6, "fq", 50*time.Second
+		// A cycle of Cubic takes ten seconds: which part of it is met depends on the seed.
+		s.cubics, s.begin = int(n), 10*time.Second+time.Duration(o.Seed%rampRuns)*10*time.Second/rampRuns
+		s.measured += s.begin
+	case "fair":
+		var n float64
+		n, err = number(text, parameter, 2, 20)
+		d.link, d.duration, s.receivers = 50e6, 60*time.Second, int(n)
+		s.measured = 30 * time.Second
+	case "loss":
+		s.loss, err = number(text, parameter, 0, 50)
+		s.loss /= 100
+	default:
+		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, ramp, drop, trace:FILE, cubic:N, fair:N or loss:PERCENT", ErrCase, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, s.complete(d)
+}
+
+// defaults are what a case sets where the options do not.
+type defaults struct {
+	rtt, duration  time.Duration
+	queue, profile string
+	link           float64
+}
+
+// complete fills in what the options leave to the case.
+func (s *scenario) complete(d defaults) error {
+	o := &s.options
+	if o.RTT == 0 {
+		o.RTT = d.rtt
+	}
+	if o.Duration == 0 {
+		o.Duration = d.duration
+	}
+	if o.Queue == "" {
+		o.Queue = d.queue
+	}
+	if o.Estimator.Profile == "" {
+		o.Estimator.Profile = d.profile
+	}
+	if o.LinkBPS != 0 {
+		d.link = float64(o.LinkBPS)
+	}
+	if len(s.trace.Steps) == 0 {
+		s.trace = netem.RateTrace{Steps: []netem.RateStep{{RateBPS: int(d.link)}}, Duration: o.Duration}
+		if s.fall > 0 {
+			s.trace.Steps = append(s.trace.Steps, netem.RateStep{At: s.fall, RateBPS: int(d.link / 4)}, netem.RateStep{At: s.rise, RateBPS: int(d.link)})
+			s.trace.Duration = max(o.Duration, s.rise+time.Second)
+		}
+	}
+	switch {
+	case o.RTT < time.Millisecond || o.RTT > time.Second:
+		return fmt.Errorf("%w: a round trip of %v, expected 1 ms to 1 s", ErrCase, o.RTT)
+	case o.Duration < max(s.least, s.begin+time.Second) || o.Duration > time.Hour:
+		return fmt.Errorf("%w: %v long, expected %v to 1 h", ErrCase, o.Duration, max(s.least, s.begin+time.Second))
+	}
+	// Of a short run the second half counts.
+	s.measured = min(s.measured, s.begin+(o.Duration-s.begin)/2)
+	if d.link < 1e5 || d.link > 1e10 {
+		return fmt.Errorf("%w: a link of %g bit/s, expected 100 kbit/s to 10 Gbit/s", ErrCase, d.link)
+	}
+	if err := o.Pacing.Validate(); err != nil {
+		return err
+	}
+	return o.Estimator.Validate()
+}
+
+// number reads a parameter within bounds.
+func number(text, parameter string, least, most float64) (float64, error) {
+	v, err := strconv.ParseFloat(parameter, 64)
+	if err != nil || !(v >= least && v <= most) {
+		return 0, fmt.Errorf("%w: %q, expected a number from %g to %g behind the colon", ErrCase, text, least, most)
+	}
+	return v, nil
+}
+
+// readTrace reads the rates of a link from a file.
+func readTrace(name string) (netem.RateTrace, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return netem.RateTrace{}, fmt.Errorf("read a trace: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	trace, err := netem.ReadRateTrace(file)
+	if err != nil {
+		return netem.RateTrace{}, fmt.Errorf("%s: %w", name, err)
+	}
+	// What is on its way at the end is to arrive.
+	if last := len(trace.Steps) - 1; trace.Steps[last].RateBPS == 0 {
+		trace.Loop = true
+	}
+	return trace, nil
+}
+
+// queueLimit is what CoDel and FQ hold at most, in ms at the mean rate.
+const queueLimit = 100
+
+// queue makes the bottleneck's queue.
+func (s *scenario) queue() (netem.Queue, error) {
+	name, parameter, limited := strings.Cut(s.options.Queue, ":")
+	ms := float64(queueLimit)
+	if limited {
+		var err error
+		if ms, err = number(s.options.Queue, parameter, 1, 10_000); err != nil {
+			return nil, err
+		}
+	}
+	bytes := int(math.Ceil(float64(s.trace.Mean()) * ms / 8e3))
+	switch {
+	case name == netem.QueueFIFO && limited:
+		return netem.NewDropTail(bytes), nil
+	case name == netem.QueueCoDel:
+		return netem.NewCoDel(bytes), nil
+	case name == netem.QueueFQ:
+		return netem.NewFairQueue(bytes), nil
+	}
+	return nil, fmt.Errorf("%w: queue %q, expected fifo:MS, codel or fq", ErrCase, s.options.Queue)
+}

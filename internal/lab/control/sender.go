@@ -1,0 +1,276 @@
+package control
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+const (
+	// maxSent packets of each tile are kept for retransmission: a second at 320 Mbit/s.
+	maxSent = 1 << 15
+	// paddingSize is a packet of padding on the wire: a retransmission of a recent full packet.
+	paddingSize = fragmentSize + originalSize + overheadSize
+	// maxProbeFactor and probeGrace bound the time of a probe, as the server does.
+	maxProbeFactor = 2
+	probeGrace     = 5 * time.Millisecond
+	// minRepeat is the least time between two retransmissions of one packet.
+	minRepeat = 5 * time.Millisecond
+	// never is after every time.
+	never = time.Duration(1<<63 - 1)
+)
+
+// outgoing is a frame on its way to the receiver.
+type outgoing struct {
+	tile, number   int64
+	captured       time.Duration
+	bytes          int // of payload, without parity
+	source, parity int // fragments
+	planned        int // fragments that are sent unless the frame is dropped
+	begun, dropped bool
+}
+
+// size is that of a fragment's payload.
+func (f *outgoing) size(index int) int {
+	if index == f.source-1 {
+		return f.bytes - (f.source-1)*fragmentSize
+	}
+	return fragmentSize
+}
+
+// fragment is one packet of a frame.
+type fragment struct {
+	frame *outgoing
+	index int
+}
+
+// sentFragment is a packet kept for retransmission.
+type sentFragment struct {
+	fragment
+	at       time.Duration
+	repeated time.Duration
+}
+
+// stream is what the sender keeps of one tile.
+type stream struct {
+	schedule pacing.Schedule
+	held     pacing.Flow[fragment]
+	next     int64 // sequence number
+	sent     [maxSent]sentFragment
+}
+
+// sender is the server towards one receiver.
+type sender struct {
+	id        uint64
+	path      time.Duration // round trip of the empty path
+	estimator congestion.Estimator
+	history   *feedback.TransportHistory
+	results   []feedback.PacketResult
+	reports   []congestion.PacketResult
+	plan      pacing.Plan
+	pacer     *pacing.Pacer[fragment]
+	streams   [tiles]*stream
+	link      *netem.Link
+	ledger    *ledger
+
+	trains  trains
+	repairs repairs
+	dropped int // frames, since the allocator was told
+}
+
+func newSender(id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger) *sender {
+	s := &sender{
+		id: id, path: o.RTT, estimator: estimator, history: feedback.NewTransportHistory(1), plan: plan, pacer: pacing.NewPacer[fragment](plan),
+		link: link, ledger: l,
+	}
+	s.pacer.SetEstimate(int64(estimator.Estimate()), 0)
+	for t := range s.streams {
+		s.streams[t] = &stream{schedule: pacing.NewSchedule(plan, 90_000)}
+	}
+	return s
+}
+
+// frame takes a frame of a tile that has just arrived whole.
+func (s *sender) frame(f *outgoing, now time.Duration) {
+	st := s.streams[f.tile]
+	for index := range f.planned {
+		due := st.schedule.Due(pacing.Packet{
+			Framed: true, Frame: f.number, Index: index, Packets: f.planned, Timestamp: uint32(f.captured * 90 / time.Millisecond),
+		}, now)
+		p := fragment{f, index}
+		if s.pacer.Admit(&st.held, now, due, now) {
+			s.release(p, now)
+		} else {
+			s.pacer.Hold(&st.held, p, now, due)
+		}
+	}
+}
+
+// release sends a packet whose time has come, unless its frame has waited for too long.
+func (s *sender) release(p fragment, now time.Duration) {
+	f := p.frame
+	if !f.begun && !f.dropped {
+		if now-f.captured > max(frameInterval, s.plan.Span(frameInterval)) {
+			f.dropped = true
+			s.dropped++
+			s.ledger.droppedWhole++
+		} else {
+			f.begun = true
+			s.ledger.begin(f)
+		}
+	}
+	if f.dropped {
+		return
+	}
+	st := s.streams[f.tile]
+	sequence := st.next
+	st.next++
+	st.sent[sequence%maxSent] = sentFragment{p, now, -minRepeat}
+	kind := feedback.Media
+	if p.index >= f.source {
+		kind = feedback.Parity
+	}
+	s.transmit(p, sequence, kind, f.size(p.index)+overheadSize, now)
+}
+
+// transmit puts a packet on the link.
+func (s *sender) transmit(p fragment, sequence int64, kind feedback.PacketKind, size int, now time.Duration) {
+	number := s.history.Sent(size, kind, at(now))
+	s.estimator.Sent(at(now), size)
+	if s.pacer.Probing() {
+		s.trains.add(number)
+	}
+	s.pacer.Spend(size)
+	s.ledger.sent(kind, size)
+	h := header{kind: kind, transport: uint16(number), sequence: sequence}
+	if p.frame != nil {
+		f := p.frame
+		h.tile, h.index, h.source, h.parity = uint8(f.tile), uint16(p.index), uint16(f.source), uint16(f.parity)
+		h.frame, h.captured = f.number, f.captured
+	}
+	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id}, at(now))
+}
+
+// repeat answers a request for a packet.
+func (s *sender) repeat(tile int, number uint16, now time.Duration) {
+	st := s.streams[tile]
+	sequence := st.next - 1 - int64(uint16(st.next-1)-number)
+	if sequence < max(0, st.next-maxSent) {
+		return
+	}
+	sent := &st.sent[sequence%maxSent]
+	rtt := max(s.path, s.estimator.Stats().RTT)
+	if now-sent.at > deadlineAt(s.path)+rtt {
+		// What was asked for in time arrives a round trip after the deadline at most.
+		return
+	}
+	if now-sent.repeated < max(rtt, minRepeat) || !feedback.Answerable(at(sent.at), at(now), rtt) {
+		return
+	}
+	sent.repeated = now
+	s.repairs.push(sent.fragment, sequence)
+	s.repair(now)
+}
+
+// repair sends the retransmissions that may leave by now.
+func (s *sender) repair(now time.Duration) {
+	for s.repairs.due <= now && len(s.repairs.waiting) > 0 {
+		r := s.repairs.waiting[0]
+		s.repairs.waiting = s.repairs.waiting[1:]
+		size := r.frame.size(r.index) + overheadSize + originalSize
+		s.repairs.spend(size, float64(s.estimator.Stats().DelayBased), now)
+		s.transmit(r.fragment, r.sequence, feedback.Retransmission, size, now)
+	}
+}
+
+// rtcp takes a compound from the receiver.
+func (s *sender) rtcp(compound []byte, now time.Duration) {
+	for len(compound) >= 4 {
+		size := 4 * (int(binary.BigEndian.Uint16(compound[2:])) + 1)
+		packet := compound[:size]
+		compound = compound[size:]
+		if feedback.IsTransportFeedback(packet) {
+			s.report(packet, now)
+			continue
+		}
+		var nack rtcp.TransportLayerNack
+		if err := nack.Unmarshal(packet); err != nil {
+			panic("control: a request that was just made cannot be read: " + err.Error())
+		}
+		for _, pair := range nack.Nacks {
+			for _, number := range pair.PacketList() {
+				s.repeat(int(nack.MediaSSRC), number, now)
+			}
+		}
+	}
+}
+
+// report takes transport-wide feedback to the estimator.
+func (s *sender) report(packet []byte, now time.Duration) {
+	s.results = s.history.Feedback(packet, at(now), s.results[:0])
+	s.reports = s.reports[:0]
+	for _, r := range s.results {
+		s.reports = append(s.reports, congestion.PacketResult{
+			Sequence: r.Sequence, Size: r.Size, Sent: r.Sent, Arrived: r.Arrived, Received: r.Received, Probe: s.trains.of(r.Sequence),
+		})
+	}
+	s.estimator.Report(at(now), s.reports)
+	s.consult(now)
+}
+
+// consult takes a new estimate to the pacer, and asks for a probe.
+func (s *sender) consult(now time.Duration) {
+	s.pacer.SetEstimate(int64(s.estimator.Estimate()), now)
+	if s.pacer.Probing() {
+		return
+	}
+	if c, ok := s.estimator.Probe(at(now)); ok {
+		s.trains.begin(c.ID)
+		s.pacer.Probe(int64(c.Rate), c.MinBytes, c.MinPackets, now+maxProbeFactor*c.Duration+probeGrace, now)
+	}
+}
+
+// next is when run has something to do.
+func (s *sender) next() time.Duration {
+	next := never
+	if due := s.estimator.Next(); !due.IsZero() {
+		next = due.Sub(epoch)
+	}
+	if due, ok := s.pacer.Next(); ok {
+		next = min(next, due)
+	}
+	return min(next, s.repairs.next())
+}
+
+// run does what is due.
+func (s *sender) run(now time.Duration) {
+	if due := s.estimator.Next(); !due.IsZero() && !due.After(at(now)) {
+		s.estimator.Step(at(now))
+		s.consult(now)
+	}
+	s.repair(now)
+	if due, ok := s.pacer.Next(); !ok || due > now {
+		return
+	}
+	probing := s.pacer.Probing()
+	s.pacer.Tick(now)
+	for {
+		p, ok := s.pacer.Pop(now)
+		if !ok {
+			break
+		}
+		s.release(p, now)
+	}
+	for s.pacer.Pads() {
+		s.transmit(fragment{}, 0, feedback.Probe, paddingSize, now)
+	}
+	if probing && !s.pacer.Probing() {
+		s.consult(now)
+	}
+}

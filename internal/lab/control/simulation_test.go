@@ -1,0 +1,290 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
+)
+
+// cases are short runs of all kinds, with every queue and pacing.
+func cases(t *testing.T) map[string]Options {
+	t.Helper()
+	trace := filepath.Join(t.TempDir(), "link.csv")
+	if err := os.WriteFile(trace, []byte("t_s,mbps\n0,20\n1,8\n2,0.2\n3,12\n4,10\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of := func(seconds float64, queue string, mode pacing.Mode) Options {
+		o := short(seconds)
+		o.Queue, o.Pacing, o.LinkBPS = queue, mode, 20e6
+		return o
+	}
+	return map[string]Options{
+		"steady:5":       of(3, "", pacing.Default),
+		"steady:20":      of(3, "codel", pacing.Burst5ms),
+		"ramp":           of(2, "fifo:10", "spread:20ms"),
+		"drop":           of(27, "fifo:30", pacing.Default),
+		"trace:" + trace: of(5, "", pacing.Default),
+		"cubic:2":        of(16, "", pacing.Off),
+		"fair:2":         of(3, "fq", pacing.Default),
+		"loss:5":         of(3, "", pacing.Default),
+	}
+}
+
+// TestConservation: nothing is lost but by the queue and by the link, and no frame but begins once, whatever the case.
+func TestConservation(t *testing.T) {
+	for text, o := range cases(t) {
+		t.Run(strings.SplitN(text, ":", 2)[0], func(t *testing.T) {
+			s := run(t, text, o)
+			stats := s.bottleneck.Stats()
+			var offered, transmitted, left uint64
+			for _, w := range s.queue.flows {
+				offered += w.offered
+				transmitted += w.transmitted
+				if w.discarded+uint64(len(w.waiting)) != w.offered-w.transmitted {
+					t.Errorf("%d packets were offered, %d transmitted, %d discarded and %d wait", w.offered, w.transmitted, w.discarded, len(w.waiting))
+				}
+			}
+			left = stats.Sent - stats.Delivered - stats.DroppedQueue - stats.LostRandom
+			if offered != stats.Sent || transmitted != stats.Sent-stats.DroppedQueue-uint64(s.queue.Len()) {
+				t.Errorf("%d packets were offered and %d transmitted, by the link's books %+v with %d waiting", offered, transmitted, stats, s.queue.Len())
+			}
+			if len(s.competitors) == 0 && left != 0 {
+				t.Errorf("%d packets are still on the way after the end: %+v", left, stats)
+			}
+			for _, f := range s.flows {
+				checkFlow(t, f)
+			}
+		})
+	}
+}
+
+// checkFlow holds the books of a receiver against each other.
+func checkFlow(t *testing.T, f *flow) {
+	t.Helper()
+	l := f.ledger
+	if len(l.order) == 0 || len(l.order) != len(l.frames) {
+		t.Fatalf("%d frames began, %d of them different", len(l.order), len(l.frames))
+	}
+	var goodput, bytes int64
+	complete := 0
+	for _, record := range l.frames {
+		bytes += int64(record.bytes)
+		if record.complete == 0 {
+			continue
+		}
+		complete++
+		goodput += int64(record.bytes)
+		if delay := record.complete - record.captured; delay < f.receiver.rtt/2 {
+			t.Errorf("a frame was complete %v after its capture, faster than the path", delay)
+		}
+	}
+	if goodput != l.goodput || complete == 0 {
+		t.Errorf("%d frames with %d bytes are complete, expected %d bytes", complete, goodput, l.goodput)
+	}
+	// Every frame that began was sent to its end, with its headers and nothing else.
+	if media := l.sentBytes[feedback.Media]; media < bytes || float64(media) > 1.6*float64(bytes) {
+		t.Errorf("media took %d bytes on the wire for %d of payload", media, bytes)
+	}
+	sent := uint64(0)
+	for _, st := range f.sender.streams {
+		sent += uint64(st.next)
+	}
+	if history := f.sender.history.Stats(); history.Sent < sent || history.Sent != f.watched.offered {
+		t.Errorf("%d packets of media were sent, %d numbered and %d offered to the link", sent, history.Sent, f.watched.offered)
+	}
+	if f.sender.pacer.Held() != 0 {
+		t.Errorf("%d packets wait for the pacer after the end", f.sender.pacer.Held())
+	}
+}
+
+// TestSeed: a run follows from case, options and seed alone, bit by bit, and another seed gives another one.
+func TestSeed(t *testing.T) {
+	for text, o := range cases(t) {
+		t.Run(strings.SplitN(text, ":", 2)[0], func(t *testing.T) {
+			trace := func(seed uint64) string {
+				o.Seed = seed
+				s := run(t, text, o)
+				var plot bytes.Buffer
+				if err := s.Plot(&plot); err != nil {
+					t.Fatal(err)
+				}
+				return fmt.Sprintf("%+v %+v %s", s.bottleneck.Stats(), s.flows[0].estimator.Stats(), plot.String())
+			}
+			first := trace(3)
+			if trace(3) != first {
+				t.Error("the same seed gives two different runs")
+			}
+			if trace(4) == first {
+				t.Error("another seed gives the same run")
+			}
+		})
+	}
+}
+
+// TestFigures: a run of each case has its figures, by the names that others read them by.
+func TestFigures(t *testing.T) {
+	always := []string{"utilisation", "share_of_capacity", "queue_ms", "frame_latency_ms", "frames_sent", "frames_undecodable", "frames_dropped_whole", "repair_overhead"}
+	own := map[string][]string{
+		"ramp": {"seconds_to_target"}, "drop": {"recovery_seconds", "queue_seconds", "quality_seconds"}, "trace": {"recovery_seconds"},
+		"cubic": {"share_of_fair", "others"}, "fair": {"jain_index"},
+	}
+	optional := []string{"seconds_to_target", "recovery_seconds", "share_of_fair", "jain_index"}
+	for text, o := range cases(t) {
+		name := strings.SplitN(text, ":", 2)[0]
+		t.Run(name, func(t *testing.T) {
+			var out, text2 bytes.Buffer
+			result := run(t, text, o).Result()
+			if err := result.WriteJSON(&out); err != nil {
+				t.Fatal(err)
+			}
+			var figures map[string]any
+			if err := json.Unmarshal(out.Bytes(), &figures); err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range append(always, own[name]...) {
+				if figures[key] == nil {
+					t.Errorf("there is no %s in %s", key, out.String())
+				}
+			}
+			for _, key := range optional {
+				wanted := strings.Contains(strings.Join(own[name], " "), key)
+				if figures[key] != nil && !wanted {
+					t.Errorf("there is %s, which the case does not have", key)
+				}
+			}
+			if err := result.WriteText(&text2); err != nil || !strings.Contains(text2.String(), "frames sent") {
+				t.Errorf("got %v and %q", err, text2.String())
+			}
+		})
+	}
+}
+
+// TestSteady: on a link with room for them all frames arrive, and most of the link is used.
+func TestSteady(t *testing.T) {
+	r := run(t, "steady:20", short(14)).Result()
+	if r.Utilisation < 0.8 || r.Utilisation > 1.1 || r.ShareOfCapacity >= r.Utilisation {
+		t.Errorf("utilisation %.2f, %.2f of the link's rate", r.Utilisation, r.ShareOfCapacity)
+	}
+	if r.FramesUndecodable > 0 || r.FramesSent < 12*frameRate*tiles {
+		t.Errorf("%d of %d frames undecodable", r.FramesUndecodable, r.FramesSent)
+	}
+	if r.Queue.P50 > r.Queue.P95 || r.Queue.P95 > r.Queue.Max || r.Queue.Max > 51 {
+		t.Errorf("times in the queue %+v, which holds 50 ms", r.Queue)
+	}
+}
+
+// TestDropsWhole: what has waited too long for a receiver is dropped before anything of it is sent.
+func TestDropsWhole(t *testing.T) {
+	o := short(3)
+	o.Estimator.Probe.Enabled = false
+	// A frame of one tile at its lowest quality, 17.6 Mbit/s, takes 117 ms at the 5 Mbit/s that the pacer lets go of, and one is sent every 100 ms.
+	o.Estimator.Max, o.LinkBPS = 2e6, 1000e6
+	r := run(t, "loss:0", o).Result()
+	if r.FramesDroppedWhole == 0 || r.FramesUndecodable > 0 {
+		t.Errorf("%d frames dropped whole, %d undecodable", r.FramesDroppedWhole, r.FramesUndecodable)
+	}
+}
+
+// TestParity: where nothing else helps in time, parity does, and where requests do, there is none.
+func TestParity(t *testing.T) {
+	share := func(rtt time.Duration) (*Simulation, float64) {
+		o := short(8)
+		o.RTT = rtt
+		s := run(t, "loss:5", o)
+		l := s.flows[0].ledger
+		return s, float64(l.sentBytes[feedback.Parity]) / float64(l.sentBytes[feedback.Media])
+	}
+	if _, parity := share(20 * time.Millisecond); parity > 0 {
+		t.Errorf("parity takes %.3f of media at 20 ms", parity)
+	}
+	s, parity := share(150 * time.Millisecond)
+	if parity < 0.02 || parity > 0.25 {
+		t.Errorf("parity takes %.3f of media at 150 ms", parity)
+	}
+	if r := s.Result(); r.undecodable() > 0.03 {
+		t.Errorf("%d of %d frames undecodable", r.FramesUndecodable, r.FramesSent)
+	}
+}
+
+func TestPlot(t *testing.T) {
+	var plot bytes.Buffer
+	if err := run(t, "steady:5", short(3)).Plot(&plot); err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(bytes.NewReader(plot.Bytes()))
+	lines := 0
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if element, ok := token.(xml.StartElement); ok && element.Name.Local == "polyline" {
+			lines++
+			for _, a := range element.Attr {
+				if a.Name.Local == "points" && strings.Contains(a.Value, "NaN") {
+					t.Errorf("a curve has no place: %s", a.Value)
+				}
+			}
+		}
+	}
+	if lines != 7 {
+		t.Errorf("%d curves, expected 7", lines)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s, err := NewSimulation("steady:5", short(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was cancelled", err)
+	}
+}
+
+func TestRefusedCases(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		change     func(*Options)
+		err        error
+	}{
+		{"no such case", "steep:5", nil, ErrCase},
+		{"no rate", "steady", nil, ErrCase},
+		{"no number", "loss:many", nil, ErrCase},
+		{"one receiver", "fair:1", nil, ErrCase},
+		{"no trace", "trace:/nowhere.csv", nil, os.ErrNotExist},
+		{"no such queue", "ramp", func(o *Options) { o.Queue = "lifo" }, ErrCase},
+		{"a queue without length", "ramp", func(o *Options) { o.Queue = "fifo:0" }, ErrCase},
+		{"no such pacing", "ramp", func(o *Options) { o.Pacing = "slowly" }, pacing.ErrMode},
+		{"no link", "ramp", func(o *Options) { o.LinkBPS = -1 }, ErrCase},
+		{"no time", "ramp", func(o *Options) { o.Duration = time.Millisecond }, ErrCase},
+		{"no path", "ramp", func(o *Options) { o.RTT = time.Hour }, ErrCase},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := short(3)
+			if c.change != nil {
+				c.change(&o)
+			}
+			if _, err := NewSimulation(c.text, o); !errors.Is(err, c.err) {
+				t.Errorf("got %v, want %v", err, c.err)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package control
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+)
+
+// Sizes of packets, in bytes.
+const (
+	// fragmentSize is the payload of a full packet: a source fragment of 1,144 behind the descriptor of 16.
+	fragmentSize = 1160
+	// overheadSize is what a packet takes beside its payload: IPv4 20, UDP 8, RTP 12, header extensions 8, the authentication tag 16.
+	overheadSize = 64
+	// originalSize is what a retransmission takes in addition (RFC 4588 section 4).
+	originalSize = 2
+	// reportOverhead is what RTCP takes beside the compound: IPv4 20, UDP 8, index and tag of SRTCP 20.
+	reportOverhead = 48
+	// blockSize is the most source fragments of one block of parity.
+	blockSize = 200
+)
+
+// header is what a packet tells its receiver, in place of the headers of RTP and of the payload.
+type header struct {
+	kind                  feedback.PacketKind
+	tile                  uint8
+	transport             uint16
+	index, source, parity uint16
+	sequence, frame       int64
+	captured              time.Duration
+}
+
+const headerSize = 34
+
+func (h *header) marshal() []byte {
+	b := make([]byte, 0, headerSize)
+	b = append(b, byte(h.kind), h.tile)
+	b = binary.BigEndian.AppendUint16(b, h.transport)
+	b = binary.BigEndian.AppendUint16(b, h.index)
+	b = binary.BigEndian.AppendUint16(b, h.source)
+	b = binary.BigEndian.AppendUint16(b, h.parity)
+	b = binary.BigEndian.AppendUint64(b, uint64(h.sequence))
+	b = binary.BigEndian.AppendUint64(b, uint64(h.frame))
+	return binary.BigEndian.AppendUint64(b, uint64(h.captured))
+}
+
+// unmarshalHeader reads what marshal has written.
+func unmarshalHeader(b []byte) header {
+	if len(b) != headerSize {
+		panic(fmt.Sprintf("control: a packet of media carries %d bytes, expected the %d that were written", len(b), headerSize))
+	}
+	return header{
+		kind: feedback.PacketKind(b[0]), tile: b[1],
+		transport: binary.BigEndian.Uint16(b[2:]),
+		index:     binary.BigEndian.Uint16(b[4:]),
+		source:    binary.BigEndian.Uint16(b[6:]),
+		parity:    binary.BigEndian.Uint16(b[8:]),
+		sequence:  int64(binary.BigEndian.Uint64(b[10:])),
+		frame:     int64(binary.BigEndian.Uint64(b[18:])),
+		captured:  time.Duration(binary.BigEndian.Uint64(b[26:])),
+	}
+}
