@@ -51,6 +51,9 @@ type Part struct {
 	Loads          []Load
 	Receive        bool
 	Deadline       time.Duration
+	// MinUplink and QueueBudget are the client's, for hosts that stall.
+	MinUplink   volumetric.Bitrate
+	QueueBudget time.Duration
 	// FrameBytes bounds received frames; 0 is the default.
 	FrameBytes int
 	// URL replaces the server's address where it is not empty, for clients that come through something.
@@ -80,6 +83,8 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		Publications: publications,
 		Receive:      part.Receive,
 		Deadline:     part.Deadline,
+		MinUplink:    part.MinUplink,
+		QueueBudget:  part.QueueBudget,
 		FrameBytes:   part.FrameBytes,
 		PacketConn:   part.Media,
 	})

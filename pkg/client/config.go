@@ -47,6 +47,11 @@ type Config struct {
 	// MaxUplink is what is sent at most, in bit/s, and StartUplink what is taken for granted until the server has reported; 0 is 1 Gbit/s, and 2 Mbit/s, or
 	// MaxUplink if that is less or the server is on this host.
 	MaxUplink, StartUplink volumetric.Bitrate
+	// MinUplink is what the uplink is known to carry, in bit/s: no less is sent for want of bandwidth. 0 is 500 kbit/s, or StartUplink if that is less.
+	MinUplink volumetric.Bitrate
+	// QueueBudget is how long a frame may wait for the uplink before it is left out whole, but audio, which always leaves; 0 is one frame interval, 100 ms at most,
+	// and half a second for codecs whose frames build on each other.
+	QueueBudget time.Duration
 	// MaxBitrate is what this client is to be sent at most, in bit/s; 0 is no limit. Session.SetLimits changes it.
 	MaxBitrate volumetric.Bitrate
 	// Log takes what the session has to say; nil is silence.
@@ -75,8 +80,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.TCP && c.PacketConn != nil {
 		return c, fmt.Errorf("%w: TCP and PacketConn: expected at most one of them", ErrConfig)
 	}
-	if c.MaxUplink < 0 || c.StartUplink < 0 || c.MaxBitrate < 0 {
-		return c, fmt.Errorf("%w: uplink from %d to %d, bitrate %d: expected 0 or more", ErrConfig, c.StartUplink, c.MaxUplink, c.MaxBitrate)
+	if c.MaxUplink < 0 || c.StartUplink < 0 || c.MinUplink < 0 || c.MaxBitrate < 0 || c.QueueBudget < 0 {
+		return c, fmt.Errorf("%w: uplink from %d to %d, at least %d, bitrate %d, queue budget %v: expected 0 or more",
+			ErrConfig, c.StartUplink, c.MaxUplink, c.MinUplink, c.MaxBitrate, c.QueueBudget)
 	}
 	if err := c.congestion().Validate(); err != nil {
 		return c, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -103,9 +109,12 @@ func (c Config) congestion() congestion.Config {
 	case c.loopback() && c.PacketConn == nil:
 		config.Start = config.Max
 	default:
-		config.Start = min(usual.Start, config.Max)
+		config.Start = min(max(usual.Start, c.MinUplink), config.Max)
 	}
 	config.Min = min(usual.Min, config.Start)
+	if c.MinUplink != 0 {
+		config.Min = c.MinUplink
+	}
 	return config
 }
 

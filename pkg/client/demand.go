@@ -28,6 +28,8 @@ type trackState struct {
 	begun time.Time
 	// waits is the pacer's round in which a frame of it was kept: those behind it wait, too.
 	waits uint64
+	// resumption is set while it is wanted again and has not been sent.
+	resumption resumption
 }
 
 // rate is what the track takes on the wire in bit/s, as it was measured last, or as it was announced; 0 where neither is known.
@@ -86,11 +88,14 @@ func (p *Publisher) takes(track int, capture time.Time, size int) (bool, error) 
 // maxBudget bounds how long frames of slow publications wait for the uplink: at 10 frames per second it is one interval.
 const maxBudget = 100 * time.Millisecond
 
-// budgetOf is how long a frame of a publication may wait for the uplink: one frame interval, since the next one is there then. Audio always leaves.
-func budgetOf(publication volumetric.Publication, interval time.Duration) time.Duration {
+// budgetOf is how long a frame of a publication may wait for the uplink, as configured: one frame interval by default, since the next one is there then. Audio
+// always leaves.
+func budgetOf(publication volumetric.Publication, interval, configured time.Duration) time.Duration {
 	switch {
 	case publication.Kind == volumetric.KindAudio:
 		return 0
+	case configured > 0:
+		return configured
 	case !publication.Codec.Is(volumetric.MIMEVolumetric):
 		return foreignBudget
 	}
@@ -122,8 +127,12 @@ func (p *Publisher) Wanted(tile int, quality volumetric.Quality) bool {
 	m := p.session.media
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t := &p.tracks[p.index(tile, quality)]
-	return !t.unwanted && !t.gaveUp
+	track := p.index(tile, quality)
+	if t := &p.tracks[track]; t.unwanted || t.gaveUp {
+		return false
+	}
+	p.announce(track, time.Now())
+	return true
 }
 
 // GaveUp tells whether a tile is not sent at a quality because the uplink cannot carry it beside what is worth more.
@@ -142,15 +151,22 @@ func (p *Publisher) want(tiles [][]volumetric.Quality) {
 	m := p.session.media
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i := range p.tracks {
-		p.tracks[i].unwanted = true
-	}
+	wanted := make([]bool, len(p.tracks))
 	for tile, qualities := range tiles {
 		for _, quality := range qualities {
 			if p.has(tile, quality) {
-				p.tracks[p.index(tile, quality)].unwanted = false
+				wanted[p.index(tile, quality)] = true
 			}
 		}
+	}
+	now := time.Now()
+	for i := range p.tracks {
+		t := &p.tracks[i]
+		if wanted[i] != t.unwanted {
+			continue
+		}
+		t.unwanted, t.resumption = !wanted[i], resumption{due: wanted[i]}
+		p.reorder(i, now)
 	}
 	m.planned = time.Time{}
 	m.wakeSender()

@@ -186,7 +186,7 @@ func (m *media) detach(p *Publisher) {
 }
 
 // enqueue hands the payloads of a frame that was captured at that time by this host's clock to the pacer. With inTurn, the frame leaves after those of
-// the same tile that are under way.
+// the same tile that are under way. Without, the first frame of a quality that is wanted again leaves before the others of its tile.
 func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,20 +198,28 @@ func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][
 		return fmt.Errorf("%w: the server takes no %s", ErrNotConnected, p.publication.Codec.MIMEType)
 	}
 	m.lineBySSRC[l.outlet.SSRC()] = l
-	begin := time.Now()
-	if inTurn {
+	now, resumed := time.Now(), p.tracks[track].resumption.due
+	p.tracks[track].resumption = resumption{}
+	begin := now
+	switch {
+	case inTurn:
 		free := &p.free[track/len(p.publication.Qualities)]
 		if free.After(begin) {
 			begin = *free
 		}
 		*free = begin.Add(spread)
+	case !resumed:
+		begin = p.awaitResumed(track, now)
 	}
 	m.pacer.add(pacedFrame{
 		frame: frame{
 			line: l, publisher: p, track: track, timestamp: p.timestamp(capture), capture: capture, serverCapture: m.toServer(capture), payloads: payloads,
 		},
-		begin: begin, spread: spread, budget: p.budget,
+		begin: begin, spread: spread, budget: p.budget, behind: !inTurn && begin.After(now),
 	})
+	if resumed {
+		p.reorder(track, now)
+	}
 	m.wakeSender()
 	return nil
 }

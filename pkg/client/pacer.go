@@ -50,6 +50,8 @@ type pacedFrame struct {
 	spread        time.Duration
 	// budget is how long after queued it may begin to leave, 0 for ever.
 	budget time.Duration
+	// behind says that it waits for another quality of its tile, which is to leave first.
+	behind bool
 }
 
 // frame is what the packets of a frame are made of.
@@ -83,6 +85,20 @@ func (p *pacer) add(f pacedFrame) {
 	}
 	f.queued = f.begin
 	p.frames = append(p.frames, f)
+}
+
+// follow lets the frames of a publisher's tracks from first to before last that wait for another quality leave from begin on, after all that are under way.
+func (p *pacer) follow(publisher *Publisher, first, last int, begin time.Time) {
+	kept, moved := p.frames[:0], []pacedFrame(nil)
+	for _, f := range p.frames {
+		if f.behind && f.packets == nil && f.publisher == publisher && f.track >= first && f.track < last {
+			f.queued, f.begin = begin, begin
+			moved = append(moved, f)
+		} else {
+			kept = append(kept, f)
+		}
+	}
+	p.frames = append(kept, moved...)
 }
 
 // limit sets what all frames share, 0 for no limit.

@@ -162,7 +162,7 @@ func TestAudioDoesNotWait(t *testing.T) {
 	start := time.Unix(100, 0)
 	m.pacer.limit(8e6, start)
 	m.pacer.spend(1_000_000)
-	m.pacer.add(pacedTrack(voice, 0, 1, start, budgetOf(voice.publication, 20*time.Millisecond)))
+	m.pacer.add(pacedTrack(voice, 0, 1, start, budgetOf(voice.publication, 20*time.Millisecond, time.Second)))
 	if n := len(m.pacer.due(start, nil)); n != 1 {
 		t.Errorf("%d packets of audio leave where everything else waits, want 1", n)
 	}

@@ -78,7 +78,7 @@ func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 		free:          make([]time.Time, len(publication.Tiles)),
 		tracks:        make([]trackState, publication.TrackCount()),
 		interval:      interval,
-		budget:        budgetOf(publication, interval),
+		budget:        budgetOf(publication, interval, s.config.QueueBudget),
 	}
 }
 

@@ -24,6 +24,8 @@ const (
 	patience = 60 * time.Second
 	// repairTime is how long frames are repaired: far longer than in a conference, so that a machine that stalls costs no frame.
 	repairTime = signal.MaxDeadline
+	// everything is a bit rate that everything fits.
+	everything volumetric.Bitrate = 100_000_000
 	// longestGap is how long a stream may pause: many times what a machine stalls, and far from what a stream that has stopped shows.
 	longestGap = 10 * time.Second
 	// enough is how many frames of every stream have to come after each mischief.
@@ -48,6 +50,9 @@ func open(t *testing.T) *room {
 	settings := lab.ConferenceConfig()
 	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*repairTime, 5*repairTime
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = repairTime, repairTime
+	// A machine that stalls looks like a link that is full, and what does not fit a link is switched off.
+	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = everything, everything
+	settings.Forward.QueueBudget = repairTime
 	settings.Rooms.ResumeGrace = time.Second
 	settings.Signalling.PingInterval = 2 * time.Second
 	// What floods must reach what is behind the limits of signalling.
@@ -77,7 +82,7 @@ func (r *room) join(t *testing.T, name string) *lab.Peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	p, err := r.Join(ctx, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{load}, Receive: true, Deadline: repairTime})
+	p, err := r.Join(ctx, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{load}, Receive: true, Deadline: repairTime, MinUplink: everything, QueueBudget: repairTime})
 	if err != nil {
 		t.Fatal(err)
 	}
