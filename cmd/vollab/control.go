@@ -14,7 +14,7 @@ import (
 
 func newControl() *cobra.Command {
 	o := control.DefaultOptions()
-	var asJSON bool
+	var asJSON, live bool
 	var seconds, mbps float64
 	var plot string
 	cmd := &cobra.Command{
@@ -36,36 +36,38 @@ CASE is one of
 			defer cancel()
 			o.Duration = time.Duration(seconds * float64(time.Second))
 			o.LinkBPS = int64(mbps * 1e6)
-			simulation, err := control.NewSimulation(arguments[0], o)
+			run := control.RunVirtual
+			if live {
+				run = control.RunLive
+			}
+			record, err := run(ctx, arguments[0], o)
 			if err != nil {
 				return err
 			}
-			if err := simulation.Run(ctx); err != nil {
-				return err
-			}
 			if plot != "" {
-				if err := writePlot(simulation, plot); err != nil {
+				if err := writePlot(record, plot); err != nil {
 					return err
 				}
 			}
-			return write(cmd, simulation.Result(), asJSON)
+			return write(cmd, record.Result(), asJSON)
 		},
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&o.RTT, "rtt", 0, "round-trip time of the empty path; 0 is the case's own, 20 ms")
-	flags.Float64Var(&seconds, "seconds", 0, "how long the case takes in virtual time; 0 is its own time")
+	flags.Float64Var(&seconds, "seconds", 0, "how long the case takes; 0 is its own time")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses: the same gives the same run")
 	flags.StringVar(&o.Queue, "queue", "", "queue of the bottleneck: fifo:MS, codel or fq; by default fifo:50, beside Cubic fq. MS is at the mean rate")
 	flags.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing), "how frames are spread: spread:PART, spread:DURATION, burst5ms or off")
 	flags.StringVar(&o.Estimator.Profile, "profile", "", "limits of the estimate: default or paper000; by default the case's own")
 	flags.Float64Var(&mbps, "mbps", 0, "rate of the link in the cases that do not tell one; 0 is the case's own")
 	flags.StringVar(&plot, "plot", "", "write a diagram of rates, queue and losses over time to this SVG file")
+	flags.BoolVar(&live, "live", false, "run a server and its clients end to end over an emulated network in real time, instead")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
 }
 
 // writePlot writes a run's diagram to a file.
-func writePlot(simulation *control.Simulation, name string) (err error) {
+func writePlot(record *control.Record, name string) (err error) {
 	file, err := os.Create(name)
 	if err != nil {
 		return fmt.Errorf("write the diagram: %w", err)
@@ -75,5 +77,5 @@ func writePlot(simulation *control.Simulation, name string) (err error) {
 			err = closed
 		}
 	}()
-	return simulation.Plot(file)
+	return record.Plot(file)
 }

@@ -8,8 +8,17 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 )
 
-// besideOthers measures what is taken from others, and what is left by them.
+// besideOthers measures what is taken from others, and what is left by them, ramps included.
 func besideOthers(ctx context.Context, b *bench) ([]lab.Line, error) {
+	return b.beside(ctx, true)
+}
+
+// besideShares leaves the ramps out: they take a hundred runs.
+func besideShares(ctx context.Context, b *bench) ([]lab.Line, error) {
+	return b.beside(ctx, false)
+}
+
+func (b *bench) beside(ctx context.Context, ramping bool) ([]lab.Line, error) {
 	var lines []lab.Line
 	// A bandwidth-delay product of 200 Mbit/s and 20 ms is 20 ms of the link's rate.
 	for _, queue := range []struct{ option, name string }{{"fq", "FQ"}, {"fifo:20", "FIFO of 1 BDP"}, {"fifo:40", "FIFO of 2 BDP"}} {
@@ -26,6 +35,9 @@ func besideOthers(ctx context.Context, b *bench) ([]lab.Line, error) {
 				share = lab.AtLeast(share.Name, share.Figure, "", 0.5)
 			}
 			lines = append(lines, share, lab.AtMost(name+"frames undecodable", percent(r.undecodable()), "%", 0.1))
+			if !ramping {
+				continue
+			}
 			ramps, err := b.ramps(ctx, flows, o)
 			if err != nil {
 				return lines, err

@@ -11,11 +11,38 @@ import (
 )
 
 // Checks are the checks of congestion control, in the order of their numbers: those that need no network come first.
-func Checks(lab.Progress) []lab.Check {
-	b := bench{
-		run: runVirtual, traces: filepath.Join(testData(), "network-traces"), viewers: filepath.Join(testData(), "viewports", "loot.csv"),
+func Checks(progress lab.Progress) []lab.Check {
+	b := bench{traces: filepath.Join(testData(), "network-traces"), viewers: filepath.Join(testData(), "viewports", "loot.csv")}
+	b.run = results(RunVirtual)
+	checks := append(virtual(b), &check{b, "what real viewers see of a quarter of the rate, and what allocating takes", seeing})
+	b.run = func(ctx context.Context, text string, o Options) (*Result, error) {
+		progress.Say("%s end to end", filepath.Base(text))
+		return results(RunLive)(ctx, text, o)
 	}
-	return append(virtual(b), &check{b, "what real viewers see of a quarter of the rate, and what allocating takes", seeing})
+	return append(checks, endToEnd(b)...)
+}
+
+// results has the figures of what a function runs.
+func results(run func(context.Context, string, Options) (*Record, error)) func(context.Context, string, Options) (*Result, error) {
+	return func(ctx context.Context, text string, o Options) (*Result, error) {
+		record, err := run(ctx, text, o)
+		if err != nil {
+			return nil, err
+		}
+		return record.Result(), nil
+	}
+}
+
+// endToEnd are the same cases with a server and clients, in real time.
+func endToEnd(b bench) []lab.Check {
+	return []lab.Check{
+		&check{b, "links of 2 to 300 Mbit/s, media that can use them (end to end)", steadyLinks},
+		&check{b, "from 12.5 to 90 Mbit/s on an idle link (end to end)", idleRamp},
+		&check{b, "100 Mbit/s that become 25 for ten seconds (end to end)", fallAndRise},
+		&check{b, "recorded wireless links (end to end)", recordedLinks},
+		&check{b, "beside TCP Cubic, and beside another receiver (end to end)", besideShares},
+		&check{b, "random losses without congestion (end to end)", randomLosses},
+	}
 }
 
 // virtual are the checks that run in virtual time.
@@ -48,18 +75,6 @@ func testData() string {
 type bench struct {
 	run             func(ctx context.Context, text string, o Options) (*Result, error)
 	traces, viewers string
-}
-
-// runVirtual runs a case in virtual time.
-func runVirtual(ctx context.Context, text string, o Options) (*Result, error) {
-	s, err := NewSimulation(text, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Run(ctx); err != nil {
-		return nil, err
-	}
-	return s.Result(), nil
 }
 
 // check is one claim.

@@ -128,16 +128,16 @@ func TestBrokenChecks(t *testing.T) {
 
 // TestRunVirtual: what the checks run is a simulation.
 func TestRunVirtual(t *testing.T) {
-	r, err := runVirtual(context.Background(), "steady:5", short(3))
+	r, err := results(RunVirtual)(context.Background(), "steady:5", short(3))
 	if err != nil || r.FramesSent == 0 {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if _, err := runVirtual(context.Background(), "steep:5", short(3)); !errors.Is(err, ErrCase) {
+	if _, err := results(RunVirtual)(context.Background(), "steep:5", short(3)); !errors.Is(err, ErrCase) {
 		t.Errorf("got %v, want ErrCase", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := runVirtual(ctx, "steady:5", short(3)); !errors.Is(err, context.Canceled) {
+	if _, err := results(RunVirtual)(ctx, "steady:5", short(3)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was cancelled", err)
 	}
 }

@@ -13,4 +13,6 @@
 // of both keeps a full queue from being filled with what it has dropped.
 //
 // The publisher's uplink is not part of it: frames are at the server at once when they are captured. Neither is audio.
+//
+// RunLive has the same cases happen to a server and its clients in this process, over an emulated network in real time. Both leave a Record.
 package control

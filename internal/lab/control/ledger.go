@@ -46,7 +46,7 @@ type sample struct {
 	sent, goodput      float64       // bit/s: on the wire, and of payload that was completed
 	queue              time.Duration // the largest delay
 	offered, discarded uint64        // packets at the bottleneck's queue
-	loss               float64       // share of packets lost over the last seconds, as reported
+	loss               float64       // share of packets lost in all: over the last seconds, or end to end since the beginning
 }
 
 func newLedger() *ledger { return &ledger{frames: make(map[frameKey]*frameRecord)} }

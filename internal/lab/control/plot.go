@@ -44,22 +44,23 @@ var panels = []panel{
 		{"at the queue", "#8c564b", false, func(x *sample) float64 {
 			return 100 * float64(x.discarded) / max(float64(x.offered), float64(x.discarded), 1)
 		}},
-		{"reported", "#e377c2", false, func(x *sample) float64 { return 100 * x.loss }},
+		{"in all", "#e377c2", false, func(x *sample) float64 { return 100 * x.loss }},
 	}},
 }
 
 // Plot writes a diagram of rates, queue and losses over time as SVG. Of several receivers it shows the first.
-func (s *Simulation) Plot(w io.Writer) error {
-	samples := s.flows[0].ledger.samples
+func (r *Record) Plot(w io.Writer) error {
+	samples := r.receivers[0].samples
 	height := plotTop + len(panels)*(panelHeight+panelGap)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n",
 		plotWidth, height, plotWidth, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", plotWidth, height)
+	o := &r.scenario.options
 	fmt.Fprintf(&b, `<text x="%d" y="24" font-size="16">%s: %v round trip, queue %s, pacing %s, seed %d</text>`+"\n", plotLeft,
-		html.EscapeString(filepath.Base(s.scenario.name)), s.scenario.options.RTT, html.EscapeString(s.scenario.options.Queue), html.EscapeString(string(s.scenario.options.Pacing)), s.scenario.options.Seed)
+		html.EscapeString(filepath.Base(r.scenario.name)), o.RTT, html.EscapeString(o.Queue), html.EscapeString(string(o.Pacing)), o.Seed)
 	for i := range panels {
-		d := diagram{top: float64(plotTop + i*(panelHeight+panelGap)), end: s.scenario.options.Duration.Seconds()}
+		d := diagram{top: float64(plotTop + i*(panelHeight+panelGap)), end: o.Duration.Seconds()}
 		d.draw(&b, &panels[i], samples)
 	}
 	b.WriteString("</svg>\n")
@@ -88,12 +89,12 @@ func (d *diagram) draw(b *strings.Builder, p *panel, samples []sample) {
 	interval := tick(d.most)
 	d.most = math.Ceil(d.most/interval) * interval
 	for v := 0.0; v <= d.most+interval/2; v += interval {
-		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+"\n",
+		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end">%.4g</text>`+"\n",
 			plotLeft, plotWidth-plotRight, d.y(v), d.y(v), plotLeft-6, d.y(v)+4, v)
 	}
 	bottom := d.top + panelHeight
 	for t, interval := 0.0, tick(d.end); t <= d.end+1e-9; t += interval {
-		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="black"/><text x="%.1f" y="%.1f" text-anchor="middle">%g</text>`+"\n",
+		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="black"/><text x="%.1f" y="%.1f" text-anchor="middle">%.4g</text>`+"\n",
 			d.x(t), d.x(t), bottom, bottom+4, d.x(t), bottom+17, t)
 	}
 	fmt.Fprintf(b, `<text x="%d" y="%.1f" text-anchor="middle">time, s</text>`+"\n", (plotWidth+plotLeft-plotRight)/2, bottom+30)

@@ -3,42 +3,38 @@ package control
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
 // rates fills in the figures about rates from samples.
-func (s *Simulation) rates(r *Result) {
-	var goodput, best, capacity, estimate, sum, squares float64
-	count := 0
-	for i, f := range s.flows {
+func (r *Record) rates(result *Result) {
+	var goodput, best, capacity, estimate, squares float64
+	for i, l := range r.receivers {
 		own := 0.0
-		for _, x := range f.ledger.samples {
-			if x.at <= s.scenario.measured {
+		for _, x := range l.samples {
+			if x.at <= r.scenario.measured {
 				continue
 			}
 			own += x.goodput
 			estimate += x.estimate
 			if i == 0 {
-				best += f.publisher.ladder.best(x.capacity)
+				best += r.ladder.best(x.capacity)
 				capacity += x.capacity
-				count++
 			}
 		}
 		goodput += own
-		sum += own
 		squares += own * own
 	}
-	if count == 0 {
+	if capacity == 0 {
 		return
 	}
-	r.Utilisation, r.ShareOfCapacity, r.EstimateShare = goodput/best, goodput/capacity, estimate/capacity
-	if n := float64(len(s.flows)); n > 1 {
-		r.JainIndex = figure(sum * sum / (n * squares))
+	result.Utilisation, result.ShareOfCapacity, result.EstimateShare = goodput/best, goodput/capacity, estimate/capacity
+	if n := float64(len(r.receivers)); n > 1 {
+		result.JainIndex = figure(goodput * goodput / (n * squares))
 	}
-	if n := float64(len(s.competitors)); n > 0 {
+	if n := float64(r.scenario.cubics); n > 0 {
 		wire := goodput * (fragmentSize + overheadSize) / fragmentSize
-		r.ShareOfFair = figure(wire / (capacity / (n + 1)))
+		result.ShareOfFair = figure(wire / (capacity / (n + 1)))
 	}
 }
 
@@ -54,25 +50,22 @@ const (
 )
 
 // changes fills in how long changes took.
-func (s *Simulation) changes(r *Result) {
-	sc := s.scenario
-	samples := s.flows[0].ledger.samples
+func (r *Record) changes(result *Result) {
+	sc := r.scenario
+	samples := r.receivers[0].samples
 	sent := func(i int) float64 { return meanSent(samples[:i+1]) }
 	if sc.target > 0 {
-		r.SecondsToTarget = figure(reached(samples, sc.begin, sc.target*ofTarget, sent))
+		result.SecondsToTarget = figure(reached(samples, sc.begin, sc.target*ofTarget, sent))
 	}
 	if sc.fall > 0 {
 		risen := float64(sc.trace.RateAt(sc.rise))
-		r.RecoverySeconds = figure(reached(samples, sc.rise, risen*ofRisen, sent))
+		result.RecoverySeconds = figure(reached(samples, sc.rise, risen*ofRisen, sent))
 		short := func(i int) float64 { return -float64(samples[i].queue) }
-		r.QueueSeconds = figure(reached(samples, sc.fall, -float64(longQueue), short))
-		r.QualitySeconds = figure(s.lowered(sc.fall).Seconds())
+		result.QueueSeconds = figure(reached(samples, sc.fall, -float64(longQueue), short))
+		result.QualitySeconds = figure(r.lowered(sc.fall).Seconds())
 	}
 	if outages := sc.trace.Outages(); len(outages) > 0 {
-		r.RecoverySeconds = figure(s.recovery(outages))
-	}
-	if len(s.competitors) > 0 {
-		r.Others = s.others()
+		result.RecoverySeconds = figure(r.recovery(outages))
 	}
 }
 
@@ -88,16 +81,16 @@ func meanSent(samples []sample) float64 {
 }
 
 // lowered is how long after a time less was allocated than before.
-func (s *Simulation) lowered(from time.Duration) time.Duration {
+func (r *Record) lowered(from time.Duration) time.Duration {
 	before := 0.0
-	for _, x := range s.flows[0].ledger.samples {
+	for _, x := range r.receivers[0].samples {
 		if x.at <= from {
 			before = x.allocated
 		} else if x.allocated < before {
 			return x.at - from
 		}
 	}
-	return s.scenario.options.Duration - from
+	return r.scenario.options.Duration - from
 }
 
 const (
@@ -109,25 +102,24 @@ const (
 )
 
 // recovery is the longest that it took after an outage until what came in a second was half of what the link would have carried at best, in seconds.
-func (s *Simulation) recovery(outages []netem.Interval) float64 {
+func (r *Record) recovery(outages []netem.Interval) float64 {
 	longest := time.Duration(0)
 	for i, o := range outages {
-		until := s.scenario.options.Duration
+		until := r.scenario.options.Duration
 		if i+1 < len(outages) {
 			until = min(until, outages[i+1].Start)
 		}
 		if until-o.End >= shortUp {
-			longest = max(longest, s.recovered(o.End, until))
+			longest = max(longest, r.recovered(o.End, until))
 		}
 	}
 	return longest.Seconds()
 }
 
 // recovered is when the first second of those between two times has come that recovery asks for, counted from the first time to its beginning.
-func (s *Simulation) recovered(from, until time.Duration) time.Duration {
+func (r *Record) recovered(from, until time.Duration) time.Duration {
 	const window = int(held / sampleInterval)
-	f := s.flows[0]
-	samples := f.ledger.samples
+	samples := r.receivers[0].samples
 	for i := range samples {
 		if samples[i].at-sampleInterval < from || i+window > len(samples) {
 			continue
@@ -138,37 +130,13 @@ func (s *Simulation) recovered(from, until time.Duration) time.Duration {
 		var goodput, best float64
 		for _, x := range samples[i : i+window] {
 			goodput += x.goodput
-			best += f.publisher.ladder.best(x.capacity)
+			best += r.ladder.best(x.capacity)
 		}
 		if goodput >= ofBest*best {
 			return samples[i].at - sampleInterval - from
 		}
 	}
 	return until - from
-}
-
-// besides is how long competitors are looked at after a receiver has joined them.
-const besides = 3 * time.Second
-
-// others are the figures of the competitors.
-func (s *Simulation) others() *OtherFigures {
-	begin := s.scenario.begin
-	var delays lab.Distribution
-	var offered, discarded float64
-	for _, c := range s.competitors {
-		for _, d := range c.delays {
-			if d.at >= begin && d.at < begin+besides {
-				delays.Add(d.delay)
-			}
-		}
-		for _, x := range c.samples {
-			if x.at > begin && x.at <= begin+besides {
-				offered += float64(x.offered)
-				discarded += float64(x.discarded)
-			}
-		}
-	}
-	return &OtherFigures{Loss: discarded / max(offered, 1), QueueP95: lab.Milliseconds(delays.Percentile(0.95))}
 }
 
 // reached is how long after a time a rate came to a bound to stay there for a second, in seconds; the time until the last sample if it did not.

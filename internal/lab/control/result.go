@@ -67,40 +67,47 @@ type LatencyFigures struct {
 // outageShadow is how long after an outage latencies do not count.
 const outageShadow = 3 * time.Second
 
-// Result gives the figures of a run that has come to its end.
-func (s *Simulation) Result() *Result {
-	r := &Result{Case: s.scenario.name}
-	var queue, latency lab.Distribution
+// Record is what is left of a run: what became of frames, and rates over time.
+type Record struct {
+	scenario *scenario
+	ladder   ladder
+	// receivers are their books. The first one's samples have the times, the link's capacity and what was sent.
+	receivers []*ledger
+	queue     QueueFigures
+	discarded uint64
+	others    *OtherFigures
+}
+
+// Result gives the figures.
+func (r *Record) Result() *Result {
+	result := &Result{Case: r.scenario.name, Queue: r.queue, PacketsDiscarded: r.discarded, Others: r.others}
+	var latency lab.Distribution
 	var media, repairs int64
-	for _, f := range s.flows {
-		l := f.ledger
-		queue.Join(&l.queue)
+	for _, l := range r.receivers {
 		for _, key := range l.order {
 			record := l.frames[key]
 			if record.complete == 0 {
-				r.FramesUndecodable++
-			} else if s.up(record.captured) {
+				result.FramesUndecodable++
+			} else if r.up(record.captured) {
 				latency.Add(record.complete - record.captured)
 			}
 		}
-		r.FramesSent += len(l.order)
-		r.FramesDroppedWhole += l.droppedWhole
-		r.PacketsDiscarded += f.watched.offered - f.watched.transmitted
+		result.FramesSent += len(l.order)
+		result.FramesDroppedWhole += l.droppedWhole
 		media += l.sentBytes[feedback.Media]
 		repairs += l.sentBytes[feedback.Retransmission] + l.sentBytes[feedback.Parity]
 	}
-	ms := func(d *lab.Distribution, share float64) float64 { return lab.Milliseconds(d.Percentile(share)) }
-	r.Queue = QueueFigures{ms(&queue, 0.5), ms(&queue, 0.95), ms(&queue, 1)}
-	r.Latency = LatencyFigures{ms(&latency, 0.5), ms(&latency, 0.95), ms(&latency, 0.99)}
-	r.RepairOverhead = float64(repairs) / max(float64(media), 1)
-	s.rates(r)
-	s.changes(r)
-	return r
+	ms := func(share float64) float64 { return lab.Milliseconds(latency.Percentile(share)) }
+	result.Latency = LatencyFigures{ms(0.5), ms(0.95), ms(0.99)}
+	result.RepairOverhead = float64(repairs) / max(float64(media), 1)
+	r.rates(result)
+	r.changes(result)
+	return result
 }
 
 // up tells whether the link is up, and has been for outageShadow or since the beginning.
-func (s *Simulation) up(now time.Duration) bool {
-	for _, o := range s.scenario.trace.Outages() {
+func (r *Record) up(now time.Duration) bool {
+	for _, o := range r.scenario.trace.Outages() {
 		if now >= o.Start && now < o.End+outageShadow {
 			return false
 		}

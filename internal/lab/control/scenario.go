@@ -183,24 +183,41 @@ func readTrace(name string) (netem.RateTrace, error) {
 // queueLimit is what CoDel and FQ hold at most, in ms at the mean rate.
 const queueLimit = 100
 
-// queue makes the bottleneck's queue.
-func (s *scenario) queue() (netem.Queue, error) {
+// discipline is that of the bottleneck's queue, and how many bytes it holds.
+func (s *scenario) discipline() (name string, bytes int, err error) {
 	name, parameter, limited := strings.Cut(s.options.Queue, ":")
 	ms := float64(queueLimit)
 	if limited {
-		var err error
 		if ms, err = number(s.options.Queue, parameter, 1, 10_000); err != nil {
-			return nil, err
+			return "", 0, err
 		}
 	}
-	bytes := int(math.Ceil(float64(s.trace.Mean()) * ms / 8e3))
-	switch {
-	case name == netem.QueueFIFO && limited:
-		return netem.NewDropTail(bytes), nil
-	case name == netem.QueueCoDel:
+	if name == netem.QueueFIFO && limited || name == netem.QueueCoDel || name == netem.QueueFQ {
+		return name, int(math.Ceil(float64(s.trace.Mean()) * ms / 8e3)), nil
+	}
+	return "", 0, fmt.Errorf("%w: queue %q, expected fifo:MS, codel or fq", ErrCase, s.options.Queue)
+}
+
+// queue makes the bottleneck's queue.
+func (s *scenario) queue() (netem.Queue, error) {
+	name, bytes, err := s.discipline()
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case netem.QueueCoDel:
 		return netem.NewCoDel(bytes), nil
-	case name == netem.QueueFQ:
+	case netem.QueueFQ:
 		return netem.NewFairQueue(bytes), nil
 	}
-	return nil, fmt.Errorf("%w: queue %q, expected fifo:MS, codel or fq", ErrCase, s.options.Queue)
+	return netem.NewDropTail(bytes), nil
+}
+
+// access is the bottleneck as the access link of a host.
+func (s *scenario) access() (netem.Config, error) {
+	c := netem.DefaultConfig()
+	var err error
+	c.Queue, c.QueueBytes, err = s.discipline()
+	c.RateBPS, c.Delay, c.Loss = s.trace.RateAt(0), s.options.RTT/2, s.loss
+	return c, err
 }

@@ -117,7 +117,7 @@ func TestSeed(t *testing.T) {
 				o.Seed = seed
 				s := run(t, text, o)
 				var plot bytes.Buffer
-				if err := s.Plot(&plot); err != nil {
+				if err := s.Record().Plot(&plot); err != nil {
 					t.Fatal(err)
 				}
 				return fmt.Sprintf("%+v %+v %s", s.bottleneck.Stats(), s.flows[0].estimator.Stats(), plot.String())
@@ -145,7 +145,7 @@ func TestFigures(t *testing.T) {
 		name := strings.SplitN(text, ":", 2)[0]
 		t.Run(name, func(t *testing.T) {
 			var out, text2 bytes.Buffer
-			result := run(t, text, o).Result()
+			result := run(t, text, o).Record().Result()
 			if err := result.WriteJSON(&out); err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestFigures(t *testing.T) {
 
 // TestSteady: on a link with room for them all frames arrive, and most of the link is used.
 func TestSteady(t *testing.T) {
-	r := run(t, "steady:20", short(14)).Result()
+	r := run(t, "steady:20", short(14)).Record().Result()
 	if r.Utilisation < 0.8 || r.Utilisation > 1.1 || r.ShareOfCapacity >= r.Utilisation {
 		t.Errorf("utilisation %.2f, %.2f of the link's rate", r.Utilisation, r.ShareOfCapacity)
 	}
@@ -191,7 +191,7 @@ func TestDropsWhole(t *testing.T) {
 	o.Estimator.Probe.Enabled = false
 	// A frame of one tile at its lowest quality, 17.6 Mbit/s, takes 117 ms at the 5 Mbit/s that the pacer lets go of, and one is sent every 100 ms.
 	o.Estimator.Max, o.LinkBPS = 2e6, 1000e6
-	r := run(t, "loss:0", o).Result()
+	r := run(t, "loss:0", o).Record().Result()
 	if r.FramesDroppedWhole == 0 || r.FramesUndecodable > 0 {
 		t.Errorf("%d frames dropped whole, %d undecodable", r.FramesDroppedWhole, r.FramesUndecodable)
 	}
@@ -213,14 +213,14 @@ func TestParity(t *testing.T) {
 	if parity < 0.02 || parity > 0.25 {
 		t.Errorf("parity takes %.3f of media at 150 ms", parity)
 	}
-	if r := s.Result(); r.undecodable() > 0.03 {
+	if r := s.Record().Result(); r.undecodable() > 0.03 {
 		t.Errorf("%d of %d frames undecodable", r.FramesUndecodable, r.FramesSent)
 	}
 }
 
 func TestPlot(t *testing.T) {
 	var plot bytes.Buffer
-	if err := run(t, "steady:5", short(3)).Plot(&plot); err != nil {
+	if err := run(t, "steady:5", short(3)).Record().Plot(&plot); err != nil {
 		t.Fatal(err)
 	}
 	decoder := xml.NewDecoder(bytes.NewReader(plot.Bytes()))

@@ -1,0 +1,245 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Addresses of the emulated network (RFC 2544 reserves them for measurements). The receivers share one, and with it the bottleneck.
+var (
+	serverAddress    = netip.MustParseAddr("198.18.0.1")
+	publisherAddress = netip.MustParseAddr("198.18.1.1")
+	receiverAddress  = netip.MustParseAddr("198.18.2.1")
+)
+
+const (
+	liveRoom, livePublisher, livePublication = "room", "publisher", "body"
+	// connecting is how long participants may take to join and to connect.
+	connecting = 20 * time.Second
+	// stalling is what a host may take to get to its work: the publisher shares one with everything else that runs here, and its link is not what is measured.
+	stalling = time.Second
+	// liveUplink is what the publisher's link carries in any case.
+	liveUplink volumetric.Bitrate = 1_000_000_000
+)
+
+// Live is a run of a case end to end: a server and its clients in this process, over an emulated network in real time. The publisher's link has no limits.
+type Live struct {
+	scenario   *scenario
+	network    *netem.Network
+	conference *lab.Conference
+	publisher  *lab.Peer
+	receivers  []*lab.Peer
+	// begun is when the case's time began, and end when the last frame was sent.
+	begun time.Time
+	end   time.Duration
+	// samples are of the bottleneck and of all that the server sends; warm is what packets had waited when utilisation began to count.
+	samples []sample
+	warm    netem.DelayCounts
+	// before and after are the books of competitors when the first receiver joined them, and a while later.
+	before, after competition
+}
+
+// competition is what competitors have met so far.
+type competition struct {
+	stats  []netem.CubicStats
+	delays netem.DelayCounts
+}
+
+// RunLive runs a case end to end. The error wraps ErrCase, or tells what went wrong.
+func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
+	sc, err := newScenario(text, o)
+	if err != nil {
+		return nil, err
+	}
+	l := &Live{scenario: sc, network: netem.NewNetwork(sc.options.Seed)}
+	defer func() { _ = l.network.Close() }()
+	if err := l.start(); err != nil {
+		return nil, err
+	}
+	defer l.conference.Close()
+	if err := l.run(ctx); err != nil {
+		return nil, err
+	}
+	return l.record()
+}
+
+// start brings up the network and the server.
+func (l *Live) start() error {
+	down, err := l.scenario.access()
+	if err != nil {
+		return err
+	}
+	up := netem.DefaultConfig()
+	up.Delay, up.Loss = down.Delay, down.Loss
+	if err := l.network.SetAccess(receiverAddress, up, down); err != nil {
+		return err
+	}
+	media, err := l.network.Listen(netip.AddrPortFrom(serverAddress, 7882))
+	if err != nil {
+		return err
+	}
+	c := lab.ConferenceConfig()
+	c.Forward.Pacing, c.Forward.Congestion = l.scenario.options.Pacing, l.scenario.options.Estimator
+	l.conference, err = lab.NewConference(c, media, zap.NewNop())
+	return err
+}
+
+// load is what the publisher sends.
+func (s *scenario) load() lab.Load {
+	highest := ladderFor(congestion.Bitrate(s.trace.Max()))[levels-1]
+	return lab.Load{
+		Name: livePublication, Tiles: tiles, Qualities: levels, FrameBytes: int(highest / described / 8 / frameRate), Step: step, Variation: variation, Rate: frameRate,
+	}
+}
+
+// join brings a participant in, and waits until it is connected.
+func (l *Live) join(ctx context.Context, address netip.Addr, part lab.Part) (*lab.Peer, error) {
+	ctx, cancel := context.WithTimeout(ctx, connecting)
+	defer cancel()
+	media, err := l.network.Listen(netip.AddrPortFrom(address, 0))
+	if err != nil {
+		return nil, err
+	}
+	part.Room, part.Media = liveRoom, media
+	peer, err := l.conference.Join(ctx, part)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-peer.Connected:
+		return peer, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("connect %s: %w", part.Identity, ctx.Err())
+	}
+}
+
+// run lets the case happen. Its time begins when the first of those that share the bottleneck does.
+func (l *Live) run(ctx context.Context) error {
+	sc := l.scenario
+	var err error
+	l.publisher, err = l.join(ctx, publisherAddress, lab.Part{
+		Identity: livePublisher, Loads: []lab.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: liveUplink, QueueBudget: stalling,
+	})
+	if err != nil {
+		return err
+	}
+	if sc.cubics == 0 {
+		if err := l.receive(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.network.SetRate(receiverAddress, netem.Down, sc.trace); err != nil {
+		return err
+	}
+	l.begun = time.Now()
+	if sc.cubics > 0 {
+		if err := l.network.AddCubic(receiverAddress, netem.Down, sc.cubics); err != nil {
+			return err
+		}
+		if err := lab.Pause(ctx, sc.begin); err != nil {
+			return err
+		}
+		l.before = l.competition()
+		if err := l.receive(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.watch(ctx); err != nil {
+		return err
+	}
+	l.publisher.StopPublishing()
+	l.end = time.Since(l.begun)
+	return lab.Pause(ctx, settling)
+}
+
+// receive brings the receivers in.
+func (l *Live) receive(ctx context.Context) error {
+	for i := range l.scenario.receivers {
+		peer, err := l.join(ctx, receiverAddress, lab.Part{Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true})
+		if err != nil {
+			return err
+		}
+		l.receivers = append(l.receivers, peer)
+	}
+	return nil
+}
+
+func (l *Live) competition() competition {
+	_, delays := l.network.QueueDelays(receiverAddress, netem.Down)
+	return competition{l.network.CubicStats(receiverAddress, netem.Down), delays}
+}
+
+// watch takes samples until the case is over.
+func (l *Live) watch(ctx context.Context) error {
+	before, at := l.reading(), time.Since(l.begun)
+	for next := at + sampleInterval; next < l.scenario.options.Duration; next += sampleInterval {
+		if err := lab.Pause(ctx, next-time.Since(l.begun)); err != nil {
+			return err
+		}
+		reading, now := l.reading(), time.Since(l.begun)
+		l.samples = append(l.samples, l.sample(before, reading, at, now))
+		if l.warm.Count() == 0 && now >= l.scenario.measured {
+			l.warm = reading.delays
+		}
+		if l.scenario.cubics > 0 && l.after.stats == nil && now >= l.scenario.begin+besides {
+			l.after = l.competition()
+		}
+		before, at = reading, now
+	}
+	return nil
+}
+
+// reading is what counters say at one time.
+type reading struct {
+	delays netem.DelayCounts
+	link   netem.Stats
+	server forward.Stats
+}
+
+func (l *Live) reading() reading {
+	delays, _ := l.network.QueueDelays(receiverAddress, netem.Down)
+	_, link := l.network.AccessStats(receiverAddress)
+	return reading{delays, link, l.conference.Server.Stats()}
+}
+
+// sample is what happened between two readings.
+func (l *Live) sample(before, after reading, from, until time.Duration) sample {
+	longest := after.delays.Since(&before.delays)
+	bandwidth := l.receivers[0].Bandwidth()
+	elapsed := (until - from).Seconds()
+	return sample{
+		at:        until,
+		capacity:  l.scenario.trace.Bits(from, until) / elapsed,
+		estimate:  float64(bandwidth.Estimate),
+		allocated: float64(bandwidth.Allocated),
+		sent:      float64(onWire(after.server.Sent)-onWire(before.server.Sent)) * 8 / elapsed,
+		queue:     longest.Quantile(1),
+		offered:   after.link.Sent - before.link.Sent,
+		discarded: after.link.DroppedQueue - before.link.DroppedQueue,
+		loss:      lossOf(after.link),
+	}
+}
+
+// lossOf is the share of packets that a link has lost so far.
+func lossOf(s netem.Stats) float64 {
+	return float64(s.DroppedQueue+s.LostRandom+s.LostBurst) / max(float64(s.Sent), 1)
+}
+
+// onWire is what the packets of all kinds take, in bytes.
+func onWire(t forward.TrafficByKind) uint64 {
+	sum := uint64(0)
+	for _, kind := range []forward.Traffic{t.Media, t.Parity, t.Retransmission, t.Probe} {
+		sum += kind.Bytes + overheadSize*kind.Packets
+	}
+	return sum
+}
