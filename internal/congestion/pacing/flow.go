@@ -10,13 +10,17 @@ type Flow[P any] struct {
 	// entries is a ring, a power of two long.
 	entries     []entry[P]
 	first, held int
-	// place is where the flow stands among those of its Pacer that wait.
-	place int
+	// place is where the flow stands among those of its Pacer that wait, with those whose next packet begins a frame or with the others.
+	place  int
+	begins bool
+	// turn counts the frames that its Pacer had begun when it began the flow's last one.
+	turn uint64
 }
 
 type entry[P any] struct {
 	packet P
 	due    time.Duration
+	begins bool
 }
 
 // Len is the number of packets that wait.

@@ -12,46 +12,62 @@ const (
 )
 
 // Pacer decides which packets of one receiver may leave. Packets leave in ticks: those that are due, and with them up to 16 that are due within 2 ms (with burst5ms:
-// all within 5 ms), so that segmented sends stay long. A packet never leaves before one that waits in its flow.
+// all within 5 ms), so that segmented sends stay long. A packet never leaves before one that waits in its flow. R is what the caller knows of a retransmission.
 //
 // A packet leaves at once where Admit says so, and is otherwise held. When Next has come, the caller begins a tick and pops what leaves, until nothing
-// does. Each packet that has left, and each that has left past the pacer (audio, retransmissions, repairs), is to be told with Spend.
+// does: retransmissions first. Each packet that has left, and each that has left past the pacer (audio, repairs), is to be told with Spend.
 //
-// While a probe is under way (see Probe) its rate alone says what leaves. With the plan of Off nothing waits, but probes have ticks all the same.
-type Pacer[P any] struct {
+// While a probe is under way (see Probe) its rate alone says what media leaves. With the plan of Off nothing waits, but probes have ticks all the same.
+type Pacer[P, R any] struct {
 	plan Plan
 	// until is the end of the tick under way: packets that are due before then belong to it, as long as no more than the plan's number have left in it.
 	until time.Duration
 	left  int
-	// waiting are the flows that hold packets, a heap by when the first one is due; held counts the packets.
-	waiting []*Flow[P]
-	held    int
+	// beginning are the flows that hold packets of which the first begins a frame, ongoing those that go on with one; held counts the packets.
+	beginning, ongoing flowHeap[P]
+	held               int
+	// turn counts the frames that have begun.
+	turn uint64
 
 	// rate is in bytes per nanosecond, 0 without limit. credit is how many bytes may leave, as of filled; below 0 it is owed.
 	rate, credit float64
 	filled       time.Duration
+	room         room
 
-	probe probe
+	repairs repairs[R]
+	probe   probe
+}
+
+// Offer is what a Pacer has to know of a packet: when it arrived and is due by its Schedule, and whether it begins a frame.
+type Offer struct {
+	Arrived, Due time.Duration
+	Begins       bool
 }
 
 // NewPacer returns a Pacer without limit of rate.
-func NewPacer[P any](plan Plan) *Pacer[P] { return &Pacer[P]{plan: plan} }
+func NewPacer[P, R any](plan Plan) *Pacer[P, R] { return &Pacer[P, R]{plan: plan} }
 
-// SetEstimate makes 2.5 × that many bits per second the rate which all frames under way share; 0 lifts the limit.
-func (p *Pacer[P]) SetEstimate(bitsPerSecond int64, now time.Duration) {
+// SetEstimate makes 2.5 × that many bits per second the rate which all frames under way share, and keeps what they take in the longer term, with all that leaves
+// beside them, within the estimate. Retransmissions leave at 2.5 × another rate: what the path carries while the estimate is below that to empty a queue.
+// An estimate of 0 lifts all limits.
+func (p *Pacer[P, R]) SetEstimate(bitsPerSecond, carried int64, now time.Duration) {
 	p.fill(now)
-	rate := rateFactor * float64(max(bitsPerSecond, 0)) / 8 / float64(time.Second)
-	if p.rate == 0 {
-		p.credit, p.filled = 0, now
+	estimate := float64(max(bitsPerSecond, 0)) / 8 / float64(time.Second)
+	begins := p.rate == 0
+	p.rate, p.room.rate, p.repairs.rate = rateFactor*estimate, estimate, 0
+	if p.rate > 0 {
+		p.repairs.rate = max(p.rate, rateFactor*float64(carried)/8/float64(time.Second))
 	}
-	p.rate = rate
+	if begins {
+		p.credit, p.room.bytes, p.repairs.credit = 0, estimate*float64(frameSlack), p.tick(p.repairs.rate)
+	}
 }
 
-// Held is the number of packets that wait.
-func (p *Pacer[P]) Held() int { return p.held }
+// Held is the number of packets that wait, without retransmissions.
+func (p *Pacer[P, R]) Held() int { return p.held }
 
-// Admit tells whether a packet of a flow may leave at once. arrived and due are the packet's, by its Schedule.
-func (p *Pacer[P]) Admit(f *Flow[P], arrived, due, now time.Duration) bool {
+// Admit tells whether a packet of a flow may leave at once.
+func (p *Pacer[P, R]) Admit(f *Flow[P], o Offer, now time.Duration) bool {
 	switch {
 	case p.plan.Off():
 		return true
@@ -62,173 +78,232 @@ func (p *Pacer[P]) Admit(f *Flow[P], arrived, due, now time.Duration) bool {
 		return p.probe.credit > 0
 	}
 	if p.rate > 0 {
-		if p.fill(now); p.credit <= 0 {
+		if p.fill(now); p.credit <= 0 || !p.room.lets(o.Begins) || o.Begins && p.room.short && p.held > 0 {
 			return false
 		}
 	}
-	if now >= p.until && len(p.waiting) == 0 {
+	if now >= p.until && p.held == 0 {
 		p.until, p.left = now+p.plan.ahead, 0
 	}
-	return p.leaves(p.planned(arrived, due), now)
+	return p.leaves(p.planned(o), now)
 }
 
 // Hold makes a packet wait that was not admitted. It tells whether Next may have changed.
-func (p *Pacer[P]) Hold(f *Flow[P], packet P, arrived, due time.Duration) (next bool) {
-	f.push(entry[P]{packet: packet, due: p.planned(arrived, due)})
+func (p *Pacer[P, R]) Hold(f *Flow[P], packet P, o Offer) (next bool) {
+	f.push(entry[P]{packet: packet, due: p.planned(o), begins: o.Begins})
 	p.held++
 	if f.held > 1 {
 		return false
 	}
-	f.place = len(p.waiting)
-	p.waiting = append(p.waiting, f)
-	p.up(f.place)
+	p.wait(f)
 	return f.place == 0
+}
+
+// Begin says that a packet that has left began a frame of the flow: where there is not room for all, each flow has its turn.
+func (p *Pacer[P, R]) Begin(f *Flow[P]) {
+	p.turn++
+	f.turn = p.turn
 }
 
 // Spend accounts for a packet that has left. It tells whether that has completed a probe. What leaves with a probe, at its rate, is not held against what
 // follows: a probe at six times the estimate would keep the next frame waiting for longer than it takes itself.
-func (p *Pacer[P]) Spend(bytes int) (probed bool) {
+func (p *Pacer[P, R]) Spend(bytes int) (probed bool) {
 	if p.probe.rate > 0 {
 		return p.probe.spend(bytes)
 	}
 	p.left++
 	p.credit -= float64(bytes)
+	p.room.spend(bytes)
 	return false
 }
 
 // Next is when the next tick is to begin. It is not ok while nothing waits and no probe is under way.
-func (p *Pacer[P]) Next() (at time.Duration, ok bool) {
+func (p *Pacer[P, R]) Next() (at time.Duration, ok bool) {
+	at, ok = p.nextMedia()
+	if repair, waits := p.nextRepair(); waits && (!ok || repair < at) {
+		return repair, true
+	}
+	return at, ok
+}
+
+func (p *Pacer[P, R]) nextMedia() (at time.Duration, ok bool) {
 	if p.probe.rate > 0 {
-		return p.probe.next(len(p.waiting) > 0), true
+		return p.probe.next(p.held > 0), true
 	}
-	if len(p.waiting) == 0 {
-		return 0, false
+	for _, h := range [...]flowHeap[P]{p.beginning, p.ongoing} {
+		if len(h) > 0 {
+			if due := p.leaving(h[0]); !ok || due < at {
+				at, ok = due, true
+			}
+		}
 	}
-	at = p.waiting[0].head().due
-	if p.rate > 0 && p.credit <= 0 {
-		at = max(at, p.filled+time.Duration((p.tick()-p.credit)/p.rate)+1)
+	return at, ok
+}
+
+// leaving is when a tick may begin for the first packet of a flow.
+func (p *Pacer[P, R]) leaving(f *Flow[P]) time.Duration {
+	at := f.head().due
+	if p.rate == 0 {
+		return at
 	}
-	return at, true
+	if p.credit <= 0 {
+		at = max(at, p.refilled(p.rate, p.credit))
+	}
+	if left := p.room.left(f.begins); left <= 0 {
+		at = max(at, p.refilled(p.room.rate, left))
+	}
+	return at
 }
 
 // Tick begins a tick.
-func (p *Pacer[P]) Tick(now time.Duration) {
+func (p *Pacer[P, R]) Tick(now time.Duration) {
 	p.fill(now)
 	p.until, p.left = now+p.plan.ahead, 0
 	p.probe.begin(now)
 }
 
 // Pop takes the packet that leaves next in this tick. It is not ok when the tick is over.
-func (p *Pacer[P]) Pop(now time.Duration) (packet P, ok bool) {
-	if len(p.waiting) == 0 {
-		return packet, false
-	}
-	f := p.waiting[0]
-	switch {
-	case p.probe.rate > 0:
-		if p.probe.credit <= 0 {
-			return packet, false
-		}
-	case p.rate > 0 && p.credit <= 0, !p.leaves(f.head().due, now):
+func (p *Pacer[P, R]) Pop(now time.Duration) (packet P, ok bool) {
+	f := p.next(now)
+	if f == nil {
 		return packet, false
 	}
 	packet = f.pop()
 	p.held--
-	if f.held == 0 {
-		p.remove(0)
-	} else {
-		p.down(0)
-	}
+	p.settle(f)
 	return packet, true
 }
 
+// next is the flow whose packet leaves next, nil when the tick is over.
+func (p *Pacer[P, R]) next(now time.Duration) *Flow[P] {
+	f := p.first()
+	switch {
+	case f == nil:
+		return nil
+	case p.probe.rate > 0:
+		if p.probe.credit <= 0 {
+			return nil
+		}
+		return f
+	case p.rate > 0 && p.credit <= 0, !p.leaves(f.head().due, now):
+		return nil
+	case !p.room.short && p.room.lets(f.begins):
+		return f
+	}
+	return p.inTurn(now)
+}
+
+// first is the flow whose packet is due first, nil if none waits.
+func (p *Pacer[P, R]) first() *Flow[P] {
+	switch {
+	case len(p.beginning) == 0 && len(p.ongoing) == 0:
+		return nil
+	case len(p.ongoing) == 0:
+		return p.beginning[0]
+	case len(p.beginning) == 0 || p.ongoing[0].head().due <= p.beginning[0].head().due:
+		return p.ongoing[0]
+	}
+	return p.beginning[0]
+}
+
+// inTurn is the flow whose packet leaves next where there is not room for all, nil if there is none: first what goes on with a frame, then the flow that has
+// begun one longest ago.
+func (p *Pacer[P, R]) inTurn(now time.Duration) *Flow[P] {
+	if len(p.ongoing) > 0 && p.leaves(p.ongoing[0].head().due, now) {
+		if !p.room.lets(false) {
+			return nil
+		}
+		return p.ongoing[0]
+	}
+	if !p.room.lets(true) {
+		return nil
+	}
+	var first *Flow[P]
+	for _, f := range p.beginning {
+		if p.leaves(f.head().due, now) && (first == nil || f.turn < first.turn) {
+			first = f
+		}
+	}
+	return first
+}
+
 // Filter takes those packets out of a flow that keep does not accept. It tells whether Next may have changed.
-func (p *Pacer[P]) Filter(f *Flow[P], keep func(P) bool) (next bool) {
+func (p *Pacer[P, R]) Filter(f *Flow[P], keep func(P) bool) (next bool) {
 	before := f.held
 	if before == 0 {
 		return false
 	}
 	f.filter(keep)
 	p.held -= before - f.held
-	switch {
-	case f.held == 0:
-		p.remove(f.place)
-	case f.held < before:
-		p.up(f.place)
-		p.down(f.place)
+	if f.held == before {
+		return false
 	}
-	return f.held < before
+	p.settle(f)
+	return true
+}
+
+// wait puts a flow among those in which packets wait.
+func (p *Pacer[P, R]) wait(f *Flow[P]) {
+	f.begins = f.head().begins
+	p.heap(f).push(f)
+}
+
+// settle puts a flow where it belongs from which packets were taken.
+func (p *Pacer[P, R]) settle(f *Flow[P]) {
+	switch h := p.heap(f); {
+	case f.held == 0:
+		h.remove(f.place)
+		if p.held == 0 {
+			p.room.short = false
+		}
+	case f.head().begins != f.begins:
+		h.remove(f.place)
+		p.wait(f)
+	default:
+		h.fix(f.place)
+	}
+}
+
+func (p *Pacer[P, R]) heap(f *Flow[P]) *flowHeap[P] {
+	if f.begins {
+		return &p.beginning
+	}
+	return &p.ongoing
 }
 
 // planned is when a packet is due for this receiver.
-func (p *Pacer[P]) planned(arrived, due time.Duration) time.Duration {
+func (p *Pacer[P, R]) planned(o Offer) time.Duration {
 	if p.plan.byEstimate && p.rate > 0 {
-		return arrived
+		return o.Arrived
 	}
-	return due
+	return o.Due
 }
 
 // leaves tells whether a packet belongs to the tick under way.
-func (p *Pacer[P]) leaves(due, now time.Duration) bool {
+func (p *Pacer[P, R]) leaves(due, now time.Duration) bool {
 	return due <= now || due < p.until && p.left < p.plan.most
 }
 
-// tick is what leaves in one tick at the rate, in bytes: max(1 packet, min(16 packets, 2 ms at the rate)).
-func (p *Pacer[P]) tick() float64 {
-	return max(1, min(float64(p.plan.most)*fullPacket, p.rate*float64(p.plan.ahead)))
+// tick is what leaves in one tick at a rate, in bytes: max(1 packet, min(16 packets, 2 ms at the rate)).
+func (p *Pacer[P, R]) tick(rate float64) float64 {
+	return max(1, min(float64(p.plan.most)*fullPacket, rate*float64(p.plan.ahead)))
 }
 
-// fill adds what the rate has allowed since the last time. Of what is not used one tick is kept, and while packets wait what a late wake-up needs.
-func (p *Pacer[P]) fill(now time.Duration) {
-	most := p.tick()
-	if len(p.waiting) > 0 {
+// refilled is when a tick may leave at a rate, of which so many bytes may leave as of the last fill.
+func (p *Pacer[P, R]) refilled(rate, bytes float64) time.Duration {
+	return p.filled + time.Duration((p.tick(rate)-bytes)/rate) + 1
+}
+
+// fill adds what the rates have allowed since the last time. Of what is not used one tick is kept, and while packets wait what a late wake-up needs.
+func (p *Pacer[P, R]) fill(now time.Duration) {
+	passed := now - p.filled
+	most := p.tick(p.rate)
+	if p.held > 0 {
 		most += p.rate * float64(slack)
 	}
 	p.credit = max(p.credit, -fullPacket-p.rate*float64(maxDebt))
-	p.credit = min(p.credit+p.rate*float64(now-p.filled), most)
+	p.credit = min(p.credit+p.rate*float64(passed), most)
+	p.room.fill(passed)
+	p.fillRepairs(passed)
 	p.filled = now
-}
-
-// remove takes a flow out of the heap.
-func (p *Pacer[P]) remove(i int) {
-	last := len(p.waiting) - 1
-	p.swap(i, last)
-	p.waiting[last] = nil
-	p.waiting = p.waiting[:last]
-	if i < last {
-		p.up(i)
-		p.down(i)
-	}
-}
-
-func (p *Pacer[P]) swap(i, j int) {
-	p.waiting[i], p.waiting[j] = p.waiting[j], p.waiting[i]
-	p.waiting[i].place, p.waiting[j].place = i, j
-}
-
-func (p *Pacer[P]) before(i, j int) bool {
-	return p.waiting[i].head().due < p.waiting[j].head().due
-}
-
-func (p *Pacer[P]) up(i int) {
-	for i > 0 && p.before(i, (i-1)/2) {
-		p.swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-}
-
-func (p *Pacer[P]) down(i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(p.waiting); child++ {
-			if p.before(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		p.swap(i, least)
-		i = least
-	}
 }

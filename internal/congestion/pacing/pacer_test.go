@@ -10,12 +10,13 @@ import (
 // sent is a packet of a path that has left.
 type sent struct {
 	flow, number  int
+	begins        bool
 	arrived, left time.Duration
 }
 
 // path is one receiver, stepped in virtual time: what arrives is offered, and ticks begin when they are due.
 type path struct {
-	pacer     *Pacer[sent]
+	pacer     *Pacer[sent, int]
 	schedules []Schedule
 	flows     []*Flow[sent]
 	numbers   []int
@@ -25,7 +26,7 @@ type path struct {
 }
 
 func newPath(t testing.TB, mode Mode, flows int) *path {
-	p := &path{pacer: NewPacer[sent](plan(t, mode)), bytes: 1200}
+	p := &path{pacer: NewPacer[sent, int](plan(t, mode)), bytes: 1200}
 	for range flows {
 		p.schedules = append(p.schedules, NewSchedule(plan(t, mode), 90000))
 		p.flows = append(p.flows, &Flow[sent]{})
@@ -57,18 +58,22 @@ func (p *path) until(at time.Duration) {
 func (p *path) leave(packet sent) {
 	packet.left = p.now
 	p.out = append(p.out, packet)
+	if packet.begins {
+		p.pacer.Begin(p.flows[packet.flow])
+	}
 	p.pacer.Spend(p.bytes)
 }
 
 // arrive gives a packet of a flow, now.
 func (p *path) arrive(flow int, packet Packet) {
 	due := p.schedules[flow].Due(packet, p.now)
-	s := sent{flow: flow, number: p.numbers[flow], arrived: p.now}
+	offer := Offer{Arrived: p.now, Due: due, Begins: packet.Framed && packet.Index == 0}
+	s := sent{flow: flow, number: p.numbers[flow], begins: offer.Begins, arrived: p.now}
 	p.numbers[flow]++
-	if p.pacer.Admit(p.flows[flow], p.now, due, p.now) {
+	if p.pacer.Admit(p.flows[flow], offer, p.now) {
 		p.leave(s)
 	} else {
-		p.pacer.Hold(p.flows[flow], s, p.now, due)
+		p.pacer.Hold(p.flows[flow], s, offer)
 	}
 }
 
@@ -183,7 +188,7 @@ func TestTranscripts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPath(t, test.mode, test.flows)
-			p.pacer.SetEstimate(test.estimate, 0)
+			p.pacer.SetEstimate(test.estimate, 0, 0)
 			test.run(p)
 			p.until(time.Second)
 			if got := p.transcript(); got != lines(test.want) {

@@ -16,23 +16,23 @@ type probe struct {
 
 // Probe makes everything leave at so many bits per second, held packets however early they are due, until so many bytes and so many packets have left, or the
 // end has come. Padding is the caller's: in a tick it may send some for as long as Pads says so. A probe under way ends.
-func (p *Pacer[P]) Probe(bitsPerSecond int64, bytes, packets int, end, now time.Duration) {
+func (p *Pacer[P, R]) Probe(bitsPerSecond int64, bytes, packets int, end, now time.Duration) {
 	rate := max(float64(bitsPerSecond), 1) / 8 / float64(time.Second)
 	p.probe = probe{rate: rate, filled: now, bytes: bytes, packets: packets, end: end}
 	p.probe.credit = p.probe.tick()
 }
 
 // Probing tells whether a probe is under way.
-func (p *Pacer[P]) Probing() bool { return p.probe.rate > 0 }
+func (p *Pacer[P, R]) Probing() bool { return p.probe.rate > 0 }
 
 // EndProbe ends the probe under way, complete or not.
-func (p *Pacer[P]) EndProbe() { p.probe = probe{} }
+func (p *Pacer[P, R]) EndProbe() { p.probe = probe{} }
 
 // Pads tells whether padding may leave in the tick under way, because nothing else waits.
-func (p *Pacer[P]) Pads() bool { return p.probe.rate > 0 && p.probe.credit > 0 && len(p.waiting) == 0 }
+func (p *Pacer[P, R]) Pads() bool { return p.probe.rate > 0 && p.probe.credit > 0 && p.held == 0 }
 
 // Dry says that there is no padding now. The next tick is 2 ms later, unless packets come before.
-func (p *Pacer[P]) Dry() { p.probe.dry = true }
+func (p *Pacer[P, R]) Dry() { p.probe.dry = true }
 
 // tick is what leaves in one tick, in bytes: max(1 packet, min(16 packets, 2 ms at the rate)). A packet leaves as long as anything of it is left.
 func (b *probe) tick() float64 {
