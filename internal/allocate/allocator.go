@@ -17,6 +17,7 @@ type Allocator struct {
 	chosen  []int32 // items whose quality the receiver chose
 	auto    []int32 // all others
 	held    []int32 // what was picked first, while something else is tried
+	last    int32   // the item that is sent though nothing fits the budget, -1 where something fits
 	byTile  [][]Decision
 	decided []Decision
 }
@@ -30,7 +31,7 @@ func New(cfg Config) (*Allocator, error) {
 }
 
 // Allocate decides what each tile is sent. What the receiver chose comes first; what exceeds the budget even so is lowered. The rest of the budget
-// goes to the other tiles by the strategy. The result is valid until the next call.
+// goes to the other tiles by the strategy. Where nothing fits, one tile goes on all the same. The result is valid until the next call.
 func (a *Allocator) Allocate(scene *Scene) Result {
 	a.survey(scene)
 	budget := float64(max(scene.Budget, 0))
@@ -48,7 +49,38 @@ func (a *Allocator) Allocate(scene *Scene) Result {
 	} else {
 		a.compare(a.auto, budget)
 	}
+	a.last = a.keepOne()
 	return a.result(scene)
+}
+
+// keepOne picks the cheapest option of one item where nothing fits the budget, and returns that item, else -1: the one of those that the receiver chose, or else
+// of all others, whose option brings most.
+//
+// Of a path on which nothing is sent nothing is known: its estimate would never rise. What exceeds the estimate is the pacer's to leave out, frame by frame.
+func (a *Allocator) keepOne() int32 {
+	for i := range a.items {
+		if it := &a.items[i]; a.options[it.first+it.picked].rate > 0 {
+			return -1
+		}
+	}
+	for _, items := range [2][]int32{a.chosen, a.auto} {
+		best, most := int32(-1), 0.0
+		for _, i := range items {
+			it := &a.items[i]
+			if it.picked == it.count-1 {
+				continue
+			}
+			now := it.first + it.picked
+			if gain := a.options[now+1].value - a.options[now].value; best < 0 || gain > most {
+				best, most = i, gain
+			}
+		}
+		if best >= 0 {
+			a.items[best].picked++
+			return best
+		}
+	}
+	return -1
 }
 
 // survey lists all tiles with what can be sent of them and what that is worth.
@@ -159,7 +191,11 @@ func (a *Allocator) result(scene *Scene) Result {
 	}
 	for i := range a.items {
 		it := &a.items[i]
-		a.byTile[it.object][it.tile] = Decision{Qualities: a.options[it.first+it.picked].set, Reason: it.reason(a.options)}
+		reason := ReasonBudget
+		if int32(i) != a.last {
+			reason = it.reason(a.options)
+		}
+		a.byTile[it.object][it.tile] = Decision{Qualities: a.options[it.first+it.picked].set, Reason: reason}
 	}
 	chosen, _ := a.total(a.chosen)
 	auto, _ := a.total(a.auto)

@@ -46,8 +46,8 @@ func TestChoicesComeFirst(t *testing.T) {
 		{"the others get what is left", 5e6, []Choice{{}, Fixed(2), {}}, "[0:auto 2:choice off:budget]"},
 		{"lowered", 3.5e6, []Choice{{}, Fixed(2), {}}, "[0:auto 1:budget off:budget]"},
 		{"lowered together", 4e6, []Choice{Fixed(2), Fixed(2), {}}, "[1:budget 1:budget off:budget]"},
-		{"nothing fits", 0.5e6, []Choice{{}, Fixed(2), {}}, "[off:budget off:budget off:budget]"},
-		{"nothing at all", -5, []Choice{{}, Fixed(0), Fixed(volumetric.QualityOff)}, "[off:budget off:budget off:choice]"},
+		{"nothing fits", 0.5e6, []Choice{{}, Fixed(2), {}}, "[off:budget 0:budget off:budget]"},
+		{"nothing at all", -5, []Choice{{}, Fixed(0), Fixed(volumetric.QualityOff)}, "[off:budget 0:budget off:choice]"},
 		{"beyond the highest", Unlimited, []Choice{Fixed(7), Fixed(63), Descriptions(Qualities(0, 1))}, "[2:choice 2:choice 1:choice]"},
 	} {
 		a := newAllocator(t, nil)
@@ -58,6 +58,64 @@ func TestChoicesComeFirst(t *testing.T) {
 		if got := describe(a.Allocate(&scene)); got != c.want {
 			t.Errorf("%s: %s, expected %s", c.name, got, c.want)
 		}
+	}
+}
+
+func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
+	eye := eyeAt(0, 0, 0, 0)
+	off := Fixed(volumetric.QualityOff)
+	for _, c := range []struct {
+		name    string
+		eye     *Viewpoint
+		choices []Choice
+		scale   float64 // of the second object, at the same distance
+		current string
+		want    string
+	}{
+		{"equals", nil, []Choice{{}, {}}, 1, "", "[0:budget off:budget]"},
+		{"the larger one", &eye, []Choice{{}, {}}, 1.5, "", "[off:budget 0:budget]"},
+		{"the one that is chosen", &eye, []Choice{Fixed(2), {}}, 1.5, "", "[0:budget off:budget]"},
+		{"what is off stays off", &eye, []Choice{{}, off}, 1.5, "", "[0:budget off:choice]"},
+		{"nothing is wanted", &eye, []Choice{off, off}, 1, "", "[off:choice off:choice]"},
+		{"the one that goes on already, of about the same worth", &eye, []Choice{{}, {}}, 0.97, "second", "[off:budget 0:budget]"},
+		{"one of much more worth", &eye, []Choice{{}, {}}, 0.8, "second", "[0:budget off:budget]"},
+	} {
+		for _, strategy := range Strategies() {
+			a := newAllocator(t, func(cfg *Config) { cfg.Strategy = strategy })
+			scene := Scene{Budget: 0.9e6, Viewpoint: c.eye, Objects: []Object{ahead(1, 3, 4e6), ahead(1, 3, 4e6)}}
+			// A scale is about the middle of the room, so the second object is brought back to where it was.
+			scene.Objects[1].Pose = Pose{Scale: c.scale, Position: [3]float64{0, 0, -3 * (1 - c.scale)}}
+			for i, choice := range c.choices {
+				scene.Objects[i].Tiles[0].Choice = choice
+			}
+			if c.current == "second" {
+				scene.Objects[1].Tiles[0].Current = Qualities(0)
+			}
+			if got := describe(a.Allocate(&scene)); got != c.want {
+				t.Errorf("%s, %s: %s, expected %s", c.name, strategy, got, c.want)
+			}
+		}
+	}
+}
+
+// TestTheTileThatGoesOnRises once there is a budget again, and says what it takes meanwhile.
+func TestTheTileThatGoesOnRises(t *testing.T) {
+	a := newAllocator(t, nil)
+	scene := Scene{Objects: []Object{ahead(2, 3, 4e6)}}
+	for _, c := range []struct {
+		budget volumetric.Bitrate
+		want   string
+		rate   volumetric.Bitrate
+	}{
+		{8e6, "[2:auto 2:auto]", 8e6}, {0, "[0:budget off:budget]", 1e6}, {0.5e6, "[0:budget off:budget]", 1e6}, {1e6, "[0:auto off:budget]", 1e6},
+		{2.2e6, "[0:auto 0:auto]", 2e6}, {0.7e6, "[0:budget off:budget]", 1e6},
+	} {
+		scene.Budget = c.budget
+		result := a.Allocate(&scene)
+		if got := describe(result); got != c.want || result.Rate != c.rate || result.Wanted != 8e6 {
+			t.Errorf("%v: %s takes %v of %v, expected %s, %v", c.budget, got, result.Rate, result.Wanted, c.want, c.rate)
+		}
+		keep(&scene, result)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestDescriptions(t *testing.T) {
 		{8e6, Choice{}, "[02:auto]"},
 		{5e6, Choice{}, "[12:auto]"},
 		{2e6, Choice{}, "[2:auto]"},
-		{1e6, Choice{}, "[off:budget]"},
+		{1e6, Choice{}, "[2:budget]"},
 		{Unlimited, Descriptions(Qualities(0, 2)), "[02:choice]"},
 		{7e6, Descriptions(Qualities(0, 2)), "[0:budget]"},
 		{5e6, Descriptions(Qualities(0, 2)), "[2:budget]"},
@@ -58,7 +58,7 @@ func TestLevelsThatTellLittle(t *testing.T) {
 		{"paused, from above", 3e6, []Level{{Detail: 0.25, Paused: true}, {Rate: 4e6, Detail: 1}}, "[0:auto]", 4e6},
 		{"an empty tile costs nothing", 0, []Level{{Detail: 0.5}, {Detail: 1}}, "[1:auto]", 0},
 		{"a better level that costs less", 3e6, []Level{{Rate: 2e6, Detail: 0.5}, {Rate: 1e6, Detail: 1}}, "[1:auto]", 1e6},
-		{"absurd", 3e6, []Level{{Rate: -5, Detail: -1}, {Rate: 1 << 62, Detail: 9}}, "[off:budget]", mostRate},
+		{"absurd", 3e6, []Level{{Rate: -5, Detail: -1}, {Rate: 1 << 62, Detail: 9}}, "[1:budget]", mostRate},
 	} {
 		scene := Scene{Budget: c.budget, Objects: []Object{{Tiles: []Tile{{Levels: c.levels}}}}}
 		result := a.Allocate(&scene)

@@ -66,7 +66,8 @@ const (
 	ReasonAuto Reason = iota
 	// ReasonChoice: the receiver asked for it and got it.
 	ReasonChoice
-	// ReasonBudget: the budget did not suffice for what the receiver asked for, or for anything of a tile that it sees.
+	// ReasonBudget: the budget did not suffice for what the receiver asked for, or for anything of a tile that it sees. So it is, too, for the one tile that is sent
+	// where nothing fits.
 	ReasonBudget
 	// ReasonUnseen: the tile is off because the receiver cannot see it and others need the budget.
 	ReasonUnseen

@@ -35,6 +35,18 @@ func keep(scene *Scene, result Result) (changes int) {
 	return changes
 }
 
+// overspends tells whether decisions take more than the budget, other than by the cheapest option of one tile.
+func overspends(a *Allocator, scene *Scene, result Result) bool {
+	if result.Rate <= max(scene.Budget, 0) {
+		return false
+	}
+	steps := int32(0)
+	for i := range a.items {
+		steps += a.items[i].picked
+	}
+	return steps > 1
+}
+
 // doubling is a ladder of so many levels, each with twice the points of the one below, up to a rate.
 func doubling(levels int, top volumetric.Bitrate) []Level {
 	ladder := make([]Level, levels)

@@ -75,7 +75,7 @@ type Scene struct {
 type Result struct {
 	// Tiles are the decisions by object and tile.
 	Tiles [][]Decision
-	// Rate is what the decisions take together.
+	// Rate is what the decisions take together. It exceeds the budget only where one tile is sent although nothing fits.
 	Rate volumetric.Bitrate
 	// Wanted is what would be sent with an unlimited budget.
 	Wanted volumetric.Bitrate

@@ -52,7 +52,7 @@ func flips(t *testing.T, c func(*Config), w wobble) (changes int, share float64)
 			}
 		}
 		result := a.Allocate(&scene)
-		if result.Rate > scene.Budget {
+		if overspends(a, &scene, result) {
 			t.Fatalf("%v of a budget of %v", result.Rate, scene.Budget)
 		}
 		changed := keep(&scene, result)
@@ -146,7 +146,7 @@ func TestFallIsObeyedAtOnce(t *testing.T) {
 	for range 300 {
 		scene.Budget = volumetric.Bitrate(60e6 * math.Pow(r.Float64(), 3))
 		result := a.Allocate(&scene)
-		if result.Rate > scene.Budget {
+		if overspends(a, &scene, result) {
 			t.Fatalf("%v of a budget of %v", result.Rate, scene.Budget)
 		}
 		keep(&scene, result)
