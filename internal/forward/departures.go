@@ -50,7 +50,7 @@ func (r *Receiver) number(h *rtp.Header, payload int, kind class, now time.Time)
 		return
 	}
 	number := d.history.Sent(wireOverhead+payload, kinds[kind], now)
-	r.estimation.sent(number, wireOverhead+payload, r.pacer.Probing(), now)
+	r.estimation.sent(number, wireOverhead+payload, kind, r.pacer.Probing(), now)
 	binary.BigEndian.PutUint16(d.place, uint16(number))
 	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
 }

@@ -10,7 +10,8 @@
 //
 // Frames are spread over a part of the frame interval (internal/congestion/pacing). The reader notes when each packet is due, once for all receivers. A packet that
 // is not due yet waits for its receiver's next tick, with a reference to it, before its slot's switcher: it takes a sequence number when it leaves, so that a
-// frame that waits for too long is dropped whole, without a gap. Audio, retransmissions and repairs never wait. Where pacing is off, nothing does.
+// frame that waits for too long is dropped whole, without a gap. Audio and repairs never wait; retransmissions do where a receiver has an estimate, ahead of all
+// else and no longer than they are of use. Where pacing is off, nothing does.
 //
 // What is sent to a receiver that agrees on it is numbered over all its slots, and an estimator (internal/congestion) makes of its reports what it can take. The
 // writer steps the estimator, tells the pacer, and sends probes: for some milliseconds everything leaves at a rate above the estimate, media that waits first, then

@@ -139,7 +139,7 @@ func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 		writer: w, serial: e.lastReceiver.Add(1), peer: p, credit: burst, burst: burst, deadline: deadline,
 		events: eventList{notify: make(chan struct{}, 1)}, pacedIndex: -1,
 	}
-	r.pacer = pacing.NewPacer[heldPacket](e.plan)
+	r.pacer = pacing.NewPacer[heldPacket, repair](e.plan)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open[r] = struct{}{}

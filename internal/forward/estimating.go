@@ -30,6 +30,10 @@ type estimation struct {
 	due time.Duration
 	// unsaid are the bytes sent at that time that the estimator was not told of yet: those of a run are told as one, at a fifth of the cost.
 	unsaid int
+	// begun is when the first packet was numbered. video is set once one was of video: the estimator is told nothing before, since its first probes follow what it
+	// is told, and padding is video that was sent.
+	begun time.Duration
+	video bool
 	// known is set once the receiver has reported something.
 	known bool
 	// want and limits are what the estimator was told of the receiver's.
@@ -40,8 +44,8 @@ type estimation struct {
 	cluster  int
 	// padding is where the packets of the newest probe come from that the media does not provide.
 	padding padding
-	// limit is the estimate that the pacer goes by, 0 for none.
-	limit congestion.Bitrate
+	// limit is the estimate that the pacer goes by, 0 for none, and carried what the path is taken to carry while the estimate is below that to empty a queue.
+	limit, carried congestion.Bitrate
 	// counted is what the writer's counts have of the estimator's.
 	counted congestion.Stats
 }
@@ -71,7 +75,10 @@ func (e *estimation) pass(now time.Time) time.Time {
 }
 
 // sent takes a packet with its number.
-func (e *estimation) sent(number int64, size int, probing bool, now time.Time) {
+func (e *estimation) sent(number int64, size int, kind class, probing bool, now time.Time) {
+	if e.video = e.video || kind != classAudio; !e.video {
+		return
+	}
 	if now.After(e.at) || e.unsaid > maxUnsaid {
 		e.pass(now)
 	}
@@ -119,13 +126,14 @@ func (w *writer) estimate(r *Receiver, wanted bool) {
 	switch {
 	case wanted && r.estimation == nil:
 		r.estimation = newEstimation(w.engine.cfg.Congestion, w.now)
+		r.estimation.begun = w.at
 		// Its first probes are to follow the first packets.
 		w.stepAt(r, w.at)
 	case !wanted && r.estimation != nil:
 		r.estimation = nil
 		r.pacer.EndProbe()
 		w.reschedule(r)
-		w.limit(r, 0)
+		w.limit(r, 0, 0)
 		r.publish(w.at)
 	}
 }
@@ -194,9 +202,9 @@ func (w *writer) consult(r *Receiver) {
 	}
 	w.countEstimation(e)
 	r.publish(w.at)
-	if estimate := e.counted.Estimate; e.known && estimate != e.limit {
-		e.limit = estimate
-		w.limit(r, int64(estimate))
+	if s := &e.counted; e.known && (s.Estimate != e.limit || s.DelayBased != e.carried) {
+		e.limit, e.carried = s.Estimate, s.DelayBased
+		w.limit(r, int64(e.limit), int64(e.carried))
 	}
 	e.due = never
 	if next := e.estimator.Next(); !next.IsZero() {

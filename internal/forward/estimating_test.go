@@ -193,6 +193,37 @@ func TestLimitsOfReceivers(t *testing.T) {
 	}
 }
 
+// TestLimitsOfTheServerAlwaysHold: receivers may lower the largest estimate, and raise the least one up to the largest.
+func TestLimitsOfTheServerAlwaysHold(t *testing.T) {
+	c := newConference(t, 100e6, func(cfg *Config) { cfg.Congestion.Max = 10e6 })
+	for _, test := range []struct{ limits, want congestion.Limits }{
+		{congestion.Limits{}, congestion.Limits{Max: 10e6}},
+		{congestion.Limits{Max: 50e6}, congestion.Limits{Max: 10e6}},
+		{congestion.Limits{Min: 50e6}, congestion.Limits{Min: 10e6, Max: 10e6}},
+		{congestion.Limits{Min: 50e6, Max: 80e6}, congestion.Limits{Min: 10e6, Max: 10e6}},
+		{congestion.Limits{Min: 5e6, Max: 4e6}, congestion.Limits{Min: 4e6, Max: 4e6}},
+		{congestion.Limits{Min: 5e6, Max: 8e6}, congestion.Limits{Min: 5e6, Max: 8e6}},
+	} {
+		c.receiver.SetLimits(test.limits)
+		got := *c.receiver.limits.Load()
+		if test.want.Min == 0 {
+			test.want.Min = c.engine.cfg.Congestion.Limits().Min
+		}
+		if got.Min != test.want.Min || got.Max != test.want.Max || got.Validate() != nil {
+			t.Errorf("%+v became %+v, expected %+v", test.limits, got, test.want)
+		}
+	}
+	c.receiver.SetLimits(congestion.Limits{Min: 50e6, Max: 80e6})
+	c.frames(3*time.Second, 30e6, func(p Path) {
+		if p.Known && p.Estimate > 10e6 {
+			t.Fatalf("the estimate is %d, expected 10 Mbit/s at most", p.Estimate)
+		}
+	})
+	if p := c.receiver.Path(); p.Estimate != 10e6 {
+		t.Errorf("the estimate is %d, expected 10 Mbit/s", p.Estimate)
+	}
+}
+
 // TestSilenceLowersTheEstimate has reports stop: the estimate falls while packets go on, though nothing else happens to the writer.
 func TestSilenceLowersTheEstimate(t *testing.T) {
 	c := newConference(t, 20e6, nil)

@@ -3,6 +3,8 @@ package forward
 import (
 	"container/heap"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 )
 
 // maxHeld bounds the packets that wait for one receiver, whatever the budget: two frames of the longest that is forwarded by default, 14,665 packets each. They
@@ -31,8 +33,8 @@ func (w *writer) offer(a *attachment, p *packet) bool {
 		return w.write(a, p)
 	}
 	a.newest = max(a.newest, p.facts.Sequence)
-	arrived := time.Duration(p.order)
-	if r.pacer.Admit(&s.held, arrived, p.due, w.at) {
+	offer := pacing.Offer{Arrived: time.Duration(p.order), Due: p.due, Begins: p.facts.Opens}
+	if r.pacer.Admit(&s.held, offer, w.at) {
 		return w.begin(a, p)
 	}
 	if r.pacer.Held() == maxHeld {
@@ -40,7 +42,7 @@ func (w *writer) offer(a *attachment, p *packet) bool {
 		return false
 	}
 	p.references.Add(1)
-	if r.pacer.Hold(&s.held, heldPacket{a, p}, arrived, p.due) {
+	if r.pacer.Hold(&s.held, heldPacket{a, p}, offer) {
 		w.reschedule(r)
 	}
 	return false
@@ -62,12 +64,13 @@ func (w *writer) skipped(a *attachment) {
 	}
 }
 
-// tick lets packets of a receiver leave whose time has come. Those that their slots take have stayed as long as the writer is late; the time before was intended.
+// tick lets packets of a receiver leave whose time has come, retransmissions first. Those that their slots take have stayed as long as the writer is late; the time before was intended.
 func (w *writer) tick(r *Receiver) {
 	now := w.at
 	planned, _ := r.pacer.Next()
 	planned = min(planned, now)
 	r.pacer.Tick(now)
+	w.repeatHeld(r)
 	for {
 		h, ok := r.pacer.Pop(now)
 		if !ok {
@@ -161,10 +164,10 @@ func (w *writer) clear(a *attachment) (frames int) {
 	return frames
 }
 
-// limit lets frames leave at 2.5 times an estimate in bit/s at most, together; 0 lifts that.
-func (w *writer) limit(r *Receiver, estimate int64) {
+// limit keeps a receiver within an estimate in bit/s: what leaves at once, to 2.5 times that, and retransmissions to 2.5 times what the path carries. 0 lifts that.
+func (w *writer) limit(r *Receiver, estimate, carried int64) {
 	if w.engine.paced() {
-		r.pacer.SetEstimate(estimate, w.at)
+		r.pacer.SetEstimate(estimate, carried, w.at)
 		w.reschedule(r)
 	}
 }
@@ -185,6 +188,9 @@ func (w *writer) begin(a *attachment, p *packet) bool {
 	queued := w.write(a, p)
 	if place := p.place(); queued && (p.facts.Opens || place > a.reached) {
 		a.reached = place
+		if p.facts.Opens {
+			a.slot.receiver.pacer.Begin(&a.slot.held)
+		}
 	}
 	return queued
 }

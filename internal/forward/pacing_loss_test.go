@@ -121,3 +121,55 @@ func TestTooManyWait(t *testing.T) {
 		t.Errorf("packets by frame are %v, expected frames 1 and 2, the beginning of frame 3, and 10 of frame 7", f)
 	}
 }
+
+// TestRetransmissionsWait asks for a whole frame at 1.25 Mbit/s, 2.5 times the estimate, at which one packet takes 7.8 ms: it leaves ahead of the next
+// frame as far as that is in time, and what is asked for again while it waits is sent once.
+func TestRetransmissionsWait(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		end  func(r *rig, p *publisher, s *subscriber)
+		// left and expired are how many retransmissions leave at least, and how many do not because it is too late.
+		left, expired int
+	}{
+		{"in time", func(*rig, *publisher, *subscriber) {}, 18, 40},
+		{"receiver closed", func(_ *rig, _ *publisher, s *subscriber) { s.receiver.Close() }, 6, 0},
+		{"track closed", func(_ *rig, p *publisher, _ *subscriber) { p.track.Close() }, 6, 52},
+		{"limit lifted", func(r *rig, _ *publisher, s *subscriber) { r.limit(s, 0) }, 60, 0},
+	} {
+		name := test.name
+		r := newPacedRig(t, pacing.Default, nil)
+		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+		s := r.subscribeAll(1, p)[0]
+		s.peer.rtt = 20 * time.Millisecond
+		// The receivers of rigs repair for ever.
+		s.receiver.deadline = 150 * time.Millisecond
+		p.next()
+		p.send(r.now, p.packets(60*1144)...)
+		r.ticks(20 * time.Millisecond)
+		r.limit(s, 500_000)
+		p.next()
+		p.send(r.now, p.packets(3*1144)...)
+		var numbers []uint16
+		for _, packet := range s.outlet.sent()[:60] {
+			numbers = append(numbers, packet.SequenceNumber)
+		}
+		s.nack(t, r.now, numbers...)
+		r.ticks(50 * time.Millisecond)
+		media := len(s.outlet.sent())
+		s.nack(t, r.now, numbers...)
+		r.run()
+		if n := len(s.outlet.repaired()); n < 6 || n > 8 || media > 60 {
+			t.Errorf("%s: %d retransmissions and %d packets left in 50 ms, expected 7 and 60", name, n, media)
+		}
+		test.end(r, p, s)
+		r.ticks(time.Second)
+		stats := r.engine.Stats().NACKed
+		expired := int(stats.Expired)
+		if n := len(s.outlet.repaired()); n < test.left || n > test.left+4 || int(stats.Answered) != n || expired < test.expired || expired > test.expired+5 {
+			t.Errorf("%s: %d retransmissions left, expected %d or a few more, and %d or a few more too late: %+v", name, n, test.left, test.expired, stats)
+		}
+		if len(r.engine.writers[0].paced) > 0 {
+			t.Errorf("%s: something waits", name)
+		}
+	}
+}

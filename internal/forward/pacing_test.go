@@ -176,8 +176,8 @@ func TestFramesOverBudget(t *testing.T) {
 		p := r.publish(r.ingress(&fakePeer{}), 10, mime)
 		s := r.subscribeAll(1, p)[0]
 		r.begin(p)
-		// 40 packets of 1,160 bytes, 30 times a second, are 11 Mbit/s, and 2.5 × the estimate 3.7 Mbit/s.
-		r.limit(s, 1_500_000)
+		// 40 packets of 1,224 bytes, 30 times a second, are 11.75 Mbit/s.
+		r.limit(s, 3_900_000)
 		const total = 90
 		for range total {
 			p.next()

@@ -14,6 +14,9 @@ type Path struct {
 	// Known says that the receiver has reported about what it was sent, by transport-wide feedback. Where it has not, only Sent and Wanted mean anything, and
 	// nothing limits what is sent.
 	Known bool
+	// Awaited says that it has not reported yet, but is about to: its peer has agreed to, and it is less than a second since it was sent the first packet.
+	// Until then Estimate is the start rate.
+	Awaited bool
 	// Estimate is what may be sent to the receiver in all, on the wire: media, audio, retransmissions, parity, and their headers.
 	Estimate volumetric.Bitrate
 	// Acknowledged is the rate at which packets have arrived over the last half second, 0 while unknown.
@@ -33,17 +36,39 @@ type Path struct {
 	ApplicationLimited bool
 }
 
+// firstReport is how long after the first packet a receiver may report for the first time: reports come every 25 to 250 ms, and round trips of 600 ms are those of
+// satellites. One that does not, though its peer has agreed on numbers, never will.
+const firstReport = time.Second
+
 // pathBox holds the latest Path.
 type pathBox struct {
 	mu   sync.Mutex
 	path Path
+	// numbered is set while packets are numbered.
+	numbered bool
 }
 
 // Path is what is known of the way to the receiver, as of its last report or a tenth of a second ago. It is safe for any goroutine, and cheap.
 func (r *Receiver) Path() Path {
 	r.path.mu.Lock()
-	defer r.path.mu.Unlock()
-	return r.path.path
+	p, numbered := r.path.path, r.path.numbered
+	r.path.mu.Unlock()
+	if numbered {
+		return p
+	}
+	// The first packet will be.
+	if extension := r.peer.TransportSequenceID(); extension > 0 && extension <= maxExtension {
+		p.Awaited, p.Estimate = true, r.startRate()
+	}
+	return p
+}
+
+// startRate is the first estimate.
+func (r *Receiver) startRate() volumetric.Bitrate {
+	if limits := r.limits.Load(); limits != nil {
+		return limits.Start
+	}
+	return r.writer.engine.cfg.Congestion.Limits().Start
 }
 
 // Paths appends those of all receivers, in no order. It is for metrics.
@@ -60,9 +85,14 @@ func (e *Engine) Paths(paths []Path) []Path {
 // largest estimate is wanted.
 func (r *Receiver) Want(rate volumetric.Bitrate) { r.want.Store(int64(max(rate, 0)) + 1) }
 
-// SetLimits bounds the receiver's estimate; what is 0 is the configuration's. It takes effect within a tenth of a second.
+// SetLimits bounds the receiver's estimate; what is 0 is the configuration's. The configuration's largest estimate always holds, and no least one exceeds the
+// largest. It takes effect within a tenth of a second.
 func (r *Receiver) SetLimits(limits congestion.Limits) {
-	limits = limits.Or(r.writer.engine.cfg.Congestion.Limits())
+	configured := r.writer.engine.cfg.Congestion.Limits()
+	if limits.Max == 0 || limits.Max > configured.Max {
+		limits.Max = configured.Max
+	}
+	limits = limits.Or(configured)
 	r.limits.Store(&limits)
 }
 
@@ -72,14 +102,19 @@ func (r *Receiver) publish(now time.Duration) {
 	if want := r.want.Load(); want > 0 {
 		p.Wanted = volumetric.Bitrate(want - 1)
 	}
-	if e := r.estimation; e != nil && e.known {
+	e := r.estimation
+	switch {
+	case e == nil:
+	case !e.known && now-e.begun < firstReport:
+		p.Awaited, p.Estimate = true, r.startRate()
+	case e.known:
 		s := &e.counted
 		p.Known, p.Estimate, p.Acknowledged = true, s.Estimate, s.Acknowledged
 		p.RTT, p.QueueDelay, p.Loss, p.InherentLoss = s.RTT, s.QueueDelay, s.Loss, s.InherentLoss
 		p.ApplicationLimited = s.ApplicationLimited
 	}
 	r.path.mu.Lock()
-	r.path.path = p
+	r.path.path, r.path.numbered = p, e != nil
 	r.path.mu.Unlock()
 }
 

@@ -49,7 +49,7 @@ type Receiver struct {
 	// What follows is the writer's.
 
 	// pacer says what waits, and sends probes. tick is its next one, while the receiver stands among those that have one, at pacedIndex, else -1.
-	pacer      *pacing.Pacer[heldPacket]
+	pacer      *pacing.Pacer[heldPacket, repair]
 	tick       time.Duration
 	pacedIndex int
 	// departed measures what is sent.
@@ -181,8 +181,17 @@ func (r *Receiver) slot(ssrc uint32) *Slot {
 	return nil
 }
 
-// rtt is the round-trip time to the receiver as well as it is known, else 0.
+// rtt is the round-trip time to the receiver as well as it is known, queues included, else 0. What reports say of the packets themselves comes first: connectivity
+// checks are seconds apart, and do not notice that a queue has built up.
 func (r *Receiver) rtt() time.Duration {
+	if e := r.estimation; e != nil && e.known && e.counted.RTT > 0 {
+		return e.counted.RTT
+	}
+	return r.checkedRTT()
+}
+
+// checkedRTT is the round-trip time as the peer's connection, or else receiver reports, measure it.
+func (r *Receiver) checkedRTT() time.Duration {
 	if rtt := r.peer.RTT(); rtt > 0 {
 		return rtt
 	}

@@ -40,10 +40,21 @@ func (t *repeatTable) note(number uint16, now int64) {
 	t.numbers[number%repeatEntries], t.sent[number%repeatEntries] = number, now+1
 }
 
+// repair is a packet of a slot that is to be sent again when the pacer lets it.
+type repair struct {
+	slot   *Slot
+	number uint16
+}
+
+// original is the packet that a number of a slot stands for, with a reference to it.
+type original struct {
+	*packet
+	track *Track
+}
+
 // retransmit answers what a receiver has asked for, each number with the packet that it stands for.
 func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
 	w.readClock()
-	rtt := s.receiver.rtt()
 	looked := 0
 	for _, pair := range pairs {
 		number := pair.PacketID
@@ -51,62 +62,116 @@ func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
 			if asked&1 == 0 {
 				continue
 			}
-			outcome := nackedLimited
 			if looked++; looked <= w.engine.cfg.MaxNACKed {
-				outcome = w.answer(s, number, rtt)
+				w.answer(repair{s, number})
+			} else {
+				w.stats.counts[nackedLimited]++
 			}
-			w.stats.counts[outcome]++
 			if w.writes >= groupWrites {
 				w.rest()
 			}
 		}
 	}
+	w.reschedule(s.receiver)
 }
 
-// answer retransmits the packet that a number of the slot stands for, if it has been sent on the slot. It returns what became of the request.
-func (w *writer) answer(s *Slot, number uint16, rtt time.Duration) counter {
-	if s.repeats.recent(number, w.engine.since(w.now), max(rtt, minRepeat)) {
+// answer retransmits the packet that a number of the slot stands for, if it has been sent on the slot, now or when the pacer lets it. It counts what became of the
+// request once that is known.
+func (w *writer) answer(n repair) {
+	if outcome, done := w.answerNow(n); done {
+		w.stats.counts[outcome]++
+	}
+}
+
+func (w *writer) answerNow(n repair) (outcome counter, done bool) {
+	s := n.slot
+	r := s.receiver
+	rtt := r.rtt()
+	if s.repeats.recent(n.number, w.engine.since(w.now), max(rtt, minRepeat)) {
 		// The request was made before the retransmission could get there. A receiver that asks more often than once per round trip, lest a request gets
 		// lost, is answered once.
-		return nackedSuppressed
+		return nackedSuppressed, true
 	}
-	id, sequence, ok := s.switcher.Resolve(number)
+	p, outcome, ok := w.find(n)
 	if !ok {
-		return nackedUnknown
+		return outcome, true
+	}
+	defer p.release()
+	if arrived := w.engine.started.Add(time.Duration(p.order)); rtt > 0 && !feedback.Answerable(arrived, w.now, rtt) {
+		// The request was made before the packet could get there: the publisher had owed it.
+		return nackedSuppressed, true
+	}
+	expires := time.Duration(p.order) + w.worth(r)
+	switch {
+	case w.at > expires:
+		return nackedExpired, true
+	case r.pacer.AdmitRepair(w.at):
+		return w.repeatAsked(n, p), true
+	case !r.pacer.HoldRepair(n):
+		return nackedLimited, true
+	}
+	s.noteRepeat(n.number, int64(expires))
+	return 0, false
+}
+
+// repeatHeld sends the retransmissions to a receiver that have waited, as far as the pacer lets them, and those not that have come to be of no use.
+func (w *writer) repeatHeld(r *Receiver) {
+	for {
+		n, ok := r.pacer.PopRepair()
+		if !ok {
+			return
+		}
+		p, outcome, ok := w.find(n)
+		if ok {
+			outcome = nackedExpired
+			if w.at <= time.Duration(p.order)+w.worth(r) {
+				outcome = w.repeatAsked(n, p)
+			}
+			p.release()
+		}
+		w.stats.counts[outcome]++
+	}
+}
+
+// find looks up what a number stands for. Where that cannot be sent, it tells why.
+func (w *writer) find(n repair) (o original, outcome counter, ok bool) {
+	id, sequence, ok := n.slot.switcher.Resolve(n.number)
+	if !ok {
+		return o, nackedUnknown, false
 	}
 	track := w.engine.track(id)
 	if track == nil {
-		return nackedExpired
+		return o, nackedExpired, false
 	}
 	p := track.log.find(sequence)
 	if p == nil {
 		if sequence > track.log.gone.Load() {
-			return nackedOwed
+			return o, nackedOwed, false
 		}
-		return nackedExpired
+		return o, nackedExpired, false
 	}
-	defer p.release()
-	if f := w.followers[track]; f != nil && p.position >= f.position || s.holds(track, p) {
+	if f := w.followers[track]; f != nil && p.position >= f.position || n.slot.holds(track, p) {
 		// It goes out as a packet of its own in a moment.
-		return nackedOwed
+		p.release()
+		return o, nackedOwed, false
 	}
-	arrived := w.engine.started.Add(time.Duration(p.order))
-	if rtt > 0 && !feedback.Answerable(arrived, w.now, rtt) {
-		// The request was made before the packet could get there: the publisher had owed it.
-		return nackedSuppressed
-	}
-	if w.now.Sub(arrived) > w.deadline(s.receiver, rtt)+rtt {
-		return nackedExpired
-	}
-	outcome := w.resend(s, number, track, p, classRetransmission)
+	return original{p, track}, nackedAnswered, true
+}
+
+// repeatAsked sends a packet again that was asked for.
+func (w *writer) repeatAsked(n repair, p original) counter {
+	outcome := w.resend(n.slot, n.number, p.track, p.packet, classRetransmission)
 	if outcome == nackedAnswered {
-		s.sent.retransmissions++
-		w.touch(s)
+		n.slot.sent.retransmissions++
+		w.touch(n.slot)
 	}
 	return outcome
 }
 
-// deadline is how long a packet is worth repairing for a receiver. What was asked for in time arrives a round trip after that at most.
+// worth is how long after it arrived a packet is retransmitted: what was asked for in time arrives a round trip after the deadline at most.
+func (w *writer) worth(r *Receiver) time.Duration { return w.deadline(r, r.checkedRTT()) + r.rtt() }
+
+// deadline is how long a packet is worth repairing for a receiver.
 func (w *writer) deadline(r *Receiver, rtt time.Duration) time.Duration {
 	nack := w.engine.cfg.NACK
 	switch {
@@ -150,6 +215,9 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind cl
 	if err := s.outlet.Queue(h, packed); err != nil {
 		w.stats.counts[writeErrors]++
 		return nackedRefused
+	}
+	if kind == classRetransmission {
+		s.receiver.pacer.SpendRepair(wireOverhead + len(packed))
 	}
 	w.queued(s.receiver, len(packed))
 	w.stats.counts[sentPackets+counter(kind)]++

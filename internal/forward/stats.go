@@ -122,8 +122,8 @@ type TrafficByKind struct {
 type NACKOutcome struct {
 	// Answered were retransmitted. Owed have not come from the publisher and go out when they do. Unknown numbers stand for no packet.
 	Answered, Owed, Unknown uint64
-	// Expired have left the cache. Suppressed were sent less than a round trip before. Limited exceed what one receiver may ask
-	// for. Refused had no RTX stream to go by, or could not be written.
+	// Expired have left the cache, or would come too late to be of use. Suppressed were sent less than a round trip before, or wait to be. Limited exceed what
+	// one receiver may ask for. Refused had no RTX stream to go by, or could not be written.
 	Expired, Suppressed, Limited, Refused uint64
 }
 

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -245,5 +246,51 @@ func TestSelectingTheActiveTrack(t *testing.T) {
 	}
 	if n := len(s.slot.attachments); n != 1 {
 		t.Errorf("%d tracks reach the slot, expected 1", n)
+	}
+}
+
+// TestAFrameFromBeforeAPauseIsNoSignOfLife selects a track soon after a pause, and the other one goes on until frames of it come.
+func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
+	for _, expected := range []bool{false, true} {
+		r := newRig(t, nil)
+		i := r.ingress(&fakePeer{})
+		low, high := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+		s := r.subscribe(1000, volumetric.KindVideo)
+		s.slot.Select(high.track, 1, r.now)
+		r.run()
+		for n := range 6 {
+			r.now = r.now.Add(frameInterval)
+			low.next()
+			high.next()
+			if n < 2 || n > 3 {
+				high.send(r.now, high.packets(4000)...)
+			}
+			low.send(r.now, low.packets(1000)...)
+			r.run()
+			switch n {
+			case 1:
+				s.slot.Select(low.track, 1, r.now)
+			case 2:
+				// The publisher has paused the track, and is told to go on with it while a frame is on its way.
+				if expected {
+					high.track.Expect()
+				}
+				s.slot.Select(high.track, 1, r.now)
+			}
+			r.run()
+		}
+		got := s.outlet.sent()
+		checkContinuous(t, got)
+		// Without a word of the pause the frame in the cache, 33 ms old, makes the slot wait for the track's frame 4, which does not come.
+		f, want := frames(t, got), map[uint32]int{1: 4, 2: 4, 3: 1, 4: 1, 5: 4, 6: 4}
+		if !expected {
+			delete(want, 4)
+		}
+		if !maps.Equal(f, want) {
+			t.Errorf("expected %v: packets by frame are %v, expected %v", expected, f, want)
+		}
+		if expected && len(s.switches()) != 3 {
+			t.Error("expected three switches")
+		}
 	}
 }

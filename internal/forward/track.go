@@ -39,6 +39,8 @@ type Track struct {
 
 	// opened is the position of the newest packet that opened a frame.
 	opened atomic.Int64
+	// expected is the position from which on packets count that the track is expected to go on with.
+	expected atomic.Int64
 	// mapping is the publisher's latest sender report, nil before the first.
 	mapping atomic.Pointer[mapping]
 	// keyFrameWanted is set from when a key frame is wanted until the publisher has been asked, or one has come.
@@ -98,6 +100,10 @@ func (t *Track) Quality() volumetric.Quality { return t.quality }
 func (t *Track) Stats() TrackStats {
 	return TrackStats{Packets: t.packets.Load(), Bytes: t.bytes.Load(), Frames: t.frames.Load(), CacheBytes: t.log.bytes.Load()}
 }
+
+// Expect says that the track was paused and is to go on: slots that it is selected for wait for a frame that comes from now on, and do not take one from before the
+// pause for a sign that it goes on.
+func (t *Track) Expect() { t.expected.Store(t.log.head.Load()) }
 
 // Close ends the track: it is unbound, what it holds is given back, and slots that it feeds fall silent until their next Select.
 func (t *Track) Close() {
