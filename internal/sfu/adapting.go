@@ -197,13 +197,41 @@ func (p *participant) allocate(o *orders, granted volumetric.Bitrate, path forwa
 	took := room.clock().Sub(began)
 	room.credit -= took
 	room.node.metrics.Allocated(took, granted)
+	// The first packets are followed by probes, which go by what is wanted.
+	wanted := float64(result.Wanted+p.comingRate()) * (1 + r.overhead(path))
+	r.link.Want(volumetric.Bitrate(wanted) + p.audioRate())
 	r.layout.orders(result.Tiles, p.choices, o.give)
-	wanted := float64(result.Wanted)*(1+r.overhead(path)) + float64(p.audioRate())
-	r.link.Want(volumetric.Bitrate(wanted))
+}
+
+// comingRate is what video will cost, by the receiver's choices, on slots that are not ready yet: of a client that has just come, all of it.
+func (p *participant) comingRate() volumetric.Bitrate {
+	var sum volumetric.Bitrate
+	for _, s := range p.slots.slots {
+		if s.target != nil && s.kind == volumetric.KindVideo && !s.ready() {
+			sum += p.chosenRate(s.target)
+		}
+	}
+	for _, t := range p.slots.waiting[volumetric.KindVideo] {
+		sum += p.chosenRate(t)
+	}
+	return sum
+}
+
+// chosenRate is what a target costs by the receiver's choice, as far as the publisher sends it.
+func (p *participant) chosenRate(t *target) volumetric.Bitrate {
+	publication := t.publication
+	quality := decide(p.choices.of(t.tile), &publication.description, t.description)
+	if quality == volumetric.QualityOff {
+		return 0
+	}
+	if t.description == nil {
+		quality = publication.levels.available(t.tile.Tile, quality)
+	}
+	return publication.levels.rate(t.tile.Tile, quality)
 }
 
 // followChoices has slots carry what the receiver chose and the publisher sends: those of audio, which comes before everything else, and
-// all of them while nothing is known of the link.
+// all of them where nothing is known of the link, nor will be: of clients that do not report.
 func (p *participant) followChoices(o *orders, known bool) {
 	for _, s := range p.slots.slots {
 		if !s.ready() || known && s.kind == volumetric.KindVideo {
@@ -227,15 +255,14 @@ func (p *participant) chosen(s *slot) order {
 	return order{s, quality, reasonFor(selection)}
 }
 
-// expectSlots has publishers begin with what slots will carry that have just been assigned. Where the link is known, the lowest quality is what will be
-// there in any case.
+// expectSlots has publishers begin with what slots will carry that have just been assigned. That is the lowest quality, as a link begins with little.
 func (p *participant) expectSlots() {
 	for _, s := range p.slots.slots {
 		if s.target == nil || s.selected {
 			continue
 		}
 		quality := p.chosen(s).quality
-		if p.reception.known && s.target.description == nil {
+		if s.target.description == nil {
 			quality = min(quality, 0)
 		}
 		s.expect(quality)

@@ -119,7 +119,11 @@ func (l *levels) known(i int) volumetric.Bitrate {
 	if l.measured[i] > 0 {
 		return l.measured[i]
 	}
-	return l.description.Qualities[i%len(l.description.Qualities)].Bitrate
+	most := maxRate
+	if l.description.Kind == volumetric.KindAudio {
+		most = maxAudio
+	}
+	return min(max(l.description.Qualities[i%len(l.description.Qualities)].Bitrate, 0), most)
 }
 
 // guess goes by the nearest quality of the tile of which the rate is known, else by the same quality of other tiles, else by experience.
@@ -161,8 +165,12 @@ func scaled(rate volumetric.Bitrate, steps int) volumetric.Bitrate {
 	return volumetric.Bitrate(min(float64(rate)*factor, float64(maxRate)))
 }
 
-// maxRate keeps guesses from numbers that could not be summed.
-const maxRate volumetric.Bitrate = 1e12
+const (
+	// maxRate keeps guesses and declarations from numbers that could not be summed.
+	maxRate volumetric.Bitrate = 1e12
+	// maxAudio is what audio may declare, PCM in stereo: what it takes is not there for video, also of a publisher that is silent.
+	maxAudio volumetric.Bitrate = 1_536_000
+)
 
 func guessedRate(d *volumetric.Publication) volumetric.Bitrate {
 	switch {

@@ -60,7 +60,7 @@ type reception struct {
 	budget    *allocate.Budget
 	predictor allocate.Predictor
 	limits    signal.BitrateLimits
-	// known says that there is an estimate: until then everything is sent as the receiver chose.
+	// known says that there is an estimate: the start rate while the first report is awaited. Without one everything is sent as the receiver chose.
 	known bool
 
 	layout layout
@@ -107,13 +107,13 @@ func (r *reception) limit(limits signal.BitrateLimits, largestMin volumetric.Bit
 	}
 }
 
-// step takes what is known of the way and gives what media may take. It is not ok while nothing is known.
+// step takes what is known of the way and gives what media may take. It is not ok where there is no estimate.
 func (r *reception) step(now time.Time, path forward.Path, audio volumetric.Bitrate) (granted volumetric.Bitrate, ok bool) {
-	if !path.Known {
-		return 0, false
+	if estimated := path.Known || path.Awaited; estimated != r.known {
+		r.known, r.stale = estimated, true
 	}
 	if !r.known {
-		r.known, r.stale = true, true
+		return 0, false
 	}
 	estimate := path.Estimate
 	if r.limits.Max > 0 {

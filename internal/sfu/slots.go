@@ -100,6 +100,10 @@ func (s *slot) carry(q volumetric.Quality, reason signal.Reason, requested time.
 		s.showing = q
 	}
 	track, group := s.target.publication.track(s.target.tile.Tile, q)
+	if track != nil && s.target.publication.paused(s.target.tile.Tile, q) {
+		// Its publisher is told once the request is done, while the data plane looks for the track's frames at once.
+		track.Expect()
+	}
 	s.forward.Select(track, group, requested)
 	s.hold()
 	return true

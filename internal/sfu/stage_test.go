@@ -246,6 +246,11 @@ func known(estimate volumetric.Bitrate) forward.Path {
 	return forward.Path{Known: true, Estimate: estimate, RTT: 20 * time.Millisecond}
 }
 
+// awaited is a link of which the first report is awaited.
+func awaited(startRate volumetric.Bitrate) forward.Path {
+	return forward.Path{Awaited: true, Estimate: startRate}
+}
+
 // ladder is a body whose tiles cost 1, 2, 4 … Mbit/s, side by side along x.
 func ladder(tiles, qualities int) volumetric.Publication {
 	p := bodyOf(tiles, qualities)

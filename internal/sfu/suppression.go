@@ -84,6 +84,8 @@ type suppression struct {
 	idle []time.Time
 	// due is when the next track will have been out of use for long enough, zero where none is.
 	due time.Time
+	// resumed are the tracks that the last step began to ask for again.
+	resumed []int
 }
 
 // newSuppression begins with everything wanted, as publishers do.
@@ -97,9 +99,12 @@ func newSuppression(config SuppressionConfig, tiles, qualities int) *suppression
 
 // step takes what is needed now, and reports whether the wanted tracks have changed. What is needed is wanted at once.
 func (s *suppression) step(now time.Time, d *demand) (changed bool) {
-	s.due = time.Time{}
+	s.due, s.resumed = time.Time{}, s.resumed[:0]
 	for tile := range s.wanted {
 		needed := s.needed(tile, d)
+		for q := range (needed &^ s.wanted[tile]).Each {
+			s.resumed = append(s.resumed, tile*s.qualities+int(q))
+		}
 		wanted := s.wanted[tile] | needed
 		for q := range s.qualities {
 			idle := &s.idle[tile*s.qualities+q]

@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,27 @@ func TestSuppressionIsDue(t *testing.T) {
 	}
 	if !s.step(s.due, &d) || !s.due.IsZero() || s.pausedCount() != 6 {
 		t.Errorf("%d tracks are paused, due at %v, expected all six and nothing more to come", s.pausedCount(), s.due)
+	}
+}
+
+// TestResumedTracks are those that a step asks for again, and only then.
+func TestResumedTracks(t *testing.T) {
+	s := newSuppression(SuppressionConfig{Policy: SuppressionNeighbours}, 2, 3)
+	for _, test := range []struct {
+		needs string
+		want  []int
+	}{
+		{"0/2 1/0", nil},
+		{"0/0 1/0", []int{0}},
+		{"0/0 1/0", nil},
+		{"0/1 1/2", []int{2, 5}},
+		{"nothing", nil},
+		{"1/near", []int{3}},
+	} {
+		d := needs(t, strings.Fields(test.needs))
+		if s.step(start, &d); !slices.Equal(s.resumed, test.want) {
+			t.Errorf("%s: tracks %v are resumed, expected %v", test.needs, s.resumed, test.want)
+		}
 	}
 }
 

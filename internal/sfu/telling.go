@@ -71,10 +71,11 @@ func (s *slot) explain() signal.SlotQuality {
 // tellBandwidth tells the client what the server thinks of its link.
 func (p *participant) tellBandwidth() {
 	r := p.reception
-	if !r.known {
+	path := r.link.Path()
+	if !path.Known {
 		return
 	}
-	if m := r.bandwidth(p.room.now, r.link.Path().Estimate); m != nil {
+	if m := r.bandwidth(p.room.now, path.Estimate); m != nil {
 		p.send(m)
 	}
 }

@@ -105,6 +105,9 @@ func (r *Room) settle() {
 			continue
 		}
 		changed := p.suppression.step(r.now, &p.demand)
+		for _, track := range p.suppression.resumed {
+			p.tracks[track].Expect()
+		}
 		if changed {
 			r.account(p)
 			p.pause(r.node.metrics)

@@ -63,14 +63,14 @@ func TestOnlyWhatSomebodyTakesIsWanted(t *testing.T) {
 	}
 }
 
-// TestPublishersBeginWhileReceiversConnect: what a slot will carry is wanted from its assignment on.
+// TestPublishersBeginWhileReceiversConnect: what a slot will carry first is wanted from its assignment on.
 func TestPublishersBeginWhileReceiversConnect(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(2, 3))
 	bob := s.enter("bob", true, false)
 	bob.connected = false
 	bob.attach()
-	alice.expectAsked("2,2")
+	alice.expectAsked("0,0")
 	bob.expectCarried("-1 -1")
 	s.ask(func(*Room) {
 		bob.connected = true
@@ -109,25 +109,28 @@ func TestPublishersThatDoNotPauseAreNotAsked(t *testing.T) {
 // TestNeighboursAreKeptForAWhile, also with nobody there to receive.
 func TestNeighboursAreKeptForAWhile(t *testing.T) {
 	s := newStage(t, nil)
-	alice := s.enter("alice", false, true, ladder(2, 4))
+	alice := s.enter("alice", false, true, ladder(3, 4))
 	s.pass(1990 * time.Millisecond)
 	alice.expectAsked("")
 	s.pass(20 * time.Millisecond)
-	alice.expectAsked(",")
+	alice.expectAsked(",,")
 	bob := s.enter("bob", true, false)
 	bob.attach()
-	alice.expectAsked("23,23")
+	alice.expectAsked("23,23,23")
 	bob.begin()
 	bob.choose(0, signal.Only(0))
 	bob.begin()
-	alice.expectAsked("0123,23")
+	alice.expectAsked("0123,23,23")
 	s.pass(2010 * time.Millisecond)
-	alice.expectAsked("01,23")
-	// A choice of nothing keeps nothing at hand; a link that carries nothing keeps the lowest.
+	alice.expectAsked("01,23,23")
+	// A choice of nothing keeps nothing at hand; a link that carries nothing is sent one tile, and keeps the lowest of the other.
 	bob.choose(0, signal.Only(volumetric.QualityOff))
 	bob.way.path = known(100e3)
+	s.pass(100 * time.Millisecond)
+	bob.expectCarried("-1 0 -1")
+	bob.begin()
 	s.pass(2100 * time.Millisecond)
-	alice.expectAsked(",0")
+	alice.expectAsked(",01,0")
 }
 
 // TestWhatIsSavedIsCounted has 1 and 2 of the 7 Mbit/s of a tile not sent for a second.

@@ -151,6 +151,9 @@ func ExampleSession_Frames() {
 		if latency < 0 {
 			fmt.Println("decoded before it was captured")
 		}
+		if frame.Track.Quality == 0 {
+			continue // A link begins with the lowest quality, and the best one follows once it is known to carry that.
+		}
 		if points[frame.Track.TileRef] = cloud.Len(); len(points) == 2 {
 			break
 		}

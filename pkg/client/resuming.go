@@ -6,18 +6,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// unannouncedShare is the part of a frame's budget for which others wait for a resumed quality of which the program has not learned yet that it is wanted:
-// a program that asks before it encodes each quality, from the lowest on, asks for the next one as soon as it has written one.
+// unannouncedShare is the part of the patience that others have with a resumed quality of which the program has not learned yet that it is wanted: a program
+// that asks before it encodes each quality, from the lowest on, asks for the next one as soon as it has written one.
 const unannouncedShare = 4
 
 // resumption is what is known of a track that is wanted again. Whoever is to be switched to it sees the first of its frames that leaves before the others of its
-// tile: a frame that has begun at another quality is not begun anew. So the others wait for it, once, as long as a frame may wait for the uplink.
+// tile: a frame that has begun at another quality is not begun anew. So the others wait for it, once.
 type resumption struct {
 	// due says that no frame of it has been written since, announced that the program was told.
 	due, announced bool
 	// until is how long the others wait, zero where none has had to.
 	until time.Time
 }
+
+// patience is how long other qualities of a tile wait for a resumed one: a frame interval, since the next frame is there then.
+func (p *Publisher) patience() time.Duration { return min(p.interval, maxBudget) }
 
 // announce notes that the program was told that a track is wanted.
 func (p *Publisher) announce(track int, now time.Time) {
@@ -30,7 +33,7 @@ func (p *Publisher) announce(track int, now time.Time) {
 		r.until = time.Time{}
 		return
 	}
-	r.until = r.until.Add(p.budget - p.budget/unannouncedShare)
+	r.until = r.until.Add(p.patience() - p.patience()/unannouncedShare)
 	p.reorder(track, now)
 }
 
@@ -42,9 +45,9 @@ func (p *Publisher) awaitResumed(track int, now time.Time) time.Time {
 	first, last := p.tile(track)
 	for i := first; i < last; i++ {
 		if r := &p.tracks[i].resumption; i != track && r.due && r.until.IsZero() {
-			r.until = now.Add(p.budget / unannouncedShare)
+			r.until = now.Add(p.patience() / unannouncedShare)
 			if r.announced {
-				r.until = now.Add(p.budget)
+				r.until = now.Add(p.patience())
 			}
 		}
 	}

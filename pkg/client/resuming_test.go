@@ -23,7 +23,8 @@ type resuming struct {
 
 func newResuming(t *testing.T, mode volumetric.Mode, mimeType string) *resuming {
 	t.Helper()
-	m := newRig(t, Config{})
+	// How long frames may wait for the uplink has nothing to do with it.
+	m := newRig(t, Config{QueueBudget: 10 * time.Second})
 	description := described("body", mimeType, 2, 3)
 	description.Mode = mode
 	p, wires := published(t, m, description)
