@@ -62,7 +62,8 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 	eventually(t, "the last tile comes again", func() bool { return frames(bob, last) > before && bob.Tile(last).Quality == 2 })
 }
 
-// TestSwitchingToWhatIsSuppressed: the former quality goes on until the new one has come, and no frame is missing between them.
+// TestSwitchingToWhatIsSuppressed: the former quality goes on until the new one has come, and no frame is missing between them, also where the new one has only
+// just been suppressed, so that its last frames are still there.
 func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	c := startConference(t, strict)
 	load := body(1, 3)
@@ -73,11 +74,10 @@ func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	eventually(t, "the highest quality comes", func() bool { return frames(bob, ref) > 10 && bob.Tile(ref).Quality == 2 })
 	random := rand.New(rand.NewPCG(1, 2))
 	quality := 2
-	for range 12 {
+	for range 24 {
 		eventually(t, "two tracks are paused", func() bool { return metric(t, c, "volsfu_tracks_paused") == 2 })
-		// A track that has come in the last tenth of a second counts as one that goes on.
-		since := frames(bob, ref)
-		eventually(t, "what the paused tracks sent last is old", func() bool { return frames(bob, ref) > since+6+random.IntN(2) })
+		since, some := frames(bob, ref), random.IntN(4)
+		eventually(t, "some frames come", func() bool { return frames(bob, ref) >= since+some })
 		quality = (quality + 1 + random.IntN(2)) % 3
 		choose(t, bob, signal.Choice{PublicationRef: ref.PublicationRef, Quality: signal.Only(volumetric.Quality(quality))})
 		eventually(t, "the quality comes", func() bool { return bob.Tile(ref).Quality == volumetric.Quality(quality) })
@@ -99,7 +99,15 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 	load.FrameBytes, load.Step = 20_000, 2
 	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
 	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
-	ref := tile("alice", "body", 0)
+	// lowered counts the tiles that come below their highest quality.
+	lowered := func() (count int) {
+		for i := range load.Tiles {
+			if r := bob.Tile(tile("alice", "body", i)); r.Frames > 0 && r.Quality < 2 {
+				count++
+			}
+		}
+		return count
+	}
 	// Four tiles at 4.8 Mbit/s each.
 	eventually(t, "bob hears that he gets everything", func() bool {
 		b := bob.Bandwidth()
@@ -111,9 +119,10 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "no more than 8 Mbit/s are allocated", func() bool { b := bob.Bandwidth(); return b.Allocated > 2e6 && b.Allocated < 8e6 })
-	eventually(t, "a lower quality comes", func() bool { return bob.Tile(ref).Quality < 2 })
+	// One tile may be left out for the sake of the others.
+	eventually(t, "lower qualities come", func() bool { return lowered() >= 3 })
 	if err := bob.Session.SetLimits(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the highest quality comes again", func() bool { return bob.Tile(ref).Quality == 2 })
+	eventually(t, "the highest qualities come again", func() bool { return lowered() == 0 })
 }

@@ -24,6 +24,10 @@ type encoder struct {
 	// jobs are in the order in which they are begun: the largest first, so that no worker is left with a large one at the end.
 	jobs  []job
 	sizes []int // of the newest frame in bytes, by tile × qualities + quality
+	// queue are the jobs in the order of this frame, rest is room for those that do not come first. began tells by tile × qualities + quality which were
+	// done in the last frame.
+	queue, rest []job
+	began       []bool
 
 	// One frame at a time: the fields below are set before the workers are woken, and read again after all have reported.
 	frame  *capture.Frame
@@ -64,6 +68,7 @@ func newEncoder(c Config) (*encoder, error) {
 		config: c,
 		cutter: cutter,
 		sizes:  make([]int, c.Tiles*len(c.Levels)),
+		began:  make([]bool, c.Tiles*len(c.Levels)),
 		wake:   make(chan struct{}, c.Workers),
 	}
 	for quality := range slices.Backward(c.Levels) {
@@ -94,6 +99,7 @@ func (e *encoder) close() {
 func (e *encoder) encode(frame *capture.Frame, number uint32, sink Sink) outcome {
 	e.cutter.split(&frame.Cloud)
 	e.frame, e.number, e.sink = frame, number, sink
+	e.arrange()
 	e.next.Store(0)
 	// A quick worker may be woken twice and a slow one not at all, so outcomes are summed up until all wakes are done.
 	for _, w := range e.workers {
@@ -122,18 +128,34 @@ func (e *encoder) encode(frame *capture.Frame, number uint32, sink Sink) outcome
 func (e *encoder) work(w *worker) {
 	for {
 		i := int(e.next.Add(1)) - 1
-		if i >= len(e.jobs) {
+		if i >= len(e.queue) {
 			return
 		}
-		if err := e.do(w, e.jobs[i]); err != nil && w.outcome.err == nil {
+		if err := e.do(w, e.queue[i]); err != nil && w.outcome.err == nil {
 			w.outcome.err = err
 		}
 	}
 }
 
+// arrange puts what is wanted again before everything else: somebody waits for it, and other qualities of its tile leave after it.
+func (e *encoder) arrange() {
+	e.queue, e.rest = e.queue[:0], e.rest[:0]
+	for _, j := range e.jobs {
+		if !e.began[e.track(j)] && e.sink.Wanted(j.tile, volumetric.Quality(j.quality)) {
+			e.queue = append(e.queue, j)
+		} else {
+			e.rest = append(e.rest, j)
+		}
+	}
+	e.queue = append(e.queue, e.rest...)
+}
+
 // do encodes one tile at one quality and hands it over, unless it is not wanted.
 func (e *encoder) do(w *worker, j job) error {
-	if quality := volumetric.Quality(j.quality); !e.sink.Wanted(j.tile, quality) {
+	quality := volumetric.Quality(j.quality)
+	wanted := e.sink.Wanted(j.tile, quality)
+	e.began[e.track(j)] = wanted
+	if !wanted {
 		w.outcome.saved += e.size(j)
 		if e.sink.GaveUp(j.tile, quality) {
 			w.outcome.gaveUp++
@@ -151,9 +173,9 @@ func (e *encoder) do(w *worker, j job) error {
 	if w.data, err = w.encoder.Encode(w.data[:0], cloud, params); err != nil {
 		return fmt.Errorf("tile %d, quality %q: %w", j.tile, level.Name, err)
 	}
-	e.sizes[j.tile*len(e.config.Levels)+j.quality] = len(w.data)
+	e.sizes[e.track(j)] = len(w.data)
 	w.outcome.points += cloud.Len()
-	err = e.sink.WriteFrame(j.tile, volumetric.Quality(j.quality), client.OutgoingFrame{
+	err = e.sink.WriteFrame(j.tile, quality, client.OutgoingFrame{
 		Number:  e.number,
 		Capture: e.frame.Capture,
 		Codec:   e.config.Codec.FourCC(),
@@ -178,7 +200,10 @@ func (e *encoder) order() {
 	})
 }
 
-func (e *encoder) size(j job) int { return e.sizes[j.tile*len(e.config.Levels)+j.quality] }
+func (e *encoder) size(j job) int { return e.sizes[e.track(j)] }
+
+// track is the index of what a job makes among all tiles and qualities.
+func (e *encoder) track(j job) int { return j.tile*len(e.config.Levels) + j.quality }
 
 // bitrates are the nominal rates of one tile at each quality, by the newest frame: the mean over the tiles of what their frames have in bytes,
 // prefix and descriptors included.

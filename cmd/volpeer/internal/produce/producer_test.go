@@ -253,6 +253,58 @@ func TestUnwantedTilesAreNotEncoded(t *testing.T) {
 	}
 }
 
+// TestWhatIsWantedAgainIsEncodedFirst, and keeps its usual place afterwards.
+func TestWhatIsWantedAgainIsEncodedFirst(t *testing.T) {
+	c := config(t, 4, "full=100%,half=50%")
+	c.Workers = 1
+	p, err := New(newFakeSource(100), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	source := newFakeSource(100)
+	sink := newOrderedSink()
+	low := [2]int{2, 0}
+	usual := [][2]int{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {0, 0}, {1, 0}, {2, 0}, {3, 0}}
+	without := slices.DeleteFunc(slices.Clone(usual), func(key [2]int) bool { return key == low })
+	for number, test := range []struct {
+		unwanted map[[2]int]bool
+		want     [][2]int
+	}{
+		{nil, usual},
+		{map[[2]int]bool{low: true}, without},
+		{nil, append([][2]int{low}, without...)},
+		{nil, usual},
+	} {
+		sink.set(test.unwanted, nil)
+		sink.order = nil
+		source.steps <- nil
+		var frame capture.Frame
+		if err := source.Read(t.Context(), &frame); err != nil {
+			t.Fatal(err)
+		}
+		if outcome := p.encoder.encode(&frame, uint32(number), sink); outcome.err != nil {
+			t.Fatal(outcome.err)
+		}
+		if !slices.Equal(sink.order, test.want) {
+			t.Errorf("frame %d: encoded %v, want %v", number, sink.order, test.want)
+		}
+	}
+}
+
+// orderedSink notes in which order it is given tiles and qualities.
+type orderedSink struct {
+	*fakeSink
+	order [][2]int
+}
+
+func newOrderedSink() *orderedSink { return &orderedSink{fakeSink: newFakeSink()} }
+
+func (s *orderedSink) WriteFrame(tile int, q volumetric.Quality, f client.OutgoingFrame) error {
+	s.order = append(s.order, [2]int{tile, int(q)})
+	return s.fakeSink.WriteFrame(tile, q, f)
+}
+
 func TestErrors(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {
