@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/adaptation"
 	"github.com/volsfu/volsfu/internal/lab/control"
 	"github.com/volsfu/volsfu/internal/lab/firstlight"
 	"github.com/volsfu/volsfu/internal/lab/hotpath"
@@ -25,7 +26,12 @@ type collection struct {
 var collections = []collection{
 	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", firstlight.Checks},
 	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", hotpath.Checks},
-	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors", control.Checks},
+	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", congestion},
+}
+
+// congestion are the checks in virtual time, those of the uplink, and the first ones again end to end.
+func congestion(progress lab.Progress) []lab.Check {
+	return slices.Concat(control.Checks(progress), adaptation.Checks(progress), control.LiveChecks(progress))
 }
 
 func newCheck() *cobra.Command {

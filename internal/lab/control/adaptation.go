@@ -26,12 +26,8 @@ type adaptation struct {
 	allocated float64 // payload bit/s
 	parity    float64 // share of source fragments
 
-	sent    time.Duration // when anything was to be sent last
 	repairs repairShare
 }
-
-// signOfLife is how often something is sent even where nothing fits: one tile at its lowest quality. Nothing would be known of the path otherwise.
-const signOfLife = 100 * time.Millisecond
 
 func newAdaptation(o *Options, p *publisher, e congestion.Estimator, l *ledger) (*adaptation, error) {
 	cfg := allocate.DefaultConfig()
@@ -72,12 +68,6 @@ func (a *adaptation) decide(dropped int, now time.Duration) {
 		a.qualities[t] = result.Tiles[0][t].Quality()
 	}
 	a.allocated = float64(result.Rate)
-	switch {
-	case result.Rate > 0:
-		a.sent = now
-	case now-a.sent >= signOfLife || a.sent == 0:
-		a.qualities[0], a.sent = 0, now
-	}
 	a.estimator.Want(at(now), volumetric.Bitrate(float64(result.Wanted)*(1+overhead)))
 }
 

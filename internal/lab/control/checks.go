@@ -10,16 +10,18 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 )
 
-// Checks are the checks of congestion control, in the order of their numbers: those that need no network come first.
-func Checks(progress lab.Progress) []lab.Check {
-	b := bench{traces: filepath.Join(testData(), "network-traces"), viewers: filepath.Join(testData(), "viewports", "loot.csv")}
-	b.run = results(RunVirtual)
-	checks := append(virtual(b), &check{b, "what real viewers see of a quarter of the rate, and what allocating takes", seeing})
-	b.run = func(ctx context.Context, text string, o Options) (*Result, error) {
+// Checks are the checks of congestion control that need no network, in the order of their numbers.
+func Checks(lab.Progress) []lab.Check {
+	b := newBench(results(RunVirtual))
+	return append(virtual(b), &check{b, "what real viewers see of a quarter of the rate, and what allocating takes", seeing})
+}
+
+// LiveChecks are those that need a server and clients, in real time.
+func LiveChecks(progress lab.Progress) []lab.Check {
+	return endToEnd(newBench(func(ctx context.Context, text string, o Options) (*Result, error) {
 		progress.Say("%s end to end", filepath.Base(text))
 		return results(RunLive)(ctx, text, o)
-	}
-	return append(checks, endToEnd(b)...)
+	}))
 }
 
 // results has the figures of what a function runs.
@@ -75,6 +77,11 @@ func testData() string {
 type bench struct {
 	run             func(ctx context.Context, text string, o Options) (*Result, error)
 	traces, viewers string
+}
+
+// newBench has the recordings where they are.
+func newBench(run func(ctx context.Context, text string, o Options) (*Result, error)) bench {
+	return bench{run, filepath.Join(testData(), "network-traces"), filepath.Join(testData(), "viewports", "loot.csv")}
 }
 
 // check is one claim.

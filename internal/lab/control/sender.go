@@ -74,22 +74,21 @@ type sender struct {
 	results   []feedback.PacketResult
 	reports   []congestion.PacketResult
 	plan      pacing.Plan
-	pacer     *pacing.Pacer[fragment]
+	pacer     *pacing.Pacer[fragment, repair]
 	streams   [tiles]*stream
 	link      *netem.Link
 	ledger    *ledger
 
 	trains  trains
-	repairs repairs
 	dropped int // frames, since the allocator was told
 }
 
 func newSender(id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger) *sender {
 	s := &sender{
-		id: id, path: o.RTT, estimator: estimator, history: feedback.NewTransportHistory(1), plan: plan, pacer: pacing.NewPacer[fragment](plan),
+		id: id, path: o.RTT, estimator: estimator, history: feedback.NewTransportHistory(1), plan: plan, pacer: pacing.NewPacer[fragment, repair](plan),
 		link: link, ledger: l,
 	}
-	s.pacer.SetEstimate(int64(estimator.Estimate()), 0)
+	s.limit(0)
 	for t := range s.streams {
 		s.streams[t] = &stream{schedule: pacing.NewSchedule(plan, 90_000)}
 	}
@@ -103,11 +102,11 @@ func (s *sender) frame(f *outgoing, now time.Duration) {
 		due := st.schedule.Due(pacing.Packet{
 			Framed: true, Frame: f.number, Index: index, Packets: f.planned, Timestamp: uint32(f.captured * 90 / time.Millisecond),
 		}, now)
-		p := fragment{f, index}
-		if s.pacer.Admit(&st.held, now, due, now) {
+		p, offer := fragment{f, index}, pacing.Offer{Arrived: now, Due: due, Begins: index == 0}
+		if s.pacer.Admit(&st.held, offer, now) {
 			s.release(p, now)
 		} else {
-			s.pacer.Hold(&st.held, p, now, due)
+			s.pacer.Hold(&st.held, p, offer)
 		}
 	}
 }
@@ -122,6 +121,7 @@ func (s *sender) release(p fragment, now time.Duration) {
 			s.ledger.droppedWhole++
 		} else {
 			f.begun = true
+			s.pacer.Begin(&s.streams[f.tile].held)
 			s.ledger.begin(f)
 		}
 	}
@@ -157,36 +157,47 @@ func (s *sender) transmit(p fragment, sequence int64, kind feedback.PacketKind, 
 	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id}, at(now))
 }
 
-// repeat answers a request for a packet.
+// repair is a packet to be sent again.
+type repair struct {
+	tile     int
+	sequence int64
+}
+
+// repeat answers a request for a packet, now or when the pacer lets it leave.
 func (s *sender) repeat(tile int, number uint16, now time.Duration) {
 	st := s.streams[tile]
 	sequence := st.next - 1 - int64(uint16(st.next-1)-number)
 	if sequence < max(0, st.next-maxSent) {
 		return
 	}
-	sent := &st.sent[sequence%maxSent]
-	rtt := max(s.path, s.estimator.Stats().RTT)
-	if now-sent.at > deadlineAt(s.path)+rtt {
-		// What was asked for in time arrives a round trip after the deadline at most.
-		return
-	}
+	sent, rtt := &st.sent[sequence%maxSent], s.rtt()
 	if now-sent.repeated < max(rtt, minRepeat) || !feedback.Answerable(at(sent.at), at(now), rtt) {
 		return
 	}
-	sent.repeated = now
-	s.repairs.push(sent.fragment, sequence)
-	s.repair(now)
+	switch r := (repair{tile, sequence}); {
+	case s.pacer.AdmitRepair(now):
+		s.resend(r, now)
+	case s.pacer.HoldRepair(r):
+		sent.repeated = sent.at + s.worth()
+	}
 }
 
-// repair sends the retransmissions that may leave by now.
-func (s *sender) repair(now time.Duration) {
-	for s.repairs.due <= now && len(s.repairs.waiting) > 0 {
-		r := s.repairs.waiting[0]
-		s.repairs.waiting = s.repairs.waiting[1:]
-		size := r.frame.size(r.index) + overheadSize + originalSize
-		s.repairs.spend(size, float64(s.estimator.Stats().DelayBased), now)
-		s.transmit(r.fragment, r.sequence, feedback.Retransmission, size, now)
+// rtt is the round trip, queues included.
+func (s *sender) rtt() time.Duration { return max(s.path, s.estimator.Stats().RTT) }
+
+// worth is how long after it was sent a packet is sent again: what was asked for in time arrives a round trip after the deadline at most.
+func (s *sender) worth() time.Duration { return deadlineAt(s.path) + s.rtt() }
+
+// resend sends a packet again, unless it is too late for that.
+func (s *sender) resend(r repair, now time.Duration) {
+	sent := &s.streams[r.tile].sent[r.sequence%maxSent]
+	if now-sent.at > s.worth() {
+		return
 	}
+	sent.repeated = now
+	size := sent.frame.size(sent.index) + overheadSize + originalSize
+	s.pacer.SpendRepair(size)
+	s.transmit(sent.fragment, r.sequence, feedback.Retransmission, size, now)
 }
 
 // rtcp takes a compound from the receiver.
@@ -224,9 +235,15 @@ func (s *sender) report(packet []byte, now time.Duration) {
 	s.consult(now)
 }
 
+// limit takes the estimate to the pacer.
+func (s *sender) limit(now time.Duration) {
+	stats := s.estimator.Stats()
+	s.pacer.SetEstimate(int64(stats.Estimate), int64(stats.DelayBased), now)
+}
+
 // consult takes a new estimate to the pacer, and asks for a probe.
 func (s *sender) consult(now time.Duration) {
-	s.pacer.SetEstimate(int64(s.estimator.Estimate()), now)
+	s.limit(now)
 	if s.pacer.Probing() {
 		return
 	}
@@ -245,7 +262,7 @@ func (s *sender) next() time.Duration {
 	if due, ok := s.pacer.Next(); ok {
 		next = min(next, due)
 	}
-	return min(next, s.repairs.next())
+	return next
 }
 
 // run does what is due.
@@ -254,12 +271,14 @@ func (s *sender) run(now time.Duration) {
 		s.estimator.Step(at(now))
 		s.consult(now)
 	}
-	s.repair(now)
 	if due, ok := s.pacer.Next(); !ok || due > now {
 		return
 	}
 	probing := s.pacer.Probing()
 	s.pacer.Tick(now)
+	for r, ok := s.pacer.PopRepair(); ok; r, ok = s.pacer.PopRepair() {
+		s.resend(r, now)
+	}
 	for {
 		p, ok := s.pacer.Pop(now)
 		if !ok {

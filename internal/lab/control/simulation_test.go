@@ -189,8 +189,8 @@ func TestSteady(t *testing.T) {
 func TestDropsWhole(t *testing.T) {
 	o := short(3)
 	o.Estimator.Probe.Enabled = false
-	// A frame of one tile at its lowest quality, 17.6 Mbit/s, takes 117 ms at the 5 Mbit/s that the pacer lets go of, and one is sent every 100 ms.
-	o.Estimator.Max, o.LinkBPS = 2e6, 1000e6
+	// One tile goes on at its lowest quality, 5.3 Mbit/s, of which the estimate has room for a third.
+	o.Estimator.Max, o.LinkBPS = 2e6, 300e6
 	r := run(t, "loss:0", o).Record().Result()
 	if r.FramesDroppedWhole == 0 || r.FramesUndecodable > 0 {
 		t.Errorf("%d frames dropped whole, %d undecodable", r.FramesDroppedWhole, r.FramesUndecodable)

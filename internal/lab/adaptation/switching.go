@@ -1,0 +1,248 @@
+package adaptation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Switching lets a receiver switch single tiles at random between their qualities under each policy, and tells apart how long that takes where the publisher sends
+// the quality already and where it has to begin with it.
+type Switching struct {
+	Progress lab.Progress
+	Load     lab.Load
+	// Switches is how many are made under each policy at least: to qualities that are suppressed, where the policy suppresses any.
+	Switches int
+	// Pace is the mean time between two switches.
+	Pace time.Duration
+	// Hold is for how long the policy neighbours keeps what has got out of use.
+	Hold time.Duration
+	// WarmSlack and SuppressedSlack are by how much the server may exceed one frame interval in 99 % of switches of each kind.
+	WarmSlack, SuppressedSlack time.Duration
+	Seed                       uint64
+}
+
+// NewSwitching is the check as the claim has it. Frames are prepared, so that encoding takes no time, and the publisher is on the server's host: a round trip to it
+// is far below a millisecond. A hold time of a quarter of a second lets neighbours suppress anything while tiles are switched twice per second.
+func NewSwitching(progress lab.Progress) *Switching {
+	return &Switching{
+		Progress: progress, Load: body, Switches: 300, Pace: 40 * time.Millisecond, Hold: 250 * time.Millisecond,
+		WarmSlack: 5 * time.Millisecond, SuppressedSlack: 10 * time.Millisecond, Seed: 1,
+	}
+}
+
+// Name implements lab.Check.
+func (s *Switching) Name() string {
+	return fmt.Sprintf("%d random switches over %d tiles × %d qualities for each policy, no time to encode, a publisher on the server's host",
+		s.Switches, s.Load.Tiles, s.Load.Qualities)
+}
+
+// Run implements lab.Check.
+func (s *Switching) Run(ctx context.Context) ([]lab.Line, error) {
+	var lines []lab.Line
+	for _, policy := range policies {
+		s.Progress.Say("policy %s: %d switches", policy, s.Switches)
+		w, err := s.measure(ctx, policy)
+		if err != nil {
+			return lines, fmt.Errorf("policy %s: %w", policy, err)
+		}
+		lines = append(lines, s.lines(w)...)
+	}
+	return lines, nil
+}
+
+// settleTime is longer than the deadline after which a frame is given up.
+const settleTime = 500 * time.Millisecond
+
+// measure makes the switches under one policy.
+func (s *Switching) measure(ctx context.Context, policy sfu.SuppressionPolicy) (*switcher, error) {
+	config := lab.ConferenceConfig()
+	config.Rooms.Suppression = sfu.SuppressionConfig{Policy: policy, Hold: s.Hold}
+	conference, err := lab.NewConference(config, nil, zap.NewNop())
+	if err != nil {
+		return nil, err
+	}
+	defer conference.Close()
+	publisher, err := conference.Join(ctx, lab.Part{Room: "room", Identity: publisherName, Loads: []lab.Load{s.Load}, Seed: s.Seed})
+	if err != nil {
+		return nil, err
+	}
+	receiver, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitHighest(ctx, receiver, s.Load); err != nil {
+		return nil, err
+	}
+	w := &switcher{
+		check: s, policy: policy, publisher: publisher.Session.Publisher(s.Load.Name), receiver: receiver,
+		random: rand.New(rand.NewPCG(s.Seed, 0)), tiles: tilesOf(s.Load), broken: -broken(receiver),
+	}
+	w.quality = make([]volumetric.Quality, s.Load.Tiles)
+	for i := range w.quality {
+		w.quality[i] = volumetric.Quality(s.Load.Qualities - 1)
+	}
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	if err := lab.Pause(ctx, settleTime); err != nil {
+		return nil, err
+	}
+	w.broken += broken(receiver)
+	return w, receiver.Failure()
+}
+
+// delays are those of the switches of one kind.
+type delays struct {
+	asked int
+	// server is from the request's reading to the first packet sent, whole from asking to the first whole frame.
+	server, whole lab.Distribution
+}
+
+// switcher makes the choices of the receiver. A tile is switched again only after its last switch was seen, so that every one has its own delay.
+type switcher struct {
+	check     *Switching
+	policy    sfu.SuppressionPolicy
+	publisher *client.Publisher
+	receiver  *lab.Peer
+	random    *rand.Rand
+	tiles     []volumetric.TileRef
+	// quality is by tile what was last asked for.
+	quality []volumetric.Quality
+	pending []pendingSwitch
+
+	warm, suppressed delays
+	// broken counts frames that did not come whole meanwhile.
+	broken int64
+}
+
+// pendingSwitch is a switch that was asked for and has not been seen.
+type pendingSwitch struct {
+	tile    volumetric.TileRef
+	quality volumetric.Quality
+	asked   time.Time
+	// after is how many messages had come when it was asked for.
+	after int
+	kind  *delays
+}
+
+// confirmTimeout bounds the wait for a switch to be confirmed.
+const confirmTimeout = 5 * time.Second
+
+// counted is the kind of switches that there have to be enough of.
+func (w *switcher) counted() *delays {
+	if w.policy == sfu.SuppressionWarm {
+		return &w.warm
+	}
+	return &w.suppressed
+}
+
+// run makes the switches.
+func (w *switcher) run(ctx context.Context) error {
+	for w.counted().asked < w.check.Switches {
+		// Times between switches are exponential, so that they fall anywhere in the frame interval; long ones are cut.
+		pause := time.Duration(w.random.ExpFloat64() * float64(w.check.Pace))
+		if err := lab.Pause(ctx, min(pause, 10*w.check.Pace)); err != nil {
+			return err
+		}
+		w.confirm()
+		if err := w.ask(ctx); err != nil {
+			return err
+		}
+	}
+	for len(w.pending) > 0 {
+		if err := lab.Pause(ctx, time.Millisecond); err != nil {
+			return err
+		}
+		w.confirm()
+	}
+	return nil
+}
+
+// ask asks for another quality of a tile, unless the one drawn is being switched.
+func (w *switcher) ask(ctx context.Context) error {
+	tile := w.tiles[w.random.IntN(len(w.tiles))]
+	for _, p := range w.pending {
+		if p.tile == tile {
+			return nil
+		}
+	}
+	next := volumetric.Quality(w.random.IntN(w.check.Load.Qualities - 1))
+	if next >= w.quality[tile.Tile] {
+		next++
+	}
+	w.quality[tile.Tile] = next
+	kind := &w.suppressed
+	if w.publisher.Wanted(tile.Tile, next) {
+		kind = &w.warm
+	}
+	kind.asked++
+	w.pending = append(w.pending, pendingSwitch{tile: tile, quality: next, asked: time.Now(), after: len(w.receiver.Sendings()), kind: kind})
+	choice := signal.Choice{PublicationRef: tile.PublicationRef, Tile: &tile.Tile, Quality: signal.Only(next)}
+	return w.receiver.Session.SetQuality(ctx, choice)
+}
+
+// confirm takes the switches that have happened from the list, and those that were waited for too long.
+func (w *switcher) confirm() {
+	if len(w.pending) == 0 {
+		return
+	}
+	sendings := w.receiver.Sendings()
+	kept := w.pending[:0]
+	for _, p := range w.pending {
+		if !w.happened(p, sendings[p.after:]) && time.Since(p.asked) < confirmTimeout {
+			kept = append(kept, p)
+		}
+	}
+	w.pending = kept
+}
+
+// happened looks for the message about a switch, and for a frame of the new quality.
+func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
+	for _, s := range sendings {
+		if s.Track.TileRef != p.tile || s.Quality != p.quality {
+			continue
+		}
+		at, ok := w.receiver.QualitySince(p.tile, p.quality)
+		if !ok || at.Before(p.asked) {
+			return false
+		}
+		p.kind.server.Add(s.Delay)
+		p.kind.whole.Add(at.Sub(p.asked))
+		return true
+	}
+	return false
+}
+
+// lines are the figures of one policy.
+func (s *Switching) lines(w *switcher) []lab.Line {
+	interval := time.Duration(float64(time.Second) / s.Load.Rate)
+	lines := w.warm.lines(fmt.Sprintf("%s, to a quality that is sent", w.policy), interval+s.WarmSlack)
+	lines = append(lines, w.suppressed.lines(fmt.Sprintf("%s, to a quality that is suppressed", w.policy), interval+s.SuppressedSlack)...)
+	return append(lines, lab.Exactly(fmt.Sprintf("%s: frames that did not come whole", w.policy), w.broken, "", 0))
+}
+
+// lines are the figures of one kind of switches, none where there were none.
+func (d *delays) lines(kind string, bound time.Duration) []lab.Line {
+	if d.asked == 0 {
+		return nil
+	}
+	ms := lab.Milliseconds
+	return []lab.Line{
+		lab.Exactly(kind+": switches seen", int64(d.server.Count()), "", int64(d.asked)),
+		lab.AtMost(kind+": request read → first packet sent, p99", ms(d.server.Percentile(0.99)), "ms", ms(bound)),
+		lab.Information(kind+": the same, p50", ms(d.server.Percentile(0.5)), "ms"),
+		lab.Information(kind+": the same, max", ms(d.server.Max()), "ms"),
+		lab.Information(kind+": asking → first whole frame at the receiver, p50", ms(d.whole.Percentile(0.5)), "ms"),
+		lab.Information(kind+": the same, p99", ms(d.whole.Percentile(0.99)), "ms"),
+	}
+}
