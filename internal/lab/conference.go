@@ -25,6 +25,9 @@ type Conference struct {
 	peers map[*Peer]struct{}
 }
 
+// Everything is a bit rate that everything fits, for links that are known not to be narrow.
+const Everything volumetric.Bitrate = 1_000_000_000
+
 // ConferenceConfig is a server's configuration for one process: loopback, ports that the system chooses, no tokens.
 func ConferenceConfig() config.Config {
 	c := config.DefaultConfig()

@@ -134,7 +134,7 @@ func TestImpairedLinks(t *testing.T) {
 	publishers := make([]*lab.Peer, len(tests))
 	addresses := make([]netip.Addr, len(tests))
 	for i, test := range tests {
-		publishers[i], _ = e.join(t, test.link, test.link, lab.Part{Room: test.name, Identity: "alice", Loads: []lab.Load{load}})
+		publishers[i], _ = e.join(t, test.link, test.link, lab.Part{Room: test.name, Identity: "alice", Loads: []lab.Load{load}, MinUplink: 20e6})
 		receivers[i], addresses[i] = e.join(t, test.link, test.link, lab.Part{Room: test.name, Identity: "bob", Receive: true})
 	}
 	ref := tile("alice", "body", 0)

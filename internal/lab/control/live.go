@@ -12,7 +12,6 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Addresses of the emulated network (RFC 2544 reserves them for measurements). The receivers share one, and with it the bottleneck.
@@ -28,8 +27,6 @@ const (
 	connecting = 20 * time.Second
 	// stalling is what a host may take to get to its work: the publisher shares one with everything else that runs here, and its link is not what is measured.
 	stalling = time.Second
-	// liveUplink is what the publisher's link carries in any case.
-	liveUplink volumetric.Bitrate = 1_000_000_000
 )
 
 // Live is a run of a case end to end: a server and its clients in this process, over an emulated network in real time. The publisher's link has no limits.
@@ -128,7 +125,7 @@ func (l *Live) run(ctx context.Context) error {
 	sc := l.scenario
 	var err error
 	l.publisher, err = l.join(ctx, publisherAddress, lab.Part{
-		Identity: livePublisher, Loads: []lab.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: liveUplink, QueueBudget: stalling,
+		Identity: livePublisher, Loads: []lab.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: lab.Everything, QueueBudget: stalling,
 	})
 	if err != nil {
 		return err

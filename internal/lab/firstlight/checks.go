@@ -1,6 +1,18 @@
 package firstlight
 
-import "github.com/volsfu/volsfu/internal/lab"
+import (
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/sfu"
+)
+
+// settings are those of a server whose links are not what is measured: they are known to carry everything, and publishers send everything.
+func settings() config.Config {
+	c := lab.ConferenceConfig()
+	c.Forward.Congestion.Min, c.Forward.Congestion.Start = lab.Everything, lab.Everything
+	c.Rooms.Suppression.Policy = sfu.SuppressionWarm
+	return c
+}
 
 // Checks are the checks of first light, in the order of their numbers.
 func Checks(progress lab.Progress) []lab.Check {

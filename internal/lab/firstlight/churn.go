@@ -40,12 +40,12 @@ func (c *Churn) Name() string { return fmt.Sprintf("%d joins and leaves", c.Roun
 
 // Run implements lab.Check.
 func (c *Churn) Run(ctx context.Context) ([]lab.Line, error) {
-	conference, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	conference, err := lab.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
-	resident, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "resident", Loads: []lab.Load{c.Load}, Receive: true})
+	resident, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "resident", Loads: []lab.Load{c.Load}, MinUplink: lab.Everything, Receive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (c *Churn) rounds(ctx context.Context, conference *lab.Conference, resident
 func (c *Churn) round(ctx context.Context, conference *lab.Conference, resident *lab.Peer) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	visitor, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "visitor", Loads: []lab.Load{c.Load}, Receive: true})
+	visitor, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "visitor", Loads: []lab.Load{c.Load}, MinUplink: lab.Everything, Receive: true})
 	if err != nil {
 		return err
 	}

@@ -50,13 +50,13 @@ func (l *Large) Run(ctx context.Context) ([]lab.Line, error) {
 
 // measure sends frames of one size. The wait is bounded by three times what the frames need.
 func (l *Large) measure(ctx context.Context, c LargeCase) ([]lab.Line, error) {
-	conference, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	conference, err := lab.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
 	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: c.Bytes, Rate: c.Rate}
-	publisher, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	publisher, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything})
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func newLossyConference(seed uint64, access netem.Config) (*lossyConference, err
 	if err != nil {
 		return nil, err
 	}
-	conference, err := lab.NewConference(lab.ConferenceConfig(), media, zap.NewNop())
+	conference, err := lab.NewConference(settings(), media, zap.NewNop())
 	if err != nil {
 		_ = network.Close()
 		return nil, err
@@ -130,7 +130,7 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	}
 	defer conference.close()
 	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: l.FrameBytes, Rate: l.FrameRate}
-	publisher, err := conference.join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, Seed: l.Seed})
+	publisher, err := conference.join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything, Seed: l.Seed})
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (o *lossOutcome) repairLines() []lab.Line {
 		lab.Information("server: packets given up", float64(o.server.Lost), ""),
 		lab.Information("receiver: packets missed", float64(o.client.Lost), ""),
 		lab.Information("receiver: requests per packet missed", perMiss(o.client.Requests, o.client.Lost), ""),
-		lab.Information("receiver: packets given up", float64(o.client.Lost-o.client.Recovered), ""),
+		lab.Information("receiver: packets given up", float64(o.client.Lost-o.client.Recovered-o.client.Spared), ""),
 		lab.Information("receiver's requests answered", float64(nacked.Answered), ""),
 		lab.Information("receiver's requests for what the publisher owed", float64(nacked.Owed), ""),
 		lab.Information("receiver's requests for what was on its way", float64(nacked.Suppressed), ""),

@@ -19,7 +19,7 @@ type fullRoom struct {
 }
 
 func (r *fullRoom) join(ctx context.Context, name string) (*lab.Peer, error) {
-	return r.conference.Join(ctx, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{r.check.Load}, Receive: true})
+	return r.conference.Join(ctx, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{r.check.Load}, MinUplink: lab.Everything, Receive: true})
 }
 
 // complete waits until a newcomer has a frame of every tile of everybody.

@@ -76,7 +76,7 @@ func (r *Room) Run(ctx context.Context) ([]lab.Line, error) {
 
 // fill brings all but the last participant in and waits until everybody receives everything.
 func (r *Room) fill(ctx context.Context) (*fullRoom, error) {
-	conference, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	conference, err := lab.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}

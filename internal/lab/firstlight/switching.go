@@ -42,12 +42,12 @@ func (s *Switching) Name() string {
 
 // Run implements lab.Check.
 func (s *Switching) Run(ctx context.Context) ([]lab.Line, error) {
-	conference, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	conference, err := lab.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
-	publisher, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{s.Load}})
+	publisher, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{s.Load}, MinUplink: lab.Everything})
 	if err != nil {
 		return nil, err
 	}
