@@ -175,11 +175,12 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	// The server takes its time to call a packet lost: on a busy machine the publisher's pacing falters, and what is late is not lost.
 	e := emulate(t, 2, func(c *config.Config) {
 		c.Forward.NACK.TailWait, c.Forward.NACK.ReorderWait = 200*time.Millisecond, 200*time.Millisecond
+		c.Forward.Congestion.Min, c.Forward.Congestion.Start = lab.Everything, lab.Everything
 	})
 	const receivers = 4
 	// The longer the round trip, the less it matters to the timing of requests that the machine is busy.
 	alice, address := e.join(t, "delay=75ms,loss=5%", "delay=75ms", lab.Part{
-		Room: "room", Identity: "alice", Loads: []lab.Load{{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 20}},
+		Room: "room", Identity: "alice", Loads: []lab.Load{{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 20}}, MinUplink: lab.Everything,
 	})
 	var peers []*lab.Peer
 	for i := range receivers {
