@@ -25,7 +25,7 @@ const (
 	// repairTime is how long frames are repaired: far longer than in a conference, so that a machine that stalls costs no frame.
 	repairTime = signal.MaxDeadline
 	// everything is a bit rate that everything fits.
-	everything volumetric.Bitrate = 100_000_000
+	everything = lab.Everything
 	// longestGap is how long a stream may pause: many times what a machine stalls, and far from what a stream that has stopped shows.
 	longestGap = 10 * time.Second
 	// enough is how many frames of every stream have to come after each mischief.
