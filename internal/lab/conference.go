@@ -19,7 +19,9 @@ import (
 
 // Conference is a server on this host with clients in this process. Its methods are safe for concurrent use, but for Close, which comes last.
 type Conference struct {
+	// Server is nil where it runs as a process of its own.
 	Server *server.Server
+	url    string
 
 	mu    sync.Mutex
 	peers map[*Peer]struct{}
@@ -45,8 +47,11 @@ func NewConference(c config.Config, media net.PacketConn, log *zap.Logger) (*Con
 	if err != nil {
 		return nil, fmt.Errorf("start server: %w", err)
 	}
-	return &Conference{Server: s, peers: make(map[*Peer]struct{})}, nil
+	return &Conference{Server: s, url: s.URL(), peers: make(map[*Peer]struct{})}, nil
 }
+
+// Attend has clients take part in what a server does that is there already.
+func Attend(url string) *Conference { return &Conference{url: url, peers: make(map[*Peer]struct{})} }
 
 // Part is how a peer takes part.
 type Part struct {
@@ -74,7 +79,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 	for _, load := range part.Loads {
 		publications = append(publications, load.Publication())
 	}
-	url := c.Server.URL()
+	url := c.url
 	if part.URL != "" {
 		url = part.URL
 	}
@@ -133,10 +138,13 @@ func (c *Conference) forget(p *Peer) {
 // closeTimeout bounds how long a server may take to end.
 const closeTimeout = 10 * time.Second
 
-// Close ends all peers and the server.
+// Close ends all peers, and the server unless it was there already.
 func (c *Conference) Close() {
 	for _, p := range c.present() {
 		p.Leave()
+	}
+	if c.Server == nil {
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -9,9 +9,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Checks are the checks of suppression, in the order of their numbers.
+// Checks are the checks of suppression and of the server's cost, in the order of their numbers.
 func Checks(progress lab.Progress) []lab.Check {
-	return []lab.Check{NewSaving(progress), NewSwitching(progress)}
+	return []lab.Check{NewSaving(progress), NewSwitching(progress), NewCost(progress)}
 }
 
 // policies are those that there are, from the one that suppresses nothing to the one that suppresses most.

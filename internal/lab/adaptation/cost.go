@@ -1,0 +1,144 @@
+package adaptation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// Cost has receivers of the SDK report on what they are sent, and tells by a profile of the server's processor time what adapting to them takes.
+type Cost struct {
+	Progress  lab.Progress
+	Load      lab.Load
+	Receivers int
+	// Window is how long the profile covers, Settle how long receivers are there before.
+	Window, Settle time.Duration
+	// Share is the bound.
+	Share float64
+}
+
+// NewCost is the check as the claim has it, with the usual load of vollab forward. At 19 % of a core and 100 samples per second, 40 s are 760 samples: a share of
+// a tenth is known to a hundredth.
+func NewCost(progress lab.Progress) *Cost {
+	return &Cost{
+		Progress: progress, Load: lab.Load{Name: "body", Tiles: 4, Qualities: 1, FrameBytes: 50_000_000 / 8 / 30 / 4, Rate: 30}, Receivers: 10,
+		Window: 40 * time.Second, Settle: 5 * time.Second, Share: 0.1,
+	}
+}
+
+// Name implements lab.Check.
+func (c *Cost) Name() string {
+	return fmt.Sprintf("what estimating, pacing and allocating take of the server: %d receivers of %d tracks that report", c.Receivers, c.Load.Tiles*c.Load.Qualities)
+}
+
+// Run implements lab.Check.
+func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
+	path, err := lab.FindProgram("volsfu")
+	if err != nil {
+		return nil, err
+	}
+	server, err := lab.StartServer(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = server.Stop() }()
+	conference := lab.Attend(server.URL())
+	defer conference.Close()
+	receivers, err := c.attend(ctx, conference)
+	if err != nil {
+		return nil, err
+	}
+	c.Progress.Say("a profile of %v", c.Window)
+	taken, err := fetchProfile(ctx, server.Admin, c.Window)
+	if err != nil {
+		return nil, err
+	}
+	estimated, notWhole := 0, int64(0)
+	for _, r := range receivers {
+		if r.Bandwidth().Estimate > 0 {
+			estimated++
+		}
+		notWhole += broken(r)
+	}
+	total := taken.of("")
+	return []lab.Line{
+		lab.AtMost("estimator, pacer and allocator, share of the server's time", 100*taken.of("/internal/congestion", "/internal/allocate")/total, "%", 100*c.Share),
+		lab.Information("with reading reports and numbering packets", 100*taken.of("/internal/congestion", "/internal/allocate", "/internal/feedback")/total, "%"),
+		lab.Information("server CPU, share of a core", 100*total/c.Window.Seconds(), "%"),
+		lab.Exactly("receivers with an estimate", int64(estimated), "", int64(c.Receivers)),
+		lab.Information("frames not whole", float64(notWhole), ""),
+	}, nil
+}
+
+// attend brings the publisher and the receivers in, and waits until all are at work.
+func (c *Cost) attend(ctx context.Context, conference *lab.Conference) ([]*lab.Peer, error) {
+	if _, err := conference.Join(ctx, lab.Part{Room: "room", Identity: publisherName, Loads: []lab.Load{c.Load}, MinUplink: lab.Everything}); err != nil {
+		return nil, err
+	}
+	var receivers []*lab.Peer
+	for i := range c.Receivers {
+		r, err := conference.Join(ctx, lab.Part{Room: "room", Identity: fmt.Sprintf("receiver %d", i), Receive: true})
+		if err != nil {
+			return nil, err
+		}
+		receivers = append(receivers, r)
+	}
+	for _, r := range receivers {
+		if err := awaitHighest(ctx, r, c.Load); err != nil {
+			return nil, err
+		}
+	}
+	return receivers, lab.Pause(ctx, c.Settle)
+}
+
+// cpuProfile is where processor time went.
+type cpuProfile struct{ *profile.Profile }
+
+// fetchProfile has a server take one for some time.
+func fetchProfile(ctx context.Context, admin string, window time.Duration) (cpuProfile, error) {
+	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", admin, max(1, int(window.Seconds())))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return cpuProfile{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return cpuProfile{}, fmt.Errorf("take a profile: %w", err)
+	}
+	defer func() {
+		_ = response.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+	}()
+	if response.StatusCode != http.StatusOK {
+		return cpuProfile{}, fmt.Errorf("take a profile: the server answers %s", response.Status)
+	}
+	p, err := profile.Parse(response.Body)
+	if err != nil {
+		return cpuProfile{}, fmt.Errorf("read the server's profile: %w", err)
+	}
+	return cpuProfile{p}, nil
+}
+
+// of is the time, in seconds, in functions of packages with one of these in their names, and in what they call.
+func (p cpuProfile) of(packages ...string) float64 {
+	within := func(l *profile.Location) bool {
+		return slices.ContainsFunc(l.Line, func(line profile.Line) bool {
+			return slices.ContainsFunc(packages, func(name string) bool { return strings.Contains(line.Function.Name, name) })
+		})
+	}
+	// A profile of processor time counts samples first, and nanoseconds second.
+	sum := int64(0)
+	for _, s := range p.Sample {
+		if slices.ContainsFunc(s.Location, within) {
+			sum += s.Value[1]
+		}
+	}
+	return time.Duration(sum).Seconds()
+}
