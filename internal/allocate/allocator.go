@@ -203,7 +203,6 @@ func (a *Allocator) result(scene *Scene) Result {
 		Tiles:  a.byTile,
 		Rate:   bitrate(chosen + auto),
 		Wanted: bitrate(a.wanted(a.chosen) + a.wanted(a.auto)),
-		Next:   bitrate(a.next(chosen + auto)),
 	}
 }
 
@@ -222,38 +221,6 @@ func (it *item) reason(options []option) Reason {
 	default:
 		return ReasonUnseen
 	}
-}
-
-// next is the budget at which the best step up from the rate is made: of what was chosen and lowered, else of the rest.
-func (a *Allocator) next(rate float64) float64 {
-	add := a.stepUp(a.chosen)
-	if add == 0 {
-		add = a.stepUp(a.auto)
-	}
-	switch {
-	case add == 0:
-		return 0
-	case a.fresh || a.cfg.Strategy != StrategyVolsfu:
-		return rate + add
-	default:
-		return (rate + add) / (1 - a.cfg.Reserve)
-	}
-}
-
-// stepUp is the rate that the change upwards adds which brings most per bit, 0 if there is none.
-func (a *Allocator) stepUp(items []int32) (rate float64) {
-	steepest := 0.0
-	for _, i := range items {
-		it := &a.items[i]
-		now := &a.options[it.first+it.picked]
-		for j := it.picked + 1; j < it.count; j++ {
-			o := &a.options[it.first+j]
-			if slope := (o.value - now.value) / (o.rate - now.rate); slope > steepest {
-				steepest, rate = slope, o.rate-now.rate
-			}
-		}
-	}
-	return rate
 }
 
 func bitrate(rate float64) volumetric.Bitrate { return volumetric.Bitrate(math.Ceil(rate)) }

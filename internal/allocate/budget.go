@@ -11,8 +11,8 @@ import (
 type BudgetInput struct {
 	// Audio is what audio takes on the wire, in bit/s. It comes first.
 	Audio volumetric.Bitrate
-	// Overhead is what headers, retransmissions and parity take, as a share of what media take: 0.06 for headers alone, which are 28 bytes of UDP and IP, 12
-	// of RTP, 16 of SRTP's tag and 8 or more of extensions for 1,160 of payload.
+	// Overhead is what headers, retransmissions and parity take, as a share of what media take: 0.055 for headers alone, which are 28 bytes of UDP and IP, 12
+	// of RTP, 16 of SRTP's tag and 8 of extensions for 1,160 of payload.
 	Overhead float64
 	// DroppedFrames is the number of frames that were dropped since the last step because the receiver's queue was too old.
 	DroppedFrames int

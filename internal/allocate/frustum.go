@@ -37,9 +37,10 @@ func newFrustum(v *Viewpoint) (f frustum, ok bool) {
 		return frustum{}, false
 	}
 	fov, aspect := v.FOV, v.Aspect
-	if !(fov >= 0.01 && fov <= 2*widestHalf) {
+	if !(fov >= 0.01 && fov < math.Pi) {
 		fov = usualFOV
 	}
+	fov = min(fov, 2*widestHalf)
 	if !(aspect >= 0.1 && aspect <= 10) {
 		aspect = usualAspect
 	}

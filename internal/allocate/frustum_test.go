@@ -28,8 +28,11 @@ func areaOf(t *testing.T, v Viewpoint, pose Pose, b volumetric.BoundingBox) floa
 }
 
 func TestAreaOfBoxes(t *testing.T) {
-	front := eyeAt(0, 0, 0, 0)
+	front, widest, wider := eyeAt(0, 0, 0, 0), eyeAt(0, 0, 0, 0), eyeAt(0, 0, 0, 0)
+	widest.FOV, wider.FOV = 2*widestHalf, 170*math.Pi/180
 	quarter := math.Sqrt2 / 2
+	// That of the near face, 1 m wide at 2 m, where a view of 160° is 22.7 m wide.
+	small := 1 / math.Pow(4*math.Tan(80*math.Pi/180), 2)
 	for name, c := range map[string]struct {
 		eye  Viewpoint
 		pose Pose
@@ -38,6 +41,8 @@ func TestAreaOfBoxes(t *testing.T) {
 	}{
 		// The near face is 1 m wide at 2 m, where a view of 90° is 4 m wide.
 		"ahead":                {front, Pose{}, cube(0, 0, -2.5, 1), 1. / 16},
+		"ahead, widest view":   {widest, Pose{}, cube(0, 0, -2.5, 1), small},
+		"ahead, wider view":    {wider, Pose{}, cube(0, 0, -2.5, 1), small},
 		"behind":               {front, Pose{}, cube(0, 0, 2.5, 1), 0},
 		"left of the view":     {front, Pose{}, cube(-20, 0, -2.5, 1), 0},
 		"around the eye":       {front, Pose{}, cube(0, 0, 0, 1), 1},

@@ -46,7 +46,7 @@ func FuzzAllocate(f *testing.F) {
 				object.Mode = volumetric.ModeDescriptions
 			}
 			for range 2 {
-				tile := Tile{Points: n.float(), Current: QualitySet(len(n) % 4)}
+				tile := Tile{Current: QualitySet(len(n) % 4)}
 				tile.Choice = Choice{Explicit: len(n)%5 == 0, Qualities: QualitySet(len(n) % 9)}
 				low, high := n.three(), n.three()
 				for axis := range 3 {

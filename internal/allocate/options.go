@@ -29,12 +29,12 @@ type item struct {
 // offer makes the options of a tile, within what the receiver chose.
 func (a *Allocator) offer(it *item, tile *Tile, value *utility) {
 	l := &a.ladder
-	allowed, chosen := QualitySet(1)<<l.count-1, QualitySet(0)
+	allowed, chosen := Lowest(l.count), QualitySet(0)
 	if it.explicit {
 		chosen = l.chosen(tile.Choice.Qualities)
 		allowed = chosen
 		if l.mode != volumetric.ModeDescriptions {
-			allowed = QualitySet(1)<<(chosen.Highest()+1) - 1
+			allowed = Lowest(int(chosen.Highest()) + 1)
 		}
 	}
 	it.first = int32(len(a.options))
@@ -58,7 +58,7 @@ func (a *Allocator) offer(it *item, tile *Tile, value *utility) {
 
 // chosen is the part of a choice that there is. Qualities beyond the highest stand for the highest.
 func (l *ladder) chosen(set QualitySet) QualitySet {
-	there := set & (QualitySet(1)<<l.count - 1)
+	there := set & Lowest(l.count)
 	if there != set && l.count > 0 {
 		there |= 1 << (l.count - 1)
 	}

@@ -21,6 +21,9 @@ func Qualities(qualities ...volumetric.Quality) QualitySet {
 	return set
 }
 
+// Lowest is the set of the n lowest qualities.
+func Lowest(n int) QualitySet { return 1<<n - 1 }
+
 // Has tells whether the quality is in the set.
 func (s QualitySet) Has(q volumetric.Quality) bool {
 	return q >= 0 && q < volumetric.MaxQualities && s>>q&1 == 1
@@ -50,9 +53,6 @@ type Choice struct {
 	// Qualities are the chosen ones, none is off. In volumetric.ModeAlternatives the highest counts.
 	Qualities QualitySet
 }
-
-// Fixed is the choice of one quality; volumetric.QualityOff wants nothing.
-func Fixed(q volumetric.Quality) Choice { return Choice{Explicit: true, Qualities: Qualities(q)} }
 
 // Descriptions is the choice of a set of descriptions, or of alternatives the highest of which counts.
 func Descriptions(set QualitySet) Choice { return Choice{Explicit: true, Qualities: set} }

@@ -8,6 +8,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
+// Unlimited is a budget that everything fits into.
+const Unlimited volumetric.Bitrate = math.MaxInt64
+
+// Fixed is the choice of one quality; volumetric.QualityOff wants nothing.
+func Fixed(q volumetric.Quality) Choice { return Choice{Explicit: true, Qualities: Qualities(q)} }
+
 func newAllocator(t testing.TB, change func(*Config)) *Allocator {
 	t.Helper()
 	cfg := DefaultConfig()

@@ -1,14 +1,10 @@
 package allocate
 
 import (
-	"math"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
-
-// Unlimited is a budget that everything fits into.
-const Unlimited volumetric.Bitrate = math.MaxInt64
 
 // Viewpoint is where a receiver looks from and what it sees, in room coordinates: metres, right-handed, y up.
 type Viewpoint struct {
@@ -49,8 +45,6 @@ type Tile struct {
 	Choice Choice
 	// Current is what the tile was allocated last, empty for nothing. Changing it has a price.
 	Current QualitySet
-	// Points is the number of points per frame at full quality. Where it is 0, it is estimated from the rate.
-	Points float64
 }
 
 // Object is a publication as one receiver sees it.
@@ -64,7 +58,7 @@ type Object struct {
 
 // Scene is everything that can be sent to one receiver.
 type Scene struct {
-	// Budget is what media may take, Unlimited for whatever they need. It has to be of the kind that the levels' rates are.
+	// Budget is what media may take. It has to be of the kind that the levels' rates are.
 	Budget volumetric.Bitrate
 	// Viewpoint is nil where the receiver told none: then all tiles of the same priority are worth the same.
 	Viewpoint *Viewpoint
@@ -79,6 +73,4 @@ type Result struct {
 	Rate volumetric.Bitrate
 	// Wanted is what would be sent with an unlimited budget.
 	Wanted volumetric.Bitrate
-	// Next is the budget from which on the most valuable step up would be made, 0 if all that is wanted is sent.
-	Next volumetric.Bitrate
 }

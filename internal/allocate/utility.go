@@ -6,8 +6,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// bitsPerPoint is what a point takes per second where the number of points is not told: 24 bits per point, which is Draco's at 11 bits per coordinate
-// with colours, at 30 frames per second.
+// bitsPerPoint is what a point is taken to cost per second, since publishers do not tell how many there are: 24 bits per point, which is Draco's at 11 bits
+// per coordinate with colours, at 30 frames per second.
 const bitsPerPoint = 24 * 30
 
 // mostConcave bounds the exponent of utility: a tile with 30 points on every pixel has all that can be seen with the first tenth of them.
@@ -73,20 +73,17 @@ func (l *ladder) read(mode volumetric.Mode, tile *Tile) {
 			l.rate[q] = l.guess(q, declared)
 		}
 	}
-	if !declared {
-		l.detailsFromRates()
-	}
 	var total, most float64
 	for _, rate := range l.rate[:l.count] {
 		total += rate
 		most = max(most, rate)
 	}
-	l.points = tile.Points
-	if !(l.points > 0 && l.points <= 1e12) {
-		l.points = most / bitsPerPoint
-		if mode == volumetric.ModeDescriptions {
-			l.points = total / bitsPerPoint
-		}
+	if !declared {
+		l.detailsFromRates(total, most)
+	}
+	l.points = most / bitsPerPoint
+	if mode == volumetric.ModeDescriptions {
+		l.points = total / bitsPerPoint
 	}
 }
 
@@ -106,13 +103,8 @@ func (l *ladder) guess(q int, declared bool) float64 {
 	return 0
 }
 
-// detailsFromRates takes the shares of the rates for those of the points.
-func (l *ladder) detailsFromRates() {
-	var total, most float64
-	for _, rate := range l.rate[:l.count] {
-		total += rate
-		most = max(most, rate)
-	}
+// detailsFromRates takes the shares of the rates for those of the points, given the sum of all rates and the highest.
+func (l *ladder) detailsFromRates(total, most float64) {
 	for q := range l.count {
 		switch {
 		case l.mode == volumetric.ModeDescriptions && total > 0:

@@ -99,7 +99,7 @@ func figure(t testing.TB, count int, tight bool) Object {
 		}
 		full := volumetric.Bitrate(parts[i].Len()) * bitsPerPoint
 		object.Tiles = append(object.Tiles, Tile{
-			Box: b, Points: float64(parts[i].Len()),
+			Box:    b,
 			Levels: []Level{{Rate: full / 4, Detail: 0.25}, {Rate: full / 2, Detail: 0.5}, {Rate: full, Detail: 1}},
 		})
 	}

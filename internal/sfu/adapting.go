@@ -17,9 +17,7 @@ func (r *Room) wakeBy(at time.Time) {
 		return
 	}
 	r.wakeAt = at
-	if r.alarm != nil {
-		r.alarm.Reset(max(0, at.Sub(r.now)))
-	}
+	r.alarm.Reset(max(0, at.Sub(r.now)))
 }
 
 // apply implements request.
@@ -59,12 +57,15 @@ func (wake) apply(r *Room) {
 // unwatchedInterval is how often rates are measured while nobody receives, so that they are known when somebody comes.
 const unwatchedInterval = 200 * time.Millisecond
 
-// measureUnwatched measures what is sent though nobody receives: before the first comes, and until publishers have been told to pause.
+// measureUnwatched measures what is sent though nobody receives: before the first comes, and until publishers have been told to pause. Nobody needs parity
+// then.
 func (r *Room) measureUnwatched() {
 	coming := false
 	for _, p := range r.participants {
 		for _, publication := range p.publications {
 			publication.measure(r.now)
+			publication.wanting.parityNeeded = 0
+			publication.checkParity(r.now)
 			coming = coming || publication.suppression == nil || publication.suppression.pausedCount() < len(publication.levels.rates)
 		}
 	}
@@ -105,7 +106,7 @@ func (p *participant) receives() bool { return p.receive && p.connected }
 // when others have had their turn.
 func (r *Room) tick() bool {
 	share := time.Duration(improvingShare * float64(r.node.config.AllocationInterval))
-	r.credit = min(r.credit+time.Duration(improvingShare*float64(r.now.Sub(r.ticked))), share)
+	r.credit = min(max(r.credit, -largestDebt)+time.Duration(improvingShare*float64(r.now.Sub(r.ticked))), share)
 	r.ticked = r.now
 	for _, p := range r.participants {
 		for _, publication := range p.publications {
@@ -130,9 +131,7 @@ func (r *Room) tick() bool {
 	}
 	for _, p := range r.participants {
 		for _, publication := range p.publications {
-			if publication.wanting.parityDue(r.now) {
-				publication.unsettle()
-			}
+			publication.checkParity(r.now)
 		}
 	}
 	return complete

@@ -273,6 +273,21 @@ func TestBandwidthIsToldTwiceASecond(t *testing.T) {
 	}
 }
 
+// TestBandwidthStaysWithinBounds: rates that publishers declare add up to more than a message may say.
+func TestBandwidthStaysWithinBounds(t *testing.T) {
+	s := newStage(t, nil)
+	declared := ladder(4, 1)
+	declared.Qualities[0].Bitrate = signal.MaxBitrate
+	s.enter("alice", false, false, declared)
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(5e6)
+	bob.attach()
+	s.pass(time.Second)
+	if told := expect[*signal.Bandwidth](t, bob.shelf, 1); told.Wanted != signal.MaxBitrate || told.Allocated != signal.MaxBitrate {
+		t.Errorf("told %+v, expected rates up to %v", told, signal.MaxBitrate)
+	}
+}
+
 // TestALargeRoomFollowsAsManyAsItCan: where decisions take long, those for who moves wait for one another, and others do not.
 func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 	s := newStage(t, nil)
@@ -300,4 +315,29 @@ func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 	watchers[0].choose(-1, signal.Only(0))
 	s.pass(allocationSpacing)
 	watchers[0].expectCarried("0 0 0 0")
+}
+
+// TestOneSlowDecisionIsNotPaidForLong: decisions that cannot wait leave those that can the time of a second at the latest.
+func TestOneSlowDecisionIsNotPaidForLong(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(4, 3))
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(5e6)
+	bob.attach()
+	s.pass(time.Second)
+	s.cost = 10 * time.Second
+	bob.choose(-1, signal.Only(0))
+	bob.choose(-1, signal.Auto())
+	s.pass(allocationSpacing)
+	s.cost = 0
+	bob.say(&signal.Viewpoint{Position: signal.Vector{1, 0, 3}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1})
+	before := s.counts.allocations
+	s.pass(500 * time.Millisecond)
+	if n := s.counts.allocations - before; n != 0 {
+		t.Errorf("%d decisions in the half second after one of ten, expected none", n)
+	}
+	s.pass(time.Second)
+	if s.counts.allocations == before {
+		t.Error("no decision in the second after one of ten")
+	}
 }

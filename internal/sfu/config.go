@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // ErrConfig is wrapped with the key that is wrong and what was expected.
@@ -31,9 +32,9 @@ type Config struct {
 	// AllocationInterval: three frames at 60 frames per second; a falling estimate counts one and a half frames later at 30.
 	AllocationInterval time.Duration `yaml:"allocation_interval" help:"how often it is looked whether something has changed that calls for other qualities"`
 	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries hurts whoever shares the link.
-	ClaimedMin  int64             `yaml:"claimed_min_bps" help:"largest min_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
-	Allocation  allocate.Config   `yaml:"allocation" help:"what receivers are sent within what their links carry"`
-	Suppression SuppressionConfig `yaml:"suppression" help:"what publishers need not send"`
+	ClaimedMin  volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
+	Allocation  allocate.Config    `yaml:"allocation" help:"what receivers are sent within what their links carry"`
+	Suppression SuppressionConfig  `yaml:"suppression" help:"what publishers need not send"`
 }
 
 // DefaultConfig suits a conference of tens of participants.

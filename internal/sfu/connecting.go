@@ -76,7 +76,7 @@ func (q offerMade) apply(r *Room) {
 }
 
 // apply implements request.
-func (q answerTaken) apply(*Room) {
+func (q answerTaken) apply(r *Room) {
 	if !q.present() {
 		return
 	}
@@ -97,7 +97,7 @@ func (q answerTaken) apply(*Room) {
 	}
 	// Something may have changed while the answer was awaited.
 	p.updateLines()
-	p.refresh(time.Now())
+	p.refresh(r.now)
 }
 
 // apply implements request.
@@ -133,7 +133,7 @@ func (q peerEvent) apply(r *Room) {
 			p.log.Info("participant connected", zap.Duration("after", time.Since(p.joined)))
 			r.node.metrics.ParticipantConnected(time.Since(p.joined))
 		}
-		p.refresh(time.Now())
+		p.refresh(r.now)
 		r.wakeBy(r.now)
 	case transport.StateFailed, transport.StateClosed:
 		if p.connected {

@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // JoinRequest is what signalling knows when a client wants to join.
@@ -72,7 +71,7 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 		pauses:    q.Join.Pauses,
 		reception: &reception{},
 	}
-	p.reception.limit(q.Join.BitrateLimits, volumetric.Bitrate(r.node.config.ClaimedMin))
+	p.reception.limit(q.Join.BitrateLimits, r.node.config.ClaimedMin)
 	connection, err := newConnection(r, p)
 	if err != nil {
 		p.log.Error("no peer connection", errorField(err))

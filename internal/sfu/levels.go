@@ -78,7 +78,7 @@ func (l *levels) measure(now time.Time, asked func(tile int, q volumetric.Qualit
 		case l.coming[i].IsZero():
 			l.coming[i] = now
 		}
-		if l.steady(i, now) && differs(rate, l.measured[i]) {
+		if l.steady(i, now) && !near(rate, l.measured[i], rateTolerance) {
 			l.measured[i], moved = rate, true
 		}
 	}
@@ -94,11 +94,6 @@ func (l *levels) steady(i int, now time.Time) bool {
 		return now.Sub(l.coming[i]) >= firstRateSettle
 	}
 	return now.Sub(l.coming[i]) >= steadyAfter
-}
-
-func differs(rate, before volumetric.Bitrate) bool {
-	difference := float64(rate - before)
-	return max(difference, -difference) > rateTolerance*float64(before)
 }
 
 // fill makes the rates anew.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // messageRequest brings a message of a joined client.
@@ -46,7 +45,7 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Pose:
 		p.reply(id, r.poseRequested(p, m))
 	case *signal.SetLimits:
-		p.reception.limit(m.BitrateLimits, volumetric.Bitrate(r.node.config.ClaimedMin))
+		p.reception.limit(m.BitrateLimits, r.node.config.ClaimedMin)
 		p.reply(id, nil)
 	case *signal.Uplink:
 		p.reply(id, r.uplinkReported(p, m))

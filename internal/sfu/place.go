@@ -24,8 +24,8 @@ const (
 type place struct {
 	// latest is the last pose, with the boxes that hold, nil before the first.
 	latest *signal.Pose
-	// allocated is what allocations last reckoned with.
-	allocated allocate.Pose
+	// counted is the pose of the last motion that counted as one.
+	counted allocate.Pose
 	// passed is when the others were last told. pending says that the latest has not been passed on yet, and boxed that it has boxes which have not.
 	passed         time.Time
 	pending, boxed bool
@@ -45,9 +45,9 @@ func (p *place) take(m *signal.Pose) (moved bool) {
 		latest.Boxes = p.latest.Boxes
 	}
 	pose := allocationPose(latest)
-	moved = moved || pose.Scale != p.allocated.Scale || apart(pose.Position, p.allocated.Position, pose.Orientation, p.allocated.Orientation)
+	moved = moved || pose.Scale != p.counted.Scale || apart(pose.Position, p.counted.Position, pose.Orientation, p.counted.Orientation)
 	if moved {
-		p.allocated = pose
+		p.counted = pose
 	}
 	p.latest, p.pending = latest, true
 	return moved

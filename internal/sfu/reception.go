@@ -6,6 +6,7 @@ import (
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -28,10 +29,12 @@ type allocator interface {
 }
 
 const (
-	// headerShare is what RTP with its extensions, SRTP, UDP and IP add to a full packet: 64 bytes to 1,160.
-	headerShare = 0.055
+	// packetHeaders is what RTP with the extension that numbers packets, SRTP, UDP and IP add to a packet, in bytes.
+	packetHeaders = 64
+	// headerShare is that as a share of a full packet's payload.
+	headerShare = float64(packetHeaders) / payload.MaxPacketSize
 	// audioHeaders is what they add to Opus, which sends 50 small packets per second.
-	audioHeaders volumetric.Bitrate = 50 * 64 * 8
+	audioHeaders volumetric.Bitrate = 50 * packetHeaders * 8
 	// budgetTolerance is how far the budget rises before what was decided with it is decided anew. One that falls below what is sent always counts.
 	budgetTolerance = 0.02
 	// refreshInterval is how long a decision stands by itself that leaves something to wish for: what crept in small steps counts then.
@@ -45,6 +48,8 @@ const (
 	// improvingShare is the share of its time that a room spends on decisions that are due sometime: with 20 objects of 15 tiles each takes a millisecond, so
 	// that 20 receivers are followed ten times per second each.
 	improvingShare = 0.25
+	// largestDebt is what decisions that could not wait take from that share at most: those that are due sometime follow again within refreshInterval.
+	largestDebt = time.Duration(improvingShare * float64(refreshInterval))
 	// tickLimit is how long the room decides in one go: so long a choice may have to wait.
 	tickLimit = 5 * time.Millisecond
 	// reasonInterval is the least time between two messages that say nothing but why.
@@ -188,16 +193,21 @@ func (r *reception) allocate(a allocator, now time.Time, granted volumetric.Bitr
 
 // bandwidth is what to tell the receiver of its link, nil where it knows.
 func (r *reception) bandwidth(now time.Time, estimate volumetric.Bitrate) *signal.Bandwidth {
-	m := signal.Bandwidth{Estimate: max(estimate, 0), Allocated: max(r.rate, 0), Wanted: max(r.wanted, 0)}
+	// Sums of rates that publishers declare may exceed what a message may say.
+	m := signal.Bandwidth{
+		Estimate: min(estimate, signal.MaxBitrate), Allocated: min(r.rate, signal.MaxBitrate), Wanted: min(r.wanted, signal.MaxBitrate),
+	}
 	if now.Sub(r.toldAt) < bandwidthInterval ||
-		near(m.Estimate, r.told.Estimate) && near(m.Allocated, r.told.Allocated) && near(m.Wanted, r.told.Wanted) {
+		near(m.Estimate, r.told.Estimate, bandwidthTolerance) && near(m.Allocated, r.told.Allocated, bandwidthTolerance) &&
+			near(m.Wanted, r.told.Wanted, bandwidthTolerance) {
 		return nil
 	}
 	r.told, r.toldAt = m, now
 	return &m
 }
 
-func near(a, b volumetric.Bitrate) bool {
-	difference := float64(a - b)
-	return max(difference, -difference) <= bandwidthTolerance*float64(b)
+// near tells whether a rate differs from what it was before by no more than that share of it.
+func near(rate, before volumetric.Bitrate, tolerance float64) bool {
+	difference := float64(rate - before)
+	return max(difference, -difference) <= tolerance*float64(before)
 }

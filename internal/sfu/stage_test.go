@@ -117,7 +117,7 @@ func newStage(t testing.TB, adjust func(*Config)) *stage {
 	counts := &countedMetrics{decided: map[signal.Reason]int{}}
 	node := &Node{config: config, engine: engine, metrics: counts, log: zap.NewNop()}
 	room := newRoom(node, "room")
-	room.now, room.alarm = start, nil
+	room.now = start
 	s := &stage{t: t, room: room, engine: engine, now: start, counts: counts}
 	room.clock = func() time.Time { return s.now.Add(s.spent) }
 	room.allocator = costly{room.allocator, s}

@@ -42,9 +42,6 @@ func (c SuppressionConfig) Validate() error {
 	return nil
 }
 
-// firstQualities is the set of the n lowest qualities.
-func firstQualities(n int) allocate.QualitySet { return 1<<n - 1 }
-
 // listed has the qualities of a set in ascending order.
 func listed(set allocate.QualitySet) []volumetric.Quality {
 	return slices.AppendSeq(make([]volumetric.Quality, 0, set.Len()), set.Each)
@@ -92,7 +89,7 @@ type suppression struct {
 func newSuppression(config SuppressionConfig, tiles, qualities int) *suppression {
 	s := &suppression{config: config, qualities: qualities, wanted: make([]allocate.QualitySet, tiles), idle: make([]time.Time, tiles*qualities)}
 	for tile := range s.wanted {
-		s.wanted[tile] = firstQualities(qualities)
+		s.wanted[tile] = allocate.Lowest(qualities)
 	}
 	return s
 }
@@ -143,7 +140,7 @@ func (s *suppression) expired(idle *time.Time, now time.Time) bool {
 
 // needed are the qualities of a tile that the policy asks for. One step beside nothing is the lowest quality.
 func (s *suppression) needed(tile int, d *demand) allocate.QualitySet {
-	taken, all := d.takenOf(tile), firstQualities(s.qualities)
+	taken, all := d.takenOf(tile), allocate.Lowest(s.qualities)
 	switch s.config.Policy {
 	case SuppressionWarm:
 		return all

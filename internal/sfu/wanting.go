@@ -90,6 +90,13 @@ func (p *publication) unsettle() {
 	}
 }
 
+// checkParity has the publisher told if another share of parity is to be asked for.
+func (p *publication) checkParity(now time.Time) {
+	if p.wanting.parityDue(now) {
+		p.unsettle()
+	}
+}
+
 // settle tells publishers what has changed in what is wanted of them. It runs after every request, so that a quality that was suppressed
 // is asked for as soon as somebody takes it.
 func (r *Room) settle() {

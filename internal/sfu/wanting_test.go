@@ -191,6 +191,24 @@ func TestParityFollowsTheGreatestNeed(t *testing.T) {
 	}
 }
 
+// TestNobodyNeedsParity: whoever asked for it has gone, while the publisher goes on.
+func TestNobodyNeedsParity(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Suppression.Policy = SuppressionWarm })
+	alice := s.enter("alice", false, true, ladder(1, 1))
+	bob := s.enter("bob", true, false)
+	bob.attach()
+	bob.way.share = 0.2
+	s.pass(time.Second)
+	if told := expect[*signal.Wanted](t, alice.shelf, 1); told.Publications[0].Parity != 0.2 {
+		t.Fatalf("asked for %g, expected 0.2", told.Publications[0].Parity)
+	}
+	s.ask(func(*Room) { bob.connected = false })
+	s.pass(2 * time.Second)
+	if told := expect[*signal.Wanted](t, alice.shelf, 2); told.Publications[0].Parity != 0 {
+		t.Errorf("asked for %g though nobody receives", told.Publications[0].Parity)
+	}
+}
+
 // TestTheUplinkIsHeard: receivers get what there is instead of what a publisher has given up.
 func TestTheUplinkIsHeard(t *testing.T) {
 	for name, estimate := range map[string]volumetric.Bitrate{"unknown": 0, "wide": 100e6} {

@@ -1,10 +1,6 @@
 package signal
 
-import (
-	"encoding/json"
-
-	"github.com/volsfu/volsfu/pkg/volumetric"
-)
+import "github.com/volsfu/volsfu/pkg/volumetric"
 
 const (
 	// MaxBitrate bounds every rate in a message: 1 Tbit/s, so that sums of them stay far from the end of 64 bits.
@@ -109,39 +105,12 @@ func (m *Uplink) check() error {
 		if err := volumetric.ValidateName("publication", track.Publication); err != nil {
 			return err
 		}
-		if track.Tile < 0 || track.Tile >= volumetric.MaxTiles {
-			return invalid("tile is %d, expected 0 to %d", track.Tile, volumetric.MaxTiles-1)
+		if err := checkTile(track.Tile); err != nil {
+			return err
 		}
 		if track.Quality < 0 || track.Quality >= volumetric.MaxQualities {
 			return invalid("quality is %d, expected 0 to %d", track.Quality, volumetric.MaxQualities-1)
 		}
 	}
 	return nil
-}
-
-// MarshalJSON writes every list of the message.
-func (m *Uplink) MarshalJSON() ([]byte, error) {
-	type plain Uplink
-	p := plain(*m)
-	p.GaveUp = listed(p.GaveUp)
-	return json.Marshal(p)
-}
-
-// MarshalJSON writes every list of the message.
-func (m *Wanted) MarshalJSON() ([]byte, error) {
-	type plain Wanted
-	p := plain(*m)
-	p.Publications = listed(p.Publications)
-	return json.Marshal(p)
-}
-
-// MarshalJSON writes every list of the publication, one for each tile.
-func (w WantedPublication) MarshalJSON() ([]byte, error) {
-	type plain WantedPublication
-	p := plain(w)
-	p.Tiles = make([][]volumetric.Quality, len(w.Tiles))
-	for i, qualities := range w.Tiles {
-		p.Tiles[i] = listed(qualities)
-	}
-	return json.Marshal(p)
 }

@@ -1,6 +1,10 @@
 package signal
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
 
 // The methods below write lists as lists where Go has nil: readers in other languages iterate over what they get, and null stops them.
 
@@ -84,6 +88,33 @@ func (m Media) MarshalJSON() ([]byte, error) {
 		plain
 		Tile int `json:"tile"`
 	}{plain(m), m.Tile})
+}
+
+// MarshalJSON writes every list of the message.
+func (m *Uplink) MarshalJSON() ([]byte, error) {
+	type plain Uplink
+	p := plain(*m)
+	p.GaveUp = listed(p.GaveUp)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes every list of the message.
+func (m *Wanted) MarshalJSON() ([]byte, error) {
+	type plain Wanted
+	p := plain(*m)
+	p.Publications = listed(p.Publications)
+	return json.Marshal(p)
+}
+
+// MarshalJSON writes every list of the publication, one for each tile.
+func (w WantedPublication) MarshalJSON() ([]byte, error) {
+	type plain WantedPublication
+	p := plain(w)
+	p.Tiles = make([][]volumetric.Quality, len(w.Tiles))
+	for i, qualities := range w.Tiles {
+		p.Tiles[i] = listed(qualities)
+	}
+	return json.Marshal(p)
 }
 
 func listed[T any](list []T) []T {

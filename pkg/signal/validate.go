@@ -103,13 +103,22 @@ func (c *Choice) check() error {
 	if err := volumetric.ValidateName("publication", c.Publication); err != nil {
 		return err
 	}
-	if c.Tile != nil && (*c.Tile < 0 || *c.Tile >= volumetric.MaxTiles) {
-		return invalid("tile is %d, expected 0 to %d", *c.Tile, volumetric.MaxTiles-1)
+	if c.Tile != nil {
+		if err := checkTile(*c.Tile); err != nil {
+			return err
+		}
 	}
 	for _, q := range c.Quality.Qualities {
 		if q < 0 || q >= volumetric.MaxQualities {
 			return invalid("quality is %d, expected %d to %d", q, volumetric.QualityOff, volumetric.MaxQualities-1)
 		}
+	}
+	return nil
+}
+
+func checkTile(tile int) error {
+	if tile < 0 || tile >= volumetric.MaxTiles {
+		return invalid("tile is %d, expected 0 to %d", tile, volumetric.MaxTiles-1)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func seeing(ctx context.Context, b *bench) ([]lab.Line, error) {
 	lines := []lab.Line{lab.AtMost(fmt.Sprintf("allocating %d × %d tiles × 3 qualities, median", publications, viewerTiles), lab.Milliseconds(took), "ms", 1)}
 	traces, err := readViewers(b.viewers, viewerAngle*math.Pi/180, 1)
 	if errors.Is(err, fs.ErrNotExist) {
-		return append(lines, lab.Skip("visible quality", fmt.Sprintf("no traces at %s; set %s", b.viewers, testDataVariable))), nil
+		return append(lines, lab.Skip("visible quality", fmt.Sprintf("no traces at %s; set %s", b.viewers, lab.TestDataVariable))), nil
 	}
 	if err != nil {
 		return lines, err
@@ -82,7 +82,7 @@ func person(count int) (allocate.Object, error) {
 	for i := range parts {
 		full := volumetric.Bitrate(parts[i].Len()) * bitsPerPoint
 		object.Tiles = append(object.Tiles, allocate.Tile{
-			Box: parts[i].Bounds(), Points: float64(parts[i].Len()),
+			Box:    parts[i].Bounds(),
 			Levels: []allocate.Level{{Rate: full / 4, Detail: 0.25}, {Rate: full / 2, Detail: 0.5}, {Rate: full, Detail: 1}},
 		})
 	}
