@@ -126,7 +126,7 @@ func (p *prober) estimated(now time.Duration, estimate float64) {
 		p.judged, p.interval = true, p.cfg.IntervalMin
 	}
 	if p.further > 0 && estimate > p.further {
-		p.plan(now, p.duration, true, furtherScale*estimate)
+		p.plan(now, p.duration, furtherScale*estimate)
 	}
 }
 
@@ -153,16 +153,16 @@ func (p *prober) step(now time.Duration, s situation) {
 		if s.estimate >= near*float64(p.limits.Max) {
 			return
 		}
-		p.plan(now, p.cfg.Duration, true, firstProbe*s.estimate, secondProbe*s.estimate)
+		p.plan(now, p.cfg.Duration, firstProbe*s.estimate, secondProbe*s.estimate)
 	case p.waiting || p.count > 0 || !s.quiet:
 	case p.eased && p.before > 0 && now >= p.dropNext && !s.full:
 		p.afterDrop(now, s)
 	case (now >= p.due || p.faster(now) || s.idle && p.easy(now)) && p.missing(s.estimate) && !s.full:
 		p.judged = false
 		if s.limited {
-			p.plan(now, p.cfg.Duration, true, limitedScale*s.estimate)
+			p.plan(now, p.cfg.Duration, limitedScale*s.estimate)
 		} else {
-			p.plan(now, p.cfg.LongDuration, true, usedScale*s.estimate)
+			p.plan(now, p.cfg.LongDuration, usedScale*s.estimate)
 		}
 		p.due = now + p.interval
 	}
@@ -201,7 +201,7 @@ func (p *prober) afterDrop(now time.Duration, s situation) {
 	p.retry = min(max(2*p.retry, dropInterval), p.cfg.IntervalMax)
 	p.dropNext = now + p.retry
 	if rate > s.estimate {
-		p.plan(now, duration, true, rate)
+		p.plan(now, duration, rate)
 	}
 }
 
@@ -214,7 +214,7 @@ func (p *prober) resumed(now time.Duration, before float64) {
 	p.waiting, p.count, p.judged = false, 0, true
 	p.before, p.dropped, p.eased, p.retry = max(p.before, before), now, true, dropInterval
 	p.dropNext = now + p.retry
-	p.plan(now, p.cfg.Duration, true, dropShare*before)
+	p.plan(now, p.cfg.Duration, dropShare*before)
 }
 
 // wanted takes what the allocator would send. A step up that it could not make before is probed for soon.
@@ -232,8 +232,9 @@ func (p *prober) easy(now time.Duration) bool {
 }
 
 // plan makes clusters, none above the largest estimate. One that reaches it is not followed by others.
-func (p *prober) plan(now, duration time.Duration, further bool, rates ...float64) {
+func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 	p.count, p.further, p.duration = 0, 0, duration
+	further := true
 	for _, rate := range rates {
 		capped := min(rate, float64(p.limits.Max))
 		p.lastID++

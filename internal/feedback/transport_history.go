@@ -13,7 +13,7 @@ const (
 	Audio
 	// Retransmission is an RTX packet (RFC 4588).
 	Retransmission
-	// Probe is a packet of padding only.
+	// Probe is a packet that is sent to fill a probe only.
 	Probe
 )
 

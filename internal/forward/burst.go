@@ -68,8 +68,8 @@ func (b *burst) take(f *follower) {
 // spread writes the burst to all receivers.
 func (w *writer) spread() {
 	b := &w.burst
+	w.readClock()
 	for r := b.receiver(); r != nil; r = b.receiver() {
-		w.readClock()
 		for _, t := range b.packets {
 			f := t.follower
 			for i := f.cursor; i < len(f.attachments) && f.attachments[i].slot.receiver == r; i++ {

@@ -102,6 +102,8 @@ func (w *writer) hear(r *Receiver) {
 	}
 	stats := d.history.Stats()
 	w.stats.counts[transportReports] += stats.Reports - d.counted.Reports
+	w.stats.counts[transportReceived] += stats.Received - d.counted.Received
+	w.stats.counts[transportLost] += stats.Lost - d.counted.Lost
 	w.stats.counts[malformedRTCP] += stats.Malformed - d.counted.Malformed
 	d.counted = stats
 }

@@ -25,8 +25,8 @@ type Engine struct {
 	tracks    sync.Map
 	lastTrack atomic.Uint64
 
-	slots, receivers atomic.Int64
-	lastReceiver     atomic.Uint64
+	slots        atomic.Int64
+	lastReceiver atomic.Uint64
 	// control counts what happens off the path of packets, and what closed ingresses have counted.
 	control shard
 
@@ -36,7 +36,8 @@ type Engine struct {
 	mu        sync.Mutex
 	closed    bool
 	ingresses map[*Ingress]struct{}
-	open      map[*Receiver]struct{}
+	// open are the receivers that are not closed.
+	open map[*Receiver]struct{}
 }
 
 // NewEngine starts an engine. The caller ends it with Close.
@@ -133,13 +134,11 @@ const receiverLoad = 1
 func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	w := slices.MinFunc(e.writers, func(a, b *writer) int { return int(a.load.Load() - b.load.Load()) })
 	w.load.Add(receiverLoad)
-	e.receivers.Add(1)
 	burst := e.cfg.RetransmissionBurst
 	r := &Receiver{
 		writer: w, serial: e.lastReceiver.Add(1), peer: p, credit: burst, burst: burst, deadline: deadline,
-		events: eventList{notify: make(chan struct{}, 1)}, pacedIndex: -1,
+		events: eventList{notify: make(chan struct{}, 1)}, pacer: pacing.NewPacer[heldPacket, repair](e.plan), pacedIndex: -1,
 	}
-	r.pacer = pacing.NewPacer[heldPacket, repair](e.plan)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open[r] = struct{}{}
@@ -148,7 +147,6 @@ func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 
 // dismissed forgets a receiver that is closed.
 func (e *Engine) dismissed(r *Receiver) {
-	e.receivers.Add(-1)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.open, r)

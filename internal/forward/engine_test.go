@@ -159,7 +159,8 @@ func TestEverythingAtOnce(t *testing.T) {
 		track.Close()
 	}
 	eventually(t, "the writers let go of closed receivers and tracks", func() bool {
-		return r.engine.receivers.Load() == 0 && r.engine.Stats().CacheBytes == 0
+		stats := r.engine.Stats()
+		return stats.Receivers == 0 && stats.CacheBytes == 0
 	})
 	if used := r.engine.budget.used.Load(); used != 0 {
 		t.Errorf("%d bytes stay reserved", used)

@@ -14,10 +14,9 @@ const (
 	stepInterval = 5 * time.Millisecond
 	// never is when something is due that is not.
 	never = time.Duration(math.MaxInt64)
-	// maxUnsaid bounds the bytes that are told as one: the writer reads the clock every 32 packets, which have 48 kB at most.
+	// maxUnsaid bounds the bytes that are told as one: with the packet that exceeds it they are below the 65,535 that an estimator takes. What is queued between two
+	// looks at the clock, a run of 43 packets, may be 69 kB.
 	maxUnsaid = 48 << 10
-	// probeClusters is how many clusters are told apart in results: as many as an estimator measures at a time.
-	probeClusters = 4
 	// keptResults bounds the room for results that stays with a writer, 90 kB. A report of 25 ms at 300 Mbit/s has 800.
 	keptResults = 1 << 10
 )
@@ -39,21 +38,14 @@ type estimation struct {
 	// want and limits are what the estimator was told of the receiver's.
 	want   int64
 	limits *congestion.Limits
-	// clusters are the latest probes, which end with the number last; the newest one, at cluster, is under way while probing is set.
-	clusters [probeClusters]clusterRange
-	cluster  int
+	// clusters are the latest probes.
+	clusters congestion.Clusters
 	// padding is where the packets of the newest probe come from that the media does not provide.
 	padding padding
 	// limit is the estimate that the pacer goes by, 0 for none, and carried what the path is taken to carry while the estimate is below that to empty a queue.
 	limit, carried congestion.Bitrate
 	// counted is what the writer's counts have of the estimator's.
 	counted congestion.Stats
-}
-
-// clusterRange are the transport-wide numbers of what was sent in a probe, from first to last. It is empty while the ID is 0.
-type clusterRange struct {
-	id          int
-	first, last int64
 }
 
 // newEstimation begins to estimate.
@@ -83,30 +75,9 @@ func (e *estimation) sent(number int64, size int, kind class, probing bool, now 
 		e.pass(now)
 	}
 	e.unsaid += size
-	if !probing {
-		return
+	if probing {
+		e.clusters.Sent(number)
 	}
-	c := &e.clusters[e.cluster]
-	if c.first == 0 {
-		c.first = number
-	}
-	c.last = number
-}
-
-// begin gives the packets sent from now on a cluster's ID.
-func (e *estimation) begin(id int) {
-	e.cluster = (e.cluster + 1) % probeClusters
-	e.clusters[e.cluster] = clusterRange{id: id, last: -1}
-}
-
-// probe is the ID of the cluster that a packet was sent in, 0 for none.
-func (e *estimation) probe(number int64) int {
-	for i := range e.clusters {
-		if c := &e.clusters[i]; number <= c.last && number >= c.first {
-			return c.id
-		}
-	}
-	return 0
 }
 
 // convert puts the results of a report in the estimator's terms.
@@ -115,7 +86,7 @@ func (e *estimation) convert(results []feedback.PacketResult, room []congestion.
 	for i := range results {
 		r := &results[i]
 		room = append(room, congestion.PacketResult{
-			Sequence: r.Sequence, Size: r.Size, Sent: r.Sent, Arrived: r.Arrived, Received: r.Received, Probe: e.probe(r.Sequence),
+			Sequence: r.Sequence, Size: r.Size, Sent: r.Sent, Arrived: r.Arrived, Received: r.Received, Probe: e.clusters.Of(r.Sequence),
 		})
 	}
 	return room
@@ -141,14 +112,6 @@ func (w *writer) estimate(r *Receiver, wanted bool) {
 // learn takes what one report of a receiver, which came at a time, says of packets to it. This is the one place where results arrive. A publisher's losses are
 // not among them: numbers are given to what is sent.
 func (w *writer) learn(r *Receiver, results []feedback.PacketResult, arrived time.Time) {
-	received := uint64(0)
-	for i := range results {
-		if results[i].Received {
-			received++
-		}
-	}
-	w.stats.counts[transportReceived] += received
-	w.stats.counts[transportLost] += uint64(len(results)) - received
 	e := r.estimation
 	if e == nil || len(results) == 0 {
 		return

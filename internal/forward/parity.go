@@ -15,9 +15,8 @@ const (
 	parityRTTStep  = 5 * time.Millisecond
 )
 
-// protection is how much parity a receiver is sent.
+// protection is what a receiver's share of parity follows from.
 type protection struct {
-	share float64
 	// due is when it is looked at next, loss and rtt are what it was made of.
 	due  time.Duration
 	loss float64
@@ -45,10 +44,9 @@ func (w *writer) protect(r *Receiver) {
 	}
 	p.loss, p.rtt = loss, rtt
 	share := feedback.ParityShare(loss, rtt, w.deadline(r, rtt))
-	if share == p.share {
+	if share == r.ParityShare() {
 		return
 	}
-	p.share = share
 	r.parityShare.Store(math.Float64bits(share))
 	for _, s := range r.all() {
 		s.switcher.SetParity(share)

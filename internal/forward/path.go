@@ -32,8 +32,6 @@ type Path struct {
 	Loss, InherentLoss float64
 	// QueueDelay is how long the queue on the path has been at least, throughout the last tenth of a second.
 	QueueDelay time.Duration
-	// ApplicationLimited tells that much less is sent than the estimate.
-	ApplicationLimited bool
 }
 
 // firstReport is how long after the first packet a receiver may report for the first time: reports come every 25 to 250 ms, and round trips of 600 ms are those of
@@ -111,7 +109,6 @@ func (r *Receiver) publish(now time.Duration) {
 		s := &e.counted
 		p.Known, p.Estimate, p.Acknowledged = true, s.Estimate, s.Acknowledged
 		p.RTT, p.QueueDelay, p.Loss, p.InherentLoss = s.RTT, s.QueueDelay, s.Loss, s.InherentLoss
-		p.ApplicationLimited = s.ApplicationLimited
 	}
 	r.path.mu.Lock()
 	r.path.path, r.path.numbered = p, e != nil

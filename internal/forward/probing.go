@@ -31,7 +31,7 @@ func (w *writer) probe(r *Receiver, c congestion.ProbeCluster) {
 		return
 	}
 	w.stats.counts[probesSent]++
-	e.begin(c.ID)
+	e.clusters.Begin(c.ID)
 	e.padding = padding{}
 	r.pacer.Probe(int64(c.Rate), c.MinBytes, c.MinPackets, w.at+maxProbeFactor*c.Duration+probeGrace, w.at)
 	w.reschedule(r)
@@ -69,22 +69,10 @@ func (w *writer) repeat(r *Receiver) bool {
 
 // repeatNumber sends the packet again that a number of the slot stands for, if it is still in the cache.
 func (w *writer) repeatNumber(s *Slot, number uint16) bool {
-	id, sequence, ok := s.switcher.Resolve(number)
+	p, _, ok := w.find(repair{s, number})
 	if !ok {
 		return false
 	}
-	track := w.engine.track(id)
-	if track == nil || track.audio {
-		return false
-	}
-	p := track.log.find(sequence)
-	if p == nil {
-		return false
-	}
 	defer p.release()
-	if f := w.followers[track]; f != nil && p.position >= f.position || s.holds(track, p) {
-		// It has not been sent yet.
-		return false
-	}
-	return w.resend(s, number, track, p, classProbe) == nackedAnswered
+	return !p.track.audio && w.resend(s, number, p.track, p.packet, classProbe) == nackedAnswered
 }

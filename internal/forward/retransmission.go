@@ -55,6 +55,7 @@ type original struct {
 // retransmit answers what a receiver has asked for, each number with the packet that it stands for.
 func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
 	w.readClock()
+	rtt, worth := s.receiver.rtt(), w.worth(s.receiver)
 	looked := 0
 	for _, pair := range pairs {
 		number := pair.PacketID
@@ -63,7 +64,7 @@ func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
 				continue
 			}
 			if looked++; looked <= w.engine.cfg.MaxNACKed {
-				w.answer(repair{s, number})
+				w.answer(repair{s, number}, rtt, worth)
 			} else {
 				w.stats.counts[nackedLimited]++
 			}
@@ -76,17 +77,16 @@ func (w *writer) retransmit(s *Slot, pairs []rtcp.NackPair) {
 }
 
 // answer retransmits the packet that a number of the slot stands for, if it has been sent on the slot, now or when the pacer lets it. It counts what became of the
-// request once that is known.
-func (w *writer) answer(n repair) {
-	if outcome, done := w.answerNow(n); done {
+// request once that is known. worth is how long after it arrived a packet is retransmitted.
+func (w *writer) answer(n repair, rtt, worth time.Duration) {
+	if outcome, done := w.answerNow(n, rtt, worth); done {
 		w.stats.counts[outcome]++
 	}
 }
 
-func (w *writer) answerNow(n repair) (outcome counter, done bool) {
+func (w *writer) answerNow(n repair, rtt, worth time.Duration) (outcome counter, done bool) {
 	s := n.slot
 	r := s.receiver
-	rtt := r.rtt()
 	if s.repeats.recent(n.number, w.engine.since(w.now), max(rtt, minRepeat)) {
 		// The request was made before the retransmission could get there. A receiver that asks more often than once per round trip, lest a request gets
 		// lost, is answered once.
@@ -101,7 +101,7 @@ func (w *writer) answerNow(n repair) (outcome counter, done bool) {
 		// The request was made before the packet could get there: the publisher had owed it.
 		return nackedSuppressed, true
 	}
-	expires := time.Duration(p.order) + w.worth(r)
+	expires := time.Duration(p.order) + worth
 	switch {
 	case w.at > expires:
 		return nackedExpired, true

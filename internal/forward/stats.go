@@ -2,7 +2,7 @@ package forward
 
 import "sync/atomic"
 
-// counter names one count. Those by class of packet begin a range of four.
+// counter names one count. Those by class of packet begin a range with one for each class.
 type counter int
 
 const (
@@ -175,9 +175,8 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	var sum counts
 	s := Stats{
-		Paced:     e.paced(),
-		Slots:     int(e.slots.Load()),
-		Receivers: int(e.receivers.Load()),
+		Paced: e.paced(),
+		Slots: int(e.slots.Load()),
 	}
 	for _, w := range e.writers {
 		w.stats.public.addTo(&sum)
@@ -192,7 +191,7 @@ func (e *Engine) Stats() Stats {
 	for i := range e.ingresses {
 		i.stats.addTo(&sum)
 	}
-	s.Ingresses = len(e.ingresses)
+	s.Ingresses, s.Receivers = len(e.ingresses), len(e.open)
 	e.mu.Unlock()
 	e.tracks.Range(func(_, t any) bool {
 		s.Tracks++

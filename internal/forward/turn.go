@@ -56,10 +56,9 @@ func lend(writers []*writer, packets int) {
 	for n, w := range writers {
 		if expected += time.Duration(packets) * time.Duration(w.cost.Load()); n > 0 && expected > lendTime {
 			w.wake()
-			continue
+		} else {
+			own++
 		}
-		writers[own] = w
-		own++
 	}
 	for _, w := range writers[:own] {
 		if w.turn.take() {

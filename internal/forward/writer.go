@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// groupWrites is after how many packets queued or sent a writer looks at its inbox, and publishes its counts, between bursts.
+	// groupWrites is after how many packets queued or sent a writer publishes its counts and does what is due by time, between bursts.
 	groupWrites = 32
 	// housekeepingInterval is how often a writer looks for what is due by time: slots to detach, reports to send.
 	housekeepingInterval = 100 * time.Millisecond
@@ -41,7 +41,7 @@ type writer struct {
 	paced     pacedHeap
 	followers map[*Track]*follower
 	receivers []*Receiver
-	// now is the last reading of the clock, not much more than groupWrites packets old; at is the same since the engine's start.
+	// now is the last reading of the clock, not much more than a run of packets old; at is the same since the engine's start.
 	now time.Time
 	at  time.Duration
 	// writes counts packets queued, and packets sent, since then.

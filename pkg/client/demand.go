@@ -105,8 +105,7 @@ func budgetOf(publication volumetric.Publication, interval, configured time.Dura
 // frameSize is what a frame of payload v1 takes on the wire.
 func frameSize(data int) int {
 	data += payload.PrefixSize
-	packets := (data + payload.FragmentSize - 1) / payload.FragmentSize
-	return data + packets*(payload.DescriptorSize+numberedPacket)
+	return data + payload.SourceFragments(data)*(payload.DescriptorSize+numberedPacket)
 }
 
 // packetsSize is what RTP payloads take on the wire.

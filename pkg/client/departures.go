@@ -14,30 +14,21 @@ const wireOverhead = 8 + 16 + 8 + 20
 // departures number the packets of a connection, and gather what the server's reports say of them until the sending goroutine takes it. They
 // belong to media's lock.
 type departures struct {
-	*feedback.TransportHistory
-	// fresh is what came since the sending goroutine looked; its history bounds it, which reports on a packet twice at most.
+	history *feedback.TransportHistory
+	// results is room for what one report says.
+	results []feedback.PacketResult
+	// fresh is what came since the sending goroutine looked; the history bounds it, which tells of a packet twice at most.
 	fresh []congestion.PacketResult
-	wake  chan<- struct{}
 }
 
-// Feedback takes one packet of transport-wide feedback, as the history does, and wakes the sending goroutine.
-func (d *departures) Feedback(packet []byte, now time.Time, results []feedback.PacketResult) []feedback.PacketResult {
-	first := len(results)
-	results = d.TransportHistory.Feedback(packet, now, results)
-	for _, r := range results[first:] {
+// report takes one packet of transport-wide feedback. It tells whether there is something for the sending goroutine.
+func (d *departures) report(packet []byte, now time.Time) bool {
+	d.results = d.history.Feedback(packet, now, d.results[:0])
+	for i := range d.results {
+		r := &d.results[i]
 		d.fresh = append(d.fresh, congestion.PacketResult{
-			Sequence: r.Sequence,
-			Size:     r.Size + wireOverhead,
-			Sent:     r.Sent,
-			Arrived:  r.Arrived,
-			Received: r.Received,
+			Sequence: r.Sequence, Size: r.Size, Sent: r.Sent, Arrived: r.Arrived, Received: r.Received,
 		})
 	}
-	if len(d.fresh) > 0 {
-		select {
-		case d.wake <- struct{}{}:
-		default:
-		}
-	}
-	return results
+	return len(d.fresh) > 0
 }

@@ -60,8 +60,8 @@ func (o *outgoing) keep(now time.Time) {
 	})
 }
 
-// count numbers the packet among all of the connection, as it leaves.
-func (o *outgoing) count(departures *feedback.TransportHistory, extension uint8, now time.Time) {
+// count numbers the packet among all of the connection, as it leaves, with its size on the wire.
+func (o *outgoing) count(history *feedback.TransportHistory, extension uint8, size int, now time.Time) (number int64) {
 	kind := feedback.Media
 	switch {
 	case o.repeated:
@@ -69,8 +69,10 @@ func (o *outgoing) count(departures *feedback.TransportHistory, extension uint8,
 	case o.line.publisher != nil && o.line.publisher.publication.Kind == volumetric.KindAudio:
 		kind = feedback.Audio
 	}
+	number = history.Sent(size, kind, now)
 	// The identifier is one that was negotiated; a packet that could not be numbered would leave all the same.
-	_ = feedback.SetTransportSequence(&o.header, extension, uint16(departures.Sent(o.header.MarshalSize()+len(o.payload), kind, now)))
+	_ = feedback.SetTransportSequence(&o.header, extension, uint16(number))
+	return number
 }
 
 // write queues the packet at its peer. Its loss, should the connection be closing, is the network's kind of loss.
@@ -138,7 +140,7 @@ func (l *line) number(timestamp uint32, capture, serverCapture time.Time, payloa
 
 // repeat makes the retransmissions that a NACK asks for, as far as the packets are still kept and can have been lost.
 func (l *line) repeat(nack *rtcp.TransportLayerNack, now time.Time, rtt time.Duration, packets []outgoing) []outgoing {
-	if l.retransmission.SSRC == 0 || l.retransmission.PayloadType == 0 {
+	if !l.repeats() {
 		return packets
 	}
 	for _, pair := range nack.Nacks {
@@ -147,14 +149,22 @@ func (l *line) repeat(nack *rtcp.TransportLayerNack, now time.Time, rtt time.Dur
 			if !ok || !feedback.Answerable(sent.At, now, rtt) {
 				return true
 			}
-			header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sequence, Timestamp: sent.Timestamp}
-			// The original number takes two bytes (RFC 4588 section 4).
-			payload, err := l.retransmission.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
-			if err == nil {
-				packets = append(packets, outgoing{line: l, header: header, payload: payload, repeated: true})
+			if o, ok := l.again(sent); ok {
+				packets = append(packets, o)
 			}
 			return true
 		})
 	}
 	return packets
+}
+
+// repeats tells whether retransmissions were negotiated for the line.
+func (l *line) repeats() bool { return l.retransmission.SSRC != 0 && l.retransmission.PayloadType != 0 }
+
+// again makes the retransmission of a packet.
+func (l *line) again(sent *feedback.Sent) (o outgoing, ok bool) {
+	header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sent.Sequence, Timestamp: sent.Timestamp}
+	// The original number takes two bytes (RFC 4588 section 4).
+	body, err := l.retransmission.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
+	return outgoing{line: l, header: header, payload: body, repeated: true}, err == nil
 }

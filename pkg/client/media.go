@@ -32,9 +32,7 @@ type media struct {
 	pacer pacer
 	// arrivals are the packets that the server numbers for the whole connection, departures those that we number.
 	arrivals   *feedback.TransportRecorder
-	departures *departures
-	// results is room for what a report says of departures.
-	results []feedback.PacketResult
+	departures departures
 	// urgent are retransmissions, which leave at once.
 	urgent []outgoing
 	// uplink estimates what can be sent; padding is what it is probed with where there is no media.
@@ -80,7 +78,7 @@ func (m *media) clear() {
 	m.streams, m.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
 	m.pacer, m.urgent = pacer{}, nil
 	m.arrivals = feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
-	m.departures = &departures{TransportHistory: feedback.NewTransportHistory(uint16(rand.Uint32())), wake: m.wake}
+	m.departures = departures{history: feedback.NewTransportHistory(uint16(rand.Uint32()))}
 	m.uplink, m.padding = newUplink(m.session.config.congestion(), time.Now()), padding{}
 	m.publishers, m.plan, m.planned = nil, uplinkPlan{}, time.Time{}
 }

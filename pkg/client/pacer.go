@@ -20,7 +20,7 @@ const (
 	foreignBudget = 500 * time.Millisecond
 )
 
-// pacer spreads the packets of frames over time, within the rate of the uplink. It is stepped with now and belongs to the session's sending goroutine.
+// pacer spreads the packets of frames over time, within the rate of the uplink. It is stepped with now and belongs to media's lock.
 //
 // Frames are numbered when they begin to leave, so that one that is left out leaves no gap. Packets leave at rateFactor times the estimate at most, and
 // frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
@@ -187,6 +187,9 @@ func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outg
 	}
 	free := p.rate == 0 || f.audio()
 	if f.packets == nil {
+		if f.abandoned() {
+			return packets, true
+		}
 		if !free && (p.credit <= 0 || p.room <= 0) {
 			late := f.budget > 0 && now.Sub(f.queued) > f.budget
 			if late {
@@ -216,11 +219,11 @@ func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outg
 	return packets, f.sent == len(f.packets)
 }
 
-// number makes the frame's packets. It cannot if the line has changed hands since, or takes no such codec any more.
+// abandoned tells whether the line has changed hands since.
+func (f *frame) abandoned() bool { return f.line.publisher != f.publisher || f.line.track != f.track }
+
+// number makes the frame's packets. It cannot if the line takes no such codec any more.
 func (f *pacedFrame) number() bool {
-	if f.line.publisher != f.publisher || f.line.track != f.track {
-		return false
-	}
 	var err error
 	f.packets, err = f.line.number(f.timestamp, f.capture, f.serverCapture, f.payloads)
 	return err == nil

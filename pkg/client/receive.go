@@ -66,10 +66,11 @@ func (m *media) deliver(s *stream, a arrival) {
 // RTCP implements transport.Sink.
 func (m *media) RTCP(packet []byte, now time.Time) {
 	if feedback.IsTransportFeedback(packet) {
-		// The history lets go of what is reported.
 		m.mu.Lock()
-		m.results = m.departures.Feedback(packet, now, m.results[:0])
-		m.mu.Unlock()
+		defer m.mu.Unlock()
+		if m.departures.report(packet, now) {
+			m.wakeSender()
+		}
 		return
 	}
 	packets, err := rtcp.Unmarshal(packet)
@@ -109,16 +110,9 @@ func (m *media) Flush() {}
 
 // wantKeyFrame tells the program which of its tracks needs a key frame.
 func (m *media) wantKeyFrame(ssrc uint32) {
-	l := m.lineBySSRC[ssrc]
-	if l == nil || l.publisher == nil {
-		return
+	if l := m.lineBySSRC[ssrc]; l != nil && l.publisher != nil {
+		m.session.tell(KeyFrameWanted(l.publisher.own(l.track)))
 	}
-	description := l.publisher.publication
-	m.session.tell(KeyFrameWanted{
-		Publication: description.Name,
-		Tile:        l.track / len(description.Qualities),
-		Quality:     volumetric.Quality(l.track % len(description.Qualities)),
-	})
 }
 
 // maxUrgent bounds the retransmissions that wait to be sent: a burst of half a second at 50 Mbit/s. What is asked for beyond it is asked for again.

@@ -2,8 +2,6 @@ package client
 
 import (
 	"time"
-
-	"github.com/pion/rtp"
 )
 
 const (
@@ -60,7 +58,8 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 	wait = tick
 	if idle {
 		wait = idleTick
-		if next := m.uplink.next(); !next.IsZero() {
+		// Without a connection nothing is stepped, however long it has been due.
+		if next := m.uplink.next(); m.connected && !next.IsZero() {
 			wait = min(wait, max(tick, next.Sub(now)))
 		}
 	}
@@ -106,12 +105,12 @@ func (m *media) depart(now time.Time, packets []outgoing) []outgoing {
 	for i := range packets {
 		o := &packets[i]
 		o.keep(now)
-		if !o.repeated && o.line.retransmission.SSRC != 0 && o.line.retransmission.PayloadType != 0 {
+		if !o.repeated && o.line.repeats() {
 			m.padding = padding{line: o.line, newest: o.header.SequenceNumber}
 		}
 		if m.extension != 0 {
-			m.uplink.sent(now, o.size())
-			o.count(m.departures.TransportHistory, m.extension, now)
+			size := o.size()
+			m.uplink.sent(now, o.count(m.departures.history, m.extension, size, now), size)
 		}
 	}
 	return packets
@@ -140,14 +139,12 @@ func (m *media) pad(bytes int, packets []outgoing) []outgoing {
 			continue
 		}
 		p.repeated++
-		header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sent.Sequence, Timestamp: sent.Timestamp}
-		// The original number takes two bytes (RFC 4588 section 4).
-		body, err := p.line.retransmission.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
-		if err != nil {
+		o, ok := p.line.again(sent)
+		if !ok {
 			return packets
 		}
-		packets = append(packets, outgoing{line: p.line, header: header, payload: body, repeated: true})
-		size := packets[len(packets)-1].size()
+		packets = append(packets, o)
+		size := o.size()
 		bytes -= size
 		m.counts.ProbeBytes += int64(size)
 	}

@@ -19,7 +19,7 @@ const (
 	probeEnough = 1.5
 )
 
-// uplink estimates what the way to the server carries. It is pure, stepped with now, and belongs to the sending goroutine.
+// uplink estimates what the way to the server carries. It is pure, stepped with now, and belongs to media's lock.
 //
 // Until the first report nothing is known: the first rate holds for unreportedGrace from the first packet on, then there is no limit.
 type uplink struct {
@@ -35,21 +35,16 @@ type uplink struct {
 	clusterBegan   time.Time
 	clusterBytes   int
 	clusterPackets int
-	// probes are the latest clusters, by ID modulo their number. All that leaves while a cluster is under way is of it, so that times tell packets apart.
-	probes [4]probeSpan
-}
-
-type probeSpan struct {
-	id       int
-	from, to time.Time
+	// clusters are the latest probes. All that leaves while one is under way is of it.
+	clusters congestion.Clusters
 }
 
 func newUplink(config congestion.Config, now time.Time) uplink {
 	return uplink{estimator: congestion.NewGCC(config, now)}
 }
 
-// sent takes note of a packet that leaves, with its size on the wire.
-func (u *uplink) sent(now time.Time, size int) {
+// sent takes note of a packet that leaves, with its transport-wide number and its size on the wire.
+func (u *uplink) sent(now time.Time, number int64, size int) {
 	if u.began.IsZero() {
 		u.began = now
 	}
@@ -58,7 +53,7 @@ func (u *uplink) sent(now time.Time, size int) {
 	if u.cluster.ID != 0 {
 		u.clusterBytes += size
 		u.clusterPackets++
-		u.probes[u.cluster.ID%len(u.probes)].to = now
+		u.clusters.Sent(number)
 	}
 }
 
@@ -69,11 +64,7 @@ func (u *uplink) report(now time.Time, results []congestion.PacketResult) {
 	}
 	u.reported = true
 	for i := range results {
-		for _, p := range u.probes {
-			if p.id != 0 && !results[i].Sent.Before(p.from) && !results[i].Sent.After(p.to) {
-				results[i].Probe = p.id
-			}
-		}
+		results[i].Probe = u.clusters.Of(results[i].Sequence)
 	}
 	u.estimator.Report(now, results)
 }
@@ -95,7 +86,7 @@ func (u *uplink) step(now time.Time) {
 	}
 	if c, ok := u.estimator.Probe(now); ok {
 		u.cluster, u.clusterBegan, u.clusterBytes, u.clusterPackets = c, now, 0, 0
-		u.probes[c.ID%len(u.probes)] = probeSpan{id: c.ID, from: now, to: now}
+		u.clusters.Begin(c.ID)
 	}
 }
 

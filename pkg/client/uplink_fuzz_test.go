@@ -39,12 +39,11 @@ func FuzzUplinkReports(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := newRig(t, Config{})
 		published(t, m, described("body", volumetric.MIMEVolumetric, 1, 3))
-		m.departures.TransportHistory = feedback.NewTransportHistory(0)
+		m.departures.history = feedback.NewTransportHistory(0)
 		m.uplink = newUplink(m.session.config.congestion(), epoch)
 		for i := range 200 {
 			now := epoch.Add(time.Duration(i) * time.Millisecond)
-			m.uplink.sent(now, 1200)
-			m.departures.Sent(1200, feedback.Media, now)
+			m.uplink.sent(now, m.departures.history.Sent(1200, feedback.Media, now), 1200)
 			m.control(now)
 		}
 		limits := m.session.config.congestion().Limits()

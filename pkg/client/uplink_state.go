@@ -47,12 +47,8 @@ func (s *Session) Uplink() UplinkStats {
 	m := s.media
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stats := UplinkStats{Estimate: m.uplink.estimate(), GaveUp: m.gaveUp(), UplinkCounts: m.counts}
-	if m.uplink.reported {
-		path := m.uplink.estimator.Stats()
-		stats.RTT, stats.Loss = path.RTT, path.Loss
-	}
-	return stats
+	path := m.uplink.estimator.Stats()
+	return UplinkStats{Estimate: m.uplink.estimate(), RTT: path.RTT, Loss: path.Loss, GaveUp: m.gaveUp(), UplinkCounts: m.counts}
 }
 
 // weigh decides which tracks are sent, and what is probed for.
@@ -147,7 +143,7 @@ func (m *media) tellUplink(now time.Time) {
 func (m *media) tellAgain() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told, m.toldEstimate, m.untold = time.Time{}, 0, len(m.gaveUp()) > 0
+	m.told, m.untold = time.Time{}, true
 }
 
 // leaveOut counts frames that were left out. The publisher of real video has to send a key frame then.
@@ -155,8 +151,7 @@ func (m *media) leaveOut() {
 	for _, l := range m.pacer.left {
 		m.counts.Dropped++
 		if !l.publisher.publication.Codec.Is(volumetric.MIMEVolumetric) {
-			track := l.publisher.own(l.track)
-			m.session.tell(KeyFrameWanted{Publication: track.Publication, Tile: track.Tile, Quality: track.Quality})
+			m.session.tell(KeyFrameWanted(l.publisher.own(l.track)))
 		}
 	}
 	clear(m.pacer.left)

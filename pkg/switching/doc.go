@@ -38,8 +38,8 @@
 //
 // # History
 //
-// The last 64 runs are remembered, for late packets and for Resolve. A switch makes one run, so that even a switch at every frame
-// or parity that is left out of every frame, leaves 2.1 s of history at 30 frames per second and 0.7 s at 90, where the deadline for repairs is 250 ms. Numbers that have
+// The last 64 runs are remembered, for late packets and for Resolve. A switch makes one run, and so does parity that is left out, so that even
+// either at every frame leaves 2.1 s of history at 30 frames per second and 0.7 s at 90, where the deadline for repairs is 250 ms. Numbers that have
 // been sent are remembered in a window of 16,384, which is 0.33 s at 50,000 packets/s (500 Mbit/s through one slot); what is older is not
 // forwarded any more. A Switcher takes about 7 kB.
 //

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 // ErrTrace says that a recording cannot be read.
@@ -29,8 +30,8 @@ const (
 // maxViewpoints bounds a recording to five hours.
 const maxViewpoints = 5 * 3600 * Rate
 
-// largest bounds coordinates in metres and angles in degrees, as signalling bounds coordinates.
-const largest = 1e6
+// largest bounds coordinates in metres as signalling does, and angles in degrees.
+const largest = signal.MaxCoordinate
 
 // columns are what is read of a recording, by their names in its first line: position in metres, rotations in degrees.
 var columns = [...]string{"HMDPX", "HMDPY", "HMDPZ", "HMDRX", "HMDRY", "HMDRZ"}
@@ -123,9 +124,6 @@ func (t *Trace) At(elapsed time.Duration) client.Viewpoint {
 	i := int(elapsed*Rate/time.Second) % len(t.viewpoints)
 	return t.viewpoints[max(i, 0)]
 }
-
-// Len is how long the recording is.
-func (t *Trace) Len() time.Duration { return time.Duration(len(t.viewpoints)) * time.Second / Rate }
 
 // orientation turns Unity's angles in degrees into a quaternion of the room's coordinates. Mirroring z turns rotations about x and y around.
 func orientation(x, y, z float64) [4]float64 {
