@@ -26,7 +26,7 @@ CASE is one of
   steady:MBPS    a link of a constant rate
   ramp           from 12.5 to 90 Mbit/s on an idle link of 100 Mbit/s
   drop           100 Mbit/s that become 25 at 15 s and 100 again at 25 s
-  trace:FILE     a link whose rate follows a file of lines "seconds,Mbit/s"
+  trace:FILE     a link whose rate follows a CSV file with the columns t_s (seconds) and mbps (Mbit/s)
   cubic:N        beside N flows of TCP Cubic on 200 Mbit/s, joined after some seconds
   fair:N         N receivers on 50 Mbit/s
   loss:PERCENT   random losses on 100 Mbit/s, in both directions`,

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pion/rtcp"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/lab"
@@ -32,46 +31,29 @@ func patient(c *config.Config) {
 }
 
 // emulation is a conference on an emulated network, where every client has an access link.
-type emulation struct {
-	*lab.Conference
-	t       *testing.T
-	network *netem.Network
-
-	mu   sync.Mutex
-	next netip.Addr
-}
+type emulation struct{ *lab.Emulation }
 
 func emulate(t *testing.T, seed uint64, adjust ...func(*config.Config)) *emulation {
 	t.Helper()
-	network := netem.NewNetwork(seed)
-	media, err := network.Listen(netip.MustParseAddrPort("10.0.0.1:7882"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	settings := lab.ConferenceConfig()
 	patient(&settings)
 	for _, f := range adjust {
 		f(&settings)
 	}
-	c, err := lab.NewConference(settings, media, zap.NewNop())
+	e, err := lab.NewEmulation(settings, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		c.Close()
-		_ = network.Close()
+		e.Close()
 		goleak.VerifyNone(t)
 	})
-	return &emulation{Conference: c, t: t, network: network, next: netip.MustParseAddr("10.0.0.2")}
+	return &emulation{e}
 }
 
 // link connects one more host, by an access link with these properties, and returns its address and a socket on it.
 func (e *emulation) link(t *testing.T, up, down string) (netip.Addr, *netem.Conn) {
 	t.Helper()
-	e.mu.Lock()
-	address := e.next
-	e.next = address.Next()
-	e.mu.Unlock()
 	var profiles [2]netem.Config
 	for i, text := range []string{up, down} {
 		var err error
@@ -79,10 +61,11 @@ func (e *emulation) link(t *testing.T, up, down string) (netip.Addr, *netem.Conn
 			t.Fatal(err)
 		}
 	}
-	if err := e.network.SetAccess(address, profiles[0], profiles[1]); err != nil {
+	address, err := e.Host(profiles[0], profiles[1])
+	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := e.network.Listen(netip.AddrPortFrom(address, 0))
+	conn, err := e.Network.Listen(netip.AddrPortFrom(address, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +134,7 @@ func TestImpairedLinks(t *testing.T) {
 				s = tileStats(bob, ref)
 				return settled(s)
 			})
-			_, down := e.network.AccessStats(addresses[i])
+			_, down := e.Network.AccessStats(addresses[i])
 			t.Logf("%d of %d frames complete, %d packets missed by bob, %d of them recovered, %d requests; his downlink: %+v", s.Complete, s.Expected, s.Lost,
 				s.Recovered, s.Requests, down)
 			// At least 99 %: of so few frames, all but one.
@@ -191,8 +174,8 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	for _, p := range peers {
 		eventually(t, "everybody receives", func() bool { return frames(p, ref) > 0 })
 	}
-	before, lossesBefore := e.Server.Stats(), losses(e.network, address)
-	eventually(t, "many packets were lost", func() bool { return losses(e.network, address)-lossesBefore >= 60 })
+	before, lossesBefore := e.Server.Stats(), losses(e.Network, address)
+	eventually(t, "many packets were lost", func() bool { return losses(e.Network, address)-lossesBefore >= 60 })
 	alice.StopPublishing()
 	for _, p := range peers {
 		var s client.TileStats
@@ -207,7 +190,7 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	after, lost := e.Server.Stats(), losses(e.network, address)-lossesBefore
+	after, lost := e.Server.Stats(), losses(e.Network, address)-lossesBefore
 	repaired := after.Received.Retransmission.Packets - before.Received.Retransmission.Packets
 	asked := after.Requested - before.Requested
 	t.Logf("%d packets lost on the publisher's link, %d asked for, %d retransmitted, %d owed to receivers who asked", lost, asked, repaired,

@@ -3,10 +3,7 @@ package adaptation
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
@@ -74,33 +71,23 @@ func (s *Saving) Run(ctx context.Context) ([]lab.Line, error) {
 	return lines, nil
 }
 
-// Addresses of the emulated network (RFC 2544 reserves them for measurements).
-var (
-	serverAddress    = netip.MustParseAddr("198.18.0.1")
-	publisherAddress = netip.MustParseAddr("198.18.1.1")
-	receiverAddress  = netip.MustParseAddr("198.18.1.2")
-)
-
 // measure gives the bits per second that leave the publisher's host under a policy, for each choice of others: media, retransmissions, probes, reports, and all their
 // headers.
 func (s *Saving) measure(ctx context.Context, policy sfu.SuppressionPolicy) ([]float64, error) {
-	network := netem.NewNetwork(s.Seed)
-	defer func() { _ = network.Close() }()
-	media, err := network.Listen(netip.AddrPortFrom(serverAddress, 7882))
-	if err != nil {
-		return nil, err
-	}
 	config := lab.ConferenceConfig()
 	config.Rooms.Suppression = sfu.SuppressionConfig{Policy: policy, Hold: s.Hold}
-	conference, err := lab.NewConference(config, media, zap.NewNop())
+	conference, err := lab.NewEmulation(config, s.Seed)
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
-	if _, err := join(ctx, conference, network, publisherAddress, lab.Part{Identity: publisherName, Loads: []lab.Load{s.Load}, Seed: s.Seed}); err != nil {
+	// Access links carry everything at once; what passes the publisher's is counted.
+	access := netem.DefaultConfig()
+	_, host, err := conference.JoinOver(ctx, access, lab.Part{Room: "room", Identity: publisherName, Loads: []lab.Load{s.Load}, Seed: s.Seed})
+	if err != nil {
 		return nil, err
 	}
-	receiver, err := join(ctx, conference, network, receiverAddress, lab.Part{Identity: "bob", Receive: true})
+	receiver, _, err := conference.JoinOver(ctx, access, lab.Part{Room: "room", Identity: "bob", Receive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +99,11 @@ func (s *Saving) measure(ctx context.Context, policy sfu.SuppressionPolicy) ([]f
 		if err := s.takeOne(ctx, receiver, other.quality); err != nil {
 			return nil, err
 		}
-		rate, err := s.count(ctx, network)
+		sent := func() uint64 {
+			up, _ := conference.Network.AccessStats(host)
+			return up.SentBytes
+		}
+		rate, err := s.count(ctx, sent)
 		if err != nil {
 			return nil, err
 		}
@@ -121,33 +112,16 @@ func (s *Saving) measure(ctx context.Context, policy sfu.SuppressionPolicy) ([]f
 	return rates, receiver.Failure()
 }
 
-// count gives the bits per second that leave the publisher's host, once what was in use before is suppressed.
-func (s *Saving) count(ctx context.Context, network *netem.Network) (float64, error) {
+// count gives the bits per second of what sent counts in bytes, once what was in use before is suppressed.
+func (s *Saving) count(ctx context.Context, sent func() uint64) (float64, error) {
 	if err := lab.Pause(ctx, s.Hold+s.Settle); err != nil {
 		return 0, err
-	}
-	sent := func() uint64 {
-		up, _ := network.AccessStats(publisherAddress)
-		return up.SentBytes
 	}
 	before, begin := sent(), time.Now()
 	if err := lab.Pause(ctx, s.Window); err != nil {
 		return 0, err
 	}
 	return float64(8*(sent()-before)) / time.Since(begin).Seconds(), nil
-}
-
-// join brings a peer in over an access link of its own, which carries everything at once.
-func join(ctx context.Context, c *lab.Conference, network *netem.Network, address netip.Addr, part lab.Part) (*lab.Peer, error) {
-	if err := network.SetAccess(address, netem.DefaultConfig(), netem.DefaultConfig()); err != nil {
-		return nil, err
-	}
-	media, err := network.Listen(netip.AddrPortFrom(address, 0))
-	if err != nil {
-		return nil, err
-	}
-	part.Room, part.Media = "room", media
-	return c.Join(ctx, part)
 }
 
 // takeOne has the receiver take the first tile at the highest quality.

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"math"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
@@ -25,8 +24,6 @@ type adaptation struct {
 	qualities [tiles]volumetric.Quality
 	allocated float64 // payload bit/s
 	parity    float64 // share of source fragments
-
-	repairs repairShare
 }
 
 func newAdaptation(o *Options, p *publisher, e congestion.Estimator, l *ledger) (*adaptation, error) {
@@ -52,7 +49,7 @@ func newAdaptation(o *Options, p *publisher, e congestion.Estimator, l *ledger) 
 func (a *adaptation) decide(dropped int, now time.Duration) {
 	stats := a.estimator.Stats()
 	a.parity = feedback.ParityShare(stats.Loss, a.rtt, deadlineAt(a.rtt))
-	overhead := (1+headerShare)*(1+a.parity+a.repairs.step(a.ledger, now)) - 1
+	overhead := headerShare + stats.Loss + a.parity
 	a.scene.Budget = a.budget.Step(at(now), stats.Estimate, allocate.BudgetInput{
 		Overhead: overhead, DroppedFrames: dropped, QueueDelay: stats.QueueDelay,
 	})
@@ -69,21 +66,4 @@ func (a *adaptation) decide(dropped int, now time.Duration) {
 	}
 	a.allocated = float64(result.Rate)
 	a.estimator.Want(at(now), volumetric.Bitrate(float64(result.Wanted)*(1+overhead)))
-}
-
-// repairShare is what retransmissions take as a share of media, over about the last second.
-type repairShare struct {
-	stepped        time.Duration
-	media, repairs int64 // as of then
-	share          float64
-}
-
-func (r *repairShare) step(l *ledger, now time.Duration) float64 {
-	media, repairs := l.sentBytes[feedback.Media], l.sentBytes[feedback.Retransmission]
-	if media > r.media {
-		fresh := float64(repairs-r.repairs) / float64(media-r.media)
-		r.share += (min(fresh, 1) - r.share) * (1 - math.Exp(-(now - r.stepped).Seconds()))
-		r.media, r.repairs, r.stepped = media, repairs, now
-	}
-	return r.share
 }

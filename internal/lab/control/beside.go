@@ -42,7 +42,7 @@ func (b *bench) beside(ctx context.Context, ramping bool) ([]lab.Line, error) {
 			if err != nil {
 				return lines, err
 			}
-			lines = append(lines, ramps.lines(name, queue.option != "fq")...)
+			lines = append(lines, ramps.lines(name)...)
 		}
 	}
 	r, err := b.run(ctx, "fair:2", DefaultOptions())
@@ -90,17 +90,12 @@ func (b *bench) ramps(ctx context.Context, flows int, o Options) (*ramps, error)
 	return &means, nil
 }
 
-// lines are judged where others and the receiver share a queue. Where each flow has its own, what the others meet follows from their own windows: beside one more
-// flow a window takes longer, however slowly that came.
-func (m *ramps) lines(name string, shared bool) []lab.Line {
-	loss := lab.Information(name+"the others' loss while ramping", percent(m.fast.Loss), "%")
-	queue := lab.Information(name+"the others' queue p95 while ramping", m.fast.QueueP95, "ms")
-	if shared {
-		loss = lab.AtMost(loss.Name, loss.Figure, "%", ofSlow*percent(m.slow.Loss))
-		queue = lab.AtMost(queue.Name, queue.Figure, "ms", ofSlow*m.slow.QueueP95)
-	}
+// lines hold what the others met beside a receiver against what they met beside a slow ramp.
+func (m *ramps) lines(name string) []lab.Line {
 	return []lab.Line{
-		loss, lab.Information(name+"the same beside a slow ramp", percent(m.slow.Loss), "%"),
-		queue, lab.Information(name+"the same queue beside a slow ramp", m.slow.QueueP95, "ms"),
+		lab.AtMost(name+"the others' loss while ramping", percent(m.fast.Loss), "%", ofSlow*percent(m.slow.Loss)),
+		lab.Information(name+"the same beside a slow ramp", percent(m.slow.Loss), "%"),
+		lab.AtMost(name+"the others' queue p95 while ramping", m.fast.QueueP95, "ms", ofSlow*m.slow.QueueP95),
+		lab.Information(name+"the same queue beside a slow ramp", m.slow.QueueP95, "ms"),
 	}
 }

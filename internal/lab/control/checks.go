@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -59,20 +58,6 @@ func virtual(b bench) []lab.Check {
 	}
 }
 
-// The environment variable that names the folder of test data, and where it is otherwise: beside the checkout.
-const (
-	testDataVariable = "VOLSFU_TESTDATA"
-	testDataDefault  = "../shared/data"
-)
-
-// testData is where recordings are.
-func testData() string {
-	if data := os.Getenv(testDataVariable); data != "" {
-		return data
-	}
-	return testDataDefault
-}
-
 // bench is what checks measure with: a way to run a case, the folder of traces of links, and the file of recorded viewers.
 type bench struct {
 	run             func(ctx context.Context, text string, o Options) (*Result, error)
@@ -81,7 +66,7 @@ type bench struct {
 
 // newBench has the recordings where they are.
 func newBench(run func(ctx context.Context, text string, o Options) (*Result, error)) bench {
-	return bench{run, filepath.Join(testData(), "network-traces"), filepath.Join(testData(), "viewports", "loot.csv")}
+	return bench{run, filepath.Join(lab.TestData(), "network-traces"), filepath.Join(lab.TestData(), "viewports", "loot.csv")}
 }
 
 // check is one claim.
@@ -158,7 +143,7 @@ func recordedLinks(ctx context.Context, b *bench) ([]lab.Line, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return []lab.Line{lab.Skip("recorded links", fmt.Sprintf("no traces in %s; set %s", b.traces, testDataVariable))}, nil
+		return []lab.Line{lab.Skip("recorded links", fmt.Sprintf("no traces in %s; set %s", b.traces, lab.TestDataVariable))}, nil
 	}
 	var lines []lab.Line
 	mean := 0.0
@@ -179,6 +164,7 @@ func recordedLinks(ctx context.Context, b *bench) ([]lab.Line, error) {
 		}
 		lines = append(lines,
 			lab.Information(name+"frames undecodable", percent(r.undecodable()), "%"),
+			lab.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
 			lab.Information(name+"queue p95", r.Queue.P95, "ms"),
 		)
 	}
@@ -205,6 +191,7 @@ func randomLosses(ctx context.Context, b *bench) ([]lab.Line, error) {
 			}
 			lines = append(lines, estimate,
 				lab.AtLeast(name+"frames decodable", percent(1-r.undecodable()), "%", path.decodable[i]),
+				lab.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
 				lab.Information(name+"repair overhead", percent(r.RepairOverhead), "%"),
 				lab.Information(name+"frame latency p95", r.Latency.P95, "ms"),
 			)

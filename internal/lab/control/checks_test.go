@@ -16,7 +16,7 @@ import (
 // good is a run that meets every target.
 func good() *Result {
 	return &Result{
-		Utilisation: 0.95, ShareOfCapacity: 0.85, EstimateShare: 0.98, Queue: QueueFigures{5, 20, 40}, Latency: LatencyFigures{30, 50, 60},
+		Utilisation: 0.95, ShareOfCapacity: 0.85, EstimateShare: 0.98, Queue: QueueFigures{5, 20, 30, 40}, Latency: LatencyFigures{30, 50, 60},
 		FramesSent: 10_000, SecondsToTarget: figure(1), RecoverySeconds: figure(2), QueueSeconds: figure(0.5), QualitySeconds: figure(0.1),
 		ShareOfFair: figure(0.9), JainIndex: figure(0.99), Others: &OtherFigures{Loss: 0.001, QueueP95: 20},
 	}

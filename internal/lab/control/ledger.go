@@ -1,6 +1,8 @@
 package control
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/feedback"
@@ -63,6 +65,21 @@ func (l *ledger) complete(tile, number int64, now time.Duration) {
 	record := l.frames[frameKey{tile, number}]
 	record.complete = now
 	l.goodput += int64(record.bytes)
+}
+
+// fresh is how many bits of payload were completed in each sample of frames captured at a time or later: what a queue held before that does not count.
+func (l *ledger) fresh(from time.Duration) []float64 {
+	bits := make([]float64, len(l.samples))
+	for _, record := range l.frames {
+		if record.complete == 0 || record.captured < from {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(l.samples, record.complete, func(s sample, at time.Duration) int { return cmp.Compare(s.at, at) })
+		if i < len(bits) {
+			bits[i] += float64(8 * record.bytes)
+		}
+	}
+	return bits
 }
 
 func (l *ledger) sent(kind feedback.PacketKind, size int) { l.sentBytes[kind] += int64(size) }

@@ -6,19 +6,10 @@ import (
 	"net/netip"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
-)
-
-// Addresses of the emulated network (RFC 2544 reserves them for measurements). The receivers share one, and with it the bottleneck.
-var (
-	serverAddress    = netip.MustParseAddr("198.18.0.1")
-	publisherAddress = netip.MustParseAddr("198.18.1.1")
-	receiverAddress  = netip.MustParseAddr("198.18.2.1")
 )
 
 const (
@@ -32,16 +23,18 @@ const (
 // Live is a run of a case end to end: a server and its clients in this process, over an emulated network in real time. The publisher's link has no limits.
 type Live struct {
 	scenario   *scenario
-	network    *netem.Network
-	conference *lab.Conference
-	publisher  *lab.Peer
-	receivers  []*lab.Peer
+	conference *lab.Emulation
+	// The receivers share a host, and with it the bottleneck.
+	publisherHost, receiverHost netip.Addr
+
+	publisher *lab.Peer
+	receivers []*lab.Peer
 	// begun is when the case's time began, and end when the last frame was sent.
 	begun time.Time
 	end   time.Duration
-	// samples are of the bottleneck and of all that the server sends; warm is what packets had waited when utilisation began to count.
+	// samples are of the bottleneck and of all that the server sends; joining is what packets had waited before the case's time began.
 	samples []sample
-	warm    netem.DelayCounts
+	joining netem.DelayCounts
 	// before and after are the books of competitors when the first receiver joined them, and a while later.
 	before, after competition
 }
@@ -58,36 +51,34 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{scenario: sc, network: netem.NewNetwork(sc.options.Seed)}
-	defer func() { _ = l.network.Close() }()
-	if err := l.start(); err != nil {
+	l := &Live{scenario: sc}
+	c := lab.ConferenceConfig()
+	c.Forward.Pacing, c.Forward.Congestion = sc.options.Pacing, sc.options.Estimator
+	if l.conference, err = lab.NewEmulation(c, sc.options.Seed); err != nil {
 		return nil, err
 	}
 	defer l.conference.Close()
+	if err := l.connect(); err != nil {
+		return nil, err
+	}
 	if err := l.run(ctx); err != nil {
 		return nil, err
 	}
 	return l.record()
 }
 
-// start brings up the network and the server.
-func (l *Live) start() error {
+// connect adds the clients' hosts.
+func (l *Live) connect() error {
 	down, err := l.scenario.access()
 	if err != nil {
 		return err
 	}
 	up := netem.DefaultConfig()
 	up.Delay, up.Loss = down.Delay, down.Loss
-	if err := l.network.SetAccess(receiverAddress, up, down); err != nil {
+	if l.receiverHost, err = l.conference.Host(up, down); err != nil {
 		return err
 	}
-	media, err := l.network.Listen(netip.AddrPortFrom(serverAddress, 7882))
-	if err != nil {
-		return err
-	}
-	c := lab.ConferenceConfig()
-	c.Forward.Pacing, c.Forward.Congestion = l.scenario.options.Pacing, l.scenario.options.Estimator
-	l.conference, err = lab.NewConference(c, media, zap.NewNop())
+	l.publisherHost, err = l.conference.Host(netem.DefaultConfig(), netem.DefaultConfig())
 	return err
 }
 
@@ -100,15 +91,11 @@ func (s *scenario) load() lab.Load {
 }
 
 // join brings a participant in, and waits until it is connected.
-func (l *Live) join(ctx context.Context, address netip.Addr, part lab.Part) (*lab.Peer, error) {
+func (l *Live) join(ctx context.Context, host netip.Addr, part lab.Part) (*lab.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
-	media, err := l.network.Listen(netip.AddrPortFrom(address, 0))
-	if err != nil {
-		return nil, err
-	}
-	part.Room, part.Media = liveRoom, media
-	peer, err := l.conference.Join(ctx, part)
+	part.Room = liveRoom
+	peer, err := l.conference.JoinFrom(ctx, host, part)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +111,7 @@ func (l *Live) join(ctx context.Context, address netip.Addr, part lab.Part) (*la
 func (l *Live) run(ctx context.Context) error {
 	sc := l.scenario
 	var err error
-	l.publisher, err = l.join(ctx, publisherAddress, lab.Part{
+	l.publisher, err = l.join(ctx, l.publisherHost, lab.Part{
 		Identity: livePublisher, Loads: []lab.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: lab.Everything, QueueBudget: stalling,
 	})
 	if err != nil {
@@ -135,12 +122,13 @@ func (l *Live) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := l.network.SetRate(receiverAddress, netem.Down, sc.trace); err != nil {
+	if err := l.conference.Network.SetRate(l.receiverHost, netem.Down, sc.trace); err != nil {
 		return err
 	}
 	l.begun = time.Now()
+	l.joining, _ = l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
 	if sc.cubics > 0 {
-		if err := l.network.AddCubic(receiverAddress, netem.Down, sc.cubics); err != nil {
+		if err := l.conference.Network.AddCubic(l.receiverHost, netem.Down, sc.cubics); err != nil {
 			return err
 		}
 		if err := lab.Pause(ctx, sc.begin); err != nil {
@@ -162,7 +150,7 @@ func (l *Live) run(ctx context.Context) error {
 // receive brings the receivers in.
 func (l *Live) receive(ctx context.Context) error {
 	for i := range l.scenario.receivers {
-		peer, err := l.join(ctx, receiverAddress, lab.Part{Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true})
+		peer, err := l.join(ctx, l.receiverHost, lab.Part{Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true})
 		if err != nil {
 			return err
 		}
@@ -172,8 +160,8 @@ func (l *Live) receive(ctx context.Context) error {
 }
 
 func (l *Live) competition() competition {
-	_, delays := l.network.QueueDelays(receiverAddress, netem.Down)
-	return competition{l.network.CubicStats(receiverAddress, netem.Down), delays}
+	_, delays := l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
+	return competition{l.conference.Network.CubicStats(l.receiverHost, netem.Down), delays}
 }
 
 // watch takes samples until the case is over.
@@ -185,9 +173,6 @@ func (l *Live) watch(ctx context.Context) error {
 		}
 		reading, now := l.reading(), time.Since(l.begun)
 		l.samples = append(l.samples, l.sample(before, reading, at, now))
-		if l.warm.Count() == 0 && now >= l.scenario.measured {
-			l.warm = reading.delays
-		}
 		if l.scenario.cubics > 0 && l.after.stats == nil && now >= l.scenario.begin+besides {
 			l.after = l.competition()
 		}
@@ -204,8 +189,8 @@ type reading struct {
 }
 
 func (l *Live) reading() reading {
-	delays, _ := l.network.QueueDelays(receiverAddress, netem.Down)
-	_, link := l.network.AccessStats(receiverAddress)
+	delays, _ := l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
+	_, link := l.conference.Network.AccessStats(l.receiverHost)
 	return reading{delays, link, l.conference.Server.Stats()}
 }
 

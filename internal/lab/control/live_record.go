@@ -36,16 +36,14 @@ func (l *Live) record() (*Record, error) {
 	first.sentBytes[feedback.Parity] = int64(sent.Parity.Bytes)
 	first.sentBytes[feedback.Retransmission] = int64(sent.Retransmission.Bytes)
 
-	delays, _ := l.network.QueueDelays(receiverAddress, netem.Down)
-	if l.warm.Count() > 0 {
-		delays = delays.Since(&l.warm)
-	}
+	delays, _ := l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
+	delays = delays.Since(&l.joining)
 	ms := func(d *netem.DelayCounts, share float64) float64 { return lab.Milliseconds(d.Quantile(share)) }
-	r.queue = QueueFigures{ms(&delays, 0.5), ms(&delays, 0.95), ms(&delays, 1)}
-	_, link := l.network.AccessStats(receiverAddress)
+	r.queue = QueueFigures{ms(&delays, 0.5), ms(&delays, 0.95), ms(&delays, 0.99), ms(&delays, 1)}
+	_, link := l.conference.Network.AccessStats(l.receiverHost)
 	r.discarded = link.DroppedQueue
 	if l.after.stats != nil {
-		r.discarded -= min(r.discarded, lostBy(l.network.CubicStats(receiverAddress, netem.Down)))
+		r.discarded -= min(r.discarded, lostBy(l.conference.Network.CubicStats(l.receiverHost, netem.Down)))
 		besides := l.after.delays.Since(&l.before.delays)
 		lost, offered := lostBy(l.after.stats)-lostBy(l.before.stats), sentBy(l.after.stats)-sentBy(l.before.stats)
 		r.others = &OtherFigures{Loss: float64(lost) / max(float64(offered), 1), QueueP95: ms(&besides, 0.95)}

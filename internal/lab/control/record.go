@@ -29,7 +29,7 @@ func (s *Simulation) Record() *Record {
 		r.discarded += f.watched.offered - f.watched.transmitted
 	}
 	ms := func(share float64) float64 { return lab.Milliseconds(queue.Percentile(share)) }
-	r.queue = QueueFigures{ms(0.5), ms(0.95), ms(1)}
+	r.queue = QueueFigures{ms(0.5), ms(0.95), ms(0.99), ms(1)}
 	if len(s.competitors) > 0 {
 		r.others = s.others()
 	}

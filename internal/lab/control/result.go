@@ -27,9 +27,11 @@ type Result struct {
 	PacketsDiscarded uint64 `json:"packets_discarded"`
 	// SecondsToTarget is when the sent rate has come to 90 % of the case's target, to stay there for a second at least.
 	SecondsToTarget *float64 `json:"seconds_to_target,omitempty"`
-	// RecoverySeconds is how long it took after the link had its rate again: until 80 % of it were in use; or of several outages the longest, until half was.
+	// RecoverySeconds is how long it took after the link had its rate again: until 80 % of it were in use; or of several outages the longest, until half of what it
+	// would have carried at best came through in frames captured since.
 	RecoverySeconds *float64 `json:"recovery_seconds,omitempty"`
-	// QueueSeconds is how long after a fall of the link's rate packets waited 50 ms and longer, until for a second none did, QualitySeconds how long until the qualities were lower.
+	// QueueSeconds is how long after a fall of the link's rate packets waited 50 ms and longer, until for a second none did, QualitySeconds how long until the qualities
+	// fitted into what was left of it.
 	QueueSeconds   *float64 `json:"queue_seconds,omitempty"`
 	QualitySeconds *float64 `json:"quality_seconds,omitempty"`
 	// ShareOfFair is the rate that got through beside competitors, as a share of what each would have if all had the same.
@@ -54,6 +56,7 @@ type OtherFigures struct {
 type QueueFigures struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
 

@@ -91,7 +91,6 @@ func newScenario(text string, o Options) (*scenario, error) {
 		var n float64
 		n, err = number(text, parameter, 2, 20)
 		d.link, d.duration, s.receivers = 50e6, 60*time.Second, int(n)
-		s.measured = 30 * time.Second
 	case "loss":
 		s.loss, err = number(text, parameter, 0, 50)
 		s.loss /= 100

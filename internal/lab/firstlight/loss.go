@@ -3,10 +3,7 @@ package firstlight
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/lab"
@@ -72,69 +69,21 @@ type lossOutcome struct {
 	server forward.Stats
 }
 
-// addresses of the emulated network (RFC 2544 reserves them for measurements).
-var (
-	serverAddress = netip.MustParseAddr("198.18.0.1")
-	firstClient   = netip.MustParseAddr("198.18.1.1")
-)
-
-// lossyConference is a conference whose clients have lossy access links.
-type lossyConference struct {
-	*lab.Conference
-	network *netem.Network
-	access  netem.Config
-	next    netip.Addr
-}
-
-func newLossyConference(seed uint64, access netem.Config) (*lossyConference, error) {
-	network := netem.NewNetwork(seed)
-	media, err := network.Listen(netip.AddrPortFrom(serverAddress, 7882))
-	if err != nil {
-		return nil, err
-	}
-	conference, err := lab.NewConference(settings(), media, zap.NewNop())
-	if err != nil {
-		_ = network.Close()
-		return nil, err
-	}
-	return &lossyConference{conference, network, access, firstClient}, nil
-}
-
-// join brings a client in over an access link of its own.
-func (c *lossyConference) join(ctx context.Context, part lab.Part) (*lab.Peer, error) {
-	address := c.next
-	c.next = address.Next()
-	if err := c.network.SetAccess(address, c.access, c.access); err != nil {
-		return nil, err
-	}
-	media, err := c.network.Listen(netip.AddrPortFrom(address, 0))
-	if err != nil {
-		return nil, err
-	}
-	part.Media = media
-	return c.Join(ctx, part)
-}
-
-func (c *lossyConference) close() {
-	c.Close()
-	_ = c.network.Close()
-}
-
 // measure counts frames at one loss rate.
 func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	access := netem.DefaultConfig()
 	access.Delay, access.Loss = l.RTT/2, c.Loss
-	conference, err := newLossyConference(l.Seed, access)
+	conference, err := lab.NewEmulation(settings(), l.Seed)
 	if err != nil {
 		return nil, err
 	}
-	defer conference.close()
+	defer conference.Close()
 	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: l.FrameBytes, Rate: l.FrameRate}
-	publisher, err := conference.join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything, Seed: l.Seed})
+	publisher, _, err := conference.JoinOver(ctx, access, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything, Seed: l.Seed})
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := conference.join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
+	receiver, _, err := conference.JoinOver(ctx, access, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
 	if err != nil {
 		return nil, err
 	}

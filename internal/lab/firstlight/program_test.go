@@ -25,7 +25,7 @@ func TestDataAbsent(t *testing.T) {
 		t.Fatalf("got %v, %v; want a line for each source", lines, err)
 	}
 	for _, l := range lines {
-		if l.Skipped == "" || !l.Met || !strings.Contains(l.Skipped, testDataVariable) {
+		if l.Skipped == "" || !l.Met || !strings.Contains(l.Skipped, lab.TestDataVariable) {
 			t.Errorf("%v: want it skipped, and what to set", l)
 		}
 	}

@@ -27,20 +27,10 @@ type SourceCase struct {
 	Rate         float64
 }
 
-// testDataVariable names the folder of the test data; beside the checkout is where it is otherwise.
-const (
-	testDataVariable = "VOLSFU_TESTDATA"
-	testDataDefault  = "../shared/data"
-)
-
 // NewSources is the check as the claim has it.
 func NewSources(progress lab.Progress) *Sources {
-	data := os.Getenv(testDataVariable)
-	if data == "" {
-		data = testDataDefault
-	}
 	return &Sources{
-		Progress: progress, Seconds: 20, Data: data, Frames: 24,
+		Progress: progress, Seconds: 20, Data: lab.TestData(), Frames: 24,
 		Cases: []SourceCase{{"rgbd", "seated-human/rgbd", 24}, {"ply", "seated-human/ply", 30}},
 	}
 }
@@ -59,7 +49,7 @@ func (s *Sources) Run(ctx context.Context) ([]lab.Line, error) {
 			return lines, err
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			lines = append(lines, lab.Skip(c.Kind, fmt.Sprintf("test data not found at %s; set %s", dir, testDataVariable)))
+			lines = append(lines, lab.Skip(c.Kind, fmt.Sprintf("test data not found at %s; set %s", dir, lab.TestDataVariable)))
 			continue
 		}
 		found, err := s.measure(ctx, c, dir)

@@ -1,0 +1,79 @@
+package lab
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// The server's address on an emulated network, and the first one of a client's host (RFC 2544 reserves 198.18.0.0/15 for measurements).
+var (
+	emulatedServer = netip.MustParseAddrPort("198.18.0.1:7882")
+	emulatedClient = netip.MustParseAddr("198.18.1.1")
+)
+
+// Emulation is a Conference whose media pass an emulated network. The server has no access link there. Its methods are safe for concurrent use, but for Close, which
+// comes last.
+type Emulation struct {
+	*Conference
+	Network *netem.Network
+
+	mu   sync.Mutex
+	next netip.Addr // of the next host
+}
+
+// NewEmulation starts a server on a network whose random decisions follow from seed.
+func NewEmulation(c config.Config, seed uint64) (*Emulation, error) {
+	network := netem.NewNetwork(seed)
+	media, err := network.Listen(emulatedServer)
+	if err != nil {
+		_ = network.Close()
+		return nil, err
+	}
+	conference, err := NewConference(c, media, zap.NewNop())
+	if err != nil {
+		_ = network.Close()
+		return nil, err
+	}
+	return &Emulation{Conference: conference, Network: network, next: emulatedClient}, nil
+}
+
+// Host adds a host with an access link, and returns its address.
+func (e *Emulation) Host(up, down netem.Config) (netip.Addr, error) {
+	e.mu.Lock()
+	address := e.next
+	e.next = address.Next()
+	e.mu.Unlock()
+	return address, e.Network.SetAccess(address, up, down)
+}
+
+// JoinFrom brings a peer in that is on a host.
+func (e *Emulation) JoinFrom(ctx context.Context, host netip.Addr, part Part) (*Peer, error) {
+	media, err := e.Network.Listen(netip.AddrPortFrom(host, 0))
+	if err != nil {
+		return nil, err
+	}
+	part.Media = media
+	return e.Join(ctx, part)
+}
+
+// JoinOver brings a peer in over an access link of its own that is the same in both directions, and returns the address of its host.
+func (e *Emulation) JoinOver(ctx context.Context, access netem.Config, part Part) (*Peer, netip.Addr, error) {
+	host, err := e.Host(access, access)
+	if err != nil {
+		return nil, host, err
+	}
+	peer, err := e.JoinFrom(ctx, host, part)
+	return peer, host, err
+}
+
+// Close ends all peers, the server and the network.
+func (e *Emulation) Close() {
+	e.Conference.Close()
+	_ = e.Network.Close()
+}
