@@ -130,7 +130,7 @@ func (g *GCC) plan(now time.Duration) {
 	acked := g.throughput(now)
 	g.prober.step(now, situation{
 		estimate: g.estimate, bursts: acked.bursts, idle: now-g.waited >= idleTime, full: acked.waited && g.estimate*(1-acked.inherent) >= fullShare*acked.bursts,
-		limited: g.limited.limited, quiet: quiet, eased: quiet && g.strained,
+		limited: g.limited.limited, quiet: quiet, eased: quiet && g.strained, rtt: g.rtt,
 	})
 	if quiet && g.strained {
 		g.strained = false

@@ -234,7 +234,7 @@ func (p *trainPlayer) play(l *line) {
 	}
 }
 
-// probePlayer: NOW step estimate=R [bursts=R] [limited] [busy] [eased] [idle] [full] [until=NOW], every 25 ms; NOW estimate R; NOW overused R, of bursts; NOW want
+// probePlayer: NOW step estimate=R [bursts=R] [limited] [busy] [eased] [idle] [full] [rtt=MS] [until=NOW], every 25 ms; NOW estimate R; NOW overused R, of bursts; NOW want
 // R; NOW resumed R.
 type probePlayer struct{ prober prober }
 
@@ -248,7 +248,8 @@ func (p *probePlayer) play(l *line) {
 	case "step":
 		s := situation{estimate: l.key("estimate", 10) * 1e6, limited: slices.Contains(l.words, "limited"),
 			quiet: !slices.Contains(l.words, "busy"), eased: slices.Contains(l.words, "eased"),
-			bursts: l.key("bursts", 0) * 1e6, idle: slices.Contains(l.words, "idle"), full: slices.Contains(l.words, "full")}
+			bursts: l.key("bursts", 0) * 1e6, idle: slices.Contains(l.words, "idle"), full: slices.Contains(l.words, "full"),
+			rtt: l.msKey("rtt", 0)}
 		for ; now <= l.msKey("until", l.number(0)); now += 25 * time.Millisecond {
 			before := p.prober.lastID
 			p.prober.step(now, s)

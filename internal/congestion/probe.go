@@ -19,8 +19,11 @@ const (
 	dropTimeout = 5 * time.Second
 	dropMemory  = time.Minute
 	dropShare   = 0.85
-	// resultTimeout is how long the result of a probe is waited for.
-	resultTimeout = time.Second
+	// resultTimeout is how long the result of a probe is waited for, where no round trip is known; where one is, resultTrips of it and the interval of reports, twice
+	// that of any peer's.
+	resultTimeout  = time.Second
+	resultTrips    = 2
+	reportInterval = 200 * time.Millisecond
 	// usedScale is for a sender that uses its estimate. A long probe at 1.5 times the capacity leaves a queue of half its length, 20 ms.
 	usedScale = 1.5
 	// A long probe is followed by another only if it has not found the capacity: of one that has, at most 0.95 times 0.9 of its rate is left.
@@ -38,38 +41,26 @@ const (
 	fasterInterval = time.Second
 	// near: where so little is missing, it is left to the growth of the rate.
 	near = 0.95
+	// wantScale is the largest rate of a probe as a multiple of what is wanted. What takes twice as much for 15 ms takes what is wanted, and a path that takes
+	// everything would be probed with megabytes up to the largest estimate there is.
+	wantScale = 2
+	// A start that found less than is wanted is tried again for startTime, unless the path is overused: a host that is busy with a new connection takes milliseconds
+	// longer for what it receives, and so the first probes often find a tenth of what the path carries.
+	startTime     = time.Second
+	startInterval = 250 * time.Millisecond
 )
 
 // situation is what a prober decides by.
 type situation struct {
-	estimate float64 // bit/s
-	bursts   float64 // the rate at which bursts arrive, bit/s
-	idle     bool    // no packet has waited for a while
-	full     bool    // bursts wait on the path, and arrive at hardly more than the estimate
-	limited  bool    // the sender uses much less than the estimate
-	quiet    bool    // the path is neither overused nor does it hold a queue
-	eased    bool    // the path was overused, and the queue has emptied just now
+	estimate float64       // bit/s
+	bursts   float64       // the rate at which bursts arrive, bit/s
+	idle     bool          // no packet has waited for a while
+	full     bool          // bursts wait on the path, and arrive at hardly more than the estimate
+	limited  bool          // the sender uses much less than the estimate
+	quiet    bool          // the path is neither overused nor does it hold a queue
+	eased    bool          // the path was overused, and the queue has emptied just now
+	rtt      time.Duration // 0 while unknown
 }
-
-// recentMax is the largest of a series in this half of dropTimeout and the one before.
-type recentMax struct {
-	began            time.Duration
-	current, earlier float64
-}
-
-func (m *recentMax) add(now time.Duration, value float64) {
-	const epoch = dropTimeout / 2
-	switch elapsed := now - m.began; {
-	case elapsed >= 2*epoch:
-		m.began, m.current, m.earlier = now, value, 0
-	case elapsed >= epoch:
-		m.began, m.current, m.earlier = now, value, m.current
-	default:
-		m.current = max(m.current, value)
-	}
-}
-
-func (m *recentMax) value() float64 { return max(m.current, m.earlier) }
 
 // prober plans probe clusters.
 type prober struct {
@@ -81,8 +72,9 @@ type prober struct {
 	count    int // of pending
 	expires  time.Duration
 	begun    bool
-	waiting  bool // for the result of a probe
-	until    time.Duration
+	waiting  bool          // for the result of a probe
+	asked    time.Duration // when the wait began
+	rtt      time.Duration // the last one, 0 while unknown
 	further  float64       // estimate from which a further probe follows, 0 for none
 	duration time.Duration // of that
 	estimate float64       // the last one
@@ -101,6 +93,9 @@ type prober struct {
 	eased    bool          // the path has been at ease since
 	retry    time.Duration // between the last probe after the drop and the next, 0 before the first
 	dropNext time.Duration // no probe after a drop before
+
+	starting bool          // the first probes may yet be repeated
+	started  time.Duration // when they were made
 }
 
 func newProber(cfg ProbeConfig, limits Limits) prober {
@@ -143,44 +138,61 @@ func (p *prober) step(now time.Duration, s situation) {
 	if now-p.dropped >= dropMemory {
 		p.before = 0
 	}
-	if p.waiting && now >= p.until {
+	p.rtt = s.rtt
+	if p.waiting && now >= p.until() {
 		p.finish(now)
+	}
+	if p.starting && !p.waiting && now-p.started >= startTime {
+		p.endStart()
 	}
 	switch {
 	case !p.begun:
-		p.begun = true
-		p.due = now + p.interval
-		if s.estimate >= near*float64(p.limits.Max) {
-			return
-		}
+		p.begun, p.estimate = true, s.estimate
+		p.starting, p.started = true, now
+		p.due = now + startInterval
 		p.plan(now, p.cfg.Duration, firstProbe*s.estimate, secondProbe*s.estimate)
 	case p.waiting || p.count > 0 || !s.quiet:
 	case p.eased && p.before > 0 && now >= p.dropNext && !s.full:
 		p.afterDrop(now, s)
 	case (now >= p.due || p.faster(now) || s.idle && p.easy(now)) && p.missing(s.estimate) && !s.full:
 		p.judged = false
-		if s.limited {
+		if s.limited || p.starting {
 			p.plan(now, p.cfg.Duration, limitedScale*s.estimate)
 		} else {
 			p.plan(now, p.cfg.LongDuration, usedScale*s.estimate)
 		}
 		p.due = now + p.interval
+		if p.starting {
+			p.due = now + startInterval
+		}
 	}
 }
 
 // finish ends the wait for a result. A probe that found nothing makes the next one later.
 func (p *prober) finish(now time.Duration) {
 	p.waiting, p.further = false, 0
-	if !p.judged {
-		p.judged = true
+	switch {
+	case p.judged:
+	case p.starting:
+		p.endStart()
+	default:
 		p.bursts = max(p.bursts, p.latest)
 		p.interval = min(2*p.interval, p.cfg.IntervalMax)
 		p.due = now + p.interval
 	}
+	p.judged = true
 }
 
 // overused notes the rate at which bursts arrive while the path is overused: then it is what the path carries.
-func (p *prober) overused(bursts float64) { p.bursts = bursts }
+func (p *prober) overused(bursts float64) {
+	p.bursts = bursts
+	if p.starting {
+		p.endStart()
+	}
+}
+
+// endStart leaves what is missing to the usual probes.
+func (p *prober) endStart() { p.starting, p.due = false, p.started+p.interval }
 
 // faster tells whether bursts arrive so much faster than the path could carry them before that it has to be another one, or less used by others.
 func (p *prober) faster(now time.Duration) bool {
@@ -200,9 +212,7 @@ func (p *prober) afterDrop(now time.Duration, s situation) {
 	}
 	p.retry = min(max(2*p.retry, dropInterval), p.cfg.IntervalMax)
 	p.dropNext = now + p.retry
-	if rate > s.estimate {
-		p.plan(now, duration, rate)
-	}
+	p.plan(now, duration, rate)
 }
 
 // resumed probes for the rate before a silence, or before reductions that were in vain. The path may be another one, and what had piled up in it meanwhile may
@@ -231,12 +241,16 @@ func (p *prober) easy(now time.Duration) bool {
 	return p.bursts > 0 && now-p.probed >= p.interval/easyPart
 }
 
-// plan makes clusters, none above the largest estimate. One that reaches it is not followed by others.
+// plan makes clusters that exceed the estimate, none above the largest one or far above what is wanted. One that reaches that is not followed by others.
 func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 	p.count, p.further, p.duration = 0, 0, duration
+	most := min(float64(p.limits.Max), wantScale*p.want)
 	further := true
 	for _, rate := range rates {
-		capped := min(rate, float64(p.limits.Max))
+		capped := min(rate, most)
+		if capped <= p.estimate/near {
+			break
+		}
 		p.lastID++
 		bytes := int(capped * duration.Seconds() / 8)
 		p.pending[p.count] = ProbeCluster{ID: p.lastID, Rate: Bitrate(capped), Duration: duration, MinBytes: bytes, MinPackets: p.cfg.MinPackets}
@@ -246,6 +260,9 @@ func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 			break
 		}
 	}
+	if p.count == 0 {
+		return
+	}
 	if further {
 		share := furtherShare
 		if duration > p.cfg.Duration {
@@ -254,7 +271,15 @@ func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 		p.further = share * float64(p.pending[p.count-1].Rate)
 	}
 	p.from, p.probed = p.estimate, now
-	p.waiting, p.until, p.expires = true, now+resultTimeout, now+resultTimeout
+	p.waiting, p.asked, p.expires = true, now, now+resultTimeout
+}
+
+// until is how long a result is waited for.
+func (p *prober) until() time.Duration {
+	if p.rtt == 0 || !p.starting {
+		return p.asked + resultTimeout
+	}
+	return p.asked + min(resultTrips*p.rtt+reportInterval, resultTimeout)
 }
 
 // next hands out a cluster.
@@ -265,7 +290,7 @@ func (p *prober) next(now time.Duration) (ProbeCluster, bool) {
 	c := p.pending[0]
 	p.pending[0] = p.pending[1]
 	p.count--
-	p.until = now + resultTimeout
+	p.asked = now
 	return c, true
 }
 
@@ -277,7 +302,7 @@ func (p *prober) wake() (time.Duration, bool) {
 	case !p.begun:
 		return 0, true
 	case p.waiting:
-		return p.until, true
+		return p.until(), true
 	}
 	return p.due, p.missing(p.estimate)
 }

@@ -139,17 +139,18 @@ func (w *writer) stepEstimators() {
 			continue
 		}
 		if e.due <= w.at {
-			e.estimator.Step(e.pass(w.now))
+			// The first probes follow what is wanted, too.
+			r.instruct(e.pass(w.now))
+			e.estimator.Step(e.at)
 			w.consult(r)
 		}
 		w.stepDue = min(w.stepDue, e.due)
 	}
 }
 
-// consult passes between a receiver and its estimator after this was stepped: what is wanted, the estimate, a probe, and when to step it again.
-func (w *writer) consult(r *Receiver) {
+// instruct tells a receiver's estimator what is wanted and what bounds it, where that has changed.
+func (r *Receiver) instruct(now time.Time) {
 	e := r.estimation
-	now := e.pass(w.now)
 	if want := r.want.Load(); want != e.want {
 		e.want = want
 		e.estimator.Want(now, congestion.Bitrate(want-1))
@@ -158,6 +159,13 @@ func (w *writer) consult(r *Receiver) {
 		e.limits = limits
 		e.estimator.SetLimits(now, *limits)
 	}
+}
+
+// consult passes between a receiver and its estimator after this was stepped: what is wanted, the estimate, a probe, and when to step it again.
+func (w *writer) consult(r *Receiver) {
+	e := r.estimation
+	now := e.pass(w.now)
+	r.instruct(now)
 	if !r.pacer.Probing() {
 		if cluster, ok := e.estimator.Probe(now); ok {
 			w.probe(r, cluster)

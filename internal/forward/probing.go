@@ -12,9 +12,6 @@ const (
 	// left by then at half its rate tells nothing false, and what is slower is not measured, for lack of bytes.
 	maxProbeFactor = 2
 	probeGrace     = 5 * time.Millisecond
-	// maxProbeWant is the largest rate of a probe as a multiple of what is wanted. What takes twice as much for 15 ms takes what is wanted, and a path that takes
-	// everything would be probed with megabytes up to the largest estimate there is.
-	maxProbeWant = 2
 )
 
 // padding says where the packets of a probe come from once no media waits: they are sent again, by the RTX stream of the slot that they were sent on.
@@ -24,12 +21,9 @@ type padding struct {
 	number uint16
 }
 
-// probe begins to send a cluster, if its rate is of use.
+// probe begins to send a cluster.
 func (w *writer) probe(r *Receiver, c congestion.ProbeCluster) {
 	e := r.estimation
-	if e.want > 0 && int64(c.Rate) > maxProbeWant*(e.want-1) {
-		return
-	}
 	w.stats.counts[probesSent]++
 	e.clusters.Begin(c.ID)
 	e.padding = padding{}

@@ -15,8 +15,6 @@ const (
 	probeTimeout = 200 * time.Millisecond
 	// probeIdle is the silence after which there is nothing to probe with: what was sent before does not show whether the path still carries it.
 	probeIdle = 500 * time.Millisecond
-	// probeEnough is how much more than what is wanted an estimate is worth probing for: the rest is traffic for nothing.
-	probeEnough = 1.5
 )
 
 // uplink estimates what the way to the server carries. It is pure, stepped with now, and belongs to media's lock.
@@ -24,8 +22,6 @@ const (
 // Until the first report nothing is known: the first rate holds for unreportedGrace from the first packet on, then there is no limit.
 type uplink struct {
 	estimator *congestion.GCC
-	// wanted is what would be sent if there were no limit.
-	wanted volumetric.Bitrate
 	// began is when the first packet left, latest when the latest did.
 	began, latest time.Time
 	reported      bool
@@ -80,8 +76,7 @@ func (u *uplink) step(now time.Time) {
 			u.cluster = congestion.ProbeCluster{}
 		}
 	}
-	enough := float64(u.estimator.Estimate()) >= probeEnough*float64(u.wanted)
-	if u.cluster.ID != 0 || u.latest.IsZero() || now.Sub(u.latest) > probeIdle || enough {
+	if u.cluster.ID != 0 || u.latest.IsZero() || now.Sub(u.latest) > probeIdle {
 		return
 	}
 	if c, ok := u.estimator.Probe(now); ok {
@@ -92,7 +87,6 @@ func (u *uplink) step(now time.Time) {
 
 // want says what would be sent if there were no limit.
 func (u *uplink) want(now time.Time, rate volumetric.Bitrate) {
-	u.wanted = rate
 	u.estimator.Want(now, rate)
 }
 

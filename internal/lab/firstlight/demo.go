@@ -128,8 +128,12 @@ func (s scene) play(ctx context.Context, seconds int, save string) (*show, error
 	return outcome, nil
 }
 
-// saveSeconds is how long frames are saved: long enough for the 48 frames of a capture. Each second takes 36 MB of two publishers.
-const saveSeconds = 2
+// Frames are saved for so many seconds: long enough for the 48 frames of a capture after those in which the watcher's bandwidth is found, when what is shown is of lower
+// quality. Each second takes 36 MB of two publishers.
+const (
+	saveSeconds     = startingSeconds + 2
+	startingSeconds = 1
+)
 
 // watch runs volpeer watch for a time and returns its summary.
 func watch(ctx context.Context, volpeer, url, identity string, seconds int, more ...string) ([]byte, error) {

@@ -162,3 +162,14 @@ func TestEvenly(t *testing.T) {
 		t.Errorf("nine of seven are %v", got)
 	}
 }
+
+func TestAfterStart(t *testing.T) {
+	names := []string{"/tmp/a.b/alice.body.00000007.ply", "/tmp/a.b/alice.body.00000009.ply", "/tmp/a.b/alice.body.00000010.ply", "/tmp/a.b/bob.body.00000001.ply",
+		"/tmp/a.b/bob.body.00000002.ply"}
+	if got, want := afterStart(names, 1), []string{names[1], names[2], names[4]}; !slices.Equal(got, want) {
+		t.Errorf("after the first frame of each are %v, want %v", got, want)
+	}
+	if got := afterStart(names, 5); len(got) > 0 {
+		t.Errorf("after five frames of each are %v, want none", got)
+	}
+}

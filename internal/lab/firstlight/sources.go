@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/volsfu/volsfu/internal/lab"
 )
@@ -87,11 +88,27 @@ func (s *Sources) measure(ctx context.Context, c SourceCase, dir string) (lines 
 	if err != nil {
 		return lines, err
 	}
-	outcome, err := original.compare(ctx, evenly(names, s.Frames))
+	outcome, err := original.compare(ctx, evenly(afterStart(names, int(startingSeconds*c.Rate)), s.Frames))
 	if err != nil {
 		return lines, err
 	}
 	return append(lines, outcome.lines(c.Kind+": ")...), nil
+}
+
+// afterStart is sorted names of saved frames but for the first so many of each publication. A name is the publication's, the frame's number and the type.
+func afterStart(names []string, count int) []string {
+	var kept []string
+	publication, seen := "", 0
+	for _, name := range names {
+		frame := strings.TrimSuffix(name, filepath.Ext(name))
+		if of := strings.TrimSuffix(frame, filepath.Ext(frame)); of != publication {
+			publication, seen = of, 0
+		}
+		if seen++; seen > count {
+			kept = append(kept, name)
+		}
+	}
+	return kept
 }
 
 // evenly picks so many names, spread over all.
