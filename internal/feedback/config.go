@@ -39,6 +39,24 @@ type TransportFeedbackConfig struct {
 	MaxBytes     int           `yaml:"max_bytes" help:"bytes of the largest RTCP compound of reports, before encryption; at least 64"`
 }
 
+// maxLate bounds what is waited for a queue: what is later waits for no queue, but for a path that has stalled.
+const maxLate = 250 * time.Millisecond
+
+// Repair returns how long a repair takes, and how long after its first packet a frame is worth repairing: Deadline, or LongDeadline where a single repair takes more
+// than LongRTT. Packets that come late by that, compared to others, have waited in a queue that has built up. A repair stands behind it in the same queue, and
+// everything that follows does, too: the deadline is later by as much.
+func (c *NACKConfig) Repair(rtt, late time.Duration) (trip, deadline time.Duration) {
+	switch {
+	case late > c.LongRTT:
+		late = min(late, maxLate)
+		return rtt + late, c.LongDeadline + late
+	case rtt > c.LongRTT:
+		return rtt, c.LongDeadline
+	default:
+		return rtt, c.Deadline
+	}
+}
+
 // DefaultConfig returns the default settings.
 func DefaultConfig() Config {
 	return Config{

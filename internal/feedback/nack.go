@@ -79,6 +79,8 @@ type NACKGenerator struct {
 
 	recoveries [8]time.Duration
 	recovered  int
+	// late is how much later than at best packets come, 0 where that is not worth regarding.
+	late time.Duration
 }
 
 const (
@@ -155,7 +157,7 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 		g.known = g.expected
 	}
 	before := len(ask)
-	told := rtt
+	told := rtt + g.late
 	rtt, deadline := g.terms(rtt)
 	if at >= g.repeat {
 		ask, lost = g.repeats(at, rtt, deadline, ask, lost)
@@ -212,12 +214,16 @@ func (g *NACKGenerator) terms(rtt time.Duration) (time.Duration, time.Duration) 
 		rtt = g.cfg.UnknownRTT
 	}
 	if g.recovered >= len(g.recoveries) {
-		rtt = max(rtt, slices.Min(g.recoveries[:]))
+		rtt = max(rtt, slices.Min(g.recoveries[:])-g.late)
 	}
-	if rtt > g.cfg.LongRTT {
-		return rtt, g.cfg.LongDeadline
+	return g.cfg.Repair(rtt, g.late)
+}
+
+// Late tells how much later than at best packets come, for what is due from now on: see NACKConfig.Repair.
+func (g *NACKGenerator) Late(late time.Duration) {
+	if g.late = 0; late > g.cfg.LongRTT {
+		g.late = min(late, maxLate)
 	}
-	return rtt, g.cfg.Deadline
 }
 
 // repeatAfter is the time between a try and the next.

@@ -44,6 +44,8 @@ type estimation struct {
 	padding padding
 	// limit is the estimate that the pacer goes by, 0 for none, and carried what the path is taken to carry while the estimate is below that to empty a queue.
 	limit, carried congestion.Bitrate
+	// trips are the latest round trips, queues included.
+	trips feedback.RecentMax
 	// counted is what the writer's counts have of the estimator's.
 	counted congestion.Stats
 }
@@ -119,6 +121,7 @@ func (w *writer) learn(r *Receiver, results []feedback.PacketResult, arrived tim
 	w.learned = e.convert(results, w.learned)
 	e.estimator.Report(e.pass(arrived), w.learned)
 	e.known = true
+	e.trips.Add(e.at, int64(e.estimator.Stats().RTT), feedback.QueueMemory)
 	if cap(w.learned) > keptResults {
 		w.learned = nil
 	}

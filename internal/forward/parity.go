@@ -43,7 +43,7 @@ func (w *writer) protect(r *Receiver) {
 		return
 	}
 	p.loss, p.rtt = loss, rtt
-	share := feedback.ParityShare(loss, rtt, w.deadline(r, rtt))
+	share := feedback.ParityShare(loss, rtt, w.deadline(r, rtt, 0))
 	if share == r.ParityShare() {
 		return
 	}

@@ -169,19 +169,23 @@ func (w *writer) repeatAsked(n repair, p original) counter {
 }
 
 // worth is how long after it arrived a packet is retransmitted: what was asked for in time arrives a round trip after the deadline at most.
-func (w *writer) worth(r *Receiver) time.Duration { return w.deadline(r, r.checkedRTT()) + r.rtt() }
+// Both are those of packets that a queue held up, as long as there are some.
+func (w *writer) worth(r *Receiver) time.Duration {
+	trip := r.rtt()
+	if e := r.estimation; e != nil {
+		trip = max(trip, time.Duration(e.trips.Value()))
+	}
+	rtt := r.checkedRTT()
+	return w.deadline(r, rtt, trip-rtt) + trip
+}
 
 // deadline is how long a packet is worth repairing for a receiver.
-func (w *writer) deadline(r *Receiver, rtt time.Duration) time.Duration {
-	nack := w.engine.cfg.NACK
-	switch {
-	case r.deadline > 0:
+func (w *writer) deadline(r *Receiver, rtt, late time.Duration) time.Duration {
+	if r.deadline > 0 {
 		return r.deadline
-	case rtt > nack.LongRTT:
-		return nack.LongDeadline
-	default:
-		return nack.Deadline
 	}
+	_, deadline := w.engine.cfg.NACK.Repair(rtt, late)
+	return deadline
 }
 
 // resend queues a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4). The number in the RTX stream is taken

@@ -45,9 +45,16 @@ type gap struct {
 // jumps further has begun anew. As many gaps are kept at most.
 const maxStretch = 1000
 
+// lateFrames is how far behind the newest a frame may be that still comes of a stretch that has ended: at 90 frames per second and the longest deadline, 0.5 s, those of
+// 45 are on their way.
+const lateFrames = 64
+
 // seen books the first packet of a frame.
 func (l *ledger) seen(number int64, now time.Time) {
 	switch {
+	case !l.on && number <= l.newest && number > l.newest-lateFrames && l.counts.Expected > 0:
+		// It is of the stretch before, and begins no other.
+		l.found(number)
 	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch, l.paused && number > l.newest+1:
 		l.on, l.newest = true, number
 		l.counts.Expected++
@@ -62,9 +69,14 @@ func (l *ledger) seen(number int64, now time.Time) {
 		l.counts.Expected += number - l.newest
 		l.newest = number
 	default:
-		if i := slices.IndexFunc(l.unseen, func(g gap) bool { return g.number == number }); i >= 0 {
-			l.unseen = slices.Delete(l.unseen, i, i+1)
-		}
+		l.found(number)
+	}
+}
+
+// found takes a frame that was taken for missing.
+func (l *ledger) found(number int64) {
+	if i := slices.IndexFunc(l.unseen, func(g gap) bool { return g.number == number }); i >= 0 {
+		l.unseen = slices.Delete(l.unseen, i, i+1)
 	}
 }
 

@@ -47,6 +47,23 @@ func TestLedger(t *testing.T) {
 			l.pause(false)
 			l.seen(61, at(2033))
 		}, FrameCounts{Expected: 3}},
+		{"a packet from before a pause comes after it", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.seen(3, at(60))
+			l.pause(true)
+			l.pause(false)
+			l.seen(3, at(90))
+			l.seen(2, at(91))
+			l.seen(60, at(2000))
+			l.seen(61, at(2033))
+		}, FrameCounts{Expected: 5}},
+		{"a publisher that begins anew after a pause", func(l *ledger, at func(int) time.Time) {
+			l.seen(5000, at(0))
+			l.pause(true)
+			l.pause(false)
+			l.seen(1, at(33))
+			l.seen(2, at(66))
+		}, FrameCounts{Expected: 3}},
 		{"a publisher that begins anew", func(l *ledger, at func(int) time.Time) {
 			l.seen(5000, at(0))
 			l.seen(1, at(33))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -105,7 +106,7 @@ func TestParityIsCounted(t *testing.T) {
 	for range 10 {
 		now = now.Add(interval)
 		_, _ = s.nacks.Due(now, 150*time.Millisecond, nil, nil)
-		s.expire(now, longDeadline, nil)
+		s.expire(now, feedback.DefaultConfig().NACK.LongDeadline, nil)
 	}
 	got := statsOf(t, m, "ada", 0)
 	want := TileStats{

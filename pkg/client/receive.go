@@ -126,19 +126,12 @@ const (
 	reportInterval = time.Second
 )
 
-// Deadlines of frames where the program sets none: a longer one where a single repair takes more than 50 ms.
-const (
-	shortDeadline = 150 * time.Millisecond
-	longDeadline  = 250 * time.Millisecond
-	longRoundTrip = 50 * time.Millisecond
-)
-
 // watch is the goroutine that asks for what is missing, gives up what is late, and reports.
 func (m *media) watch() {
 	defer m.session.running.Done()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	w := watcher{media: m}
+	w := watcher{media: m, nack: feedback.DefaultConfig().NACK}
 	for {
 		select {
 		case now := <-ticker.C:
@@ -154,7 +147,10 @@ type watcher struct {
 	media    *media
 	settled  time.Time
 	reported time.Time
-	packets  []rtcp.Packet
+	// late is how much later than before packets came when the books were settled last.
+	late    time.Duration
+	nack    feedback.NACKConfig
+	packets []rtcp.Packet
 	// compounds are the bytes of arrivals, which is transport-wide feedback.
 	compounds []byte
 	arrivals  []rtcp.Packet
@@ -168,23 +164,21 @@ type watcher struct {
 func (w *watcher) step(now time.Time) {
 	m := w.media
 	peer := m.session.currentPeer()
-	rtt := peer.RTT()
-	deadline := m.session.config.Deadline
-	if deadline == 0 {
-		deadline = shortDeadline
-		if rtt > longRoundTrip {
-			deadline = longDeadline
-		}
-	}
 	w.packets = w.packets[:0]
 	settle := now.Sub(w.settled) >= settleInterval
-	if settle {
-		w.settled = now
-	}
 	m.mu.Lock()
+	if settle {
+		w.settled, w.late = now, m.late()
+	}
+	rtt := peer.RTT()
+	_, deadline := w.nack.Repair(rtt, w.late)
+	if configured := m.session.config.Deadline; configured > 0 {
+		deadline = configured
+	}
 	for _, s := range m.streams {
 		w.ask = w.ask[:0]
 		if at := s.nacks.Next(); s.kind != volumetric.KindAudio && !at.IsZero() && !now.Before(at) {
+			s.nacks.Late(w.late)
 			w.ask, w.lost = s.nacks.Due(now, rtt, w.ask, w.lost[:0])
 		}
 		if len(w.ask) > 0 {
@@ -207,6 +201,17 @@ func (w *watcher) step(now time.Time) {
 	for i := range w.arrivals {
 		_ = peer.WriteRTCP(w.arrivals[i : i+1])
 	}
+}
+
+// late is how much later than before packets come.
+func (m *media) late() time.Duration {
+	longest := time.Duration(0)
+	for _, s := range m.streams {
+		if s.kind != volumetric.KindAudio && s.book != nil && s.reception != nil {
+			longest = max(longest, s.reception.Late())
+		}
+	}
+	return longest
 }
 
 // reportArrivals makes the transport-wide feedback that is due. Each packet is a compound of its own.

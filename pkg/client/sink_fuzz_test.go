@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -77,7 +78,7 @@ func settled(t *testing.T, m *media) {
 	end := epoch.Add(time.Hour)
 	for _, s := range m.streams {
 		_, _ = s.nacks.Due(end, 0, nil, nil)
-		s.expire(end, shortDeadline, nil)
+		s.expire(end, feedback.DefaultConfig().NACK.Deadline, nil)
 	}
 	for len(m.frames) > 0 {
 		if f := <-m.frames; len(f.Data) > 1<<20 || f.Track.Participant != "ada" {

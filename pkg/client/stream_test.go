@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -72,7 +73,7 @@ func TestBooksOverReassignment(t *testing.T) {
 			step()
 			for _, s := range m.streams {
 				_, _ = s.nacks.Due(now, 20*time.Millisecond, nil, nil)
-				s.expire(now, shortDeadline, nil)
+				s.expire(now, feedback.DefaultConfig().NACK.Deadline, nil)
 			}
 		}
 	}
@@ -238,11 +239,11 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 		{SlotGeneration: present, Frames: 1},
 		{SlotGeneration: signal.SlotGeneration{MID: "4", Generation: 2}, Frames: 1},
 	}})
-	m.streams["4"].expire(epoch.Add(time.Second), shortDeadline, nil)
+	m.streams["4"].expire(epoch.Add(time.Second), feedback.DefaultConfig().NACK.Deadline, nil)
 	// Off, and on again: what was published meanwhile is nobody's loss.
 	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}})
 	in.send(60, 0, epoch.Add(2*time.Second))
-	m.streams["4"].expire(epoch.Add(3*time.Second), shortDeadline, nil)
+	m.streams["4"].expire(epoch.Add(3*time.Second), feedback.DefaultConfig().NACK.Deadline, nil)
 	if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 5, Complete: 3, Missing: 1, DroppedByServer: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -48,7 +48,8 @@ func newAdaptation(o *Options, p *publisher, e congestion.Estimator, l *ledger) 
 // decide sets the qualities of the next frame. dropped counts frames of tiles that were dropped since the last one.
 func (a *adaptation) decide(dropped int, now time.Duration) {
 	stats := a.estimator.Stats()
-	a.parity = feedback.ParityShare(stats.Loss, a.rtt, deadlineAt(a.rtt))
+	_, deadline := nack.Repair(a.rtt, 0)
+	a.parity = feedback.ParityShare(stats.Loss, a.rtt, deadline)
 	overhead := headerShare + stats.Loss + a.parity
 	a.scene.Budget = a.budget.Step(at(now), stats.Estimate, allocate.BudgetInput{
 		Overhead: overhead, DroppedFrames: dropped, QueueDelay: stats.QueueDelay,

@@ -23,7 +23,12 @@ const (
 	captureJitter = 4 * time.Millisecond
 	// measuredFrames is how many frames the rate of a track is measured over: one second's.
 	measuredFrames = frameRate
+	// clockRate is that of RTP timestamps, in Hz.
+	clockRate = 90_000
 )
+
+// timestamp is the RTP timestamp of what is captured at a time.
+func timestamp(captured time.Duration) uint32 { return uint32(captured * clockRate / time.Second) }
 
 // ladder is the nominal rate of each quality of a tile, in payload bits per second, ascending.
 type ladder [levels]float64

@@ -18,18 +18,21 @@ type incoming struct {
 	blocks   int      // that cannot yet
 }
 
+// nack is how losses are repaired, as everywhere.
+var nack = feedback.DefaultConfig().NACK
+
 // track is what the receiver keeps of one tile.
 type track struct {
-	nacks  *feedback.NACKGenerator
-	frames map[int64]*incoming
-	oldest int64 // frames below are forgotten
+	nacks     *feedback.NACKGenerator
+	reception *feedback.Reception
+	frames    map[int64]*incoming
+	oldest    int64 // frames below are forgotten
 }
 
 // receiver takes what comes, asks for what does not, and reports.
 type receiver struct {
 	id       uint64
 	rtt      time.Duration
-	deadline time.Duration
 	tracks   [tiles]*track
 	recorder *feedback.TransportRecorder
 	back     *netem.Link
@@ -40,20 +43,11 @@ type receiver struct {
 
 func newReceiver(id uint64, rtt time.Duration, back *netem.Link, l *ledger) *receiver {
 	cfg := feedback.DefaultConfig()
-	r := &receiver{id: id, rtt: rtt, deadline: deadlineAt(rtt), recorder: feedback.NewTransportRecorder(cfg.Transport), back: back, ledger: l}
+	r := &receiver{id: id, rtt: rtt, recorder: feedback.NewTransportRecorder(cfg.Transport), back: back, ledger: l}
 	for t := range r.tracks {
-		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(cfg.NACK), frames: make(map[int64]*incoming)}
+		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(cfg.NACK), reception: feedback.NewReception(clockRate), frames: make(map[int64]*incoming)}
 	}
 	return r
-}
-
-// deadlineAt is how long after its first packet a frame is worth repairing, by the round trip.
-func deadlineAt(rtt time.Duration) time.Duration {
-	cfg := feedback.DefaultConfig().NACK
-	if rtt > cfg.LongRTT {
-		return cfg.LongDeadline
-	}
-	return cfg.Deadline
 }
 
 // take takes a packet that has arrived.
@@ -65,6 +59,9 @@ func (r *receiver) take(p *netem.Packet, now time.Duration) {
 	}
 	t := r.tracks[h.tile]
 	t.nacks.Received(h.sequence, at(now))
+	if h.kind == feedback.Media || h.kind == feedback.Parity {
+		t.reception.Received(h.sequence, timestamp(h.captured), at(now))
+	}
 	if h.index < h.source {
 		// How many parity packets were planned only their sender knows.
 		t.nacks.Expect(h.sequence+int64(h.source)-1-int64(h.index), at(now))
@@ -94,9 +91,21 @@ func (t *track) assemble(r *receiver, h *header, size int, now time.Duration) {
 	if f.missing[block]--; f.missing[block] != 0 {
 		return
 	}
-	if f.blocks--; f.blocks == 0 && now-f.first <= r.deadline {
+	if f.blocks--; f.blocks > 0 {
+		return
+	}
+	if _, deadline := nack.Repair(r.rtt, r.late()); now-f.first <= deadline {
 		r.ledger.complete(int64(h.tile), h.frame, now)
 	}
+}
+
+// late is how much later than before packets come.
+func (r *receiver) late() time.Duration {
+	late := time.Duration(0)
+	for _, t := range r.tracks {
+		late = max(late, t.reception.Late())
+	}
+	return late
 }
 
 func newIncoming(h *header, now time.Duration) *incoming {
@@ -128,6 +137,7 @@ func (r *receiver) run(now time.Duration) {
 		if due := t.nacks.Next(); due.IsZero() || due.After(at(now)) {
 			continue
 		}
+		t.nacks.Late(r.late())
 		r.ask, r.lost = t.nacks.Due(at(now), r.rtt, r.ask[:0], r.lost[:0])
 		for _, compound := range feedback.Compounds(feedback.AppendNACKs(nil, 1, uint32(number), r.ask)) {
 			packets, err := rtcp.Marshal(compound)

@@ -80,7 +80,8 @@ type sender struct {
 	ledger    *ledger
 
 	trains  trains
-	dropped int // frames, since the allocator was told
+	trips   feedback.RecentMax // round trips, queues included
+	dropped int                // frames, since the allocator was told
 }
 
 func newSender(id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger) *sender {
@@ -90,7 +91,7 @@ func newSender(id uint64, o *Options, estimator congestion.Estimator, plan pacin
 	}
 	s.limit(0)
 	for t := range s.streams {
-		s.streams[t] = &stream{schedule: pacing.NewSchedule(plan, 90_000)}
+		s.streams[t] = &stream{schedule: pacing.NewSchedule(plan, clockRate)}
 	}
 	return s
 }
@@ -100,7 +101,7 @@ func (s *sender) frame(f *outgoing, now time.Duration) {
 	st := s.streams[f.tile]
 	for index := range f.planned {
 		due := st.schedule.Due(pacing.Packet{
-			Framed: true, Frame: f.number, Index: index, Packets: f.planned, Timestamp: uint32(f.captured * 90 / time.Millisecond),
+			Framed: true, Frame: f.number, Index: index, Packets: f.planned, Timestamp: timestamp(f.captured),
 		}, now)
 		p, offer := fragment{f, index}, pacing.Offer{Arrived: now, Due: due, Begins: index == 0}
 		if s.pacer.Admit(&st.held, offer, now) {
@@ -185,8 +186,13 @@ func (s *sender) repeat(tile int, number uint16, now time.Duration) {
 // rtt is the round trip, queues included.
 func (s *sender) rtt() time.Duration { return max(s.path, s.estimator.Stats().RTT) }
 
-// worth is how long after it was sent a packet is sent again: what was asked for in time arrives a round trip after the deadline at most.
-func (s *sender) worth() time.Duration { return deadlineAt(s.path) + s.rtt() }
+// worth is how long after it was sent a packet is sent again: what was asked for in time arrives a round trip after the deadline at most. Both are those of packets
+// that a queue held up, as long as there are some.
+func (s *sender) worth() time.Duration {
+	trip := max(s.rtt(), time.Duration(s.trips.Value()))
+	_, deadline := nack.Repair(s.path, trip-s.path)
+	return deadline + trip
+}
 
 // resend sends a packet again, unless it is too late for that.
 func (s *sender) resend(r repair, now time.Duration) {
@@ -232,6 +238,7 @@ func (s *sender) report(packet []byte, now time.Duration) {
 		})
 	}
 	s.estimator.Report(at(now), s.reports)
+	s.trips.Add(at(now), int64(s.estimator.Stats().RTT), feedback.QueueMemory)
 	s.consult(now)
 }
 
