@@ -81,6 +81,7 @@ type prober struct {
 
 	bursts   float64       // the rate at which bursts arrived when the path was overused last, or a probe found nothing; 0 if it never was
 	latest   float64       // that of now
+	found    float64       // that of when the result of the last probe came
 	probed   time.Duration // when the last probe was made
 	interval time.Duration // between probes for more than the estimate
 	due      time.Duration // when the next one is
@@ -134,6 +135,9 @@ func (p *prober) step(now time.Duration, s situation) {
 		p.count = 0
 	}
 	p.latest = s.bursts
+	if now < p.asked+p.result() {
+		p.found = s.bursts
+	}
 	p.eased = p.eased || s.eased
 	if now-p.dropped >= dropMemory {
 		p.before = 0
@@ -176,7 +180,7 @@ func (p *prober) finish(now time.Duration) {
 	case p.starting:
 		p.endStart()
 	default:
-		p.bursts = max(p.bursts, p.latest)
+		p.bursts = max(p.bursts, p.found)
 		p.interval = min(2*p.interval, p.cfg.IntervalMax)
 		p.due = now + p.interval
 	}
@@ -276,10 +280,18 @@ func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 
 // until is how long a result is waited for.
 func (p *prober) until() time.Duration {
-	if p.rtt == 0 || !p.starting {
-		return p.asked + resultTimeout
+	if p.starting {
+		return p.asked + p.result()
 	}
-	return p.asked + min(resultTrips*p.rtt+reportInterval, resultTimeout)
+	return p.asked + resultTimeout
+}
+
+// result is when the result of a probe has come for certain.
+func (p *prober) result() time.Duration {
+	if p.rtt == 0 {
+		return resultTimeout
+	}
+	return min(resultTrips*p.rtt+reportInterval, resultTimeout)
 }
 
 // next hands out a cluster.
