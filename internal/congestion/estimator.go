@@ -3,41 +3,15 @@ package congestion
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/outcome"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Bitrate is a rate in bits per second.
 type Bitrate = volumetric.Bitrate
 
-// ECN is the field of that name in the IP header of a packet as it arrived (RFC 3168 section 5).
-type ECN uint8
-
-// The values of ECN.
-const (
-	ECNNotCapable ECN = iota // Not-ECT, and what reports without ECN bits stand for
-	ECNCapable1              // ECT(1)
-	ECNCapable0              // ECT(0)
-	ECNCongestion            // CE
-)
-
 // PacketResult is what a feedback report says about one packet.
-type PacketResult struct {
-	// Sequence is the transport-wide sequence number, extended. Reports need not come in order, but say one thing about a packet, but for one that
-	// was reported as lost and arrived after all: that one comes again.
-	Sequence int64
-	// Size is what the packet took on the wire, in bytes, IP and UDP headers included.
-	Size int
-	// Sent is when the packet went out.
-	Sent time.Time
-	// Arrived is when it arrived, by the remote clock, whose origin does not matter. It means nothing for a lost packet.
-	Arrived time.Duration
-	// Received tells a packet that arrived from one that was lost.
-	Received bool
-	// ECN holds the bits that the packet arrived with.
-	ECN ECN
-	// Probe is the ID of the cluster that the packet was sent in, 0 for none.
-	Probe int
-}
+type PacketResult = outcome.Packet
 
 // ProbeCluster is a short train of packets sent at a rate above the estimate, in order to learn whether the path carries it.
 //

@@ -25,8 +25,7 @@ type GCC struct {
 	trains   trainRates
 	prober   prober
 
-	highest  int64         // sequence number reported
-	reported bool          // highest is valid
+	reported bool          // a packet was reported on
 	delay    time.Duration // of the last packet, with an unknown difference of clocks
 	delays   bool          // delay is valid
 	queued   time.Duration // what the last packet that arrived waited

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/volsfu/volsfu/internal/outcome"
 )
 
 // feed sends packets to an estimator one by one each gap and reports each of them at once, after a round trip of 20 ms.
@@ -70,13 +72,14 @@ func TestCounts(t *testing.T) {
 	f.run(time.Second, time.Millisecond, func(r *PacketResult) {
 		switch r.Sequence % 10 {
 		case 1:
-			r.ECN = ECNCongestion
+			r.ECN = outcome.CongestionExperienced
 		case 2:
-			r.ECN = ECNCapable1
+			r.ECN = outcome.ECT1
 		case 3:
-			r.ECN = ECNCapable0
+			r.ECN = outcome.ECT0
 		case 4:
 			late = append(late, *r)
+			late[len(late)-1].Late = true
 			r.Received = false
 		}
 	})
@@ -178,7 +181,8 @@ func FuzzReport(f *testing.F) {
 				// Up to ±150 years by the four bytes.
 				Arrived:  time.Duration(int32(binary.BigEndian.Uint32(data[1:5]))) * 2 * time.Second,
 				Received: data[0]&1 != 0,
-				ECN:      ECN(data[0] >> 1 & 3),
+				Late:     data[0]&2 != 0,
+				ECN:      outcome.ECN(data[0] >> 1 & 3),
 				Probe:    int(data[0] >> 3),
 			})
 			if data[0]&4 != 0 {
@@ -213,4 +217,36 @@ func BenchmarkReport(b *testing.B) {
 		g.Report(start.Add(now+20*time.Millisecond), results)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(results)), "ns/packet")
+}
+
+// TestResultsOutOfOrder has losses reported after packets that were sent later, as RFC 8888 does where those are of other streams: each counts once, and so does
+// what came late.
+func TestResultsOutOfOrder(t *testing.T) {
+	g := NewGCC(startingAt(8e6), start)
+	var held, late []PacketResult
+	now := time.Duration(0)
+	for batch := range 200 {
+		results := held
+		held = nil
+		for n := range 10 {
+			r := PacketResult{Sequence: int64(10*batch + n + 1), Size: 1000, Sent: start.Add(now), Arrived: now + 10*time.Millisecond, Received: n != 4}
+			g.Sent(r.Sent, r.Size)
+			if now += time.Millisecond; r.Received {
+				results = append(results, r)
+				continue
+			}
+			held = append(held, r)
+			r.Received, r.Late = true, true
+			late = append(late, r)
+		}
+		g.Report(start.Add(now+20*time.Millisecond), results)
+	}
+	s := g.Stats()
+	if s.Received != 1800 || s.Lost != 199 || s.Loss < 0.09 || s.Loss > 0.11 {
+		t.Errorf("received %d, lost %d, a share of %v, expected 1800, 199 and a tenth", s.Received, s.Lost, s.Loss)
+	}
+	g.Report(start.Add(now+40*time.Millisecond), late[:10])
+	if s = g.Stats(); s.Received != 1810 || s.Lost != 189 {
+		t.Errorf("after ten late ones received %d, lost %d", s.Received, s.Lost)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/outcome"
 )
 
 const (
@@ -24,13 +26,12 @@ func (g *GCC) take(results []PacketResult) {
 			g.countECN(r.ECN)
 		}
 		switch {
-		case g.reported && r.Sequence <= g.highest:
+		case r.Late:
 			if r.Received && g.stats.Lost > 0 {
 				g.stats.Lost--
 				g.stats.Received++
 				g.loss.late()
 			}
-			continue
 		case r.Received:
 			g.stats.Received++
 			g.queued = g.queue.delayOf(r.Arrived - sent)
@@ -41,7 +42,7 @@ func (g *GCC) take(results []PacketResult) {
 				g.loss.add(sent, r.Size, false, g.queued)
 			}
 		}
-		g.highest, g.reported = r.Sequence, true
+		g.reported = true
 	}
 	byArrival := func(a, b arrival) int { return cmp.Compare(a.arrived, b.arrived) }
 	if !slices.IsSortedFunc(g.arrivals, byArrival) {
@@ -49,11 +50,11 @@ func (g *GCC) take(results []PacketResult) {
 	}
 }
 
-func (g *GCC) countECN(ecn ECN) {
+func (g *GCC) countECN(ecn outcome.ECN) {
 	switch ecn {
-	case ECNCongestion:
+	case outcome.CongestionExperienced:
 		g.stats.Congested++
-	case ECNCapable0, ECNCapable1:
+	case outcome.ECT0, outcome.ECT1:
 		g.stats.Capable++
 	}
 }

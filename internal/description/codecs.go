@@ -14,6 +14,8 @@ const (
 	payloadTypeVP8        = 100
 	payloadTypeH264       = 102
 	payloadTypeOpus       = 111
+	// payloadTypeOpaqueSound is that of sound in other formats than Opus. It has no retransmissions either.
+	payloadTypeOpaqueSound = 113
 )
 
 // TransportWideCC is the header extension that numbers the packets of a transport, for feedback about its congestion.
@@ -24,6 +26,7 @@ const transportWideCCID = 1
 // What an endpoint offers. Nothing changes these.
 var (
 	videoFeedback = []string{"nack", "nack pli", "ccm fir", "transport-cc"}
+	soundFeedback = []string{"transport-cc"}
 	videoCodecs   = []Codec{
 		videoCodec(volumetric.MIMEVolumetric, payloadTypeVolumetric, ""),
 		videoCodec(volumetric.MIMEOpaque, payloadTypeOpaque, ""),
@@ -32,7 +35,9 @@ var (
 	}
 	audioCodecs = []Codec{{
 		MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2, Format: "minptime=10;useinbandfec=1",
-		Feedback: []string{"transport-cc"}, PayloadType: payloadTypeOpus,
+		Feedback: soundFeedback, PayloadType: payloadTypeOpus,
+	}, {
+		MIMEType: volumetric.MIMEOpaque, ClockRate: 48000, Feedback: soundFeedback, PayloadType: payloadTypeOpaqueSound,
 	}}
 	extensions = []Extension{{ID: transportWideCCID, URI: TransportWideCC}}
 )

@@ -68,7 +68,7 @@ type Transport struct {
 
 // Codec is a payload format that a side can receive on a line, or sends on it.
 type Codec struct {
-	// MIMEType begins with the kind of the line, as in "video/VP8".
+	// MIMEType begins with the kind of the line, as in "video/VP8". On lines of either kind, volumetric.MIMEOpaque is "opaque".
 	MIMEType string
 	// ClockRate is the RTP clock in Hz.
 	ClockRate uint32
@@ -110,6 +110,8 @@ type Line struct {
 	// Codecs are in order of preference.
 	Codecs     []Codec
 	Extensions []Extension
+	// CongestionFeedback says that who receives on the line may report arrivals by RFC 8888, in an answer that it does.
+	CongestionFeedback bool
 	// Streams are those of the describing side, where it sends.
 	Streams Streams
 	// Stream are the identifiers of the media stream and of its track, with a space between them (a=msid, RFC 8830), where the describing side sends.

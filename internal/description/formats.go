@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pion/sdp/v3"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 const (
@@ -23,6 +25,8 @@ type formats struct {
 	parameters [payloadTypes]string
 	feedback   [payloadTypes][]string
 	wildcard   []string
+	// congestion is set where congestion control feedback stands for any payload type. It is always for all (RFC 8888 section 6).
+	congestion bool
 }
 
 // spoken is what a line says about its formats, and what that means.
@@ -30,6 +34,7 @@ type spoken struct {
 	media      *sdp.MediaDescription
 	codecs     []Codec
 	extensions []Extension
+	congestion bool
 }
 
 // formats reads the codecs and header extensions of a line. Hundreds of lines say the same: a line that says what the one of its kind before
@@ -39,7 +44,7 @@ func (p *parser) formats(media *sdp.MediaDescription) (spoken, error) {
 	if last, ok := p.spoken[kind]; ok && sameFormats(last.media, media) {
 		return last, nil
 	}
-	codecs, err := parseCodecs(media)
+	codecs, congestion, err := parseCodecs(media)
 	if err != nil {
 		return spoken{}, err
 	}
@@ -47,7 +52,7 @@ func (p *parser) formats(media *sdp.MediaDescription) (spoken, error) {
 	if err != nil {
 		return spoken{}, err
 	}
-	s := spoken{media: media, codecs: codecs, extensions: extensions}
+	s := spoken{media: media, codecs: codecs, extensions: extensions, congestion: congestion}
 	p.spoken[kind] = s
 	return s, nil
 }
@@ -81,19 +86,18 @@ func aboutFormats(attribute sdp.Attribute) bool {
 }
 
 // parseCodecs reads the codecs of a line in the order of its payload types. Those without a=rtpmap (the static ones of RFC 3551) are left out, and
-// retransmissions go to what they repeat.
-func parseCodecs(media *sdp.MediaDescription) ([]Codec, error) {
+// retransmissions go to what they repeat. It also tells whether congestion control feedback is named.
+func parseCodecs(media *sdp.MediaDescription) (codecs []Codec, congestion bool, err error) {
 	var f formats
 	if err := f.read(media.Attributes); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var seen [payloadTypes]bool
 	var retransmissions [payloadTypes]uint8
-	var codecs []Codec
 	for _, format := range media.MediaName.Formats {
 		payloadType, ok := parsePayloadType(format)
 		if !ok {
-			return nil, fmt.Errorf("payload type %q, expected 0 to %d", format, payloadTypes-1)
+			return nil, false, fmt.Errorf("payload type %q, expected 0 to %d", format, payloadTypes-1)
 		}
 		if seen[payloadType] || f.maps[payloadType] == "" {
 			continue
@@ -106,16 +110,24 @@ func parseCodecs(media *sdp.MediaDescription) ([]Codec, error) {
 			}
 			continue
 		}
-		codec, err := f.codec(payloadType, media.MediaName.Media+"/"+name, rest)
+		codec, err := f.codec(payloadType, mimeType(media.MediaName.Media, name), rest)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		codecs = append(codecs, codec)
 	}
 	for i := range codecs {
 		codecs[i].Retransmission = retransmissions[codecs[i].PayloadType]
 	}
-	return codecs, nil
+	return codecs, f.congestion, nil
+}
+
+// mimeType is the media type of a format on a line of the kind. What is opaque is so on lines of every kind.
+func mimeType(kind, name string) string {
+	if strings.EqualFold("video/"+name, volumetric.MIMEOpaque) {
+		return volumetric.MIMEOpaque
+	}
+	return kind + "/" + name
 }
 
 // read gathers a=rtpmap, a=fmtp and a=rtcp-fb. Of the first two, the first for a payload type counts.
@@ -128,6 +140,10 @@ func (f *formats) read(attributes []sdp.Attribute) error {
 		}
 		format, value, _ := strings.Cut(attribute.Value, " ")
 		value = strings.TrimSpace(value)
+		if attribute.Key == "rtcp-fb" && value == congestionFeedback {
+			f.congestion = true
+			continue
+		}
 		if format == "*" && attribute.Key == "rtcp-fb" {
 			if err := addFeedback(&f.wildcard, value); err != nil {
 				return err

@@ -117,6 +117,9 @@ func (t *text) media(l *Line, transport *Transport, tagged bool) {
 		t.number(uint64(extension.ID))
 		t.line(" ", extension.URI)
 	}
+	if l.CongestionFeedback {
+		t.line("a=rtcp-fb:* ", congestionFeedback)
+	}
 	for i := range l.Codecs {
 		t.codec(&l.Codecs[i])
 	}

@@ -68,7 +68,7 @@ m=application 0 UDP/DTLS/SCTP webrtc-datachannel
 c=IN IP4 0.0.0.0
 a=mid:2
 a=inactive
-m=audio 9 UDP/TLS/RTP/SAVPF 111
+m=audio 9 UDP/TLS/RTP/SAVPF 111 113
 c=IN IP4 0.0.0.0
 a=mid:3
 a=setup:actpass
@@ -78,6 +78,8 @@ a=rtcp-rsize
 a=rtpmap:111 opus/48000/2
 a=fmtp:111 minptime=10;useinbandfec=1
 a=rtcp-fb:111 transport-cc
+a=rtpmap:113 opaque/48000
+a=rtcp-fb:113 transport-cc
 a=ssrc:13 cname:-
 `)
 	if got := d.Marshal(); got != want {

@@ -64,6 +64,8 @@ func checkLine(offered, answered *Line) error {
 		return fmt.Errorf("direction is %q in answer to %q", answered.Direction, offered.Direction)
 	case len(answered.Codecs) == 0:
 		return errors.New("no codec, expected some of the offer")
+	case answered.CongestionFeedback && !offered.CongestionFeedback:
+		return errors.New("congestion control feedback, which was not offered")
 	}
 	for i := range answered.Codecs {
 		if err := checkCodec(offered.Codecs, &answered.Codecs[i]); err != nil {

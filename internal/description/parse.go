@@ -92,7 +92,7 @@ func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
 	if err != nil {
 		return err
 	}
-	l.Codecs, l.Extensions = formats.codecs, formats.extensions
+	l.Codecs, l.Extensions, l.CongestionFeedback = formats.codecs, formats.extensions, formats.congestion
 	streams, err := parseStreams(media)
 	if err != nil || !l.Direction.Sends() {
 		return err

@@ -23,7 +23,7 @@ func newPion(t *testing.T) *webrtc.PeerConnection {
 	} {
 		codecs, extensions := Offered(kind)
 		for _, c := range codecs {
-			for _, parameters := range pionCodecs(c) {
+			for _, parameters := range pionCodecs(kind, c) {
 				if err := engine.RegisterCodec(parameters, pionKind); err != nil {
 					t.Fatal(err)
 				}
@@ -52,15 +52,16 @@ func newPion(t *testing.T) *webrtc.PeerConnection {
 }
 
 // pionCodecs is a codec, and its retransmissions, as Pion is told of them.
-func pionCodecs(c Codec) []webrtc.RTPCodecParameters {
+func pionCodecs(kind volumetric.Kind, c Codec) []webrtc.RTPCodecParameters {
 	var feedback []webrtc.RTCPFeedback
 	for _, f := range c.Feedback {
 		kind, parameter, _ := strings.Cut(f, " ")
 		feedback = append(feedback, webrtc.RTCPFeedback{Type: kind, Parameter: parameter})
 	}
+	_, name, _ := strings.Cut(c.MIMEType, "/")
 	parameters := []webrtc.RTPCodecParameters{{
 		RTPCodecCapability: webrtc.RTPCodecCapability{
-			MimeType: c.MIMEType, ClockRate: c.ClockRate, Channels: c.Channels, SDPFmtpLine: c.Format, RTCPFeedback: feedback,
+			MimeType: string(kind) + "/" + name, ClockRate: c.ClockRate, Channels: c.Channels, SDPFmtpLine: c.Format, RTCPFeedback: feedback,
 		},
 		PayloadType: webrtc.PayloadType(c.PayloadType),
 	}}

@@ -1,51 +1,31 @@
 package feedback
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/outcome"
+)
 
 // PacketKind says what a packet is sent for.
-type PacketKind uint8
+type PacketKind = outcome.Kind
 
 // The kinds of packets.
 const (
-	Media PacketKind = iota
-	// Parity is the redundancy of payload v1.
-	Parity
-	Audio
-	// Retransmission is an RTX packet (RFC 4588).
-	Retransmission
-	// Probe is a packet that is sent to fill a probe only.
-	Probe
+	Media          = outcome.Media
+	Parity         = outcome.Parity
+	Audio          = outcome.Audio
+	Retransmission = outcome.Retransmission
+	Probe          = outcome.Probe
 )
 
 // PacketResult is what became of a packet, as its receiver reports it.
-type PacketResult struct {
-	// Sequence is the extended transport-wide sequence number, as TransportHistory.Sent returned it.
-	Sequence int64
-	// Size is in bytes, as told to Sent.
-	Size int
-	Kind PacketKind
-	Sent time.Time
-	// Received tells that the packet arrived. A packet that did not may be late, and be given again.
-	Received bool
-	// Late tells that a result before called the packet lost.
-	Late bool
-	// Arrived is when the packet arrived by the receiver's clock, in steps of 250 µs (RFC 8888: 1/1024 s), from an arbitrary beginning: only differences
-	// mean something.
-	Arrived time.Duration
-	// ECN is what the packet's IP header said on arrival. Transport-wide feedback does not tell.
-	ECN ECN
-}
+type PacketResult = outcome.Packet
 
-// ECN is the field of explicit congestion notification in an IP header (RFC 3168 section 5), with its values there.
-type ECN uint8
+// ECN is the field of explicit congestion notification in an IP header.
+type ECN = outcome.ECN
 
-// The codepoints.
-const (
-	NotECT                ECN = 0
-	ECT1                  ECN = 1
-	ECT0                  ECN = 2
-	CongestionExperienced ECN = 3
-)
+// NotECT is what is reported of packets whose IP header is not known.
+const NotECT = outcome.NotECT
 
 // TransportHistoryStats counts what a TransportHistory saw.
 type TransportHistoryStats struct {

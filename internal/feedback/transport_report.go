@@ -18,15 +18,21 @@ func (r *TransportRecorder) due() time.Duration {
 	if r.draining {
 		return r.last
 	}
-	interval := r.cfg.IntervalMax
 	// A status takes 1 to 2.3 bytes, most often 1.15.
-	if cost := reportOverhead + r.waiting*5/4; float64(r.bytes)*r.cfg.Share >= float64(cost) {
-		interval = min(interval, r.cfg.IntervalMin)
+	interval := r.cfg.interval(r.bytes, reportOverhead+r.waiting*5/4)
+	return max(r.last+interval, r.first+interval/2)
+}
+
+// interval is how long after the last report the next is due, once so many bytes have come since, of which the report takes cost bytes on the wire.
+func (c *TransportFeedbackConfig) interval(bytes, cost int) time.Duration {
+	interval := c.IntervalMax
+	if float64(bytes)*c.Share >= float64(cost) {
+		interval = min(interval, c.IntervalMin)
 	}
-	if fast := r.cfg.IntervalFast; fast < interval && float64(r.bytes)*8 >= float64(r.cfg.FastRateBPS)*fast.Seconds() {
+	if fast := c.IntervalFast; fast < interval && float64(bytes)*8 >= float64(c.FastRateBPS)*fast.Seconds() {
 		interval = fast
 	}
-	return max(r.last+interval, r.first+interval/2)
+	return interval
 }
 
 // AppendReports appends an RTCP compound of at most MaxBytes to dst if a report is due: one or more packets of transport-wide feedback, of reduced size

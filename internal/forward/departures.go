@@ -18,16 +18,19 @@ const (
 	maxExtension = 14
 )
 
-// departures number everything that is queued to one receiver, over all its slots, and learn from its reports what became of it (transport-wide congestion
-// control, draft-holmer-rmcat-transport-wide-cc-extensions-01). The writer owns them.
+// departures number everything that is queued to one receiver, over all its slots, and learn from its reports what became of it: by transport-wide congestion
+// control (draft-holmer-rmcat-transport-wide-cc-extensions-01), for which packets carry their number, or by RFC 8888, which knows them by SSRC and sequence
+// number. The writer owns them.
 type departures struct {
-	// extension is the identifier that the peers agree on, 0 while they do not.
+	// extension is the identifier that the peers agree on, 0 while they do not, and by RFC 8888.
 	extension uint8
 	// header holds the extension that the headers of all slots point to: a header is read before the next one is numbered.
 	header rtp.Header
 	// place is where in it the number stands.
-	place   []byte
+	place []byte
+	// One of these is nil: history where the receiver reports by RFC 8888, streams elsewhere.
 	history *feedback.TransportHistory
+	streams *feedback.CongestionHistory
 	// counted is what the writer's counts have of the history's.
 	counted feedback.TransportHistoryStats
 }
@@ -42,11 +45,15 @@ var kinds = [classes]feedback.PacketKind{
 // numbers. That is asked once per run. A packet that the outlet then refuses is lost like one on the way.
 func (r *Receiver) number(h *rtp.Header, payload int, kind class, now time.Time) {
 	if r.queued == 0 {
-		r.agree(r.peer.TransportSequenceID())
+		r.agree(r.peer.TransportSequenceID(), r.peer.ReportsByStream())
 	}
 	d := r.departures
 	if d == nil || d.extension == 0 {
 		h.Extension, h.ExtensionProfile, h.Extensions = false, 0, nil
+		if d != nil && d.streams != nil {
+			number := d.streams.Sent(h.SSRC, h.SequenceNumber, wireOverhead+payload, kinds[kind], now)
+			r.estimation.sent(number, wireOverhead+payload, kind, r.pacer.Probing(), now)
+		}
 		return
 	}
 	number := d.history.Sent(wireOverhead+payload, kinds[kind], now)
@@ -55,21 +62,24 @@ func (r *Receiver) number(h *rtp.Header, payload int, kind class, now time.Time)
 	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
 }
 
-// agree makes packets be numbered by the extension with the given identifier, or not where that is none. Numbers go on where they were.
-func (r *Receiver) agree(extension uint8) {
-	d := r.departures
-	switch {
-	case d == nil && extension == 0, d != nil && d.extension == extension:
-		return
-	case d == nil:
-		d = &departures{history: feedback.NewTransportHistory(uint16(rand.Uint32()))}
-		r.departures = d
-	}
-	if extension > maxExtension {
+// agree makes packets be known to the receiver by SSRC and sequence number, or else be numbered by the extension with the given identifier, or not where that is
+// none. Numbers go on where they were; where it changes what packets are known by, everything begins anew.
+func (r *Receiver) agree(extension uint8, byStream bool) {
+	if byStream || extension > maxExtension {
 		extension = 0
 	}
+	d := r.departures
+	known := d != nil && d.streams != nil
+	switch {
+	case d == nil && extension == 0 && !byStream, d != nil && d.extension == extension && known == byStream:
+		return
+	case d == nil || known != byStream:
+		r.writer.estimate(r, false)
+		d = newDepartures(byStream)
+		r.departures = d
+	}
 	d.extension, d.header, d.place = extension, rtp.Header{}, nil
-	r.writer.estimate(r, extension != 0)
+	r.writer.estimate(r, extension != 0 || byStream)
 	if extension == 0 {
 		return
 	}
@@ -77,6 +87,29 @@ func (r *Receiver) agree(extension uint8) {
 		panic("an empty header has no room for the transport-wide sequence number: " + err.Error())
 	}
 	d.place = d.header.GetExtension(extension)
+}
+
+func newDepartures(byStream bool) *departures {
+	if byStream {
+		return &departures{streams: feedback.NewCongestionHistory()}
+	}
+	return &departures{history: feedback.NewTransportHistory(uint16(rand.Uint32()))}
+}
+
+// report takes one report, and appends what is new in it to results.
+func (d *departures) report(packet []byte, arrived time.Time, results []feedback.PacketResult) []feedback.PacketResult {
+	if d.streams != nil {
+		return d.streams.Feedback(packet, arrived, results)
+	}
+	return d.history.Feedback(packet, arrived, results)
+}
+
+// stats are the counts so far.
+func (d *departures) stats() feedback.TransportHistoryStats {
+	if d.streams != nil {
+		return d.streams.Stats()
+	}
+	return d.history.Stats()
 }
 
 // hear takes the reports that wait of a receiver.
@@ -91,7 +124,7 @@ func (w *writer) hear(r *Receiver) {
 		report := reports[reportTime:]
 		report = report[:rtcpSize(report)]
 		reports = reports[reportTime+len(report):]
-		w.results = d.history.Feedback(report, arrived, w.results[:0])
+		w.results = d.report(report, arrived, w.results[:0])
 		w.learn(r, w.results, arrived)
 	}
 	if cap(w.results) > keptResults {
@@ -100,7 +133,7 @@ func (w *writer) hear(r *Receiver) {
 	if r.estimation != nil && !r.closed.Load() {
 		w.consult(r)
 	}
-	stats := d.history.Stats()
+	stats := d.stats()
 	w.stats.counts[transportReports] += stats.Reports - d.counted.Reports
 	w.stats.counts[transportReceived] += stats.Received - d.counted.Received
 	w.stats.counts[transportLost] += stats.Lost - d.counted.Lost

@@ -20,6 +20,9 @@
 // But for that the log is the queue: what an outlet has queued waits for the rest of its burst, not for its receiver. A writer that falls behind by more than
 // a log holds loses whole frames; it never makes a reader wait for longer than that, and nothing that one receiver does delays receivers of other writers.
 //
+// What VR2Gather's peers send becomes payload v1 as it arrives (converter), and payload v1 becomes theirs on its last step (VR2GatherOutlet): nothing between knows the
+// difference, and nobody else pays for it.
+//
 // Who owns what: a track's log is appended to under its ingress's mutex, and read by anyone without locks. All that a slot keeps is its
 // writer's, which means whoever has the writer's turn, but for its mail, which is the writer's inbox's. Control calls are safe for any goroutine, at any time, and do not wait for writers.
 package forward

@@ -27,6 +27,8 @@ type downlink struct {
 
 	free     time.Time
 	recorder *feedback.TransportRecorder
+	// streams records in place of recorder where the receiver reports by RFC 8888.
+	streams  *feedback.CongestionRecorder
 	arriving []arrivingPacket
 	reports  []arrivingReport
 	// departed are all packets with the time at which they left, queued the times that they waited in the queue.
@@ -79,7 +81,7 @@ func (l *downlink) pass(d time.Duration) {
 		if len(l.reports) > 0 {
 			next = earliest(next, l.reports[0].at)
 		}
-		next = earliest(next, l.recorder.Next())
+		next = earliest(next, l.reportDue())
 		if l.asks != nil {
 			next = earliest(next, l.asks.missing.Next())
 		}
@@ -106,8 +108,8 @@ func (l *downlink) carry() {
 			l.t.Fatal(err)
 		}
 		number, ok := feedback.TransportSequence(raw, testExtension)
-		if !ok {
-			l.t.Fatal("a packet has no number")
+		if ok == (l.streams != nil) || l.streams != nil && p.Extension {
+			l.t.Fatalf("a packet has a number: %v", ok)
 		}
 		size := wireOverhead + len(p.Payload)
 		l.departed = append(l.departed, departedPacket{now, size, p})
@@ -133,7 +135,7 @@ func (l *downlink) arrive() {
 	for len(l.arriving) > 0 && !l.arriving[0].at.After(now) {
 		p := l.arriving[0]
 		l.arriving = l.arriving[1:]
-		l.recorder.Received(p.number, p.size, p.at)
+		l.record(p)
 		if l.asks != nil {
 			l.asks.receive(p)
 		}
@@ -141,8 +143,8 @@ func (l *downlink) arrive() {
 	if l.asks != nil {
 		l.asks.ask(now)
 	}
-	if due := l.recorder.Next(); !due.IsZero() && !due.After(now) {
-		for _, report := range reportsOf(l.recorder, now) {
+	if due := l.reportDue(); !due.IsZero() && !due.After(now) {
+		for _, report := range l.reportsDue(now) {
 			l.reports = append(l.reports, arrivingReport{now.Add(l.delay), report})
 		}
 	}

@@ -82,18 +82,6 @@ func (e *estimation) sent(number int64, size int, kind class, probing bool, now 
 	}
 }
 
-// convert puts the results of a report in the estimator's terms.
-func (e *estimation) convert(results []feedback.PacketResult, room []congestion.PacketResult) []congestion.PacketResult {
-	room = room[:0]
-	for i := range results {
-		r := &results[i]
-		room = append(room, congestion.PacketResult{
-			Sequence: r.Sequence, Size: r.Size, Sent: r.Sent, Arrived: r.Arrived, Received: r.Received, Probe: e.clusters.Of(r.Sequence),
-		})
-	}
-	return room
-}
-
 // estimate begins to estimate what a receiver can take, or gives that up.
 func (w *writer) estimate(r *Receiver, wanted bool) {
 	switch {
@@ -112,19 +100,18 @@ func (w *writer) estimate(r *Receiver, wanted bool) {
 }
 
 // learn takes what one report of a receiver, which came at a time, says of packets to it. This is the one place where results arrive. A publisher's losses are
-// not among them: numbers are given to what is sent.
-func (w *writer) learn(r *Receiver, results []feedback.PacketResult, arrived time.Time) {
+// not among them: numbers are given to what is sent. Probes are filled in.
+func (w *writer) learn(r *Receiver, results []congestion.PacketResult, arrived time.Time) {
 	e := r.estimation
 	if e == nil || len(results) == 0 {
 		return
 	}
-	w.learned = e.convert(results, w.learned)
-	e.estimator.Report(e.pass(arrived), w.learned)
+	for i := range results {
+		results[i].Probe = e.clusters.Of(results[i].Sequence)
+	}
+	e.estimator.Report(e.pass(arrived), results)
 	e.known = true
 	e.trips.Add(e.at, int64(e.estimator.Stats().RTT), feedback.QueueMemory)
-	if cap(w.learned) > keptResults {
-		w.learned = nil
-	}
 }
 
 // stepAt has a receiver's estimator stepped at a time, if that is before what was planned.

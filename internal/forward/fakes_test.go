@@ -15,6 +15,7 @@ type fakePeer struct {
 	mu        sync.Mutex
 	rtt       time.Duration
 	extension uint8
+	byStream  bool
 	compounds [][]rtcp.Packet
 	queued    []queuedPacket
 	// flushed are the packets that were sent since numbers was called, in their order.
@@ -74,6 +75,12 @@ func (p *fakePeer) TransportSequenceID() uint8 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.extension
+}
+
+func (p *fakePeer) ReportsByStream() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byStream
 }
 
 // take gives the packets since the last call.

@@ -28,7 +28,9 @@ type Ingress struct {
 	// repairs are the same streams by the SSRC of their retransmissions.
 	repairs map[uint32]*stream
 	groups  map[uint64]*frameNumbers
-	packet  rtp.Packet
+	// instants are those of the groups of converted tracks.
+	instants map[uint64]*instants
+	packet   rtp.Packet
 	// original is a retransmitted packet as it was first sent.
 	original [maxOriginal]byte
 	// order is that of the last packet.
@@ -75,6 +77,7 @@ func (e *Engine) newIngress(p Peer) *Ingress {
 		streams:  make(map[uint32]*stream),
 		repairs:  make(map[uint32]*stream),
 		groups:   make(map[uint64]*frameNumbers),
+		instants: make(map[uint64]*instants),
 		budget:   newRequestBudget(),
 		arrivals: newArrivals(),
 	}
@@ -145,6 +148,7 @@ func (i *Ingress) Close() {
 	clear(i.streams)
 	clear(i.repairs)
 	clear(i.groups)
+	clear(i.instants)
 	i.mu.Unlock()
 	close(i.stopped)
 	i.engine.retire(i)
@@ -199,7 +203,7 @@ func (i *Ingress) receive(s *stream, packet []byte, now time.Time, repaired bool
 	if !ok {
 		return
 	}
-	facts, kind, err := s.facts.classify(&p.Header, p.Payload, sequence)
+	facts, kind, err := s.establish(p, sequence, now)
 	if err != nil {
 		i.stats.add(malformedPayload, 1)
 		return
@@ -307,4 +311,5 @@ func (i *Ingress) dropGroup(group uint64) {
 		}
 	}
 	delete(i.groups, group)
+	delete(i.instants, group)
 }

@@ -30,7 +30,7 @@ func (r *Receiver) ParityShare() float64 { return math.Float64frombits(r.parityS
 // protect makes the receiver's share of parity follow its path, and its slots that share.
 func (w *writer) protect(r *Receiver) {
 	p := &r.protection
-	if w.at < p.due {
+	if r.bare || w.at < p.due {
 		return
 	}
 	p.due = w.at + parityInterval

@@ -11,7 +11,7 @@ import (
 
 // Path is what is known of the way to a receiver.
 type Path struct {
-	// Known says that the receiver has reported about what it was sent, by transport-wide feedback. Where it has not, only Sent and Wanted mean anything, and
+	// Known says that the receiver has reported about what it was sent, packet by packet. Where it has not, only Sent and Wanted mean anything, and
 	// nothing limits what is sent.
 	Known bool
 	// Awaited says that it has not reported yet, but is about to: its peer has agreed to, and it is less than a second since it was sent the first packet.
@@ -55,7 +55,7 @@ func (r *Receiver) Path() Path {
 		return p
 	}
 	// The first packet will be.
-	if extension := r.peer.TransportSequenceID(); extension > 0 && extension <= maxExtension {
+	if extension := r.peer.TransportSequenceID(); extension > 0 && extension <= maxExtension || r.peer.ReportsByStream() {
 		p.Awaited, p.Estimate = true, r.startRate()
 	}
 	return p

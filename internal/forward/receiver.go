@@ -25,6 +25,8 @@ type Peer interface {
 	// TransportSequenceID is the identifier of the header extension by which all packets of the connection are numbered, in both directions
 	// (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where there is none, or not yet. It takes no lock.
 	TransportSequenceID() uint8
+	// ReportsByStream tells that the peer reports what it gets by SSRC and sequence number (RFC 8888), and not by those numbers. It takes no lock.
+	ReportsByStream() bool
 }
 
 // Receiver is one receiving peer connection with its slots. It belongs to one writer.
@@ -70,11 +72,16 @@ type Receiver struct {
 	credit, burst int
 	// deadline is how long after its arrival a packet is worth repairing.
 	deadline time.Duration
+	// bare receivers are sent no parity, whatever their links lose.
+	bare bool
 	// departures number the packets to the receiver, nil before its peer has agreed on it.
 	departures *departures
 	// reports are those of their arrival; the writer's inbox guards them.
 	reports reportBox
 }
+
+// SendBare makes the receiver one that is never sent parity. It must be called before AddSlot.
+func (r *Receiver) SendBare() { r.bare = true }
 
 // AddSlot adds an outgoing stream. It carries nothing until Select.
 func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {
@@ -108,9 +115,9 @@ func (r *Receiver) Close() {
 	r.writer.inbox.close(r)
 }
 
-// RTCP takes one decrypted RTCP packet, and from it what concerns slots of the receiver: NACK, PLI, FIR, report blocks, and reports of transport-wide feedback.
+// RTCP takes one decrypted RTCP packet, and from it what concerns slots of the receiver: NACK, PLI, FIR, report blocks, and reports of arrivals.
 func (r *Receiver) RTCP(packet []byte, now time.Time) {
-	if feedback.IsTransportFeedback(packet) {
+	if feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet) {
 		r.arrivals(packet, now)
 		return
 	}

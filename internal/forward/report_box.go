@@ -3,6 +3,8 @@ package forward
 import (
 	"encoding/binary"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 	minRTCP = 4
 )
 
-// reportBox holds reports of transport-wide feedback, each behind the time when it came. The inbox guards it, but for read, which is the writer's.
+// reportBox holds reports of arrivals, each behind the time when it came. The inbox guards it, but for read, which is the writer's.
 type reportBox struct {
 	queued  bool
 	waiting []byte
@@ -27,9 +29,10 @@ func rtcpSize(packet []byte) int { return minRTCP + 4*int(binary.BigEndian.Uint1
 // arrivals takes a report, as it is, for the writer to read.
 func (r *Receiver) arrivals(report []byte, now time.Time) {
 	engine := r.writer.engine
+	byStream := r.peer.ReportsByStream()
 	switch {
-	case r.peer.TransportSequenceID() == 0:
-		// Nothing has a number that it could speak of.
+	case feedback.IsCongestionReport(report) != byStream, !byStream && r.peer.TransportSequenceID() == 0:
+		// Nothing is known by what it could speak of.
 	case rtcpSize(report) != len(report):
 		engine.control.add(malformedRTCP, 1)
 	default:

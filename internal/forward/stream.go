@@ -4,9 +4,11 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/switching"
 )
 
 // stream is a track that is bound to an SSRC, with what its reader knows of it. The ingress's mutex guards it.
@@ -18,9 +20,12 @@ type stream struct {
 	numbers   feedback.Unwrapper
 	base      int64
 	reception *feedback.Reception
-	// missing decides what to ask for. It is nil for audio, which is worth nothing by the time a repair comes, and for which no NACK is negotiated.
+	// missing decides what to ask for. It is nil for audio, which is worth nothing by the time a repair comes, and for which no NACK is negotiated, and for
+	// VR2Gather's peers, which answer none.
 	missing *feedback.NACKGenerator
-	facts   classifier
+	// converter is nil but for tracks of VR2Gather's peers.
+	converter *converter
+	facts     classifier
 	// schedule spreads the packets of frames.
 	schedule pacing.Schedule
 	// clock maps timestamps to capture times.
@@ -37,7 +42,10 @@ func (i *Ingress) newStream(t *Track) *stream {
 		clock:     feedback.NewCaptureClock(t.codec.ClockRate),
 		schedule:  pacing.NewSchedule(i.engine.plan, t.codec.ClockRate),
 	}
-	if !t.audio {
+	switch {
+	case t.converted:
+		s.converter = newConverter(t, i.captures(t.group))
+	case !t.audio:
 		s.missing = feedback.NewNACKGenerator(i.engine.cfg.NACK)
 	}
 	s.facts = classifier{track: t, frames: i.frameNumbers(t.group), clock: s.clock}
@@ -56,6 +64,30 @@ func (i *Ingress) frameNumbers(group uint64) *frameNumbers {
 	return frames
 }
 
+// establish gives the facts of a packet with an extended number. What VR2Gather's peers send has become what is to be forwarded then.
+func (s *stream) establish(p *rtp.Packet, sequence int64, now time.Time) (switching.Packet, class, error) {
+	if s.converter != nil {
+		body, err := s.converter.convert(&p.Header, p.Payload, now)
+		if err != nil {
+			return switching.Packet{}, classMedia, err
+		}
+		p.Payload = body
+	}
+	return s.facts.classify(&p.Header, p.Payload, sequence)
+}
+
+// captures gives what converted tracks of a group number capture instants with.
+func (i *Ingress) captures(group uint64) *instants {
+	captures := i.instants[group]
+	if captures == nil {
+		captures = &instants{}
+		if group != 0 {
+			i.instants[group] = captures
+		}
+	}
+	return captures
+}
+
 // move prepares the stream for another SSRC or connection. Numbers go on two cycles later, for two reasons: they must stay above all that the cache and
 // slots know, and so far above that slots do not take the distance for loss. Their low 16 bits must stay what the publisher calls them.
 func (s *stream) move(to *Ingress) {
@@ -64,6 +96,9 @@ func (s *stream) move(to *Ingress) {
 	s.numbers = feedback.Unwrapper{}
 	s.restart()
 	s.facts.frames, s.facts.newest = to.frameNumbers(s.track.group), 0
+	if s.track.converted {
+		s.converter = newConverter(s.track, to.captures(s.track.group))
+	}
 }
 
 // restart forgets what numbers before told: the publisher has begun anew, at numbers that have nothing to do with them.
@@ -72,6 +107,9 @@ func (s *stream) restart() {
 	s.clock.Reset()
 	s.schedule.Reset()
 	s.facts.restart()
+	if s.converter != nil {
+		s.converter.restart()
+	}
 	if s.missing != nil {
 		s.missing.Forget()
 	}

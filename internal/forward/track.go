@@ -18,6 +18,8 @@ type TrackConfig struct {
 	// Group names the tracks of one publication, which share frame numbers, so that all extend the same numbers alike when they wrap around.
 	// It is the group of Slot.Select; 0 is a track of its own.
 	Group uint64
+	// VR2Gather says that the track comes in VR2Gather's own packets: of video, if the codec is that of payload v1, else of sound.
+	VR2Gather bool
 }
 
 // Track is one incoming RTP stream, with the cache of its packets.
@@ -29,6 +31,8 @@ type Track struct {
 	group   uint64
 	// audio tracks go first and lose no frame to age. framed ones are of payload v1. Others decode from key frames on if needsKey.
 	audio, framed, needsKey bool
+	// converted tracks come in VR2Gather's own packets.
+	converted bool
 	// skippable tracks may lose frames that have become too old: every frame decodes by itself, and none is audio.
 	skippable bool
 
@@ -43,6 +47,8 @@ type Track struct {
 	expected atomic.Int64
 	// mapping is the publisher's latest sender report, nil before the first.
 	mapping atomic.Pointer[mapping]
+	// named is the codec of the newest frame of a converted track, nil before the first.
+	named atomic.Pointer[volumetric.FourCC]
 	// keyFrameWanted is set from when a key frame is wanted until the publisher has been asked, or one has come.
 	keyFrameWanted atomic.Bool
 	// followers are the writers that read the log. The list is replaced, never changed.
@@ -72,15 +78,16 @@ type TrackStats struct {
 // NewTrack adds a track. Nothing comes on it until Ingress.Bind.
 func (e *Engine) NewTrack(cfg TrackConfig) *Track {
 	t := &Track{
-		id:       switching.TrackID(e.lastTrack.Add(1)),
-		engine:   e,
-		codec:    cfg.Codec,
-		quality:  cfg.Quality,
-		group:    cfg.Group,
-		audio:    strings.HasPrefix(strings.ToLower(cfg.Codec.MIMEType), "audio/"),
-		framed:   cfg.Codec.Is(volumetric.MIMEVolumetric),
-		needsKey: switching.NeedsKey(cfg.Codec.MIMEType),
-		log:      newPacketLog(logLimits{age: e.cfg.CacheAge, bytes: e.cfg.TrackCacheBytes}, &e.budget),
+		id:        switching.TrackID(e.lastTrack.Add(1)),
+		engine:    e,
+		codec:     cfg.Codec,
+		quality:   cfg.Quality,
+		group:     cfg.Group,
+		audio:     strings.HasPrefix(strings.ToLower(cfg.Codec.MIMEType), "audio/"),
+		framed:    cfg.Codec.Is(volumetric.MIMEVolumetric),
+		needsKey:  switching.NeedsKey(cfg.Codec.MIMEType),
+		converted: cfg.VR2Gather,
+		log:       newPacketLog(logLimits{age: e.cfg.CacheAge, bytes: e.cfg.TrackCacheBytes}, &e.budget),
 	}
 	t.skippable = !t.audio && !t.needsKey
 	t.opened.Store(-1)

@@ -8,7 +8,6 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -60,9 +59,8 @@ type writer struct {
 	touched   []*Slot
 	reporting []*Receiver
 
-	// results and learned are those of the report being read.
+	// results are those of the report being read.
 	results []feedback.PacketResult
-	learned []congestion.PacketResult
 	orders  orders
 	nacked  []rtcp.NackPair
 	reports []rtcp.Packet

@@ -33,6 +33,8 @@ type negotiation struct {
 	gathering bool
 	// outlets are those of an answering peer, by mid.
 	outlets map[string]*Outlet
+	// byStream says that answers take reports by RFC 8888 where they are offered.
+	byStream bool
 	// early are remote candidates that came before the description; trickled counts those since ICE began, or began anew.
 	early    []string
 	trickled int
@@ -99,6 +101,7 @@ func (p *Peer) Offer(restart bool) (string, error) {
 		line.Codecs, line.Extensions = description.Offered(l.kind)
 		if l.Outlet != nil {
 			line.Direction, line.Streams, line.Stream = description.DirectionSendOnly, l.Outlet.streams, l.Outlet.id
+			line.CongestionFeedback = true
 		}
 		offer.Lines = append(offer.Lines, line)
 	}
@@ -123,6 +126,7 @@ func (p *Peer) Answered(text string) (map[string]Streams, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSpent, err)
 	}
 	p.transportSequence.Store(uint32(transportSequence(answer)))
+	p.reportsByStream.Store(answer.ReportsByStream())
 	for i, l := range p.lines[:len(answer.Lines)] {
 		if l.Outlet != nil {
 			l.Outlet.bind(taken(answer.Lines[i]))
@@ -200,6 +204,10 @@ func (p *Peer) offered(mid string) *description.Line {
 	return nil
 }
 
+// PreferReportsByStream makes answers take reports of arrivals by RFC 8888 where they are offered, in place of transport-wide feedback. It is to be called before
+// the first answer.
+func (p *Peer) PreferReportsByStream() { p.byStream = true }
+
 // Answer makes an answer to the last offer and sets it.
 func (p *Peer) Answer() (string, error) {
 	if p.offer == nil {
@@ -212,6 +220,9 @@ func (p *Peer) Answer() (string, error) {
 	answer, err := description.Answer(p.offer, sending)
 	if err != nil {
 		return "", err
+	}
+	if p.byStream {
+		description.TakeCongestionFeedback(p.offer, answer)
 	}
 	if p.begun && p.offer.Transport.Ufrag != p.remote.Ufrag {
 		if err := p.restartICE(); err != nil {
@@ -238,6 +249,7 @@ func (p *Peer) Answer() (string, error) {
 		return "", err
 	}
 	p.transportSequence.Store(uint32(transportSequence(answer)))
+	p.reportsByStream.Store(answer.ReportsByStream())
 	for i, line := range answer.Lines {
 		if outlet := p.outlets[line.MID]; outlet != nil && line.Direction.Sends() && !line.Rejected {
 			outlet.bind(answer.Lines[i].Codecs)

@@ -56,6 +56,8 @@ type Peer struct {
 
 	// transportSequence is the identifier of the header extension of that name.
 	transportSequence atomic.Uint32
+	// reportsByStream is set while who answers reports arrivals by RFC 8888.
+	reportsByStream atomic.Bool
 
 	rtt   roundTrip
 	rttAt atomic.Int64
@@ -87,6 +89,9 @@ func (p *Peer) Events() []Event { return p.events.take() }
 // TransportSequenceID is the identifier of the header extension that numbers all packets of the connection in both directions
 // (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where the peers have not agreed on it.
 func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Load()) }
+
+// ReportsByStream tells that the peers have agreed on reports by RFC 8888 of what the offering one sends, in place of transport-wide feedback. It takes no lock.
+func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() }
 
 // RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask for it.
 func (p *Peer) RTT() time.Duration {

@@ -123,7 +123,7 @@ func (g *importGraph) violations() []string {
 			note(checkForeign(from, to))
 		}
 		if g.cgo[from] && !within(from, cgoPackages) {
-			note(fmt.Sprintf("%s uses cgo; only %s does", from, strings.Join(cgoPackages, ", ")))
+			note(fmt.Sprintf("%s uses cgo; only %s do", from, strings.Join(cgoPackages, ", ")))
 		}
 		if within(from, cgoImporters) || within(from, roof) {
 			continue

@@ -72,7 +72,6 @@ type sender struct {
 	estimator congestion.Estimator
 	history   *feedback.TransportHistory
 	results   []feedback.PacketResult
-	reports   []congestion.PacketResult
 	plan      pacing.Plan
 	pacer     *pacing.Pacer[fragment, repair]
 	streams   [tiles]*stream
@@ -231,13 +230,10 @@ func (s *sender) rtcp(compound []byte, now time.Duration) {
 // report takes transport-wide feedback to the estimator.
 func (s *sender) report(packet []byte, now time.Duration) {
 	s.results = s.history.Feedback(packet, at(now), s.results[:0])
-	s.reports = s.reports[:0]
-	for _, r := range s.results {
-		s.reports = append(s.reports, congestion.PacketResult{
-			Sequence: r.Sequence, Size: r.Size, Sent: r.Sent, Arrived: r.Arrived, Received: r.Received, Probe: s.trains.of(r.Sequence),
-		})
+	for i := range s.results {
+		s.results[i].Probe = s.trains.of(s.results[i].Sequence)
 	}
-	s.estimator.Report(at(now), s.reports)
+	s.estimator.Report(at(now), s.results)
 	s.trips.Add(at(now), int64(s.estimator.Stats().RTT), feedback.QueueMemory)
 	s.consult(now)
 }

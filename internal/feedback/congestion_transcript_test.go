@@ -1,0 +1,155 @@
+package feedback
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCongestionTranscripts plays testdata/congestion: a sender's history and a receiver's recorder, as in TestTransportTranscripts. Streams are called by their
+// SSRC; the numbers of each begin at 65,530, and packets have 1,200 bytes. Input:
+//
+//	config KEY=VALUE…      changes the configuration: max_bytes, interval_min and so on in milliseconds
+//	0 send 1 10            sends so many packets on a stream
+//	5 receive 1 0 2 5-9    packets of a stream arrive, counted from its beginning
+//	150 until              makes reports whenever they are due, until then; they reach the sender at once
+//	150 until lose         the same, but they get lost
+//	stats
+//
+// A report is put out with its size, and for each stream the first number covered, and the arrival times of those that follow in milliseconds, or - for lost ones.
+// Results are called by their place in the order of sending.
+func TestCongestionTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/congestion/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			player := &congestionPlayer{transportPlayer: transportPlayer{t: t, cfg: DefaultConfig().Transport}}
+			player.begin()
+			for _, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+				if strings.HasPrefix(line, "  ") {
+					continue
+				}
+				player.line(line)
+				if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
+					if err := player.play(fields); err != nil {
+						t.Fatalf("%q: %v", line, err)
+					}
+				}
+			}
+			got := strings.Join(player.out, "\n") + "\n"
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(text) {
+				t.Errorf("got\n%s\nexpected\n%s", got, text)
+			}
+		})
+	}
+}
+
+const firstOfStream = 65_530
+
+type congestionPlayer struct {
+	transportPlayer
+	sent     map[uint32]uint16
+	streams  *CongestionHistory
+	recorded *CongestionRecorder
+}
+
+func (p *congestionPlayer) begin() {
+	p.sent = map[uint32]uint16{}
+	p.streams, p.recorded = NewCongestionHistory(), NewCongestionRecorder(p.cfg, 1)
+}
+
+func (p *congestionPlayer) play(fields []string) error {
+	switch fields[0] {
+	case "config":
+		if err := p.configure(fields[1:]); err != nil {
+			return err
+		}
+		p.begin()
+		return nil
+	case "stats":
+		r, h := p.recorded.Stats(), p.streams.Stats()
+		p.line(fmt.Sprintf("  recorder: received %d duplicates %d old %d restarts %d reports %d dropped %d", r.Received, r.Duplicates, r.Old, r.Restarts,
+			r.Reports, r.Dropped))
+		p.line(fmt.Sprintf("  history: sent %d received %d lost %d late %d unreported %d unmatched %d in flight %d", h.Sent, h.Received, h.Lost, h.Late,
+			h.Unreported, h.Unmatched, p.streams.InFlight()))
+		return nil
+	}
+	ms, err := strconv.ParseFloat(fields[0], 64)
+	if err != nil {
+		return err
+	}
+	now := after(time.Duration(ms * float64(time.Millisecond)))
+	if fields[1] == "until" {
+		return p.until(now, len(fields) > 2 && fields[2] == "lose")
+	}
+	stream, err := strconv.ParseUint(fields[2], 10, 32)
+	if err != nil {
+		return err
+	}
+	ssrc := uint32(stream)
+	switch fields[1] {
+	case "send":
+		count, err := strconv.Atoi(fields[3])
+		for range count {
+			p.streams.Sent(ssrc, firstOfStream+p.sent[ssrc], 1200, Media, now)
+			p.sent[ssrc]++
+		}
+		return err
+	case "receive":
+		return eachNumber(fields[3:], func(number int64) { p.recorded.Received(ssrc, firstOfStream+uint16(number), 1200, NotECT, now) })
+	}
+	return fmt.Errorf("unknown command %q", fields[1])
+}
+
+func (p *congestionPlayer) until(end time.Time, lose bool) error {
+	for range 1000 {
+		next := p.recorded.Next()
+		if next.IsZero() || next.After(end) {
+			if !next.IsZero() {
+				p.line("  next " + milliseconds(next))
+			}
+			return nil
+		}
+		p.report(next, lose)
+	}
+	return fmt.Errorf("the recorder wants to report without end")
+}
+
+func (p *congestionPlayer) report(now time.Time, lose bool) {
+	packet := p.recorded.AppendReports(nil, now)
+	var report CongestionReport
+	if err := report.Unmarshal(packet); err != nil {
+		p.t.Fatal(err)
+	}
+	p.line(fmt.Sprintf("  %s report: %d bytes", milliseconds(now), len(packet)))
+	begins := uint32((start.Unix()+ntpEpoch)<<16) + uint32(start.Nanosecond())
+	made := float64(report.Timestamp-begins) * 1000 / tickRate
+	for _, s := range report.Streams {
+		text := fmt.Sprintf("    %d from %d:", s.SSRC, s.Begin)
+		for _, arrival := range s.Packets {
+			if arrival.Received {
+				text += " " + strconv.FormatFloat(made-float64(arrival.Offset)*1000/offsetRate, 'f', 0, 64)
+			} else {
+				text += " -"
+			}
+		}
+		p.line(text)
+	}
+	if !lose {
+		p.results(p.streams.Feedback(packet, now, nil))
+	}
+}
