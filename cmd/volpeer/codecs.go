@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco" // registers itself where it is built in
+	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // chooseCodec finds the codec to encode with. Without a name it is Draco, or raw in a program that was built without it.
@@ -28,10 +29,18 @@ func chooseCodec(name string, log *slog.Logger) (codec.Codec, error) {
 	return c, nil
 }
 
-// explained is why a frame cannot be decoded; for Draco's frames in a program without it, what to do.
+// explained is why a frame cannot be decoded; where a codec is not available, what to do.
 func explained(fourCC codec.FourCC, err error) error {
-	if fourCC == (codec.FourCC{'d', 'r', 'c', 'o'}) && errors.Is(err, codec.ErrUnknown) {
+	if !errors.Is(err, codec.ErrUnknown) {
+		return err
+	}
+	switch fourCC {
+	case codec.FourCC{'d', 'r', 'c', 'o'}:
 		return draco.ErrUnavailable
+	case vr2gather.CodecOctree:
+		return fmt.Errorf("%w: cwi1, VR2Gather's compressed point clouds; its publisher can send cwi0", codec.ErrUnknown)
+	case codec.FourCC{}:
+		return fmt.Errorf("%w: the frame does not name it", codec.ErrUnknown)
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -29,6 +30,7 @@ type publication struct {
 	tiles     int
 	qualities string
 	codec     string
+	vr2gather bool
 	name      string
 	mode      string
 	audio     string
@@ -56,7 +58,8 @@ func newPublish() *cobra.Command {
 	f.IntVar(&p.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
 	f.IntVar(&p.tiles, "tiles", 4, fmt.Sprintf("number of tiles, one of %v", pointcloud.TileCounts()))
 	f.StringVar(&p.qualities, "qualities", "low,mid,high", quality.Grammar)
-	f.StringVar(&p.codec, "codec", "", "draco or raw; without, draco where it is built in")
+	f.StringVar(&p.codec, "codec", "", "draco, raw or cwi0; without, draco where it is built in")
+	f.BoolVar(&p.vr2gather, "vr2gather", false, "publish what clients of VR2Gather can read, too: frames with its header, and the codec cwi0")
 	f.StringVar(&p.name, "publication", "body", "name of the publication")
 	f.StringVar(&p.mode, "mode", string(volumetric.ModeAlternatives),
 		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, receivers get any of them")
@@ -75,6 +78,7 @@ const soundName = "audio"
 var (
 	errMode = errors.New("--mode: expected alternatives or descriptions")
 	errName = errors.New(`--publication: "audio" is the name of the sound beside it`)
+	errRead = errors.New("--vr2gather: VR2Gather reads the codec cwi0 in mode alternatives")
 )
 
 // production is what the flags come to: everything but the source, which takes its time to open.
@@ -93,6 +97,8 @@ func (p *publication) check(log *slog.Logger) (production, error) {
 	switch {
 	case mode != volumetric.ModeAlternatives && mode != volumetric.ModeDescriptions:
 		return production{}, fmt.Errorf("%w, got %.32q", errMode, p.mode)
+	case p.vr2gather && (mode != volumetric.ModeAlternatives || p.codec != "" && p.codec != codec.CWI0.Name()):
+		return production{}, fmt.Errorf("%w, got %.32q in mode %s", errRead, p.codec, mode)
 	case p.audio != "" && p.name == soundName:
 		return production{}, errName
 	case !slices.Contains(pointcloud.TileCounts(), p.tiles):
@@ -107,7 +113,11 @@ func (p *publication) check(log *slog.Logger) (production, error) {
 	if err != nil {
 		return production{}, fmt.Errorf("--qualities: %w", err)
 	}
-	c, err := chooseCodec(p.codec, log)
+	name := p.codec
+	if p.vr2gather {
+		name = codec.CWI0.Name()
+	}
+	c, err := chooseCodec(name, log)
 	if err != nil {
 		return production{}, err
 	}
@@ -186,9 +196,11 @@ func (p *publication) prepare(ctx context.Context, settings production, source c
 		producer.Close()
 		return nil, err
 	}
+	description := describe(p.name, config, source.Info().FrameRate, tiles, qualities)
+	description.VR2Gather = p.vr2gather
 	return &broadcast{
 		producer:    producer,
-		description: describe(p.name, config, source.Info().FrameRate, tiles, qualities),
+		description: description,
 		sound:       settings.sound,
 		pose:        settings.pose,
 	}, nil
@@ -205,6 +217,9 @@ func (p *publication) enter(ctx context.Context, b *broadcast) (*client.Session,
 		return nil, err
 	}
 	b.sink, b.voice = session.Publisher(p.name), session.Publisher(soundName)
+	if p.vr2gather {
+		b.sink = vr2gatherSink{b.sink, session}
+	}
 	if b.pose != nil {
 		session.Publisher(p.name).SetPose(*b.pose)
 	}

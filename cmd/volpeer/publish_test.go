@@ -184,6 +184,8 @@ func TestCommandLine(t *testing.T) {
 		{"publish --token t --qualities best", "--qualities: invalid qualities"},
 		{"publish --token t --codec mp3", `--codec: codec not available: "mp3"`},
 		{"publish --token t --mode both", `--mode: expected alternatives or descriptions, got "both"`},
+		{"publish --token t --vr2gather --codec draco", "--vr2gather: VR2Gather reads the codec cwi0 in mode alternatives, got \"draco\""},
+		{"publish --token t --vr2gather --mode descriptions", "--vr2gather: VR2Gather reads the codec cwi0 in mode alternatives, got \"\" in mode descriptions"},
 		{"publish --token t --audio tone --publication audio", "--publication"},
 		{"publish --token t --audio nowhere.ogg", "nowhere.ogg"},
 		{"publish --token t --fps 2000", "fps is 2000"},

@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -146,6 +147,7 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 				frames = nil
 				continue
 			}
+			f.Whole = nil // decoding needs Data only
 			v.frame(&f)
 			continue // nothing is shown before it is decoded
 		case r := <-v.pool.Results():
@@ -155,6 +157,7 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 				packets = nil
 				continue
 			}
+			v.unheard(&p)
 			v.packet(&p)
 			continue // sound is played along with what is shown
 		case line, open := <-lines:
@@ -178,6 +181,15 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 			return v.session.Err()
 		}
 		v.step(step)
+	}
+}
+
+// unheard logs the first packet of sound that is not Opus, of each publication. Foreign video was logged when it was published.
+func (v *viewer) unheard(p *client.Packet) {
+	ref := p.Track.PublicationRef
+	if name := ref.String(); !p.Codec.Is(volumetric.MIMEOpus) && v.publications[ref].Kind == volumetric.KindAudio && !v.refused[name] {
+		v.refused[name] = true
+		v.log.Warn("sound is not heard", "publication", name, "error", fmt.Errorf("%w: %s", codec.ErrUnknown, p.Codec.MIMEType))
 	}
 }
 

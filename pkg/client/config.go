@@ -52,6 +52,8 @@ type Config struct {
 	// QueueBudget is how long a frame may wait for the uplink before it is left out whole, but audio, which always leaves; 0 is one frame interval, 100 ms at most,
 	// and half a second for codecs whose frames build on each other.
 	QueueBudget time.Duration
+	// Feedback says how this client reports what it gets, by which the server estimates its link; empty is FeedbackTransportCC.
+	Feedback Feedback
 	// MaxBitrate is what this client is to be sent at most, in bit/s; 0 is no limit. Session.SetLimits changes it.
 	MaxBitrate volumetric.Bitrate
 	// Log takes what the session has to say; nil is silence.
@@ -65,6 +67,18 @@ type Config struct {
 	TLS *tls.Config
 }
 
+// Feedback is a form in which arrivals are reported.
+type Feedback string
+
+// The forms of feedback.
+const (
+	// FeedbackTransportCC is transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): by a number that packets carry, exact to 250 µs.
+	FeedbackTransportCC Feedback = "transport-cc"
+	// FeedbackCCFB is congestion control feedback (RFC 8888), by SSRC and sequence number, exact to 1/1024 s, with room for ECN marks. A server that does not offer
+	// it gets transport-wide feedback.
+	FeedbackCCFB Feedback = "ccfb"
+)
+
 // defaultSpread: a frame is through long before the next, and its packets do not hit the first queue as one burst.
 const defaultSpread = 0.4
 
@@ -76,6 +90,11 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Deadline < 0 || c.FrameBytes < 0 || c.Spread < 0 || c.Spread > 1 {
 		return c, fmt.Errorf("%w: deadline %v, frame bytes %d, spread %g: expected 0 or more, and a spread up to 1", ErrConfig, c.Deadline, c.FrameBytes, c.Spread)
+	}
+	switch c.Feedback {
+	case "", FeedbackTransportCC, FeedbackCCFB:
+	default:
+		return c, fmt.Errorf("%w: feedback %q: expected %q or %q", ErrConfig, c.Feedback, FeedbackTransportCC, FeedbackCCFB)
 	}
 	if c.TCP && c.PacketConn != nil {
 		return c, fmt.Errorf("%w: TCP and PacketConn: expected at most one of them", ErrConfig)

@@ -27,6 +27,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"an uplink of less than nothing", Config{URL: url, MaxUplink: -1}},
 		{"an uplink that begins above its limit", Config{URL: url, MaxUplink: 1e6, StartUplink: 2e6}},
 		{"an uplink too narrow for anything", Config{URL: url, MaxUplink: 10}},
+		{"a form of feedback that nobody knows", Config{URL: url, Feedback: "remb"}},
 		{"a downlink of less than nothing", Config{URL: url, MaxBitrate: -1}},
 	}
 	for _, test := range tests {

@@ -14,6 +14,8 @@ const (
 	// sizeShare is the weight of a frame in the mean size of its track's: a quarter of a second at 30 frames per second. intervalShare is that of an interval.
 	sizeShare     = 1. / 8
 	intervalShare = 1. / 16
+	// shortestInterval is what is taken for another tile of the same frame: cameras have 90 frames per second at most, and programs may stamp each tile by itself.
+	shortestInterval = 4 * time.Millisecond
 	// longestInterval is what is taken for a pause.
 	longestInterval = time.Second
 )
@@ -51,7 +53,7 @@ func (p *Publisher) measure(track int, capture time.Time, size int) {
 	}
 	// Captures are the publication's, whichever tracks they are sent on: those that pause say nothing.
 	passed := capture.Sub(p.latest)
-	if passed <= 0 {
+	if !p.latest.IsZero() && passed < shortestInterval {
 		return
 	}
 	if !p.latest.IsZero() && passed < longestInterval {
@@ -102,10 +104,9 @@ func budgetOf(publication volumetric.Publication, interval, configured time.Dura
 	return min(interval, maxBudget)
 }
 
-// frameSize is what a frame of payload v1 takes on the wire.
-func frameSize(data int) int {
-	data += payload.PrefixSize
-	return data + payload.SourceFragments(data)*(payload.DescriptorSize+numberedPacket)
+// frameSize is what a frame of payload v1 of that length, the prefix included, takes on the wire.
+func frameSize(length int) int {
+	return length + payload.SourceFragments(length)*(payload.DescriptorSize+numberedPacket)
 }
 
 // packetsSize is what RTP payloads take on the wire.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -82,7 +81,7 @@ func TestMeasuredRates(t *testing.T) {
 		t.Errorf("10 kB 15 times per second are %g bit/s, want about 1.2 Mbit/s", got)
 	}
 	// A frame of 3,000 bytes takes three packets: 32 bytes of prefix, 16 of descriptor and 64 around it for each.
-	if got, want := frameSize(3000), 3000+payload.PrefixSize+3*(16+64); got != want {
+	if got, want := frameSize(3000), 3000+3*(16+64); got != want {
 		t.Errorf("a frame of 3000 bytes takes %d, want %d", got, want)
 	}
 	if got := packetsSize([][]byte{make([]byte, 100), make([]byte, 50)}); got != 150+2*64 {

@@ -15,20 +15,12 @@ const wireOverhead = 8 + 16 + 8 + 20
 // belong to media's lock.
 type departures struct {
 	history *feedback.TransportHistory
-	// results is room for what one report says.
-	results []feedback.PacketResult
 	// fresh is what came since the sending goroutine looked; the history bounds it, which tells of a packet twice at most.
 	fresh []congestion.PacketResult
 }
 
 // report takes one packet of transport-wide feedback. It tells whether there is something for the sending goroutine.
 func (d *departures) report(packet []byte, now time.Time) bool {
-	d.results = d.history.Feedback(packet, now, d.results[:0])
-	for i := range d.results {
-		r := &d.results[i]
-		d.fresh = append(d.fresh, congestion.PacketResult{
-			Sequence: r.Sequence, Size: r.Size, Sent: r.Sent, Arrived: r.Arrived, Received: r.Received,
-		})
-	}
+	d.fresh = d.history.Feedback(packet, now, d.fresh)
 	return len(d.fresh) > 0
 }

@@ -95,10 +95,13 @@ type Frame struct {
 	Number int64
 	// Codec names what Data is encoded with; zero where the publisher does not say.
 	Codec volumetric.FourCC
-	// Capture is when the frame was captured, by the server's clock; zero where the publisher does not say.
+	// Capture is when the frame was captured, by the server's clock, or by the publisher's where Whole is set; zero where the publisher does not say.
 	Capture time.Time
-	// Data is empty for a tile without points. It is the receiver's to keep.
+	// Data is what the codec made, empty for a tile without points. It is the receiver's to keep.
 	Data []byte
+	// Whole is the frame of a publication that is marked VR2Gather, as it was published: VR2Gather's header, which Codec and Capture are taken from, and
+	// Data. It is nil for other publications. Where the frame does not begin with such a header, Data is all of it, and Codec and Capture are zero.
+	Whole []byte
 	// First and Complete are when the first and the last needed packet came, by the server's clock.
 	First, Complete time.Time
 }

@@ -185,6 +185,7 @@ func (s *Session) negotiate(offer *signal.Offer) error {
 	if err != nil {
 		return err
 	}
+	s.media.agree(s.peer.TransportSequenceID(), s.peer.ReportsByStream())
 	s.write(&signal.Answer{Offer: offer.Offer, SDP: answer})
 	return nil
 }
@@ -287,7 +288,7 @@ func (s *Session) tryResume(ctx context.Context) error {
 	if !fresh {
 		return nil
 	}
-	peer, err := s.endpoint.NewPeer(s.media)
+	peer, err := s.newPeer()
 	if err != nil {
 		return err
 	}

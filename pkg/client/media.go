@@ -30,8 +30,8 @@ type media struct {
 	// ssrc is the sender of our RTCP.
 	ssrc  uint32
 	pacer pacer
-	// arrivals are the packets that the server numbers for the whole connection, departures those that we number.
-	arrivals   *feedback.TransportRecorder
+	// arrivals are the packets that the server sends, of which it is told; departures those that we number.
+	arrivals   arrivals
 	departures departures
 	// urgent are retransmissions, which leave at once.
 	urgent []outgoing
@@ -77,7 +77,7 @@ func (m *media) clear() {
 	m.lines, m.lineBySSRC = make(map[string]*line), make(map[uint32]*line)
 	m.streams, m.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
 	m.pacer, m.urgent = pacer{}, nil
-	m.arrivals = feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
+	m.arrivals = newArrivals()
 	m.departures = departures{history: feedback.NewTransportHistory(uint16(rand.Uint32()))}
 	m.uplink, m.padding = newUplink(m.session.config.congestion(), time.Now()), padding{}
 	m.publishers, m.plan, m.planned = nil, uplinkPlan{}, time.Time{}

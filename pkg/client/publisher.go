@@ -40,9 +40,10 @@ type OutgoingFrame struct {
 	Number uint32
 	// Capture is when it was captured, by this host's clock.
 	Capture time.Time
-	// Codec names what Data is encoded with.
+	// Codec names what Data is encoded with. In a publication that is marked VR2Gather it is not looked at.
 	Codec volumetric.FourCC
-	// Data is the encoded tile, empty where the tile has no points. It is copied.
+	// Data is the encoded tile, empty where the tile has no points. In a publication that is marked VR2Gather it begins with VR2Gather's header, and is sent
+	// as it is. It is copied.
 	Data []byte
 }
 
@@ -104,15 +105,21 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	if !p.has(tile, quality) {
 		return fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
 	}
-	parity := p.parityOf(payload.SourceFragments(payload.PrefixSize + len(f.Data)))
-	size := frameSize(len(f.Data)) + parity*(payload.MaxPacketSize+numberedPacket)
+	prefixed, length := !p.publication.VR2Gather, len(f.Data)
+	if prefixed {
+		length += payload.PrefixSize
+	}
+	parity := p.parityOf(payload.SourceFragments(length))
+	size := frameSize(length) + parity*(payload.MaxPacketSize+numberedPacket)
 	if taken, err := p.takes(p.index(tile, quality), f.Capture, size); !taken {
 		return err
 	}
-	capture := p.session.media.serverTime(f.Capture)
-	data := payload.Prefix{FourCC: f.Codec, Capture: capture}.AppendTo(make([]byte, 0, payload.PrefixSize+len(f.Data)))
-	data = append(data, f.Data...)
-	descriptor := payload.Descriptor{Prefixed: true, Quality: uint8(quality), Parity: uint16(parity), Frame: f.Number}
+	data := f.Data
+	if prefixed {
+		prefix := payload.Prefix{FourCC: f.Codec, Capture: p.session.media.serverTime(f.Capture)}
+		data = append(prefix.AppendTo(make([]byte, 0, length)), f.Data...)
+	}
+	descriptor := payload.Descriptor{Prefixed: prefixed, Quality: uint8(quality), Parity: uint16(parity), Frame: f.Number}
 	payloads, err := fragment(descriptor, data)
 	if err != nil {
 		return fmt.Errorf("%q tile %d quality %d: %w", p.publication.Name, tile, quality, err)

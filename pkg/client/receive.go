@@ -15,9 +15,7 @@ import (
 func (m *media) RTP(ssrc uint32, packet []byte, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if number, ok := feedback.TransportSequence(packet, m.extension); ok {
-		m.arrivals.Received(number, len(packet), now)
-	}
+	m.arrivals.received(ssrc, packet, m.extension, now)
 	s := m.streamBySSRC[ssrc]
 	if s == nil || m.ended {
 		return
@@ -151,7 +149,7 @@ type watcher struct {
 	late    time.Duration
 	nack    feedback.NACKConfig
 	packets []rtcp.Packet
-	// compounds are the bytes of arrivals, which is transport-wide feedback.
+	// compounds are the bytes of arrivals, which are reports of those.
 	compounds []byte
 	arrivals  []rtcp.Packet
 	blocks    []rtcp.ReceptionReport
@@ -214,12 +212,12 @@ func (m *media) late() time.Duration {
 	return longest
 }
 
-// reportArrivals makes the transport-wide feedback that is due. Each packet is a compound of its own.
+// reportArrivals makes the reports of arrivals that are due. Each packet is a compound of its own.
 func (w *watcher) reportArrivals(now time.Time) {
 	w.compounds, w.arrivals = w.compounds[:0], w.arrivals[:0]
 	for {
 		begin := len(w.compounds)
-		w.compounds = w.media.arrivals.AppendReports(w.compounds, w.media.ssrc, 0, now)
+		w.compounds = w.media.arrivals.appendReports(w.compounds, w.media.ssrc, now)
 		if len(w.compounds) == begin {
 			return
 		}

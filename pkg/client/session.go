@@ -104,13 +104,22 @@ func (s *Session) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.peer, err = s.endpoint.NewPeer(s.media); err != nil {
+	if s.peer, err = s.newPeer(); err != nil {
 		l.close()
 		return err
 	}
 	s.link = l
 	s.welcome(joined)
 	return nil
+}
+
+// newPeer makes a peer connection.
+func (s *Session) newPeer() (*transport.Peer, error) {
+	peer, err := s.endpoint.NewPeer(s.media)
+	if err == nil && s.config.Feedback == FeedbackCCFB {
+		peer.PreferReportsByStream()
+	}
+	return peer, err
 }
 
 // greet opens a websocket and sends a join, and returns the reply.

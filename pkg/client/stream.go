@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // stream is one received RTP stream: what a slot of the server carries. It belongs to media's lock.
@@ -162,7 +163,7 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 func (s *stream) frame(f *payload.Frame, toServer func(time.Time) time.Time) *Frame {
 	track := *s.track
 	track.Quality = volumetric.Quality(f.Quality)
-	return &Frame{
+	frame := &Frame{
 		Track:    track,
 		Number:   s.book.extend(f.Number),
 		Codec:    volumetric.FourCC(f.Prefix.FourCC),
@@ -170,6 +171,19 @@ func (s *stream) frame(f *payload.Frame, toServer func(time.Time) time.Time) *Fr
 		Data:     f.Data,
 		First:    toServer(f.First),
 		Complete: toServer(f.Last),
+	}
+	if s.publication.VR2Gather && !f.Prefixed {
+		frame.unwrap()
+	}
+	return frame
+}
+
+// unwrap takes VR2Gather's header off a frame.
+func (f *Frame) unwrap() {
+	f.Whole = f.Data
+	var header vr2gather.FrameHeader
+	if data, err := header.Parse(f.Whole); err == nil {
+		f.Codec, f.Capture, f.Data = header.FourCC, header.Capture(), data
 	}
 }
 

@@ -40,3 +40,11 @@ func (p Params) Step() float32 { return p.Range() / float32(p.steps()) }
 
 // steps is the number of steps along the longest edge.
 func (p Params) steps() uint32 { return 1<<p.PositionBits - 1 }
+
+// quantize is the step of the grid that a coordinate between two sides of the box goes to; scale is steps per metre. What is not a number goes to the lower side.
+func quantize(v, low, high float32, scale float64) uint32 {
+	if !(v > low) {
+		v = low
+	}
+	return uint32((float64(min(v, high))-float64(low))*scale + 0.5)
+}

@@ -68,12 +68,7 @@ func (rawEncoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([]
 	scale := float64(params.steps()) / float64(params.Range())
 	for _, p := range cloud.Positions {
 		for axis, v := range p {
-			// A coordinate that is not a number goes to the box's lower corner.
-			if !(v > params.Box.Min[axis]) {
-				v = params.Box.Min[axis]
-			}
-			v = min(v, params.Box.Max[axis])
-			q := uint32((float64(v)-float64(params.Box.Min[axis]))*scale + 0.5)
+			q := quantize(v, params.Box.Min[axis], params.Box.Max[axis], scale)
 			for b := range width {
 				dst = append(dst, uint8(q>>(8*b)))
 			}

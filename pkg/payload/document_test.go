@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // examples returns the packets in docs/payload.md: the blocks that begin with ```hex NAME, one packet per paragraph. A # begins a remark; … at the end of
@@ -50,6 +53,9 @@ func TestDocument(t *testing.T) {
 		"small":  packetsOf(t, Descriptor{Prefixed: true, Quality: 1, Frame: 1000}, append(prefix.AppendTo(nil), "tile!"...)),
 		"parity": packetsOf(t, Descriptor{Quality: 2, Frame: 1001, Parity: 1}, counting),
 	}
+	points := codec.StampCWI0(nil, nil, prefix.Capture)
+	header := vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, len(points), prefix.Capture)
+	want["vr2gather"] = packetsOf(t, Descriptor{Frame: 1002}, append(header.Append(nil), points...))
 	got := examples(t)
 	for name, packets := range want {
 		if len(got[name]) != len(packets) {

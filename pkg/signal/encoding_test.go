@@ -39,6 +39,13 @@ func voice() volumetric.Publication {
 	}
 }
 
+// foreign is a publication of VR2Gather's frames.
+func foreign() volumetric.Publication {
+	p := body()
+	p.Codec.Format, p.VR2Gather = "codec=cwi0", true
+	return p
+}
+
 // samples has one message of every type with every field set.
 func samples() []Message {
 	tile, quality := 1, volumetric.Quality(0)
@@ -85,6 +92,7 @@ func samples() []Message {
 		&ParticipantJoined{Participant: Participant{Identity: "grace", Publications: []volumetric.Publication{body()}}},
 		&ParticipantLeft{Identity: "grace", Reason: "left"},
 		&Published{Participant: "grace", Publication: voice()},
+		&Published{Participant: "linus", Publication: foreign()},
 		&Unpublished{PublicationRef: ref},
 		&Offer{Offer: 2, SDP: "v=0\r\n", Media: []Media{
 			{MID: "0", Role: RolePublish, Publication: "body", Tile: 1, Quality: &quality}, {MID: "7", Role: RoleSlot}, {MID: "8", Role: RoleAudio},

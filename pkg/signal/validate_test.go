@@ -76,6 +76,10 @@ func TestValidate(t *testing.T) {
 		{"long label", publish(func(p *volumetric.Publication) { p.Tiles[1].Label = long }), CodeInvalid},
 		{"box inside out", publish(func(p *volumetric.Publication) { p.Tiles[1].Box.Max[2] = -1 }), CodeInvalid},
 		{"quality name with a control character", publish(func(p *volumetric.Publication) { p.Qualities[0].Name = "\x00" }), CodeInvalid},
+		{"VR2Gather's frames", publish(func(p *volumetric.Publication) { p.VR2Gather = true }), ""},
+		{"VR2Gather's frames as H264", publish(func(p *volumetric.Publication) { p.VR2Gather, p.Codec.MIMEType = true, "video/H264" }), CodeInvalid},
+		{"VR2Gather's frames as descriptions", publish(func(p *volumetric.Publication) { p.VR2Gather, p.Mode = true, volumetric.ModeDescriptions }), CodeInvalid},
+		{"VR2Gather's sound", publish(func(p *volumetric.Publication) { *p = voice(); p.VR2Gather = true }), ""},
 		{"negative bitrate", publish(func(p *volumetric.Publication) { p.Qualities[0].Bitrate = -1 }), CodeInvalid},
 
 		{"unpublish", &Unpublish{Publication: "body"}, ""},

@@ -132,6 +132,9 @@ type Publication struct {
 	FrameRate float64        `json:"frame_rate,omitempty"`
 	Tiles     []Tile         `json:"tiles"`
 	Qualities []QualityLevel `json:"qualities"`
+	// VR2Gather says that every frame begins with VR2Gather's header of 16 bytes, which names codec and capture time, and has no prefix of the payload
+	// format. Participants that speak VR2Gather's dialect receive such publications only.
+	VR2Gather bool `json:"vr2gather,omitempty"`
 }
 
 // TrackCount is the number of tracks that the publication consists of.
@@ -163,6 +166,9 @@ func (p *Publication) Validate() error {
 		return fmt.Errorf("%w %q: clock rate is %d, expected 1 to 1000000 Hz", ErrPublication, p.Name, p.Codec.ClockRate)
 	case p.FrameRate < 0 || p.FrameRate > 1000:
 		return fmt.Errorf("%w %q: frame rate is %g, expected 0 to 1000", ErrPublication, p.Name, p.FrameRate)
+	case p.VR2Gather && p.Kind == KindVideo && (p.Mode != ModeAlternatives || !p.Codec.Is(MIMEVolumetric)):
+		return fmt.Errorf("%w %q: VR2Gather's frames in mode %q as %q, expected mode %q and %s", ErrPublication, p.Name, p.Mode, p.Codec.MIMEType,
+			ModeAlternatives, MIMEVolumetric)
 	}
 	return nil
 }

@@ -159,7 +159,7 @@ func (h *helpers) flagsOfVolpeer(t *testing.T) {
 	server := h.help([]string{"volsfu", "serve"})
 	for _, part := range []struct{ command, text string }{{"publish", publishing}, {"watch", watching}} {
 		help := h.help([]string{"volpeer", part.command})
-		flags := regexp.MustCompile(`--[a-z][a-z-]*`).FindAllString(part.text, -1)
+		flags := regexp.MustCompile(`--[a-z][a-z0-9-]*`).FindAllString(part.text, -1)
 		if len(flags) < 5 {
 			t.Errorf("the part about volpeer %s names %d flags, expected more", part.command, len(flags))
 		}
@@ -168,7 +168,7 @@ func (h *helpers) flagsOfVolpeer(t *testing.T) {
 				t.Errorf("volpeer %s has no flag %s", part.command, flag)
 			}
 		}
-		for _, match := range regexp.MustCompile(`(?m)^ +--([a-z-]+)`).FindAllStringSubmatch(help, -1) {
+		for _, match := range regexp.MustCompile(`(?m)^ +--([a-z0-9-]+)`).FindAllStringSubmatch(help, -1) {
 			if name := "--" + match[1]; !strings.Contains(page.text, name) {
 				t.Errorf("docs/client.md says nothing of volpeer %s %s", part.command, name)
 			}

@@ -1,0 +1,148 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// CWI0 is the codec "cwi0" (FourCC "cwi0"): VR2Gather's uncompressed point clouds, 16 bytes per point. It needs neither cgo nor much time, and ignores
+// Params.Speed. Positions are written as they stand on the grid of Params, so that qualities and tiles line up as with every other codec. A frame is the packet of
+// CWI's point cloud library, with all numbers little-endian,
+//
+//	offset  size       what
+//	0       4          "cpcd"
+//	4       4          version of the format, 0x20210208
+//	8       8          capture time in milliseconds since 1970, 0 where unknown; see StampCWI0
+//	16      4          size of a point in metres, float32, 0 where unknown
+//	20      4          ignored
+//	24      8          number of bytes that follow
+//	32      16·points  x, y, z, float32 in metres; red, green, blue; number of a tile or mask of cameras, not used here
+//
+// and nothing after that. Points of foreign frames whose place is no number, or infinite, are left out in decoding.
+var CWI0 Codec = cwi0{}
+
+func init() { Register(CWI0) }
+
+const (
+	// cwi0HeaderBytes is the size of what precedes the points, cwi0PointBytes that of a point.
+	cwi0HeaderBytes = 32
+	cwi0PointBytes  = 16
+	// cwi0Mark and cwi0Version begin every frame.
+	cwi0Mark    = "cpcd"
+	cwi0Version = 0x20210208
+	// cwi0TimeOffset is where the capture time stands.
+	cwi0TimeOffset = 8
+)
+
+type cwi0 struct{}
+
+func (cwi0) FourCC() FourCC      { return FourCC{'c', 'w', 'i', '0'} }
+func (cwi0) Name() string        { return "cwi0" }
+func (cwi0) NewEncoder() Encoder { return cwi0Encoder{} }
+func (cwi0) NewDecoder() Decoder { return cwi0Decoder{} }
+
+// StampCWI0 appends to dst what VR2Gather takes for the frame that the encoder made, with its capture time, UTC; the zero time is not known. It makes a whole
+// frame also where data is empty: VR2Gather's decoder, unlike ours, does not expect a frame of length 0. Data that does not begin as a frame is appended as it is.
+func StampCWI0(dst, data []byte, capture time.Time) []byte {
+	begin := len(dst)
+	if len(data) == 0 {
+		dst = appendCWI0Header(dst, 0)
+	} else {
+		dst = append(dst, data...)
+	}
+	if frame := dst[begin:]; len(frame) >= cwi0HeaderBytes && string(frame[:4]) == cwi0Mark && !capture.IsZero() {
+		binary.LittleEndian.PutUint64(frame[cwi0TimeOffset:], uint64(max(0, capture.UnixMilli())))
+	}
+	return dst
+}
+
+// appendCWI0Header appends the header of a frame of so many points, without capture time and size of points.
+func appendCWI0Header(dst []byte, points int) []byte {
+	dst = append(dst, cwi0Mark...)
+	dst = binary.LittleEndian.AppendUint32(dst, cwi0Version)
+	dst = append(dst, make([]byte, 16)...)
+	return binary.LittleEndian.AppendUint64(dst, uint64(points)*cwi0PointBytes)
+}
+
+type cwi0Encoder struct{}
+
+// Encode appends the cloud's frame to dst.
+func (cwi0Encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([]byte, error) {
+	if err := params.Validate(); err != nil {
+		return dst, fmt.Errorf("encode cwi0: %w", err)
+	}
+	n := cloud.Len()
+	switch {
+	case n != len(cloud.Colors):
+		return dst, fmt.Errorf("encode cwi0: %w: cloud has %d positions and %d colours, expected as many of both", ErrParams, n, len(cloud.Colors))
+	case n > math.MaxInt32/cwi0PointBytes:
+		return dst, fmt.Errorf("encode cwi0: %w: cloud has %d points, expected at most %d", ErrParams, n, math.MaxInt32/cwi0PointBytes)
+	case n == 0:
+		return dst, nil
+	}
+	dst = appendCWI0Header(slices.Grow(dst, cwi0HeaderBytes+n*cwi0PointBytes), n)
+	scale, step := float64(params.steps())/float64(params.Range()), params.Step()
+	for i, p := range cloud.Positions {
+		for axis, v := range p {
+			q := quantize(v, params.Box.Min[axis], params.Box.Max[axis], scale)
+			// The conversion keeps compilers from fusing the two operations, so that every machine encodes the same grid.
+			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(float32(q)*step)+params.Box.Min[axis]))
+		}
+		color := cloud.Colors[i]
+		dst = append(dst, color[0], color[1], color[2], 0)
+	}
+	return dst, nil
+}
+
+type cwi0Decoder struct{}
+
+// Decode replaces the cloud's points by the frame's.
+func (cwi0Decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
+	cloud.Reset()
+	if len(data) == 0 {
+		return nil
+	}
+	if err := checkCWI0(data); err != nil {
+		return fmt.Errorf("decode cwi0: %w", err)
+	}
+	points := data[cwi0HeaderBytes:]
+	n := len(points) / cwi0PointBytes
+	cloud.Positions = slices.Grow(cloud.Positions, n)
+	cloud.Colors = slices.Grow(cloud.Colors, n)
+	for ; len(points) > 0; points = points[cwi0PointBytes:] {
+		var position [3]float32
+		placed := true
+		for axis := range position {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(points[4*axis:]))
+			position[axis] = v
+			// Differences of what is infinite or not a number are not numbers.
+			placed = placed && v-v == 0
+		}
+		if placed {
+			cloud.Append(position, [3]uint8(points[12:15]))
+		}
+	}
+	return nil
+}
+
+// checkCWI0 checks the header, and the frame's length against it.
+func checkCWI0(data []byte) error {
+	if len(data) < cwi0HeaderBytes {
+		return fmt.Errorf("%w: frame has %d bytes, expected at least %d", ErrMalformed, len(data), cwi0HeaderBytes)
+	}
+	size, follow := binary.LittleEndian.Uint64(data[24:]), len(data)-cwi0HeaderBytes
+	switch version := binary.LittleEndian.Uint32(data[4:]); {
+	case string(data[:4]) != cwi0Mark || version != cwi0Version:
+		return fmt.Errorf("%w: frame begins with %q, version %#x, expected %q, version %#x", ErrMalformed, data[:4], version, cwi0Mark, cwi0Version)
+	case size != uint64(follow):
+		return fmt.Errorf("%w: header announces %d bytes of points, %d follow", ErrMalformed, size, follow)
+	case size%cwi0PointBytes != 0:
+		return fmt.Errorf("%w: %d bytes of points, expected %d for each", ErrMalformed, size, cwi0PointBytes)
+	}
+	return nil
+}

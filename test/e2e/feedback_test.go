@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// headers is a socket that counts the RTP packets that come, whose headers anybody can read, with extensions and without.
+type headers struct {
+	net.PacketConn
+	extended, plain atomic.Int64
+}
+
+func listenForHeaders(t *testing.T) *headers {
+	t.Helper()
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &headers{PacketConn: conn}
+}
+
+func (h *headers) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, from, err := h.PacketConn.ReadFrom(b)
+	// Version 2, and no packet type of RTCP (RFC 5761 section 4).
+	if err == nil && n >= 12 && b[0]>>6 == 2 && (b[1] < 192 || b[1] > 223) {
+		if b[0]&0x10 != 0 {
+			h.extended.Add(1)
+		} else {
+			h.plain.Add(1)
+		}
+	}
+	return n, from, err
+}
+
+// TestArrivalsReportedByRFC8888 has one receiver report by RFC 8888 and publish as well, next to one that reports transport-wide: both are estimated, so that the
+// server tells them what their links carry, and lets them lower it; what the publisher sends is numbered and reported as ever.
+func TestArrivalsReportedByRFC8888(t *testing.T) {
+	// What nobody takes is sent all the same.
+	c := startConference(t, func(c *config.Config) { c.Rooms.Suppression.Policy = sfu.SuppressionWarm })
+	load := body(4, 3)
+	load.FrameBytes, load.Step = 20_000, 2
+	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	publication := volumetric.Publication{
+		Name: "desk", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
+	}
+	const received = `volsfu_transport_feedback_packets_total{outcome="received"}`
+	var bob *client.Session
+	// The first is the only receiver, so that what is reported is its.
+	for _, settings := range []client.Config{
+		{Identity: "bob", Feedback: client.FeedbackCCFB, Publications: []volumetric.Publication{publication}},
+		{Identity: "carol"},
+	} {
+		socket := listenForHeaders(t)
+		settings.URL, settings.Room, settings.Receive, settings.PacketConn = c.Server.URL(), "room", true, socket
+		s := joinAs(t, settings)
+		estimate := volumetric.Bitrate(0)
+		wait := func(what string, reached func() bool) {
+			eventually(t, what, func() bool {
+				for {
+					select {
+					case e := <-s.Events():
+						if b, ok := e.(client.Bandwidth); ok {
+							estimate = b.Estimate
+						}
+					case <-s.Frames():
+					default:
+						return reached()
+					}
+				}
+			})
+		}
+		before := metric(t, c, received)
+		wait(settings.Identity+" hears that the link carries everything", func() bool { return estimate > 20e6 })
+		wait(settings.Identity+"'s packets are reported", func() bool { return metric(t, c, received) > before+500 })
+		// Only packets that are reported by their numbers carry some.
+		if extended, plain := socket.extended.Load(), socket.plain.Load(); (extended > 0) != (bob != nil) || (plain > 0) != (bob == nil) {
+			t.Errorf("%s was sent %d packets with a number and %d without", settings.Identity, extended, plain)
+		}
+		if bob == nil {
+			bob = s
+			sendFrame(t, s.Publisher("desk"), 1, "frame")
+			wait("bob's uplink is known", func() bool { return s.Uplink().Estimate > 0 })
+		}
+	}
+	if malformed := metric(t, c, `volsfu_packets_dropped_total{reason="malformed_rtcp"}`); malformed > 0 {
+		t.Errorf("%v reports are malformed", malformed)
+	}
+	for _, s := range bob.Stats() {
+		if s.Track.Participant == "alice" && s.Complete == 0 {
+			t.Errorf("%v: no frame is complete", s.Track)
+		}
+	}
+}
