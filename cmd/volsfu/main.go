@@ -25,7 +25,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServe(), newConfig(), newToken(), newVersion())
+	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newVersion())
 	return root
 }
 

@@ -38,7 +38,9 @@ func newServe() *cobra.Command {
 			for _, name := range loader.UnknownVariables(os.Environ()) {
 				log.Warn("environment variable is not known", zap.String("name", name))
 			}
-			return serve(settings, log)
+			return run(log, func() (*server.Server, error) {
+				return server.Start(server.Options{Config: settings, Version: version, Log: log})
+			})
 		},
 	}
 	loader.AddFlags(cmd.Flags())
@@ -48,13 +50,13 @@ func newServe() *cobra.Command {
 // stopTimeout bounds how long the operators' listener may finish its requests at the end.
 const stopTimeout = 5 * time.Second
 
-// serve runs the server until SIGINT or SIGTERM, then drains its rooms and ends. A second signal ends it at once.
-func serve(settings config.Config, log *zap.Logger) error {
+// run starts a server and runs it until SIGINT or SIGTERM, then drains its rooms and ends. A second signal ends it at once.
+func run(log *zap.Logger, start func() (*server.Server, error)) error {
 	// Whoever is told that the server is ready may end it at once.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	s, err := server.Start(server.Options{Config: settings, Version: version, Log: log})
+	s, err := start()
 	if err != nil {
 		return err
 	}

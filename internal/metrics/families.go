@@ -78,7 +78,7 @@ var families = slices.Concat([]family{
 	{nacks, "NACK messages by direction: in from receivers, out to publishers.", []string{"direction"}},
 	{nackPackets, "Packets that NACKs asked for, by direction and by what became of the request.", []string{"direction", "outcome"}},
 	{retransmissions, "RTX packets (RFC 4588) by direction: in from publishers, out to receivers.", []string{"direction"}},
-	{transportFeedback, "Reports of packets' arrivals (transport-wide feedback) by direction: in from receivers, out to publishers.", []string{"direction"}},
+	{transportFeedback, "Reports of packets' arrivals (transport-wide feedback, or RFC 8888) by direction: in from receivers, out to publishers.", []string{"direction"}},
 	{transportPackets, "Packets to receivers that reports of arrivals spoke of, by outcome: received, lost; one that comes after it was reported lost counts as both.", []string{"outcome"}},
 	{receiverEstimate, "What receivers are estimated to take, on the wire; a summary of the present values of those that report packets' arrivals: quantile 0 is the least, 1 the most.", nil},
 	{receiverWanted, "What would be sent to receivers if they could take it, on the wire; summarised likewise.", nil},

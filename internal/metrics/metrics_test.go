@@ -387,7 +387,7 @@ volsfu_tracks 12
 # TYPE volsfu_transport_feedback_packets_total counter
 volsfu_transport_feedback_packets_total{outcome="lost"} 40
 volsfu_transport_feedback_packets_total{outcome="received"} 39
-# HELP volsfu_transport_feedback_total Reports of packets' arrivals (transport-wide feedback) by direction: in from receivers, out to publishers.
+# HELP volsfu_transport_feedback_total Reports of packets' arrivals (transport-wide feedback, or RFC 8888) by direction: in from receivers, out to publishers.
 # TYPE volsfu_transport_feedback_total counter
 volsfu_transport_feedback_total{direction="in"} 37
 volsfu_transport_feedback_total{direction="out"} 38

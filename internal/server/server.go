@@ -29,6 +29,8 @@ type Options struct {
 	Config  config.Config
 	Version string
 	Log     *zap.Logger
+	// VR2GatherOnly leaves signalling v1 out, so that there is nothing that asks for a token where the dialect does not.
+	VR2GatherOnly bool
 	// Media replaces the UDP socket of the media port where it is not nil, for emulated networks.
 	Media net.PacketConn
 }
@@ -63,7 +65,7 @@ func Start(o Options) (*Server, error) {
 
 func (s *Server) start(o Options) error {
 	c := o.Config
-	authenticator, err := newAuthenticator(c)
+	authenticator, err := newAuthenticator(o)
 	if err != nil {
 		return err
 	}
@@ -83,13 +85,20 @@ func (s *Server) start(o Options) error {
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
 		return err
 	}
-	handler, err := signalling.NewServer(c.Signalling, s.node, authenticator, counts, s.log, c.Server.Dev)
-	if err != nil {
-		return err
-	}
 	mux := http.NewServeMux()
-	mux.Handle(signal.Path, handler)
 	mux.HandleFunc("GET /{$}", landing)
+	if !o.VR2GatherOnly {
+		handler, err := signalling.NewServer(c.Signalling, s.node, authenticator, counts, s.log, c.Server.Dev)
+		if err != nil {
+			return err
+		}
+		mux.Handle(signal.Path, handler)
+	}
+	if c.VR2Gather.Enabled {
+		if err := s.openVR2Gather(mux, registry, authenticator, counts); err != nil {
+			return err
+		}
+	}
 	if err := s.listen(mux); err != nil {
 		return err
 	}
@@ -98,23 +107,31 @@ func (s *Server) start(o Options) error {
 			return err
 		}
 	}
-	s.announce(c)
+	s.announce(o)
 	return nil
 }
 
 // announce logs where the server listens, and warns of a receive buffer that cannot hold the bursts of volumetric video.
-func (s *Server) announce(c config.Config) {
-	s.log.Info("volsfu is ready", zap.String("signalling", s.URL()+signal.Path), zap.Uint16("media_port", s.endpoint.Port()),
-		zap.String("admin", s.AdminAddress()), zap.Bool("dev", c.Server.Dev))
+func (s *Server) announce(o Options) {
+	c := o.Config
+	fields := []zap.Field{zap.Uint16("media_port", s.endpoint.Port()), zap.String("admin", s.AdminAddress()), zap.Bool("dev", c.Server.Dev)}
+	if !o.VR2GatherOnly {
+		fields = append(fields, zap.String("signalling", s.URL()+signal.Path))
+	}
+	if c.VR2Gather.Enabled {
+		fields = append(fields, zap.String("vr2gather", s.URL()+signalling.VR2GatherPath), zap.Bool("vr2gather_token", c.VR2Gather.RequireToken))
+	}
+	s.log.Info("volsfu is ready", fields...)
 	if got := s.endpoint.ReceiveBuffer(); got > 0 && got < c.Media.ReceiveBuffer {
 		s.log.Warn(fmt.Sprintf("the kernel limits the media sockets' receive buffers: bursts may be lost; allow them by: sysctl -w net.core.rmem_max=%d",
 			c.Media.ReceiveBuffer), zap.Int("bytes", got), zap.Int("wanted", c.Media.ReceiveBuffer))
 	}
 }
 
-// newAuthenticator checks tokens, but for development.
-func newAuthenticator(c config.Config) (signalling.Authenticator, error) {
-	if c.Server.Dev {
+// newAuthenticator checks tokens, but for development, and where nothing asks for one.
+func newAuthenticator(o Options) (signalling.Authenticator, error) {
+	c := o.Config
+	if c.Server.Dev || o.VR2GatherOnly && !c.VR2Gather.RequireToken {
 		return signalling.AllowAll{}, nil
 	}
 	keys, err := auth.NewKeyring(c.Auth)
@@ -141,11 +158,18 @@ func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
 	return signalling.Credentials{Identity: claims.Identity, Room: claims.Room, Grants: grants}, nil
 }
 
+// ErrMediaPort is wrapped with why the media port cannot be listened on.
+var ErrMediaPort = errors.New("media port")
+
 func listenMedia(c transport.Config, conn net.PacketConn) (*transport.Endpoint, error) {
 	if conn != nil {
 		return transport.Attach(c, conn)
 	}
-	return transport.Listen(c)
+	endpoint, err := transport.Listen(c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMediaPort, err)
+	}
+	return endpoint, nil
 }
 
 // Timeouts of requests before they become websockets, which have timeouts of their own.

@@ -79,6 +79,9 @@ func (r *Room) attend(owner *participant, p *publication) {
 	if p.place.pending {
 		r.passPose(owner, p)
 	}
+	if p.silent {
+		r.hear(owner, p)
+	}
 	s := p.suppression
 	if s == nil {
 		return

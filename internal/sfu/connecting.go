@@ -66,9 +66,10 @@ func (q offerMade) apply(r *Room) {
 	}
 	p := q.owner
 	p.pendingOffer = q.offer
-	p.send(q.offer)
 	p.slots.add(q.slots)
-	p.tellAssignments(p.slots.assign())
+	told := p.slots.assign()
+	p.send(p.offerFor(q.offer))
+	p.tellAssignments(told)
 	q.answerTimer.set(r, r.node.config.AnswerTimeout, answerOverdue{q.connection, q.offer})
 	if !p.connected && !q.connectTimer.running() {
 		q.connectTimer.set(r, r.node.config.ConnectTimeout, connectOverdue{q.connection})
@@ -90,11 +91,7 @@ func (q answerTaken) apply(r *Room) {
 		t, _ := publication.track(track.tile, track.quality)
 		q.ingress.Bind(streams.SSRC, streams.Retransmission, t)
 	}
-	for _, s := range p.slots.slots {
-		if s.forward == nil && s.outlet.SSRC() != 0 {
-			s.forward = q.receiver.AddSlot(s.outlet, s.kind)
-		}
-	}
+	p.openSlots()
 	// Something may have changed while the answer was awaited.
 	p.updateLines()
 	p.refresh(r.now)

@@ -62,6 +62,9 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	}
 	sink.ingress = room.node.engine.NewIngress(peer)
 	sink.receiver = room.node.engine.NewReceiver(peer, owner.deadline)
+	if owner.vr2gather != nil {
+		sink.receiver.SendBare()
+	}
 	c := &connection{
 		room:     room,
 		owner:    owner,

@@ -8,4 +8,7 @@
 // of viewpoints and of poses, and has internal/allocate decide where something has changed that matters; a choice of the receiver's own is carried out when it is
 // read. From what slots carry follows which tracks somebody takes, and what publishers are asked for (suppression). A slot that is told to carry what a publisher
 // has paused goes on with what it has until the first frame of the other has come. All of this is stepped with the time of the request at hand (Room.now).
+//
+// A participant that speaks VR2Gather's dialect is one like others, with three differences: its publications are announced once their first frames have come, it is
+// subscribed only to what it can read, and each of its lines carries one tile of one client for good, since packets and descriptions name that.
 package sfu

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // JoinRequest is what signalling knows when a client wants to join.
@@ -19,6 +20,8 @@ type JoinRequest struct {
 	Outbox   Outbox
 	// At is when the websocket was opened.
 	At time.Time
+	// VR2Gather is how a client announces itself that speaks VR2Gather's dialect, nil for others.
+	VR2Gather *vr2gather.Query
 }
 
 // joinRequest asks a room for a place. The answer goes to the outbox; the session, nil on refusal, to the channel.
@@ -54,6 +57,11 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 	if !returns && len(r.participants) >= r.node.config.ParticipantsPerRoom {
 		return nil, refuse(signal.CodeLimit, "%d participants are the limit of a room", r.node.config.ParticipantsPerRoom)
 	}
+	if q.VR2Gather != nil {
+		if other := r.numbered(q.VR2Gather.Client); other != nil && other != present {
+			return nil, refuse(signal.CodeIdentityTaken, "client %d is %q in the room", q.VR2Gather.Client, other.identity)
+		}
+	}
 	p := &participant{
 		room:     r,
 		identity: q.Identity,
@@ -70,6 +78,10 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 
 		pauses:    q.Join.Pauses,
 		reception: &reception{},
+	}
+	if q.VR2Gather != nil {
+		p.vr2gather = &vr2GatherPeer{query: *q.VR2Gather, told: make(map[string]bool)}
+		p.number, p.numbered, p.slots.named = q.VR2Gather.Client, true, true
 	}
 	p.reception.limit(q.Join.BitrateLimits, r.node.config.ClaimedMin)
 	connection, err := newConnection(r, p)
@@ -97,7 +109,7 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 	p.tellPoses()
 	r.broadcast(p, func() signal.Message { return &signal.ParticipantJoined{Participant: p.describe()} })
 	p.subscribe(r.publishedByOthers(p))
-	r.announce(p, p.publications)
+	r.announce(p, announced(p.publications))
 	p.updateLines()
 	p.log.Info("participant joined", zap.String("session", p.session))
 	return p, nil
@@ -234,8 +246,10 @@ type detachRequest struct {
 
 // apply implements request.
 func (q detachRequest) apply(*Room) {
-	if q.participant.outbox == q.outbox && !q.participant.gone {
-		q.participant.log.Info("websocket broke, participant may resume")
-		q.participant.detached()
+	if p := q.participant; p.outbox == q.outbox && !p.gone {
+		if p.vr2gather == nil {
+			p.log.Info("websocket broke, participant may resume")
+		}
+		p.detached()
 	}
 }

@@ -39,6 +39,7 @@ type Node struct {
 	log      *zap.Logger
 	// running counts the goroutines of rooms and connections.
 	running sync.WaitGroup
+	counts  vr2GatherCounts
 
 	mu       sync.Mutex
 	rooms    map[string]*occupied

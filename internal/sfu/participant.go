@@ -37,7 +37,11 @@ type participant struct {
 	deadline time.Duration
 	// pauses says that the client stops tracks that it is told nobody takes.
 	pauses bool
-	log    *zap.Logger
+	// vr2gather is nil but for participants that speak VR2Gather's dialect. number is what such know the participant by, once it has one.
+	vr2gather *vr2GatherPeer
+	number    uint32
+	numbered  bool
+	log       *zap.Logger
 	// outbox is nil while the websocket is broken; detachments counts how often that happened, so that a grace timer knows its own.
 	outbox      Outbox
 	detachments int
@@ -97,7 +101,12 @@ func (p *participant) reply(id string, err *signal.Error) {
 func (p *participant) detached() {
 	p.outbox = nil
 	p.detachments++
-	p.room.after(p.room.node.config.ResumeGrace, graceOver{p, p.detachments})
+	grace := p.room.node.config.ResumeGrace
+	if p.vr2gather != nil {
+		// Such a client does not come back; one that does begins anew.
+		grace = 0
+	}
+	p.room.after(grace, graceOver{p, p.detachments})
 }
 
 func (p *participant) publication(name string) *publication {
@@ -112,7 +121,7 @@ func (p *participant) publication(name string) *publication {
 // describe is how others see the participant.
 func (p *participant) describe() signal.Participant {
 	d := signal.Participant{Identity: p.identity, Publications: []volumetric.Publication{}}
-	for _, publication := range p.publications {
+	for _, publication := range announced(p.publications) {
 		d.Publications = append(d.Publications, publication.description)
 	}
 	return d
@@ -120,6 +129,7 @@ func (p *participant) describe() signal.Participant {
 
 // subscribe wants slots for publications of others. They are wanted together, so that together they cost one offer at most.
 func (p *participant) subscribe(publications []*publication) {
+	publications = p.readable(publications)
 	if !p.receive || len(publications) == 0 {
 		return
 	}
@@ -139,6 +149,11 @@ func (p *participant) unsubscribe(publication *publication) {
 func (p *participant) tellAssignments(told []signal.Assignment) {
 	if len(told) > 0 {
 		p.reception.layout.stale, p.reception.stale = true, true
+		if p.vr2gather != nil {
+			// Nobody acknowledges.
+			p.openSlots()
+			defer p.refresh(p.room.now)
+		}
 		p.expectSlots()
 		p.send(&signal.Assignments{Assignments: told})
 	}
@@ -177,6 +192,12 @@ const spareShare = 4
 func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	needed, present := p.slots.needed(kind), p.slots.count(kind)
 	limit := p.room.node.config.MaxSlots
+	if p.vr2gather != nil {
+		if needed = p.slots.namedCount(kind); needed > limit {
+			p.passOver("not every publication finds a line", zap.Int("needed", needed), zap.Int("limit", limit))
+		}
+		return min(needed, limit)
+	}
 	if needed > limit && !p.limitTold {
 		p.limitTold = true
 		p.log.Warn("not every publication finds a slot", zap.Int("needed", needed), zap.Int("limit", limit))

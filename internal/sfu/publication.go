@@ -13,6 +13,10 @@ type publication struct {
 	number      uint64
 	ref         volumetric.PublicationRef
 	description volumetric.Publication
+	// client is the number that VR2Gather peers know the publisher by. silent says that nobody has been told of the publication, since its first frame has
+	// yet to come.
+	client uint32
+	silent bool
 	// tracks are indexed by tile × qualities + quality.
 	tracks []*forward.Track
 	// groups name what shares frame numbers and RTP timestamps: the whole publication where it is framed by payload v1, else each track.
@@ -27,7 +31,8 @@ type publication struct {
 }
 
 // newPublication makes the tracks of a publication. nextGroup gives numbers that are never used twice.
-func newPublication(engine *forward.Engine, owner string, description volumetric.Publication, nextGroup func() uint64) *publication {
+// converted says that it comes in VR2Gather's own packets.
+func newPublication(engine *forward.Engine, owner string, description volumetric.Publication, converted bool, nextGroup func() uint64) *publication {
 	p := describePublication(owner, description)
 	p.number = nextGroup()
 	framed := description.Codec.Is(volumetric.MIMEVolumetric)
@@ -38,7 +43,7 @@ func newPublication(engine *forward.Engine, owner string, description volumetric
 				group = nextGroup()
 			}
 			p.groups = append(p.groups, group)
-			config := forward.TrackConfig{Codec: description.Codec, Quality: volumetric.Quality(q), Group: group}
+			config := forward.TrackConfig{Codec: description.Codec, Quality: volumetric.Quality(q), Group: group, VR2Gather: converted}
 			track := engine.NewTrack(config)
 			p.tracks = append(p.tracks, track)
 			p.levels.meters = append(p.levels.meters, track)

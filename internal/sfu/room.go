@@ -201,7 +201,12 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 	if n := description.TrackCount(); n > config.TracksPerPublication {
 		return refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n, config.TracksPerPublication)
 	}
-	publication := newPublication(r.node.engine, p.identity, description, nextGroup)
+	if description.VR2Gather {
+		r.giveNumber(p)
+	}
+	converted := p.vr2gather != nil
+	publication := newPublication(r.node.engine, p.identity, description, converted, nextGroup)
+	publication.client, publication.silent = p.number, converted
 	if p.pauses {
 		publication.begin(config.Suppression, &r.unsettled, r.now)
 	}
@@ -216,7 +221,7 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 func (r *Room) publishedByOthers(p *participant) []*publication {
 	var publications []*publication
 	for _, other := range r.others(p) {
-		publications = append(publications, other.publications...)
+		publications = append(publications, announced(other.publications)...)
 	}
 	return publications
 }

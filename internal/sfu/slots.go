@@ -1,12 +1,14 @@
 package sfu
 
 import (
+	"slices"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // newSlot is a line that a connection has made for a slot.
@@ -25,6 +27,9 @@ type outgoing interface {
 // slot is one outgoing stream of one receiver. It belongs to the room's goroutine.
 type slot struct {
 	newSlot
+	// name is what a line towards a VR2Gather peer carries for good, nil before the first assignment; plain is its outlet, once it is negotiated.
+	name  *vr2gather.Track
+	plain *forward.VR2GatherOutlet
 	// forward is nil until the client has answered the offer that brought the line.
 	forward outgoing
 	// generation counts assignments; acknowledged is the last one that the client knows of.
@@ -69,6 +74,13 @@ func (s *slot) assign(t *target) signal.Assignment {
 		s.forward.Select(nil, 0, time.Time{})
 	}
 	s.hold()
+	if s.plain != nil {
+		s.plain.Restart()
+	}
+	if s.name != nil {
+		// The line carries nothing else, whenever it is told.
+		s.acknowledged = s.generation
+	}
 	return s.assignment()
 }
 
@@ -178,6 +190,8 @@ func (h hold) add(n int) {
 
 // slotTable is the slots of one receiver on one connection, and the targets that wait for one.
 type slotTable struct {
+	// named tables are those of VR2Gather peers, whose lines have names.
+	named   bool
 	slots   []*slot
 	mids    map[string]*slot
 	waiting map[volumetric.Kind][]*target
@@ -200,12 +214,20 @@ func (t *slotTable) add(lines []newSlot) {
 func (t *slotTable) assign() []signal.Assignment {
 	var told []signal.Assignment
 	for _, s := range t.slots {
-		waiting := t.waiting[s.kind]
-		if s.target != nil || len(waiting) == 0 {
+		if s.target != nil {
 			continue
 		}
-		told = append(told, s.assign(waiting[0]))
-		t.waiting[s.kind] = waiting[1:]
+		i := t.waitingFor(s)
+		if i < 0 {
+			continue
+		}
+		next := t.waiting[s.kind][i]
+		t.waiting[s.kind] = slices.Delete(t.waiting[s.kind], i, i+1)
+		if t.named && s.name == nil {
+			name := nameOf(next)
+			s.name = &name
+		}
+		told = append(told, s.assign(next))
 	}
 	return told
 }

@@ -166,6 +166,20 @@ func (o *outbox) write(m signal.Message) error {
 	return o.conn.WriteMessage(websocket.TextMessage, data)
 }
 
+// closeStatus is the status that a websocket is closed with for a reason.
+func closeStatus(code signal.Code) int {
+	switch code {
+	case "":
+		return websocket.CloseNormalClosure
+	case signal.CodeDraining:
+		return websocket.CloseGoingAway
+	case signal.CodeTooLarge:
+		return websocket.CloseMessageTooBig
+	default:
+		return websocket.ClosePolicyViolation
+	}
+}
+
 // lingerTime is how long a client may take to close its side after the server has closed its own: some round trips of any network.
 const lingerTime = time.Second
 
@@ -175,16 +189,7 @@ func (o *outbox) writeClose() {
 	o.mu.Lock()
 	code := o.code
 	o.mu.Unlock()
-	status := websocket.ClosePolicyViolation
-	switch code {
-	case "":
-		status = websocket.CloseNormalClosure
-	case signal.CodeDraining:
-		status = websocket.CloseGoingAway
-	case signal.CodeTooLarge:
-		status = websocket.CloseMessageTooBig
-	}
-	frame := websocket.FormatCloseMessage(status, string(code))
+	frame := websocket.FormatCloseMessage(closeStatus(code), string(code))
 	_ = o.conn.WriteControl(websocket.CloseMessage, frame, time.Now().Add(slowReaderGrace))
 	if half, ok := o.conn.NetConn().(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/server"
+)
+
+// originalSTUN is what the SFU that VR2Gather was made for asks for its public address.
+const originalSTUN = "stun:stun.l.google.com:19302"
+
+// errPorts says that a range of ports is none.
+var errPorts = errors.New("invalid range of ports")
+
+// vr2gatherFlags are the flags of the SFU that VR2Gather was made for.
+type vr2gatherFlags struct {
+	address, ports, candidates string
+	tiles, qualities, level    int
+	stun                       bool
+}
+
+// newVR2Gather is the server in the place of the SFU that VR2Gather was made for: same command line, no tokens, nothing but its dialect.
+func newVR2Gather() *cobra.Command {
+	return &cobra.Command{
+		Use:   "vr2gather",
+		Short: "Run the server in the place of VR2Gather's own SFU, with that one's flags",
+		Long: "Run the server in the place of VR2Gather's own SFU: only that dialect, without tokens, in one room. The flags are that SFU's, with one dash or two; " +
+			"volsfu serve with vr2gather.enabled opens the dialect beside everything else.",
+		// The flags are of Go's own kind, where -addr is one flag and not four.
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			flags, err := parseVR2Gather(arguments, cmd.OutOrStdout())
+			if errors.Is(err, flag.ErrHelp) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return serveVR2Gather(flags)
+		},
+	}
+}
+
+// parseVR2Gather reads the flags. Where they ask for help, it is written.
+func parseVR2Gather(arguments []string, help io.Writer) (vr2gatherFlags, error) {
+	var f vr2gatherFlags
+	set := flag.NewFlagSet("volsfu vr2gather", flag.ContinueOnError)
+	set.SetOutput(help)
+	set.StringVar(&f.address, "addr", ":8080", "address of the websocket")
+	set.StringVar(&f.ports, "p", "", "range of UDP ports, as min:max; media takes the first that is free (default: one that the system chooses)")
+	set.BoolVar(&f.stun, "s", false, "ask "+originalSTUN+" for the public address")
+	set.IntVar(&f.tiles, "t", 1, "tiles of a client that does not tell how many it has")
+	set.IntVar(&f.qualities, "q", 1, "qualities of a client that does not tell how many it has")
+	set.IntVar(&f.level, "l", 1, "log level: 0 (warnings), 1 (what happens), 2 (everything)")
+	set.StringVar(&f.candidates, "r", "", "tell clients only the addresses of the server that contain this text")
+	if err := set.Parse(arguments); err != nil {
+		return f, err
+	}
+	if set.NArg() > 0 {
+		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	}
+	return f, nil
+}
+
+// settings are the configuration that the flags stand for, but for the port of media.
+func (f vr2gatherFlags) settings() config.Config {
+	c := config.DefaultConfig()
+	// Nobody could tell the peers that the server will stop, and the orchestrator wants the port back.
+	c.Server.Listen, c.Admin.Listen, c.Server.DrainTime = f.address, "", 0
+	c.VR2Gather.Enabled, c.VR2Gather.RequireToken = true, false
+	c.VR2Gather.Tiles, c.VR2Gather.Qualities, c.VR2Gather.Candidates = f.tiles, f.qualities, f.candidates
+	// Peers take media over UDP only, and each server of an orchestrator has ports of its own.
+	c.Media.TCP = false
+	if f.stun {
+		c.Media.STUNServers = []string{originalSTUN}
+	}
+	c.Log.Level = []string{"warn", "info", "debug"}[min(max(f.level, 0), 2)]
+	return c
+}
+
+// parsePorts reads min:max. Empty is the port 0, which the system chooses for.
+func parsePorts(text string) (first, last int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	low, high, _ := strings.Cut(text, ":")
+	first, err1 := strconv.Atoi(low)
+	last, err2 := strconv.Atoi(high)
+	if err1 != nil || err2 != nil || first < 1 || last > 1<<16-1 || first > last {
+		return 0, 0, fmt.Errorf("%w: -p is %q, expected min:max, within 1:65535", errPorts, text)
+	}
+	return first, last, nil
+}
+
+// serveVR2Gather runs the server on the first port of the range that is free.
+func serveVR2Gather(f vr2gatherFlags) error {
+	settings := f.settings()
+	first, last, err := parsePorts(f.ports)
+	if err != nil {
+		return err
+	}
+	if err := config.NewLoader(&settings).Validate(); err != nil {
+		return err
+	}
+	log, err := newLog(settings.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Sync() }()
+	return run(log, func() (*server.Server, error) { return startVR2Gather(settings, first, last, log) })
+}
+
+// startVR2Gather starts the server with media on the first port that is free.
+func startVR2Gather(settings config.Config, first, last int, log *zap.Logger) (*server.Server, error) {
+	for port := first; ; port++ {
+		settings.Media.Port = port
+		s, err := server.Start(server.Options{Config: settings, Version: version, Log: log, VR2GatherOnly: true})
+		if err == nil || port == last || !errors.Is(err, server.ErrMediaPort) || !errors.Is(err, syscall.EADDRINUSE) {
+			return s, err
+		}
+		log.Info("media port is taken", zap.Int("port", port))
+	}
+}

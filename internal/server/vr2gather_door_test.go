@@ -1,0 +1,132 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/internal/config"
+)
+
+// knock opens a websocket and gives the status, and the first message if it was let in.
+func knock(t *testing.T, s *stage, path string, header http.Header) (status int, text string) {
+	t.Helper()
+	conn, response, err := websocket.DefaultDialer.Dial(s.URL()+path, header)
+	if response == nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return response.StatusCode, ""
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	_, message, err := conn.ReadMessage()
+	if err != nil {
+		return response.StatusCode, err.Error()
+	}
+	return response.StatusCode, string(message)
+}
+
+// joined counts the participants that have joined a room.
+func (s *stage) joined(room, identity string) int {
+	return s.logs.FilterMessage("participant joined").FilterField(zap.String("room", room)).FilterField(zap.String("participant", identity)).Len()
+}
+
+// TestVR2GatherRooms checks which room an address stands for.
+func TestVR2GatherRooms(t *testing.T) {
+	s := newStage(t)
+	for _, door := range []struct{ path, room, identity string }{
+		{"/websocket?ntiles=2&nqualities=2&clientid=4", "vr2gather", "4"},
+		{"/websocket?clientid=5", "vr2gather", "5"},
+		{"/r/lab/websocket?ntiles=1&nqualities=1&clientid=4", "lab", "4"},
+		{"/r/lab/websocket", "lab", "0"},
+	} {
+		status, text := knock(t, s, door.path, nil)
+		if status != http.StatusSwitchingProtocols || !strings.HasPrefix(text, `0@2@{"type":"offer","sdp":"v=0`) || s.joined(door.room, door.identity) != 1 {
+			t.Errorf("%s: status %d, %.40q, joined %d times", door.path, status, text, s.joined(door.room, door.identity))
+		}
+	}
+	if status, _ := knock(t, s, "/r/"+strings.Repeat("x", 200)+"/websocket", nil); status != http.StatusBadRequest {
+		t.Errorf("a long room: status %d", status)
+	}
+}
+
+// TestVR2GatherRoomsByHost has the HTTP Host say which room is meant.
+func TestVR2GatherRoomsByHost(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.VR2Gather.RoomByHost = true })
+	for _, host := range []string{"one.example:8094", "two.example:8094"} {
+		status, _ := knock(t, s, "/websocket?clientid=1", http.Header{"Host": {host}})
+		if status != http.StatusSwitchingProtocols || s.joined(host, "1") != 1 {
+			t.Errorf("%s: status %d, joined %d times", host, status, s.joined(host, "1"))
+		}
+	}
+}
+
+// signing is a configuration with a key.
+func signing() auth.Config {
+	keys := auth.DefaultConfig()
+	keys.Keys = []string{"first:0123456789abcdef0123456789abcdef"}
+	return keys
+}
+
+// TestVR2GatherTokens checks who is let in with which token.
+func TestVR2GatherTokens(t *testing.T) {
+	keys := signing()
+	keyring, err := auth.NewKeyring(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := func(room, identity string) string {
+		text, err := keyring.Mint("", auth.Claims{Room: room, Identity: identity, Publish: true, Subscribe: true, Expires: time.Now().Add(time.Hour)}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	s := newStage(t, func(c *config.Config) { c.Server.Dev, c.Auth = false, keys })
+	for _, door := range []struct {
+		what, token string
+		status      int
+	}{
+		{"no token", "", http.StatusUnauthorized},
+		{"another room", token("lab", ""), http.StatusForbidden},
+		{"another number", token("", "4"), http.StatusForbidden},
+		{"any room", token("", ""), http.StatusSwitchingProtocols},
+		{"this room and number", token("vr2gather", "3"), http.StatusSwitchingProtocols},
+	} {
+		status, text := knock(t, s, "/websocket?clientid=3&access_token="+door.token, nil)
+		if status != door.status {
+			t.Errorf("%s: status %d, %q, expected %d", door.what, status, text, door.status)
+		}
+		eventually(t, "the peer is gone", func() bool { return s.logs.FilterMessage("participant left").Len() == s.joined("vr2gather", "3") })
+	}
+}
+
+// TestVR2GatherWithoutTokens lets peers in where no token is required, and nobody else.
+func TestVR2GatherWithoutTokens(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Server.Dev, c.Auth, c.VR2Gather.RequireToken = false, signing(), false })
+	if status, text := knock(t, s, "/websocket?clientid=3", nil); status != http.StatusSwitchingProtocols {
+		t.Errorf("status %d, %q", status, text)
+	}
+	if status, _ := knock(t, s, "/v1/signal", nil); status != http.StatusUnauthorized {
+		t.Errorf("signalling v1: status %d", status)
+	}
+}
+
+// TestVR2GatherAlone leaves out what the server in the place of VR2Gather's own does not have.
+func TestVR2GatherAlone(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Server.Dev, c.VR2Gather.RequireToken = false, false })
+	if status, text := knock(t, s, "/websocket?clientid=3", nil); status != http.StatusSwitchingProtocols {
+		t.Errorf("status %d, %q", status, text)
+	}
+	if status, _ := knock(t, s, "/v1/signal", nil); status != http.StatusNotFound {
+		t.Errorf("signalling v1: status %d", status)
+	}
+}

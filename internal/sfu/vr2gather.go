@@ -1,0 +1,251 @@
+package sfu
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// What a participant that speaks VR2Gather's dialect publishes.
+const (
+	vr2GatherSound = "voice"
+	vr2GatherBody  = "body"
+)
+
+// hearingInterval is how often it is looked whether a VR2Gather peer has begun to send what it has announced.
+const hearingInterval = 50 * time.Millisecond
+
+// firstFreeClient is the first number that VR2Gather peers know participants by whose identity has none: numbers in identities are positions in a list of users.
+const firstFreeClient = 1000
+
+// VR2GatherOffer is an offer to a participant that speaks the dialect, with what its lines carry.
+type VR2GatherOffer struct {
+	*signal.Offer
+	// Tracks are by mid what each line is for: what the participant publishes on it, or what it is sent.
+	Tracks map[string]vr2gather.Track
+	// Publishes are the mids of the lines that it publishes on, and Tiles is how many tiles it has.
+	Publishes map[string]bool
+	Tiles     int
+}
+
+// vr2GatherPeer is what the room keeps of a participant that speaks the dialect.
+type vr2GatherPeer struct {
+	query vr2gather.Query
+	// told are the reasons for which something was passed over that are in the log already.
+	told map[string]bool
+}
+
+// vr2GatherCounts count what was passed over for participants that speak the dialect.
+type vr2GatherCounts struct {
+	withheld, ignored atomic.Uint64
+}
+
+// VR2GatherWithheld counts publications that were not sent to VR2Gather peers, which cannot read them.
+func (n *Node) VR2GatherWithheld() uint64 { return n.counts.withheld.Load() }
+
+// VR2GatherIgnored counts what quality messages of VR2Gather peers said that cannot be read, or is about clients, tiles and qualities that there are not.
+func (n *Node) VR2GatherIgnored() uint64 { return n.counts.ignored.Load() }
+
+// VR2GatherIdentity is who a participant is that speaks the dialect.
+func VR2GatherIdentity(client uint32) string { return strconv.FormatUint(uint64(client), 10) }
+
+// VR2GatherPublications are what a participant publishes that announces itself so: sound, and tiles of points. The codecs are named once frames have come.
+func VR2GatherPublications(q vr2gather.Query) []volumetric.Publication {
+	return []volumetric.Publication{
+		{
+			Name: vr2GatherSound, Kind: volumetric.KindAudio, Mode: volumetric.ModeAlternatives, VR2Gather: true,
+			Codec: volumetric.Codec{MIMEType: "audio/pcm", ClockRate: 48000},
+			Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
+		},
+		{
+			Name: vr2GatherBody, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true,
+			Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+			Tiles: make([]volumetric.Tile, q.Tiles), Qualities: make([]volumetric.QualityLevel, q.Qualities),
+		},
+	}
+}
+
+// giveNumber gives a participant the number that VR2Gather peers know it by: the one that its identity ends in, if there is one and nobody has it.
+func (r *Room) giveNumber(p *participant) {
+	if p.numbered {
+		return
+	}
+	digits := p.identity[len(strings.TrimRight(p.identity, "0123456789")):]
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil || n == 0 || r.numbered(uint32(n)) != nil {
+		for n = firstFreeClient; r.numbered(uint32(n)) != nil; n++ {
+		}
+	}
+	p.number, p.numbered = uint32(n), true
+}
+
+// numbered finds the participant that VR2Gather peers know by a number, nil if there is none.
+func (r *Room) numbered(client uint32) *participant {
+	for _, p := range r.participants {
+		if p.numbered && p.number == client {
+			return p
+		}
+	}
+	return nil
+}
+
+// withheld tells why a VR2Gather peer is not sent a publication, empty if it is.
+func withheld(d *volumetric.Publication) string {
+	switch {
+	case !d.VR2Gather:
+		return "not in VR2Gather's format"
+	case d.Kind == volumetric.KindAudio && d.Codec.Is(volumetric.MIMEOpus):
+		return "sound as Opus"
+	default:
+		return ""
+	}
+}
+
+// readable are those of the publications that the participant can be sent. What it cannot read is counted, and logged once.
+func (p *participant) readable(publications []*publication) []*publication {
+	if p.vr2gather == nil {
+		return publications
+	}
+	var readable []*publication
+	for _, publication := range publications {
+		reason := withheld(&publication.description)
+		if reason == "" && p.room.second(publication) {
+			reason = "VR2Gather knows one of each publisher"
+		}
+		if reason == "" {
+			readable = append(readable, publication)
+			continue
+		}
+		p.room.node.counts.withheld.Add(1)
+		p.passOver("publication withheld from a VR2Gather peer: "+reason, zap.Stringer("publication", publication.ref))
+	}
+	return readable
+}
+
+// second tells whether its publisher has another publication of that kind for VR2Gather peers, and had it before.
+func (r *Room) second(p *publication) bool {
+	owner := r.participants[p.ref.Participant]
+	if owner == nil {
+		return false
+	}
+	first := slices.IndexFunc(owner.publications, func(other *publication) bool {
+		return other.description.Kind == p.description.Kind && withheld(&other.description) == ""
+	})
+	return first >= 0 && owner.publications[first] != p
+}
+
+// passOver logs once per reason that something is passed over.
+func (p *participant) passOver(reason string, fields ...zap.Field) {
+	if told := p.vr2gather.told; !told[reason] {
+		told[reason] = true
+		p.log.Warn(reason, append(fields, zap.String("repeated", "not logged again"))...)
+	}
+}
+
+// announced are those of the publications that the others have been told of.
+func announced(publications []*publication) []*publication {
+	return slices.DeleteFunc(slices.Clone(publications), func(p *publication) bool { return p.silent })
+}
+
+// hear announces a publication of a VR2Gather peer once its first frame has come, which names its codec. Users without a point cloud, or without a microphone,
+// announce to the server what never comes.
+func (r *Room) hear(owner *participant, p *publication) {
+	for _, track := range p.tracks {
+		codec, ok := track.FrameCodec()
+		if !ok {
+			continue
+		}
+		p.silent = false
+		if codec != (volumetric.FourCC{}) {
+			p.description.Codec.Format = "codec=" + printable(codec)
+		}
+		owner.log.Info("publication is heard", zap.String("publication", p.ref.Publication), zap.String("codec", printable(codec)))
+		r.broadcast(owner, func() signal.Message {
+			return &signal.Published{Participant: owner.identity, Publication: p.description}
+		})
+		r.announce(owner, []*publication{p})
+		return
+	}
+	r.wakeBy(r.now.Add(hearingInterval))
+}
+
+// printable is a codec's name with a dot for what is neither letter nor digit: it came from the network, and goes into others' messages.
+func printable(codec volumetric.FourCC) string {
+	text := codec[:]
+	for i, c := range text {
+		if c < '0' || c > '9' && c < 'A' || c > 'Z' && c < 'a' || c > 'z' {
+			codec[i] = '.'
+		}
+	}
+	return string(text)
+}
+
+// nameOf names what a slot of a VR2Gather peer carries. Each name has a line of its own.
+func nameOf(t *target) vr2gather.Track {
+	return vr2gather.Track{
+		Kind: t.publication.description.Kind, Client: t.publication.client, Tile: t.tile.Tile, Quality: nameQuality(t.publication.description.Kind),
+	}
+}
+
+// nameQuality is the quality in the name of what a peer is sent: none for video, which comes at any.
+func nameQuality(kind volumetric.Kind) volumetric.Quality {
+	if kind == volumetric.KindAudio {
+		return 0
+	}
+	return volumetric.QualityOff
+}
+
+// offerFor adds to an offer for a VR2Gather peer what its lines carry.
+func (p *participant) offerFor(offer *signal.Offer) signal.Message {
+	if p.vr2gather == nil {
+		return offer
+	}
+	o := &VR2GatherOffer{
+		Offer: offer, Tracks: make(map[string]vr2gather.Track), Publishes: make(map[string]bool), Tiles: p.vr2gather.query.Tiles,
+	}
+	p.slots.retire()
+	for _, m := range offer.Media {
+		if s := p.slots.byMID(m.MID); s != nil {
+			o.Tracks[m.MID] = *s.name
+			continue
+		}
+		publication := p.publication(m.Publication)
+		if m.Role != signal.RolePublish || publication == nil {
+			continue
+		}
+		o.Publishes[m.MID] = true
+		o.Tracks[m.MID] = vr2gather.Track{
+			Kind: publication.description.Kind, Client: p.vr2gather.query.Client, Tile: m.Tile, Quality: *m.Quality,
+		}
+	}
+	return o
+}
+
+// openSlots gives slots their part in the data plane as soon as their lines are negotiated.
+func (p *participant) openSlots() {
+	for _, s := range p.slots.slots {
+		if s.forward != nil || s.outlet.SSRC() == 0 {
+			continue
+		}
+		if p.vr2gather == nil {
+			s.forward = p.connection.receiver.AddSlot(s.outlet, s.kind)
+			continue
+		}
+		payloadType := uint8(description.PayloadTypeVR2GatherVideo)
+		if s.kind == volumetric.KindAudio {
+			payloadType = description.PayloadTypeVR2GatherAudio
+		}
+		s.plain = forward.NewVR2GatherOutlet(s.outlet, *s.name, payloadType)
+		s.forward = p.connection.receiver.AddSlot(s.plain, s.kind)
+	}
+}

@@ -1,0 +1,209 @@
+package sfu
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// clientPublication is a publication of so many tiles at three qualities, for VR2Gather peers.
+func clientPublication(client uint32, name string, tiles int) *publication {
+	p := describePublication(VR2GatherIdentity(client), volumetric.Publication{
+		Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true,
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		Tiles: make([]volumetric.Tile, tiles), Qualities: make([]volumetric.QualityLevel, 3),
+	})
+	p.client = client
+	return p
+}
+
+// carried lists the names of the lines of a table, those that carry something with a star.
+func carried(table *slotTable) string {
+	var names []string
+	for _, s := range table.slots {
+		name := "-"
+		if s.name != nil {
+			name = s.name.ID()
+		}
+		if s.target != nil {
+			name += "*"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestNamedLines has publications come and go at a VR2Gather peer: each tile of each client has a line of its own for good.
+func TestNamedLines(t *testing.T) {
+	table := newSlotTable()
+	table.named = true
+	grow := func() {
+		var lines []newSlot
+		for n := len(table.slots); n < table.namedCount(volumetric.KindVideo); n++ {
+			lines = append(lines, newSlot{mid: fmt.Sprint(n), kind: volumetric.KindVideo})
+		}
+		table.add(lines)
+		table.assign()
+	}
+	expect := func(step, want string) {
+		t.Helper()
+		if got := carried(table); got != want {
+			t.Errorf("%s: lines are %q, expected %q", step, got, want)
+		}
+	}
+	first, second := clientPublication(1, "body", 2), clientPublication(2, "body", 1)
+	table.want(first)
+	grow()
+	expect("the first comes", "video_1_0* video_1_1*")
+	table.drop(first)
+	table.want(second)
+	table.assign()
+	expect("another finds no line", "video_1_0 video_1_1")
+	grow()
+	expect("it gets one", "video_1_0 video_1_1 video_2_0*")
+	again := clientPublication(1, "body", 2)
+	table.want(again)
+	table.assign()
+	expect("the first is back", "video_1_0* video_1_1* video_2_0*")
+	short := clientPublication(3, "body", 1)
+	table.want(short)
+	table.add([]newSlot{{mid: "9", kind: volumetric.KindVideo}})
+	table.drop(short)
+	table.assign()
+	table.retire()
+	table.want(short)
+	table.assign()
+	expect("what ended before its line was offered gets another", "video_1_0* video_1_1* video_2_0* video_4294967295_0")
+	grow()
+	expect("and so it does", "video_1_0* video_1_1* video_2_0* video_4294967295_0 video_3_0*")
+	if n := table.namedCount(volumetric.KindVideo); n != 5 {
+		t.Errorf("%d lines are wanted, expected 5", n)
+	}
+	for _, s := range table.slots {
+		if s.acknowledged != s.generation {
+			t.Errorf("line %s waits for an acknowledgement", s.name.ID())
+		}
+	}
+}
+
+// roomOf is a room with participants under these identities, each with a publication of so many tiles.
+func roomOf(tiles map[string]int) *Room {
+	r := &Room{participants: make(map[string]*participant)}
+	for identity, n := range tiles {
+		p := &participant{room: r, identity: identity, log: zap.NewNop()}
+		r.participants[identity] = p
+		r.giveNumber(p)
+		p.publications = []*publication{clientPublication(p.number, "body", n)}
+		p.publications[0].ref.Participant = identity
+	}
+	return r
+}
+
+// TestMeantPublications finds whom quality messages mean.
+func TestMeantPublications(t *testing.T) {
+	r := roomOf(map[string]int{"1": 9, "2": 9, "user 3": 4, "4": 9})
+	r.participants["4"].publications[0].silent = true
+	self := r.participants["2"]
+	for text, want := range map[string]string{
+		"1,0":                 "1",
+		"3,0,1":               "user 3",
+		"0,0,0,0,0,0,0,0,0,0": "1",
+		"0,1,1,1,1":           "user 3",
+		"0,1":                 "",
+		"2,1":                 "",
+		"4,1":                 "",
+		"77,1":                "",
+	} {
+		choices, unread := vr2gather.ParseQualityChoices(text)
+		if len(choices) != 1 || unread != 0 {
+			t.Fatalf("%q is %v", text, choices)
+		}
+		var names []string
+		for _, p := range r.meant(self, choices[0]) {
+			names = append(names, p.ref.Participant)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%q means %q, expected %q", text, got, want)
+		}
+	}
+}
+
+// TestChosenTiles makes choices of what a message names, and of nothing else.
+func TestChosenTiles(t *testing.T) {
+	p := clientPublication(1, "body", 3)
+	for text, want := range map[string]string{
+		"1,2,0,1":     "0:[2] 1:[0] 2:[1] unknown 0",
+		"1,-1,,1":     "0:[] 2:[1] unknown 0",
+		"1,1":         "0:[1] unknown 0",
+		"1,3,1,1,2,2": "1:[1] 2:[1] unknown 3",
+	} {
+		choices, _ := vr2gather.ParseQualityChoices(text)
+		taken, unknown := choose(p, choices[0].Qualities)
+		var got []string
+		for _, c := range taken {
+			got = append(got, fmt.Sprintf("%d:%v", *c.Tile, c.Quality.Qualities))
+		}
+		if line := strings.Join(append(got, fmt.Sprint("unknown ", unknown)), " "); line != want {
+			t.Errorf("%q gives %q, expected %q", text, line, want)
+		}
+	}
+}
+
+// TestClientNumbers gives participants the numbers that VR2Gather peers know them by.
+func TestClientNumbers(t *testing.T) {
+	r := &Room{participants: make(map[string]*participant)}
+	for _, step := range []struct {
+		identity string
+		want     uint32
+	}{{"7", 7}, {"user 3", 3}, {"guest 7", 1000}, {"ada", 1001}, {"0", 1002}, {"99999999999999999999", 1003}, {"room-1000", 1004}} {
+		p := &participant{room: r, identity: step.identity}
+		r.participants[step.identity] = p
+		r.giveNumber(p)
+		if p.number != step.want || r.numbered(p.number) != p {
+			t.Errorf("%q is %d, expected %d", step.identity, p.number, step.want)
+		}
+	}
+}
+
+// TestWithheld tells what VR2Gather peers can read.
+func TestWithheld(t *testing.T) {
+	flagged := clientPublication(1, "body", 1).description
+	plain, sound, opus := flagged, flagged, flagged
+	plain.VR2Gather = false
+	sound.Kind, sound.Codec.MIMEType = volumetric.KindAudio, "audio/pcm"
+	opus.Kind, opus.Codec.MIMEType = volumetric.KindAudio, volumetric.MIMEOpus
+	var got []bool
+	for _, d := range []volumetric.Publication{flagged, plain, sound, opus} {
+		got = append(got, withheld(&d) != "")
+	}
+	if !slices.Equal(got, []bool{false, true, false, true}) {
+		t.Errorf("withheld: %v", got)
+	}
+	r := roomOf(map[string]int{"1": 1})
+	owner := r.participants["1"]
+	owner.publications = append(owner.publications, clientPublication(1, "desk", 1))
+	if r.second(owner.publications[0]) || !r.second(owner.publications[1]) {
+		t.Error("VR2Gather knows one object of each client: the first")
+	}
+}
+
+// FuzzPrintable checks that codecs' names from the network do no harm in messages.
+func FuzzPrintable(f *testing.F) {
+	f.Add([]byte("cwi1"))
+	f.Add([]byte{0, '"', '\n', 0xff})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var codec volumetric.FourCC
+		copy(codec[:], text)
+		for _, c := range printable(codec) {
+			if c != '.' && !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
+				t.Fatalf("%q of %q", printable(codec), text)
+			}
+		}
+	})
+}

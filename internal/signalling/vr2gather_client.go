@@ -1,0 +1,191 @@
+package signalling
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// errTrack says that a peer sends something under a name that is not its own.
+var errTrack = errors.New("stream is not what its line is for")
+
+// vr2GatherClient is one websocket of VR2Gather's dialect. Its reading side belongs to the goroutine that serves it.
+type vr2GatherClient struct {
+	server  *VR2GatherServer
+	conn    *websocket.Conn
+	outbox  *vr2GatherOutbox
+	opened  time.Time
+	query   vr2gather.Query
+	log     *zap.Logger
+	session *sfu.Session
+
+	messages *rate.Limiter
+	bytes    *rate.Limiter
+	buffer   bytes.Buffer
+	// strange is set once a message of a type that peers do not send is in the log.
+	strange bool
+}
+
+// serve joins for the peer, which does not ask, and reads messages until the websocket ends or is refused.
+func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
+	limits := c.server.limits
+	c.messages = rate.NewLimiter(rate.Limit(limits.MessageRate), limits.MessageBurst)
+	c.bytes = rate.NewLimiter(rate.Limit(limits.ByteRate), limits.ByteBurst)
+	c.outbox = newVR2GatherOutbox(c)
+	defer c.end()
+	join.Outbox = c.outbox
+	session, refused := c.server.node.Join(join)
+	if refused != nil {
+		c.refuse(refused.Code, refused.Message)
+		return
+	}
+	c.session = session
+	c.extend()
+	c.conn.SetPongHandler(func(string) error {
+		if !c.outbox.ended() {
+			c.extend()
+		}
+		return nil
+	})
+	for {
+		text, err := c.read()
+		now := time.Now()
+		switch {
+		case errors.Is(err, errTooLarge):
+			c.refuse(signal.CodeTooLarge, fmt.Sprintf("a message may have %d bytes", limits.MessageBytes))
+			return
+		case errors.Is(err, errRate):
+			c.refuse(signal.CodeRateLimited, fmt.Sprintf("%g messages and %g bytes per second are the limit", limits.MessageRate, limits.ByteRate))
+			return
+		case err != nil:
+			return
+		}
+		if err := c.take(text, now); err != nil {
+			c.refuse(signal.CodeMalformed, err.Error())
+			return
+		}
+		if c.outbox.ended() {
+			return
+		}
+	}
+}
+
+// end lets the room know, and ends the connection once what is queued is written.
+func (c *vr2GatherClient) end() {
+	if c.session != nil {
+		c.session.Detach()
+	}
+	c.outbox.Close("", "")
+	<-c.outbox.written
+	conn := c.conn.NetConn()
+	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.Copy(io.Discard, conn)
+	_ = conn.Close()
+}
+
+func (c *vr2GatherClient) extend() {
+	_ = c.conn.SetReadDeadline(time.Now().Add(silenceFactor * c.server.limits.PingInterval))
+}
+
+// read reads one message within the limits.
+func (c *vr2GatherClient) read() ([]byte, error) {
+	_, reader, err := c.conn.NextReader()
+	if err != nil {
+		return nil, err
+	}
+	if c.buffer.Cap() > keptBuffer {
+		c.buffer = bytes.Buffer{}
+	}
+	c.buffer.Reset()
+	limit := int64(c.server.limits.MessageBytes)
+	n, err := io.Copy(&c.buffer, io.LimitReader(reader, limit+1))
+	now := time.Now()
+	switch {
+	case err != nil:
+		return nil, err
+	case n > limit:
+		return nil, errTooLarge
+	case !c.messages.AllowN(now, 1) || !c.bytes.AllowN(now, int(n)):
+		return nil, errRate
+	}
+	c.extend()
+	return c.buffer.Bytes(), nil
+}
+
+// take does what a message says. An error is one that ends the connection.
+func (c *vr2GatherClient) take(text []byte, now time.Time) error {
+	m, err := vr2gather.ParseMessage(text)
+	if err != nil {
+		return err
+	}
+	switch m.Type {
+	case vr2gather.MessageAnswer:
+		c.server.metrics.SignallingMessage("in", signal.TypeAnswer)
+		return c.answer(m.Value, now)
+	case vr2gather.MessageCandidate:
+		c.server.metrics.SignallingMessage("in", signal.TypeCandidate)
+		return c.hand(&signal.Candidate{Candidate: m.Value}, now)
+	case vr2gather.MessageQuality:
+		c.server.metrics.SignallingMessage("in", signal.TypeSetQuality)
+		choices, unread := vr2gather.ParseQualityChoices(m.Value)
+		c.session.HandleQualities(choices, unread, now)
+	default:
+		if !c.strange {
+			c.strange = true
+			c.log.Warn("message of a type that peers do not send", zap.Uint32("type", uint32(m.Type)), zap.String("repeated", "not logged again"))
+		}
+	}
+	return nil
+}
+
+// answer takes an answer to the last offer, if it fits it.
+func (c *vr2GatherClient) answer(value string, now time.Time) error {
+	answer, err := vr2gather.ParseDescription(value)
+	if err != nil {
+		return err
+	}
+	offer := c.outbox.offered()
+	if offer == nil {
+		return fmt.Errorf("%w: an answer without an offer", vr2gather.ErrDescription)
+	}
+	text, streams, err := description.FromVR2Gather(answer.SDP)
+	if err != nil {
+		return err
+	}
+	for mid, stream := range streams {
+		// An offer that names no such line is the room's to complain of.
+		if track, ok := offer.Tracks[mid]; ok && offer.Publishes[mid] && stream != track.StreamID(offer.Tiles)+" "+track.ID() {
+			return fmt.Errorf("%w: mid %s is %.80q, expected %q", errTrack, mid, stream, track.StreamID(offer.Tiles)+" "+track.ID())
+		}
+	}
+	return c.hand(&signal.Answer{Header: signal.Header{ID: answerID}, Offer: offer.Number, SDP: text}, now)
+}
+
+// answerID tells errors about answers from others.
+const answerID = "answer"
+
+// hand gives the room a message of signalling v1 that says the same.
+func (c *vr2GatherClient) hand(m signal.Request, now time.Time) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	c.session.Handle(m, now)
+	return nil
+}
+
+// refuse says in the log why the connection ends, and ends it. Peers read no reasons, people who look at what is sent do.
+func (c *vr2GatherClient) refuse(code signal.Code, reason string) {
+	c.server.metrics.SignallingError(code)
+	c.outbox.Close(code, reason)
+}

@@ -1,0 +1,42 @@
+package signalling
+
+import (
+	"fmt"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// VR2GatherConfig says whether VR2Gather's peers may connect, and where they come in.
+type VR2GatherConfig struct {
+	Enabled bool `yaml:"enabled" help:"let VR2Gather's own peers connect, at /websocket and /r/ROOM/websocket"`
+	// RequireToken: the peers that VR2Gather ships have nowhere to put one, so that rooms are open to whoever reaches the listener where it is off.
+	RequireToken bool `yaml:"require_token" help:"ask them for an access token, as Authorization: Bearer or ?access_token=; the peers that VR2Gather ships have none"`
+	// DefaultRoom and RoomByHost say which room /websocket is.
+	DefaultRoom string `yaml:"default_room" help:"room of those that connect at /websocket"`
+	RoomByHost  bool   `yaml:"room_by_host" help:"make the room of those that connect at /websocket the HTTP Host, as host:port, in place of the default room"`
+	Tiles       int    `yaml:"tiles" help:"tiles of a peer that does not tell how many it has"`
+	Qualities   int    `yaml:"qualities" help:"qualities of a peer that does not tell how many it has"`
+	// MinBitrate: such peers were made for a server that sends everything, and cannot say what their links carry.
+	MinBitrate volumetric.Bitrate `yaml:"min_bps" help:"what the links of such peers are known to carry, in bit/s, at most rooms.claimed_min_bps: where estimates of them begin, and stay above"`
+	Candidates string             `yaml:"candidates" help:"tell such peers only the server's ICE candidates whose address contains this text; empty is all of them"`
+}
+
+// DefaultVR2GatherConfig is off.
+func DefaultVR2GatherConfig() VR2GatherConfig {
+	return VR2GatherConfig{RequireToken: true, DefaultRoom: "vr2gather", Tiles: 1, Qualities: 1, MinBitrate: 12_500_000}
+}
+
+// Validate reports the first key that is wrong.
+func (c VR2GatherConfig) Validate() error {
+	if err := volumetric.ValidateName("default_room", c.DefaultRoom); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.Tiles < 1 || c.Tiles > volumetric.MaxTiles || c.Qualities < 1 || c.Qualities > volumetric.MaxQualities {
+		return fmt.Errorf("%w: tiles is %d and qualities is %d: expected 1 to %d, and 1 to %d",
+			ErrConfig, c.Tiles, c.Qualities, volumetric.MaxTiles, volumetric.MaxQualities)
+	}
+	if c.MinBitrate < 0 {
+		return fmt.Errorf("%w: min_bps is %d: expected 0 or more", ErrConfig, c.MinBitrate)
+	}
+	return nil
+}

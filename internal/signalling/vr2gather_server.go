@@ -1,0 +1,133 @@
+package signalling
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// The paths of VR2Gather's peers, as patterns of http.ServeMux.
+const (
+	VR2GatherPath     = vr2gather.WebsocketPath
+	VR2GatherRoomPath = "/r/{" + roomInPath + "}" + vr2gather.WebsocketPath
+
+	roomInPath = "room"
+)
+
+// VR2GatherServer takes websockets of VR2Gather's dialect. It implements http.Handler, for both paths.
+type VR2GatherServer struct {
+	config   VR2GatherConfig
+	limits   Config
+	node     *sfu.Node
+	auth     Authenticator
+	metrics  Metrics
+	log      *zap.Logger
+	upgrader websocket.Upgrader
+	refused  atomic.Uint64
+}
+
+// NewVR2GatherServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the configuration requires no token.
+func NewVR2GatherServer(config VR2GatherConfig, limits Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *zap.Logger) (*VR2GatherServer, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if err := limits.Validate(); err != nil {
+		return nil, err
+	}
+	if !config.RequireToken {
+		auth = AllowAll{}
+	}
+	return &VR2GatherServer{
+		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log,
+		upgrader: websocket.Upgrader{
+			HandshakeTimeout: limits.JoinTimeout,
+			ReadBufferSize:   16 << 10,
+			WriteBufferSize:  16 << 10,
+			// The peers are no browsers, and some send an origin nevertheless.
+			CheckOrigin: func(*http.Request) bool { return true },
+		},
+	}, nil
+}
+
+// Refused counts the peers that were refused, at the door or for what they said.
+func (s *VR2GatherServer) Refused() uint64 { return s.refused.Load() }
+
+// ServeHTTP implements http.Handler: it serves the peer until its websocket ends.
+func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	opened := time.Now()
+	log := s.log.With(zap.String("remote", r.RemoteAddr), zap.String("dialect", "vr2gather"))
+	credentials, err := s.auth.Authenticate(r)
+	if err != nil {
+		s.turnAway(w, log, http.StatusUnauthorized, signal.CodeUnauthorized, err.Error())
+		return
+	}
+	query, err := s.query(r)
+	if err != nil {
+		s.turnAway(w, log, http.StatusBadRequest, signal.CodeInvalid, err.Error())
+		return
+	}
+	room, identity := s.roomOf(r), sfu.VR2GatherIdentity(query.Client)
+	for _, of := range []struct{ what, granted, asked string }{{"room", credentials.Room, room}, {"identity", credentials.Identity, identity}} {
+		if of.granted != "" && of.granted != of.asked {
+			s.turnAway(w, log, http.StatusForbidden, signal.CodeForbidden, "the token is for another "+of.what)
+			return
+		}
+	}
+	if err := volumetric.ValidateName("room", room); err != nil {
+		s.turnAway(w, log, http.StatusBadRequest, signal.CodeInvalid, err.Error())
+		return
+	}
+	conn, err := s.upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		log.Info("no websocket", zap.Error(err))
+		return
+	}
+	c := &vr2GatherClient{
+		server: s, conn: conn, opened: opened, query: query,
+		log: log.With(zap.String("room", room), zap.Uint32("client", query.Client)),
+	}
+	c.serve(sfu.JoinRequest{
+		Join: &signal.Join{
+			Version: signal.Version, Receive: true, Publications: sfu.VR2GatherPublications(query),
+			BitrateLimits: signal.BitrateLimits{Min: s.config.MinBitrate},
+		},
+		Room: room, Identity: identity, Grants: credentials.Grants, At: opened, VR2Gather: &query,
+	})
+}
+
+// turnAway refuses a peer before there is a websocket.
+func (s *VR2GatherServer) turnAway(w http.ResponseWriter, log *zap.Logger, status int, code signal.Code, reason string) {
+	s.refused.Add(1)
+	s.metrics.SignallingError(code)
+	log.Warn("VR2Gather peer refused", zap.String("code", string(code)), zap.String("reason", reason))
+	http.Error(w, string(code)+": "+reason, status)
+}
+
+// query reads how a peer announces itself.
+func (s *VR2GatherServer) query(r *http.Request) (vr2gather.Query, error) {
+	values := r.URL.Query()
+	query, err := vr2gather.ParseQuery(values, s.config.Tiles)
+	if err == nil && values.Get("nqualities") == "" {
+		query.Qualities = s.config.Qualities
+	}
+	return query, err
+}
+
+// roomOf is the room that a request is for.
+func (s *VR2GatherServer) roomOf(r *http.Request) string {
+	if room := r.PathValue(roomInPath); room != "" {
+		return room
+	}
+	if s.config.RoomByHost {
+		return r.Host
+	}
+	return s.config.DefaultRoom
+}
