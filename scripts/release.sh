@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what is handed out into dist/: the server and the lab, static, for linux/amd64 and linux/arm64; the client for this
-# machine only, because Draco is C++. Every file has its line in SHA256SUMS.
+# Builds what is handed out into dist/: the server and the lab, static, for linux/amd64 and linux/arm64; the client, without Draco, for all that it is built
+# for below, and for this machine with Draco, which is C++. Every file has its line in SHA256SUMS.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail
@@ -11,19 +11,28 @@ version=${1:?expected the version as the only argument}
 rm -rf dist
 mkdir dist
 
-# build COMMAND ARCHITECTURE CGO
+# build COMMAND SYSTEM ARCHITECTURE CGO [NAME]
 build() {
 	compgen -G "cmd/$1/*.go" >/dev/null || return 0
-	local out=dist/$1-$version-linux-$2
+	local out=dist/${5:-$1}-$version-$2-$3 flags="-s -w -X main.version=$version"
+	case $2 in
+		windows) out+=.exe ;;
+		# Android keeps apps from asking the kernel for network interfaces. The package that Pion asks in its place reaches into Go's own net.
+		android) flags+=' -checklinkname=0' ;;
+	esac
 	echo "$out"
-	GOOS=linux GOARCH=$2 CGO_ENABLED=$3 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$out" "./cmd/$1"
+	GOOS=$2 GOARCH=$3 CGO_ENABLED=$4 go build -trimpath -buildvcs=false -ldflags "$flags" -o "$out" "./cmd/$1"
 }
 
 for architecture in amd64 arm64; do
-	build volsfu "$architecture" 0
-	build vollab "$architecture" 0
+	build volsfu linux "$architecture" 0
+	build vollab linux "$architecture" 0
 done
-build volpeer "$(go env GOHOSTARCH)" 1
+# Go links programs for Android without a compiler of C on arm64 only.
+for target in linux/amd64 linux/arm64 windows/amd64 windows/arm64 darwin/amd64 darwin/arm64 android/arm64; do
+	build volpeer "${target%/*}" "${target#*/}" 0
+done
+build volpeer "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" 1 volpeer-draco
 
 cd dist
 sha256sum -- * >SHA256SUMS

@@ -19,7 +19,9 @@ func main() {
 	// The first signal ends things in order, a second one at once.
 	ctx, restore := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore)
-	if err := newRoot().ExecuteContext(ctx); err != nil {
+	root := newRoot()
+	root.SetArgs(arguments(os.Args))
+	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "volpeer:", err)
 		os.Exit(1)
 	}
@@ -32,7 +34,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newPublish(), newWatch(), newVersion())
+	root.AddCommand(newPublish(), newWatch(), newBridge(), newVersion())
 	return root
 }
 

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// bridging is what the flags of volpeer bridge say.
+type bridging struct {
+	sfu           string
+	port          string
+	input, output bool
+	client        uint32
+	layout        bridge.Layout
+	debug         bool
+	level         int
+	room          room
+	most          bitrate
+	seconds       float64
+	json          bool
+	// local is what the port says, invalid where there is no connector.
+	local netip.AddrPort
+}
+
+func newBridge() *cobra.Command {
+	b := &bridging{}
+	cmd := &cobra.Command{
+		Use:   "bridge",
+		Short: "Connect VR2Gather's native connector to a server, in place of VR2Gather's own peer",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return b.run(cmd.Context(), cmd.OutOrStdout(), b.newLog(cmd.ErrOrStderr()))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&b.sfu, "sfu", "localhost:8080", "the server, HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
+	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with an address before it the bridge listens there and not on loopback only")
+	f.BoolVarP(&b.input, "input", "i", false, "publish what the connector sends")
+	f.BoolVarP(&b.output, "output", "o", false, "give the connector what others publish")
+	f.Uint32VarP(&b.client, "client", "c", 0, "this client's number, by which the others' connectors know it")
+	f.IntVarP(&b.layout.Tiles, "tiles", "t", 1, "number of tiles that the connector sends")
+	f.IntVarP(&b.layout.Qualities, "qualities", "q", 1, "number of qualities of each tile that the connector sends")
+	f.BoolVarP(&b.debug, "debug", "d", false, "publish frames of 5,000 bytes that mean nothing, in place of the connector's; needs no connector")
+	f.IntVarP(&b.level, "log", "l", 0, "how much to log: 0 what happens, 1 also figures every second, 2 everything")
+	f.StringVar(&b.room.name, "room", "", "the room; without, the environment's VOLPEER_ROOM, or what the token names, or vr2gather")
+	f.StringVar(&b.room.identity, "identity", "", "this participant's name; without, what the token names, or the client's number")
+	f.StringVar(&b.room.token, "token", "", "access token; without, the environment's VOLPEER_TOKEN; a server in development mode needs none")
+	f.Var(&b.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
+	f.Float64Var(&b.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+	f.BoolVar(&b.json, "json", false, "print one JSON object at the end")
+	return cmd
+}
+
+const (
+	// defaultRoom is where bridges meet that were told of no room: VR2Gather knows none.
+	defaultRoom = "vr2gather"
+	// roomVariable and tokenVariable are for launchers whose command line cannot be changed.
+	roomVariable, tokenVariable = "VOLPEER_ROOM", "VOLPEER_TOKEN"
+	// peerProgram is the name under which VR2Gather starts its own peer: a bridge with that name needs no word that says what it is.
+	peerProgram = "WebRTCSFU-peer"
+)
+
+// Errors of the bridge's flags.
+var (
+	errPort   = errors.New("expected :PORT or ADDRESS:PORT, with a port of 1 to 65534: the connector has the next one")
+	errLayout = fmt.Errorf("expected 1 to %d tiles and 1 to %d qualities", volumetric.MaxTiles, volumetric.MaxQualities)
+	errNoPort = errors.New("expected --port, or --debug, which needs no connector")
+)
+
+// arguments are the program's arguments in the form of its flags, given all that it was started with: VR2Gather's launch line has a long flag behind one
+// hyphen, and no word for the bridge.
+func arguments(started []string) []string {
+	name := strings.TrimSuffix(strings.ToLower(started[0][strings.LastIndexAny(started[0], `/\`)+1:]), ".exe")
+	args := started[1:]
+	if name == strings.ToLower(peerProgram) {
+		args = append([]string{"bridge"}, args...)
+	}
+	if len(args) == 0 || args[0] != "bridge" {
+		return args
+	}
+	args = append([]string(nil), args...)
+	for i, arg := range args {
+		flag, _, _ := strings.Cut(arg, "=")
+		switch {
+		case flag == "-sfu":
+			args[i] = "-" + arg
+		case len(flag) == 3 && strings.HasPrefix(flag, "--"):
+			args[i] = arg[1:]
+		}
+	}
+	return args
+}
+
+// newLog writes as much as was asked for.
+func (b *bridging) newLog(to io.Writer) *slog.Logger {
+	level := slog.LevelInfo
+	if b.level >= 2 {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
+}
+
+// check fills in what was left out and reports the first thing that is wrong.
+func (b *bridging) check() error {
+	if b.layout.Tiles < 1 || b.layout.Tiles > volumetric.MaxTiles || b.layout.Qualities < 1 || b.layout.Qualities > volumetric.MaxQualities {
+		return fmt.Errorf("--tiles %d, --qualities %d: %w", b.layout.Tiles, b.layout.Qualities, errLayout)
+	}
+	if b.seconds < 0 {
+		return fmt.Errorf("--seconds: %w", errDuration)
+	}
+	if b.port == "" && !b.debug {
+		return errNoPort
+	}
+	if b.port != "" {
+		local, err := listenAddress(b.port)
+		if err != nil {
+			return fmt.Errorf("--port %q: %w", b.port, err)
+		}
+		b.local = local
+	}
+	b.room.server = b.sfu
+	if !strings.Contains(b.sfu, "://") {
+		b.room.server = "ws://" + b.sfu
+	}
+	b.room.token = cmp.Or(b.room.token, os.Getenv(tokenVariable))
+	b.room.name = cmp.Or(b.room.name, os.Getenv(roomVariable))
+	if b.room.token == "" {
+		b.room.name = cmp.Or(b.room.name, defaultRoom)
+		b.room.identity = cmp.Or(b.room.identity, strconv.FormatUint(uint64(b.client), 10))
+	}
+	return nil
+}
+
+// listenAddress reads where the bridge listens: on loopback, unless an address is named.
+func listenAddress(text string) (netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return netip.AddrPort{}, errPort
+	}
+	if host == "" || host == "localhost" {
+		host = "127.0.0.1"
+	}
+	address, err := netip.ParseAddrPort(net.JoinHostPort(host, port))
+	if err != nil || address.Port() == 0 || address.Port() == 65535 {
+		return netip.AddrPort{}, errPort
+	}
+	return address, nil
+}
+
+// run bridges until the context ends or the server refuses for good.
+func (b *bridging) run(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	if err := b.check(); err != nil {
+		return err
+	}
+	ctx, cancel := limited(ctx, b.seconds)
+	defer cancel()
+	s := newSpan(b, log)
+	err := s.run(ctx)
+	summary := s.summary()
+	log.Info("ended", "dropped", summary.Dropped)
+	if b.json {
+		err = errors.Join(err, json.NewEncoder(out).Encode(summary))
+	}
+	return err
+}

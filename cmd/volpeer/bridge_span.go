@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// span is a bridge under way, over one session with the server after the other.
+type span struct {
+	settings *bridging
+	log      *slog.Logger
+	tally    *bridge.Tally
+	local    *connector // nil where there is none
+	// frames are those that wait to be sent to the server.
+	frames chan *bridge.Frame
+	began  time.Time
+
+	// upward belongs to the goroutine that sends to the server, of which there is one at a time; downward to the one that serves the connector.
+	upward   *upward
+	downward *downward
+
+	// mu guards figures.
+	mu      sync.Mutex
+	figures figures
+}
+
+// figures are what is told of a bridge, besides what was dropped.
+type figures struct {
+	sessions int64
+	outlet   bridge.OutletCounts
+	uplink   client.UplinkCounts
+	received client.FrameCounts
+	// up is from the last datagram of a frame to when the SDK has it, down from the last packet of a frame to when the connector was sent all of it.
+	up, down distribution.Distribution
+}
+
+// frameQueue is how many frames may wait to be sent to the server: two captures of 9 tiles in 3 qualities.
+const frameQueue = 64
+
+func newSpan(b *bridging, log *slog.Logger) *span {
+	tally := &bridge.Tally{}
+	return &span{
+		settings: b, log: log, tally: tally, began: time.Now(), frames: make(chan *bridge.Frame, frameQueue),
+		upward:   newUpward(b, tally, log),
+		downward: &downward{tally: tally, outlet: bridge.NewOutlet(tally), voices: bridge.NewVoices(tally)},
+	}
+}
+
+// run bridges until the context ends, or the server refuses for good.
+func (s *span) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	if s.settings.local.IsValid() {
+		local, err := openConnector(s.settings, s.frames, s.tally, s.log)
+		if err != nil {
+			return err
+		}
+		s.local = local
+		running.Go(local.read)
+		running.Go(func() { local.step(ctx) })
+		defer func() { _ = local.conn.Close() }()
+		s.log.Info("waiting for the connector", "listening", local.conn.LocalAddr(), "connector expected on", s.settings.local.Port()+1)
+		select {
+		case <-local.answered:
+			peer, _ := local.peer()
+			s.log.Info("connector found", "address", peer)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if s.settings.debug {
+		running.Go(func() { s.pretend(ctx) })
+	}
+	running.Go(func() { s.watch(ctx) })
+	return s.stay(ctx)
+}
+
+// Waits between attempts to join.
+const (
+	firstRejoin = 500 * time.Millisecond
+	lastRejoin  = 5 * time.Second
+)
+
+// stay joins, and joins again whenever the session is lost, until the context ends.
+func (s *span) stay(ctx context.Context) error {
+	wait := firstRejoin
+	for {
+		err := s.attend(ctx)
+		var refused *signal.Error
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &refused) && (refused.Code == signal.CodeUnauthorized || refused.Code == signal.CodeVersion || refused.Code == signal.CodeForbidden):
+			return err
+		case errors.Is(err, client.ErrConfig):
+			return err
+		case errors.Is(err, errEnded):
+			wait = firstRejoin
+		}
+		s.log.Warn("not connected to the server, trying again", "error", err, "wait", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+		wait = min(2*wait, lastRejoin)
+	}
+}
+
+// errEnded says that a session began and has ended.
+var errEnded = errors.New("session ended")
+
+// attend is one session with the server, from joining to its end.
+func (s *span) attend(ctx context.Context) error {
+	config := client.Config{
+		Publications: s.upward.publications(), Receive: s.settings.output, MaxUplink: volumetric.Bitrate(s.settings.most), Log: s.log,
+	}
+	session, err := s.settings.room.join(ctx, config)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.figures.sessions++
+	s.mu.Unlock()
+	s.log.Info("joined", "room", session.Room(), "identity", session.Identity())
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	requests := make(chan []signal.Choice, requestBacklog)
+	refused := make(chan []signal.Choice, requestBacklog)
+	running.Go(func() { s.send(ctx, session) })
+	running.Go(func() { s.ask(ctx, session, requests, refused) })
+	s.serve(ctx, session, requests, refused)
+	ended := session.Err()
+	cancel()
+	_ = session.Close()
+	running.Wait()
+	s.mu.Lock()
+	s.figures.add(session)
+	s.mu.Unlock()
+	return fmt.Errorf("%w: %w", errEnded, ended)
+}
+
+// send sends the connector's frames to the server.
+func (s *span) send(ctx context.Context, session *client.Session) {
+	for {
+		select {
+		case f := <-s.frames:
+			if !s.upward.send(ctx, session, f) {
+				continue
+			}
+			took := time.Since(f.Arrival)
+			s.mu.Lock()
+			s.figures.up.Add(took)
+			s.mu.Unlock()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ask sends requests for qualities in their order, each after the reply to the one before, and hands back what was refused.
+func (s *span) ask(ctx context.Context, session *client.Session, requests <-chan []signal.Choice, refused chan<- []signal.Choice) {
+	for {
+		select {
+		case choices := <-requests:
+			limited, cancel := context.WithTimeout(ctx, replyTimeout)
+			err := session.SetQuality(limited, choices...)
+			cancel()
+			if err == nil || ctx.Err() != nil {
+				continue
+			}
+			s.tally.Add(bridge.DropChoice)
+			s.log.Warn("the server refuses the choice of qualities", "error", err)
+			select {
+			case refused <- choices:
+			case <-ctx.Done():
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+	"github.com/volsfu/volsfu/pkg/client"
+)
+
+// bridged is the object that volpeer bridge --json prints.
+type bridged struct {
+	Seconds float64 `json:"seconds"`
+	Client  uint32  `json:"client"`
+	// Sessions is how often the server took the bridge in.
+	Sessions int64 `json:"sessions"`
+	// FromConnector is what came from the connector, ToConnector what it was sent. Frames are tile frames.
+	FromConnector bridge.InletCounts  `json:"from_connector"`
+	ToConnector   bridge.OutletCounts `json:"to_connector"`
+	// Received is what became of the tile frames that the server was to send. Those that are complete were handed to the connector, or dropped as below.
+	Received client.FrameCounts `json:"received"`
+	// Up is from the last datagram of a frame to when it was handed over to be sent to the server, Down from the last packet of a frame to when all its
+	// datagrams were sent to the connector.
+	Up   summary.Percentiles `json:"up_ms"`
+	Down summary.Percentiles `json:"down_ms"`
+	// Dropped is what was dropped, by reason.
+	Dropped map[string]int64 `json:"dropped"`
+	// Uplink is what was handed over and not sent: since nobody takes it, since the uplink cannot carry it, and since it had waited for the uplink for too long.
+	Uplink bridgedUplink `json:"uplink"`
+}
+
+type bridgedUplink struct {
+	Paused  int64 `json:"frames_paused"`
+	GivenUp int64 `json:"frames_given_up"`
+	Dropped int64 `json:"frames_dropped"`
+}
+
+// add adds the counts of a session.
+func (f *figures) add(session *client.Session) {
+	counts := session.Uplink().UplinkCounts
+	f.uplink.Paused += counts.Paused
+	f.uplink.GivenUp += counts.GivenUp
+	f.uplink.Dropped += counts.Dropped
+	for _, tile := range session.Stats() {
+		f.received.Expected += tile.Expected
+		f.received.Complete += tile.Complete
+		f.received.Undecodable += tile.Undecodable
+		f.received.Missing += tile.Missing
+		f.received.Overflowed += tile.Overflowed
+		f.received.DroppedByServer += tile.DroppedByServer
+	}
+}
+
+// summary is what came of the bridge so far.
+func (s *span) summary() bridged {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := bridged{
+		Seconds:     thousandths(time.Since(s.began).Seconds()),
+		Client:      s.settings.client,
+		Sessions:    s.figures.sessions,
+		ToConnector: s.figures.outlet,
+		Received:    s.figures.received,
+		Up:          summary.PercentilesOf(&s.figures.up),
+		Down:        summary.PercentilesOf(&s.figures.down),
+		Dropped:     s.tally.Counts(),
+		Uplink:      bridgedUplink{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp, Dropped: s.figures.uplink.Dropped},
+	}
+	if s.local != nil {
+		b.FromConnector = s.local.counts()
+	}
+	return b
+}
+
+// watch logs every second what was dropped since the last one, and figures where they are wanted, until the context ends.
+func (s *span) watch(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	last := s.summary()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		now := s.summary()
+		var fresh []any
+		for d := range bridge.Reasons {
+			if n := now.Dropped[d.String()] - last.Dropped[d.String()]; n > 0 {
+				fresh = append(fresh, d.String(), n)
+			}
+		}
+		if len(fresh) > 0 {
+			s.log.Warn("dropped", fresh...)
+		}
+		if s.settings.level >= 1 {
+			s.log.Info("figures",
+				"frames from connector", now.FromConnector.Frames-last.FromConnector.Frames,
+				"frames to connector", now.ToConnector.Frames-last.ToConnector.Frames,
+				"sound from connector", now.FromConnector.AudioFrames-last.FromConnector.AudioFrames,
+				"sound to connector", now.ToConnector.AudioFrames-last.ToConnector.AudioFrames)
+		}
+		last = now
+	}
+}

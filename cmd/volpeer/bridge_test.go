@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// patience is how long a busy machine may take.
+const patience = 60 * time.Second
+
+func TestArgumentsOfTheOriginalPeer(t *testing.T) {
+	launch := []string{"-p", ":8000", "-i", "-o", "-sfu", "host:8094", "-c", "2", "-t", "9", "-q", "3", "-l", "0"}
+	want := []string{"bridge", "-p", ":8000", "-i", "-o", "--sfu", "host:8094", "-c", "2", "-t", "9", "-q", "3", "-l", "0"}
+	for _, program := range []string{"WebRTCSFU-peer", "/opt/vr/WebRTCSFU-peer.exe", `C:\Program Files\VR\webrtcsfu-peer.EXE`} {
+		if got := arguments(append([]string{program}, launch...)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, expected %q", program, got, want)
+		}
+	}
+	for _, test := range []struct{ started, want []string }{
+		{[]string{"volpeer"}, nil},
+		{[]string{"volpeer", "watch", "-sfu", "--p"}, []string{"watch", "-sfu", "--p"}},
+		{[]string{"volpeer", "bridge", "-sfu=a:1", "--p=:8000", "--i=false", "--tiles", "4"}, []string{"bridge", "--sfu=a:1", "-p=:8000", "-i=false", "--tiles", "4"}},
+	} {
+		if got := arguments(test.started); !slices.Equal(got, test.want) {
+			t.Errorf("%q: %q, expected %q", test.started, got, test.want)
+		}
+	}
+	cmd := newBridge()
+	if err := cmd.ParseFlags(want[1:]); err != nil {
+		t.Errorf("the launch line is not understood: %v", err)
+	}
+}
+
+func TestBridgeFlags(t *testing.T) {
+	good := func() *bridging {
+		return &bridging{sfu: "host:8094", port: ":8000", client: 7, layout: bridge.Layout{Tiles: 9, Qualities: 3}}
+	}
+	t.Setenv(roomVariable, "lobby")
+	t.Setenv(tokenVariable, "")
+	b := good()
+	if err := b.check(); err != nil {
+		t.Fatal(err)
+	}
+	if !b.local.Addr().IsLoopback() || b.room.server != "ws://host:8094" || b.room.name != "lobby" || b.room.identity != "7" {
+		t.Errorf("flags come to %v in %+v, expected loopback, and client 7 in the lobby", b.local, b.room)
+	}
+	t.Setenv(tokenVariable, "secret")
+	t.Setenv(roomVariable, "")
+	b = good()
+	b.sfu, b.port = "wss://host", "0.0.0.0:8000"
+	if err := b.check(); err != nil {
+		t.Fatal(err)
+	}
+	if !b.local.Addr().IsUnspecified() || b.room.server != "wss://host" || b.room != (room{server: "wss://host", token: "secret"}) {
+		t.Errorf("flags come to %v in %+v, expected all addresses, and what the token says", b.local, b.room)
+	}
+	for name, test := range map[string]struct {
+		change func(b *bridging)
+		want   error
+	}{
+		"no port":            {func(b *bridging) { b.port = "" }, errNoPort},
+		"no colon":           {func(b *bridging) { b.port = "8000" }, errPort},
+		"last port":          {func(b *bridging) { b.port = ":65535" }, errPort},
+		"name":               {func(b *bridging) { b.port = "host:8000" }, errPort},
+		"no tile":            {func(b *bridging) { b.layout.Tiles = 0 }, errLayout},
+		"too many tiles":     {func(b *bridging) { b.layout.Tiles = volumetric.MaxTiles + 1 }, errLayout},
+		"too many qualities": {func(b *bridging) { b.layout.Qualities = volumetric.MaxQualities + 1 }, errLayout},
+		"negative time":      {func(b *bridging) { b.seconds = -1 }, errDuration},
+	} {
+		b := good()
+		test.change(b)
+		if err := b.check(); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, expected %v", name, err, test.want)
+		}
+	}
+}
+
+// openConference starts a server, and ends it with the test.
+func openConference(t testing.TB) string {
+	t.Helper()
+	before := goleak.IgnoreCurrent() // that of a benchmark waits for it
+	c, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		goleak.VerifyNone(t, before)
+	})
+	return c.Server.URL()
+}
+
+// bridgeTo starts a bridge in this process. It returns a function that ends it and gives its summary.
+func bridgeTo(t testing.TB, b *bridging) func() bridged {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	b.json = true
+	ended := make(chan error, 1)
+	go func() { ended <- b.run(ctx, &out, slog.New(slog.DiscardHandler)) }()
+	return func() bridged {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		decoder := json.NewDecoder(&out)
+		decoder.DisallowUnknownFields()
+		var s bridged
+		if err := decoder.Decode(&s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+}
+
+// neighbour is a connector in this process: it answers the bridge, and counts the frames that came whole.
+type neighbour struct {
+	conn   *net.UDPConn
+	bridge netip.AddrPort
+	frames chan vr2gather.Packet
+	read   sync.WaitGroup
+}
+
+// openNeighbour listens on a port before which one is free, which it names as the bridge's.
+func openNeighbour(t testing.TB) *neighbour {
+	t.Helper()
+	for range 100 {
+		conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
+		before, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port - 1)})
+		if err != nil {
+			_ = conn.Close()
+			continue
+		}
+		_ = before.Close()
+		n := &neighbour{conn: conn, bridge: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port-1), frames: make(chan vr2gather.Packet, 1000)}
+		_ = conn.SetReadBuffer(4 << 20)
+		n.read.Go(n.receive)
+		t.Cleanup(func() {
+			_ = conn.Close()
+			n.read.Wait()
+		})
+		return n
+	}
+	t.Fatal("no two ports in a row are free")
+	return nil
+}
+
+// receive answers ready datagrams, and hands on the last packet of each frame that came in order.
+func (n *neighbour) receive() {
+	datagram := make([]byte, vr2gather.MaxDatagram)
+	next := uint32(0)
+	for {
+		size, err := n.conn.Read(datagram)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		d, err := vr2gather.ParseDatagram(datagram[:size])
+		if err != nil {
+			continue
+		}
+		if d.Type == vr2gather.DatagramReady {
+			_, _ = n.conn.WriteToUDPAddrPort(make([]byte, vr2gather.DatagramSize), n.bridge)
+			continue
+		}
+		p, err := d.Packet()
+		if err != nil {
+			continue
+		}
+		if p.First() {
+			next = 0
+		}
+		if p.Offset != next {
+			continue
+		}
+		if next += uint32(len(p.Data)); p.Last() {
+			p.Data = nil
+			select {
+			case n.frames <- p:
+			default:
+			}
+		}
+	}
+}
+
+// send sends a tile frame.
+func (n *neighbour) send(t testing.TB, number uint32, data []byte) {
+	t.Helper()
+	var datagram []byte
+	for p := range vr2gather.Cut(vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number}, data) {
+		var err error
+		if datagram, err = vr2gather.AppendPacketDatagram(datagram[:0], &p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.conn.WriteToUDPAddrPort(datagram, n.bridge); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// somePoints is a frame of so many bytes.
+func somePoints(size int) []byte {
+	data := vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, size-vr2gather.FrameHeaderSize, time.Now()).Append(make([]byte, 0, size))
+	return data[:size]
+}
+
+// TestBridgeWithoutConnector has a bridge publish frames that mean nothing, which come to another client as they were made.
+func TestBridgeWithoutConnector(t *testing.T) {
+	url := openConference(t)
+	stop := bridgeTo(t, &bridging{sfu: url, client: 3, layout: bridge.Layout{Tiles: 2, Qualities: 1}, input: true, debug: true})
+	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close() }()
+	tiles := make(map[int]int)
+	for end := time.After(patience); tiles[0] < 5 || tiles[1] < 5; {
+		select {
+		case f := <-session.Frames():
+			if len(f.Whole) != vr2gather.FrameHeaderSize+debugFrame || f.Codec != debugCodec || f.Track.Participant != "3" {
+				t.Fatalf("%d bytes of %v from %v", len(f.Whole), f.Codec, f.Track)
+			}
+			tiles[f.Track.Tile]++
+		case <-end:
+			t.Fatalf("frames of tiles: %v", tiles)
+		}
+	}
+	if s := stop(); s.Sessions != 1 || s.FromConnector.Datagrams != 0 || s.Client != 3 {
+		t.Errorf("summary is %+v", s)
+	}
+}
+
+// TestBridgeTakesWhatTheConnectorReads has others publish what VR2Gather reads and what it does not.
+func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
+	url := openConference(t)
+	n := openNeighbour(t)
+	stop := bridgeTo(t, &bridging{sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true})
+	readable := (&upward{settings: &bridging{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
+	foreign := readable
+	foreign.Name, foreign.VR2Gather = "other", false
+	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{foreign, readable}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close() }()
+	// Frames of what is not readable are not sent any more once the server knows that nobody wants them.
+	withheld := func() bool { return !session.Publisher(foreign.Name).Wanted(0, 0) }
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	came := 0
+	number, first := uint32(0), uint32(0)
+	for end := time.After(patience); came < 10 || !withheld(); {
+		select {
+		case now := <-ticker.C:
+			for _, name := range []string{foreign.Name, readable.Name} {
+				f := client.OutgoingFrame{Number: number, Capture: now, Data: somePoints(3000)}
+				if err := session.Publisher(name).WriteFrame(0, 0, f); err != nil && !errors.Is(err, client.ErrNotConnected) {
+					t.Fatal(err)
+				}
+			}
+			number++
+		case p := <-n.frames:
+			if came == 0 {
+				first = p.Frame
+			}
+			if p.Client != 12 || p.Length != 3000 || int(p.Frame-first) != came {
+				t.Fatalf("frame %d of client %d has %d bytes, expected frame %d of client 12, and 3000", p.Frame-first, p.Client, p.Length, came)
+			}
+			came++
+		case <-end:
+			t.Fatalf("%d frames came, the rest is withheld: %v", came, withheld())
+		}
+	}
+	n.send(t, 0, somePoints(2000)) // it was told to take nothing
+	s := stop()
+	if s.ToConnector.Frames < 10 || s.FromConnector.Frames != 0 {
+		t.Errorf("summary is %+v", s)
+	}
+}
+
+// BenchmarkBridge sends frames of 100 kB through two bridges and a server, 100 per second. Its figures are those of the bridges' summaries: up is from
+// the last datagram of a frame to when the SDK has it, down from the last packet of a frame to when the connector was sent all of it.
+func BenchmarkBridge(b *testing.B) {
+	url := openConference(b)
+	from, to := openNeighbour(b), openNeighbour(b)
+	layout := bridge.Layout{Tiles: 1, Qualities: 1}
+	stopFrom := bridgeTo(b, &bridging{sfu: url, port: from.bridge.String(), client: 1, layout: layout, input: true})
+	stopTo := bridgeTo(b, &bridging{sfu: url, port: to.bridge.String(), client: 2, layout: layout, output: true})
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	number, came := uint32(0), 0
+	for end := time.After(patience); came == 0; number++ {
+		<-ticker.C
+		from.send(b, number, somePoints(100_000))
+		select {
+		case <-to.frames:
+			came++
+		case <-end:
+			b.Fatal("nothing comes")
+		default:
+		}
+	}
+	b.SetBytes(100_000)
+	for b.Loop() {
+		<-ticker.C
+		from.send(b, number, somePoints(100_000))
+		number++
+	}
+	up, down := stopFrom(), stopTo()
+	b.ReportMetric(*up.Up.P50, "up-p50-ms")
+	b.ReportMetric(*up.Up.P99, "up-p99-ms")
+	b.ReportMetric(*down.Down.P50, "down-p50-ms")
+	b.ReportMetric(*down.Down.P99, "down-p99-ms")
+	b.ReportMetric(float64(int64(number)-down.ToConnector.Frames), "lost")
+}
+
+func TestBridgeLogsAsMuchAsIsWanted(t *testing.T) {
+	for level, want := range []slog.Level{slog.LevelInfo, slog.LevelInfo, slog.LevelDebug} {
+		log := (&bridging{level: level}).newLog(io.Discard)
+		if !log.Enabled(t.Context(), want) || log.Enabled(t.Context(), want-1) {
+			t.Errorf("level %d does not begin with %v", level, want)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// upward is what is known of the way to the server, over all sessions. It belongs to one goroutine at a time.
+type upward struct {
+	settings *bridging
+	tally    *bridge.Tally
+	log      *slog.Logger
+	instants *bridge.Instants
+	// cloud and voice describe what is published, nil before the first frame of each, which names the codec. VR2Gather announces a cloud of one tile also for
+	// users that never send one.
+	cloud, voice *volumetric.Publication
+	// voiceFrame is the number of the next frame of sound.
+	voiceFrame uint32
+	// refused is the session whose server takes no more publications.
+	refused *client.Session
+}
+
+func newUpward(b *bridging, tally *bridge.Tally, log *slog.Logger) *upward {
+	return &upward{settings: b, tally: tally, log: log, instants: bridge.NewInstants(b.layout.Tracks())}
+}
+
+// publications are what is published from the beginning of a session.
+func (u *upward) publications() []volumetric.Publication {
+	var list []volumetric.Publication
+	for _, p := range []*volumetric.Publication{u.cloud, u.voice} {
+		if p != nil {
+			list = append(list, *p)
+		}
+	}
+	return list
+}
+
+// send sends one frame, and tells whether it could.
+func (u *upward) send(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
+	publisher := u.publisher(ctx, session, f)
+	if publisher == nil {
+		u.tally.Add(bridge.DropUnsent)
+		return false
+	}
+	var err error
+	if f.Kind == volumetric.KindAudio {
+		err = u.speak(publisher, f)
+	} else {
+		number, capture := u.instants.Of(f.Track, f.Header.TimestampMS, f.Arrival)
+		err = publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: f.Header.FourCC, Data: f.Data})
+	}
+	if err != nil {
+		u.tally.Add(bridge.DropUnsent)
+		if !errors.Is(err, client.ErrNotConnected) {
+			u.log.Warn("frame not sent", "kind", f.Kind, "bytes", len(f.Data), "error", err)
+		}
+	}
+	return err == nil
+}
+
+// speak sends a frame of sound: its packets are those of VR2Gather's peers.
+func (u *upward) speak(publisher *client.Publisher, f *bridge.Frame) error {
+	frame := vr2gather.Packet{Kind: volumetric.KindAudio, Client: u.settings.client, Frame: u.voiceFrame}
+	u.voiceFrame++
+	var payloads [][]byte
+	for p := range vr2gather.Cut(frame, f.Data) {
+		payload, err := p.Append(nil)
+		if err != nil {
+			return err
+		}
+		payloads = append(payloads, payload)
+	}
+	return publisher.WritePackets(0, 0, f.Arrival, payloads)
+}
+
+// publisher is where frames of the kind go, nil where the server does not take them.
+func (u *upward) publisher(ctx context.Context, session *client.Session, f *bridge.Frame) *client.Publisher {
+	place, describe := &u.cloud, u.describeCloud
+	if f.Kind == volumetric.KindAudio {
+		place, describe = &u.voice, describeVoice
+	}
+	if *place != nil {
+		if publisher := session.Publisher((*place).Name); publisher != nil {
+			return publisher
+		}
+	}
+	if u.refused == session {
+		return nil
+	}
+	publication := describe(f.Header.FourCC)
+	limited, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
+	publisher, err := session.Publish(limited, publication)
+	if err != nil {
+		if ctx.Err() == nil {
+			u.refused = session
+			u.log.Error("the server does not take the publication", "publication", publication.Name, "error", err)
+		}
+		return nil
+	}
+	*place = &publication
+	u.log.Info("publishing", "publication", publication.Name, "codec", publication.Codec.Format, "tiles", len(publication.Tiles), "qualities", len(publication.Qualities))
+	return publisher
+}
+
+// What a bridge publishes is called as what the server makes of VR2Gather's own peers.
+const (
+	cloudName = "body"
+	voiceName = "voice"
+	voiceMIME = "audio/pcm"
+)
+
+// describeCloud describes the connector's tiles. How large they are and what a quality takes nobody has said.
+func (u *upward) describeCloud(codec volumetric.FourCC) volumetric.Publication {
+	return volumetric.Publication{
+		Name:      cloudName,
+		Kind:      volumetric.KindVideo,
+		Mode:      volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=" + codec.String()},
+		Tiles:     make([]volumetric.Tile, u.settings.layout.Tiles),
+		Qualities: make([]volumetric.QualityLevel, u.settings.layout.Qualities),
+		VR2Gather: true,
+	}
+}
+
+func describeVoice(codec volumetric.FourCC) volumetric.Publication {
+	return volumetric.Publication{
+		Name:      voiceName,
+		Kind:      volumetric.KindAudio,
+		Mode:      volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: voiceMIME, ClockRate: 48000, Format: "codec=" + codec.String()},
+		Tiles:     make([]volumetric.Tile, 1),
+		Qualities: make([]volumetric.QualityLevel, 1),
+		VR2Gather: true,
+	}
+}
+
+const (
+	// debugFrame is how long frames without meaning are, without their header, and debugRate how many come per second.
+	debugFrame = 5000
+	debugRate  = 30
+)
+
+// debugCodec names what nobody decodes.
+var debugCodec = volumetric.FourCC{'n', 'o', 'n', 'e'}
+
+// pretend makes frames without meaning until the context ends, as the connector would send them.
+func (s *span) pretend(ctx context.Context) {
+	ticker := time.NewTicker(time.Second / debugRate)
+	defer ticker.Stop()
+	layout := s.settings.layout
+	for count := uint32(0); ; count++ {
+		var now time.Time
+		select {
+		case now = <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		header := vr2gather.NewFrameHeader(debugCodec, debugFrame, now)
+		for track := range layout.Tracks() {
+			data := header.Append(make([]byte, 0, vr2gather.FrameHeaderSize+debugFrame))
+			data = data[:cap(data)]
+			binary.LittleEndian.PutUint32(data[vr2gather.FrameHeaderSize:], count)
+			f := &bridge.Frame{
+				Kind: volumetric.KindVideo, Tile: track / layout.Qualities, Quality: volumetric.Quality(track % layout.Qualities), Track: track,
+				Header: header, Data: data, Arrival: now,
+			}
+			select {
+			case s.frames <- f:
+			default:
+				s.tally.Add(bridge.DropBehind)
+			}
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package bridge
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+const (
+	// maxClients is how many publishers have a number at a time.
+	maxClients = 1024
+	// firstFree is the first number that is given to publishers whose name has none: numbers in names are positions in a list of users.
+	firstFree = 1000
+)
+
+// Directory knows whom the connector can hear of, and under which number: VR2Gather knows clients by numbers, rooms know participants by names.
+type Directory struct {
+	own     uint32
+	members map[string]*member
+	// names are the members by number.
+	names map[uint32]string
+}
+
+// member is a participant with something for the connector.
+type member struct {
+	number uint32
+	// video and audio are what is carried, nil for nothing.
+	video, audio *volumetric.Publication
+	// asked is what the server was asked for, for each tile of video; vr2gather.QualityKept where for nothing.
+	asked []volumetric.Quality
+}
+
+// NewDirectory knows nobody. own is the number that nobody else is given.
+func NewDirectory(own uint32) *Directory {
+	return &Directory{own: own, members: make(map[string]*member), names: make(map[uint32]string)}
+}
+
+// Admission says what becomes of a publication.
+type Admission struct {
+	// Client is the publisher's number, if the connector is to have the publication.
+	Client  uint32
+	Carried bool
+	// Reason is why it is not to have it, for people.
+	Reason string
+}
+
+// Published takes a publication, new or described anew.
+func (d *Directory) Published(participant string, p volumetric.Publication) Admission {
+	if !p.VR2Gather {
+		return Admission{Reason: "not in VR2Gather's format"}
+	}
+	if p.Mode != volumetric.ModeAlternatives {
+		return Admission{Reason: "its qualities complement each other, which VR2Gather does not know"}
+	}
+	m := d.members[participant]
+	if m == nil {
+		number, ok := d.number(participant)
+		if !ok {
+			return Admission{Reason: "too many publishers"}
+		}
+		m = &member{number: number}
+		d.members[participant], d.names[number] = m, participant
+	}
+	place := &m.video
+	if p.Kind == volumetric.KindAudio {
+		place = &m.audio
+	}
+	if *place != nil && (*place).Name != p.Name {
+		return Admission{Reason: "VR2Gather knows one of each publisher"}
+	}
+	*place = &p
+	if p.Kind == volumetric.KindVideo {
+		m.asked = slices.Repeat([]volumetric.Quality{vr2gather.QualityKept}, len(p.Tiles))
+	}
+	return Admission{Client: m.number, Carried: true}
+}
+
+// number finds a number for a participant: the one that its name ends in, if there is one and nobody has it.
+func (d *Directory) number(participant string) (uint32, bool) {
+	if len(d.members) >= maxClients {
+		return 0, false
+	}
+	digits := participant[len(strings.TrimRight(participant, "0123456789")):]
+	if n, err := strconv.ParseUint(digits, 10, 32); err == nil && n > 0 && d.free(uint32(n)) {
+		return uint32(n), true
+	}
+	n := uint32(firstFree)
+	for !d.free(n) {
+		n++
+	}
+	return n, true
+}
+
+func (d *Directory) free(number uint32) bool {
+	_, taken := d.names[number]
+	return !taken && number != d.own
+}
+
+// Unpublished forgets a publication.
+func (d *Directory) Unpublished(ref volumetric.PublicationRef) {
+	m := d.members[ref.Participant]
+	if m == nil {
+		return
+	}
+	for _, place := range []**volumetric.Publication{&m.video, &m.audio} {
+		if *place != nil && (*place).Name == ref.Publication {
+			*place = nil
+		}
+	}
+}
+
+// Left forgets a participant and frees its number.
+func (d *Directory) Left(participant string) {
+	if m := d.members[participant]; m != nil {
+		delete(d.names, m.number)
+		delete(d.members, participant)
+	}
+}
+
+// Here tells whether somebody has the number.
+func (d *Directory) Here(client uint32) bool {
+	_, ok := d.names[client]
+	return ok
+}
+
+// Client is the number of the publisher of what the connector is to have. It is not ok for anything else.
+func (d *Directory) Client(ref volumetric.PublicationRef) (uint32, bool) {
+	m := d.members[ref.Participant]
+	if m == nil {
+		return 0, false
+	}
+	for _, p := range []*volumetric.Publication{m.video, m.audio} {
+		if p != nil && p.Name == ref.Publication {
+			return m.number, true
+		}
+	}
+	return 0, false
+}
+
+// Choices turns the text of a quality message into what the server is to be asked for anew, and counts what was ignored: what cannot be read, and publishers,
+// tiles and qualities that there are not. VR2Gather names client 0 whoever is meant: that is every publisher that has so many tiles.
+func (d *Directory) Choices(text string) (choices []signal.Choice, ignored int) {
+	wanted, ignored := vr2gather.ParseQualityChoices(text)
+	for _, w := range wanted {
+		meant := d.meant(w)
+		if len(meant) == 0 {
+			ignored++
+		}
+		for _, participant := range meant {
+			more, skipped := d.members[participant].choices(participant, w.Qualities)
+			choices = append(choices, more...)
+			ignored += skipped
+		}
+	}
+	return choices, ignored
+}
+
+// Refused says that the server was not asked, or has refused: what is wanted is asked for again when it is said again.
+func (d *Directory) Refused(choices []signal.Choice) {
+	for _, c := range choices {
+		if m := d.members[c.Participant]; m != nil && c.Tile != nil && *c.Tile < len(m.asked) {
+			m.asked[*c.Tile] = vr2gather.QualityKept
+		}
+	}
+}
+
+// meant are the participants that a choice is about.
+func (d *Directory) meant(w vr2gather.QualityChoice) []string {
+	if w.Client != 0 {
+		if name, ok := d.names[w.Client]; ok && d.members[name].video != nil {
+			return []string{name}
+		}
+		return nil
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(d.members)) {
+		if video := d.members[name].video; video != nil && len(video.Tiles) == len(w.Qualities) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// choices are those about one publisher's tiles.
+func (m *member) choices(participant string, qualities []volumetric.Quality) (choices []signal.Choice, ignored int) {
+	for tile, quality := range qualities {
+		switch {
+		case quality == vr2gather.QualityKept:
+			continue
+		case tile >= len(m.video.Tiles) || quality > m.video.Highest():
+			ignored++
+			continue
+		case quality == m.asked[tile]:
+			continue
+		}
+		m.asked[tile] = quality
+		ref := volumetric.PublicationRef{Participant: participant, Publication: m.video.Name}
+		choices = append(choices, signal.Choice{PublicationRef: ref, Tile: &tile, Quality: signal.Only(quality)})
+	}
+	return choices, ignored
+}

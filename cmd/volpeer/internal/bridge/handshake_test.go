@@ -1,0 +1,69 @@
+package bridge
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+)
+
+var (
+	home    = netip.MustParseAddrPort("127.0.0.1:8001")
+	other   = netip.MustParseAddrPort("127.0.0.1:40000")
+	another = netip.MustParseAddrPort("127.0.0.1:50000")
+)
+
+func TestReadyIsRepeatedUntilAnswered(t *testing.T) {
+	h := NewHandshake(home)
+	told := 0
+	for now := start; now.Before(start.Add(time.Second)); now = now.Add(10 * time.Millisecond) {
+		to := h.Ready(now, nil)
+		told += len(to)
+		if len(to) > 0 && to[0] != home {
+			t.Errorf("%v is told, expected %v", to, home)
+		}
+	}
+	if told != 10 {
+		t.Errorf("told %d times in a second, expected 10", told)
+	}
+	if _, ok := h.Peer(); ok {
+		t.Error("the connector is known before it answered")
+	}
+	if !h.Heard(home, start.Add(time.Second)) {
+		t.Error("the answer is not the connector's")
+	}
+	if to := h.Ready(start.Add(2*time.Second), nil); len(to) != 0 {
+		t.Errorf("%v is told after the answer", to)
+	}
+}
+
+func TestConnectorIsWhereItAnsweredFrom(t *testing.T) {
+	h := NewHandshake(home)
+	if !h.Heard(other, start) || h.Heard(another, start.Add(time.Second)) || !h.Heard(other, start.Add(2*time.Second)) {
+		t.Error("expected the first to answer to be the connector, and nobody else")
+	}
+	if peer, ok := h.Peer(); !ok || peer != other {
+		t.Errorf("the connector is at %v, expected %v", peer, other)
+	}
+}
+
+func TestSilentConnectorIsToldAgain(t *testing.T) {
+	h := NewHandshake(home)
+	h.Heard(other, start)
+	now := start.Add(silence)
+	if to := h.Ready(now, nil); !slices.Equal(to, []netip.AddrPort{other, home}) {
+		t.Errorf("%v are told, expected the connector where it was and where it is expected", to)
+	}
+	if to := h.Ready(now.Add(againInterval/2), nil); len(to) != 0 {
+		t.Errorf("%v are told too soon", to)
+	}
+	if !h.Heard(another, now.Add(againInterval)) {
+		t.Error("a connector that took the place of a silent one is not taken")
+	}
+	if peer, _ := h.Peer(); peer != another {
+		t.Errorf("the connector is at %v, expected %v", peer, another)
+	}
+	if to := h.Ready(now.Add(2*againInterval), nil); len(to) != 0 {
+		t.Errorf("%v are told after an answer", to)
+	}
+}
