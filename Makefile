@@ -78,6 +78,11 @@ else
 	@bin/vollab bench --write docs/performance.md
 endif
 
+.PHONY: clib
+clib: deps-build ## the SDK as a C library, libvolsfu.so and volsfu.h, into bin/
+	@CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -o bin/libvolsfu.so ./clients/c
+	@cp clients/c/volsfu.h bin/ && rm -f bin/libvolsfu.h
+
 # What make demo takes: how long it runs (without: until Ctrl-C), the source and how it is cut, the ports.
 SOURCE ?= synthetic
 FPS ?= 30
@@ -95,7 +100,7 @@ demo: deps-build ## a conference on this machine: server, two publishers, a watc
 		$(if $(QUALITIES),--qualities '$(QUALITIES)') $(if $(SECONDS),--seconds '$(SECONDS)') $(if $(LOGS),--logs '$(LOGS)')
 
 .PHONY: release
-release: deps-build ## static servers for linux/amd64 and linux/arm64 and the client of this machine into dist/, with checksums
+release: deps-build ## static servers for Linux, clients without Draco for Linux, Windows, macOS and Android, one with Draco for this machine, into dist/, with checksums
 	@scripts/release.sh '$(VERSION)'
 
 .PHONY: clean

@@ -1,0 +1,77 @@
+#include "boundary.h"
+
+#include <stdlib.h>
+
+// The calling thread's last message.
+static _Thread_local char message[1024];
+
+void volsfu_boundary_note(const char *text, size_t length) {
+  if (length >= sizeof message) {
+    length = sizeof message - 1;
+    // A character of UTF-8 is not cut in the middle.
+    while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) length--;
+  }
+  memcpy(message, text, length);
+  message[length] = '\0';
+}
+
+const char *volsfu_last_message(void) { return message; }
+
+void *volsfu_boundary_allocate(size_t size) { return malloc(size); }
+
+uint32_t volsfu_api_version(void) { return VOLSFU_API_VERSION; }
+
+static const char *refusal_text(int32_t status) {
+  switch (status) {
+    case VOLSFU_REFUSED_UNAUTHORIZED: return "the server refuses: no token, or one that is not valid";
+    case VOLSFU_REFUSED_VERSION: return "the server refuses: it speaks another version of the protocol";
+    case VOLSFU_REFUSED_MALFORMED: return "the server refuses: it could not read a message";
+    case VOLSFU_REFUSED_TOO_LARGE: return "the server refuses: a message is too large";
+    case VOLSFU_REFUSED_RATE_LIMITED: return "the server refuses: too many messages";
+    case VOLSFU_REFUSED_FORBIDDEN: return "the server refuses: the token does not grant this";
+    case VOLSFU_REFUSED_UNKNOWN_TYPE: return "the server refuses: it does not know this kind of message";
+    case VOLSFU_REFUSED_NOT_JOINED: return "the server refuses: the session has not joined";
+    case VOLSFU_REFUSED_ALREADY_JOINED: return "the server refuses: the session has joined already";
+    case VOLSFU_REFUSED_INVALID: return "the server refuses: a value must not be as it is";
+    case VOLSFU_REFUSED_IDENTITY_TAKEN: return "the server refuses: somebody with this identity is in the room";
+    case VOLSFU_REFUSED_LIMIT: return "the server refuses: a limit is reached";
+    case VOLSFU_REFUSED_EXISTS: return "the server refuses: there is a publication of this name already";
+    case VOLSFU_REFUSED_NOT_FOUND: return "the server refuses: there is no such publication, tile or quality";
+    case VOLSFU_REFUSED_UNEXPECTED_ANSWER: return "the server refuses: no offer waits for this answer";
+    case VOLSFU_REFUSED_INVALID_SDP: return "the server refuses: the session description cannot be used";
+    case VOLSFU_REFUSED_RESUME: return "the server refuses: the session cannot be resumed";
+    case VOLSFU_REFUSED_DRAINING: return "the server refuses: it is about to stop";
+    case VOLSFU_REFUSED_SLOW_READER: return "the server refuses: its messages were not read in time";
+    case VOLSFU_REFUSED_REPLACED: return "the server refuses: the session went on over another connection";
+    case VOLSFU_REFUSED_CONNECTION: return "the server refuses: the peer connection failed";
+    case VOLSFU_REFUSED_INTERNAL: return "the server refuses: it failed; its log says why";
+    case VOLSFU_REFUSED: return "the server refuses, with a code that this library does not know";
+    default: return "no status of this library";
+  }
+}
+
+const char *volsfu_status_text(int32_t status) {
+  if (status > 0) return "success";
+  switch (status) {
+    case VOLSFU_OK: return "success";
+    case VOLSFU_E_NULL: return "a pointer is NULL that must not be";
+    case VOLSFU_E_SIZE: return "a struct was not made ready by VOLSFU_INIT, or its header is of another version than the library";
+    case VOLSFU_E_HANDLE: return "no such session, publisher, frame or event, or it is closed or released already";
+    case VOLSFU_E_ARGUMENT: return "a value must not be as it is";
+    case VOLSFU_E_TOO_LARGE: return "the frame has more bytes than can be sent";
+    case VOLSFU_E_ORDER: return "the frame's number is not above the last one of its tile and quality";
+    case VOLSFU_E_HELD: return "the struct still holds a frame or an event that was not released";
+    case VOLSFU_E_TOO_MUCH_HELD: return "the program holds as much as may wait: it must release something first";
+    case VOLSFU_E_BUFFER: return "the buffer is too small for the text";
+    case VOLSFU_E_NOT_PUBLISHED: return "the publication has no such tile or quality";
+    case VOLSFU_E_TIMEOUT: return "nothing came in time";
+    case VOLSFU_E_CLOSED: return "the session is closed";
+    case VOLSFU_E_LOST: return "the session is lost";
+    case VOLSFU_E_NOT_CONNECTED: return "media does not flow";
+    case VOLSFU_E_INTERRUPTED: return "the connection broke before the answer";
+    case VOLSFU_E_UNREACHABLE: return "there is no server at this address";
+    case VOLSFU_E_MEMORY: return "out of memory";
+    case VOLSFU_E_INTERNAL: return "a defect of the library";
+    default: return refusal_text(status);
+  }
+}

@@ -1,0 +1,29 @@
+// What Go needs beside the public header: its types in a form that cgo can spell, so that the compiler holds the exported functions against their
+// declarations, and what has to be C.
+#ifndef VOLSFU_BOUNDARY_H_
+#define VOLSFU_BOUNDARY_H_
+
+#include "volsfu.h"
+
+typedef const char volsfu_text;
+typedef const volsfu_config volsfu_config_in;
+typedef const volsfu_publication volsfu_publication_in;
+typedef const volsfu_outgoing_frame volsfu_outgoing_frame_in;
+typedef const volsfu_pose volsfu_pose_in;
+typedef const volsfu_choice volsfu_choice_in;
+typedef const volsfu_viewpoint volsfu_viewpoint_in;
+
+// What only Go calls is no part of the library's interface.
+#if defined(_WIN32)
+#define VOLSFU_HIDDEN
+#else
+#define VOLSFU_HIDDEN __attribute__((visibility("hidden")))
+#endif
+
+// Keeps a text of that many bytes as the calling thread's last message. What does not fit is cut off.
+VOLSFU_HIDDEN void volsfu_boundary_note(const char *text, size_t length);
+
+// NULL where there is no memory. Unlike C.malloc it does not end the process then.
+VOLSFU_HIDDEN void *volsfu_boundary_allocate(size_t size);
+
+#endif

@@ -1,0 +1,119 @@
+package guest
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Kind says what happened.
+type Kind int
+
+// The kinds, one for each type of client.Event that concerns a program without codecs of its own.
+const (
+	Connected Kind = iota + 1
+	Interrupted
+	Resumed
+	Closing
+	ParticipantJoined
+	ParticipantLeft
+	Published
+	Unpublished
+	Sending
+	Wanted
+	Uplink
+	PoseChanged
+	Bandwidth
+)
+
+// Kinds is the number of kinds.
+const Kinds = int(Bandwidth)
+
+// Event is a client.Event of any kind in one flat struct. What a kind does not fill in is empty, 0, or -1 for Tile, Quality and Description.
+type Event struct {
+	Kind                        Kind
+	Participant, Publication    string
+	Tile                        int
+	Quality, Description        volumetric.Quality
+	Text                        string
+	JSON                        []byte
+	Delay                       time.Duration
+	Estimate, Allocated, Wanted volumetric.Bitrate
+	Pose                        client.Pose
+}
+
+// flat turns an event of the session into a flat one.
+func flat(event client.Event) Event {
+	e := Event{Tile: -1, Quality: volumetric.QualityOff, Description: volumetric.QualityOff}
+	switch from := event.(type) {
+	case client.Connected:
+		e.Kind = Connected
+	case client.Interrupted:
+		e.Kind, e.Text = Interrupted, from.Err.Error()
+	case client.Resumed:
+		e.Kind = Resumed
+	case client.Closing:
+		e.Kind, e.Text, e.Delay = Closing, string(from.Code)+": "+from.Message, from.Grace
+	case client.Sending:
+		e.Kind, e.Text, e.Delay = Sending, string(from.Reason), from.Delay
+		e.name(from.Track.PublicationRef)
+		e.Tile, e.Quality, e.Description = from.Track.Tile, from.Quality, from.Track.Quality
+	case client.Wanted:
+		e.Kind, e.Publication = Wanted, from.Publication
+		e.detail(signal.WantedPublication{Publication: from.Publication, Tiles: from.Tiles, Parity: from.Parity})
+	case client.Uplink:
+		e.Kind, e.Estimate = Uplink, from.Estimate
+		e.detail(gaveUp{from.GaveUp})
+	case client.PoseChanged:
+		e.Kind, e.Pose = PoseChanged, from.Pose
+		e.name(from.Publication)
+		e.detail(boxes{from.Pose.Boxes})
+	case client.Bandwidth:
+		e.Kind, e.Estimate, e.Allocated, e.Wanted = Bandwidth, from.Estimate, from.Allocated, from.Wanted
+	default:
+		e.room(event)
+	}
+	return e
+}
+
+// room fills in what others do.
+func (e *Event) room(event client.Event) {
+	switch from := event.(type) {
+	case client.ParticipantJoined:
+		e.Kind, e.Participant = ParticipantJoined, from.Participant.Identity
+		e.detail(from.Participant)
+	case client.ParticipantLeft:
+		e.Kind, e.Participant, e.Text = ParticipantLeft, from.Identity, from.Reason
+	case client.Published:
+		e.Kind = Published
+		e.name(volumetric.PublicationRef{Participant: from.Participant, Publication: from.Publication.Name})
+		e.detail(from.Publication)
+	case client.Unpublished:
+		e.Kind = Unpublished
+		e.name(from.Publication)
+	}
+}
+
+// gaveUp and boxes are details in JSON.
+type (
+	gaveUp struct {
+		GaveUp []signal.OwnTrack `json:"gave_up"`
+	}
+	boxes struct {
+		Boxes []volumetric.BoundingBox `json:"boxes,omitempty"`
+	}
+)
+
+func (e *Event) name(ref volumetric.PublicationRef) {
+	e.Participant, e.Publication = ref.Participant, ref.Publication
+}
+
+// detail adds what does not fit into a struct of C. All of it came out of JSON, so it goes back into it.
+func (e *Event) detail(value any) {
+	if text, err := json.Marshal(value); err == nil {
+		e.JSON = text
+	}
+}

@@ -1,0 +1,197 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/clients/c/internal/queue"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Errors beside those of pkg/client, pkg/signal and the queue. They are wrapped with what was acted on.
+var (
+	// ErrArgument says that a value is none that the server would take.
+	ErrArgument = errors.New("invalid argument")
+	// ErrOrder says that a frame's number is not above the last one of its tile and quality.
+	ErrOrder = errors.New("frame is out of order")
+	// ErrTooLarge says that a frame has more bytes than can be sent.
+	ErrTooLarge = errors.New("frame is too large")
+	// ErrTooMuchHeld says that the program holds as much as may wait.
+	ErrTooMuchHeld = errors.New("too much is held")
+	// ErrTimeout says that the server did not answer in time.
+	ErrTimeout = errors.New("the server did not answer in time")
+	// ErrUnreachable says that there is no server at the address.
+	ErrUnreachable = errors.New("no server can be reached")
+)
+
+// Defaults, and how many events wait: a room of 100 participants makes so many when it empties and fills, with four publications each.
+const (
+	defaultFrames  = 256
+	defaultBytes   = 64 << 20
+	defaultTimeout = 10 * time.Second
+	eventLimit     = 1024
+)
+
+// Config is that of the session and the bounds of what waits.
+type Config struct {
+	client.Config
+	// Frames bounds what waits and what is held; zeros are 256 frames and 64 MiB.
+	Frames queue.Limits
+	// Timeout is how long the server may take to answer; 0 is 10 s.
+	Timeout time.Duration
+}
+
+// Guest is one participant's presence in a room.
+type Guest struct {
+	session *client.Session
+	timeout time.Duration
+	frames  *store[client.Frame]
+	events  *store[client.Event]
+	// pumps counts the goroutines that empty the session's channels.
+	pumps sync.WaitGroup
+	// ignored are packets of codecs that are not handed out, written frames that the session took.
+	ignored, written atomic.Uint64
+}
+
+// Enter joins a room, and returns once the server has taken the participant in.
+func Enter(config Config) (*Guest, error) {
+	if config.Frames.Things == 0 {
+		config.Frames.Things = defaultFrames
+	}
+	if config.Frames.Bytes == 0 {
+		config.Frames.Bytes = defaultBytes
+	}
+	if config.Timeout == 0 {
+		config.Timeout = defaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), config.Timeout)
+	defer cancel()
+	session, err := client.Join(ctx, config.Config)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	g := &Guest{
+		session: session,
+		timeout: config.Timeout,
+		frames:  newStore[client.Frame](config.Frames),
+		events:  newStore[client.Event](queue.Limits{Things: eventLimit}),
+	}
+	g.pumps.Go(g.takeFrames)
+	g.pumps.Go(g.takeEvents)
+	g.pumps.Go(g.takePackets)
+	return g, nil
+}
+
+// refusal says why nobody came in.
+func refusal(err error) error {
+	var refused *signal.Error
+	switch {
+	case errors.As(err, &refused), errors.Is(err, client.ErrConfig):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", ErrTimeout, err)
+	default:
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+}
+
+func (g *Guest) takeFrames() {
+	defer g.frames.queue.End()
+	for frame := range g.session.Frames() {
+		g.frames.queue.Push(frame, len(frame.Data))
+	}
+}
+
+func (g *Guest) takeEvents() {
+	defer g.events.queue.End()
+	for event := range g.session.Events() {
+		if _, ok := event.(client.KeyFrameWanted); ok {
+			continue // Only frames that decode by themselves are published here.
+		}
+		g.events.queue.Push(event, 0)
+	}
+}
+
+func (g *Guest) takePackets() {
+	for range g.session.Packets() {
+		g.ignored.Add(1)
+	}
+}
+
+// Close leaves the room. It returns when the session and all that waits for it have ended.
+func (g *Guest) Close() {
+	_ = g.session.Close()
+	g.pumps.Wait()
+}
+
+// ended is why nothing more comes.
+func (g *Guest) ended() error {
+	err := g.session.Err()
+	var refused *signal.Error
+	if errors.Is(err, client.ErrClosed) || errors.Is(err, client.ErrLost) || errors.As(err, &refused) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", client.ErrLost, err)
+}
+
+// ask makes a request of the server, within the guest's timeout.
+func (g *Guest) ask(what string, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
+	defer cancel()
+	err := request(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", what, ErrTimeout)
+	}
+	if err != nil && g.session.Err() != nil {
+		return fmt.Errorf("%s: %w", what, g.ended())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// check holds a message against the server's rules before it is sent.
+func check(m signal.Request) error {
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrArgument, err)
+	}
+	return nil
+}
+
+// SetQuality states what this participant wants to be sent, and returns when the server has taken it.
+func (g *Guest) SetQuality(choices []signal.Choice) error {
+	if err := check(&signal.SetQuality{Choices: choices}); err != nil {
+		return err
+	}
+	return g.ask("set quality", func(ctx context.Context) error { return g.session.SetQuality(ctx, choices...) })
+}
+
+// SetLimits bounds what this participant is sent, and returns when the server has taken it.
+func (g *Guest) SetLimits(most, least volumetric.Bitrate) error {
+	if err := check(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: most, Min: least}}); err != nil {
+		return err
+	}
+	return g.ask("set limits", func(ctx context.Context) error { return g.session.SetLimits(ctx, most, least) })
+}
+
+// SetViewpoint tells the server where the program looks from.
+func (g *Guest) SetViewpoint(v client.Viewpoint) error {
+	if err := check(sight(v)); err != nil {
+		return err
+	}
+	if g.session.Err() != nil {
+		return g.ended()
+	}
+	g.session.SetViewpoint(v)
+	return nil
+}
+
+// ServerTime turns a time of this host into the server's clock.
+func (g *Guest) ServerTime(t time.Time) time.Time { return g.session.ServerTime(t) }

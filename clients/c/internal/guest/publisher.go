@@ -1,0 +1,136 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// MaxFrameBytes is what fits into the fragments of one frame. Servers take less, 16 MiB unless they are told otherwise.
+const MaxFrameBytes = math.MaxUint16*payload.FragmentSize - payload.PrefixSize
+
+// Publisher sends the frames of one publication, in their order.
+type Publisher struct {
+	guest     *Guest
+	publisher *client.Publisher
+	// turns are by tile × qualities + quality.
+	turns    []turn
+	captures captures
+}
+
+// turn is the order of frames on one track.
+type turn struct {
+	mu    sync.Mutex
+	begun bool
+	last  uint32
+}
+
+// Publish announces a publication, and returns when the server has taken it.
+func (g *Guest) Publish(publication volumetric.Publication) (*Publisher, error) {
+	if err := check(&signal.Publish{Publication: publication}); err != nil {
+		return nil, err
+	}
+	p := &Publisher{guest: g, turns: make([]turn, publication.TrackCount())}
+	err := g.ask(fmt.Sprintf("publish %q", publication.Name), func(ctx context.Context) (err error) {
+		p.publisher, err = g.session.Publish(ctx, publication)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Guest is who publishes.
+func (p *Publisher) Guest() *Guest { return p.guest }
+
+// Unpublish ends the publication, and returns when the server has taken note.
+func (p *Publisher) Unpublish() error {
+	name := p.publisher.Publication().Name
+	unpublish := func(ctx context.Context) error { return p.guest.session.Unpublish(ctx, name) }
+	return p.guest.ask(fmt.Sprintf("unpublish %q", name), unpublish)
+}
+
+// track finds a track's place.
+func (p *Publisher) track(tile int, quality volumetric.Quality) (int, error) {
+	publication := p.publisher.Publication()
+	if tile < 0 || tile >= len(publication.Tiles) || quality < 0 || quality > publication.Highest() {
+		return 0, fmt.Errorf("%w: %q tile %d quality %d, expected 0 to %d and 0 to %d", client.ErrNotPublished,
+			publication.Name, tile, quality, len(publication.Tiles)-1, publication.Highest())
+	}
+	return tile*len(publication.Qualities) + int(quality), nil
+}
+
+// Write sends a frame. The first frame of a number says when all of them were captured, now where it does not say. A number that is not above the
+// last one written on the track is refused with ErrOrder; a frame that was not sent may be written again.
+func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.OutgoingFrame) error {
+	track, err := p.track(tile, quality)
+	if err != nil {
+		return err
+	}
+	if len(frame.Data) > MaxFrameBytes {
+		return fmt.Errorf("%w: %d bytes, expected at most %d", ErrTooLarge, len(frame.Data), MaxFrameBytes)
+	}
+	t := &p.turns[track]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.begun && int32(frame.Number-t.last) <= 0 {
+		return fmt.Errorf("%w: %q tile %d quality %d: number %d after %d", ErrOrder, p.publisher.Publication().Name, tile, quality, frame.Number, t.last)
+	}
+	if p.guest.session.Err() != nil {
+		return p.guest.ended()
+	}
+	if frame.Capture.IsZero() {
+		frame.Capture = time.Now()
+	}
+	frame.Capture = p.captures.of(frame.Number, frame.Capture)
+	sent := false
+	defer func() { p.captures.settle(frame.Number, frame.Capture, sent) }()
+	if p.publisher.Publication().VR2Gather {
+		header := vr2gather.NewFrameHeader(frame.Codec, len(frame.Data), p.guest.session.ServerTime(frame.Capture))
+		frame.Data = append(header.Append(make([]byte, 0, vr2gather.FrameHeaderSize+len(frame.Data))), frame.Data...)
+	}
+	err = p.publisher.WriteFrame(tile, quality, frame)
+	switch {
+	case errors.Is(err, payload.ErrFrame):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case err != nil:
+		return err
+	}
+	t.begun, t.last, sent = true, frame.Number, true
+	p.guest.written.Add(1)
+	return nil
+}
+
+// Wanted tells whether a tile is to be encoded at a quality.
+func (p *Publisher) Wanted(tile int, quality volumetric.Quality) (bool, error) {
+	if _, err := p.track(tile, quality); err != nil {
+		return false, err
+	}
+	return p.publisher.Wanted(tile, quality), nil
+}
+
+// SetPose tells the others where the object stands.
+func (p *Publisher) SetPose(pose client.Pose) error {
+	publication := p.publisher.Publication()
+	if n := len(pose.Boxes); n != 0 && n != len(publication.Tiles) {
+		return fmt.Errorf("%w: %q has %d boxes, expected one for each of %d tiles, or none", ErrArgument, publication.Name, n, len(publication.Tiles))
+	}
+	if err := check(stand(publication.Name, pose)); err != nil {
+		return err
+	}
+	if p.guest.session.Err() != nil {
+		return p.guest.ended()
+	}
+	p.publisher.SetPose(pose)
+	return nil
+}
