@@ -1,0 +1,144 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/volsfu/volsfu/test/interop/oldpeer"
+)
+
+// audience reads what an old peer hands to VR2Gather, and looks whether it is what was published.
+type audience struct {
+	peer *oldpeer.Peer
+
+	mu    sync.Mutex
+	seen  map[oldpeer.Source]*sight
+	wrong []error
+}
+
+// sight is what was seen of one source.
+type sight struct {
+	Frames int
+	// Last is the newest frame.
+	Last content
+	// Lost is how many instants have no frame between two that have.
+	Lost int
+}
+
+// take books a frame.
+func (s *sight) take(c content) {
+	if s.Frames > 0 && c.Instant > s.Last.Instant {
+		s.Lost += int(c.Instant-s.Last.Instant) - 1
+	}
+	s.Frames++
+	s.Last = c
+}
+
+// attend reads an old peer's frames until the peer is put away.
+func attend(t *testing.T, peer *oldpeer.Peer) *audience {
+	a := &audience{peer: peer, seen: make(map[oldpeer.Source]*sight)}
+	var reading sync.WaitGroup
+	t.Cleanup(func() {
+		peer.Close()
+		reading.Wait()
+	})
+	reading.Go(func() {
+		for f := range peer.Frames() {
+			a.take(f)
+		}
+	})
+	return a
+}
+
+func (a *audience) take(f oldpeer.Frame) {
+	c, err := read(f.Data)
+	if err == nil && f.Tile != oldpeer.SoundTile && (c.Tile != f.Tile || c.Quality != f.Quality) {
+		err = fmt.Errorf("frame %+v came as tile %d at quality %d", c, f.Tile, f.Quality)
+	}
+	if err == nil && f.Tile == oldpeer.SoundTile && c.Tile != oldpeer.SoundTile {
+		err = fmt.Errorf("frame %+v came as sound", c)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.seen[f.Source]
+	if s == nil {
+		s = &sight{Last: c}
+		a.seen[f.Source] = s
+	}
+	if err == nil && c.Client != s.Last.Client {
+		err = fmt.Errorf("frame %+v came as client %d, whose frames are of %d", c, f.Client, s.Last.Client)
+	}
+	if err != nil {
+		a.wrong = append(a.wrong, err)
+		return
+	}
+	s.take(c)
+}
+
+// of is what was seen of a source.
+func (a *audience) of(source oldpeer.Source) sight {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.seen[source]; s != nil {
+		return *s
+	}
+	return sight{}
+}
+
+// clients maps the numbers that publishers give themselves to those that they have at this peer.
+func (a *audience) clients() map[int]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clients := map[int]int{}
+	for source, s := range a.seen {
+		clients[s.Last.Client] = source.Client
+	}
+	return clients
+}
+
+// sees tells whether all tiles of a client came at the given qualities lately: nothing is known of those that are off.
+func (a *audience) sees(client int, qualities []int) bool {
+	for tile, quality := range qualities {
+		if quality >= 0 && a.of(oldpeer.Source{Client: client, Tile: tile}).Last.Quality != quality {
+			return false
+		}
+	}
+	return true
+}
+
+// lost is how many frames of a client have not come, of tiles that come at one quality, by a programme that skips nothing.
+func (a *audience) lost(client, tiles int) (n int) {
+	for tile := range tiles {
+		n += a.of(oldpeer.Source{Client: client, Tile: tile}).Lost
+	}
+	return n
+}
+
+// whole fails the test for every frame that was broken, rejected or not what was sent, and for every other fault. Frames that are incomplete are explained
+// one for one by packets that a loaded machine has lost: nobody repairs those for old peers.
+func (a *audience) whole(t *testing.T) {
+	t.Helper()
+	if err := a.peer.Fault(); err != nil {
+		t.Error(err)
+	}
+	a.mu.Lock()
+	err := errors.Join(a.wrong[:min(len(a.wrong), 5)]...)
+	if len(a.wrong) > 0 {
+		t.Errorf("%d frames are wrong, the first of them: %v", len(a.wrong), err)
+	}
+	a.mu.Unlock()
+	incomplete := 0
+	for source, r := range a.peer.Receptions() {
+		incomplete += r.Incomplete
+		if r.Rejected+r.Broken+r.Repeated+r.Unread > 0 || r.Frames == 0 {
+			t.Errorf("%+v: %+v", source, r)
+		}
+	}
+	if gaps := a.peer.Counts().SequenceGaps; incomplete > gaps {
+		t.Errorf("%d frames are incomplete, though only %d packets are missing", incomplete, gaps)
+	} else if incomplete > 0 {
+		t.Logf("%d frames are incomplete for want of %d packets", incomplete, gaps)
+	}
+}

@@ -1,0 +1,263 @@
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// bridgeTools are the programs that tests of the bridge run.
+type bridgeTools struct{ volpeer, connector string }
+
+// buildBridgeTools builds the bridge as it is handed out, without cgo, and the connector's stand-in.
+func buildBridgeTools(t *testing.T) bridgeTools {
+	t.Helper()
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	if _, err := exec.LookPath(cc); err != nil {
+		t.Skipf("skipped: the stand-in for VR2Gather's connector is written in C, and there is no compiler: %v", err)
+	}
+	dir := t.TempDir()
+	tools := bridgeTools{filepath.Join(dir, "volpeer"), filepath.Join(dir, "connector")}
+	for _, build := range [][]string{
+		{cc, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", tools.connector, filepath.Join("connector", "connector.c")},
+		{"go", "build", "-trimpath", "-buildvcs=false", "-o", tools.volpeer, "../../cmd/volpeer"},
+	} {
+		cmd := exec.Command(build[0], build[1:]...)
+		cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(build, " "), err, out)
+		}
+	}
+	return tools
+}
+
+// freePorts finds a port for the bridge with a free one behind it for the connector.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		first, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := first.LocalAddr().(*net.UDPAddr).Port
+		second, err := net.ListenUDP("udp4", &net.UDPAddr{Port: port + 1})
+		_ = first.Close()
+		if err == nil {
+			_ = second.Close()
+			return port
+		}
+	}
+	t.Fatal("no two ports in a row are free")
+	return 0
+}
+
+// bridgeProcess is a bridge under way.
+type bridgeProcess struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	out, log bytes.Buffer
+	ended    chan error
+}
+
+// bridgeSummary is the part of the bridge's summary that tests look at.
+type bridgeSummary struct {
+	Sessions      int64 `json:"sessions"`
+	FromConnector struct {
+		Frames      int64 `json:"frames"`
+		AudioFrames int64 `json:"audio_frames"`
+	} `json:"from_connector"`
+	Received struct {
+		Undecodable     int64 `json:"frames_undecodable"`
+		Missing         int64 `json:"frames_missing"`
+		Overflowed      int64 `json:"frames_overflowed"`
+		DroppedByServer int64 `json:"frames_dropped_by_server"`
+	} `json:"received"`
+	Dropped map[string]int64 `json:"dropped"`
+	Uplink  struct {
+		Dropped int64 `json:"frames_dropped"`
+	} `json:"uplink"`
+}
+
+// lost is how many tile frames the bridge knows to be lost on their way through it, or to it.
+func (s *bridgeSummary) lost() int64 {
+	lost := s.Received.Undecodable + s.Received.Missing + s.Received.Overflowed + s.Received.DroppedByServer + s.Uplink.Dropped
+	for reason, n := range s.Dropped {
+		if strings.Contains(reason, "frames") {
+			lost += n
+		}
+	}
+	return lost
+}
+
+// startBridge runs a bridge as VR2Gather starts its peer: under that name, and with that launch line.
+func startBridge(t *testing.T, tools bridgeTools, url string, port, client, tiles, qualities int) *bridgeProcess {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "WebRTCSFU-peer")
+	if err := os.Symlink(tools.volpeer, name); err != nil {
+		t.Fatal(err)
+	}
+	b := &bridgeProcess{t: t, ended: make(chan error, 1)}
+	b.cmd = exec.Command(name, "-p", fmt.Sprintf(":%d", port), "-i", "-o", "-sfu", strings.TrimPrefix(url, "ws://"),
+		"-c", strconv.Itoa(client), "-t", strconv.Itoa(tiles), "-q", strconv.Itoa(qualities), "-l", "0", "--json")
+	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.log
+	if err := b.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { b.ended <- b.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = b.cmd.Process.Kill()
+		if t.Failed() {
+			t.Logf("bridge %d said:\n%s", client, b.log.String())
+		}
+	})
+	return b
+}
+
+// stop ends the bridge and returns what it sums up.
+func (b *bridgeProcess) stop() *bridgeSummary {
+	b.t.Helper()
+	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
+		b.t.Fatal(err)
+	}
+	select {
+	case err := <-b.ended:
+		if err != nil {
+			b.t.Errorf("bridge ended with %v", err)
+		}
+	case <-time.After(patience):
+		b.t.Fatal("the bridge does not end")
+	}
+	var s bridgeSummary
+	if err := json.Unmarshal(b.out.Bytes(), &s); err != nil {
+		b.t.Fatalf("summary %q: %v", b.out.String(), err)
+	}
+	b.t.Logf("%s", bytes.TrimSpace(b.out.Bytes()))
+	return &s
+}
+
+// standIn is a connector's stand-in under way.
+type standIn struct {
+	t     *testing.T
+	stdin io.WriteCloser
+
+	mu sync.Mutex
+	// sent and received are frames by kind and hash, with how often; last is the quality of the newest tile frame.
+	sent, received map[string]int
+	last           string
+	// words counts lines by their first word, or two of done; bad are the frames that could not be used.
+	words map[string]int
+	bad   []string
+}
+
+func startConnector(t *testing.T, tools bridgeTools, port, client int) *standIn {
+	t.Helper()
+	c := &standIn{t: t, sent: make(map[string]int), received: make(map[string]int), words: make(map[string]int)}
+	cmd := exec.Command(tools.connector, strconv.Itoa(port), strconv.Itoa(client))
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.stdin, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			c.line(lines.Text())
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-read
+		_ = cmd.Wait()
+	})
+	return c
+}
+
+// line takes a line that the stand-in wrote.
+func (c *standIn) line(text string) {
+	words := strings.Fields(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch words[0] {
+	case "sent":
+		c.sent[words[1]+" "+words[len(words)-1]]++
+	case "received":
+		c.received[words[1]+" "+words[len(words)-1]]++
+		if words[1] == "tile" {
+			c.last = words[4]
+		}
+	case "rejected", "broken":
+		c.bad = append(c.bad, text)
+	}
+	key := words[0]
+	if key == "done" {
+		key += " " + words[1]
+	}
+	c.words[key]++
+}
+
+// say gives the stand-in a command.
+func (c *standIn) say(format string, args ...any) {
+	c.t.Helper()
+	if _, err := fmt.Fprintf(c.stdin, format+"\n", args...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *standIn) count(word string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.words[word]
+}
+
+// heard tells how many different frames of a kind came, and how many of those the other did not send or that came twice.
+func (c *standIn) heard(kind string, from *standIn) (came, wrong int) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for frame, times := range c.received {
+		if !strings.HasPrefix(frame, kind) {
+			continue
+		}
+		came++
+		if from.sent[frame] != times {
+			wrong++
+		}
+	}
+	return came, wrong
+}
+
+// latest is the quality of the newest tile frame.
+func (c *standIn) latest() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// refused are the frames that the stand-in could not use.
+func (c *standIn) refused() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.bad...)
+}

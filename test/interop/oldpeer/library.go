@@ -1,0 +1,205 @@
+package oldpeer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"sync"
+)
+
+// Source is where frames come from: one tile of one client, or a client's sound, whose tile is SoundTile.
+type Source struct{ Client, Tile int }
+
+// SoundTile is the tile of a client's sound.
+const SoundTile = -1
+
+// Frame is one frame that the connector would hand to VR2Gather.
+type Frame struct {
+	Source
+	// Number is the one that came, which is the receiver's own count where a server rewrites it. Quality is -1 for sound.
+	Number  uint32
+	Quality int
+	Data    []byte
+}
+
+// Reception is what came of a source.
+type Reception struct {
+	// Frames were completed. Rejected came with a lower number than one before; Broken had packets of two qualities, or one twice; Incomplete were left
+	// behind by a newer one.
+	Frames, Rejected, Broken, Incomplete int
+	// Repeated were completed although a frame of their number was complete before.
+	Repeated int
+	// Early came in part before the first complete frame: packets that came while the connection was being made are lost in the original, too.
+	Early int
+	// Unread were completed when nobody had room for them.
+	Unread int
+	// Quality and Number are those of the last complete frame.
+	Quality int
+	Number  uint32
+}
+
+// Limits keep a server's mistakes from being this process's end.
+const (
+	maxFrame   = 64 << 20
+	frameQueue = 4096
+)
+
+// library completes frames as the native connector does.
+type library struct {
+	mu      sync.Mutex
+	sources map[Source]*assembly
+	frames  chan Frame
+	closed  bool
+}
+
+// assembly is what the connector has of one source.
+type assembly struct {
+	Reception
+	partials map[uint32]*partial
+}
+
+// partial is a frame of which parts have come. The connector adds up their lengths; it does not know which they were.
+type partial struct {
+	quality  uint32
+	data     []byte
+	received int
+	offsets  map[uint32]bool
+	doubled  bool
+}
+
+// fragment is the header of a payload.
+type fragment struct{ client, number, total, offset, length, tile, quality uint32 }
+
+// readFragment reads the words that a buffer begins with, be they of this packet or of one before.
+func readFragment(video bool, buffer []byte) fragment {
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(buffer[4*i:]) }
+	f := fragment{client: word(0), number: word(1), total: word(2), offset: word(3), length: word(4)}
+	if video {
+		f.tile, f.quality = word(5), word(6)
+	}
+	return f
+}
+
+func newLibrary() *library {
+	return &library{sources: make(map[Source]*assembly), frames: make(chan Frame, frameQueue)}
+}
+
+// packet takes a payload, with whatever stands behind it in the buffer. Errors say what was wrong with it, once per frame.
+func (l *library) packet(video bool, buffer []byte) error {
+	f := readFragment(video, buffer)
+	source, data := Source{int(f.client), int(f.tile)}, buffer[videoHeader:]
+	if !video {
+		source.Tile, data = SoundTile, buffer[audioHeader:]
+	}
+	if f.total > maxFrame || int(f.length) > len(data) {
+		return fmt.Errorf("%w: %+v", ErrPacket, f)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.sources[source]
+	if a == nil {
+		a = &assembly{partials: make(map[uint32]*partial)}
+		l.sources[source] = a
+	}
+	frame, err := a.take(f, data[:f.length])
+	if frame == nil || l.closed {
+		return err
+	}
+	if !video {
+		a.Quality = -1
+	}
+	select {
+	case l.frames <- Frame{source, f.number, a.Quality, frame}:
+	default:
+		a.Unread++
+	}
+	return err
+}
+
+// take adds a part of a frame, and returns the frame that is complete by it.
+func (a *assembly) take(f fragment, data []byte) (complete []byte, err error) {
+	if a.Frames > 0 && f.number < a.Number {
+		if f.offset > 0 {
+			return nil, nil
+		}
+		a.Rejected++
+		return nil, fmt.Errorf("%w: %d after %d, client %d, tile %d", ErrBackwards, f.number, a.Number, f.client, f.tile)
+	}
+	p := a.partials[f.number]
+	if p != nil && p.quality != f.quality {
+		err = fmt.Errorf("%w: %d and %d, frame %d of client %d, tile %d", ErrMixed, p.quality, f.quality, f.number, f.client, f.tile)
+		a.Broken++
+		p = nil
+	}
+	if p == nil {
+		p = &partial{quality: f.quality, data: make([]byte, f.total), offsets: make(map[uint32]bool)}
+		a.partials[f.number] = p
+	}
+	if uint64(f.offset)+uint64(f.length) > uint64(len(p.data)) {
+		return nil, fmt.Errorf("%w: %+v, in a frame of %d bytes", ErrPacket, f, len(p.data))
+	}
+	if p.offsets[f.offset] && !p.doubled {
+		p.doubled = true
+		a.Broken++
+		err = fmt.Errorf("%w: offset %d, frame %d of client %d, tile %d", ErrDuplicate, f.offset, f.number, f.client, f.tile)
+	}
+	p.offsets[f.offset] = true
+	copy(p.data[f.offset:], data)
+	if p.received += len(data); p.received != len(p.data) {
+		return nil, err
+	}
+	a.finish(f)
+	return p.data, err
+}
+
+// finish books a complete frame, and gives up older ones: the connector keeps what it has of them for ever.
+func (a *assembly) finish(f fragment) {
+	if a.Frames > 0 && f.number == a.Number {
+		a.Repeated++
+	}
+	behind := &a.Incomplete
+	if a.Frames == 0 {
+		behind = &a.Early
+	}
+	a.Frames++
+	a.Number, a.Quality = f.number, int(f.quality)
+	delete(a.partials, f.number)
+	for number, p := range a.partials {
+		if number < f.number {
+			if !p.doubled {
+				*behind++
+			}
+			delete(a.partials, number)
+		}
+	}
+}
+
+// receptions is what came of every source.
+func (l *library) receptions() map[Source]Reception {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	receptions := make(map[Source]Reception, len(l.sources))
+	for source, a := range maps.All(l.sources) {
+		receptions[source] = a.Reception
+	}
+	return receptions
+}
+
+func (l *library) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.closed = true
+		close(l.frames)
+	}
+}
+
+// Frames hands out complete frames in the order in which they became so. It is closed when the peer is put away. The connector lets a reader
+// have the newest frame only; here all are handed out.
+func (p *Peer) Frames() <-chan Frame { return p.library.frames }
+
+// Receptions is what came of every source so far.
+func (p *Peer) Receptions() map[Source]Reception { return p.library.receptions() }
+
+// Reception is what came of one source so far.
+func (p *Peer) Reception(source Source) Reception { return p.library.receptions()[source] }

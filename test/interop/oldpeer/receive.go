@@ -1,0 +1,124 @@
+package oldpeer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+)
+
+// How the original reads packets.
+const (
+	// bufferSize is that of the buffer that every packet of a track is read into. It is never cleared.
+	bufferSize = 1220
+	// rtpHeader is what is skipped of every packet, whatever its header says.
+	rtpHeader = 20
+	// maxPayload is the largest payload of a publisher.
+	maxPayload = videoHeader + videoData
+)
+
+// receive hands the packets of a track to the library until the track ends, by its own goroutine.
+func (p *Peer) receive(remote *webrtc.TrackRemote) {
+	w := &inspector{video: remote.Kind() == webrtc.RTPCodecTypeVideo}
+	if err := w.name(remote.ID(), remote.StreamID()); err != nil {
+		p.note(err)
+	}
+	buffer := make([]byte, bufferSize)
+	for {
+		n, _, err := remote.Read(buffer)
+		if errors.Is(err, io.ErrShortBuffer) {
+			p.note(fmt.Errorf("%w: packet exceeds %d bytes", ErrPacket, bufferSize))
+			continue
+		}
+		if err != nil {
+			return
+		}
+		err = w.inspect(buffer, n)
+		p.count(func(counts *Counts) { counts.SequenceGaps += w.takeGaps() })
+		if err != nil {
+			p.note(fmt.Errorf("track %s: %w", remote.ID(), err))
+		}
+		// What follows does not know how long the packet was.
+		if err := p.library.packet(w.video, buffer[rtpHeader:]); err != nil {
+			p.note(err)
+		}
+	}
+}
+
+// inspector sees what the original does not look at: why it would read something else than what was sent.
+type inspector struct {
+	video        bool
+	client, tile uint32
+	began        bool
+	sequence     uint16
+	gaps         int
+}
+
+// name takes the names of a track, video_CLIENT_TILE in stream TILE or audio_CLIENT in stream 99.
+func (w *inspector) name(id, stream string) error {
+	var want string
+	if w.video {
+		if _, err := fmt.Sscanf(id, "video_%d_%d", &w.client, &w.tile); err != nil {
+			return fmt.Errorf("%w: %q, expected video_CLIENT_TILE", ErrTrackName, id)
+		}
+		id, want = id+" "+stream, fmt.Sprintf("video_%d_%d %d", w.client, w.tile, w.tile)
+	} else {
+		if _, err := fmt.Sscanf(id, "audio_%d", &w.client); err != nil {
+			return fmt.Errorf("%w: %q, expected audio_CLIENT", ErrTrackName, id)
+		}
+		id, want = id+" "+stream, fmt.Sprintf("audio_%d %s", w.client, audioStream)
+	}
+	if id != want {
+		return fmt.Errorf("%w: track and stream are %q, expected %q", ErrTrackName, id, want)
+	}
+	return nil
+}
+
+// inspect looks at the packet of n bytes that a buffer begins with.
+func (w *inspector) inspect(buffer []byte, n int) error {
+	var header rtp.Header
+	size, err := header.Unmarshal(buffer[:n])
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrHeader, err)
+	}
+	w.follow(header.SequenceNumber)
+	own := audioHeader
+	if w.video {
+		own = videoHeader
+	}
+	payload := n - rtpHeader
+	switch {
+	case size != rtpHeader:
+		return fmt.Errorf("%w: %d, with %d extensions and %d contributing sources", ErrHeader, size, len(header.Extensions), len(header.CSRC))
+	case header.Padding || payload == 0:
+		return fmt.Errorf("%w: %d bytes of payload and padding", ErrPadding, payload)
+	case payload < own || payload > maxPayload:
+		return fmt.Errorf("%w: %d bytes, expected %d to %d", ErrPacket, payload, own, maxPayload)
+	}
+	f := readFragment(w.video, buffer[rtpHeader:])
+	switch {
+	case int(f.length) != payload-own:
+		return fmt.Errorf("%w: length says %d bytes, %d follow", ErrPacket, f.length, payload-own)
+	case f.client != w.client || w.video && f.tile != w.tile:
+		return fmt.Errorf("%w: packet is of client %d, tile %d", ErrTrackName, f.client, f.tile)
+	}
+	return nil
+}
+
+// follow counts the numbers that are missing before one. Late packets take nothing back.
+func (w *inspector) follow(sequence uint16) {
+	if step := sequence - w.sequence; w.began && step > 0 && step < 1<<15 {
+		w.gaps += int(step) - 1
+	} else if w.began {
+		return
+	}
+	w.began, w.sequence = true, sequence
+}
+
+func (w *inspector) takeGaps() int {
+	gaps := w.gaps
+	w.gaps = 0
+	return gaps
+}

@@ -1,0 +1,80 @@
+package interop
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/test/interop/oldpeer"
+	"github.com/volsfu/volsfu/test/interop/standin"
+)
+
+// Both ends of the cable have addresses that the peer as it was shipped takes.
+const (
+	serverAddress = "10.8.0.1"
+	peerAddress   = "10.8.0.2"
+)
+
+// cabled makes the network of a server and that of a peer.
+func cabled(t *testing.T) (server, peer *namespace) {
+	t.Helper()
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	server, peer = newNamespace(t), newNamespace(t)
+	connectNamespaces(t, server, peer, serverAddress+"/16", peerAddress+"/16")
+	return server, peer
+}
+
+// connectTwentyTimes has a peer as it was shipped connect 20 times in a row, without loopback and without STUN, and receive frames of one that is there already.
+func connectTwentyTimes(t *testing.T, from *namespace, server string) {
+	t.Helper()
+	network := from.pion(t)
+	shipped := func(client int) *oldpeer.Peer {
+		t.Helper()
+		return connect(t, oldpeer.Config{
+			Server: server, Client: client, Tiles: 9, Qualities: 3, Addresses: oldpeer.OriginalAddresses, Net: network, Dial: from.dial,
+		})
+	}
+	resident := conversation(99)
+	resident.publish(t, shipped(resident.Client))
+	for i := range 20 {
+		a := attend(t, shipped(1+i))
+		goOn(t, a.flows(resident.Client, resident.Tiles)...)
+		a.whole(t)
+		if counts := a.peer.Counts(); counts.LostCandidates > 0 || counts.Gathered == 0 {
+			t.Errorf("connection %d: %+v", i, counts)
+		}
+		a.peer.Close()
+	}
+}
+
+func TestShippedPeersReachTheStandIn(t *testing.T) {
+	there, here := cabled(t)
+	s := standin.Start(standin.Config{Listener: there.listen(t, serverAddress+":0"), Addresses: oldpeer.OriginalAddresses, Net: there.pion(t)})
+	t.Cleanup(s.Close)
+	connectTwentyTimes(t, here, s.Address())
+}
+
+func TestShippedPeersReachTheServer(t *testing.T) {
+	there, here := cabled(t)
+	settings := serverSettings()
+	settings.Server.Dev, settings.Server.Listen, settings.Admin.Listen = false, serverAddress+":0", ""
+	settings.Media.Address = serverAddress
+	var s *server.Server
+	var err error
+	there.do(func() {
+		s, err = server.Start(server.Options{Config: settings, Log: zap.NewNop(), VR2GatherOnly: true})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	connectTwentyTimes(t, here, strings.TrimPrefix(s.URL(), "ws://"))
+}

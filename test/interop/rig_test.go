@@ -1,0 +1,89 @@
+// Package interop puts clients as VR2Gather ships them in front of servers: first of a stand-in for the server that they were made for, which shows that they
+// are what they should be, then of ours.
+package interop
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/volsfu/volsfu/test/interop/oldpeer"
+	"github.com/volsfu/volsfu/test/interop/standin"
+)
+
+// patience is how long a test waits for what should come in a fraction of a second; loaded machines take their time.
+const patience = 60 * time.Second
+
+// loopback is how the addresses begin that most tests use.
+const loopback = "127."
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// startStandIn starts a stand-in for the original server that ends with the test.
+func startStandIn(t *testing.T, faults standin.Faults) *standin.SFU {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := standin.Start(standin.Config{Listener: listener, Addresses: loopback, Faults: faults})
+	t.Cleanup(func() {
+		s.Close()
+		goleak.VerifyNone(t)
+	})
+	return s
+}
+
+// dial joins as an old peer that ends with the test.
+func dial(t *testing.T, config oldpeer.Config) *oldpeer.Peer {
+	t.Helper()
+	if config.Addresses == "" {
+		config.Addresses = loopback
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p, err := oldpeer.Dial(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// connect joins as an old peer, and waits until media flows.
+func connect(t *testing.T, config oldpeer.Config) *oldpeer.Peer {
+	t.Helper()
+	p := dial(t, config)
+	select {
+	case <-p.Connected():
+	case <-p.Dead():
+		t.Fatalf("the peer is dead: %v", p.Fault())
+	case <-p.Unheard():
+		t.Fatal("the server has ended the websocket")
+	case <-time.After(patience):
+		t.Fatalf("not connected: %+v, %v", p.Counts(), p.Fault())
+	}
+	return p
+}
+
+// old joins as an old peer that publishes a programme, and has an audience.
+func old(t *testing.T, server string, p programme) *audience {
+	t.Helper()
+	peer := connect(t, oldpeer.Config{Server: server, Client: p.Client, Tiles: p.Tiles, Qualities: p.Qualities})
+	a := attend(t, peer)
+	p.publish(t, peer)
+	return a
+}

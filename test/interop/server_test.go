@@ -1,0 +1,240 @@
+package interop
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/interop/oldpeer"
+)
+
+// room is where everybody in these tests is.
+const room = "lobby"
+
+// serverSettings are those of a server that is open to old peers, whatever the machine and its load.
+func serverSettings() config.Config {
+	settings := lab.ConferenceConfig()
+	settings.VR2Gather.Enabled, settings.VR2Gather.RequireToken = true, false
+	settings.VR2Gather.DefaultRoom = room
+	// No link here is narrow: what is looked at is what is asked for.
+	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = lab.Everything, lab.Everything
+	// Nor does it matter how busy the machine is.
+	settings.Forward.MaxLag, settings.Forward.CacheAge, settings.Forward.LateWindow = 5*signal.MaxDeadline, 5*signal.MaxDeadline, 5*signal.MaxDeadline
+	settings.Forward.QueueBudget = 5 * signal.MaxDeadline
+	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
+	return settings
+}
+
+// startServer starts our server, and ends it with the test.
+func startServer(t *testing.T) *lab.Conference {
+	t.Helper()
+	c, err := lab.NewConference(serverSettings(), nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		goleak.VerifyNone(t)
+	})
+	return c
+}
+
+// address is where old peers find a server.
+func address(c *lab.Conference) string { return strings.TrimPrefix(c.Server.URL(), "ws://") }
+
+// clientOf waits until an old peer knows the publisher that calls itself by a number, and returns the number that the peer knows it by.
+func clientOf(t *testing.T, a *audience, number int) (client int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("something of %d arrives", number), func() bool {
+		var known bool
+		client, known = a.clients()[number]
+		return known
+	})
+	return client
+}
+
+// TestOldPeersSwitchOnTheServer has two old peers and one by v1 publish and receive 9 tiles × 3 qualities and sound, while one of the old peers switches qualities
+// of both others' tiles, 1,000 times.
+func TestOldPeersSwitchOnTheServer(t *testing.T) {
+	c := startServer(t)
+	alice := old(t, address(c), conversation(1))
+	bob := old(t, address(c), conversation(2))
+	p := conversation(100)
+	carol := joinModern(t, c.Server.URL(), "carol", p)
+	carols := clientOf(t, alice, p.Client)
+	for _, client := range []int{2, carols} {
+		goOn(t, alice.flows(client, p.Tiles)...)
+	}
+	goOn(t, bob.flows(1, p.Tiles)...)
+	goOn(t, carol.flows("1", p.Tiles)...)
+	goOn(t, carol.flows("2", p.Tiles)...)
+	randomSwitches(t, alice, p.Tiles, p.Qualities, 1000, 2, carols)
+	goOn(t, bob.flows(carols, p.Tiles)...)
+	goOn(t, carol.flows("1", p.Tiles)...)
+	alice.whole(t)
+	bob.whole(t)
+	carol.whole(t)
+	for _, identity := range []string{"1", "2"} {
+		if got := carol.codecs(identity); got[bodyName] != "codec=cwi0" || got[voiceName] != "codec=VR2A" {
+			t.Errorf("the codecs of client %s are %v", identity, got)
+		}
+	}
+	for _, a := range []*audience{alice, bob} {
+		if counts := a.peer.Counts(); counts.LostCandidates > 0 || counts.Answers != counts.Offers {
+			t.Errorf("%+v", counts)
+		}
+	}
+}
+
+// gathering is a room of old peers, by their numbers, and participants by v1, all of which publish the same, and leave nothing out.
+type gathering struct {
+	programme
+	server *lab.Conference
+	old    map[int]*audience
+	modern map[string]*modern
+	// numbers are those in what participants by v1 publish.
+	numbers map[string]int
+}
+
+// gather brings old peers into a room with participants by v1.
+func gather(t *testing.T, clients int, identities ...string) *gathering {
+	t.Helper()
+	g := &gathering{
+		programme: programme{Tiles: 4, Qualities: 2, Bytes: 1500, Interval: 100 * time.Millisecond, Steady: true},
+		server:    startServer(t), old: make(map[int]*audience), modern: make(map[string]*modern), numbers: make(map[string]int),
+	}
+	for client := 1; client <= clients; client++ {
+		g.Client = client
+		g.old[client] = old(t, address(g.server), g.programme)
+	}
+	for i, identity := range identities {
+		g.Client = 100 + i
+		g.numbers[identity] = g.Client
+		g.modern[identity] = joinModern(t, g.server.Server.URL(), identity, g.programme)
+	}
+	return g
+}
+
+// loss is what somebody has not got of all others: frames, and the packets that a loaded machine has lost for want of room and nobody repairs.
+type loss struct{ frames, packets int }
+
+// goOn waits until everybody has new frames of all others, and returns what is missing so far, by who has not got it.
+func (g *gathering) goOn(t *testing.T) map[string]loss {
+	t.Helper()
+	var flows []flow
+	var count []func()
+	losses := map[string]loss{}
+	lose := func(who string, frames, packets int) {
+		losses[who] = loss{losses[who].frames + frames, packets}
+	}
+	for client, a := range g.old {
+		of := func(other int) {
+			flows = append(flows, a.flows(other, g.Tiles)...)
+			count = append(count, func() { lose(fmt.Sprint(client), a.lost(other, g.Tiles), a.peer.Counts().SequenceGaps) })
+		}
+		for other := range g.old {
+			if other != client {
+				of(other)
+			}
+		}
+		for identity := range g.modern {
+			of(clientOf(t, a, g.numbers[identity]))
+		}
+	}
+	for identity, m := range g.modern {
+		of := func(other string) {
+			flows = append(flows, m.flows(other, g.Tiles)...)
+			count = append(count, func() { lose(identity, m.lost(other, g.Tiles), m.missing()) })
+		}
+		for client := range g.old {
+			of(fmt.Sprint(client))
+		}
+		for other := range g.modern {
+			if other != identity {
+				of(other)
+			}
+		}
+	}
+	goOn(t, flows...)
+	for _, f := range count {
+		f()
+	}
+	return losses
+}
+
+// TestLeavingTheServer ends three old peers, one by one: one is killed, one leaves, one sends garbage. Another one and two participants by v1 go on, and lose
+// nothing.
+func TestLeavingTheServer(t *testing.T) {
+	g := gather(t, 4, "grace", "linus")
+	g.goOn(t)
+	ends := []struct {
+		what string
+		end  func(p *oldpeer.Peer)
+	}{
+		{"was killed", (*oldpeer.Peer).Kill},
+		{"left", (*oldpeer.Peer).Leave},
+		{"sent garbage", func(p *oldpeer.Peer) { garbage(t, p) }},
+	}
+	for i, end := range ends {
+		client := 1 + i
+		leaver := g.old[client]
+		// What is missing of the one that goes is not looked at.
+		delete(g.old, client)
+		before := g.goOn(t)
+		end.end(leaver.peer)
+		for identity, m := range g.modern {
+			eventually(t, identity+" is told of the one that "+end.what, func() bool { return m.sawLeave(fmt.Sprint(client)) })
+		}
+		for who, now := range g.goOn(t) {
+			frames, packets := now.frames-before[who].frames, now.packets-before[who].packets
+			if frames > packets {
+				t.Errorf("%s lost %d frames, for want of only %d packets, when a peer %s", who, frames, packets, end.what)
+			}
+		}
+	}
+	if t.Failed() {
+		stats := g.server.Server.Stats()
+		t.Logf("the server dropped frames: %d overrun, %d late, %d over budget, %d unbound; %d packets of publishers lost",
+			stats.DroppedOverrun, stats.DroppedLate, stats.DroppedBudget, stats.DroppedUnbound, stats.Lost)
+	}
+	for _, a := range g.old {
+		a.whole(t)
+	}
+	for _, m := range g.modern {
+		m.whole(t)
+	}
+	// A place that has become free can be taken again.
+	g.Client = 2
+	g.old[2] = old(t, address(g.server), g.programme)
+	g.goOn(t)
+}
+
+// garbage sends payloads that are no packets, and then texts that are no messages, until the server ends the websocket.
+func garbage(t *testing.T, p *oldpeer.Peer) {
+	t.Helper()
+	for size := range 60 {
+		if err := p.WriteTilePayload(size%4, size%2, []byte(strings.Repeat("\xff", size))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"1@7@1,2,x;;,,;9999999999999,1", "1@4@candidate:nonsense", "nothing like a message"} {
+		if p.Say(text) != nil {
+			break
+		}
+	}
+	eventually(t, "the server ends the websocket", func() bool {
+		select {
+		case <-p.Unheard():
+			return true
+		default:
+			return false
+		}
+	})
+}

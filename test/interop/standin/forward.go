@@ -1,0 +1,129 @@
+package standin
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+)
+
+// sound is the tile of a client's sound.
+const sound = -1
+
+// source is one tile of one client.
+type source struct{ client, tile int }
+
+// off is the quality of a tile that is not sent.
+const off = -1
+
+// outlet carries one source to one member.
+type outlet struct {
+	local  *webrtc.TrackLocalStaticRTP
+	sender *webrtc.RTPSender
+	// wanted is what the member has chosen, current what is sent.
+	wanted, current int
+	sequence        uint16
+	// number is that of the last frame begun, missing how many bytes of it are to come.
+	number  uint32
+	missing int
+}
+
+// addOutlet makes the line that carries a source to the member.
+func (m *member) addOutlet(from source, direction webrtc.RTPTransceiverDirection) (*outlet, error) {
+	codec, id, stream := videoCodec, fmt.Sprintf("video_%d_%d", from.client, from.tile), fmt.Sprint(from.tile)
+	if from.tile == sound {
+		codec, id, stream = audioCodec, fmt.Sprintf("audio_%d", from.client), "99"
+	}
+	local, err := webrtc.NewTrackLocalStaticRTP(codec, id, stream)
+	if err != nil {
+		return nil, err
+	}
+	o := &outlet{local: local}
+	m.outlets[from] = o
+	if direction == webrtc.RTPTransceiverDirectionSendonly {
+		transceiver, err := m.connection.AddTransceiverFromTrack(local, webrtc.RTPTransceiverInit{Direction: direction})
+		if err != nil {
+			return nil, err
+		}
+		o.sender = transceiver.Sender()
+		return o, nil
+	}
+	o.sender, err = m.connection.AddTrack(local)
+	return o, err
+}
+
+// receive forwards a track of the member's until it ends. A track whose name cannot be read ends the member.
+func (m *member) receive(remote *webrtc.TrackRemote) {
+	from, quality := source{m.client, sound}, 0
+	if remote.Kind() == webrtc.RTPCodecTypeVideo {
+		var client int
+		if _, err := fmt.Sscanf(remote.ID(), "video_%d_%d_%d", &client, &from.tile, &quality); err != nil {
+			_ = m.conn.Close()
+			return
+		}
+	}
+	for {
+		packet, _, err := remote.ReadRTP()
+		if err != nil {
+			return
+		}
+		m.sfu.forward(from, quality, packet)
+	}
+}
+
+// forward sends a packet to everybody who is sent its track.
+func (s *SFU) forward(from source, quality int, packet *rtp.Packet) {
+	// Client, frame, length, offset and the packet's own length; a payload without them is nobody's.
+	if len(packet.Payload) < 20 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.members {
+		if o := m.outlets[from]; o != nil {
+			o.forward(s.config.Faults, quality, packet)
+		}
+	}
+}
+
+// forward sends a packet if it is its track's turn, which it becomes where a frame begins and none is under way.
+func (o *outlet) forward(faults Faults, quality int, packet *rtp.Packet) {
+	offset := binary.LittleEndian.Uint32(packet.Payload[12:])
+	begins := offset == 0 && (o.missing == 0 || quality == o.current)
+	if faults.MidFrame || begins && (quality == o.wanted || quality == o.current && o.wanted == off) {
+		o.current = o.wanted
+	}
+	if quality != o.current {
+		if o.current == off {
+			o.missing = 0
+		}
+		return
+	}
+	if begins {
+		if o.missing > 0 {
+			// What the publisher's network has lost has a number here, too.
+			o.sequence++
+		}
+		o.number++
+		o.missing = int(binary.LittleEndian.Uint32(packet.Payload[8:]))
+	}
+	o.missing -= int(binary.LittleEndian.Uint32(packet.Payload[16:]))
+	payload := append([]byte(nil), packet.Payload...)
+	if !faults.KeepNumbers {
+		binary.LittleEndian.PutUint32(payload[4:], o.number)
+	}
+	o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Marker: packet.Marker, Timestamp: packet.Timestamp}, Payload: payload})
+	if faults.Duplicates {
+		o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Marker: packet.Marker, Timestamp: packet.Timestamp}, Payload: payload})
+	}
+	if faults.Padding && packet.Marker {
+		o.write(&rtp.Packet{Header: rtp.Header{Version: 2, Padding: true, PaddingSize: 200, Timestamp: packet.Timestamp}})
+	}
+}
+
+func (o *outlet) write(packet *rtp.Packet) {
+	packet.SequenceNumber = o.sequence
+	o.sequence++
+	_ = o.local.WriteRTP(packet)
+}

@@ -1,0 +1,158 @@
+package standin
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/pion/transport/v4"
+)
+
+// Config says how a stand-in is made.
+type Config struct {
+	// Listener takes websockets.
+	Listener net.Listener
+	// Addresses is how the addresses begin that media is taken on.
+	Addresses string
+	// Net replaces the system's network where it is not nil.
+	Net    transport.Net
+	Faults Faults
+}
+
+// Faults is what a stand-in does wrong.
+type Faults struct {
+	// CandidatesFirst sends candidates before the offer, as the original often does.
+	CandidatesFirst bool
+	// SecondOffer sends two offers at once, as the original does when somebody comes.
+	SecondOffer bool
+	// SendLinesFirst begins the first offer with a line that only sends.
+	SendLinesFirst bool
+	// BadCandidate, BadOffer and ShortMessage send what cannot be read.
+	BadCandidate, BadOffer, ShortMessage bool
+	// NoExtension leaves out the header extension for transport-wide numbers.
+	NoExtension bool
+	// Padding sends a packet without payload after every frame, Duplicates every packet twice, under numbers of their own.
+	Padding, Duplicates bool
+	// MidFrame switches at any packet, as the original does.
+	MidFrame bool
+	// KeepNumbers forwards frame numbers as they came, as the original does.
+	KeepNumbers bool
+	// StrictNumbers reads quality messages as the original does: a field with anything but a number in it is passed over.
+	StrictNumbers bool
+}
+
+// SFU is a running stand-in.
+type SFU struct {
+	config  Config
+	server  http.Server
+	serving sync.WaitGroup
+
+	mu      sync.Mutex
+	members map[int]*member
+	closed  bool
+}
+
+// Start starts a stand-in, which takes the listener.
+func Start(c Config) *SFU {
+	s := &SFU{config: c, members: make(map[int]*member)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/websocket", s.join)
+	s.server.Handler = mux
+	s.server.ReadHeaderTimeout = 10 * time.Second
+	s.serving.Go(func() { _ = s.server.Serve(c.Listener) })
+	return s
+}
+
+// Address is where peers connect, as host:port.
+func (s *SFU) Address() string { return s.config.Listener.Addr().String() }
+
+// Close ends everything and waits for it.
+func (s *SFU) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, m := range s.members {
+		_ = m.conn.Close()
+	}
+	s.mu.Unlock()
+	_ = s.server.Shutdown(context.Background())
+	s.serving.Wait()
+}
+
+// join serves one websocket.
+func (s *SFU) join(w http.ResponseWriter, r *http.Request) {
+	number := func(key string) (int, error) { return strconv.Atoi(r.URL.Query().Get(key)) }
+	tiles, err := number("ntiles")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	qualities, err := number("nqualities")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	client, err := number("clientid")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	s.serving.Add(1)
+	defer s.serving.Done()
+	m := &member{sfu: s, client: client, tiles: tiles, qualities: qualities, conn: conn, outlets: make(map[source]*outlet)}
+	if err := s.enter(m); err != nil {
+		_ = conn.Close()
+		if m.connection != nil {
+			_ = m.connection.GracefulClose()
+		}
+		return
+	}
+	m.read()
+	s.leave(m)
+}
+
+// enter connects a member with the others, both ways, and offers to all.
+func (s *SFU) enter(m *member) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.members[m.client] != nil {
+		return fmt.Errorf("client %d is there already", m.client)
+	}
+	if err := m.connect(); err != nil {
+		return err
+	}
+	for _, other := range s.members {
+		if err := m.takeFrom(other); err != nil {
+			return err
+		}
+		// One whose connection is closed is about to leave: that is the end of the original, and of nobody here.
+		_ = other.takeFrom(m)
+	}
+	s.members[m.client] = m
+	for _, each := range s.members {
+		each.negotiate()
+	}
+	return nil
+}
+
+// leave ends a member, and what the others have of it.
+func (s *SFU) leave(m *member) {
+	_ = m.conn.Close()
+	s.mu.Lock()
+	delete(s.members, m.client)
+	for _, other := range s.members {
+		other.dropFrom(m.client)
+		other.negotiate()
+	}
+	s.mu.Unlock()
+	_ = m.connection.GracefulClose()
+}

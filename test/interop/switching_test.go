@@ -1,0 +1,84 @@
+package interop
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/volsfu/volsfu/test/interop/oldpeer"
+	"github.com/volsfu/volsfu/test/interop/standin"
+)
+
+// randomSwitches has an old peer choose qualities of the tiles of publishers at random, and waits each time until they come, until so many tiles have been switched.
+func randomSwitches(t *testing.T, a *audience, tiles, qualities, switches int, clients ...int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(5, uint64(switches)))
+	chosen := map[int][]int{}
+	for _, client := range clients {
+		chosen[client] = make([]int, tiles)
+	}
+	for done := 0; done < switches; {
+		client := clients[random.IntN(len(clients))]
+		next := make([]int, tiles)
+		for tile := range next {
+			// One tile in eight or so is off for a while.
+			if next[tile] = random.IntN(qualities); random.IntN(8) == 0 {
+				next[tile] = -1
+			}
+			if next[tile] != chosen[client][tile] {
+				done++
+			}
+		}
+		chosen[client] = next
+		a.peer.Choose(oldpeer.Decision{Client: client, Qualities: next})
+		eventually(t, "the chosen qualities arrive", func() bool { return a.sees(client, next) || a.peer.Fault() != nil })
+		if err := a.peer.Fault(); err != nil {
+			t.Fatalf("after %d switches: %v", done, err)
+		}
+	}
+}
+
+// flow is what goes on as long as its frames become more.
+type flow struct {
+	what   string
+	frames func() int
+}
+
+// flows are a client's tiles and its sound.
+func (a *audience) flows(client, tiles int) (flows []flow) {
+	for tile := oldpeer.SoundTile; tile < tiles; tile++ {
+		source := oldpeer.Source{Client: client, Tile: tile}
+		flows = append(flows, flow{fmt.Sprintf("%+v", source), func() int { return a.of(source).Frames }})
+	}
+	return flows
+}
+
+// goOn waits until all flows have new frames.
+func goOn(t *testing.T, flows ...flow) {
+	t.Helper()
+	var before []int
+	for _, f := range flows {
+		before = append(before, f.frames())
+	}
+	for i, f := range flows {
+		eventually(t, "there are new frames of "+f.what, func() bool { return f.frames() > before[i]+3 })
+	}
+}
+
+func TestOldPeersSwitchOnTheStandIn(t *testing.T) {
+	s := startStandIn(t, standin.Faults{})
+	p := conversation(1)
+	alice := old(t, s.Address(), p)
+	bob := old(t, s.Address(), conversation(2))
+	goOn(t, alice.flows(2, p.Tiles)...)
+	goOn(t, bob.flows(1, p.Tiles)...)
+	randomSwitches(t, alice, p.Tiles, p.Qualities, 200, 2)
+	goOn(t, bob.flows(1, p.Tiles)...)
+	alice.whole(t)
+	bob.whole(t)
+	for _, a := range []*audience{alice, bob} {
+		if counts := a.peer.Counts(); counts.LostCandidates > 0 || counts.Answers != counts.Offers {
+			t.Errorf("%+v", counts)
+		}
+	}
+}
