@@ -3,7 +3,8 @@
 #
 #   scripts/deps.sh build    compiler, Draco: what building, testing and the demo need
 #   scripts/deps.sh lint     shellcheck, promtool, staticcheck
-#   scripts/deps.sh          both
+#   scripts/deps.sh clients  Mono, for the tests of the Unity package
+#   scripts/deps.sh          all of it
 #
 # Works as root and as a user with sudo, on Debian 12. Programs that Debian does not carry, or carries only together with a
 # service, go to .tools/bin inside the checkout.
@@ -112,12 +113,18 @@ deps_lint() {
 	need shellcheck shellcheck
 }
 
-[ $# -gt 0 ] || set -- build lint
+deps_clients() {
+	need mcs mono-mcs
+	need mono mono-runtime
+}
+
+[ $# -gt 0 ] || set -- build lint clients
 for part in "$@"; do
 	case $part in
 	build) deps_build ;;
 	lint) deps_lint ;;
-	*) fail "expected build or lint, got $part" ;;
+	clients) deps_clients ;;
+	*) fail "expected build, lint or clients, got $part" ;;
 	esac
 done
 check_go

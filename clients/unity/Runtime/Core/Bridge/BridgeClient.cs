@@ -1,0 +1,321 @@
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Threading;
+
+namespace Volsfu.Bridge
+{
+    /// <summary>
+    /// A program's end of volpeer bridge: it starts the executable and starts it again when it ends, gives it frames to publish, and takes those of others. All
+    /// methods may be called from any thread and do not wait for the network. Two threads of its own work for it, one sends, one receives; what they bring is
+    /// taken by TryReceive and TryTakeEvent, for instance once per drawn image.
+    /// </summary>
+    public sealed class BridgeClient : IDisposable
+    {
+        const int maxEvents = 1024;
+        /// <summary>Received frames that wait for the program, and their bytes together; the oldest are dropped beyond.</summary>
+        const int maxFrames = 1024, maxBytes = 64 << 20;
+
+        readonly object gate = new object();
+        readonly BridgeSettings settings;
+        readonly BridgeSocket socket;
+        readonly BridgeProcess process;
+        readonly Handshake handshake = new Handshake();
+        readonly FrameAssembler assembler = new FrameAssembler();
+        readonly SendQueue sending;
+        readonly Queue<ReceivedFrame> received = new Queue<ReceivedFrame>();
+        readonly Queue<BridgeEvent> events = new Queue<BridgeEvent>();
+        readonly AutoResetEvent wake = new AutoResetEvent(false);
+        readonly Stopwatch clock = Stopwatch.StartNew();
+        readonly Thread sender, receiver;
+        readonly SendPace pace = new SendPace();
+        readonly ChoiceText choices = new ChoiceText();
+        BridgeCounts counts;
+        long bytes;
+        /// <summary>Until then what comes was sent by a bridge that has ended.</summary>
+        long deafUntil;
+        volatile bool stopping;
+        bool disposed;
+
+        /// <summary>
+        /// Opens the socket and begins to start the executable. Throws BridgeException where the port is taken, ProtocolException for settings out of bounds.
+        /// </summary>
+        public BridgeClient(BridgeSettings settings)
+        {
+            settings.Check();
+            this.settings = settings;
+            sending = new SendQueue(settings.Client, settings.Tiles, settings.Qualities);
+            socket = new BridgeSocket(settings.Port);
+            process = string.IsNullOrEmpty(settings.Executable) ? null : new BridgeProcess(settings, Tell);
+            sender = new Thread(SendLoop) { IsBackground = true, Name = "volsfu bridge, sending" };
+            receiver = new Thread(ReceiveLoop) { IsBackground = true, Name = "volsfu bridge, receiving" };
+            sender.Start();
+            receiver.Start();
+        }
+
+        /// <summary>Whether the bridge has been heard: frames that are sent before are not passed on.</summary>
+        public bool IsReady { get { lock (gate) { return handshake.IsReady; } } }
+
+        /// <summary>What went through so far.</summary>
+        public BridgeCounts Counts
+        {
+            get
+            {
+                lock (gate)
+                {
+                    BridgeCounts copy = counts;
+                    copy.Assembly = assembler.Counts;
+                    copy.FramesNotSent += sending.Dropped;
+                    return copy;
+                }
+            }
+        }
+
+        /// <summary>
+        /// Publishes a frame of a tile at a quality. It begins with a FrameHeader and is not copied: it must stay as it is. The number counts up with each
+        /// capture; frames of one capture have the same time in their headers. A frame that waits when a newer one of its tile and quality comes is dropped.
+        /// </summary>
+        public void SendTile(int tile, int quality, uint number, byte[] frame)
+        {
+            lock (gate)
+            {
+                sending.AddTile(tile, quality, number, frame);
+                DropIfAlone();
+            }
+            wake.Set();
+        }
+
+        /// <summary>Publishes a frame of sound, which begins with a FrameHeader and is not copied.</summary>
+        public void SendAudio(byte[] frame)
+        {
+            lock (gate)
+            {
+                sending.AddAudio(frame);
+                DropIfAlone();
+            }
+            wake.Set();
+        }
+
+        /// <summary>
+        /// Chooses the quality of each tile of a publisher, in the order of the tiles: -1 is off, ChoiceText.Keep leaves a tile as it is. Client 0 means every
+        /// publisher that has so many tiles. Until a choice is made the server decides. Choices hold: a bridge that is started again is told, too.
+        /// </summary>
+        public void ChooseQualities(uint client, params int[] qualities)
+        {
+            lock (gate)
+            {
+                choices.Choose(client, qualities);
+                sending.AddText(choices.Text);
+                DropIfAlone();
+            }
+            wake.Set();
+        }
+
+        /// <summary>The oldest frame that has come and was not taken yet. Its Release is to be called when it has been decoded.</summary>
+        public bool TryReceive(out ReceivedFrame frame)
+        {
+            lock (gate)
+            {
+                frame = received.Count > 0 ? received.Dequeue() : null;
+                bytes -= frame == null ? 0 : frame.Length;
+                return frame != null;
+            }
+        }
+
+        /// <summary>The oldest event that was not taken yet.</summary>
+        public bool TryTakeEvent(out BridgeEvent taken)
+        {
+            lock (gate)
+            {
+                taken = events.Count > 0 ? events.Dequeue() : new BridgeEvent();
+                return taken.Text != null;
+            }
+        }
+
+        /// <summary>Ends the executable and both threads, and frees the port.</summary>
+        public void Dispose()
+        {
+            lock (gate)
+            {
+                if (disposed)
+                {
+                    return;
+                }
+                disposed = true;
+            }
+            stopping = true;
+            wake.Set();
+            sender.Join();
+            receiver.Join();
+            if (process != null)
+            {
+                process.Stop();
+            }
+            socket.Dispose();
+        }
+
+        void DropIfAlone()
+        {
+            if (!handshake.IsReady)
+            {
+                sending.Clear();
+            }
+        }
+
+        void SendLoop()
+        {
+            var datagram = new byte[Datagram.Size];
+            while (!stopping)
+            {
+                long now = clock.ElapsedMilliseconds;
+                Supervise(now, datagram);
+                bool more = SendSome(datagram);
+                wake.WaitOne(more ? 1 : 10);
+            }
+        }
+
+        void Supervise(long now, byte[] datagram)
+        {
+            if (process != null && process.Step(now, IsReady))
+            {
+                lock (gate)
+                {
+                    handshake.Reset();
+                    assembler.Reset();
+                    sending.Clear();
+                    deafUntil = now + RestartPolicy.FirstWait / 2;
+                }
+            }
+            bool ready;
+            lock (gate)
+            {
+                assembler.Expire(now);
+                ready = handshake.TakeReady(now);
+            }
+            if (ready)
+            {
+                Datagram.WriteReady(datagram);
+                socket.Send(datagram);
+            }
+        }
+
+        /// <summary>Sends as much as the pace allows, and tells whether more waits.</summary>
+        bool SendSome(byte[] datagram)
+        {
+            long now = clock.ElapsedTicks * 1000000 / Stopwatch.Frequency;
+            for (int left = pace.Available(now); left > 0; left--)
+            {
+                lock (gate)
+                {
+                    if (!sending.Next(datagram))
+                    {
+                        return false;
+                    }
+                }
+                bool sent = socket.Send(datagram);
+                pace.Spend(1);
+                lock (gate)
+                {
+                    counts.DatagramsSent += sent ? 1 : 0;
+                    counts.SendErrors += sent ? 0 : 1;
+                }
+            }
+            lock (gate)
+            {
+                return !sending.IsEmpty;
+            }
+        }
+
+        void ReceiveLoop()
+        {
+            var datagram = new byte[Datagram.MaxSize + 1];
+            while (!stopping)
+            {
+                bool foreign;
+                int count = socket.Receive(datagram, out foreign);
+                if (count < 0)
+                {
+                    continue;
+                }
+                lock (gate)
+                {
+                    Take(datagram, count, foreign);
+                }
+            }
+        }
+
+        void Take(byte[] datagram, int count, bool foreign)
+        {
+            DatagramType type;
+            Packet packet = new Packet();
+            counts.DatagramsReceived++;
+            if (foreign)
+            {
+                counts.Foreign++;
+                return;
+            }
+            bool known = Datagram.TryReadType(datagram, count, out type);
+            bool media = known && (type == DatagramType.Tile || type == DatagramType.Audio);
+            if (!known || (media && !Datagram.TryReadPacket(datagram, count, type == DatagramType.Audio, out packet)))
+            {
+                counts.Malformed++;
+                return;
+            }
+            if (clock.ElapsedMilliseconds < deafUntil)
+            {
+                return;
+            }
+            if (!handshake.IsReady)
+            {
+                Tell(BridgeEventKind.Ready, settings.Server);
+                Remind();
+            }
+            handshake.Heard(type);
+            if (!media)
+            {
+                wake.Set();
+                return;
+            }
+            ReceivedFrame frame = assembler.Push(ref packet, clock.ElapsedMilliseconds);
+            if (frame != null)
+            {
+                Keep(frame);
+            }
+        }
+
+        /// <summary>Tells a bridge that has just come what was chosen.</summary>
+        void Remind()
+        {
+            if (choices.Text != "")
+            {
+                sending.AddText(choices.Text);
+            }
+        }
+
+        void Keep(ReceivedFrame frame)
+        {
+            received.Enqueue(frame);
+            bytes += frame.Length;
+            while (received.Count > maxFrames || (bytes > maxBytes && received.Count > 1))
+            {
+                ReceivedFrame oldest = received.Dequeue();
+                bytes -= oldest.Length;
+                oldest.Release();
+                counts.FramesNotTaken++;
+            }
+        }
+
+        void Tell(BridgeEventKind kind, string text)
+        {
+            lock (gate)
+            {
+                counts.Starts += kind == BridgeEventKind.Started ? 1 : 0;
+                if (events.Count >= maxEvents)
+                {
+                    events.Dequeue();
+                }
+                events.Enqueue(new BridgeEvent { Kind = kind, Text = text });
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+using System;
+using System.ComponentModel;
+using System.Diagnostics;
+
+namespace Volsfu.Bridge
+{
+    /// <summary>
+    /// The bridge's executable: started, watched, and started again when it ends. It belongs to the thread that steps it; what it has to say goes to the
+    /// function that it was given, from threads of the system's as well. Times are milliseconds.
+    /// </summary>
+    sealed class BridgeProcess
+    {
+        /// <summary>A bridge that says nothing for so long after its start is ended, to be started again.</summary>
+        const long readyTimeout = 15000;
+        const int maxLine = 4096;
+
+        readonly BridgeSettings settings;
+        readonly Action<BridgeEventKind, string> tell;
+        readonly RestartPolicy policy = new RestartPolicy();
+        Process process;
+        long startAt, startedAt;
+
+        internal BridgeProcess(BridgeSettings settings, Action<BridgeEventKind, string> tell)
+        {
+            this.settings = settings;
+            this.tell = tell;
+        }
+
+        /// <summary>Starts or watches. Returns true when a bridge has ended, so that nothing of it is waited for any more.</summary>
+        internal bool Step(long now, bool ready)
+        {
+            if (process == null)
+            {
+                if (now >= startAt)
+                {
+                    Start(now);
+                }
+                return false;
+            }
+            if (!process.HasExited)
+            {
+                if (!ready && now - startedAt > readyTimeout)
+                {
+                    tell(BridgeEventKind.Log, "the bridge was not heard for " + readyTimeout / 1000 + " s and is ended");
+                    Kill();
+                }
+                return false;
+            }
+            int code = process.ExitCode;
+            process.Dispose();
+            process = null;
+            long wait = policy.Ended(now);
+            startAt = now + wait;
+            tell(BridgeEventKind.Ended, "exit code " + code + ", started again in " + wait + " ms");
+            return true;
+        }
+
+        void Start(long now)
+        {
+            policy.Started(now);
+            var starting = new Process
+            {
+                StartInfo = new ProcessStartInfo
+                {
+                    FileName = settings.Executable,
+                    Arguments = BridgeSettings.CommandLine(settings.Arguments()),
+                    UseShellExecute = false,
+                    CreateNoWindow = true,
+                    RedirectStandardError = true,
+                    RedirectStandardOutput = true
+                }
+            };
+            if (!string.IsNullOrEmpty(settings.Token))
+            {
+                starting.StartInfo.EnvironmentVariables["VOLPEER_TOKEN"] = settings.Token;
+            }
+            starting.ErrorDataReceived += (sender, line) => Log(line.Data);
+            starting.OutputDataReceived += (sender, line) => Log(line.Data);
+            try
+            {
+                starting.Start();
+                starting.BeginErrorReadLine();
+                starting.BeginOutputReadLine();
+            }
+            catch (Exception e) when (e is Win32Exception || e is InvalidOperationException || e is System.IO.IOException)
+            {
+                starting.Dispose();
+                startAt = now + policy.Ended(now);
+                tell(BridgeEventKind.NotStarted, settings.Executable + ": " + e.Message);
+                return;
+            }
+            process = starting;
+            startedAt = now;
+            tell(BridgeEventKind.Started, starting.Id.ToString());
+        }
+
+        /// <summary>Ends the bridge for good.</summary>
+        internal void Stop()
+        {
+            if (process != null)
+            {
+                Kill();
+                process.WaitForExit(1000);
+                process.Dispose();
+                process = null;
+            }
+        }
+
+        void Kill()
+        {
+            try
+            {
+                process.Kill();
+            }
+            catch (Exception e) when (e is Win32Exception || e is InvalidOperationException)
+            {
+                // It has ended by itself meanwhile.
+            }
+        }
+
+        void Log(string line)
+        {
+            if (line != null)
+            {
+                tell(BridgeEventKind.Log, line.Length > maxLine ? line.Substring(0, maxLine) : line);
+            }
+        }
+    }
+}

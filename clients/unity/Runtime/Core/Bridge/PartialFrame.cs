@@ -1,0 +1,121 @@
+using System;
+using System.Buffers;
+using System.Collections.Generic;
+
+namespace Volsfu.Bridge
+{
+    enum Placed { Taken, Duplicate, Contradiction }
+
+    /// <summary>A frame of which pieces are missing. Its memory grows with what has come.</summary>
+    sealed class PartialFrame
+    {
+        /// <summary>What is reserved at first, if the frame says that it has so many bytes.</summary>
+        const int firstReserve = 256 << 10;
+        /// <summary>How many pieces there may be with gaps between them.</summary>
+        const int maxGaps = 64;
+
+        static readonly byte[] empty = new byte[0];
+
+        struct Piece
+        {
+            internal int Begin, End;
+        }
+
+        /// <summary>The parts that are there, in order, no two of them adjacent.</summary>
+        readonly List<Piece> pieces = new List<Piece>();
+        readonly int length;
+
+        internal PartialFrame(FrameStream stream, ref Packet packet, long now)
+        {
+            Stream = stream;
+            Number = packet.Frame;
+            Quality = packet.Quality;
+            Began = now;
+            length = (int)packet.Length;
+            Data = empty;
+        }
+
+        internal FrameStream Stream { get; }
+        internal uint Number { get; }
+        internal uint Quality { get; }
+        internal long Began { get; }
+        internal byte[] Data { get; private set; }
+        internal int Held { get { return Data.Length; } }
+        internal int Length { get { return length; } }
+
+        internal bool IsComplete { get { return length == 0 || (pieces.Count == 1 && pieces[0].Begin == 0 && pieces[0].End == length); } }
+
+        /// <summary>Copies a piece to its place, if it fits what is there.</summary>
+        internal Placed Place(ref Packet packet)
+        {
+            if (packet.Length != length)
+            {
+                return Placed.Contradiction;
+            }
+            if (length == 0)
+            {
+                return Placed.Taken;
+            }
+            var piece = new Piece { Begin = (int)packet.Offset, End = (int)packet.Offset + packet.Size };
+            Placed placed = Note(piece);
+            if (placed == Placed.Taken)
+            {
+                Reserve(piece.End);
+                Buffer.BlockCopy(packet.Buffer, packet.Begin, Data, piece.Begin, packet.Size);
+            }
+            return placed;
+        }
+
+        Placed Note(Piece piece)
+        {
+            int first = pieces.FindIndex(p => p.End >= piece.Begin);
+            first = first < 0 ? pieces.Count : first;
+            // The pieces from first to behind touch the new one.
+            int behind = first;
+            Piece merged = piece;
+            for (; behind < pieces.Count && pieces[behind].Begin <= piece.End; behind++)
+            {
+                Piece other = pieces[behind];
+                if (other.Begin <= piece.Begin && other.End >= piece.End)
+                {
+                    return Placed.Duplicate;
+                }
+                if (other.Begin < piece.End && other.End > piece.Begin)
+                {
+                    return Placed.Contradiction;
+                }
+                merged = new Piece { Begin = Math.Min(merged.Begin, other.Begin), End = Math.Max(merged.End, other.End) };
+            }
+            if (first == behind && pieces.Count == maxGaps)
+            {
+                return Placed.Contradiction;
+            }
+            pieces.RemoveRange(first, behind - first);
+            pieces.Insert(first, merged);
+            return Placed.Taken;
+        }
+
+        void Reserve(int bytes)
+        {
+            if (bytes <= Data.Length)
+            {
+                return;
+            }
+            int size = Math.Min(length, Math.Max(Math.Max(bytes, firstReserve), 2 * Data.Length));
+            byte[] grown = ArrayPool<byte>.Shared.Rent(size);
+            Buffer.BlockCopy(Data, 0, grown, 0, Data.Length);
+            Free();
+            Data = grown;
+        }
+
+        /// <summary>Gives the memory back.</summary>
+        internal void Free()
+        {
+            if (Data.Length > 0)
+            {
+                ArrayPool<byte>.Shared.Return(Data);
+                Data = empty;
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+using System;
+using System.Text;
+
+namespace Volsfu.Signalling
+{
+    /// <summary>The limits of signalling v1 (docs/signalling.md, "Limits") that hold whatever a server's configuration says.</summary>
+    public static class Limits
+    {
+        /// <summary>Bytes of a name; media types have the same.</summary>
+        public const int Name = 128;
+        /// <summary>Characters of a codec's parameters.</summary>
+        public const int Format = 1024;
+        /// <summary>Bytes of a message.</summary>
+        public const int Message = 2 << 20;
+        /// <summary>Tiles of a publication.</summary>
+        public const int Tiles = 256;
+        /// <summary>Qualities of a publication.</summary>
+        public const int Qualities = 64;
+        /// <summary>Publications of a participant, and in one join.</summary>
+        public const int Publications = 64;
+        /// <summary>Slots of a receiver, and choices in one message.</summary>
+        public const int Slots = 4096;
+        /// <summary>Characters of a media line's mid.</summary>
+        public const int Mid = 64;
+        /// <summary>Bit/s.</summary>
+        public const long Bitrate = 1000000000000;
+        /// <summary>Metres from the origin.</summary>
+        public const double Coordinate = 1000000;
+        /// <summary>Participants that are kept of one room: far more than any server takes.</summary>
+        public const int Participants = 10000;
+    }
+
+    /// <summary>Checks of what a program wants to be sent, so that it hears of a mistake where it makes it.</summary>
+    static class Checks
+    {
+        internal static string Name(string what, string name)
+        {
+            int bytes = name == null ? 0 : Encoding.UTF8.GetByteCount(name);
+            Range("bytes of the name of a " + what, bytes, 1, Limits.Name);
+            foreach (char c in name)
+            {
+                if (c < ' ' || c == '\u007f' || c == '\ufffd')
+                {
+                    throw new ProtocolException("name of a " + what + ": expected no control characters");
+                }
+            }
+            return name;
+        }
+
+        internal static string OptionalName(string what, string name)
+        {
+            return string.IsNullOrEmpty(name) ? "" : Name(what, name);
+        }
+
+        internal static void Range(string what, double value, double least, double most)
+        {
+            if (!(value >= least && value <= most))
+            {
+                throw new ProtocolException(what + ": " + value + ", expected " + least + " to " + most);
+            }
+        }
+
+        internal static double[] Vector(string what, double[] vector, int count)
+        {
+            if (vector == null || vector.Length != count)
+            {
+                throw new ProtocolException(what + ": expected " + count + " numbers");
+            }
+            foreach (double component in vector)
+            {
+                Range(what, component, -Limits.Coordinate, Limits.Coordinate);
+            }
+            return vector;
+        }
+    }
+}

@@ -1,0 +1,187 @@
+using System.Collections.Generic;
+using Volsfu.Json;
+
+namespace Volsfu.Signalling
+{
+    /// <summary>A receiver's wish for one tile of a publication, or for all of them.</summary>
+    public sealed class Choice
+    {
+        /// <summary>Who publishes.</summary>
+        public string Participant = "";
+        /// <summary>The publication's name.</summary>
+        public string Publication = "";
+        /// <summary>The tile's index from 0; -1 stands for all tiles, and replaces earlier choices for single ones.</summary>
+        public int Tile = -1;
+        /// <summary>The qualities that are wanted: null leaves it to the server, none is off, and more than one are for descriptions only.</summary>
+        public int[] Qualities;
+
+        /// <summary>A choice of one quality, -1 being off, for a tile, -1 being all of them.</summary>
+        public static Choice Of(string participant, string publication, int tile, int quality)
+        {
+            return new Choice { Participant = participant, Publication = publication, Tile = tile, Qualities = quality < 0 ? new int[0] : new[] { quality } };
+        }
+
+        internal void Write(JsonWriter json)
+        {
+            json.Object().Member("participant", Checks.Name("participant", Participant)).Member("publication", Checks.Name("publication", Publication));
+            if (Tile >= 0)
+            {
+                Checks.Range("tile", Tile, 0, Limits.Tiles - 1);
+                json.Member("tile", Tile);
+            }
+            WriteQualities(json);
+            json.EndObject();
+        }
+
+        void WriteQualities(JsonWriter json)
+        {
+            if (Qualities == null)
+            {
+                json.Member("quality", "auto");
+                return;
+            }
+            Checks.Range("qualities of a choice", Qualities.Length, 0, Limits.Qualities);
+            foreach (int quality in Qualities)
+            {
+                Checks.Range("quality", quality, 0, Limits.Qualities - 1);
+            }
+            if (Qualities.Length < 2)
+            {
+                json.Member("quality", Qualities.Length == 0 ? -1 : Qualities[0]);
+                return;
+            }
+            json.List("quality");
+            foreach (int quality in Qualities)
+            {
+                json.Value(quality);
+            }
+            json.EndList();
+        }
+    }
+
+    /// <summary>Where the receiver's eye is and what it sees.</summary>
+    public sealed class Viewpoint
+    {
+        /// <summary>Where the eye is, in the room's coordinates.</summary>
+        public double[] Position = new double[3];
+        /// <summary>How it is turned; 0, 0, 0, 1 looks along -z with +y up.</summary>
+        public double[] Orientation = { 0, 0, 0, 1 };
+        /// <summary>The vertical angle of what is seen, in degrees, 1 to 170.</summary>
+        public double FieldOfView = 60;
+        /// <summary>Width over height of what is seen, 0.1 to 10.</summary>
+        public double Aspect = 1;
+
+        internal void Check()
+        {
+            Checks.Vector("position", Position, 3);
+            Checks.Vector("orientation", Orientation, 4);
+            Checks.Range("field of view", FieldOfView, 1, 170);
+            Checks.Range("aspect", Aspect, 0.1, 10);
+        }
+    }
+
+    /// <summary>The texts of a client's messages.</summary>
+    static class Requests
+    {
+        internal static string Join(string id, JoinSettings settings, string session, string secret)
+        {
+            JsonWriter json = Begin("join", id).Member("version", 1).Optional("room", settings.Room).Optional("identity", settings.Identity);
+            json.List("publications");
+            foreach (Publication publication in settings.Publications)
+            {
+                json.Object();
+                publication.Write(json);
+                json.EndObject();
+            }
+            json.EndList().Member("receive", settings.Receive).Optional("deadline_ms", settings.DeadlineMilliseconds).Optional("max_bps", settings.MaxBitrate);
+            if (session != "")
+            {
+                json.Object("resume").Member("session", session).Member("secret", secret).Member("new_connection", settings.NewConnectionOnResume).EndObject();
+            }
+            return End(json);
+        }
+
+        internal static string Publish(string id, Publication publication)
+        {
+            JsonWriter json = Begin("publish", id).Object("publication");
+            publication.Write(json);
+            return End(json.EndObject());
+        }
+
+        internal static string Unpublish(string id, string publication)
+        {
+            return End(Begin("unpublish", id).Member("publication", Checks.Name("publication", publication)));
+        }
+
+        internal static string Answer(int offer, string sdp)
+        {
+            return End(Begin("answer", "").Member("offer", offer).Member("sdp", sdp));
+        }
+
+        internal static string Candidate(string candidate, string mid, int lineIndex)
+        {
+            return End(Begin("candidate", "").Member("candidate", candidate).Optional("mid", mid).Optional("line_index", lineIndex));
+        }
+
+        internal static string Acknowledge(IEnumerable<Assignment> assignments)
+        {
+            JsonWriter json = Begin("acknowledge", "").List("slots");
+            foreach (Assignment assignment in assignments)
+            {
+                json.Object().Member("mid", assignment.Mid).Member("generation", assignment.Generation).EndObject();
+            }
+            return End(json.EndList());
+        }
+
+        internal static string SetQuality(string id, IReadOnlyCollection<Choice> choices)
+        {
+            Checks.Range("choices", choices.Count, 1, Limits.Slots);
+            JsonWriter json = Begin("set_quality", id).List("choices");
+            foreach (Choice choice in choices)
+            {
+                choice.Write(json);
+            }
+            return End(json.EndList());
+        }
+
+        internal static string SetLimits(string id, long most, long least)
+        {
+            Checks.Range("max_bps", most, 0, Limits.Bitrate);
+            Checks.Range("min_bps", least, 0, Limits.Bitrate);
+            return End(Begin("limits", id).Optional("max_bps", most).Optional("min_bps", least));
+        }
+
+        internal static string SetViewpoint(Viewpoint viewpoint, long at)
+        {
+            JsonWriter json = Begin("viewpoint", "").Optional("at_us", at).Numbers("position", viewpoint.Position).Numbers("orientation", viewpoint.Orientation);
+            return End(json.Member("fov", viewpoint.FieldOfView).Member("aspect", viewpoint.Aspect));
+        }
+
+        internal static string SetPose(string publication, ObjectPose pose)
+        {
+            JsonWriter json = Begin("pose", "").Member("publication", Checks.Name("publication", publication));
+            pose.Write(json);
+            return End(json);
+        }
+
+        internal static string Time(string id, long now)
+        {
+            return End(Begin("time", id).Member("t0_us", now));
+        }
+
+        internal static string Leave(string id)
+        {
+            return End(Begin("leave", id));
+        }
+
+        static JsonWriter Begin(string type, string id)
+        {
+            return new JsonWriter().Object().Member("type", type).Optional("id", id);
+        }
+
+        static string End(JsonWriter json)
+        {
+            return json.EndObject().ToString();
+        }
+    }
+}

@@ -1,0 +1,197 @@
+using System.Collections.Generic;
+using Volsfu.Json;
+
+namespace Volsfu.Signalling
+{
+    /// <summary>What the frames of a publication are encoded with.</summary>
+    public sealed class Codec
+    {
+        /// <summary>The true media type, such as "video/volumetric" or "audio/opus".</summary>
+        public string MimeType = "video/volumetric";
+        /// <summary>The RTP clock in Hz.</summary>
+        public int ClockRate = 90000;
+        /// <summary>Channels of sound; 0 for video.</summary>
+        public int Channels;
+        /// <summary>Parameters of the codec as in SDP's fmtp; may be empty.</summary>
+        public string Format = "";
+
+        internal void Write(JsonWriter json)
+        {
+            json.Object("codec").Member("mime_type", MimeType).Member("clock_rate", ClockRate).Optional("channels", Channels).Optional("fmtp", Format).EndObject();
+        }
+
+        internal static Codec Read(JsonValue json)
+        {
+            return new Codec
+            {
+                MimeType = json.Text("mime_type", Limits.Name),
+                ClockRate = (int)json.Integer("clock_rate", 1, 1000000),
+                Channels = (int)json.OptionalInteger("channels", 0, 65535, 0),
+                Format = json.OptionalText("fmtp", Limits.Format)
+            };
+        }
+    }
+
+    /// <summary>
+    /// One spatial part of an object, with its box in metres in the publication's own coordinates: right-handed, x right, y up, z towards the viewer.
+    /// </summary>
+    public sealed class Tile
+    {
+        /// <summary>A name for people; may be empty.</summary>
+        public string Label = "";
+        /// <summary>The box's smallest x, y and z.</summary>
+        public double[] Min = new double[3];
+        /// <summary>The box's largest x, y and z.</summary>
+        public double[] Max = new double[3];
+
+        internal void Write(JsonWriter json)
+        {
+            json.Object().Optional("label", Label).Object("box").Numbers("min", Min).Numbers("max", Max).EndObject().EndObject();
+        }
+
+        internal static Tile Read(JsonValue json)
+        {
+            JsonValue box = json.Object("box");
+            return new Tile { Label = json.OptionalText("label", Limits.Name), Min = box.Numbers("min", 3), Max = box.Numbers("max", 3) };
+        }
+    }
+
+    /// <summary>One quality, the same for all tiles of a publication.</summary>
+    public sealed class QualityInfo
+    {
+        /// <summary>A name for people; may be empty.</summary>
+        public string Name = "";
+        /// <summary>Nominal bits per second of one tile; 0 where unknown.</summary>
+        public long Bitrate;
+
+        internal void Write(JsonWriter json)
+        {
+            json.Object().Optional("name", Name).Optional("bitrate_bps", Bitrate).EndObject();
+        }
+
+        internal static QualityInfo Read(JsonValue json)
+        {
+            return new QualityInfo { Name = json.OptionalText("name", Limits.Name), Bitrate = json.OptionalInteger("bitrate_bps", 0, Limits.Bitrate, 0) };
+        }
+    }
+
+    /// <summary>One object that a participant publishes: tiles times qualities tracks.</summary>
+    public sealed class Publication
+    {
+        /// <summary>Unique among the participant's publications.</summary>
+        public string Name = "";
+        /// <summary>Whether it is sound, which has one tile and one quality.</summary>
+        public bool Audio;
+        /// <summary>Whether the qualities of a tile complement one another (mode "descriptions"); else a receiver gets at most one of them.</summary>
+        public bool Descriptions;
+        /// <summary>What the frames are encoded with.</summary>
+        public Codec Codec = new Codec();
+        /// <summary>Whether each frame begins with VR2Gather's header of 16 bytes (FrameHeader) in place of payload v1's own.</summary>
+        public bool VR2Gather;
+        /// <summary>Nominal frames per second; 0 where unknown.</summary>
+        public double FrameRate;
+        /// <summary>The tiles in the order of their indices.</summary>
+        public List<Tile> Tiles = new List<Tile>();
+        /// <summary>The qualities, ascending.</summary>
+        public List<QualityInfo> Qualities = new List<QualityInfo>();
+
+        internal void Write(JsonWriter json)
+        {
+            json.Member("name", Checks.Name("publication", Name)).Member("kind", Audio ? "audio" : "video").Member("mode", Descriptions ? "descriptions" : "alternatives");
+            Codec.Write(json);
+            Checks.Range("tiles", Tiles.Count, 1, Limits.Tiles);
+            Checks.Range("qualities", Qualities.Count, 1, Limits.Qualities);
+            json.Optional("frame_rate", FrameRate);
+            if (VR2Gather)
+            {
+                json.Member("vr2gather", true);
+            }
+            json.List("tiles");
+            foreach (Tile tile in Tiles)
+            {
+                tile.Write(json);
+            }
+            json.EndList().List("qualities");
+            foreach (QualityInfo level in Qualities)
+            {
+                level.Write(json);
+            }
+            json.EndList();
+        }
+
+        internal static Publication Read(JsonValue json)
+        {
+            var publication = new Publication
+            {
+                Name = json.Text("name", Limits.Name),
+                Audio = json.Text("kind", Limits.Name) == "audio",
+                Descriptions = json.Text("mode", Limits.Name) == "descriptions",
+                Codec = Codec.Read(json.Object("codec")),
+                VR2Gather = json.Flag("vr2gather"),
+                FrameRate = json.OptionalNumber("frame_rate", 0)
+            };
+            foreach (JsonValue tile in json.List("tiles", Limits.Tiles))
+            {
+                publication.Tiles.Add(Tile.Read(tile));
+            }
+            foreach (JsonValue level in json.List("qualities", Limits.Qualities))
+            {
+                publication.Qualities.Add(QualityInfo.Read(level));
+            }
+            return publication;
+        }
+    }
+
+    /// <summary>Somebody in the room with what is published.</summary>
+    public sealed class Participant
+    {
+        /// <summary>The participant's identity, unique in the room.</summary>
+        public string Identity = "";
+        /// <summary>What the participant publishes, by name.</summary>
+        public Dictionary<string, Publication> Publications = new Dictionary<string, Publication>();
+
+        internal static Participant Read(JsonValue json)
+        {
+            var participant = new Participant { Identity = json.Text("identity", Limits.Name) };
+            foreach (JsonValue publication in json.List("publications", Limits.Publications))
+            {
+                Publication read = Publication.Read(publication);
+                participant.Publications[read.Name] = read;
+            }
+            return participant;
+        }
+    }
+
+    /// <summary>
+    /// Where something stands in the room, in its coordinates: right-handed, in metres, x right, y up; the rotation is a unit quaternion x, y, z, w. Unity's own
+    /// coordinates are left-handed: Coordinates turns one into the other.
+    /// </summary>
+    public sealed class ObjectPose
+    {
+        /// <summary>x, y and z in metres.</summary>
+        public double[] Position = new double[3];
+        /// <summary>A unit quaternion x, y, z, w; 0, 0, 0, 1 looks along -z with +y up.</summary>
+        public double[] Orientation = { 0, 0, 0, 1 };
+        /// <summary>How much larger than published an object stands there; 0 counts as 1.</summary>
+        public double Scale;
+        /// <summary>What the object is worth beside others of the same size in sight; 0 counts as 1.</summary>
+        public double Priority;
+
+        internal void Write(JsonWriter json)
+        {
+            json.Numbers("position", Checks.Vector("position", Position, 3)).Numbers("orientation", Checks.Vector("orientation", Orientation, 4));
+            json.Optional("scale", Scale).Optional("priority", Priority);
+        }
+
+        internal static ObjectPose Read(JsonValue json)
+        {
+            return new ObjectPose
+            {
+                Position = json.Numbers("position", 3),
+                Orientation = json.Numbers("orientation", 4),
+                Scale = json.OptionalNumber("scale", 1),
+                Priority = json.OptionalNumber("priority", 1)
+            };
+        }
+    }
+}

@@ -1,0 +1,133 @@
+using System.Collections.Generic;
+using Volsfu.Json;
+
+namespace Volsfu.Signalling
+{
+    /// <summary>Reads the parts of a server's messages; what is not as docs/signalling.md says throws ProtocolException.</summary>
+    static class ServerMessages
+    {
+        const int maxUrl = 2048;
+        const int maxPeople = 1 << 16;
+
+        internal static Joined Joined(JsonValue json)
+        {
+            var joined = new Joined { Room = json.Text("room", Limits.Name), Identity = json.Text("identity", Limits.Name), Resumed = json.Flag("resumed") };
+            foreach (JsonValue server in json.List("ice_servers", Limits.Publications))
+            {
+                var ice = new IceServer { Username = server.OptionalText("username", maxUrl), Credential = server.OptionalText("credential", maxUrl) };
+                foreach (JsonValue url in server.List("urls", Limits.Publications))
+                {
+                    ice.Urls.Add(url.AsText("urls"));
+                }
+                joined.IceServers.Add(ice);
+            }
+            return joined;
+        }
+
+        internal static List<Participant> Participants(JsonValue json)
+        {
+            var participants = new List<Participant>();
+            foreach (JsonValue participant in json.List("participants", Limits.Participants))
+            {
+                participants.Add(Participant.Read(participant));
+            }
+            return participants;
+        }
+
+        internal static OfferReceived Offer(JsonValue json)
+        {
+            var offer = new OfferReceived { Offer = (int)json.Integer("offer", 0, int.MaxValue), Sdp = json.Text("sdp", Limits.Message) };
+            foreach (JsonValue line in json.List("media", Limits.Slots * 2))
+            {
+                offer.Media.Add(new MediaLine
+                {
+                    Mid = line.Text("mid", Limits.Mid),
+                    Role = line.Text("role", Limits.Name),
+                    Publication = line.OptionalText("publication", Limits.Name),
+                    Tile = (int)line.OptionalInteger("tile", 0, Limits.Tiles - 1, 0),
+                    Quality = (int)line.OptionalInteger("quality", 0, Limits.Qualities - 1, 0)
+                });
+            }
+            return offer;
+        }
+
+        internal static CandidateReceived Candidate(JsonValue json)
+        {
+            return new CandidateReceived
+            {
+                Candidate = json.Text("candidate", maxUrl),
+                Mid = json.OptionalText("mid", Limits.Mid),
+                LineIndex = (int)json.OptionalInteger("line_index", 0, Limits.Slots - 1, 0)
+            };
+        }
+
+        internal static AssignmentsChanged Assignments(JsonValue json)
+        {
+            var changed = new AssignmentsChanged();
+            foreach (JsonValue slot in json.List("assignments", Limits.Slots))
+            {
+                var assignment = new Assignment { Mid = slot.Text("mid", Limits.Mid), Generation = slot.Integer("generation", 0, long.MaxValue) };
+                JsonValue track = slot.Find("track");
+                if (track != null)
+                {
+                    assignment.Participant = track.Text("participant", Limits.Name);
+                    assignment.Publication = track.Text("publication", Limits.Name);
+                    assignment.Tile = (int)track.Integer("tile", 0, Limits.Tiles - 1);
+                    assignment.Description = (int)slot.OptionalInteger("quality", 0, Limits.Qualities - 1, -1);
+                }
+                changed.Assignments.Add(assignment);
+            }
+            return changed;
+        }
+
+        internal static Published Published(JsonValue json)
+        {
+            return new Published { Participant = json.Text("participant", Limits.Name), Publication = Publication.Read(json.Object("publication")) };
+        }
+
+        internal static Unpublished Unpublished(JsonValue json)
+        {
+            return new Unpublished { Participant = json.Text("participant", Limits.Name), Publication = json.Text("publication", Limits.Name) };
+        }
+
+        internal static ParticipantLeft Left(JsonValue json)
+        {
+            return new ParticipantLeft { Identity = json.Text("identity", Limits.Name), Reason = json.Text("reason", maxPeople) };
+        }
+
+        internal static PoseChanged Pose(JsonValue json)
+        {
+            return new PoseChanged
+            {
+                Participant = json.OptionalText("participant", Limits.Name),
+                Publication = json.Text("publication", Limits.Name),
+                Pose = ObjectPose.Read(json)
+            };
+        }
+
+        internal static Bandwidth Bandwidth(JsonValue json)
+        {
+            return new Bandwidth
+            {
+                Estimate = json.Integer("estimate_bps", 0, Limits.Bitrate),
+                Allocated = json.Integer("allocated_bps", 0, Limits.Bitrate),
+                Wanted = json.Integer("wanted_bps", 0, Limits.Bitrate)
+            };
+        }
+
+        internal static RequestFailed Error(JsonValue json)
+        {
+            return new RequestFailed { Id = json.OptionalText("id", Limits.Name), Code = json.Text("code", Limits.Name), Message = json.Text("message", maxPeople) };
+        }
+
+        internal static Closing Closing(JsonValue json)
+        {
+            return new Closing
+            {
+                Code = json.Text("code", Limits.Name),
+                Message = json.Text("message", maxPeople),
+                GraceMilliseconds = json.OptionalInteger("grace_ms", 0, int.MaxValue, 0)
+            };
+        }
+    }
+}

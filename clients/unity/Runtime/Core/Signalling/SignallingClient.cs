@@ -1,0 +1,260 @@
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Threading;
+
+namespace Volsfu.Signalling
+{
+    /// <summary>
+    /// A participant of a room by signalling v1: it joins, resumes when the websocket breaks, and keeps what the server tells. All methods may be called from
+    /// any thread and do not wait for the network. A thread of its own works for it; what happens is taken by TryTakeEvent, for instance once per drawn image.
+    /// </summary>
+    public sealed class SignallingClient : IDisposable
+    {
+        /// <summary>How long the thread waits when nothing is to be done, in milliseconds.</summary>
+        const int tick = 5;
+        /// <summary>How long leaving may take, in milliseconds.</summary>
+        const int leaveTimeout = 2000;
+
+        static readonly DateTime epoch = new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc);
+
+        readonly object gate = new object();
+        readonly JoinSettings settings;
+        readonly SignallingSession session;
+        readonly AutoResetEvent wake = new AutoResetEvent(false);
+        readonly Stopwatch clock = Stopwatch.StartNew();
+        readonly long beganAt = (DateTime.UtcNow - epoch).Ticks / 10;
+        readonly Thread worker;
+        /// <summary>What the worker opens or uses, null between two.</summary>
+        SignallingSocket current;
+        volatile bool stopping;
+
+        /// <summary>Begins to join. Settings that the protocol does not allow throw ProtocolException.</summary>
+        public SignallingClient(JoinSettings settings)
+        {
+            this.settings = settings;
+            session = new SignallingSession(settings);
+            worker = new Thread(Work) { IsBackground = true, Name = "volsfu signalling" };
+            worker.Start();
+        }
+
+        /// <summary>Whether the server has taken the client in.</summary>
+        public bool IsJoined { get { lock (gate) { return session.IsJoined; } } }
+
+        /// <summary>Events that were lost because the program did not take them.</summary>
+        public long EventsLost { get { lock (gate) { return session.EventsLost; } } }
+
+        /// <summary>Who is in the room and what they publish, as a copy.</summary>
+        public List<Participant> Participants() { lock (gate) { return session.Participants(); } }
+
+        /// <summary>The server's clock now, in microseconds of UTC since 1970; the host's own while the server's is not known.</summary>
+        public long ServerTime() { lock (gate) { return session.ServerTime(Now()); } }
+
+        /// <summary>The oldest event that was not taken yet.</summary>
+        public bool TryTakeEvent(out SignallingEvent taken)
+        {
+            lock (gate)
+            {
+                taken = session.NextEvent();
+                return taken != null;
+            }
+        }
+
+        /// <summary>SignallingSession.SetQuality.</summary>
+        public string SetQuality(params Choice[] choices) { return Ask(() => session.SetQuality(choices)); }
+
+        /// <summary>SignallingSession.SetLimits.</summary>
+        public string SetLimits(long most, long least) { return Ask(() => session.SetLimits(most, least)); }
+
+        /// <summary>SignallingSession.Publish.</summary>
+        public string Publish(Publication publication) { return Ask(() => session.Publish(publication)); }
+
+        /// <summary>SignallingSession.Unpublish.</summary>
+        public string Unpublish(string publication) { return Ask(() => session.Unpublish(publication)); }
+
+        /// <summary>SignallingSession.SetViewpoint.</summary>
+        public void SetViewpoint(Viewpoint viewpoint)
+        {
+            lock (gate)
+            {
+                session.SetViewpoint(viewpoint);
+            }
+        }
+
+        /// <summary>SignallingSession.SetPose.</summary>
+        public void SetPose(string publication, ObjectPose pose)
+        {
+            lock (gate)
+            {
+                session.SetPose(publication, pose);
+            }
+        }
+
+        /// <summary>SignallingSession.Answer.</summary>
+        public void Answer(int offer, string sdp)
+        {
+            lock (gate)
+            {
+                session.Answer(offer, sdp);
+            }
+            wake.Set();
+        }
+
+        /// <summary>SignallingSession.AddCandidate.</summary>
+        public void AddCandidate(string candidate, string mid, int lineIndex)
+        {
+            lock (gate)
+            {
+                session.AddCandidate(candidate, mid, lineIndex);
+            }
+            wake.Set();
+        }
+
+        /// <summary>Leaves the room and ends the thread, for which it waits.</summary>
+        public void Dispose()
+        {
+            bool joined;
+            lock (gate)
+            {
+                joined = session.IsJoined;
+                session.Leave();
+            }
+            wake.Set();
+            if (joined && worker.Join(leaveTimeout))
+            {
+                return;
+            }
+            lock (gate)
+            {
+                stopping = true;
+                if (current != null)
+                {
+                    current.Cancel();
+                }
+            }
+            worker.Join();
+        }
+
+        string Ask(Func<string> request)
+        {
+            string id;
+            lock (gate)
+            {
+                id = request();
+            }
+            wake.Set();
+            return id;
+        }
+
+        /// <summary>Microseconds of UTC since 1970, by a clock that does not go back.</summary>
+        long Now()
+        {
+            return beganAt + clock.ElapsedTicks * 1000000 / Stopwatch.Frequency;
+        }
+
+        void Work()
+        {
+            while (!stopping)
+            {
+                bool connect;
+                lock (gate)
+                {
+                    if (session.IsOver)
+                    {
+                        return;
+                    }
+                    connect = session.TakeConnect(Now());
+                }
+                if (connect)
+                {
+                    Connect();
+                }
+                else
+                {
+                    wake.WaitOne(tick);
+                }
+            }
+        }
+
+        void Connect()
+        {
+            using (var socket = new SignallingSocket(Received))
+            {
+                lock (gate)
+                {
+                    current = socket;
+                }
+                Use(socket);
+                lock (gate)
+                {
+                    current = null;
+                }
+            }
+        }
+
+        void Use(SignallingSocket socket)
+        {
+            string code, reason;
+            if (!socket.Open(settings.SignalAddress, settings.Token, out code, out reason))
+            {
+                Broke(code, reason);
+                return;
+            }
+            lock (gate)
+            {
+                session.Opened(Now());
+            }
+            while (!stopping && !socket.HasEnded && Serve(socket))
+            {
+                wake.WaitOne(tick);
+            }
+            socket.Close();
+            Broke(socket.Code, socket.Reason);
+        }
+
+        /// <summary>Sends what waits; false where the socket is of no use any more.</summary>
+        bool Serve(SignallingSocket socket)
+        {
+            lock (gate)
+            {
+                if (!session.Step(Now()))
+                {
+                    return false;
+                }
+            }
+            for (;;)
+            {
+                string text;
+                lock (gate)
+                {
+                    text = session.NextOutgoing();
+                    if (text == null)
+                    {
+                        return session.WantsSocket;
+                    }
+                }
+                if (!socket.Send(text))
+                {
+                    return false;
+                }
+            }
+        }
+
+        void Received(string text)
+        {
+            lock (gate)
+            {
+                session.Received(text, Now());
+            }
+            wake.Set();
+        }
+
+        void Broke(string code, string reason)
+        {
+            lock (gate)
+            {
+                session.Broke(code, reason, Now());
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+using System.Collections.Generic;
+
+namespace Volsfu.Signalling
+{
+    public sealed partial class SignallingSession
+    {
+        /// <summary>
+        /// States what is wanted to be sent. Choices are kept: they are made again where a session could not be resumed. Returns the request's name, which
+        /// RequestDone or RequestFailed has; "" where the client is not joined, and the choices are made when it is.
+        /// </summary>
+        public string SetQuality(IReadOnlyCollection<Choice> wishes)
+        {
+            string text = Requests.SetQuality("r" + (requests + 1), wishes);
+            foreach (Choice choice in wishes)
+            {
+                choices.Note(choice);
+            }
+            return Ask(text);
+        }
+
+        /// <summary>
+        /// Bounds what is sent to this client, in bit/s: at most so much, and what its link is known to carry; 0 is no limit. Kept as choices are.
+        /// </summary>
+        public string SetLimits(long most, long least)
+        {
+            string text = Requests.SetLimits("r" + (requests + 1), most, least);
+            maxBitrate = most;
+            minBitrate = least;
+            limited = true;
+            return Ask(text);
+        }
+
+        /// <summary>Announces one more publication, whose lines the next offer has. It is announced again where a session could not be resumed.</summary>
+        public string Publish(Publication publication)
+        {
+            string text = Requests.Publish("r" + (requests + 1), publication);
+            settings.Publications.RemoveAll(p => p.Name == publication.Name);
+            Checks.Range("publications", settings.Publications.Count, 0, Limits.Publications - 1);
+            settings.Publications.Add(publication);
+            return Ask(text);
+        }
+
+        /// <summary>Ends a publication of this client's own.</summary>
+        public string Unpublish(string publication)
+        {
+            string text = Requests.Unpublish("r" + (requests + 1), publication);
+            settings.Publications.RemoveAll(p => p.Name == publication);
+            return Ask(text);
+        }
+
+        /// <summary>Where the eye is now. The newest is sent at most 60 times per second; the last one holds.</summary>
+        public void SetViewpoint(Viewpoint eye)
+        {
+            eye.Check();
+            viewpoint = eye;
+        }
+
+        /// <summary>Where an own object stands now; sent as viewpoints are.</summary>
+        public void SetPose(string publication, ObjectPose pose)
+        {
+            Checks.Name("publication", publication);
+            Checks.Vector("position", pose.Position, 3);
+            Checks.Vector("orientation", pose.Orientation, 4);
+            Checks.Range("scale", pose.Scale == 0 ? 1 : pose.Scale, 0.001, 1000);
+            Checks.Range("priority", pose.Priority == 0 ? 1 : pose.Priority, 0.01, 100);
+            if (poses.Count < Limits.Publications || poses.ContainsKey(publication))
+            {
+                poses[publication] = pose;
+            }
+        }
+
+        /// <summary>Answers an offer with the description that a peer connection of the program's own made.</summary>
+        public void Answer(int offer, string sdp)
+        {
+            Checks.Range("characters of the answer", sdp.Length, 1, Limits.Message / 2);
+            if (phase == Phase.Joined)
+            {
+                Send(Requests.Answer(offer, sdp));
+            }
+        }
+
+        /// <summary>Passes on a candidate of the program's own peer connection; an empty one says that there are no more.</summary>
+        public void AddCandidate(string candidate, string mid, int lineIndex)
+        {
+            Checks.Range("characters of the candidate", candidate.Length, 0, 1024);
+            Checks.Range("line index", lineIndex, 0, Limits.Slots - 1);
+            if (phase == Phase.Joined)
+            {
+                Send(Requests.Candidate(candidate, mid, lineIndex));
+            }
+        }
+
+        /// <summary>Leaves the room for good. Ended follows.</summary>
+        public void Leave()
+        {
+            if (phase == Phase.Joined)
+            {
+                leaveId = NewRequest();
+                Send(Requests.Leave(leaveId));
+            }
+            else if (phase != Phase.Over)
+            {
+                End("", "left");
+            }
+        }
+
+        string Ask(string text)
+        {
+            if (phase != Phase.Joined)
+            {
+                requests++;
+                if (deferred.Count < maxWaiting)
+                {
+                    deferred.Enqueue(text);
+                }
+                return "";
+            }
+            string id = NewRequest();
+            Send(text);
+            return id;
+        }
+    }
+}

@@ -1,0 +1,199 @@
+using System.Collections.Generic;
+using Volsfu.Json;
+
+namespace Volsfu.Signalling
+{
+    public sealed partial class SignallingSession
+    {
+        /// <summary>The year 2255, in microseconds: sums of stamps stay within 64 bits.</summary>
+        const long maxStamp = 9000000000000000;
+
+        /// <summary>A message has come. One that cannot be read is told as Unreadable and changes nothing; one of an unknown type is passed over.</summary>
+        public void Received(string text, long now)
+        {
+            if (phase != Phase.Joining && phase != Phase.Joined)
+            {
+                return;
+            }
+            heardAt = now;
+            try
+            {
+                JsonValue json = JsonReader.Parse(text);
+                Handle(json.Text("type", Limits.Name), json, now);
+            }
+            catch (ProtocolException e)
+            {
+                Tell(new Unreadable { Problem = e.Message });
+            }
+        }
+
+        void Handle(string type, JsonValue json, long now)
+        {
+            switch (type)
+            {
+                case "joined": Enter(json); break;
+                case "ok": Done(json.OptionalText("id", Limits.Name)); break;
+                case "error": Refused(ServerMessages.Error(json), now); break;
+                case "time_reply": Learn(json, now); break;
+                case "assignments": Assign(ServerMessages.Assignments(json)); break;
+                case "sending": Sent(json); break;
+                case "offer": Tell(ServerMessages.Offer(json)); break;
+                case "candidate": Tell(ServerMessages.Candidate(json)); break;
+                case "bandwidth": Tell(ServerMessages.Bandwidth(json)); break;
+                case "pose": Tell(ServerMessages.Pose(json)); break;
+                case "closing": Tell(ServerMessages.Closing(json)); break;
+                default: HandleCompany(type, json); break;
+            }
+        }
+
+        void HandleCompany(string type, JsonValue json)
+        {
+            switch (type)
+            {
+                case "participant_joined":
+                    var came = new ParticipantJoined { Participant = Participant.Read(json.Object("participant")) };
+                    room.Come(came.Participant);
+                    Tell(came);
+                    break;
+                case "participant_left":
+                    ParticipantLeft left = ServerMessages.Left(json);
+                    room.Go(left.Identity);
+                    Tell(left);
+                    break;
+                case "published":
+                    Published published = ServerMessages.Published(json);
+                    room.Begin(published.Participant, published.Publication);
+                    Tell(published);
+                    break;
+                case "unpublished":
+                    Unpublished unpublished = ServerMessages.Unpublished(json);
+                    room.End(unpublished.Participant, unpublished.Publication);
+                    Tell(unpublished);
+                    break;
+            }
+        }
+
+        void Learn(JsonValue json, long now)
+        {
+            long t0 = json.Integer("t0_us", 0, now), t1 = json.Integer("t1_us", 0, maxStamp), t2 = json.Integer("t2_us", 0, maxStamp);
+            clock.Learn(t0, t1, t2, now);
+        }
+
+        void Enter(JsonValue json)
+        {
+            Joined joined = ServerMessages.Joined(json);
+            List<Participant> participants = ServerMessages.Participants(json);
+            string newSession = json.Text("session", Limits.Format), newSecret = json.Object("resume").Text("secret", Limits.Format);
+            room.Enter(participants);
+            session = newSession;
+            secret = newSecret;
+            pending.Remove(joinId);
+            phase = Phase.Joined;
+            retry = firstRetry;
+            Tell(joined);
+            if (!joined.Resumed || unsure)
+            {
+                Restate();
+            }
+            // What the join has said itself need not be asked for again.
+            while (joined.Resumed && deferred.Count > 0)
+            {
+                Send(deferred.Dequeue());
+            }
+            deferred.Clear();
+            unsure = false;
+        }
+
+        /// <summary>Makes all choices anew.</summary>
+        void Restate()
+        {
+            List<Choice> kept = choices.All();
+            if (kept.Count > 0)
+            {
+                Send(Requests.SetQuality("", kept));
+            }
+            if (limited)
+            {
+                Send(Requests.SetLimits("", maxBitrate, minBitrate));
+            }
+        }
+
+        void Done(string id)
+        {
+            if (id != "" && id == leaveId)
+            {
+                End("", "left");
+            }
+            else if (pending.Remove(id))
+            {
+                Tell(new RequestDone { Id = id });
+            }
+        }
+
+        void Refused(RequestFailed error, long now)
+        {
+            bool pended = pending.Remove(error.Id);
+            if (!pended || error.Id != joinId || phase != Phase.Joining)
+            {
+                Tell(error);
+                return;
+            }
+            if (error.Code == "resume" && resuming)
+            {
+                // The session is over, but the connection is good for another.
+                session = "";
+                SendJoin();
+                return;
+            }
+            if (IsFinal(error.Code))
+            {
+                End(error.Code, error.Message);
+                return;
+            }
+            Broke(error.Code, error.Message, now);
+        }
+
+        void Assign(AssignmentsChanged changed)
+        {
+            List<Assignment> taken = room.Assign(changed.Assignments);
+            if (taken.Count == 0)
+            {
+                return;
+            }
+            var carrying = new List<Assignment>();
+            foreach (Assignment assignment in taken)
+            {
+                if (assignment.Participant != "")
+                {
+                    carrying.Add(assignment);
+                }
+            }
+            if (carrying.Count > 0)
+            {
+                Send(Requests.Acknowledge(carrying));
+            }
+            Tell(new AssignmentsChanged { Assignments = taken });
+        }
+
+        void Sent(JsonValue json)
+        {
+            foreach (JsonValue slot in json.List("slots", Limits.Slots))
+            {
+                Assignment carried = room.Carried(slot.Text("mid", Limits.Mid), slot.Integer("generation", 0, long.MaxValue));
+                if (carried == null)
+                {
+                    continue;
+                }
+                Tell(new Sending
+                {
+                    Participant = carried.Participant,
+                    Publication = carried.Publication,
+                    Tile = carried.Tile,
+                    Quality = (int)slot.Integer("quality", -1, Limits.Qualities - 1),
+                    Reason = slot.Text("reason", Limits.Name),
+                    DelayMicroseconds = slot.OptionalInteger("delay_us", 0, long.MaxValue, 0)
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+using System;
+using System.Collections.Generic;
+
+namespace Volsfu.Signalling
+{
+    /// <summary>
+    /// The client's side of signalling v1 without sockets, threads and clocks: it is told what happened and when, and says what is to be done. Times are
+    /// microseconds of UTC since 1970, by a clock that does not go back. It is for one thread at a time: SignallingClient holds a lock around it.
+    /// </summary>
+    public sealed partial class SignallingSession
+    {
+        enum Phase { Apart, Connecting, Joining, Joined, Over }
+
+        const long millisecond = 1000;
+        const long firstRetry = 250 * millisecond;
+        const long longestRetry = 10000 * millisecond;
+        /// <summary>How often the server is asked for its clock, which shows as well that it is there.</summary>
+        const long timeInterval = 5000 * millisecond;
+        /// <summary>A server that leaves this long unanswered is gone.</summary>
+        const long silence = 15000 * millisecond;
+        /// <summary>Viewpoints and poses are sent at most 60 times per second.</summary>
+        const long noticeInterval = 17 * millisecond;
+        /// <summary>Messages that wait for the websocket, and events that wait for the program.</summary>
+        const int maxWaiting = 4096;
+
+        readonly JoinSettings settings;
+        readonly Room room = new Room();
+        readonly ChoiceBook choices = new ChoiceBook();
+        readonly ServerClock clock = new ServerClock();
+        readonly Queue<string> outgoing = new Queue<string>();
+        /// <summary>Requests that were made while the websocket was broken, for when the session is resumed.</summary>
+        readonly Queue<string> deferred = new Queue<string>();
+        readonly Queue<SignallingEvent> events = new Queue<SignallingEvent>();
+        readonly HashSet<string> pending = new HashSet<string>();
+        readonly Dictionary<string, ObjectPose> poses = new Dictionary<string, ObjectPose>();
+        Phase phase = Phase.Apart;
+        Viewpoint viewpoint;
+        long maxBitrate, minBitrate, retryAt, retry = firstRetry, noticedAt, askedAt, heardAt;
+        string session = "", secret = "", joinId = "", leaveId = "";
+        /// <summary>unsure says that the websocket broke before the replies to requests: the server may not have read them.</summary>
+        bool limited, resuming, unsure;
+        int requests;
+
+        /// <summary>Begins a session that is not connected yet. Settings that the protocol does not allow throw ProtocolException.</summary>
+        public SignallingSession(JoinSettings settings)
+        {
+            settings.Check();
+            this.settings = settings;
+            maxBitrate = settings.MaxBitrate;
+        }
+
+        /// <summary>Whether the server has taken the client in.</summary>
+        public bool IsJoined { get { return phase == Phase.Joined; } }
+
+        /// <summary>Whether nothing is tried any more.</summary>
+        public bool IsOver { get { return phase == Phase.Over; } }
+
+        /// <summary>Whether the websocket that was opened is still of use.</summary>
+        public bool WantsSocket { get { return phase == Phase.Connecting || phase == Phase.Joining || phase == Phase.Joined; } }
+
+        /// <summary>Events that the program did not take in time, and so lost.</summary>
+        public long EventsLost { get; private set; }
+
+        /// <summary>Whether a websocket is to be opened now. If so, the caller opens one and says Opened or Broke.</summary>
+        public bool TakeConnect(long now)
+        {
+            if (phase != Phase.Apart || now < retryAt)
+            {
+                return false;
+            }
+            phase = Phase.Connecting;
+            return true;
+        }
+
+        /// <summary>The websocket is open.</summary>
+        public void Opened(long now)
+        {
+            if (phase != Phase.Connecting)
+            {
+                return;
+            }
+            phase = Phase.Joining;
+            heardAt = now;
+            askedAt = now;
+            SendJoin();
+        }
+
+        /// <summary>
+        /// The websocket has ended, or could not be opened. The code is that of its close frame or of the refusal; empty where the network broke.
+        /// </summary>
+        public void Broke(string code, string reason, long now)
+        {
+            if (phase == Phase.Over || phase == Phase.Apart)
+            {
+                return;
+            }
+            outgoing.Clear();
+            foreach (string id in pending)
+            {
+                Tell(new RequestFailed { Id = id, Code = "interrupted", Message = "the websocket broke before the reply" });
+            }
+            unsure = unsure || pending.Count > 0;
+            pending.Clear();
+            if (leaveId != "" || IsFinal(code))
+            {
+                End(leaveId != "" ? "" : code, reason);
+                return;
+            }
+            phase = Phase.Apart;
+            if (code == "connection")
+            {
+                session = "";
+            }
+            retryAt = now + retry;
+            Tell(new Interrupted { Reason = reason, RetryMilliseconds = retry / millisecond });
+            retry = Math.Min(retry * 2, longestRetry);
+        }
+
+        /// <summary>
+        /// Looks at what time demands. It is to be called every few milliseconds; false says that the server is silent and the websocket to be closed.
+        /// </summary>
+        public bool Step(long now)
+        {
+            if (phase != Phase.Joined && phase != Phase.Joining)
+            {
+                return true;
+            }
+            if (now - heardAt > silence)
+            {
+                return false;
+            }
+            if (phase != Phase.Joined || outgoing.Count >= maxWaiting / 2)
+            {
+                return true;
+            }
+            if (now - askedAt >= (clock.Known ? timeInterval : timeInterval / 10))
+            {
+                askedAt = now;
+                Send(Requests.Time("t" + ++requests, now));
+            }
+            if (now - noticedAt >= noticeInterval && (viewpoint != null || poses.Count > 0))
+            {
+                noticedAt = now;
+                SendNotices(now);
+            }
+            return true;
+        }
+
+        /// <summary>The next message for the websocket, null where there is none.</summary>
+        public string NextOutgoing()
+        {
+            return outgoing.Count > 0 ? outgoing.Dequeue() : null;
+        }
+
+        /// <summary>The next event for the program, null where there is none.</summary>
+        public SignallingEvent NextEvent()
+        {
+            return events.Count > 0 ? events.Dequeue() : null;
+        }
+
+        /// <summary>Who is in the room and what they publish, as a copy.</summary>
+        public List<Participant> Participants()
+        {
+            return room.Copy();
+        }
+
+        /// <summary>The server's clock at a time of this host's, both in microseconds of UTC; the host's own while the server's is not known.</summary>
+        public long ServerTime(long local)
+        {
+            return clock.At(local);
+        }
+
+        // Another try meets the same end: the token, the program or the place in the room is at fault.
+        static bool IsFinal(string code)
+        {
+            switch (code)
+            {
+                case "unauthorized":
+                case "version":
+                case "malformed":
+                case "too_large":
+                case "forbidden":
+                case "invalid":
+                case "exists":
+                case "unknown_type":
+                case "replaced":
+                    return true;
+                default:
+                    return false;
+            }
+        }
+
+        void SendJoin()
+        {
+            joinId = NewRequest();
+            resuming = session != "";
+            Send(Requests.Join(joinId, settings, session, secret));
+        }
+
+        void SendNotices(long now)
+        {
+            if (viewpoint != null)
+            {
+                Send(Requests.SetViewpoint(viewpoint, clock.Known ? clock.At(now) : 0));
+                viewpoint = null;
+            }
+            foreach (KeyValuePair<string, ObjectPose> pose in poses)
+            {
+                Send(Requests.SetPose(pose.Key, pose.Value));
+            }
+            poses.Clear();
+        }
+
+        void End(string code, string message)
+        {
+            phase = Phase.Over;
+            Tell(new Ended { Code = code, Message = message });
+        }
+
+        string NewRequest()
+        {
+            string id = "r" + ++requests;
+            pending.Add(id);
+            return id;
+        }
+
+        void Send(string message)
+        {
+            if (outgoing.Count >= maxWaiting)
+            {
+                throw new ProtocolException("more than " + maxWaiting + " messages wait for the websocket");
+            }
+            outgoing.Enqueue(message);
+        }
+
+        void Tell(SignallingEvent e)
+        {
+            if (events.Count >= maxWaiting)
+            {
+                events.Dequeue();
+                EventsLost++;
+            }
+            events.Enqueue(e);
+        }
+    }
+}

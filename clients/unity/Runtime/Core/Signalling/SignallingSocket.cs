@@ -1,0 +1,196 @@
+using System;
+using System.IO;
+using System.Net;
+using System.Net.WebSockets;
+using System.Text;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Volsfu.Signalling
+{
+    /// <summary>
+    /// One websocket. The thread that opened it sends and closes; a thread of its own reads and hands each text to the function that it was given. Messages are
+    /// bounded.
+    /// </summary>
+    sealed class SignallingSocket : IDisposable
+    {
+        const int openTimeout = 10000, sendTimeout = 10000, closeTimeout = 1000;
+
+        static readonly UTF8Encoding strict = new UTF8Encoding(false, true);
+
+        readonly ClientWebSocket socket = new ClientWebSocket();
+        readonly CancellationTokenSource ending = new CancellationTokenSource();
+        readonly Action<string> received;
+        Thread reader;
+        volatile bool ended;
+        volatile string code = "", reason = "the websocket was closed";
+
+        internal SignallingSocket(Action<string> received)
+        {
+            this.received = received;
+        }
+
+        /// <summary>Whether nothing comes any more.</summary>
+        internal bool HasEnded { get { return ended; } }
+
+        /// <summary>Why it ended: the reason in the server's close frame, which is a code of docs/signalling.md, else empty; and the same for people.</summary>
+        internal string Code { get { return code; } }
+        internal string Reason { get { return reason; } }
+
+        /// <summary>Opens the websocket. Where it fails the code says "unauthorized" if that was it, and is empty for everything that may pass.</summary>
+        internal bool Open(Uri address, string token, out string failure, out string why)
+        {
+            failure = "";
+            why = "";
+            try
+            {
+                if (!string.IsNullOrEmpty(token))
+                {
+                    socket.Options.SetRequestHeader("Authorization", "Bearer " + token);
+                }
+                if (!socket.ConnectAsync(address, ending.Token).Wait(openTimeout, ending.Token))
+                {
+                    why = "no answer from " + address.Authority;
+                    return false;
+                }
+            }
+            catch (Exception e)
+            {
+                string refusal = ending.IsCancellationRequested ? "" : RefusalOf(address, token);
+                failure = refusal == "" ? "" : "unauthorized";
+                why = refusal == "" ? Innermost(e).Message : refusal;
+                return false;
+            }
+            reader = new Thread(Read) { IsBackground = true, Name = "volsfu signalling, reading" };
+            reader.Start();
+            return true;
+        }
+
+        /// <summary>Ends what opening or sending waits for. It may be called from any thread.</summary>
+        internal void Cancel()
+        {
+            ending.Cancel();
+        }
+
+        /// <summary>Sends one text; false where that fails.</summary>
+        internal bool Send(string text)
+        {
+            try
+            {
+                Task sending = socket.SendAsync(new ArraySegment<byte>(strict.GetBytes(text)), WebSocketMessageType.Text, true, ending.Token);
+                return sending.Wait(sendTimeout, ending.Token);
+            }
+            catch (Exception e)
+            {
+                reason = Innermost(e).Message;
+                return false;
+            }
+        }
+
+        /// <summary>Ends the websocket and waits for its reader.</summary>
+        internal void Close()
+        {
+            try
+            {
+                if (socket.State == WebSocketState.Open || socket.State == WebSocketState.CloseReceived)
+                {
+                    socket.CloseOutputAsync(WebSocketCloseStatus.NormalClosure, "", ending.Token).Wait(closeTimeout);
+                }
+            }
+            catch (Exception)
+            {
+                // The connection is gone already, which is what closing is for.
+            }
+            if (!ended)
+            {
+                reader.Join(closeTimeout);
+            }
+            ending.Cancel();
+            socket.Abort();
+            reader.Join();
+        }
+
+        /// <summary>Frees the websocket.</summary>
+        public void Dispose()
+        {
+            socket.Dispose();
+            ending.Dispose();
+        }
+
+        void Read()
+        {
+            var buffer = new byte[1 << 16];
+            try
+            {
+                var message = new MemoryStream();
+                for (;;)
+                {
+                    WebSocketReceiveResult result = socket.ReceiveAsync(new ArraySegment<byte>(buffer), ending.Token).GetAwaiter().GetResult();
+                    if (result.MessageType == WebSocketMessageType.Close)
+                    {
+                        code = result.CloseStatus == WebSocketCloseStatus.NormalClosure ? "" : result.CloseStatusDescription ?? "";
+                        reason = "the server closed the websocket" + (code == "" ? "" : ": " + code);
+                        return;
+                    }
+                    message.Write(buffer, 0, result.Count);
+                    if (message.Length > Limits.Message || result.MessageType != WebSocketMessageType.Text)
+                    {
+                        reason = "a message of the server's is no text, or too long";
+                        return;
+                    }
+                    if (result.EndOfMessage)
+                    {
+                        received(strict.GetString(message.GetBuffer(), 0, (int)message.Length));
+                        message.SetLength(0);
+                    }
+                }
+            }
+            catch (Exception e)
+            {
+                // Whatever ends reading ends the websocket; the client opens another.
+                reason = Innermost(e).Message;
+            }
+            finally
+            {
+                ended = true;
+            }
+        }
+
+        static Exception Innermost(Exception e)
+        {
+            while (e.InnerException != null)
+            {
+                e = e.InnerException;
+            }
+            return e;
+        }
+
+        /// <summary>
+        /// Why the server does not open a websocket, where it is for want of a valid token; else empty. Mono and Unity keep the status of the refusal to
+        /// themselves, so that it is asked for once more without a websocket. The answer comes before anything else is looked at.
+        /// </summary>
+        static string RefusalOf(Uri address, string token)
+        {
+            try
+            {
+                var builder = new UriBuilder(address) { Scheme = address.Scheme == "wss" ? "https" : "http" };
+                var request = (HttpWebRequest)WebRequest.Create(builder.Uri);
+                request.Timeout = openTimeout;
+                request.AllowAutoRedirect = false;
+                if (!string.IsNullOrEmpty(token))
+                {
+                    request.Headers[HttpRequestHeader.Authorization] = "Bearer " + token;
+                }
+                request.GetResponse().Close();
+                return "";
+            }
+            catch (WebException e)
+            {
+                using (var response = e.Response as HttpWebResponse)
+                {
+                    return response != null && response.StatusCode == HttpStatusCode.Unauthorized ? "the server takes no token but a valid one" : "";
+                }
+            }
+        }
+    }
+}

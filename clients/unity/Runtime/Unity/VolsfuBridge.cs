@@ -1,0 +1,157 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using UnityEngine;
+using Volsfu.Bridge;
+
+namespace Volsfu.Unity
+{
+    /// <summary>
+    /// The scene's bridge to a volsfu server: it runs volpeer while it is enabled, and hands what comes to the VolsfuReceivers. One per program, or one per
+    /// pair of ports.
+    /// </summary>
+    [AddComponentMenu("Volsfu/Bridge")]
+    public sealed class VolsfuBridge : MonoBehaviour
+    {
+        [Tooltip("The program volpeer. A path that does not begin at the root is looked for in StreamingAssets; .exe is added on Windows. Empty: it is started by others.")]
+        public string executable = "volpeer";
+        [Tooltip("host:port, ws://host:port or wss://host:port")]
+        public string server = "localhost:8080";
+        public string room = "lab";
+        [Tooltip("Ends in the client number, as in ada-1, so that others know it by the same.")]
+        public string identity = "";
+        [Tooltip("Access token; empty for servers that run with --dev.")]
+        public string token = "";
+        [Tooltip("UDP port of the bridge on this machine; the next one is taken, too.")]
+        public int port = 8000;
+        [Tooltip("This client's number, from 1; different for everybody in the room.")]
+        public int client = 1;
+        [Range(1, 256)] public int tiles = 1;
+        [Range(1, 64)] public int qualities = 1;
+        public bool publish = true;
+        public bool receive = true;
+
+        readonly Dictionary<uint, List<VolsfuReceiver>> receivers = new Dictionary<uint, List<VolsfuReceiver>>();
+
+        /// <summary>The core's client; null while the component is disabled, or could not begin.</summary>
+        public BridgeClient Client { get; private set; }
+
+        /// <summary>Whether frames may flow.</summary>
+        public bool IsReady { get { return Client != null && Client.IsReady; } }
+
+        /// <summary>Sound that has come: the publisher's number, and the frame, which is valid until the handlers return.</summary>
+        public event Action<uint, ReceivedFrame> SoundReceived;
+
+        void OnEnable()
+        {
+            try
+            {
+                Client = new BridgeClient(Settings());
+            }
+            catch (Exception e) when (e is BridgeException || e is ProtocolException)
+            {
+                Debug.LogError("volsfu: " + e.Message, this);
+            }
+        }
+
+        void OnDisable()
+        {
+            if (Client != null)
+            {
+                Client.Dispose();
+                Client = null;
+            }
+        }
+
+        void Update()
+        {
+            if (Client == null)
+            {
+                return;
+            }
+            BridgeEvent happened;
+            while (Client.TryTakeEvent(out happened))
+            {
+                Tell(happened);
+            }
+            ReceivedFrame frame;
+            while (Client.TryReceive(out frame))
+            {
+                Give(frame);
+                frame.Release();
+            }
+        }
+
+        internal void Register(VolsfuReceiver receiver)
+        {
+            List<VolsfuReceiver> list;
+            if (!receivers.TryGetValue((uint)receiver.client, out list))
+            {
+                list = receivers[(uint)receiver.client] = new List<VolsfuReceiver>();
+            }
+            list.Add(receiver);
+        }
+
+        internal void Unregister(VolsfuReceiver receiver)
+        {
+            foreach (List<VolsfuReceiver> list in receivers.Values)
+            {
+                list.Remove(receiver);
+            }
+        }
+
+        BridgeSettings Settings()
+        {
+            return new BridgeSettings
+            {
+                Executable = ExecutablePath(), Server = server, Room = room, Identity = identity, Token = token, Port = port, Client = (uint)client, Tiles = tiles,
+                Qualities = qualities, Publish = publish, Receive = receive
+            };
+        }
+
+        string ExecutablePath()
+        {
+            if (executable == "")
+            {
+                return "";
+            }
+            bool windows = Application.platform == RuntimePlatform.WindowsPlayer || Application.platform == RuntimePlatform.WindowsEditor;
+            string name = windows && !executable.EndsWith(".exe", StringComparison.OrdinalIgnoreCase) ? executable + ".exe" : executable;
+            return Path.IsPathRooted(name) ? name : Path.Combine(Application.streamingAssetsPath, name);
+        }
+
+        void Tell(BridgeEvent happened)
+        {
+            string text = "volsfu bridge: " + happened.Kind + " " + happened.Text;
+            if (happened.Kind == BridgeEventKind.Ended || happened.Kind == BridgeEventKind.NotStarted)
+            {
+                Debug.LogWarning(text, this);
+            }
+            else
+            {
+                Debug.Log(text, this);
+            }
+        }
+
+        void Give(ReceivedFrame frame)
+        {
+            if (frame.Audio)
+            {
+                if (SoundReceived != null)
+                {
+                    SoundReceived(frame.Client, frame);
+                }
+                return;
+            }
+            List<VolsfuReceiver> list;
+            if (receivers.TryGetValue(frame.Client, out list))
+            {
+                // Handlers may disable receivers, which takes them off the list.
+                for (int i = list.Count - 1; i >= 0; i = Math.Min(i, list.Count) - 1)
+                {
+                    list[i].Take(frame);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+using System;
+using UnityEngine;
+using Volsfu.Bridge;
+using Volsfu.Signalling;
+
+namespace Volsfu.Unity
+{
+    /// <summary>Receives the object of one publisher, which stands where this component's transform is.</summary>
+    [AddComponentMenu("Volsfu/Receiver")]
+    public sealed class VolsfuReceiver : MonoBehaviour
+    {
+        public VolsfuBridge bridge;
+        [Tooltip("The publisher's number: the digits at the end of its identity.")]
+        public int client = 2;
+        [Tooltip("Boxes of the publisher's tiles in metres, in this transform's coordinates, for VolsfuViewpoint.")]
+        public Bounds[] tiles = { new Bounds(new Vector3(0, 0.9f, 0), new Vector3(1, 1.8f, 1)) };
+        [Range(1, 64)] public int qualities = 1;
+
+        VolsfuBridge registered;
+
+        /// <summary>A frame that has come. It is valid until the handlers return: what is needed longer is to be decoded or copied there.</summary>
+        public event Action<ReceivedFrame> FrameReceived;
+
+        /// <summary>Chooses the quality of each tile, -1 for off.</summary>
+        public void ChooseQualities(params int[] chosen)
+        {
+            if (bridge != null && bridge.Client != null)
+            {
+                bridge.Client.ChooseQualities((uint)client, chosen);
+            }
+        }
+
+        void OnEnable()
+        {
+            registered = bridge;
+            if (registered != null)
+            {
+                registered.Register(this);
+            }
+        }
+
+        void OnDisable()
+        {
+            if (registered != null)
+            {
+                registered.Unregister(this);
+                registered = null;
+            }
+        }
+
+        internal void Take(ReceivedFrame frame)
+        {
+            if (FrameReceived != null)
+            {
+                FrameReceived(frame);
+            }
+        }
+
+        /// <summary>The qualities that what the eye sees of this object is worth.</summary>
+        internal int[] Seen(Viewpoint eye)
+        {
+            Vector3 p = transform.position;
+            Quaternion q = transform.rotation;
+            var pose = new ObjectPose
+            {
+                Position = Coordinates.Position(p.x, p.y, p.z), Orientation = Coordinates.Rotation(q.x, q.y, q.z, q.w), Scale = transform.lossyScale.x
+            };
+            var boxes = new Tile[tiles.Length];
+            for (int i = 0; i < boxes.Length; i++)
+            {
+                Vector3 min = tiles[i].min, max = tiles[i].max;
+                boxes[i] = new Tile { Min = new double[] { min.x, min.y, -max.z }, Max = new double[] { max.x, max.y, -min.z } };
+            }
+            return Sight.Qualities(eye, pose, boxes, qualities);
+        }
+    }
+}

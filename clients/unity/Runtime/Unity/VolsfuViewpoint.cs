@@ -1,0 +1,76 @@
+using System.Collections.Generic;
+using UnityEngine;
+using Volsfu.Signalling;
+
+namespace Volsfu.Unity
+{
+    /// <summary>
+    /// Reports what a camera sees: through the receivers' bridge as qualities of their tiles, and to a room in which this program receives by itself as a
+    /// viewpoint, from which the server decides.
+    /// </summary>
+    [AddComponentMenu("Volsfu/Viewpoint")]
+    public sealed class VolsfuViewpoint : MonoBehaviour
+    {
+        public Camera eye;
+        [Tooltip("May be empty.")]
+        public VolsfuRoom room;
+        public List<VolsfuReceiver> receivers = new List<VolsfuReceiver>();
+        [Tooltip("Seconds between two looks at what is seen.")]
+        public float interval = 0.1f;
+
+        readonly Dictionary<VolsfuReceiver, string> told = new Dictionary<VolsfuReceiver, string>();
+        float nextLook;
+
+        void Update()
+        {
+            if (eye == null)
+            {
+                return;
+            }
+            Viewpoint viewpoint = Now();
+            if (room != null && room.receive && room.Client != null)
+            {
+                room.Client.SetViewpoint(viewpoint);
+            }
+            if (Time.unscaledTime < nextLook)
+            {
+                return;
+            }
+            nextLook = Time.unscaledTime + interval;
+            foreach (VolsfuReceiver receiver in receivers)
+            {
+                if (receiver != null && receiver.bridge != null && receiver.bridge.IsReady)
+                {
+                    Look(receiver, viewpoint);
+                }
+                else if (receiver != null)
+                {
+                    told.Remove(receiver);
+                }
+            }
+        }
+
+        void Look(VolsfuReceiver receiver, Viewpoint viewpoint)
+        {
+            int[] seen = receiver.Seen(viewpoint);
+            string text = string.Join(",", seen);
+            string before;
+            if (seen.Length > 0 && (!told.TryGetValue(receiver, out before) || before != text))
+            {
+                told[receiver] = text;
+                receiver.ChooseQualities(seen);
+            }
+        }
+
+        Viewpoint Now()
+        {
+            Vector3 p = eye.transform.position;
+            Quaternion q = eye.transform.rotation;
+            return new Viewpoint
+            {
+                Position = Coordinates.Position(p.x, p.y, p.z), Orientation = Coordinates.Rotation(q.x, q.y, q.z, q.w),
+                FieldOfView = Mathf.Clamp(eye.fieldOfView, 1, 170), Aspect = Mathf.Clamp(eye.aspect, 0.1f, 10)
+            };
+        }
+    }
+}

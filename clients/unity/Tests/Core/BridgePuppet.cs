@@ -1,0 +1,122 @@
+using System;
+using System.Globalization;
+using System.Security.Cryptography;
+using System.Threading;
+using Volsfu.Bridge;
+
+namespace Volsfu.Tests
+{
+    /// <summary>A BridgeClient that does what its standard input says, and prints what happens.</summary>
+    static class BridgePuppet
+    {
+        static BridgeSettings settings;
+        static volatile bool over;
+
+        internal static int Run(string[] args)
+        {
+            settings = new BridgeSettings
+            {
+                Executable = args[1], Server = args[2], Room = args[3], Identity = args[4], Port = Number(args[5]), Client = (uint)Number(args[6]),
+                Tiles = Number(args[7]), Qualities = Number(args[8])
+            };
+            using (var client = new BridgeClient(settings))
+            {
+                var reading = new Thread(() => Read(client)) { IsBackground = true };
+                reading.Start();
+                while (!over)
+                {
+                    Report(client);
+                    Thread.Sleep(1);
+                }
+            }
+            return 0;
+        }
+
+        static void Report(BridgeClient client)
+        {
+            BridgeEvent e;
+            while (client.TryTakeEvent(out e))
+            {
+                SignallingPuppet.Say("event " + e.Kind + " " + e.Text);
+            }
+            ReceivedFrame frame;
+            while (client.TryReceive(out frame))
+            {
+                FrameHeader header;
+                bool whole = FrameHeader.TryRead(frame.Data, frame.Length, out header) && header.Length == frame.Length - FrameHeader.Size;
+                SignallingPuppet.Say((frame.Audio ? "sound " : "frame ") + frame.Client + " " + frame.Tile + " " + frame.Quality + " " + frame.Number + " " +
+                    (whole ? Hash(frame.Data, frame.Length) : "broken"));
+                frame.Release();
+            }
+        }
+
+        static void Read(BridgeClient client)
+        {
+            for (string line = Console.ReadLine(); line != null; line = Console.ReadLine())
+            {
+                string[] words = line.Split(' ');
+                switch (words[0])
+                {
+                    case "publish": new Thread(() => Publish(client, Number(words[1]))) { IsBackground = true }.Start(); break;
+                    case "sound": Sound(client, Number(words[1])); break;
+                    case "choose": client.ChooseQualities((uint)Number(words[1]), Array.ConvertAll(words[2].Split(','), Number)); break;
+                    case "counts": Counts(client.Counts); break;
+                }
+            }
+            over = true;
+        }
+
+        /// <summary>Publishes 30 captures per second, all tiles and qualities of each, and prints what each frame hashes to.</summary>
+        static void Publish(BridgeClient client, int size)
+        {
+            for (uint number = 0; !over; number++)
+            {
+                long capture = (DateTime.UtcNow - new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc)).Ticks / 10000;
+                for (int tile = 0; tile < settings.Tiles; tile++)
+                {
+                    for (int quality = 0; quality < settings.Qualities; quality++)
+                    {
+                        byte[] frame = FrameHeader.Frame("cwi1", capture, Noise(size * (quality + 1), number * 1000 + (uint)(tile * 10 + quality)));
+                        SignallingPuppet.Say("sent " + tile + " " + quality + " " + Hash(frame, frame.Length));
+                        client.SendTile(tile, quality, number, frame);
+                    }
+                }
+                Thread.Sleep(33);
+            }
+        }
+
+        static void Sound(BridgeClient client, int frames)
+        {
+            for (int i = 0; i < frames; i++)
+            {
+                byte[] frame = FrameHeader.Frame("VR2A", 1, Noise(960, (uint)i + 77));
+                SignallingPuppet.Say("sent sound 0 " + Hash(frame, frame.Length));
+                client.SendAudio(frame);
+                Thread.Sleep(20);
+            }
+        }
+
+        static void Counts(BridgeCounts c)
+        {
+            SignallingPuppet.Say("counts starts=" + c.Starts + " malformed=" + c.Malformed + " foreign=" + c.Foreign + " incomplete=" + c.Assembly.Incomplete +
+                " contradictions=" + c.Assembly.Contradictions + " duplicates=" + c.Assembly.Duplicates + " unsent=" + c.FramesNotSent);
+        }
+
+        static byte[] Noise(int size, uint seed)
+        {
+            var noise = new byte[size];
+            new Random((int)seed).NextBytes(noise);
+            return noise;
+        }
+
+        static string Hash(byte[] data, int length)
+        {
+            using (var sha = SHA256.Create())
+            {
+                return BitConverter.ToString(sha.ComputeHash(data, 0, length)).Replace("-", "").ToLowerInvariant();
+            }
+        }
+
+        static int Number(string word) { return int.Parse(word, CultureInfo.InvariantCulture); }
+    }
+}

@@ -1,0 +1,91 @@
+using System;
+using System.Text;
+using Volsfu.Json;
+
+namespace Volsfu.Tests
+{
+    static class JsonTests
+    {
+        public static void ReadsWhatIsWritten()
+        {
+            string text = new JsonWriter().Object().Member("text", "quote \" back \\ line \n é 😀").Member("whole", 9007199254740993L).Member("half", -0.5)
+                .Member("yes", true).Optional("none", "").Optional("zero", 0L).Numbers("list", new[] { 1, 2.5, -3 }).Object("in").Member("empty", "").EndObject()
+                .List("objects").Object().EndObject().Object().Member("a", 1L).EndObject().EndList().EndObject().ToString();
+            JsonValue json = JsonReader.Parse(text);
+            Check.Equal("quote \" back \\ line \n é 😀", json.Text("text", 100), "text");
+            Check.Equal(9007199254740993L, json.Integer("whole", 0, long.MaxValue), "whole number beyond a double's");
+            Check.Equal(-0.5, json.OptionalNumber("half", 0), "half");
+            Check.True(json.Flag("yes") && !json.Flag("no"), "flags");
+            Check.True(json.Find("none") == null && json.Find("zero") == null, "what is left out is there");
+            Check.Equal(2.5, json.Numbers("list", 3)[1], "second of the list");
+            Check.Equal("", json.Object("in").Text("empty", 0), "member of the object within");
+            Check.Equal(1L, json.List("objects", 2)[1].Integer("a", 0, 2), "member of the second object");
+        }
+
+        public static void ReadsAllOfTheGrammar()
+        {
+            JsonValue json = JsonReader.Parse(" \t\r\n{ \"a\" : [ ] , \"b\" : { } , \"c\":null,\"d\":[1E2,-0,0.5e-1,true,false,null,\"\\u0041\\/\\b\\f\\n\\r\\t\\ud83d\\ude00\"] } ");
+            Check.True(json.Find("c") == null, "null counts as absent");
+            Check.Equal(100.0, json.List("d", 7)[0].AsNumber("d"), "exponent");
+            Check.Equal("A/\b\f\n\r\t😀", json.List("d", 7)[6].AsText("d"), "escapes");
+        }
+
+        public static void RefusesEverythingElse()
+        {
+            string[] wrong =
+            {
+                "", " ", "{", "}", "[", "[1", "[1,", "[1,]", "[,1]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{'a':1}", "{\"a\":1,\"a\":2}", "{} {}", "01", "-", "+1", ".5",
+                "1.", "1e", "1e+", "1e999", "NaN", "Infinity", "tru", "truE", "nul", "\"", "\"a", "\"\n\"", "\"\\x\"", "\"\\u12g4\"", "\"\\u12", "// x\n1", "[1 2]", "\0", "{\"a\":\0}"
+            };
+            foreach (string text in wrong)
+            {
+                Check.Refuses(() => JsonReader.Parse(text), "the text " + text);
+            }
+            Check.Refuses(() => JsonReader.Parse(new string('[', 100000)), "deep nesting");
+            string deepest = new string('[', JsonReader.MaxDepth) + new string(']', JsonReader.MaxDepth);
+            Check.Equal(JsonKind.List, JsonReader.Parse(deepest).Kind, "the deepest nesting");
+            Check.Refuses(() => JsonReader.Parse("[" + deepest + "]"), "one level more");
+            Check.Refuses(() => new JsonWriter().List().Value(double.NaN), "a number that is none");
+        }
+
+        public static void ChecksWhatIsAskedFor()
+        {
+            JsonValue json = JsonReader.Parse("{\"text\":\"four\",\"number\":3,\"half\":0.5,\"list\":[1,\"x\"],\"object\":{}}");
+            Check.Refuses(() => json.Text("text", 3), "a text that is too long");
+            Check.Refuses(() => json.Text("number", 3), "a number for a text");
+            Check.Refuses(() => json.Text("absent", 3), "an absent text");
+            Check.Refuses(() => json.Integer("half", 0, 1), "a half for a whole number");
+            Check.Refuses(() => json.Integer("number", 4, 5), "a number below the bound");
+            Check.Refuses(() => json.OptionalInteger("number", 0, 2, 0), "a number above the bound");
+            Check.Refuses(() => json.List("list", 1), "a list that is too long");
+            Check.Refuses(() => json.Numbers("list", 2), "a text among numbers");
+            Check.Refuses(() => json.Object("list"), "a list for an object");
+            Check.Refuses(() => json.Flag("number"), "a number for a flag");
+            Check.Equal(7L, json.OptionalInteger("absent", 0, 9, 7), "what stands for an absent number");
+        }
+
+        /// <summary>Texts that were spoilt at random are read or refused; nothing else may happen.</summary>
+        public static void SurvivesSpoiltTexts()
+        {
+            const string whole = "{\"type\":\"sending\",\"slots\":[{\"mid\":\"4\",\"generation\":1,\"quality\":-1,\"x\":[1.5e3,true,null,\"\\u00e9\"]}]}";
+            var random = new Random(1);
+            for (int i = 0; i < 20000; i++)
+            {
+                var spoilt = new StringBuilder(whole);
+                for (int n = random.Next(1, 6); n > 0; n--)
+                {
+                    spoilt[random.Next(spoilt.Length)] = "{}[]\",:\\u0e-.5tn \0"[random.Next(18)];
+                }
+                spoilt.Length = random.Next(spoilt.Length + 1);
+                try
+                {
+                    JsonReader.Parse(spoilt.ToString());
+                }
+                catch (ProtocolException)
+                {
+                    continue;
+                }
+            }
+        }
+    }
+}

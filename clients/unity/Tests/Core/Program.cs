@@ -1,0 +1,41 @@
+using System;
+using System.IO;
+
+namespace Volsfu.Tests
+{
+    /// <summary>
+    /// The tests of the core, for test/interop/unity_test.go: "pure" runs those that need nothing else; "signalling" and "bridge" do what their standard input
+    /// says and print what happens, one line each.
+    /// </summary>
+    static class Program
+    {
+        static int Main(string[] args)
+        {
+            switch (args.Length > 0 ? args[0] : "")
+            {
+                case "pure": return Check.RunAll() == 0 ? 0 : 1;
+                case "signalling": return SignallingPuppet.Run(args);
+                case "bridge": return BridgePuppet.Run(args);
+                case "points": return Copy(args[1], args[2]);
+                default:
+                    Console.Error.WriteLine("expected pure, signalling, bridge or points");
+                    return 2;
+            }
+        }
+
+        static int Copy(string from, string to)
+        {
+            var positions = new float[0];
+            var colors = new byte[0];
+            int count;
+            byte[] frame = File.ReadAllBytes(from);
+            if (!RawPoints.TryRead(frame, frame.Length, ref positions, ref colors, out count))
+            {
+                Console.Error.WriteLine("no frame of raw points");
+                return 1;
+            }
+            File.WriteAllBytes(to, RawPoints.Frame(positions, colors, count, 0));
+            return 0;
+        }
+    }
+}

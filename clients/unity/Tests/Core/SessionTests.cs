@@ -1,0 +1,277 @@
+using System;
+using System.Collections.Generic;
+using Volsfu.Json;
+using Volsfu.Signalling;
+
+namespace Volsfu.Tests
+{
+    /// <summary>A SignallingSession against a server that the test speaks for, on a clock that the test moves.</summary>
+    static class SessionTests
+    {
+        const long second = 1000000;
+
+        static string Joined(string id, string secret, bool resumed)
+        {
+            return "{\"type\":\"joined\",\"id\":\"" + id + "\",\"version\":1,\"room\":\"lab\",\"identity\":\"ada\",\"session\":\"S\"," + (resumed ? "\"resumed\":true," : "") +
+                "\"resume\":{\"secret\":\"" + secret + "\",\"grace_ms\":15000},\"ice_servers\":[{\"urls\":[\"stun:a\"]}],\"participants\":[" + Grace + "],\"limits\":{}}";
+        }
+
+        const string Grace = "{\"identity\":\"grace\",\"publications\":[" + Body + "]}";
+        const string Body = "{\"name\":\"body\",\"kind\":\"video\",\"mode\":\"alternatives\",\"codec\":{\"mime_type\":\"video/volumetric\",\"clock_rate\":90000}," +
+            "\"frame_rate\":30,\"vr2gather\":true,\"later\":[1],\"tiles\":[{\"box\":{\"min\":[-0.5,0,0],\"max\":[0.5,1.8,1]}}],\"qualities\":[{\"name\":\"low\",\"bitrate_bps\":8}]}";
+
+        static SignallingSession Start()
+        {
+            var session = new SignallingSession(new JoinSettings { Room = "lab", Identity = "ada", Receive = true });
+            Check.True(session.TakeConnect(0), "wants a websocket");
+            Check.True(!session.TakeConnect(0), "wants one only");
+            session.Opened(0);
+            return session;
+        }
+
+        static SignallingSession Join()
+        {
+            SignallingSession session = Start();
+            session.Received(Joined(Id(Next(session, "join")), "first", false), 0);
+            Event<Joined>(session);
+            return session;
+        }
+
+        static JsonValue Next(SignallingSession session, string type)
+        {
+            string text = session.NextOutgoing();
+            Check.True(text != null, "nothing is sent, want " + type);
+            JsonValue json = JsonReader.Parse(text);
+            Check.Equal(type, json.Text("type", 50), "message");
+            return json;
+        }
+
+        static string Id(JsonValue json) { return json.OptionalText("id", 128); }
+
+        static T Event<T>(SignallingSession session) where T : SignallingEvent
+        {
+            SignallingEvent e = session.NextEvent();
+            Check.True(e is T, "event: got " + (e == null ? "none" : e.GetType().Name) + ", want " + typeof(T).Name);
+            return (T)e;
+        }
+
+        public static void JoiningTellsTheRoom()
+        {
+            SignallingSession session = Start();
+            JsonValue join = Next(session, "join");
+            Check.Equal("lab/ada", join.Text("room", 9) + "/" + join.Text("identity", 9), "room and identity");
+            Check.True(join.Flag("receive") && join.Find("resume") == null && join.List("publications", 0).Count == 0, "join");
+            session.Received(Joined(Id(join), "first", false), 0);
+            Check.Equal("stun:a", Event<Joined>(session).IceServers[0].Urls[0], "ICE server");
+            Publication body = session.Participants()[0].Publications["body"];
+            Check.True(body.VR2Gather && !body.Audio && !body.Descriptions && body.Tiles[0].Max[1] == 1.8 && body.Qualities[0].Bitrate == 8, "publication");
+            session.Received("{\"type\":\"participant_joined\",\"participant\":{\"identity\":\"linus\",\"publications\":[]}}", 0);
+            Check.Equal("linus", Event<ParticipantJoined>(session).Participant.Identity, "who came");
+            session.Received("{\"type\":\"published\",\"participant\":\"linus\",\"publication\":" + Body + "}", 0);
+            Check.Equal("body", Event<Published>(session).Publication.Name, "what is published");
+            Check.Equal(2, session.Participants().Count, "participants");
+            session.Received("{\"type\":\"unpublished\",\"participant\":\"linus\",\"publication\":\"body\"}", 0);
+            Event<Unpublished>(session);
+            session.Received("{\"type\":\"participant_left\",\"identity\":\"grace\",\"reason\":\"left\"}", 0);
+            Event<ParticipantLeft>(session);
+            Check.Equal(0, session.Participants()[0].Publications.Count, "publications of who is left");
+        }
+
+        public static void AssignmentsAreAcknowledgedAndSendingIsTold()
+        {
+            SignallingSession session = Join();
+            session.Received("{\"type\":\"offer\",\"offer\":1,\"sdp\":\"v=0\",\"media\":[{\"mid\":\"4\",\"role\":\"slot\"}]}", 0);
+            Check.Equal("slot", Event<OfferReceived>(session).Media[0].Role, "role");
+            session.Answer(1, "v=0 answer");
+            Check.Equal(1L, Next(session, "answer").Integer("offer", 0, 9), "answered offer");
+            const string track = "\"track\":{\"participant\":\"grace\",\"publication\":\"body\",\"tile\":0}";
+            session.Received("{\"type\":\"assignments\",\"assignments\":[{\"mid\":\"4\",\"generation\":2," + track + "},{\"mid\":\"5\",\"generation\":1}]}", 0);
+            JsonValue slot = Next(session, "acknowledge").List("slots", 1)[0];
+            Check.Equal("4/2", slot.Text("mid", 9) + "/" + slot.Integer("generation", 0, 9), "acknowledged slot");
+            Check.Equal(2, Event<AssignmentsChanged>(session).Assignments.Count, "assignments");
+            session.Received("{\"type\":\"assignments\",\"assignments\":[{\"mid\":\"4\",\"generation\":1," + track + "}]}", 0);
+            Check.True(session.NextOutgoing() == null && session.NextEvent() == null, "an older assignment is passed over");
+            session.Received("{\"type\":\"sending\",\"slots\":[{\"mid\":\"4\",\"generation\":1,\"quality\":0,\"reason\":\"auto\"}," +
+                "{\"mid\":\"4\",\"generation\":2,\"quality\":1,\"reason\":\"choice\",\"delay_us\":7},{\"mid\":\"5\",\"generation\":1,\"quality\":0,\"reason\":\"auto\"}]}", 0);
+            Sending sending = Event<Sending>(session);
+            Check.Equal("grace/body/0 1 choice 7", sending.Participant + "/" + sending.Publication + "/" + sending.Tile + " " + sending.Quality + " " + sending.Reason + " " +
+                sending.DelayMicroseconds, "sending");
+            Check.True(session.NextEvent() == null, "what is about older assignments or idle slots is passed over");
+        }
+
+        public static void RequestsAreAnswered()
+        {
+            SignallingSession session = Join();
+            string id = session.SetQuality(new[] { Choice.Of("grace", "body", 0, -1), Choice.Of("grace", "body", -1, 1), new Choice { Participant = "a", Publication = "b" } });
+            JsonValue choices = Next(session, "set_quality");
+            Check.Equal(id, Id(choices), "id");
+            Check.Equal(-1L, choices.List("choices", 3)[0].Integer("quality", -1, 9), "off");
+            Check.True(choices.List("choices", 3)[1].Find("tile") == null, "all tiles");
+            Check.Equal("auto", choices.List("choices", 3)[2].Text("quality", 9), "left to the server");
+            session.Received("{\"type\":\"error\",\"id\":\"" + id + "\",\"code\":\"not_found\",\"message\":\"no\"}", 0);
+            Check.Equal("not_found", Event<RequestFailed>(session).Code, "code");
+            id = session.SetLimits(5, 0);
+            Check.Equal(5L, Next(session, "limits").Integer("max_bps", 0, 9), "limit");
+            session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
+            Check.Equal(id, Event<RequestDone>(session).Id, "done");
+            session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
+            Check.True(session.NextEvent() == null, "an answer that nothing waits for is passed over");
+            Check.Refuses(() => session.SetQuality(new[] { Choice.Of("grace", "", 0, 1) }), "a choice without a publication");
+            Check.Refuses(() => session.SetQuality(new[] { Choice.Of("grace", "body", 256, 1) }), "a tile that no publication has");
+            Check.Refuses(() => session.Publish(new Publication { Name = "empty" }), "a publication without tiles");
+            Check.Refuses(() => session.SetViewpoint(new Viewpoint { FieldOfView = 171 }), "a field of view of 171 degrees");
+            Check.Refuses(() => session.SetViewpoint(new Viewpoint { Position = new[] { 0, double.NaN, 0 } }), "a place that is none");
+        }
+
+        public static void ViewpointsAreSentAtMostSixtyTimesPerSecond()
+        {
+            SignallingSession session = Join();
+            int sent = 0;
+            for (long now = second; now < 2 * second; now += 5000)
+            {
+                session.SetViewpoint(new Viewpoint { Position = new[] { now / (double)second, 1.6, 0 } });
+                session.SetPose("own", new ObjectPose());
+                Check.True(session.Step(now), "the server counts as alive");
+                for (string text = session.NextOutgoing(); text != null; text = session.NextOutgoing())
+                {
+                    sent += text.Contains("viewpoint") ? 1 : 0;
+                }
+            }
+            Check.True(sent >= 45 && sent <= 60, sent + " viewpoints in a second");
+        }
+
+        public static void ABrokenWebsocketIsResumed()
+        {
+            SignallingSession session = Join();
+            session.SetQuality(new[] { Choice.Of("grace", "body", 0, 1) });
+            Next(session, "set_quality");
+            session.Broke("", "the network broke", 0);
+            Check.Equal("interrupted", Event<RequestFailed>(session).Code, "the request without a reply");
+            Check.Equal(250L, Event<Interrupted>(session).RetryMilliseconds, "wait");
+            Check.True(!session.TakeConnect(249999) && session.TakeConnect(250000), "connects again after the wait");
+            session.Opened(second);
+            JsonValue resume = Next(session, "join").Object("resume");
+            Check.Equal("S/first", resume.Text("session", 9) + "/" + resume.Text("secret", 9), "session and secret");
+            session.Received(Joined("r3", "second", true), second);
+            Check.True(Event<Joined>(session).Resumed, "resumed");
+            Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice that may not have arrived");
+            session.Broke("", "again", second);
+            Event<Interrupted>(session);
+            Check.Equal("", session.SetLimits(7, 0), "a request while the websocket is broken");
+            session.TakeConnect(2 * second);
+            session.Opened(2 * second);
+            Next(session, "join");
+            session.Received(Joined("r5", "third", true), 2 * second);
+            Event<Joined>(session);
+            Check.Equal(7L, Next(session, "limits").Integer("max_bps", 0, 9), "what was asked for meanwhile");
+            Check.True(session.NextOutgoing() == null, "the server has kept the choices");
+            session.Broke("", "and again", 2 * second);
+            Event<Interrupted>(session);
+            session.TakeConnect(3 * second);
+            session.Opened(3 * second);
+            JsonValue over = Next(session, "join");
+            Check.Equal("third", over.Object("resume").Text("secret", 9), "each secret is good for one use");
+            session.Received("{\"type\":\"error\",\"id\":\"" + Id(over) + "\",\"code\":\"resume\",\"message\":\"over\"}", 3 * second);
+            JsonValue anew = Next(session, "join");
+            Check.True(anew.Find("resume") == null, "joins anew on the same websocket");
+            session.Received(Joined(Id(anew), "fourth", false), 3 * second);
+            Check.True(!Event<Joined>(session).Resumed, "a new session");
+            Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice is made again");
+        }
+
+        public static void WhatIsFinalEndsTheSession()
+        {
+            foreach (string code in new[] { "unauthorized", "version", "forbidden", "replaced", "malformed" })
+            {
+                SignallingSession session = Join();
+                session.Broke(code, code, 0);
+                Check.Equal(code, Event<Ended>(session).Code, "code");
+                Check.True(session.IsOver && !session.TakeConnect(100 * second), "tries no more");
+            }
+            foreach (string code in new[] { "draining", "slow_reader", "rate_limited", "connection", "internal", "anything" })
+            {
+                SignallingSession session = Join();
+                session.Broke(code, code, 0);
+                Event<Interrupted>(session);
+                Check.True(session.TakeConnect(second), "tries again after " + code);
+            }
+            SignallingSession refused = Start();
+            refused.Received("{\"type\":\"error\",\"id\":\"" + Id(Next(refused, "join")) + "\",\"code\":\"identity_taken\",\"message\":\"no\"}", 0);
+            Event<Interrupted>(refused);
+            Check.True(!refused.WantsSocket && refused.TakeConnect(second), "somebody of that name may leave");
+        }
+
+        public static void LeavingIsForGood()
+        {
+            SignallingSession session = Join();
+            session.Leave();
+            string id = Id(Next(session, "leave"));
+            session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
+            Check.Equal("", Event<Ended>(session).Code, "code");
+            Check.True(!session.WantsSocket && session.IsOver, "over");
+            SignallingSession broken = Join();
+            broken.Leave();
+            broken.Broke("", "the network broke", 0);
+            Event<RequestFailed>(broken);
+            Event<Ended>(broken);
+        }
+
+        public static void ASilentServerIsGone()
+        {
+            SignallingSession session = Join();
+            Check.True(session.Step(10 * second), "the server is asked for its clock");
+            JsonValue time = Next(session, "time");
+            session.Received("{\"type\":\"time_reply\",\"id\":\"" + Id(time) + "\",\"t0_us\":10000000,\"t1_us\":17000000,\"t2_us\":17000100}", 10 * second + 2100);
+            Check.Equal(7 * second - 1000, session.ServerTime(0), "how far the server's clock is ahead");
+            Check.True(session.Step(24 * second), "the server is there");
+            Check.True(!session.Step(26 * second), "the server is silent");
+        }
+
+        public static void ClockTakesTheShortestTrip()
+        {
+            var clock = new ServerClock();
+            clock.Learn(0, 600, 600, 1000);
+            Check.Equal(100L, clock.At(0), "first exchange");
+            clock.Learn(0, 5000, 5000, 9000);
+            Check.Equal(100L, clock.At(0), "a longer trip says less");
+            clock.Learn(0, 150, 150, 100);
+            Check.Equal(100L, clock.At(0), "the shortest trip says most");
+            clock.Learn(10 * second, 10 * second + 800, 10 * second + 800, 10 * second + 1000);
+            Check.Equal(300L, clock.At(0), "an old one says less");
+            clock.Learn(1000, 0, 500, 0);
+            Check.Equal(300L, clock.At(0), "an answer before the question says nothing");
+        }
+
+        public static void SurvivesSpoiltMessages()
+        {
+            string[] whole =
+            {
+                Joined("r1", "x", false), "{\"type\":\"sending\",\"slots\":[{\"mid\":\"4\",\"generation\":1,\"quality\":0,\"reason\":\"auto\"}]}",
+                "{\"type\":\"assignments\",\"assignments\":[{\"mid\":\"4\",\"generation\":1,\"track\":{\"participant\":\"g\",\"publication\":\"b\",\"tile\":0}}]}",
+                "{\"type\":\"pose\",\"participant\":\"g\",\"publication\":\"b\",\"position\":[1,2,3],\"orientation\":[0,0,0,1]}", "{\"type\":\"later\"}",
+                "{\"type\":\"offer\",\"offer\":1,\"sdp\":\"v=0\",\"media\":[{\"mid\":\"4\",\"role\":\"publish\",\"publication\":\"b\",\"tile\":0,\"quality\":1}]}",
+                "{\"type\":\"time_reply\",\"t0_us\":1,\"t1_us\":9223372036854775807,\"t2_us\":0}", "{\"type\":\"error\",\"code\":\"invalid\",\"message\":\"m\"}"
+            };
+            var random = new Random(4);
+            SignallingSession session = Join();
+            for (int i = 0; i < 20000; i++)
+            {
+                char[] spoilt = whole[random.Next(whole.Length)].ToCharArray();
+                for (int n = random.Next(4); n > 0; n--)
+                {
+                    spoilt[random.Next(spoilt.Length)] = "{}[]\",:-9.t "[random.Next(12)];
+                }
+                session.Received(new string(spoilt), i);
+                session.NextOutgoing();
+            }
+            Check.True(session.IsJoined, "still joined");
+            Check.True(session.EventsLost > 0, "events that nobody takes are dropped and counted");
+            int waiting = 0;
+            while (session.NextEvent() != null)
+            {
+                waiting++;
+            }
+            Check.True(waiting <= 4096, waiting + " events wait");
+        }
+    }
+}

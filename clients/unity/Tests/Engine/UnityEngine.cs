@@ -1,0 +1,151 @@
+// Declarations of what Runtime/Unity and the samples use of Unity's engine, by which they are compiled where there is no Unity. Nothing runs.
+using System;
+using System.Collections.Generic;
+
+namespace UnityEngine
+{
+    public class Object
+    {
+        public static implicit operator bool(Object exists) { return exists != null; }
+        public static void Destroy(Object what) { throw new NotSupportedException(); }
+    }
+
+    public class Component : Object
+    {
+        public Transform transform { get { throw new NotSupportedException(); } }
+        public T GetComponent<T>() { throw new NotSupportedException(); }
+    }
+
+    public class MonoBehaviour : Component { }
+
+    public class Transform : Component
+    {
+        public Vector3 position { get { throw new NotSupportedException(); } }
+        public Vector3 lossyScale { get { throw new NotSupportedException(); } }
+        public Quaternion rotation { get { throw new NotSupportedException(); } }
+    }
+
+    public class Camera : Component
+    {
+        public float fieldOfView { get { throw new NotSupportedException(); } }
+        public float aspect { get { throw new NotSupportedException(); } }
+    }
+
+    public struct Vector3
+    {
+        public float x, y, z;
+
+        public Vector3(float x, float y, float z)
+        {
+            this.x = x;
+            this.y = y;
+            this.z = z;
+        }
+    }
+
+    public struct Quaternion
+    {
+        public float x, y, z, w;
+
+        public Quaternion(float x, float y, float z, float w)
+        {
+            this.x = x;
+            this.y = y;
+            this.z = z;
+            this.w = w;
+        }
+    }
+
+    // Names of the engine's that are not used here, so that the package has none of them.
+    public struct Pose { }
+
+    public enum QualityLevel { }
+
+    public struct Bounds
+    {
+        public Bounds(Vector3 center, Vector3 size) { }
+        public Vector3 min { get { throw new NotSupportedException(); } }
+        public Vector3 max { get { throw new NotSupportedException(); } }
+    }
+
+    public struct Color32
+    {
+        public byte r, g, b, a;
+
+        public Color32(byte r, byte g, byte b, byte a)
+        {
+            this.r = r;
+            this.g = g;
+            this.b = b;
+            this.a = a;
+        }
+    }
+
+    public enum MeshTopology { Points = 5 }
+
+    public class Mesh : Object
+    {
+        public Rendering.IndexFormat indexFormat { set { throw new NotSupportedException(); } }
+        public void Clear() { throw new NotSupportedException(); }
+        public void MarkDynamic() { throw new NotSupportedException(); }
+        public void SetVertices(List<Vector3> vertices) { throw new NotSupportedException(); }
+        public void SetColors(List<Color32> colors) { throw new NotSupportedException(); }
+        public void SetIndices(List<int> indices, MeshTopology topology, int submesh) { throw new NotSupportedException(); }
+    }
+
+    public class MeshFilter : Component
+    {
+        public Mesh sharedMesh { set { throw new NotSupportedException(); } }
+    }
+
+    public static class Debug
+    {
+        public static void Log(object message, Object context) { throw new NotSupportedException(); }
+        public static void LogWarning(object message, Object context) { throw new NotSupportedException(); }
+        public static void LogError(object message, Object context) { throw new NotSupportedException(); }
+    }
+
+    public static class Mathf
+    {
+        public static float Clamp(float value, float least, float most) { throw new NotSupportedException(); }
+    }
+
+    public static class Time
+    {
+        public static float unscaledTime { get { throw new NotSupportedException(); } }
+    }
+
+    public enum RuntimePlatform { WindowsPlayer, WindowsEditor }
+
+    public static class Application
+    {
+        public static RuntimePlatform platform { get { throw new NotSupportedException(); } }
+        public static string streamingAssetsPath { get { throw new NotSupportedException(); } }
+    }
+
+    public sealed class AddComponentMenu : Attribute
+    {
+        public AddComponentMenu(string name) { }
+    }
+
+    public sealed class TooltipAttribute : Attribute
+    {
+        public TooltipAttribute(string text) { }
+    }
+
+    public sealed class RangeAttribute : Attribute
+    {
+        public RangeAttribute(float least, float most) { }
+    }
+
+    [AttributeUsage(AttributeTargets.Class, AllowMultiple = true)]
+    public sealed class RequireComponent : Attribute
+    {
+        public RequireComponent(Type type) { }
+    }
+}
+
+namespace UnityEngine.Rendering
+{
+    public enum IndexFormat { UInt16, UInt32 }
+}

@@ -1,0 +1,335 @@
+package interop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// unityRoom has a space in its name, which is a trap of command lines.
+const unityRoom = "the room"
+
+// unityBridge builds volpeer as the repository builds it where there is no C compiler.
+func unityBridge(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "volpeer")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/volpeer")
+	build.Dir = filepath.Join("..", "..")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// unityPorts finds a UDP port on loopback that is free together with the next one.
+func unityPorts(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		first, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := first.LocalAddr().(*net.UDPAddr).Port
+		second, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port + 1})
+		_ = first.Close()
+		if err == nil {
+			_ = second.Close()
+			return port
+		}
+	}
+	t.Fatal("no two UDP ports side by side are free")
+	return 0
+}
+
+// unityWatcher is a receiver in Go that keeps what every frame and every packet of sound hashes to.
+type unityWatcher struct {
+	session *client.Session
+	mu      sync.Mutex
+	// frames holds "tile quality hash" of every frame, in order.
+	frames []string
+	sound  []string
+}
+
+func newUnityWatcher(t *testing.T, c *lab.Conference) *unityWatcher {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := client.Join(ctx, client.Config{URL: c.Server.URL(), Room: unityRoom, Identity: "watcher", Receive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &unityWatcher{session: s}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.watch()
+	}()
+	t.Cleanup(func() {
+		_ = s.Close()
+		<-done
+	})
+	return w
+}
+
+func (w *unityWatcher) watch() {
+	frames, packets, events := w.session.Frames(), w.session.Packets(), w.session.Events()
+	for {
+		select {
+		case f, open := <-frames:
+			if !open {
+				return
+			}
+			if f.Track.Participant == "unity-1" {
+				w.note(&w.frames, fmt.Sprintf("%d %d %s", f.Track.Tile, f.Track.Quality, unityHash(f.Whole)))
+			}
+		case p, open := <-packets:
+			if !open {
+				return
+			}
+			if packet, err := vr2gather.ParsePacket(volumetric.KindAudio, p.Payload); err == nil {
+				w.note(&w.sound, unityHash(packet.Data))
+			}
+		case _, open := <-events:
+			if !open {
+				return
+			}
+		}
+	}
+}
+
+func (w *unityWatcher) note(list *[]string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*list = append(*list, text)
+}
+
+// seen is what came since there were so many.
+func (w *unityWatcher) seen(list *[]string, since int) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone((*list)[since:])
+}
+
+// choose asks for a quality of everything of the Unity client's.
+func (w *unityWatcher) choose(t *testing.T, quality volumetric.Quality) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ref := volumetric.PublicationRef{Participant: "unity-1", Publication: "body"}
+	if err := w.session.SetQuality(ctx, signal.Choice{PublicationRef: ref, Quality: signal.Only(quality)}); err != nil {
+		t.Error(err)
+	}
+}
+
+func unityHash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// unityPublisher publishes frames as VR2Gather's clients make them, in Go, of two tiles at two qualities, until the test ends, and keeps what each hashes to.
+type unityPublisher struct {
+	mu   sync.Mutex
+	sent map[string]bool
+}
+
+func newUnityPublisher(t *testing.T, c *lab.Conference, first, second volumetric.BoundingBox) *unityPublisher {
+	t.Helper()
+	body := volumetric.Publication{
+		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true, FrameRate: 30,
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=cwi1"},
+		Tiles: []volumetric.Tile{{Box: first}, {Box: second}}, Qualities: make([]volumetric.QualityLevel, 2),
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := client.Join(ctx, client.Config{
+		URL: c.Server.URL(), Room: unityRoom, Identity: "gopher-7", Publications: []volumetric.Publication{body}, MinUplink: lab.Everything, QueueBudget: patience,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &unityPublisher{sent: make(map[string]bool)}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		p.publish(s.Publisher("body"), stop)
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-done
+		_ = s.Close()
+	})
+	return p
+}
+
+func (p *unityPublisher) publish(publisher *client.Publisher, stop <-chan struct{}) {
+	random := rand.New(rand.NewPCG(1, 2))
+	ticker := time.NewTicker(time.Second / 30)
+	defer ticker.Stop()
+	for number := uint32(0); ; number++ {
+		for track := range 4 {
+			quality := volumetric.Quality(track % 2)
+			data := make([]byte, 15_000*(int(quality)+1)+random.IntN(1000))
+			for i := range data {
+				data[i] = byte(random.Uint32())
+			}
+			now := time.Now()
+			frame := append(vr2gather.NewFrameHeader(vr2gather.CodecOctree, len(data), now).Append(nil), data...)
+			p.mu.Lock()
+			p.sent[fmt.Sprintf("%d %d %s", track/2, quality, unityHash(frame))] = true
+			p.mu.Unlock()
+			// Before the connection is there nothing is sent, which is what a camera does that was switched on early.
+			_ = publisher.WriteFrame(track/2, quality, client.OutgoingFrame{Number: number, Capture: now, Codec: vr2gather.CodecOctree, Data: frame})
+		}
+		select {
+		case <-ticker.C:
+		case <-stop:
+			return
+		}
+	}
+}
+
+// unityEnough is how many frames say that a stream flows.
+const unityEnough = 40
+
+// TestUnityBridge sends frames from C# through a real bridge and a real server to a watcher in Go, and the other way round, switches qualities both ways, and
+// kills the bridge.
+func TestUnityBridge(t *testing.T) {
+	core, bridge := unityCore(t), unityBridge(t)
+	c := startUnityConference(t)
+	watcher, publisher := newUnityWatcher(t, c), newUnityPublisher(t, c, volumetric.BoundingBox{}, volumetric.BoundingBox{})
+	unity := startUnity(t, nil, core, "bridge", bridge, c.Server.URL(), unityRoom, "unity-1", strconv.Itoa(unityPorts(t)), "1", "2", "2")
+	unity.await(t, "event Ready")
+	unity.say("publish 8000")
+
+	upwards := func(quality int) {
+		t.Helper()
+		since := len(watcher.seen(&watcher.frames, 0))
+		eventually(t, fmt.Sprintf("the watcher has frames of both tiles at quality %d", quality), func() bool {
+			frames := watcher.seen(&watcher.frames, since)
+			return unityCount(frames, fmt.Sprintf("0 %d ", quality)) >= unityEnough && unityCount(frames, fmt.Sprintf("1 %d ", quality)) >= unityEnough
+		})
+	}
+	downwards := func(quality int) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("C# has frames of both tiles at quality %d", quality), func() bool {
+			frames := unity.said("frame 7 ")
+			return unityCount(frames, fmt.Sprintf("0 %d ", quality)) >= unityEnough && unityCount(frames, fmt.Sprintf("1 %d ", quality)) >= unityEnough
+		})
+	}
+	upwards(1)
+	downwards(1)
+	watcher.choose(t, 0)
+	upwards(0)
+	unity.do("choose 7 0,0")
+	downwards(0)
+	unity.say("sound 30")
+	eventually(t, "the watcher hears something", func() bool { return len(watcher.seen(&watcher.sound, 0)) >= 20 })
+
+	unity.checkDownwards(t, publisher)
+	unity.do("counts")
+	if got := unity.await(t, "counts "); !strings.HasPrefix(got, "starts=1 malformed=0 foreign=0 ") || !strings.Contains(got, " contradictions=0 duplicates=0 ") {
+		t.Errorf("counts: %s", got)
+	}
+	unity.killBridge(t)
+	upwards(0)
+	downwards(0)
+	unity.checkDownwards(t, publisher)
+	unity.checkUpwards(t, watcher)
+}
+
+// killBridge kills the bridge that was started last, and waits for the next one.
+func (u *unityPuppet) killBridge(t *testing.T) {
+	t.Helper()
+	u.mark = 0
+	started := u.said("event Started ")
+	pid, err := strconv.Atoi(started[len(started)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.do("counts")
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	u.await(t, "event Ended")
+	u.await(t, "event Started")
+	u.await(t, "event Ready")
+}
+
+// checkDownwards looks whether all that C# received is what was published in Go.
+func (u *unityPuppet) checkDownwards(t *testing.T, p *unityPublisher) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	checked := 0
+	for _, line := range u.lines {
+		// frame CLIENT TILE QUALITY NUMBER HASH
+		if words := strings.Fields(line); words[0] == "frame" {
+			checked++
+			if !p.sent[words[2]+" "+words[3]+" "+words[5]] {
+				t.Fatalf("C# received what nobody sent: %s", line)
+			}
+		}
+	}
+	t.Logf("%d frames came to C# intact", checked)
+}
+
+// checkUpwards looks whether all that the watcher received is what C# published.
+func (u *unityPuppet) checkUpwards(t *testing.T, w *unityWatcher) {
+	t.Helper()
+	frames, sound := w.seen(&w.frames, 0), w.seen(&w.sound, 0)
+	sent := make(map[string]bool)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, line := range u.lines {
+		if rest, ok := strings.CutPrefix(line, "sent "); ok {
+			sent[rest] = true
+		}
+	}
+	for _, frame := range frames {
+		if !sent[frame] {
+			t.Fatalf("the watcher received a frame that nobody sent: %s", frame)
+		}
+	}
+	for _, hash := range sound {
+		if !sent["sound 0 "+hash] {
+			t.Fatalf("the watcher heard what nobody said: %s", hash)
+		}
+	}
+	t.Logf("%d frames and %d of sound came from C# intact", len(frames), len(sound))
+}
+
+// unityCount is how many of the lines begin so.
+func unityCount(lines []string, beginning string) int {
+	n := 0
+	for _, line := range lines {
+		if strings.HasPrefix(line, beginning) {
+			n++
+		}
+	}
+	return n
+}

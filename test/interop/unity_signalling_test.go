@@ -1,0 +1,395 @@
+package interop
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// startUnityConference starts a server that ends with the test, and everybody on it. It knows that links are wide, however late a busy machine says so.
+func startUnityConference(t *testing.T, adjust ...func(*config.Config)) *lab.Conference {
+	t.Helper()
+	settings := lab.ConferenceConfig()
+	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = lab.Everything, lab.Everything
+	for _, f := range adjust {
+		f(&settings)
+	}
+	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func joinUnityConference(t *testing.T, c *lab.Conference, part lab.Part) *lab.Peer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p, err := c.Join(ctx, part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// unityMedia is a peer connection for a program of the core, which has none of its own: it answers the offers that the program passes on, and reports what arrives,
+// from which the server knows what the link carries.
+type unityMedia struct {
+	t    *testing.T
+	peer *transport.Peer
+
+	mu       sync.Mutex
+	recorder *feedback.TransportRecorder
+}
+
+func newUnityMedia(t *testing.T) *unityMedia {
+	t.Helper()
+	settings := transport.ClientConfig()
+	settings.Address = "127.0.0.1"
+	endpoint, err := transport.Listen(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &unityMedia{t: t, recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)}
+	if m.peer, err = endpoint.NewPeer(m); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = m.peer.Close()
+		_ = endpoint.Close()
+	})
+	return m
+}
+
+// RTP implements transport.Sink. Nobody looks at the media.
+func (m *unityMedia) RTP(_ uint32, packet []byte, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if number, ok := feedback.TransportSequence(packet, m.peer.TransportSequenceID()); ok {
+		m.recorder.Received(number, len(packet), now)
+	}
+}
+
+// Flush implements transport.Sink.
+func (m *unityMedia) Flush() {
+	m.mu.Lock()
+	report := m.recorder.AppendReports(nil, 1, 0, time.Now())
+	m.mu.Unlock()
+	if len(report) == 0 {
+		return
+	}
+	packet := rtcp.RawPacket(report)
+	// A report that is lost is one that the next ones make up for.
+	_ = m.peer.WriteRTCP([]rtcp.Packet{&packet})
+}
+
+// RTCP implements transport.Sink.
+func (m *unityMedia) RTCP([]byte, time.Time) {}
+
+// hear answers offers and takes candidates out of what the program says, and passes on candidates of its own.
+func (m *unityMedia) hear(u *unityPuppet, line string) {
+	words := strings.Fields(line)
+	switch words[0] {
+	case "offer":
+		if _, err := m.peer.Offered(unityDecode(words[3])); err != nil {
+			m.t.Errorf("offer %s: %v", words[1], err)
+			return
+		}
+		answer, err := m.peer.Answer()
+		if err != nil {
+			m.t.Errorf("answer %s: %v", words[1], err)
+			return
+		}
+		u.say("answer", words[1], unityEncode(answer))
+	case "candidate":
+		// One that is of no use is the server's to offer all the same.
+		_ = m.peer.AddCandidate(transport.Candidate{Candidate: unityDecode(words[1]), MID: unityDecode(words[2])})
+	}
+	for _, e := range m.peer.Events() {
+		if c := e.Candidate; c != nil {
+			u.say("candidate", unityEncode(c.Candidate), unityEncode(c.MID), strconv.Itoa(c.LineIndex))
+		}
+	}
+}
+
+func unityEncode(text string) string { return "." + base64.StdEncoding.EncodeToString([]byte(text)) }
+
+func unityDecode(word string) string {
+	text, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(word, "."))
+	return string(text)
+}
+
+// TestUnitySignalling has a receiver in C# take part in a conference of a real server: its peer connection is Go's, everything that is said is its own.
+func TestUnitySignalling(t *testing.T) {
+	core := unityCore(t)
+	c := startUnityConference(t)
+	load := lab.Load{Name: "body", Tiles: 2, Qualities: 3, FrameBytes: 4000, Step: 2, Rate: 30}
+	joinUnityConference(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", c.Server.URL(), "room", "ada", "", "receive")
+	if got := ada.await(t, "joined "); got != "room ada new" {
+		t.Errorf("joined %q", got)
+	}
+	ada.await(t, "sending alice body 0 2 auto")
+	ada.await(t, "sending alice body 1 2 auto")
+
+	ada.do("choose alice body 1 0")
+	ada.await(t, "done "+ada.await(t, "asked "))
+	ada.await(t, "sending alice body 1 0 choice")
+	ada.do("choose alice body -1 1")
+	ada.await(t, "sending alice body 0 1 choice")
+	ada.await(t, "sending alice body 1 1 choice")
+	ada.do("choose alice body 0 -1")
+	ada.await(t, "sending alice body 0 -1 choice")
+	ada.do("choose alice body -1 -2")
+	ada.await(t, "sending alice body 0 2 auto")
+	ada.do("choose alice body 7 0")
+	ada.await(t, "failed "+ada.await(t, "asked ")+" not_found")
+	ada.do("limits 50000000 0")
+	ada.await(t, "done "+ada.await(t, "asked "))
+
+	ada.do("time")
+	microseconds, err := strconv.ParseInt(ada.await(t, "time "), 10, 64)
+	if skew := time.Since(time.UnixMicro(microseconds)); err != nil || skew.Abs() > patience {
+		t.Errorf("the server's clock is %v behind (%v)", skew, err)
+	}
+	ada.do("participants")
+	if got := ada.await(t, "participants "); got != "alice=body:video/volumetric:2x3:0," {
+		t.Errorf("participants: %q", got)
+	}
+}
+
+// TestUnitySignallingCompany has a client in C# that only looks on and publishes: what others do is told, and what it does is told to others.
+func TestUnitySignallingCompany(t *testing.T) {
+	core := unityCore(t)
+	c := startUnityConference(t)
+	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", c.Server.URL(), "room", "ada", "", "none", "desk")
+	ada.await(t, "joined room ada new")
+	bob := watchUnity(t, c, "bob")
+	ada.await(t, "came bob")
+	if got := bob.Participants(); len(got) != 1 || got[0].Identity != "ada" || len(got[0].Publications) != 1 || len(got[0].Publications[0].Tiles) != 2 {
+		t.Fatalf("bob sees %+v", got)
+	}
+	if box := bob.Participants()[0].Publications[0].Tiles[1].Box; box.Min != [3]float32{-0.5, 1, -0.25} || box.Max != [3]float32{0.5, 2, 0.25} {
+		t.Errorf("bob sees the box %+v", box)
+	}
+	ada.do("pose desk 2.5")
+	awaitUnityEvent(t, bob, func(e client.PoseChanged) bool {
+		return e.Pose.Position[0] == 2.5 && e.Pose.Scale == 2 && e.Publication.Publication == "desk"
+	})
+	ada.do("publish chair 1 2")
+	ada.await(t, "done "+ada.await(t, "asked "))
+	awaitUnityEvent(t, bob, func(e client.Published) bool {
+		return e.Publication.Name == "chair" && len(e.Publication.Qualities) == 2
+	})
+	ada.do("unpublish desk")
+	ada.await(t, "done "+ada.await(t, "asked "))
+	awaitUnityEvent(t, bob, func(e client.Unpublished) bool { return e.Publication.Publication == "desk" })
+
+	ada.do("participants")
+	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 1000, Rate: 30}
+	publication := load.Publication()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	publisher, err := bob.Publish(ctx, publication)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ada.await(t, "published bob body:video/volumetric:1x1:0")
+	publisher.SetPose(client.Pose{Position: [3]float64{-3.5, 0, 0}})
+	ada.await(t, "pose bob body -3.5")
+	if err := bob.Unpublish(ctx, "body"); err != nil {
+		t.Fatal(err)
+	}
+	ada.await(t, "unpublished bob body")
+	_ = bob.Close()
+	ada.await(t, "left bob")
+	ada.do("leave")
+	ada.await(t, "ended left")
+}
+
+// watchUnity joins a room as a receiver whose media nobody looks at.
+func watchUnity(t *testing.T, c *lab.Conference, identity string) *client.Session {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := client.Join(ctx, client.Config{URL: c.Server.URL(), Room: "room", Identity: identity, Receive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// awaitUnityEvent waits for an event of the session, and passes over others.
+func awaitUnityEvent[E client.Event](t *testing.T, s *client.Session, match func(E) bool) {
+	t.Helper()
+	timeout := time.After(patience)
+	for {
+		select {
+		case event := <-s.Events():
+			if e, ok := event.(E); ok && match(e) {
+				return
+			}
+		case <-timeout:
+			var want E
+			t.Fatalf("timed out waiting for %T", want)
+		}
+	}
+}
+
+// TestUnityViewpointsCount has a receiver in C# look at one of two tiles, on a link that does not carry everything, and step back until it sees both.
+func TestUnityViewpointsCount(t *testing.T) {
+	core := unityCore(t)
+	c := startUnityConference(t, func(c *config.Config) { c.Forward.Congestion = config.DefaultConfig().Forward.Congestion })
+	near := volumetric.BoundingBox{Min: [3]float32{-0.5, -0.5, -0.5}, Max: [3]float32{0.5, 0.5, 0.5}}
+	behind := volumetric.BoundingBox{Min: [3]float32{-0.5, -0.5, 5}, Max: [3]float32{0.5, 0.5, 6}}
+	newUnityPublisher(t, c, near, behind)
+	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", c.Server.URL(), unityRoom, "ada", "", "receive")
+	ada.await(t, "sending gopher-7 body 0 ")
+	// A tile takes 3.7 and 7.5 Mbit/s at the two qualities.
+	ada.do("limits 9000000 0")
+	ada.say("viewpoint 0 0 2.5")
+	ada.await(t, "done ")
+	ada.await(t, "sending gopher-7 body 1 -1 unseen")
+	ada.do("viewpoint 0 0 12")
+	eventually(t, "the other tile is sent, at either quality", func() bool {
+		return len(ada.said("sending gopher-7 body 1 0 ")) > 0 || len(ada.said("sending gopher-7 body 1 1 ")) > 0
+	})
+	ada.do("viewpoint 0 0 2.5")
+	ada.await(t, "sending gopher-7 body 1 -1 unseen")
+	if failed := ada.said("failed "); len(failed) > 0 {
+		t.Errorf("the server refuses: %q", failed)
+	}
+}
+
+// TestUnitySignallingResumes cuts the websocket of a client in C#: the others do not see it leave, and its choices stay.
+func TestUnitySignallingResumes(t *testing.T) {
+	core := unityCore(t)
+	c := startUnityConference(t)
+	joinUnityConference(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 2000, Rate: 30}}})
+	bob := joinUnityConference(t, c, lab.Part{Room: "room", Identity: "bob"})
+	wire := newUnityWire(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
+	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", "ws://"+wire.listener.Addr().String(), "room", "ada", "", "receive")
+	ada.await(t, "sending alice body 0 1 auto")
+	ada.do("choose alice body 0 0")
+	ada.await(t, "sending alice body 0 0 choice")
+	for range 3 {
+		ada.do("participants")
+		wire.cut()
+		ada.await(t, "interrupted ")
+		ada.await(t, "joined room ada resumed")
+	}
+	ada.do("choose alice body 0 1")
+	ada.await(t, "sending alice body 0 1 choice")
+	if left := bob.Count("left"); left != 0 {
+		t.Errorf("bob saw somebody leave %d times", left)
+	}
+}
+
+// unityWire carries TCP connections to a server, and can be cut.
+type unityWire struct {
+	listener net.Listener
+	target   string
+	running  sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+func newUnityWire(t *testing.T, target string) *unityWire {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &unityWire{listener: listener, target: target, conns: make(map[net.Conn]bool)}
+	w.running.Add(1)
+	go w.accept()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		w.cut()
+		w.running.Wait()
+	})
+	return w
+}
+
+func (w *unityWire) accept() {
+	defer w.running.Done()
+	for {
+		near, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", w.target)
+		if err != nil {
+			_ = near.Close()
+			continue
+		}
+		w.mu.Lock()
+		w.conns[near], w.conns[far] = true, true
+		w.mu.Unlock()
+		w.running.Add(2)
+		go w.carry(near, far)
+		go w.carry(far, near)
+	}
+}
+
+// carry copies one way, and ends both when either ends.
+func (w *unityWire) carry(to, from net.Conn) {
+	defer w.running.Done()
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+	_ = from.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.conns, to)
+	delete(w.conns, from)
+}
+
+func (w *unityWire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for conn := range w.conns {
+		_ = conn.Close()
+	}
+}
+
+// TestUnitySignallingTokens: a token lets in whom it names, and without one nothing is tried again.
+func TestUnitySignallingTokens(t *testing.T) {
+	core := unityCore(t)
+	var keys auth.Config
+	c := startUnityConference(t, func(c *config.Config) {
+		c.Server.Dev = false
+		c.Auth.Keys = []string{"test:" + strings.Repeat("k", auth.MinSecretBytes)}
+		keys = c.Auth
+	})
+	ring, err := auth.NewKeyring(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := ring.Mint("test", auth.Claims{Identity: "ada", Room: "lab", Publish: true, Subscribe: true, Expires: time.Now().Add(time.Hour)}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	startUnity(t, nil, core, "signalling", c.Server.URL(), "", "", token, "none").await(t, "joined lab ada new")
+	startUnity(t, nil, core, "signalling", c.Server.URL(), "", "", "", "none").await(t, "ended unauthorized")
+	startUnity(t, nil, core, "signalling", c.Server.URL(), "other", "", token, "none").await(t, "ended forbidden")
+}

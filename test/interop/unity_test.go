@@ -1,0 +1,216 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// unityPackage is the folder of the Unity package.
+var unityPackage = filepath.Join("..", "..", "clients", "unity")
+
+// unityCore compiles the package's core with its tests and gives the path of the program. It skips the test where there is no Mono.
+func unityCore(t *testing.T) string {
+	t.Helper()
+	for _, program := range []string{"mcs", "mono"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("the Unity package's core is compiled and run by Mono, and %s is not there: apt-get install mono-mcs mono-runtime", program)
+		}
+	}
+	program := filepath.Join(t.TempDir(), "core.exe")
+	args := []string{"-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll", "-r:System.Core.dll", "-out:" + program}
+	for _, part := range []string{"Runtime", "Tests"} {
+		args = append(args, unityFiles(t, filepath.Join(unityPackage, part, "Core"), ".cs")...)
+	}
+	if out, err := exec.Command("mcs", args...).CombinedOutput(); err != nil {
+		t.Fatalf("mcs: %v\n%s", err, out)
+	}
+	return program
+}
+
+// unityFiles are the files below a folder whose names end so; those of hidden folders, which Unity passes over, are not among them.
+func unityFiles(t *testing.T, folder, ending string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && strings.HasSuffix(path, "~") && path != folder:
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ending):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestUnityCore runs the tests of the core that need nothing else.
+func TestUnityCore(t *testing.T) {
+	out, err := exec.Command("mono", unityCore(t), "pure").CombinedOutput()
+	if n := strings.Count(string(out), "ok "); err != nil || n < 33 || strings.Contains(string(out), "FAIL") {
+		t.Errorf("%v, %d tests hold, expected at least 33:\n%s", err, n, out)
+	}
+}
+
+// TestUnityRawPoints has C# read the points that our codec wrote, and our codec read those that C# wrote.
+func TestUnityRawPoints(t *testing.T) {
+	core, dir := unityCore(t), t.TempDir()
+	cloud := &pointcloud.Cloud{}
+	for i := range 1000 {
+		v := float32(i) / 999
+		cloud.Append([3]float32{v, 2 * v, -v}, [3]uint8{uint8(i), uint8(i >> 2), 7})
+	}
+	encoded, err := codec.CWI0.NewEncoder().Encode(nil, cloud, codec.Params{PositionBits: 16, Box: cloud.Bounds()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := codec.CWI0.NewDecoder().Decode(cloud, encoded); err != nil {
+		t.Fatal(err)
+	}
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	frame := append(vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, len(encoded), time.Time{}).Append(nil), encoded...)
+	if err := os.WriteFile(from, frame, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mono", core, "points", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	frame, err = os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var header vr2gather.FrameHeader
+	data, err := header.Parse(frame)
+	if err != nil || header.FourCC != vr2gather.CodecRawPoints {
+		t.Fatalf("%v, codec %s", err, header.FourCC)
+	}
+	var again pointcloud.Cloud
+	if err := codec.CWI0.NewDecoder().Decode(&again, data); err != nil || !slices.Equal(again.Positions, cloud.Positions) || !slices.Equal(again.Colors, cloud.Colors) {
+		t.Errorf("%v: got %d points, expected the same %d", err, again.Len(), cloud.Len())
+	}
+}
+
+// TestUnityComponentsCompile compiles the components and samples against declarations of what they use of the engine.
+func TestUnityComponentsCompile(t *testing.T) {
+	if _, err := exec.LookPath("mcs"); err != nil {
+		t.Skip("mcs is not there: apt-get install mono-mcs mono-runtime")
+	}
+	args := []string{"-target:library", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll", "-r:System.Core.dll", "-out:" + filepath.Join(t.TempDir(), "unity.dll")}
+	for _, part := range []string{"Runtime", filepath.Join("Tests", "Engine"), filepath.Join("Samples~", "Conference")} {
+		args = append(args, unityFiles(t, filepath.Join(unityPackage, part), ".cs")...)
+	}
+	if out, err := exec.Command("mcs", args...).CombinedOutput(); err != nil {
+		t.Errorf("mcs: %v\n%s", err, out)
+	}
+}
+
+// TestUnityCoreKnowsNoEngine looks for Unity in what must compile without it.
+func TestUnityCoreKnowsNoEngine(t *testing.T) {
+	for _, file := range unityFiles(t, filepath.Join(unityPackage, "Runtime", "Core"), ".cs") {
+		if text := readUnityFile(t, file); strings.Contains(text, "UnityEngine") || strings.Contains(text, "UnityEditor") {
+			t.Errorf("%s names the engine", file)
+		}
+	}
+}
+
+// TestUnityPackageLayout holds the package against what Unity's package manager asks for: a manifest, assembly definitions that name each other, and a
+// file with a name of its own (its GUID) beside every file and folder, without which packages that were installed from elsewhere are not imported.
+func TestUnityPackageLayout(t *testing.T) {
+	var manifest struct {
+		Name, Version, Unity string
+		Samples              []struct{ Path string }
+	}
+	unityJSON(t, filepath.Join(unityPackage, "package.json"), &manifest)
+	if !regexp.MustCompile(`^[a-z]+(\.[a-z]+){2,}$`).MatchString(manifest.Name) || !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(manifest.Version) || manifest.Unity == "" {
+		t.Errorf("package.json: name %q, version %q, unity %q", manifest.Name, manifest.Version, manifest.Unity)
+	}
+	for _, sample := range manifest.Samples {
+		if entries, err := os.ReadDir(filepath.Join(unityPackage, sample.Path)); err != nil || len(entries) == 0 {
+			t.Errorf("sample %s: %v", sample.Path, err)
+		}
+	}
+	names := map[string]string{}
+	definitions := unityFiles(t, unityPackage, ".asmdef")
+	for _, file := range definitions {
+		var definition struct{ Name string }
+		unityJSON(t, file, &definition)
+		names[definition.Name] = file
+	}
+	for _, file := range definitions {
+		var definition struct{ References []string }
+		unityJSON(t, file, &definition)
+		for _, reference := range definition.References {
+			if names[reference] == "" {
+				t.Errorf("%s refers to %s, which no assembly definition is called", file, reference)
+			}
+		}
+	}
+	if len(names) < 3 {
+		t.Errorf("%d assembly definitions, expected at least three", len(names))
+	}
+	guids := map[string]string{}
+	for _, path := range unityFiles(t, unityPackage, "") {
+		if path == unityPackage || strings.HasSuffix(path, ".meta") {
+			continue
+		}
+		guid, err := unityGUID(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if guids[guid] != "" {
+			t.Errorf("%s and %s have the same GUID", path, guids[guid])
+		}
+		guids[guid] = path
+	}
+	for _, meta := range unityFiles(t, unityPackage, ".meta") {
+		if _, err := os.Stat(strings.TrimSuffix(meta, ".meta")); err != nil {
+			t.Errorf("%s describes nothing", meta)
+		}
+	}
+}
+
+func unityGUID(path string) (string, error) {
+	text, err := os.ReadFile(path + ".meta")
+	if err != nil {
+		return "", err
+	}
+	match := regexp.MustCompile(`(?m)^guid: ([0-9a-f]{32})$`).FindSubmatch(text)
+	if match == nil {
+		return "", fmt.Errorf("%s.meta has no GUID", path)
+	}
+	return string(match[1]), nil
+}
+
+func unityJSON(t *testing.T, file string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(readUnityFile(t, file)), into); err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
+}
+
+func readUnityFile(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
