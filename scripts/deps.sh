@@ -104,6 +104,8 @@ deps_build() {
 	# Go fetches its modules over HTTPS.
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
 	need g++ g++
+	# Tests of networks make namespaces.
+	need ip iproute2
 	need pkg-config pkg-config
 	# Before pkg-config is there it cannot be asked; the package is then installed, or found installed, by apt.
 	pkg-config --exists draco 2>/dev/null || missing+=(libdraco-dev)

@@ -164,8 +164,8 @@ func TestEvenly(t *testing.T) {
 }
 
 func TestAfterStart(t *testing.T) {
-	names := []string{"/tmp/a.b/alice.body.00000007.ply", "/tmp/a.b/alice.body.00000009.ply", "/tmp/a.b/alice.body.00000010.ply", "/tmp/a.b/bob.body.00000001.ply",
-		"/tmp/a.b/bob.body.00000002.ply"}
+	names := []string{"saved/a.b/alice.body.00000007.ply", "saved/a.b/alice.body.00000009.ply", "saved/a.b/alice.body.00000010.ply", "saved/a.b/bob.body.00000001.ply",
+		"saved/a.b/bob.body.00000002.ply"}
 	if got, want := afterStart(names, 1), []string{names[1], names[2], names[4]}; !slices.Equal(got, want) {
 		t.Errorf("after the first frame of each are %v, want %v", got, want)
 	}
