@@ -59,7 +59,7 @@ func (g *GCC) reduced(now time.Duration, bursts float64) {
 	g.stats.Overuses++
 	g.strained = true
 	if g.queue.reduced(now, g.rtt, g.cfg.Delay.QueueMax) {
-		g.prober.resumed(now, g.prober.top.value())
+		g.prober.resumed(now, g.prober.top.Value())
 	}
 	g.prober.overused(bursts)
 	if !g.draining && (g.queue.delay > drainStart || g.lost) {

@@ -1,6 +1,10 @@
 package congestion
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/recent"
+)
 
 const (
 	// Those up to resultTimeout are libwebrtc's.
@@ -90,12 +94,12 @@ type prober struct {
 	from     float64       // the estimate when the last probe was made
 	judged   bool          // its success has been judged
 
-	top      recentMax     // of the estimate
-	dropped  time.Duration // when the estimate fell by much
-	before   float64       // from where; 0 if it did not, or has been there again
-	eased    bool          // the path has been at ease since
-	retry    time.Duration // between the last probe after the drop and the next, 0 before the first
-	dropNext time.Duration // no probe after a drop before
+	top      recent.Max[float64] // of the estimate
+	dropped  time.Duration       // when the estimate fell by much
+	before   float64             // from where; 0 if it did not, or has been there again
+	eased    bool                // the path has been at ease since
+	retry    time.Duration       // between the last probe after the drop and the next, 0 before the first
+	dropNext time.Duration       // no probe after a drop before
 
 	starting bool          // the first probes may yet be repeated
 	started  time.Duration // when they were made
@@ -107,8 +111,8 @@ func newProber(cfg ProbeConfig, limits Limits) prober {
 
 // estimated takes a new estimate.
 func (p *prober) estimated(now time.Duration, estimate float64) {
-	p.top.add(now, estimate)
-	switch top := p.top.value(); {
+	p.top.Add(now, estimate, dropTimeout/2)
+	switch top := p.top.Value(); {
 	case estimate < largeDrop*top && estimate < p.estimate:
 		p.dropped, p.before, p.retry = now, max(p.before, top), 0
 		p.eased = false

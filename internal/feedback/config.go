@@ -42,13 +42,21 @@ type TransportFeedbackConfig struct {
 // maxLate bounds what is waited for a queue: what is later waits for no queue, but for a path that has stalled.
 const maxLate = 250 * time.Millisecond
 
+// queued is what of a lateness counts as a queue.
+func (c *NACKConfig) queued(late time.Duration) time.Duration {
+	if late <= c.LongRTT {
+		return 0
+	}
+	return min(late, maxLate)
+}
+
 // Repair returns how long a repair takes, and how long after its first packet a frame is worth repairing: Deadline, or LongDeadline where a single repair takes more
 // than LongRTT. Packets that come late by that, compared to others, have waited in a queue that has built up. A repair stands behind it in the same queue, and
 // everything that follows does, too: the deadline is later by as much.
 func (c *NACKConfig) Repair(rtt, late time.Duration) (trip, deadline time.Duration) {
+	late = c.queued(late)
 	switch {
-	case late > c.LongRTT:
-		late = min(late, maxLate)
+	case late > 0:
 		return rtt + late, c.LongDeadline + late
 	case rtt > c.LongRTT:
 		return rtt, c.LongDeadline

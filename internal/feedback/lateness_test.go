@@ -8,7 +8,7 @@ import (
 // TestLate has frames of two packets that a queue holds up for a while, on clocks an hour apart, while timestamps wrap around.
 func TestLate(t *testing.T) {
 	const ms = time.Millisecond
-	r := NewReception(90000)
+	r := NewLateness(90000)
 	timestamp := uint32(1<<32 - 90*500)
 	sequence, now := int64(1), start.Add(time.Hour)
 	frames := func(count int, queue time.Duration) {
@@ -22,7 +22,7 @@ func TestLate(t *testing.T) {
 	}
 	expect := func(what string, least, most time.Duration) {
 		t.Helper()
-		if late := r.Late(); late < least || late > most {
+		if late := r.Longest(); late < least || late > most {
 			t.Errorf("%s: late by %v, expected %v to %v", what, late, least, most)
 		}
 	}

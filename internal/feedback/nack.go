@@ -220,11 +220,7 @@ func (g *NACKGenerator) terms(rtt time.Duration) (time.Duration, time.Duration) 
 }
 
 // Late tells how much later than at best packets come, for what is due from now on: see NACKConfig.Repair.
-func (g *NACKGenerator) Late(late time.Duration) {
-	if g.late = 0; late > g.cfg.LongRTT {
-		g.late = min(late, maxLate)
-	}
-}
+func (g *NACKGenerator) Late(late time.Duration) { g.late = g.cfg.queued(late) }
 
 // repeatAfter is the time between a try and the next.
 func repeatAfter(tries int, rtt time.Duration) time.Duration {

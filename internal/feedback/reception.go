@@ -22,7 +22,6 @@ type Reception struct {
 	timestamp uint32
 	timed     bool
 	jitter    int64 // in sixteenths of timestamp units
-	late      lateness
 
 	lastReport   uint32 // the middle 32 bits of the latest sender report's NTP timestamp
 	lastReportAt time.Time
@@ -52,27 +51,21 @@ func (r *Reception) Received(sequence int64, timestamp uint32, now time.Time) {
 		return
 	}
 	r.highest = sequence
-	transit := ticks(now.Sub(r.epoch), r.clockRate) - int64(timestamp)
-	jumped := r.timed && absolute(int32(transit-r.transit)) > ticks(maxTransitChange, r.clockRate)
-	r.late.take(transit, jumped || !r.timed, now)
 	// Packets of one frame share its timestamp and are spread by pacing, which is no jitter of the path. So only the first packet of each
 	// timestamp counts, as it does in WebRTC's own implementation.
 	if r.timed && timestamp == r.timestamp {
 		return
 	}
-	if r.timed && !jumped {
-		r.jitter += absolute(int32(transit-r.transit)) - (r.jitter+8)>>4
+	transit := ticks(now.Sub(r.epoch), r.clockRate) - int64(timestamp)
+	if r.timed {
+		// Modulo 2^32, since timestamps wrap around.
+		change := int64(int32(transit - r.transit))
+		change = max(change, -change)
+		if change <= ticks(maxTransitChange, r.clockRate) {
+			r.jitter += change - (r.jitter+8)>>4
+		}
 	}
 	r.timed, r.timestamp, r.transit = true, timestamp, transit
-}
-
-// absolute is the length of a change of transit times, which are modulo 2^32, since timestamps wrap around.
-func absolute(change int32) int64 { return max(int64(change), -int64(change)) }
-
-// Late is how much later than at best a packet came within the last half second, by its timestamp and those of the last seconds: what it waited on the way, and what
-// pacing held it.
-func (r *Reception) Late() time.Duration {
-	return time.Duration(r.late.latest.Value()) * time.Second / time.Duration(max(r.clockRate, 1))
 }
 
 // SenderReport takes note of a sender report's arrival.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/recent"
 )
 
 const (
@@ -45,7 +46,7 @@ type estimation struct {
 	// limit is the estimate that the pacer goes by, 0 for none, and carried what the path is taken to carry while the estimate is below that to empty a queue.
 	limit, carried congestion.Bitrate
 	// trips are the latest round trips, queues included.
-	trips feedback.RecentMax
+	trips recent.Max[time.Duration]
 	// counted is what the writer's counts have of the estimator's.
 	counted congestion.Stats
 }
@@ -111,7 +112,7 @@ func (w *writer) learn(r *Receiver, results []congestion.PacketResult, arrived t
 	}
 	e.estimator.Report(e.pass(arrived), results)
 	e.known = true
-	e.trips.Add(e.at, int64(e.estimator.Stats().RTT), feedback.QueueMemory)
+	e.trips.Add(w.at, e.estimator.Stats().RTT, feedback.QueueMemory)
 }
 
 // stepAt has a receiver's estimator stepped at a time, if that is before what was planned.

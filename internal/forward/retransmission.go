@@ -173,7 +173,7 @@ func (w *writer) repeatAsked(n repair, p original) counter {
 func (w *writer) worth(r *Receiver) time.Duration {
 	trip := r.rtt()
 	if e := r.estimation; e != nil {
-		trip = max(trip, time.Duration(e.trips.Value()))
+		trip = max(trip, e.trips.Value())
 	}
 	rtt := r.checkedRTT()
 	return w.deadline(r, rtt, trip-rtt) + trip

@@ -205,8 +205,8 @@ func (w *watcher) step(now time.Time) {
 func (m *media) late() time.Duration {
 	longest := time.Duration(0)
 	for _, s := range m.streams {
-		if s.kind != volumetric.KindAudio && s.book != nil && s.reception != nil {
-			longest = max(longest, s.reception.Late())
+		if s.kind != volumetric.KindAudio && s.book != nil && s.lateness != nil {
+			longest = max(longest, s.lateness.Longest())
 		}
 	}
 	return longest

@@ -31,8 +31,9 @@ type stream struct {
 	nacks     *feedback.NACKGenerator
 	repair    feedback.FrameRepair
 	frames    *payload.Reassembler
-	// reception and captures know the clock rate, so they begin with an assignment.
+	// reception, lateness and captures know the clock rate, so they begin with an assignment.
 	reception *feedback.Reception
+	lateness  *feedback.Lateness
 	captures  *feedback.CaptureClock
 	header    rtp.Header
 }
@@ -88,6 +89,7 @@ func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publicati
 	s.captures = feedback.NewCaptureClock(publication.Codec.ClockRate)
 	if s.reception == nil {
 		s.reception = feedback.NewReception(publication.Codec.ClockRate)
+		s.lateness = feedback.NewLateness(publication.Codec.ClockRate)
 	}
 }
 
@@ -121,10 +123,12 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 		s.frames.Reset()
 		if s.reception != nil {
 			s.reception.Reset()
+			s.lateness = feedback.NewLateness(s.publication.Codec.ClockRate)
 		}
 	}
 	if original && s.reception != nil {
 		s.reception.Received(sequence, header.Timestamp, now)
+		s.lateness.Received(sequence, header.Timestamp, now)
 	}
 	kind := s.nacks.Received(sequence, now)
 	var broken breaks

@@ -23,10 +23,10 @@ var nack = feedback.DefaultConfig().NACK
 
 // track is what the receiver keeps of one tile.
 type track struct {
-	nacks     *feedback.NACKGenerator
-	reception *feedback.Reception
-	frames    map[int64]*incoming
-	oldest    int64 // frames below are forgotten
+	nacks    *feedback.NACKGenerator
+	lateness *feedback.Lateness
+	frames   map[int64]*incoming
+	oldest   int64 // frames below are forgotten
 }
 
 // receiver takes what comes, asks for what does not, and reports.
@@ -45,7 +45,7 @@ func newReceiver(id uint64, rtt time.Duration, back *netem.Link, l *ledger) *rec
 	cfg := feedback.DefaultConfig()
 	r := &receiver{id: id, rtt: rtt, recorder: feedback.NewTransportRecorder(cfg.Transport), back: back, ledger: l}
 	for t := range r.tracks {
-		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(cfg.NACK), reception: feedback.NewReception(clockRate), frames: make(map[int64]*incoming)}
+		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(cfg.NACK), lateness: feedback.NewLateness(clockRate), frames: make(map[int64]*incoming)}
 	}
 	return r
 }
@@ -60,7 +60,7 @@ func (r *receiver) take(p *netem.Packet, now time.Duration) {
 	t := r.tracks[h.tile]
 	t.nacks.Received(h.sequence, at(now))
 	if h.kind == feedback.Media || h.kind == feedback.Parity {
-		t.reception.Received(h.sequence, timestamp(h.captured), at(now))
+		t.lateness.Received(h.sequence, timestamp(h.captured), at(now))
 	}
 	if h.index < h.source {
 		// How many parity packets were planned only their sender knows.
@@ -103,7 +103,7 @@ func (t *track) assemble(r *receiver, h *header, size int, now time.Duration) {
 func (r *receiver) late() time.Duration {
 	late := time.Duration(0)
 	for _, t := range r.tracks {
-		late = max(late, t.reception.Late())
+		late = max(late, t.lateness.Longest())
 	}
 	return late
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/recent"
 )
 
 const (
@@ -79,8 +80,8 @@ type sender struct {
 	ledger    *ledger
 
 	trains  trains
-	trips   feedback.RecentMax // round trips, queues included
-	dropped int                // frames, since the allocator was told
+	trips   recent.Max[time.Duration] // round trips, queues included
+	dropped int                       // frames, since the allocator was told
 }
 
 func newSender(id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger) *sender {
@@ -188,7 +189,7 @@ func (s *sender) rtt() time.Duration { return max(s.path, s.estimator.Stats().RT
 // worth is how long after it was sent a packet is sent again: what was asked for in time arrives a round trip after the deadline at most. Both are those of packets
 // that a queue held up, as long as there are some.
 func (s *sender) worth() time.Duration {
-	trip := max(s.rtt(), time.Duration(s.trips.Value()))
+	trip := max(s.rtt(), s.trips.Value())
 	_, deadline := nack.Repair(s.path, trip-s.path)
 	return deadline + trip
 }
@@ -234,7 +235,7 @@ func (s *sender) report(packet []byte, now time.Duration) {
 		s.results[i].Probe = s.trains.of(s.results[i].Sequence)
 	}
 	s.estimator.Report(at(now), s.results)
-	s.trips.Add(at(now), int64(s.estimator.Stats().RTT), feedback.QueueMemory)
+	s.trips.Add(now, s.estimator.Stats().RTT, feedback.QueueMemory)
 	s.consult(now)
 }
 
