@@ -10,6 +10,10 @@ import (
 // Bitrate is a rate in bits per second.
 type Bitrate = volumetric.Bitrate
 
+// PacketOverhead is what a packet takes on the wire beside its RTP payload, in bytes: 20 of IPv4, 8 of UDP, 12 of RTP, 8 for the header extension with the
+// transport-wide number, and the 16 of SRTP's tag (AES-GCM, RFC 7714). All rates here are of the wire.
+const PacketOverhead = 20 + 8 + 12 + 8 + 16
+
 // PacketResult is what a feedback report says about one packet.
 type PacketResult = outcome.Packet
 

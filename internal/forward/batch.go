@@ -1,6 +1,10 @@
 package forward
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+)
 
 // How packets leave. A peer sends what it has queued in runs of packets of one size, one system call for each run, and the longer the run, the less a packet
 // costs (measured on one core, in addition to 0.35 µs for sealing):
@@ -26,7 +30,7 @@ const runPackets = 43
 
 // queued notes that the receiver's peer has been given a packet with so many bytes of payload.
 func (w *writer) queued(r *Receiver, bytes int) {
-	bytes += wireOverhead
+	bytes += congestion.PacketOverhead
 	r.departed.bytes += uint64(bytes)
 	if r.pacer.Spend(bytes) {
 		// Another probe may wait for this one.

@@ -7,16 +7,12 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-const (
-	// wireOverhead is what a packet takes on the wire beside its payload, in bytes: 20 of IPv4, 8 of UDP, 12 of RTP, 8 for the extension with the number, and
-	// the 16 of SRTP's tag (AES-GCM, RFC 7714).
-	wireOverhead = 64
-	// maxExtension is the highest identifier of the one-byte form (RFC 8285 section 4.2).
-	maxExtension = 14
-)
+// maxExtension is the highest identifier of the one-byte form (RFC 8285 section 4.2).
+const maxExtension = 14
 
 // departures number everything that is queued to one receiver, over all its slots, and learn from its reports what became of it: by transport-wide congestion
 // control (draft-holmer-rmcat-transport-wide-cc-extensions-01), for which packets carry their number, or by RFC 8888, which knows them by SSRC and sequence
@@ -51,13 +47,13 @@ func (r *Receiver) number(h *rtp.Header, payload int, kind class, now time.Time)
 	if d == nil || d.extension == 0 {
 		h.Extension, h.ExtensionProfile, h.Extensions = false, 0, nil
 		if d != nil && d.streams != nil {
-			number := d.streams.Sent(h.SSRC, h.SequenceNumber, wireOverhead+payload, kinds[kind], now)
-			r.estimation.sent(number, wireOverhead+payload, kind, r.pacer.Probing(), now)
+			number := d.streams.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
+			r.estimation.sent(number, congestion.PacketOverhead+payload, kind, r.pacer.Probing(), now)
 		}
 		return
 	}
-	number := d.history.Sent(wireOverhead+payload, kinds[kind], now)
-	r.estimation.sent(number, wireOverhead+payload, kind, r.pacer.Probing(), now)
+	number := d.history.Sent(congestion.PacketOverhead+payload, kinds[kind], now)
+	r.estimation.sent(number, congestion.PacketOverhead+payload, kind, r.pacer.Probing(), now)
 	binary.BigEndian.PutUint16(d.place, uint16(number))
 	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
 }

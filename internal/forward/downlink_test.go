@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -111,7 +112,7 @@ func (l *downlink) carry() {
 		if ok == (l.streams != nil) || l.streams != nil && p.Extension {
 			l.t.Fatalf("a packet has a number: %v", ok)
 		}
-		size := wireOverhead + len(p.Payload)
+		size := congestion.PacketOverhead + len(p.Payload)
 		l.departed = append(l.departed, departedPacket{now, size, p})
 		if l.free.Before(now) {
 			l.free = now

@@ -42,7 +42,7 @@ func (c *conference) frames(d time.Duration, most float64, each func(Path)) {
 			rate = float64(path.Estimate)
 		}
 		rate = min(0.95*rate, most) * (0.9 + 0.2*c.random.Float64())
-		packets := max(1, int(math.Round(rate/30/8/(1160+wireOverhead))))
+		packets := max(1, int(math.Round(rate/30/8/(1160+congestion.PacketOverhead))))
 		c.publisher.next()
 		c.publisher.send(c.now, c.publisher.packets(packets*1144)...)
 		c.link.pass(frameInterval)
@@ -137,7 +137,7 @@ func TestReceiversWithoutFeedback(t *testing.T) {
 		if path.Known || path.Estimate != 0 || (c.receiver.estimation != nil) != numbered {
 			t.Errorf("numbered: %v, the path is %+v", numbered, path)
 		}
-		sent := 100 * (1160 + wireOverhead) * 8 * 30
+		sent := 100 * (1160 + congestion.PacketOverhead) * 8 * 30
 		if float64(path.Sent) < 0.9*float64(sent) || float64(path.Sent) > 1.1*float64(sent) {
 			t.Errorf("numbered: %v, %d bit/s were sent, expected %d", numbered, path.Sent, sent)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -221,7 +222,7 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind cl
 		return nackedRefused
 	}
 	if kind == classRetransmission {
-		s.receiver.pacer.SpendRepair(wireOverhead + len(packed))
+		s.receiver.pacer.SpendRepair(congestion.PacketOverhead + len(packed))
 	}
 	w.queued(s.receiver, len(packed))
 	w.stats.counts[sentPackets+counter(kind)]++

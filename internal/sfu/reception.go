@@ -29,12 +29,10 @@ type allocator interface {
 }
 
 const (
-	// packetHeaders is what RTP with the extension that numbers packets, SRTP, UDP and IP add to a packet, in bytes.
-	packetHeaders = 64
 	// headerShare is that as a share of a full packet's payload.
-	headerShare = float64(packetHeaders) / payload.MaxPacketSize
+	headerShare = float64(congestion.PacketOverhead) / payload.MaxPacketSize
 	// audioHeaders is what they add to Opus, which sends 50 small packets per second.
-	audioHeaders volumetric.Bitrate = 50 * packetHeaders * 8
+	audioHeaders volumetric.Bitrate = 50 * congestion.PacketOverhead * 8
 	// budgetTolerance is how far the budget rises before what was decided with it is decided anew. One that falls below what is sent always counts.
 	budgetTolerance = 0.02
 	// refreshInterval is how long a decision stands by itself that leaves something to wish for: what crept in small steps counts then.

@@ -3,14 +3,13 @@ package client
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 const (
-	// numberedPacket is what a packet takes on the wire beside its payload, in bytes: 12 are its RTP header.
-	numberedPacket = 12 + wireOverhead
 	// sizeShare is the weight of a frame in the mean size of its track's: a quarter of a second at 30 frames per second. intervalShare is that of an interval.
 	sizeShare     = 1. / 8
 	intervalShare = 1. / 16
@@ -40,7 +39,7 @@ func (p *Publisher) rate(track int) float64 {
 		return 8 * size / p.interval.Seconds()
 	}
 	nominal := float64(p.publication.Qualities[track%len(p.publication.Qualities)].Bitrate)
-	return nominal * (payload.FragmentSize + payload.DescriptorSize + numberedPacket) / (payload.FragmentSize + payload.DescriptorSize)
+	return nominal * (payload.FragmentSize + payload.DescriptorSize + congestion.PacketOverhead) / (payload.FragmentSize + payload.DescriptorSize)
 }
 
 // measure takes note of a frame, whether or not it is sent: of its size on the wire and of when it was captured.
@@ -106,12 +105,12 @@ func budgetOf(publication volumetric.Publication, interval, configured time.Dura
 
 // frameSize is what a frame of payload v1 of that length, the prefix included, takes on the wire.
 func frameSize(length int) int {
-	return length + payload.SourceFragments(length)*(payload.DescriptorSize+numberedPacket)
+	return length + payload.SourceFragments(length)*(payload.DescriptorSize+congestion.PacketOverhead)
 }
 
 // packetsSize is what RTP payloads take on the wire.
 func packetsSize(payloads [][]byte) int {
-	size := len(payloads) * numberedPacket
+	size := len(payloads) * congestion.PacketOverhead
 	for _, body := range payloads {
 		size += len(body)
 	}

@@ -7,9 +7,8 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// wireOverhead is what a packet takes on the wire beside its RTP header and payload, in bytes: 8 for the header extension that numbers it, 16 for the
-// authentication tag of AES-GCM (RFC 7714), 8 for UDP and 20 for IPv4.
-const wireOverhead = 8 + 16 + 8 + 20
+// wireOverhead is what a packet takes on the wire beside its RTP header of 12 bytes and its payload, in bytes.
+const wireOverhead = congestion.PacketOverhead - 12
 
 // departures number the packets of a connection, and gather what the server's reports say of them until the sending goroutine takes it. They
 // belong to media's lock.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -68,7 +69,7 @@ func TestPacer(t *testing.T) {
 
 // pacedTrack makes a frame of a track of its own, of packets that take 1,000 bytes on the wire.
 func pacedTrack(p *Publisher, track, packets int, begin time.Time, budget time.Duration) pacedFrame {
-	body := make([]byte, 1000-numberedPacket+8)
+	body := make([]byte, 1000-congestion.PacketOverhead+8)
 	return pacedFrame{
 		frame:  frame{line: p.lines[track], publisher: p, track: track, payloads: slices.Repeat([][]byte{body}, packets)},
 		begin:  begin,

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -110,7 +111,7 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 		length += payload.PrefixSize
 	}
 	parity := p.parityOf(payload.SourceFragments(length))
-	size := frameSize(length) + parity*(payload.MaxPacketSize+numberedPacket)
+	size := frameSize(length) + parity*(payload.MaxPacketSize+congestion.PacketOverhead)
 	if taken, err := p.takes(p.index(tile, quality), f.Capture, size); !taken {
 		return err
 	}

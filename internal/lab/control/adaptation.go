@@ -10,7 +10,7 @@ import (
 )
 
 // headerShare is what headers take as a share of the payload of full packets.
-const headerShare = float64(overheadSize) / fragmentSize
+const headerShare = float64(congestion.PacketOverhead) / fragmentSize
 
 // adaptation decides what a receiver is sent, before each frame: the tiles are of one object that is seen from nowhere, so that all are worth the same.
 type adaptation struct {

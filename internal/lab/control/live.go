@@ -221,7 +221,7 @@ func lossOf(s netem.Stats) float64 {
 func onWire(t forward.TrafficByKind) uint64 {
 	sum := uint64(0)
 	for _, kind := range []forward.Traffic{t.Media, t.Parity, t.Retransmission, t.Probe} {
-		sum += kind.Bytes + overheadSize*kind.Packets
+		sum += kind.Bytes + congestion.PacketOverhead*kind.Packets
 	}
 	return sum
 }

@@ -44,7 +44,7 @@ func ladderFor(link congestion.Bitrate) ladder {
 
 // best is the most that an allocator can fit into a rate on the wire, in payload bits per second: tiles differ by one step at most, or are off.
 func (l *ladder) best(wire float64) float64 {
-	budget := wire * fragmentSize / (fragmentSize + overheadSize)
+	budget := wire * fragmentSize / (fragmentSize + congestion.PacketOverhead)
 	best := 0.0
 	for q := range levels {
 		for higher := 1; higher <= tiles; higher++ {

@@ -3,6 +3,7 @@ package control
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -33,7 +34,7 @@ func (r *Record) rates(result *Result) {
 		result.JainIndex = figure(goodput * goodput / (n * squares))
 	}
 	if n := float64(r.scenario.cubics); n > 0 {
-		wire := goodput * (fragmentSize + overheadSize) / fragmentSize
+		wire := goodput * (fragmentSize + congestion.PacketOverhead) / fragmentSize
 		result.ShareOfFair = figure(wire / (capacity / (n + 1)))
 	}
 }

@@ -17,7 +17,7 @@ const (
 	// maxSent packets of each tile are kept for retransmission: a second at 320 Mbit/s.
 	maxSent = 1 << 15
 	// paddingSize is a packet of padding on the wire: a retransmission of a recent full packet.
-	paddingSize = fragmentSize + originalSize + overheadSize
+	paddingSize = fragmentSize + originalSize + congestion.PacketOverhead
 	// maxProbeFactor and probeGrace bound the time of a probe, as the server does.
 	maxProbeFactor = 2
 	probeGrace     = 5 * time.Millisecond
@@ -137,7 +137,7 @@ func (s *sender) release(p fragment, now time.Duration) {
 	if p.index >= f.source {
 		kind = feedback.Parity
 	}
-	s.transmit(p, sequence, kind, f.size(p.index)+overheadSize, now)
+	s.transmit(p, sequence, kind, f.size(p.index)+congestion.PacketOverhead, now)
 }
 
 // transmit puts a packet on the link.
@@ -201,7 +201,7 @@ func (s *sender) resend(r repair, now time.Duration) {
 		return
 	}
 	sent.repeated = now
-	size := sent.frame.size(sent.index) + overheadSize + originalSize
+	size := sent.frame.size(sent.index) + congestion.PacketOverhead + originalSize
 	s.pacer.SpendRepair(size)
 	s.transmit(sent.fragment, r.sequence, feedback.Retransmission, size, now)
 }

@@ -12,8 +12,6 @@ import (
 const (
 	// fragmentSize is the payload of a full packet: a source fragment of 1,144 behind the descriptor of 16.
 	fragmentSize = 1160
-	// overheadSize is what a packet takes beside its payload: IPv4 20, UDP 8, RTP 12, header extensions 8, the authentication tag 16.
-	overheadSize = 64
 	// originalSize is what a retransmission takes in addition (RFC 4588 section 4).
 	originalSize = 2
 	// reportOverhead is what RTCP takes beside the compound: IPv4 20, UDP 8, index and tag of SRTCP 20.
