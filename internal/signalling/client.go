@@ -1,15 +1,11 @@
 package signalling
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -25,27 +21,16 @@ type client struct {
 	opened      time.Time
 	log         *zap.Logger
 	session     *sfu.Session
-
-	messages *rate.Limiter
-	bytes    *rate.Limiter
-	buffer   bytes.Buffer
+	inbox       *inbox
 }
-
-// keptBuffer is the size above which a buffer is not kept for the next message; only descriptions are longer.
-const keptBuffer = 64 << 10
-
-// silenceFactor: a client that answers none of three pings is gone.
-const silenceFactor = 3
 
 // serve reads messages until the websocket ends or a violation closes it.
 func (c *client) serve() {
-	config := c.server.config
-	c.messages = rate.NewLimiter(rate.Limit(config.MessageRate), config.MessageBurst)
-	c.bytes = rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst)
-	c.extend(config.JoinTimeout)
+	c.inbox = newInbox(c.conn, &c.server.config)
+	c.inbox.extend(c.server.config.JoinTimeout)
 	c.conn.SetPongHandler(func(string) error {
 		if c.session != nil && !c.outbox.ended() {
-			c.extend(silenceFactor * config.PingInterval)
+			c.inbox.alive()
 		}
 		return nil
 	})
@@ -54,67 +39,28 @@ func (c *client) serve() {
 			c.session.Detach()
 		}
 		c.outbox.Close("", "")
-		c.linger()
+		<-c.outbox.written
+		c.inbox.linger()
 	}()
 	for {
-		data, err := c.read()
+		data, text, err := c.inbox.read()
 		now := time.Now()
+		if violated := c.inbox.violation(err); violated != nil {
+			c.violate(violated.Code, violated.Message)
+			return
+		}
 		switch {
-		case errors.Is(err, errTooLarge):
-			c.violate(signal.CodeTooLarge, fmt.Sprintf("a message may have %d bytes", config.MessageBytes))
-			return
-		case errors.Is(err, errRate):
-			c.violate(signal.CodeRateLimited, fmt.Sprintf("%g messages and %g bytes per second are the limit", config.MessageRate, config.ByteRate))
-			return
 		case err != nil:
 			return
+		case !text:
+			data = nil
+		case c.session != nil:
+			c.inbox.alive()
 		}
 		if !c.take(data, now) || c.outbox.ended() {
 			return
 		}
 	}
-}
-
-// linger ends the connection once everything is written, and the client has closed its side or taken too long to. What it still sends is read and thrown
-// away: a connection that is closed with bytes unread is reset, and the client would lose the reason that it was just told.
-func (c *client) linger() {
-	<-c.outbox.written
-	conn := c.conn.NetConn()
-	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
-	_, _ = io.Copy(io.Discard, conn)
-	_ = conn.Close()
-}
-
-func (c *client) extend(d time.Duration) { _ = c.conn.SetReadDeadline(time.Now().Add(d)) }
-
-// read reads one message within the limits.
-func (c *client) read() ([]byte, error) {
-	kind, reader, err := c.conn.NextReader()
-	if err != nil {
-		return nil, err
-	}
-	limit := int64(c.server.config.MessageBytes)
-	if c.buffer.Cap() > keptBuffer {
-		c.buffer = bytes.Buffer{}
-	}
-	c.buffer.Reset()
-	n, err := io.Copy(&c.buffer, io.LimitReader(reader, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	switch {
-	case n > limit:
-		return nil, errTooLarge
-	case !c.messages.AllowN(now, 1) || !c.bytes.AllowN(now, int(n)):
-		return nil, errRate
-	case kind != websocket.TextMessage:
-		return nil, nil
-	}
-	if c.session != nil {
-		c.extend(silenceFactor * c.server.config.PingInterval)
-	}
-	return c.buffer.Bytes(), nil
 }
 
 // take handles one message and reports whether the client may go on.
@@ -161,7 +107,7 @@ func (c *client) join(join *signal.Join) bool {
 		return !refused.Code.Closes()
 	}
 	c.session = session
-	c.extend(silenceFactor * c.server.config.PingInterval)
+	c.inbox.alive()
 	return true
 }
 

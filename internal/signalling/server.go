@@ -1,7 +1,6 @@
 package signalling
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -108,9 +107,3 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.serve()
 }
-
-// errTooLarge and errRate are violations of limits, told with their codes.
-var (
-	errTooLarge = errors.New("message too large")
-	errRate     = errors.New("too many messages")
-)

@@ -1,15 +1,12 @@
 package signalling
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu"
@@ -30,18 +27,14 @@ type vr2GatherClient struct {
 	log     *zap.Logger
 	session *sfu.Session
 
-	messages *rate.Limiter
-	bytes    *rate.Limiter
-	buffer   bytes.Buffer
+	inbox *inbox
 	// strange is set once a message of a type that peers do not send is in the log.
 	strange bool
 }
 
 // serve joins for the peer, which does not ask, and reads messages until the websocket ends or is refused.
 func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
-	limits := c.server.limits
-	c.messages = rate.NewLimiter(rate.Limit(limits.MessageRate), limits.MessageBurst)
-	c.bytes = rate.NewLimiter(rate.Limit(limits.ByteRate), limits.ByteBurst)
+	c.inbox = newInbox(c.conn, &c.server.limits)
 	c.outbox = newVR2GatherOutbox(c)
 	defer c.end()
 	join.Outbox = c.outbox
@@ -51,26 +44,24 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 		return
 	}
 	c.session = session
-	c.extend()
+	c.inbox.alive()
 	c.conn.SetPongHandler(func(string) error {
 		if !c.outbox.ended() {
-			c.extend()
+			c.inbox.alive()
 		}
 		return nil
 	})
 	for {
-		text, err := c.read()
+		text, _, err := c.inbox.read()
 		now := time.Now()
-		switch {
-		case errors.Is(err, errTooLarge):
-			c.refuse(signal.CodeTooLarge, fmt.Sprintf("a message may have %d bytes", limits.MessageBytes))
-			return
-		case errors.Is(err, errRate):
-			c.refuse(signal.CodeRateLimited, fmt.Sprintf("%g messages and %g bytes per second are the limit", limits.MessageRate, limits.ByteRate))
-			return
-		case err != nil:
+		if violated := c.inbox.violation(err); violated != nil {
+			c.refuse(violated.Code, violated.Message)
 			return
 		}
+		if err != nil {
+			return
+		}
+		c.inbox.alive()
 		if err := c.take(text, now); err != nil {
 			c.refuse(signal.CodeMalformed, err.Error())
 			return
@@ -88,39 +79,7 @@ func (c *vr2GatherClient) end() {
 	}
 	c.outbox.Close("", "")
 	<-c.outbox.written
-	conn := c.conn.NetConn()
-	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
-	_, _ = io.Copy(io.Discard, conn)
-	_ = conn.Close()
-}
-
-func (c *vr2GatherClient) extend() {
-	_ = c.conn.SetReadDeadline(time.Now().Add(silenceFactor * c.server.limits.PingInterval))
-}
-
-// read reads one message within the limits.
-func (c *vr2GatherClient) read() ([]byte, error) {
-	_, reader, err := c.conn.NextReader()
-	if err != nil {
-		return nil, err
-	}
-	if c.buffer.Cap() > keptBuffer {
-		c.buffer = bytes.Buffer{}
-	}
-	c.buffer.Reset()
-	limit := int64(c.server.limits.MessageBytes)
-	n, err := io.Copy(&c.buffer, io.LimitReader(reader, limit+1))
-	now := time.Now()
-	switch {
-	case err != nil:
-		return nil, err
-	case n > limit:
-		return nil, errTooLarge
-	case !c.messages.AllowN(now, 1) || !c.bytes.AllowN(now, int(n)):
-		return nil, errRate
-	}
-	c.extend()
-	return c.buffer.Bytes(), nil
+	c.inbox.linger()
 }
 
 // take does what a message says. An error is one that ends the connection.

@@ -1,0 +1,96 @@
+package signalling
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"golang.org/x/time/rate"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// errTooLarge and errRate are violations of limits.
+var (
+	errTooLarge = errors.New("message too large")
+	errRate     = errors.New("too many messages")
+)
+
+// keptBuffer is the size above which a buffer is not kept for the next message; only descriptions are longer.
+const keptBuffer = 64 << 10
+
+// silenceFactor: a client that answers none of three pings is gone.
+const silenceFactor = 3
+
+// inbox is the reading side of a websocket, within limits. It belongs to the goroutine that serves the websocket.
+type inbox struct {
+	conn     *websocket.Conn
+	config   *Config
+	messages *rate.Limiter
+	bytes    *rate.Limiter
+	buffer   bytes.Buffer
+}
+
+func newInbox(conn *websocket.Conn, config *Config) *inbox {
+	return &inbox{
+		conn: conn, config: config,
+		messages: rate.NewLimiter(rate.Limit(config.MessageRate), config.MessageBurst),
+		bytes:    rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst),
+	}
+}
+
+// read reads one message, which the next one overwrites. Text tells whether it is one of text.
+func (i *inbox) read() (data []byte, text bool, err error) {
+	kind, reader, err := i.conn.NextReader()
+	if err != nil {
+		return nil, false, err
+	}
+	if i.buffer.Cap() > keptBuffer {
+		i.buffer = bytes.Buffer{}
+	}
+	i.buffer.Reset()
+	limit := int64(i.config.MessageBytes)
+	n, err := io.Copy(&i.buffer, io.LimitReader(reader, limit+1))
+	now := time.Now()
+	switch {
+	case err != nil:
+		return nil, false, err
+	case n > limit:
+		return nil, false, errTooLarge
+	case !i.messages.AllowN(now, 1) || !i.bytes.AllowN(now, int(n)):
+		return nil, false, errRate
+	}
+	return i.buffer.Bytes(), kind == websocket.TextMessage, nil
+}
+
+// violation says which limit an error of read is about, nil for none.
+func (i *inbox) violation(err error) *signal.Error {
+	switch {
+	case errors.Is(err, errTooLarge):
+		return &signal.Error{Code: signal.CodeTooLarge, Message: fmt.Sprintf("a message may have %d bytes", i.config.MessageBytes)}
+	case errors.Is(err, errRate):
+		return &signal.Error{
+			Code: signal.CodeRateLimited, Message: fmt.Sprintf("%g messages and %g bytes per second are the limit", i.config.MessageRate, i.config.ByteRate),
+		}
+	default:
+		return nil
+	}
+}
+
+// extend has the websocket end unless something comes within that time.
+func (i *inbox) extend(d time.Duration) { _ = i.conn.SetReadDeadline(time.Now().Add(d)) }
+
+// alive has it end unless something comes before three pings are unanswered.
+func (i *inbox) alive() { i.extend(silenceFactor * i.config.PingInterval) }
+
+// linger ends the connection once the client has closed its side or taken too long to. What it still sends is read and thrown away: a connection that is closed with
+// bytes unread is reset, and the client would lose the reason that it was just told.
+func (i *inbox) linger() {
+	conn := i.conn.NetConn()
+	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.Copy(io.Discard, conn)
+	_ = conn.Close()
+}
