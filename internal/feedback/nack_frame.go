@@ -18,9 +18,10 @@ func (g *NACKGenerator) Expect(upTo int64, _ time.Time) {
 		g.begun = g.last
 	}
 	g.expected = max(upTo, g.highest)
-	if g.highest == g.expected && g.last > g.begun {
-		// The end of a frame that was sent in order: so long do frames take, whatever their size. The largest one counts, and is slowly forgotten.
-		g.length = max(g.last-g.begun, g.length-g.length/16)
+	if took := g.last - g.begun; g.highest == g.expected && took > 0 && took <= g.cfg.LongDeadline {
+		// The end of a frame that was sent in order: so long do frames take, whatever their size. The largest one counts, and is slowly forgotten. What took
+		// longer than any frame is worth repairing met a pause: waiting that long for the ends of others would give them all up.
+		g.length = max(took, g.length-g.length/16)
 	}
 	if g.known <= g.expected {
 		return

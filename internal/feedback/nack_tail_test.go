@@ -44,3 +44,27 @@ func TestTailOfSmallFrames(t *testing.T) {
 		t.Errorf("a lost end is asked for after %v, want it within 20ms", at.Sub(now))
 	}
 }
+
+// TestTailAfterAPause follows a stream whose sender stopped for two seconds within one frame: the lost end of the next frame is missed as soon as ever.
+func TestTailAfterAPause(t *testing.T) {
+	g := NewNACKGenerator(DefaultConfig().NACK)
+	now := time.Unix(0, 0)
+	sequence := int64(100)
+	for frame := range 10 {
+		for i := range int64(7) {
+			if frame == 9 && i == 3 {
+				now = now.Add(2 * time.Second)
+			}
+			g.Received(sequence, now)
+			g.Expect(sequence+6-i, now)
+			sequence++
+			now = now.Add(time.Millisecond)
+		}
+		now = now.Add(26 * time.Millisecond)
+	}
+	g.Received(sequence, now)
+	g.Expect(sequence+1, now)
+	if at := g.Next(); at.Sub(now) > 50*time.Millisecond {
+		t.Errorf("a lost end is asked for after %v, want it within 50ms", at.Sub(now))
+	}
+}

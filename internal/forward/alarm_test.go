@@ -93,14 +93,16 @@ func TestSpreadInRealTime(t *testing.T) {
 	r.engine.NewReceiver(&nullPeer{flushes: &flushes}, 0).AddSlot(o, volumetric.KindVideo).Select(p.track, 1, time.Now())
 	eventually(t, "the writer follows", func() bool { return len(*p.track.followers.Load()) == 1 })
 	p.next()
-	p.send(time.Now(), p.packets(50*1144)...)
+	arrival := time.Now()
+	p.send(arrival, p.packets(50*1144)...)
 	count := func() int {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		return len(o.left)
 	}
 	eventually(t, "all packets left", func() bool { return count() == 50 })
-	if took := o.left[49].Sub(o.left[0]); took < 90*time.Millisecond {
-		t.Errorf("the frame left within %v, expected 98 ms or more", took)
+	// The plan counts from the frame's arrival: a late start of the writer shortens the rest, but nothing leaves before its instant.
+	if took := o.left[49].Sub(arrival); took < 90*time.Millisecond {
+		t.Errorf("the last packet left %v after the frame came, expected 98 ms, less a tick", took)
 	}
 }
