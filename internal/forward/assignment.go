@@ -99,7 +99,10 @@ func (a *attachment) bind() bool {
 	if s.reporter == nil || s.header.SSRC != ssrc {
 		s.header.SSRC, s.reporter = ssrc, feedback.NewSenderReporter(ssrc, s.clockRate())
 	}
-	a.payloadType, a.retransmissionType, a.bound = s.payloadType(a.follower.track)
+	a.wireForm, a.bound = s.form(a.follower.track)
+	if a.disguised {
+		s.receiver.endParity()
+	}
 	return a.bound
 }
 

@@ -33,13 +33,14 @@ func (w *writer) write(a *attachment, p *packet) bool {
 	}
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
-	s.receiver.number(h, len(p.payload), p.class, w.now)
+	body := w.body(a.wireForm, p)
+	s.receiver.number(h, len(body), p.class, w.now)
 	w.writes++
-	if err := s.outlet.Queue(h, p.payload); err != nil {
+	if err := s.outlet.Queue(h, body); err != nil {
 		w.failed(a)
 		return false
 	}
-	w.queued(s.receiver, len(p.payload))
+	w.queued(s.receiver, len(body))
 	w.count(s, p, v.Timestamp)
 	return true
 }

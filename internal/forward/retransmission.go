@@ -193,13 +193,13 @@ func (w *writer) deadline(r *Receiver, rtt, late time.Duration) time.Duration {
 // here, so that it follows the one before it closely, and is taken once, whatever the outlet says: a number that the outlet refuses is spent. What nobody has
 // asked for (classProbe) is not taken from what the receiver may ask for.
 func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind class) counter {
-	payloadType := s.retransmissionType(track)
+	form := s.formOf(track)
 	timestamp, ok := s.switcher.ResolveTimestamp(number, p.facts.Timestamp)
 	marker, _ := s.switcher.ResolveMarker(number, &p.facts)
 	rtx := &s.retransmitter
-	rtx.SSRC, rtx.PayloadType = s.outlet.RetransmissionSSRC(), payloadType
+	rtx.SSRC, rtx.PayloadType = s.outlet.RetransmissionSSRC(), form.retransmissionType
 	switch {
-	case rtx.SSRC == 0 || payloadType == 0:
+	case rtx.SSRC == 0 || form.retransmissionType == 0:
 		return nackedRefused
 	case !ok:
 		return nackedExpired
@@ -208,7 +208,7 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind cl
 	}
 	h := &w.repairHeader
 	*h = rtp.Header{Version: 2, Marker: marker, SequenceNumber: number, Timestamp: timestamp}
-	packed, err := rtx.Pack(w.repair[:], h, p.payload)
+	packed, err := rtx.Pack(w.repair[:], h, w.body(form, p))
 	if err != nil {
 		panic("a cached payload exceeds the size that the cache has room for")
 	}
@@ -238,22 +238,27 @@ func (s *Slot) noteRepeat(number uint16, now int64) {
 	s.repeats.note(number, now)
 }
 
-// retransmissionType is the payload type of retransmissions of a track's packets, 0 where there is none.
-func (s *Slot) retransmissionType(t *Track) uint8 {
+// formOf is how the slot's peer takes a track that feeds it, or has fed it, zero where it does not.
+func (s *Slot) formOf(t *Track) wireForm {
 	if a := s.attachment(t); a != nil && a.bound {
-		return a.retransmissionType
+		return a.wireForm
 	}
-	_, payloadType, _ := s.payloadType(t)
-	return payloadType
+	form, _ := s.form(t)
+	return form
 }
 
-// payloadType gives what the outlet's peer calls the track's codec. A video codec that it does not know by name travels as opaque.
-func (s *Slot) payloadType(t *Track) (media, retransmission uint8, ok bool) {
-	media, retransmission, ok = s.outlet.PayloadType(t.codec.MIMEType)
-	if !ok && s.kind == volumetric.KindVideo {
-		return s.outlet.PayloadType(volumetric.MIMEOpaque)
+// form asks the outlet how its peer takes a track: under its codec's name, or else as opaque where it is video, or disguised where a decoder would not have to read
+// it.
+func (s *Slot) form(t *Track) (f wireForm, ok bool) {
+	f.payloadType, f.retransmissionType, ok = s.outlet.PayloadType(t.codec.MIMEType)
+	if ok || s.kind != volumetric.KindVideo {
+		return f, ok
 	}
-	return media, retransmission, ok
+	if f.payloadType, f.retransmissionType, ok = s.outlet.PayloadType(volumetric.MIMEOpaque); ok || t.needsKey {
+		return f, ok
+	}
+	f.payloadType, f.retransmissionType, f.disguised = s.outlet.PayloadType(volumetric.MIMEVP8)
+	return f, f.disguised
 }
 
 // attachment finds the track among those that reach the slot.

@@ -92,9 +92,9 @@ type selection struct {
 type attachment struct {
 	slot     *Slot
 	follower *follower
-	// payloadType and retransmissionType are what the outlet's peer calls the track's codec, once bound is set.
-	payloadType, retransmissionType uint8
-	bound                           bool
+	// wireForm is how the outlet's peer takes the track, once bound is set.
+	wireForm
+	bound bool
 	// fed is set once a packet of the track has been forwarded to the slot.
 	fed bool
 	// until is when the attachment ends, zero while the track is active or pending.
@@ -107,6 +107,12 @@ type attachment struct {
 	// dropping says that what comes of the frame dropped is not sent.
 	dropping bool
 	dropped  int64
+}
+
+// wireForm is how a peer takes the packets of a track: under which payload types, 0 for retransmissions where it takes none, and whether disguised.
+type wireForm struct {
+	payloadType, retransmissionType uint8
+	disguised                       bool
 }
 
 func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {

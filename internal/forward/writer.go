@@ -64,8 +64,9 @@ type writer struct {
 	orders  orders
 	nacked  []rtcp.NackPair
 	reports []rtcp.Packet
-	// repair and repairHeader are the retransmission being written.
-	repair       [maxPayload + 2]byte
+	// disguised is the payload being disguised, repair and repairHeader are the retransmission being written.
+	disguised    [maxPayload + disguiseSize]byte
+	repair       [maxPayload + disguiseSize + 2]byte
 	repairHeader rtp.Header
 }
 
