@@ -157,6 +157,16 @@ func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 	if got := bob.slots.slots[0].quality; got != 2 {
 		t.Errorf("after a step of the object the tile in sight has quality %d of %q, expected 2", got, bob.carries())
 	}
+	// The receiver has it somewhere else in its own view, and then where its publisher says.
+	ref := volumetric.PublicationRef{Participant: "alice", Publication: "body"}
+	for _, arranged := range [][]signal.Placement{{{PublicationRef: ref, Orientation: signal.Rotation{0, 0, 0, 1}}}, {}} {
+		bob.say(&signal.Arrange{Objects: arranged})
+		s.pass(100 * time.Millisecond)
+		seen := 3 * len(arranged)
+		if got := bob.slots.slots[seen].quality; got != 2 {
+			t.Errorf("with %d objects arranged tile %d has quality %d of %q, expected 2", len(arranged), seen, got, bob.carries())
+		}
+	}
 }
 
 func TestMeasuredRatesCount(t *testing.T) {

@@ -71,11 +71,14 @@ func (o *laidObject) add(s *slot) {
 	o.tiles[at].slots[*s.target.description] = s
 }
 
-// fill describes everything as it is now.
-func (l *layout) fill(scene *allocate.Scene, choices *choices) {
+// fill describes everything as it is now. Objects that the receiver has arranged stand where it sees them.
+func (l *layout) fill(scene *allocate.Scene, choices *choices, arranged map[volumetric.PublicationRef]allocate.Pose) {
 	for i, o := range l.objects {
 		p, object := o.publication, &scene.Objects[i]
 		object.Pose, object.Priority = p.place.pose(), p.place.priority()
+		if pose, ok := arranged[p.ref]; ok {
+			object.Pose = pose
+		}
 		chosen := choices.publications[p.ref]
 		for j := range o.tiles {
 			laid, tile := &o.tiles[j], &object.Tiles[j]

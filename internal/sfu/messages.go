@@ -44,6 +44,9 @@ func (q messageRequest) apply(r *Room) {
 		p.reply(id, nil)
 	case *signal.Pose:
 		p.reply(id, r.poseRequested(p, m))
+	case *signal.Arrange:
+		p.reception.arrange(m.Objects)
+		p.reply(id, nil)
 	case *signal.SetLimits:
 		p.reception.limit(m.BitrateLimits, r.node.config.ClaimedMin)
 		p.reply(id, nil)

@@ -63,6 +63,8 @@ type reception struct {
 	budget    *allocate.Budget
 	predictor allocate.Predictor
 	limits    signal.BitrateLimits
+	// arranged is where the receiver sees objects, of those that it has put somewhere itself.
+	arranged map[volumetric.PublicationRef]allocate.Pose
 	// known says that there is an estimate: the start rate while the first report is awaited. Without one everything is sent as the receiver chose.
 	known bool
 
@@ -107,6 +109,14 @@ func (r *reception) limit(limits signal.BitrateLimits, largestMin volumetric.Bit
 	r.limits, r.stale = limits, true
 	if r.link != nil {
 		r.link.SetLimits(congestion.Limits{Min: limits.Min, Max: limits.Max})
+	}
+}
+
+// arrange takes where the receiver sees objects, in place of what it said before.
+func (r *reception) arrange(objects []signal.Placement) {
+	r.arranged, r.stale = make(map[volumetric.PublicationRef]allocate.Pose, len(objects)), true
+	for _, o := range objects {
+		r.arranged[o.PublicationRef] = allocationPose(&signal.Pose{Position: o.Position, Orientation: o.Orientation, Scale: o.Scale})
 	}
 }
 
@@ -177,7 +187,7 @@ func ahead(now time.Time, rtt time.Duration) time.Time { return now.Add(rtt/2 + 
 
 // allocate decides what the receiver is sent. The result is valid until the next call.
 func (r *reception) allocate(a allocator, now time.Time, granted volumetric.Bitrate, rtt time.Duration, choices *choices) allocate.Result {
-	r.layout.fill(&r.scene, choices)
+	r.layout.fill(&r.scene, choices, r.arranged)
 	r.scene.Budget, r.scene.Viewpoint = granted, nil
 	if v, ok := r.predictor.Predict(ahead(now, rtt)); ok {
 		r.viewpoint = v

@@ -28,6 +28,8 @@ const (
 	MaxMIDLength = 64
 	// MaxPublications is the number of publications that one join announces.
 	MaxPublications = 64
+	// MaxPlacements is the number of objects that one receiver arranges.
+	MaxPlacements = 1024
 	// MaxChoices is the number of choices in one message, and MaxSlots that of slots: 16 participants with 256 tiles each fit.
 	MaxChoices = 4096
 	MaxSlots   = 4096

@@ -13,7 +13,7 @@ import (
 var (
 	fromClient = byType(
 		blank[Join], blank[Publish], blank[Unpublish], blank[Answer], blank[Candidate], blank[SetQuality], blank[Acknowledge],
-		blank[Viewpoint], blank[Pose], blank[SetLimits], blank[Uplink], blank[Time], blank[Leave],
+		blank[Viewpoint], blank[Pose], blank[Arrange], blank[SetLimits], blank[Uplink], blank[Time], blank[Leave],
 	)
 	fromServer = byType(
 		blank[Joined], blank[OK], blank[Error], blank[ParticipantJoined], blank[ParticipantLeft], blank[Published], blank[Unpublished],

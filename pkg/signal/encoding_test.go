@@ -76,6 +76,7 @@ func samples() []Message {
 			Header: header, Participant: "ada", Publication: "body", Position: Vector{-1, 0, 3}, Orientation: Rotation{0, 0, 0, 1}, Scale: 2,
 			Boxes: []volumetric.BoundingBox{body().Tiles[0].Box, body().Tiles[1].Box}, Priority: 3,
 		},
+		&Arrange{Header: header, Objects: []Placement{{PublicationRef: ref, Position: Vector{1, 0, -2}, Orientation: Rotation{0, 1, 0, 0}, Scale: 1.5}}},
 		&SetLimits{Header: header, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6}},
 		&Uplink{Header: header, Estimate: 12e6, GaveUp: []OwnTrack{{Publication: "body", Tile: 1, Quality: 1}}},
 		&Time{Header: header, T0: 1_800_000_000_000_000},

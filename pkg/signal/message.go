@@ -26,6 +26,7 @@ const (
 	TypeAcknowledge       Type = "acknowledge"
 	TypeViewpoint         Type = "viewpoint"
 	TypePose              Type = "pose"
+	TypeArrange           Type = "arrange"
 	TypeLimits            Type = "limits"
 	TypeUplink            Type = "uplink"
 	TypeTime              Type = "time"
@@ -81,6 +82,7 @@ func (*SetQuality) messageType() Type        { return TypeSetQuality }
 func (*Acknowledge) messageType() Type       { return TypeAcknowledge }
 func (*Viewpoint) messageType() Type         { return TypeViewpoint }
 func (*Pose) messageType() Type              { return TypePose }
+func (*Arrange) messageType() Type           { return TypeArrange }
 func (*SetLimits) messageType() Type         { return TypeLimits }
 func (*Uplink) messageType() Type            { return TypeUplink }
 func (*Time) messageType() Type              { return TypeTime }

@@ -81,6 +81,22 @@ type Pose struct {
 	Priority float64 `json:"priority,omitempty"`
 }
 
+// Arrange says where a receiver has put objects in its own view of the room, such as around a table: what it is sent is then decided by that. Each message is the
+// whole state; objects that it does not name stand where their publishers say.
+type Arrange struct {
+	Header
+	Objects []Placement `json:"objects"`
+}
+
+// Placement is where a receiver sees one object: scaled, turned and moved, in this order, in place of its publisher's pose.
+type Placement struct {
+	volumetric.PublicationRef
+	Position    Vector   `json:"position"`
+	Orientation Rotation `json:"orientation"`
+	// Scale is how much larger than published the object is seen; 0 counts as 1.
+	Scale float64 `json:"scale,omitempty"`
+}
+
 // Validate implements Request. Every time is valid: the server bounds it by its own clock.
 func (m *Viewpoint) Validate() error { return m.reply(m.check()) }
 
@@ -127,6 +143,43 @@ func (m *Pose) check() error {
 		if err := checkBox(fmt.Sprintf("box %d", i), &m.Boxes[i]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Validate implements Request. Objects may be named that are not there yet.
+func (m *Arrange) Validate() error { return m.reply(m.check()) }
+
+func (m *Arrange) check() error {
+	if m.Objects == nil {
+		return invalid("objects is missing")
+	}
+	if len(m.Objects) > MaxPlacements {
+		return invalid("%d objects, expected at most %d", len(m.Objects), MaxPlacements)
+	}
+	for i := range m.Objects {
+		if err := m.Objects[i].check(); err != nil {
+			return fmt.Errorf("object %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (o *Placement) check() error {
+	if err := volumetric.ValidateName("participant", o.Participant); err != nil {
+		return err
+	}
+	if err := volumetric.ValidateName("publication", o.Publication); err != nil {
+		return err
+	}
+	if err := o.Position.check("position"); err != nil {
+		return err
+	}
+	if err := o.Orientation.check("orientation"); err != nil {
+		return err
+	}
+	if o.Scale != 0 {
+		return within("scale", o.Scale, MinScale, MaxScale)
 	}
 	return nil
 }

@@ -142,6 +142,15 @@ func TestValidate(t *testing.T) {
 		{"a box inside out", stand(func(m *Pose) { m.Boxes = []volumetric.BoundingBox{{Min: [3]float32{1}}} }), CodeInvalid},
 		{"an endless box", stand(func(m *Pose) { m.Boxes = []volumetric.BoundingBox{{Max: [3]float32{3e38}}} }), CodeInvalid},
 
+		{"an arrangement", arranged(func(*Placement) {}), ""},
+		{"an arrangement of nothing", &Arrange{Objects: []Placement{}}, ""},
+		{"an arrangement without a list", &Arrange{}, CodeInvalid},
+		{"an arrangement of too much", &Arrange{Objects: make([]Placement, MaxPlacements+1)}, CodeInvalid},
+		{"an arrangement of nobody", arranged(func(o *Placement) { o.Participant = "" }), CodeInvalid},
+		{"an arrangement without a name", arranged(func(o *Placement) { o.Publication = "" }), CodeInvalid},
+		{"an arrangement out of this world", arranged(func(o *Placement) { o.Position[1] = 2 * MaxCoordinate }), CodeInvalid},
+		{"an arrangement without rotation", arranged(func(o *Placement) { o.Orientation = Rotation{} }), CodeInvalid},
+		{"an arrangement of a giant", arranged(func(o *Placement) { o.Scale = 2 * MaxScale }), CodeInvalid},
 		{"limits", &SetLimits{BitrateLimits: BitrateLimits{Max: 2e6, Min: 1e6}}, ""},
 		{"no limits", &SetLimits{}, ""},
 		{"a least rate only", &SetLimits{BitrateLimits: BitrateLimits{Min: 1e6}}, ""},
@@ -229,4 +238,11 @@ func TestValidationAgreesWithSchema(t *testing.T) {
 			t.Errorf("%s is valid", text)
 		}
 	}
+}
+
+// arranged is an arrangement of one object with one thing changed.
+func arranged(change func(*Placement)) *Arrange {
+	o := Placement{PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "body"}, Orientation: Rotation{0, 0, 0, 1}}
+	change(&o)
+	return &Arrange{Objects: []Placement{o}}
 }
