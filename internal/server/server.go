@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/clients/web"
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/config"
@@ -21,6 +22,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/viewer"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -86,13 +88,17 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", landing)
-	if !o.VR2GatherOnly {
+	if o.VR2GatherOnly {
+		mux.HandleFunc("GET /{$}", landing)
+	} else {
 		handler, err := signalling.NewServer(c.Signalling, s.node, authenticator, counts, s.log, c.Server.Dev)
 		if err != nil {
 			return err
 		}
 		mux.Handle(signal.Path, handler)
+		mux.Handle("GET "+signalling.RoomsPath, signalling.NewRooms(s.node, authenticator, s.log))
+		pages, _ := web.Pages()
+		mux.Handle("/", viewer.New(pages))
 	}
 	if c.VR2Gather.Enabled {
 		if err := s.openVR2Gather(mux, registry, authenticator, counts); err != nil {
@@ -206,10 +212,10 @@ func (s *Server) listen(handler http.Handler) error {
 	return nil
 }
 
-// landing answers people who open the address in a browser.
+// landing answers people who open the address of a server for VR2Gather's clients alone in a browser.
 func landing(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = fmt.Fprintf(w, "volsfu is running. Clients connect to %s; this build has no viewer: watch with volpeer.\n", signal.Path)
+	_, _ = fmt.Fprintf(w, "volsfu is running for VR2Gather's clients, which connect to %s.\n", signalling.VR2GatherPath)
 }
 
 // URL is where clients on this host connect, as ws://host:port or wss://host:port.

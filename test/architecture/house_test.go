@@ -25,7 +25,7 @@ var house = []floor{
 	{server: []string{"internal/lab"}},
 	{server: []string{"internal/server"}},
 	{server: []string{"internal/config"}},
-	{server: []string{"internal/signalling", "internal/admin"}},
+	{server: []string{"internal/signalling", "internal/admin", "internal/viewer"}},
 	{server: []string{"internal/sfu", "internal/auth", "internal/netem"}},
 	{
 		server: []string{"internal/forward", "internal/allocate"},
@@ -37,7 +37,7 @@ var house = []floor{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather"},
 		client: []string{"pkg/pointcloud"},
 	},
-	{server: []string{"pkg/volumetric"}},
+	{server: []string{"pkg/volumetric", "clients/web"}},
 }
 
 // roof is above the house: it may import everything, and nothing imports it.
@@ -66,8 +66,8 @@ var foreign = []struct{ packages, modules []string }{
 
 // cgoPackages may contain cgo, and of the commands and packages only cgoImporters may depend on them.
 var (
-	cgoPackages  = []string{"pkg/codec/draco", "clients/c"}
-	cgoImporters = []string{"cmd/volpeer", "pkg/codec/draco", "clients/c"}
+	cgoPackages  = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
+	cgoImporters = []string{"cmd/volpeer", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
 )
 
 // place is where a package stands in the house.

@@ -1,0 +1,36 @@
+// Elements in a few words.
+
+type Child = Node | string | undefined;
+
+/** Makes an element with properties and children. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K, properties: Partial<Omit<HTMLElementTagNameMap[K], "style" | "children">> & { class?: string } = {}, ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  const { class: className, ...rest } = properties;
+  Object.assign(element, rest);
+  if (className) {
+    element.className = className;
+  }
+  element.append(...children.filter((c) => c !== undefined));
+  return element;
+}
+
+/** The element of the page with that id. */
+export function byId<T extends HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (!element) {
+    throw new Error(`the page has no #${id}`);
+  }
+  return element as T;
+}
+
+/** A rate as people read it. */
+export function bitrate(bps: number): string {
+  return bps >= 1e6 ? `${(bps / 1e6).toFixed(bps >= 1e8 ? 0 : 1)} Mbit/s` : `${Math.round(bps / 1e3)} kbit/s`;
+}
+
+/** Milliseconds as people read them. */
+export function milliseconds(ms: number): string {
+  return Number.isFinite(ms) ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : "–";
+}

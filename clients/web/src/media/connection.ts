@@ -1,0 +1,129 @@
+// The peer connection: it answers the server's offers, and hands the frames of its lines to workers. The server is the only offerer.
+
+import type { ClientMessage, Media } from "../signal/messages";
+import type { TransformOptions, WorkerReport } from "./traffic";
+
+declare class RTCRtpScriptTransform {
+  constructor(worker: Worker, options: TransformOptions);
+}
+
+export interface ConnectionEvents {
+  send(message: ClientMessage): void;
+  frame(report: WorkerReport): void;
+  audio(mid: string, track: MediaStreamTrack): void;
+  state(state: RTCPeerConnectionState): void;
+}
+
+/** Tells whether this browser lets a script take frames off a connection. */
+export function supported(): boolean {
+  return typeof RTCPeerConnection === "function" && "RTCRtpScriptTransform" in globalThis;
+}
+
+/** Workers that decode. Each line belongs to one of them, so that its frames stay in order. */
+export class Workers {
+  private readonly workers: Worker[];
+  private next = 0;
+
+  constructor(report: (report: WorkerReport) => void) {
+    // One core is left to the page itself.
+    const count = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
+    this.workers = Array.from({ length: count }, () => {
+      const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+      worker.onmessage = (event: MessageEvent<WorkerReport>) => report(event.data);
+      return worker;
+    });
+  }
+
+  take(): Worker {
+    return this.workers[this.next++ % this.workers.length]!;
+  }
+}
+
+export class Connection {
+  private readonly peer: RTCPeerConnection;
+  /** The worker of each line that a transform is set on. */
+  private readonly workers = new Map<string, Worker>();
+  private readonly playing = new Set<string>();
+  /** Offers are answered one after the other. */
+  private tail: Promise<void> = Promise.resolve();
+
+  constructor(
+    iceServers: RTCIceServer[],
+    private readonly pool: Workers,
+    private readonly events: ConnectionEvents,
+  ) {
+    this.peer = new RTCPeerConnection({ iceServers, bundlePolicy: "max-bundle" });
+    this.peer.onicecandidate = ({ candidate }) => {
+      events.send({
+        type: "candidate",
+        candidate: candidate?.candidate ?? "",
+        ...(candidate?.sdpMid ? { mid: candidate.sdpMid } : {}),
+        ...(candidate?.sdpMLineIndex ? { line_index: candidate.sdpMLineIndex } : {}),
+      });
+    };
+    this.peer.onconnectionstatechange = () => events.state(this.peer.connectionState);
+  }
+
+  get state(): RTCPeerConnectionState {
+    return this.peer.connectionState;
+  }
+
+  /** Answers an offer of the server's. */
+  offered(offer: number, sdp: string, media: Media[]): Promise<void> {
+    this.tail = this.tail.then(() => this.answer(offer, sdp, media));
+    return this.tail;
+  }
+
+  private async answer(offer: number, sdp: string, media: Media[]): Promise<void> {
+    await this.peer.setRemoteDescription({ type: "offer", sdp });
+    const transceivers = new Map(this.peer.getTransceivers().map((t) => [t.mid, t]));
+    for (const line of media) {
+      const transceiver = transceivers.get(line.mid);
+      if (transceiver) {
+        this.attach(line, transceiver);
+      }
+    }
+    await this.peer.setLocalDescription(await this.peer.createAnswer());
+    this.events.send({ type: "answer", offer, sdp: this.peer.localDescription!.sdp });
+  }
+
+  /** Prepares a line. A transform that is set after the local description is passed by: the browser's own decoder would get the frames. */
+  private attach(line: Media, transceiver: RTCRtpTransceiver): void {
+    if (line.role === "slot" && !this.workers.has(line.mid)) {
+      const worker = this.pool.take();
+      this.workers.set(line.mid, worker);
+      (transceiver.receiver as { transform?: RTCRtpScriptTransform }).transform = new RTCRtpScriptTransform(worker, { mid: line.mid });
+    }
+    if (line.role === "audio" && !this.playing.has(line.mid)) {
+      this.playing.add(line.mid);
+      this.events.audio(line.mid, transceiver.receiver.track);
+    }
+  }
+
+  async candidate(candidate: string, mid: string | undefined, line: number | undefined): Promise<void> {
+    await this.tail;
+    if (candidate !== "") {
+      await this.peer.addIceCandidate({ candidate, sdpMid: mid ?? null, sdpMLineIndex: line ?? null });
+    }
+  }
+
+  /** Gives shown points back to the worker that they came from. */
+  recycle(mid: string, points: import("../decode/points").Points): void {
+    this.workers.get(mid)?.postMessage({ type: "recycle", points }, [points.positions.buffer, points.colors.buffer]);
+  }
+
+  /** What the browser counted of each line, by mid. */
+  async statistics(): Promise<Map<string, { packets: number; lost: number; bytes: number; nacks: number }>> {
+    const lines = new Map<string, { packets: number; lost: number; bytes: number; nacks: number }>();
+    (await this.peer.getStats()).forEach((s: { type: string; mid?: string; packetsReceived?: number; packetsLost?: number; bytesReceived?: number; nackCount?: number }) => {
+      if (s.type === "inbound-rtp" && s.mid !== undefined) {
+        lines.set(s.mid, { packets: s.packetsReceived ?? 0, lost: s.packetsLost ?? 0, bytes: s.bytesReceived ?? 0, nacks: s.nackCount ?? 0 });
+      }
+    });
+    return lines;
+  }
+
+  close(): void {
+    this.peer.close();
+  }
+}

@@ -1,0 +1,79 @@
+// What arrives of a frame: the server disguises frames as VP8 key frames, because a browser puts together no others (docs/payload.md, "Browsers").
+
+/** The header of a VP8 key frame that stands before every frame. */
+const disguise = [0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00];
+const descriptorSize = 16;
+const prefixSize = 12;
+
+/** Seconds from 1900, where NTP's first era begins, to 1970. */
+const ntpToUnix = 2_208_988_800;
+const eraSeconds = 2 ** 32;
+
+export class FrameError extends Error {}
+
+export interface Frame {
+  quality: number;
+  /** The number of the capture instant, the same for all tiles and qualities of a publication. */
+  number: number;
+  /** Bytes of the frame as it was sent, prefix included. */
+  length: number;
+  /** Four characters that name the codec, empty where the frame names none. */
+  codec: string;
+  /** When the frame was captured, in milliseconds since 1970 by the publisher's clock, NaN where unknown. */
+  captured: number;
+  /** The codec's data; empty for a tile without points. */
+  data: Uint8Array;
+}
+
+/** Takes the disguise off a frame of payload v1. Throws a FrameError that says what is wrong. */
+export function parseFrame(encoded: ArrayBuffer): Frame {
+  const bytes = new Uint8Array(encoded);
+  if (bytes.length < disguise.length + descriptorSize || disguise.some((b, i) => bytes[i] !== b)) {
+    throw new FrameError(`frame of ${bytes.length} bytes is not disguised as a VP8 key frame`);
+  }
+  const view = new DataView(encoded, disguise.length);
+  const flags = view.getUint8(0);
+  if (flags >> 4 !== 1) {
+    throw new FrameError(`payload version is ${flags >> 4}, expected 1`);
+  }
+  const length = view.getUint32(12);
+  const body = bytes.subarray(disguise.length + descriptorSize);
+  if (body.length !== length) {
+    throw new FrameError(`frame has ${body.length} bytes, expected ${length}`);
+  }
+  const frame: Frame = { quality: view.getUint8(1), number: view.getUint32(8), length, codec: "", captured: NaN, data: body };
+  if (flags & 1) {
+    if (length < prefixSize) {
+      throw new FrameError(`prefixed frame of ${length} bytes, expected at least ${prefixSize}`);
+    }
+    frame.codec = String.fromCharCode(...body.subarray(0, 4));
+    frame.captured = fromNTP(view.getUint32(descriptorSize + 4), view.getUint32(descriptorSize + 8));
+    frame.data = body.subarray(prefixSize);
+  } else if (length >= vr2gatherSize) {
+    parseVR2Gather(frame, body);
+  }
+  return frame;
+}
+
+/** Milliseconds since 1970 of an NTP timestamp, NaN for 0. Seconds with the highest bit clear belong to the era that begins in 2036. */
+function fromNTP(seconds: number, fraction: number): number {
+  if (seconds === 0 && fraction === 0) {
+    return NaN;
+  }
+  const era = seconds >>> 31 ? 0 : eraSeconds;
+  return (seconds + era - ntpToUnix + fraction / 2 ** 32) * 1000;
+}
+
+const vr2gatherSize = 16;
+
+/** Reads the header that frames of VR2Gather's peers have in place of the prefix: little-endian, the codec's characters in reverse order. */
+function parseVR2Gather(frame: Frame, body: Uint8Array): void {
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  if (view.getInt32(4, true) !== body.length - vr2gatherSize) {
+    return;
+  }
+  frame.codec = String.fromCharCode(...body.subarray(0, 4)).split("").reverse().join("");
+  const captured = Number(view.getBigInt64(8, true));
+  frame.captured = captured === 0 ? NaN : captured;
+  frame.data = body.subarray(vr2gatherSize);
+}

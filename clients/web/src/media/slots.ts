@@ -1,0 +1,70 @@
+// What the lines of the connection carry at present: assignments and what is being sent, by mid.
+
+import type { Assignment, Reason, SlotQuality, TileRef } from "../signal/messages";
+
+export interface Slot {
+  mid: string;
+  generation: number;
+  track: TileRef | undefined;
+  /** What is being sent: -1 is off; undefined before the server has said. */
+  quality: number | undefined;
+  reason: Reason | undefined;
+  /** When the assignment was acknowledged, in milliseconds since 1970: what arrived before belongs to the one before. */
+  since: number;
+  dropped: number;
+}
+
+export class SlotTable {
+  private readonly byMid = new Map<string, Slot>();
+
+  /** Takes assignments, and gives those that are to be acknowledged. */
+  assign(assignments: readonly Assignment[], now: number): { mid: string; generation: number }[] {
+    const news: { mid: string; generation: number }[] = [];
+    for (const { mid, generation, track } of assignments) {
+      const before = this.byMid.get(mid);
+      if (before && before.generation >= generation) {
+        // The server repeats assignments to a client that comes back; it waits for none that it knows to be known.
+        if (before.generation === generation && before.track) {
+          news.push({ mid, generation });
+        }
+        continue;
+      }
+      this.byMid.set(mid, { mid, generation, track, quality: undefined, reason: undefined, since: now, dropped: 0 });
+      if (track) {
+        news.push({ mid, generation });
+      }
+    }
+    return news;
+  }
+
+  sending(slots: readonly SlotQuality[]): void {
+    for (const { mid, generation, quality, reason } of slots) {
+      const slot = this.byMid.get(mid);
+      if (slot?.generation === generation) {
+        slot.quality = quality;
+        slot.reason = reason;
+      }
+    }
+  }
+
+  delivery(dropped: readonly { mid: string; generation: number; frames: number }[]): void {
+    for (const { mid, generation, frames } of dropped) {
+      const slot = this.byMid.get(mid);
+      if (slot?.generation === generation) {
+        slot.dropped += frames;
+      }
+    }
+  }
+
+  get(mid: string): Slot | undefined {
+    return this.byMid.get(mid);
+  }
+
+  [Symbol.iterator](): IterableIterator<Slot> {
+    return this.byMid.values();
+  }
+
+  clear(): void {
+    this.byMid.clear();
+  }
+}

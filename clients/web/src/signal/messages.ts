@@ -1,0 +1,143 @@
+// The messages of signalling v1, as docs/signalling.md describes them: only what this client reads and writes.
+
+export interface Box {
+  min: [number, number, number];
+  max: [number, number, number];
+}
+
+export interface Codec {
+  mime_type: string;
+  clock_rate: number;
+  channels?: number;
+  fmtp?: string;
+}
+
+export interface Publication {
+  name: string;
+  kind: "video" | "audio";
+  mode: "alternatives" | "descriptions";
+  codec: Codec;
+  frame_rate?: number;
+  tiles: { label?: string; box: Box }[];
+  qualities: { name?: string; bitrate_bps: number }[];
+  vr2gather?: boolean;
+}
+
+export interface Participant {
+  identity: string;
+  publications: Publication[];
+}
+
+export interface TileRef {
+  participant: string;
+  publication: string;
+  tile: number;
+}
+
+export interface Assignment {
+  mid: string;
+  generation: number;
+  track?: TileRef;
+  /** The one quality that the slot carries, in mode descriptions. */
+  quality?: number;
+}
+
+export type Reason = "choice" | "auto" | "budget" | "unseen";
+
+export interface SlotQuality {
+  mid: string;
+  generation: number;
+  quality: number;
+  reason: Reason;
+}
+
+export interface Pose {
+  participant: string;
+  publication: string;
+  position: [number, number, number];
+  orientation: [number, number, number, number];
+  scale?: number;
+  boxes?: Box[];
+}
+
+export interface Media {
+  mid: string;
+  role: "publish" | "slot" | "audio";
+  publication?: string;
+  tile?: number;
+  quality?: number;
+}
+
+export interface Viewpoint {
+  at_us?: number;
+  position: [number, number, number];
+  orientation: [number, number, number, number];
+  fov: number;
+  aspect: number;
+}
+
+/** Where this receiver has put an object that has no pose of its own. */
+export interface Placement {
+  participant: string;
+  publication: string;
+  position: [number, number, number];
+  orientation: [number, number, number, number];
+  scale: number;
+}
+
+export interface Choice {
+  participant: string;
+  publication: string;
+  tile?: number;
+  quality: "auto" | number | number[];
+}
+
+export type ServerMessage =
+  | {
+      type: "joined";
+      id?: string;
+      room: string;
+      identity: string;
+      session: string;
+      resumed?: boolean;
+      resume: { secret: string; grace_ms: number };
+      ice_servers: RTCIceServer[];
+      participants: Participant[];
+      limits: { frame_bytes: number };
+    }
+  | { type: "participant_joined"; participant: Participant }
+  | { type: "participant_left"; identity: string; reason: string }
+  | { type: "published"; participant: string; publication: Publication }
+  | { type: "unpublished"; participant: string; publication: string }
+  | { type: "offer"; offer: number; sdp: string; media: Media[] }
+  | { type: "candidate"; candidate: string; mid?: string; line_index?: number }
+  | { type: "assignments"; assignments: Assignment[] }
+  | { type: "sending"; slots: SlotQuality[] }
+  | { type: "delivery"; dropped: { mid: string; generation: number; frames: number }[] }
+  | ({ type: "pose" } & Pose)
+  | { type: "bandwidth"; estimate_bps: number; allocated_bps: number; wanted_bps: number }
+  | { type: "time_reply"; id?: string; t0_us: number; t1_us: number; t2_us: number }
+  | { type: "ok"; id?: string }
+  | { type: "error"; id?: string; code: string; message: string }
+  | { type: "closing"; code: string; message: string; grace_ms?: number };
+
+export type ClientMessage =
+  | {
+      type: "join";
+      id: string;
+      version: 1;
+      room?: string;
+      identity?: string;
+      publications?: Publication[];
+      receive: boolean;
+      resume?: { session: string; secret: string; new_connection?: boolean };
+    }
+  | { type: "answer"; offer: number; sdp: string }
+  | { type: "candidate"; candidate: string; mid?: string; line_index?: number }
+  | { type: "acknowledge"; slots: { mid: string; generation: number }[] }
+  | { type: "set_quality"; choices: Choice[] }
+  | ({ type: "viewpoint" } & Viewpoint)
+  | { type: "arrange"; objects: Placement[] }
+  | { type: "limits"; max_bps?: number; min_bps?: number }
+  | { type: "time"; id: string; t0_us: number }
+  | { type: "leave" };

@@ -1,0 +1,195 @@
+// One participant's session: the websocket, its breaking and resuming. It knows nothing of media.
+
+import { nowMicroseconds, ServerClock } from "./clock";
+import type { ClientMessage, ServerMessage } from "./messages";
+
+export interface SessionOptions {
+  /** Where signalling is, as in "ws://host:8080/v1/signal". */
+  url: string;
+  token?: string;
+  room?: string;
+  identity?: string;
+}
+
+export type SessionState = "connecting" | "joined" | "resuming" | "closed";
+
+export interface SessionEvents {
+  message(message: ServerMessage): void;
+  state(state: SessionState, why: string): void;
+  /** Tells whether the peer connection lives, so that a resumed session goes on with it. */
+  connected(): boolean;
+}
+
+/** How long a client waits before it tries again: a quarter of a second at first, then twice as long each time. */
+const firstRetry = 250;
+const longestRetry = 5000;
+/** Questions about the clock: a few at once for a good first answer, then one every so often. */
+const quickQuestions = 5;
+const questionInterval = 2000;
+
+/** Codes with which the server ends a session for good: trying again would end the same way. */
+const final = new Set(["unauthorized", "version", "malformed", "too_large", "rate_limited", "forbidden", "replaced", "kicked", "closed"]);
+
+export class Session {
+  readonly clock = new ServerClock();
+  private socket: WebSocket | undefined;
+  private state: SessionState = "connecting";
+  private resume: { session: string; secret: string; until: number } | undefined;
+  private grace = 0;
+  private retry = firstRetry;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private questions = 0;
+  private questioner: ReturnType<typeof setInterval> | undefined;
+  private closing = "";
+
+  constructor(
+    private readonly options: SessionOptions,
+    private readonly events: SessionEvents,
+  ) {}
+
+  start(): void {
+    this.connect();
+  }
+
+  /** Sends a message, or drops it while there is no connection: what matters is told anew after resuming. */
+  send(message: ClientMessage): boolean {
+    if (this.socket?.readyState !== WebSocket.OPEN) {
+      return false;
+    }
+    this.socket.send(JSON.stringify(message));
+    return true;
+  }
+
+  /** Ends the session. */
+  leave(): void {
+    this.send({ type: "leave" });
+    this.end("left");
+  }
+
+  /** Breaks the websocket, so that the session is resumed: with a new peer connection, where there is none that lives. */
+  reconnect(): void {
+    this.socket?.close();
+  }
+
+  private connect(): void {
+    const url = new URL(this.options.url);
+    if (this.options.token) {
+      url.searchParams.set("access_token", this.options.token);
+    }
+    const socket = new WebSocket(url);
+    this.socket = socket;
+    socket.onopen = () => this.join();
+    socket.onmessage = (event) => {
+      if (this.socket === socket) {
+        this.take(event.data as string);
+      }
+    };
+    socket.onclose = (event) => {
+      if (this.socket === socket) {
+        this.broke(event.reason);
+      }
+    };
+  }
+
+  private join(): void {
+    const { room, identity } = this.options;
+    const resume = this.resume && Date.now() < this.resume.until ? this.resume : undefined;
+    this.send({
+      type: "join",
+      id: "join",
+      version: 1,
+      receive: true,
+      ...(room ? { room } : {}),
+      ...(identity ? { identity } : {}),
+      ...(resume ? { resume: { session: resume.session, secret: resume.secret, new_connection: !this.events.connected() } } : {}),
+    });
+  }
+
+  private take(data: string): void {
+    const message = JSON.parse(data) as ServerMessage;
+    switch (message.type) {
+      case "joined":
+        this.grace = message.resume.grace_ms;
+        this.resume = { session: message.session, secret: message.resume.secret, until: Infinity };
+        this.retry = firstRetry;
+        this.events.message(message);
+        this.enter("joined", "");
+        this.ask();
+        return;
+      case "time_reply":
+        this.clock.answered(message.t0_us, message.t1_us, message.t2_us, nowMicroseconds());
+        if (++this.questions < quickQuestions) {
+          this.question();
+        }
+        return;
+      case "error":
+        if (message.id === "join") {
+          this.refused(message.code, message.message);
+          return;
+        }
+        break;
+      case "closing":
+        if (message.grace_ms === undefined) {
+          this.closing = message.message;
+          if (final.has(message.code)) {
+            this.end(message.message);
+          }
+        }
+        break;
+    }
+    this.events.message(message);
+  }
+
+  /** A join that was refused: a session that is over is begun anew on the same connection. */
+  private refused(code: string, message: string): void {
+    if (code === "resume" && this.resume) {
+      this.resume = undefined;
+      this.join();
+      return;
+    }
+    this.end(message);
+  }
+
+  private broke(reason: string): void {
+    clearInterval(this.questioner);
+    if (this.state === "closed") {
+      return;
+    }
+    if (this.state === "connecting" && !this.resume && this.retry > longestRetry) {
+      this.end(reason || this.closing || "the server cannot be reached");
+      return;
+    }
+    if (this.resume && this.resume.until === Infinity) {
+      this.resume.until = Date.now() + this.grace;
+    }
+    this.enter(this.resume ? "resuming" : "connecting", reason || "the connection to the server broke");
+    this.timer = setTimeout(() => this.connect(), this.retry);
+    this.retry = Math.min(this.retry * 2, this.resume ? longestRetry : 2 * longestRetry);
+  }
+
+  private ask(): void {
+    clearInterval(this.questioner);
+    this.questions = 0;
+    this.question();
+    this.questioner = setInterval(() => this.question(), questionInterval);
+  }
+
+  private question(): void {
+    this.send({ type: "time", id: "time", t0_us: nowMicroseconds() });
+  }
+
+  private enter(state: SessionState, why: string): void {
+    this.state = state;
+    this.events.state(state, why);
+  }
+
+  private end(why: string): void {
+    if (this.state === "closed") {
+      return;
+    }
+    clearTimeout(this.timer);
+    clearInterval(this.questioner);
+    this.enter("closed", why);
+    this.socket?.close();
+  }
+}

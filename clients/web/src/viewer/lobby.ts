@@ -1,0 +1,120 @@
+// The page before a room is entered: which rooms there are, and what is missing.
+
+import { h } from "../dom";
+
+export interface Entry {
+  room: string;
+  identity: string;
+  token: string;
+}
+
+export interface RoomSummary {
+  name: string;
+  participants: number;
+  publications: number;
+}
+
+export class Refused extends Error {}
+
+/** Asks the server for the rooms that a token, or nobody's, lets somebody see. Throws Refused where the server wants a token, or another one. */
+export async function listRooms(token: string): Promise<RoomSummary[]> {
+  const response = await fetch("v1/rooms", token ? { headers: { Authorization: `Bearer ${token}` } } : {});
+  if (response.status === 401) {
+    throw new Refused((await response.text()).trim());
+  }
+  if (!response.ok) {
+    throw new Error(`the server answers ${response.status}`);
+  }
+  return ((await response.json()) as { rooms: RoomSummary[] }).rooms;
+}
+
+const refreshInterval = 2000;
+
+export class Lobby {
+  private readonly rooms = h("ul", { class: "rooms" });
+  private readonly problem = h("p", { class: "problem" });
+  private readonly token: HTMLInputElement;
+  private readonly identity: HTMLInputElement;
+  private readonly room: HTMLInputElement;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(
+    private readonly element: HTMLElement,
+    entry: Entry,
+    private readonly enter: (entry: Entry) => void,
+  ) {
+    this.identity = h("input", { id: "identity", value: entry.identity, autocomplete: "username", maxLength: 128 });
+    this.room = h("input", { id: "room-name", value: entry.room, autocomplete: "off", maxLength: 128, placeholder: "demo" });
+    this.token = h("input", { id: "token", value: entry.token, autocomplete: "off", spellcheck: false, type: "password" });
+    const form = h(
+      "form", {},
+      h("label", {}, "Your name", this.identity),
+      h("label", {}, "Room", this.room),
+      h("label", {}, "Token", this.token, h("small", {}, "Not needed on a server that runs with --dev.")),
+      h("button", { type: "submit", class: "primary" }, "Watch"),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.go(this.room.value.trim());
+    });
+    this.token.addEventListener("change", () => void this.refresh());
+    element.replaceChildren(
+      h("h1", {}, "volsfu"), h("p", { class: "claim" }, "People as point clouds, live."), this.problem, h("h2", {}, "Rooms"), this.rooms, form,
+    );
+  }
+
+  show(problem = ""): void {
+    this.element.hidden = false;
+    this.say(problem);
+    void this.refresh();
+    this.timer = setInterval(() => void this.refresh(), refreshInterval);
+  }
+
+  hide(): void {
+    this.element.hidden = true;
+    clearInterval(this.timer);
+  }
+
+  private go(room: string): void {
+    this.enter({ room, identity: this.identity.value.trim(), token: this.token.value.trim() });
+  }
+
+  private say(problem: string): void {
+    this.problem.textContent = problem;
+    this.problem.hidden = problem === "";
+  }
+
+  private async refresh(): Promise<void> {
+    try {
+      this.list(await listRooms(this.token.value.trim()));
+    } catch (error) {
+      this.rooms.replaceChildren(h("li", { class: "empty" }, this.explain(error)));
+    }
+  }
+
+  private explain(error: unknown): string {
+    if (error instanceof Refused) {
+      return this.token.value ? `The token is not accepted: ${error.message}` : "This server asks for a token. Whoever runs it makes one with: volsfu token";
+    }
+    return `The server cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
+  }
+
+  private list(rooms: RoomSummary[]): void {
+    if (rooms.length === 0) {
+      this.rooms.replaceChildren(h("li", { class: "empty" }, "Nobody is here yet. Start somebody with: make demo"));
+      return;
+    }
+    this.rooms.replaceChildren(...rooms.map((r) => {
+      const button = h(
+        "button", { type: "button", class: "room-card" },
+        h("strong", {}, r.name), h("span", {}, `${count(r.participants, "person", "people")} · ${count(r.publications, "publication", "publications")}`),
+      );
+      button.addEventListener("click", () => this.go(r.name));
+      return h("li", {}, button);
+    }));
+  }
+}
+
+function count(n: number, one: string, many: string): string {
+  return `${n} ${n === 1 ? one : many}`;
+}

@@ -1,0 +1,68 @@
+// The viewer: a lobby, then a room in space.
+
+import "../style.css";
+import { byId } from "../dom";
+import { supported, Workers } from "../media/connection";
+import { World } from "../scene/world";
+import { Lobby, type Entry } from "./lobby";
+import { Messages } from "./messages";
+import { RoomView } from "./room";
+
+/** What a link to the viewer may carry. The token stands behind the #, which browsers do not send to servers. */
+function entryOf(location: Location): Entry {
+  const query = new URLSearchParams(location.search);
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  return {
+    room: query.get("room") ?? "",
+    identity: query.get("identity") ?? `guest-${Math.floor(Math.random() * 1e4)}`,
+    token: fragment.get("token") ?? "",
+  };
+}
+
+function start(): void {
+  const messages = new Messages(byId("messages"));
+  const missing = lacking();
+  if (missing) {
+    messages.keep(missing);
+    return;
+  }
+  const canvas = byId<HTMLCanvasElement>("stage");
+  let room: RoomView | undefined;
+  const world = new World(canvas, (now) => room?.drawn(now));
+  const workers = new Workers((report) => room?.conference.report(report));
+  const entry = entryOf(location);
+  const lobby = new Lobby(byId("lobby"), entry, enter);
+
+  function enter(to: Entry): void {
+    lobby.hide();
+    const element = byId("room");
+    room = new RoomView(element, world, workers, messages, to, (why) => {
+      room = undefined;
+      element.hidden = true;
+      lobby.show(why);
+    });
+    element.hidden = false;
+    // Tests and people at the browser's console look in here.
+    Object.assign(globalThis, { volsfu: room });
+  }
+
+  if (entry.room) {
+    enter(entry);
+  } else {
+    lobby.show();
+  }
+}
+
+/** What this browser lacks, in words that say how to get it; nothing if it has all. */
+function lacking(): string | undefined {
+  if (!supported()) {
+    return "This browser cannot hand video frames to a script (RTCRtpScriptTransform). Chromium and Chrome from 141, Firefox from 117 and Safari from 15.4 can.";
+  }
+  const context = document.createElement("canvas").getContext("webgl2");
+  if (!context) {
+    return "This browser has no WebGL 2, or it is switched off. Turn hardware acceleration on, or start Chromium with --use-gl=angle --use-angle=swiftshader.";
+  }
+  return undefined;
+}
+
+start();

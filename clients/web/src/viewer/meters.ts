@@ -1,0 +1,125 @@
+// What arrived of each line lately: rates, frames, delays. Everything counts over the last seconds, so that figures follow what happens.
+
+import type { Slot } from "../media/slots";
+import type { DecodedFrame } from "../media/traffic";
+
+/** How long figures look back, in milliseconds. */
+const span = 2000;
+
+interface Sample {
+  at: number;
+  bytes: number;
+  network: number;
+  wait: number;
+  decode: number;
+  shown: number;
+}
+
+export interface Figures {
+  quality: number;
+  points: number;
+  fps: number;
+  bps: number;
+  /** Medians in milliseconds: capture to arrival, waiting for the decoder, decoding, decoded to shown; NaN where unknown. */
+  network: number;
+  wait: number;
+  decode: number;
+  shown: number;
+}
+
+class Meter {
+  samples: Sample[] = [];
+  quality = -1;
+  points = 0;
+  frames = 0;
+  skipped = 0;
+  failed = 0;
+  /** Complete frames that the numbers say there were, since the first. */
+  missing = 0;
+  newest: number | undefined;
+}
+
+export class Meters {
+  private readonly byMid = new Map<string, Meter>();
+  /** Lines whose frames come to a worker. */
+  opened = 0;
+  /** All frames since the page was opened. */
+  readonly total = { decoded: 0, skipped: 0, failed: 0, missing: 0, bytes: 0 };
+
+  decoded(slot: Slot, f: DecodedFrame, ahead: number): void {
+    const m = this.meter(slot.mid);
+    m.quality = f.quality;
+    m.points = f.points.count;
+    m.frames++;
+    m.skipped += f.skipped;
+    if (m.newest !== undefined) {
+      // Frame numbers wrap around at 32 bits.
+      const step = (f.number - m.newest) | 0;
+      const missed = Math.max(0, step - 1 - f.skipped);
+      m.missing += missed;
+      this.total.missing += missed;
+    }
+    m.newest = f.number;
+    this.total.decoded++;
+    this.total.skipped += f.skipped;
+    this.total.bytes += f.bytes;
+    m.samples.push({
+      at: f.decoded, bytes: f.bytes, network: f.received + ahead - f.captured, wait: f.decodeBegan - f.received, decode: f.decoded - f.decodeBegan, shown: NaN,
+    });
+    this.prune(m, f.decoded);
+  }
+
+  /** Notes that the newest frame of a line was shown, so many milliseconds after it was decoded. */
+  shown(mid: string, after: number): void {
+    const last = this.byMid.get(mid)?.samples.at(-1);
+    if (last) {
+      last.shown = after;
+    }
+  }
+
+  failed(mid: string): void {
+    this.total.failed++;
+    this.meter(mid).failed++;
+  }
+
+  forget(mid: string): void {
+    this.byMid.delete(mid);
+  }
+
+  figures(mid: string, now: number): Figures | undefined {
+    const m = this.byMid.get(mid);
+    if (!m) {
+      return undefined;
+    }
+    this.prune(m, now);
+    const median = (pick: (s: Sample) => number): number => {
+      const sorted = m.samples.map(pick).filter(Number.isFinite).sort((a, b) => a - b);
+      return sorted[Math.floor(sorted.length / 2)] ?? NaN;
+    };
+    const bytes = m.samples.reduce((sum, s) => sum + s.bytes, 0);
+    return {
+      quality: m.quality,
+      points: m.points,
+      fps: (m.samples.length * 1000) / span,
+      bps: (bytes * 8 * 1000) / span,
+      network: median((s) => s.network),
+      wait: median((s) => s.wait),
+      decode: median((s) => s.decode),
+      shown: median((s) => s.shown),
+    };
+  }
+
+  private meter(mid: string): Meter {
+    let m = this.byMid.get(mid);
+    if (!m) {
+      m = new Meter();
+      this.byMid.set(mid, m);
+    }
+    return m;
+  }
+
+  private prune(m: Meter, now: number): void {
+    const first = m.samples.findIndex((s) => s.at >= now - span);
+    m.samples.splice(0, first < 0 ? m.samples.length : first);
+  }
+}

@@ -1,0 +1,230 @@
+// A room that is being watched: the conference, the space that it is shown in, and the controls around it.
+
+import { h } from "../dom";
+import type { Workers } from "../media/connection";
+import type { DecodedFrame } from "../media/traffic";
+import type { World } from "../scene/world";
+import type { TileRef } from "../signal/messages";
+import { Conference } from "./conference";
+import { Inspector } from "./inspector";
+import type { Entry } from "./lobby";
+import type { Messages } from "./messages";
+import { Sound } from "./sound";
+
+/** Viewpoints are told this often while the eye moves, in milliseconds, and once per second while it rests. */
+const lookInterval = 33;
+const restInterval = 1000;
+
+export class RoomView {
+  readonly conference: Conference;
+  private readonly sound = new Sound();
+  private readonly inspector: Inspector;
+  private readonly people = h("ul", { class: "people", ariaLabel: "Who is here" });
+  private readonly status = h("span", { class: "status" });
+  private readonly title = h("strong");
+  /** Frames decoded since the last drawing, the newest of each line. */
+  private readonly fresh = new Map<string, { track: TileRef; frame: DecodedFrame }>();
+  private looked = 0;
+  private seen = "";
+  private tinted = false;
+  private arranged = "";
+  readonly firstPoint: { at: number | undefined } = { at: undefined };
+
+  constructor(
+    private readonly element: HTMLElement,
+    readonly world: World,
+    workers: Workers,
+    messages: Messages,
+    entry: Entry,
+    private readonly ended: (why: string) => void,
+  ) {
+    this.conference = new Conference(
+      { url: signalling(), ...(entry.token ? { token: entry.token } : {}), ...(entry.room ? { room: entry.room } : {}), ...(entry.identity ? { identity: entry.identity } : {}) },
+      workers,
+      {
+        frame: (track, frame) => this.arrived(track, frame),
+        cleared: (track) => world.objects.clear(track),
+        published: (participant, publication) => {
+          world.objects.add(participant, publication);
+          this.refresh();
+        },
+        unpublished: (participant, publication) => {
+          world.objects.remove(participant, publication);
+          this.refresh();
+        },
+        posed: (pose) => world.objects.pose(pose),
+        audio: (mid, track) => this.sound.add(mid, track),
+        people: () => this.refresh(),
+        state: (state, why) => this.entered(state, why),
+        trouble: (message) => messages.say(message),
+      },
+    );
+    this.inspector = new Inspector(this.conference);
+    this.build();
+    this.conference.start();
+  }
+
+  private build(): void {
+    const bar = h("nav", { class: "toolbar", ariaLabel: "Controls" });
+    const add = (label: string, key: string, act: () => boolean | void | Promise<boolean | void>): void => {
+      const button = h("button", { type: "button", title: key ? `${label} (${key})` : label, ariaPressed: "false" }, label);
+      button.addEventListener("click", () => {
+        void Promise.resolve(act()).then((on) => typeof on === "boolean" && (button.ariaPressed = String(on)));
+      });
+      if (key) {
+        this.keys.set(key, () => button.click());
+      }
+      bar.append(button);
+    };
+    add("Inspect", "i", () => this.inspector.toggle());
+    add("Tint by quality", "t", () => this.tint());
+    add("Sound", "m", () => this.sound.toggle());
+    add("Seat", "h", () => this.world.home());
+    add("Full screen", "f", () => toggleFullScreen());
+    if (navigator.xr) {
+      void navigator.xr.isSessionSupported("immersive-vr").then((can) => can && add("VR", "v", () => this.immerse()));
+    }
+    add("Leave", "", () => this.conference.leave());
+    this.element.replaceChildren(
+      h("header", { class: "heading" }, this.title, this.status, this.people), bar, this.inspector.element,
+      h("p", { class: "hint" }, "Drag to orbit · W A S D to walk · arrow keys to turn"),
+    );
+    document.addEventListener("keydown", this.key);
+    this.world.navigation.focus();
+  }
+
+  private readonly keys = new Map<string, () => void>();
+
+  private readonly key = (event: KeyboardEvent): void => {
+    const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      this.keys.get(event.key)?.();
+    }
+  };
+
+  private tint(): boolean {
+    this.tinted = !this.tinted;
+    this.world.objects.tint(this.tinted);
+    return this.tinted;
+  }
+
+  private async immerse(): Promise<void> {
+    const session = await navigator.xr!.requestSession("immersive-vr", { optionalFeatures: ["local-floor"] });
+    await this.world.renderer.xr.setSession(session);
+  }
+
+  private entered(state: string, why: string): void {
+    this.status.textContent = { connecting: "connecting …", joined: "", resuming: "connection lost, trying again …", closed: "" }[state] ?? "";
+    this.element.dataset["state"] = state;
+    if (state === "joined") {
+      this.title.textContent = this.conference.room;
+      document.title = `${this.conference.room} · volsfu`;
+    }
+    if (state === "closed") {
+      this.close(why);
+    }
+  }
+
+  private close(why: string): void {
+    document.removeEventListener("keydown", this.key);
+    this.inspector.close();
+    this.sound.close();
+    for (const { identity, publications } of this.conference.participants.values()) {
+      for (const { name } of publications) {
+        this.world.objects.remove(identity, name);
+      }
+    }
+    if (document.fullscreenElement) {
+      void document.exitFullscreen();
+    }
+    this.ended(why === "left" ? "" : why);
+  }
+
+  private refresh(): void {
+    const people = [...this.conference.participants.keys()].filter((who) => who !== this.conference.identity);
+    this.people.replaceChildren(...people.map((who) => {
+      const button = h("button", { type: "button", title: `Look at ${who}` }, who);
+      button.addEventListener("click", () => this.world.lookAt(who));
+      return h("li", {}, button);
+    }));
+    if (people.length === 0) {
+      this.people.append(h("li", { class: "empty" }, "nobody else is here yet"));
+    }
+    // The table changes its size with its guests: the viewer's seat moves with it, until the viewer has moved.
+    if (this.seen === "") {
+      this.world.home();
+    }
+  }
+
+  private arrived(track: TileRef, frame: DecodedFrame): void {
+    const before = this.fresh.get(frame.mid);
+    if (before) {
+      this.conference.recycle(before.frame);
+    }
+    this.fresh.set(frame.mid, { track, frame });
+  }
+
+  /** Before each drawing: what has come since the last one is put on the screen, and the server is told where the eye is. */
+  drawn(now: number): void {
+    for (const { track, frame } of this.fresh.values()) {
+      this.world.objects.show(track, frame.points, frame.quality);
+      this.conference.meters.shown(frame.mid, now - frame.decoded);
+      if (frame.points.count > 0) {
+        this.firstPoint.at ??= now;
+      }
+      this.conference.recycle(frame);
+    }
+    this.fresh.clear();
+    this.look(now);
+    this.sound.follow(this.world, this.speakers());
+  }
+
+  private *speakers(): Generator<{ mid: string; participant: string }> {
+    for (const { mid, track } of this.conference.slots) {
+      if (track && this.conference.publication(track)?.kind === "audio") {
+        yield { mid, participant: track.participant };
+      }
+    }
+  }
+
+  private look(now: number): void {
+    if (now - this.looked < lookInterval) {
+      return;
+    }
+    this.arrange();
+    const viewpoint = this.world.viewpoint();
+    const key = [...viewpoint.position, ...viewpoint.orientation, viewpoint.aspect].map((v) => v.toFixed(4)).join();
+    if (key === this.seen && now - this.looked < restInterval) {
+      return;
+    }
+    this.looked = now;
+    this.seen = key;
+    this.conference.look(viewpoint);
+  }
+
+  /** Tells the server where those are seated who have no place of their own. */
+  private arrange(): void {
+    const objects = this.world.objects.placements();
+    const key = JSON.stringify(objects);
+    if (key !== this.arranged && this.conference.session.send({ type: "arrange", objects })) {
+      this.arranged = key;
+    }
+  }
+}
+
+/** Where signalling is: beside this page. */
+function signalling(): string {
+  const url = new URL("v1/signal", document.baseURI);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  url.hash = "";
+  return url.href;
+}
+
+async function toggleFullScreen(): Promise<boolean> {
+  if (document.fullscreenElement) {
+    await document.exitFullscreen();
+    return false;
+  }
+  await document.documentElement.requestFullscreen();
+  return true;
+}

@@ -1,0 +1,96 @@
+// Voices that come from where their speakers are. Browsers play nothing before a person has clicked or typed.
+
+import type { World } from "../scene/world";
+
+interface Voice {
+  element: HTMLAudioElement;
+  source: MediaStreamAudioSourceNode;
+  panner: PannerNode;
+}
+
+export class Sound {
+  private context: AudioContext | undefined;
+  private readonly tracks = new Map<string, MediaStreamTrack>();
+  private readonly voices = new Map<string, Voice>();
+
+  get on(): boolean {
+    return this.context?.state === "running";
+  }
+
+  add(mid: string, track: MediaStreamTrack): void {
+    this.tracks.set(mid, track);
+    if (this.context) {
+      this.connect(mid, track);
+    }
+  }
+
+  /** Turns sound on or off. It must be called from a click or a key. */
+  async toggle(): Promise<boolean> {
+    if (this.on) {
+      await this.context!.suspend();
+      return false;
+    }
+    this.context ??= new AudioContext();
+    await this.context.resume();
+    for (const [mid, track] of this.tracks) {
+      this.connect(mid, track);
+    }
+    return true;
+  }
+
+  private connect(mid: string, track: MediaStreamTrack): void {
+    if (this.voices.has(mid) || !this.context) {
+      return;
+    }
+    const stream = new MediaStream([track]);
+    // Chromium decodes a remote track only while an element plays it, muted or not.
+    const element = new Audio();
+    element.srcObject = stream;
+    element.muted = true;
+    void element.play();
+    const source = this.context.createMediaStreamSource(stream);
+    const panner = new PannerNode(this.context, { panningModel: "HRTF", distanceModel: "inverse", refDistance: 1, rolloffFactor: 0.7 });
+    source.connect(panner).connect(this.context.destination);
+    this.voices.set(mid, { element, source, panner });
+  }
+
+  /** Moves the ear to the eye, and voices to their speakers. */
+  follow(world: World, speakers: Iterable<{ mid: string; participant: string }>): void {
+    if (!this.context || !this.on) {
+      return;
+    }
+    const { position, quaternion } = world.camera;
+    const ahead = position.clone().set(0, 0, -1).applyQuaternion(quaternion);
+    const up = position.clone().set(0, 1, 0).applyQuaternion(quaternion);
+    const { listener, currentTime } = this.context;
+    if (listener.positionX) {
+      for (const [parameter, value] of [
+        [listener.positionX, position.x], [listener.positionY, position.y], [listener.positionZ, position.z],
+        [listener.forwardX, ahead.x], [listener.forwardY, ahead.y], [listener.forwardZ, ahead.z],
+        [listener.upX, up.x], [listener.upY, up.y], [listener.upZ, up.z],
+      ] as const) {
+        parameter.setTargetAtTime(value, currentTime, 0.02);
+      }
+    }
+    for (const { mid, participant } of speakers) {
+      const at = world.objects.focus(participant)?.position;
+      const panner = this.voices.get(mid)?.panner;
+      if (at && panner) {
+        panner.positionX.setTargetAtTime(at.x, currentTime, 0.02);
+        panner.positionY.setTargetAtTime(1.4, currentTime, 0.02);
+        panner.positionZ.setTargetAtTime(at.z, currentTime, 0.02);
+      }
+    }
+  }
+
+  close(): void {
+    for (const { element, source } of this.voices.values()) {
+      element.pause();
+      source.disconnect();
+    }
+    this.voices.clear();
+    this.tracks.clear();
+    void this.context?.close();
+    this.context = undefined;
+  }
+}

@@ -1,0 +1,17 @@
+import { defineConfig } from "vite";
+
+// Everything is addressed relative to the page, so that the server may stand behind any path of a proxy.
+export default defineConfig({
+  base: "./",
+  build: {
+    target: "es2022",
+    outDir: "dist/site",
+    emptyOutDir: true,
+    // Scripts in data: addresses are forbidden by the server's content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rollupOptions: { input: { viewer: "index.html" } },
+    chunkSizeWarningLimit: 900,
+  },
+  worker: { format: "es" },
+});

@@ -1,0 +1,184 @@
+package sfu
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// RoomState is what goes on in a room at one instant. Its slices are sorted by name, slots by line.
+type RoomState struct {
+	Name         string             `json:"name"`
+	Participants []ParticipantState `json:"participants"`
+}
+
+// ParticipantState is one participant of a room.
+type ParticipantState struct {
+	Identity string `json:"identity"`
+	// Joined is when the participant's websocket was opened. Connected says that media can flow, Present that the websocket lives: who comes back within the time of
+	// grace is not present meanwhile.
+	Joined    time.Time `json:"joined"`
+	Connected bool      `json:"connected"`
+	Present   bool      `json:"present"`
+	// VR2Gather says that the participant speaks that dialect.
+	VR2Gather bool `json:"vr2gather,omitempty"`
+	// Publications are what the participant publishes.
+	Publications []PublicationState `json:"publications"`
+	// Reception is what the participant is sent, nil where it takes nothing.
+	Reception *ReceptionState `json:"reception,omitempty"`
+}
+
+// PublicationState is one publication, as it was announced and as it is.
+type PublicationState struct {
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	Mode      string   `json:"mode"`
+	Codec     string   `json:"codec"`
+	Tiles     int      `json:"tiles"`
+	Qualities []string `json:"qualities"`
+	// Rates are what each track takes, in bit/s, by tile and quality; 0 where it has been silent. Paused are those that the publisher was told not to send.
+	Rates  [][]volumetric.Bitrate `json:"rates_bps"`
+	Paused [][]bool               `json:"paused"`
+}
+
+// ReceptionState is what is known of the way to a receiver, and what it is sent.
+type ReceptionState struct {
+	// Known says that there is an estimate. Target is the rate of the qualities that were decided, Wanted what it would be with an unlimited budget.
+	Known    bool               `json:"known"`
+	Estimate volumetric.Bitrate `json:"estimate_bps"`
+	Target   volumetric.Bitrate `json:"target_bps"`
+	Wanted   volumetric.Bitrate `json:"wanted_bps"`
+	Sent     volumetric.Bitrate `json:"sent_bps"`
+	// RTT and QueueDelay are in milliseconds, Loss and Parity are shares of 0 to 1.
+	RTT        float64 `json:"rtt_ms"`
+	QueueDelay float64 `json:"queue_delay_ms"`
+	Loss       float64 `json:"loss"`
+	Parity     float64 `json:"parity"`
+	// Viewpoint says that the receiver tells where it looks.
+	Viewpoint bool        `json:"viewpoint"`
+	Slots     []SlotState `json:"slots"`
+}
+
+// SlotState is one slot that carries something.
+type SlotState struct {
+	MID         string             `json:"mid"`
+	Participant string             `json:"participant"`
+	Publication string             `json:"publication"`
+	Tile        int                `json:"tile"`
+	Quality     volumetric.Quality `json:"quality"`
+	Reason      signal.Reason      `json:"reason"`
+	// Counts since the slot was made.
+	Packets         uint64 `json:"packets"`
+	Frames          uint64 `json:"frames"`
+	Octets          uint64 `json:"bytes"`
+	Retransmissions uint64 `json:"retransmissions"`
+	// FractionLost is what the receiver last reported of this slot, 0 to 1.
+	FractionLost float64 `json:"fraction_lost"`
+}
+
+// describeRequest asks a room for its state.
+type describeRequest struct{ result chan<- RoomState }
+
+// apply implements request.
+func (q describeRequest) apply(r *Room) { q.result <- r.state() }
+
+// Describe asks each room for its state: the named one, or all where the name is empty. Rooms that end meanwhile are left out.
+func (n *Node) Describe(ctx context.Context, name string) ([]RoomState, error) {
+	n.mu.Lock()
+	var rooms []*Room
+	for _, o := range n.rooms {
+		if name == "" || o.room.name == name {
+			rooms = append(rooms, o.room)
+		}
+	}
+	n.mu.Unlock()
+	states := []RoomState{}
+	for _, room := range rooms {
+		result := make(chan RoomState, 1)
+		room.post(describeRequest{result})
+		select {
+		case state := <-result:
+			states = append(states, state)
+		case <-room.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	slices.SortFunc(states, func(a, b RoomState) int { return compareStrings(a.Name, b.Name) })
+	return states, nil
+}
+
+// state describes the room.
+func (r *Room) state() RoomState {
+	state := RoomState{Name: r.name, Participants: []ParticipantState{}}
+	for _, p := range r.others(nil) {
+		state.Participants = append(state.Participants, p.state())
+	}
+	return state
+}
+
+func (p *participant) state() ParticipantState {
+	state := ParticipantState{
+		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil, VR2Gather: p.vr2gather != nil,
+		Publications: []PublicationState{},
+	}
+	for _, publication := range p.publications {
+		state.Publications = append(state.Publications, publication.state())
+	}
+	if p.receive {
+		state.Reception = p.reception.state(p.room.now, p.slots.slots)
+	}
+	return state
+}
+
+func (p *publication) state() PublicationState {
+	d := &p.description
+	state := PublicationState{Name: d.Name, Kind: string(d.Kind), Mode: string(d.Mode), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles)}
+	for _, q := range d.Qualities {
+		state.Qualities = append(state.Qualities, q.Name)
+	}
+	for tile := range d.Tiles {
+		rates, paused := make([]volumetric.Bitrate, len(d.Qualities)), make([]bool, len(d.Qualities))
+		for q := range d.Qualities {
+			rates[q], _ = p.tracks[tile*len(d.Qualities)+q].Rate()
+			paused[q] = p.paused(tile, volumetric.Quality(q))
+		}
+		state.Rates, state.Paused = append(state.Rates, rates), append(state.Paused, paused)
+	}
+	return state
+}
+
+func (r *reception) state(now time.Time, slots []*slot) *ReceptionState {
+	path := r.link.Path()
+	_, looks := r.predictor.Predict(now)
+	state := &ReceptionState{
+		Known: path.Known, Estimate: path.Estimate, Target: r.rate, Wanted: r.wanted, Sent: path.Sent,
+		RTT: inMilliseconds(path.RTT), QueueDelay: inMilliseconds(path.QueueDelay), Loss: path.Loss, Parity: r.link.ParityShare(), Viewpoint: looks,
+		Slots: []SlotState{},
+	}
+	for _, s := range slots {
+		if s.target != nil {
+			state.Slots = append(state.Slots, s.state())
+		}
+	}
+	return state
+}
+
+func (s *slot) state() SlotState {
+	tile := s.target.tile
+	state := SlotState{
+		MID: s.mid, Participant: tile.Participant, Publication: tile.Publication, Tile: tile.Tile, Quality: s.showing, Reason: s.reason,
+	}
+	if f, ok := s.forward.(*forward.Slot); ok {
+		stats := f.Stats()
+		state.Packets, state.Frames, state.Octets = stats.Packets, stats.Frames, stats.Octets
+		state.Retransmissions, state.FractionLost = stats.Retransmissions, stats.FractionLost
+	}
+	return state
+}
+
+func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,71 @@
+package signalling
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// RoomsPath is where clients learn which rooms they may join.
+const RoomsPath = "/v1/rooms"
+
+// roomsTimeout bounds how long a room may take to say what goes on in it.
+const roomsTimeout = 2 * time.Second
+
+// Describer tells what goes on in rooms.
+type Describer interface {
+	Describe(ctx context.Context, name string) ([]sfu.RoomState, error)
+}
+
+// RoomSummary is what clients learn of a room before they join.
+type RoomSummary struct {
+	Name         string `json:"name"`
+	Participants int    `json:"participants"`
+	Publications int    `json:"publications"`
+}
+
+// Rooms lists the rooms that somebody is in and that the client's token lets it join, as a JSON object. It is authenticated as the websocket is.
+type Rooms struct {
+	rooms Describer
+	auth  Authenticator
+	log   *zap.Logger
+}
+
+// NewRooms makes the handler for RoomsPath.
+func NewRooms(rooms Describer, auth Authenticator, log *zap.Logger) *Rooms {
+	return &Rooms{rooms: rooms, auth: auth, log: log}
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	credentials, err := h.auth.Authenticate(r)
+	if err != nil {
+		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), roomsTimeout)
+	defer cancel()
+	states, err := h.rooms.Describe(ctx, credentials.Room)
+	if err != nil {
+		h.log.Warn("rooms do not answer", zap.Error(err))
+		http.Error(w, "rooms do not answer", http.StatusServiceUnavailable)
+		return
+	}
+	list := make([]RoomSummary, len(states))
+	for i, state := range states {
+		list[i] = RoomSummary{Name: state.Name, Participants: len(state.Participants)}
+		for _, p := range state.Participants {
+			list[i].Publications += len(p.Publications)
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	// Who asked has gone where this fails; there is nobody to tell.
+	_ = json.NewEncoder(w).Encode(map[string][]RoomSummary{"rooms": list})
+}

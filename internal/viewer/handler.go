@@ -1,0 +1,140 @@
+package viewer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+)
+
+// policy is the content security policy of all pages: scripts, styles, workers and connections of this server alone, nothing inline, nothing from anywhere else.
+// WebAssembly is compiled (Draco); pictures are made by scripts (blob:). Nobody frames the pages.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' blob:; " +
+	"connect-src 'self'; media-src 'self' blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// hashed is the folder of files whose names change with what is in them, so that browsers may keep them for good.
+const hashed = "assets/"
+
+// Handler serves the pages of a file system: index.html at /, and NAME/index.html at /NAME.
+type Handler struct {
+	files fs.FS
+
+	mu     sync.Mutex
+	loaded map[string]*file
+}
+
+// file is one file as it is sent.
+type file struct {
+	contentType string
+	plain       []byte
+	// compressed is nil where that saves nothing.
+	compressed []byte
+}
+
+// New makes a handler of the files.
+func New(files fs.FS) *Handler { return &Handler{files: files, loaded: make(map[string]*file)} }
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "pages are read with GET", http.StatusMethodNotAllowed)
+		return
+	}
+	name := nameOf(r.URL.Path)
+	f, err := h.file(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		http.NotFound(w, r)
+		return
+	case err != nil:
+		http.Error(w, "the page cannot be read", http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", f.contentType)
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Vary", "Accept-Encoding")
+	if strings.HasPrefix(name, hashed) {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		header.Set("Cache-Control", "no-cache")
+	}
+	body := f.plain
+	if f.compressed != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		body = f.compressed
+		header.Set("Content-Encoding", "gzip")
+	}
+	header.Set("Content-Length", fmt.Sprint(len(body)))
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(body)
+	}
+}
+
+// nameOf is the file of a path: the index of the folder where the path names one.
+func nameOf(urlPath string) string {
+	name := strings.TrimPrefix(path.Clean("/"+urlPath), "/")
+	switch {
+	case name == "":
+		return "index.html"
+	case path.Ext(name) == "":
+		return name + "/index.html"
+	default:
+		return name
+	}
+}
+
+// file gives a file, read and compressed once.
+func (h *Handler) file(name string) (*file, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.loaded[name]; f != nil {
+		return f, nil
+	}
+	plain, err := fs.ReadFile(h.files, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{contentType: contentType(name), plain: plain, compressed: compress(plain)}
+	h.loaded[name] = f
+	return f, nil
+}
+
+// contentType is a file's, without asking the system, whose tables differ.
+func contentType(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".wasm":
+		return "application/wasm"
+	case ".svg":
+		return "image/svg+xml"
+	case ".html", ".css":
+		return mime.TypeByExtension(ext)
+	default:
+		return "application/octet-stream"
+	}
+}
+
+// compress gives the compressed file, nil where that is not smaller.
+func compress(plain []byte) []byte {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic("gzip knows its own levels: " + err.Error())
+	}
+	_, _ = z.Write(plain)
+	if z.Close() != nil || b.Len() >= len(plain) {
+		return nil
+	}
+	return b.Bytes()
+}
