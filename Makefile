@@ -25,7 +25,17 @@ deps: ## install what building, testing and linting need and the machine lacks
 
 .PHONY: deps-build
 deps-build:
-	@scripts/deps.sh build
+	@scripts/deps.sh build web
+
+# The pages for browsers, which the server carries.
+WEB = clients/web/dist/site/index.html
+$(WEB): $(shell find clients/web/src clients/web/public clients/web/*.html clients/web/*.json clients/web/*.ts -type f 2>/dev/null)
+	@scripts/web.sh build
+
+.PHONY: web
+web: deps-build $(WEB) ## the viewer and the console, into the server at its next build
+
+bin/volsfu: $(WEB)
 
 .PHONY: build
 build: $(COMMANDS:%=bin/%) ## build the commands into bin/ (volpeer without Draco where it is not installed)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs what volsfu needs and the machine lacks, and nothing that is there already.
 #
-#   scripts/deps.sh build    compiler, Draco: what building, testing and the demo need
+#   scripts/deps.sh build    compiler, Draco, librealsense for tests: what building, testing and the demo need
 #   scripts/deps.sh lint     shellcheck, promtool, staticcheck
-#   scripts/deps.sh clients  Mono, for the tests of the Unity package
+#   scripts/deps.sh web      Node and npm, for the pages for browsers
+#   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages
 #   scripts/deps.sh          all of it
 #
 # Works as root and as a user with sudo, on Debian 12. Programs that Debian does not carry, or carries only together with a
@@ -17,6 +18,14 @@ export PATH="$tools:$PATH"
 # v0.8.2 is the release that calls itself 2026.2.2.
 staticcheck_module=honnef.co/go/tools
 staticcheck_version=v0.8.2
+
+# A Node that Vite runs on, of the last release with long support, and an npm of its own. Debian's are too old. Both come from the npm registry, as the pages'
+# packages do.
+node_version=22.23.3
+node_x64=qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==
+node_arm64=l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==
+npm_version=10.9.9
+npm_sum=1g+6jLQvaIuB4zwvHL7yrXuXcWZwDsCtBX8bbWDqbvJSSr9nPiDDWTHNgwXR27iIcTTW7v3A57hDW9RYv2W4Yg==
 
 say() { printf 'deps: %s\n' "$*" >&2; }
 fail() {
@@ -111,6 +120,94 @@ deps_build() {
 	pkg-config --exists draco 2>/dev/null || missing+=(libdraco-dev)
 }
 
+# Vite needs Node 20.19 or newer.
+has_node() {
+	has node && has npm && node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)'
+}
+
+# fetch_package URL SUM FOLDER: unpacks a package of the registry whose SHA-512 is known.
+fetch_package() {
+	local archive
+	archive=$(mktemp)
+	curl --fail --silent --show-error --location --retry 3 --output "$archive" "$1" || return 1
+	if [ "$(openssl dgst -sha512 -binary "$archive" | base64 --wrap 0)" != "$2" ]; then
+		rm -f "$archive"
+		fail "$1 is not what it was: its SHA-512 differs"
+	fi
+	rm -rf "$3" && mkdir -p "$3"
+	tar -xzf "$archive" -C "$3" --strip-components 1
+	rm -f "$archive"
+}
+
+# Building goes on without Node: the server then says that it has no viewer.
+install_node() {
+	local registry=https://registry.npmjs.org home arch sum
+	home=$(dirname "$tools")/node
+	case $(uname -m) in
+	x86_64) arch=x64 sum=$node_x64 ;;
+	aarch64) arch=arm64 sum=$node_arm64 ;;
+	*)
+		say "no Node for $(uname -m) is known here: install Node 20.19 or newer for the viewer"
+		return 0
+		;;
+	esac
+	say "fetching Node $node_version and npm $npm_version"
+	if ! fetch_package "$registry/node-linux-$arch/-/node-linux-$arch-$node_version.tgz" "$sum" "$home/node" ||
+		! fetch_package "$registry/npm/-/npm-$npm_version.tgz" "$npm_sum" "$home/npm"; then
+		say "Node cannot be had: the server is built without its viewer"
+		return 0
+	fi
+	mkdir -p "$tools"
+	ln -sf "$home/node/bin/node" "$tools/node"
+	printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$home/node/bin/node" "$home/npm/bin/npm-cli.js" >"$tools/npm"
+	chmod +x "$tools/npm"
+}
+
+deps_web() {
+	has_node || need curl curl
+	has_node || need openssl openssl
+}
+
+# librealsense is in no package of Debian's. The one that RealSense makes for Python has the whole library in it; tests speak to its C API.
+realsense_version=2.59.1.11053
+realsense_sum=04593436a55be82f147a485a261a601e35b49b2a3b25c35e2ad6eb5a775bdde1 # SHA-256 of the wheel for Python 3.11 on x86-64
+realsense_lib=$PWD/.tools/lib
+
+has_realsense() { [ "$(cat "$realsense_lib/librealsense2.version" 2>/dev/null)" = "$realsense_version" ]; }
+
+# The package is for these machines.
+takes_realsense() { [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ]; }
+
+deps_realsense() {
+	takes_realsense || return 0
+	local libraries
+	libraries=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p) || libraries=
+	[[ $libraries == *libusb-1.0.so.0* ]] || missing+=(libusb-1.0-0)
+	[[ $libraries == *libudev.so.1* ]] || missing+=(libudev1)
+	has_realsense || python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+}
+
+# The wheel's library wants Python's functions, which nothing here calls. librealsense2.so is a library that has symbols of these names and
+# that needs the wheel's, so that a program that opens it finds everything.
+install_realsense() (
+	say "taking librealsense $realsense_version out of its Python package"
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	cd "$scratch"
+	echo "pyrealsense2==$realsense_version --hash=sha256:$realsense_sum" >wanted
+	python3 -m pip --quiet --disable-pip-version-check download --no-deps --require-hashes --only-binary=:all: \
+		--implementation cp --python-version 311 --platform manylinux1_x86_64 --requirement wanted >&2 || return 1
+	python3 -m zipfile -e pyrealsense2-*.whl .
+	library=pyrealsense2/pyrealsense2.cpython-311-x86_64-linux-gnu.so
+	soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
+	mkdir -p "$realsense_lib"
+	rm -f "$realsense_lib"/librealsense2.* "$realsense_lib"/pyrealsense2.*
+	mv "$library" "$realsense_lib/$soname" || return 1
+	nm -D --undefined-only "$realsense_lib/$soname" | awk '$NF ~ /^_?Py/ { sub(/@.*/, "", $NF); print "char " $NF "[512];" }' >python.c
+	gcc -shared -fPIC -o "$realsense_lib/librealsense2.so" python.c -Wl,--no-as-needed -L"$realsense_lib" -l:"$soname" -Wl,-rpath,"\$ORIGIN" &&
+		echo "$realsense_version" >"$realsense_lib/librealsense2.version"
+)
+
 deps_lint() {
 	need shellcheck shellcheck
 }
@@ -118,20 +215,37 @@ deps_lint() {
 deps_clients() {
 	need mcs mono-mcs
 	need mono mono-runtime
+	need chromium chromium
+	# Without a font, pages have no letters.
+	[ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || missing+=(fonts-dejavu-core)
 }
 
-[ $# -gt 0 ] || set -- build lint clients
+[ $# -gt 0 ] || set -- build web lint clients
 for part in "$@"; do
 	case $part in
-	build) deps_build ;;
+	build)
+		deps_build
+		deps_realsense
+		;;
+	web) deps_web ;;
 	lint) deps_lint ;;
 	clients) deps_clients ;;
-	*) fail "expected build, lint or clients, got $part" ;;
+	*) fail "expected build, web, lint or clients, got $part" ;;
 	esac
 done
 check_go
 need make make
 install_packages
+case " $* " in
+*" build "*)
+	if takes_realsense && ! has_realsense; then
+		install_realsense || say "no librealsense: its Python package cannot be had; tests with it are skipped"
+	fi
+	;;
+esac
+case " $* " in
+*" web "*) has_node || install_node ;;
+esac
 case " $* " in
 *" lint "*)
 	has promtool || install_promtool

@@ -50,7 +50,7 @@ func newServe() *cobra.Command {
 // stopTimeout bounds how long the operators' listener may finish its requests at the end.
 const stopTimeout = 5 * time.Second
 
-// run starts a server and runs it until SIGINT or SIGTERM, then drains its rooms and ends. A second signal ends it at once.
+// run starts a server and runs it until SIGINT, SIGTERM or an operator ends it, then drains its rooms and ends. A second signal ends it at once.
 func run(log *zap.Logger, start func() (*server.Server, error)) error {
 	// Whoever is told that the server is ready may end it at once.
 	signals := make(chan os.Signal, 2)
@@ -64,13 +64,10 @@ func run(log *zap.Logger, start func() (*server.Server, error)) error {
 	select {
 	case received := <-signals:
 		log.Info("stopping", zap.String("signal", received.String()))
-		draining, end := context.WithCancel(context.Background())
-		go func() {
-			<-signals
-			end()
-		}()
-		s.Drain(draining)
-		end()
+		drain(s, signals)
+	case <-s.DrainRequested():
+		log.Info("stopping", zap.String("signal", "an operator's request"))
+		drain(s, signals)
 	case failure = <-s.Failed():
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
@@ -80,6 +77,20 @@ func run(log *zap.Logger, start func() (*server.Server, error)) error {
 	}
 	log.Info("stopped")
 	return failure
+}
+
+// drain waits until all have gone, the time for that is over, or a signal comes.
+func drain(s *server.Server, signals <-chan os.Signal) {
+	draining, end := context.WithCancel(context.Background())
+	defer end()
+	go func() {
+		select {
+		case <-signals:
+			end()
+		case <-draining.Done():
+		}
+	}()
+	s.Drain(draining)
 }
 
 // newLog makes a logger to standard error.

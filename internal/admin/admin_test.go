@@ -60,7 +60,7 @@ func TestHandler(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
-			Handler(registry(t), test.checks...).ServeHTTP(recorder, httptest.NewRequest(test.method, test.path, nil))
+			Handler(registry(t), http.NotFoundHandler(), test.checks...).ServeHTTP(recorder, httptest.NewRequest(test.method, test.path, nil))
 			body := recorder.Body.String()
 			if recorder.Code != test.status || !strings.Contains(body, test.text) || test.whole && body != test.text {
 				t.Errorf("status %d, body %.200q, expected %d, %q", recorder.Code, body, test.status, test.text)
@@ -85,7 +85,7 @@ func get(ctx context.Context, url string) (int, string, error) {
 }
 
 func TestServer(t *testing.T) {
-	s, err := Start("127.0.0.1:0", Handler(registry(t)))
+	s, err := Start("127.0.0.1:0", Handler(registry(t), http.NotFoundHandler()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ const (
 	scrapeTimeout = 10 * time.Second
 )
 
-// Handler serves /metrics, /healthz, /readyz and /debug/pprof/. It is ready where every one of the checks is.
-func Handler(gatherer prometheus.Gatherer, checks ...Readiness) http.Handler {
+// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API below APIPath. It is ready where every one of the checks is.
+func Handler(gatherer prometheus.Gatherer, api http.Handler, checks ...Readiness) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{
 		// One broken collector must not take the others' metrics with it.
@@ -33,6 +33,7 @@ func Handler(gatherer prometheus.Gatherer, checks ...Readiness) http.Handler {
 		MaxRequestsInFlight: scrapesAtOnce,
 		Timeout:             scrapeTimeout,
 	}))
+	mux.Handle(APIPath, api)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if reasons := reasonsAgainst(checks); len(reasons) > 0 {

@@ -30,6 +30,17 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
+// Quantile is the upper bound of the bucket that the given share (0 to 1) of the durations does not exceed: 0 where there are none, the highest bound beyond it.
+func (h *Histogram) Quantile(share float64) time.Duration {
+	rank, below := share*float64(h.Count()), 0.0
+	for i, count := range h.Counts {
+		if below += float64(count); count > 0 && below >= rank {
+			return time.Duration(histogramBounds[min(i, len(histogramBounds)-1)]) * time.Microsecond
+		}
+	}
+	return 0
+}
+
 // histogramBounds are the upper bounds of the buckets of a histogram but the last, in microseconds. They are close together where it matters whether half of the
 // packets stay for at most 200 µs, and 99 or 999 of 1,000 for at most 1 or 3 ms; what the pacer holds, and switches, take 2 to 100 ms.
 var histogramBounds = [...]uint64{

@@ -15,7 +15,6 @@ import (
 
 	"github.com/volsfu/volsfu/clients/web"
 	"github.com/volsfu/volsfu/internal/admin"
-	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
@@ -49,13 +48,15 @@ type Server struct {
 	admin    *admin.Server
 	// draining is set as soon as no new clients are wanted.
 	draining atomic.Bool
+	// leaving takes an operator's wish to drain.
+	leaving chan struct{}
 	// failed takes the error of a listener or a media socket that ended by itself.
 	failed chan error
 }
 
 // Start starts a server. It is ready for clients when it returns.
 func Start(o Options) (*Server, error) {
-	s := &Server{log: o.Log, config: o.Config, failed: make(chan error, 1)}
+	s := &Server{log: o.Log, config: o.Config, leaving: make(chan struct{}, 1), failed: make(chan error, 1)}
 	if err := s.start(o); err != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -67,7 +68,7 @@ func Start(o Options) (*Server, error) {
 
 func (s *Server) start(o Options) error {
 	c := o.Config
-	authenticator, err := newAuthenticator(o)
+	authenticator, gate, err := newAuthenticator(o)
 	if err != nil {
 		return err
 	}
@@ -87,6 +88,7 @@ func (s *Server) start(o Options) error {
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
 		return err
 	}
+	host := operating{s, o.Version, time.Now()}
 	mux := http.NewServeMux()
 	if o.VR2GatherOnly {
 		mux.HandleFunc("GET /{$}", landing)
@@ -99,6 +101,7 @@ func (s *Server) start(o Options) error {
 		mux.Handle("GET "+signalling.RoomsPath, signalling.NewRooms(s.node, authenticator, s.log))
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages))
+		mux.Handle(admin.APIPath, admin.NewAPI(gate, s.node, host, s.log))
 	}
 	if c.VR2Gather.Enabled {
 		if err := s.openVR2Gather(mux, registry, authenticator, counts); err != nil {
@@ -109,7 +112,7 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	if c.Admin.Listen != "" {
-		if s.admin, err = admin.Start(c.Admin.Listen, admin.Handler(registry, s)); err != nil {
+		if s.admin, err = admin.Start(c.Admin.Listen, admin.Handler(registry, admin.NewAPI(admin.Loopback{}, s.node, host, s.log), s)); err != nil {
 			return err
 		}
 	}
@@ -132,36 +135,6 @@ func (s *Server) announce(o Options) {
 		s.log.Warn(fmt.Sprintf("the kernel limits the media sockets' receive buffers: bursts may be lost; allow them by: sysctl -w net.core.rmem_max=%d",
 			c.Media.ReceiveBuffer), zap.Int("bytes", got), zap.Int("wanted", c.Media.ReceiveBuffer))
 	}
-}
-
-// newAuthenticator checks tokens, but for development, and where nothing asks for one.
-func newAuthenticator(o Options) (signalling.Authenticator, error) {
-	c := o.Config
-	if c.Server.Dev || o.VR2GatherOnly && !c.VR2Gather.RequireToken {
-		return signalling.AllowAll{}, nil
-	}
-	keys, err := auth.NewKeyring(c.Auth)
-	if err != nil {
-		return nil, fmt.Errorf("%w (without --dev a token is asked for)", err)
-	}
-	return tokens{keys}, nil
-}
-
-// tokens authenticates by access tokens.
-type tokens struct{ keys *auth.Keyring }
-
-// Authenticate implements signalling.Authenticator.
-func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
-	token, err := auth.TokenFromRequest(r)
-	if err != nil {
-		return signalling.Credentials{}, err
-	}
-	claims, err := t.keys.Verify(token, time.Now())
-	if err != nil {
-		return signalling.Credentials{}, err
-	}
-	grants := sfu.Grants{Publish: claims.Publish, Subscribe: claims.Subscribe}
-	return signalling.Credentials{Identity: claims.Identity, Room: claims.Room, Grants: grants}, nil
 }
 
 // ErrMediaPort is wrapped with why the media port cannot be listened on.

@@ -125,6 +125,7 @@ func (r *Room) tick() bool {
 			continue
 		}
 		p.needParity()
+		p.reception.history.note(r.now, p.reception.link.Path(), p.reception.rate)
 		if complete = complete && r.clock().Sub(began) < tickLimit; !complete {
 			continue
 		}

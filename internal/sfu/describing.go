@@ -61,6 +61,8 @@ type ReceptionState struct {
 	// Viewpoint says that the receiver tells where it looks.
 	Viewpoint bool        `json:"viewpoint"`
 	Slots     []SlotState `json:"slots"`
+	// History is what was known every second of the last minutes, the oldest first; left out unless it was asked for.
+	History []Sample `json:"history,omitempty"`
 }
 
 // SlotState is one slot that carries something.
@@ -81,13 +83,17 @@ type SlotState struct {
 }
 
 // describeRequest asks a room for its state.
-type describeRequest struct{ result chan<- RoomState }
+type describeRequest struct {
+	past   bool
+	result chan<- RoomState
+}
 
 // apply implements request.
-func (q describeRequest) apply(r *Room) { q.result <- r.state() }
+func (q describeRequest) apply(r *Room) { q.result <- r.state(q.past) }
 
-// Describe asks each room for its state: the named one, or all where the name is empty. Rooms that end meanwhile are left out.
-func (n *Node) Describe(ctx context.Context, name string) ([]RoomState, error) {
+// Describe asks each room for its state: the named one, or all where the name is empty. past asks for the history of receivers, too. Rooms that end meanwhile are
+// left out.
+func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomState, error) {
 	n.mu.Lock()
 	var rooms []*Room
 	for _, o := range n.rooms {
@@ -99,7 +105,7 @@ func (n *Node) Describe(ctx context.Context, name string) ([]RoomState, error) {
 	states := []RoomState{}
 	for _, room := range rooms {
 		result := make(chan RoomState, 1)
-		room.post(describeRequest{result})
+		room.post(describeRequest{past, result})
 		select {
 		case state := <-result:
 			states = append(states, state)
@@ -113,15 +119,15 @@ func (n *Node) Describe(ctx context.Context, name string) ([]RoomState, error) {
 }
 
 // state describes the room.
-func (r *Room) state() RoomState {
+func (r *Room) state(past bool) RoomState {
 	state := RoomState{Name: r.name, Participants: []ParticipantState{}}
 	for _, p := range r.others(nil) {
-		state.Participants = append(state.Participants, p.state())
+		state.Participants = append(state.Participants, p.state(past))
 	}
 	return state
 }
 
-func (p *participant) state() ParticipantState {
+func (p *participant) state(past bool) ParticipantState {
 	state := ParticipantState{
 		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil, VR2Gather: p.vr2gather != nil,
 		Publications: []PublicationState{},
@@ -131,6 +137,9 @@ func (p *participant) state() ParticipantState {
 	}
 	if p.receive {
 		state.Reception = p.reception.state(p.room.now, p.slots.slots)
+		if past {
+			state.Reception.History = p.reception.history.all()
+		}
 	}
 	return state
 }

@@ -68,8 +68,9 @@ type reception struct {
 	// known says that there is an estimate: the start rate while the first report is awaited. Without one everything is sent as the receiver chose.
 	known bool
 
-	layout layout
-	scene  allocate.Scene
+	layout  layout
+	scene   allocate.Scene
+	history history
 	// dropped counts frames that were dropped since the budget was last stepped.
 	dropped int
 	// stale says that what the receiver chose, or what its slots can carry, has changed since the last decision. deferred says that it was put off

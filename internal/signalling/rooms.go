@@ -20,7 +20,7 @@ const roomsTimeout = 2 * time.Second
 
 // Describer tells what goes on in rooms.
 type Describer interface {
-	Describe(ctx context.Context, name string) ([]sfu.RoomState, error)
+	Describe(ctx context.Context, name string, past bool) ([]sfu.RoomState, error)
 }
 
 // RoomSummary is what clients learn of a room before they join.
@@ -51,7 +51,7 @@ func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), roomsTimeout)
 	defer cancel()
-	states, err := h.rooms.Describe(ctx, credentials.Room)
+	states, err := h.rooms.Describe(ctx, credentials.Room, false)
 	if err != nil {
 		h.log.Warn("rooms do not answer", zap.Error(err))
 		http.Error(w, "rooms do not answer", http.StatusServiceUnavailable)

@@ -53,6 +53,10 @@ const (
 	CodeSlowReader Code = "slow_reader"
 	// CodeReplaced: the session went on over another connection.
 	CodeReplaced Code = "replaced"
+	// CodeKicked: an operator removed the participant, who is not to come back by itself.
+	CodeKicked Code = "kicked"
+	// CodeClosed: an operator closed the room.
+	CodeClosed Code = "closed"
 	// CodeConnection: the peer connection failed.
 	CodeConnection Code = "connection"
 	// CodeInternal: the server failed; its log says why.
@@ -64,7 +68,7 @@ var (
 	closing = []Code{CodeUnauthorized, CodeVersion, CodeMalformed, CodeTooLarge, CodeRateLimited}
 	lasting = []Code{
 		CodeForbidden, CodeUnknownType, CodeNotJoined, CodeAlreadyJoined, CodeInvalid, CodeIdentityTaken, CodeLimit, CodeExists, CodeNotFound,
-		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeConnection, CodeInternal,
+		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeKicked, CodeClosed, CodeConnection, CodeInternal,
 	}
 )
 

@@ -1,0 +1,288 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"gopkg.in/yaml.v3"
+
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// fakeRooms is one room, "lab", with ada in it.
+type fakeRooms struct {
+	past   atomic.Bool
+	silent bool
+}
+
+func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error) {
+	if f.silent {
+		return nil, context.DeadlineExceeded
+	}
+	f.past.Store(past)
+	if room != "" && room != "lab" {
+		return nil, nil
+	}
+	reception := &sfu.ReceptionState{Known: true, Estimate: 5e6, Slots: []sfu.SlotState{{MID: "3", Participant: "bob", Publication: "body", Reason: "auto"}}}
+	if past {
+		reception.History = []sfu.Sample{{At: 7, Estimate: 4e6}}
+	}
+	publication := sfu.PublicationState{
+		Name: "body", Kind: "video", Mode: "alternatives", Codec: "video/volumetric", Tiles: 1, Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
+	}
+	return []sfu.RoomState{{Name: "lab", Participants: []sfu.ParticipantState{
+		{Identity: "ada", Joined: time.Unix(9, 0).UTC(), Publications: []sfu.PublicationState{publication}, Reception: reception},
+	}}}, nil
+}
+
+func (f *fakeRooms) Kick(_ context.Context, room, identity string) error {
+	if room != "lab" || identity != "ada" {
+		return fmt.Errorf("%w: %q in room %q", sfu.ErrNotFound, identity, room)
+	}
+	return nil
+}
+
+func (f *fakeRooms) CloseRoom(_ context.Context, room string) error {
+	if room != "lab" {
+		return fmt.Errorf("%w: room %q", sfu.ErrNotFound, room)
+	}
+	return nil
+}
+
+type fakeHost struct{ drained atomic.Bool }
+
+func (h *fakeHost) State() ServerState {
+	return ServerState{Version: "test", Started: time.Unix(1, 0).UTC(), Now: time.Unix(2, 0).UTC()}
+}
+func (h *fakeHost) StartDrain() { h.drained.Store(true) }
+
+// gate admits, or refuses with its error.
+type gate struct{ err error }
+
+func (g gate) Admit(*http.Request) error { return g.err }
+
+func ask(a *API, method, path string) *httptest.ResponseRecorder {
+	recorder := httptest.NewRecorder()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	a.ServeHTTP(recorder, httptest.NewRequest(method, path, nil).WithContext(ctx))
+	return recorder
+}
+
+func TestAPI(t *testing.T) {
+	host := &fakeHost{}
+	a := NewAPI(gate{}, &fakeRooms{}, host, zap.NewNop())
+	for _, test := range []struct {
+		method, path string
+		status       int
+		text         string
+	}{
+		{"GET", "/admin/v1/server", 200, `"version":"test"`},
+		{"GET", "/admin/v1/rooms", 200, `"identity":"ada"`},
+		{"GET", "/admin/v1/rooms/lab", 200, `"estimate_bps":5000000`},
+		{"GET", "/admin/v1/rooms/lab?past=1", 200, `"history":[{"at":7,`},
+		{"GET", "/admin/v1/rooms/attic", 404, `there is no room \"attic\"`},
+		{"GET", "/admin/v1/openapi.yaml", 200, "openapi: 3.1.0"},
+		{"DELETE", "/admin/v1/rooms/lab/participants/ada", 204, ""},
+		{"DELETE", "/admin/v1/rooms/lab/participants/eve", 404, `\"eve\" in room`},
+		{"DELETE", "/admin/v1/rooms/lab", 204, ""},
+		{"DELETE", "/admin/v1/rooms/attic", 404, "attic"},
+		{"PUT", "/admin/v1/rooms/lab", 405, ""},
+		{"GET", "/admin/v1/secrets", 404, ""},
+	} {
+		got := ask(a, test.method, test.path)
+		if got.Code != test.status || !strings.Contains(got.Body.String(), test.text) || got.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %d %s, expected %d with %s", test.method, test.path, got.Code, got.Body, test.status, test.text)
+		}
+	}
+	if host.drained.Load() {
+		t.Error("drained before it was asked for")
+	}
+	if got := ask(a, "POST", "/admin/v1/drain"); got.Code != http.StatusNoContent || !host.drained.Load() {
+		t.Errorf("drain: %d, drained %t", got.Code, host.drained.Load())
+	}
+	if got := ask(NewAPI(gate{}, &fakeRooms{silent: true}, host, zap.NewNop()), "GET", "/admin/v1/rooms"); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("rooms that do not answer: %d", got.Code)
+	}
+}
+
+func TestGate(t *testing.T) {
+	for err, status := range map[error]int{
+		nil:                                     200,
+		fmt.Errorf("%w: why", ErrUnauthorized):  401,
+		fmt.Errorf("%w: why", ErrForbidden):     403,
+		errors.New("something that went wrong"): 401,
+	} {
+		got := ask(NewAPI(gate{err}, &fakeRooms{}, &fakeHost{}, zap.NewNop()), "GET", "/admin/v1/rooms")
+		if got.Code != status || err != nil && !strings.Contains(got.Body.String(), err.Error()) {
+			t.Errorf("%v: %d %s, expected %d", err, got.Code, got.Body, status)
+		}
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for _, test := range []struct {
+		peer, host, origin string
+		admitted           bool
+	}{
+		{"127.0.0.1:5000", "127.0.0.1:9090", "", true},
+		{"[::1]:5000", "[::1]:9090", "", true},
+		{"[::ffff:127.0.0.1]:5000", "localhost:9090", "http://localhost:9090", true},
+		{"127.0.0.1:5000", "localhost", "", true},
+		{"192.0.2.1:5000", "127.0.0.1:9090", "", false},
+		{"127.0.0.1:5000", "rebound.example.org:9090", "", false},
+		{"127.0.0.1:5000", "127.0.0.1:9090", "https://example.org", false},
+		{"127.0.0.1:5000", "127.0.0.1:9090", "http://127.0.0.1:8080", false},
+		{"nonsense", "127.0.0.1:9090", "", false},
+	} {
+		r := httptest.NewRequest("POST", "/admin/v1/drain", nil)
+		r.RemoteAddr, r.Host = test.peer, test.host
+		if test.origin != "" {
+			r.Header.Set("Origin", test.origin)
+		}
+		if err := (Loopback{}).Admit(r); (err == nil) != test.admitted || err != nil && !errors.Is(err, ErrForbidden) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}
+
+func TestEvents(t *testing.T) {
+	rooms := &fakeRooms{}
+	server := httptest.NewServer(NewAPI(gate{}, rooms, &fakeHost{}, zap.NewNop()))
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/admin/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for i := range 2 {
+		var s Snapshot
+		for lines.Scan() && lines.Text() != "" {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				if err := json.Unmarshal([]byte(data), &s); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if s.Server.Version != "test" || len(s.Rooms) != 1 {
+			t.Fatalf("event %d is %+v (%v)", i, s, lines.Err())
+		}
+		if samples := len(s.Rooms[0].Participants[0].Reception.History); (samples > 0) != (i == 0) {
+			t.Errorf("event %d has %d samples", i, samples)
+		}
+	}
+	cancel()
+	server.CloseClientConnections()
+	server.Client().CloseIdleConnections()
+}
+
+// TestDescription holds openapi.yaml against the API: every operation exists, and what it answers has the properties that are described, and no others.
+func TestDescription(t *testing.T) {
+	var d struct {
+		Paths      map[string]map[string]yaml.Node
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := yaml.Unmarshal(description, &d); err != nil {
+		t.Fatal(err)
+	}
+	a := NewAPI(gate{}, &fakeRooms{}, &fakeHost{}, zap.NewNop())
+	replace := strings.NewReplacer("{room}", "lab", "{identity}", "ada")
+	operations := 0
+	for path, methods := range d.Paths {
+		for method := range methods {
+			if method == "parameters" {
+				continue
+			}
+			operations++
+			if got := ask(a, strings.ToUpper(method), "/admin/v1"+replace.Replace(path)); got.Code >= 300 {
+				t.Errorf("%s %s: %d", method, path, got.Code)
+			}
+		}
+	}
+	if operations != 8 {
+		t.Errorf("%d operations are described, expected 8", operations)
+	}
+	for path, name := range map[string]string{"/admin/v1/server": "Server", "/admin/v1/rooms/lab?past=1": "Room"} {
+		var body any
+		if err := json.Unmarshal(ask(a, "GET", path).Body.Bytes(), &body); err != nil {
+			t.Fatal(err)
+		}
+		conform(t, d.Components.Schemas, schema{Ref: "#/components/schemas/" + name}, name, body)
+	}
+}
+
+// schema is as much of JSON Schema as the description uses.
+type schema struct {
+	Ref        string `yaml:"$ref"`
+	Type       string
+	Properties map[string]schema
+	Required   []string
+	Items      *schema
+	Enum       []string
+}
+
+func conform(t *testing.T, all map[string]schema, s schema, where string, value any) {
+	t.Helper()
+	if s.Ref != "" {
+		named, ok := all[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+		if !ok {
+			t.Fatalf("%s: %s is not described", where, s.Ref)
+		}
+		s = named
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range s.Required {
+			if _, ok := v[name]; !ok {
+				t.Errorf("%s lacks %s", where, name)
+			}
+		}
+		for name, part := range v {
+			property, ok := s.Properties[name]
+			if !ok {
+				t.Errorf("%s.%s is not described", where, name)
+				continue
+			}
+			conform(t, all, property, where+"."+name, part)
+		}
+	case []any:
+		if s.Type != "array" || s.Items == nil {
+			t.Errorf("%s is a list, described as %s", where, s.Type)
+			return
+		}
+		for i, part := range v {
+			conform(t, all, *s.Items, fmt.Sprintf("%s[%d]", where, i), part)
+		}
+	case string:
+		if s.Type != "string" || len(s.Enum) > 0 && !slices.Contains(s.Enum, v) {
+			t.Errorf("%s is %q, described as %s %v", where, v, s.Type, s.Enum)
+		}
+	case bool:
+		if s.Type != "boolean" {
+			t.Errorf("%s is %t, described as %s", where, v, s.Type)
+		}
+	case float64:
+		if s.Type != "number" && s.Type != "integer" {
+			t.Errorf("%s is %g, described as %s", where, v, s.Type)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/admin"
+	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/signalling"
+)
+
+// newAuthenticator checks tokens of clients and operators, but for development, when the server listens on loopback alone, and where nothing asks for one.
+func newAuthenticator(o Options) (signalling.Authenticator, admin.Gate, error) {
+	c := o.Config
+	if c.Server.Dev || o.VR2GatherOnly && !c.VR2Gather.RequireToken {
+		return signalling.AllowAll{}, admin.Loopback{}, nil
+	}
+	keys, err := auth.NewKeyring(c.Auth)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w (without --dev a token is asked for)", err)
+	}
+	return tokens{keys}, tokens{keys}, nil
+}
+
+// tokens authenticates by access tokens. It implements signalling.Authenticator and admin.Gate.
+type tokens struct{ keys *auth.Keyring }
+
+func (t tokens) claims(r *http.Request) (auth.Claims, error) {
+	token, err := auth.TokenFromRequest(r)
+	if err != nil {
+		return auth.Claims{}, err
+	}
+	return t.keys.Verify(token, time.Now())
+}
+
+// Authenticate implements signalling.Authenticator.
+func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
+	claims, err := t.claims(r)
+	if err != nil {
+		return signalling.Credentials{}, err
+	}
+	grants := sfu.Grants{Publish: claims.Publish, Subscribe: claims.Subscribe}
+	return signalling.Credentials{Identity: claims.Identity, Room: claims.Room, Grants: grants}, nil
+}
+
+// Admit implements admin.Gate: a token with the admin grant is needed.
+func (t tokens) Admit(r *http.Request) error {
+	claims, err := t.claims(r)
+	switch {
+	case errors.Is(err, auth.ErrNoToken):
+		return fmt.Errorf("%w: a token with the admin grant is needed", admin.ErrUnauthorized)
+	case err != nil:
+		return fmt.Errorf("%w: %w", admin.ErrUnauthorized, err)
+	case !claims.Admin:
+		return fmt.Errorf("%w: the token does not grant administration", admin.ErrForbidden)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package sfu
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// sampleInterval is how far apart the samples of a receiver's history are, and keptSamples how many there are: five minutes in 12 kB.
+	sampleInterval = time.Second
+	keptSamples    = 300
+)
+
+// Sample is what was known of the way to a receiver at one instant.
+type Sample struct {
+	// At is in seconds since 1970.
+	At       int64              `json:"at"`
+	Estimate volumetric.Bitrate `json:"estimate_bps"`
+	Target   volumetric.Bitrate `json:"target_bps"`
+	Sent     volumetric.Bitrate `json:"sent_bps"`
+	// QueueDelay is in milliseconds.
+	QueueDelay float64 `json:"queue_delay_ms"`
+}
+
+// history is the latest samples of one receiver, in a ring that is taken with the first.
+type history struct {
+	samples []Sample
+	next    int
+	taken   time.Time
+}
+
+// note takes a sample where one is due.
+func (h *history) note(now time.Time, path forward.Path, target volumetric.Bitrate) {
+	if !path.Known || now.Sub(h.taken) < sampleInterval {
+		return
+	}
+	h.taken = now
+	s := Sample{At: now.Unix(), Estimate: path.Estimate, Target: target, Sent: path.Sent, QueueDelay: inMilliseconds(path.QueueDelay)}
+	if len(h.samples) < keptSamples {
+		h.samples = append(h.samples, s)
+		return
+	}
+	h.samples[h.next] = s
+	h.next = (h.next + 1) % keptSamples
+}
+
+// all gives the samples, the oldest first.
+func (h *history) all() []Sample {
+	return append(append(make([]Sample, 0, len(h.samples)), h.samples[h.next:]...), h.samples[:h.next]...)
+}
