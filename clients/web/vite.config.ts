@@ -10,7 +10,7 @@ export default defineConfig({
     // Scripts in data: addresses are forbidden by the server's content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    rollupOptions: { input: { viewer: "index.html" } },
+    rollupOptions: { input: { viewer: "index.html", console: "console/index.html" } },
     chunkSizeWarningLimit: 900,
   },
   worker: { format: "es" },

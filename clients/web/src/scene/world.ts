@@ -12,6 +12,15 @@ const fov = 55;
 const eyeHeight = 1.55;
 const lookHeight = 1.05;
 
+/** Tells whether pictures are made by the processor, which then has better to do than smooth edges. */
+function rendersInSoftware(): boolean {
+  const context = document.createElement("canvas").getContext("webgl2");
+  const information = context?.getExtension("WEBGL_debug_renderer_info");
+  const name = context && information ? String(context.getParameter(information.UNMASKED_RENDERER_WEBGL)) : "";
+  context?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
+}
+
 export class World {
   readonly objects = new Objects();
   readonly camera = new PerspectiveCamera(fov, 1, 0.05, 100);
@@ -25,8 +34,9 @@ export class World {
     private readonly canvas: HTMLCanvasElement,
     private readonly drawn: (now: number) => void,
   ) {
-    this.renderer = new WebGLRenderer({ canvas, antialias: true, powerPreference: "high-performance" });
-    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+    const slow = rendersInSoftware();
+    this.renderer = new WebGLRenderer({ canvas, antialias: !slow, powerPreference: "high-performance" });
+    this.renderer.setPixelRatio(slow ? 1 : Math.min(devicePixelRatio, 2));
     this.renderer.xr.enabled = true;
     this.scene.add(this.objects.root);
     this.navigation = new Navigation(this.camera, canvas);
@@ -63,8 +73,10 @@ export class World {
   home(): void {
     const people = this.objects.seated;
     const [x, , z] = seat(0, people).position;
-    // Narrow screens see less to the sides, and need more distance.
-    const back = 1 + (0.75 + 0.35 * people) / Math.max(tableRadius(people) * Math.min(this.camera.aspect, 1.6), 0.4);
+    // People stand: 2 m of them and their names fit the height, their table the width. Narrow screens see less to the sides, and need more distance.
+    const half = Math.tan((fov * Math.PI) / 360);
+    const distance = Math.max(1.25 / half, (tableRadius(people) + 0.5) / (half * this.camera.aspect)) + 0.4;
+    const back = Math.max(1, distance / Math.hypot(x, z));
     this.navigation.go(new Vector3(x * back, eyeHeight, z * back), new Vector3(0, lookHeight, 0));
   }
 

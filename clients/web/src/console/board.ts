@@ -1,0 +1,225 @@
+// The page of the console: figures of the server, then room by room who is there, and who is sent what and why.
+
+import { bitrate, h, milliseconds } from "../dom";
+import { morph } from "../morph";
+import { closeRoom, drain, kick } from "./api";
+import { plot } from "./plot";
+import { Histories, type ParticipantState, type PublicationState, Rates, type ReceptionState, type RoomState, type ServerState, type SlotState, type Snapshot } from "./state";
+
+const reasons: Record<string, string> = {
+  choice: "chosen by the receiver",
+  auto: "the best use of what the link carries",
+  budget: "the link carries no more",
+  unseen: "out of the receiver's sight",
+};
+
+export class Board {
+  readonly element = h("main", { class: "board" });
+  private readonly figures = h("section", { class: "figures", ariaLabel: "The server" });
+  private readonly rooms = h("section", { class: "rooms-board", ariaLabel: "Rooms" });
+  private readonly head = h("span", { class: "version" });
+  private readonly histories = new Histories();
+  private readonly rates = new Rates();
+  private readonly open = new Set<string>();
+  private last: Snapshot | undefined;
+
+  constructor(
+    private readonly token: () => string,
+    private readonly say: (message: string) => void,
+  ) {
+    const stop = h("button", { type: "button", class: "danger" }, "Drain server");
+    stop.addEventListener("click", () => this.confirm("Take nobody new, and end the server when all have gone?", () => drain(this.token())));
+    this.element.append(h("header", { class: "board-head" }, h("h1", {}, "volsfu"), this.head, stop), this.figures, this.rooms);
+    this.element.hidden = true;
+    // One listener for all buttons of the rooms, which come and go.
+    this.rooms.addEventListener("click", (event) => {
+      const button = event.target instanceof Element ? event.target.closest("button") : null;
+      if (button) {
+        this.pressed(button.dataset);
+      }
+    });
+  }
+
+  private pressed({ act, room = "", identity = "" }: DOMStringMap): void {
+    const key = `${room}\n${identity}`;
+    switch (act) {
+      case "close":
+        this.confirm(`Close room “${room}” and send everybody away?`, () => closeRoom(this.token(), room));
+        break;
+      case "kick":
+        this.confirm(`Remove “${identity}” from “${room}”?`, () => kick(this.token(), room, identity));
+        break;
+      case "open":
+        if (!this.open.delete(key)) {
+          this.open.add(key);
+        }
+        this.draw();
+        break;
+    }
+  }
+
+  show(snapshot: Snapshot): void {
+    this.last = snapshot;
+    this.histories.take(snapshot);
+    this.rates.take(snapshot.server);
+    this.element.hidden = false;
+    this.draw();
+  }
+
+  clear(): void {
+    this.element.hidden = true;
+  }
+
+  private draw(): void {
+    const snapshot = this.last;
+    if (!snapshot) {
+      return;
+    }
+    this.head.textContent = `${snapshot.server.version}${snapshot.server.draining ? " · draining" : ""} · up ${duration(snapshot.server)}`;
+    morph(this.figures, this.serverFigures(snapshot));
+    morph(this.rooms, snapshot.rooms.length > 0 ? snapshot.rooms.map((r) => this.room(r)) : [h("p", { class: "empty" }, "No room is open.")]);
+  }
+
+  private serverFigures({ server, rooms }: Snapshot): HTMLElement[] {
+    const people = rooms.reduce((n, r) => n + r.participants.length, 0);
+    const figure = (name: string, value: string, detail: string): HTMLElement => h("div", { class: "figure" }, h("h2", {}, name), h("strong", {}, value), h("small", {}, detail));
+    const r = this.rates;
+    return [
+      figure("Participants", String(people), `${rooms.length} ${rooms.length === 1 ? "room" : "rooms"}`),
+      figure("Received", bitrate(r.receivedBps), `${server.tracks} tracks, ${megabytes(server.cache_bytes)} cached`),
+      figure("Sent", bitrate(r.sentBps), `${server.active_slots} of ${server.slots} slots, ${(100 * r.parityShare).toFixed(1)} % parity`),
+      figure("Frames", `${r.framesPerSecond.toFixed(0)} / s`, `${r.switchesPerSecond.toFixed(0)} switches / s`),
+      figure("Dropped whole", `${r.droppedPerSecond.toFixed(0)} / s`,
+        `late ${server.frames.dropped_late}, overrun ${server.frames.dropped_overrun}, budget ${server.frames.dropped_budget} in all`),
+      figure("NACKs", `${r.nacksPerSecond.toFixed(0)} / s`, `${server.nacks.answered} answered; ${server.nacks.recovered} of ${server.nacks.requested} asked for came`),
+      figure("Residence", `${milliseconds(server.residence_p50_ms)}`, `p99 ${milliseconds(server.residence_p99_ms)}`),
+    ];
+  }
+
+  private room(room: RoomState): HTMLElement {
+    const close = h("button", { type: "button", class: "danger" }, "Close room");
+    Object.assign(close.dataset, { act: "close", room: room.name });
+    const head = ["Participant", "Publishes", "Estimate", "Target", "Sent", "Queue", "Round trip", "Loss", ""].map((c) => h("th", { scope: "col" }, c));
+    const rows = room.participants.flatMap((p) => this.participant(room, p));
+    return h(
+      "article", { class: "room-board" }, h("header", {}, h("h2", {}, room.name), close),
+      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows))),
+    );
+  }
+
+  private participant(room: RoomState, p: ParticipantState): HTMLTableRowElement[] {
+    const key = `${room.name}\n${p.identity}`;
+    const name = h("button", { type: "button", class: "name", ariaExpanded: String(this.open.has(key)) }, p.identity);
+    Object.assign(name.dataset, { act: "open", room: room.name, identity: p.identity });
+    const out = h("button", { type: "button", class: "danger" }, "Remove");
+    Object.assign(out.dataset, { act: "kick", room: room.name, identity: p.identity });
+    const state = p.connected ? "" : p.present ? " (connecting)" : " (away)";
+    const r = p.reception;
+    const row = h(
+      "tr", {}, h("td", {}, name, state, p.vr2gather ? h("small", {}, " VR2Gather") : undefined), h("td", {}, p.publications.map(describe).join("; ") || "–"),
+      ...receptionCells(r).map((text) => h("td", { class: "number" }, text)), h("td", {}, out),
+    );
+    if (!this.open.has(key)) {
+      return [row];
+    }
+    return [row, h("tr", { class: "detail" }, h("td", { colSpan: 9 }, ...this.detail(room, p)))];
+  }
+
+  private detail(room: RoomState, p: ParticipantState): HTMLElement[] {
+    const parts: HTMLElement[] = [];
+    if (p.reception) {
+      const samples = this.histories.of(room.name, p.identity);
+      const seconds = samples.map((s) => s.at);
+      parts.push(h(
+        "div", { class: "plots" },
+        h("figure", {}, legend([["estimate", "Estimate"], ["target", "Target"], ["sent", "Sent"]]), plot("Bit rates", seconds, [
+          { name: "estimate", class: "estimate", values: samples.map((s) => s.estimate_bps) },
+          { name: "target", class: "target", values: samples.map((s) => s.target_bps) },
+          { name: "sent", class: "sent", values: samples.map((s) => s.sent_bps) },
+        ], (v) => bitrate(v).replace("bit/s", ""))),
+        h("figure", {}, legend([["queue", "Queue delay"]]), plot("Queue delay", seconds, [{ name: "queue", class: "queue", values: samples.map((s) => s.queue_delay_ms) }], milliseconds)),
+      ));
+      parts.push(this.slots(room, p.reception));
+    }
+    for (const publication of p.publications.filter((x) => x.kind === "video")) {
+      parts.push(tracks(publication));
+    }
+    return parts;
+  }
+
+  /** Who is sent which quality of which tile, and why: a line for each publication, a mark for each tile. */
+  private slots(room: RoomState, r: ReceptionState): HTMLElement {
+    const byPublication = new Map<string, SlotState[]>();
+    for (const s of r.slots) {
+      const key = `${s.participant} / ${s.publication}`;
+      byPublication.set(key, [...(byPublication.get(key) ?? []), s]);
+    }
+    const list = h("dl", { class: "slots" });
+    for (const [name, slots] of byPublication) {
+      const names = room.participants.find((p) => p.identity === slots[0]!.participant)?.publications.find((x) => x.name === slots[0]!.publication)?.qualities ?? [];
+      list.append(h("dt", {}, name), h("dd", {}, ...slots.sort((a, b) => a.tile - b.tile).map((s) => chip(s, names))));
+    }
+    const how = r.viewpoint ? "decided by what the receiver sees" : "the receiver tells no viewpoint";
+    return h("div", {}, h("h3", {}, `Is sent (${how}; parity ${(100 * r.parity).toFixed(0)} %)`), list);
+  }
+
+  private confirm(question: string, act: () => Promise<void>): void {
+    const yes = h("button", { type: "submit", class: "primary", value: "yes" }, "Yes");
+    const dialog = h("dialog", {}, h("form", { method: "dialog" }, h("p", {}, question), h("button", { type: "submit", value: "no" }, "No"), yes));
+    document.body.append(dialog);
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (dialog.returnValue === "yes") {
+        act().catch((error: unknown) => this.say(error instanceof Error ? error.message : String(error)));
+      }
+    });
+    dialog.showModal();
+  }
+}
+
+function receptionCells(r: ReceptionState | undefined): string[] {
+  if (!r) {
+    return ["–", "–", "–", "–", "–", "–"];
+  }
+  const known = (text: string): string => (r.known ? text : "–");
+  return [
+    known(bitrate(r.estimate_bps)), bitrate(r.target_bps), bitrate(r.sent_bps), known(milliseconds(r.queue_delay_ms)), known(milliseconds(r.rtt_ms)),
+    known(`${(100 * r.loss).toFixed(1)} %`),
+  ];
+}
+
+function describe(p: PublicationState): string {
+  const rate = p.rates_bps.flat().reduce((sum, r) => sum + r, 0);
+  return p.kind === "audio" ? `${p.name} (audio)` : `${p.name} (${p.tiles} × ${p.qualities.length}, ${bitrate(rate)})`;
+}
+
+function chip(s: SlotState, names: readonly string[]): HTMLElement {
+  const quality = s.quality < 0 ? "off" : names[s.quality] || String(s.quality);
+  const level = s.quality < 0 ? "off" : `q${Math.round((s.quality / Math.max(names.length - 1, 1)) * 4)}`;
+  return h(
+    "span", { class: `chip ${level} ${s.reason}`, title: `tile ${s.tile}: ${quality}, ${reasons[s.reason] ?? "not decided yet"}; ${s.frames} frames, ${s.retransmissions} retransmissions` },
+    h("b", {}, String(s.tile)), ` ${quality}`, s.reason && s.reason !== "auto" ? h("i", {}, ` ${s.reason}`) : undefined,
+  );
+}
+
+/** What a publisher sends: a rate for each tile and quality, or that it pauses. */
+function tracks(p: PublicationState): HTMLElement {
+  const head = h("tr", {}, h("th", { scope: "col" }, "Tile"), ...p.qualities.map((q, i) => h("th", { scope: "col" }, q || String(i))));
+  const rows = p.rates_bps.map((rates, tile) =>
+    h("tr", {}, h("th", { scope: "row" }, String(tile)), ...rates.map((rate, q) => h("td", { class: "number" }, p.paused[tile]?.[q] ? "paused" : rate > 0 ? bitrate(rate) : "silent"))));
+  return h("div", {}, h("h3", {}, `Publishes ${p.name}, ${p.codec}`), h("table", { class: "tracks" }, h("thead", {}, head), h("tbody", {}, ...rows)));
+}
+
+function legend(entries: [string, string][]): HTMLElement {
+  return h("figcaption", {}, ...entries.map(([name, label]) => h("span", { class: `key ${name}` }, label)));
+}
+
+function duration(s: ServerState): string {
+  const minutes = Math.floor((Date.parse(s.now) - Date.parse(s.started)) / 60000);
+  const hours = Math.floor(minutes / 60);
+  return hours >= 48 ? `${Math.floor(hours / 24)} days` : hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+}

@@ -1,0 +1,166 @@
+// What the operators' interface says, as openapi.yaml describes it.
+
+export interface Traffic {
+  packets: number;
+  media_bytes: number;
+  parity_bytes: number;
+  retransmission_bytes: number;
+  audio_bytes: number;
+  probe_bytes: number;
+}
+
+export interface ServerState {
+  version: string;
+  started: string;
+  now: string;
+  draining: boolean;
+  goroutines: number;
+  tracks: number;
+  slots: number;
+  active_slots: number;
+  cache_bytes: number;
+  received: Traffic;
+  sent: Traffic;
+  frames: { forwarded: number; dropped_late: number; dropped_overrun: number; dropped_budget: number };
+  switches: number;
+  nacks: { received: number; answered: number; requested: number; recovered: number; lost: number };
+  residence_p50_ms: number;
+  residence_p99_ms: number;
+}
+
+export interface Sample {
+  /** Seconds since 1970. */
+  at: number;
+  estimate_bps: number;
+  target_bps: number;
+  sent_bps: number;
+  queue_delay_ms: number;
+}
+
+export interface SlotState {
+  mid: string;
+  participant: string;
+  publication: string;
+  tile: number;
+  quality: number;
+  reason: string;
+  packets: number;
+  frames: number;
+  bytes: number;
+  retransmissions: number;
+  fraction_lost: number;
+}
+
+export interface ReceptionState {
+  known: boolean;
+  estimate_bps: number;
+  target_bps: number;
+  wanted_bps: number;
+  sent_bps: number;
+  rtt_ms: number;
+  queue_delay_ms: number;
+  loss: number;
+  parity: number;
+  viewpoint: boolean;
+  slots: SlotState[];
+  history?: Sample[];
+}
+
+export interface PublicationState {
+  name: string;
+  kind: string;
+  mode: string;
+  codec: string;
+  tiles: number;
+  qualities: string[];
+  rates_bps: number[][];
+  paused: boolean[][];
+}
+
+export interface ParticipantState {
+  identity: string;
+  joined: string;
+  connected: boolean;
+  present: boolean;
+  vr2gather?: boolean;
+  publications: PublicationState[];
+  reception?: ReceptionState;
+}
+
+export interface RoomState {
+  name: string;
+  participants: ParticipantState[];
+}
+
+export interface Snapshot {
+  server: ServerState;
+  rooms: RoomState[];
+}
+
+const keptSamples = 300;
+
+/** The history of every receiver: what the server told at first, and what came since. */
+export class Histories {
+  private readonly byReceiver = new Map<string, Sample[]>();
+
+  take(snapshot: Snapshot): void {
+    const at = Math.floor(Date.parse(snapshot.server.now) / 1000);
+    const present = new Set<string>();
+    for (const room of snapshot.rooms) {
+      for (const { identity, reception } of room.participants) {
+        if (!reception) {
+          continue;
+        }
+        const key = `${room.name}\n${identity}`;
+        present.add(key);
+        const samples = reception.history ?? this.byReceiver.get(key) ?? [];
+        this.byReceiver.set(key, samples);
+        if (reception.known && samples.at(-1)?.at !== at) {
+          const { estimate_bps, target_bps, sent_bps, queue_delay_ms } = reception;
+          samples.push({ at, estimate_bps, target_bps, sent_bps, queue_delay_ms });
+          samples.splice(0, Math.max(0, samples.length - keptSamples));
+        }
+      }
+    }
+    for (const key of [...this.byReceiver.keys()]) {
+      if (!present.has(key)) {
+        this.byReceiver.delete(key);
+      }
+    }
+  }
+
+  of(room: string, identity: string): readonly Sample[] {
+    return this.byReceiver.get(`${room}\n${identity}`) ?? [];
+  }
+}
+
+/** What passed in the second between two snapshots. */
+export class Rates {
+  private before: ServerState | undefined;
+  receivedBps = 0;
+  sentBps = 0;
+  framesPerSecond = 0;
+  droppedPerSecond = 0;
+  nacksPerSecond = 0;
+  switchesPerSecond = 0;
+  parityShare = 0;
+
+  take(now: ServerState): void {
+    const before = this.before;
+    this.before = now;
+    if (!before || before.started !== now.started) {
+      return;
+    }
+    const seconds = Math.max((Date.parse(now.now) - Date.parse(before.now)) / 1000, 0.001);
+    const bytes = (t: Traffic): number => t.media_bytes + t.parity_bytes + t.retransmission_bytes + t.audio_bytes + t.probe_bytes;
+    const dropped = (s: ServerState): number => s.frames.dropped_late + s.frames.dropped_overrun + s.frames.dropped_budget;
+    const sent = bytes(now.sent) - bytes(before.sent);
+    this.receivedBps = ((bytes(now.received) - bytes(before.received)) * 8) / seconds;
+    this.sentBps = (sent * 8) / seconds;
+    this.framesPerSecond = (now.frames.forwarded - before.frames.forwarded) / seconds;
+    this.droppedPerSecond = (dropped(now) - dropped(before)) / seconds;
+    this.nacksPerSecond = (now.nacks.received - before.nacks.received) / seconds;
+    this.switchesPerSecond = (now.switches - before.switches) / seconds;
+    this.parityShare = sent > 0 ? (now.sent.parity_bytes - before.sent.parity_bytes) / sent : 0;
+  }
+}
