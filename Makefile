@@ -23,6 +23,10 @@ help: ## list the targets
 deps: ## install what building, testing and linting need and the machine lacks
 	@scripts/deps.sh
 
+.PHONY: deps-test
+deps-test:
+	@scripts/deps.sh build web clients
+
 .PHONY: deps-build
 deps-build:
 	@scripts/deps.sh build web
@@ -69,7 +73,7 @@ $(SUITE):
 	@$(GOBUILD) -o $@ ./test/suite
 
 .PHONY: test
-test: deps-build $(SUITE) ## run every test with the race detector, then each fuzz test briefly (PKG=./... FUZZTIME=2s)
+test: deps-test $(WEB) $(SUITE) ## run every test with the race detector, then each fuzz test briefly (PKG=./... FUZZTIME=2s)
 	@$(SUITE) -fuzztime $(FUZZTIME) -fuzzbudget $(FUZZBUDGET) $(PKG)
 
 .PHONY: fuzz

@@ -14,4 +14,6 @@ export default defineConfig({
     chunkSizeWarningLimit: 900,
   },
   worker: { format: "es" },
+  // Draco's loader asks for these where it runs in Node, which it does not.
+  resolve: { alias: { fs: "/src/decode/absent.ts", path: "/src/decode/absent.ts" } },
 });

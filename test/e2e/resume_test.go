@@ -12,12 +12,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/proxy"
 )
 
 func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 	c := startConference(t)
-	p := newProxy(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 2)}, Receive: true, URL: "ws://" + p.address()})
+	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
+	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 2)}, Receive: true, URL: "ws://" + p.Address()})
 	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
 	eventually(t, "media flows both ways", func() bool {
 		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
@@ -26,7 +27,7 @@ func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 	eventually(t, "the choice takes effect", func() bool { return alice.Tile(tile("bob", "body", 0)).Quality == 0 })
 	for range 3 {
 		resumed := alice.Count("resumed")
-		p.cut()
+		p.Cut()
 		eventually(t, "alice resumes", func() bool { return alice.Count("resumed") == resumed+1 })
 		before := frames(bob, tile("alice", "body", 0))
 		eventually(t, "alice's frames go on", func() bool { return frames(bob, tile("alice", "body", 0)) > before+10 })
@@ -46,12 +47,12 @@ func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 
 func TestNobodyComesBack(t *testing.T) {
 	c := startConference(t, func(c *config.Config) { c.Rooms.ResumeGrace = 300 * time.Millisecond })
-	p := newProxy(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(1, 1)}, URL: "ws://" + p.address()})
+	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
+	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(1, 1)}, URL: "ws://" + p.Address()})
 	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
 	eventually(t, "media flows", func() bool { return frames(bob, tile("alice", "body", 0)) > 5 })
-	p.setDown(true)
-	p.cut()
+	p.SetDown(true)
+	p.Cut()
 	eventually(t, "bob hears that alice is gone", func() bool { return bob.Count("left") == 1 })
 	eventually(t, "alice gives up", func() bool { return errors.Is(alice.Session.Err(), client.ErrLost) })
 }

@@ -1,6 +1,7 @@
 // The page before a room is entered: which rooms there are, and what is missing.
 
 import { h } from "../dom";
+import { claimsOf } from "../token";
 
 export interface Entry {
   room: string;
@@ -57,7 +58,13 @@ export class Lobby {
       event.preventDefault();
       this.go(this.room.value.trim());
     });
-    this.token.addEventListener("change", () => void this.refresh());
+    this.token.addEventListener("change", () => {
+      // What the token is bound to is not for the person to choose.
+      const bound = claimsOf(this.token.value.trim());
+      this.identity.value = bound.identity || this.identity.value;
+      this.room.value = bound.room || this.room.value;
+      void this.refresh();
+    });
     element.replaceChildren(
       h("h1", {}, "volsfu"), h("p", { class: "claim" }, "People as point clouds, live."), this.problem, h("h2", {}, "Rooms"), this.rooms, form,
     );

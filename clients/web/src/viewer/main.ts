@@ -3,6 +3,7 @@
 import "../style.css";
 import { byId } from "../dom";
 import { supported, Workers } from "../media/connection";
+import { claimsOf } from "../token";
 import { World } from "../scene/world";
 import { Lobby, type Entry } from "./lobby";
 import { Messages } from "./messages";
@@ -12,10 +13,12 @@ import { RoomView } from "./room";
 function entryOf(location: Location): Entry {
   const query = new URLSearchParams(location.search);
   const fragment = new URLSearchParams(location.hash.slice(1));
+  const token = fragment.get("token") ?? "";
+  const bound = claimsOf(token);
   return {
-    room: query.get("room") ?? "",
-    identity: query.get("identity") ?? `guest-${Math.floor(Math.random() * 1e4)}`,
-    token: fragment.get("token") ?? "",
+    room: query.get("room") ?? bound.room,
+    identity: query.get("identity") ?? (bound.identity || `guest-${Math.floor(Math.random() * 1e4)}`),
+    token,
   };
 }
 

@@ -1,4 +1,5 @@
-package e2e
+// Package proxy carries TCP connections to a server and can cut them, as a network does. Each connection has two goroutines of its own, which end with the test.
+package proxy
 
 import (
 	"io"
@@ -7,8 +8,8 @@ import (
 	"testing"
 )
 
-// proxy carries TCP connections to a server and can cut them, as a network does.
-type proxy struct {
+// Proxy is one such way to a server.
+type Proxy struct {
 	listener net.Listener
 	target   string
 	running  sync.WaitGroup
@@ -18,26 +19,28 @@ type proxy struct {
 	down  bool
 }
 
-func newProxy(t *testing.T, target string) *proxy {
+// New listens on loopback and carries what comes to the target, until the test ends.
+func New(t *testing.T, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, target: target, conns: map[net.Conn]bool{}}
+	p := &Proxy{listener: listener, target: target, conns: map[net.Conn]bool{}}
 	p.running.Add(1)
 	go p.accept()
 	t.Cleanup(func() {
 		_ = listener.Close()
-		p.cut()
+		p.Cut()
 		p.running.Wait()
 	})
 	return p
 }
 
-func (p *proxy) address() string { return p.listener.Addr().String() }
+// Address is where clients connect.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-func (p *proxy) accept() {
+func (p *Proxy) accept() {
 	defer p.running.Done()
 	for {
 		conn, err := p.listener.Accept()
@@ -56,7 +59,7 @@ func (p *proxy) accept() {
 }
 
 // keep takes a pair of connections, unless the proxy is down.
-func (p *proxy) keep(a, b net.Conn) bool {
+func (p *Proxy) keep(a, b net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.down {
@@ -67,15 +70,15 @@ func (p *proxy) keep(a, b net.Conn) bool {
 	return true
 }
 
-func (p *proxy) carry(from, to net.Conn) {
+func (p *Proxy) carry(from, to net.Conn) {
 	defer p.running.Done()
 	_, _ = io.Copy(to, from)
 	_ = to.Close()
 	_ = from.Close()
 }
 
-// cut ends every connection.
-func (p *proxy) cut() {
+// Cut ends every connection.
+func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.conns {
@@ -84,8 +87,8 @@ func (p *proxy) cut() {
 	clear(p.conns)
 }
 
-// setDown says whether new connections are refused.
-func (p *proxy) setDown(down bool) {
+// SetDown says whether new connections are refused.
+func (p *Proxy) SetDown(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.down = down

@@ -1,0 +1,41 @@
+// Joins and leaves again and again: each time every line's frames must come to the script, and none to the browser's own decoder.
+
+import { open, rest, run, tell, until } from "./visit.mjs";
+
+run(async () => {
+  const page = await open("/?room=demo&identity=eye");
+  await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 1);
+  const result = await page.evaluate(async (joins) => {
+    const mine = globalThis.volsfu.conference;
+    const Conference = mine.constructor;
+    let conference;
+    const Workers = mine.workers.constructor;
+    const workers = new Workers((report) => conference?.report(report));
+    const idle = () => {};
+    let bypassed = 0;
+    for (let i = 0; i < joins; i++) {
+      const seen = new Set();
+      const want = 2;
+      await new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error(`join ${i}: frames of ${seen.size} of ${want} tiles came`)), 30_000);
+        const events = {
+          frame: (track, frame) => {
+            conference.recycle(frame);
+            seen.add(track.tile);
+            if (seen.size === want) {
+              clearTimeout(late);
+              resolve();
+            }
+          },
+          cleared: idle, published: idle, unpublished: idle, posed: idle, audio: idle, people: idle, state: idle, trouble: (message) => reject(new Error(message)),
+        };
+        conference = new Conference({ url: mine.session.options.url, room: "demo", identity: `guest-${i}` }, workers, events);
+        conference.start();
+      });
+      (await conference.connection.peer.getStats()).forEach((s) => (bypassed += s.type === "inbound-rtp" && s.kind === "video" ? (s.framesDecoded ?? 0) + (s.framesDropped ?? 0) : 0));
+      conference.leave();
+    }
+    return { joins, bypassed };
+  }, Number(rest[0]));
+  tell("joined", result);
+});

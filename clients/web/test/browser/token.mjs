@@ -1,0 +1,25 @@
+// Comes without a token, with a wrong one, and with a right one.
+
+import { open, rest, run, tell, until } from "./visit.mjs";
+
+const [right, operator] = rest;
+
+run(async () => {
+  const page = await open("/");
+  await page.locator(".rooms .empty").waitFor();
+  tell("without", { message: await page.locator(".rooms .empty").textContent() });
+  await page.locator("#token").fill("nonsense");
+  await page.locator("#token").blur();
+  await page.waitForFunction(() => document.querySelector(".rooms .empty")?.textContent?.includes("not accepted"));
+  tell("wrong", { message: await page.locator(".rooms .empty").textContent() });
+  const link = await open(`/?room=demo#token=${right}`);
+  await until(link, () => globalThis.volsfu?.conference.room === "demo");
+  tell("right", { address: new URL(link.url()).search });
+  const board = await open(`/console#token=${right}`);
+  await board.locator(".gate").waitFor();
+  tell("no operator", { message: await board.locator(".notice").textContent() });
+  await board.locator("#token").fill(operator);
+  await board.getByRole("button", { name: "Open" }).click();
+  await board.locator(".figures .figure").first().waitFor();
+  tell("operator");
+});

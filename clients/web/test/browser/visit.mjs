@@ -1,0 +1,88 @@
+// What all scripts of the browser tests have in common: a browser, pages that report what goes wrong in them, and a conversation with the test that runs them:
+// one JSON object per line on standard output for each thing that is so, and lines on standard input to go on.
+
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+const [, , executablePath, base, artefacts, ...rest] = process.argv;
+export { base, artefacts, rest };
+
+const browser = await chromium.launch({
+  executablePath,
+  args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--autoplay-policy=no-user-gesture-required"],
+});
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+
+/** Tells the test that something is so. */
+export function tell(step, facts = {}) {
+  process.stdout.write(`${JSON.stringify({ step, ...facts })}\n`);
+}
+
+/** Waits until the test says to go on. */
+export async function goOn() {
+  await lines.next();
+}
+
+/** Opens a page. Errors in it are told as steps of their own. */
+export async function open(path, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("pageerror", (error) => tell("page error", { message: error.message }));
+  page.on("console", (message) => {
+    // The browser itself reports addresses that answer with an error; what the page makes of them is looked at by the tests.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
+      tell("console error", { message: message.text() });
+    }
+  });
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.protocol !== "blob:" && url.host !== new URL(base).host) {
+      tell("foreign host", { message: request.url() });
+    }
+  });
+  await page.goto(base + path);
+  return page;
+}
+
+/** Waits until a function of the page gives something true, and gives it. */
+export async function until(page, what, argument) {
+  const handle = await page.waitForFunction(what, argument, { polling: 100 });
+  return handle.jsonValue();
+}
+
+/** Draws the space once, and gives how many pixels are not background, and a sum that differs when the picture does. */
+export function look(page) {
+  return page.evaluate(() => {
+    const { renderer, scene, camera } = globalThis.volsfu.world;
+    renderer.render(scene, camera);
+    const gl = renderer.getContext();
+    const { drawingBufferWidth: width, drawingBufferHeight: height } = gl;
+    const pixels = new Uint8Array(4 * width * height);
+    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+    const background = scene.background.clone().convertLinearToSRGB();
+    const [r, g, b] = [background.r, background.g, background.b].map((v) => v * 255);
+    let shown = 0;
+    let sum = 0;
+    for (let i = 0; i < pixels.length; i += 4) {
+      const away = Math.abs(pixels[i] - r) + Math.abs(pixels[i + 1] - g) + Math.abs(pixels[i + 2] - b);
+      shown += away > 60 ? 1 : 0;
+      sum = (Math.imul(sum, 31) + pixels[i] + 256 * pixels[i + 1] + 65536 * pixels[i + 2]) | 0;
+    }
+    return { shown: shown / (width * height), sum };
+  });
+}
+
+/** Runs a script and ends the browser with it. */
+export async function run(script) {
+  try {
+    await script();
+    tell("done");
+  } catch (error) {
+    tell("failed", { message: String(error?.stack ?? error) });
+  } finally {
+    await browser.close();
+    process.exit(0);
+  }
+}

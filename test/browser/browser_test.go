@@ -1,0 +1,193 @@
+package browser
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/test/proxy"
+)
+
+// TestViewer watches two people: they are seen and move, the eye walks, a quality is chosen, and the room is left.
+func TestViewer(t *testing.T) {
+	tools(t)
+	s := start(t, nil)
+	publish(t, s, "ada")
+	publish(t, s, "grace")
+	v := begin(t, "viewer.mjs", pageURL(s))
+	var seen struct {
+		Shown   float64
+		Changed bool
+		People  []string
+		Failed  int
+	}
+	v.expect("seen", &seen)
+	if slices.Sort(seen.People); !slices.Equal(seen.People, []string{"ada", "grace"}) || seen.Shown < 0.03 || !seen.Changed || seen.Failed > 0 {
+		t.Errorf("seen: %+v, expected ada and grace on 3 %% of the picture and more, moving, and no failed frame", seen)
+	}
+	var walked struct{ Metres float64 }
+	v.expect("walked", &walked)
+	if walked.Metres < 0.2 {
+		t.Errorf("walked %g m", walked.Metres)
+	}
+	v.expect("chosen", nil)
+	v.expect("tinted", nil)
+	var left struct{ Rooms []string }
+	v.expect("left", &left)
+	if !slices.Equal(left.Rooms, []string{"demo"}) {
+		t.Errorf("the lobby lists %q", left.Rooms)
+	}
+	v.expect("done", nil)
+}
+
+// TestConsole holds the console's figures against what is so, and removes somebody.
+func TestConsole(t *testing.T) {
+	tools(t)
+	s := start(t, nil)
+	publish(t, s, "ada")
+	publish(t, s, "grace")
+	watch(t, s, "eye")
+	v := begin(t, "console.mjs", pageURL(s))
+	var shown struct {
+		Participants        string
+		Rooms, Names, Chips []string
+	}
+	v.expect("shown", &shown)
+	if shown.Participants != "3" || !slices.Equal(shown.Rooms, []string{"demo"}) || !slices.Equal(shown.Names, []string{"ada", "eye", "grace"}) || len(shown.Chips) != 4 {
+		t.Errorf("shown: %+v", shown)
+	}
+	v.goOn()
+	v.expect("removed", nil)
+	v.expect("closed", nil)
+	v.expect("done", nil)
+}
+
+// TestTokens comes without a token, with a wrong one, with one to watch and with an operator's.
+func TestTokens(t *testing.T) {
+	tools(t)
+	keys := auth.Config{Keys: []string{"k:" + strings.Repeat("s", 32)}}
+	s := start(t, func(o *server.Options) {
+		o.Config.Server.Dev = false
+		o.Config.Auth.Keys = keys.Keys
+	})
+	watcher := mint(t, keys, auth.Claims{Room: "demo", Identity: "eye", Subscribe: true})
+	operator := mint(t, keys, auth.Claims{Identity: "op", Admin: true})
+	v := begin(t, "token.mjs", pageURL(s), watcher, operator)
+	var said step
+	v.expect("without", &said)
+	if !strings.Contains(said.Message, "asks for a token") || !strings.Contains(said.Message, "volsfu token") {
+		t.Errorf("without a token the page says %q", said.Message)
+	}
+	v.expect("wrong", &said)
+	if !strings.Contains(said.Message, "malformed") {
+		t.Errorf("with a wrong token the page says %q", said.Message)
+	}
+	var right struct{ Address string }
+	v.expect("right", &right)
+	if strings.Contains(right.Address, "token") {
+		t.Errorf("the address of the page has the token: %s", right.Address)
+	}
+	v.expect("no operator", &said)
+	if !strings.Contains(said.Message, "does not grant administration") {
+		t.Errorf("without the grant the console says %q", said.Message)
+	}
+	v.expect("operator", nil)
+	v.expect("done", nil)
+}
+
+// TestNetworkLoss takes the network from under a page for some seconds, signalling and media alike.
+func TestNetworkLoss(t *testing.T) {
+	tools(t)
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	media := &mutedConn{PacketConn: conn}
+	s := start(t, func(o *server.Options) { o.Media = media })
+	publish(t, s, "ada")
+	way := proxy.New(t, strings.TrimPrefix(pageURL(s), "http://"))
+	v := begin(t, "network.mjs", "http://"+way.Address())
+	v.expect("watching", nil)
+	media.muted.Store(true)
+	way.SetDown(true)
+	way.Cut()
+	v.goOn()
+	v.expect("broken", nil)
+	media.muted.Store(false)
+	way.SetDown(false)
+	var resumed struct{ Same bool }
+	v.expect("resumed", &resumed)
+	if !resumed.Same {
+		t.Error("another session was begun, expected the one before to be resumed")
+	}
+	v.expect("done", nil)
+}
+
+// TestJoins joins 200 times: no frame may go past the script to the browser's own decoder.
+func TestJoins(t *testing.T) {
+	tools(t)
+	s := start(t, nil)
+	publish(t, s, "ada", "--qualities", "only=500")
+	v := begin(t, "joins.mjs", pageURL(s), "200")
+	var joined struct{ Joins, Bypassed int }
+	select {
+	case got := <-v.steps:
+		v.steps = make(chan step, 1)
+		v.steps <- got
+	case <-time.After(4 * patience):
+	}
+	v.expect("joined", &joined)
+	if joined.Joins != 200 || joined.Bypassed != 0 {
+		t.Errorf("of %d joins, %d frames went past the script", joined.Joins, joined.Bypassed)
+	}
+}
+
+// TestPictures makes the documents' pictures, where it is told to.
+func TestPictures(t *testing.T) {
+	if *pictures == "" {
+		t.Skip("pictures of the documents are made on demand: go test ./test/browser -run TestPictures -args -pictures DIR")
+	}
+	tools(t)
+	s := start(t, nil)
+	publish(t, s, "Ada", "--points", "30000", "--tiles", "4")
+	publish(t, s, "Grace", "--points", "30000", "--tiles", "4")
+	v := begin(t, "screenshots.mjs", pageURL(s))
+	v.expect("made", nil)
+	v.expect("done", nil)
+}
+
+// TestAddresses holds what the pages' addresses answer.
+func TestAddresses(t *testing.T) {
+	s := start(t, nil)
+	for path, status := range map[string]int{"/": 200, "/console": 200, "/v1/rooms": 200, "/admin/v1/rooms": 200, "/nothing": 404} {
+		response, err := http.Get(pageURL(s) + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != status {
+			t.Errorf("%s: %d, expected %d", path, response.StatusCode, status)
+		}
+	}
+}
+
+// mint makes a token that is valid for an hour.
+func mint(t *testing.T, keys auth.Config, claims auth.Claims) string {
+	t.Helper()
+	ring, err := auth.NewKeyring(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	claims.Expires = now.Add(time.Hour)
+	token, err := ring.Mint("", claims, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}

@@ -1,0 +1,145 @@
+// Package browser drives the viewer and the console in Chromium, against a real server and real peers. Scripts for Playwright, in clients/web/test/browser, do what a
+// person would; the tests here hold what they see.
+package browser
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/pkg/client"
+)
+
+// root is the module's.
+var root = filepath.Join("..", "..")
+
+// pictures is where the pictures of the documents go; without it they are not made.
+var pictures = flag.String("pictures", "", "folder to make the documents' pictures in")
+
+// peer is the reference client, built once.
+var peer = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(built, "volpeer")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/volsfu/volsfu/cmd/volpeer").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build volpeer: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// built is where programs are built.
+var built string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	var err error
+	if built, err = os.MkdirTemp("", "browser-"); err != nil {
+		panic("no temporary folder: " + err.Error())
+	}
+	code := m.Run()
+	_ = os.RemoveAll(built)
+	os.Exit(code)
+}
+
+// mutedConn is a UDP socket that a network may fail under: while muted, nothing comes in or goes out.
+type mutedConn struct {
+	net.PacketConn
+	muted atomic.Bool
+}
+
+func (c *mutedConn) WriteTo(b []byte, to net.Addr) (int, error) {
+	if c.muted.Load() {
+		return len(b), nil
+	}
+	return c.PacketConn.WriteTo(b, to)
+}
+
+func (c *mutedConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := c.PacketConn.ReadFrom(b)
+		if err != nil || !c.muted.Load() {
+			return n, from, err
+		}
+	}
+}
+
+// start runs a server for development, changed by adjust.
+func start(t *testing.T, adjust func(*server.Options)) *server.Server {
+	t.Helper()
+	o := server.Options{Config: config.DefaultConfig(), Version: "test", Log: zap.NewNop()}
+	o.Config.Server.Listen, o.Config.Server.Dev = "127.0.0.1:0", true
+	o.Config.Admin.Listen, o.Config.Media.Port = "127.0.0.1:0", 0
+	if adjust != nil {
+		adjust(&o)
+	}
+	s, err := server.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// pageURL is where pages of a server are.
+func pageURL(s *server.Server) string { return strings.Replace(s.URL(), "ws", "http", 1) }
+
+// publish has somebody in room "demo": a figure of a few points, so that processors that draw pages, too, keep up.
+func publish(t *testing.T, s *server.Server, identity string, flags ...string) {
+	t.Helper()
+	path, err := peer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := []string{"publish", "--server", s.URL(), "--room", "demo", "--identity", identity, "--points", "6000", "--fps", "10", "--tiles", "2"}
+	command := exec.Command(path, append(arguments, flags...)...)
+	command.Stderr = &quiet{}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+}
+
+// watch has somebody watch room "demo".
+func watch(t *testing.T, s *server.Server, identity string) {
+	t.Helper()
+	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: identity, Receive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range session.Frames() {
+		}
+	}()
+	t.Cleanup(func() {
+		_ = session.Close()
+		<-done
+	})
+}
+
+// quiet swallows a program's log.
+type quiet struct{}
+
+func (*quiet) Write(b []byte) (int, error) { return len(b), nil }

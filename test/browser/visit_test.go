@@ -1,0 +1,146 @@
+package browser
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/clients/web"
+)
+
+// patience bounds every wait: pages are slow where the processor draws them, and slower where tests of other packages run beside.
+const patience = 2 * time.Minute
+
+// step is one line that a script says.
+type step struct {
+	Step    string `json:"step"`
+	Message string `json:"message"`
+	raw     json.RawMessage
+}
+
+// visit is a browser that a script drives.
+type visit struct {
+	t     *testing.T
+	steps chan step
+	input io.WriteCloser
+}
+
+// tools finds Node and Chromium, or skips the test.
+func tools(t *testing.T) (node, chromium string) {
+	t.Helper()
+	if _, built := web.Pages(); !built {
+		t.Skip("the pages for browsers were not built: make web builds them")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		node = filepath.Join(root, ".tools", "bin", "node")
+		if _, err := os.Stat(node); err != nil {
+			t.Skip("there is no Node: make deps installs it")
+		}
+	}
+	if chromium, err = exec.LookPath("chromium"); err != nil {
+		t.Skip("there is no Chromium: make deps installs it")
+	}
+	return node, chromium
+}
+
+// begin runs a script of clients/web/test/browser against a server.
+func begin(t *testing.T, script, base string, arguments ...string) *visit {
+	t.Helper()
+	node, chromium := tools(t)
+	folder := filepath.Join(root, "clients", "web")
+	artefacts := filepath.Join(folder, "test", "artefacts")
+	if *pictures != "" {
+		artefacts = *pictures
+	}
+	if err := os.MkdirAll(artefacts, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(node, append([]string{filepath.Join("test", "browser", script), chromium, base, artefacts}, arguments...)...)
+	command.Dir = folder
+	command.Stderr = &logged{t}
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	v := &visit{t: t, steps: make(chan step), input: input}
+	stop := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		v.read(output, stop)
+		_ = command.Wait()
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		_ = input.Close()
+		_ = command.Process.Kill()
+		<-ended
+	})
+	return v
+}
+
+// read takes what the script says until it ends.
+func (v *visit) read(output io.Reader, stop <-chan struct{}) {
+	defer close(v.steps)
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		s := step{raw: append(json.RawMessage(nil), lines.Bytes()...)}
+		if err := json.Unmarshal(s.raw, &s); err != nil {
+			s = step{Step: "failed", Message: "the script says " + lines.Text()}
+		}
+		select {
+		case v.steps <- s:
+		case <-stop:
+			return
+		}
+	}
+}
+
+// expect waits for a step, and reads its facts into into where that is not nil. Anything else that the script says fails the test: what went wrong in a page, too.
+func (v *visit) expect(name string, into any) {
+	v.t.Helper()
+	select {
+	case s, open := <-v.steps:
+		switch {
+		case !open:
+			v.t.Fatalf("the script ended before %q", name)
+		case s.Step != name:
+			v.t.Fatalf("expected %q, the script says %q: %s", name, s.Step, s.Message)
+		case into != nil:
+			if err := json.Unmarshal(s.raw, into); err != nil {
+				v.t.Fatal(err)
+			}
+		}
+	case <-time.After(patience):
+		v.t.Fatalf("the script does not get to %q", name)
+	}
+}
+
+// goOn tells the script to go on.
+func (v *visit) goOn() {
+	v.t.Helper()
+	if _, err := io.WriteString(v.input, "\n"); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// logged writes what a program says on its standard error to the test's log.
+type logged struct{ t *testing.T }
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.t.Log(strings.TrimRight(string(b), "\n"))
+	return len(b), nil
+}
