@@ -114,9 +114,9 @@ demo: deps-build ## a conference on this machine: server, two publishers, a watc
 		$(if $(QUALITIES),--qualities '$(QUALITIES)') $(if $(SECONDS),--seconds '$(SECONDS)') $(if $(LOGS),--logs '$(LOGS)')
 
 .PHONY: release
-release: deps-build ## static servers for Linux, clients without Draco for Linux, Windows, macOS and Android, one with Draco for this machine, into dist/, with checksums
+release: deps-build $(WEB) ## static servers for Linux, clients without Draco for Linux, Windows, macOS and Android, one with Draco for this machine, into dist/, with checksums
 	@scripts/release.sh '$(VERSION)'
 
 .PHONY: clean
 clean: ## remove what was built (not the tools in .tools/)
-	@rm -rf bin dist
+	@rm -rf bin dist clients/web/dist/site

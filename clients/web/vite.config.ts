@@ -1,4 +1,4 @@
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 
 // Everything is addressed relative to the page, so that the server may stand behind any path of a proxy.
 export default defineConfig({
@@ -14,6 +14,8 @@ export default defineConfig({
     chunkSizeWarningLimit: 900,
   },
   worker: { format: "es" },
+  // Unit tests only: what runs in a browser is driven by Go (test/browser).
+  test: { include: ["test/unit/**/*.test.ts"] },
   // Draco's loader asks for these where it runs in Node, which it does not.
-  resolve: { alias: { fs: "/src/decode/absent.ts", path: "/src/decode/absent.ts" } },
+  resolve: { alias: [{ find: /^(node:)?(fs|path)$/, replacement: "/src/decode/absent.ts" }] },
 });

@@ -3,6 +3,8 @@ package browser
 import (
 	"net"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -135,12 +137,7 @@ func TestJoins(t *testing.T) {
 	publish(t, s, "ada", "--qualities", "only=500")
 	v := begin(t, "joins.mjs", pageURL(s), "200")
 	var joined struct{ Joins, Bypassed int }
-	select {
-	case got := <-v.steps:
-		v.steps = make(chan step, 1)
-		v.steps <- got
-	case <-time.After(4 * patience):
-	}
+	v.patience = 4 * patience
 	v.expect("joined", &joined)
 	if joined.Joins != 200 || joined.Bypassed != 0 {
 		t.Errorf("of %d joins, %d frames went past the script", joined.Joins, joined.Bypassed)
@@ -159,6 +156,14 @@ func TestPictures(t *testing.T) {
 	v := begin(t, "screenshots.mjs", pageURL(s))
 	v.expect("made", nil)
 	v.expect("done", nil)
+}
+
+// TestUnits runs the pages' own unit tests, which need no browser.
+func TestUnits(t *testing.T) {
+	tools(t)
+	if out, err := exec.Command(filepath.Join(root, "scripts", "web.sh"), "test").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // TestAddresses holds what the pages' addresses answer.

@@ -29,6 +29,8 @@ type visit struct {
 	t     *testing.T
 	steps chan step
 	input io.WriteCloser
+	// patience bounds the next waits.
+	patience time.Duration
 }
 
 // tools finds Node and Chromium, or skips the test.
@@ -76,7 +78,7 @@ func begin(t *testing.T, script, base string, arguments ...string) *visit {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	v := &visit{t: t, steps: make(chan step), input: input}
+	v := &visit{t: t, steps: make(chan step), input: input, patience: patience}
 	stop := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
@@ -124,7 +126,7 @@ func (v *visit) expect(name string, into any) {
 				v.t.Fatal(err)
 			}
 		}
-	case <-time.After(patience):
+	case <-time.After(v.patience):
 		v.t.Fatalf("the script does not get to %q", name)
 	}
 }

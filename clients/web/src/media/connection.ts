@@ -50,6 +50,7 @@ export class Connection {
   constructor(
     iceServers: RTCIceServer[],
     private readonly pool: Workers,
+    private readonly decode: boolean,
     private readonly events: ConnectionEvents,
   ) {
     this.peer = new RTCPeerConnection({ iceServers, bundlePolicy: "max-bundle" });
@@ -92,7 +93,7 @@ export class Connection {
     if (line.role === "slot" && !this.workers.has(line.mid)) {
       const worker = this.pool.take();
       this.workers.set(line.mid, worker);
-      (transceiver.receiver as { transform?: RTCRtpScriptTransform }).transform = new RTCRtpScriptTransform(worker, { mid: line.mid });
+      (transceiver.receiver as { transform?: RTCRtpScriptTransform }).transform = new RTCRtpScriptTransform(worker, { mid: line.mid, decode: this.decode });
     }
     if (line.role === "audio" && !this.playing.has(line.mid)) {
       this.playing.add(line.mid);

@@ -10,6 +10,8 @@ export type WorkerOrder =
 /** What is said with a transform, once for each line of the connection. */
 export interface TransformOptions {
   mid: string;
+  /** Frames are decoded; without, they are counted only, which shows what the way to the page carries. */
+  decode: boolean;
 }
 
 /** One decoded frame of one line. Times are milliseconds since 1970 by this host's clock. */

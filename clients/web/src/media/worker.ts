@@ -3,7 +3,7 @@
 // host that is too slow shows fewer frames instead of older ones. Real video passes to the browser's decoder only where no script stands in its way.
 
 import { decoderOf, loadDecoders } from "../decode/decoders";
-import { type Decoder, PointPool } from "../decode/points";
+import { type Decoder, PointPool, type Points } from "../decode/points";
 import { type Frame, parseFrame } from "./frame";
 import { NewestQueue } from "./queue";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
@@ -41,18 +41,23 @@ function fail(mid: string, error: unknown): void {
 self.onrtctransform = (event) => {
   const { readable, options } = event.transformer;
   report({ type: "opened", mid: options.mid });
-  void read(readable.getReader(), options.mid);
+  void read(readable.getReader(), options);
 };
 
-async function read(reader: ReadableStreamDefaultReader<{ data: ArrayBuffer }>, mid: string): Promise<void> {
+async function read(reader: ReadableStreamDefaultReader<{ data: ArrayBuffer }>, { mid, decode }: TransformOptions): Promise<void> {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) {
       return;
     }
     try {
-      queue.put(mid, { frame: parseFrame(value.data), received: now() });
-      schedule();
+      const arrival = { frame: parseFrame(value.data), received: now() };
+      if (decode) {
+        queue.put(mid, arrival);
+        schedule();
+      } else {
+        deliver(mid, arrival, pool.take(0), arrival.received, 0);
+      }
     } catch (error) {
       fail(mid, error);
     }
@@ -72,19 +77,25 @@ turn.port1.onmessage = async () => {
   const next = queue.take();
   if (next) {
     schedule();
-    decode(loaded, next.line, next.item, next.skipped);
+    decodeNext(loaded, next.line, next.item, next.skipped);
   }
 };
 
-function decode(loaded: ReadonlyMap<string, Decoder>, mid: string, { frame, received }: Arrival, skipped: number): void {
-  const decodeBegan = now();
+/** Hands points to the page. */
+function deliver(mid: string, { frame, received }: Arrival, points: Points, decodeBegan: number, skipped: number): void {
+  const { quality, number, length: bytes, captured } = frame;
+  report(
+    { type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, skipped },
+    [points.positions.buffer, points.colors.buffer],
+  );
+}
+
+function decodeNext(loaded: ReadonlyMap<string, Decoder>, mid: string, arrival: Arrival, skipped: number): void {
+  const { frame } = arrival;
+  const began = now();
   try {
     const points = frame.data.length === 0 ? pool.take(0) : decoderOf(loaded, frame.codec).decode(frame.data, pool);
-    const { quality, number, length: bytes, captured } = frame;
-    report(
-      { type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, skipped },
-      [points.positions.buffer, points.colors.buffer],
-    );
+    deliver(mid, arrival, points, began, skipped);
   } catch (error) {
     fail(mid, error);
   }

@@ -43,6 +43,7 @@ export class Conference {
     options: SessionOptions,
     private readonly workers: Workers,
     private readonly events: ConferenceEvents,
+    private readonly decode = true,
   ) {
     this.session = new Session(options, {
       message: (message) => this.take(message),
@@ -195,7 +196,7 @@ export class Conference {
   private renew(iceServers: RTCIceServer[]): void {
     this.connection?.close();
     this.slots.clear();
-    const connection = new Connection(iceServers, this.workers, {
+    const connection = new Connection(iceServers, this.workers, this.decode, {
       send: (m) => {
         if (this.connection === connection) {
           this.session.send(m);

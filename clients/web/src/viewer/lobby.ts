@@ -7,6 +7,8 @@ export interface Entry {
   room: string;
   identity: string;
   token: string;
+  /** Frames are decoded and shown; ?decode=off only counts them. */
+  decode: boolean;
 }
 
 export interface RoomSummary {
@@ -83,7 +85,7 @@ export class Lobby {
   }
 
   private go(room: string): void {
-    this.enter({ room, identity: this.identity.value.trim(), token: this.token.value.trim() });
+    this.enter({ room, identity: this.identity.value.trim(), token: this.token.value.trim(), decode: true });
   }
 
   private say(problem: string): void {

@@ -19,6 +19,7 @@ function entryOf(location: Location): Entry {
     room: query.get("room") ?? bound.room,
     identity: query.get("identity") ?? (bound.identity || `guest-${Math.floor(Math.random() * 1e4)}`),
     token,
+    decode: query.get("decode") !== "off",
   };
 }
 

@@ -8,6 +8,7 @@ const span = 2000;
 
 interface Sample {
   at: number;
+  quality: number;
   bytes: number;
   network: number;
   wait: number;
@@ -64,7 +65,7 @@ export class Meters {
     this.total.skipped += f.skipped;
     this.total.bytes += f.bytes;
     m.samples.push({
-      at: f.decoded, bytes: f.bytes, network: f.received + ahead - f.captured, wait: f.decodeBegan - f.received, decode: f.decoded - f.decodeBegan, shown: NaN,
+      at: f.decoded, quality: f.quality, bytes: f.bytes, network: f.received + ahead - f.captured, wait: f.decodeBegan - f.received, decode: f.decoded - f.decodeBegan, shown: NaN,
     });
     this.prune(m, f.decoded);
   }
@@ -107,6 +108,16 @@ export class Meters {
       decode: median((s) => s.decode),
       shown: median((s) => s.shown),
     };
+  }
+
+  /** Bytes that came on a line in the last milliseconds, at most two seconds. */
+  arrived(mid: string, last: number, now: number): number {
+    return (this.byMid.get(mid)?.samples ?? []).filter((s) => s.at > now - last).reduce((sum, s) => sum + s.bytes, 0);
+  }
+
+  /** When the first frame of at least that quality was there since an instant within the last two seconds. */
+  first(mid: string, since: number, quality: number): number | undefined {
+    return this.byMid.get(mid)?.samples.find((s) => s.at >= since && s.quality >= quality)?.at;
   }
 
   private meter(mid: string): Meter {

@@ -58,6 +58,7 @@ export class RoomView {
         state: (state, why) => this.entered(state, why),
         trouble: (message) => messages.say(message),
       },
+      entry.decode,
     );
     this.inspector = new Inspector(this.conference);
     this.build();

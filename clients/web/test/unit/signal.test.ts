@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ServerClock } from "../../src/signal/clock";
+import type { ClientMessage, ServerMessage } from "../../src/signal/messages";
+import { Session, type SessionState } from "../../src/signal/session";
+import { claimsOf } from "../../src/token";
+
+/** A websocket that a test plays the server on. */
+class FakeSocket {
+  static readonly OPEN = 1;
+  static all: FakeSocket[] = [];
+  readyState = 0;
+  sent: ClientMessage[] = [];
+  onopen: (() => void) | undefined;
+  onmessage: ((event: { data: string }) => void) | undefined;
+  onclose: ((event: { reason: string }) => void) | undefined;
+
+  constructor(readonly url: URL) {
+    FakeSocket.all.push(this);
+  }
+
+  send(data: string): void {
+    this.sent.push(JSON.parse(data) as ClientMessage);
+  }
+
+  close(): void {
+    this.readyState = 3;
+    this.onclose?.({ reason: "" });
+  }
+
+  open(): void {
+    this.readyState = 1;
+    this.onopen?.();
+  }
+
+  say(message: ServerMessage): void {
+    this.onmessage?.({ data: JSON.stringify(message) });
+  }
+}
+
+const joined: ServerMessage = {
+  type: "joined", id: "join", room: "lab", identity: "ada", session: "s1", resume: { secret: "secret", grace_ms: 15_000 }, ice_servers: [], participants: [],
+  limits: { frame_bytes: 1 },
+};
+
+describe("Session", () => {
+  let states: [SessionState, string][];
+  let messages: ServerMessage[];
+  let live: boolean;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    vi.stubGlobal("WebSocket", FakeSocket);
+    FakeSocket.all = [];
+    states = [];
+    messages = [];
+    live = true;
+  });
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
+
+  const begin = (): Session => {
+    const session = new Session(
+      { url: "ws://host/v1/signal", token: "t0ken", room: "lab", identity: "ada" },
+      { message: (m) => messages.push(m), state: (state, why) => states.push([state, why]), connected: () => live },
+    );
+    session.start();
+    return session;
+  };
+  const last = (): FakeSocket => FakeSocket.all.at(-1)!;
+
+  it("joins with its token, and asks for the time", () => {
+    begin();
+    last().open();
+    expect(last().url.searchParams.get("access_token")).toBe("t0ken");
+    expect(last().sent[0]).toEqual({ type: "join", id: "join", version: 1, receive: true, room: "lab", identity: "ada" });
+    last().say(joined);
+    expect(states.at(-1)).toEqual(["joined", ""]);
+    expect(last().sent[1]).toMatchObject({ type: "time" });
+  });
+
+  it("resumes with its secret when the websocket breaks", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    live = false;
+    last().close();
+    expect(states.at(-1)?.[0]).toBe("resuming");
+    vi.advanceTimersByTime(300);
+    expect(FakeSocket.all.length).toBe(2);
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { session: "s1", secret: "secret", new_connection: true } });
+    last().say({ ...joined, resumed: true } as ServerMessage);
+    expect(states.at(-1)?.[0]).toBe("joined");
+  });
+
+  it("begins anew where its session is over", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    last().close();
+    vi.advanceTimersByTime(300);
+    last().open();
+    last().say({ type: "error", id: "join", code: "resume", message: "the session is over" });
+    expect(last().sent.at(-1)).not.toHaveProperty("resume");
+    last().say(joined);
+    expect(states.at(-1)?.[0]).toBe("joined");
+  });
+
+  it("does not resume after the time of grace", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    last().close();
+    for (let waited = 0; waited < 20_000; waited += 1000) {
+      vi.advanceTimersByTime(1000);
+      if (last().readyState === 0) {
+        last().close();
+      }
+    }
+    vi.advanceTimersByTime(6000);
+    last().open();
+    expect(last().sent[0]).not.toHaveProperty("resume");
+  });
+
+  it("stays away when an operator has sent it away", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    last().say({ type: "closing", code: "kicked", message: "removed by an operator" });
+    expect(states.at(-1)).toEqual(["closed", "removed by an operator"]);
+    vi.advanceTimersByTime(60_000);
+    expect(FakeSocket.all.length).toBe(1);
+  });
+
+  it("says why it was not let in", () => {
+    begin();
+    last().open();
+    last().say({ type: "error", id: "join", code: "identity_taken", message: '"ada" is in the room' });
+    expect(states.at(-1)).toEqual(["closed", '"ada" is in the room']);
+  });
+
+  it("gives up a server that is not there", () => {
+    begin();
+    for (let i = 0; i < 20; i++) {
+      if (last().readyState === 0) {
+        last().close();
+      }
+      vi.advanceTimersByTime(10_000);
+    }
+    expect(states.at(-1)?.[0]).toBe("closed");
+  });
+});
+
+describe("ServerClock", () => {
+  it("believes the answer with the shortest round trip", () => {
+    const clock = new ServerClock();
+    expect(clock.ahead).toBe(0);
+    expect(clock.roundTrip).toBeNaN();
+    // The server is 5 s ahead; the way back of the first answer was slow.
+    clock.answered(0, 5_010_000, 5_010_000, 120_000);
+    clock.answered(1_000_000, 6_010_000, 6_011_000, 1_021_000);
+    expect(clock.ahead).toBeCloseTo(5000, 3);
+    expect(clock.roundTrip).toBeCloseTo(20, 3);
+  });
+});
+
+describe("claimsOf", () => {
+  const token = (payload: object): string => `x.${btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(payload)))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}.y`;
+
+  it("reads names, of any letters", () => {
+    expect(claimsOf(token({ sub: "Grüße", room: "lab" }))).toEqual({ identity: "Grüße", room: "lab" });
+  });
+
+  it.each(["", "nonsense", "a.b.c", token({ sub: 7 })])("finds none in %j", (t) => {
+    expect(claimsOf(t)).toEqual({ identity: "", room: "" });
+  });
+});

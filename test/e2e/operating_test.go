@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// operate asks the operators' interface of a server, as somebody on its host.
+func operate(t *testing.T, address, method, path string) (int, []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+"/admin/v1/"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, body
+}
+
+// TestOperating looks at a conference as an operator, removes somebody, and closes the room.
+func TestOperating(t *testing.T) {
+	c := startConference(t, func(c *config.Config) { c.Admin.Listen = "127.0.0.1:0" })
+	address := c.Server.AdminAddress()
+	ada := join(t, c, lab.Part{Identity: "ada", Room: "lab", Loads: []lab.Load{body(2, 2)}})
+	eye := join(t, c, lab.Part{Identity: "eye", Room: "lab", Receive: true})
+	choose(t, eye, signal.Choice{PublicationRef: tile("ada", "body", 0).PublicationRef, Quality: signal.Only(1)})
+	eventually(t, "frames of both tiles came", func() bool { return frames(eye, tile("ada", "body", 0)) > 5 && frames(eye, tile("ada", "body", 1)) > 5 })
+
+	var room sfu.RoomState
+	eventually(t, "the room is described with what the receiver is sent", func() bool {
+		status, said := operate(t, address, "GET", "rooms/lab?past=1")
+		room = sfu.RoomState{}
+		if err := json.Unmarshal(said, &room); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s: %v", status, said, err)
+		}
+		r := room.Participants[len(room.Participants)-1].Reception
+		return r != nil && r.Known && len(r.History) > 0 && len(r.Slots) == 2 && r.Slots[0].Quality == 1 && r.Slots[1].Frames > 5
+	})
+	if got := room.Participants[0]; got.Identity != "ada" || !got.Connected || !got.Present || len(got.Publications) != 1 || got.Publications[0].Rates[1][1] == 0 {
+		t.Errorf("the publisher is described as %+v", got)
+	}
+	if got := room.Participants[1].Reception.Slots[0]; got.Participant != "ada" || got.Reason != signal.ReasonChoice {
+		t.Errorf("the slot is described as %+v", got)
+	}
+
+	if status, said := operate(t, address, "DELETE", "rooms/lab/participants/nobody"); status != http.StatusNotFound {
+		t.Errorf("removing nobody: %d %s", status, said)
+	}
+	if status, said := operate(t, address, "DELETE", "rooms/lab/participants/ada"); status != http.StatusNoContent {
+		t.Fatalf("removing ada: %d %s", status, said)
+	}
+	endsWith(t, ada, signal.CodeKicked)
+	eventually(t, "the others are told", func() bool { return len(eye.Session.Participants()) == 0 })
+	if status, said := operate(t, address, "DELETE", "rooms/lab"); status != http.StatusNoContent {
+		t.Fatalf("closing the room: %d %s", status, said)
+	}
+	endsWith(t, eye, signal.CodeClosed)
+	eventually(t, "the room is gone", func() bool {
+		status, _ := operate(t, address, "GET", "rooms/lab")
+		return status == http.StatusNotFound
+	})
+	if status, said := operate(t, address, "POST", "drain"); status != http.StatusNoContent {
+		t.Errorf("draining: %d %s", status, said)
+	}
+	select {
+	case <-c.Server.DrainRequested():
+	default:
+		t.Error("the process is not told to drain")
+	}
+}
+
+// endsWith waits until a peer's session has ended with a code.
+func endsWith(t *testing.T, p *lab.Peer, code signal.Code) {
+	t.Helper()
+	var refused *signal.Error
+	eventually(t, "the session ends with "+string(code), func() bool { return errors.As(p.Session.Err(), &refused) })
+	if refused.Code != code {
+		t.Errorf("the session ended with %q, expected %q", refused.Code, code)
+	}
+}
