@@ -102,11 +102,13 @@ type Streams struct {
 type Line struct {
 	// MID names the line (RFC 5888). It is empty only on rejected lines of others.
 	MID string
-	// Kind is that of the media. Lines of other kinds, such as "application", are always rejected.
+	// Kind is that of the media, or KindData. Lines of other kinds are always rejected.
 	Kind      volumetric.Kind
 	Direction Direction
 	// Rejected says that the line is not used (port 0). Of a rejected line only MID and Kind are described; its direction is inactive.
 	Rejected bool
+	// DataPort is the port of SCTP on lines of KindData (RFC 8841 section 5), whose direction is both ways, and which have nothing of what follows.
+	DataPort uint16
 	// Codecs are in order of preference.
 	Codecs     []Codec
 	Extensions []Extension
@@ -127,7 +129,17 @@ type Description struct {
 	Lines     []Line
 }
 
-// known tells whether lines of the kind can be used.
+// KindData is the kind of a line with data channels (RFC 8841).
+const KindData volumetric.Kind = "application"
+
+const (
+	// DataPort is the port that SCTP is offered on.
+	DataPort = 5000
+	// MaxDataMessage is how long a message on a data channel may be, in bytes (a=max-message-size, RFC 8841 section 6).
+	MaxDataMessage = 256 << 10
+)
+
+// known tells whether lines of the kind have codecs.
 func known(kind volumetric.Kind) bool {
 	return kind == volumetric.KindVideo || kind == volumetric.KindAudio
 }

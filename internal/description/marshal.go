@@ -3,8 +3,6 @@ package description
 import (
 	"strconv"
 	"strings"
-
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Room is made at once for a description: 1,100 bytes for a video line with four codecs, which has some 1,000, and 512 bytes for the rest.
@@ -85,6 +83,10 @@ func (t *text) media(l *Line, transport *Transport, tagged bool) {
 		t.rejected(l)
 		return
 	}
+	if l.Kind == KindData {
+		t.data(l, transport, tagged)
+		return
+	}
 	t.add("m=", string(l.Kind), " 9 UDP/TLS/RTP/SAVPF")
 	for i := range l.Codecs {
 		t.add(" ")
@@ -98,19 +100,7 @@ func (t *text) media(l *Line, transport *Transport, tagged bool) {
 		t.add(" 0")
 	}
 	t.line("\r\nc=IN IP4 0.0.0.0")
-	t.line("a=mid:", l.MID)
-	if tagged {
-		t.credentials(transport)
-		for _, candidate := range transport.Candidates {
-			t.line("a=", candidate)
-		}
-		if transport.EndOfCandidates {
-			t.line("a=end-of-candidates")
-		}
-	}
-	if transport.Role != "" {
-		t.line("a=setup:", string(transport.Role))
-	}
+	t.reach(l, transport, tagged)
 	t.line("a=", string(l.Direction), "\r\na=rtcp-mux\r\na=rtcp-rsize")
 	for _, extension := range l.Extensions {
 		t.add("a=extmap:")
@@ -128,10 +118,38 @@ func (t *text) media(l *Line, transport *Transport, tagged bool) {
 	}
 }
 
+// reach writes a line's name and how its transport is reached.
+func (t *text) reach(l *Line, transport *Transport, tagged bool) {
+	t.line("a=mid:", l.MID)
+	if tagged {
+		t.credentials(transport)
+		for _, candidate := range transport.Candidates {
+			t.line("a=", candidate)
+		}
+		if transport.EndOfCandidates {
+			t.line("a=end-of-candidates")
+		}
+	}
+	if transport.Role != "" {
+		t.line("a=setup:", string(transport.Role))
+	}
+}
+
+// data writes a line with data channels.
+func (t *text) data(l *Line, transport *Transport, tagged bool) {
+	t.line("m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0")
+	t.reach(l, transport, tagged)
+	t.add("a=sctp-port:")
+	t.number(uint64(l.DataPort))
+	t.add("\r\na=max-message-size:")
+	t.number(MaxDataMessage)
+	t.add("\r\n")
+}
+
 // rejected writes a line with port 0. A payload type must stand there (RFC 8866 section 9); 0 is what others write.
 func (t *text) rejected(l *Line) {
 	format := " 0 UDP/TLS/RTP/SAVPF 0"
-	if l.Kind == kindApplication {
+	if l.Kind == KindData {
 		format = " 0 UDP/DTLS/SCTP webrtc-datachannel"
 	}
 	t.line("m=", string(l.Kind), format, "\r\nc=IN IP4 0.0.0.0")
@@ -140,9 +158,6 @@ func (t *text) rejected(l *Line) {
 	}
 	t.line("a=inactive")
 }
-
-// kindApplication is the kind of lines with data channels.
-const kindApplication volumetric.Kind = "application"
 
 func (t *text) codec(c *Codec) {
 	_, name, _ := strings.Cut(c.MIMEType, "/")

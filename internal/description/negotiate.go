@@ -60,6 +60,8 @@ func checkLine(offered, answered *Line) error {
 		return nil
 	case offered.Rejected:
 		return errors.New("the line was offered as rejected")
+	case offered.Kind == KindData:
+		return nil
 	case answered.Direction.Sends() && !offered.Direction.Receives(), answered.Direction.Receives() && !offered.Direction.Sends():
 		return fmt.Errorf("direction is %q in answer to %q", answered.Direction, offered.Direction)
 	case len(answered.Codecs) == 0:
@@ -131,7 +133,7 @@ func Answer(offer *Description, sending map[string]Sending) (*Description, error
 // answerLine answers one line. What is not sent has no streams.
 func answerLine(offered *Line, sending Sending) Line {
 	rejected := Line{MID: offered.MID, Kind: offered.Kind, Direction: DirectionInactive, Rejected: true}
-	if offered.Rejected {
+	if offered.Rejected || offered.Kind == KindData {
 		return rejected
 	}
 	l := Line{MID: offered.MID, Kind: offered.Kind, Direction: answerDirection(offered.Direction, sending.Streams.SSRC != 0)}

@@ -3,6 +3,8 @@ package description
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pion/sdp/v3"
@@ -80,12 +82,18 @@ func (p *parser) inUse(media *sdp.MediaDescription) bool {
 func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
 	l.Kind = volumetric.Kind(media.MediaName.Media)
 	l.Direction = DirectionInactive
-	l.Rejected = !p.inUse(media) || !known(l.Kind)
+	l.DataPort = dataPort(media)
+	l.Rejected = !p.inUse(media) || !known(l.Kind) && l.DataPort == 0
 	if err := p.mid(media, l); err != nil || l.Rejected {
+		l.DataPort = 0
 		return err
 	}
 	if p.bundled != nil && !p.bundled[l.MID] {
 		return errors.New("line is outside the bundle, expected one transport for all")
+	}
+	if l.Kind == KindData {
+		l.Direction = DirectionSendRecv
+		return nil
 	}
 	l.Direction = p.direction(media)
 	formats, err := p.formats(media)
@@ -107,6 +115,16 @@ func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
 		}
 	}
 	return nil
+}
+
+// dataPort reads the port of SCTP, 0 where the line has no data channels over DTLS.
+func dataPort(media *sdp.MediaDescription) uint16 {
+	text, _ := media.Attribute("sctp-port")
+	port, err := strconv.ParseUint(text, 10, 16)
+	if media.MediaName.Media != string(KindData) || err != nil || !slices.Equal(media.MediaName.Formats, []string{"webrtc-datachannel"}) {
+		return 0
+	}
+	return uint16(port)
 }
 
 // mid reads the name of a line, which every line that is in use has.

@@ -19,6 +19,8 @@ type connection struct {
 	peer     *transport.Peer
 	ingress  *forward.Ingress
 	receiver *forward.Receiver
+	// data is what the client publishes over data channels, nil where it has none.
+	data     *dataLines
 	commands *commandList
 
 	lines  lineTable
@@ -36,6 +38,14 @@ type connection struct {
 type mediaSink struct {
 	ingress  *forward.Ingress
 	receiver *forward.Receiver
+	data     *dataLines
+}
+
+// Data implements transport.DataSink.
+func (s *mediaSink) Data(label string, message []byte, now time.Time) {
+	if s.data != nil {
+		s.data.take(label, message, now)
+	}
 }
 
 // RTP implements transport.Sink.
@@ -65,7 +75,12 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	if owner.vr2gather != nil {
 		sink.receiver.SendBare()
 	}
+	if owner.byData {
+		sink.data = newDataLines(owner.log, room.node.config.FrameBytes)
+		peer.AddData()
+	}
 	c := &connection{
+		data:     sink.data,
 		room:     room,
 		owner:    owner,
 		peer:     peer,
@@ -188,7 +203,9 @@ func (c *connection) negotiate() error {
 			changed = true
 		}
 	}
-	if !changed && !c.restart {
+	// A client that only publishes over data channels needs an offer for them.
+	first := c.offer == 0 && c.data != nil
+	if !changed && !c.restart && !first {
 		return nil
 	}
 	return c.makeOffer()

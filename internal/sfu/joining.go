@@ -77,6 +77,7 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 		joined:   q.At,
 
 		pauses:    q.Join.Pauses,
+		byData:    q.Join.DataChannel && q.Grants.Publish,
 		reception: &reception{},
 	}
 	if q.VR2Gather != nil {
@@ -213,6 +214,9 @@ func (r *Room) reconnect(p *participant) {
 	p.connect(connection)
 	p.connected = false
 	p.pendingOffer = nil
+	for _, publication := range p.publications {
+		p.attachData(publication)
+	}
 	p.slots.release()
 	p.slots = newSlotTable()
 	p.subscribe(r.publishedByOthers(p))

@@ -37,6 +37,8 @@ type participant struct {
 	deadline time.Duration
 	// pauses says that the client stops tracks that it is told nobody takes.
 	pauses bool
+	// byData says that the client publishes frames over data channels.
+	byData bool
 	// vr2gather is nil but for participants that speak VR2Gather's dialect. number is what such know the participant by, once it has one.
 	vr2gather *vr2GatherPeer
 	number    uint32
@@ -159,11 +161,26 @@ func (p *participant) tellAssignments(told []signal.Assignment) {
 	}
 }
 
+// carriesByData tells whether a publication of the participant's comes over a data channel.
+func (p *participant) carriesByData(publication *publication) bool {
+	return p.byData && carriedByData(&publication.description)
+}
+
+// attachData has frames that come over data channels go to the publication's tracks, if it is such a one.
+func (p *participant) attachData(publication *publication) {
+	if p.carriesByData(publication) {
+		p.connection.data.add(publication, p.connection.ingress)
+	}
+}
+
 // updateLines tells the connection which lines it shall have. Slots are added some more than needed, so that the next publication finds
 // idle ones and costs no offer.
 func (p *participant) updateLines() {
 	var wanted wantedLines
 	for _, publication := range p.publications {
+		if p.carriesByData(publication) {
+			continue
+		}
 		for tile := range publication.description.Tiles {
 			for q := range publication.description.Qualities {
 				wanted.publish = append(wanted.publish, publishedTrack{

@@ -211,6 +211,7 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 		publication.begin(config.Suppression, &r.unsettled, r.now)
 	}
 	p.publications = append(p.publications, publication)
+	p.attachData(publication)
 	r.wakeBy(r.now.Add(unwatchedInterval))
 	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
@@ -236,6 +237,9 @@ func (r *Room) announce(p *participant, publications []*publication) {
 // unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner leaves.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
+	if p.carriesByData(publication) {
+		p.connection.data.remove(publication)
+	}
 	for _, track := range publication.tracks {
 		p.connection.ingress.Unbind(track)
 	}

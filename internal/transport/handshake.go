@@ -103,7 +103,10 @@ func (p *Peer) secureConnection(records *recordConn, client bool, fingerprint st
 		return
 	}
 	p.events.secured()
-	// Nobody sends application data; reading notices the end.
+	if sink, takes := p.sink.(DataSink); takes && p.data.Load() {
+		_ = p.serveData(conn, sink)
+	}
+	// Nobody sends other application data; reading notices the end.
 	buffer := make([]byte, receiveBytes)
 	for err == nil {
 		_, err = conn.Read(buffer)
@@ -218,8 +221,8 @@ type recordConn struct {
 	in   *packetio.Buffer
 }
 
-// recordBytes bounds what DTLS has not read yet: a handshake is some 4 kB.
-const recordBytes = 64 << 10
+// recordBytes bounds what DTLS has not read yet: a handshake is some 4 kB, what data channels carry as much as they may send ahead.
+const recordBytes = 2 * receiveWindow
 
 func newRecordConn(conn *ice.Conn) *recordConn {
 	in := packetio.NewBuffer()

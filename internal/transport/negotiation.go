@@ -99,6 +99,9 @@ func (p *Peer) Offer(restart bool) (string, error) {
 	for _, l := range p.lines {
 		line := description.Line{MID: l.mid, Kind: l.kind, Direction: description.DirectionRecvOnly}
 		line.Codecs, line.Extensions = description.Offered(l.kind)
+		if l.kind == description.KindData {
+			line.Direction, line.DataPort = description.DirectionSendRecv, description.DataPort
+		}
 		if l.Outlet != nil {
 			line.Direction, line.Streams, line.Stream = description.DirectionSendOnly, l.Outlet.streams, l.Outlet.id
 			line.CongestionFeedback = true
@@ -122,6 +125,7 @@ func (p *Peer) Answered(text string) (map[string]Streams, error) {
 	if err := description.CheckAnswer(p.offer, answer); err != nil {
 		return nil, err
 	}
+	p.agreeOnData(answer)
 	if err := p.setRemote(answer.Transport, true); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSpent, err)
 	}

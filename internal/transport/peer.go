@@ -54,6 +54,8 @@ type Peer struct {
 	// secure is the DTLS connection after the handshake.
 	secure atomic.Pointer[dtls.Conn]
 
+	// data is set once the peers have agreed on data channels.
+	data atomic.Bool
 	// transportSequence is the identifier of the header extension of that name.
 	transportSequence atomic.Uint32
 	// reportsByStream is set while who answers reports arrivals by RFC 8888.

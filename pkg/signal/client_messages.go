@@ -19,6 +19,8 @@ type Join struct {
 	BitrateLimits
 	// Pauses says that this client stops tracks that Wanted does not name. A client that does not say so is never told.
 	Pauses bool `json:"pauses,omitempty"`
+	// DataChannel says that this client sends the frames of its volumetric publications over data channels, for which the server offers a line.
+	DataChannel bool `json:"data_channel,omitempty"`
 	// Resume names the session to go on with after the websocket broke.
 	Resume *ResumeRequest `json:"resume,omitempty"`
 }

@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"sync"
+	"time"
+
+	"github.com/pion/datachannel"
+	"github.com/pion/dtls/v3"
+	"github.com/pion/sctp"
+
+	"github.com/volsfu/volsfu/internal/description"
+)
+
+// DataSink is a Sink that takes messages on data channels, too. Data is called by one goroutine for each channel, and must return soon: the next message waits, and
+// with it what the remote peer has to send. A message is valid until the call returns.
+type DataSink interface {
+	Sink
+	// Data takes a message of the channel that the remote peer has opened under that label.
+	Data(label string, message []byte, now time.Time)
+}
+
+const (
+	// maxChannels bounds the data channels that a remote peer may open: one for each of its publications, and some to spare. Each has a buffer for one message.
+	maxChannels = 32
+	// receiveWindow is what a remote peer may send ahead of its being read: two frames of half a megabyte, and 80 ms at 100 Mbit/s.
+	receiveWindow = 1 << 20
+)
+
+// AddData adds a line with data channels, which the remote peer opens. It takes part in the first offer; what comes goes to the peer's sink, which has to be a DataSink.
+func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
+
+// agreeOnData notes whether the answer takes the line with data channels.
+func (p *Peer) agreeOnData(answer *description.Description) {
+	for _, l := range answer.Lines {
+		if l.Kind == description.KindData && !l.Rejected {
+			p.data.Store(true)
+		}
+	}
+}
+
+// serveData takes what comes on data channels until the connection ends. It is the goroutine that secured the connection.
+func (p *Peer) serveData(conn *dtls.Conn, sink DataSink) error {
+	association, err := sctp.Client(sctp.Config{
+		NetConn: conn, LoggerFactory: p.endpoint.logs, MaxReceiveBufferSize: receiveWindow, MaxMessageSize: description.MaxDataMessage,
+	})
+	if err != nil {
+		return err
+	}
+	var channels sync.WaitGroup
+	defer channels.Wait()
+	defer func() { _ = association.Close() }()
+	open := make(chan struct{}, maxChannels)
+	for {
+		stream, err := association.AcceptStream()
+		if err != nil {
+			return err
+		}
+		select {
+		case open <- struct{}{}:
+			channels.Go(func() {
+				readChannel(stream, sink, p.endpoint.dataConfig())
+				<-open
+			})
+		default:
+			_ = stream.Close()
+		}
+	}
+}
+
+// dataConfig is what all data channels have in common.
+func (e *Endpoint) dataConfig() *datachannel.Config {
+	return &datachannel.Config{LoggerFactory: e.logs}
+}
+
+// readChannel is the goroutine of one data channel.
+func readChannel(stream *sctp.Stream, sink DataSink, config *datachannel.Config) {
+	defer func() { _ = stream.Close() }()
+	channel, err := datachannel.Server(stream, config)
+	if err != nil {
+		return
+	}
+	buffer := make([]byte, description.MaxDataMessage)
+	for {
+		n, err := channel.Read(buffer)
+		if err != nil {
+			return
+		}
+		sink.Data(channel.Config.Label, buffer[:n], time.Now())
+	}
+}
