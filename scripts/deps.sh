@@ -118,6 +118,7 @@ deps_build() {
 	need pkg-config pkg-config
 	# Before pkg-config is there it cannot be asked; the package is then installed, or found installed, by apt.
 	pkg-config --exists draco 2>/dev/null || missing+=(libdraco-dev)
+	pkg-config --exists libjpeg 2>/dev/null || missing+=(libjpeg-dev)
 }
 
 # Vite needs Node 20.19 or newer.
@@ -195,7 +196,7 @@ install_realsense() (
 	trap 'rm -rf "$scratch"' EXIT
 	cd "$scratch"
 	echo "pyrealsense2==$realsense_version --hash=sha256:$realsense_sum" >wanted
-	python3 -m pip --quiet --disable-pip-version-check download --no-deps --require-hashes --only-binary=:all: \
+	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes --only-binary=:all: \
 		--implementation cp --python-version 311 --platform manylinux1_x86_64 --requirement wanted >&2 || return 1
 	python3 -m zipfile -e pyrealsense2-*.whl .
 	library=pyrealsense2/pyrealsense2.cpython-311-x86_64-linux-gnu.so

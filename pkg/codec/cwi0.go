@@ -11,7 +11,7 @@ import (
 )
 
 // CWI0 is the codec "cwi0" (FourCC "cwi0"): VR2Gather's uncompressed point clouds, 16 bytes per point. It needs neither cgo nor much time, and ignores
-// Params.Speed. Positions are written as they stand on the grid of Params, so that qualities and tiles line up as with every other codec. A frame is the packet of
+// Params.Speed and Sequential; without colours, points are white. Positions are written as they stand on the grid of Params, so that qualities and tiles line up as with every other codec. A frame is the packet of
 // CWI's point cloud library, with all numbers little-endian,
 //
 //	offset  size       what
@@ -32,6 +32,8 @@ const (
 	// cwi0HeaderBytes is the size of what precedes the points, cwi0PointBytes that of a point.
 	cwi0HeaderBytes = 32
 	cwi0PointBytes  = 16
+	// cwi0MaxPoints bounds a frame to less than 2 GiB.
+	cwi0MaxPoints = math.MaxInt32/cwi0PointBytes - cwi0HeaderBytes
 	// cwi0Mark and cwi0Version begin every frame.
 	cwi0Mark    = "cpcd"
 	cwi0Version = 0x20210208
@@ -41,8 +43,11 @@ const (
 
 type cwi0 struct{}
 
-func (cwi0) FourCC() FourCC      { return FourCC{'c', 'w', 'i', '0'} }
-func (cwi0) Name() string        { return "cwi0" }
+func (cwi0) FourCC() FourCC { return FourCC{'c', 'w', 'i', '0'} }
+func (cwi0) Name() string   { return "cwi0" }
+func (cwi0) Capabilities() Capabilities {
+	return Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0}, MaxPoints: cwi0MaxPoints}
+}
 func (cwi0) NewEncoder() Encoder { return cwi0Encoder{} }
 func (cwi0) NewDecoder() Decoder { return cwi0Decoder{} }
 
@@ -73,27 +78,23 @@ type cwi0Encoder struct{}
 
 // Encode appends the cloud's frame to dst.
 func (cwi0Encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([]byte, error) {
-	if err := params.Validate(); err != nil {
+	if err := params.Check(cloud, cwi0MaxPoints); err != nil {
 		return dst, fmt.Errorf("encode cwi0: %w", err)
 	}
 	n := cloud.Len()
-	switch {
-	case n != len(cloud.Colors):
-		return dst, fmt.Errorf("encode cwi0: %w: cloud has %d positions and %d colours, expected as many of both", ErrParams, n, len(cloud.Colors))
-	case n > math.MaxInt32/cwi0PointBytes:
-		return dst, fmt.Errorf("encode cwi0: %w: cloud has %d points, expected at most %d", ErrParams, n, math.MaxInt32/cwi0PointBytes)
-	case n == 0:
+	if n == 0 {
 		return dst, nil
 	}
 	dst = appendCWI0Header(slices.Grow(dst, cwi0HeaderBytes+n*cwi0PointBytes), n)
-	scale, step := float64(params.steps())/float64(params.Range()), params.Step()
+	grid := params.Grid()
 	for i, p := range cloud.Positions {
-		for axis, v := range p {
-			q := quantize(v, params.Box.Min[axis], params.Box.Max[axis], scale)
-			// The conversion keeps compilers from fusing the two operations, so that every machine encodes the same grid.
-			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(float32(q)*step)+params.Box.Min[axis]))
+		for _, v := range grid.Position(grid.Steps(p)) {
+			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
 		}
-		color := cloud.Colors[i]
+		color := White
+		if !params.NoColors {
+			color = cloud.Colors[i]
+		}
 		dst = append(dst, color[0], color[1], color[2], 0)
 	}
 	return dst, nil

@@ -3,6 +3,8 @@ package codec
 import (
 	"fmt"
 	"math"
+
+	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
 // Validate reports what is wrong with the parameters, wrapped around ErrParams: all codecs have the same limits.
@@ -12,6 +14,8 @@ func (p Params) Validate() error {
 		return fmt.Errorf("%w: %d position bits, expected 1 to 30", ErrParams, p.PositionBits)
 	case p.Speed < 0 || p.Speed > 10:
 		return fmt.Errorf("%w: speed is %d, expected 0 to 10", ErrParams, p.Speed)
+	case p.ColorQuality < 0 || p.ColorQuality > 100:
+		return fmt.Errorf("%w: colour quality is %d, expected 1 to 100, or 0 for %d", ErrParams, p.ColorQuality, DefaultColorQuality)
 	}
 	for axis := range 3 {
 		low, high := float64(p.Box.Min[axis]), float64(p.Box.Max[axis])
@@ -29,6 +33,20 @@ func (p Params) Validate() error {
 	return nil
 }
 
+// Check reports what keeps a codec of so many points per frame from encoding the cloud with the parameters, wrapped around ErrParams.
+func (p Params) Check(cloud *pointcloud.Cloud, maxPoints int) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	switch n := cloud.Len(); {
+	case !p.NoColors && n != len(cloud.Colors):
+		return fmt.Errorf("%w: cloud has %d positions and %d colours, expected as many of both", ErrParams, n, len(cloud.Colors))
+	case n > maxPoints:
+		return fmt.Errorf("%w: cloud has %d points, expected at most %d", ErrParams, n, maxPoints)
+	}
+	return nil
+}
+
 // Range is the longest edge of the box in metres, which all three coordinates are quantised by.
 func (p Params) Range() float32 {
 	return max(p.Box.Max[0]-p.Box.Min[0], p.Box.Max[1]-p.Box.Min[1], p.Box.Max[2]-p.Box.Min[2])
@@ -40,11 +58,3 @@ func (p Params) Step() float32 { return p.Range() / float32(p.steps()) }
 
 // steps is the number of steps along the longest edge.
 func (p Params) steps() uint32 { return 1<<p.PositionBits - 1 }
-
-// quantize is the step of the grid that a coordinate between two sides of the box goes to; scale is steps per metre. What is not a number goes to the lower side.
-func quantize(v, low, high float32, scale float64) uint32 {
-	if !(v > low) {
-		v = low
-	}
-	return uint32((float64(min(v, high))-float64(low))*scale + 0.5)
-}

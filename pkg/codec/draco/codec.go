@@ -6,9 +6,13 @@ package draco
 // #cgo LDFLAGS: -l:libdraco.a -lstdc++ -lm
 // #cgo noescape volsfu_encode
 // #cgo nocallback volsfu_encode
+// #cgo noescape volsfu_encode_sequence
+// #cgo nocallback volsfu_encode_sequence
 // #cgo noescape volsfu_decode
 // #cgo nocallback volsfu_decode
-// #include "tree.h"
+// #cgo noescape volsfu_decode_sequence
+// #cgo nocallback volsfu_decode_sequence
+// #include "inside.h"
 import "C"
 
 import (
@@ -37,6 +41,14 @@ func (draco) Name() string              { return "draco" }
 func (draco) NewEncoder() codec.Encoder { return newEncoder() }
 func (draco) NewDecoder() codec.Decoder { return decoder{} }
 
+// Capabilities: numbers in the nodes of the tree are coded in four ways, and tables of symbols of sequential frames in five.
+func (draco) Capabilities() codec.Capabilities {
+	return codec.Capabilities{
+		Encodes: true, Colors: true, ExactColors: true, Ordered: true, MaxPoints: MaxPoints,
+		Steps: []int{0, 5, 7, 9}, SequentialSteps: []int{0, 1, 3, 5, 7},
+	}
+}
+
 // encoder holds the working memory of C++, which is freed after the encoder itself.
 type encoder struct {
 	c *C.volsfu_encoder
@@ -50,40 +62,77 @@ func newEncoder() *encoder {
 	return e
 }
 
-// Encode appends the cloud's frame to dst. Parameters out of range, and clouds of more than MaxPoints, give an error around codec.ErrParams.
+// Encode appends the cloud's frame to dst. Parameters out of range give an error around codec.ErrParams, and so do clouds of more than MaxPoints, or of more than
+// 65,536 points that all but coincide, which decoders refuse.
 func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
-	if err := params.Validate(); err != nil {
+	return e.encode(dst, nil, cloud, params)
+}
+
+// EncodeOrdered appends the cloud's frame to dst and replaces order by the order of its points.
+func (e *encoder) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, []uint32, error) {
+	n := cloud.Len()
+	order = slices.Grow(order[:0], n)[:n]
+	dst, err := e.encode(dst, order, cloud, params)
+	switch {
+	case err != nil:
+		return dst, order[:0], err
+	case params.Sequential:
+		return dst, codec.AppendIdentity(order[:0], n), nil
+	}
+	return dst, order, nil
+}
+
+// encode fills order, of as many numbers as there are points, where it is not empty and the frame is a tree.
+func (e *encoder) encode(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
+	if err := params.Check(cloud, MaxPoints); err != nil {
 		return dst, fmt.Errorf("encode draco: %w", err)
 	}
 	n := cloud.Len()
 	switch {
-	case n != len(cloud.Colors):
-		return dst, fmt.Errorf("encode draco: %w: cloud has %d positions and %d colours, expected as many of both", codec.ErrParams, n, len(cloud.Colors))
-	case n > MaxPoints:
-		return dst, fmt.Errorf("encode draco: %w: cloud has %d points, expected at most %d", codec.ErrParams, n, MaxPoints)
 	case n == 0:
 		return dst, nil
 	case e.c == nil:
 		return dst, errNoMemory
 	}
-	h := header{points: uint32(n), level: min(10-params.Speed, maxLevel)}
-	t := trailer{min: params.Box.Min, scale: params.Range(), bits: params.PositionBits}
-	grid := t.grid()
-	for axis, v := range params.Box.Max {
-		grid.max[axis] = C.float(v)
+	h, t := headerOf(n, params)
+	grid, colors := gridOf(params), colorsOf(cloud, params)
+	var out C.volsfu_encoded
+	if h.sequential {
+		out = C.volsfu_encode_sequence(e.c, floats(cloud.Positions), colors, C.uint32_t(n), grid, C.int(h.level))
+	} else {
+		out = C.volsfu_encode(e.c, floats(cloud.Positions), colors, C.uint32_t(n), grid, C.int(h.level), (*C.uint32_t)(unsafe.SliceData(order)))
 	}
-	out := C.volsfu_encode(e.c, floats(cloud.Positions), bytesOf(cloud.Colors), C.uint32_t(n), grid, C.int(h.level))
 	if out.status != C.VOLSFU_OK {
 		return dst, errNoMemory
 	}
-	dst = slices.Grow(dst, headerBytes+int(out.size)+trailerBytes)
+	if least := leastHeaderBytes + int(out.size) + trailerBytes; n > mostPoints(least) {
+		return dst, fmt.Errorf("encode draco: %w: %d points in %d bytes, expected at most %d: they coincide", codec.ErrParams, n, least, mostPoints(least))
+	}
+	dst = slices.Grow(dst, leastHeaderBytes+attributeBytes+1+int(out.size)+trailerBytes)
 	dst = h.appendTo(dst)
 	dst = append(dst, unsafe.Slice((*byte)(out.data), int(out.size))...)
 	runtime.KeepAlive(e)
 	return t.appendTo(dst), nil
 }
 
-// grid is the quantisation for C++.
+// headerOf and the following are what a frame of so many points has around them, and what C++ needs to know.
+func headerOf(points int, params codec.Params) (header, trailer) {
+	h := header{points: uint32(points), sequential: params.Sequential, colored: !params.NoColors, level: 10 - params.Speed}
+	if !h.sequential {
+		h.level = min(h.level, maxLevel)
+	}
+	return h, trailer{min: params.Box.Min, scale: params.Range(), bits: params.PositionBits}
+}
+
+func gridOf(params codec.Params) C.volsfu_grid {
+	grid := trailer{min: params.Box.Min, scale: params.Range(), bits: params.PositionBits}.grid()
+	for axis, v := range params.Box.Max {
+		grid.max[axis] = C.float(v)
+	}
+	return grid
+}
+
+// grid is all of the quantisation that decoding needs.
 func (t trailer) grid() C.volsfu_grid {
 	grid := C.volsfu_grid{_range: C.float(t.scale), bits: C.int(t.bits)}
 	for axis, v := range t.min {
@@ -92,11 +141,26 @@ func (t trailer) grid() C.volsfu_grid {
 	return grid
 }
 
+// colorsOf are the colours to be encoded, nil where the parameters leave them out.
+func colorsOf(cloud *pointcloud.Cloud, params codec.Params) *C.uint8_t {
+	if params.NoColors {
+		return nil
+	}
+	return bytesOf(cloud.Colors)
+}
+
 func floats(positions [][3]float32) *C.float {
 	return (*C.float)(unsafe.Pointer(unsafe.SliceData(positions)))
 }
 
 func bytesOf[T any](s []T) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(s))) }
+
+func truth(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}
 
 // decoder has no state: it decodes straight into the cloud.
 type decoder struct{}
@@ -115,21 +179,27 @@ func (decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 }
 
 func decode(cloud *pointcloud.Cloud, data []byte) error {
-	h, tree, t, err := parse(data)
+	h, inside, t, err := parse(data)
 	if err != nil {
 		return err
 	}
 	n := int(h.points)
 	cloud.Positions = slices.Grow(cloud.Positions, n)[:n]
 	cloud.Colors = slices.Grow(cloud.Colors, n)[:n]
-	out := C.volsfu_decode(bytesOf(tree), C.size_t(len(tree)), C.int(h.level), t.grid(), C.uint32_t(n), floats(cloud.Positions), bytesOf(cloud.Colors))
+	from, size, positions, colors := bytesOf(inside), C.size_t(len(inside)), floats(cloud.Positions), bytesOf(cloud.Colors)
+	var out C.volsfu_decoded
+	if h.sequential {
+		out = C.volsfu_decode_sequence(from, size, t.grid(), C.uint32_t(n), truth(h.colored), positions, colors)
+	} else {
+		out = C.volsfu_decode(from, size, C.int(h.level), t.grid(), C.uint32_t(n), truth(h.colored), positions, colors)
+	}
 	switch {
 	case out.status == C.VOLSFU_NO_MEMORY:
 		return errNoMemory
 	case out.status != C.VOLSFU_OK:
-		return fmt.Errorf("%w: the tree of %d points in %d bytes contradicts itself", codec.ErrMalformed, n, len(tree))
-	case int(out.consumed) != len(tree):
-		return fmt.Errorf("%w: %d bytes between tree and quantisation, expected none", codec.ErrMalformed, len(tree)-int(out.consumed))
+		return fmt.Errorf("%w: what is there of %d points in %d bytes contradicts itself", codec.ErrMalformed, n, len(inside))
+	case int(out.consumed) != len(inside):
+		return fmt.Errorf("%w: %d bytes between points and quantisation, expected none", codec.ErrMalformed, len(inside)-int(out.consumed))
 	}
 	return nil
 }

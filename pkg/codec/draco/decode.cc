@@ -2,16 +2,17 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "bits.h"
+#include "inside.h"
 #include "points.h"
-#include "tree.h"
 
 namespace volsfu {
 namespace {
 
-template <class NumbersT, bool kSelect>
+template <class NumbersT, bool kSelect, int kDimensions>
 class TreeDecoder {
  public:
   TreeDecoder(const volsfu_grid &grid, uint32_t points, float *positions, uint8_t *colors)
@@ -24,7 +25,8 @@ class TreeDecoder {
   bool Decode(draco::DecoderBuffer *in) {
     uint32_t bit_length = 0, points = 0;
     if (!in->Decode(&bit_length) || !in->Decode(&points) || points != points_) return false;
-    if (bit_length > static_cast<uint32_t>(grid_.bits > 8 ? grid_.bits : 8)) return false;
+    const int most = kDimensions == kColored && grid_.bits < 8 ? 8 : grid_.bits;
+    if (bit_length > static_cast<uint32_t>(most)) return false;
     bit_length_ = static_cast<int>(bit_length);
     if (!numbers_.Start(in) || !rest_.Start(in) || !axes_.Start(in) || !halves_.Start(in)) return false;
     return Walk() && BitLength(all_steps_) <= grid_.bits && BitLength(all_colors_) <= 8 && !numbers_.Exhausted() && !rest_.Exhausted() &&
@@ -100,12 +102,14 @@ class TreeDecoder {
         axis = axis == kDimensions - 1 ? 0 : axis + 1;
       }
     }
-    for (int a = 0; a < 3; ++a) {
-      *positions_++ = static_cast<float>(static_cast<int32_t>(point[a])) * step_ + grid_.min[a];
-      *colors_++ = static_cast<uint8_t>(point[3 + a]);
-    }
+    for (int a = 0; a < 3; ++a) *positions_++ = static_cast<float>(static_cast<int32_t>(point[a])) * step_ + grid_.min[a];
     all_steps_ |= point[0] | point[1] | point[2];
-    all_colors_ |= point[3] | point[4] | point[5];
+    if (kDimensions == kColored) {
+      for (int a = 3; a < kDimensions; ++a) {
+        *colors_++ = static_cast<uint8_t>(point[a]);
+        all_colors_ |= point[a];
+      }
+    }
   }
 
   const volsfu_grid grid_;
@@ -119,32 +123,27 @@ class TreeDecoder {
   BitReader rest_, axes_, halves_;
 };
 
-template <class NumbersT, bool kSelect>
-bool Decode(draco::DecoderBuffer *in, const volsfu_grid &grid, uint32_t points, float *positions, uint8_t *colors) {
-  return TreeDecoder<NumbersT, kSelect>(grid, points, positions, colors).Decode(in);
+template <int kDimensions>
+bool DecodeAt(int level, draco::DecoderBuffer *in, const volsfu_grid &grid, uint32_t points, float *positions, uint8_t *colors) {
+  using Entropy = EntropyReader<draco::RAnsBitDecoder>;
+  using Folded = EntropyReader<draco::FoldedBit32Decoder<draco::RAnsBitDecoder>>;
+  if (level >= 6) return TreeDecoder<Folded, true, kDimensions>(grid, points, positions, colors).Decode(in);
+  if (level >= 4) return TreeDecoder<Folded, false, kDimensions>(grid, points, positions, colors).Decode(in);
+  if (level >= 2) return TreeDecoder<Entropy, false, kDimensions>(grid, points, positions, colors).Decode(in);
+  return TreeDecoder<BitReader, false, kDimensions>(grid, points, positions, colors).Decode(in);
 }
 
 }  // namespace
 }  // namespace volsfu
 
-extern "C" volsfu_decoded volsfu_decode(const uint8_t *data, size_t size, int level, volsfu_grid grid, uint32_t points, float *positions,
-                                        uint8_t *colors) {
-  using volsfu::Decode;
-  using Entropy = volsfu::EntropyReader<draco::RAnsBitDecoder>;
-  using Folded = volsfu::EntropyReader<draco::FoldedBit32Decoder<draco::RAnsBitDecoder>>;
+extern "C" volsfu_decoded volsfu_decode(const uint8_t *data, size_t size, int level, volsfu_grid grid, uint32_t points, int colored,
+                                        float *positions, uint8_t *colors) {
   try {
     draco::DecoderBuffer in;
     in.Init(reinterpret_cast<const char *>(data), size, DRACO_BITSTREAM_VERSION(2, 3));
-    bool decoded = false;
-    if (level >= 6) {
-      decoded = Decode<Folded, true>(&in, grid, points, positions, colors);
-    } else if (level >= 4) {
-      decoded = Decode<Folded, false>(&in, grid, points, positions, colors);
-    } else if (level >= 2) {
-      decoded = Decode<Entropy, false>(&in, grid, points, positions, colors);
-    } else {
-      decoded = Decode<volsfu::BitReader, false>(&in, grid, points, positions, colors);
-    }
+    if (!colored) std::memset(colors, volsfu::kWhite, 3 * size_t{points});
+    const bool decoded = colored ? volsfu::DecodeAt<volsfu::kColored>(level, &in, grid, points, positions, colors)
+                                 : volsfu::DecodeAt<volsfu::kPlain>(level, &in, grid, points, positions, colors);
     return {size - static_cast<size_t>(in.remaining_size()), decoded ? VOLSFU_OK : VOLSFU_MALFORMED};
   } catch (...) {
     // Nothing here throws but allocation.

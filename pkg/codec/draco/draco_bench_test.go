@@ -8,7 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
-	"github.com/volsfu/volsfu/pkg/codec/draco/internal/reference"
+	"github.com/volsfu/volsfu/pkg/codec/draco/yardstick"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -57,7 +57,7 @@ func BenchmarkReferenceEncode(b *testing.B) {
 	bench(b, func(b *testing.B, cloud *pointcloud.Cloud, params codec.Params) {
 		var frame []byte
 		for b.Loop() {
-			frame, _ = reference.Encode(cloud, params, reference.KdTree)
+			frame, _ = yardstick.Encode(cloud, params)
 		}
 		b.ReportMetric(float64(8*len(frame))/float64(cloud.Len()), "bits/point")
 	})
@@ -65,12 +65,12 @@ func BenchmarkReferenceEncode(b *testing.B) {
 
 func BenchmarkReferenceDecode(b *testing.B) {
 	bench(b, func(b *testing.B, cloud *pointcloud.Cloud, params codec.Params) {
-		frame, err := reference.Encode(cloud, params, reference.KdTree)
+		frame, err := yardstick.Encode(cloud, params)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			if _, err := reference.Decode(frame); err != nil {
+			if _, err := yardstick.Decode(frame); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -10,24 +10,43 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// What Draco's bit stream 2.3 writes for the only kind of frame that this codec has.
+// What Draco's bit stream 2.3 writes for the kinds of frames that this codec has: points in a kd-tree or in their order, with colours or without.
 const (
-	// begin is name, version, encoder type (point cloud), encoder method (kd-tree) and flags (no metadata).
-	begin         = "DRACO\x02\x03\x00\x01\x00\x00"
-	typePosition  = 0  // GeometryAttribute::POSITION
-	typeColor     = 2  // GeometryAttribute::COLOR
-	typeUint8     = 2  // DT_UINT8
-	typeFloat32   = 9  // DT_FLOAT32
-	maxLevel      = 6  // highest compression level
-	headerBytes   = 28 // with unique ids of one byte
-	trailerBytes  = 17 // least position, range: four float32; bits
-	uniqueIDBytes = 5  // longest variable-length integer of 32 bits
+	// begin is name, version and encoder type (point cloud); then come the encoder's method, and flags of two bytes (no metadata).
+	begin            = "DRACO\x02\x03\x00"
+	methodSequential = 0
+	methodKdTree     = 1
+	typePosition     = 0 // GeometryAttribute::POSITION
+	typeColor        = 2 // GeometryAttribute::COLOR
+	typeUint8        = 2 // DT_UINT8
+	typeFloat32      = 9 // DT_FLOAT32
+	maxLevel         = 6 // highest compression level of trees
+	// sequentialCoders are SEQUENTIAL_ATTRIBUTE_ENCODER_QUANTIZATION for positions and SEQUENTIAL_ATTRIBUTE_ENCODER_INTEGER for colours.
+	sequentialCoders = "\x02\x01"
+
+	beginBytes       = len(begin) + 3
+	attributeBytes   = 5                                       // with a unique id of one byte
+	leastHeaderBytes = beginBytes + 4 + 2 + attributeBytes + 1 // without colours
+	trailerBytes     = 17                                      // least position, range: four float32; bits
+	uniqueIDBytes    = 5                                       // longest variable-length integer of 32 bits
 )
 
-// header is what precedes the tree; trailer what follows it.
+// freePoints and pointsPerByte bound what a frame of few bytes can make a receiver compute: points of a tree that coincide cost next to nothing to encode, and as
+// much as others to decode. Scenes have 10 bits per point and more; an eighth of a bit is what is left of 65,536 points where all coordinates have four bits.
+const (
+	freePoints    = 1 << 16
+	pointsPerByte = 64
+)
+
+// mostPoints is how many points a frame of so many bytes may have.
+func mostPoints(bytes int) int { return min(MaxPoints, freePoints+pointsPerByte*bytes) }
+
+// header is what precedes the points; trailer what follows them.
 type header struct {
-	points uint32
-	level  int
+	points     uint32
+	sequential bool
+	colored    bool
+	level      int // compression level of a tree, effort for symbols of a sequence
 }
 
 type trailer struct {
@@ -38,12 +57,32 @@ type trailer struct {
 
 func (h header) appendTo(dst []byte) []byte {
 	dst = append(dst, begin...)
+	dst = append(dst, h.method(), 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, h.points)
-	dst = append(dst, 1) // attribute coders
-	dst = append(dst, 2) // attributes: type, data type, components, normalised, unique id
+	dst = append(dst, 1, h.attributes()) // one coder for all attributes
+	// Of an attribute: type, data type, components, normalised, unique id.
 	dst = append(dst, typePosition, typeFloat32, 3, 0, 0)
-	dst = append(dst, typeColor, typeUint8, 3, 1, 1)
+	if h.colored {
+		dst = append(dst, typeColor, typeUint8, 3, 1, 1)
+	}
+	if h.sequential {
+		return append(dst, sequentialCoders[:h.attributes()]...)
+	}
 	return append(dst, uint8(h.level))
+}
+
+func (h header) method() uint8 {
+	if h.sequential {
+		return methodSequential
+	}
+	return methodKdTree
+}
+
+func (h header) attributes() uint8 {
+	if h.colored {
+		return 2
+	}
+	return 1
 }
 
 func (t trailer) appendTo(dst []byte) []byte {
@@ -55,54 +94,73 @@ func (t trailer) appendTo(dst []byte) []byte {
 }
 
 // parse takes a frame apart and bounds what it claims before anything is made from it.
-func parse(data []byte) (h header, tree []byte, t trailer, err error) {
-	if len(data) < headerBytes+trailerBytes {
-		return h, nil, t, fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes+trailerBytes)
+func parse(data []byte) (h header, inside []byte, t trailer, err error) {
+	if len(data) < leastHeaderBytes+trailerBytes {
+		return h, nil, t, fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), leastHeaderBytes+trailerBytes)
 	}
 	end := len(data) - trailerBytes
-	h, tree, err = parseHeader(data[:end])
+	h, inside, err = parseHeader(data[:end])
 	if err != nil {
 		return h, nil, t, err
 	}
+	if most := mostPoints(len(data)); int64(h.points) > int64(most) {
+		return h, nil, t, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, h.points, len(data), most)
+	}
 	t, err = parseTrailer(data[end:])
-	return h, tree, t, err
+	return h, inside, t, err
 }
 
-func parseHeader(data []byte) (h header, tree []byte, err error) {
-	if string(data[:len(begin)]) != begin {
-		return h, nil, fmt.Errorf("%w: begins with % x, expected % x: Draco 2.3, point cloud, kd-tree, no metadata",
-			codec.ErrMalformed, data[:len(begin)], begin)
+func parseHeader(data []byte) (h header, inside []byte, err error) {
+	if string(data[:len(begin)]) != begin || data[len(begin)] > methodKdTree || data[len(begin)+1]|data[len(begin)+2] != 0 {
+		return h, nil, fmt.Errorf("%w: begins with % x, expected % x, then 00 or 01, 00 00: Draco 2.3, point cloud, sequential or kd-tree, no metadata",
+			codec.ErrMalformed, data[:beginBytes], begin)
 	}
-	h.points = binary.LittleEndian.Uint32(data[len(begin):])
-	if h.points == 0 || h.points > MaxPoints {
-		return h, nil, fmt.Errorf("%w: %d points, expected 1 to %d", codec.ErrMalformed, h.points, MaxPoints)
+	h.sequential = data[len(begin)] == methodSequential
+	h.points = binary.LittleEndian.Uint32(data[beginBytes:])
+	if h.points == 0 {
+		return h, nil, fmt.Errorf("%w: 0 points, expected 1 or more", codec.ErrMalformed)
 	}
-	attributes := data[len(begin)+4:]
-	if attributes[0] != 1 || attributes[1] != 2 {
-		return h, nil, fmt.Errorf("%w: %d attribute coders with %d attributes, expected 1 with 2", codec.ErrMalformed, attributes[0], attributes[1])
+	attributes := data[beginBytes+4:]
+	if attributes[0] != 1 || attributes[1] != 1 && attributes[1] != 2 {
+		return h, nil, fmt.Errorf("%w: %d attribute coders with %d attributes, expected 1 with 1 or 2", codec.ErrMalformed, attributes[0], attributes[1])
 	}
-	rest := attributes[2:]
-	for _, want := range [...][3]byte{{typePosition, typeFloat32, 3}, {typeColor, typeUint8, 3}} {
-		if len(rest) < len(want) || [3]byte(rest) != want {
-			return h, nil, fmt.Errorf("%w: attribute is % x, expected % x (position of three floats, then colour of three bytes)",
-				codec.ErrMalformed, rest[:min(len(rest), len(want))], want)
-		}
-		// A flag says whether values are normalised, which tells nothing here; then comes the attribute's unique id, of any value.
-		idAt := len(want) + 1
-		id, n := uint64(0), 0
-		if len(rest) > idAt {
-			id, n = binary.Uvarint(rest[idAt:min(len(rest), idAt+uniqueIDBytes)])
-		}
-		if n <= 0 || id > math.MaxUint32 {
-			return h, nil, fmt.Errorf("%w: attribute has no valid unique id", codec.ErrMalformed)
-		}
-		rest = rest[idAt+n:]
+	h.colored = attributes[1] == 2
+	rest, err := parseAttribute(attributes[2:], [...]byte{typePosition, typeFloat32, 3})
+	if err == nil && h.colored {
+		rest, err = parseAttribute(rest, [...]byte{typeColor, typeUint8, 3})
 	}
-	if len(rest) == 0 || rest[0] > maxLevel {
+	if err != nil {
+		return h, nil, err
+	}
+	coders := sequentialCoders[:attributes[1]]
+	switch {
+	case h.sequential && string(rest[:min(len(rest), len(coders))]) != coders:
+		return h, nil, fmt.Errorf("%w: attributes are coded by % x, expected % x", codec.ErrMalformed, rest[:min(len(rest), len(coders))], coders)
+	case h.sequential:
+		return h, rest[len(coders):], nil
+	case len(rest) == 0 || rest[0] > maxLevel:
 		return h, nil, fmt.Errorf("%w: compression level is % x, expected 0 to %d", codec.ErrMalformed, rest[:min(len(rest), 1)], maxLevel)
 	}
 	h.level = int(rest[0])
 	return h, rest[1:], nil
+}
+
+// parseAttribute takes one attribute from the header's data and returns what follows it.
+func parseAttribute(data []byte, want [3]byte) ([]byte, error) {
+	if len(data) < len(want) || [3]byte(data) != want {
+		return nil, fmt.Errorf("%w: attribute is % x, expected % x (position of three floats, then perhaps colour of three bytes)",
+			codec.ErrMalformed, data[:min(len(data), len(want))], want)
+	}
+	// A flag says whether values are normalised, which tells nothing here; then comes the attribute's unique id, of any value.
+	idAt := len(want) + 1
+	id, n := uint64(0), 0
+	if len(data) > idAt {
+		id, n = binary.Uvarint(data[idAt:min(len(data), idAt+uniqueIDBytes)])
+	}
+	if n <= 0 || id > math.MaxUint32 {
+		return nil, fmt.Errorf("%w: attribute has no valid unique id", codec.ErrMalformed)
+	}
+	return data[idAt+n:], nil
 }
 
 func parseTrailer(data []byte) (t trailer, err error) {

@@ -15,14 +15,15 @@
 
 namespace volsfu {
 
-template <class T>
+template <class T, int kDimensions>
 class SelectiveWalk {
  public:
   typedef typename Lanes<T>::Point Point;
 
-  // Encodes the points and leaves them in another order.
-  void Encode(std::vector<Point> *points, int bit_length, draco::EncoderBuffer *out) {
+  // Encodes the points and leaves them in another order; where order is not null, it takes the indices of the points as they are decoded.
+  void Encode(std::vector<Point> *points, int bit_length, uint32_t *order, draco::EncoderBuffer *out) {
     points_ = points->data();
+    order_ = order;
     bit_length_ = bit_length;
     numbers_.Start();
     rest_.Start();
@@ -54,7 +55,10 @@ class SelectiveWalk {
         continue;
       }
       const int axis = SkipShared(&node);
-      if (axis < 0) continue;
+      if (axis < 0) {
+        Emit(node);
+        continue;
+      }
       const uint32_t split = Partition(node, axis);
       const uint32_t low = split - node.first, high = node.last - split;
       if (low != high) halves_.Put(1, low < high);
@@ -144,8 +148,15 @@ class SelectiveWalk {
     return split;
   }
 
+  // Notes that the node's points are decoded next.
+  void Emit(const Node &node) {
+    if (order_ == nullptr) return;
+    for (uint32_t i = node.first; i < node.last; ++i) *order_++ = Lanes<T>::Index(points_[i]);
+  }
+
   // Writes what is left of one or two points, axis by axis from the one to be cut next.
   void EncodeRest(const Node &node) {
+    Emit(node);
     const int begin = LeastCut(node);
     int total = 0;
     for (int axis = 0; axis < kDimensions; ++axis) total += bit_length_ - node.levels[axis];
@@ -166,6 +177,7 @@ class SelectiveWalk {
   }
 
   Point *points_ = nullptr;
+  uint32_t *order_ = nullptr;
   int bit_length_ = 0;
   FoldedNumbers numbers_;
   BitWriter rest_, axes_, halves_;

@@ -1,4 +1,4 @@
-// The walk of Draco's levels 0 to 5, which cut the axes in turn. Cutting in turn is the order of a Morton curve in six dimensions: points
+// The walk of Draco's levels 0 to 5, which cut the axes in turn. Cutting in turn is the order of a Morton curve in the dimensions of the tree: points
 // sorted along it once are in the order of the whole tree, and a search takes the place of a partition at every node. Draco's encoder
 // partitions at every one of up to 66 levels instead, which takes three times as long.
 #ifndef VOLSFU_DRACO_SORTED_WALK_H_
@@ -15,32 +15,28 @@
 
 namespace volsfu {
 
-// The bits of the curve that are sorted by: the first eight of each coordinate. Few points share more; those are partitioned.
-constexpr int kSortedBits = 8;
-constexpr int kSortedDepth = kSortedBits * kDimensions;
-
-// The axis that is cut at a depth: Draco begins with the axis after the first.
-constexpr int AxisAt(int depth) { return (depth + 1) % kDimensions; }
-
 // A byte's bits, kDimensions apart.
-inline const std::array<uint64_t, 256> &SpreadTable() {
+template <int kDimensions>
+const std::array<uint64_t, 256> &SpreadTable() {
   static const std::array<uint64_t, 256> table = [] {
     std::array<uint64_t, 256> spread{};
     for (int value = 0; value < 256; ++value) {
-      for (int bit = 0; bit < kSortedBits; ++bit) spread[value] |= static_cast<uint64_t>(value >> bit & 1) << (bit * kDimensions);
+      for (int bit = 0; bit < 8; ++bit) spread[value] |= static_cast<uint64_t>(value >> bit & 1) << (bit * kDimensions);
     }
     return spread;
   }();
   return table;
 }
 
-template <class T, class NumbersT>
+template <class T, class NumbersT, int kDimensions>
 class SortedWalk {
  public:
   typedef typename Lanes<T>::Point Point;
 
-  void Encode(const std::vector<Point> &points, int bit_length, draco::EncoderBuffer *out) {
+  // Encodes the points; where order is not null, it takes the indices of the points as they are decoded.
+  void Encode(const std::vector<Point> &points, int bit_length, uint32_t *order, draco::EncoderBuffer *out) {
     points_ = points.data();
+    order_ = order;
     bit_length_ = bit_length;
     Sort(static_cast<uint32_t>(points.size()));
     numbers_.Start();
@@ -55,6 +51,14 @@ class SortedWalk {
   }
 
  private:
+  // The bits of the curve that are sorted by: the first eight of each coordinate where there are colours, the first 16 where not, 48 both times. Few points
+  // share more; those are partitioned.
+  static constexpr int kSortedBits = 48 / kDimensions;
+  static constexpr int kSortedDepth = kSortedBits * kDimensions;
+
+  // The axis that is cut at a depth: Draco begins with the axis after the first.
+  static constexpr int AxisAt(int depth) { return (depth + 1) % kDimensions; }
+
   // A point's place on the curve, from bit kSortedDepth-1 down, and its index.
   struct Entry {
     uint64_t place;
@@ -68,7 +72,7 @@ class SortedWalk {
   };
 
   void Sort(uint32_t count) {
-    const std::array<uint64_t, 256> &spread = SpreadTable();
+    const std::array<uint64_t, 256> &spread = SpreadTable<kDimensions>();
     constexpr int kDigits = kSortedDepth / 8;
     std::array<std::array<uint32_t, 256>, kDigits> begin{};
     entries_.resize(count);
@@ -78,7 +82,7 @@ class SortedWalk {
       uint64_t place = 0;
       for (int turn = 0; turn < kDimensions; ++turn) {
         const uint32_t top = static_cast<uint32_t>(points_[i][AxisAt(turn)]) >> down << up;
-        place |= spread[top & 255] << (kDimensions - 1 - turn);
+        for (int bits = 0; bits < kSortedBits; bits += 8) place |= spread[top >> bits & 255] << (bits * kDimensions + kDimensions - 1 - turn);
       }
       entries_[i] = {place, i};
       for (int digit = 0; digit < kDigits; ++digit) ++begin[digit][place >> (8 * digit) & 255];
@@ -106,6 +110,7 @@ class SortedWalk {
       Node node = waiting[--top];
       const uint32_t size = node.last - node.first;
       if (size <= 2) {
+        Emit(node);
         if (node.depth < bottom) EncodeRest(node);
         continue;
       }
@@ -118,7 +123,10 @@ class SortedWalk {
         halves_.Put(1, split == node.first);
         numbers_.Put(number_bits, size / 2);
       }
-      if (node.depth == bottom) continue;
+      if (node.depth == bottom) {
+        Emit(node);
+        continue;
+      }
       const uint32_t low = split - node.first, high = node.last - split;
       if (low != high) halves_.Put(1, low < high);
       numbers_.Put(number_bits, size / 2 - std::min(low, high));
@@ -167,6 +175,12 @@ class SortedWalk {
     return static_cast<uint32_t>(split - entries_.begin());
   }
 
+  // Notes that the node's points are decoded next.
+  void Emit(const Node &node) {
+    if (order_ == nullptr) return;
+    for (uint32_t i = node.first; i < node.last; ++i) *order_++ = entries_[i].index;
+  }
+
   // Writes what is left of one or two points: every axis from the next one to be cut, those cut in this turn with one bit less.
   void EncodeRest(const Node &node) {
     const int turn = node.depth % kDimensions, bits = bit_length_ - node.depth / kDimensions;
@@ -188,6 +202,7 @@ class SortedWalk {
   }
 
   const Point *points_ = nullptr;
+  uint32_t *order_ = nullptr;
   int bit_length_ = 0;
   std::vector<Entry> entries_, sorted_;
   NumbersT numbers_;

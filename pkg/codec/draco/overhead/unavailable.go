@@ -1,0 +1,14 @@
+//go:build !cgo
+
+package overhead
+
+import (
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/draco"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// Measure says that there is nothing to measure with.
+func Measure(*pointcloud.Cloud, codec.Params, int) (encode, decode Measurement, err error) {
+	return encode, decode, draco.ErrUnavailable
+}

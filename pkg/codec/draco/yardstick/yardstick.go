@@ -1,0 +1,111 @@
+//go:build cgo
+
+// Package yardstick is Google's Draco as it is, used from C++ as an application would: package draco's frames, and the time that it takes to make and to read them,
+// are held against it. Its functions share nothing.
+package yardstick
+
+// #cgo CXXFLAGS: -O2 -std=c++17 -Wall -Wextra
+// #cgo LDFLAGS: -l:libdraco.a -lstdc++ -lm
+// #cgo noescape yardstick_encode
+// #cgo nocallback yardstick_encode
+// #cgo noescape yardstick_decode
+// #cgo nocallback yardstick_decode
+// #cgo noescape yardstick_time_encode
+// #cgo nocallback yardstick_time_encode
+// #cgo noescape yardstick_time_decode
+// #cgo nocallback yardstick_time_decode
+// #include <stdlib.h>
+// #include "yardstick.h"
+import "C"
+
+import (
+	"errors"
+	"time"
+	"unsafe"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// ErrDraco says that Draco refused to encode or to decode.
+var ErrDraco = errors.New("draco failed")
+
+// paramsOf are the parameters for C++. Draco rounds the box to six decimals.
+func paramsOf(params codec.Params) C.yardstick_params {
+	c := C.yardstick_params{_range: C.float(params.Range()), bits: C.int(params.PositionBits), speed: C.int(params.Speed), method: 1}
+	if params.Sequential {
+		c.method = 0
+	}
+	for axis, v := range params.Box.Min {
+		c.origin[axis] = C.float(v)
+	}
+	return c
+}
+
+func floats(positions [][3]float32) *C.float {
+	return (*C.float)(unsafe.Pointer(unsafe.SliceData(positions)))
+}
+
+func bytesOf[T any](s []T) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(s))) }
+
+// colorsOf are the colours to be encoded, nil where the parameters leave them out.
+func colorsOf(cloud *pointcloud.Cloud, params codec.Params) *C.uint8_t {
+	if params.NoColors {
+		return nil
+	}
+	return bytesOf(cloud.Colors)
+}
+
+// Encode makes a frame from a cloud that has points, as an application of Draco would.
+func Encode(cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
+	frame := C.yardstick_encode(floats(cloud.Positions), colorsOf(cloud, params), C.uint32_t(cloud.Len()), paramsOf(params))
+	if frame.data == nil {
+		return nil, ErrDraco
+	}
+	defer C.free(unsafe.Pointer(frame.data))
+	return C.GoBytes(unsafe.Pointer(frame.data), C.int(frame.size)), nil
+}
+
+// Decode makes a cloud from a frame with positions, white where it has no colours. It is for frames that are known to be sound.
+func Decode(frame []byte) (*pointcloud.Cloud, error) {
+	out := C.yardstick_decode(bytesOf(frame), C.size_t(len(frame)))
+	if out.ok == 0 {
+		return nil, ErrDraco
+	}
+	defer C.free(unsafe.Pointer(out.positions))
+	defer C.free(unsafe.Pointer(out.colors))
+	cloud := &pointcloud.Cloud{
+		Positions: make([][3]float32, int(out.points)),
+		Colors:    make([][3]uint8, int(out.points)),
+	}
+	copy(cloud.Positions, unsafe.Slice((*[3]float32)(unsafe.Pointer(out.positions)), int(out.points)))
+	if out.colors == nil {
+		for i := range cloud.Colors {
+			cloud.Colors[i] = codec.White
+		}
+	} else {
+		copy(cloud.Colors, unsafe.Slice((*[3]uint8)(unsafe.Pointer(out.colors)), int(out.points)))
+	}
+	return cloud, nil
+}
+
+// TimeEncode is the processor time per frame of Draco's encoder in a loop in C++.
+func TimeEncode(cloud *pointcloud.Cloud, params codec.Params, rounds int) (time.Duration, error) {
+	ns := C.yardstick_time_encode(floats(cloud.Positions), colorsOf(cloud, params), C.uint32_t(cloud.Len()), paramsOf(params), C.int(rounds))
+	if ns < 0 {
+		return 0, ErrDraco
+	}
+	return time.Duration(ns), nil
+}
+
+// TimeDecode is the same for Draco's decoder, into the cloud, which has as many points as the frame.
+func TimeDecode(cloud *pointcloud.Cloud, frame []byte, params codec.Params, rounds int) (time.Duration, error) {
+	ns := C.yardstick_time_decode(bytesOf(frame), C.size_t(len(frame)), floats(cloud.Positions), colorsOf(cloud, params), C.uint32_t(cloud.Len()), C.int(rounds))
+	if ns < 0 {
+		return 0, ErrDraco
+	}
+	return time.Duration(ns), nil
+}
+
+// ThreadTime is the processor time of this thread, to which the caller has locked its goroutine.
+func ThreadTime() time.Duration { return time.Duration(C.yardstick_thread_time()) }

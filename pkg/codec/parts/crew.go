@@ -1,0 +1,56 @@
+package parts
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// crew does numbered jobs on the caller's goroutine and on as many helpers as the pool has free. It belongs to one encoder or decoder.
+type crew struct {
+	pool *Pool
+	// do does one job; jobs are taken in the order of their numbers, all of them, whatever becomes of others.
+	do   func(job int)
+	jobs int
+	next atomic.Int64
+	busy sync.WaitGroup
+	// help is the helpers' goroutine, made once so that starting one allocates nothing.
+	help func()
+}
+
+func newCrew(pool *Pool, do func(job int)) *crew {
+	c := &crew{pool: pool, do: do}
+	c.help = func() {
+		c.work()
+		<-c.pool.slots
+		c.busy.Done()
+	}
+	return c
+}
+
+// run does so many jobs and returns once all are done and the helpers gone.
+func (c *crew) run(jobs int) {
+	c.jobs = jobs
+	c.next.Store(0)
+	for helpers := 1; helpers < jobs; helpers++ {
+		select {
+		case c.pool.slots <- struct{}{}:
+			c.busy.Add(1)
+			go c.help()
+			continue
+		default:
+		}
+		break
+	}
+	c.work()
+	c.busy.Wait()
+}
+
+func (c *crew) work() {
+	for {
+		job := int(c.next.Add(1)) - 1
+		if job >= c.jobs {
+			return
+		}
+		c.do(job)
+	}
+}

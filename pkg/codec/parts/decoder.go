@@ -1,0 +1,152 @@
+package parts
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// freePoints and pointsPerByte bound the memory that a frame of few bytes can take: 1 MB, and as much as 1 kB for each of its bytes. They are as lenient as Draco's
+// frames, where points that coincide cost next to nothing.
+const (
+	freePoints    = 1 << 16
+	pointsPerByte = 64
+)
+
+// decoder decodes the parts of one frame at a time.
+type decoder struct {
+	inner  codec.Codec
+	spaces []*space
+	crew   *crew
+}
+
+// space is where one part goes; only one goroutine has it at a time.
+type space struct {
+	decoder codec.Decoder
+	data    []byte
+	place   pointcloud.Cloud // as many points as the frame says
+	cloud   pointcloud.Cloud // what is decoded, in the memory of place where the codec decodes into the memory that it is given
+	err     error
+}
+
+func newDecoder(pool *Pool) *decoder {
+	d := &decoder{}
+	d.crew = newCrew(pool, func(i int) { d.spaces[i].decode() })
+	return d
+}
+
+// Decode replaces the cloud's points by the frame's, part after part. Parts of a codec that this program has not give an error around codec.ErrUnknown.
+func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
+	cloud.Reset()
+	if len(data) == 0 {
+		return nil
+	}
+	if err := d.decode(cloud, data); err != nil {
+		cloud.Reset()
+		return fmt.Errorf("decode parts: %w", err)
+	}
+	return nil
+}
+
+func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
+	count, points, err := parse(data)
+	if err != nil {
+		return err
+	}
+	if err := d.prepare(codec.FourCC(data), count); err != nil {
+		return err
+	}
+	cloud.Positions = slices.Grow(cloud.Positions, points)[:points]
+	cloud.Colors = slices.Grow(cloud.Colors, points)[:points]
+	from, rest := 0, data[headerBytes+count*sizeBytes:]
+	for i, s := range d.spaces[:count] {
+		n, size := sizes(data, i)
+		s.data, rest = rest[:size], rest[size:]
+		s.place = cloud.View(from, from+n)
+		from += n
+	}
+	d.crew.run(count)
+	for i, s := range d.spaces[:count] {
+		// Nothing is held on to: cloud and data are the caller's.
+		s.place, s.cloud, s.data = pointcloud.Cloud{}, pointcloud.Cloud{}, nil
+		if s.err != nil {
+			return fmt.Errorf("part %d of %d: %w", i, count, s.err)
+		}
+	}
+	return nil
+}
+
+// prepare has as many decoders of the codec as there are parts.
+func (d *decoder) prepare(name codec.FourCC, count int) error {
+	if name == fourCC {
+		return fmt.Errorf("%w: parts of parts", codec.ErrMalformed)
+	}
+	if d.inner == nil || d.inner.FourCC() != name {
+		inner, err := codec.ByFourCC(name)
+		if err != nil {
+			return err
+		}
+		d.inner, d.spaces = inner, nil
+	}
+	for len(d.spaces) < count {
+		d.spaces = append(d.spaces, &space{decoder: d.inner.NewDecoder()})
+	}
+	return nil
+}
+
+// decode decodes one part into its place, which has no room for more: a part with more points than the frame says goes elsewhere.
+func (s *space) decode() {
+	s.cloud = s.place
+	s.cloud.Reset()
+	n := s.place.Len()
+	s.err = s.decoder.Decode(&s.cloud, s.data)
+	switch {
+	case s.err != nil:
+	case s.cloud.Len() != n || len(s.cloud.Colors) != n:
+		s.err = fmt.Errorf("%w: %d points, the head says %d", codec.ErrMalformed, s.cloud.Len(), n)
+	case &s.cloud.Positions[0] != &s.place.Positions[0] || &s.cloud.Colors[0] != &s.place.Colors[0]:
+		copy(s.place.Positions, s.cloud.Positions)
+		copy(s.place.Colors, s.cloud.Colors)
+	}
+}
+
+// sizes are the numbers of points and bytes of a part.
+func sizes(data []byte, i int) (points, bytes int) {
+	at := data[headerBytes+i*sizeBytes:]
+	return int(binary.LittleEndian.Uint32(at)), int(binary.LittleEndian.Uint32(at[4:]))
+}
+
+// parse checks the head, and the frame's length against it.
+func parse(data []byte) (count, points int, err error) {
+	if len(data) < headerBytes+sizeBytes {
+		return 0, 0, fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes+sizeBytes)
+	}
+	announced := binary.LittleEndian.Uint32(data[4:])
+	if announced == 0 || announced > MaxParts || len(data) < headerBytes+int(announced)*sizeBytes {
+		return 0, 0, fmt.Errorf("%w: %d parts in %d bytes, expected 1 to %d with %d bytes each in the head", codec.ErrMalformed, announced, len(data), MaxParts, sizeBytes)
+	}
+	count = int(announced)
+	// 64 parts of 32 bits each: no sum overflows.
+	total := uint64(headerBytes + count*sizeBytes)
+	all := uint64(0)
+	for i := range count {
+		at := data[headerBytes+i*sizeBytes:]
+		n, size := binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:])
+		if n == 0 || size == 0 {
+			return 0, 0, fmt.Errorf("%w: part %d has %d points in %d bytes, expected some", codec.ErrMalformed, i, n, size)
+		}
+		all += uint64(n)
+		total += uint64(size)
+	}
+	most := uint64(min(maxPoints, freePoints+pointsPerByte*len(data)))
+	switch {
+	case total != uint64(len(data)):
+		return 0, 0, fmt.Errorf("%w: %d bytes, the head says %d", codec.ErrMalformed, len(data), total)
+	case all > most:
+		return 0, 0, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, all, len(data), most)
+	}
+	return count, int(all), nil
+}

@@ -1,0 +1,82 @@
+package zstd
+
+// curveBits is how many of a coordinate's bits, from the top, are coded along the curve: of three coordinates 42, which with the 22 bits of a point's index are one
+// word to sort. What finer grids have below is coded as it is.
+const (
+	curveBits = 14
+	indexBits = 22
+)
+
+// spread has the bits of seven-bit numbers three apart.
+var spread = func() (table [128]uint64) {
+	for value := range table {
+		for bit := range 7 {
+			table[value] |= uint64(value>>bit&1) << (3 * bit)
+		}
+	}
+	return table
+}()
+
+// gathered has, for twelve bits of a place on the curve, the four bits of each coordinate: x from bit 0, y from bit 8, z from bit 16.
+var gathered = func() (table [4096]uint32) {
+	for place := range table {
+		for bit := range 12 {
+			table[place] |= uint32(place>>bit&1) << (bit/3 + 8*(bit%3))
+		}
+	}
+	return table
+}()
+
+// place is where a point with coordinates of up to curveBits bits is on the curve.
+func place(x, y, z uint32) uint64 {
+	return along(x) | along(y)<<1 | along(z)<<2
+}
+
+func along(v uint32) uint64 { return spread[v&127] | spread[v>>7&127]<<21 }
+
+// at are the coordinates of a place of up to 3·curveBits bits.
+func at(place uint64) [3]uint32 {
+	a, b, c, d := gathered[place&4095], gathered[place>>12&4095], gathered[place>>24&4095], gathered[place>>36&4095]
+	return [3]uint32{
+		a&15 | b&15<<4 | c&15<<8 | d&15<<12,
+		a>>8&15 | b>>8&15<<4 | c>>8&15<<8 | d>>8&15<<12,
+		a>>16&15 | b>>16&15<<4 | c>>16&15<<8 | d>>16&15<<12,
+	}
+}
+
+// sorter sorts numbers by some of their bits.
+type sorter struct {
+	spare []uint64
+}
+
+// digitBits is what one pass sorts by: 2,048 counters stay in the processor's nearest cache.
+const digitBits = 11
+
+// sort sorts by the bits from..to-1 and keeps the order of numbers that are equal there. It returns the sorted numbers, in the memory of values or in its own, and
+// keeps the other.
+func (s *sorter) sort(values []uint64, from, to int) []uint64 {
+	if cap(s.spare) < len(values) {
+		s.spare = make([]uint64, len(values))
+	}
+	into := s.spare[:len(values)]
+	for ; from < to; from += digitBits {
+		var begin [1 << digitBits]int
+		mask := uint64(1)<<min(digitBits, to-from) - 1
+		for _, v := range values {
+			begin[v>>from&mask]++
+		}
+		sum := 0
+		for digit, count := range begin {
+			begin[digit] = sum
+			sum += count
+		}
+		for _, v := range values {
+			digit := v >> from & mask
+			into[begin[digit]] = v
+			begin[digit]++
+		}
+		values, into = into, values
+	}
+	s.spare = into
+	return values
+}

@@ -1,0 +1,141 @@
+package zstd
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// freePoints and pointsPerByte bound the memory that a frame of few bytes can take: points that coincide cost next to nothing in a frame, and up to 30 bytes each
+// once they are decoded.
+const (
+	freePoints    = 1 << 16
+	pointsPerByte = 64
+)
+
+// mostPoints is how many points a frame of so many bytes may have.
+func mostPoints(bytes int) int { return min(maxPoints, freePoints+pointsPerByte*bytes) }
+
+// decoder keeps its working memory, about ten bytes per point.
+type decoder struct {
+	planes       []byte
+	decompressor *zstd.Decoder
+}
+
+// Decode replaces the cloud's points by the frame's.
+func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
+	cloud.Reset()
+	if len(data) == 0 {
+		return nil
+	}
+	if err := d.decode(cloud, data); err != nil {
+		cloud.Reset()
+		return fmt.Errorf("decode zstd: %w", err)
+	}
+	return nil
+}
+
+func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
+	head, err := codec.ParseHead(data)
+	if err != nil {
+		return err
+	}
+	if most := mostPoints(len(data)); uint64(head.Points) > uint64(most) {
+		return fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, head.Points, len(data), most)
+	}
+	l := layoutOf(int(head.Points), head.Params)
+	if err := d.decompress(data[codec.HeadBytes:], l.bytes()); err != nil {
+		return err
+	}
+	cloud.Positions = slices.Grow(cloud.Positions, l.points)[:l.points]
+	cloud.Colors = slices.Grow(cloud.Colors, l.points)[:l.points]
+	if err := readPositions(cloud.Positions, d.planes, head.Params.Grid(), l); err != nil {
+		return err
+	}
+	readColors(cloud.Colors, d.planes[l.points*(l.placePlanes+3*l.belowPlanes):], l)
+	return nil
+}
+
+// decompress fills the planes, of so many bytes.
+func (d *decoder) decompress(data []byte, size int) (err error) {
+	if d.decompressor == nil {
+		// No frame needs more memory than the planes, which are there already.
+		d.decompressor, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return err
+		}
+	}
+	d.planes = slices.Grow(d.planes[:0], size)
+	planes, err := d.decompressor.DecodeAll(data, d.planes[:0:size])
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", codec.ErrMalformed, err)
+	case len(planes) != size:
+		return fmt.Errorf("%w: %d bytes decompressed, expected %d", codec.ErrMalformed, len(planes), size)
+	}
+	d.planes = planes
+	return nil
+}
+
+// readPositions puts the points back on the grid.
+func readPositions(positions [][3]float32, planes []byte, grid codec.Grid, l layout) error {
+	n, end := l.points, uint64(1)<<(3*l.curve)
+	here := uint64(0)
+	for i := range positions {
+		difference := uint64(0)
+		for plane := range l.placePlanes {
+			difference |= uint64(planes[plane*n+i]) << (8 * plane)
+		}
+		// Six bytes at most: no sum overflows before it is found too large.
+		if here += difference; here >= end {
+			return fmt.Errorf("%w: point %d is beyond the end of the curve", codec.ErrMalformed, i)
+		}
+		steps := at(here)
+		if l.below > 0 {
+			if err := readBelow(&steps, planes[l.placePlanes*n+i:], l); err != nil {
+				return fmt.Errorf("%w: point %d", err, i)
+			}
+		}
+		positions[i] = grid.Position(steps)
+	}
+	return nil
+}
+
+// readBelow completes a point with what is below the curve; the planes begin with its own first byte.
+func readBelow(steps *[3]uint32, planes []byte, l layout) error {
+	for axis := range steps {
+		below := uint32(0)
+		for plane := range l.belowPlanes {
+			below |= uint32(planes[(axis*l.belowPlanes+plane)*l.points]) << (8 * plane)
+		}
+		if below>>l.below != 0 {
+			return fmt.Errorf("%w: coordinate %d has %#x below the curve, expected %d bits", codec.ErrMalformed, axis, below, l.below)
+		}
+		steps[axis] = steps[axis]<<l.below | below
+	}
+	return nil
+}
+
+// readColors sums up the colours.
+func readColors(colors [][3]uint8, planes []byte, l layout) {
+	if l.colorPlanes == 0 {
+		for i := range colors {
+			colors[i] = codec.White
+		}
+		return
+	}
+	n := l.points
+	greens, reds, blues := planes[:n], planes[n:2*n], planes[2*n:3*n]
+	var color [3]uint8
+	for i := range colors {
+		green := greens[i]
+		color[0] += reds[i] + green
+		color[1] += green
+		color[2] += blues[i] + green
+		colors[i] = color
+	}
+}
