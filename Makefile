@@ -54,7 +54,7 @@ bin/%: FORCE
 
 # Draco is C++. Without it the client builds all the same and says so where Draco is asked for.
 bin/volpeer: FORCE
-	@if command -v g++ >/dev/null && pkg-config --exists draco 2>/dev/null; then \
+	@if command -v g++ >/dev/null && pkg-config --exists draco libjpeg 2>/dev/null; then \
 		CGO_ENABLED=1 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/volpeer; \
 	else \
 		echo 'volpeer: built without Draco; make deps installs it' >&2; \

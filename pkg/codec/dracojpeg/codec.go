@@ -1,0 +1,198 @@
+//go:build cgo
+
+package dracojpeg
+
+// #cgo CFLAGS: -O2 -std=c11 -Wall -Wextra
+// #cgo LDFLAGS: -l:libjpeg.a
+// #cgo noescape volsfu_image_encode
+// #cgo nocallback volsfu_image_encode
+// #cgo noescape volsfu_image_decode
+// #cgo nocallback volsfu_image_decode
+// #include "image.h"
+import "C"
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/draco" // registers the geometry's codec
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// Available tells whether this program was built with the codec.
+func Available() bool { return true }
+
+// geometry is the codec of positions.
+var geometry = func() codec.Codec {
+	c, err := codec.ByName("draco")
+	if err != nil {
+		panic("dracojpeg: draco registers itself where cgo is there, and is not registered")
+	}
+	return c
+}()
+
+func init() { codec.Register(dracojpeg{}) }
+
+// errNoMemory says that C could not allocate.
+var errNoMemory = errors.New("draco+jpeg: out of memory")
+
+const (
+	// headerBytes precede the geometry.
+	headerBytes = 5
+	// pixelBytes and imageBytes bound the size of an image: as TurboJPEG has it, no more than the samples, of which there are 1.5 per pixel, twice,
+	// and markers.
+	pixelBytes = 3
+	imageBytes = 2048
+)
+
+type dracojpeg struct{}
+
+func (dracojpeg) FourCC() codec.FourCC { return codec.FourCC{'d', 'r', 'c', 'j'} }
+func (dracojpeg) Name() string         { return "draco+jpeg" }
+func (dracojpeg) NewEncoder() codec.Encoder {
+	return &encoder{geometry: geometry.NewEncoder().(codec.OrderedEncoder)}
+}
+func (dracojpeg) NewDecoder() codec.Decoder { return &decoder{geometry: geometry.NewDecoder()} }
+
+// Capabilities are those of the geometry's codec, with colours that are not exact.
+func (dracojpeg) Capabilities() codec.Capabilities {
+	c := geometry.Capabilities()
+	c.ExactColors = false
+	return c
+}
+
+type encoder struct {
+	geometry codec.OrderedEncoder
+	order    []uint32
+	image    []byte
+}
+
+// Encode appends the cloud's frame to dst.
+func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
+	frame, err := e.encode(dst, cloud, params)
+	if err != nil {
+		return dst, fmt.Errorf("encode draco+jpeg: %w", err)
+	}
+	return frame, nil
+}
+
+// EncodeOrdered appends the cloud's frame to dst and replaces order by the order of its points.
+func (e *encoder) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, []uint32, error) {
+	frame, err := e.Encode(dst, cloud, params)
+	if err != nil {
+		return dst, order[:0], err
+	}
+	return frame, append(order[:0], e.order...), nil
+}
+
+func (e *encoder) encode(dst []byte, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
+	e.order = e.order[:0]
+	if err := params.Check(cloud, draco.MaxPoints); err != nil {
+		return dst, err
+	}
+	if cloud.Len() == 0 {
+		return dst, nil
+	}
+	quality := params.ColorQuality
+	switch {
+	case params.NoColors:
+		quality = 0
+	case quality == 0:
+		quality = codec.DefaultColorQuality
+	}
+	begin := len(dst)
+	frame := append(dst, make([]byte, headerBytes)...)
+	plain := params
+	plain.NoColors = true
+	var err error
+	if frame, e.order, err = e.geometry.EncodeOrdered(frame, e.order, cloud, plain); err != nil {
+		return dst, err
+	}
+	size := len(frame) - begin - headerBytes
+	if size > math.MaxUint32 {
+		return dst, fmt.Errorf("%w: the geometry has %d bytes, expected at most %d", codec.ErrParams, size, uint32(math.MaxUint32))
+	}
+	binary.LittleEndian.PutUint32(frame[begin:], uint32(size))
+	frame[begin+4] = uint8(quality)
+	if quality == 0 {
+		return frame, nil
+	}
+	return e.appendImage(frame, cloud, quality)
+}
+
+// appendImage appends the colours.
+func (e *encoder) appendImage(frame []byte, cloud *pointcloud.Cloud, quality int) ([]byte, error) {
+	l := layoutOf(cloud.Len())
+	e.image = l.paint(e.image, cloud.Colors, e.order)
+	room := pixelBytes*l.width*l.height + imageBytes
+	frame = slices.Grow(frame, room)
+	out := C.volsfu_image_encode(bytesOf(e.image), C.int(l.width), C.int(l.height), C.int(quality), bytesOf(frame[len(frame):len(frame)+room]), C.size_t(room))
+	switch out.status {
+	case C.VOLSFU_IMAGE_OK:
+		return frame[:len(frame)+int(out.size)], nil
+	case C.VOLSFU_IMAGE_NO_MEMORY:
+		return frame, errNoMemory
+	}
+	panic("dracojpeg: an image does not fit into the most that JPEG can take")
+}
+
+func bytesOf(s []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(s))) }
+
+type decoder struct {
+	geometry codec.Decoder
+	image    []byte
+}
+
+// Decode replaces the cloud's points by the frame's.
+func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
+	cloud.Reset()
+	if len(data) == 0 {
+		return nil
+	}
+	if err := d.decode(cloud, data); err != nil {
+		cloud.Reset()
+		return fmt.Errorf("decode draco+jpeg: %w", err)
+	}
+	return nil
+}
+
+func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
+	if len(data) < headerBytes {
+		return fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
+	}
+	size, quality := uint64(binary.LittleEndian.Uint32(data)), int(data[4])
+	rest := data[headerBytes:]
+	switch {
+	case size == 0 || size > uint64(len(rest)):
+		return fmt.Errorf("%w: geometry has %d bytes, expected 1 to %d", codec.ErrMalformed, size, len(rest))
+	case quality > 100:
+		return fmt.Errorf("%w: quality of colours is %d, expected at most 100", codec.ErrMalformed, quality)
+	}
+	if err := d.geometry.Decode(cloud, rest[:size]); err != nil {
+		return err
+	}
+	image := rest[size:]
+	if quality == 0 {
+		if len(image) > 0 {
+			return fmt.Errorf("%w: %d bytes behind the geometry of a frame without colours, expected none", codec.ErrMalformed, len(image))
+		}
+		return nil
+	}
+	l := layoutOf(cloud.Len())
+	d.image = slices.Grow(d.image[:0], l.size())[:l.size()]
+	out := C.volsfu_image_decode(bytesOf(image), C.size_t(len(image)), C.int(quality), bytesOf(d.image), C.int(l.width), C.int(l.height))
+	switch out.status {
+	case C.VOLSFU_IMAGE_NO_MEMORY:
+		return errNoMemory
+	case C.VOLSFU_IMAGE_MALFORMED:
+		return fmt.Errorf("%w: colours of %d points in %d bytes, expected one baseline JPEG image of %d×%d pixels", codec.ErrMalformed, cloud.Len(),
+			len(image), l.width, l.height)
+	}
+	l.read(cloud.Colors, d.image)
+	return nil
+}
