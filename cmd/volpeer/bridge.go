@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -17,7 +18,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // bridging is what the flags of volpeer bridge say.
@@ -33,6 +37,14 @@ type bridging struct {
 	most          bitrate
 	seconds       float64
 	json          bool
+	// dialect is how the bridge and the server speak.
+	dialect string
+	// untilInputCloses has the bridge end with whoever holds the other end of input, which is its standard input.
+	untilInputCloses bool
+	// transcode has points turned into another codec and back; packs is the codec of what is published then.
+	transcode bool
+	packs     codec.Codec
+	stdin     io.Reader
 	// local is what the port says, invalid where there is no connector.
 	local netip.AddrPort
 }
@@ -44,17 +56,20 @@ func newBridge() *cobra.Command {
 		Short: "Connect VR2Gather's native connector to a server, in place of VR2Gather's own peer",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			b.stdin = cmd.InOrStdin()
 			return b.run(cmd.Context(), cmd.OutOrStdout(), b.newLog(cmd.ErrOrStderr()))
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&b.sfu, "sfu", "localhost:8080", "the server, HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
+	f.StringVar(&b.dialect, "dialect", dialectV1, "how to speak to the server: v1, or vr2gather, as VR2Gather's own peer does")
 	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with an address before it the bridge listens there and not on loopback only")
 	f.BoolVarP(&b.input, "input", "i", false, "publish what the connector sends")
 	f.BoolVarP(&b.output, "output", "o", false, "give the connector what others publish")
 	f.Uint32VarP(&b.client, "client", "c", 0, "this client's number, by which the others' connectors know it")
 	f.IntVarP(&b.layout.Tiles, "tiles", "t", 1, "number of tiles that the connector sends")
 	f.IntVarP(&b.layout.Qualities, "qualities", "q", 1, "number of qualities of each tile that the connector sends")
+	f.BoolVar(&b.transcode, "transcode", false, "publish the connector's uncompressed points (cwi0) as Draco, and give it others' Draco as cwi0")
 	f.BoolVarP(&b.debug, "debug", "d", false, "publish frames of 5,000 bytes that mean nothing, in place of the connector's; needs no connector")
 	f.IntVarP(&b.level, "log", "l", 0, "how much to log: 0 what happens, 1 also figures every second, 2 everything")
 	f.StringVar(&b.room.name, "room", "", "the room; without, the environment's VOLPEER_ROOM, or what the token names, or vr2gather")
@@ -62,6 +77,7 @@ func newBridge() *cobra.Command {
 	f.StringVar(&b.room.token, "token", "", "access token; without, the environment's VOLPEER_TOKEN; a server in development mode needs none")
 	f.Var(&b.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
 	f.Float64Var(&b.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
+	f.BoolVar(&b.untilInputCloses, "until-stdin-closes", false, "end when the standard input does, as it does with a program that started the bridge and holds it")
 	f.BoolVar(&b.json, "json", false, "print one JSON object at the end")
 	return cmd
 }
@@ -75,11 +91,21 @@ const (
 	peerProgram = "WebRTCSFU-peer"
 )
 
+// The dialects.
+const (
+	dialectV1        = "v1"
+	dialectVR2Gather = "vr2gather"
+)
+
 // Errors of the bridge's flags.
 var (
-	errPort   = errors.New("expected :PORT or ADDRESS:PORT, with a port of 1 to 65534: the connector has the next one")
-	errLayout = fmt.Errorf("expected 1 to %d tiles and 1 to %d qualities", volumetric.MaxTiles, volumetric.MaxQualities)
-	errNoPort = errors.New("expected --port, or --debug, which needs no connector")
+	errNoDraco  = errors.New("built without Draco")
+	errPlain    = errors.New("expected --dialect v1: VR2Gather's knows no Draco")
+	errDialect  = errors.New("expected v1 or vr2gather")
+	errIdentity = errors.New("clients are numbers in VR2Gather's dialect, expected --client")
+	errPort     = errors.New("expected :PORT or ADDRESS:PORT, with a port of 1 to 65534: the connector has the next one")
+	errLayout   = fmt.Errorf("expected 1 to %d tiles and 1 to %d qualities", volumetric.MaxTiles, volumetric.MaxQualities)
+	errNoPort   = errors.New("expected --port, or --debug, which needs no connector")
 )
 
 // arguments are the program's arguments in the form of its flags, given all that it was started with: VR2Gather's launch line has a long flag behind one
@@ -133,16 +159,62 @@ func (b *bridging) check() error {
 		}
 		b.local = local
 	}
+	if err := b.checkTranscoding(); err != nil {
+		return fmt.Errorf("--transcode: %w", err)
+	}
+	return b.checkRoom()
+}
+
+// checkTranscoding finds the codec that is published where points are transcoded.
+func (b *bridging) checkTranscoding() error {
+	switch {
+	case !b.transcode || b.packs != nil:
+		return nil
+	case !draco.Available():
+		return errNoDraco
+	case b.dialect == dialectVR2Gather:
+		return errPlain
+	}
+	var err error
+	b.packs, err = codec.ByName("draco")
+	return err
+}
+
+// checkRoom fills in where to go, and as whom.
+func (b *bridging) checkRoom() error {
 	b.room.server = b.sfu
 	if !strings.Contains(b.sfu, "://") {
 		b.room.server = "ws://" + b.sfu
 	}
 	b.room.token = cmp.Or(b.room.token, os.Getenv(tokenVariable))
 	b.room.name = cmp.Or(b.room.name, os.Getenv(roomVariable))
+	switch cmp.Or(b.dialect, dialectV1) {
+	case dialectV1:
+	case dialectVR2Gather:
+		return b.checkDialectRoom()
+	default:
+		return fmt.Errorf("--dialect %q: %w", b.dialect, errDialect)
+	}
 	if b.room.token == "" {
 		b.room.name = cmp.Or(b.room.name, defaultRoom)
 		b.room.identity = cmp.Or(b.room.identity, strconv.FormatUint(uint64(b.client), 10))
 	}
+	return nil
+}
+
+// checkDialectRoom fills in the address of the websocket of VR2Gather's dialect, which has a path for each room, and one for those who name none.
+func (b *bridging) checkDialectRoom() error {
+	if b.room.identity != "" {
+		return fmt.Errorf("--identity %q: %w", b.room.identity, errIdentity)
+	}
+	u, err := url.Parse(b.room.server)
+	if err != nil {
+		return fmt.Errorf("--sfu: %w", err)
+	}
+	if b.room.name != "" {
+		u = u.JoinPath("r", url.PathEscape(b.room.name))
+	}
+	b.room.server = u.JoinPath(vr2gather.WebsocketPath).String()
 	return nil
 }
 
@@ -169,10 +241,20 @@ func (b *bridging) run(ctx context.Context, out io.Writer, log *slog.Logger) err
 	}
 	ctx, cancel := limited(ctx, b.seconds)
 	defer cancel()
+	if b.untilInputCloses {
+		go func() {
+			// Nothing is expected to be written there.
+			_, _ = io.Copy(io.Discard, b.stdin)
+			cancel()
+		}()
+	}
 	s := newSpan(b, log)
 	err := s.run(ctx)
 	summary := s.summary()
 	log.Info("ended", "dropped", summary.Dropped)
+	if t := summary.Transcoding; t != nil {
+		log.Info("transcoding has added", "up ms", percentiles(t.Up), "down ms", percentiles(t.Down), "of", "median/95 %/99 %/largest")
+	}
 	if b.json {
 		err = errors.Join(err, json.NewEncoder(out).Encode(summary))
 	}

@@ -21,6 +21,8 @@ type downward struct {
 	video, audio []byte
 	// chosen is the newest quality message. It holds for publishers that come later, too.
 	chosen string
+	// view is where the connector's program looks from, nil where it has not said.
+	view *signal.Viewpoint
 }
 
 // meeting is one session as the connector is told of it.
@@ -33,11 +35,15 @@ type meeting struct {
 
 // serve serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of datagrams.
 func (s *span) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice, refused <-chan []signal.Choice) {
-	m := &meeting{span: s, session: session, directory: bridge.NewDirectory(s.settings.client), requests: requests}
+	m := &meeting{span: s, session: session, requests: requests}
 	m.meet()
+	m.look()
+	m.show(session)
 	var chosen <-chan string
+	var views <-chan *signal.Viewpoint
+	var poses <-chan *signal.Pose
 	if s.local != nil {
-		chosen = s.local.choices
+		chosen, views, poses = s.local.choices, s.local.views, s.local.poses
 	}
 	frames, packets, events := session.Frames(), session.Packets(), session.Events()
 	for {
@@ -61,6 +67,8 @@ func (s *span) serve(ctx context.Context, session *client.Session, requests chan
 				return
 			}
 			m.frame(ctx, &f)
+		case u := <-m.transcoding.unpacked():
+			m.deliverUnpacked(ctx, u)
 		case e, open := <-events:
 			if !open {
 				return
@@ -68,6 +76,12 @@ func (s *span) serve(ctx context.Context, session *client.Session, requests chan
 			m.event(e)
 		case text := <-chosen:
 			m.choose(text)
+		case view := <-views:
+			m.downward.view = view
+			m.look()
+		case pose := <-poses:
+			m.setPose(pose)
+			m.show(session)
 		case choices := <-refused:
 			m.directory.Refused(choices)
 		case <-session.Done():
@@ -93,13 +107,16 @@ func (m *meeting) event(e client.Event) {
 		m.forget()
 	case client.Resumed:
 		// Who came and went meanwhile is in the list only.
-		m.directory = bridge.NewDirectory(m.settings.client)
 		m.meet()
 	}
 }
 
 // meet takes everybody who is here.
 func (m *meeting) meet() {
+	m.directory = bridge.NewDirectory(m.settings.client)
+	if m.transcoding != nil {
+		m.directory.TakeForeign()
+	}
 	for _, p := range m.session.Participants() {
 		m.came(p)
 	}
@@ -191,9 +208,7 @@ func (m *meeting) sound(p *client.Packet) {
 	if received == nil {
 		return
 	}
-	m.downward.audio = m.downward.outlet.Cut(m.downward.audio[:0], received, time.Now())
-	m.give(m.downward.audio)
-	m.count()
+	m.speakTo(received)
 }
 
 // frame takes a frame, and gives it to the connector as fast as that can read.
@@ -203,31 +218,17 @@ func (m *meeting) frame(ctx context.Context, f *client.Frame) {
 	case !ok:
 		m.tally.Add(bridge.DropClient)
 		return
+	case f.Whole == nil && m.transcoding != nil:
+		m.unpack(f, number)
+		return
 	case len(f.Whole) < vr2gather.FrameHeaderSize:
 		m.tally.Add(bridge.DropHeader)
 		return
 	}
-	d := m.downward
-	d.video = d.outlet.Cut(d.video[:0], &bridge.Received{
+	m.deliver(ctx, &bridge.Received{
 		Kind: volumetric.KindVideo, Client: number, Tile: f.Track.Tile, Quality: f.Track.Quality, Number: uint32(f.Number), Data: f.Whole,
-	}, time.Now())
-	for rest := d.video; len(rest) > 0; {
-		n, wait := d.pace.Take(time.Now(), len(rest)/vr2gather.DatagramSize)
-		if n == 0 {
-			m.wait(ctx, wait)
-			if ctx.Err() != nil {
-				return
-			}
-			continue
-		}
-		m.give(rest[:n*vr2gather.DatagramSize])
-		rest = rest[n*vr2gather.DatagramSize:]
-	}
-	took := m.session.ServerTime(time.Now()).Sub(f.Complete)
-	m.mu.Lock()
-	m.figures.down.Add(took)
-	m.mu.Unlock()
-	m.count()
+	}, func(long time.Duration) { m.wait(ctx, long) })
+	m.passed(m.session.ServerTime(time.Now()).Sub(f.Complete))
 }
 
 // wait lets sound pass for a while.
@@ -249,25 +250,4 @@ func (m *meeting) wait(ctx context.Context, long time.Duration) {
 			return
 		}
 	}
-}
-
-// give sends datagrams to the connector, if there is one.
-func (m *meeting) give(datagrams []byte) {
-	if m.local == nil {
-		return
-	}
-	peer, ok := m.local.peer()
-	if !ok {
-		return
-	}
-	for ; len(datagrams) > 0; datagrams = datagrams[vr2gather.DatagramSize:] {
-		m.local.send(datagrams[:vr2gather.DatagramSize], peer)
-	}
-}
-
-// count makes the outlet's counts known.
-func (m *meeting) count() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.figures.outlet = m.downward.outlet.Counts()
 }

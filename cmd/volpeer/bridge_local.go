@@ -11,17 +11,21 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/internal/udp"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // connector is the bridge's end of the datagrams between it and the connector. One goroutine reads; sending is safe for concurrent use.
 type connector struct {
-	conn  *net.UDPConn
+	port  *udp.Port
 	tally *bridge.Tally
 	log   *slog.Logger
-	// frames and choices bring what the connector sends. Of choices only the newest is kept.
+	// frames, choices, views and poses bring what the connector sends. Of all but frames only the newest is kept.
 	frames  chan<- *bridge.Frame
 	choices chan string
+	views   chan *signal.Viewpoint
+	poses   chan *signal.Pose
 	// answered is closed when the connector has answered.
 	answered chan struct{}
 
@@ -37,59 +41,78 @@ const stepInterval = 20 * time.Millisecond
 
 // openConnector listens where the flags say.
 func openConnector(b *bridging, frames chan<- *bridge.Frame, tally *bridge.Tally, log *slog.Logger) (*connector, error) {
-	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(b.local))
+	port, err := udp.Listen(udp.Config{Address: b.local, ReceiveBuffer: receiveBuffer})
 	if err != nil {
 		return nil, fmt.Errorf("listen for the connector: %w", err)
-	}
-	if err := conn.SetReadBuffer(receiveBuffer); err != nil {
-		log.Warn("receive buffer of the connector's socket stays as it is", "error", err)
 	}
 	home := b.local.Addr()
 	if home.IsUnspecified() {
 		home = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	return &connector{
-		conn: conn, tally: tally, log: log, frames: frames, choices: make(chan string, 1), answered: make(chan struct{}),
+		port: port, tally: tally, log: log, frames: frames, answered: make(chan struct{}),
+		choices: make(chan string, 1), views: make(chan *signal.Viewpoint, 1), poses: make(chan *signal.Pose, 1),
 		inlet: bridge.NewInlet(netip.AddrPortFrom(home, b.local.Port()+1), b.layout, b.input, tally),
 	}, nil
 }
 
 // read takes datagrams until the socket is closed.
 func (c *connector) read() {
-	datagram := make([]byte, vr2gather.MaxDatagram+1)
+	inbox := udp.NewInbox()
+	socket := c.port.Sockets()[0]
 	for {
-		n, from, err := c.conn.ReadFromUDPAddrPort(datagram)
+		err := socket.Receive(inbox)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil && n == 0 {
-			// Some systems report here that a datagram sent before found nobody: the connector does not listen yet, or any more. No more often than that.
+		if err != nil {
+			// Systems differ in what they report here of datagrams that were sent and found nobody. No more often than that.
 			time.Sleep(time.Millisecond)
 			continue
 		}
 		now := time.Now()
-		c.mu.Lock()
-		arrival := c.inlet.Receive(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), datagram[:n], now)
-		_, known := c.inlet.Handshake.Peer()
-		c.mu.Unlock()
-		if known {
-			c.found()
-		}
-		if arrival.Frame != nil {
-			select {
-			case c.frames <- arrival.Frame:
-			default:
-				c.tally.Add(bridge.DropBehind)
+		for _, m := range inbox.Messages() {
+			for datagram := range m.Datagrams() {
+				c.take(m.Peer, datagram, now)
 			}
-		}
-		if arrival.Chosen {
-			select {
-			case <-c.choices:
-			default:
-			}
-			c.choices <- arrival.Choices
 		}
 	}
+}
+
+// take takes one datagram.
+func (c *connector) take(from netip.AddrPort, datagram []byte, now time.Time) {
+	c.mu.Lock()
+	arrival := c.inlet.Receive(from, datagram, now)
+	_, known := c.inlet.Handshake.Peer()
+	c.mu.Unlock()
+	if known {
+		c.found()
+	}
+	if arrival.Frame != nil {
+		select {
+		case c.frames <- arrival.Frame:
+		default:
+			c.tally.Add(bridge.DropBehind)
+		}
+	}
+	if arrival.Chosen {
+		replace(c.choices, arrival.Choices)
+	}
+	if arrival.View != nil {
+		replace(c.views, arrival.View)
+	}
+	if arrival.Pose != nil {
+		replace(c.poses, arrival.Pose)
+	}
+}
+
+// replace leaves something in a channel that holds one thing, in place of what nobody has taken. One goroutine at a time may do so.
+func replace[T any](channel chan T, newest T) {
+	select {
+	case <-channel:
+	default:
+	}
+	channel <- newest
 }
 
 // found says, once, that the connector has answered. It belongs to the reading goroutine.
@@ -127,13 +150,17 @@ func (c *connector) step(ctx context.Context) {
 	}
 }
 
-// send sends one datagram.
-func (c *connector) send(datagram []byte, to netip.AddrPort) {
-	if _, err := c.conn.WriteToUDPAddrPort(datagram, to); err != nil && !errors.Is(err, net.ErrClosed) {
-		c.tally.Add(bridge.DropSocket)
-		c.log.Debug("datagram not sent", "to", to, "error", err)
+// send sends datagrams of vr2gather.DatagramSize bytes, one behind the other: to the system they are one run, which costs it little more than one datagram.
+// Those that it does not take are in its own count.
+func (c *connector) send(datagrams []byte, to netip.AddrPort) {
+	run := [1]udp.Message{{Peer: to, Data: datagrams, Segment: vr2gather.DatagramSize}}
+	if err := c.port.Sockets()[0].Send(run[:]); err != nil && !errors.Is(err, net.ErrClosed) {
+		c.log.Debug("datagrams not sent", "to", to, "error", err)
 	}
 }
+
+// unsent is how many datagrams the system did not take.
+func (c *connector) unsent() int64 { return int64(c.port.Stats().SendErrors) }
 
 // peer is where the connector is.
 func (c *connector) peer() (netip.AddrPort, bool) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/dialect"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -28,10 +29,13 @@ type span struct {
 	// upward belongs to the goroutine that sends to the server, of which there is one at a time; downward to the one that serves the connector.
 	upward   *upward
 	downward *downward
+	// transcoding is nil where nothing is transcoded.
+	transcoding *transcoding
 
-	// mu guards figures.
+	// mu guards what follows. pose is where the connector's object stands, nil where it has not said.
 	mu      sync.Mutex
 	figures figures
+	pose    *signal.Pose
 }
 
 // figures are what is told of a bridge, besides what was dropped.
@@ -42,6 +46,8 @@ type figures struct {
 	received client.FrameCounts
 	// up is from the last datagram of a frame to when the SDK has it, down from the last packet of a frame to when the connector was sent all of it.
 	up, down distribution.Distribution
+	// packed and unpacked are what transcoding adds to each, waiting included.
+	packed, unpacked distribution.Distribution
 }
 
 // frameQueue is how many frames may wait to be sent to the server: two captures of 9 tiles in 3 qualities.
@@ -70,8 +76,8 @@ func (s *span) run(ctx context.Context) error {
 		s.local = local
 		running.Go(local.read)
 		running.Go(func() { local.step(ctx) })
-		defer func() { _ = local.conn.Close() }()
-		s.log.Info("waiting for the connector", "listening", local.conn.LocalAddr(), "connector expected on", s.settings.local.Port()+1)
+		defer func() { _ = local.port.Close() }()
+		s.log.Info("waiting for the connector", "listening", local.port.Address(), "connector expected on", s.settings.local.Port()+1)
 		select {
 		case <-local.answered:
 			peer, _ := local.peer()
@@ -79,6 +85,10 @@ func (s *span) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+	if s.settings.transcode {
+		s.transcoding = newTranscoding(s.settings.packs)
+		defer s.transcoding.close()
 	}
 	if s.settings.debug {
 		running.Go(func() { s.pretend(ctx) })
@@ -96,15 +106,19 @@ const (
 // stay joins, and joins again whenever the session is lost, until the context ends.
 func (s *span) stay(ctx context.Context) error {
 	wait := firstRejoin
+	attend := s.attend
+	if s.settings.dialect == dialectVR2Gather {
+		attend = s.attendDialect
+	}
 	for {
-		err := s.attend(ctx)
+		err := attend(ctx)
 		var refused *signal.Error
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.As(err, &refused) && (refused.Code == signal.CodeUnauthorized || refused.Code == signal.CodeVersion || refused.Code == signal.CodeForbidden):
 			return err
-		case errors.Is(err, client.ErrConfig):
+		case errors.Is(err, client.ErrConfig), errors.Is(err, dialect.ErrRefused):
 			return err
 		case errors.Is(err, errEnded):
 			wait = firstRejoin
@@ -157,17 +171,33 @@ func (s *span) send(ctx context.Context, session *client.Session) {
 	for {
 		select {
 		case f := <-s.frames:
-			if !s.upward.send(ctx, session, f) {
-				continue
+			if s.transcoding == nil || !s.pack(session, f) {
+				s.publish(ctx, session, asItIs(f))
 			}
-			took := time.Since(f.Arrival)
-			s.mu.Lock()
-			s.figures.up.Add(took)
-			s.mu.Unlock()
+		case p := <-s.transcoding.packed():
+			s.publishPacked(ctx, session, p)
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// publish sends one frame. Where the object stands is told with the first.
+func (s *span) publish(ctx context.Context, session *client.Session, f outgoing) {
+	unknown := session.Publisher(cloudName) == nil
+	if s.upward.send(ctx, session, f) {
+		s.left(time.Since(f.Arrival))
+	}
+	if unknown {
+		s.show(session)
+	}
+}
+
+// left books how long a frame took from its last datagram to the server's side.
+func (s *span) left(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.up.Add(took)
 }
 
 // ask sends requests for qualities in their order, each after the reply to the one before, and hands back what was refused.

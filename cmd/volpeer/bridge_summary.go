@@ -24,10 +24,17 @@ type bridged struct {
 	// datagrams were sent to the connector.
 	Up   summary.Percentiles `json:"up_ms"`
 	Down summary.Percentiles `json:"down_ms"`
+	// Transcoding is what transcoding adds to the two, from when a frame comes to when it is turned into the other codec; null where nothing is transcoded.
+	Transcoding *bridgedTranscoding `json:"transcoding"`
 	// Dropped is what was dropped, by reason.
 	Dropped map[string]int64 `json:"dropped"`
 	// Uplink is what was handed over and not sent: since nobody takes it, since the uplink cannot carry it, and since it had waited for the uplink for too long.
 	Uplink bridgedUplink `json:"uplink"`
+}
+
+type bridgedTranscoding struct {
+	Up   summary.Percentiles `json:"up_ms"`
+	Down summary.Percentiles `json:"down_ms"`
 }
 
 type bridgedUplink struct {
@@ -67,8 +74,14 @@ func (s *span) summary() bridged {
 		Dropped:     s.tally.Counts(),
 		Uplink:      bridgedUplink{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp, Dropped: s.figures.uplink.Dropped},
 	}
+	if s.settings.transcode {
+		b.Transcoding = &bridgedTranscoding{summary.PercentilesOf(&s.figures.packed), summary.PercentilesOf(&s.figures.unpacked)}
+	}
 	if s.local != nil {
 		b.FromConnector = s.local.counts()
+		if n := s.local.unsent(); n > 0 {
+			b.Dropped[bridge.DropSocket.String()] += n
+		}
 	}
 	return b
 }

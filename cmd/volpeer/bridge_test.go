@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -77,6 +79,7 @@ func TestBridgeFlags(t *testing.T) {
 		change func(b *bridging)
 		want   error
 	}{
+		"transcoding":        {func(b *bridging) { b.transcode, b.dialect = true, dialectVR2Gather }, transcodingRefused()},
 		"no port":            {func(b *bridging) { b.port = "" }, errNoPort},
 		"no colon":           {func(b *bridging) { b.port = "8000" }, errPort},
 		"last port":          {func(b *bridging) { b.port = ":65535" }, errPort},
@@ -85,11 +88,38 @@ func TestBridgeFlags(t *testing.T) {
 		"too many tiles":     {func(b *bridging) { b.layout.Tiles = volumetric.MaxTiles + 1 }, errLayout},
 		"too many qualities": {func(b *bridging) { b.layout.Qualities = volumetric.MaxQualities + 1 }, errLayout},
 		"negative time":      {func(b *bridging) { b.seconds = -1 }, errDuration},
+		"dialect":            {func(b *bridging) { b.dialect = "v2" }, errDialect},
+		"named client":       {func(b *bridging) { b.dialect, b.room.identity = dialectVR2Gather, "ada" }, errIdentity},
 	} {
 		b := good()
 		test.change(b)
 		if err := b.check(); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, expected %v", name, err, test.want)
+		}
+	}
+}
+
+// transcodingRefused is why --transcode is refused in VR2Gather's dialect.
+func transcodingRefused() error {
+	if draco.Available() {
+		return errPlain
+	}
+	return errNoDraco
+}
+
+// TestBridgeAddresses looks where bridges go that speak VR2Gather's dialect.
+func TestBridgeAddresses(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	for _, test := range []struct{ sfu, room, variable, want string }{
+		{"host:8094", "", "", "ws://host:8094/websocket"},
+		{"host:8094", "the room", "", "ws://host:8094/r/the%20room/websocket"},
+		{"wss://host", "", "lobby", "wss://host/r/lobby/websocket"},
+		{"ws://host:80/below/", "a/b", "", "ws://host:80/below/r/a%2Fb/websocket"},
+	} {
+		t.Setenv(roomVariable, test.variable)
+		b := &bridging{sfu: test.sfu, port: ":8000", layout: bridge.Layout{Tiles: 1, Qualities: 1}, dialect: dialectVR2Gather, room: room{name: test.room}}
+		if err := b.check(); err != nil || b.room.server != test.want {
+			t.Errorf("%s, room %q: %q with %v, expected %q", test.sfu, cmp.Or(test.room, test.variable), b.room.server, err, test.want)
 		}
 	}
 }
@@ -169,10 +199,10 @@ func openNeighbour(t testing.TB) *neighbour {
 	return nil
 }
 
-// receive answers ready datagrams, and hands on the last packet of each frame that came in order.
+// receive answers ready datagrams, and hands on the last packet of each frame that came in order, with all of the frame.
 func (n *neighbour) receive() {
 	datagram := make([]byte, vr2gather.MaxDatagram)
-	next := uint32(0)
+	var whole []byte
 	for {
 		size, err := n.conn.Read(datagram)
 		if errors.Is(err, net.ErrClosed) {
@@ -191,13 +221,13 @@ func (n *neighbour) receive() {
 			continue
 		}
 		if p.First() {
-			next = 0
+			whole = nil
 		}
-		if p.Offset != next {
+		if int(p.Offset) != len(whole) {
 			continue
 		}
-		if next += uint32(len(p.Data)); p.Last() {
-			p.Data = nil
+		if whole = append(whole, p.Data...); p.Last() {
+			p.Data = whole
 			select {
 			case n.frames <- p:
 			default:

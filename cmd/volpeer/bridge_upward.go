@@ -29,7 +29,12 @@ type upward struct {
 }
 
 func newUpward(b *bridging, tally *bridge.Tally, log *slog.Logger) *upward {
-	return &upward{settings: b, tally: tally, log: log, instants: bridge.NewInstants(b.layout.Tracks())}
+	u := &upward{settings: b, tally: tally, log: log, instants: bridge.NewInstants(b.layout.Tracks())}
+	if b.dialect == dialectVR2Gather {
+		now := time.Now()
+		u.instants, u.voiceFrame = bridge.NewInstantsSince(now, b.layout.Tracks()), bridge.FirstNumber(now)
+	}
+	return u
 }
 
 // publications are what is published from the beginning of a session.
@@ -43,8 +48,26 @@ func (u *upward) publications() []volumetric.Publication {
 	return list
 }
 
+// outgoing is a frame of the connector's as it is published.
+type outgoing struct {
+	*bridge.Frame
+	codec volumetric.FourCC
+	data  []byte
+	// foreign says that it is not in VR2Gather's format any more.
+	foreign bool
+}
+
+// asItIs publishes a frame byte for byte.
+func asItIs(f *bridge.Frame) outgoing {
+	return outgoing{Frame: f, codec: f.Header.FourCC, data: f.Data}
+}
+
 // send sends one frame, and tells whether it could.
-func (u *upward) send(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
+func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) bool {
+	if f.Kind == volumetric.KindVideo && u.cloud != nil && u.cloud.VR2Gather == f.foreign {
+		u.tally.Add(bridge.DropCodec)
+		return false
+	}
 	publisher := u.publisher(ctx, session, f)
 	if publisher == nil {
 		u.tally.Add(bridge.DropUnsent)
@@ -52,15 +75,15 @@ func (u *upward) send(ctx context.Context, session *client.Session, f *bridge.Fr
 	}
 	var err error
 	if f.Kind == volumetric.KindAudio {
-		err = u.speak(publisher, f)
+		err = u.speak(publisher, f.Frame)
 	} else {
 		number, capture := u.instants.Of(f.Track, f.Header.TimestampMS, f.Arrival)
-		err = publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: f.Header.FourCC, Data: f.Data})
+		err = publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: f.codec, Data: f.data})
 	}
 	if err != nil {
 		u.tally.Add(bridge.DropUnsent)
 		if !errors.Is(err, client.ErrNotConnected) {
-			u.log.Warn("frame not sent", "kind", f.Kind, "bytes", len(f.Data), "error", err)
+			u.log.Warn("frame not sent", "kind", f.Kind, "bytes", len(f.data), "error", err)
 		}
 	}
 	return err == nil
@@ -82,7 +105,7 @@ func (u *upward) speak(publisher *client.Publisher, f *bridge.Frame) error {
 }
 
 // publisher is where frames of the kind go, nil where the server does not take them.
-func (u *upward) publisher(ctx context.Context, session *client.Session, f *bridge.Frame) *client.Publisher {
+func (u *upward) publisher(ctx context.Context, session *client.Session, f outgoing) *client.Publisher {
 	place, describe := &u.cloud, u.describeCloud
 	if f.Kind == volumetric.KindAudio {
 		place, describe = &u.voice, describeVoice
@@ -95,7 +118,8 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f *brid
 	if u.refused == session {
 		return nil
 	}
-	publication := describe(f.Header.FourCC)
+	publication := describe(f.codec)
+	publication.VR2Gather = !f.foreign
 	limited, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
 	publisher, err := session.Publish(limited, publication)

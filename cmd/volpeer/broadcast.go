@@ -14,9 +14,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
+// feed makes the frames of a publication; *produce.Producer is one.
+type feed interface {
+	Run(ctx context.Context, sink produce.Sink) error
+	Counts() produce.Counts
+	Close()
+}
+
 // broadcast is a publication under way.
 type broadcast struct {
-	producer    *produce.Producer
+	producer    feed
 	sink        produce.Sink
 	description volumetric.Publication
 	sound       *opus.Recording
@@ -49,7 +56,7 @@ func (b *broadcast) run(ctx context.Context, session presence, seconds float64) 
 	b.began = time.Now()
 	var running sync.WaitGroup
 	failures := make(chan error, 2)
-	running.Go(func() { failures <- b.producer.Run(ctx, b.sink) })
+	running.Go(func() { failures <- b.producer.Run(ctx, carrying{b.sink, session}) })
 	if b.sound != nil {
 		running.Go(func() { failures <- b.speak(ctx) })
 	}
@@ -60,6 +67,15 @@ func (b *broadcast) run(ctx context.Context, session presence, seconds float64) 
 	b.uplink = session.Uplink()
 	return err
 }
+
+// carrying is a sink that knows what the way to the server carries.
+type carrying struct {
+	produce.Sink
+	session presence
+}
+
+// Uplink implements produce.Uplink.
+func (c carrying) Uplink() volumetric.Bitrate { return c.session.Uplink().Estimate }
 
 // connected waits until media flows.
 func connected(ctx context.Context, session presence, log *slog.Logger) error {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/rates"
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
@@ -14,7 +15,7 @@ func TestBitrates(t *testing.T) {
 		"20": 0, "Mbit": 0, "-1Mbit": 0, "0Mbit": 0, "NaNbit": 0, "1e9Gbit": 0, "20MB": 0, "": 0, "20mbit": 0,
 	} {
 		var b bitrate
-		if err := b.Set(text); b != want || (want == 0) != errors.Is(err, errBitrate) {
+		if err := b.Set(text); b != want || (want == 0) != errors.Is(err, rates.ErrSyntax) {
 			t.Errorf("%q: got %d, %v; want %d", text, b, err, want)
 		}
 	}

@@ -72,6 +72,10 @@ func report(s *summary.Summary) string {
 		s.FPS, volumetric.Bitrate(s.Bitrate), s.PacketsReceived, s.PacketsLost, s.PacketsRecovered, s.NACKsSent)
 	fmt.Fprintf(&b, "latency %s ms, quality change %s ms, skew to sound %s ms (median/95 %%/99 %%/largest)\n",
 		percentiles(s.Latency), percentiles(s.QualityChange), percentiles(s.Skew))
+	if r := s.Render; r != nil {
+		fmt.Fprintf(&b, "drawn: %d frames, %d superseded, after %s ms, for %s ms; latency to shown %s ms\n",
+			r.Drawn, r.Superseded, percentiles(r.Wait), percentiles(r.Draw), percentiles(r.Latency))
+	}
 	if s.Audio.PacketsReceived > 0 {
 		fmt.Fprintf(&b, "sound: %d packets received, %d lost\n", s.Audio.PacketsReceived, s.Audio.PacketsLost)
 	}

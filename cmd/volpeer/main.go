@@ -34,7 +34,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newPublish(), newWatch(), newBridge(), newVersion())
+	root.AddCommand(newPublish(), newWatch(), newBridge(), newDirect(), newRecord(), newCodec(), newVersion())
 	return root
 }
 

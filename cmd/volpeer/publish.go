@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -24,20 +26,29 @@ import (
 
 // publication is what the flags of volpeer publish say.
 type publication struct {
-	room      room
-	source    string
-	capture   capture.Options
-	tiles     int
-	qualities string
-	codec     string
-	vr2gather bool
-	name      string
-	mode      string
-	audio     string
-	most      bitrate
-	pose      string
-	seconds   float64
-	json      bool
+	room       room
+	source     string
+	capture    capture.Options
+	background []string
+	cameras    cameraFlags
+	tiling     string
+	tiles      int
+	labels     string
+	qualities  string
+	split      string
+	sampling   string
+	weights    string
+	codec      string
+	colors     int
+	within     time.Duration
+	vr2gather  bool
+	name       string
+	mode       string
+	audio      string
+	most       bitrate
+	pose       string
+	seconds    float64
+	json       bool
 }
 
 func newPublish() *cobra.Command {
@@ -52,23 +63,38 @@ func newPublish() *cobra.Command {
 	}
 	p.room.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&p.source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
-	f.Float64Var(&p.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
-	f.IntVar(&p.capture.Points, "points", 40000, "points per frame at most; larger frames are sampled down evenly; 0 takes all")
-	f.IntVar(&p.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, and the order of points")
-	f.IntVar(&p.tiles, "tiles", 4, fmt.Sprintf("number of tiles, one of %v", pointcloud.TileCounts()))
-	f.StringVar(&p.qualities, "qualities", "low,mid,high", quality.Grammar)
-	f.StringVar(&p.codec, "codec", "", "draco, raw or cwi0; without, draco where it is built in")
+	p.productionFlags(f, 40000)
+	f.IntVar(&p.colors, "color-quality", 0, fmt.Sprintf("quality of colours that the codec keeps with loss, 1 to 100 as JPEG counts it; 0 is %d", codec.DefaultColorQuality))
+	f.DurationVar(&p.within, "encode-within", 0, "how long after its capture a frame is to be encoded: what will not be done by then is not begun; 0 is three frame intervals")
 	f.BoolVar(&p.vr2gather, "vr2gather", false, "publish what clients of VR2Gather can read, too: frames with its header, and the codec cwi0")
-	f.StringVar(&p.name, "publication", "body", "name of the publication")
-	f.StringVar(&p.mode, "mode", string(volumetric.ModeAlternatives),
-		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, receivers get any of them")
 	f.StringVar(&p.audio, "audio", "", "sound beside the video: tone, or an Ogg Opus file that is played in a loop")
 	f.Var(&p.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
 	f.StringVar(&p.pose, "pose", "", "where the object stands in the room: X,Y,Z in metres, and YAW in degrees to the left if it is turned")
 	f.Float64Var(&p.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
 	return cmd
+}
+
+// productionFlags are those that say what is captured, and what is made of it. Points is how many there are of each frame unless a flag says otherwise.
+func (p *publication) productionFlags(f *pflag.FlagSet, points int) {
+	f.StringVar(&p.source, "source", "synthetic", "where the clouds come from: "+strings.Join(capture.Kinds(), ", "))
+	f.StringArrayVar(&p.background, "background", nil, "what of depth images is not the object, may be given several times: "+depth.BackgroundGrammar)
+	f.StringVar(&p.capture.Calibration, "calibration", "", "where several cameras stand, a file in YAML or JSON; without, all stand at the origin")
+	f.Float64Var(&p.capture.FPS, "fps", 0, "frames per second; 0 takes the source's own rate, 30 where it has none")
+	f.IntVar(&p.capture.Points, "points", points, "points per frame at most; larger frames are sampled down evenly; 0 takes all")
+	f.IntVar(&p.capture.Seed, "seed", 0, "looks and motion of the synthetic figure, the order of points, and the clusters of kmeans")
+	p.cameras.add(f)
+	f.StringVar(&p.tiling, "tiling", "direction", "how the object is cut into tiles: "+tilingHelp)
+	f.IntVar(&p.tiles, "tiles", 0, fmt.Sprintf("number of tiles; 0 is what is usual: 4 by direction, which has %v", pointcloud.TileCounts()))
+	f.StringVar(&p.labels, "label-tiles", "", "tiles of --tiling labels as NAME=LABEL[+LABEL…],…; without, the body parts of the synthetic figure")
+	f.StringVar(&p.qualities, "qualities", defaultQualities, quality.Grammar)
+	f.StringVar(&p.split, "split", "", "qualities as descriptions that add up, by their shares of the points in %, as in 60,25,15[:BITS[:SPEED]]")
+	f.StringVar(&p.sampling, "sampling", samplingEven, "which points qualities with fewer than all keep: even, or importance, which has more of them at edges of colours and shapes")
+	f.StringVar(&p.weights, "label-weights", "", "with --sampling importance, how much more likely points are kept by label, as LABEL=FACTOR,…")
+	f.StringVar(&p.codec, "codec", "", codecGrammar+"; without, draco where it is built in")
+	f.StringVar(&p.name, "publication", "body", "name of the publication")
+	f.StringVar(&p.mode, "mode", string(volumetric.ModeAlternatives),
+		"alternatives: receivers get one quality of each tile; descriptions: qualities complement each other, receivers get any of them")
 }
 
 // soundName is what the publication of sound is called.
@@ -93,6 +119,11 @@ func (p *publication) check(log *slog.Logger) (production, error) {
 	if err := p.room.check(); err != nil {
 		return production{}, err
 	}
+	return p.settings(log)
+}
+
+// settings reads the flags but for those of the room.
+func (p *publication) settings(log *slog.Logger) (production, error) {
 	mode := volumetric.Mode(p.mode)
 	switch {
 	case mode != volumetric.ModeAlternatives && mode != volumetric.ModeDescriptions:
@@ -101,17 +132,31 @@ func (p *publication) check(log *slog.Logger) (production, error) {
 		return production{}, fmt.Errorf("%w, got %.32q in mode %s", errRead, p.codec, mode)
 	case p.audio != "" && p.name == soundName:
 		return production{}, errName
-	case !slices.Contains(pointcloud.TileCounts(), p.tiles):
-		return production{}, fmt.Errorf("--tiles: %w: got %d, expected one of %v", pointcloud.ErrTiling, p.tiles, pointcloud.TileCounts())
 	case p.seconds < 0:
 		return production{}, fmt.Errorf("--seconds: %w", errDuration)
+	case p.within < 0:
+		return production{}, fmt.Errorf("--encode-within: %w", errDuration)
+	case p.colors < 0 || p.colors > 100:
+		return production{}, fmt.Errorf("--color-quality: expected 0 to 100, got %d", p.colors)
 	}
 	if err := volumetric.ValidateName("publication", p.name); err != nil {
 		return production{}, err
 	}
-	levels, err := quality.Parse(p.qualities)
+	background, err := depth.ParseBackground(p.background)
 	if err != nil {
-		return production{}, fmt.Errorf("--qualities: %w", err)
+		return production{}, fmt.Errorf("--background: %w", err)
+	}
+	p.capture.Background = background
+	if err := p.cameras.set(&p.capture.RealSense, log); err != nil {
+		return production{}, err
+	}
+	tiling, err := p.cut()
+	if err != nil {
+		return production{}, err
+	}
+	levels, err := p.levels(mode)
+	if err != nil {
+		return production{}, err
 	}
 	name := p.codec
 	if p.vr2gather {
@@ -129,7 +174,11 @@ func (p *publication) check(log *slog.Logger) (production, error) {
 	if err != nil {
 		return production{}, fmt.Errorf("--pose: %w", err)
 	}
-	return production{produce.Config{Tiles: p.tiles, Levels: levels, Mode: mode, Codec: c, Log: log}, sound, pose}, nil
+	importance, err := p.importance(mode)
+	if err != nil {
+		return production{}, err
+	}
+	return production{produce.Config{Tiling: tiling, Importance: importance, Levels: levels, Mode: mode, Codec: c, ColorQuality: p.colors, Limit: p.within, Log: log}, sound, pose}, nil
 }
 
 // placed is a pose, nil for none.
@@ -159,12 +208,7 @@ func (p *publication) run(ctx context.Context, out, console io.Writer, log *slog
 	if err != nil {
 		return err
 	}
-	source, err := capture.Open(p.source, p.capture)
-	if err != nil {
-		return fmt.Errorf("--source: %w", err)
-	}
-	defer func() { _ = source.Close() }()
-	b, err := p.prepare(ctx, settings, source)
+	b, err := p.open(ctx, settings)
 	if err != nil {
 		return err
 	}
@@ -174,13 +218,51 @@ func (p *publication) run(ctx context.Context, out, console io.Writer, log *slog
 	if err != nil {
 		return err
 	}
-	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", source.Info().Description, "tiles", p.tiles, "qualities", p.qualities)
+	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", p.source, "tiles", len(b.description.Tiles), "qualities", len(b.description.Qualities))
 	err = b.run(ctx, session, p.seconds)
 	_ = session.Close()
 	if p.json {
 		err = errors.Join(err, json.NewEncoder(out).Encode(b.summary()))
 	}
 	return err
+}
+
+// open opens the source and prepares what is made of it. Tiles that were encoded before are sent as they are.
+func (p *publication) open(ctx context.Context, settings production) (*broadcast, error) {
+	replayed, err := openReplay(p.source)
+	if err != nil {
+		return nil, err
+	}
+	if replayed != nil {
+		b, err := replayed.broadcast(p, settings)
+		if err != nil {
+			replayed.Close()
+		}
+		return b, err
+	}
+	source, err := capture.Open(p.source, p.capture)
+	if err != nil {
+		return nil, fmt.Errorf("--source: %w", err)
+	}
+	b, err := p.prepare(ctx, settings, source)
+	if err != nil {
+		_ = source.Close()
+		return nil, err
+	}
+	b.producer = closing{b.producer, source}
+	return b, nil
+}
+
+// closing is a feed that closes its source.
+type closing struct {
+	feed
+	source io.Closer
+}
+
+// Close ends the feed before its source.
+func (c closing) Close() {
+	c.feed.Close()
+	_ = c.source.Close()
 }
 
 // prepare makes the producer and describes what it will publish. What remains is where to.

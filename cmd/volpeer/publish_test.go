@@ -70,6 +70,8 @@ func prepared(t *testing.T, sink *fakePublisher) *broadcast {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = source.Close() })
+	// How late the machine is at times is not the subject.
+	settings.config.Limit = time.Hour
 	b, err := p.prepare(t.Context(), settings, source)
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +182,7 @@ func TestCommandLine(t *testing.T) {
 		{"publish", "expected --room and --identity"},
 		{"publish --room r --identity i --source lidar", "unknown source"},
 		{"publish --room r --identity i --source ply:nowhere", "nowhere"},
-		{"publish --token t --tiles 3", "got 3, expected one of"},
+		{"publish --token t --tiles 3", "3 tiles, expected one of"},
 		{"publish --token t --qualities best", "--qualities: invalid qualities"},
 		{"publish --token t --codec mp3", `--codec: codec not available: "mp3"`},
 		{"publish --token t --mode both", `--mode: expected alternatives or descriptions, got "both"`},
@@ -201,6 +203,9 @@ func TestCommandLine(t *testing.T) {
 		{"watch --token t --audio /dev/null/out.ogg", "--audio"},
 		{"watch --room r --identity i --server http://example.org", "expected ws://"},
 		{"watch --room r --identity i --server ws://127.0.0.1:1", "connect to ws://127.0.0.1:1"},
+		{"watch --token t --render --render-every 0", "--render-every: expected 1 or more, got 0"},
+		{"watch --token t --render --render-from 1,2", "--render-from: expected X,Y,Z"},
+		{"watch --token t --render-dir /dev/null/pictures", "--render-dir: mkdir /dev/null"},
 		{"watch now", "unknown command"},
 		{"listen", "unknown command"},
 	}

@@ -119,7 +119,7 @@ func open(t *testing.T, config viewerConfig, session *fakeSession, prepare func(
 	if prepare != nil {
 		prepare(v)
 	}
-	v.pool = decode.NewPool(2, v.writer != nil)
+	v.pool = decode.NewPool(2, v.writer != nil || v.screen != nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	th := &theatre{t, v, session, make(chan string), c, make(chan error, 1), cancel, codec.Raw.NewEncoder()}
 	go func() { th.ended <- v.run(ctx, session, th.lines) }()

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/decode"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/present"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -68,6 +69,7 @@ type viewer struct {
 	failed   chan failure
 
 	writer   *save.Writer
+	screen   *render.Screen
 	recorder *opus.Recorder
 	heard    volumetric.PublicationRef
 	ended    time.Time
@@ -219,6 +221,10 @@ func (v *viewer) show(participant string, s *present.Showing) {
 	if s.Heard {
 		v.book.Skew(ref, s.Skew)
 	}
+	if v.screen != nil {
+		p := v.publications[ref]
+		v.screen.Show(ref.String(), render.Frame{Clouds: s.Clouds, Box: boxOf(&p), Capture: s.Capture, Decoded: s.Decoded})
+	}
 	if v.writer != nil {
 		v.writer.Write(save.Frame{Participant: participant, Publication: s.Publication, Number: s.Number, Clouds: s.Clouds})
 	}
@@ -261,6 +267,9 @@ func (v *viewer) close() {
 	for r := range v.pool.Results() {
 		v.result(&r)
 	}
+	if v.screen != nil {
+		v.screen.Close()
+	}
 	if v.writer != nil {
 		v.writer.Close()
 		written, dropped := v.writer.Counts()
@@ -275,7 +284,11 @@ func (v *viewer) close() {
 
 // sum sums up, once run has returned.
 func (v *viewer) sum() summary.Summary {
-	return v.book.Sum(v.volumetricStats(v.stats), v.ended)
+	sum := v.book.Sum(v.volumetricStats(v.stats), v.ended)
+	if v.screen != nil {
+		sum.Render = rendered(v.screen.Stats())
+	}
+	return sum
 }
 
 // volumetricStats leaves out sound and foreign video, which are not decoded here.

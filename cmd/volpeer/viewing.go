@@ -20,6 +20,10 @@ func (v *viewer) event(e client.Event) {
 	switch e := e.(type) {
 	case client.ParticipantJoined, client.ParticipantLeft, client.Published, client.Unpublished, client.Resumed:
 		v.compare()
+	case client.PoseChanged:
+		if v.screen != nil {
+			v.screen.Move(e.Publication.String(), placeOf(&e.Pose))
+		}
 	case client.Sending:
 		v.sending(&e)
 	case client.Bandwidth:
@@ -79,6 +83,9 @@ func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) 
 // removed takes the end of a publication.
 func (v *viewer) removed(ref volumetric.PublicationRef) {
 	delete(v.publications, ref)
+	if v.screen != nil {
+		v.screen.Remove(ref.String())
+	}
 	v.book.Ended(ref, v.now())
 	maps.DeleteFunc(v.asked, func(tile volumetric.TileRef, _ signal.Selection) bool { return tile.PublicationRef == ref })
 	maps.DeleteFunc(v.sent, func(part volumetric.TrackRef, _ bool) bool { return part.PublicationRef == ref })

@@ -35,6 +35,7 @@ type watching struct {
 	viewpoint   string
 	person      string
 	save        string
+	render      rendering
 	audio       string
 	commands    bool
 	json        bool
@@ -62,6 +63,7 @@ func newWatch() *cobra.Command {
 	f.StringVar(&w.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
 	f.StringVar(&w.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
 	f.StringVar(&w.save, "save", "", "folder for shown frames, as PLY")
+	w.render.flags(f)
 	f.StringVar(&w.audio, "audio", "", "Ogg file for the sound of the first participant who is heard")
 	f.BoolVar(&w.commands, "commands", false, "read commands from standard input even where it is no terminal")
 	f.BoolVar(&w.json, "json", false, "print one JSON object at the end")
@@ -106,7 +108,10 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 		}
 		_ = file.Close()
 	}
-	viewer.pool = decode.NewPool(runtime.GOMAXPROCS(0), w.save != "")
+	if viewer.screen, err = w.render.open(viewer.now, log); err != nil {
+		return err
+	}
+	viewer.pool = decode.NewPool(runtime.GOMAXPROCS(0), w.save != "" || viewer.screen != nil)
 	session, err := w.room.join(ctx, client.Config{Receive: true, Deadline: w.deadline, MaxBitrate: volumetric.Bitrate(w.most), Log: log})
 	if err != nil {
 		viewer.close()
@@ -121,7 +126,7 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 	}
 	var looking sync.WaitGroup
 	if trace != nil {
-		looking.Go(func() { look(ctx, session, trace) })
+		looking.Go(func() { look(ctx, spectator{session, w.render.follower(viewer.screen)}, trace) })
 	}
 	ended := viewer.run(ctx, session, lines)
 	cancel()

@@ -3,36 +3,75 @@ package capture
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// footage is a folder of frames. Load replaces the cloud's points by those of one frame and names the file in its error; several
-// goroutines call it at once. Coordinates are finite.
+// footage is frames in files. Load replaces the shot by one frame and names the file in its error; several goroutines call it at once. Coordinates are finite.
 type footage interface {
 	Len() int
-	Load(index int, into *pointcloud.Cloud) error
+	Load(index int, into *shot) error
+	Close() error
 }
 
-// pointBytes is the memory of one point: three float32 and three bytes.
-const pointBytes = 15
+// shot is what there is of a frame.
+type shot struct {
+	cloud  pointcloud.Cloud
+	images []depth.Image // empty unless they were asked for
+}
+
+// pointBytes and pixelBytes are the memory of one point, three float32 and three bytes, and of one pixel, a depth and a colour. Labels and sources
+// take two bytes each.
+const (
+	pointBytes = 15
+	pixelBytes = 5
+	labelBytes = 2
+)
+
+// bytes is the memory that a copy of the shot takes.
+func (s *shot) bytes() int64 {
+	size := s.cloud.Len()*pointBytes + (len(s.cloud.Labels)+len(s.cloud.Sources))*labelBytes
+	for _, m := range s.images {
+		size += len(m.Depth)*pixelBytes + len(m.Labels)*labelBytes
+	}
+	return int64(size)
+}
+
+// copyFrom makes the shot an equal of another, in memory of its own that is used again.
+func (s *shot) copyFrom(other *shot) {
+	s.cloud.CopyFrom(&other.cloud)
+	s.images = copyImages(s.images, other.images)
+}
+
+func copyImages(into, from []depth.Image) []depth.Image {
+	into = slices.Grow(into[:0], len(from))[:len(from)]
+	for i := range from {
+		into[i].CopyFrom(&from[i])
+	}
+	return into
+}
 
 // clip is footage in a loop, as far as possible from memory.
 type clip struct {
 	footage footage
 	limit   int // points per frame, 0 = all
 	seed    int
-	kept    []*pointcloud.Cloud // by frame, nil where it did not fit into memory
+	kept    []*shot // by frame, nil where it did not fit into memory
 	box     volumetric.BoundingBox
 	points  int   // of the largest frame
 	coming  []int // frames of the read-ahead window that are not in memory
 	ahead   readAhead
 }
 
+// shuffled is footage whose clouds come in random order already; one that is larger than wanted is cut off.
+type shuffled interface{ shuffled() }
+
 // newClip loads every frame once, keeps as many as fit into memory, and measures the box that holds them all.
 func newClip(frames footage, options Options) (*clip, error) {
-	c := &clip{footage: frames, limit: options.Points, seed: options.Seed, kept: make([]*pointcloud.Cloud, frames.Len())}
+	c := &clip{footage: frames, limit: options.Points, seed: options.Seed, kept: make([]*shot, frames.Len())}
 	c.ahead.load = c.load
 	found := (&survey{clip: c, memory: int64(options.MemoryLimit)}).run()
 	if found.err != nil {
@@ -45,23 +84,20 @@ func newClip(frames footage, options Options) (*clip, error) {
 	return c, nil
 }
 
-func (c *clip) load(index int, into *pointcloud.Cloud) error {
+func (c *clip) load(index int, into *shot) error {
 	if err := c.footage.Load(index, into); err != nil {
 		return err
 	}
-	scatter(into, c.limit, c.seed, index)
+	if _, ok := c.footage.(shuffled); !ok {
+		scatter(&into.cloud, c.limit, c.seed, index)
+	} else if c.limit > 0 && c.limit < into.cloud.Len() {
+		into.cloud.Truncate(c.limit)
+	}
 	return nil
 }
 
-func clone(cloud *pointcloud.Cloud) *pointcloud.Cloud {
-	kept := &pointcloud.Cloud{Positions: make([][3]float32, cloud.Len()), Colors: make([][3]uint8, cloud.Len())}
-	copy(kept.Positions, cloud.Positions)
-	copy(kept.Colors, cloud.Colors)
-	return kept
-}
-
 // render implements content.
-func (c *clip) render(ctx context.Context, number int64, into *pointcloud.Cloud) error {
+func (c *clip) render(ctx context.Context, number int64, into *Frame) error {
 	index := int(number % int64(len(c.kept)))
 	c.coming = c.coming[:0]
 	for step := range readAheadFrames {
@@ -72,20 +108,21 @@ func (c *clip) render(ctx context.Context, number int64, into *pointcloud.Cloud)
 	for _, coming := range c.coming {
 		c.ahead.want(coming, c.coming)
 	}
-	cloud := c.kept[index]
-	if cloud == nil {
+	found := c.kept[index]
+	if found == nil {
 		var err error
-		if cloud, err = c.ahead.take(ctx, index); err != nil {
+		if found, err = c.ahead.take(ctx, index); err != nil {
 			return err
 		}
 	}
-	into.Positions = append(into.Positions[:0], cloud.Positions...)
-	into.Colors = append(into.Colors[:0], cloud.Colors...)
+	into.Cloud.CopyFrom(&found.cloud)
+	into.Images = copyImages(into.Images, found.images)
 	return nil
 }
 
 // close implements content.
-func (c *clip) close() {
+func (c *clip) close() error {
 	c.ahead.wait()
 	c.kept = nil
+	return c.footage.Close()
 }

@@ -34,7 +34,9 @@ func (r *reel) setBroken(index int, err error) {
 	r.broken = map[int]error{index: err}
 }
 
-func (r *reel) Load(index int, into *pointcloud.Cloud) error {
+func (r *reel) Close() error { return nil }
+
+func (r *reel) Load(index int, into *shot) error {
 	active := r.active.Add(1)
 	defer r.active.Add(-1)
 	for most := r.most.Load(); active > most && !r.most.CompareAndSwap(most, active); most = r.most.Load() {
@@ -43,10 +45,10 @@ func (r *reel) Load(index int, into *pointcloud.Cloud) error {
 		<-r.gate
 	}
 	defer r.loads.Add(1)
-	into.Reset()
+	into.cloud.Reset()
 	for i := range 10 + index {
 		if !r.empty {
-			into.Append([3]float32{float32(index), float32(i), 0}, [3]uint8{uint8(i), uint8(index), 7})
+			into.cloud.Append([3]float32{float32(index), float32(i), 0}, [3]uint8{uint8(i), uint8(index), 7})
 		}
 	}
 	r.mutex.Lock()
@@ -71,17 +73,18 @@ func TestClipPlaysTheSameFromMemoryAndFromFiles(t *testing.T) {
 		kept := 0
 		for _, cloud := range clip.kept {
 			if cloud != nil {
-				kept += cloud.Len() * pointBytes
+				kept += int(cloud.bytes())
 			}
 		}
 		if kept > limit {
 			t.Errorf("limit %d: kept %d bytes", limit, kept)
 		}
 		for i, number := range numbers {
-			var cloud pointcloud.Cloud
-			if err := clip.render(t.Context(), number, &cloud); err != nil {
+			var frame Frame
+			if err := clip.render(t.Context(), number, &frame); err != nil {
 				t.Fatal(err)
 			}
+			cloud := frame.Cloud
 			if limit == 1<<20 {
 				reference = append(reference, cloud)
 			} else if !slices.Equal(cloud.Positions, reference[i].Positions) || !slices.Equal(cloud.Colors, reference[i].Colors) {
@@ -92,7 +95,9 @@ func TestClipPlaysTheSameFromMemoryAndFromFiles(t *testing.T) {
 				t.Errorf("limit %d: frame %d is not frame %d of the footage", limit, number, index)
 			}
 		}
-		clip.close()
+		if err := clip.close(); err != nil {
+			t.Error(err)
+		}
 		if limit == 1<<20 && r.loads.Load() != frames {
 			t.Errorf("%d loads of %d frames that fit into memory", r.loads.Load(), frames)
 		}
@@ -116,8 +121,8 @@ func TestClipReadsAhead(t *testing.T) {
 	for range readAheadFrames {
 		r.gate <- struct{}{}
 	}
-	var cloud pointcloud.Cloud
-	if err := clip.render(t.Context(), 0, &cloud); err != nil {
+	var frame Frame
+	if err := clip.render(t.Context(), 0, &frame); err != nil {
 		t.Fatal(err)
 	}
 	clip.ahead.wait()
@@ -125,11 +130,13 @@ func TestClipReadsAhead(t *testing.T) {
 		t.Errorf("one Read led to %d loads, expected %d", got, readAheadFrames)
 	}
 	// The next frame is there, though the loads of those after it are stuck.
-	if err := clip.render(t.Context(), 1, &cloud); err != nil || cloud.Positions[0][0] != 1 {
-		t.Errorf("frame 1: %v, error %v", cloud.Positions, err)
+	if err := clip.render(t.Context(), 1, &frame); err != nil || frame.Cloud.Positions[0][0] != 1 {
+		t.Errorf("frame 1: %v, error %v", frame.Cloud.Positions, err)
 	}
 	close(r.gate)
-	clip.close()
+	if err := clip.close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestClipStopsWaitingWithTheContext(t *testing.T) {
@@ -141,17 +148,19 @@ func TestClipStopsWaitingWithTheContext(t *testing.T) {
 	r.gate = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var cloud pointcloud.Cloud
+	var frame Frame
 	for _, number := range []int64{0, 5, 8} { // each leaves loads behind that nobody waits for
-		if err := clip.render(ctx, number, &cloud); !errors.Is(err, context.Canceled) {
+		if err := clip.render(ctx, number, &frame); !errors.Is(err, context.Canceled) {
 			t.Errorf("frame %d: got %v, expected %v", number, err, context.Canceled)
 		}
 	}
 	close(r.gate)
-	if err := clip.render(t.Context(), 5, &cloud); err != nil || cloud.Positions[0][0] != 5 {
+	if err := clip.render(t.Context(), 5, &frame); err != nil || frame.Cloud.Positions[0][0] != 5 {
 		t.Errorf("frame 5 afterwards: error %v", err)
 	}
-	clip.close()
+	if err := clip.close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestClipErrors(t *testing.T) {
@@ -175,10 +184,12 @@ func TestClipErrors(t *testing.T) {
 	gone := errors.New("frame_2.ply: gone")
 	r.setBroken(2, gone)
 	for number := range int64(12) {
-		var cloud pointcloud.Cloud
-		if err := clip.render(t.Context(), number, &cloud); (number%6 == 2) != errors.Is(err, gone) {
+		var frame Frame
+		if err := clip.render(t.Context(), number, &frame); (number%6 == 2) != errors.Is(err, gone) {
 			t.Errorf("frame %d while frame 2 is gone: %v", number, err)
 		}
 	}
-	clip.close()
+	if err := clip.close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -3,27 +3,32 @@ package capture
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/capture/glb"
 	"github.com/volsfu/volsfu/pkg/capture/ply"
-	"github.com/volsfu/volsfu/pkg/capture/rgbd"
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
-	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
 // kind is one row of the table of sources: what stands before the colon, what stands after it, and how to open it.
 type kind struct {
 	name     string
 	argument string // empty: the source takes none
+	optional bool   // the argument may be left out
 	open     func(clock Clock, argument string, options Options) (Source, error)
+	// camera opens the source as one of several cameras; nil where it is none.
+	camera func(name, argument string) (recording, error)
 }
 
 // kinds are the sources that exist. A new source is a new row.
 var kinds = []kind{
 	{name: "synthetic", open: openSynthetic},
 	{name: "ply", argument: "DIR", open: openPLY},
-	{name: "rgbd", argument: "DIR", open: openRGBD},
+	{name: "rgbd", argument: "DIR", camera: openRGBD},
+	{name: "kinect", argument: "FILE.mkv", camera: openKinect},
+	{name: "glb", argument: "FILE", open: openGLB},
+	{name: "replay", argument: "FILE", open: openReplay},
+	{name: "realsense", argument: "FILE", optional: true, open: openRealSense},
 }
 
 // Kinds lists how the sources that exist are written, for instance "ply:DIR".
@@ -36,14 +41,20 @@ func Kinds() []string {
 }
 
 func (k kind) usage() string {
-	if k.argument == "" {
+	switch {
+	case k.argument == "":
 		return k.name
+	case k.optional:
+		return k.name + "[:" + k.argument + "]"
 	}
 	return k.name + ":" + k.argument
 }
 
 // Open opens a source by its specification, such as "synthetic" or "ply:DIR", on the computer's clock. Sources of files read every frame
 // once before it returns, in parallel, so that a broken file is an error here and not in the middle of a conference.
+//
+// Several recordings of cameras, written one after another with commas between them, become one: "rgbd:left,rgbd:right". A camera's name is
+// that of its folder or file; where that will not do, it stands before the kind: "left=rgbd:monday/rgbd".
 //
 // Errors are around ErrUnknownSource, ErrArgument or ErrOptions, or name the file that is wrong.
 func Open(spec string, options Options) (Source, error) {
@@ -55,19 +66,14 @@ func OpenOn(clock Clock, spec string, options Options) (Source, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	name, argument, given := strings.Cut(spec, ":")
-	for _, k := range kinds {
-		switch {
-		case k.name != name:
-			continue
-		case k.argument == "" && given:
-			return nil, fmt.Errorf("%w: %q takes none, got %q", ErrArgument, name, argument)
-		case k.argument != "" && argument == "":
-			return nil, fmt.Errorf("%w: %q has none, expected %s", ErrArgument, spec, k.usage())
-		}
-		return k.open(clock, argument, options)
+	parts, err := parseSpec(spec)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("%w %q: expected %s", ErrUnknownSource, spec, strings.Join(Kinds(), " or "))
+	if parts[0].kind.camera != nil {
+		return openRig(clock, parts, options)
+	}
+	return parts[0].kind.open(clock, parts[0].argument, options)
 }
 
 // The synthetic figure has no rate of its own, nor have PLY files: both play at what is usual in conferences.
@@ -98,39 +104,77 @@ type performance struct {
 	rate   float64
 }
 
-func (p performance) render(_ context.Context, number int64, into *pointcloud.Cloud) error {
-	p.figure.At(time.Duration(float64(number)*float64(time.Second)/p.rate), into)
+func (p performance) render(_ context.Context, number int64, into *Frame) error {
+	p.figure.At(time.Duration(float64(number)*float64(time.Second)/p.rate), &into.Cloud)
+	into.Images = into.Images[:0]
 	return nil
 }
 
-func (p performance) close() {}
+func (p performance) close() error { return nil }
 
 func openPLY(clock Clock, dir string, options Options) (Source, error) {
 	folder, err := ply.OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	return openClip(clock, folder, fmt.Sprintf("%d PLY frames from %s", folder.Len(), dir), options.rate(defaultFPS), options)
+	description := fmt.Sprintf("%d PLY frames from %s", folder.Len(), dir)
+	return openClip(clock, plyFolder{folder}, Info{Description: description, FrameRate: options.rate(defaultFPS)}, options)
 }
 
-func openRGBD(clock Clock, dir string, options Options) (Source, error) {
-	folder, err := rgbd.OpenFolder(dir, options.depth())
+// plyFolder is a folder of PLY files as footage.
+type plyFolder struct{ *ply.Folder }
+
+// Load implements footage.
+func (f plyFolder) Load(index int, into *shot) error {
+	into.images = into.images[:0]
+	return f.Folder.Load(index, &into.cloud)
+}
+
+// Close implements footage: no file stays open.
+func (f plyFolder) Close() error { return nil }
+
+// openGLB samples an animated mesh.
+func openGLB(clock Clock, path string, options Options) (Source, error) {
+	rate := options.rate(defaultFPS)
+	points := options.Points
+	if points == 0 {
+		points = synthetic.DefaultConfig().Points
+	}
+	figure, err := glb.Open(path, glb.Config{Points: points, Seed: options.Seed, FrameRate: rate})
 	if err != nil {
 		return nil, err
 	}
-	camera := folder.Intrinsics()
-	own := camera.FPS
-	if own == 0 {
-		own = defaultFPS
-	}
-	description := fmt.Sprintf("%d RGB-D frames of %dx%d from %s", folder.Len(), camera.Width, camera.Height, dir)
-	return openClip(clock, folder, description, options.rate(own), options)
+	description := fmt.Sprintf("%d frames of a mesh of %d triangles from %s", figure.Len(), figure.Triangles(), path)
+	return openClip(clock, mesh{figure}, Info{Description: description, FrameRate: rate}, options)
 }
 
-func openClip(clock Clock, frames footage, description string, rate float64, options Options) (Source, error) {
+// mesh is an animated mesh as footage.
+type mesh struct{ *glb.Figure }
+
+// Load implements footage.
+func (m mesh) Load(index int, into *shot) error {
+	into.images = into.images[:0]
+	return m.Figure.Load(index, &into.cloud)
+}
+
+// Close implements footage: no file stays open.
+func (m mesh) Close() error { return nil }
+
+// openClip plays footage. It closes the footage where that fails.
+func openClip(clock Clock, frames footage, info Info, options Options) (Source, error) {
+	source, err := playClip(clock, frames, info, options)
+	if err != nil {
+		return nil, err
+	}
+	return source, nil
+}
+
+func playClip(clock Clock, frames footage, info Info, options Options) (*paced, error) {
 	clip, err := newClip(frames, options)
 	if err != nil {
+		_ = frames.Close()
 		return nil, err
 	}
-	return newPaced(clock, clip, Info{Description: description, FrameRate: rate, Box: clip.box, Points: clip.points}), nil
+	info.Box, info.Points = clip.box, clip.points
+	return newPaced(clock, clip, info), nil
 }

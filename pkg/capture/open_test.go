@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/capture/glb"
+	"github.com/volsfu/volsfu/pkg/capture/journal"
+	"github.com/volsfu/volsfu/pkg/capture/kinect"
 	"github.com/volsfu/volsfu/pkg/capture/ply"
 	"github.com/volsfu/volsfu/pkg/capture/rgbd"
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
@@ -50,8 +53,15 @@ func TestOpenErrors(t *testing.T) {
 		err     error
 		says    string
 	}{
-		{"", DefaultOptions(), ErrUnknownSource, "expected synthetic or ply:DIR or rgbd:DIR"},
-		{"kinect", DefaultOptions(), ErrUnknownSource, `"kinect"`},
+		{"", DefaultOptions(), ErrUnknownSource, "expected synthetic or ply:DIR or rgbd:DIR or kinect:FILE.mkv or glb:FILE or replay:FILE or realsense[:FILE]"},
+		{"lidar", DefaultOptions(), ErrUnknownSource, `"lidar"`},
+		{"kinect", DefaultOptions(), ErrArgument, "expected kinect:FILE.mkv"},
+		{"left=synthetic", DefaultOptions(), ErrArgument, "no recording of a camera"},
+		{"=rgbd:" + empty, DefaultOptions(), ErrArgument, "empty name"},
+		{"rgbd:" + empty + ",ply:" + empty, DefaultOptions(), ErrArgument, `"ply:DIR" is no recording of a camera`},
+		{"kinect:" + torn, DefaultOptions(), kinect.ErrMatroska, torn},
+		{"glb:" + torn + "/frame_1.ply", DefaultOptions(), glb.ErrFile, "frame_1.ply"},
+		{"replay:" + torn + "/frame_1.ply", DefaultOptions(), journal.ErrJournal, "frame_1.ply"},
 		{"Synthetic", DefaultOptions(), ErrUnknownSource, `"Synthetic"`},
 		{"plyx:dir", DefaultOptions(), ErrUnknownSource, `"plyx:dir"`},
 		{"synthetic:5", DefaultOptions(), ErrArgument, `got "5"`},
@@ -79,7 +89,7 @@ func TestOpenErrors(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	if got := Kinds(); !slices.Equal(got, []string{"synthetic", "ply:DIR", "rgbd:DIR"}) {
+	if got := Kinds(); !slices.Equal(got, []string{"synthetic", "ply:DIR", "rgbd:DIR", "kinect:FILE.mkv", "glb:FILE", "replay:FILE", "realsense[:FILE]"}) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -162,7 +172,7 @@ func TestOpenRecordings(t *testing.T) {
 		rate        float64
 		least, most int // points of a frame
 	}{
-		{spec: "rgbd:" + excerpt(t, recording, 10), frames: 10, rate: 24, least: 60_000, most: 69_000},
+		{spec: "rgbd:" + excerpt(t, recording, 6), frames: 6, rate: 24, least: 60_000, most: 69_000},
 		{spec: "rgbd:" + excerpt(t, recording, 2), points: 5000, fps: 12, frames: 2, rate: 12, least: 5000, most: 5000},
 		{spec: "ply:" + clouds, frames: 3, rate: 30, least: 68_000, most: 69_000},
 		{spec: "ply:" + clouds, points: 20_000, fps: 60, frames: 3, rate: 60, least: 20_000, most: 20_000},
@@ -189,7 +199,8 @@ func TestOpenRecordings(t *testing.T) {
 					test.spec, number, n, frame.Cloud.Bounds(), test.least, test.most, info.Box)
 			}
 			if number == 0 {
-				first = clone(&frame.Cloud)
+				first = new(pointcloud.Cloud)
+				first.CopyFrom(&frame.Cloud)
 			}
 		}
 		if !slices.Equal(first.Positions, frame.Cloud.Positions) || !slices.Equal(first.Colors, frame.Cloud.Colors) {

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/volsfu/volsfu/pkg/capture/rgbd"
+	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/pkg/capture/realsense"
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 )
 
@@ -16,13 +17,21 @@ type Options struct {
 	FPS         float64 `yaml:"fps" help:"frames per second; 0 takes the source's own rate"`
 	Points      int     `yaml:"points" help:"points per frame; larger frames of files are sampled down evenly; 0 takes all (synthetic: 40000)"`
 	Seed        int     `yaml:"seed" help:"what is random about the source: order of points, looks and motion of the synthetic figure"`
-	Near        float64 `yaml:"near" help:"rgbd: nearest depth kept, in metres; 0 takes near_m of intrinsics.json"`
-	Far         float64 `yaml:"far" help:"rgbd: farthest depth kept, in metres; 0 takes far_m of intrinsics.json"`
 	MemoryLimit int     `yaml:"memory_limit" help:"bytes of decoded frames that a source of files keeps in memory; the rest is read ahead while playing"`
+	// Background says what of depth images is not the object. An rgbd recording's own near_m and far_m hold where it has no range.
+	Background depth.Background `yaml:"-"`
+	// Calibration is a file that says where cameras stand, see depth.ParseCalibration; without, every camera stands at the origin.
+	Calibration string `yaml:"calibration" help:"rgbd, kinect, realsense: file that says where cameras stand, in YAML or JSON"`
+	// RealSense says which cameras capture, and how. The rate is FPS where that is not 0, and the calibration that of Calibration.
+	RealSense realsense.Config `yaml:"-"`
+	// Images asks for Frame.Images.
+	Images bool `yaml:"images" help:"hand out depth images beside the points made of them"`
 }
 
 // DefaultOptions play a source as it is. 512 MiB hold 36 million points of 15 bytes: 500 frames of a depth camera's 70,000.
-func DefaultOptions() Options { return Options{MemoryLimit: 512 << 20} }
+func DefaultOptions() Options {
+	return Options{MemoryLimit: 512 << 20, RealSense: realsense.DefaultConfig()}
+}
 
 func (o Options) validate() error {
 	switch {
@@ -42,11 +51,4 @@ func (o Options) rate(own float64) float64 {
 		return o.FPS
 	}
 	return own
-}
-
-// depth is the part of the options that the rgbd package knows.
-func (o Options) depth() rgbd.Config {
-	cfg := rgbd.DefaultConfig()
-	cfg.Near, cfg.Far = o.Near, o.Far
-	return cfg
 }

@@ -2,40 +2,66 @@ package capture
 
 import (
 	"context"
+	"sort"
 	"time"
-
-	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
 // content is what a paced source shows: a cloud for every frame number, in any order.
 type content interface {
-	// render replaces the cloud by the frame of this number. It is called by one goroutine at a time.
-	render(ctx context.Context, number int64, into *pointcloud.Cloud) error
-	close()
+	// render replaces the frame's cloud and images by those of this number. It is called by one goroutine at a time.
+	render(ctx context.Context, number int64, into *Frame) error
+	close() error
 }
 
 // schedule says when frames are due. Every deadline is counted from the start, so that waking late never moves the ones after it.
-type schedule struct {
-	start time.Time
-	rate  float64
+type schedule interface {
+	// due is the deadline of a frame.
+	due(start time.Time, number int64) time.Time
+	// newest is the number of the latest frame that is due, negative before the start.
+	newest(start, now time.Time) int64
 }
 
-// due is the deadline of a frame. The product is exact to the nanosecond for the first 104 days (2^53 ns).
-func (s schedule) due(number int64) time.Time {
-	return s.start.Add(time.Duration(float64(number) * float64(time.Second) / s.rate))
+// steady is so many frames per second.
+type steady float64
+
+// due implements schedule. The product is exact to the nanosecond for the first 104 days (2^53 ns).
+func (rate steady) due(start time.Time, number int64) time.Time {
+	return start.Add(time.Duration(float64(number) * float64(time.Second) / float64(rate)))
 }
 
-// newest is the number of the latest frame that is due, negative before the start.
-func (s schedule) newest(now time.Time) int64 {
-	number := int64(now.Sub(s.start).Seconds() * s.rate)
+// newest implements schedule.
+func (rate steady) newest(start, now time.Time) int64 {
+	number := int64(now.Sub(start).Seconds() * float64(rate))
 	// The division rounds: settle on the frame whose interval holds now.
-	for s.due(number).After(now) {
+	for rate.due(start, number).After(now) {
 		number--
 	}
-	for !s.due(number + 1).After(now) {
+	for !rate.due(start, number+1).After(now) {
 		number++
 	}
 	return number
+}
+
+// timetable is deadlines as they were once, again and again.
+type timetable struct {
+	times  []time.Duration // ascending from 0
+	period time.Duration   // after the last one
+}
+
+// due implements schedule.
+func (t timetable) due(start time.Time, number int64) time.Time {
+	frames := int64(len(t.times))
+	return start.Add(time.Duration(number/frames)*t.period + t.times[number%frames])
+}
+
+// newest implements schedule.
+func (t timetable) newest(start, now time.Time) int64 {
+	since := now.Sub(start)
+	if since < 0 {
+		return -1
+	}
+	later := sort.Search(len(t.times), func(i int) bool { return t.times[i] > since%t.period })
+	return int64(since/t.period)*int64(len(t.times)) + int64(later) - 1
 }
 
 // paced makes a Source of content by waiting for each frame's deadline.
@@ -44,12 +70,14 @@ type paced struct {
 	content  content
 	info     Info
 	schedule schedule
+	start    time.Time
 	next     int64
 	closed   bool
 }
 
+// newPaced plays content at the frame rate.
 func newPaced(clock Clock, content content, info Info) *paced {
-	return &paced{clock: clock, content: content, info: info, schedule: schedule{rate: info.FrameRate}}
+	return &paced{clock: clock, content: content, info: info, schedule: steady(info.FrameRate)}
 }
 
 // Info implements Source.
@@ -60,26 +88,26 @@ func (p *paced) Read(ctx context.Context, frame *Frame) error {
 	if p.closed {
 		return ErrClosed
 	}
-	if p.schedule.start.IsZero() {
-		p.schedule.start = p.clock.Now()
+	if p.start.IsZero() {
+		p.start = p.clock.Now()
 	}
-	if err := p.clock.Wait(ctx, p.schedule.due(p.next)); err != nil {
+	if err := p.clock.Wait(ctx, p.schedule.due(p.start, p.next)); err != nil {
 		return err
 	}
 	now := p.clock.Now()
-	frame.Number = max(p.next, p.schedule.newest(now))
+	frame.Number = max(p.next, p.schedule.newest(p.start, now))
 	frame.Skipped = frame.Number - p.next
 	// Counted back from now, the wall clock part follows a clock that was set since the start; the monotonic part is the deadline's.
-	frame.Capture = now.Add(p.schedule.due(frame.Number).Sub(now))
+	frame.Capture = now.Add(p.schedule.due(p.start, frame.Number).Sub(now))
 	p.next = frame.Number + 1
-	return p.content.render(ctx, frame.Number, &frame.Cloud)
+	return p.content.render(ctx, frame.Number, frame)
 }
 
 // Close implements Source.
 func (p *paced) Close() error {
-	if !p.closed {
-		p.closed = true
-		p.content.close()
+	if p.closed {
+		return nil
 	}
-	return nil
+	p.closed = true
+	return p.content.close()
 }

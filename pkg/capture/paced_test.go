@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
 // numbered is content whose only point tells the number of its frame. It takes its time on the clock.
@@ -17,31 +15,49 @@ type numbered struct {
 	closed int
 }
 
-func (n *numbered) render(_ context.Context, number int64, into *pointcloud.Cloud) error {
+func (n *numbered) render(_ context.Context, number int64, into *Frame) error {
 	n.clock.now = n.clock.now.Add(n.takes)
-	into.Reset()
-	into.Append([3]float32{float32(number)}, [3]uint8{})
+	into.Cloud.Reset()
+	into.Cloud.Append([3]float32{float32(number)}, [3]uint8{})
 	return n.fails
 }
 
-func (n *numbered) close() { n.closed++ }
+func (n *numbered) close() error {
+	n.closed++
+	return nil
+}
 
 func TestScheduleDoesNotDrift(t *testing.T) {
 	start := time.Unix(1_700_000_000, 123)
 	for _, rate := range []float64{0.1, 1, 23.976, 24, 29.97, 30, 60, 1000} {
-		s := schedule{start: start, rate: rate}
+		s := steady(rate)
 		for _, number := range []int64{0, 1, 2, 3, 29, 30, 1000, 12_345_678} {
-			due := s.due(number)
-			if got := s.newest(due); got != number {
+			due := s.due(start, number)
+			if got := s.newest(start, due); got != number {
 				t.Errorf("%g fps: newest at the deadline of frame %d is %d", rate, number, got)
 			}
-			if got := s.newest(due.Add(-1)); got != number-1 {
+			if got := s.newest(start, due.Add(-1)); got != number-1 {
 				t.Errorf("%g fps: newest just before the deadline of frame %d is %d", rate, number, got)
 			}
 		}
 		hour := int64(3600 * rate)
-		if off := s.due(hour).Sub(start) - time.Duration(float64(hour)/rate*1e9); off.Abs() > time.Microsecond {
+		if off := s.due(start, hour).Sub(start) - time.Duration(float64(hour)/rate*1e9); off.Abs() > time.Microsecond {
 			t.Errorf("%g fps: an hour is off by %v", rate, off)
+		}
+	}
+}
+
+func TestTimetable(t *testing.T) {
+	start := time.Unix(1_700_000_000, 123)
+	table := timetable{times: []time.Duration{0, 10, 10, 35}, period: 50}
+	for number, due := range []time.Duration{0, 10, 10, 35, 50, 60, 60, 85, 100} {
+		if got := table.due(start, int64(number)).Sub(start); got != due {
+			t.Errorf("frame %d is due after %d ns, expected %d", number, got, due)
+		}
+	}
+	for since, newest := range map[time.Duration]int64{-1: -1, 0: 0, 9: 0, 10: 2, 34: 2, 35: 3, 49: 3, 50: 4, 61: 6, 5_000_000_085: 400_000_007} {
+		if got := table.newest(start, start.Add(since)); got != newest {
+			t.Errorf("after %d ns the newest frame is %d, expected %d", since, got, newest)
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
 // readAheadFrames counts the frame that is shown and those after it that are loaded at the same time: at 30 frames per second each load
@@ -15,7 +13,7 @@ const readAheadFrames = 3
 // readAhead loads frames before they are due, each on a goroutine of its own that ends with the load. It belongs to one goroutine; a load
 // runs beside that in memory of its own, which it hands back by closing done. Never more than readAheadFrames loads are under way.
 type readAhead struct {
-	load    func(index int, into *pointcloud.Cloud) error
+	load    func(index int, into *shot) error
 	loading []*loading
 	spare   []*loading
 	running sync.WaitGroup
@@ -23,7 +21,7 @@ type readAhead struct {
 
 type loading struct {
 	index int
-	cloud pointcloud.Cloud
+	shot  shot
 	err   error
 	done  chan struct{}
 }
@@ -53,7 +51,7 @@ func (r *readAhead) want(index int, coming []int) {
 	r.loading = append(r.loading, l)
 	r.running.Go(func() {
 		defer close(l.done)
-		l.err = r.load(l.index, &l.cloud)
+		l.err = r.load(l.index, &l.shot)
 	})
 }
 
@@ -71,9 +69,9 @@ func (r *readAhead) release(position int) {
 	r.loading = slices.Delete(r.loading, position, position+1)
 }
 
-// take waits for a frame and returns its cloud, which stays valid until the next want. After a jump the room may be full of frames that
+// take waits for a frame, which stays valid until the next want. After a jump the room may be full of frames that
 // nobody waits for any more: then it waits for the oldest of them first.
-func (r *readAhead) take(ctx context.Context, index int) (*pointcloud.Cloud, error) {
+func (r *readAhead) take(ctx context.Context, index int) (*shot, error) {
 	for {
 		r.want(index, nil)
 		position := max(r.find(index), 0)
@@ -85,7 +83,7 @@ func (r *readAhead) take(ctx context.Context, index int) (*pointcloud.Cloud, err
 		}
 		r.release(position)
 		if l.index == index {
-			return &l.cloud, l.err
+			return &l.shot, l.err
 		}
 	}
 }

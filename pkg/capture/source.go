@@ -1,6 +1,7 @@
-// Package capture is where frames come from: it opens a source of point clouds by name and hands out its frames when they are due, as a
-// camera would. What the frames show is the business of the packages below it (synthetic, ply, rgbd); this package owns time: the frame
-// rate, the skipping of frames that nobody fetched, and the reading ahead of files.
+// Package capture is where frames come from: it opens a source of point clouds by name and hands out its frames when they are due, as a camera would.
+// What the frames show is the business of the packages below it (synthetic, ply, rgbd, kinect, realsense, glb, journal), what depth images become that
+// of package depth; this package owns time: the frame rate, the skipping of frames that nobody fetched, and the reading ahead of files. It also merges
+// what several cameras saw.
 //
 // A Source belongs to the one goroutine that reads it. It keeps no goroutine of its own between calls, but for files that are being
 // read ahead; these end before Close returns.
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -35,8 +37,12 @@ type Frame struct {
 	// Skipped is how many frames fell due between the Read before and this one without being fetched. They are gone: a late consumer gets
 	// the newest frame, not a queue.
 	Skipped int64
-	// Cloud holds the points, in an order that says nothing about where they lie: a prefix or a stride is an even sample.
+	// Cloud holds the points, in an order that says nothing about where they lie: a prefix or a stride is an even sample. Where several cameras
+	// were merged, Cloud.Sources tells which of Info.Cameras saw a point, bit 0 for the first.
 	Cloud pointcloud.Cloud
+	// Images are what Info.Cameras saw, one for each, before anything was removed; one without Depth is of a camera that gave none this time. There
+	// are none unless Options.Images asked for them and the source has cameras.
+	Images []depth.Image
 }
 
 // Info describes a source. It does not change while the source is open.
@@ -49,6 +55,8 @@ type Info struct {
 	Box volumetric.BoundingBox
 	// Points is the number of points of the largest frame.
 	Points int
+	// Cameras are those whose depth images the points come from; empty where there are none.
+	Cameras []depth.Camera
 }
 
 // Source hands out frames at its frame rate.

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -45,21 +44,22 @@ func (s *survey) run() findings {
 
 func (s *survey) work() findings {
 	var found findings
-	var cloud pointcloud.Cloud
+	var loaded shot
 	for {
 		index := int(s.next.Add(1)) - 1
 		if index >= len(s.clip.kept) {
 			return found
 		}
-		if err := s.clip.load(index, &cloud); err != nil {
+		if err := s.clip.load(index, &loaded); err != nil {
 			found.failed, found.err = index, err
 			s.next.Store(int64(len(s.clip.kept)))
 			return found
 		}
-		found.include(cloud.Bounds(), cloud.Len())
-		size := int64(cloud.Len()) * pointBytes
+		found.include(loaded.cloud.Bounds(), loaded.cloud.Len())
+		size := loaded.bytes()
 		if s.used.Add(size) <= s.memory {
-			s.clip.kept[index] = clone(&cloud)
+			s.clip.kept[index] = new(shot)
+			s.clip.kept[index].copyFrom(&loaded)
 		} else {
 			s.used.Add(-size)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestNearestAgainstAllPoints(t *testing.T) {
-	coinciding := &Cloud{make([][3]float32, 500), make([][3]uint8, 500)}
+	coinciding := &Cloud{Positions: make([][3]float32, 500), Colors: make([][3]uint8, 500)}
 	flat := &Cloud{}
 	for i := range 1000 {
 		flat.Append([3]float32{float32(i % 32), 1, float32(i / 32)}, midGrey)

@@ -51,7 +51,8 @@ func DefaultConfig() Config { return Config{MaxPoints: 20_000_000} }
 //
 // Positions are the properties x, y and z of the element "vertex", float or double. Colours are red, green and blue, or diffuse_red,
 // diffuse_green and diffuse_blue, either uchar or float and double from 0 to 1; points without colours are mid grey (128).
-// Every other property and element is skipped. Points with a coordinate that is not finite are left out: scanners write them for pixels
+// Labels are an integer property label, classification or class, the cameras that saw a point an integer property cameras or tile; values that
+// do not fit 16 bits count as 0. Every other property and element is skipped. Points with a coordinate that is not finite are left out: scanners write them for pixels
 // without depth. The reader may take more from r than the file's own bytes. After an error, around ErrMalformed, ErrLimit or r's own,
 // the cloud is empty.
 func ReadPLY(r io.Reader, into *Cloud) error {

@@ -22,6 +22,11 @@ func FuzzReadPLY(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(file.Bytes())
+		var labelled bytes.Buffer
+		if err := WritePLY(&labelled, numbered(1, 3), format); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(labelled.Bytes())
 	}
 	reader := NewPLYReader(Config{MaxPoints: 100_000})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -36,8 +41,9 @@ func FuzzReadPLY(f *testing.F) {
 			return
 		}
 		// Every point takes six bytes or more.
-		if cloud.Len() != len(cloud.Colors) || 6*cloud.Len() > len(data) {
-			t.Fatalf("%d positions, %d colours from %d bytes", cloud.Len(), len(cloud.Colors), len(data))
+		n := cloud.Len()
+		if n != len(cloud.Colors) || 6*n > len(data) || len(cloud.Labels) > 0 && n != len(cloud.Labels) || len(cloud.Sources) > 0 && n != len(cloud.Sources) {
+			t.Fatalf("%d positions, %d colours, %d labels, %d sources from %d bytes", n, len(cloud.Colors), len(cloud.Labels), len(cloud.Sources), len(data))
 		}
 		for _, p := range cloud.Positions {
 			for _, v := range p {
@@ -51,7 +57,8 @@ func FuzzReadPLY(f *testing.F) {
 			t.Fatal(err)
 		}
 		var again Cloud
-		if err := reader.Read(&file, &again); err != nil || !slices.Equal(again.Positions, cloud.Positions) || !slices.Equal(again.Colors, cloud.Colors) {
+		if err := reader.Read(&file, &again); err != nil || !slices.Equal(again.Positions, cloud.Positions) || !slices.Equal(again.Colors, cloud.Colors) ||
+			!slices.Equal(again.Labels, cloud.Labels) || !slices.Equal(again.Sources, cloud.Sources) {
 			t.Fatalf("written and read back it differs: %v", err)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// The six values of a point, in the order in which layout and rows hold them.
+// The values of a point, in the order in which layout and rows hold them.
 const (
 	positionX = iota
 	positionY
@@ -14,6 +14,8 @@ const (
 	colorRed
 	colorGreen
 	colorBlue
+	pointLabel
+	pointSources
 	pointValues
 )
 
@@ -33,6 +35,25 @@ type column struct {
 type layout struct {
 	columns [pointValues]column
 	colored bool
+	// labelled and sourced say that points have labels, and the cameras that saw them.
+	labelled, sourced bool
+}
+
+// Names of what is written, and before them those that are read, too: "tile" is what cwipc calls the cameras, "class" and "classification" what
+// segmentation calls labels.
+var (
+	labelNames  = []string{"class", "classification", "label"}
+	sourceNames = []string{"tile", "cameras"}
+)
+
+// optional finds a property of whole numbers among those of a vertex. The last of the names counts for most.
+func optional(columns map[string]column, names []string) (found column, ok bool) {
+	for _, name := range names {
+		if c, there := columns[name]; there && !c.kind.floating() {
+			found, ok = c, true
+		}
+	}
+	return found, ok
 }
 
 // colorNames are tried in this order; the second is what older exporters write.
@@ -60,8 +81,14 @@ func newLayout(e *element) (layout, error) {
 		}
 		l.columns[positionX+i] = c
 	}
-	for i := range 3 {
-		l.columns[colorRed+i].property = -1
+	for i := colorRed; i < pointValues; i++ {
+		l.columns[i].property = -1
+	}
+	if c, ok := optional(columns, labelNames); ok {
+		l.columns[pointLabel], l.labelled = c, true
+	}
+	if c, ok := optional(columns, sourceNames); ok {
+		l.columns[pointSources], l.sourced = c, true
 	}
 	for _, names := range colorNames {
 		var missing []string
@@ -88,7 +115,7 @@ func newLayout(e *element) (layout, error) {
 	return l, nil
 }
 
-// row holds the values of one point as read: positions in metres, colours 0 to 255.
+// row holds the values of one point as read: positions in metres, colours 0 to 255, labels and cameras as they are.
 type row [pointValues]float64
 
 // appendTo adds the point to the cloud, unless it has no place in space.
@@ -110,18 +137,33 @@ func (l *layout) appendTo(cloud *Cloud, v *row) {
 			color[i] = uint8(min(value, 255))
 		}
 	}
-	cloud.Append(p, color)
+	cloud.Positions = append(cloud.Positions, p)
+	cloud.Colors = append(cloud.Colors, color)
+	if l.labelled {
+		cloud.Labels = append(cloud.Labels, whole(v[pointLabel]))
+	}
+	if l.sourced {
+		cloud.Sources = append(cloud.Sources, whole(v[pointSources]))
+	}
+}
+
+// whole is the number where it fits 16 bits, else 0: -1 is a usual word for points without label.
+func whole(v float64) uint16 {
+	if v >= 0 && v <= math.MaxUint16 {
+		return uint16(v)
+	}
+	return 0
 }
 
 // finite is false where a coordinate is infinite or not a number: the difference of such a value to itself is not a number.
 func finite(p [3]float32) bool { return p[0]-p[0] == 0 && p[1]-p[1] == 0 && p[2]-p[2] == 0 }
 
-// plain is true where positions are little-endian floats and colours uchars, as nearly all captures have them.
+// plain is true where positions are little-endian floats and colours uchars, and nothing else is wanted, as nearly all captures have them.
 func (l *layout) plain(format Format) bool {
-	if format != BinaryLittleEndian || !l.colored {
+	if format != BinaryLittleEndian || !l.colored || l.labelled || l.sourced {
 		return false
 	}
-	for i, c := range l.columns {
+	for i, c := range l.columns[:pointLabel] {
 		if i < colorRed && c.kind != float32Scalar || i >= colorRed && c.kind != uint8Scalar {
 			return false
 		}
@@ -148,14 +190,12 @@ func (l *layout) appendPlain(cloud *Cloud, data []byte, stride int) {
 
 // appendFixed adds whole vertices of any layout without lists.
 func (l *layout) appendFixed(cloud *Cloud, data []byte, stride int, order binary.ByteOrder) {
-	columns := l.columns[:colorRed]
-	if l.colored {
-		columns = l.columns[:]
-	}
 	var values row
 	for ; len(data) >= stride; data = data[stride:] {
-		for i := range columns {
-			values[i] = columns[i].kind.decode(data[columns[i].offset:stride], order)
+		for i := range l.columns {
+			if c := &l.columns[i]; c.property >= 0 {
+				values[i] = c.kind.decode(data[c.offset:stride], order)
+			}
 		}
 		l.appendTo(cloud, &values)
 	}

@@ -97,7 +97,7 @@ func (r *PLYReader) readBinary(into *Cloud, e *element, points *layout, format F
 		if err != nil {
 			return truncated(err, e, done+int64(len(data)/stride))
 		}
-		into.reserve(int(n))
+		into.reserve(int(n), points)
 		if plain {
 			points.appendPlain(into, data, stride)
 		} else {
@@ -111,9 +111,15 @@ func (r *PLYReader) readBinary(into *Cloud, e *element, points *layout, format F
 }
 
 // reserve makes room for n more points, growing in proportion, so that memory follows the data that arrived.
-func (c *Cloud) reserve(n int) {
+func (c *Cloud) reserve(n int, l *layout) {
 	c.Positions = slices.Grow(c.Positions, n)
 	c.Colors = slices.Grow(c.Colors, n)
+	if l.labelled {
+		c.Labels = slices.Grow(c.Labels, n)
+	}
+	if l.sourced {
+		c.Sources = slices.Grow(c.Sources, n)
+	}
 }
 
 // readVarying reads vertices that have lists among their properties.

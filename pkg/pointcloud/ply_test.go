@@ -15,6 +15,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
+// plyVertexBytes is the size of one point of the plain layout: three floats and three bytes.
+const plyVertexBytes = 15
+
 const plainHeader = "ply\nformat %s 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n" +
 	"property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n"
 
@@ -26,27 +29,27 @@ func TestReadASCII(t *testing.T) {
 		"plain": {
 			"ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\n" +
 				"property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n1 -2.5 3e-1 0 128 255\n4 5 6 7 8 9\n",
-			Cloud{[][3]float32{{1, -2.5, 0.3}, {4, 5, 6}}, [][3]uint8{{0, 128, 255}, {7, 8, 9}}},
+			Cloud{Positions: [][3]float32{{1, -2.5, 0.3}, {4, 5, 6}}, Colors: [][3]uint8{{0, 128, 255}, {7, 8, 9}}},
 		},
 		"carriage returns, comments, no last newline": {
 			"ply\r\nformat ascii 1.0\r\ncomment made by hand\r\nobj_info none\r\nelement vertex 1\r\nproperty double x\r\n" +
 				"property float64 y\r\nproperty float32 z\r\nend_header\r\n\r\n1 2 3",
-			Cloud{[][3]float32{{1, 2, 3}}, [][3]uint8{midGrey}},
+			Cloud{Positions: [][3]float32{{1, 2, 3}}, Colors: [][3]uint8{midGrey}},
 		},
 		"colours in other words, order and type": {
 			"ply\nformat ascii 1.0\nelement vertex 2\nproperty float diffuse_blue\nproperty double diffuse_green\nproperty float diffuse_red\n" +
 				"property float z\nproperty float y\nproperty float x\nend_header\n0 0.5 1 3 2 1\n-1 nan 7 6 5 4\n",
-			Cloud{[][3]float32{{1, 2, 3}, {4, 5, 6}}, [][3]uint8{{255, 128, 0}, {255, 0, 0}}},
+			Cloud{Positions: [][3]float32{{1, 2, 3}, {4, 5, 6}}, Colors: [][3]uint8{{255, 128, 0}, {255, 0, 0}}},
 		},
 		"lists and other elements": {
 			"ply\nformat ascii 1.0\nelement camera 1\nproperty float fov\nelement nothing 7\nelement vertex 2\nproperty list uchar int neighbours\n" +
 				"property float x\nproperty float y\nproperty short confidence\nproperty float z\nelement face 2\nproperty list uchar int vertex_indices\n" +
 				"end_header\n60\n2 8 9 1 2 -7 3\n0 4 5 -7 6\n3 0 1 0\n3 1 0 1\n",
-			Cloud{[][3]float32{{1, 2, 3}, {4, 5, 6}}, [][3]uint8{midGrey, midGrey}},
+			Cloud{Positions: [][3]float32{{1, 2, 3}, {4, 5, 6}}, Colors: [][3]uint8{midGrey, midGrey}},
 		},
 		"points without a place": {
 			"ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\nend_header\nnan nan nan\n1 inf 0\n1 2 3\n1e99 0 0\n",
-			Cloud{[][3]float32{{1, 2, 3}}, [][3]uint8{midGrey}},
+			Cloud{Positions: [][3]float32{{1, 2, 3}}, Colors: [][3]uint8{midGrey}},
 		},
 		"no points": {
 			"ply\nformat ascii 1.0\nelement vertex 0\nproperty float x\nproperty float y\nproperty float z\nend_header\n",
@@ -97,7 +100,7 @@ func binaryFile(order binary.ByteOrder, format Format, list bool) []byte {
 }
 
 func TestReadBinary(t *testing.T) {
-	want := Cloud{[][3]float32{{10, 20, 30}, {11, 21, 31}}, [][3]uint8{{50, 60, 64}, {51, 61, 64}}}
+	want := Cloud{Positions: [][3]float32{{10, 20, 30}, {11, 21, 31}}, Colors: [][3]uint8{{50, 60, 64}, {51, 61, 64}}}
 	for _, list := range []bool{false, true} {
 		for _, format := range []Format{BinaryLittleEndian, BinaryBigEndian} {
 			file := binaryFile(byteOrder(format), format, list)

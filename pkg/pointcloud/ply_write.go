@@ -8,28 +8,21 @@ import (
 	"strconv"
 )
 
-// plyVertexBytes is the size of one point in the files that WritePLY writes: three floats and three bytes.
-const plyVertexBytes = 15
-
 // writeBufferBytes is what is formatted between two writes.
 const writeBufferBytes = 64 << 10
 
-// WritePLY writes the cloud as a PLY 1.0 file of x, y, z (float, in metres) and red, green, blue (uchar), the layout that every viewer reads.
-// In ASCII positions have as many digits as it takes to read the same float back. A cloud whose slices differ in length or an unknown
-// format gives an error around ErrFormat; other errors are those of w.
+// WritePLY writes the cloud as a PLY 1.0 file of x, y, z (float, in metres) and red, green, blue (uchar), the layout that every viewer reads,
+// and, where the cloud has them, label and cameras (ushort). In ASCII positions have as many digits as it takes to read the same float back.
+// A cloud whose slices differ in length or an unknown format gives an error around ErrFormat; other errors are those of w.
 func WritePLY(w io.Writer, c *Cloud, format Format) error {
-	if len(c.Positions) != len(c.Colors) {
-		return fmt.Errorf("%w: cloud has %d positions and %d colours, expected as many of both", ErrFormat, len(c.Positions), len(c.Colors))
-	}
-	if format.String() == "unknown" {
-		return fmt.Errorf("%w: format is %d, expected %d to %d", ErrFormat, format, BinaryLittleEndian, BinaryBigEndian)
+	if err := writable(c, format); err != nil {
+		return err
 	}
 	buf := make([]byte, 0, writeBufferBytes)
-	buf = fmt.Appendf(buf, "ply\nformat %s 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n"+
-		"property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n", format, c.Len())
-	// Three floats of at most 15 characters, three bytes of at most 3, six separators.
-	const maxLineBytes = 3*15 + 3*3 + 6
-	for i, p := range c.Positions {
+	buf = appendHeader(buf, c, format)
+	// Three floats of at most 15 characters, three bytes of at most 3, two numbers of at most 5, eight separators.
+	const maxLineBytes = 3*15 + 3*3 + 2*5 + 8
+	for i := range c.Positions {
 		if len(buf)+maxLineBytes > cap(buf) {
 			if _, err := w.Write(buf); err != nil {
 				return fmt.Errorf("write PLY: %w", err)
@@ -37,9 +30,9 @@ func WritePLY(w io.Writer, c *Cloud, format Format) error {
 			buf = buf[:0]
 		}
 		if format == ASCII {
-			buf = appendText(buf, p, c.Colors[i])
+			buf = appendText(buf, c, i)
 		} else {
-			buf = appendBinary(buf, p, c.Colors[i], format)
+			buf = appendBinary(buf, c, i, format)
 		}
 	}
 	if _, err := w.Write(buf); err != nil {
@@ -48,27 +41,66 @@ func WritePLY(w io.Writer, c *Cloud, format Format) error {
 	return nil
 }
 
-func appendBinary(buf []byte, p [3]float32, color [3]uint8, format Format) []byte {
-	for _, v := range p {
-		if format == BinaryBigEndian {
-			buf = binary.BigEndian.AppendUint32(buf, math.Float32bits(v))
-		} else {
-			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+// writable tells what is wrong with a cloud or a format.
+func writable(c *Cloud, format Format) error {
+	if len(c.Positions) != len(c.Colors) {
+		return fmt.Errorf("%w: cloud has %d positions and %d colours, expected as many of both", ErrFormat, len(c.Positions), len(c.Colors))
+	}
+	for name, n := range map[string]int{"labels": len(c.Labels), "sources": len(c.Sources)} {
+		if n != 0 && n != c.Len() {
+			return fmt.Errorf("%w: cloud has %d points and %d %s, expected as many or none", ErrFormat, c.Len(), n, name)
 		}
 	}
-	return append(buf, color[0], color[1], color[2])
+	if format.String() == "unknown" {
+		return fmt.Errorf("%w: format is %d, expected %d to %d", ErrFormat, format, BinaryLittleEndian, BinaryBigEndian)
+	}
+	return nil
 }
 
-func appendText(buf []byte, p [3]float32, color [3]uint8) []byte {
-	for _, v := range p {
+func appendHeader(buf []byte, c *Cloud, format Format) []byte {
+	buf = fmt.Appendf(buf, "ply\nformat %s 1.0\nelement vertex %d\nproperty float x\nproperty float y\nproperty float z\n"+
+		"property uchar red\nproperty uchar green\nproperty uchar blue\n", format, c.Len())
+	if len(c.Labels) > 0 {
+		buf = fmt.Appendf(buf, "property ushort %s\n", labelNames[len(labelNames)-1])
+	}
+	if len(c.Sources) > 0 {
+		buf = fmt.Appendf(buf, "property ushort %s\n", sourceNames[len(sourceNames)-1])
+	}
+	return append(buf, "end_header\n"...)
+}
+
+func appendBinary(buf []byte, c *Cloud, i int, format Format) []byte {
+	var order binary.AppendByteOrder = binary.LittleEndian
+	if format == BinaryBigEndian {
+		order = binary.BigEndian
+	}
+	for _, v := range c.Positions[i] {
+		buf = order.AppendUint32(buf, math.Float32bits(v))
+	}
+	color := c.Colors[i]
+	buf = append(buf, color[0], color[1], color[2])
+	if len(c.Labels) > 0 {
+		buf = order.AppendUint16(buf, c.Labels[i])
+	}
+	if len(c.Sources) > 0 {
+		buf = order.AppendUint16(buf, c.Sources[i])
+	}
+	return buf
+}
+
+func appendText(buf []byte, c *Cloud, i int) []byte {
+	for _, v := range c.Positions[i] {
 		buf = append(strconv.AppendFloat(buf, float64(v), 'g', -1, 32), ' ')
 	}
-	for i, v := range color {
-		end := byte(' ')
-		if i == 2 {
-			end = '\n'
-		}
-		buf = append(strconv.AppendUint(buf, uint64(v), 10), end)
+	for _, v := range c.Colors[i] {
+		buf = append(strconv.AppendUint(buf, uint64(v), 10), ' ')
 	}
+	if len(c.Labels) > 0 {
+		buf = append(strconv.AppendUint(buf, uint64(c.Labels[i]), 10), ' ')
+	}
+	if len(c.Sources) > 0 {
+		buf = append(strconv.AppendUint(buf, uint64(c.Sources[i]), 10), ' ')
+	}
+	buf[len(buf)-1] = '\n'
 	return buf
 }

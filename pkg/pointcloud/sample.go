@@ -7,16 +7,14 @@ import "math"
 // captures do not have when they go row by row: there the rows and the stride make stripes. Sampler has no such condition.
 // Both clouds must be different ones.
 func Stride(src, dst *Cloud, points int) {
-	dst.Reset()
 	n := src.Len()
 	if points >= n {
-		dst.Positions = append(dst.Positions, src.Positions...)
-		dst.Colors = append(dst.Colors, src.Colors...)
+		dst.CopyFrom(src)
 		return
 	}
+	dst.resize(max(points, 0), src)
 	for i := range points {
-		at := stretch(i, points, n)
-		dst.Append(src.Positions[at], src.Colors[at])
+		dst.set(i, src, stretch(i, points, n))
 	}
 }
 
@@ -27,13 +25,30 @@ func stretch(i, stretches, n int) int {
 
 // Sampler picks points evenly over the object's surface, whatever order they come in: it sorts them along a Z-order curve through
 // their bounding cube and takes as many from every stretch of the curve. The same points give the same choice in every frame.
-// It keeps its working memory; one goroutine uses it at a time.
+// It works on all processors and keeps its working memory; one goroutine uses it at a time.
 type Sampler struct {
+	crew crew
+	// keys have for every point its place on the curve (high half) and its index (low half).
 	keys, sorted []uint64
+	// begins are, for each worker and digit of a pass of the sort, where its next key of that digit goes.
+	begins [][digits]int32
+	shift  int // of the pass
+
+	src, dst *Cloud
+	points   int
+	low      [3]float32
+	scale    float32
+	steps    struct{ place, count, move, take func(worker, begin, end int) }
 }
 
 // curveBits is the number of bits per coordinate on the curve: 1,024 cells along the longest edge, 2 mm for a standing person.
 const curveBits = 10
+
+// Three passes of ten bits sort the 30 bits of a place; points of one cell stay in the order in which they came.
+const (
+	digitBits = 10
+	digits    = 1 << digitBits
+)
 
 // Sample replaces dst's points by the given number of src's, or by all where src has no more. Both clouds must be different ones.
 func (s *Sampler) Sample(src, dst *Cloud, points int) {
@@ -42,50 +57,67 @@ func (s *Sampler) Sample(src, dst *Cloud, points int) {
 		Stride(src, dst, points)
 		return
 	}
-	dst.Reset()
-	s.sort(src)
-	for i := range points {
-		j := uint32(s.keys[stretch(i, points, n)])
-		dst.Append(src.Positions[j], src.Colors[j])
+	if s.steps.place == nil {
+		s.steps.place, s.steps.count, s.steps.move, s.steps.take = s.placeRange, s.countRange, s.moveRange, s.takeRange
+	}
+	box := src.Bounds()
+	edge := max(box.Max[0]-box.Min[0], box.Max[1]-box.Min[1], box.Max[2]-box.Min[2])
+	s.low, s.scale = box.Min, 0
+	if edge > 0 {
+		s.scale = (1<<curveBits - 1) / edge
+	}
+	s.keys, s.sorted = resize(s.keys, n), resize(s.sorted, n)
+	s.src, s.dst, s.points = src, dst, points
+	workers := s.crew.size(n)
+	s.begins = resize(s.begins, workers)
+	s.crew.do(n, workers, s.steps.place)
+	for s.shift = 32; s.shift < 32+3*curveBits; s.shift += digitBits {
+		s.crew.do(n, workers, s.steps.count)
+		sum := int32(0)
+		for digit := range digits {
+			for w := range s.begins {
+				s.begins[w][digit], sum = sum, sum+s.begins[w][digit]
+			}
+		}
+		s.crew.do(n, workers, s.steps.move)
+		s.keys, s.sorted = s.sorted, s.keys
+	}
+	dst.resize(points, src)
+	s.crew.do(points, s.crew.size(points), s.steps.take)
+	s.src, s.dst = nil, nil
+}
+
+// placeRange finds the places of points on the curve.
+func (s *Sampler) placeRange(_, begin, end int) {
+	for i, p := range s.src.Positions[begin:end] {
+		place := spread(uint64((p[0]-s.low[0])*s.scale)) | spread(uint64((p[1]-s.low[1])*s.scale))<<1 | spread(uint64((p[2]-s.low[2])*s.scale))<<2
+		s.keys[begin+i] = place<<32 | uint64(uint32(begin+i))
 	}
 }
 
-// sort leaves in keys, for every point in the order of the curve, its place on the curve (high half) and its index (low half).
-func (s *Sampler) sort(src *Cloud) {
-	n := src.Len()
-	s.keys, s.sorted = resize(s.keys, n), resize(s.sorted, n)
-	box := src.Bounds()
-	edge := max(box.Max[0]-box.Min[0], box.Max[1]-box.Min[1], box.Max[2]-box.Min[2])
-	scale := float32(0)
-	if edge > 0 {
-		scale = (1<<curveBits - 1) / edge
+// countRange counts the digits of a pass.
+func (s *Sampler) countRange(worker, begin, end int) {
+	counts, shift := &s.begins[worker], s.shift
+	clear(counts[:])
+	for _, k := range s.keys[begin:end] {
+		counts[k>>shift&(digits-1)]++
 	}
-	for i, p := range src.Positions {
-		var cell [3]uint64
-		for axis := range cell {
-			cell[axis] = uint64((p[axis] - box.Min[axis]) * scale)
-		}
-		place := spread(cell[0]) | spread(cell[1])<<1 | spread(cell[2])<<2
-		s.keys[i] = place<<32 | uint64(uint32(i))
+}
+
+// moveRange moves the keys of a pass to where they belong.
+func (s *Sampler) moveRange(worker, begin, end int) {
+	next, shift := &s.begins[worker], s.shift
+	for _, k := range s.keys[begin:end] {
+		digit := k >> shift & (digits - 1)
+		s.sorted[next[digit]] = k
+		next[digit]++
 	}
-	// Three passes of ten bits sort the 30 bits of the place; points of one cell stay in the order in which they came.
-	const digit = 10
-	for shift := 32; shift < 32+3*curveBits; shift += digit {
-		var begin [1 << digit]int
-		for _, k := range s.keys {
-			begin[k>>shift&(1<<digit-1)]++
-		}
-		sum := 0
-		for i, count := range begin {
-			begin[i] = sum
-			sum += count
-		}
-		for _, k := range s.keys {
-			d := k >> shift & (1<<digit - 1)
-			s.sorted[begin[d]] = k
-			begin[d]++
-		}
-		s.keys, s.sorted = s.sorted, s.keys
+}
+
+// takeRange takes the chosen points.
+func (s *Sampler) takeRange(_, begin, end int) {
+	for i := begin; i < end; i++ {
+		s.dst.set(i, s.src, int(uint32(s.keys[stretch(i, s.points, s.src.Len())])))
 	}
 }
 

@@ -36,7 +36,7 @@ func TestSampleChoosesExistingPointsOnce(t *testing.T) {
 	whole := points(src)
 	var sampler Sampler
 	var dst Cloud
-	for _, want := range []int{-1, 0, 1, 2500, 7777, 9999, 10_000, 20_000} {
+	for _, want := range []int{-1, 0, 1, 2500, 7777, 9999, 10_000, 200_000} {
 		sampler.Sample(src, &dst, want)
 		if dst.Len() != min(max(want, 0), src.Len()) {
 			t.Fatalf("%d points wanted: got %d", want, dst.Len())
@@ -52,7 +52,7 @@ func TestSampleChoosesExistingPointsOnce(t *testing.T) {
 // The choice depends on where points are, not on their order.
 func TestSampleIgnoresOrder(t *testing.T) {
 	src := randomCloud(1, 10_000)
-	shuffled := &Cloud{slices.Clone(src.Positions), slices.Clone(src.Colors)}
+	shuffled := &Cloud{Positions: slices.Clone(src.Positions), Colors: slices.Clone(src.Colors)}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(src.Len(), func(i, j int) {
 		shuffled.Positions[i], shuffled.Positions[j] = shuffled.Positions[j], shuffled.Positions[i]
 		shuffled.Colors[i], shuffled.Colors[j] = shuffled.Colors[j], shuffled.Colors[i]
@@ -109,7 +109,7 @@ func realOrderSphere(n int) *Cloud {
 }
 
 func TestSampleCoincidingPoints(t *testing.T) {
-	src := &Cloud{make([][3]float32, 100), make([][3]uint8, 100)}
+	src := &Cloud{Positions: make([][3]float32, 100), Colors: make([][3]uint8, 100)}
 	var dst Cloud
 	new(Sampler).Sample(src, &dst, 40)
 	if dst.Len() != 40 {
@@ -191,7 +191,7 @@ func cellOf(p [3]float32, edge float32) (cell [3]int) {
 
 func TestVoxelizeErrors(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	one := func(x float32) *Cloud { return &Cloud{[][3]float32{{0, x, 0}}, [][3]uint8{{}}} }
+	one := func(x float32) *Cloud { return &Cloud{Positions: [][3]float32{{0, x, 0}}, Colors: [][3]uint8{{}}} }
 	cases := []struct {
 		cloud *Cloud
 		edge  float32
@@ -226,34 +226,36 @@ func TestEdgeFor(t *testing.T) {
 	if edge, err := grid.EdgeFor(src, 100_000); err != nil || edge > 0.001 {
 		t.Errorf("more voxels wanted than points: got %v, %v, want a small edge", edge, err)
 	}
-	if edge, err := grid.EdgeFor(&Cloud{[][3]float32{{5, 5, 5}}, [][3]uint8{{}}}, 3); err != nil || !(edge > 0) {
+	if edge, err := grid.EdgeFor(&Cloud{Positions: [][3]float32{{5, 5, 5}}, Colors: [][3]uint8{{}}}, 3); err != nil || !(edge > 0) {
 		t.Errorf("one point: got %v, %v, want any edge", edge, err)
 	}
 }
 
+// BenchmarkSample reduces 200,000 points to half of them, or thereabouts.
 func BenchmarkSample(b *testing.B) {
-	src := randomCloud(1, 40_000)
+	src := randomCloud(1, 200_000)
 	var dst Cloud
 	var sampler Sampler
 	var grid VoxelGrid
-	edge, err := grid.EdgeFor(src, 20_000)
+	edge, err := grid.EdgeFor(src, 100_000)
 	if err != nil {
 		b.Fatal(err)
 	}
+	regions, _ := NewRegions(DefaultFieldOfView())
+	detail, _ := NewLevelOfDetail(1.4, 0.01)
+	importance, _ := NewImportance(DefaultImportance())
 	for _, c := range []struct {
 		name string
 		run  func()
 	}{
-		{"stride", func() { Stride(src, &dst, 20_000) }},
-		{"sampler", func() { sampler.Sample(src, &dst, 20_000) }},
+		{"stride", func() { Stride(src, &dst, 100_000) }},
+		{"sampler", func() { sampler.Sample(src, &dst, 100_000) }},
 		{"voxels", func() { _ = grid.Voxelize(src, &dst, edge) }},
+		{"voxels-few", func() { _ = grid.Voxelize(src, &dst, 4*edge) }},
+		{"importance", func() { importance.Sample(src, &dst, 100_000) }},
+		{"detail", func() { detail.Sample(src, &dst, ahead.Position) }},
+		{"field-of-view", func() { regions.Sample(src, &dst, ahead, 100_000) }},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.run()
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(src.Len()), "ns/point")
-		})
+		b.Run(c.name, func(b *testing.B) { measure(b, src.Len(), c.run) })
 	}
 }

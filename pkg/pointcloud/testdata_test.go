@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // testData gives the path of a file of the test data, or skips the test.
@@ -61,4 +62,19 @@ func points(c *Cloud) map[[6]float32]int {
 		set[[6]float32{p[0], p[1], p[2], float32(color[0]), float32(color[1]), float32(color[2])}]++
 	}
 	return set
+}
+
+// measure runs a benchmark whose memory has grown before. It reports what a point costs, and the time of the quickest run, which a busy machine
+// changes least.
+func measure(b *testing.B, points int, do func()) {
+	do()
+	best := time.Duration(math.MaxInt64)
+	b.ReportAllocs()
+	for b.Loop() {
+		begin := time.Now()
+		do()
+		best = min(best, time.Since(begin))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(points), "ns/point")
+	b.ReportMetric(float64(best.Microseconds())/1000, "best-ms")
 }

@@ -43,11 +43,11 @@ type Tiling struct {
 // NewTiling makes the tiling with that number of tiles (TileCounts) for an object within the box. Other numbers, and boxes that are not
 // finite or have Max below Min, give an error around ErrTiling.
 func NewTiling(count int, box volumetric.BoundingBox) (Tiling, error) {
+	if err := checkBox(box); err != nil {
+		return Tiling{}, err
+	}
 	t := Tiling{count: count, box: box}
 	for axis := range 3 {
-		if !finite(box.Min) || !finite(box.Max) || box.Max[axis] < box.Min[axis] {
-			return Tiling{}, fmt.Errorf("%w: box is %v to %v, expected finite corners with Min below Max", ErrTiling, box.Min, box.Max)
-		}
 		// Halved first: the sum of two large coordinates may overflow.
 		t.center[axis] = box.Min[axis]/2 + box.Max[axis]/2
 	}
@@ -70,6 +70,16 @@ func NewTiling(count int, box volumetric.BoundingBox) (Tiling, error) {
 	return t, nil
 }
 
+// checkBox tells whether a box is one.
+func checkBox(box volumetric.BoundingBox) error {
+	for axis := range 3 {
+		if !finite(box.Min) || !finite(box.Max) || box.Max[axis] < box.Min[axis] {
+			return fmt.Errorf("%w: box is %v to %v, expected finite corners with Min below Max", ErrTiling, box.Min, box.Max)
+		}
+	}
+	return nil
+}
+
 // Len is the number of tiles.
 func (t *Tiling) Len() int { return t.count }
 
@@ -81,14 +91,8 @@ func (t *Tiling) Index(p [3]float32) int {
 	case 4:
 		return t.quadrant(p)
 	case 9:
-		switch {
-		case p[1] >= t.heights[1]:
-			return 8
-		case p[1] >= t.heights[0]:
-			return 4 + t.quadrant(p)
-		default:
-			return t.quadrant(p)
-		}
+		tile := t.quadrant(p) | (1-below(p[1], t.heights[0]))<<2
+		return tile + (8-tile)*(1-below(p[1], t.heights[1]))
 	case 15:
 		return 5*t.layer(p) + t.sector(p)
 	default:
@@ -140,24 +144,20 @@ var sectorAfter = func() (table [32]uint8) {
 	return table
 }()
 
-// Split puts every point of src into the cloud of its tile, whose earlier points are dropped and whose memory is used again.
-// It takes as many clouds as the tiling has tiles, and panics on another number.
+// Learn implements Tiler: a tiling by direction learns nothing.
+func (t *Tiling) Learn(*Cloud) error { return nil }
+
+// Assign implements Tiler.
+func (t *Tiling) Assign(src *Cloud, begin int, into []uint8) {
+	for i, p := range src.Positions[begin : begin+len(into)] {
+		into[i] = uint8(t.Index(p))
+	}
+}
+
+// Split puts every point of src into the cloud of its tile, as a Splitter does, which keeps the memory that it needs. It panics on another
+// number of clouds than there are tiles.
 func (t *Tiling) Split(src *Cloud, tiles []Cloud) {
-	if len(tiles) != t.count {
-		panic(fmt.Sprintf("pointcloud: Split takes one cloud per tile: got %d for %d tiles", len(tiles), t.count))
-	}
-	// Slice headers on the stack make appending about twice as fast as through the caller's memory.
-	var positions [maxTilingTiles][][3]float32
-	var colors [maxTilingTiles][][3]uint8
-	for i := range tiles {
-		positions[i], colors[i] = tiles[i].Positions[:0], tiles[i].Colors[:0]
-	}
-	for i, p := range src.Positions {
-		tile := t.Index(p)
-		positions[tile] = append(positions[tile], p)
-		colors[tile] = append(colors[tile], src.Colors[i])
-	}
-	for i := range tiles {
-		tiles[i].Positions, tiles[i].Colors = positions[i], colors[i]
+	if err := new(Splitter).Split(t, src, tiles); err != nil {
+		panic("pointcloud: a tiling by direction needs nothing that a cloud may lack: " + err.Error())
 	}
 }

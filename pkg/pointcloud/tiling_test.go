@@ -171,12 +171,26 @@ func TestNewTilingErrors(t *testing.T) {
 }
 
 func TestSplitReusesMemory(t *testing.T) {
-	cloud := randomCloud(4, 10_000)
+	cloud := randomCloud(4, 12_500)
 	tiling := newTiling(t, 15, cloud.Bounds())
 	tiles := make([]Cloud, 15)
-	tiling.Split(cloud, tiles)
-	if allocations := testing.AllocsPerRun(10, func() { tiling.Split(cloud, tiles) }); allocations != 0 {
-		t.Errorf("%v allocations per split into used clouds, want 0", allocations)
+	steady(t, func(most int) func() {
+		splitter := Splitter{}
+		splitter.points.crew.most = most
+		return func() { _ = splitter.Split(tiling, cloud, tiles) }
+	})
+}
+
+// steady checks that what is done again and again allocates nothing, alone and with several workers.
+func steady(t *testing.T, with func(workers int) func()) {
+	t.Helper()
+	for _, workers := range []int{1, 3} {
+		do := with(workers)
+		do()
+		do()
+		if allocations := testing.AllocsPerRun(10, do); allocations != 0 {
+			t.Errorf("%d workers: %v allocations with used memory, want 0", workers, allocations)
+		}
 	}
 }
 
@@ -213,9 +227,10 @@ func BenchmarkSplit(b *testing.B) {
 		b.Run(string(rune('0'+count/10))+string(rune('0'+count%10)), func(b *testing.B) {
 			tiling := newTiling(b, count, cloud.Bounds())
 			tiles := make([]Cloud, count)
+			var splitter Splitter
 			b.ReportAllocs()
 			for b.Loop() {
-				tiling.Split(cloud, tiles)
+				_ = splitter.Split(tiling, cloud, tiles)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(cloud.Len()), "ns/point")
 		})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 )
 
 // ErrVoxel says that a cloud cannot be put into voxels of the given size.
@@ -16,25 +15,19 @@ const (
 	cellOrigin = 1 << (cellBits - 1)
 )
 
-// VoxelGrid replaces the points of every cube of a grid by one: their mean position and mean colour. The grid stands still in space (a
-// corner is at the origin), so that an object at rest gives the same points in every frame. It keeps its working memory; one goroutine
-// uses it at a time.
+// VoxelGrid replaces the points of every cube of a grid by one: their mean position and mean colour, the label that most of them have where
+// more than half have the same, and all cameras that saw any of them. The grid stands still in space (a corner is at the origin), so that an
+// object at rest gives the same points in every frame. It works on all processors and keeps its working memory; one goroutine uses it at a time.
 type VoxelGrid struct {
-	// table is a hash table with open addressing: cell number + 1, 0 where free; slots has the voxel of each entry.
-	table  []uint64
-	slots  []uint32
-	voxels []voxel
-	// used are the entries of the table in use, so that emptying it costs no more than it holds.
-	used []uint32
-}
-
-// voxel sums up the points of one cell.
-type voxel struct {
-	// origin is the first point; sums of differences to it keep all digits.
-	origin   [3]float32
-	position [3]float32
-	color    [3]uint32
-	count    uint32
+	crew crew
+	// cells are the numbers of the cells that the points are in; each shard holds the voxels of a part of the cells.
+	cells  []uint64
+	shards []shard
+	// src, dst and inverse (of the edge) are what is worked on; failed are the first points of each worker that have no cell, -1 for none.
+	src, dst *Cloud
+	inverse  float64
+	failed   []int
+	steps    struct{ number, fill, write func(worker, begin, end int) }
 }
 
 // Voxelize replaces dst's points by one per voxel that src occupies, in the order in which src comes to them; edge is in metres. A size
@@ -45,18 +38,10 @@ func (g *VoxelGrid) Voxelize(src, dst *Cloud, edge float32) error {
 	if err := g.fill(src, edge); err != nil {
 		return err
 	}
-	dst.reserve(len(g.voxels))
-	for i := range g.voxels {
-		v := &g.voxels[i]
-		share := 1 / float32(v.count)
-		var p [3]float32
-		var color [3]uint8
-		for axis := range p {
-			p[axis] = v.origin[axis] + v.position[axis]*share
-			color[axis] = uint8((v.color[axis] + v.count/2) / v.count)
-		}
-		dst.Append(p, color)
-	}
+	dst.resize(g.occupied(), src)
+	g.src, g.dst = src, dst
+	g.crew.do(len(g.shards), len(g.shards), g.steps.write)
+	g.src, g.dst = nil, nil
 	return nil
 }
 
@@ -65,66 +50,103 @@ func (g *VoxelGrid) Count(src *Cloud, edge float32) (int, error) {
 	if err := g.fill(src, edge); err != nil {
 		return 0, err
 	}
-	return len(g.voxels), nil
+	return g.occupied(), nil
+}
+
+func (g *VoxelGrid) occupied() int {
+	sum := 0
+	for i := range g.shards {
+		sum += len(g.shards[i].voxels)
+	}
+	return sum
 }
 
 // fill sums up src's points per voxel.
 func (g *VoxelGrid) fill(src *Cloud, edge float32) error {
-	g.empty()
+	if g.steps.number == nil {
+		g.steps.number, g.steps.fill, g.steps.write = g.numberRange, g.fillShard, g.writeShard
+	}
 	if !(edge > 0) || math.IsInf(float64(edge), 0) {
 		return fmt.Errorf("%w: voxel edge is %g m, expected more than 0", ErrVoxel, edge)
 	}
-	g.grow(src.Len())
-	inverse := 1 / float64(edge)
-	shift := 64 - bits.TrailingZeros(uint(len(g.table)))
-	mask := uint32(len(g.table) - 1)
-	for i, p := range src.Positions {
-		var cell uint64
-		for axis := range p {
-			c := math.Floor(float64(p[axis])*inverse) + cellOrigin
-			if !(c >= 0 && c < 1<<cellBits) {
-				g.empty()
-				return fmt.Errorf("%w: coordinate %g m with voxels of %g m, expected it within ±%g m", ErrVoxel, p[axis], edge, cellOrigin*edge)
-			}
-			cell = cell<<cellBits | uint64(c)
-		}
-		cell++
-		// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): 2^64 over the golden ratio; the high bits are the good ones.
-		at := uint32(cell * 0x9e3779b97f4a7c15 >> shift)
-		for g.table[at] != cell && g.table[at] != 0 {
-			at = (at + 1) & mask
-		}
-		if g.table[at] == 0 {
-			g.table[at], g.slots[at] = cell, uint32(len(g.voxels))
-			g.used = append(g.used, at)
-			g.voxels = append(g.voxels, voxel{origin: p})
-		}
-		g.voxels[g.slots[at]].add(p, src.Colors[i])
+	n := src.Len()
+	workers := g.crew.size(n)
+	g.cells, g.failed = resize(g.cells, n), resize(g.failed, workers)
+	if len(g.shards) < workers {
+		g.shards = append(g.shards[:cap(g.shards)], make([]shard, workers)...)
 	}
+	g.shards = g.shards[:workers]
+	g.src, g.inverse = src, 1/float64(edge)
+	defer func() { g.src = nil }()
+	g.crew.do(n, workers, g.steps.number)
+	for _, i := range g.failed {
+		if i >= 0 {
+			return fmt.Errorf("%w: point at %v m with voxels of %g m, expected it within ±%g m", ErrVoxel, src.Positions[i], edge, cellOrigin*edge)
+		}
+	}
+	g.crew.do(workers, workers, g.steps.fill)
 	return nil
 }
 
-func (v *voxel) add(p [3]float32, color [3]uint8) {
-	for axis := range p {
-		v.position[axis] += p[axis] - v.origin[axis]
-		v.color[axis] += uint32(color[axis])
+// numberRange numbers the cells that points are in, from 1.
+func (g *VoxelGrid) numberRange(worker, begin, end int) {
+	g.failed[worker] = -1
+	for i, p := range g.src.Positions[begin:end] {
+		var cell uint64
+		for axis := range p {
+			c := math.Floor(float64(p[axis])*g.inverse) + cellOrigin
+			if !(c >= 0 && c < 1<<cellBits) {
+				g.failed[worker] = begin + i
+				return
+			}
+			cell = cell<<cellBits | uint64(c)
+		}
+		g.cells[begin+i] = cell + 1
 	}
-	v.count++
 }
 
-// empty forgets the voxels and keeps the memory.
-func (g *VoxelGrid) empty() {
-	for _, at := range g.used {
-		g.table[at] = 0
+// fillShard sums up the points of one shard's cells.
+func (g *VoxelGrid) fillShard(worker, _, _ int) {
+	s := &g.shards[worker]
+	s.reset()
+	workers := uint64(len(g.shards))
+	labels, sources := g.src.Labels, g.src.Sources
+	for i, cell := range g.cells {
+		hash := hashOf(cell)
+		// The upper half of the hash, as a fraction, chooses the shard; the lower half the place in its table.
+		if hash>>32*workers>>32 != uint64(worker) {
+			continue
+		}
+		v := s.voxel(cell, hash, i, g.src.Positions[i])
+		v.add(g.src.Positions[i], g.src.Colors[i])
+		if len(labels) > 0 {
+			v.vote(labels[i])
+		}
+		if len(sources) > 0 {
+			v.sources |= sources[i]
+		}
 	}
-	g.used, g.voxels = g.used[:0], g.voxels[:0]
 }
 
-// grow makes the table, while it is empty, at least twice as large as the number of points: probes stay short however few points share a voxel.
-func (g *VoxelGrid) grow(points int) {
-	size := 1 << bits.Len(uint(max(2*points, 2)-1))
-	if size > len(g.table) {
-		g.table, g.slots = make([]uint64, size), make([]uint32, size)
+// writeShard writes the points of one shard's voxels. The place of each is how many voxels of all shards came before it.
+func (g *VoxelGrid) writeShard(worker, _, _ int) {
+	s := &g.shards[worker]
+	s.before = resize(s.before, len(g.shards))
+	before := s.before
+	clear(before)
+	for i := range s.voxels {
+		v, at := &s.voxels[i], i
+		for other := range g.shards {
+			if other == worker {
+				continue
+			}
+			voxels := g.shards[other].voxels
+			for before[other] < len(voxels) && voxels[before[other]].first < v.first {
+				before[other]++
+			}
+			at += before[other]
+		}
+		v.write(g.dst, at)
 	}
 }
 

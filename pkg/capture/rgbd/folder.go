@@ -1,12 +1,9 @@
-// Package rgbd plays recordings of a depth camera: a folder of pairs of images, depth_NNN.png (16-bit grey) and color_NNN.png (registered
-// to the depth image), and the camera's intrinsics.json in the folder or in its parent. Each pair becomes one point cloud.
+// Package rgbd reads recordings of a depth camera: a folder of pairs of images, depth_NNN.png (16-bit grey) and color_NNN.png (registered to the
+// depth image), with mask_NNN.png (labels, in grey or as a palette) beside each pair or none, and the camera's intrinsics.json in the folder or in
+// its parent.
 //
-// Clouds are in the coordinates of the camera: the origin is its centre of projection, x goes right and y up in the picture, z towards the
-// camera from what it sees, so that everything seen has z < 0. Nothing is centred on the person: the origin then stays where it is from
-// frame to frame, from recording to recording, and from recording to live camera.
-//
-// When a frame is due is the business of package capture. A Folder never changes after it was opened, so any number of goroutines may load
-// from it at once.
+// When a frame is due and how images become points is the business of packages capture and depth. A Folder never changes after it was opened, so any
+// number of goroutines may load from it at once.
 package rgbd
 
 import (
@@ -18,16 +15,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
 // Errors of folders. They are wrapped with the file and what was wrong.
 var (
 	ErrNoFrames = errors.New("no RGB-D frames")
 	ErrUnpaired = errors.New("image without partner")
-	ErrConfig   = errors.New("invalid RGB-D configuration")
 )
 
 // IntrinsicsFile is the name of the file that describes the camera.
@@ -36,16 +31,14 @@ const IntrinsicsFile = "intrinsics.json"
 // Folder is a sequence of pairs of images.
 type Folder struct {
 	intrinsics Intrinsics
-	projection projection
-	filter     filter
 	pairs      []pair
-	workspaces sync.Pool // of *workspace, one per load under way
 }
 
-type pair struct{ depth, color string }
+// pair are the files of one frame; mask is empty where there is none.
+type pair struct{ depth, color, mask string }
 
-// OpenFolder finds the pairs and the intrinsics. It opens no image: Load does.
-func OpenFolder(dir string, cfg Config) (*Folder, error) {
+// OpenFolder finds the pairs and the intrinsics. It opens no image: LoadImage does.
+func OpenFolder(dir string) (*Folder, error) {
 	pairs, err := findPairs(dir)
 	if err != nil {
 		return nil, err
@@ -54,13 +47,7 @@ func OpenFolder(dir string, cfg Config) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter, err := newFilter(in, cfg)
-	if err != nil {
-		return nil, err
-	}
-	folder := &Folder{intrinsics: in, projection: newProjection(in), filter: filter, pairs: pairs}
-	folder.workspaces.New = func() any { return newWorkspace(in) }
-	return folder, nil
+	return &Folder{intrinsics: in, pairs: pairs}, nil
 }
 
 // Intrinsics is the camera's description, as read.
@@ -69,21 +56,20 @@ func (f *Folder) Intrinsics() Intrinsics { return f.intrinsics }
 // Len is the number of frames.
 func (f *Folder) Len() int { return len(f.pairs) }
 
-// Load replaces the cloud's points by those of one frame, in the order of the image's rows. Its error names the file.
-func (f *Folder) Load(index int, into *pointcloud.Cloud) error {
-	into.Reset()
+// LoadImage replaces the image by that of one frame. Its error names the file.
+func (f *Folder) LoadImage(index int, into *depth.Image) error {
 	pair := f.pairs[index]
-	w := f.workspaces.Get().(*workspace)
-	defer f.workspaces.Put(w)
-	if err := readImage(pair.depth, func(r io.ReadSeeker) error { return w.readDepth(r, f.intrinsics) }); err != nil {
+	if err := readImage(pair.depth, func(r io.ReadSeeker) error { return readDepth(r, f.intrinsics, into) }); err != nil {
 		return err
 	}
-	if err := readImage(pair.color, func(r io.ReadSeeker) error { return w.readColor(r, f.intrinsics) }); err != nil {
+	if err := readImage(pair.color, func(r io.ReadSeeker) error { return readColors(r, f.intrinsics, into) }); err != nil {
 		return err
 	}
-	f.filter.apply(w)
-	f.projection.project(w, into)
-	return nil
+	into.Labels = into.Labels[:0]
+	if pair.mask == "" {
+		return nil
+	}
+	return readImage(pair.mask, func(r io.ReadSeeker) error { return readLabels(r, f.intrinsics, into) })
 }
 
 func readImage(path string, read func(io.ReadSeeker) error) error {
@@ -105,13 +91,15 @@ func findPairs(dir string) ([]pair, error) {
 		return nil, fmt.Errorf("folder of RGB-D frames: %w", err)
 	}
 	var numbers []string
-	depth, color := map[string]bool{}, map[string]bool{}
+	depth, color, mask := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, entry := range entries {
 		if number, ok := frameNumber(entry.Name(), "depth_"); ok {
 			depth[number] = true
 			numbers = append(numbers, number)
 		} else if number, ok := frameNumber(entry.Name(), "color_"); ok {
 			color[number] = true
+		} else if number, ok := frameNumber(entry.Name(), "mask_"); ok {
+			mask[number] = true
 		}
 	}
 	if len(depth) == 0 && len(color) == 0 {
@@ -128,10 +116,14 @@ func findPairs(dir string) ([]pair, error) {
 		if !color[number] {
 			return nil, fmt.Errorf("%w: %s has depth_%s.png, expected color_%s.png beside it", ErrUnpaired, dir, number, number)
 		}
-		pairs = append(pairs, pair{
-			depth: filepath.Join(dir, "depth_"+number+".png"),
-			color: filepath.Join(dir, "color_"+number+".png"),
-		})
+		found := pair{depth: filepath.Join(dir, "depth_"+number+".png"), color: filepath.Join(dir, "color_"+number+".png")}
+		if len(mask) > 0 {
+			if !mask[number] {
+				return nil, fmt.Errorf("%w: %s has depth_%s.png, expected mask_%s.png beside it as beside others", ErrUnpaired, dir, number, number)
+			}
+			found.mask = filepath.Join(dir, "mask_"+number+".png")
+		}
+		pairs = append(pairs, found)
 	}
 	return pairs, nil
 }

@@ -14,11 +14,35 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
 // allPixels keeps every pixel that has a depth.
-var allPixels = Config{EdgeRatio: 1}
+var allPixels = depth.Options{Cleaning: depth.Cleaning{EdgeRatio: 1}}
+
+// load makes a cloud of a frame.
+func load(t testing.TB, folder *Folder, options depth.Options, into *pointcloud.Cloud) {
+	t.Helper()
+	camera, err := folder.Intrinsics().Camera("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	projector, err := depth.NewProjector(camera, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m depth.Image
+	for range 2 { // the second time into used memory
+		if err := folder.LoadImage(0, &m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	into.Reset()
+	if err := projector.Project(&m, into); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func encode(t testing.TB, picture image.Image) []byte {
 	t.Helper()
@@ -80,7 +104,7 @@ func TestLoadProjects(t *testing.T) {
 	for _, test := range tests {
 		dir := t.TempDir()
 		write(t, dir, map[string][]byte{IntrinsicsFile: []byte(plainIntrinsics), "depth_0.png": depth, "color_0.png": encode(t, test.picture)})
-		folder, err := OpenFolder(dir, allPixels)
+		folder, err := OpenFolder(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,16 +115,12 @@ func TestLoadProjects(t *testing.T) {
 				expected.Append([3]float32{float32((float64(x) + 0.5 - 4) / 4 * d), float32((3 - float64(y) - 0.5) / 4 * d), float32(-d)}, test.color(x, y))
 			}
 		}
-		for range 2 { // the second time into used memory
-			if err := folder.Load(0, &cloud); err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(cloud.Colors, expected.Colors) {
-				t.Errorf("%s: colours are %v, expected %v", test.name, cloud.Colors, expected.Colors)
-			}
-			if !slices.EqualFunc(cloud.Positions, expected.Positions, func(a, b [3]float32) bool { return distance(a, b) < 1e-5 }) {
-				t.Errorf("%s: positions are %v, expected %v", test.name, cloud.Positions, expected.Positions)
-			}
+		load(t, folder, allPixels, &cloud)
+		if !slices.Equal(cloud.Colors, expected.Colors) {
+			t.Errorf("%s: colours are %v, expected %v", test.name, cloud.Colors, expected.Colors)
+		}
+		if !slices.EqualFunc(cloud.Positions, expected.Positions, func(a, b [3]float32) bool { return distance(a, b) < 1e-5 }) {
+			t.Errorf("%s: positions are %v, expected %v", test.name, cloud.Positions, expected.Positions)
 		}
 	}
 }
@@ -110,41 +130,38 @@ func distance(a, b [3]float32) float64 {
 }
 
 func TestLoadErrors(t *testing.T) {
-	depth := encode(t, depthImage(8, 6, func(int, int) uint16 { return 1000 }))
+	depths := encode(t, depthImage(8, 6, func(int, int) uint16 { return 1000 }))
 	colors := encode(t, colorImage(8, 6))
 	huge := slices.Clone(colors)
 	copy(huge[16:24], []byte{0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff}) // the size in the header, whose checksum is wrong now
 	tests := []struct {
-		name         string
-		depth, color []byte
-		err          error
-		file, says   string
+		name          string
+		depths, color []byte
+		err           error
+		file, says    string
 	}{
-		{"torn depth", depth[:len(depth)-20], colors, ErrImage, "depth_7.png", "EOF"},
-		{"torn colour", depth, colors[:40], ErrImage, "color_7.png", "EOF"},
-		{"empty", depth, nil, ErrImage, "color_7.png", "EOF"},
+		{"torn depth", depths[:len(depths)-20], colors, ErrImage, "depth_7.png", "EOF"},
+		{"torn colour", depths, colors[:40], ErrImage, "color_7.png", "EOF"},
+		{"empty", depths, nil, ErrImage, "color_7.png", "EOF"},
 		{"not PNG", []byte("P5 8 6 65535"), colors, ErrImage, "depth_7.png", "not a PNG"},
-		{"JPEG", append([]byte("\xff\xd8\xff\xe0"), depth...), colors, ErrImage, "depth_7.png", "not a PNG"},
-		{"absurd size", depth, huge, ErrImage, "color_7.png", ""},
+		{"JPEG", append([]byte("\xff\xd8\xff\xe0"), depths...), colors, ErrImage, "depth_7.png", "not a PNG"},
+		{"absurd size", depths, huge, ErrImage, "color_7.png", ""},
 		{"larger depth", encode(t, depthImage(9, 6, func(int, int) uint16 { return 0 })), colors, ErrImage, "depth_7.png", "expected 8 × 6 pixels as in intrinsics.json, got 9 × 6"},
-		{"smaller colour", depth, encode(t, colorImage(8, 5)), ErrImage, "color_7.png", "got 8 × 5"},
+		{"smaller colour", depths, encode(t, colorImage(8, 5)), ErrImage, "color_7.png", "got 8 × 5"},
 		{"8-bit depth", encode(t, image.NewGray(image.Rect(0, 0, 8, 6))), colors, ErrImage, "depth_7.png", "expected depth as 16-bit grey, got 8-bit grey"},
 		{"coloured depth", colors, colors, ErrImage, "depth_7.png", "8-bit colours"},
 	}
+	var m depth.Image
 	for _, test := range tests {
 		dir := t.TempDir()
-		write(t, dir, map[string][]byte{IntrinsicsFile: []byte(plainIntrinsics), "depth_7.png": test.depth, "color_7.png": test.color})
-		folder, err := OpenFolder(dir, allPixels)
+		write(t, dir, map[string][]byte{IntrinsicsFile: []byte(plainIntrinsics), "depth_7.png": test.depths, "color_7.png": test.color})
+		folder, err := OpenFolder(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cloud := pointcloud.Cloud{Positions: make([][3]float32, 3), Colors: make([][3]uint8, 3)}
-		err = folder.Load(0, &cloud)
+		err = folder.LoadImage(0, &m)
 		if !errors.Is(err, test.err) || !strings.Contains(err.Error(), filepath.Join(dir, test.file)) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: got %v, expected an error about %s that says %q", test.name, err, test.file, test.says)
-		}
-		if cloud.Len() != 0 {
-			t.Errorf("%s: %d points left", test.name, cloud.Len())
 		}
 	}
 }
@@ -160,11 +177,11 @@ func TestOpenFolder(t *testing.T) {
 		files["depth_"+number+".png"], files["color_"+number+".png"] = nil, nil
 	}
 	write(t, dir, files)
-	if _, err := OpenFolder(dir, DefaultConfig()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(parent, IntrinsicsFile)) {
+	if _, err := OpenFolder(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(parent, IntrinsicsFile)) {
 		t.Errorf("without intrinsics: %v", err)
 	}
 	write(t, parent, map[string][]byte{IntrinsicsFile: []byte(plainIntrinsics)})
-	folder, err := OpenFolder(dir, DefaultConfig())
+	folder, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +195,11 @@ func TestOpenFolder(t *testing.T) {
 	}
 	// The folder's own description goes before its parent's.
 	write(t, dir, map[string][]byte{IntrinsicsFile: []byte(strings.Replace(plainIntrinsics, `"fx": 4`, `"fx": 5`, 1))})
-	if folder, err = OpenFolder(dir, DefaultConfig()); err != nil || folder.Intrinsics().FX != 5 {
+	if folder, err = OpenFolder(dir); err != nil || folder.Intrinsics().FX != 5 {
 		t.Errorf("two descriptions: error %v", err)
 	}
 	write(t, dir, map[string][]byte{IntrinsicsFile: []byte("{")})
-	if _, err := OpenFolder(dir, DefaultConfig()); !errors.Is(err, ErrIntrinsics) || !strings.Contains(err.Error(), filepath.Join(dir, IntrinsicsFile)) {
+	if _, err := OpenFolder(dir); !errors.Is(err, ErrIntrinsics) || !strings.Contains(err.Error(), filepath.Join(dir, IntrinsicsFile)) {
 		t.Errorf("broken description: %v", err)
 	}
 }
@@ -198,17 +215,67 @@ func TestOpenFolderErrors(t *testing.T) {
 		{[]string{"depth_1.png"}, ErrUnpaired, "expected color_1.png"},
 		{[]string{"color_1.png"}, ErrUnpaired, "expected depth_1.png"},
 		{[]string{"depth_1.png", "color_01.png"}, ErrUnpaired, "expected depth_01.png"},
+		{[]string{"depth_1.png", "color_1.png", "depth_2.png", "color_2.png", "mask_2.png"}, ErrUnpaired, "expected mask_1.png"},
 	}
 	for _, test := range tests {
 		dir := t.TempDir()
 		for _, name := range test.files {
 			write(t, dir, map[string][]byte{name: nil})
 		}
-		if _, err := OpenFolder(dir, DefaultConfig()); !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), dir) {
+		if _, err := OpenFolder(dir); !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%v: got %v, expected %v that says %q", test.files, err, test.err, test.says)
 		}
 	}
-	if _, err := OpenFolder(filepath.Join(t.TempDir(), "missing"), DefaultConfig()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := OpenFolder(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing folder: %v", err)
+	}
+}
+
+func TestLoadLabels(t *testing.T) {
+	gray16 := depthImage(8, 6, func(x, y int) uint16 { return uint16(300*x + y) })
+	gray := image.NewGray(image.Rect(0, 0, 8, 6))
+	paletted := image.NewPaletted(image.Rect(0, 0, 8, 6), color.Palette{color.White, color.Black, color.Gray{Y: 7}})
+	for i := range 48 {
+		gray.Pix[i], paletted.Pix[i] = uint8(5*i), uint8(i%3)
+	}
+	tests := map[string]struct {
+		mask  image.Image
+		label func(x, y int) uint16
+	}{
+		"16-bit grey": {gray16, func(x, y int) uint16 { return uint16(300*x + y) }},
+		"8-bit grey":  {gray, func(x, y int) uint16 { return uint16(5 * (8*y + x)) }},
+		"palette":     {paletted, func(x, y int) uint16 { return uint16((8*y + x) % 3) }},
+	}
+	files := map[string][]byte{
+		IntrinsicsFile: []byte(plainIntrinsics),
+		"depth_0.png":  encode(t, depthImage(8, 6, func(int, int) uint16 { return 1000 })), "color_0.png": encode(t, colorImage(8, 6)),
+	}
+	for name, test := range tests {
+		dir := t.TempDir()
+		files["mask_0.png"] = encode(t, test.mask)
+		write(t, dir, files)
+		folder, err := OpenFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m depth.Image
+		if err := folder.LoadImage(0, &m); err != nil || len(m.Labels) != 48 {
+			t.Fatalf("%s: %d labels, error %v", name, len(m.Labels), err)
+		}
+		for i, label := range m.Labels {
+			if want := test.label(i%8, i/8); label != want {
+				t.Errorf("%s: label %d at pixel %d, expected %d", name, label, i, want)
+			}
+		}
+	}
+	dir := t.TempDir()
+	files["mask_0.png"] = files["color_0.png"]
+	write(t, dir, files)
+	folder, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.LoadImage(0, new(depth.Image)); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "mask_0.png") {
+		t.Errorf("coloured labels: %v", err)
 	}
 }

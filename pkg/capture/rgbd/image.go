@@ -9,28 +9,13 @@ import (
 	"image/draw"
 	"image/png"
 	"io"
+	"slices"
+
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
 // ErrImage says that an image is not what the intrinsics promise.
 var ErrImage = errors.New("invalid image")
-
-// workspace is the memory of one load.
-type workspace struct {
-	width, height int
-	depth         []uint16   // in units of the camera, 0 = none
-	color         [][3]uint8 // per pixel
-	blobs         blobs
-}
-
-func newWorkspace(in Intrinsics) *workspace {
-	pixels := in.Width * in.Height
-	return &workspace{
-		width: in.Width, height: in.Height,
-		depth: make([]uint16, pixels),
-		color: make([][3]uint8, pixels),
-		blobs: newBlobs(pixels),
-	}
-}
 
 // decode reads a PNG only after its header has promised the size that the intrinsics have.
 func decode(r io.ReadSeeker, in Intrinsics) (image.Image, error) {
@@ -54,7 +39,7 @@ func decode(r io.ReadSeeker, in Intrinsics) (image.Image, error) {
 	return picture, nil
 }
 
-func (w *workspace) readDepth(r io.ReadSeeker, in Intrinsics) error {
+func readDepth(r io.ReadSeeker, in Intrinsics, into *depth.Image) error {
 	picture, err := decode(r, in)
 	if err != nil {
 		return err
@@ -63,17 +48,23 @@ func (w *workspace) readDepth(r io.ReadSeeker, in Intrinsics) error {
 	if !ok {
 		return fmt.Errorf("%w: expected depth as 16-bit grey, got %s", ErrImage, modelName(picture.ColorModel()))
 	}
-	for y := range w.height {
-		row, line := w.depth[y*w.width:][:w.width], gray.Pix[y*gray.Stride:]
-		for x := range row {
-			row[x] = uint16(line[2*x])<<8 | uint16(line[2*x+1])
-		}
-	}
+	into.Depth = readGray16(gray, in, into.Depth)
 	return nil
 }
 
-// readColor takes colours of any PNG type; transparency is passed over.
-func (w *workspace) readColor(r io.ReadSeeker, in Intrinsics) error {
+func readGray16(gray *image.Gray16, in Intrinsics, into []uint16) []uint16 {
+	into = slices.Grow(into[:0], in.Width*in.Height)
+	for y := range in.Height {
+		line := gray.Pix[y*gray.Stride:][:2*in.Width]
+		for x := 0; x < len(line); x += 2 {
+			into = append(into, uint16(line[x])<<8|uint16(line[x+1]))
+		}
+	}
+	return into
+}
+
+// readColors takes colours of any PNG type; transparency is passed over.
+func readColors(r io.ReadSeeker, in Intrinsics, into *depth.Image) error {
 	picture, err := decode(r, in)
 	if err != nil {
 		return err
@@ -90,10 +81,39 @@ func (w *workspace) readColor(r io.ReadSeeker, in Intrinsics) error {
 		draw.Draw(converted, converted.Rect, picture, picture.Bounds().Min, draw.Src)
 		pix, stride = converted.Pix, converted.Stride
 	}
-	for y := range w.height {
-		row, line := w.color[y*w.width:][:w.width], pix[y*stride:]
-		for x := range row {
-			row[x] = [3]uint8(line[4*x : 4*x+3])
+	into.Colors = slices.Grow(into.Colors[:0], in.Width*in.Height)
+	for y := range in.Height {
+		line := pix[y*stride:][:4*in.Width]
+		for x := 0; x < len(line); x += 4 {
+			into.Colors = append(into.Colors, [3]uint8(line[x:x+3]))
+		}
+	}
+	return nil
+}
+
+// readLabels takes greys as they are, and of a palette the index.
+func readLabels(r io.ReadSeeker, in Intrinsics, into *depth.Image) error {
+	picture, err := decode(r, in)
+	if err != nil {
+		return err
+	}
+	var pix []uint8
+	var stride int
+	switch picture := picture.(type) {
+	case *image.Gray16:
+		into.Labels = readGray16(picture, in, into.Labels)
+		return nil
+	case *image.Gray:
+		pix, stride = picture.Pix, picture.Stride
+	case *image.Paletted:
+		pix, stride = picture.Pix, picture.Stride
+	default:
+		return fmt.Errorf("%w: expected labels in grey or as a palette, got %s", ErrImage, modelName(picture.ColorModel()))
+	}
+	into.Labels = slices.Grow(into.Labels[:0], in.Width*in.Height)
+	for y := range in.Height {
+		for _, label := range pix[y*stride:][:in.Width] {
+			into.Labels = append(into.Labels, uint16(label))
 		}
 	}
 	return nil

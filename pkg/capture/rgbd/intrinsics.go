@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
 // ErrIntrinsics says that a description of a camera cannot be used.
@@ -14,15 +16,13 @@ var ErrIntrinsics = errors.New("invalid camera intrinsics")
 
 // Limits on what a description may ask for.
 const (
-	// MaxPixels keeps one frame below 250 MB of points (15 bytes each): 16.8 million, twice a 4K camera's.
-	MaxPixels = 1 << 24
 	// MaxIntrinsicsBytes is the size of the file; a real one has some 500 bytes.
 	MaxIntrinsicsBytes = 64 << 10
 	maxFPS             = 1000
 	maxDepthUnit       = 0.1 // metres; a full scale of 6.5 km is no depth camera's
 )
 
-// Intrinsics describe a depth camera without distortion (pinhole) whose colour image is registered to its depth image.
+// Intrinsics describe a depth camera whose colour image is registered to its depth image.
 type Intrinsics struct {
 	// Width and Height of both images, in pixels.
 	Width  int `json:"width"`
@@ -40,10 +40,36 @@ type Intrinsics struct {
 	Far  float64 `json:"far_m"`
 	// FPS is the rate that the frames were taken at, 0 = unknown.
 	FPS float64 `json:"fps"`
+	// Model is the name of a distortion model of package depth, empty for none, and Coefficients are its coefficients in the order k1, k2, p1, p2,
+	// k3, k4, k5, k6; those that are missing are 0.
+	Model        string    `json:"distortion_model"`
+	Coefficients []float64 `json:"distortion_coefficients"`
+}
+
+// Camera is the camera as package depth knows it, at the origin. Its pixels have their centre where those of the description have their corner.
+func (in Intrinsics) Camera(name string) (depth.Camera, error) {
+	camera := depth.Camera{
+		Name: name, Width: in.Width, Height: in.Height, FX: in.FX, FY: in.FY, CX: in.CX - 0.5, CY: in.CY - 0.5, Unit: in.DepthUnit,
+	}
+	if in.Model != "" {
+		model, err := depth.ParseModel(in.Model)
+		if err != nil {
+			return depth.Camera{}, fmt.Errorf("%w: %w", ErrIntrinsics, err)
+		}
+		camera.Distortion.Model = model
+	}
+	if most := len(camera.Distortion.Coefficients); len(in.Coefficients) > most || len(in.Coefficients) > 0 && camera.Distortion.Model == depth.None {
+		return depth.Camera{}, fmt.Errorf("%w: %d distortion_coefficients for model %v, expected at most %d and a model other than none", ErrIntrinsics, len(in.Coefficients), camera.Distortion.Model, most)
+	}
+	copy(camera.Distortion.Coefficients[:], in.Coefficients)
+	if err := camera.Validate(); err != nil {
+		return depth.Camera{}, fmt.Errorf("%w: %w", ErrIntrinsics, err)
+	}
+	return camera, nil
 }
 
 // ParseIntrinsics reads the JSON object of an intrinsics.json. The keys of Intrinsics up to depth_unit_m are required. Unknown keys are an
-// error, because a misspelt or unsupported one (such as distortion) would silently bend the picture; source, licence, license, note and
+// error, because a misspelt one would silently bend the picture; source, licence, license, note and
 // frames may stand there for people to read.
 func ParseIntrinsics(data []byte) (Intrinsics, error) {
 	if len(data) > MaxIntrinsicsBytes {
@@ -69,8 +95,8 @@ func ParseIntrinsics(data []byte) (Intrinsics, error) {
 
 func (in Intrinsics) validate() error {
 	switch {
-	case in.Width < 1 || in.Height < 1 || in.Width > MaxPixels/in.Height:
-		return fmt.Errorf("%w: width × height is %d × %d, expected at least 1 × 1 and at most %d pixels", ErrIntrinsics, in.Width, in.Height, MaxPixels)
+	case in.Width < 1 || in.Height < 1 || in.Width > depth.MaxPixels/in.Height:
+		return fmt.Errorf("%w: width × height is %d × %d, expected at least 1 × 1 and at most %d pixels", ErrIntrinsics, in.Width, in.Height, depth.MaxPixels)
 	case !positive(in.FX) || !positive(in.FY):
 		return fmt.Errorf("%w: fx and fy are %g and %g, expected more than 0 pixels", ErrIntrinsics, in.FX, in.FY)
 	case !inside(in.CX, in.Width) || !inside(in.CY, in.Height):
@@ -84,7 +110,8 @@ func (in Intrinsics) validate() error {
 	case in.FPS < 0 || in.FPS > maxFPS:
 		return fmt.Errorf("%w: fps is %g, expected 0 to %d", ErrIntrinsics, in.FPS, maxFPS)
 	}
-	return nil
+	_, err := in.Camera("")
+	return err
 }
 
 // positive also refuses lengths so small or large that dividing by them leaves the range of float32 coordinates.

@@ -3,15 +3,18 @@ package rgbd
 import (
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 )
 
 const plainIntrinsics = `{"width": 8, "height": 6, "fx": 4, "fy": 4, "cx": 4, "cy": 3, "depth_unit_m": 0.001}`
 
 func TestParseIntrinsics(t *testing.T) {
 	in, err := ParseIntrinsics([]byte(plainIntrinsics))
-	if expected := (Intrinsics{Width: 8, Height: 6, FX: 4, FY: 4, CX: 4, CY: 3, DepthUnit: 0.001}); err != nil || in != expected {
+	if expected := (Intrinsics{Width: 8, Height: 6, FX: 4, FY: 4, CX: 4, CY: 3, DepthUnit: 0.001}); err != nil || !reflect.DeepEqual(in, expected) {
 		t.Errorf("got %+v, error %v, expected %+v", in, err, expected)
 	}
 	full := strings.Replace(plainIntrinsics, "}", `, "near_m": 0.5, "far_m": 2, "fps": 24, "source": "x", "licence": {"a": 1}, "license": 1, "note": [], "frames": 48}`, 1)
@@ -20,10 +23,30 @@ func TestParseIntrinsics(t *testing.T) {
 	}
 }
 
+func TestCameraOfIntrinsics(t *testing.T) {
+	text := strings.Replace(plainIntrinsics, "}", `, "distortion_model": "brown-conrady", "distortion_coefficients": [0.1, 0.2, 0.3]}`, 1)
+	in, err := ParseIntrinsics([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	camera, err := in.Camera("left")
+	expected := depth.Camera{
+		Name: "left", Width: 8, Height: 6, FX: 4, FY: 4, CX: 3.5, CY: 2.5, Unit: 0.001,
+		Distortion: depth.Distortion{Model: depth.BrownConrady, Coefficients: [8]float64{0.1, 0.2, 0.3}},
+	}
+	if err != nil || camera != expected {
+		t.Errorf("got %+v, error %v, expected %+v", camera, err, expected)
+	}
+}
+
 func TestParseIntrinsicsErrors(t *testing.T) {
 	tests := []struct{ replace, with, says string }{
 		{`"width"`, `"Breite"`, `unknown field "Breite"`},
 		{`"fx": 4`, `"fx": 4, "k1": 0.1`, `unknown field "k1"`},
+		{`0.001}`, `0.001, "distortion_model": "barrel"}`, `distortion model "barrel"`},
+		{`0.001}`, `0.001, "distortion_coefficients": [0.1]}`, "1 distortion_coefficients for model none"},
+		{`0.001}`, `0.001, "distortion_model": "rational", "distortion_coefficients": [1,2,3,4,5,6,7,8,9]}`, "at most 8"},
+		{`0.001}`, `0.001, "distortion_model": "rational", "distortion_coefficients": [1e9]}`, "coefficient 1"},
 		{`"width": 8`, `"width": 0`, "0 × 6"},
 		{`"width": 8`, `"width": -8`, "-8 × 6"},
 		{`"width": 8`, `"width": 8.5`, "8.5"},
@@ -66,22 +89,21 @@ func FuzzParseIntrinsics(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := ParseIntrinsics(data)
 		if err != nil {
-			if !errors.Is(err, ErrIntrinsics) || in != (Intrinsics{}) {
+			if !errors.Is(err, ErrIntrinsics) || !reflect.DeepEqual(in, Intrinsics{}) {
 				t.Errorf("got %+v with error %v", in, err)
 			}
 			return
 		}
-		if err := in.validate(); err != nil || in.Width*in.Height > MaxPixels {
+		if err := in.validate(); err != nil || in.Width*in.Height > depth.MaxPixels {
 			t.Errorf("accepted %+v: %v", in, err)
 		}
-		if _, err := newFilter(in, DefaultConfig()); err != nil {
-			t.Errorf("accepted a depth range that cannot be used: %v", err)
+		camera, err := in.Camera("name")
+		if err != nil || camera.Validate() != nil {
+			t.Errorf("accepted a camera that cannot be used: %v", err)
 		}
-		if in.Width*in.Height < 1<<16 {
-			for _, direction := range newProjection(in).columns {
-				if !(direction > -1e9 && direction < 1e9) && in.FX > 1 {
-					t.Errorf("%+v: direction %g", in, direction)
-				}
+		if in.Width*in.Height < 1<<12 {
+			if _, err := depth.NewProjector(camera, depth.DefaultOptions()); err != nil {
+				t.Errorf("accepted a camera that cannot be projected: %v", err)
 			}
 		}
 	})

@@ -6,9 +6,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -22,13 +22,13 @@ func recordingPath(elements ...string) string {
 }
 
 // recording opens the recording in the test data, or skips the test.
-func recording(t testing.TB, cfg Config) *Folder {
+func recording(t testing.TB) *Folder {
 	t.Helper()
 	dir := recordingPath("rgbd")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("skipped: test data not found at %s; set VOLSFU_TESTDATA", dir)
 	}
-	folder, err := OpenFolder(dir, cfg)
+	folder, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +38,19 @@ func recording(t testing.TB, cfg Config) *Folder {
 // TestRecordingMatchesItsClouds compares with the clouds that the recording's makers computed from the same frames: as they have no
 // filter, every point of ours must be among theirs.
 func TestRecordingMatchesItsClouds(t *testing.T) {
-	folder := recording(t, DefaultConfig())
+	folder := recording(t)
 	if folder.Len() != 48 {
 		t.Errorf("%d frames, expected 48", folder.Len())
+	}
+	camera, err := folder.Intrinsics().Camera("seated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := depth.DefaultOptions()
+	options.Background.Near, options.Background.Far = folder.Intrinsics().Near, folder.Intrinsics().Far
+	projector, err := depth.NewProjector(camera, options)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for index := range 3 {
 		path := recordingPath("ply", fmt.Sprintf("dkvfx_%03d.ply", index))
@@ -52,7 +62,11 @@ func TestRecordingMatchesItsClouds(t *testing.T) {
 		if err := pointcloud.ReadPLY(bytes.NewReader(data), &reference); err != nil {
 			t.Fatal(err)
 		}
-		if err := folder.Load(index, &cloud); err != nil {
+		var m depth.Image
+		if err := folder.LoadImage(index, &m); err != nil {
+			t.Fatal(err)
+		}
+		if err := projector.Project(&m, &cloud); err != nil {
 			t.Fatal(err)
 		}
 		theirs := map[[3]int32][3]uint8{}
@@ -79,32 +93,13 @@ func TestRecordingMatchesItsClouds(t *testing.T) {
 	}
 }
 
-func BenchmarkLoad(b *testing.B) {
-	folder := recording(b, DefaultConfig())
-	var cloud pointcloud.Cloud
+func BenchmarkLoadImage(b *testing.B) {
+	folder := recording(b)
+	var m depth.Image
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := folder.Load(0, &cloud); err != nil {
+		if err := folder.LoadImage(0, &m); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-func BenchmarkFilter(b *testing.B) {
-	folder := recording(b, DefaultConfig())
-	w := newWorkspace(folder.intrinsics)
-	file, err := os.Open(folder.pairs[0].depth)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer file.Close()
-	if err := w.readDepth(file, folder.intrinsics); err != nil {
-		b.Fatal(err)
-	}
-	depth := slices.Clone(w.depth)
-	b.ReportAllocs()
-	for b.Loop() {
-		copy(w.depth, depth)
-		folder.filter.apply(w)
 	}
 }

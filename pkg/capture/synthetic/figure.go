@@ -21,7 +21,7 @@ import (
 // ErrConfig says that a figure cannot be made as asked.
 var ErrConfig = errors.New("invalid synthetic figure")
 
-// MaxPoints is the largest number of points: 4 million take 120 MB, and 600 MB while they are made.
+// MaxPoints is the largest number of points: 4 million take 160 MB, and 600 MB while they are made.
 const MaxPoints = 4_000_000
 
 // Config says who stands there.
@@ -39,6 +39,8 @@ type Figure struct {
 	rest    [][3]float32
 	entries []uint16 // of the palette, per point
 	colors  [][3]uint8
+	labels  []uint16
+	sources []uint16
 	eyes    []int32  // points of the eyeballs, which the lids cover in a blink
 	lid     [3]uint8 // colour of the lids
 }
@@ -56,6 +58,8 @@ func New(cfg Config) (*Figure, error) {
 		rest:    make([][3]float32, cfg.Points),
 		entries: make([]uint16, cfg.Points),
 		colors:  make([][3]uint8, cfg.Points),
+		labels:  make([]uint16, cfg.Points),
+		sources: make([]uint16, cfg.Points),
 	}
 	for channel := range 3 {
 		f.lid[channel] = uint8(255 * 0.82 * looks.skin[channel])
@@ -66,6 +70,8 @@ func New(cfg Config) (*Figure, error) {
 		f.rest[i] = [3]float32{float32(place[0]), float32(place[1]), float32(place[2])}
 		f.entries[i] = entry(attach(s.owner, s.position))
 		f.colors[i] = looks.paint(s, i)
+		f.labels[i] = s.owner.label()
+		f.sources[i] = seenBy(s.normal)
 	})
 	for i := range samples {
 		if samples[i].material == eyeball {
@@ -84,13 +90,16 @@ func Box() volumetric.BoundingBox {
 }
 
 // At replaces the cloud's points by the figure at a time. Points keep their place in the order from frame to frame; the order is random over
-// the surface, so that any prefix or stride is an even sample.
+// the surface, so that any prefix or stride is an even sample. They have labels, by part of the body, and the cameras that they would be seen by
+// if four stood around the figure at rest.
 func (f *Figure) At(t time.Duration, into *pointcloud.Cloud) {
 	var maps palette
 	pose := at(f.seed, t.Seconds())
 	pose.fill(&maps)
 	into.Positions = append(into.Positions[:0], f.rest...)
 	into.Colors = append(into.Colors[:0], f.colors...)
+	into.Labels = append(into.Labels[:0], f.labels...)
+	into.Sources = append(into.Sources[:0], f.sources...)
 	entries := f.entries[:len(into.Positions)]
 	for i := range into.Positions {
 		m, p := &maps[entries[i]], &into.Positions[i]

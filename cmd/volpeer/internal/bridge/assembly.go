@@ -94,6 +94,18 @@ func (a *Assembly) Push(index int, p *vr2gather.Packet, now time.Time) []byte {
 	return f.data
 }
 
+// Late tells whether a frame of a track would be refused for its number.
+func (a *Assembly) Late(index int, number uint32) bool { return a.tracks[index].order.late(number) }
+
+// Anew says that a track begins anew: what comes next is not late, whatever its number. What is under way is given up.
+func (a *Assembly) Anew(index int) {
+	t := &a.tracks[index]
+	for len(t.underWay) > 0 {
+		a.giveUp(t.underWay[0])
+	}
+	t.order = order{}
+}
+
 // Expire gives up the frames whose rest does not come.
 func (a *Assembly) Expire(now time.Time) {
 	for len(a.underWay) > 0 && now.Sub(a.underWay[0].began) >= patience {

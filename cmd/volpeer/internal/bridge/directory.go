@@ -21,6 +21,7 @@ const (
 // Directory knows whom the connector can hear of, and under which number: VR2Gather knows clients by numbers, rooms know participants by names.
 type Directory struct {
 	own     uint32
+	foreign bool
 	members map[string]*member
 	// names are the members by number.
 	names map[uint32]string
@@ -40,6 +41,9 @@ func NewDirectory(own uint32) *Directory {
 	return &Directory{own: own, members: make(map[string]*member), names: make(map[uint32]string)}
 }
 
+// TakeForeign has points of all codecs carried: they are transcoded for the connector.
+func (d *Directory) TakeForeign() { d.foreign = true }
+
 // Admission says what becomes of a publication.
 type Admission struct {
 	// Client is the publisher's number, if the connector is to have the publication.
@@ -51,7 +55,8 @@ type Admission struct {
 
 // Published takes a publication, new or described anew.
 func (d *Directory) Published(participant string, p volumetric.Publication) Admission {
-	if !p.VR2Gather {
+	points := p.Kind == volumetric.KindVideo && p.Codec.MIMEType == volumetric.MIMEVolumetric
+	if !p.VR2Gather && !(d.foreign && points) {
 		return Admission{Reason: "not in VR2Gather's format"}
 	}
 	if p.Mode != volumetric.ModeAlternatives {

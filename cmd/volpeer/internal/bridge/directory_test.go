@@ -111,3 +111,28 @@ func TestChoices(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignPublications has points of other codecs carried where they are transcoded, and nothing else beside.
+func TestForeignPublications(t *testing.T) {
+	points := cloud("body", 1, 1)
+	points.VR2Gather, points.Codec.MIMEType = false, volumetric.MIMEVolumetric
+	film := points
+	film.Codec.MIMEType = "video/H264"
+	music := sound("voice")
+	music.VR2Gather, music.Codec.MIMEType = false, volumetric.MIMEOpus
+	described := points
+	described.Mode = volumetric.ModeDescriptions
+	for _, test := range []struct {
+		publication volumetric.Publication
+		carried     bool
+	}{{points, true}, {film, false}, {music, false}, {described, false}} {
+		if NewDirectory(1).Published("ada", test.publication).Carried {
+			t.Errorf("%+v is carried though nothing is transcoded", test.publication)
+		}
+		d := NewDirectory(1)
+		d.TakeForeign()
+		if got := d.Published("ada", test.publication); got.Carried != test.carried {
+			t.Errorf("%+v is carried: %+v", test.publication, got)
+		}
+	}
+}

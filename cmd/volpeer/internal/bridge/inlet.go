@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -36,9 +37,11 @@ type Frame struct {
 	Arrival time.Time
 }
 
-// Arrival is what a datagram of the connector brought: a frame, a text, or neither.
+// Arrival is what a datagram of the connector brought: a frame, a text, something about the scene, or nothing.
 type Arrival struct {
 	Frame *Frame
+	View  *signal.Viewpoint
+	Pose  *signal.Pose
 	// Choices is the text of a quality message, where Chosen says that there is one.
 	Choices string
 	Chosen  bool
@@ -52,6 +55,7 @@ type Inlet struct {
 	tally     *Tally
 	video     *Assembly
 	audio     *Assembly
+	scene     *Scene
 	counts    InletCounts
 }
 
@@ -72,12 +76,16 @@ func NewInlet(home netip.AddrPort, layout Layout, takes bool, tally *Tally) *Inl
 		tally:     tally,
 		video:     NewAssembly(layout.Tracks(), tally),
 		audio:     NewAssembly(1, tally),
+		scene:     NewScene(layout.Tiles),
 	}
 }
 
 // Receive takes a datagram, which may be used for other things afterwards.
 func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arrival {
 	i.counts.Datagrams++
+	if i.scene.about(datagram) {
+		return i.seen(from, datagram, now)
+	}
 	d, err := vr2gather.ParseDatagram(datagram)
 	if err != nil {
 		i.tally.Add(DropDatagram)
@@ -106,6 +114,22 @@ func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arr
 		return Arrival{}
 	}
 	return Arrival{Frame: i.media(&p, now)}
+}
+
+// seen takes a datagram about the scene.
+func (i *Inlet) seen(from netip.AddrPort, datagram []byte, now time.Time) Arrival {
+	view, placed, err := i.scene.read(datagram)
+	switch {
+	case err != nil:
+		i.tally.Add(DropPacket)
+	case !i.Handshake.Heard(from, now):
+		i.tally.Add(DropSource)
+	case placed != nil:
+		return Arrival{Pose: i.scene.place(placed)}
+	default:
+		return Arrival{View: view}
+	}
+	return Arrival{}
 }
 
 // media takes a packet, and returns the frame that it completes.

@@ -31,6 +31,13 @@ type instant struct {
 // NewInstants numbers from 0 the frames of so many tracks.
 func NewInstants(tracks int) *Instants { return &Instants{tracks: make([]uint32, tracks)} }
 
+// NewInstantsSince numbers from a number that is ahead of all that were given before, by the clock: for receivers that outlive the bridge and reject lower ones.
+func NewInstantsSince(now time.Time, tracks int) *Instants {
+	n := NewInstants(tracks)
+	n.next = FirstNumber(now)
+	return n
+}
+
 // Of gives the number and the capture time of a track's next frame, by the stamp in its header in milliseconds. Numbers of one track rise, also where
 // stamps stand still or go back. A stamp that cannot be true is replaced by the time of arrival.
 func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, capture time.Time) {

@@ -19,6 +19,8 @@ type Received struct {
 	Number uint32
 	// Data is the frame, VR2Gather's header included.
 	Data []byte
+	// Arrival is when its last packet came, where that is known.
+	Arrival time.Time
 }
 
 // Outlet turns frames into datagrams for the connector. The connector takes a frame only if its number is no lower than the last one's of the same client and
@@ -52,6 +54,9 @@ type OutletCounts struct {
 // firstNumbers is how many numbers there are to begin with, one per millisecond, which is faster than frames come. The highest leaves room to count on, also for
 // a connector whose numbers have a sign. They begin again every 12 days.
 const firstNumbers = 1 << 30
+
+// FirstNumber is the number of the first frame of a stream that begins now.
+func FirstNumber(now time.Time) uint32 { return uint32(now.UnixMilli() % firstNumbers) }
 
 // NewOutlet makes an outlet that counts what it leaves out.
 func NewOutlet(tally *Tally) *Outlet {
@@ -96,6 +101,13 @@ func (o *Outlet) Anew(client uint32) {
 	}
 }
 
+// Restart says that the publications of all clients begin anew, as they do with another session.
+func (o *Outlet) Restart() {
+	for _, s := range o.streams {
+		s.order = order{}
+	}
+}
+
 // Keep forgets all clients but those that are here.
 func (o *Outlet) Keep(here func(client uint32) bool) {
 	maps.DeleteFunc(o.streams, func(key outletStream, _ *outletState) bool { return !here(key.client) })
@@ -108,7 +120,7 @@ func (o *Outlet) Counts() OutletCounts { return o.counts }
 func (o *Outlet) stream(key outletStream, now time.Time) *outletState {
 	s := o.streams[key]
 	if s == nil {
-		s = &outletState{next: uint32(now.UnixMilli() % firstNumbers)}
+		s = &outletState{next: FirstNumber(now)}
 		o.streams[key] = s
 	}
 	return s

@@ -41,6 +41,16 @@ const (
 	DropClient
 	// DropAudio counts received packets of audio that cannot be read.
 	DropAudio
+	// DropReceived counts received packets of VR2Gather's dialect that cannot be read, or are of more streams than anybody has.
+	DropReceived
+	// DropOverrun counts received frames that came while too many waited to be sent to the connector.
+	DropOverrun
+	// DropSuperseded and DropReceivedSuperseded count frames that waited to be transcoded when a newer one came, the connector's and received ones.
+	DropSuperseded
+	DropReceivedSuperseded
+	// DropCodec and DropReceivedCodec count frames that could not be transcoded, the connector's and received ones.
+	DropCodec
+	DropReceivedCodec
 	// DropSocket counts datagrams that could not be sent to the connector.
 	DropSocket
 
@@ -50,24 +60,30 @@ const (
 
 // reasonNames are what summaries call the reasons.
 var reasonNames = [Reasons]string{
-	DropDatagram:      "malformed_datagrams",
-	DropSource:        "foreign_datagrams",
-	DropPacket:        "malformed_packets",
-	DropTrack:         "packets_of_unknown_tracks",
-	DropNotTaken:      "packets_not_taken",
-	DropContradiction: "contradictory_packets",
-	DropDuplicate:     "duplicate_packets",
-	DropLate:          "late_packets",
-	DropSize:          "packets_of_too_long_frames",
-	DropIncomplete:    "incomplete_frames",
-	DropHeader:        "frames_without_header",
-	DropBehind:        "frames_queue_full",
-	DropUnsent:        "frames_not_connected",
-	DropChoice:        "choices_ignored",
-	DropOrder:         "received_frames_out_of_order",
-	DropClient:        "received_frames_without_client",
-	DropAudio:         "received_audio_malformed",
-	DropSocket:        "datagrams_not_sent",
+	DropDatagram:           "malformed_datagrams",
+	DropSource:             "foreign_datagrams",
+	DropPacket:             "malformed_packets",
+	DropTrack:              "packets_of_unknown_tracks",
+	DropNotTaken:           "packets_not_taken",
+	DropContradiction:      "contradictory_packets",
+	DropDuplicate:          "duplicate_packets",
+	DropLate:               "late_packets",
+	DropSize:               "packets_of_too_long_frames",
+	DropIncomplete:         "incomplete_frames",
+	DropHeader:             "frames_without_header",
+	DropBehind:             "frames_queue_full",
+	DropUnsent:             "frames_not_connected",
+	DropChoice:             "choices_ignored",
+	DropOrder:              "received_frames_out_of_order",
+	DropClient:             "received_frames_without_client",
+	DropAudio:              "received_audio_malformed",
+	DropReceived:           "received_packets_malformed",
+	DropOverrun:            "received_frames_queue_full",
+	DropSuperseded:         "frames_superseded",
+	DropReceivedSuperseded: "received_frames_superseded",
+	DropCodec:              "frames_not_transcoded",
+	DropReceivedCodec:      "received_frames_not_transcoded",
+	DropSocket:             "datagrams_not_sent",
 }
 
 // String is the name of the reason in summaries.

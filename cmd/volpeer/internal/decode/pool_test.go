@@ -24,6 +24,9 @@ var registered = sync.OnceFunc(func() { codec.Register(gate) })
 func (gated) FourCC() codec.FourCC      { return codec.FourCC{'g', 'a', 't', 'e'} }
 func (gated) Name() string              { return "gated" }
 func (gated) NewEncoder() codec.Encoder { return nil }
+
+func (gated) Capabilities() codec.Capabilities { return codec.Capabilities{} }
+
 func (g gated) NewDecoder() codec.Decoder {
 	return g
 }

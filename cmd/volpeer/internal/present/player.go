@@ -24,6 +24,8 @@ type Arrival struct {
 type Shown struct {
 	Number  int64
 	Capture time.Time
+	// Decoded is when the last of the frame's tiles that have come was ready.
+	Decoded time.Time
 	// Clouds are of all tiles and descriptions, of this frame and, where it has none, of an earlier one.
 	Clouds []*pointcloud.Cloud
 	// Held is, for each tile that was missing, in how many of the frame numbers since the frame shown before. It is valid until the next step.
@@ -205,7 +207,8 @@ func (p *Player) Step(now time.Time, delay time.Duration) (Shown, bool) {
 		p.hold(n)
 	}
 	p.playing, p.shown = true, number
-	return Shown{Number: number, Capture: p.frames[number].capture, Clouds: p.clouds(), Held: p.held}, true
+	f := p.frames[number]
+	return Shown{Number: number, Capture: f.capture, Decoded: f.lastDecoded, Clouds: p.clouds(), Held: p.held}, true
 }
 
 // hold passes on to a frame number: tiles that it has are shown, the others are kept and counted.

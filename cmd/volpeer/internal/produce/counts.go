@@ -4,19 +4,29 @@ import "github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
 
 // Counts say what was produced.
 type Counts struct {
-	// Captured frames fell due; Dropped ones of them were not encoded, since the encoder was behind or the capture failed; Idle ones, since no tile of
-	// them was wanted at any quality; Published ones were.
-	Captured, Published, Dropped, Idle int64
+	// Captured frames fell due; Dropped ones of them were not encoded though wanted; Idle ones, since no tile of them was wanted at any quality; Published
+	// ones were.
+	Captured, Published, Idle int64
+	Dropped                   Drops
 	// Sent are tiles at one quality that the sink took, Unsent those that it could not send.
 	Sent, Unsent int64
 	// Paused are tiles at one quality that were not encoded since nobody took them, GivenUp those that the network could not carry. Saved is what they would
 	// have taken in bytes, by the last frame that was encoded of each.
 	Paused, GivenUp, Saved int64
+	// Late are tiles at one quality that were not encoded since they would not have been done in time.
+	Late int64
 	// Points are what was encoded, all tiles and qualities; Bytes what was sent of it.
 	Points, Bytes int64
 	// Encode is the time from taking a capture to handing over its last tile.
 	Encode distribution.Distribution
 }
+
+// Drops are captures that were not encoded, by reason: the source failed to give them; it was behind and left them out; a newer one came before the encoder was
+// free; they would not have been encoded in time.
+type Drops struct{ Failed, Missed, Replaced, Late int64 }
+
+// All is their sum.
+func (d Drops) All() int64 { return d.Failed + d.Missed + d.Replaced + d.Late }
 
 // Counts gives what was produced since the last call.
 func (p *Producer) Counts() Counts {
@@ -31,13 +41,17 @@ func (p *Producer) Counts() Counts {
 func (c *Counts) Add(other Counts) {
 	c.Captured += other.Captured
 	c.Published += other.Published
-	c.Dropped += other.Dropped
+	c.Dropped.Failed += other.Dropped.Failed
+	c.Dropped.Missed += other.Dropped.Missed
+	c.Dropped.Replaced += other.Dropped.Replaced
+	c.Dropped.Late += other.Dropped.Late
 	c.Idle += other.Idle
 	c.Sent += other.Sent
 	c.Unsent += other.Unsent
 	c.Paused += other.Paused
 	c.GivenUp += other.GivenUp
 	c.Saved += other.Saved
+	c.Late += other.Late
 	c.Points += other.Points
 	c.Bytes += other.Bytes
 	c.Encode.Merge(&other.Encode)

@@ -13,11 +13,14 @@ import (
 // nothing about where they lie, and tiling keeps it: any stretch of a tile is an even sample of it and costs nothing but a look.
 // Stretches that do not overlap are complementary and lie in between each other, which makes them descriptions.
 type cutter struct {
-	tiling pointcloud.Tiling
+	tiler  pointcloud.Tiler
 	levels []quality.Level
 	mode   volumetric.Mode
+	// importance is nil for even samples.
+	importance *pointcloud.ImportanceConfig
 
-	tiles []pointcloud.Cloud
+	splitter pointcloud.Splitter
+	tiles    []pointcloud.Cloud
 	// stretches are the parts of a tile's points that each quality has, in this frame.
 	stretches []stretch
 }
@@ -26,27 +29,36 @@ type cutter struct {
 type stretch struct{ begin, end float64 }
 
 func newCutter(c Config) (*cutter, error) {
-	tiling, err := pointcloud.NewTiling(c.Tiles, c.Box)
+	tiler, err := c.Tiling.Open(c.Box)
 	if err != nil {
 		return nil, err
 	}
+	if c.Importance != nil && c.Mode == volumetric.ModeDescriptions {
+		return nil, fmt.Errorf("%w: descriptions are even samples that complement each other, expected none by importance", ErrConfig)
+	}
 	for _, l := range c.Levels {
+		if l.Rate > 0 && c.Mode == volumetric.ModeDescriptions {
+			return nil, fmt.Errorf("%w: quality %q has a bitrate; descriptions complement each other, expected points or a share", ErrConfig, l.Name)
+		}
 		if l.Voxel > 0 && c.Mode == volumetric.ModeDescriptions {
 			return nil, fmt.Errorf("%w: quality %q is made of voxels; descriptions complement each other, expected points or a share", ErrConfig, l.Name)
 		}
 	}
 	return &cutter{
-		tiling:    tiling,
-		levels:    c.Levels,
-		mode:      c.Mode,
-		tiles:     make([]pointcloud.Cloud, tiling.Len()),
-		stretches: make([]stretch, len(c.Levels)),
+		tiler:      tiler,
+		levels:     c.Levels,
+		mode:       c.Mode,
+		importance: c.Importance,
+		tiles:      make([]pointcloud.Cloud, tiler.Len()),
+		stretches:  make([]stretch, len(c.Levels)),
 	}, nil
 }
 
 // split takes a new frame.
-func (c *cutter) split(cloud *pointcloud.Cloud) {
-	c.tiling.Split(cloud, c.tiles)
+func (c *cutter) split(cloud *pointcloud.Cloud) error {
+	if err := c.splitter.Split(c.tiler, cloud, c.tiles); err != nil {
+		return err
+	}
 	sum := 0.0
 	for _, l := range c.levels {
 		sum += l.Portion(cloud.Len())
@@ -63,13 +75,23 @@ func (c *cutter) split(cloud *pointcloud.Cloud) {
 			c.stretches[q] = stretch{0, l.Portion(cloud.Len())}
 		}
 	}
+	return nil
 }
 
 // scratch is what one worker needs to make a quality of a tile.
 type scratch struct {
-	voxels pointcloud.VoxelGrid
-	cloud  pointcloud.Cloud
-	view   pointcloud.Cloud
+	voxels     pointcloud.VoxelGrid
+	importance *pointcloud.Importance // nil for even samples
+	cloud      pointcloud.Cloud
+	view       pointcloud.Cloud
+}
+
+// equip makes what a worker needs.
+func (c *cutter) equip(s *scratch) (err error) {
+	if c.importance != nil {
+		s.importance, err = pointcloud.NewImportance(*c.importance)
+	}
+	return err
 }
 
 // part is one tile at one quality, valid until the scratch is used again or the next frame is split.
@@ -86,7 +108,11 @@ func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
 		// A tile that has points keeps at least one, so that it does not vanish at a low quality.
 		end = 1
 	}
-	s.view.Positions, s.view.Colors = cloud.Positions[begin:end], cloud.Colors[begin:end]
+	if s.importance != nil && end < cloud.Len() {
+		s.importance.Sample(cloud, &s.cloud, end)
+		return &s.cloud, nil
+	}
+	s.view = cloud.View(begin, end)
 	return &s.view, nil
 }
 

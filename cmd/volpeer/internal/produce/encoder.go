@@ -7,10 +7,13 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/model"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -28,25 +31,36 @@ type encoder struct {
 	// done in the last frame.
 	queue, rest []job
 	began       []bool
+	// asked tells in the same way which of them are to be done in this frame, points how many each had in the newest frame that it was done of.
+	asked  []bool
+	points []int
+
+	// model knows what jobs take, schedule which of them there is time for, costs is room for that; tuning is nil where no quality has a bitrate.
+	model    *model.Model
+	schedule *schedule
+	costs    []time.Duration
+	tuning   *tuning
 
 	// One frame at a time: the fields below are set before the workers are woken, and read again after all have reported.
-	frame  *capture.Frame
-	number uint32
-	sink   Sink
-	next   atomic.Int64
-	wake   chan struct{}
-	busy   sync.WaitGroup
-	ended  sync.WaitGroup
+	frame    *capture.Frame
+	number   uint32
+	sink     Sink
+	deadline time.Time // the zero time for none
+	next     atomic.Int64
+	wake     chan struct{}
+	busy     sync.WaitGroup
+	ended    sync.WaitGroup
 }
 
 type job struct{ tile, quality int }
 
 // worker is what one goroutine needs to encode.
 type worker struct {
-	encoder codec.Encoder
-	scratch scratch
-	data    []byte
-	outcome outcome
+	encoder  codec.Encoder
+	scratch  scratch
+	data     []byte
+	outcome  outcome
+	observed []model.Observation
 }
 
 // outcome is what became of a frame's tiles.
@@ -54,30 +68,44 @@ type outcome struct {
 	sent, unsent int
 	// paused and gaveUp were not encoded, which has saved so many bytes.
 	paused, gaveUp, saved int
+	// late were not encoded for want of time. Where dropped is set, nothing was: a newer capture will be in time.
+	late    int
+	dropped bool
 	// points are those that were encoded, all qualities together; bytes what was sent.
 	points, bytes int
 	err           error
 }
 
 func newEncoder(c Config) (*encoder, error) {
+	// Levels change where they follow a bitrate.
+	c.Levels = slices.Clone(c.Levels)
 	cutter, err := newCutter(c)
 	if err != nil {
 		return nil, err
 	}
+	tiles := len(cutter.tiles)
 	e := &encoder{
 		config: c,
 		cutter: cutter,
-		sizes:  make([]int, c.Tiles*len(c.Levels)),
-		began:  make([]bool, c.Tiles*len(c.Levels)),
+		sizes:  make([]int, tiles*len(c.Levels)),
+		began:  make([]bool, tiles*len(c.Levels)),
+		asked:  make([]bool, tiles*len(c.Levels)),
+		points: make([]int, tiles*len(c.Levels)),
+		model:  model.New(),
+		costs:  make([]time.Duration, len(c.Levels)),
 		wake:   make(chan struct{}, c.Workers),
 	}
 	for quality := range slices.Backward(c.Levels) {
-		for tile := range c.Tiles {
+		for tile := range tiles {
 			e.jobs = append(e.jobs, job{tile, quality})
 		}
 	}
 	for range min(c.Workers, len(e.jobs)) {
 		w := &worker{encoder: c.Codec.NewEncoder()}
+		if err := cutter.equip(&w.scratch); err != nil {
+			e.close()
+			return nil, err
+		}
 		e.workers = append(e.workers, w)
 		e.ended.Go(func() {
 			for range e.wake {
@@ -86,6 +114,7 @@ func newEncoder(c Config) (*encoder, error) {
 			}
 		})
 	}
+	e.schedule = newSchedule(len(c.Levels), len(e.workers), c.Limit)
 	return e, nil
 }
 
@@ -95,11 +124,24 @@ func (e *encoder) close() {
 	e.ended.Wait()
 }
 
-// encode encodes a frame and returns once every tile of it is handed over.
-func (e *encoder) encode(frame *capture.Frame, number uint32, sink Sink) outcome {
-	e.cutter.split(&frame.Cloud)
+// encode encodes a frame that was captured at that time, the zero time where there is no hurry, and returns once every tile of it is handed over.
+func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32, sink Sink) outcome {
+	now := time.Now()
+	if captured.IsZero() {
+		captured = now
+	}
+	e.retune(now, sink)
+	if err := e.cutter.split(&frame.Cloud); err != nil {
+		return outcome{err: err}
+	}
 	e.frame, e.number, e.sink = frame, number, sink
 	e.arrange()
+	if !e.schedule.admit(now.Sub(captured), e.expect()) {
+		return outcome{dropped: true}
+	}
+	if e.deadline = (time.Time{}); e.schedule.limit > 0 {
+		e.deadline = captured.Add(e.schedule.limit)
+	}
 	e.next.Store(0)
 	// A quick worker may be woken twice and a slow one not at all, so outcomes are summed up until all wakes are done.
 	for _, w := range e.workers {
@@ -110,6 +152,7 @@ func (e *encoder) encode(frame *capture.Frame, number uint32, sink Sink) outcome
 		e.wake <- struct{}{}
 	}
 	e.busy.Wait()
+	e.learn()
 	var sum outcome
 	for _, w := range e.workers {
 		sum.sent += w.outcome.sent
@@ -117,6 +160,7 @@ func (e *encoder) encode(frame *capture.Frame, number uint32, sink Sink) outcome
 		sum.paused += w.outcome.paused
 		sum.gaveUp += w.outcome.gaveUp
 		sum.saved += w.outcome.saved
+		sum.late += w.outcome.late
 		sum.points += w.outcome.points
 		sum.bytes += w.outcome.bytes
 		sum.err = cmp.Or(sum.err, w.outcome.err)
@@ -141,7 +185,9 @@ func (e *encoder) work(w *worker) {
 func (e *encoder) arrange() {
 	e.queue, e.rest = e.queue[:0], e.rest[:0]
 	for _, j := range e.jobs {
-		if !e.began[e.track(j)] && e.sink.Wanted(j.tile, volumetric.Quality(j.quality)) {
+		track := e.track(j)
+		e.asked[track] = e.began[track] || e.sink.Wanted(j.tile, volumetric.Quality(j.quality))
+		if e.asked[track] && !e.began[track] {
 			e.queue = append(e.queue, j)
 		} else {
 			e.rest = append(e.rest, j)
@@ -150,30 +196,36 @@ func (e *encoder) arrange() {
 	e.queue = append(e.queue, e.rest...)
 }
 
-// do encodes one tile at one quality and hands it over, unless it is not wanted.
+// do encodes one tile at one quality and hands it over, unless it is not wanted or there is not enough time.
 func (e *encoder) do(w *worker, j job) error {
 	quality := volumetric.Quality(j.quality)
 	wanted := e.sink.Wanted(j.tile, quality)
 	e.began[e.track(j)] = wanted
 	if !wanted {
-		w.outcome.saved += e.size(j)
-		if e.sink.GaveUp(j.tile, quality) {
-			w.outcome.gaveUp++
-		} else {
-			w.outcome.paused++
+		gaveUp := e.sink.GaveUp(j.tile, quality)
+		if !gaveUp || !e.tries(j.quality) {
+			w.outcome.saved += e.size(j)
+			if gaveUp {
+				w.outcome.gaveUp++
+			} else {
+				w.outcome.paused++
+			}
+			return nil
 		}
+	}
+	if !e.inTime(j) {
+		w.outcome.late++
 		return nil
 	}
 	level := e.config.Levels[j.quality]
 	cloud, err := e.cutter.part(j.tile, j.quality, &w.scratch)
+	if err == nil {
+		err = w.encode(e.config.Codec, cloud, e.params(level))
+	}
 	if err != nil {
 		return fmt.Errorf("tile %d, quality %q: %w", j.tile, level.Name, err)
 	}
-	params := codec.Params{PositionBits: level.Bits, Speed: level.Speed, Box: e.config.Box}
-	if w.data, err = w.encoder.Encode(w.data[:0], cloud, params); err != nil {
-		return fmt.Errorf("tile %d, quality %q: %w", j.tile, level.Name, err)
-	}
-	e.sizes[e.track(j)] = len(w.data)
+	e.sizes[e.track(j)], e.points[e.track(j)] = len(w.data), cloud.Len()
 	w.outcome.points += cloud.Len()
 	err = e.sink.WriteFrame(j.tile, quality, client.OutgoingFrame{
 		Number:  e.number,
@@ -182,6 +234,8 @@ func (e *encoder) do(w *worker, j job) error {
 		Data:    w.data,
 	})
 	switch {
+	case err == nil && !wanted:
+		w.outcome.gaveUp++
 	case err == nil:
 		w.outcome.sent++
 		w.outcome.bytes += len(w.data)
@@ -191,6 +245,22 @@ func (e *encoder) do(w *worker, j job) error {
 		return err
 	}
 	return nil
+}
+
+// inTime tells whether a job may begin: its quality is to be encoded in this frame, and it will be done by the deadline as far as is known.
+func (e *encoder) inTime(j job) bool {
+	switch {
+	case !e.schedule.admitted[j.quality]:
+		return false
+	case e.deadline.IsZero() || e.schedule.first == j.quality:
+		return true
+	}
+	return !time.Now().Add(e.predict(j).Took).After(e.deadline)
+}
+
+// params are those of a level.
+func (e *encoder) params(l quality.Level) codec.Params {
+	return codec.Params{PositionBits: l.Bits, Speed: l.Speed, Box: e.config.Box, ColorQuality: e.config.ColorQuality}
 }
 
 // order sorts the jobs by what they cost in the newest frame.
@@ -210,15 +280,15 @@ func (e *encoder) track(j job) int { return j.tile*len(e.config.Levels) + j.qual
 func (e *encoder) bitrates(frameRate float64) []volumetric.QualityLevel {
 	levels := make([]volumetric.QualityLevel, len(e.config.Levels))
 	for q, l := range e.config.Levels {
-		total := 0
-		for tile := range e.config.Tiles {
+		total, tiles := 0, len(e.cutter.tiles)
+		for tile := range tiles {
 			data := e.size(job{tile, q}) + payload.PrefixSize
 			packets := (data + payload.FragmentSize - 1) / payload.FragmentSize
 			total += data + packets*payload.DescriptorSize
 		}
 		levels[q] = volumetric.QualityLevel{
 			Name:    l.Name,
-			Bitrate: volumetric.Bitrate(float64(8*total) / float64(e.config.Tiles) * frameRate),
+			Bitrate: volumetric.Bitrate(float64(8*total) / float64(tiles) * frameRate),
 		}
 	}
 	return levels

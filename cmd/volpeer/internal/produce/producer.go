@@ -20,6 +20,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -47,12 +48,19 @@ type Sink interface {
 
 // Config says what is made of the captures.
 type Config struct {
-	// Tiles is one of pointcloud.TileCounts.
-	Tiles int
+	// Tiling says how captures are cut into tiles.
+	Tiling pointcloud.TilingSpec
+	// Importance weighs the points that qualities with fewer than all of them keep, in volumetric.ModeAlternatives; nil keeps even samples.
+	Importance *pointcloud.ImportanceConfig
 	// Levels are the qualities, ascending.
 	Levels []quality.Level
 	Mode   volumetric.Mode
 	Codec  codec.Codec
+	// ColorQuality is that of colours that are coded with loss: see codec.Params.
+	ColorQuality int
+	// Limit is how long after its capture a frame is to be encoded: what will not be done by then is not begun. 0 is three of the source's frame intervals, and 50 ms
+	// at least.
+	Limit time.Duration
 	// Box holds every point; all tiles and qualities are quantised in it.
 	Box volumetric.BoundingBox
 	// Workers is how many tiles are encoded at once; 0 is one per processor.
@@ -60,6 +68,14 @@ type Config struct {
 	// Log takes what goes wrong with single captures; nil is silence.
 	Log *slog.Logger
 }
+
+const (
+	// limitIntervals is how many frame intervals after its capture a frame is to be encoded: at 30 per second 100 ms, of the 150 ms that receivers wait for it at
+	// least. Where encoding takes two of them, one is left to wait for it, and half of the captures are encoded whole.
+	limitIntervals = 3
+	// leastLimit is what a busy machine may keep any program waiting now and then.
+	leastLimit = 50 * time.Millisecond
+)
 
 // Producer produces the frames of one publication.
 type Producer struct {
@@ -83,6 +99,9 @@ func New(source Source, c Config) (*Producer, error) {
 	if len(c.Levels) == 0 || len(c.Levels) > volumetric.MaxQualities {
 		return nil, fmt.Errorf("%w: %d qualities, expected 1 to %d", ErrConfig, len(c.Levels), volumetric.MaxQualities)
 	}
+	if rate := source.Info().FrameRate; c.Limit == 0 && rate > 0 {
+		c.Limit = max(leastLimit, time.Duration(limitIntervals*float64(time.Second)/rate))
+	}
 	encoder, err := newEncoder(c)
 	if err != nil {
 		return nil, err
@@ -93,18 +112,25 @@ func New(source Source, c Config) (*Producer, error) {
 // Close ends the workers. It is called once no Run is under way.
 func (p *Producer) Close() { p.encoder.close() }
 
-// Measure encodes one frame of the source without handing it over, to describe the publication: its tiles, and its qualities with their
+// Measure encodes a frame of the source without handing it over, to describe the publication: its tiles, and its qualities with their
 // nominal bitrates. It shows, too, whether source and codec work.
 func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric.QualityLevel, error) {
 	var frame capture.Frame
 	if err := p.source.Read(ctx, &frame); err != nil {
 		return nil, nil, err
 	}
-	if outcome := p.encoder.encode(&frame, 0, nowhere{}); outcome.err != nil {
+	rate := p.source.Info().FrameRate
+	if err := p.encoder.cutter.split(&frame.Cloud); err != nil {
+		return nil, nil, err
+	}
+	if err := p.encoder.tune(&frame.Cloud, rate); err != nil {
+		return nil, nil, err
+	}
+	if outcome := p.encoder.encode(&frame, time.Time{}, 0, nowhere{}); outcome.err != nil {
 		return nil, nil, outcome.err
 	}
 	p.encoder.order()
-	return p.encoder.cutter.tiling.Tiles(), p.encoder.bitrates(p.source.Info().FrameRate), nil
+	return p.encoder.cutter.tiler.Tiles(), p.encoder.bitrates(rate), nil
 }
 
 // maxFailures is how many captures may fail in a row: one second's at 30 per second. A file that cannot be read any more stays so.
@@ -116,7 +142,7 @@ func (p *Producer) Run(ctx context.Context, sink Sink) error {
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	newest := newMailbox[*capture.Frame]()
+	newest := newMailbox[captured]()
 	// One frame is being read, one waits, one is being encoded.
 	free := make(chan *capture.Frame, 3)
 	for range cap(free) {
@@ -126,23 +152,29 @@ func (p *Producer) Run(ctx context.Context, sink Sink) error {
 	capturing.Go(func() { cancel(p.capture(ctx, newest, free)) })
 	defer capturing.Wait()
 	for {
-		frame, err := newest.take(ctx)
+		c, err := newest.take(ctx)
 		if err != nil {
 			if outer.Err() != nil {
 				return nil
 			}
 			return context.Cause(ctx)
 		}
-		if err := p.encode(frame, sink); err != nil {
+		if err := p.encode(c, sink); err != nil {
 			cancel(nil)
 			return err
 		}
-		free <- frame
+		free <- c.frame
 	}
 }
 
+// captured is a frame and when the source gave it.
+type captured struct {
+	frame *capture.Frame
+	at    time.Time
+}
+
 // capture reads the source until the context ends.
-func (p *Producer) capture(ctx context.Context, newest *mailbox[*capture.Frame], free chan *capture.Frame) error {
+func (p *Producer) capture(ctx context.Context, newest *mailbox[captured], free chan *capture.Frame) error {
 	failures := 0
 	for first := true; ; first = false {
 		frame := <-free
@@ -158,7 +190,7 @@ func (p *Producer) capture(ctx context.Context, newest *mailbox[*capture.Frame],
 				return fmt.Errorf("%w: %w", ErrSource, err)
 			}
 			p.log.Warn("capture failed", "error", err)
-			p.count(func(c *Counts) { c.Captured++; c.Dropped++ })
+			p.count(func(c *Counts) { c.Captured++; c.Dropped.Failed++ })
 			continue
 		}
 		failures = 0
@@ -166,24 +198,24 @@ func (p *Producer) capture(ctx context.Context, newest *mailbox[*capture.Frame],
 		if first {
 			missed = 0
 		}
-		older, replaced := newest.put(frame)
+		older, replaced := newest.put(captured{frame, time.Now()})
 		if replaced {
-			free <- older
+			free <- older.frame
 		}
 		p.count(func(c *Counts) {
 			c.Captured += 1 + missed
-			c.Dropped += missed
+			c.Dropped.Missed += missed
 			if replaced {
-				c.Dropped++
+				c.Dropped.Replaced++
 			}
 		})
 	}
 }
 
 // encode encodes one capture under the next frame number.
-func (p *Producer) encode(frame *capture.Frame, sink Sink) error {
+func (p *Producer) encode(frame captured, sink Sink) error {
 	start := time.Now()
-	outcome := p.encoder.encode(frame, p.number, sink)
+	outcome := p.encoder.encode(frame.frame, frame.at, p.number, sink)
 	took := time.Since(start)
 	if outcome.err != nil {
 		return outcome.err
@@ -196,7 +228,13 @@ func (p *Producer) encode(frame *capture.Frame, sink Sink) error {
 		c.Paused += int64(outcome.paused)
 		c.GivenUp += int64(outcome.gaveUp)
 		c.Saved += int64(outcome.saved)
-		if !published {
+		c.Late += int64(outcome.late)
+		switch {
+		case published:
+		case outcome.dropped || outcome.late > 0:
+			c.Dropped.Late++
+			return
+		default:
 			c.Idle++
 			return
 		}

@@ -3,6 +3,7 @@ package produce
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
@@ -19,6 +20,9 @@ func (free) FourCC() codec.FourCC      { return codec.FourCC{'f', 'r', 'e', 'e'}
 func (free) Name() string              { return "free" }
 func (free) NewEncoder() codec.Encoder { return free{} }
 func (free) NewDecoder() codec.Decoder { return nil }
+
+func (free) Capabilities() codec.Capabilities { return codec.Capabilities{} }
+
 func (free) Encode(dst []byte, _ *pointcloud.Cloud, _ codec.Params) ([]byte, error) {
 	return dst, nil
 }
@@ -46,7 +50,7 @@ func benchmark(b *testing.B, c codec.Codec, workers int, qualities string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := newEncoder(Config{Tiles: 4, Levels: levels, Mode: volumetric.ModeAlternatives, Codec: c, Box: source.Info().Box, Workers: workers})
+	e, err := newEncoder(Config{Tiling: pointcloud.TilingSpec{Tiles: 4}, Levels: levels, Mode: volumetric.ModeAlternatives, Codec: c, Box: source.Info().Box, Workers: workers})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -55,13 +59,13 @@ func benchmark(b *testing.B, c codec.Codec, workers int, qualities string) {
 	if err := source.Read(context.Background(), &frame); err != nil {
 		b.Fatal(err)
 	}
-	e.encode(&frame, 0, nowhere{})
+	e.encode(&frame, time.Time{}, 0, nowhere{})
 	e.order()
 	b.ReportAllocs()
 	b.ResetTimer()
 	bytes := 0
 	for range b.N {
-		bytes = e.encode(&frame, 0, nowhere{}).bytes
+		bytes = e.encode(&frame, time.Time{}, 0, nowhere{}).bytes
 	}
 	b.ReportMetric(float64(bytes)*8*30/1e6, "Mbit/s")
 }

@@ -29,7 +29,7 @@ func levels(t *testing.T, text string) []quality.Level {
 }
 
 func config(t *testing.T, tiles int, qualities string) Config {
-	return Config{Tiles: tiles, Levels: levels(t, qualities), Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 3}
+	return Config{Tiling: pointcloud.TilingSpec{Tiles: tiles}, Levels: levels(t, qualities), Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 3, Limit: time.Hour}
 }
 
 // produced runs a producer over so many frames, one after the other.
@@ -48,7 +48,7 @@ func produced(t *testing.T, source *fakeSource, c Config, frames int) (*fakeSink
 	for counts.Published < int64(frames) {
 		published := counts.Published
 		source.steps <- nil
-		for range c.Tiles * len(c.Levels) {
+		for range len(p.encoder.cutter.tiles) * len(c.Levels) {
 			<-sink.wrote
 		}
 		gather(p, &counts, func() bool { return counts.Published == published })
@@ -80,7 +80,7 @@ func ids(c *pointcloud.Cloud) []int {
 func TestAlternatives(t *testing.T) {
 	const points, frames = 4000, 3
 	sink, counts := produced(t, newFakeSource(points), config(t, 4, "low,some=2000:12,high"), frames)
-	if counts.Captured != frames || counts.Published != frames || counts.Dropped != 0 || counts.Sent != frames*12 || counts.Unsent != 0 || counts.Encode.Count() != frames {
+	if counts.Captured != frames || counts.Published != frames || counts.Dropped.All() != 0 || counts.Sent != frames*12 || counts.Unsent != 0 || counts.Encode.Count() != frames {
 		t.Errorf("got counts %+v", counts)
 	}
 	tiling, _ := pointcloud.NewTiling(4, box)
@@ -171,7 +171,7 @@ func TestSparse(t *testing.T) {
 // TestNewestWins holds the first frame in the encoder while more are captured: only the last of them is encoded, under the next number.
 func TestNewestWins(t *testing.T) {
 	source := newFakeSource(100)
-	p, err := New(source, Config{Tiles: 1, Levels: levels(t, "high"), Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 1})
+	p, err := New(source, Config{Tiling: pointcloud.TilingSpec{Tiles: 1}, Levels: levels(t, "high"), Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 1, Limit: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestNewestWins(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if counts.Captured != 6 || counts.Published != 2 || counts.Dropped != 4 {
+	if counts.Captured != 6 || counts.Published != 2 || counts.Dropped != (Drops{Replaced: 4}) {
 		t.Errorf("expected 6 captured, 2 published, 4 dropped, got %+v", counts)
 	}
 	list := sink.frames[[2]int{0, 0}]
@@ -283,7 +283,7 @@ func TestWhatIsWantedAgainIsEncodedFirst(t *testing.T) {
 		if err := source.Read(t.Context(), &frame); err != nil {
 			t.Fatal(err)
 		}
-		if outcome := p.encoder.encode(&frame, uint32(number), sink); outcome.err != nil {
+		if outcome := p.encoder.encode(&frame, time.Time{}, uint32(number), sink); outcome.err != nil {
 			t.Fatal(outcome.err)
 		}
 		if !slices.Equal(sink.order, test.want) {
@@ -361,7 +361,7 @@ func TestHiccups(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if counts.Captured != 80 || counts.Dropped != 40 || counts.Published != 40 || counts.Unsent != 40 || counts.Sent != 0 {
+	if counts.Captured != 80 || counts.Dropped != (Drops{Failed: 40}) || counts.Published != 40 || counts.Unsent != 40 || counts.Sent != 0 {
 		t.Errorf("expected 80 captured, 40 dropped, 40 published and unsent, got %+v", counts)
 	}
 }
@@ -395,7 +395,7 @@ func TestConfig(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{func(c *Config) { c.Tiles = 3 }, "3 tiles"},
+		{func(c *Config) { c.Tiling.Tiles = 3 }, "3 tiles"},
 		{func(c *Config) { c.Levels = nil }, "0 qualities"},
 	} {
 		c := config(t, 1, "high")

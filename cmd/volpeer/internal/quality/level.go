@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/rates"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -15,20 +16,29 @@ import (
 var ErrSyntax = errors.New("invalid qualities")
 
 // Grammar is how qualities are written, for the help of a flag.
-const Grammar = `NAME=SIZE[:BITS[:SPEED]],… from lowest to highest; SIZE is a number of points per frame (40000), a share of them (25%) ` +
-	`or the edge of voxels (v8mm), BITS 1 to 30 per coordinate, SPEED 0 (smallest) to 10 (fastest); low, mid and high alone are 25%:9, 50%:10 and 100%:11`
+const Grammar = `NAME=SIZE[:BITS[:SPEED]],… from lowest to highest; SIZE is a number of points per frame (40000), a share of them (25%), ` +
+	`the edge of voxels (v8mm) or a bitrate of all tiles (5Mbit), by which points and what is not given are found and follow the uplink; BITS 1 to 30 per coordinate, SPEED 0 (smallest) to 10 (fastest); low, mid and high alone are 25%:9, 50%:10 and 100%:11`
 
-// Level says how one quality is made of a captured cloud. Exactly one of Points, Share and Voxel is above zero.
+// Level says how one quality is made of a captured cloud. Exactly one of Points, Share and Voxel is above zero, but for those with a Rate, which have none of them
+// until it is found.
 type Level struct {
 	Name string
+	// Rate is what all tiles of the quality take together at most, 0 where the following are given.
+	Rate volumetric.Bitrate
 	// Points is the number of points per frame, all tiles together.
 	Points int
 	// Share is the part of the frame's points, up to 1.
 	Share float64
 	// Voxel is the edge in metres of the voxels that are left.
 	Voxel float32
-	// Bits is the number of bits per coordinate, Speed the codec's: see codec.Params.
+	// Bits is the number of bits per coordinate, Speed the codec's: see codec.Params. They are -1 where they are to be found.
 	Bits, Speed int
+}
+
+// At is a level with a rate as it is coded for now.
+func (l Level) At(points, bits, speed int) Level {
+	l.Points, l.Bits, l.Speed = points, bits, speed
+	return l
 }
 
 // DefaultSpeed is the codec's fastest: Draco then takes 40 % of the time of its smallest, for frames that are a fifth larger, and what
@@ -86,6 +96,9 @@ func parseLevel(item string) (Level, error) {
 	if err := level.parseSize(fields[0]); err != nil {
 		return Level{}, err
 	}
+	if level.Rate > 0 {
+		level.Bits, level.Speed = -1, -1
+	}
 	var err error
 	if len(fields) > 1 {
 		if level.Bits, err = parseNumber(name, "bits", fields[1], 1, 30); err != nil {
@@ -115,7 +128,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// parseSize reads points, a share or voxels.
+// parseSize reads points, a share, voxels or a rate.
 func (l *Level) parseSize(text string) error {
 	fail := func(expected string) error {
 		return fmt.Errorf("%w: size of %q is %.32q, expected %s", ErrSyntax, l.Name, text, expected)
@@ -136,9 +149,17 @@ func (l *Level) parseSize(text string) error {
 		l.Share = percent / 100
 		return nil
 	}
+	if strings.HasSuffix(strings.TrimSuffix(text, "/s"), "bit") {
+		bitrate, err := rates.Parse(text)
+		if err != nil {
+			return fail("a bitrate as in 5Mbit")
+		}
+		l.Rate = bitrate
+		return nil
+	}
 	points, err := strconv.Atoi(text)
 	if err != nil || points < 1 {
-		return fail("points (40000), a share (25%) or voxels (v8mm)")
+		return fail("points (40000), a share (25%), voxels (v8mm) or a bitrate (5Mbit)")
 	}
 	l.Points = points
 	return nil
@@ -169,6 +190,15 @@ func (l Level) Portion(points int) float64 {
 func (l Level) String() string {
 	var size string
 	switch {
+	case l.Rate > 0:
+		size = l.Name + "=" + strconv.FormatInt(int64(l.Rate), 10) + "bit"
+		if l.Bits >= 0 {
+			size += ":" + strconv.Itoa(l.Bits)
+		}
+		if l.Bits >= 0 && l.Speed >= 0 {
+			size += ":" + strconv.Itoa(l.Speed)
+		}
+		return size
 	case l.Voxel > 0:
 		size = "v" + strconv.FormatFloat(float64(l.Voxel*1000), 'g', 6, 32) + "mm"
 	case l.Points > 0:

@@ -23,6 +23,11 @@ func TestParse(t *testing.T) {
 			{Name: "far", Voxel: 0.008, Bits: 9, Speed: 0},
 			{Name: "near", Voxel: 0.0025, Bits: 11, Speed: 10},
 		}},
+		{"low=1Mbit,mid=2.5Mbit/s:10,high=20Mbit:11:10", []Level{
+			{Name: "low", Rate: 1e6, Bits: -1, Speed: -1},
+			{Name: "mid", Rate: 2.5e6, Bits: 10, Speed: -1},
+			{Name: "high", Rate: 20e6, Bits: 11, Speed: 10},
+		}},
 		{"low=12.5%:8:7,high", []Level{{Name: "low", Share: 0.125, Bits: 8, Speed: 7}, presets["high"]}},
 	}
 	for _, test := range tests {
@@ -49,6 +54,9 @@ func TestParseErrors(t *testing.T) {
 		{"a=v8", "as in v8mm"},
 		{"a=v0mm", "as in v8mm"},
 		{"a=vNaNmm", "as in v8mm"},
+		{"a=0Mbit", "a bitrate as in 5Mbit"},
+		{"a=-1bit", "a bitrate as in 5Mbit"},
+		{"a=5Mbit:31", "expected 1 to 30"},
 		{"a=1000:0", `bits of "a" is "0", expected 1 to 30`},
 		{"a=1000:31", "expected 1 to 30"},
 		{"a=1000:11:11", `speed of "a" is "11", expected 0 to 10`},
@@ -87,7 +95,7 @@ func TestPortion(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"low,mid,high", "a=10000:11:7,b=v8mm", "x=25%:9", "a=v0.30001mm:30:0", "=,", "a=1e3%"} {
+	for _, seed := range []string{"low,mid,high", "a=10000:11:7,b=v8mm", "x=25%:9", "a=v0.30001mm:30:0", "=,", "a=1e3%", "a=5Mbit,b=7.5kbit/s:9:0"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -97,10 +105,13 @@ func FuzzParse(f *testing.F) {
 		}
 		var written []string
 		for _, l := range levels {
+			written = append(written, l.String())
+			if l.Rate > 0 {
+				l = l.At(100, max(1, l.Bits), max(0, l.Speed))
+			}
 			if p := l.Portion(40000); !(p > 0 && p <= 1) {
 				t.Errorf("%q: portion of %v is %g", text, l, p)
 			}
-			written = append(written, l.String())
 		}
 		again, err := Parse(strings.Join(written, ","))
 		if err != nil || len(again) != len(levels) {

@@ -64,7 +64,11 @@ func evening() (*Book, []client.TileStats) {
 // TestGolden holds the whole object against testdata/summary.json, whose keys others rely on.
 func TestGolden(t *testing.T) {
 	b, stats := evening()
-	got, err := json.MarshalIndent(b.Sum(stats, at(10040)), "", "  ")
+	sum := b.Sum(stats, at(10040))
+	ms := 12.5
+	drawing := Percentiles{P50: &ms, P95: &ms, P99: &ms, Max: &ms}
+	sum.Render = &Render{Drawn: 300, Superseded: 1, Wait: drawing, Draw: drawing, Latency: drawing, Pictures: 10}
+	got, err := json.MarshalIndent(sum, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +149,7 @@ func TestEmpty(t *testing.T) {
 	}
 	want := strings.Fields(`frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server tiles_held
 		switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered quality_change_latency_ms av_skew_ms audio
-		estimate_bps allocated_bps
+		estimate_bps allocated_bps render
 		publications`)
 	contract := make(map[string]bool)
 	for _, key := range want {

@@ -16,6 +16,8 @@ type Summary struct {
 	// Estimate is what the server last said that the link carries, Allocated the rate of what it had decided to send then; 0 where it said nothing.
 	Estimate  int64 `json:"estimate_bps"`
 	Allocated int64 `json:"allocated_bps"`
+	// Render is what was drawn; nil where nothing was to be.
+	Render *Render `json:"render"`
 	// Publications are the figures of each (participant, publication, tile).
 	Publications []Tile `json:"publications"`
 }
@@ -60,6 +62,20 @@ type Figures struct {
 type Audio struct {
 	PacketsReceived int64 `json:"packets_received"`
 	PacketsLost     int64 `json:"packets_lost"`
+}
+
+// Render are the figures of what was drawn. Frames are those of publications, all tiles together.
+type Render struct {
+	Drawn int64 `json:"frames_drawn"`
+	// Superseded frames were due to be shown, and replaced by the next before they were drawn.
+	Superseded int64 `json:"frames_superseded"`
+	// Wait is from the last tile decoded to the beginning of drawing, playout included; Draw the drawing; Latency from capture to drawn.
+	Wait    Percentiles `json:"wait_ms"`
+	Draw    Percentiles `json:"draw_ms"`
+	Latency Percentiles `json:"latency_ms"`
+	// Pictures were written, PicturesDropped were not, since another was being written.
+	Pictures        int64 `json:"pictures_written"`
+	PicturesDropped int64 `json:"pictures_dropped"`
 }
 
 // Percentiles are those of a distribution in milliseconds; null where there is nothing to measure.

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/dialect"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// receivedQueue is how many frames of others may wait to be given to the connector: as many as of the connector's for the server.
+const receivedQueue = 64
+
+// listener takes what a session of VR2Gather's dialect brings, from as many goroutines as there are tracks, and has whole frames for the one that serves the
+// connector. It belongs to one session.
+type listener struct {
+	tally  *bridge.Tally
+	takes  bool
+	frames chan *bridge.Received
+	sounds chan *bridge.Received
+	// opened says that there is another track.
+	opened chan struct{}
+
+	mu        sync.Mutex
+	reception *bridge.Reception
+	// tiles is how many tiles each client has, as far as their tracks have come.
+	tiles map[uint32]int
+}
+
+func newListener(takes bool, tally *bridge.Tally) *listener {
+	return &listener{
+		tally: tally, takes: takes, frames: make(chan *bridge.Received, receivedQueue), sounds: make(chan *bridge.Received, receivedQueue),
+		opened: make(chan struct{}, 1), reception: bridge.NewReception(tally), tiles: make(map[uint32]int),
+	}
+}
+
+// Opened implements dialect.Sink.
+func (l *listener) Opened(track vr2gather.Track) {
+	if track.Kind == volumetric.KindAudio {
+		return
+	}
+	l.mu.Lock()
+	l.tiles[track.Client] = max(l.tiles[track.Client], track.Tile+1)
+	l.mu.Unlock()
+	select {
+	case l.opened <- struct{}{}:
+	default:
+	}
+}
+
+// Packet implements dialect.Sink. The server sends sound, and first tiles, whether the connector wants them or not.
+func (l *listener) Packet(kind volumetric.Kind, payload []byte, now time.Time) {
+	if !l.takes {
+		return
+	}
+	l.mu.Lock()
+	received := l.reception.Push(kind, payload, now)
+	l.mu.Unlock()
+	if received == nil {
+		return
+	}
+	if len(received.Data) < vr2gather.FrameHeaderSize {
+		l.tally.Add(bridge.DropHeader)
+		return
+	}
+	queue := l.frames
+	if kind == volumetric.KindAudio {
+		queue = l.sounds
+	}
+	select {
+	case queue <- received:
+	default:
+		l.tally.Add(bridge.DropOverrun)
+	}
+}
+
+// clients tells how many tiles each client has.
+func (l *listener) clients() map[uint32]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.tiles)
+}
+
+// attendDialect is one session with a server by VR2Gather's dialect, from joining to its end.
+func (s *span) attendDialect(ctx context.Context) error {
+	heard := newListener(s.settings.output, s.tally)
+	query := vr2gather.Query{Client: s.settings.client, Tiles: s.settings.layout.Tiles, Qualities: s.settings.layout.Qualities}
+	limited, cancel := context.WithTimeout(ctx, joinTimeout)
+	session, err := dialect.Join(limited, dialect.Config{
+		URL: s.settings.room.server, Token: s.settings.room.token, Query: query, Sink: heard, Log: s.log,
+	})
+	cancel()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.figures.sessions++
+	s.mu.Unlock()
+	s.log.Info("joined", "dialect", dialectVR2Gather, "client", query.Client, "tiles", query.Tiles, "qualities", query.Qualities)
+	s.downward.outlet.Restart()
+	ctx, cancel = context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.sendDialect(ctx, session) })
+	s.serveDialect(ctx, session, heard)
+	ended := session.Err()
+	cancel()
+	session.Close()
+	running.Wait()
+	return fmt.Errorf("%w: %w", errEnded, ended)
+}
+
+// serveDialect serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of datagrams.
+func (s *span) serveDialect(ctx context.Context, session *dialect.Session, heard *listener) {
+	var chosen <-chan string
+	if s.local != nil {
+		chosen = s.local.choices
+	}
+	told := ""
+	choose := func() (ignored int) {
+		text, ignored := bridge.Address(s.downward.chosen, heard.clients())
+		if !s.settings.output {
+			text = bridge.Decline(heard.clients())
+		}
+		if text != "" && text != told {
+			told = text
+			session.Choose(text)
+		}
+		return ignored
+	}
+	choose()
+	for {
+		select {
+		case sound := <-heard.sounds:
+			s.speakTo(sound)
+			continue
+		default:
+		}
+		select {
+		case sound := <-heard.sounds:
+			s.speakTo(sound)
+		case f := <-heard.frames:
+			s.deliver(ctx, f, func(long time.Duration) { s.hearFor(ctx, long, heard.sounds) })
+			s.passed(time.Since(f.Arrival))
+			s.mu.Lock()
+			s.figures.received.Expected++
+			s.figures.received.Complete++
+			s.mu.Unlock()
+		case text := <-chosen:
+			// What is said again is sent again: a publisher may have gone and come back.
+			s.downward.chosen, told = text, ""
+			for range choose() {
+				s.tally.Add(bridge.DropChoice)
+			}
+		case <-heard.opened:
+			choose()
+		case <-session.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// hearFor lets sound pass for a while.
+func (s *span) hearFor(ctx context.Context, long time.Duration, sounds <-chan *bridge.Received) {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	for {
+		select {
+		case sound := <-sounds:
+			s.speakTo(sound)
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// speaker sends the connector's frames to a server by VR2Gather's dialect. It belongs to one goroutine.
+type speaker struct {
+	*span
+	session *dialect.Session
+	pace    bridge.Pace
+	// offset is what RTP timestamps begin with.
+	offset uint32
+}
+
+// lateFrame is how long a tile frame may wait for what may be sent at most.
+const lateFrame = 100 * time.Millisecond
+
+// sendDialect sends the connector's frames to the server.
+func (s *span) sendDialect(ctx context.Context, session *dialect.Session) {
+	v := &speaker{span: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.most)), offset: rand.Uint32()}
+	for {
+		select {
+		case f := <-s.frames:
+			v.send(ctx, f)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// send sends one frame.
+func (v *speaker) send(ctx context.Context, f *bridge.Frame) {
+	u := v.upward
+	frame := vr2gather.Packet{Kind: f.Kind, Client: v.settings.client, Tile: uint32(f.Tile), Quality: uint32(f.Quality)}
+	capture := f.Arrival
+	if f.Kind == volumetric.KindAudio {
+		frame.Frame = u.voiceFrame
+		u.voiceFrame++
+	} else {
+		if time.Since(f.Arrival) > lateFrame {
+			v.tally.Add(bridge.DropBehind)
+			return
+		}
+		frame.Frame, capture = u.instants.Of(f.Track, f.Header.TimestampMS, f.Arrival)
+	}
+	timestamp := v.offset + dialectTime(capture)
+	allowed := 0
+	for p := range vr2gather.Cut(frame, f.Data) {
+		for allowed == 0 && f.Kind != volumetric.KindAudio {
+			left := (len(f.Data) - int(p.Offset) + vr2gather.MaxVideoData - 1) / vr2gather.MaxVideoData
+			var wait time.Duration
+			if allowed, wait = v.pace.Take(time.Now(), left); allowed > 0 {
+				break
+			}
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return
+			}
+		}
+		allowed--
+		if err := v.session.WritePacket(&p, timestamp); err != nil {
+			v.tally.Add(bridge.DropUnsent)
+			return
+		}
+	}
+	v.left(time.Since(f.Arrival))
+}
+
+// dialectTime is a time in ticks of RTP timestamps, of which there are 90,000 per second.
+func dialectTime(at time.Time) uint32 { return uint32(at.UnixMicro() * 9 / 100) }

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// transcoding turns the connector's uncompressed points into a codec's frames, and others' frames into uncompressed points. It lives as long as the bridge.
+type transcoding struct {
+	packs codec.FourCC
+	// up is by track, down by publication and tile.
+	up   *transcode.Pool[int, packable, packed]
+	down *transcode.Pool[volumetric.TrackRef, unpackable, unpacked]
+
+	// told are the codecs that are in the log, since nothing can be done with them.
+	mu   sync.Mutex
+	told map[codec.FourCC]bool
+}
+
+// packable is a frame of the connector's that came at a time; packed is what became of it, in memory that goes back to whole.
+type packable struct {
+	frame *bridge.Frame
+	came  time.Time
+}
+
+type packed struct {
+	packable
+	whole *[]byte
+	done  time.Time
+	err   error
+}
+
+// unpackable is a frame of a session that is for the connector, with its publisher's number.
+type unpackable struct {
+	session *client.Session
+	frame   client.Frame
+	client  uint32
+	came    time.Time
+}
+
+type unpacked struct {
+	unpackable
+	whole *[]byte
+	done  time.Time
+	err   error
+}
+
+// newTranscoding starts the workers, half of what the machine has for each direction.
+func newTranscoding(packs codec.Codec) *transcoding {
+	var packers []transcode.Worker[packable, packed]
+	var unpackers []transcode.Worker[unpackable, unpacked]
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		packers = append(packers, packer{transcode.NewPacker(packs)})
+		unpackers = append(unpackers, unpacker{transcode.NewUnpacker()})
+	}
+	return &transcoding{
+		packs: packs.FourCC(), up: transcode.NewPool[int](packers), down: transcode.NewPool[volumetric.TrackRef](unpackers),
+		told: make(map[codec.FourCC]bool),
+	}
+}
+
+func (t *transcoding) close() {
+	t.up.Close()
+	t.down.Close()
+}
+
+// packed brings the connector's frames; nothing where nothing is transcoded.
+func (t *transcoding) packed() <-chan packed {
+	if t == nil {
+		return nil
+	}
+	return t.up.Results()
+}
+
+// unpacked brings others' frames; nothing where nothing is transcoded.
+func (t *transcoding) unpacked() <-chan unpacked {
+	if t == nil {
+		return nil
+	}
+	return t.down.Results()
+}
+
+// tells whether something about a codec is news.
+func (t *transcoding) tells(fourCC codec.FourCC) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	const most = 64
+	news := !t.told[fourCC] && len(t.told) < most
+	if news {
+		t.told[fourCC] = true
+	}
+	return news
+}
+
+// packer and unpacker are workers. Each belongs to one goroutine.
+type packer struct{ *transcode.Packer }
+
+// Do implements transcode.Worker.
+func (p packer) Do(in packable) packed {
+	out := packed{packable: in, whole: wholeFrames.Get().(*[]byte)}
+	*out.whole, out.err = p.Pack((*out.whole)[:0], in.frame.Data[vr2gather.FrameHeaderSize:][:in.frame.Header.Length])
+	out.done = time.Now()
+	return out
+}
+
+type unpacker struct{ *transcode.Unpacker }
+
+// Do implements transcode.Worker.
+func (u unpacker) Do(in unpackable) unpacked {
+	out := unpacked{unpackable: in, whole: wholeFrames.Get().(*[]byte)}
+	*out.whole, out.err = u.Unpack((*out.whole)[:0], in.frame.Codec, in.frame.Data, in.frame.Capture)
+	out.done = time.Now()
+	return out
+}
+
+// pack has a frame of the connector's transcoded, and tells whether it is: sound never is, and points of other codecs are published as they are, if they are from
+// the beginning.
+func (s *span) pack(session *client.Session, f *bridge.Frame) bool {
+	published := s.upward.cloud
+	switch {
+	case f.Kind == volumetric.KindAudio:
+		return false
+	case f.Header.FourCC != vr2gather.CodecRawPoints:
+		if s.transcoding.tells(f.Header.FourCC) {
+			s.log.Warn("frames of the connector are not transcoded", "codec", f.Header.FourCC, "error", codec.ErrUnknown, "expected", vr2gather.CodecRawPoints)
+		}
+		return false
+	case published != nil && published.VR2Gather:
+		return false
+	case published != nil:
+		if p := session.Publisher(published.Name); p != nil && !p.Wanted(f.Tile, f.Quality) {
+			s.mu.Lock()
+			s.figures.uplink.Paused++
+			s.mu.Unlock()
+			return true
+		}
+	}
+	if s.transcoding.up.Submit(f.Track, packable{f, time.Now()}) {
+		s.tally.Add(bridge.DropSuperseded)
+	}
+	return true
+}
+
+// publishPacked sends a frame of the connector's that was transcoded.
+func (s *span) publishPacked(ctx context.Context, session *client.Session, p packed) {
+	defer wholeFrames.Put(p.whole)
+	if p.err != nil {
+		s.tally.Add(bridge.DropCodec)
+		s.log.Debug("frame of the connector not transcoded", "error", p.err)
+		return
+	}
+	s.mu.Lock()
+	s.figures.packed.Add(p.done.Sub(p.came))
+	s.mu.Unlock()
+	s.publish(ctx, session, outgoing{Frame: p.frame, codec: s.transcoding.packs, data: *p.whole, foreign: true})
+}
+
+// unpack has a frame transcoded for the connector.
+func (m *meeting) unpack(f *client.Frame, number uint32) {
+	key := f.Track
+	key.Quality = volumetric.QualityOff
+	if m.transcoding.down.Submit(key, unpackable{m.session, *f, number, time.Now()}) {
+		m.tally.Add(bridge.DropReceivedSuperseded)
+	}
+}
+
+// deliverUnpacked gives the connector a frame that was transcoded, if it is of this session.
+func (m *meeting) deliverUnpacked(ctx context.Context, u unpacked) {
+	defer wholeFrames.Put(u.whole)
+	if u.session != m.session {
+		return
+	}
+	if u.err != nil {
+		m.tally.Add(bridge.DropReceivedCodec)
+		if errors.Is(u.err, codec.ErrUnknown) && m.transcoding.tells(u.frame.Codec) {
+			m.log.Warn("frames for the connector are not transcoded", "participant", u.frame.Track.Participant, "error", explained(u.frame.Codec, u.err))
+		}
+		return
+	}
+	m.mu.Lock()
+	m.figures.unpacked.Add(u.done.Sub(u.came))
+	m.mu.Unlock()
+	m.deliver(ctx, &bridge.Received{
+		Kind: volumetric.KindVideo, Client: u.client, Tile: u.frame.Track.Tile, Quality: u.frame.Track.Quality, Number: uint32(u.frame.Number), Data: *u.whole,
+	}, func(long time.Duration) { m.wait(ctx, long) })
+	m.passed(m.session.ServerTime(time.Now()).Sub(u.frame.Complete))
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/draco"
+)
+
+func TestNamedCodec(t *testing.T) {
+	for name, want := range map[string]string{
+		"raw": "raw", "zstd": "zstd", "cwi0": "cwi0", "parts": "parts", "parts:zstd:3": "parts:zstd:3", "parts:raw:64": "parts:raw:64",
+	} {
+		c, err := namedCodec(name)
+		if err != nil || c.Name() != want {
+			t.Errorf("%q: got %v, %v, want %q", name, c, err, want)
+		}
+	}
+	for name, says := range map[string]string{
+		"":             "expected one of",
+		"mp3":          `"mp3", expected one of`,
+		"parts:":       "expected one of",
+		"parts:mp3:2":  `"mp3"`,
+		"parts:raw:0":  `"0" parts, expected 1 to 64`,
+		"parts:raw:65": `"65" parts`,
+		"parts:raw:x":  `"x" parts`,
+		"parts:raw:2:": `"2:" parts`,
+		"parts:parts":  "parts of parts",
+		"draco-mesh":   "draco",
+	} {
+		if c, err := namedCodec(name); !errors.Is(err, codec.ErrUnknown) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: got %v, %v, want ErrUnknown that says %q", name, c, err, says)
+		}
+	}
+	one, err := namedCodec("parts:zstd")
+	if err != nil || !strings.HasPrefix(one.Name(), "parts:zstd:") {
+		t.Errorf("got %v, %v, want zstd in one part per processor", one, err)
+	}
+}
+
+// Where Draco is not built in, whoever asks for something of it is told how it is.
+func TestCodecsOfDraco(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	for _, name := range []string{"draco", "parts:draco:2"} {
+		c, err := chooseCodec(name, log)
+		if draco.Available() && (err != nil || c.Name() != name) || !draco.Available() && !errors.Is(err, draco.ErrUnavailable) {
+			t.Errorf("%q: got %v, %v, with Draco built in: %v", name, c, err, draco.Available())
+		}
+	}
+	c, err := chooseCodec("", log)
+	if err != nil || (c.Name() == "draco") != draco.Available() {
+		t.Errorf("without a name: got %v, %v, with Draco built in: %v", c, err, draco.Available())
+	}
+	unknown := errors.Join(codec.ErrUnknown)
+	for _, fourCC := range []string{"drco", "drcm", "drcj"} {
+		if err := explained(codec.FourCC([]byte(fourCC)), unknown); !errors.Is(err, draco.ErrUnavailable) {
+			t.Errorf("%s: got %v, want how to build with Draco", fourCC, err)
+		}
+	}
+	if err := explained(codec.FourCC([]byte("part")), unknown); errors.Is(err, draco.ErrUnavailable) == draco.Available() {
+		t.Errorf("parts: got %v, with Draco built in: %v", err, draco.Available())
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/consumer"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/render"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/sight"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// consuming is what the flags of volpeer direct consume say.
+type consuming struct {
+	direct
+	viewpoint string
+	person    string
+	render    rendering
+}
+
+func newConsume() *cobra.Command {
+	c := &consuming{}
+	cmd := &cobra.Command{
+		Use:   "consume",
+		Short: "Receive and decode what one producer sends",
+		Long:  "Receive and decode what one producer sends. How it is sent is the producer's to say.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), newLog(cmd))
+		},
+	}
+	f := cmd.Flags()
+	c.flags(f)
+	f.StringVar(&c.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
+	f.StringVar(&c.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
+	c.render.flags(f)
+	return cmd
+}
+
+// run consumes until the context ends, the time is over, or the other side ends.
+func (c *consuming) run(ctx context.Context, out, console io.Writer, log *slog.Logger) (err error) {
+	if err := c.check(); err != nil {
+		return err
+	}
+	var trace *sight.Trace
+	if c.viewpoint != "" {
+		if trace, err = sight.Open(c.viewpoint, c.person); err != nil {
+			return fmt.Errorf("--viewpoint: %w", err)
+		}
+	}
+	easel, err := c.render.easel(log)
+	if err != nil {
+		return err
+	}
+	defer easel.close()
+	books, err := c.books()
+	if err != nil {
+		return err
+	}
+	conn, err := c.meet(ctx, log)
+	if err != nil {
+		_, closing := books.End(0)
+		return errors.Join(err, closing)
+	}
+	defer conn.Close()
+	r := &directReceiver{
+		flags: c, trace: trace, easel: easel, books: books, conn: conn, console: console, log: log,
+		clock: rendezvous.NewClock(conn.Remote().IsLoopback()), negotiation: make(chan rendezvous.Message, negotiationBacklog),
+	}
+	summary, err := r.run(ctx)
+	err = errors.Join(err, summary.print(out, c.json))
+	if summary.Decoded == 0 {
+		err = errors.Join(err, errNothing)
+	}
+	return err
+}
+
+// easel is where a consumer draws, in the goroutine that decodes; nil draws nothing.
+type easel struct {
+	rasteriser *render.Rasteriser
+	gallery    *render.Gallery // nil where no pictures are written
+	every      int64
+	pictures   int64
+	view       *view
+	layers     [1]render.Layer
+}
+
+// easel makes it, nil where nothing is to be drawn.
+func (r *rendering) easel(log *slog.Logger) (*easel, error) {
+	if !r.on && r.dir == "" {
+		return nil, nil
+	}
+	if r.every < 1 {
+		return nil, fmt.Errorf("%w, got %d", errEvery, r.every)
+	}
+	e := &easel{every: int64(r.every), view: &view{}}
+	if r.from != "" {
+		from, err := parseView(r.from)
+		if err != nil {
+			return nil, fmt.Errorf("--render-from: %w", err)
+		}
+		e.view.set(from)
+		e.view.fixed = true
+	}
+	if r.dir != "" {
+		var err error
+		if e.gallery, err = render.OpenGallery(r.dir, log); err != nil {
+			return nil, fmt.Errorf("--render-dir: %w", err)
+		}
+	}
+	e.rasteriser = render.NewRasteriser(render.Width, render.Height, 0)
+	return e, nil
+}
+
+// stage is the easel as a consumer takes it.
+func (e *easel) stage() consumer.Stage {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+// Draw implements consumer.Stage.
+func (e *easel) Draw(cloud *pointcloud.Cloud) {
+	e.layers[0] = render.Layer{Cloud: cloud}
+	e.rasteriser.Draw(e.view.get(), e.layers[:])
+	if e.gallery != nil && e.pictures%e.every == 0 {
+		e.gallery.Hang(e.pictures, e.rasteriser)
+	}
+	e.pictures++
+}
+
+func (e *easel) close() {
+	if e == nil {
+		return
+	}
+	e.rasteriser.Close()
+	if e.gallery != nil {
+		e.gallery.Close()
+	}
+}

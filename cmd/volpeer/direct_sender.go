@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/carry"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/individual"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/producer"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// directSender is the producer's side of one rendezvous.
+type directSender struct {
+	flags    *producing
+	settings directProduction
+	source   capture.Source
+	control  *individual.Control
+	gaze     *producer.Gaze
+	books    *stages.Books
+	conn     *rendezvous.Conn
+	console  io.Writer
+	log      *slog.Logger
+
+	// other is what the consumer says of itself, own what we do.
+	other, own  rendezvous.Hello
+	negotiation chan rendezvous.Message
+	untold      outbox[stages.Sent]
+	// outlet takes what the consumer reports, once there is one; aimed is closed when its datagrams have shown where it is.
+	outlet atomic.Pointer[producer.Adaptive]
+	aimed  chan struct{}
+	udp    *carry.UDP
+	peer   *transport.Peer
+}
+
+const (
+	// negotiationBacklog is how many messages about a peer connection may wait: a description, and candidates of every interface.
+	negotiationBacklog = 64
+	// connectTimeout bounds how long the way to the other side may take to be found.
+	connectTimeout = 15 * time.Second
+	// lastFrames is how long the last frames may take to come, and what is known of them.
+	lastFrames = time.Second
+)
+
+// errUnreachable says that the consumer's datagrams do not come.
+var errUnreachable = errors.New("no datagram of the consumer's came")
+
+// Sent implements producer.Ledger.
+func (s *directSender) Sent(sent *stages.Sent) {
+	s.books.Sent(sent)
+	s.untold.put(*sent)
+}
+
+// run produces for the consumer that was met.
+func (s *directSender) run(ctx context.Context) (summary *directSummary, err error) {
+	summary = &directSummary{Role: rendezvous.RoleProducer, Transport: s.flags.transport, Mode: s.flags.mode}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel(nil)
+	// Goodbye is said before the way is closed, which the other side would take for a failure.
+	way, err := s.connect(ctx, cancel, &running)
+	if err != nil {
+		s.conn.Close()
+		_, closing := s.books.End(0)
+		return summary, errors.Join(err, closing)
+	}
+	defer way.Close()
+	defer s.conn.Close()
+	took, err := s.produce(ctx, way, &running, summary)
+	report, closing := s.books.End(stages.At(time.Now()))
+	summary.rates(report, took)
+	if outlet := s.outlet.Load(); outlet != nil {
+		summary.Estimate = int64(outlet.Estimate())
+	}
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, rendezvous.ErrEnded) && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return summary, errors.Join(err, closing)
+}
+
+// directWay is a way to the other side.
+type directWay interface {
+	producer.Way
+	producer.Sender
+	Close()
+}
+
+// connect greets the consumer and finds the way to it.
+func (s *directSender) connect(ctx context.Context, cancel context.CancelCauseFunc, running *sync.WaitGroup) (way directWay, err error) {
+	info := s.source.Info()
+	s.own = rendezvous.Hello{
+		Role: rendezvous.RoleProducer, SSRC: rand.Uint32(), Transport: s.flags.transport, Mode: s.flags.mode, MediaSSRC: rand.Uint32(), RepeatSSRC: rand.Uint32(),
+		Codec: s.settings.codec.FourCC().String(), FrameRate: info.FrameRate, Box: info.Box, SourceDescription: info.Description,
+	}
+	ctx, done := context.WithTimeout(ctx, connectTimeout)
+	defer done()
+	if s.flags.transport == rendezvous.TransportUDP {
+		if s.udp, err = carry.OpenUDP(localAddress(s.conn.Remote())); err != nil {
+			return nil, err
+		}
+		s.own.Port, s.aimed = s.udp.Port(), make(chan struct{})
+	}
+	s.other, err = s.conn.Greet(ctx, s.own)
+	if err == nil {
+		running.Go(func() { cancel(s.hear()) })
+		if s.udp == nil {
+			var peer *carry.WebRTC
+			if peer, err = carry.Offer(ctx, s.conn, s.negotiation, carry.Route{Remote: s.conn.Remote(), STUN: s.flags.stun}, s); err == nil {
+				s.peer = peer.Peer()
+				s.log.Info("connected", "consumer", s.conn.Remote())
+				return peer, nil
+			}
+			return nil, err
+		}
+		running.Go(func() {
+			if err := s.udp.Run(s); err != nil {
+				cancel(err)
+			}
+		})
+		select {
+		case <-s.aimed:
+			s.log.Info("connected", "consumer", s.conn.Remote())
+			return plainUDP{s.udp}, nil
+		case <-ctx.Done():
+			err = fmt.Errorf("%w: %w", errUnreachable, context.Cause(ctx))
+		}
+	}
+	if s.udp != nil {
+		_ = s.udp.Close()
+	}
+	return nil, err
+}
+
+// plainUDP is a socket whose closing cannot be helped where it fails.
+type plainUDP struct{ *carry.UDP }
+
+func (u plainUDP) Close() { _ = u.UDP.Close() }
+
+// hear takes what the consumer says until it ends, and returns why it did.
+func (s *directSender) hear() error {
+	for m := range s.conn.Messages() {
+		received := time.Now()
+		switch m.Type {
+		case rendezvous.TypeViewpoint:
+			s.gaze.Look(m.Viewpoint)
+		case rendezvous.TypeTime:
+			if err := s.conn.Send(m.Time.Answer(received, time.Now())); err != nil {
+				return err
+			}
+		case rendezvous.TypeReceived:
+			for i := range m.Received {
+				s.books.Received(&m.Received[i].Received)
+			}
+		case rendezvous.TypeAnswer, rendezvous.TypeCandidate:
+			select {
+			case s.negotiation <- m:
+			default: // more than anybody needs
+			}
+		}
+	}
+	return s.conn.Err()
+}
+
+// produce produces and sends until the context ends or the time is over, and lets the last frames arrive. It returns for how long it captured.
+func (s *directSender) produce(ctx context.Context, way directWay, running *sync.WaitGroup, summary *directSummary) (time.Duration, error) {
+	outlet, send, err := s.open(way)
+	if err != nil {
+		return 0, err
+	}
+	p := producer.New(producer.Config{
+		Source: s.source, Codec: s.settings.codec, Params: s.settings.params, Control: s.control, Gaze: s.gaze, Outlet: outlet,
+		Sequential: s.flags.mode == rendezvous.ModePaper002, Log: s.log,
+	})
+	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSending()
+	var sender sync.WaitGroup
+	sender.Go(func() { send(sending) })
+	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTelling()
+	var teller sync.WaitGroup
+	teller.Go(func() { s.tell(telling, outlet) })
+	capturing, stop := limited(ctx, s.flags.seconds)
+	defer stop()
+	if w, ok := way.(*carry.WebRTC); ok {
+		running.Go(func() {
+			if w.Watch(capturing, s.conn, s.negotiation) != nil {
+				stop()
+			}
+		})
+	}
+	began := time.Now()
+	err = p.Run(capturing)
+	took := time.Since(began)
+	stop()
+	s.settle(ctx, outlet.Waiting)
+	stopSending()
+	sender.Wait()
+	s.settle(ctx, s.books.Waiting)
+	stopTelling()
+	teller.Wait()
+	summary.Captured, summary.Superseded, summary.Refused = p.Counts()
+	return took, err
+}
+
+// settle waits while something is still to come, for as long as the last frames may take.
+func (s *directSender) settle(ctx context.Context, waiting func() bool) {
+	for end := time.Now().Add(lastFrames); waiting() && ctx.Err() == nil && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// directOutlet is an outlet that tells whether frames still wait to be sent.
+type directOutlet interface {
+	producer.Outlet
+	Waiting() bool
+}
+
+// open makes the outlet, and what runs it.
+func (s *directSender) open(way directWay) (directOutlet, func(context.Context), error) {
+	if s.flags.mode == rendezvous.ModePaper002 {
+		o := producer.NewPaper002(s.flags.gap, way, s)
+		return o, o.Run, nil
+	}
+	config := s.settings.sender
+	config.Budget = time.Duration(float64(time.Second) / s.source.Info().FrameRate)
+	if w, ok := way.(*carry.WebRTC); ok {
+		config.Wire = w.Wire()
+	} else {
+		config.Wire = plainWire(&s.own)
+	}
+	o, err := producer.NewAdaptive(config, volumetric.Bitrate(s.flags.rate), way, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.outlet.Store(o)
+	return o, o.Run, nil
+}
+
+// plainWire is what both sides take over plain datagrams: dynamic payload types, the first extension, and the SSRCs of the hello.
+func plainWire(h *rendezvous.Hello) stream.Wire {
+	return stream.Wire{SSRC: h.MediaSSRC, RetransmissionSSRC: h.RepeatSSRC, PayloadType: 96, RetransmissionPayloadType: 97, Extension: 1}
+}

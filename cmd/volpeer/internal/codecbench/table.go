@@ -1,0 +1,77 @@
+package codecbench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Table writes rows as a table in Markdown. Times are the least of all repetitions, by the clock and of all processors together.
+func Table(w io.Writer, rows []Row) error {
+	header := []string{"codec", "level", "speed", "bits", "points", "threads", "colours", "bytes", "bit/point", "encode ms", "cpu ms", "decode ms", "cpu ms", "D1 dB", "D2 dB", "Y dB", "Y'CbCr dB"}
+	cells := [][]string{header}
+	for _, r := range rows {
+		cells = append(cells, []string{
+			r.Name, fmt.Sprint(r.Level), fmt.Sprint(r.Speed), fmt.Sprint(r.Bits), fmt.Sprintf("%d (%g %%)", r.Points, r.Share), fmt.Sprint(r.Threads), r.colors(),
+			fmt.Sprint(r.Bytes), fmt.Sprintf("%.2f", r.BitsPerPoint), fmt.Sprintf("%.2f", r.Encode.Least), fmt.Sprintf("%.2f", r.Encode.Processor),
+			fmt.Sprintf("%.2f", r.Decode.Least), fmt.Sprintf("%.2f", r.Decode.Processor),
+			ratio(r.PointToPoint, true), ratio(r.PointToPlane, true), ratio(r.Luma, r.Colors), ratio(r.Color, r.Colors),
+		})
+	}
+	widths := make([]int, len(header))
+	for _, line := range cells {
+		for i, cell := range line {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	var out strings.Builder
+	for n, line := range cells {
+		for i, cell := range line {
+			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			if i == 0 {
+				out.WriteString("| " + cell + pad)
+			} else {
+				out.WriteString(" | " + pad + cell)
+			}
+		}
+		out.WriteString(" |\n")
+		if n == 0 {
+			for i, width := range widths {
+				rule := strings.Repeat("-", width-1) + ":"
+				if i == 0 {
+					rule = "| " + strings.Repeat("-", width)
+				} else {
+					rule = " | " + rule
+				}
+				out.WriteString(rule)
+			}
+			out.WriteString(" |\n")
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// colors says what is kept of them.
+func (s *Setting) colors() string {
+	switch {
+	case !s.Colors:
+		return "none"
+	case s.ColorQuality > 0:
+		return fmt.Sprintf("quality %d", s.ColorQuality)
+	case s.ColorBits > 0 && s.ColorBits < 8:
+		return fmt.Sprintf("%d bits", s.ColorBits)
+	}
+	return "exact"
+}
+
+// ratio writes decibels, "exact" where there is no error and "-" where there is nothing.
+func ratio(v *float64, there bool) string {
+	switch {
+	case v != nil:
+		return fmt.Sprintf("%.1f", *v)
+	case there:
+		return "exact"
+	}
+	return "-"
+}

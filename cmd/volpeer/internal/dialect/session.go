@@ -1,0 +1,219 @@
+package dialect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/pion/webrtc/v4"
+
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// Session is one connection to a server, from the websocket's beginning to the end of either.
+type Session struct {
+	config     Config
+	conn       *websocket.Conn
+	connection *webrtc.PeerConnection
+	tracks     tracks
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// messages come from the websocket; own are this client's candidates, and texts its quality messages, of which the newest is kept.
+	messages chan vr2gather.Message
+	own      chan string
+	texts    chan string
+	// connected is closed once media flows.
+	connected  chan struct{}
+	connecting sync.Once
+
+	// mu guards ended, after which no goroutine begins any more.
+	mu      sync.Mutex
+	ended   bool
+	running sync.WaitGroup
+}
+
+// maxCandidates is how many candidates are kept that come before the offer, and how many of this client's own may wait.
+const maxCandidates = 64
+
+// Join opens the websocket and returns once media flows.
+func Join(ctx context.Context, config Config) (*Session, error) {
+	conn, err := dial(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{
+		config: config, conn: conn, messages: make(chan vr2gather.Message), own: make(chan string, maxCandidates), texts: make(chan string, 1),
+		connected: make(chan struct{}),
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	if s.connection, err = newConnection(config); err != nil {
+		s.cancel(err)
+		return nil, errors.Join(err, conn.Close())
+	}
+	s.watch()
+	if err := s.addTracks(); err != nil {
+		s.cancel(err)
+		return nil, errors.Join(err, s.connection.Close(), conn.Close())
+	}
+	s.begin(s.read)
+	s.begin(s.negotiate)
+	select {
+	case <-s.connected:
+		return s, nil
+	case <-s.ctx.Done():
+		err = s.Err()
+	case <-ctx.Done():
+		err = fmt.Errorf("%w: no connection: %w", ErrEnded, ctx.Err())
+	}
+	s.Close()
+	return nil, err
+}
+
+// begin starts a goroutine, unless the session is at its end.
+func (s *Session) begin(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.running.Go(f)
+	}
+}
+
+// watch follows the peer connection. Its goroutines may be anyone's.
+func (s *Session) watch() {
+	s.connection.OnICECandidate(func(c *webrtc.ICECandidate) {
+		if c == nil {
+			return
+		}
+		select {
+		case s.own <- c.ToJSON().Candidate:
+		case <-s.ctx.Done():
+		}
+	})
+	s.connection.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
+		switch state {
+		case webrtc.PeerConnectionStateConnected:
+			s.connecting.Do(func() { close(s.connected) })
+		case webrtc.PeerConnectionStateFailed, webrtc.PeerConnectionStateClosed:
+			s.cancel(fmt.Errorf("%w: the peer connection is %s", ErrEnded, state))
+		}
+	})
+	s.connection.OnTrack(func(remote *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
+		s.begin(func() { s.receive(remote) })
+	})
+}
+
+// negotiate does what the server says, one message after the other, until the session ends.
+func (s *Session) negotiate() {
+	var early []string
+	for {
+		var err error
+		select {
+		case m := <-s.messages:
+			early, err = s.take(m, early)
+		case candidate := <-s.answered():
+			err = s.write(vr2gather.MessageCandidate, candidate)
+		case text := <-s.texts:
+			err = s.write(vr2gather.MessageQuality, text)
+		case <-s.ctx.Done():
+			return
+		}
+		if err != nil {
+			s.cancel(fmt.Errorf("%w: %w", ErrEnded, err))
+			return
+		}
+	}
+}
+
+// answered brings candidates of this client's; none before the first answer, to which they belong.
+func (s *Session) answered() <-chan string {
+	if s.connection.CurrentLocalDescription() == nil {
+		return nil
+	}
+	return s.own
+}
+
+// take does what a message says. It keeps candidates that come before the first offer: the server that VR2Gather was made for often sends them so.
+func (s *Session) take(m vr2gather.Message, early []string) (kept []string, err error) {
+	switch m.Type {
+	case vr2gather.MessageOffer:
+		if err := s.answer(m.Value); err != nil {
+			return nil, err
+		}
+		for _, candidate := range early {
+			s.addCandidate(candidate)
+		}
+		return nil, nil
+	case vr2gather.MessageCandidate:
+		if s.connection.RemoteDescription() != nil {
+			s.addCandidate(m.Value)
+		} else if len(early) < maxCandidates {
+			early = append(early, m.Value)
+		}
+	default:
+		s.config.Log.Debug("message of a type that is passed over", "type", uint32(m.Type))
+	}
+	return early, nil
+}
+
+// answer answers an offer.
+func (s *Session) answer(value string) error {
+	offer, err := vr2gather.ParseDescription(value)
+	if err != nil {
+		return err
+	}
+	if err := s.connection.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer.SDP}); err != nil {
+		return fmt.Errorf("offer: %w", err)
+	}
+	answer, err := s.connection.CreateAnswer(nil)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	if err := s.connection.SetLocalDescription(answer); err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	return s.write(vr2gather.MessageAnswer, vr2gather.Description{Type: "answer", SDP: answer.SDP}.Value())
+}
+
+// addCandidate takes one of the server's candidates. One that cannot be read may be of a kind that came later: there are others.
+func (s *Session) addCandidate(candidate string) {
+	if err := s.connection.AddICECandidate(webrtc.ICECandidateInit{Candidate: candidate}); err != nil {
+		s.config.Log.Warn("candidate of the server's passed over", "candidate", candidate, "error", err)
+	}
+}
+
+// Choose sends a quality message. Of several that wait only the newest is sent.
+func (s *Session) Choose(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.texts:
+	default:
+	}
+	s.texts <- text
+}
+
+// Done is closed when the session has ended; Err says why.
+func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
+
+// Err is why the session ended: ErrClosed after Close, else what went wrong; nil while it lives.
+func (s *Session) Err() error { return context.Cause(s.ctx) }
+
+// goodbyeTime is how long the server may take to take a goodbye.
+const goodbyeTime = time.Second
+
+// Close ends the session, and waits for its goroutines. More calls do nothing.
+func (s *Session) Close() {
+	s.cancel(ErrClosed)
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	_ = s.conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(goodbyeTime))
+	_ = s.connection.GracefulClose()
+	_ = s.conn.Close()
+	s.running.Wait()
+}

@@ -1,0 +1,89 @@
+package dialect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+const (
+	// writeTimeout is how long a message may take to be taken.
+	writeTimeout = 10 * time.Second
+	// maxMessage is how long a message may be, in bytes: an offer has about 1 kB per line, and a room hundreds.
+	maxMessage = 4 << 20
+	// maxReason is how much of what a server says to a refusal is passed on, in bytes.
+	maxReason = 200
+)
+
+// dial opens the websocket.
+func dial(ctx context.Context, config Config) (*websocket.Conn, error) {
+	address, err := config.address()
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{}
+	if config.Token != "" {
+		header.Set("Authorization", "Bearer "+config.Token)
+	}
+	conn, response, err := websocket.DefaultDialer.DialContext(ctx, address, header)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.URL, refusal(response, err))
+	}
+	conn.SetReadLimit(maxMessage)
+	return conn, nil
+}
+
+// refusal is what a server means that does not open the websocket.
+func refusal(response *http.Response, err error) error {
+	if response == nil {
+		return err
+	}
+	switch response.StatusCode {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		// The library keeps as much of the body as it has read with the header.
+		reason, _ := io.ReadAll(io.LimitReader(response.Body, maxReason))
+		return fmt.Errorf("%w: %s: %s", ErrRefused, response.Status, strings.TrimSpace(string(reason)))
+	default:
+		return fmt.Errorf("%w: %s", err, response.Status)
+	}
+}
+
+// read hands on messages until the websocket ends. What cannot be read ends it, too.
+func (s *Session) read() {
+	for {
+		_, text, err := s.conn.ReadMessage()
+		if err != nil {
+			s.cancel(fmt.Errorf("%w: websocket: %w", ErrEnded, err))
+			return
+		}
+		m, err := vr2gather.ParseMessage(text)
+		if err != nil {
+			s.cancel(fmt.Errorf("%w: %w", ErrEnded, err))
+			return
+		}
+		select {
+		case s.messages <- m:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// write sends a message. It belongs to the goroutine that negotiates.
+func (s *Session) write(kind vr2gather.MessageType, value string) error {
+	text, err := vr2gather.Message{Client: s.config.Query.Client, Type: kind, Value: value}.Append(nil)
+	if err != nil {
+		return err
+	}
+	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	return s.conn.WriteMessage(websocket.TextMessage, text)
+}

@@ -1,0 +1,250 @@
+package rendezvous
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+const (
+	// path is where the websocket is.
+	path = "/v1/direct"
+	// maxMessage bounds a message in bytes: an offer has a few kB, a thousand records 400.
+	maxMessage = 1 << 20
+	// backlog is how many messages wait for their reader: clocks and records of a second.
+	backlog = 64
+	// dialTimeout, writeTimeout and readTimeout bound what the other side and the network may take. Clocks are compared every second, so silence of ten means
+	// that the other side is gone.
+	dialTimeout  = 10 * time.Second
+	writeTimeout = 5 * time.Second
+	readTimeout  = 10 * time.Second
+)
+
+// Conn is one websocket between a producer and a consumer.
+type Conn struct {
+	socket   *websocket.Conn
+	remote   netip.Addr
+	messages chan Message
+	stop     chan struct{}
+	once     sync.Once
+	reading  sync.WaitGroup
+	// err is set before messages is closed.
+	err     error
+	writing sync.Mutex
+}
+
+// Dial opens the websocket of who listens, at HOST:PORT or ws://HOST:PORT or wss://HOST:PORT.
+func Dial(ctx context.Context, address string) (*Conn, error) {
+	if !strings.Contains(address, "://") {
+		address = "ws://" + address
+	}
+	target, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	target.Path = path
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	socket, response, err := websocket.DefaultDialer.DialContext(ctx, target.String(), nil)
+	if response != nil && response.StatusCode == http.StatusServiceUnavailable {
+		return nil, fmt.Errorf("connect to %s: %w", address, ErrBusy)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", address, err)
+	}
+	return newConn(socket)
+}
+
+// newConn begins to read.
+func newConn(socket *websocket.Conn) (*Conn, error) {
+	remote, err := netip.ParseAddrPort(socket.RemoteAddr().String())
+	if err != nil {
+		_ = socket.Close()
+		return nil, err
+	}
+	c := &Conn{socket: socket, remote: remote.Addr().Unmap(), messages: make(chan Message, backlog), stop: make(chan struct{})}
+	socket.SetReadLimit(maxMessage)
+	c.reading.Go(c.read)
+	return c, nil
+}
+
+// read takes messages until the websocket ends.
+func (c *Conn) read() {
+	defer close(c.messages)
+	for {
+		_ = c.socket.SetReadDeadline(time.Now().Add(readTimeout))
+		_, data, err := c.socket.ReadMessage()
+		var m Message
+		if err == nil {
+			m, err = Parse(data)
+		}
+		if err == nil && m.Type == TypeBye {
+			err = ErrEnded
+		}
+		if err != nil {
+			c.err = err
+			if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
+				c.err = ErrEnded
+			}
+			_ = c.socket.Close()
+			return
+		}
+		select {
+		case c.messages <- m:
+		case <-c.stop:
+			c.err = net.ErrClosed
+			return
+		}
+	}
+}
+
+// Messages brings what the other side says. It is closed when the websocket ends; Err then says why, ErrEnded where the other side said so.
+func (c *Conn) Messages() <-chan Message { return c.messages }
+
+// Err is why Messages was closed.
+func (c *Conn) Err() error { return c.err }
+
+// Remote is the other side's address, as far as it can be seen from here.
+func (c *Conn) Remote() netip.Addr { return c.remote }
+
+// Send says something.
+func (c *Conn) Send(m Message) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	return c.socket.WriteMessage(websocket.TextMessage, data)
+}
+
+// Close says goodbye, ends the websocket and waits for its reader.
+func (c *Conn) Close() {
+	c.once.Do(func() {
+		close(c.stop)
+		_ = c.Send(Message{Type: TypeBye})
+		frame := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+		_ = c.socket.WriteControl(websocket.CloseMessage, frame, time.Now().Add(time.Second))
+		_ = c.socket.Close()
+		c.reading.Wait()
+	})
+}
+
+// Greet says hello and returns what the other side says of itself, which must have the other role.
+func (c *Conn) Greet(ctx context.Context, own Hello) (Hello, error) {
+	own.Version = Version
+	if err := c.Send(Message{Type: TypeHello, Hello: &own}); err != nil {
+		return Hello{}, err
+	}
+	m, err := c.Next(ctx, TypeHello)
+	if err != nil {
+		return Hello{}, err
+	}
+	if m.Hello.Role == own.Role {
+		return Hello{}, fmt.Errorf("%w, both are a %s", ErrRole, own.Role)
+	}
+	return *m.Hello, nil
+}
+
+// Next waits for a message of a type; others before it are an error.
+func (c *Conn) Next(ctx context.Context, want Type) (Message, error) {
+	select {
+	case m, open := <-c.messages:
+		switch {
+		case !open:
+			return Message{}, c.err
+		case m.Type != want:
+			return Message{}, fmt.Errorf("%w: %s, expected %s", ErrMessage, m.Type, want)
+		}
+		return m, nil
+	case <-ctx.Done():
+		return Message{}, ctx.Err()
+	}
+}
+
+// ErrBusy says that who listens has met somebody else.
+var ErrBusy = errors.New("it serves somebody else")
+
+// Listener waits for one websocket.
+type Listener struct {
+	server  *http.Server
+	address net.Addr
+	conns   chan *Conn
+	taken   chan struct{}
+	stop    chan struct{}
+	serving sync.WaitGroup
+}
+
+// Listen opens the address, such as 127.0.0.1:8090.
+func Listen(address string) (*Listener, error) {
+	socket, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{address: socket.Addr(), conns: make(chan *Conn), taken: make(chan struct{}, 1), stop: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc(path, l.upgrade)
+	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: dialTimeout}
+	// Serve returns when the listener is closed, and says only that.
+	l.serving.Go(func() { _ = l.server.Serve(socket) })
+	return l, nil
+}
+
+// Address is where it listens.
+func (l *Listener) Address() string { return l.address.String() }
+
+// upgrade takes the first websocket; others are told that it is busy.
+func (l *Listener) upgrade(w http.ResponseWriter, r *http.Request) {
+	l.serving.Add(1)
+	defer l.serving.Done()
+	select {
+	case l.taken <- struct{}{}:
+	default:
+		http.Error(w, ErrBusy.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	upgrader := websocket.Upgrader{HandshakeTimeout: dialTimeout}
+	socket, err := upgrader.Upgrade(w, r, nil)
+	if err == nil {
+		var c *Conn
+		if c, err = newConn(socket); err == nil {
+			select {
+			case l.conns <- c:
+				return
+			case <-l.stop:
+				c.Close()
+			}
+		}
+	}
+	<-l.taken
+}
+
+// Accept waits for somebody to come.
+func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close stops listening. Who was accepted stays.
+func (l *Listener) Close() {
+	close(l.stop)
+	_ = l.server.Close()
+	l.serving.Wait()
+}

@@ -1,0 +1,254 @@
+package stages
+
+import (
+	"math"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
+)
+
+// maxOpen is how many frames wait for the other side's word: more than five seconds at 30 per second on a path whose queue is that long.
+const maxOpen = 256
+
+// Ledger joins what is known of frames. Numbers grow by one from frame to frame, and wrap around.
+type Ledger struct {
+	open map[uint32]*entry
+	// order are the numbers of open entries in the order in which they came up.
+	order  []uint32
+	total  Totals
+	stages [stageCount]distribution.Distribution
+	// off is how far frames were off their targets, a ten thousandth as a microsecond.
+	off distribution.Distribution
+}
+
+type entry struct {
+	record         Record
+	sent, received bool
+}
+
+// Totals counts frames.
+type Totals struct {
+	Sent        int64 `json:"frames_sent"`
+	Unsent      int64 `json:"frames_unsent"`
+	Intact      int64 `json:"frames_intact"`
+	Corrupt     int64 `json:"frames_corrupt"`
+	Lost        int64 `json:"frames_lost"`
+	Unmatched   int64 `json:"frames_unmatched"`
+	Decoded     int64 `json:"frames_decoded"`
+	Superseded  int64 `json:"frames_superseded"`
+	Undecodable int64 `json:"frames_undecodable"`
+	Bytes       int64 `json:"bytes"`
+	Wire        int64 `json:"wire_bytes"`
+	Points      int64 `json:"points"`
+	// Targeted frames were bound by the rate, WithinTarget of them came to within 5 % of what they were to take.
+	Targeted     int64 `json:"frames_targeted"`
+	WithinTarget int64 `json:"frames_within_target"`
+}
+
+// targetTolerance is how far a frame may be off its target.
+const targetTolerance = 0.05
+
+// NewLedger opens the books.
+func NewLedger() *Ledger { return &Ledger{open: make(map[uint32]*entry)} }
+
+// Sent takes the producer's word of a frame. It returns the record where both have spoken, or where nothing more is to come.
+func (l *Ledger) Sent(s *Sent) (done []Record) {
+	e, done := l.entry(s.Frame)
+	if e.sent {
+		return done
+	}
+	e.record.Sent, e.sent = *s, true
+	if e.received || s.Dropped {
+		done = append(done, l.close(s.Frame))
+	}
+	return done
+}
+
+// Received takes the consumer's word of a frame, which is said once all is known. Records are as for Sent.
+func (l *Ledger) Received(r *Received) (done []Record) {
+	e, done := l.entry(r.Frame)
+	if e.received {
+		return done
+	}
+	e.record.Received, e.received = *r, true
+	if e.sent {
+		done = append(done, l.close(r.Frame))
+	}
+	return done
+}
+
+// onTheWay is how long a frame, or the other side's word of it, may be under way at the end without being lost.
+const onTheWay = 500 * time.Millisecond
+
+// End closes what is still open: frames that were sent and did not come are lost, but for what was on its way.
+func (l *Ledger) End(now Instant) (done []Record) {
+	for frame, e := range l.open {
+		last := e.record.LastSent
+		if e.received {
+			last = e.record.LastReceived
+		}
+		if until, known := now.Since(last); !known || until < onTheWay {
+			delete(l.open, frame)
+		}
+	}
+	for len(l.order) > 0 {
+		done = l.closeOldest(done)
+	}
+	return done
+}
+
+// Waiting tells whether frames that were sent still may come.
+func (l *Ledger) Waiting() bool {
+	for _, e := range l.open {
+		if !e.received {
+			return true
+		}
+	}
+	return false
+}
+
+// entry is that of a frame; the oldest is closed where there are too many.
+func (l *Ledger) entry(frame uint32) (e *entry, done []Record) {
+	if e = l.open[frame]; e != nil {
+		return e, nil
+	}
+	for len(l.order) >= maxOpen {
+		done = l.closeOldest(done)
+	}
+	e = &entry{}
+	l.open[frame] = e
+	l.order = append(l.order, frame)
+	return e, done
+}
+
+func (l *Ledger) closeOldest(done []Record) []Record {
+	frame := l.order[0]
+	if l.open[frame] == nil {
+		l.order = l.order[1:]
+		return done
+	}
+	return append(done, l.close(frame))
+}
+
+// close says what became of a frame, and counts it.
+func (l *Ledger) close(frame uint32) Record {
+	e := l.open[frame]
+	delete(l.open, frame)
+	for len(l.order) > 0 && l.open[l.order[0]] == nil {
+		l.order = l.order[1:]
+	}
+	r := &e.record
+	switch {
+	case !e.sent:
+		r.Outcome, r.Sent.Frame = Unmatched, r.Received.Frame
+		l.total.Unmatched++
+	case r.Dropped:
+		r.Outcome = Unsent
+		l.total.Unsent++
+	case !e.received:
+		r.Outcome = Lost
+		l.total.Lost++
+	case r.Hash == r.ReceivedHash:
+		r.Outcome = Intact
+		l.total.Intact++
+	default:
+		r.Outcome = Corrupt
+		l.total.Corrupt++
+	}
+	l.count(e)
+	l.measure(r)
+	return *r
+}
+
+func (l *Ledger) count(e *entry) {
+	r, t := &e.record, &l.total
+	if e.sent && !r.Dropped {
+		t.Sent++
+		t.Bytes += int64(r.Bytes)
+		t.Wire += int64(r.Wire)
+		t.Points += int64(r.Points)
+		if r.Target > 0 && r.Bound == "rate" {
+			off := math.Abs(float64(r.Wire)/float64(r.Target) - 1)
+			l.off.Add(time.Duration(off * 1e4 * float64(time.Microsecond)))
+			t.Targeted++
+			if off <= targetTolerance {
+				t.WithinTarget++
+			}
+		}
+	}
+	switch {
+	case !e.received:
+	case r.Undecodable:
+		t.Undecodable++
+	case r.Superseded:
+		t.Superseded++
+	case r.Decoded != 0:
+		t.Decoded++
+	}
+}
+
+// stage is the time between two instants of a frame.
+type stage struct {
+	name       string
+	begin, end func(*Record) Instant
+}
+
+const stageCount = 14
+
+// table are the stages, in their order. The first of them all is the camera's: from the instant of capture to the frame in hand.
+var table = [stageCount]stage{
+	{"capture", func(r *Record) Instant { return r.Capture }, func(r *Record) Instant { return r.Captured }},
+	{"encode_wait", func(r *Record) Instant { return r.Captured }, func(r *Record) Instant { return r.Taken }},
+	{"sample", func(r *Record) Instant { return r.Taken }, func(r *Record) Instant { return r.Sampled }},
+	{"encode", func(r *Record) Instant { return r.Sampled }, func(r *Record) Instant { return r.Encoded }},
+	{"send_wait", func(r *Record) Instant { return r.Encoded }, func(r *Record) Instant { return r.FirstSent }},
+	{"send", func(r *Record) Instant { return r.FirstSent }, func(r *Record) Instant { return r.LastSent }},
+	{"network", func(r *Record) Instant { return r.LastSent }, func(r *Record) Instant { return r.LastReceived }},
+	{"receive", func(r *Record) Instant { return r.FirstReceived }, func(r *Record) Instant { return r.LastReceived }},
+	{"reassemble", func(r *Record) Instant { return r.LastReceived }, func(r *Record) Instant { return r.Reassembled }},
+	{"decode_wait", func(r *Record) Instant { return r.Reassembled }, func(r *Record) Instant { return r.DecodeBegun }},
+	{"decode", func(r *Record) Instant { return r.DecodeBegun }, func(r *Record) Instant { return r.Decoded }},
+	{"show", func(r *Record) Instant { return r.Decoded }, func(r *Record) Instant { return r.Shown }},
+	{"capture_to_decoded", func(r *Record) Instant { return r.Capture }, func(r *Record) Instant { return r.Decoded }},
+	{"capture_to_shown", func(r *Record) Instant { return r.Capture }, func(r *Record) Instant { return r.Shown }},
+}
+
+func (l *Ledger) measure(r *Record) {
+	for i := range table {
+		if took, known := table[i].end(r).Since(table[i].begin(r)); known {
+			l.stages[i].Add(took)
+		}
+	}
+}
+
+// Report is what a run came to.
+type Report struct {
+	Totals
+	// Reliability is the part of the frames sent that came as they were sent, 0 to 1: null where none was sent.
+	Reliability *float64 `json:"reliability"`
+	// Stages are the milliseconds of each stage, by name.
+	Stages map[string]summary.Percentiles `json:"stages_ms"`
+	// OffTarget is by how much of their target frames were off it, in per cent, where the rate decided on their size.
+	OffTarget summary.Percentiles `json:"off_target_percent"`
+}
+
+// Report sums up.
+func (l *Ledger) Report() Report {
+	r := Report{Totals: l.total, Stages: make(map[string]summary.Percentiles)}
+	if l.total.Sent > 0 {
+		part := math.Round(float64(l.total.Intact)/float64(l.total.Sent)*1e6) / 1e6
+		r.Reliability = &part
+	}
+	for i := range table {
+		r.Stages[table[i].name] = summary.PercentilesOf(&l.stages[i])
+	}
+	// A ten thousandth was counted as a microsecond, so that what is given in milliseconds is a tenth.
+	r.OffTarget = summary.PercentilesOf(&l.off)
+	for _, v := range []*float64{r.OffTarget.P50, r.OffTarget.P95, r.OffTarget.P99, r.OffTarget.Max} {
+		if v != nil {
+			*v = math.Round(*v*1e4) / 1e3
+		}
+	}
+	return r
+}

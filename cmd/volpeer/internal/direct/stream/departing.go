@@ -1,0 +1,141 @@
+package stream
+
+import (
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/feedback"
+)
+
+// leave puts a packet of a frame among those that leave, unless its frame has waited for too long before it began.
+func (s *Sender) leave(h held, now time.Time) {
+	f := h.frame
+	if h.index == 0 && f.ordinal < s.frames && s.config.Budget > 0 && now.Sub(f.queued) > s.config.Budget {
+		f.departure.Dropped = true
+		s.departed = append(s.departed, f.departure)
+	}
+	if f.departure.Dropped {
+		return
+	}
+	last := h.index == f.departure.Packets-1
+	if h.index == 0 {
+		f.departure.First = now
+		s.pacer.Begin(&s.flow)
+	}
+	if last {
+		f.departure.Last = now
+		s.departed = append(s.departed, f.departure)
+	}
+	body := f.packet(h.index)
+	header := rtp.Header{
+		Version: 2, Marker: last, PayloadType: s.config.Wire.PayloadType, SequenceNumber: s.sequence, Timestamp: f.timestamp, SSRC: s.config.Wire.SSRC,
+	}
+	s.history.Put(feedback.Sent{
+		Sequence: s.sequence, Timestamp: f.timestamp, Marker: last, PayloadType: header.PayloadType, Payload: body, At: now,
+	})
+	s.sequence++
+	s.padded, s.latest = 0, now
+	s.depart(header, body, feedback.Media, now)
+}
+
+// leaveOut leaves out the frames that have waited for too long and have not begun, as the next one comes: what waits is bounded so.
+func (s *Sender) leaveOut(now time.Time) {
+	found := false
+	for i := range s.flow.Len() {
+		h := s.flow.At(i)
+		if f := h.frame; h.index == 0 && s.config.Budget > 0 && now.Sub(f.queued) > s.config.Budget {
+			f.departure.Dropped, found = true, true
+			s.departed = append(s.departed, f.departure)
+		}
+	}
+	if found {
+		s.pacer.Filter(&s.flow, func(h held) bool { return !h.frame.departure.Dropped })
+	}
+}
+
+// depart numbers a packet among all and accounts for it.
+func (s *Sender) depart(header rtp.Header, body []byte, kind feedback.PacketKind, now time.Time) {
+	size := congestion.PacketOverhead + len(body)
+	number := s.transport.Sent(size, kind, now)
+	if s.config.Wire.Extension != 0 {
+		// The identifier is one that was agreed on; a packet that could not be numbered would leave all the same.
+		_ = feedback.SetTransportSequence(&header, s.config.Wire.Extension, uint16(number))
+	}
+	if s.estimator != nil {
+		s.estimator.Sent(now, size)
+		if s.pacer.Probing() {
+			s.clusters.Sent(number)
+		}
+	}
+	s.pacer.Spend(size)
+	if kind == feedback.Retransmission {
+		s.pacer.SpendRepair(size)
+	}
+	s.ready = append(s.ready, Packet{header, body})
+}
+
+// repeat sends a packet again, as a retransmission (RFC 4588). It tells whether the packet is still there and the receiver takes retransmissions.
+func (s *Sender) repeat(sequence uint16, kind feedback.PacketKind, now time.Time) bool {
+	sent, ok := s.history.Get(sequence)
+	if !ok || s.repeats.SSRC == 0 || s.repeats.PayloadType == 0 {
+		return false
+	}
+	header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sent.Sequence, Timestamp: sent.Timestamp}
+	// The original number takes two bytes (RFC 4588 section 4).
+	body, err := s.repeats.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
+	if err != nil {
+		return false
+	}
+	s.depart(header, body, kind, now)
+	return true
+}
+
+// pad sends padding as far as the probe under way asks for it: the latest packets once more, which may repair what was lost unnoticed.
+func (s *Sender) pad(now time.Time) {
+	for s.pacer.Pads() {
+		s.padded++
+		if s.padded > maxProbePadding || !s.repeat(s.sequence-s.padded, feedback.Probe, now) {
+			s.padded = 0
+			s.pacer.Dry()
+			return
+		}
+	}
+}
+
+const (
+	// maxProbeFactor and probeGrace bound how long a probe may take that finds too little to send, as at the server.
+	maxProbeFactor = 2
+	probeGrace     = 5 * time.Millisecond
+	// probeIdle is the silence after which there is nothing to probe with: what was sent before does not show whether the way still carries it.
+	probeIdle = 500 * time.Millisecond
+)
+
+// estimate lets time pass for the estimator, and begins a probe where it wants one.
+func (s *Sender) estimate(now time.Time) {
+	if s.estimator == nil {
+		return
+	}
+	if next := s.estimator.Next(); !next.IsZero() && !now.Before(next) {
+		s.estimator.Step(now)
+		s.follow(now)
+	}
+	if s.pacer.Probing() || s.latest.IsZero() || now.Sub(s.latest) > probeIdle {
+		return
+	}
+	if c, ok := s.estimator.Probe(now); ok {
+		at := now.Sub(s.started)
+		s.clusters.Begin(c.ID)
+		s.pacer.Probe(int64(c.Rate), c.MinBytes, c.MinPackets, at+maxProbeFactor*c.Duration+probeGrace, at)
+	}
+}
+
+// follow makes the estimate the pacer's limit.
+func (s *Sender) follow(now time.Time) {
+	stats := s.estimator.Stats()
+	if limit := s.estimator.Estimate(); limit != s.limit {
+		s.limit = limit
+		s.pacer.SetEstimate(int64(limit), int64(stats.DelayBased), now.Sub(s.started))
+	}
+}

@@ -1,0 +1,204 @@
+package produce
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
+	"github.com/volsfu/volsfu/pkg/codec/model"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Uplink is a Sink that knows what the network carries, 0 for unknown: qualities with a bitrate follow it.
+type Uplink interface {
+	Uplink() volumetric.Bitrate
+}
+
+const (
+	// busy is the part of the processors' time that qualities with a bitrate may take: capture, tiling and sending have the rest.
+	busy = 0.7
+	// rounds are how often rungs are found before the first frame: after all that may be chosen was tried, what was chosen is, three times.
+	rounds = 4
+	// trialFrames are encoded and handed over of a quality that was given up and has become smaller since. They are not sent, but the client measures
+	// tracks by what it is given, an eighth of each frame's size: 32 leave 1.4 % of what was before, and the quality returns if it fits.
+	trialFrames = 32
+)
+
+// tuning keeps the qualities that have a bitrate at it. It belongs to the goroutine that encodes.
+type tuning struct {
+	tuner *ladder.Tuner
+	// qualities are those that it is about; wanted says of each whether any tile is, trials how many frames to encode though it was given up.
+	qualities []int
+	wanted    []bool
+	trials    []int
+}
+
+// tune finds the rungs of qualities with a bitrate by encoding a capture in many ways. Without such qualities it does nothing.
+func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
+	var wishes []ladder.Wish
+	t := &tuning{}
+	for q, l := range e.config.Levels {
+		if l.Rate > 0 {
+			wishes = append(wishes, ladder.Wish{Target: l.Rate, Bits: l.Bits, Speed: l.Speed})
+			t.qualities = append(t.qualities, q)
+		}
+	}
+	if len(wishes) == 0 {
+		return nil
+	}
+	source, err := e.ladderSource(cloud, frameRate, len(wishes))
+	if err != nil {
+		return err
+	}
+	var trials []ladder.Rung
+	for _, wish := range wishes {
+		trials = append(trials, source.Trials(wish)...)
+	}
+	for range rounds {
+		if err := e.try(source, trials); err != nil {
+			return err
+		}
+		tuner, ok := ladder.NewTuner(source, wishes, e.model)
+		if !ok {
+			return fmt.Errorf("%w: no frame of the capture has points to find bitrates by", ErrConfig)
+		}
+		t.tuner, trials = tuner, tuner.Rungs()
+	}
+	t.wanted, t.trials = make([]bool, len(wishes)), make([]int, len(e.config.Levels))
+	e.tuning = t
+	e.takeRungs()
+	return nil
+}
+
+// ladderSource describes what is encoded.
+func (e *encoder) ladderSource(cloud *pointcloud.Cloud, frameRate float64, rungs int) (ladder.Source, error) {
+	if cloud.Len() == 0 || frameRate <= 0 {
+		return ladder.Source{}, fmt.Errorf("%w: %d points at %g frames per second, expected more of both to find bitrates by", ErrConfig, cloud.Len(), frameRate)
+	}
+	// Voxels of four points each are twice as wide as points are apart.
+	var voxels pointcloud.VoxelGrid
+	edge, err := voxels.EdgeFor(cloud, max(1, cloud.Len()/4))
+	if err != nil {
+		return ladder.Source{}, err
+	}
+	return ladder.Source{
+		Codec: e.config.Codec, Params: codec.Params{Box: e.config.Box, ColorQuality: e.config.ColorQuality},
+		Tiles: len(e.cutter.tiles), FrameRate: frameRate, Points: cloud.Len(), Spacing: edge / 2,
+		Budget:         time.Duration(busy * float64(time.Second) / frameRate * float64(len(e.workers)) / float64(rungs)),
+		TileOverhead:   payload.PrefixSize + payload.DescriptorSize/2,
+		PacketOverhead: float64(payload.DescriptorSize) / payload.FragmentSize,
+	}, nil
+}
+
+// try encodes the split capture in all the ways that may be chosen.
+func (e *encoder) try(source ladder.Source, trials []ladder.Rung) error {
+	w := e.workers[0]
+	tried := make(map[ladder.Rung]bool)
+	for _, r := range trials {
+		r.Rate, r.Took = 0, 0
+		if tried[r] {
+			continue
+		}
+		tried[r] = true
+		params := e.params(quality.Level{Bits: r.Bits, Speed: r.Speed})
+		for tile := range e.cutter.tiles {
+			cloud := &e.cutter.tiles[tile]
+			points := int(math.Round(float64(cloud.Len()) * float64(r.Points) / float64(source.Points)))
+			view := cloud.View(0, min(points, cloud.Len()))
+			if err := w.encode(e.config.Codec, &view, params); err != nil {
+				return fmt.Errorf("tile %d with %d bits at speed %d: %w", tile, r.Bits, r.Speed, err)
+			}
+		}
+	}
+	e.learn()
+	return nil
+}
+
+// takeRungs has the next frames encoded as the tuner says.
+func (e *encoder) takeRungs() {
+	for i, r := range e.tuning.tuner.Rungs() {
+		q := e.tuning.qualities[i]
+		if l := e.config.Levels[q].At(r.Points, r.Bits, r.Speed); l != e.config.Levels[q] {
+			e.config.Levels[q] = l
+			e.tuning.trials[q] = trialFrames
+		}
+	}
+}
+
+// retune follows the uplink, and what was learnt of the codec.
+func (e *encoder) retune(now time.Time, sink Sink) {
+	if e.tuning == nil {
+		return
+	}
+	estimate := volumetric.Bitrate(0)
+	if u, ok := sink.(Uplink); ok {
+		estimate = u.Uplink()
+	}
+	t := e.tuning
+	for i, q := range t.qualities {
+		t.wanted[i] = false
+		for tile := range e.cutter.tiles {
+			quality := volumetric.Quality(q)
+			t.wanted[i] = t.wanted[i] || sink.Wanted(tile, quality) || sink.GaveUp(tile, quality)
+		}
+		t.trials[q] = max(0, t.trials[q]-1)
+	}
+	if t.tuner.Step(now, estimate, t.wanted, e.model) {
+		e.takeRungs()
+		for i, r := range t.tuner.Rungs() {
+			e.config.Log.Info("tuned", "quality", e.config.Levels[t.qualities[i]].Name, "to", r.String(), "uplink", estimate)
+		}
+	}
+}
+
+// tries tells whether a quality that was given up is encoded all the same, to show that it has become smaller.
+func (e *encoder) tries(q int) bool { return e.tuning != nil && e.tuning.trials[q] > 0 }
+
+// learn takes what the workers have observed.
+func (e *encoder) learn() {
+	for _, w := range e.workers {
+		for _, o := range w.observed {
+			e.model.Observe(o)
+		}
+		w.observed = w.observed[:0]
+	}
+}
+
+// encode encodes into the worker's memory and notes what it took.
+func (w *worker) encode(c codec.Codec, cloud *pointcloud.Cloud, params codec.Params) error {
+	begun := time.Now()
+	data, err := w.encoder.Encode(w.data[:0], cloud, params)
+	w.data = data
+	if err == nil {
+		w.observed = append(w.observed, model.Observation{Codec: c, Params: params, Points: cloud.Len(), Bytes: len(data), Took: time.Since(begun)})
+	}
+	return err
+}
+
+// expect says what each quality of the frame will take of one worker, of the tiles that were wanted when it was arranged.
+func (e *encoder) expect() []time.Duration {
+	clear(e.costs)
+	for _, j := range e.queue {
+		if e.asked[e.track(j)] {
+			p := e.predict(j)
+			e.costs[j.quality] += p.Took
+		}
+	}
+	return e.costs
+}
+
+// predict is what a job is expected to take, nothing where nothing is known.
+func (e *encoder) predict(j job) model.Prediction {
+	points := e.points[e.track(j)]
+	if e.config.Levels[j.quality].Voxel == 0 {
+		begin, end := e.cutter.stretches[j.quality].of(e.cutter.tiles[j.tile].Len())
+		points = end - begin
+	}
+	p, _ := e.model.Predict(e.config.Codec, e.params(e.config.Levels[j.quality]), points)
+	return p
+}

@@ -1,0 +1,100 @@
+package render
+
+import (
+	"fmt"
+	"image"
+	"image/png"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+)
+
+// Gallery writes pictures as PNG files. One goroutine writes one picture at a time; those that come meanwhile are dropped and counted, so that drawing is
+// never delayed.
+type Gallery struct {
+	dir      string
+	log      *slog.Logger
+	pictures chan picture
+	// spare is the image of the picture that was written last, while nobody writes.
+	spare    chan *image.RGBA
+	finished sync.WaitGroup
+
+	written, dropped atomic.Int64
+}
+
+type picture struct {
+	number int64
+	image  *image.RGBA
+}
+
+// OpenGallery makes the folder where it is missing.
+func OpenGallery(dir string, log *slog.Logger) (*Gallery, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	g := &Gallery{dir: dir, log: log, pictures: make(chan picture, 1), spare: make(chan *image.RGBA, 1)}
+	g.spare <- nil
+	g.finished.Go(g.run)
+	return g, nil
+}
+
+// Counts are the pictures written, and those dropped, since another was being written or the disk refused them.
+func (g *Gallery) Counts() (written, dropped int64) { return g.written.Load(), g.dropped.Load() }
+
+// Hang takes the rasteriser's picture, unless another is being written.
+func (g *Gallery) Hang(number int64, r *Rasteriser) {
+	select {
+	case spare := <-g.spare:
+		g.pictures <- picture{number, r.Image(spare)}
+	default:
+		g.dropped.Add(1)
+	}
+}
+
+// Close writes what waits.
+func (g *Gallery) Close() {
+	close(g.pictures)
+	g.finished.Wait()
+}
+
+func (g *Gallery) run() {
+	failed := false
+	for p := range g.pictures {
+		err := writePNG(filepath.Join(g.dir, fmt.Sprintf("%08d.png", p.number)), p.image)
+		g.spare <- p.image
+		if err == nil {
+			g.written.Add(1)
+			failed = false
+			continue
+		}
+		g.dropped.Add(1)
+		if !failed {
+			g.log.Warn("picture not written", "error", err)
+		}
+		failed = true
+	}
+}
+
+// writePNG writes a file under another name first, so that nobody finds half a picture.
+func writePNG(name string, picture image.Image) (err error) {
+	file, err := os.Create(name + ".partial")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+	err = encoder.Encode(file, picture)
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}

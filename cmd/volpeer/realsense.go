@@ -1,0 +1,44 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+
+	"github.com/volsfu/volsfu/pkg/capture/realsense"
+)
+
+// cameraFlags say how --source realsense captures.
+type cameraFlags struct {
+	serials, filters      []string
+	size, record, library string
+}
+
+func (c *cameraFlags) add(f *pflag.FlagSet) {
+	f.StringSliceVar(&c.serials, "realsense-serials", nil, "serial numbers of the cameras that capture, with commas between them; without, all that are plugged in")
+	f.StringVar(&c.size, "realsense-size", usualSize(), "size of depth and colour images; recordings have their own")
+	f.StringSliceVar(&c.filters, "realsense-filters", nil, "librealsense's filters of depth, with commas between them: "+realsense.FilterGrammar)
+	f.StringVar(&c.record, "realsense-record", "", "file to record what the cameras see, .db3 or what the installed librealsense writes; of several, each has its serial number in the name")
+	f.StringVar(&c.library, "realsense-library", "", "file of librealsense2; without, VOLSFU_REALSENSE_LIBRARY, or where the system keeps libraries")
+}
+
+func usualSize() string {
+	usual := realsense.DefaultConfig()
+	return fmt.Sprintf("%dx%d", usual.Width, usual.Height)
+}
+
+// set sets what the flags say.
+func (c *cameraFlags) set(config *realsense.Config, log *slog.Logger) error {
+	var err error
+	if config.Width, config.Height, err = realsense.ParseSize(cmp.Or(c.size, usualSize())); err != nil {
+		return fmt.Errorf("--realsense-size: %w", err)
+	}
+	config.FPS = realsense.DefaultConfig().FPS
+	if config.Filters, err = realsense.ParseFilters(c.filters); err != nil {
+		return fmt.Errorf("--realsense-filters: %w", err)
+	}
+	config.Serials, config.Record, config.Library, config.Log = c.serials, c.record, c.library, log
+	return nil
+}

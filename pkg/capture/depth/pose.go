@@ -1,0 +1,121 @@
+package depth
+
+import (
+	"fmt"
+	"math"
+)
+
+// Pose is a rigid motion: p becomes Rotation · p + Translation. The zero Pose is no motion.
+type Pose struct {
+	// Rotation has the matrix's rows. All zeros stand for the identity, so that the zero Pose is of use.
+	Rotation [3][3]float64 `json:"rotation"`
+	// Translation is in metres.
+	Translation [3]float64 `json:"translation"`
+}
+
+var identity = [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
+
+// vision turns x right, y up, z back into x right, y down, z forward, and the other way round.
+var vision = Pose{Rotation: [3][3]float64{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}}
+
+func (p Pose) matrix() [3][3]float64 {
+	if p.Rotation == ([3][3]float64{}) {
+		return identity
+	}
+	return p.Rotation
+}
+
+// Apply moves a point.
+func (p Pose) Apply(v [3]float64) [3]float64 {
+	r := p.matrix()
+	for i := range 3 {
+		r[i][0] = r[i][0]*v[0] + r[i][1]*v[1] + r[i][2]*v[2] + p.Translation[i]
+	}
+	return [3]float64{r[0][0], r[1][0], r[2][0]}
+}
+
+// Inverse undoes the motion.
+func (p Pose) Inverse() Pose {
+	r := p.matrix()
+	var inverse Pose
+	for i := range 3 {
+		for j := range 3 {
+			inverse.Rotation[i][j] = r[j][i]
+			inverse.Translation[i] -= r[j][i] * p.Translation[j]
+		}
+	}
+	return inverse
+}
+
+// After is this motion after another: After(first).Apply(v) is Apply(first.Apply(v)).
+func (p Pose) After(first Pose) Pose {
+	a, b := p.matrix(), first.matrix()
+	after := Pose{Translation: p.Apply(first.Translation)}
+	for i := range 3 {
+		for j := range 3 {
+			after.Rotation[i][j] = a[i][0]*b[0][j] + a[i][1]*b[1][j] + a[i][2]*b[2][j]
+		}
+	}
+	return after
+}
+
+// FromVision is the motion between cameras with axes as OpenCV has them (x right, y down, z forward), as the same motion between cameras with this
+// package's axes.
+func FromVision(p Pose) Pose { return vision.After(p).After(vision) }
+
+// maxPlace is how far off a camera may be, in metres: farther, float32 coordinates have steps of a millimetre.
+const maxPlace = 1e4
+
+// Validate tells what is wrong with a motion, in an error around ErrCamera.
+func (p Pose) Validate() error {
+	for _, t := range p.Translation {
+		if !(math.Abs(t) <= maxPlace) {
+			return fmt.Errorf("%w: position is %v, expected metres of at most %g", ErrCamera, p.Translation, float64(maxPlace))
+		}
+	}
+	if _, ok := orthonormal(p.matrix()); !ok {
+		return fmt.Errorf("%w: rotation is %v, expected three orthogonal rows of length 1", ErrCamera, p.Rotation)
+	}
+	return nil
+}
+
+// orthonormal cleans a rotation of what rounding has left; false where it was none: more than 1 % off, or a mirror.
+func orthonormal(r [3][3]float64) ([3][3]float64, bool) {
+	for i := range r {
+		for j := range i {
+			along := dot(r[i], r[j])
+			if !(math.Abs(along) < 0.01) {
+				return r, false
+			}
+			for k := range 3 {
+				r[i][k] -= along * r[j][k]
+			}
+		}
+		length := math.Sqrt(dot(r[i], r[i]))
+		if !(math.Abs(length-1) < 0.01) {
+			return r, false
+		}
+		for k := range 3 {
+			r[i][k] /= length
+		}
+	}
+	up := [3]float64{r[0][1]*r[1][2] - r[0][2]*r[1][1], r[0][2]*r[1][0] - r[0][0]*r[1][2], r[0][0]*r[1][1] - r[0][1]*r[1][0]}
+	return r, dot(up, r[2]) > 0
+}
+
+func dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
+
+// rotation is the matrix of a quaternion x, y, z, w; false where that has no direction.
+func rotation(q [4]float64) ([3][3]float64, bool) {
+	norm := q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3]
+	if !(norm > 1e-12 && norm < 1e12) {
+		return identity, false
+	}
+	s := 2 / norm
+	x, y, z, w := q[0], q[1], q[2], q[3]
+	return [3][3]float64{
+		{1 - s*(y*y+z*z), s * (x*y - z*w), s * (x*z + y*w)},
+		{s * (x*y + z*w), 1 - s*(x*x+z*z), s * (y*z - x*w)},
+		{s * (x*z - y*w), s * (y*z + x*w), 1 - s*(x*x+y*y)},
+	}, true
+}

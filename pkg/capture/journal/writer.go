@@ -1,0 +1,115 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// Writer writes a journal.
+type Writer struct {
+	file    *os.File
+	content Content
+
+	mu     sync.Mutex
+	record []byte // memory of one record
+	first  time.Time
+	bytes  int64
+	frames int64
+	err    error // of the first write that failed: what comes after it would be of no use
+}
+
+// Create begins a journal in a file that does not exist yet.
+func Create(path string, head Head) (*Writer, error) {
+	payload, err := json.Marshal(head)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	if _, err := parseHead(payload); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{file: file, content: head.Content}
+	w.record = append(appendRecord([]byte(magic), kindHead), payload...)
+	err = finish(w.record[len(magic):])
+	if err == nil {
+		err = w.write(w.record)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// WriteFrame adds a captured frame, or its images alone in a journal of images. It returns once the system has it.
+func (w *Writer) WriteFrame(f *Frame) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.content == Encoded {
+		return fmt.Errorf("%w: a captured frame for a journal of encoded ones", ErrContent)
+	}
+	w.record = w.since(f.Number, f.Capture).append(appendRecord(w.record[:0], kindFrame))
+	w.record = appendFrame(w.record, f)
+	w.frames++
+	return w.add()
+}
+
+// WriteTile adds an encoded tile. It returns once the system has it.
+func (w *Writer) WriteTile(t *Tile) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.content != Encoded {
+		return fmt.Errorf("%w: an encoded tile for a journal of %s", ErrContent, w.content)
+	}
+	w.record = w.since(int64(t.Number), t.Capture).append(appendRecord(w.record[:0], kindTile))
+	w.record = appendTile(w.record, t)
+	w.frames++
+	return w.add()
+}
+
+// since gives a capture's times. Differences are by the monotonic clock where the capture has its reading.
+func (w *Writer) since(number int64, capture time.Time) times {
+	if w.first.IsZero() {
+		w.first = capture
+	}
+	captured := capture.Sub(w.first)
+	// Where a capture has no monotonic reading, a clock that was set may seem to write before it captures.
+	return times{number: number, wall: capture.UnixNano(), captured: int64(captured), written: int64(max(captured, time.Since(w.first)))}
+}
+
+func (w *Writer) add() error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := finish(w.record); err != nil {
+		return err
+	}
+	w.err = w.write(w.record)
+	return w.err
+}
+
+func (w *Writer) write(data []byte) error {
+	n, err := w.file.Write(data)
+	w.bytes += int64(n)
+	return err
+}
+
+// Written tells how many frames, or tiles, and bytes were written.
+func (w *Writer) Written() (frames, bytes int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.frames, w.bytes
+}
+
+// Sync returns once what was written would outlast a loss of power. Writing may go on meanwhile.
+func (w *Writer) Sync() error { return w.file.Sync() }
+
+// Close ends the journal.
+func (w *Writer) Close() error { return errors.Join(w.file.Sync(), w.file.Close()) }

@@ -1,0 +1,205 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/pkg/capture/realsense"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// takes are what RealSense cameras or a recording of them see.
+type takes interface {
+	Cameras() []depth.Camera
+	FrameRate() float64
+	Description() string
+	Read(ctx context.Context, take *realsense.Take) error
+	Close() error
+}
+
+// realSense makes a Source of takes: their images become points.
+type realSense struct {
+	takes      takes
+	info       Info
+	options    Options
+	projectors []*depth.Projector
+	visibility *depth.Visibility // nil with one camera
+	take       realsense.Take
+	whole      []depth.Image // the take's images, blank ones for cameras that gave none
+	blank      []depth.Image
+	learning   bool
+	closed     bool
+}
+
+// openRealSense captures with the cameras that are plugged in or, where there is an argument, plays a recording.
+func openRealSense(clock Clock, path string, options Options) (Source, error) {
+	config := options.RealSense
+	if options.Calibration != "" {
+		var err error
+		if config.Calibration, err = depth.ReadCalibration(options.Calibration); err != nil {
+			return nil, err
+		}
+	}
+	var from takes
+	var err error
+	if path != "" {
+		from, err = realsense.OpenRecording(path, options.FPS, clock, config)
+	} else {
+		if options.FPS != 0 {
+			config.FPS = int(options.FPS)
+		}
+		if float64(config.FPS) != options.FPS && options.FPS != 0 {
+			return nil, fmt.Errorf("%w: fps is %g, expected a whole number, as cameras have", ErrOptions, options.FPS)
+		}
+		from, err = realsense.OpenCameras(config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := newRealSense(from, options)
+	if err != nil {
+		_ = from.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// farthest is how far a camera sees where nobody says how far the object is: farther, the error of stereo cameras exceeds 2 cm, and the box that
+// points are quantised in grows with it.
+const farthest = 3.0 // metres
+
+func newRealSense(from takes, options Options) (*realSense, error) {
+	if options.Background.Far == 0 {
+		options.Background.Far = max(farthest, 2*options.Background.Near)
+	}
+	cameras := from.Cameras()
+	s := &realSense{takes: from, options: options, info: Info{
+		Description: from.Description(),
+		FrameRate:   from.FrameRate(),
+		Box:         reachOf(cameras, options.Background),
+		Cameras:     cameras,
+	}}
+	for i, camera := range cameras {
+		o := depth.Options{Background: options.Background, Cleaning: depth.DefaultCleaning()}
+		if len(cameras) > 1 {
+			o.Source = 1 << i
+		}
+		projector, err := depth.NewProjector(camera, o)
+		if err != nil {
+			return nil, fmt.Errorf("camera %q: %w", camera.Name, err)
+		}
+		s.projectors = append(s.projectors, projector)
+		s.learning = s.learning || projector.Learning()
+		s.blank = append(s.blank, depth.Image{Depth: make([]uint16, camera.Width*camera.Height)})
+		s.info.Points += camera.Width * camera.Height
+	}
+	if len(cameras) > 1 {
+		s.visibility = depth.NewVisibility(cameras)
+	}
+	if options.Points > 0 {
+		s.info.Points = min(s.info.Points, options.Points)
+	}
+	return s, nil
+}
+
+// Info implements Source. Points is what the cameras have pixels for: nobody knows what they will see.
+func (s *realSense) Info() Info { return s.info }
+
+// Read implements Source. Where the background is learnt, the first Read takes as many takes as that needs.
+func (s *realSense) Read(ctx context.Context, frame *Frame) error {
+	if s.closed {
+		return ErrClosed
+	}
+	for {
+		if err := s.takes.Read(ctx, &s.take); err != nil {
+			return err
+		}
+		frame.Capture, frame.Number, frame.Skipped = s.take.Capture, s.take.Number, s.take.Skipped
+		frame.Cloud.Reset()
+		if err := s.project(frame); err != nil {
+			return err
+		}
+		if !s.learning {
+			break
+		}
+		s.learning = false
+		for _, p := range s.projectors {
+			s.learning = s.learning || p.Learning()
+		}
+	}
+	scatter(&frame.Cloud, s.options.Points, s.options.Seed, int(frame.Number))
+	frame.Images = frame.Images[:0]
+	if s.options.Images {
+		frame.Images = copyImages(frame.Images, s.take.Images)
+	}
+	return nil
+}
+
+func (s *realSense) project(frame *Frame) error {
+	s.whole = s.whole[:0]
+	for i, image := range s.take.Images {
+		if len(image.Depth) == 0 {
+			image = s.blank[i]
+		} else if err := s.projectors[i].Project(&image, &frame.Cloud); err != nil {
+			return fmt.Errorf("camera %q: %w", s.info.Cameras[i].Name, err)
+		}
+		s.whole = append(s.whole, image)
+	}
+	if s.visibility != nil && !s.learning {
+		s.visibility.Mark(s.whole, &frame.Cloud)
+	}
+	return nil
+}
+
+// Close implements Source.
+func (s *realSense) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return s.takes.Close()
+}
+
+// reachOf is the box around everything that the cameras can see of the object. A pixel's points lie on its ray, and all rays between those of the picture's rim, so
+// that the rim's ends and the cameras' own places are the corners.
+func reachOf(cameras []depth.Camera, background depth.Background) volumetric.BoundingBox {
+	box := volumetric.BoundingBox{Min: [3]float32{math.MaxFloat32, math.MaxFloat32, math.MaxFloat32}, Max: [3]float32{-math.MaxFloat32, -math.MaxFloat32, -math.MaxFloat32}}
+	for _, c := range cameras {
+		for v := range c.Height {
+			for u := range c.Width {
+				if u > 0 && u < c.Width-1 && v > 0 && v < c.Height-1 {
+					continue
+				}
+				x, y, ok := c.Deproject(float64(u), float64(v))
+				if !ok {
+					continue
+				}
+				for _, d := range []float64{background.Near, background.Far} {
+					include(&box, c.Pose.Apply([3]float64{x * d, -y * d, -d}))
+				}
+			}
+		}
+	}
+	limit := background.Box
+	if limit == (volumetric.BoundingBox{}) {
+		return box
+	}
+	for axis := range 3 {
+		box.Min[axis], box.Max[axis] = max(box.Min[axis], limit.Min[axis]), min(box.Max[axis], limit.Max[axis])
+		if box.Min[axis] >= box.Max[axis] { // the cameras do not see the object's box
+			return limit
+		}
+	}
+	return box
+}
+
+// include enlarges a box by a point and the rounding of its coordinates, which is below a millimetre within 10 km.
+func include(box *volumetric.BoundingBox, point [3]float64) {
+	const rounding = 1e-3
+	for axis, at := range point {
+		box.Min[axis] = min(box.Min[axis], float32(at-rounding))
+		box.Max[axis] = max(box.Max[axis], float32(at+rounding))
+	}
+}

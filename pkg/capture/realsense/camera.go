@@ -1,0 +1,203 @@
+package realsense
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
+)
+
+// plug is where cameras are plugged in: a context of the library, or in tests what stands for one.
+type plug interface {
+	// Count is how many there are.
+	Count() (int, error)
+	// Devices opens all of them.
+	Devices() ([]*rs2.Device, error)
+	Close()
+}
+
+// patience is how long a camera may be silent before it counts as lost.
+type patience struct {
+	first time.Duration // until the first image: cameras take up to two seconds to start, and longer where they find their exposure in the dark
+	next  time.Duration // between images
+	look  time.Duration // between looks whether other cameras are there than before
+	retry time.Duration // between attempts to start the lost one where they are the same
+}
+
+// Starting a camera means to open all of them, which takes a while and is better not done to those that capture.
+var usual = patience{first: 5 * time.Second, next: time.Second, look: 500 * time.Millisecond, retry: 5 * time.Second}
+
+// slice is how long one wait for an image takes at most, and so how long Close may wait for a camera.
+const slice = 100 * time.Millisecond
+
+// camera is one camera. Its goroutine, run, owns its stream.
+type camera struct {
+	index    int
+	camera   depth.Camera // as it was when it was found first
+	config   Config
+	library  *rs2.Library
+	plug     plug
+	finding  *sync.Mutex // cameras look for themselves one after another
+	patience patience
+	mail     *mailbox
+	times    int // recordings that were begun
+}
+
+// find starts the camera if it is there.
+func (c *camera) find(serial string) (*stream, error) {
+	c.finding.Lock()
+	defer c.finding.Unlock()
+	devices, err := c.plug.Devices()
+	if err != nil {
+		return nil, err
+	}
+	var found *rs2.Device
+	for _, device := range devices {
+		if found == nil && device.Info(rs2.SerialNumber) == serial {
+			found = device
+		} else {
+			device.Close()
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%w with serial number %s", ErrNoCamera, serial)
+	}
+	record, err := c.recordFile(serial)
+	if err != nil {
+		found.Close()
+		return nil, err
+	}
+	s, err := startStream(c.library, found, record, wanted{c.config.Width, c.config.Height, c.config.FPS}, c.config.Filters)
+	if err != nil {
+		return nil, fmt.Errorf("camera %s: %w", serial, err)
+	}
+	return s, nil
+}
+
+// recordFile is the file to record to now, "" for none. What was recorded before is not overwritten.
+func (c *camera) recordFile(serial string) (string, error) {
+	if c.config.Record == "" {
+		return "", nil
+	}
+	for ; ; c.times++ {
+		name := recordName(c.config.Record, serial, len(c.config.Serials) > 1, c.times)
+		_, err := os.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			c.times++
+			return name, nil
+		case err != nil:
+			return "", fmt.Errorf("%w: recording: %w", ErrConfig, err)
+		case c.times == 0:
+			return "", fmt.Errorf("%w: recording %s is there already", ErrConfig, name)
+		}
+	}
+}
+
+// recordName is the file of a recording: NAME.db3, with several cameras NAME-SERIAL.db3, after the camera came back for the first time
+// NAME-SERIAL-2.db3.
+func recordName(name, serial string, several bool, times int) string {
+	extension := filepath.Ext(name)
+	stem := strings.TrimSuffix(name, extension)
+	if several {
+		stem += "-" + serial
+	}
+	if times > 0 {
+		stem += fmt.Sprintf("-%d", times+1)
+	}
+	return stem + extension
+}
+
+// errSilent says that a camera gave no images. It is lost, then.
+var errSilent = errors.New("no images")
+
+// run captures until the context ends. Whenever the camera is lost, it waits until it is back.
+func (c *camera) run(ctx context.Context, s *stream) {
+	log := c.config.log().With("camera", c.camera.Name)
+	for {
+		err := c.capture(ctx, s)
+		s.close()
+		if ctx.Err() != nil {
+			return
+		}
+		c.mail.leave(c.index)
+		log.Warn("RealSense camera lost, the others go on", "reason", err)
+		if s = c.await(ctx); s == nil {
+			return
+		}
+		c.mail.arrive(c.index)
+		log.Info("RealSense camera is back")
+	}
+}
+
+// capture puts the stream's pictures into the mailbox until the camera is lost, or the context ends.
+func (c *camera) capture(ctx context.Context, s *stream) error {
+	var clock translation
+	into := new(picture)
+	last, wait := time.Now(), c.patience.first
+	for ctx.Err() == nil {
+		got, err := s.next(slice, into)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		if got {
+			into = c.mail.put(c.index, into, clock.capture(into.stamp, into.domain, now), now)
+			last, wait = now, c.patience.next
+		} else if now.Sub(last) > wait {
+			return fmt.Errorf("%w for %v", errSilent, wait)
+		}
+	}
+	return ctx.Err()
+}
+
+// await tries until the camera is there again, with the same lens; nil when the context ends first. What stands in its way is told when it changes.
+func (c *camera) await(ctx context.Context) *stream {
+	ticker := time.NewTicker(c.patience.look)
+	defer ticker.Stop()
+	told, there := "", -1
+	var tried time.Time
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		count, err := c.plug.Count()
+		if err == nil && count == there && time.Since(tried) < c.patience.retry {
+			continue
+		}
+		there, tried = count, time.Now()
+		s, err := c.again()
+		if err == nil {
+			return s
+		}
+		if message := err.Error(); message != told && !errors.Is(err, ErrNoCamera) {
+			told = message
+			c.config.log().Warn("RealSense camera does not start again yet", "camera", c.camera.Name, "reason", err)
+		}
+	}
+}
+
+// again starts the camera if it is there and the same as before.
+func (c *camera) again() (*stream, error) {
+	s, err := c.find(c.camera.Name)
+	if err != nil {
+		return nil, err
+	}
+	seen := s.camera
+	seen.Pose = c.camera.Pose
+	if seen != c.camera {
+		s.close()
+		return nil, fmt.Errorf("%w: the camera came back as %dx%d with another lens", ErrStreams, seen.Width, seen.Height)
+	}
+	return s, nil
+}

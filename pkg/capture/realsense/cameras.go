@@ -1,0 +1,222 @@
+package realsense
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
+)
+
+// Take is what the cameras saw at one instant.
+type Take struct {
+	// Capture is when: of images that were not taken together, when the oldest of the new ones was.
+	Capture time.Time
+	// Number counts frame intervals since the first take; Skipped is how many of them passed without one since the take before.
+	Number, Skipped int64
+	// Images are by camera; one without Depth is of a camera that gave none. They are valid until the next Read.
+	Images []depth.Image
+}
+
+// Cameras are cameras that capture now. It belongs to the goroutine that reads it.
+type Cameras struct {
+	cameras   []depth.Camera
+	fps       int
+	plug      plug
+	mail      *mailbox
+	gathering *gathering
+	pictures  []*picture
+	shown     []bool
+	counter   counter
+	timer     *time.Timer // wakes the reader when no image does
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+	closed    bool
+}
+
+// OpenCameras starts the cameras.
+//
+// Errors are around rs2.ErrUnavailable, rs2.ErrVersion, rs2.ErrCall, ErrConfig, ErrNoCamera, ErrStreams or depth.ErrCalibration.
+func OpenCameras(config Config) (*Cameras, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	library, err := rs2.Load(config.Library)
+	if err != nil {
+		return nil, err
+	}
+	plug, err := library.NewContext()
+	if err != nil {
+		return nil, err
+	}
+	return openCameras(library, plug, config, usual)
+}
+
+// openCameras is OpenCameras with cameras from anywhere. The plug is the Cameras' from then on.
+func openCameras(library *rs2.Library, plug plug, config Config, patience patience) (*Cameras, error) {
+	c := &Cameras{plug: plug, fps: config.FPS, timer: time.NewTimer(math.MaxInt64), stop: func() {}}
+	var err error
+	if config.Serials, err = selectSerials(plug, config.Serials); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	c.mail = newMailbox(len(config.Serials))
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	finding := new(sync.Mutex)
+	for i, serial := range config.Serials {
+		one := &camera{index: i, config: config, library: library, plug: plug, patience: patience, mail: c.mail, finding: finding}
+		stream, err := one.find(serial)
+		if err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		one.camera = stream.camera
+		if one.camera.Pose, err = config.Calibration.Pose(serial); err != nil {
+			stream.close()
+			_ = c.Close()
+			return nil, err
+		}
+		c.cameras = append(c.cameras, one.camera)
+		c.pictures = append(c.pictures, new(picture))
+		c.running.Go(func() { one.run(ctx, stream) })
+	}
+	interval := time.Second / time.Duration(config.FPS)
+	c.gathering = newGathering(len(c.cameras), interval)
+	c.counter.interval = interval
+	c.shown = make([]bool, len(c.cameras))
+	return c, nil
+}
+
+// selectSerials checks that the cameras that are wanted are there, or takes all.
+func selectSerials(plug plug, want []string) ([]string, error) {
+	devices, err := plug.Devices()
+	if err != nil {
+		return nil, err
+	}
+	var there []string
+	for _, device := range devices {
+		there = append(there, device.Info(rs2.SerialNumber))
+		device.Close()
+	}
+	slices.Sort(there)
+	switch {
+	case len(there) == 0:
+		return nil, fmt.Errorf("%w is plugged in", ErrNoCamera)
+	case len(want) == 0 && len(there) > depth.MaxCameras:
+		return nil, fmt.Errorf("%w: %d cameras are plugged in, expected at most %d", ErrConfig, len(there), depth.MaxCameras)
+	case len(want) == 0:
+		return there, nil
+	}
+	for _, serial := range want {
+		if !slices.Contains(there, serial) {
+			return nil, fmt.Errorf("%w with serial number %s: there is %s", ErrNoCamera, serial, strings.Join(there, ", "))
+		}
+	}
+	return want, nil
+}
+
+// Cameras describes the cameras, by their bits in pointcloud.Cloud.Sources, called as their serial numbers.
+func (c *Cameras) Cameras() []depth.Camera { return c.cameras }
+
+// FrameRate is in frames per second.
+func (c *Cameras) FrameRate() float64 { return float64(c.fps) }
+
+// Description is for people.
+func (c *Cameras) Description() string {
+	var names []string
+	for _, camera := range c.cameras {
+		names = append(names, camera.Name)
+	}
+	return fmt.Sprintf("RealSense %s, %dx%d at %d fps", strings.Join(names, ", "), c.cameras[0].Width, c.cameras[0].Height, c.fps)
+}
+
+// Read replaces a take by the next one. It returns the context's error when that ends first. While no camera is there, it waits.
+func (c *Cameras) Read(ctx context.Context, take *Take) error {
+	if c.closed {
+		return ErrClosed
+	}
+	for {
+		c.look()
+		ready, again := c.gathering.ready(time.Now())
+		if ready {
+			c.fill(take)
+			return nil
+		}
+		if !again.IsZero() {
+			c.timer.Reset(time.Until(again))
+		}
+		select {
+		case <-c.mail.wake:
+		case <-c.timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// look empties the mailbox.
+func (c *Cameras) look() {
+	for i := range c.pictures {
+		var news news
+		news, c.pictures[i] = c.mail.look(i, c.pictures[i])
+		if news.there {
+			c.gathering.found(i)
+		} else {
+			c.gathering.lost(i)
+		}
+		if news.fresh {
+			c.gathering.arrived(i, news.capture, news.arrival)
+		}
+	}
+}
+
+func (c *Cameras) fill(take *Take) {
+	take.Capture = c.gathering.compose(c.shown)
+	take.Number, take.Skipped = c.counter.number(take.Capture)
+	take.Images = take.Images[:0]
+	for i, shown := range c.shown {
+		var image depth.Image
+		if shown {
+			image = c.pictures[i].image
+		}
+		take.Images = append(take.Images, image)
+	}
+}
+
+// Close stops the cameras and completes their recordings.
+func (c *Cameras) Close() error {
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	c.stop()
+	c.running.Wait()
+	c.timer.Stop()
+	c.plug.Close()
+	return nil
+}
+
+// counter numbers takes by the frame intervals between them.
+type counter struct {
+	interval time.Duration
+	first    time.Time
+	last     int64
+}
+
+func (c *counter) number(capture time.Time) (number, skipped int64) {
+	if c.first.IsZero() {
+		c.first = capture
+		return 0, 0
+	}
+	// Times jitter: a frame that comes early is the next one all the same.
+	number = max(c.last+1, int64(math.Round(float64(capture.Sub(c.first))/float64(c.interval))))
+	skipped = number - c.last - 1
+	c.last = number
+	return number, skipped
+}

@@ -1,0 +1,40 @@
+package realsense
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
+)
+
+// TestDevelopingAllocatesNothing has the library's images become pictures.
+func TestDevelopingAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("skipped: with the race detector, pools forget what they hold")
+	}
+	library := rstest.Library(t)
+	path := filepath.Join(t.TempDir(), "wall.db3")
+	rstest.Wall(40).Record(t, library, path, 0)
+	f, err := openFilm(library, path, Filters{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	var p picture
+	next := func() {
+		if got, err := f.next(&p); err != nil || !got {
+			t.Fatalf("expected a picture, got %v, %v", got, err)
+		}
+	}
+	next()
+	// Two or three small ones are of the call that asks for the timestamp: a function that returns a floating-point number is called by reflection.
+	if got := testing.AllocsPerRun(20, next); got > 3 {
+		t.Errorf("%v allocations per picture", got)
+	}
+	// The reader may leave while pictures wait to be taken: close must not wait for ever then. The rest is read for that.
+	for {
+		if got, err := f.next(&p); err != nil || !got {
+			return
+		}
+	}
+}

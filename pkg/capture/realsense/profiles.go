@@ -1,0 +1,98 @@
+package realsense
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
+)
+
+// colorFormats are those that pixels can be read from, the one wanted first. Cameras have them all, recordings the one that was recorded.
+var colorFormats = []rs2.Format{rs2.RGB8, rs2.BGR8, rs2.RGBA8, rs2.BGRA8}
+
+// wanted is the size and rate that streams must have; zeros take any.
+type wanted struct{ width, height, fps int }
+
+func (w wanted) suits(p rs2.Profile) bool {
+	return (w.width == 0 || p.Width == w.width && p.Height == w.height) && (w.fps == 0 || p.FPS == w.fps)
+}
+
+// choose picks a depth profile and a colour profile among all that a device has.
+func choose(profiles []rs2.Profile, w wanted) (depthProfile, color rs2.Profile, err error) {
+	var ok bool
+	depthProfile, ok = pick(profiles, w, rs2.Depth, []rs2.Format{rs2.Z16})
+	if !ok {
+		return rs2.Profile{}, rs2.Profile{}, lacking("depth", rs2.Depth, profiles, w)
+	}
+	// Images of different rates would pair up too seldom.
+	w.fps = depthProfile.FPS
+	color, ok = pick(profiles, w, rs2.Color, colorFormats)
+	if !ok {
+		return rs2.Profile{}, rs2.Profile{}, lacking("colour", rs2.Color, profiles, w)
+	}
+	return depthProfile, color, nil
+}
+
+func pick(profiles []rs2.Profile, w wanted, stream rs2.Stream, formats []rs2.Format) (rs2.Profile, bool) {
+	for _, format := range formats {
+		for _, p := range profiles {
+			if p.Stream == stream && p.Format == format && w.suits(p) {
+				return p, true
+			}
+		}
+	}
+	return rs2.Profile{}, false
+}
+
+// lacking says what is there instead of what was wanted.
+func lacking(name string, stream rs2.Stream, profiles []rs2.Profile, w wanted) error {
+	var there []string
+	for _, p := range profiles {
+		if p.Stream == stream {
+			there = append(there, fmt.Sprintf("%dx%d at %d", p.Width, p.Height, p.FPS))
+		}
+	}
+	slices.Sort(there)
+	there = slices.Compact(there)
+	if len(there) == 0 {
+		return fmt.Errorf("%w: no %s", ErrStreams, name)
+	}
+	if w.width == 0 {
+		return fmt.Errorf("%w: %s in a form that cannot be read, at %d fps; it has %s", ErrStreams, name, w.fps, strings.Join(there, ", "))
+	}
+	return fmt.Errorf("%w: no %s of %dx%d at %d fps; it has %s (fewer where USB 3 became USB 2 on the way)",
+		ErrStreams, name, w.width, w.height, w.fps, strings.Join(there, ", "))
+}
+
+// models are the library's models of lenses in the words of package depth.
+var models = map[rs2.Distortion]depth.Model{
+	rs2.NoDistortion:         depth.None,
+	rs2.ModifiedBrownConrady: depth.ModifiedBrownConrady,
+	rs2.InverseBrownConrady:  depth.InverseBrownConrady,
+	rs2.BrownConrady:         depth.BrownConrady,
+	rs2.KannalaBrandt4:       depth.KannalaBrandt4,
+}
+
+// cameraOf describes a colour camera into whose view depth is moved.
+func cameraOf(name string, lens rs2.Intrinsics, unit float64) (depth.Camera, error) {
+	model, ok := models[lens.Model]
+	if !ok {
+		return depth.Camera{}, fmt.Errorf("%w: lens of model %d", ErrStreams, lens.Model)
+	}
+	camera := depth.Camera{
+		Name: name, Width: int(lens.Width), Height: int(lens.Height),
+		FX: float64(lens.FX), FY: float64(lens.FY), CX: float64(lens.PPX), CY: float64(lens.PPY),
+		Distortion: depth.Distortion{Model: model}, Unit: unit,
+	}
+	bent := false
+	for i, k := range lens.Coeffs {
+		camera.Distortion.Coefficients[i] = float64(k)
+		bent = bent || k != 0
+	}
+	if !bent && model != depth.KannalaBrandt4 {
+		camera.Distortion.Model = depth.None // the same, and sooner computed
+	}
+	return camera, camera.Validate()
+}

@@ -1,0 +1,195 @@
+package realsense
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// reel is a recording that a child process reads. A goroutine takes its pictures from the pipe, one ahead of the reader.
+type reel struct {
+	path    string
+	head    head
+	child   *exec.Cmd
+	output  io.ReadCloser
+	pipe    *bufio.Reader
+	limit   time.Duration // for a message
+	alarm   *time.Timer   // kills a child that takes longer
+	hangs   atomic.Bool
+	frames  chan turn
+	free    chan *picture
+	quit    chan struct{}
+	running sync.WaitGroup
+}
+
+// turn is a picture, the end of the recording, or what went wrong for good.
+type turn struct {
+	picture *picture // nil at the end
+	err     error
+}
+
+// pictures go round: one with the reader, one waiting, one being read.
+const pictures = 3
+
+// openReel starts a child and waits for its description of the recording, or for what is wrong with it.
+func openReel(config Config, path string, limit time.Duration) (*reel, error) {
+	if err := checkFile(path); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRecording, path, err)
+	}
+	r := &reel{path: path, limit: limit, frames: make(chan turn, 1), free: make(chan *picture, pictures), quit: make(chan struct{})}
+	if err := r.start(config); err != nil {
+		return nil, err
+	}
+	for range pictures {
+		r.free <- new(picture)
+	}
+	if err := r.readHead(); err != nil {
+		err = r.explain(err)
+		r.close()
+		return nil, err
+	}
+	r.running.Go(r.run)
+	return r, nil
+}
+
+func (r *reel) start(config Config) error {
+	path, err := filepath.Abs(r.path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRecording, err)
+	}
+	text, err := json.Marshal(job{config.Library, path, config.Filters})
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("%w: %s: this program does not find itself to start a player: %w", ErrRecording, r.path, err)
+	}
+	r.child = exec.Command(program)
+	r.child.Env = append(r.child.Environ(), jobVariable+"="+string(text), "LRS_LOG_LEVEL=NONE") // the library logs to where the pictures go
+	if r.output, err = r.child.StdoutPipe(); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrRecording, r.path, err)
+	}
+	if err := r.child.Start(); err != nil {
+		return fmt.Errorf("%w: %s: player: %w", ErrRecording, r.path, err)
+	}
+	r.pipe = bufio.NewReaderSize(r.output, 1<<20)
+	r.alarm = time.AfterFunc(r.limit, func() {
+		r.hangs.Store(true)
+		_ = r.child.Process.Kill()
+	})
+	return nil
+}
+
+// hanging is how long a child may take for a message: longer than stuck, after which it speaks by itself.
+const hanging = 2 * stuck
+
+func (r *reel) readHead() error {
+	message, err := r.message()
+	if err != nil {
+		return err
+	}
+	if message != headMessage {
+		return fmt.Errorf("player began with %q", message)
+	}
+	text, err := readText(r.pipe)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &r.head); err != nil {
+		return err
+	}
+	if r.head.FPS < 1 {
+		return fmt.Errorf("its frame rate is %d", r.head.FPS)
+	}
+	return r.head.Camera.Validate()
+}
+
+// message reads a message's first byte. An error of the child's is one here.
+func (r *reel) message() (byte, error) {
+	r.alarm.Reset(r.limit)
+	message, err := r.pipe.ReadByte()
+	if err != nil || message != errorMessage {
+		return message, err
+	}
+	text, err := readText(r.pipe)
+	if err != nil {
+		return 0, err
+	}
+	return 0, errors.New(string(text))
+}
+
+// run hands on pictures until the reel is closed or fails.
+func (r *reel) run() {
+	for {
+		var p *picture
+		select {
+		case p = <-r.free:
+		case <-r.quit:
+			return
+		}
+		got, err := r.read(p)
+		next := turn{picture: p, err: err}
+		if !got {
+			r.free <- p // of its places, one is this picture's
+			next.picture = nil
+		}
+		// The child waits for whoever holds the picture, and does not hang meanwhile.
+		r.alarm.Stop()
+		select {
+		case r.frames <- next:
+		case <-r.quit:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// read reads a picture, false at the recording's end.
+func (r *reel) read(p *picture) (bool, error) {
+	message, err := r.message()
+	switch {
+	case err != nil:
+		return false, r.explain(err)
+	case message == endMessage:
+		return false, nil
+	case message != pictureMessage:
+		return false, r.explain(fmt.Errorf("player said %q", message))
+	}
+	if err := p.read(r.pipe, &r.head.Camera); err != nil {
+		return false, r.explain(err)
+	}
+	return true, nil
+}
+
+// explain says of an error which file it is about, and of a child that ended without a word how.
+func (r *reel) explain(err error) error {
+	switch {
+	case r.hangs.Load():
+		err = fmt.Errorf("librealsense does not come back from reading it within %v", r.limit)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		_ = r.child.Wait() // the state tells it
+		err = fmt.Errorf("librealsense crashed when reading it (%v)", r.child.ProcessState)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrRecording, r.path, err)
+}
+
+// close ends the child and the goroutine.
+func (r *reel) close() {
+	close(r.quit)
+	r.alarm.Stop()
+	_ = r.child.Process.Kill() // it may have ended by itself
+	r.running.Wait()
+	_ = r.output.Close()
+	_ = r.child.Wait() // it was killed, or has been waited for
+}

@@ -1,0 +1,19 @@
+//go:build (amd64 || arm64) && ((linux && cgo && !android) || (darwin && !ios) || windows)
+
+package rs2
+
+import "github.com/ebitengine/purego"
+
+// Supported tells whether this program can open libraries at all.
+const Supported = true
+
+const unsupported = ""
+
+// bind makes a Go function of a C function.
+func bind(function any, address uintptr) { purego.RegisterFunc(function, address) }
+
+// invoke calls a C function of whole numbers and pointers without allocating.
+func invoke(address uintptr, arguments []uintptr) uintptr {
+	result, _, _ := purego.SyscallN(address, arguments...)
+	return result
+}

@@ -1,0 +1,293 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/pkg/capture/kinect"
+	"github.com/volsfu/volsfu/pkg/capture/rgbd"
+)
+
+// recording is what one camera saw, in files. Several goroutines load from it at once.
+type recording interface {
+	Camera() depth.Camera
+	// Description is for people, for instance "48 RGB-D frames of 512x424 from recordings/desk".
+	Description() string
+	Len() int
+	// FrameRate is in frames per second.
+	FrameRate() float64
+	// Time is when a frame was taken, counted from an instant that recordings share where both have Synchronized, from some instant otherwise.
+	Time(index int) time.Duration
+	Synchronized() bool
+	// LoadImage replaces an image by that of one frame; its error names the file.
+	LoadImage(index int, into *depth.Image) error
+	Close() error
+}
+
+// rig is recordings of cameras that saw the same, as footage. Each load has a workspace of its own.
+type rig struct {
+	recordings []recording
+	cameras    []depth.Camera
+	// frames are, for each frame of the rig, the frames of the recordings.
+	frames     [][]int
+	images     bool
+	visibility *depth.Visibility // nil with one camera
+	projectors []*depth.Projector
+	workspaces sync.Pool
+}
+
+// workspace is the memory of one load.
+type workspace struct {
+	images     []depth.Image
+	projectors []*depth.Projector
+}
+
+// openRig opens the recordings of a specification's parts.
+func openRig(clock Clock, parts []part, options Options) (Source, error) {
+	if len(parts) > depth.MaxCameras {
+		return nil, fmt.Errorf("%w: %d cameras, expected at most %d", ErrArgument, len(parts), depth.MaxCameras)
+	}
+	var recordings []recording
+	var descriptions []string
+	for _, p := range parts {
+		opened, err := p.kind.camera(p.cameraName(), p.argument)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(recordings))
+		}
+		recordings, descriptions = append(recordings, opened), append(descriptions, opened.Description())
+	}
+	r, err := newRig(recordings, options)
+	if err != nil {
+		return nil, errors.Join(err, closeAll(recordings))
+	}
+	return openClip(clock, r, Info{
+		Description: strings.Join(descriptions, ", "),
+		FrameRate:   options.rate(recordings[0].FrameRate()),
+		Cameras:     r.cameras,
+	}, options)
+}
+
+func closeAll(recordings []recording) error {
+	var errs []error
+	for _, recording := range recordings {
+		errs = append(errs, recording.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// newRig takes recordings; they stay the caller's where that fails.
+func newRig(recordings []recording, options Options) (*rig, error) {
+	r := &rig{recordings: recordings, images: options.Images}
+	if err := r.set(options); err != nil {
+		return nil, err
+	}
+	r.workspaces.New = func() any {
+		w := &workspace{images: make([]depth.Image, len(r.cameras))}
+		for _, p := range r.projectors {
+			w.projectors = append(w.projectors, p.Clone())
+		}
+		return w
+	}
+	return r, nil
+}
+
+// set places the cameras.
+func (r *rig) set(options Options) error {
+	var calibration depth.Calibration
+	if options.Calibration != "" {
+		var err error
+		if calibration, err = depth.ReadCalibration(options.Calibration); err != nil {
+			return err
+		}
+	}
+	for i, recording := range r.recordings {
+		camera := recording.Camera()
+		for _, other := range r.cameras {
+			if other.Name == camera.Name {
+				return fmt.Errorf("%w: two cameras are called %q; NAME= before the kind names them", ErrArgument, camera.Name)
+			}
+		}
+		if options.Calibration != "" {
+			var err error
+			if camera.Pose, err = calibration.Pose(camera.Name); err != nil {
+				return err
+			}
+		}
+		r.cameras = append(r.cameras, camera)
+		projector, err := newProjector(recording, camera, i, len(r.recordings), options)
+		if err != nil {
+			return fmt.Errorf("camera %q: %w", camera.Name, err)
+		}
+		r.projectors = append(r.projectors, projector)
+	}
+	if len(r.cameras) > 1 {
+		r.visibility = depth.NewVisibility(r.cameras)
+	}
+	return r.align()
+}
+
+// newProjector makes the projector of one of a number of cameras. It learns the background where that is static: from the first frames, and the same
+// again where there are too few.
+func newProjector(from recording, camera depth.Camera, index, cameras int, options Options) (*depth.Projector, error) {
+	// Frames are loaded in parallel already.
+	o := depth.Options{Background: options.Background, Cleaning: depth.DefaultCleaning(), Threads: 1}
+	if cameras > 1 {
+		o.Source = 1 << index
+	}
+	if folder, ok := from.(rgbdRecording); ok && o.Background.Near == 0 && o.Background.Far == 0 {
+		o.Background.Near, o.Background.Far = folder.Intrinsics().Near, folder.Intrinsics().Far
+	}
+	p, err := depth.NewProjector(camera, o)
+	if err != nil {
+		return nil, err
+	}
+	var s shot
+	var m depth.Image
+	for i := 0; p.Learning() && i < depth.LearnImages*from.Len(); i++ {
+		if err := from.LoadImage(i%from.Len(), &m); err != nil {
+			return nil, err
+		}
+		if len(m.Depth) == 0 {
+			continue
+		}
+		if err := p.Project(&m, &s.cloud); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// align finds for each frame of the first camera those of the others that were taken at the same time, within half a frame interval.
+func (r *rig) align() error {
+	first := r.recordings[0]
+	half := time.Duration(float64(time.Second) / first.FrameRate() / 2)
+	for i, other := range r.recordings[1:] {
+		if math.Abs(other.FrameRate()/first.FrameRate()-1) > 0.01 {
+			return fmt.Errorf("%w: camera %q has %g frames per second, expected %g as the first has",
+				ErrArgument, r.cameras[i+1].Name, other.FrameRate(), first.FrameRate())
+		}
+	}
+	next := make([]int, len(r.recordings))
+	for index := range first.Len() {
+		frames := []int{index}
+		for i, other := range r.recordings[1:] {
+			at := when(first, other, index)
+			for next[i] < other.Len() && other.Time(next[i])-origin(first, other) < at-half {
+				next[i]++
+			}
+			if next[i] == other.Len() || other.Time(next[i])-origin(first, other) > at+half {
+				break
+			}
+			frames = append(frames, next[i])
+		}
+		if len(frames) == len(r.recordings) {
+			r.frames = append(r.frames, frames)
+		}
+	}
+	if len(r.frames) == 0 {
+		return fmt.Errorf("%w: the cameras have no two frames of the same time", ErrArgument)
+	}
+	return nil
+}
+
+// when is the time of a frame of the first recording on the clock that it is compared on with another.
+func when(first, other recording, index int) time.Duration {
+	if first.Synchronized() && other.Synchronized() {
+		return first.Time(index)
+	}
+	return first.Time(index) - first.Time(0)
+}
+
+// origin is what to take off the times of the other recording.
+func origin(first, other recording) time.Duration {
+	if first.Synchronized() && other.Synchronized() {
+		return 0
+	}
+	return other.Time(0)
+}
+
+// Len implements footage.
+func (r *rig) Len() int { return len(r.frames) }
+
+// Load implements footage.
+func (r *rig) Load(index int, into *shot) error {
+	w := r.workspaces.Get().(*workspace)
+	defer r.workspaces.Put(w)
+	into.cloud.Reset()
+	into.images = into.images[:0]
+	for i, recording := range r.recordings {
+		m := &w.images[i]
+		if err := recording.LoadImage(r.frames[index][i], m); err != nil {
+			return err
+		}
+		if len(m.Depth) == 0 {
+			continue // the camera gave none
+		}
+		if err := w.projectors[i].Project(m, &into.cloud); err != nil {
+			return fmt.Errorf("camera %q, frame %d: %w", r.cameras[i].Name, r.frames[index][i], err)
+		}
+	}
+	if r.visibility != nil {
+		r.visibility.Mark(w.images, &into.cloud)
+	}
+	if r.images {
+		into.images = copyImages(into.images, w.images)
+	}
+	return nil
+}
+
+// Close implements footage.
+func (r *rig) Close() error { return closeAll(r.recordings) }
+
+func openKinect(name, path string) (recording, error) { return kinect.Open(name, path) }
+
+// rgbdRecording is a folder of RGB-D frames as a recording.
+type rgbdRecording struct {
+	*rgbd.Folder
+	dir    string
+	camera depth.Camera
+}
+
+func openRGBD(name, dir string) (recording, error) {
+	folder, err := rgbd.OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	camera, err := folder.Intrinsics().Camera(name)
+	if err != nil {
+		return nil, err
+	}
+	return rgbdRecording{folder, dir, camera}, nil
+}
+
+// Camera implements recording.
+func (f rgbdRecording) Camera() depth.Camera { return f.camera }
+
+// Description implements recording.
+func (f rgbdRecording) Description() string {
+	return fmt.Sprintf("%d RGB-D frames of %dx%d from %s", f.Len(), f.camera.Width, f.camera.Height, f.dir)
+}
+
+// FrameRate implements recording.
+func (f rgbdRecording) FrameRate() float64 {
+	if own := f.Intrinsics().FPS; own > 0 {
+		return own
+	}
+	return defaultFPS
+}
+
+// Time implements recording.
+func (f rgbdRecording) Time(index int) time.Duration {
+	return time.Duration(float64(index) * float64(time.Second) / f.FrameRate())
+}
+
+// Synchronized implements recording: the files do not say when they were taken.
+func (f rgbdRecording) Synchronized() bool { return false }
+
+// Close implements recording: no file stays open.
+func (f rgbdRecording) Close() error { return nil }

@@ -1,0 +1,51 @@
+package pointcloud
+
+import (
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Workers share a sequence without gaps, work at the same time, and are gone afterwards.
+func TestCrew(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	const points = 30_001
+	for _, most := range []int{1, 2, 7} {
+		c := crew{most: most}
+		workers := c.size(points)
+		if workers != most {
+			t.Fatalf("%d workers, want %d", workers, most)
+		}
+		for range 5 {
+			var together sync.WaitGroup
+			together.Add(workers)
+			var mu sync.Mutex
+			seen := make([]int, points)
+			c.do(points, workers, func(worker, begin, end int) {
+				// Nobody goes on before all have come.
+				together.Done()
+				together.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if begin != worker*points/workers {
+					t.Errorf("worker %d begins at %d", worker, begin)
+				}
+				for i := begin; i < end; i++ {
+					seen[i]++
+				}
+			})
+			for i, n := range seen {
+				if n != 1 {
+					t.Fatalf("%d workers: point %d is done %d times", workers, i, n)
+				}
+			}
+		}
+	}
+	if few := (&crew{most: 8}).size(2*leastShare + 1); few != 2 {
+		t.Errorf("%d workers for %d points, want 2", few, 2*leastShare+1)
+	}
+	if none := (&crew{}).size(0); none != 1 {
+		t.Errorf("%d workers for no points, want 1", none)
+	}
+}

@@ -1,0 +1,162 @@
+// Package fidelity measures how far a decoded cloud is from the one that was encoded, as MPEG's pc_error does (ISO/IEC JTC 1/SC 29/WG 7, common test
+// conditions for point cloud compression): the error of geometry from point to point (D1) and from point to plane (D2), and that of colours in Y'CbCr
+// of Rec. ITU-R BT.709. Every point is compared with the nearest one of the other cloud, in both directions, and the worse direction counts. Points
+// that coincide are merged first, their colours averaged.
+//
+// A Reference never changes once it is made; any number of goroutines may compare with it. Both work on all processors.
+package fidelity
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// ErrCloud says that a cloud cannot be compared: it has no points, points without colours, or places that are not finite.
+var ErrCloud = errors.New("cloud cannot be measured")
+
+// Measures say how far a decoded cloud is from its reference.
+type Measures struct {
+	PointToPoint, PointToPlane Geometry
+	Color                      Color
+}
+
+// Geometry is an error of places.
+type Geometry struct {
+	// MSE is the mean square distance in m², of the direction in which it is larger.
+	MSE float64
+	// PSNR is 10·log10(3·peak²/MSE) in dB, +Inf where there is no error. The factor 3 is pc_error's: the energy is that of a cube's diagonal.
+	PSNR float64
+}
+
+// Color are peak signal-to-noise ratios of colours in dB, +Inf where they are exact: of luma, of both chroma signals, and of all three weighted 6:1:1.
+// The peak is 255, each mean square error that of the direction in which it is larger.
+type Color struct{ Y, Cb, Cr, All float64 }
+
+// Reference is an original cloud, ready for comparisons.
+type Reference struct {
+	side side
+	// peak is what geometry's errors are related to, in metres.
+	peak float64
+}
+
+// NewReference prepares a cloud, which may change afterwards. Errors are around ErrCloud.
+func NewReference(cloud *pointcloud.Cloud) (*Reference, error) {
+	merged, err := merge(cloud)
+	if err != nil {
+		return nil, fmt.Errorf("reference: %w", err)
+	}
+	box := merged.Bounds()
+	r := &Reference{side: side{cloud: merged, index: pointcloud.NewIndex(merged)}}
+	for axis := range 3 {
+		r.peak = max(r.peak, float64(box.Max[axis])-float64(box.Min[axis]))
+	}
+	r.side.normals = estimate(merged, r.side.index)
+	return r, nil
+}
+
+// Peak is what geometry's errors are related to: the longest edge of the reference's bounding box, in metres.
+func (r *Reference) Peak() float64 { return r.peak }
+
+// Compare measures a decoded cloud. Errors are around ErrCloud.
+func (r *Reference) Compare(decoded *pointcloud.Cloud) (Measures, error) {
+	merged, err := merge(decoded)
+	if err != nil {
+		return Measures{}, fmt.Errorf("decoded cloud: %w", err)
+	}
+	other := side{cloud: merged, index: pointcloud.NewIndex(merged)}
+	there := r.side.match(&other)
+	back := other.match(&r.side)
+	other.normals = inherit(&r.side, &other, there, back)
+	a, b := r.side.errors(&other, there), other.errors(&r.side, back)
+	for i, v := range b {
+		a[i] = max(a[i], v)
+	}
+	y, cb, cr := a[luma], a[blue], a[red]
+	return Measures{
+		PointToPoint: Geometry{a[toPoint], ratio(3*r.peak*r.peak, a[toPoint])},
+		PointToPlane: Geometry{a[toPlane], ratio(3*r.peak*r.peak, a[toPlane])},
+		Color:        Color{ratio(255*255, y), ratio(255*255, cb), ratio(255*255, cr), ratio(255*255, (6*y+cb+cr)/8)},
+	}, nil
+}
+
+// ratio is an energy over a mean square error in dB.
+func ratio(energy, mse float64) float64 {
+	if mse == 0 {
+		return math.Inf(1)
+	}
+	return 10 * math.Log10(energy/mse)
+}
+
+// side is one of the two clouds.
+type side struct {
+	cloud   *pointcloud.Cloud
+	index   *pointcloud.Index
+	normals [][3]float64
+}
+
+// match finds the nearest point of the other side for each of this one's.
+func (s *side) match(other *side) []int32 {
+	found := make([]int32, s.cloud.Len())
+	inParallel(len(found), func(begin, end int) {
+		for i := begin; i < end; i++ {
+			nearest, _ := other.index.Nearest(s.cloud.Positions[i])
+			found[i] = int32(nearest)
+		}
+	})
+	return found
+}
+
+// What errors sums up.
+const (
+	toPoint = iota
+	toPlane
+	luma
+	blue
+	red
+	measures
+)
+
+// errors are mean square errors of the points against those that were found for them.
+func (s *side) errors(other *side, found []int32) [measures]float64 {
+	// One sum per point's stretch, added up in order: the same on any number of processors.
+	const stretch = 4096
+	sums := make([][measures]float64, (len(found)+stretch-1)/stretch)
+	inParallel(len(sums), func(begin, end int) {
+		for k := begin; k < end; k++ {
+			for i := k * stretch; i < min(len(found), (k+1)*stretch); i++ {
+				j := found[i]
+				along, square := 0.0, 0.0
+				for axis, v := range s.cloud.Positions[i] {
+					d := float64(v) - float64(other.cloud.Positions[j][axis])
+					square += d * d
+					along += d * other.normals[j][axis]
+				}
+				a, b := signals(s.cloud.Colors[i]), signals(other.cloud.Colors[j])
+				sum := &sums[k]
+				sum[toPoint] += square
+				sum[toPlane] += along * along
+				for c := range a {
+					d := a[c] - b[c]
+					sum[luma+c] += d * d
+				}
+			}
+		}
+	})
+	var mean [measures]float64
+	for _, sum := range sums {
+		for i, v := range sum {
+			mean[i] += v / float64(len(found))
+		}
+	}
+	return mean
+}
+
+// signals are Y', Cb and Cr of Rec. ITU-R BT.709, section 3, in steps of 255.
+func signals(c [3]uint8) [3]float64 {
+	r, g, b := float64(c[0]), float64(c[1]), float64(c[2])
+	y := 0.2126*r + 0.7152*g + 0.0722*b
+	return [3]float64{y, (b - y) / 1.8556, (r - y) / 1.5748}
+}

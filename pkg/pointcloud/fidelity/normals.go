@@ -1,0 +1,172 @@
+package fidelity
+
+import (
+	"math"
+	"slices"
+
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// neighbours are how many points a normal is made of, the point itself among them: what is usual where MPEG estimates normals.
+const neighbours = 12
+
+// estimate finds the normal of the surface at each point: the direction in which its neighbours reach least (Hoppe et al. 1992). It has length 1 and
+// either sign; where the neighbours are on a line or in one place it is any direction across.
+func estimate(cloud *pointcloud.Cloud, index *pointcloud.Index) [][3]float64 {
+	normals := make([][3]float64, cloud.Len())
+	inParallel(len(normals), func(begin, end int) {
+		s := search{cloud: cloud, index: index, reach: reachOf(cloud)}
+		for i := begin; i < end; i++ {
+			normals[i] = s.normal(i)
+		}
+	})
+	return normals
+}
+
+// search finds neighbours. It keeps the distance at which it found enough of them, since those of the next point are about as far.
+type search struct {
+	cloud *pointcloud.Cloud
+	index *pointcloud.Index
+	reach float32
+	found []int
+}
+
+// reachOf is a first guess: points on a surface as large as the box's largest side.
+func reachOf(cloud *pointcloud.Cloud) float32 {
+	box := cloud.Bounds()
+	longest := max(box.Max[0]-box.Min[0], box.Max[1]-box.Min[1], box.Max[2]-box.Min[2])
+	return max(longest*float32(math.Sqrt(neighbours/math.Pi/float64(cloud.Len()))), math.SmallestNonzeroFloat32)
+}
+
+// near gives the nearest points to one of them, as many as a normal needs or as there are.
+func (s *search) near(i int) []int {
+	p := s.cloud.Positions[i]
+	want := min(neighbours, s.cloud.Len())
+	for {
+		s.found = s.index.Within(p, s.reach, s.found[:0])
+		switch {
+		case len(s.found) < want:
+			s.reach *= 1.5
+			continue
+		case len(s.found) > 4*want:
+			// Enough are there this time; the next search may look closer.
+			s.reach /= 1.5
+		}
+		break
+	}
+	slices.SortFunc(s.found, func(a, b int) int {
+		switch d := squareDistance(s.cloud.Positions[a], p) - squareDistance(s.cloud.Positions[b], p); {
+		case d < 0:
+			return -1
+		case d > 0:
+			return 1
+		}
+		return a - b
+	})
+	return s.found[:want]
+}
+
+func squareDistance(a, b [3]float32) float64 {
+	sum := 0.0
+	for axis := range a {
+		d := float64(a[axis]) - float64(b[axis])
+		sum += d * d
+	}
+	return sum
+}
+
+func (s *search) normal(i int) [3]float64 {
+	near := s.near(i)
+	var mean [3]float64
+	for _, j := range near {
+		for axis, v := range s.cloud.Positions[j] {
+			mean[axis] += float64(v) / float64(len(near))
+		}
+	}
+	var c [3][3]float64
+	for _, j := range near {
+		var d [3]float64
+		for axis, v := range s.cloud.Positions[j] {
+			d[axis] = float64(v) - mean[axis]
+		}
+		for a := range 3 {
+			for b := range 3 {
+				c[a][b] += d[a] * d[b]
+			}
+		}
+	}
+	return least(c)
+}
+
+// least is the eigenvector of a symmetric matrix's smallest eigenvalue, by Jacobi's rotations (Golub and Van Loan, Matrix Computations, 8.5): six
+// sweeps leave nothing but rounding of a matrix of three rows.
+func least(c [3][3]float64) [3]float64 {
+	vectors := [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}} // in columns
+	for range 6 {
+		for p := range 2 {
+			for q := p + 1; q < 3; q++ {
+				if c[p][q] != 0 {
+					rotate(&c, &vectors, p, q)
+				}
+			}
+		}
+	}
+	smallest := 0
+	for axis := 1; axis < 3; axis++ {
+		if c[axis][axis] < c[smallest][smallest] {
+			smallest = axis
+		}
+	}
+	return [3]float64{vectors[0][smallest], vectors[1][smallest], vectors[2][smallest]}
+}
+
+// rotate makes one element of a matrix off its diagonal zero.
+func rotate(c, vectors *[3][3]float64, p, q int) {
+	theta := (c[q][q] - c[p][p]) / (2 * c[p][q])
+	t := 1 / (math.Abs(theta) + math.Hypot(theta, 1))
+	if theta < 0 {
+		t = -t
+	}
+	cos := 1 / math.Hypot(t, 1)
+	sin := t * cos
+	for k := range 3 {
+		c[k][p], c[k][q] = cos*c[k][p]-sin*c[k][q], sin*c[k][p]+cos*c[k][q]
+	}
+	for k := range 3 {
+		c[p][k], c[q][k] = cos*c[p][k]-sin*c[q][k], sin*c[p][k]+cos*c[q][k]
+	}
+	for k := range 3 {
+		vectors[k][p], vectors[k][q] = cos*vectors[k][p]-sin*vectors[k][q], sin*vectors[k][p]+cos*vectors[k][q]
+	}
+}
+
+// inherit gives the decoded cloud the reference's normals, as pc_error does: the mean of those of the points that it is nearest to, else that of its
+// own nearest point. Signs are arbitrary, so each is added in the direction of the first.
+func inherit(reference, decoded *side, there, back []int32) [][3]float64 {
+	normals := make([][3]float64, decoded.cloud.Len())
+	for i, j := range there {
+		add(&normals[j], reference.normals[i])
+	}
+	for j := range normals {
+		n := normals[j]
+		length := math.Sqrt(n[0]*n[0] + n[1]*n[1] + n[2]*n[2])
+		if length == 0 {
+			normals[j] = reference.normals[back[j]]
+			continue
+		}
+		for axis := range n {
+			normals[j][axis] /= length
+		}
+	}
+	return normals
+}
+
+func add(sum *[3]float64, n [3]float64) {
+	sign := 1.0
+	if sum[0]*n[0]+sum[1]*n[1]+sum[2]*n[2] < 0 {
+		sign = -1
+	}
+	for axis := range n {
+		sum[axis] += sign * n[axis]
+	}
+}
