@@ -78,6 +78,8 @@ var refusals = map[signal.Code]C.int32_t{
 	signal.CodeDraining:         C.VOLSFU_REFUSED_DRAINING,
 	signal.CodeSlowReader:       C.VOLSFU_REFUSED_SLOW_READER,
 	signal.CodeReplaced:         C.VOLSFU_REFUSED_REPLACED,
+	signal.CodeKicked:           C.VOLSFU_REFUSED_KICKED,
+	signal.CodeClosed:           C.VOLSFU_REFUSED_CLOSED,
 	signal.CodeConnection:       C.VOLSFU_REFUSED_CONNECTION,
 	signal.CodeInternal:         C.VOLSFU_REFUSED_INTERNAL,
 }

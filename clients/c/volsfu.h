@@ -96,7 +96,9 @@ enum {
   VOLSFU_REFUSED_SLOW_READER = -119,
   VOLSFU_REFUSED_REPLACED = -120,
   VOLSFU_REFUSED_CONNECTION = -121,
-  VOLSFU_REFUSED_INTERNAL = -122
+  VOLSFU_REFUSED_INTERNAL = -122,
+  VOLSFU_REFUSED_KICKED = -123, /* an operator removed the participant, who is not to come back by itself */
+  VOLSFU_REFUSED_CLOSED = -124  /* an operator closed the room */
 };
 
 /* Says in English what a status means. The text is constant; numbers that are no status have one, too. */

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,30 +44,11 @@ func buildBridgeTools(t *testing.T) bridgeTools {
 	return tools
 }
 
-// freePorts finds a port for the bridge with a free one behind it for the connector.
-func freePorts(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		first, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := first.LocalAddr().(*net.UDPAddr).Port
-		second, err := net.ListenUDP("udp4", &net.UDPAddr{Port: port + 1})
-		_ = first.Close()
-		if err == nil {
-			_ = second.Close()
-			return port
-		}
-	}
-	t.Fatal("no two ports in a row are free")
-	return 0
-}
-
 // bridgeProcess is a bridge under way.
 type bridgeProcess struct {
 	t        *testing.T
 	cmd      *exec.Cmd
+	stdin    io.Closer
 	out, log bytes.Buffer
 	ended    chan error
 }
@@ -90,7 +70,12 @@ type bridgeSummary struct {
 	Uplink  struct {
 		Dropped int64 `json:"frames_dropped"`
 	} `json:"uplink"`
+	Up   bridgeDelay `json:"up_ms"`
+	Down bridgeDelay `json:"down_ms"`
 }
+
+// bridgeDelay is what a bridge adds to frames of one direction, in milliseconds.
+type bridgeDelay struct{ P50, P99 float64 }
 
 // lost is how many tile frames the bridge knows to be lost on their way through it, or to it.
 func (s *bridgeSummary) lost() int64 {
@@ -103,17 +88,22 @@ func (s *bridgeSummary) lost() int64 {
 	return lost
 }
 
-// startBridge runs a bridge as VR2Gather starts its peer: under that name, and with that launch line.
-func startBridge(t *testing.T, tools bridgeTools, url string, port, client, tiles, qualities int) *bridgeProcess {
+// startBridge runs a bridge as VR2Gather starts its peer: under that name, and with that launch line. More arguments may follow.
+func startBridge(t *testing.T, tools bridgeTools, url string, port, client, tiles, qualities int, more ...string) *bridgeProcess {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "WebRTCSFU-peer")
 	if err := os.Symlink(tools.volpeer, name); err != nil {
 		t.Fatal(err)
 	}
 	b := &bridgeProcess{t: t, ended: make(chan error, 1)}
-	b.cmd = exec.Command(name, "-p", fmt.Sprintf(":%d", port), "-i", "-o", "-sfu", strings.TrimPrefix(url, "ws://"),
-		"-c", strconv.Itoa(client), "-t", strconv.Itoa(tiles), "-q", strconv.Itoa(qualities), "-l", "0", "--json")
+	launch := []string{"-p", fmt.Sprintf(":%d", port), "-i", "-o", "-sfu", strings.TrimPrefix(url, "ws://"),
+		"-c", strconv.Itoa(client), "-t", strconv.Itoa(tiles), "-q", strconv.Itoa(qualities), "-l", "0", "--json"}
+	b.cmd = exec.Command(name, append(launch, more...)...)
 	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.log
+	var err error
+	if b.stdin, err = b.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := b.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +123,12 @@ func (b *bridgeProcess) stop() *bridgeSummary {
 	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
 		b.t.Fatal(err)
 	}
+	return b.end()
+}
+
+// end waits until the bridge ends, in order, and returns what it sums up.
+func (b *bridgeProcess) end() *bridgeSummary {
+	b.t.Helper()
 	select {
 	case err := <-b.ended:
 		if err != nil {

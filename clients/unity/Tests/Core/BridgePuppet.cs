@@ -94,6 +94,7 @@ namespace Volsfu.Tests
                 client.SendAudio(frame);
                 Thread.Sleep(20);
             }
+            SignallingPuppet.Say("spoken");
         }
 
         static void Counts(BridgeCounts c)

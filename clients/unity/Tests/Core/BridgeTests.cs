@@ -68,6 +68,36 @@ namespace Volsfu.Tests
             Check.Refuses(() => Datagram.WriteText(text, new string('1', Datagram.MaxText + 1)), "a text that is too long");
         }
 
+        public static void APortIsForOneProgram()
+        {
+            // Nobody answers there; a port that others have is passed over.
+            for (int port = 20000; port < 32000; port += 2)
+            {
+                BridgeClient first;
+                try
+                {
+                    first = new BridgeClient(new BridgeSettings { Port = port });
+                }
+                catch (BridgeException)
+                {
+                    continue;
+                }
+                using (first)
+                {
+                    try
+                    {
+                        new BridgeClient(new BridgeSettings { Port = port }).Dispose();
+                    }
+                    catch (BridgeException)
+                    {
+                        return;
+                    }
+                }
+                Check.True(false, "a second program was given the port");
+            }
+            Check.True(false, "no port is free");
+        }
+
         public static void FramesComeWholeInAnyOrder()
         {
             var assembler = new FrameAssembler();

@@ -181,7 +181,7 @@ namespace Volsfu.Tests
 
         public static void WhatIsFinalEndsTheSession()
         {
-            foreach (string code in new[] { "unauthorized", "version", "forbidden", "replaced", "malformed" })
+            foreach (string code in new[] { "unauthorized", "version", "forbidden", "replaced", "malformed", "kicked", "closed" })
             {
                 SignallingSession session = Join();
                 session.Broke(code, code, 0);

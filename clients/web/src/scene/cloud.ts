@@ -40,8 +40,8 @@ const tintShare = 0.55;
 
 /** Of the surface of a tile's box, what points lie on: people fill their boxes like this about. */
 const surfaceShare = 0.45;
-/** Neighbouring discs overlap by half, since points lie at random and not on a grid. */
-const overlap = 1.5;
+/** Discs are this much larger than the mean gap, since points lie at random and not on a grid: with 1.8, one place in fourteen would stay bare on one side alone. */
+const overlap = 1.8;
 
 /** The size of a point that leaves no holes: points spread over the surface that a box of this size holds. */
 export function spacingOf(size: Vector3, count: number): number {

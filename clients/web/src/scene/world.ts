@@ -75,7 +75,7 @@ export class World {
     const [x, , z] = seat(0, people).position;
     // People stand: 2 m of them and their names fit the height, their table the width. Narrow screens see less to the sides, and need more distance.
     const half = Math.tan((fov * Math.PI) / 360);
-    const distance = Math.max(1.25 / half, (tableRadius(people) + 0.5) / (half * this.camera.aspect)) + 0.4;
+    const distance = Math.max(1.05 / half, (tableRadius(people) + 0.4) / (half * this.camera.aspect)) + 0.15;
     const back = Math.max(1, distance / Math.hypot(x, z));
     this.navigation.go(new Vector3(x * back, eyeHeight, z * back), new Vector3(0, lookHeight, 0));
   }

@@ -91,6 +91,8 @@ export class RoomView {
       h("p", { class: "hint" }, "Drag to orbit · W A S D to walk · arrow keys to turn"),
     );
     document.addEventListener("keydown", this.key);
+    // Others need not wait for the time of grace when the page is closed.
+    addEventListener("pagehide", this.gone);
     this.world.navigation.focus();
   }
 
@@ -102,6 +104,8 @@ export class RoomView {
       this.keys.get(event.key)?.();
     }
   };
+
+  private readonly gone = (): void => this.conference.leave();
 
   private tint(): boolean {
     this.tinted = !this.tinted;
@@ -128,6 +132,7 @@ export class RoomView {
 
   private close(why: string): void {
     document.removeEventListener("keydown", this.key);
+    removeEventListener("pagehide", this.gone);
     this.inspector.close();
     this.sound.close();
     for (const { identity, publications } of this.conference.participants.values()) {

@@ -2,15 +2,13 @@
 
 import { artefacts, open, run, tell, until } from "./visit.mjs";
 
-const decoded = (n) => () => globalThis.volsfu?.conference.meters.total.decoded >= n;
-
 run(async () => {
   for (const [name, options] of [
     ["viewer-light", { colorScheme: "light" }],
     ["viewer-dark", { colorScheme: "dark" }],
     ["viewer-phone", { colorScheme: "dark", viewport: { width: 390, height: 780 }, deviceScaleFactor: 2 }],
   ]) {
-    const page = await open(`/?room=demo&identity=${name}`, options);
+    const page = await open("/?room=demo&identity=Linus", options);
     await until(page, (n) => globalThis.volsfu?.conference.meters.total.decoded >= n, 120);
     await page.screenshot({ path: `${artefacts}/${name}.png` });
     if (name === "viewer-dark") {
@@ -19,6 +17,8 @@ run(async () => {
       await page.waitForTimeout(1500);
       await page.screenshot({ path: `${artefacts}/inspector.png` });
     }
+    await page.getByRole("button", { name: "Leave" }).click();
+    await page.locator(".room-card").first().waitFor();
     await page.context().close();
   }
   const lobby = await open("/", { colorScheme: "dark", viewport: { width: 390, height: 780 }, deviceScaleFactor: 2 });
@@ -26,11 +26,11 @@ run(async () => {
   await lobby.screenshot({ path: `${artefacts}/lobby-phone.png` });
   await lobby.context().close();
 
-  const eye = await open("/?room=demo&identity=eye", { viewport: { width: 640, height: 360 } });
-  await until(eye, decoded(40));
+  const eye = await open("/?room=demo&identity=Linus", { viewport: { width: 640, height: 360 } });
+  await until(eye, () => globalThis.volsfu?.conference.meters.total.decoded >= 40);
   for (const colorScheme of ["light", "dark"]) {
     const page = await open("/console", { colorScheme, viewport: { width: 1280, height: 860 } });
-    await page.locator(".name", { hasText: "eye" }).click();
+    await page.locator(".name", { hasText: "Linus" }).click();
     await page.waitForTimeout(colorScheme === "light" ? 15_000 : 2000);
     await page.screenshot({ path: `${artefacts}/console-${colorScheme}.png` });
     await page.context().close();

@@ -12,6 +12,10 @@ namespace Volsfu.Bridge
     {
         /// <summary>A bridge that says nothing for so long after its start is ended, to be started again.</summary>
         const long readyTimeout = 15000;
+        /// <summary>A bridge that is asked to end has so long to leave the room.</summary>
+        const int leaveTimeout = 1000;
+        /// <summary>Has the bridge end when its standard input does: with this program, however that ends.</summary>
+        const string untilInputCloses = "--until-stdin-closes";
         const int maxLine = 4096;
 
         readonly BridgeSettings settings;
@@ -58,14 +62,17 @@ namespace Volsfu.Bridge
         void Start(long now)
         {
             policy.Started(now);
+            var arguments = settings.Arguments();
+            arguments.Add(untilInputCloses);
             var starting = new Process
             {
                 StartInfo = new ProcessStartInfo
                 {
                     FileName = settings.Executable,
-                    Arguments = BridgeSettings.CommandLine(settings.Arguments()),
+                    Arguments = BridgeSettings.CommandLine(arguments),
                     UseShellExecute = false,
                     CreateNoWindow = true,
+                    RedirectStandardInput = true,
                     RedirectStandardError = true,
                     RedirectStandardOutput = true
                 }
@@ -99,10 +106,26 @@ namespace Volsfu.Bridge
         {
             if (process != null)
             {
-                Kill();
-                process.WaitForExit(1000);
+                Leave();
+                if (!process.WaitForExit(leaveTimeout))
+                {
+                    Kill();
+                    process.WaitForExit(leaveTimeout);
+                }
                 process.Dispose();
                 process = null;
+            }
+        }
+
+        void Leave()
+        {
+            try
+            {
+                process.StandardInput.Close();
+            }
+            catch (System.IO.IOException)
+            {
+                // It has ended by itself meanwhile.
             }
         }
 

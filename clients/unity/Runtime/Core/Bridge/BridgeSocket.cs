@@ -27,6 +27,12 @@ namespace Volsfu.Bridge
                 if (Environment.OSVersion.Platform == PlatformID.Win32NT)
                 {
                     socket.IOControl(ignoreResets, new byte[4], null);
+                    socket.ExclusiveAddressUse = true;
+                }
+                else
+                {
+                    // Mono shares ports unless it is told not to: a second program would take the first one's datagrams, and neither would know.
+                    socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, false);
                 }
                 socket.ReceiveBufferSize = buffer;
                 socket.SendBufferSize = buffer;

@@ -170,7 +170,7 @@ namespace Volsfu.Signalling
             return clock.At(local);
         }
 
-        // Another try meets the same end: the token, the program or the place in the room is at fault.
+        // Another try meets the same end: the token, the program or the place in the room is at fault, or an operator who wants it so.
         static bool IsFinal(string code)
         {
             switch (code)
@@ -184,6 +184,8 @@ namespace Volsfu.Signalling
                 case "exists":
                 case "unknown_type":
                 case "replaced":
+                case "kicked":
+                case "closed":
                     return true;
                 default:
                     return false;
