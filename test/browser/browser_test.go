@@ -154,6 +154,7 @@ func TestPictures(t *testing.T) {
 	publish(t, s, "Ada", "--points", "30000", "--tiles", "4")
 	publish(t, s, "Grace", "--points", "30000", "--tiles", "4")
 	v := begin(t, "screenshots.mjs", pageURL(s))
+	v.patience = 5 * patience
 	v.expect("made", nil)
 	v.expect("done", nil)
 }
