@@ -100,12 +100,27 @@ func (r *Report) WriteText(w io.Writer) error {
 		r.Sections[i].write(&text)
 	}
 	verdict := "every target is met"
+	if n := r.skipped(); n > 0 {
+		verdict = fmt.Sprintf("every target is met, but for lines that were skipped: %d", n)
+	}
 	if !r.Met {
 		verdict = "NOT every target is met"
 	}
 	fmt.Fprintf(&text, "\n%s\n", verdict)
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// skipped counts the lines for which nothing was measured.
+func (r *Report) skipped() (n int) {
+	for i := range r.Sections {
+		for _, l := range r.Sections[i].Lines {
+			if l.Skipped != "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // write prints a section with aligned columns.

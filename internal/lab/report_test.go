@@ -30,7 +30,7 @@ func TestReport(t *testing.T) {
 		text   []string
 	}{
 		{"all met", []fixed{good}, true, []string{
-			"  rate     30 fps     ≥ 27  met\n", "  size     12.500 kB\n", "  capture  skipped: no data\n", "\nevery target is met\n",
+			"  rate     30 fps     ≥ 27  met\n", "  size     12.500 kB\n", "  capture  skipped: no data\n", "\nevery target is met, but for lines that were skipped: 1\n",
 		}},
 		{"one missed", []fixed{good, bad}, false, []string{"  lost → found  3  = 0  MISSED\n", "\nNOT every target is met\n"}},
 		{"one failed", []fixed{good, broken}, false, []string{"  half  1\n", "  FAILED: the link broke\n", "\nNOT every target is met\n"}},

@@ -19,24 +19,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience is how long a test waits for what should come in a fraction of a second; loaded machines take their time.
-const patience = 60 * time.Second
+// patience and eventually are those of all tests.
+const patience = wait.Patience
+
+var eventually = wait.Until
 
 // errTrackText is what the log says of streams that have other names than they should.
 const errTrackText = "stream is not what its line is for"
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
 
 // stage is a server with VR2Gather's dialect, and what it has logged.
 type stage struct {

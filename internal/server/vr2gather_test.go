@@ -108,6 +108,38 @@ func TestVR2GatherPeersComeAndGo(t *testing.T) {
 	}
 }
 
+// TestVR2GatherPeersReturn has a peer whose host has gone without a goodbye come back under its number: it is let in as soon as its former self has not answered. One
+// that answers keeps its number.
+func TestVR2GatherPeersReturn(t *testing.T) {
+	s := newStage(t)
+	gone, _, err := websocket.DefaultDialer.Dial(s.URL()+"/websocket?ntiles=1&nqualities=1&clientid=1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nobody reads this websocket any more, so that nobody answers.
+	defer func() { _ = gone.Close() }()
+	eventually(t, "client 1 is in the room", func() bool { return s.joined("vr2gather", "1") == 1 })
+	back := s.connect(t, oldpeer.Config{Client: 1, Tiles: 1, Qualities: 1})
+	if n := s.logs.FilterMessageSnippet("gives way").Len(); n != 1 || s.refusals("") != 0 {
+		t.Errorf("%d peers gave way, and %d were refused; expected one, and none", n, s.refusals(""))
+	}
+
+	twice := s.dial(t, oldpeer.Config{Client: 1, Tiles: 1, Qualities: 1})
+	select {
+	case <-twice.Unheard():
+	case <-time.After(patience):
+		t.Fatal("a number that is taken is let in")
+	}
+	if n := s.joined("vr2gather", "1"); n != 2 || s.refusals(`"1" is in the room`) != 1 {
+		t.Errorf("client 1 joined %d times, expected 2, and %d were refused, expected one", n, s.refusals(""))
+	}
+	select {
+	case <-back.Unheard():
+		t.Error("the one that is there is gone")
+	default:
+	}
+}
+
 // TestVR2GatherRefusals has peers refused that cannot be served: the log says why, their websockets are closed, and nobody else notices.
 func TestVR2GatherRefusals(t *testing.T) {
 	s := newStage(t)

@@ -236,6 +236,7 @@ func (r *Room) announce(p *participant, publications []*publication) {
 
 // unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner leaves.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
+	first := !r.second(publication)
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
 	if p.carriesByData(publication) {
 		p.connection.data.remove(publication)
@@ -253,5 +254,8 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	}
 	if announce {
 		p.updateLines()
+		if first {
+			r.succeed(p, publication.description.Kind)
+		}
 	}
 }

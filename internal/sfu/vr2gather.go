@@ -144,6 +144,21 @@ func (r *Room) second(p *publication) bool {
 	return first >= 0 && owner.publications[first] != p
 }
 
+// succeed has VR2Gather peers be sent, now that a participant's first publication of a kind has ended, the one that was withheld for its sake.
+func (r *Room) succeed(owner *participant, kind volumetric.Kind) {
+	next := slices.IndexFunc(owner.publications, func(p *publication) bool {
+		return p.description.Kind == kind && withheld(&p.description) == ""
+	})
+	if next < 0 {
+		return
+	}
+	for _, other := range r.others(owner) {
+		if other.vr2gather != nil {
+			other.subscribe(announced(owner.publications[next : next+1]))
+		}
+	}
+}
+
 // passOver logs once per reason that something is passed over.
 func (p *participant) passOver(reason string, fields ...zap.Field) {
 	if told := p.vr2gather.told; !told[reason] {

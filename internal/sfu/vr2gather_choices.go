@@ -1,6 +1,7 @@
 package sfu
 
 import (
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -28,22 +29,8 @@ func (q vr2GatherChoices) apply(r *Room) {
 	if q.unread > 0 {
 		p.passOver("part of a quality message cannot be read")
 	}
-	var choices []signal.Choice
-	ignored := q.unread
-	for _, c := range q.choices {
-		meant := r.meant(p, c)
-		if len(meant) == 0 {
-			ignored++
-			p.passOver("quality message names a client that publishes nothing", zap.Uint32("client", c.Client))
-		}
-		for _, publication := range meant {
-			taken, unknown := choose(publication, c.Qualities)
-			choices = append(choices, taken...)
-			if ignored += unknown; unknown > 0 {
-				p.passOver("quality message names a tile or a quality that there is not", zap.Stringer("publication", publication.ref))
-			}
-		}
-	}
+	choices, ignored := p.resolve(r.choosable(p), q.choices)
+	ignored += q.unread
 	r.node.counts.ignored.Add(uint64(ignored))
 	switch {
 	case len(choices) == 0:
@@ -54,35 +41,76 @@ func (q vr2GatherChoices) apply(r *Room) {
 	}
 }
 
-// choose makes choices of the qualities of a publication's tiles, and counts the tiles and qualities that it does not have.
-func choose(p *publication, qualities []volumetric.Quality) (choices []signal.Choice, unknown int) {
-	for tile, quality := range qualities {
-		switch {
-		case quality == vr2gather.QualityKept:
-		case tile >= len(p.description.Tiles) || quality > p.description.Highest():
-			unknown++
-		default:
-			choices = append(choices, signal.Choice{PublicationRef: p.ref, Tile: &tile, Quality: signal.Only(quality)})
-		}
-	}
-	return choices, unknown
-}
-
-// meant are the publications that a choice is about: the client's, or with client 0, which VR2Gather sends whoever is meant, all that have so many tiles.
-func (r *Room) meant(p *participant, c vr2gather.QualityChoice) []*publication {
-	var meant []*publication
+// choosable are the publications that the choices of a participant can be about: those that it is sent.
+func (r *Room) choosable(p *participant) (publications []*publication) {
 	for _, other := range r.others(p) {
 		for _, publication := range announced(other.publications) {
-			d := &publication.description
-			if d.Kind != volumetric.KindVideo || withheld(d) != "" {
-				continue
-			}
-			if c.Client != 0 && publication.client == c.Client || c.Client == 0 && len(d.Tiles) == len(c.Qualities) {
-				meant = append(meant, publication)
+			if d := &publication.description; d.Kind == volumetric.KindVideo && withheld(d) == "" && !r.second(publication) {
+				publications = append(publications, publication)
 			}
 		}
 	}
-	return meant
+	return publications
+}
+
+// means tells whether a choice is about a publication: about its client's, or with client 0, which VR2Gather sends whoever is meant, about all that have so many tiles.
+func means(c vr2gather.QualityChoice, p *publication) bool {
+	if c.Client == 0 {
+		return len(p.description.Tiles) == len(c.Qualities)
+	}
+	return p.client == c.Client
+}
+
+// resolve makes of the choices of a message one for each tile that it names, of those that come later in it where tiles are named twice: a message of 2 MB may name
+// half a million, and what is made of it is what there are tiles in the room. It counts the clients, tiles and qualities that there are not.
+func (p *participant) resolve(publications []*publication, named []vr2gather.QualityChoice) (choices []signal.Choice, ignored int) {
+	chosen := make([][]volumetric.Quality, len(publications))
+	strangers := false
+	for _, c := range named {
+		known := false
+		for i, publication := range publications {
+			if !means(c, publication) {
+				continue
+			}
+			known = true
+			if chosen[i] == nil {
+				chosen[i] = slices.Repeat([]volumetric.Quality{vr2gather.QualityKept}, len(publication.description.Tiles))
+			}
+			ignored += overlay(chosen[i], c.Qualities, publication.description.Highest())
+		}
+		if !known {
+			ignored++
+			strangers = true
+		}
+	}
+	switch {
+	case strangers:
+		p.passOver("quality message names a client that publishes nothing")
+	case ignored > 0:
+		p.passOver("quality message names a tile or a quality that there is not")
+	}
+	for i, qualities := range chosen {
+		for tile, quality := range qualities {
+			if quality != vr2gather.QualityKept {
+				choices = append(choices, signal.Choice{PublicationRef: publications[i].ref, Tile: &tile, Quality: signal.Only(quality)})
+			}
+		}
+	}
+	return choices, ignored
+}
+
+// overlay puts the named qualities of a publication's tiles in the place of those before, and counts the tiles and qualities that it does not have.
+func overlay(tiles, named []volumetric.Quality, highest volumetric.Quality) (unknown int) {
+	for tile, quality := range named {
+		switch {
+		case quality == vr2gather.QualityKept:
+		case tile >= len(tiles) || quality > highest:
+			unknown++
+		default:
+			tiles[tile] = quality
+		}
+	}
+	return unknown
 }
 
 // HandleQualities takes the quality choices of a participant that speaks VR2Gather's dialect, and how many could not be read, of a message that was read at the

@@ -125,8 +125,10 @@ func TestMeantPublications(t *testing.T) {
 			t.Fatalf("%q is %v", text, choices)
 		}
 		var names []string
-		for _, p := range r.meant(self, choices[0]) {
-			names = append(names, p.ref.Participant)
+		for _, p := range r.choosable(self) {
+			if means(choices[0], p) {
+				names = append(names, p.ref.Participant)
+			}
 		}
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%q means %q, expected %q", text, got, want)
@@ -134,24 +136,50 @@ func TestMeantPublications(t *testing.T) {
 	}
 }
 
-// TestChosenTiles makes choices of what a message names, and of nothing else.
+// listener is a VR2Gather peer that makes choices.
+func listener() *participant {
+	return &participant{log: zap.NewNop(), vr2gather: &vr2GatherPeer{told: make(map[string]bool)}}
+}
+
+// TestChosenTiles makes choices of what a message names, and of nothing else. What is named twice is chosen as it is named last.
 func TestChosenTiles(t *testing.T) {
-	p := clientPublication(1, "body", 3)
+	publications := []*publication{clientPublication(1, "body", 3), clientPublication(2, "body", 3)}
 	for text, want := range map[string]string{
-		"1,2,0,1":     "0:[2] 1:[0] 2:[1] unknown 0",
-		"1,-1,,1":     "0:[] 2:[1] unknown 0",
-		"1,1":         "0:[1] unknown 0",
-		"1,3,1,1,2,2": "1:[1] 2:[1] unknown 3",
+		"1,2,0,1":               "1/0:[2] 1/1:[0] 1/2:[1] ignored 0",
+		"1,-1,,1":               "1/0:[] 1/2:[1] ignored 0",
+		"1,1":                   "1/0:[1] ignored 0",
+		"1,3,1,1,2,2":           "1/1:[1] 1/2:[1] ignored 3",
+		"2,1;1,0;2,0,2":         "1/0:[0] 2/0:[0] 2/1:[2] ignored 0",
+		"1,2,2,2;0,0,0,0;1,,,1": "1/0:[0] 1/1:[0] 1/2:[1] 2/0:[0] 2/1:[0] 2/2:[0] ignored 0",
+		"77,1;0,1":              "ignored 2",
 	} {
 		choices, _ := vr2gather.ParseQualityChoices(text)
-		taken, unknown := choose(p, choices[0].Qualities)
+		taken, ignored := listener().resolve(publications, choices)
 		var got []string
 		for _, c := range taken {
-			got = append(got, fmt.Sprintf("%d:%v", *c.Tile, c.Quality.Qualities))
+			got = append(got, fmt.Sprintf("%s/%d:%v", c.Participant, *c.Tile, c.Quality.Qualities))
 		}
-		if line := strings.Join(append(got, fmt.Sprint("unknown ", unknown)), " "); line != want {
+		if line := strings.Join(append(got, fmt.Sprint("ignored ", ignored)), " "); line != want {
 			t.Errorf("%q gives %q, expected %q", text, line, want)
 		}
+	}
+}
+
+// TestChoicesWithoutEnd has a message name the same tiles and nobody's half a million times, as many as fit in one: no more is made of it than there are tiles.
+func TestChoicesWithoutEnd(t *testing.T) {
+	publications := []*publication{clientPublication(1, "body", 3), clientPublication(2, "body", 3)}
+	choices, unread := vr2gather.ParseQualityChoices(strings.Repeat("1,0;0,1,1,1;7,1;", 100_000))
+	if len(choices) != 300_000 || unread != 0 {
+		t.Fatalf("%d choices, %d unread", len(choices), unread)
+	}
+	p := listener()
+	var taken, ignored int
+	allocations := testing.AllocsPerRun(1, func() {
+		made, n := p.resolve(publications, choices)
+		taken, ignored = len(made), n
+	})
+	if taken != 6 || ignored != 100_000 || allocations > 50 {
+		t.Errorf("%d choices made, %d ignored, %.0f allocations; expected 6, 100000, and 50 at most", taken, ignored, allocations)
 	}
 }
 

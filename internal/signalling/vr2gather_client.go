@@ -24,8 +24,13 @@ type vr2GatherClient struct {
 	outbox  *vr2GatherOutbox
 	opened  time.Time
 	query   vr2gather.Query
+	place   vr2GatherPlace
 	log     *zap.Logger
 	session *sfu.Session
+
+	// signs are those that the peer gives; gone is closed once the room knows that it has left.
+	signs *signs
+	gone  chan struct{}
 
 	inbox *inbox
 	// strange is set once a message of a type that peers do not send is in the log.
@@ -38,16 +43,16 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 	c.outbox = newVR2GatherOutbox(c)
 	defer c.end()
 	join.Outbox = c.outbox
-	session, refused := c.server.node.Join(join)
+	session, refused := c.join(join)
 	if refused != nil {
 		c.refuse(refused.Code, refused.Message)
 		return
 	}
 	c.session = session
-	c.inbox.alive()
+	c.alive()
 	c.conn.SetPongHandler(func(string) error {
 		if !c.outbox.ended() {
-			c.inbox.alive()
+			c.alive()
 		}
 		return nil
 	})
@@ -61,7 +66,7 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 		if err != nil {
 			return
 		}
-		c.inbox.alive()
+		c.alive()
 		if err := c.take(text, now); err != nil {
 			c.refuse(signal.CodeMalformed, err.Error())
 			return
@@ -72,11 +77,19 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 	}
 }
 
+// alive notes that the peer has said something.
+func (c *vr2GatherClient) alive() {
+	c.inbox.alive()
+	c.signs.give()
+}
+
 // end lets the room know, and ends the connection once what is queued is written.
 func (c *vr2GatherClient) end() {
 	if c.session != nil {
 		c.session.Detach()
+		c.server.presence.clear(c.place, c)
 	}
+	close(c.gone)
 	c.outbox.Close("", "")
 	<-c.outbox.written
 	c.inbox.linger()

@@ -31,6 +31,7 @@ type VR2GatherServer struct {
 	metrics  Metrics
 	log      *zap.Logger
 	upgrader websocket.Upgrader
+	presence *vr2GatherPresence
 	refused  atomic.Uint64
 }
 
@@ -46,7 +47,7 @@ func NewVR2GatherServer(config VR2GatherConfig, limits Config, node *sfu.Node, a
 		auth = AllowAll{}
 	}
 	return &VR2GatherServer{
-		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log,
+		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log, presence: newVR2GatherPresence(),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: limits.JoinTimeout,
 			ReadBufferSize:   16 << 10,
@@ -91,7 +92,7 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &vr2GatherClient{
-		server: s, conn: conn, opened: opened, query: query,
+		server: s, conn: conn, opened: opened, query: query, place: vr2GatherPlace{room, query.Client}, signs: newSigns(), gone: make(chan struct{}),
 		log: log.With(zap.String("room", room), zap.Uint32("client", query.Client)),
 	}
 	c.serve(sfu.JoinRequest{

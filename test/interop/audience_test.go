@@ -3,8 +3,10 @@ package interop
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 )
@@ -114,6 +116,61 @@ func (a *audience) lost(client, tiles int) (n int) {
 		n += a.of(oldpeer.Source{Client: client, Tile: tile}).Lost
 	}
 	return n
+}
+
+// tally is what came to somebody.
+type tally struct {
+	frames int
+	// bad were broken, rejected, or not what was sent. faults are those that the original would die of or be spoilt by, other than bad frames.
+	bad, faults int
+	// incomplete are frames of which a part did not come, for want of so many packets.
+	incomplete, packets int
+}
+
+func add(tallies ...tally) (sum tally) {
+	for _, t := range tallies {
+		sum.frames, sum.bad, sum.faults = sum.frames+t.frames, sum.bad+t.bad, sum.faults+t.faults
+		sum.incomplete, sum.packets = sum.incomplete+t.incomplete, sum.packets+t.packets
+	}
+	return sum
+}
+
+// tally is what came of everybody.
+func (a *audience) tally() tally {
+	sum := tally{packets: a.peer.Counts().SequenceGaps}
+	if a.peer.Fault() != nil {
+		sum.faults = 1
+	}
+	for _, r := range a.peer.Receptions() {
+		sum.frames += r.Frames
+		sum.bad += r.Rejected + r.Broken + r.Repeated + r.Unread
+		sum.incomplete += r.Incomplete
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	sum.bad += len(a.wrong)
+	return sum
+}
+
+// pace begins to count the frames of the tiles of clients. What it returns ends that, and gives the frames per second of the slowest.
+func (a *audience) pace(tiles int, clients ...int) func() float64 {
+	var counts []func() int
+	for _, client := range clients {
+		for tile := range tiles {
+			counts = append(counts, func() int { return a.of(oldpeer.Source{Client: client, Tile: tile}).Frames })
+		}
+	}
+	began, before := time.Now(), make([]int, len(counts))
+	for i, count := range counts {
+		before[i] = count()
+	}
+	return func() float64 {
+		slowest := math.Inf(1)
+		for i, count := range counts {
+			slowest = min(slowest, float64(count()-before[i])/time.Since(began).Seconds())
+		}
+		return slowest
+	}
 }
 
 // whole fails the test for every frame that was broken, rejected or not what was sent, and for every other fault. Frames that are incomplete are explained

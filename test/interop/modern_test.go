@@ -94,18 +94,23 @@ func (m *modern) publish(ctx context.Context, p programme) {
 		case <-ctx.Done():
 			return
 		}
-		for tile := range p.Tiles {
-			for quality := range p.Qualities {
-				if q := volumetric.Quality(quality); body.Wanted(tile, q) && !p.skips(tile, quality, instant) {
-					data := p.tile(tile, quality, instant).frame(capture)
-					_ = body.WriteFrame(tile, q, client.OutgoingFrame{Number: instant, Capture: capture, Data: data})
-				}
-			}
-		}
+		p.show(body, instant, capture)
 		sound := content{Client: p.Client, Tile: oldpeer.SoundTile, Instant: instant, Size: soundBytes}.frame(capture)
 		packet := vr2gather.Packet{Kind: volumetric.KindAudio, Client: uint32(p.Client), Frame: instant, Length: uint32(len(sound)), Data: sound}
 		if payload, err := packet.Append(nil); err == nil {
 			_ = voice.WritePackets(0, 0, capture, [][]byte{payload})
+		}
+	}
+}
+
+// show publishes all tiles at one instant, at the qualities that are wanted.
+func (p programme) show(body *client.Publisher, instant uint32, capture time.Time) {
+	for tile := range p.Tiles {
+		for quality := range p.Qualities {
+			if q := volumetric.Quality(quality); body.Wanted(tile, q) && !p.skips(tile, quality, instant) {
+				data := p.tile(tile, quality, instant).frame(capture)
+				_ = body.WriteFrame(tile, q, client.OutgoingFrame{Number: instant, Capture: capture, Data: data})
+			}
 		}
 	}
 }
@@ -236,6 +241,29 @@ func (m *modern) missing() (n int) {
 		n += int(s.Lost - s.Recovered)
 	}
 	return n
+}
+
+// undecodable is how many frames came in part before their deadline.
+func (m *modern) undecodable() (n int) {
+	for _, s := range m.session.Stats() {
+		n += int(s.Undecodable)
+	}
+	return n
+}
+
+// tally is what came of everybody.
+func (m *modern) tally() (sum tally) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum.bad = len(m.wrong)
+	for _, s := range m.seen {
+		sum.frames += s.Frames
+	}
+	for _, s := range m.session.Stats() {
+		sum.incomplete += int(s.Undecodable)
+		sum.packets += int(s.Lost - s.Recovered)
+	}
+	return sum
 }
 
 // whole fails the test for every frame that is not what was sent, and for those that came in part though no packet of an old

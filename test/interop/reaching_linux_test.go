@@ -2,12 +2,15 @@ package interop
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 	"github.com/volsfu/volsfu/test/interop/standin"
@@ -40,9 +43,17 @@ func connectTwentyTimes(t *testing.T, from *namespace, server string) {
 	}
 	resident := conversation(99)
 	resident.publish(t, shipped(resident.Client))
-	for i := range 20 {
+	const attempts = 20
+	reached, longest := 0, time.Duration(0)
+	defer func() {
+		measured(t, lab.Exactly(fmt.Sprintf("connections with frames of all tiles and sound, of %d", attempts), int64(reached), "", attempts))
+		measured(t, lab.Information("from the websocket to four frames of each tile and of sound, longest", milliseconds(longest), "ms"))
+	}()
+	for i := range attempts {
+		began := time.Now()
 		a := attend(t, shipped(1+i))
 		goOn(t, a.flows(resident.Client, resident.Tiles)...)
+		reached, longest = reached+1, max(longest, time.Since(began))
 		a.whole(t)
 		if counts := a.peer.Counts(); counts.LostCandidates > 0 || counts.Gathered == 0 {
 			t.Errorf("connection %d: %+v", i, counts)

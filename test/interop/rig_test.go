@@ -4,6 +4,7 @@ package interop
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"testing"
 	"time"
@@ -12,24 +13,41 @@ import (
 
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 	"github.com/volsfu/volsfu/test/interop/standin"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience is how long a test waits for what should come in a fraction of a second; loaded machines take their time.
-const patience = 60 * time.Second
+// patience and eventually are those of all tests.
+const patience = wait.Patience
+
+var eventually = wait.Until
 
 // loopback is how the addresses begin that most tests use.
 const loopback = "127."
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
+// lastFreePort is below the ports that systems give to sockets which ask for none, from 32768 on Linux: between the moments when a pair of ports is found and used,
+// nobody gets one of them by chance.
+const firstFreePort, lastFreePort = 20_000, 32_000
+
+// portPair finds a UDP port for a bridge with one behind it for its connector.
+func portPair(t *testing.T) int {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
+	for range 100 {
+		port := firstFreePort + rand.IntN(lastFreePort-firstFreePort)
+		if portFree(port) && portFree(port+1) {
+			return port
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
+	t.Fatal("no two UDP ports side by side are free")
+	return 0
+}
+
+func portFree(port int) bool {
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: port})
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
 }
 
 // startStandIn starts a stand-in for the original server that ends with the test.

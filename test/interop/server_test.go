@@ -18,24 +18,33 @@ import (
 // room is where everybody in these tests is.
 const room = "lobby"
 
-// serverSettings are those of a server that is open to old peers, whatever the machine and its load.
+// serverSettings are the defaults, of a server that is open to old peers.
 func serverSettings() config.Config {
 	settings := lab.ConferenceConfig()
 	settings.VR2Gather.Enabled, settings.VR2Gather.RequireToken = true, false
 	settings.VR2Gather.DefaultRoom = room
-	// No link here is narrow: what is looked at is what is asked for.
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = lab.Everything, lab.Everything
-	// Nor does it matter how busy the machine is.
-	settings.Forward.MaxLag, settings.Forward.CacheAge, settings.Forward.LateWindow = 5*signal.MaxDeadline, 5*signal.MaxDeadline, 5*signal.MaxDeadline
-	settings.Forward.QueueBudget = 5 * signal.MaxDeadline
-	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
 	return settings
 }
 
-// startServer starts our server, and ends it with the test.
-func startServer(t *testing.T) *lab.Conference {
+// patient has a server drop nothing because it comes late, for tests that count every frame on machines that have no time. Measured in full, there is time.
+func patient(settings *config.Config) {
+	if *full {
+		return
+	}
+	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = lab.Everything, lab.Everything
+	settings.Forward.MaxLag, settings.Forward.CacheAge, settings.Forward.LateWindow = 5*signal.MaxDeadline, 5*signal.MaxDeadline, 5*signal.MaxDeadline
+	settings.Forward.QueueBudget = 5 * signal.MaxDeadline
+	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
+}
+
+// startServer starts our server with the settings of tests, adjusted, and ends it with the test.
+func startServer(t *testing.T, adjust ...func(*config.Config)) *lab.Conference {
 	t.Helper()
-	c, err := lab.NewConference(serverSettings(), nil, zap.NewNop())
+	settings := serverSettings()
+	for _, f := range adjust {
+		f(&settings)
+	}
+	c, err := lab.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +84,22 @@ func TestOldPeersSwitchOnTheServer(t *testing.T) {
 	goOn(t, bob.flows(1, p.Tiles)...)
 	goOn(t, carol.flows("1", p.Tiles)...)
 	goOn(t, carol.flows("2", p.Tiles)...)
-	randomSwitches(t, alice, p.Tiles, p.Qualities, 1000, 2, carols)
+	const wanted = 1000
+	onlooker := bob.pace(p.Tiles, 1, clientOf(t, bob, p.Client))
+	switched := randomSwitches(t, alice, p.Tiles, p.Qualities, wanted, 2, carols)
+	pace := onlooker()
 	goOn(t, bob.flows(carols, p.Tiles)...)
 	goOn(t, carol.flows("1", p.Tiles)...)
 	alice.whole(t)
 	bob.whole(t)
 	carol.whole(t)
+	measured(t, lab.AtLeast("tiles switched to a quality at random, or off", float64(switched.tiles), "", wanted))
+	measured(t, lab.Information("from a choice of 9 tiles to the last of them, median", milliseconds(switched.quantile(0.5)), "ms"))
+	measured(t, lab.Information("from a choice of 9 tiles to the last of them, p99", milliseconds(switched.quantile(0.99)), "ms"))
+	measureTally(t, add(alice.tally(), bob.tally(), carol.tally()))
+	// Of 11 frames of a quality the publisher leaves out one.
+	published := p.rate() * 10 / 11
+	measurePace(t, fmt.Sprintf("frames per second of the slowest tile at the one that does not switch, of %.1f that are published", published), pace, published)
 	for _, identity := range []string{"1", "2"} {
 		if got := carol.codecs(identity); got[bodyName] != "codec=cwi0" || got[voiceName] != "codec=VR2A" {
 			t.Errorf("the codecs of client %s are %v", identity, got)
@@ -106,9 +125,13 @@ type gathering struct {
 // gather brings old peers into a room with participants by v1.
 func gather(t *testing.T, clients int, identities ...string) *gathering {
 	t.Helper()
+	interval := time.Second / 10
+	if *full {
+		interval = time.Second / 30
+	}
 	g := &gathering{
-		programme: programme{Tiles: 4, Qualities: 2, Bytes: 1500, Interval: 100 * time.Millisecond, Steady: true},
-		server:    startServer(t), old: make(map[int]*audience), modern: make(map[string]*modern), numbers: make(map[string]int),
+		programme: programme{Tiles: 4, Qualities: 2, Bytes: 1500, Interval: interval, Steady: true},
+		server:    startServer(t, patient), old: make(map[int]*audience), modern: make(map[string]*modern), numbers: make(map[string]int),
 	}
 	for client := 1; client <= clients; client++ {
 		g.Client = client
@@ -122,8 +145,12 @@ func gather(t *testing.T, clients int, identities ...string) *gathering {
 	return g
 }
 
-// loss is what somebody has not got of all others: frames, and the packets that a loaded machine has lost for want of room and nobody repairs.
-type loss struct{ frames, packets int }
+// loss is what somebody has not got of all others: frames, and the packets and frames that a loaded machine has lost for want of room, or given up for want of time.
+type loss struct {
+	frames, packets int
+	// of are the frames by their publisher.
+	of map[string]int
+}
 
 // goOn waits until everybody has new frames of all others, and returns what is missing so far, by who has not got it.
 func (g *gathering) goOn(t *testing.T) map[string]loss {
@@ -131,13 +158,21 @@ func (g *gathering) goOn(t *testing.T) map[string]loss {
 	var flows []flow
 	var count []func()
 	losses := map[string]loss{}
-	lose := func(who string, frames, packets int) {
-		losses[who] = loss{losses[who].frames + frames, packets}
+	lose := func(who, whose string, frames, packets int) {
+		l := losses[who]
+		if l.of == nil {
+			l.of = map[string]int{}
+		}
+		l.of[whose] = frames
+		l.frames, l.packets = l.frames+frames, packets
+		losses[who] = l
 	}
 	for client, a := range g.old {
 		of := func(other int) {
 			flows = append(flows, a.flows(other, g.Tiles)...)
-			count = append(count, func() { lose(fmt.Sprint(client), a.lost(other, g.Tiles), a.peer.Counts().SequenceGaps) })
+			count = append(count, func() {
+				lose(fmt.Sprint(client), fmt.Sprint(other), a.lost(other, g.Tiles), a.peer.Counts().SequenceGaps)
+			})
 		}
 		for other := range g.old {
 			if other != client {
@@ -151,7 +186,7 @@ func (g *gathering) goOn(t *testing.T) map[string]loss {
 	for identity, m := range g.modern {
 		of := func(other string) {
 			flows = append(flows, m.flows(other, g.Tiles)...)
-			count = append(count, func() { lose(identity, m.lost(other, g.Tiles), m.missing()) })
+			count = append(count, func() { lose(identity, other, m.lost(other, g.Tiles), m.missing()+m.undecodable()) })
 		}
 		for client := range g.old {
 			of(fmt.Sprint(client))
@@ -167,6 +202,12 @@ func (g *gathering) goOn(t *testing.T) map[string]loss {
 		f()
 	}
 	return losses
+}
+
+// dropped is how many frames the server has dropped for want of time.
+func (g *gathering) dropped() int {
+	stats := g.server.Server.Stats()
+	return int(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedUnbound)
 }
 
 // TestLeavingTheServer ends three old peers, one by one: one is killed, one leaves, one sends garbage. Another one and two participants by v1 go on, and lose
@@ -187,16 +228,24 @@ func TestLeavingTheServer(t *testing.T) {
 		leaver := g.old[client]
 		// What is missing of the one that goes is not looked at.
 		delete(g.old, client)
-		before := g.goOn(t)
+		before, dropped := g.goOn(t), g.dropped()
 		end.end(leaver.peer)
 		for identity, m := range g.modern {
 			eventually(t, identity+" is told of the one that "+end.what, func() bool { return m.sawLeave(fmt.Sprint(client)) })
 		}
+		lost, explained := 0, 0
 		for who, now := range g.goOn(t) {
 			frames, packets := now.frames-before[who].frames, now.packets-before[who].packets
-			if frames > packets {
-				t.Errorf("%s lost %d frames, for want of only %d packets, when a peer %s", who, frames, packets, end.what)
+			if frames > 0 {
+				t.Logf("%s lost %d frames, and %d packets, when a peer %s; of whom, before and after: %v %v", who, frames, packets, end.what, before[who].of, now.of)
 			}
+			lost, explained = lost+frames, explained+min(frames, packets)
+		}
+		explained += g.dropped() - dropped
+		if *full {
+			measured(t, lab.Exactly("frames that others lost when an old peer "+end.what, int64(lost), "", 0))
+		} else {
+			measured(t, lab.Exactly("frames that others lost when an old peer "+end.what+", but for want of time", int64(max(0, lost-explained)), "", 0))
 		}
 	}
 	if t.Failed() {
@@ -204,12 +253,16 @@ func TestLeavingTheServer(t *testing.T) {
 		t.Logf("the server dropped frames: %d overrun, %d late, %d over budget, %d unbound; %d packets of publishers lost",
 			stats.DroppedOverrun, stats.DroppedLate, stats.DroppedBudget, stats.DroppedUnbound, stats.Lost)
 	}
+	var sums []tally
 	for _, a := range g.old {
 		a.whole(t)
+		sums = append(sums, a.tally())
 	}
 	for _, m := range g.modern {
 		m.whole(t)
+		sums = append(sums, m.tally())
 	}
+	measureTally(t, add(sums...))
 	// A place that has become free can be taken again.
 	g.Client = 2
 	g.old[2] = old(t, address(g.server), g.programme)

@@ -3,21 +3,35 @@ package interop
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 	"github.com/volsfu/volsfu/test/interop/standin"
 )
 
+// switching is what came of many choices: how many tiles were switched, and how long each choice took to come about.
+type switching struct {
+	tiles int
+	waits []time.Duration
+}
+
+// quantile is the time that a share of the choices took at most.
+func (s *switching) quantile(share float64) time.Duration {
+	slices.Sort(s.waits)
+	return s.waits[int(share*float64(len(s.waits)-1))]
+}
+
 // randomSwitches has an old peer choose qualities of the tiles of publishers at random, and waits each time until they come, until so many tiles have been switched.
-func randomSwitches(t *testing.T, a *audience, tiles, qualities, switches int, clients ...int) {
+func randomSwitches(t *testing.T, a *audience, tiles, qualities, switches int, clients ...int) (s switching) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(5, uint64(switches)))
 	chosen := map[int][]int{}
 	for _, client := range clients {
 		chosen[client] = make([]int, tiles)
 	}
-	for done := 0; done < switches; {
+	for s.tiles < switches {
 		client := clients[random.IntN(len(clients))]
 		next := make([]int, tiles)
 		for tile := range next {
@@ -26,16 +40,19 @@ func randomSwitches(t *testing.T, a *audience, tiles, qualities, switches int, c
 				next[tile] = -1
 			}
 			if next[tile] != chosen[client][tile] {
-				done++
+				s.tiles++
 			}
 		}
 		chosen[client] = next
+		began := time.Now()
 		a.peer.Choose(oldpeer.Decision{Client: client, Qualities: next})
 		eventually(t, "the chosen qualities arrive", func() bool { return a.sees(client, next) || a.peer.Fault() != nil })
 		if err := a.peer.Fault(); err != nil {
-			t.Fatalf("after %d switches: %v", done, err)
+			t.Fatalf("after %d switches: %v", s.tiles, err)
 		}
+		s.waits = append(s.waits, time.Since(began))
 	}
+	return s
 }
 
 // flow is what goes on as long as its frames become more.

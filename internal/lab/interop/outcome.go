@@ -1,0 +1,133 @@
+package interop
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// ErrTests says that tests failed, or did not run.
+var ErrTests = errors.New("tests")
+
+// event is a line of what go test -json prints (cmd/internal/test2json).
+type event struct {
+	Action, Package, Test, Output string
+}
+
+// outcome is what a run of tests has said so far.
+type outcome struct {
+	figures []lab.Line
+	// passed and failed count top-level tests. skipped are those that did not run, or not whole, with their reasons.
+	passed, failed int
+	skipped        []lab.Line
+	// said is the end of what each test has said, and under the empty name of what the build has.
+	said map[string][]string
+	// complaints are what failed tests said.
+	complaints []string
+}
+
+func newOutcome() *outcome { return &outcome{said: make(map[string][]string)} }
+
+// keptOutput is how many lines of each test are kept for the case that it fails.
+const keptOutput = 40
+
+// maxEvent bounds one line of the Go command's; the longest are of a kilobyte, into which it cuts what tests print.
+const maxEvent = 1 << 20
+
+// read takes what the Go command prints until it ends. Figures are told as they come.
+func (o *outcome) read(r io.Reader, tell func(lab.Line)) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			// What is no event is the Go command's own: that there is no such package, for instance.
+			e = event{Action: "output", Output: lines.Text()}
+		}
+		if figure, ok := o.take(e); ok {
+			tell(figure)
+		}
+	}
+	return lines.Err()
+}
+
+// take books an event, and gives the figure that it brings.
+func (o *outcome) take(e event) (figure lab.Line, ok bool) {
+	switch e.Action {
+	case "output", "build-output":
+		text := strings.TrimRight(e.Output, "\n")
+		if figure, ok = readFigure(text); ok {
+			o.figures = append(o.figures, figure)
+		}
+		o.said[e.Test] = append(o.said[e.Test], text)
+		o.said[e.Test] = o.said[e.Test][max(0, len(o.said[e.Test])-keptOutput):]
+	case "skip":
+		if e.Test != "" {
+			o.skipped = append(o.skipped, lab.Skip(e.Test, reason(o.said[e.Test])))
+		}
+	case "fail":
+		if e.Test != "" {
+			o.complaints = append(o.complaints, o.said[e.Test]...)
+		}
+		o.failed += topLevel(e.Test)
+	case "pass":
+		o.passed += topLevel(e.Test)
+	}
+	return figure, ok
+}
+
+// topLevel is 1 for a test that is not part of another one, and 0 for that and for whole packages.
+func topLevel(test string) int {
+	if test == "" || strings.Contains(test, "/") {
+		return 0
+	}
+	return 1
+}
+
+// where is what the testing package puts before a line: the file and the number of its line.
+var where = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
+
+// reason is why a test was skipped: the last line that it logged.
+func reason(said []string) string {
+	for _, text := range slices.Backward(said) {
+		if place := where.FindString(text); place != "" {
+			return strings.TrimPrefix(text[len(place):], "skipped: ")
+		}
+	}
+	return "it does not say why"
+}
+
+// lines are the figures, and a line for each test that was skipped. How many tests hold comes first, if it is to be a figure of that name.
+func (o *outcome) lines(counted string) (lines []lab.Line) {
+	if ran := o.passed + o.failed; counted != "" && ran > 0 {
+		lines = append(lines, lab.Exactly(counted, int64(o.passed), "", int64(ran)))
+	}
+	return slices.Concat(lines, o.figures, o.skipped)
+}
+
+// Why a run of tests is none that holds.
+var (
+	errFailed = errors.New("failed")
+	errNone   = errors.New("none of them ran")
+)
+
+// failure says what failed, nil for nothing. status is how the Go command ended, complaints what it wrote to its standard error.
+func (o *outcome) failure(status error, complaints string) error {
+	said := func(lines []string) string { return strings.Join(append(lines, complaints), "\n") }
+	switch {
+	case o.failed > 0:
+		return fmt.Errorf("%d of %d %w:\n%s", o.failed, o.failed+o.passed, errFailed, said(o.complaints))
+	case status != nil:
+		return fmt.Errorf("%w:\n%s", status, said(o.said[""]))
+	case o.passed+len(o.skipped) == 0:
+		return errNone
+	}
+	return nil
+}

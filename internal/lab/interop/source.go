@@ -1,0 +1,49 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ErrSource says that the tests cannot be run here: there is no source tree, or no Go command.
+var ErrSource = errors.New("tests of the source tree")
+
+const (
+	module    = "github.com/volsfu/volsfu"
+	testsPath = "test/interop"
+)
+
+// sourceTree finds the module's source tree from a folder upwards.
+func sourceTree(from string) (string, error) {
+	for dir := from; ; dir = filepath.Dir(dir) {
+		if isSourceTree(dir) {
+			return dir, nil
+		}
+		if filepath.Dir(dir) == dir {
+			return "", fmt.Errorf("%w: neither %s nor a folder above it is a checkout of %s with %s: run this command in one", ErrSource, from, module, testsPath)
+		}
+	}
+}
+
+func isSourceTree(dir string) bool {
+	manifest, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return false
+	}
+	first, _, _ := strings.Cut(string(manifest), "\n")
+	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(testsPath)))
+	return strings.TrimSpace(first) == "module "+module && err == nil && info.IsDir()
+}
+
+// goCommand finds the Go command.
+func goCommand() (string, error) {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		return "", fmt.Errorf("%w: they are run by the Go command, which is not installed: %w", ErrSource, err)
+	}
+	return path, nil
+}

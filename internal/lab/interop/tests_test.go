@@ -1,0 +1,159 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// plant makes a source tree with a test of its own.
+func plant(t *testing.T, test string) string {
+	t.Helper()
+	tree := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(tree, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", "module "+module+"\n\ngo 1.21\n")
+	write(testsPath+"/some_test.go", test)
+	return tree
+}
+
+const planted = `package some
+
+import (
+	"flag"
+	"testing"
+)
+
+var full = flag.Bool("full", false, "")
+
+func TestFigures(t *testing.T) {
+	t.Log("figure: {\"name\":\"lost\",\"figure\":0,\"target\":\"= 0\",\"met\":true}")
+	if !*full {
+		t.Error("the flag did not come")
+	}
+}
+
+func TestMissing(t *testing.T) { t.Skip("skipped: there is nothing") }
+
+func TestFailing(t *testing.T) { t.Error("it is broken") }
+`
+
+// TestTests runs tests of a source tree that is planted for it, from a folder in it.
+func TestTests(t *testing.T) {
+	tree := plant(t, planted)
+	below := filepath.Join(tree, "cmd", "vollab")
+	if err := os.MkdirAll(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	check := func(patterns ...string) *Tests {
+		tests := &Tests{Folder: below, Title: "planted"}
+		for _, p := range patterns {
+			tests.Parts = append(tests.Parts, Part{Package: testsPath, Pattern: p, Arguments: []string{full}, Limit: time.Minute, Counted: "hold"})
+		}
+		return tests
+	}
+	for _, test := range []struct {
+		what  string
+		check *Tests
+		lines []string
+		err   string
+	}{
+		{"figures and skips", check("Figures|Missing"), []string{"hold: 1 (target = 1: met)", "lost: 0 (target = 0: met)", "TestMissing: skipped: there is nothing"}, ""},
+		{"two parts", check("Failing", "Figures"), []string{"hold: 0 (target = 1: MISSED)", "hold: 1 (target = 1: met)", "lost: 0 (target = 0: met)"}, "it is broken"},
+		{"nothing", check("Nowhere"), nil, errNone.Error()},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			lines, err := test.check.Run(t.Context())
+			var got []string
+			for _, l := range lines {
+				got = append(got, l.String())
+			}
+			if !slices.Equal(got, test.lines) || (err == nil) != (test.err == "") || err != nil && (!errors.Is(err, ErrTests) || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("got %q and %v, expected %q and %q", got, err, test.lines, test.err)
+			}
+		})
+	}
+}
+
+// TestWithoutSource runs where there is no checkout, and where there is no Go.
+func TestWithoutSource(t *testing.T) {
+	tests := Checks(lab.Progress{})[4].(*Tests)
+	tests.Folder = t.TempDir()
+	if lines, err := tests.Run(t.Context()); !errors.Is(err, ErrSource) || len(lines) > 0 || strings.Count(err.Error(), "run this command in one") != 1 {
+		t.Errorf("without a checkout: %v, %v", lines, err)
+	}
+	tests.Folder = plant(t, planted)
+	t.Setenv("PATH", t.TempDir())
+	if lines, err := tests.Run(t.Context()); !errors.Is(err, ErrSource) || len(lines) > 0 || !strings.Contains(err.Error(), "Go command") {
+		t.Errorf("without Go: %v, %v", lines, err)
+	}
+}
+
+// TestInterruption ends tests that would take longer, and whatever they have started.
+func TestInterruption(t *testing.T) {
+	tree := plant(t, `package some
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+func TestEndless(t *testing.T) {
+	t.Log("figure: {\"name\":\"begun\",\"figure\":1,\"met\":true}")
+	_ = os.WriteFile("begun", nil, 0o600)
+	time.Sleep(time.Hour)
+}
+`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		defer cancel()
+		for begun := filepath.Join(tree, filepath.FromSlash(testsPath), "begun"); ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Stat(begun); err == nil {
+				return
+			}
+		}
+	}()
+	tests := &Tests{Folder: tree, Parts: []Part{{Package: testsPath, Pattern: ".", Limit: time.Hour}, {Package: testsPath, Pattern: ".", Limit: time.Hour}}}
+	if _, err := tests.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, expected that it was cancelled", err)
+	}
+}
+
+// TestChecks holds the checks against the tests that there are.
+func TestChecks(t *testing.T) {
+	checks := Checks(lab.Progress{})
+	if len(checks) != 5 {
+		t.Fatalf("there are %d checks, expected the five of the claim", len(checks))
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := sourceTree(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		for _, part := range c.(*Tests).Parts {
+			if info, err := os.Stat(filepath.Join(tree, filepath.FromSlash(part.Package))); err != nil || !info.IsDir() {
+				t.Errorf("%s: %v", c.Name(), err)
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package interop
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/interop"
+)
+
+// full has tests run at the load that is claimed, 30 frames per second, and hold figures against their targets: what is lost to a machine that has no time is then
+// a loss. Without it they are what a busy machine with the race detector can bear.
+var full = flag.Bool("full", false, "run with the load and the targets that are claimed, for vollab check interop: on a machine that has nothing else to do")
+
+// measured logs a figure for vollab check interop to read, and fails the test where it misses its target.
+func measured(t *testing.T, l lab.Line) {
+	t.Helper()
+	t.Log(interop.Figure(l))
+	if !l.Met {
+		t.Errorf("missed: %s", l)
+	}
+}
+
+// measureTally says what came: nothing bad. What is incomplete has lost packets on its way, which nobody repairs for old peers.
+func measureTally(t *testing.T, sum tally) {
+	t.Helper()
+	measured(t, lab.Information("frames that came", float64(sum.frames), ""))
+	measured(t, lab.Exactly("frames broken, rejected or not what was sent", int64(sum.bad), "", 0))
+	measured(t, lab.Exactly("old peers that the original would have died or been spoilt as", int64(sum.faults), "", 0))
+	measured(t, lab.Information("frames incomplete for want of packets", float64(sum.incomplete), ""))
+	measured(t, lab.Information("packets that did not come", float64(sum.packets), ""))
+}
+
+// fullPace is the part of what is published that has to come: 27 of 30 frames per second.
+const fullPace = 0.9
+
+// measurePace says how many frames per second came, which has a target on machines that have time only.
+func measurePace(t *testing.T, name string, pace, published float64) {
+	t.Helper()
+	if *full {
+		measured(t, lab.AtLeast(name, pace, "", fullPace*published))
+		return
+	}
+	measured(t, lab.Information(name, pace, ""))
+}
+
+// maxBridgeDelay is what a bridge may add to a frame in either direction at the 99th percentile, in milliseconds.
+const maxBridgeDelay = 2
+
+// measureBridges says what two bridges added to frames, the worse of them.
+func measureBridges(t *testing.T, summaries [2]*bridgeSummary) {
+	t.Helper()
+	for _, way := range []struct {
+		name  string
+		delay func(*bridgeSummary) bridgeDelay
+	}{
+		{"from the connector's last datagram of a frame to the server", func(s *bridgeSummary) bridgeDelay { return s.Up }},
+		{"from the server's last packet of a frame to the connector", func(s *bridgeSummary) bridgeDelay { return s.Down }},
+	} {
+		first, second := way.delay(summaries[0]), way.delay(summaries[1])
+		measured(t, lab.Information(way.name+", median", max(first.P50, second.P50), "ms"))
+		if p99 := max(first.P99, second.P99); *full {
+			measured(t, lab.AtMost(way.name+", p99", p99, "ms", maxBridgeDelay))
+		} else {
+			measured(t, lab.Information(way.name+", p99", p99, "ms"))
+		}
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
