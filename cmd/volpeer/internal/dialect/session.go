@@ -29,6 +29,9 @@ type Session struct {
 	// connected is closed once media flows.
 	connected  chan struct{}
 	connecting sync.Once
+	// started is closed once ICE has begun.
+	started  chan struct{}
+	starting sync.Once
 
 	// mu guards ended, after which no goroutine begins any more.
 	mu      sync.Mutex
@@ -47,7 +50,7 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 	}
 	s := &Session{
 		config: config, conn: conn, messages: make(chan vr2gather.Message), own: make(chan string, maxCandidates), texts: make(chan string, 1),
-		connected: make(chan struct{}),
+		connected: make(chan struct{}), started: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if s.connection, err = newConnection(config); err != nil {
@@ -101,6 +104,7 @@ func (s *Session) watch() {
 			s.cancel(fmt.Errorf("%w: the peer connection is %s", ErrEnded, state))
 		}
 	})
+	s.connection.OnICEConnectionStateChange(func(webrtc.ICEConnectionState) { s.starting.Do(func() { close(s.started) }) })
 	s.connection.OnTrack(func(remote *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		s.begin(func() { s.receive(remote) })
 	})
@@ -159,8 +163,25 @@ func (s *Session) take(m vr2gather.Message, early []string) (kept []string, err 
 	return early, nil
 }
 
+// startTime is how long ICE may take to begin after an answer: it does so at once.
+const startTime = time.Second
+
+// settle waits until ICE has begun with what was answered before. The original often makes two offers at once, and Pion takes the second one for a restart of ICE, with
+// other credentials than those of the first answer, as long as ICE has not begun with the first.
+func (s *Session) settle() {
+	if s.connection.CurrentLocalDescription() == nil {
+		return
+	}
+	select {
+	case <-s.started:
+	case <-time.After(startTime):
+	case <-s.ctx.Done():
+	}
+}
+
 // answer answers an offer.
 func (s *Session) answer(value string) error {
+	s.settle()
 	offer, err := vr2gather.ParseDescription(value)
 	if err != nil {
 		return err
