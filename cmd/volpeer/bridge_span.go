@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,6 +104,9 @@ const (
 	lastRejoin  = 5 * time.Second
 )
 
+// lasting are what a server answers that will answer the same again, and with which operators send somebody away.
+var lasting = []signal.Code{signal.CodeUnauthorized, signal.CodeVersion, signal.CodeForbidden, signal.CodeKicked, signal.CodeClosed}
+
 // stay joins, and joins again whenever the session is lost, until the context ends.
 func (s *span) stay(ctx context.Context) error {
 	wait := firstRejoin
@@ -116,7 +120,7 @@ func (s *span) stay(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &refused) && (refused.Code == signal.CodeUnauthorized || refused.Code == signal.CodeVersion || refused.Code == signal.CodeForbidden):
+		case errors.As(err, &refused) && slices.Contains(lasting, refused.Code):
 			return err
 		case errors.Is(err, client.ErrConfig), errors.Is(err, dialect.ErrRefused):
 			return err
