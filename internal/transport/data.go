@@ -40,9 +40,9 @@ func (p *Peer) agreeOnData(answer *description.Description) {
 
 // serveData takes what comes on data channels until the connection ends. It is the goroutine that secured the connection.
 func (p *Peer) serveData(conn *dtls.Conn, sink DataSink) error {
-	association, err := sctp.Client(sctp.Config{
-		NetConn: conn, LoggerFactory: p.endpoint.logs, MaxReceiveBufferSize: receiveWindow, MaxMessageSize: description.MaxDataMessage,
-	})
+	association, err := sctp.ClientWithOptions(
+		sctp.WithNetConn(conn), sctp.WithLoggerFactory(p.endpoint.logs), sctp.WithMaxReceiveBufferSize(receiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
+	)
 	if err != nil {
 		return err
 	}
