@@ -8,25 +8,52 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/adaptation"
 	"github.com/volsfu/volsfu/internal/lab/control"
 	"github.com/volsfu/volsfu/internal/lab/firstlight"
 	"github.com/volsfu/volsfu/internal/lab/hotpath"
+	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/pipeline"
+	"github.com/volsfu/volsfu/internal/lab/viewing"
 )
 
 // collection is a set of checks under one name.
 type collection struct {
 	name, short string
 	checks      func(lab.Progress) []lab.Check
+	// settings adds flags that the checks depend on; nil is none.
+	settings func(*pflag.FlagSet)
 }
+
+// pipelineOptions are set by flags of check capture.
+var pipelineOptions = pipeline.DefaultOptions()
 
 // collections are the checks that there are.
 var collections = []collection{
-	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", firstlight.Checks},
-	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", hotpath.Checks},
-	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", congestion},
+	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", firstlight.Checks, nil},
+	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", hotpath.Checks, nil},
+	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", congestion, nil},
+	{"interop", "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", interop.Checks, nil},
+	{"capture", "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", capture, captureFlags},
+	{"viewer", "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", viewer, viewerFlags},
+}
+
+// viewingOptions are set by flags of check viewer.
+var viewingOptions = viewing.DefaultOptions()
+
+func viewer(progress lab.Progress) []lab.Check { return viewing.Checks(viewingOptions, progress) }
+
+func viewerFlags(f *pflag.FlagSet) {
+	f.DurationVar(&viewingOptions.Watching, "watching", viewingOptions.Watching, "how long two people are watched in the second check")
+}
+
+func capture(progress lab.Progress) []lab.Check { return pipeline.Checks(pipelineOptions, progress) }
+
+func captureFlags(f *pflag.FlagSet) {
+	f.DurationVar(&pipelineOptions.Endurance, "endurance", pipelineOptions.Endurance, "how long memory is watched in the last check")
 }
 
 // congestion are the checks in virtual time, those of the uplink, and the first ones again end to end.
@@ -77,6 +104,9 @@ func newCollection(c collection) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
 	flags.IntSliceVar(&only, "only", nil, "run only the checks with these numbers, as in 3,5")
+	if c.settings != nil {
+		c.settings(flags)
+	}
 	return cmd
 }
 

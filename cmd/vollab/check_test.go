@@ -19,7 +19,7 @@ func (k known) Run(context.Context) ([]lab.Line, error) { return []lab.Line{k.li
 
 var trial = collection{"trial", "A trial", func(lab.Progress) []lab.Check {
 	return []lab.Check{known{lab.AtLeast("good", 2, "", 1)}, known{lab.AtLeast("bad", 0, "", 1)}}
-}}
+}, nil}
 
 func TestCheckCommand(t *testing.T) {
 	tests := []struct {

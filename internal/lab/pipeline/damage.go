@@ -1,0 +1,158 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// objectName is what volpeer calls the object that it publishes.
+const objectName = "body"
+
+// damage breaks a frame in one of several ways: it ends too soon, some of its bytes are others, its beginning is random, or all of it. What is returned may share
+// memory with the frame.
+func damage(frame []byte, random *rand.Rand) []byte {
+	if len(frame) == 0 {
+		return []byte{byte(random.Uint32())}
+	}
+	scramble := func(part []byte) {
+		for i := range part {
+			part[i] = byte(random.Uint32())
+		}
+	}
+	switch random.IntN(4) {
+	case 0:
+		return frame[:random.IntN(len(frame))]
+	case 1:
+		for range 1 + random.IntN(8) {
+			// Another one for certain.
+			frame[random.IntN(len(frame))] ^= byte(1 + random.IntN(255))
+		}
+	case 2:
+		scramble(frame[:min(len(frame), 1+random.IntN(64))])
+	case 3:
+		scramble(frame)
+	}
+	return frame
+}
+
+// vandal is a participant who receives a tile of somebody else's object, and publishes it as its own with every frame damaged.
+type vandal struct {
+	session *client.Session
+	from    volumetric.PublicationRef
+	random  *rand.Rand
+	running sync.WaitGroup
+
+	// sent counts damaged frames. It is read once the vandal has left.
+	sent int64
+	err  error
+}
+
+// join brings the vandal into the room.
+func (v *vandal) join(ctx context.Context, url, identity string) error {
+	session, err := client.Join(ctx, client.Config{URL: url, Room: room, Identity: identity, Receive: true, Publications: []volumetric.Publication{{
+		Name: objectName, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		FrameRate: rate, Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Bitrate: 2_000_000}},
+	}}})
+	if err != nil {
+		return err
+	}
+	v.session = session
+	v.running.Go(v.run)
+	return nil
+}
+
+// run takes frames and what else comes until the session ends.
+func (v *vandal) run() {
+	frames, events, packets := v.session.Frames(), v.session.Events(), v.session.Packets()
+	for frames != nil || events != nil {
+		select {
+		case f, open := <-frames:
+			if !open {
+				frames = nil
+				continue
+			}
+			v.take(f)
+		case e, open := <-events:
+			if !open {
+				events = nil
+				continue
+			}
+			v.note(e)
+		case _, open := <-packets:
+			if !open {
+				packets = nil
+			}
+		}
+	}
+}
+
+// take publishes a frame as it should not be.
+func (v *vandal) take(f client.Frame) {
+	if f.Track.PublicationRef != v.from || f.Track.Tile != 0 || v.err != nil {
+		return
+	}
+	out := client.OutgoingFrame{Number: uint32(v.sent), Capture: time.Now(), Codec: f.Codec, Data: damage(f.Data, v.random)}
+	switch err := v.session.Publisher(objectName).WriteFrame(0, 0, out); {
+	case errors.Is(err, client.ErrNotConnected):
+	case err != nil:
+		v.err = err
+	default:
+		v.sent++
+	}
+}
+
+// note asks for the lowest quality of one tile, and nothing else, as soon as there is something.
+func (v *vandal) note(e client.Event) {
+	joined, ok := e.(client.Published)
+	var tiles int
+	switch {
+	case ok && joined.Participant == v.from.Participant:
+		tiles = len(joined.Publication.Tiles)
+	default:
+		if _, connected := e.(client.Connected); !connected {
+			return
+		}
+		for _, p := range v.session.Participants() {
+			if p.Identity == v.from.Participant && len(p.Publications) > 0 {
+				tiles = len(p.Publications[0].Tiles)
+			}
+		}
+	}
+	var choices []signal.Choice
+	for tile := range tiles {
+		quality := volumetric.QualityOff
+		if tile == 0 {
+			quality = 0
+		}
+		choices = append(choices, signal.Choice{PublicationRef: v.from, Tile: &tile, Quality: signal.Only(quality)})
+	}
+	if len(choices) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	if err := v.session.SetQuality(ctx, choices...); err != nil && v.session.Err() == nil {
+		v.err = err
+	}
+}
+
+// askPatience is how long an answer of the server's may take.
+const askPatience = 10 * time.Second
+
+// leave ends the vandal.
+func (v *vandal) leave() error {
+	if v.session == nil {
+		return nil
+	}
+	_ = v.session.Close()
+	v.running.Wait()
+	return v.err
+}

@@ -1,0 +1,44 @@
+// Package viewing measures what is claimed of the pages for browsers. Chromium is driven by the tests of the source tree, which no program may import, so each check
+// runs such tests by the Go command and reads the figures that they log. A check measures on the goroutine that calls Run.
+package viewing
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/interop"
+)
+
+// Options say how long to look.
+type Options struct {
+	// Watching is how long two people are watched, and the tab's memory with them.
+	Watching time.Duration
+}
+
+// DefaultOptions look as long as the claims say.
+func DefaultOptions() Options { return Options{Watching: 10 * time.Minute} }
+
+const (
+	testsPath = "test/browser"
+	// preparing is what building programs, starting a browser and joining take besides the time that is measured.
+	preparing = 10 * time.Minute
+)
+
+// Checks are the checks of the pages, in the order of their numbers.
+func Checks(o Options, progress lab.Progress) []lab.Check {
+	check := func(title, pattern string, limit time.Duration, counted string, arguments ...string) *interop.Tests {
+		return &interop.Tests{Progress: progress, Title: title, Parts: []interop.Part{
+			{Package: testsPath, Pattern: pattern, Arguments: arguments, Limit: preparing + limit, Counted: counted},
+		}}
+	}
+	seconds := strconv.Itoa(int(o.Watching.Seconds()))
+	return []lab.Check{
+		check("viewer and console against a real server: joining, walking, choosing, tokens, a lost network; nothing inline, no other host", "^Test(Viewer|Console|Tokens|NetworkLoss|Joins|Addresses|Units)$",
+			10*time.Minute, "tests of the pages that hold"),
+		check("two people of 30,000 points at 30 frames per second", "^TestMeasureWatching$", o.Watching, "", "-measure", "-seconds", seconds),
+		check("prepared frames that nobody decodes", "^TestMeasureCarrying$", 2*time.Minute, "", "-measure"),
+		check("looking at one of two people, then at the other, on 30 Mbit/s", "^TestMeasureTurning$", time.Minute, "", "-measure"),
+		check("a cold load of the lobby, and a click", "^TestMeasureLoading$", time.Minute, "", "-measure"),
+	}
+}

@@ -1,0 +1,14 @@
+package viewing
+
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+func TestChecks(t *testing.T) {
+	checks := Checks(DefaultOptions(), lab.NewProgress(nil))
+	if len(checks) != 5 {
+		t.Errorf("%d checks, expected 5", len(checks))
+	}
+}

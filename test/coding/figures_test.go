@@ -1,0 +1,74 @@
+// Package coding measures what coding clouds takes with Draco, which vollab cannot since it is built without cgo: vollab check capture runs these tests and reads
+// the figures that they log. Without -full they are what a busy machine with the race detector can bear, and nothing that depends on time has a target.
+package coding
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/codectest"
+	"github.com/volsfu/volsfu/pkg/codec/draco"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+var full = flag.Bool("full", false, "measure as claimed, with targets for times: on a machine that has nothing else to do")
+
+// measured logs a figure whatever the machine has to do, and fails the test where it misses its target.
+func measured(t *testing.T, l lab.Line) {
+	t.Helper()
+	t.Log(interop.Figure(l))
+	if !l.Met {
+		t.Errorf("missed: %s", l)
+	}
+}
+
+// timed logs a figure that depends on the machine. Who reads it sees whether it misses its target.
+func timed(t *testing.T, l lab.Line) {
+	t.Helper()
+	if !*full {
+		l = lab.Information(l.Name, l.Figure, l.Unit)
+	}
+	t.Log(interop.Figure(l))
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// needDraco is Draco, or skips the test.
+func needDraco(t *testing.T) codec.Codec {
+	t.Helper()
+	if !draco.Available() {
+		t.Skipf("skipped: %v", draco.ErrUnavailable)
+	}
+	c, err := codec.ByName("draco")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// speeds are the fastest, which volpeer publishes with unless it is told otherwise, and that of paper 000.
+var speeds = []int{10, 7}
+
+// fewPoints are enough to see that a measurement works.
+const fewPoints = 2000
+
+// subject is a cloud in no order with so many points: a capture of a real person, some points of it again a few millimetres aside where it has fewer, or a small
+// cloud without -full.
+func subject(t *testing.T, points int) (*pointcloud.Cloud, codec.Params) {
+	t.Helper()
+	if !*full {
+		cloud := codectest.Cloud(1, fewPoints)
+		return cloud, codec.Params{PositionBits: 11, Box: codectest.Box}
+	}
+	whole, cloud := codectest.RealCloud(t), new(pointcloud.Cloud)
+	for i := range max(points, whole.Len()) {
+		at, aside := i%whole.Len(), float32(i/whole.Len())*0.003
+		p := whole.Positions[at]
+		cloud.Append([3]float32{p[0] + aside, p[1] + aside, p[2] - aside}, whole.Colors[at])
+	}
+	return codectest.Sampled(cloud, points), codec.Params{PositionBits: 11, Box: cloud.Bounds()}
+}

@@ -1,0 +1,50 @@
+package coding
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/codec/draco/overhead"
+)
+
+const (
+	// maxOverhead is what calling the codec from Go may cost, in % of its own time.
+	maxOverhead = 3
+	// overheadPoints are those of a person as volpeer publishes them.
+	overheadPoints = 40_000
+	// pointBytes is a point in memory: three coordinates of 4 bytes and three channels of one.
+	pointBytes = 15
+	// maxAllocations is per frame, of the whole process: the codec makes none, but the testing package and the runtime make some now and then.
+	maxAllocations = 1
+)
+
+// TestOverhead measures what Go adds to the codec's own time, and that no array of points is copied into Go's heap on the way. What Draco would take in its place is
+// beside it.
+func TestOverhead(t *testing.T) {
+	needDraco(t)
+	cloud, params := subject(t, overheadPoints)
+	turns := 1
+	if *full {
+		turns = 31
+	}
+	for _, speed := range speeds {
+		params.Speed = speed
+		encode, decode, err := overhead.Measure(cloud, params, turns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, way := range []struct {
+			name string
+			overhead.Measurement
+		}{{"encode", encode}, {"decode", decode}} {
+			name := func(what string) string { return fmt.Sprintf("%s at speed %d: %s", way.name, speed, what) }
+			timed(t, lab.AtMost(name("Go's part of the codec's time"), 100*way.Overhead, "%", maxOverhead))
+			timed(t, lab.Information(name("processor time of a frame"), milliseconds(way.Codec), "ms"))
+			timed(t, lab.Information(name("the same by Draco itself in C++"), milliseconds(way.Draco), "ms"))
+			measured(t, lab.Exactly(name("copies of the points in Go's heap"), int64(way.AllocatedBytes)/int64(pointBytes*cloud.Len()), "", 0))
+			timed(t, lab.AtMost(name("allocations per frame"), way.Allocations, "", maxAllocations))
+		}
+		measured(t, lab.Information(fmt.Sprintf("speed %d: bytes of a frame, of Draco's", speed), 100*float64(encode.Bytes)/float64(encode.DracoBytes), "%"))
+	}
+}
