@@ -35,7 +35,7 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 	seconds := strconv.Itoa(int(o.Watching.Seconds()))
 	return []lab.Check{
 		check("viewer and console against a real server: joining, walking, choosing, tokens, a lost network; nothing inline, no other host", "^Test(Viewer|Console|Tokens|NetworkLoss|Joins|Addresses|Units)$",
-			10*time.Minute, "tests of the pages that hold"),
+			10*time.Minute, "tests of the pages that hold", "-measure"),
 		check("two people of 30,000 points at 30 frames per second", "^TestMeasureWatching$", o.Watching, "", "-measure", "-seconds", seconds),
 		check("prepared frames that nobody decodes", "^TestMeasureCarrying$", 2*time.Minute, "", "-measure"),
 		check("looking at one of two people, then at the other, on 30 Mbit/s", "^TestMeasureTurning$", time.Minute, "", "-measure"),
