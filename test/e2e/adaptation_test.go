@@ -119,8 +119,8 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "no more than 8 Mbit/s are allocated", func() bool { b := bob.Bandwidth(); return b.Allocated > 2e6 && b.Allocated < 8e6 })
-	// One tile may be left out for the sake of the others.
-	eventually(t, "lower qualities come", func() bool { return lowered() >= 3 })
+	// One tile may keep its quality where the link carries it, and one be left out for that.
+	eventually(t, "lower qualities come", func() bool { return lowered() >= 2 })
 	if err := bob.Session.SetLimits(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}
