@@ -63,7 +63,7 @@ bin/volpeer: FORCE
 
 # How long each native fuzz test runs, 0 for not at all, and how long all of them together at most.
 FUZZTIME ?= 2s
-FUZZBUDGET ?= 4m
+FUZZBUDGET ?= 3m
 # Packages to test and to measure.
 PKG ?= ./...
 SUITE = .tools/bin/suite

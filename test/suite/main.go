@@ -35,7 +35,7 @@ func main() {
 	var o options
 	flag.BoolVar(&o.tests, "tests", true, "run the tests; without, only the fuzz tests run")
 	flag.DurationVar(&o.fuzzTime, "fuzztime", 2*time.Second, "how long each fuzz test runs, 0 for not at all")
-	flag.DurationVar(&o.fuzzBudget, "fuzzbudget", 4*time.Minute, "how long all fuzz tests run together at most, 0 for no limit")
+	flag.DurationVar(&o.fuzzBudget, "fuzzbudget", 3*time.Minute, "how long all fuzz tests run together at most, 0 for no limit")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests of one package may take")
 	flag.Parse()
 	o.patterns = flag.Args()
