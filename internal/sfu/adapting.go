@@ -125,7 +125,9 @@ func (r *Room) tick() bool {
 			continue
 		}
 		p.needParity()
-		p.reception.history.note(r.now, p.reception.link.Path(), p.reception.rate)
+		if p.reception.history.due(r.now) {
+			p.reception.history.note(r.now, p.reception.link.Path(), p.reception.rate)
+		}
 		if complete = complete && r.clock().Sub(began) < tickLimit; !complete {
 			continue
 		}

@@ -31,9 +31,12 @@ type history struct {
 	taken   time.Time
 }
 
-// note takes a sample where one is due.
+// due tells whether it is time for a sample.
+func (h *history) due(now time.Time) bool { return now.Sub(h.taken) >= sampleInterval }
+
+// note takes a sample where one is due, and the way is known.
 func (h *history) note(now time.Time, path forward.Path, target volumetric.Bitrate) {
-	if !path.Known || now.Sub(h.taken) < sampleInterval {
+	if !path.Known || !h.due(now) {
 		return
 	}
 	h.taken = now

@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 const (
@@ -71,7 +72,7 @@ func open(t *testing.T) *room {
 		r.peers[name] = r.join(t, name)
 	}
 	for _, f := range r.flows() {
-		eventually(t, f.String()+" has begun", func() bool { return r.peers[f.receiver].Tile(f.tile).Frames > 0 })
+		wait.Until(t, f.String()+" has begun", func() bool { return r.peers[f.receiver].Tile(f.tile).Frames > 0 })
 	}
 	r.goroutines = runtime.NumGoroutine()
 	return r
@@ -160,9 +161,9 @@ func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 		done[i] = r.count(f).Frames
 	}
 	for i, f := range flows {
-		eventually(t, f.String()+" goes on", func() bool { return r.count(f).Frames >= done[i]+enough })
+		wait.Until(t, f.String()+" goes on", func() bool { return r.count(f).Frames >= done[i]+enough })
 		var now count
-		eventually(t, f.String()+" is accounted for", func() bool {
+		wait.Until(t, f.String()+" is accounted for", func() bool {
 			now = r.count(f)
 			return now.Number-before[i].Number <= int64(now.Frames-before[i].Frames)+now.lost()-before[i].lost()
 		})
@@ -189,18 +190,6 @@ func (r *room) ready(t *testing.T) {
 		t.Errorf("the server is not ready: %s", response.Status)
 	}
 	http.DefaultClient.CloseIdleConnections()
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // transient is how many goroutines of the four may be there at one time and not at another: a timer that fires, a request under way.
@@ -252,9 +241,9 @@ func TestNobodyStopsTheOthers(t *testing.T) {
 		})
 	}
 	for _, p := range r.peers {
-		eventually(t, "everybody else has gone", func() bool { return len(p.Session.Participants()) == len(r.names)-1 })
+		wait.Until(t, "everybody else has gone", func() bool { return len(p.Session.Participants()) == len(r.names)-1 })
 	}
-	eventually(t, "only what belongs to the four is left", func() bool { return runtime.NumGoroutine() <= r.goroutines+transient })
+	wait.Until(t, "only what belongs to the four is left", func() bool { return runtime.NumGoroutine() <= r.goroutines+transient })
 	stats := r.Server.Stats()
 	if want := len(r.names) * load.Tiles * load.Qualities; stats.Tracks != want || stats.Receivers != len(r.names) || stats.Ingresses != len(r.names) {
 		t.Errorf("%d tracks, %d receivers, %d ingresses are left, expected %d, %d and %d", stats.Tracks, stats.Receivers, stats.Ingresses,

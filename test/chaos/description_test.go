@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // spoilt are ways to spoil an answer.
@@ -132,7 +133,7 @@ func correctLate(t *testing.T, r *room) {
 	if err := p.Send(answer); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the right answer is taken after all", p.Connected)
+	wait.Until(t, "the right answer is taken after all", p.Connected)
 	if _, err := p.Request(&signal.Leave{}); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // mallory is the fifth participant. It publishes and receives like the others until a test pulls its strings.
@@ -64,13 +65,13 @@ func (r *room) fifth(t *testing.T, identity string, config puppet.Config) *mallo
 	if _, err := m.Join(greeting(identity)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "mallory is connected", m.Connected)
+	wait.Until(t, "mallory is connected", m.Connected)
 	m.sending.Go(func() { m.behave(running) })
 	for _, name := range r.names {
-		eventually(t, name+" has mallory's frames", func() bool { return r.received(name, identity) > seen[name] })
+		wait.Until(t, name+" has mallory's frames", func() bool { return r.received(name, identity) > seen[name] })
 	}
 	streams := (len(r.names)) * load.Tiles
-	eventually(t, "mallory has everybody's packets", func() bool {
+	wait.Until(t, "mallory has everybody's packets", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(heard) >= streams

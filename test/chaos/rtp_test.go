@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // burst is how many packets of each kind of garbage are sent before the server is asked whether it still answers.
@@ -101,7 +102,7 @@ func (m *mallory) through(t *testing.T, r *room) {
 	before := r.Server.Stats().UnknownSSRC
 	h := m.header(line, 1)
 	h.SSRC = ^line.Outlet.SSRC()
-	eventually(t, "the server has read everything", func() bool {
+	wait.Until(t, "the server has read everything", func() bool {
 		h.SequenceNumber++
 		_ = line.Outlet.WriteRTP(&h, []byte("x"))
 		return r.Server.Stats().UnknownSSRC > before
@@ -167,7 +168,7 @@ func useStreamsWithoutEnd(t *testing.T, r *room) {
 	m.rest()
 	line := m.lines()[0]
 	ssrc := uint32(1)
-	eventually(t, "the server ends the connection", func() bool {
+	wait.Until(t, "the server ends the connection", func() bool {
 		for range 1000 {
 			h := m.header(line, 1)
 			h.SSRC = ssrc

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func behave(t *testing.T, r *room) { r.mallory(t, puppet.Config{}).depart(t) }
@@ -19,7 +20,7 @@ func behave(t *testing.T, r *room) { r.mallory(t, puppet.Config{}).depart(t) }
 func leave(t *testing.T, r *room) {
 	p := r.join(t, "mallory")
 	for _, name := range r.names {
-		eventually(t, "mallory receives "+name, func() bool { return p.Tile(tileOf(name, 0)).Frames > 0 })
+		wait.Until(t, "mallory receives "+name, func() bool { return p.Tile(tileOf(name, 0)).Frames > 0 })
 	}
 	p.Leave()
 }
@@ -68,7 +69,7 @@ func comeBack(t *testing.T, r *room) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "mallory is connected", p.Connected)
+	wait.Until(t, "mallory is connected", p.Connected)
 	if _, err := p.Request(&signal.Leave{}); err != nil {
 		t.Error(err)
 	}
@@ -181,7 +182,7 @@ func haveAbsurdNames(t *testing.T, r *room) {
 			continue
 		}
 		for _, peer := range r.peers {
-			eventually(t, fmt.Sprintf("everybody knows of %q", name), func() bool {
+			wait.Until(t, fmt.Sprintf("everybody knows of %q", name), func() bool {
 				for _, other := range peer.Session.Participants() {
 					for _, publication := range other.Publications {
 						if publication.Name == name {
@@ -233,7 +234,7 @@ func sendGarbageCandidates(t *testing.T, r *room) {
 		}
 	}
 	alive(t, m.Puppet)
-	eventually(t, "some are refused", func() bool { return len(m.Errors()) > 0 })
+	wait.Until(t, "some are refused", func() bool { return len(m.Errors()) > 0 })
 	m.depart(t)
 }
 
@@ -249,7 +250,7 @@ func publishAndUnpublish(t *testing.T, r *room) {
 		}
 		if i%5 == 0 {
 			number := uint32(0)
-			eventually(t, "a frame is sent", func() bool {
+			wait.Until(t, "a frame is sent", func() bool {
 				number++
 				return writeFrame(publisher, number) == nil
 			})
@@ -266,7 +267,7 @@ func switchQualities(t *testing.T, r *room) {
 	p := r.join(t, "mallory")
 	for _, name := range r.names {
 		for i := range load.Tiles {
-			eventually(t, "mallory receives "+name, func() bool { return p.Tile(tileOf(name, i)).Frames > 0 })
+			wait.Until(t, "mallory receives "+name, func() bool { return p.Tile(tileOf(name, i)).Frames > 0 })
 		}
 	}
 	selections := []signal.Selection{signal.Only(0), signal.Only(1), signal.Auto(), signal.Only(volumetric.QualityOff), signal.Only(0)}

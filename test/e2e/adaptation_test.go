@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // metric reads one series of the server's metrics.
@@ -34,21 +35,21 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
 	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
 	first, last := tile("alice", "body", 0), tile("alice", "body", 14)
-	eventually(t, "frames come", func() bool { return frames(bob, last) > 0 })
+	wait.Until(t, "frames come", func() bool { return frames(bob, last) > 0 })
 	one := 0
 	choose(t, bob,
 		signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Only(volumetric.QualityOff)},
 		signal.Choice{PublicationRef: first.PublicationRef, Tile: &one, Quality: signal.Only(2)},
 	)
-	eventually(t, "44 of 45 tracks are paused", func() bool { return metric(t, c, "volsfu_tracks_paused") == 44 })
+	wait.Until(t, "44 of 45 tracks are paused", func() bool { return metric(t, c, "volsfu_tracks_paused") == 44 })
 	arrived := func() (bytes float64, count int) {
 		return metric(t, c, `volsfu_bytes_total{direction="in",kind="media"}`), frames(bob, first)
 	}
 	// What was under way has come when ten more frames have.
 	before := frames(bob, first)
-	eventually(t, "the first tile goes on", func() bool { return frames(bob, first) > before+10 })
+	wait.Until(t, "the first tile goes on", func() bool { return frames(bob, first) > before+10 })
 	bytes, count := arrived()
-	eventually(t, "a second has passed", func() bool { return frames(bob, first) > count+30 })
+	wait.Until(t, "a second has passed", func() bool { return frames(bob, first) > count+30 })
 	after, counted := arrived()
 	// All tracks together send 15 times 3,500 bytes for each frame, of which 2,000 are wanted, and two packets' descriptors.
 	if per, all := (after-bytes)/float64(counted-count), 15*3500.0; per > all/4 {
@@ -59,7 +60,7 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 	}
 	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Auto()})
 	before = frames(bob, last)
-	eventually(t, "the last tile comes again", func() bool { return frames(bob, last) > before && bob.Tile(last).Quality == 2 })
+	wait.Until(t, "the last tile comes again", func() bool { return frames(bob, last) > before && bob.Tile(last).Quality == 2 })
 }
 
 // TestSwitchingToWhatIsSuppressed: the former quality goes on until the new one has come, and no frame is missing between them, also where the new one has only
@@ -71,16 +72,16 @@ func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
 	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
 	ref := tile("alice", "body", 0)
-	eventually(t, "the highest quality comes", func() bool { return frames(bob, ref) > 10 && bob.Tile(ref).Quality == 2 })
+	wait.Until(t, "the highest quality comes", func() bool { return frames(bob, ref) > 10 && bob.Tile(ref).Quality == 2 })
 	random := rand.New(rand.NewPCG(1, 2))
 	quality := 2
 	for range 24 {
-		eventually(t, "two tracks are paused", func() bool { return metric(t, c, "volsfu_tracks_paused") == 2 })
+		wait.Until(t, "two tracks are paused", func() bool { return metric(t, c, "volsfu_tracks_paused") == 2 })
 		since, some := frames(bob, ref), random.IntN(4)
-		eventually(t, "some frames come", func() bool { return frames(bob, ref) >= since+some })
+		wait.Until(t, "some frames come", func() bool { return frames(bob, ref) >= since+some })
 		quality = (quality + 1 + random.IntN(2)) % 3
 		choose(t, bob, signal.Choice{PublicationRef: ref.PublicationRef, Quality: signal.Only(volumetric.Quality(quality))})
-		eventually(t, "the quality comes", func() bool { return bob.Tile(ref).Quality == volumetric.Quality(quality) })
+		wait.Until(t, "the quality comes", func() bool { return bob.Tile(ref).Quality == volumetric.Quality(quality) })
 	}
 	for _, s := range bob.Session.Stats() {
 		if s.Undecodable != 0 || s.Missing != 0 {
@@ -109,7 +110,7 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 		return count
 	}
 	// Four tiles at 4.8 Mbit/s each.
-	eventually(t, "bob hears that he gets everything", func() bool {
+	wait.Until(t, "bob hears that he gets everything", func() bool {
 		b := bob.Bandwidth()
 		return b.Estimate > 20e6 && b.Allocated > 17e6 && b.Allocated == b.Wanted
 	})
@@ -118,11 +119,11 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 	if err := bob.Session.SetLimits(ctx, 8e6, 0); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no more than 8 Mbit/s are allocated", func() bool { b := bob.Bandwidth(); return b.Allocated > 2e6 && b.Allocated < 8e6 })
+	wait.Until(t, "no more than 8 Mbit/s are allocated", func() bool { b := bob.Bandwidth(); return b.Allocated > 2e6 && b.Allocated < 8e6 })
 	// One tile may keep its quality where the link carries it, and one be left out for that.
-	eventually(t, "lower qualities come", func() bool { return lowered() >= 2 })
+	wait.Until(t, "lower qualities come", func() bool { return lowered() >= 2 })
 	if err := bob.Session.SetLimits(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the highest qualities come again", func() bool { return lowered() == 0 })
+	wait.Until(t, "the highest qualities come again", func() bool { return lowered() == 0 })
 }

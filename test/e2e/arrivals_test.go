@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // TestBothDirectionsReportArrivals looks at the server's metrics for reports to a publisher and from a receiver, and for what these say.
@@ -24,9 +25,9 @@ func TestBothDirectionsReportArrivals(t *testing.T) {
 	}
 	const received = `volsfu_transport_feedback_packets_total{outcome="received"}`
 	for _, series := range []string{`volsfu_transport_feedback_total{direction="in"}`, `volsfu_transport_feedback_total{direction="out"}`} {
-		eventually(t, series+" grows", func() bool { return metric(series) > 5 })
+		wait.Until(t, series+" grows", func() bool { return metric(series) > 5 })
 	}
-	eventually(t, "bob reports what he has got", func() bool { return metric(received) > 100 })
+	wait.Until(t, "bob reports what he has got", func() bool { return metric(received) > 100 })
 	// Every packet is reported as received once. What was sent is read later, so it is more.
 	reported := metric(received)
 	sent := 0.

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // patience is how long a test waits for what should come in a fraction of a second; loaded machines take their time.
@@ -48,18 +49,6 @@ func join(t *testing.T, c *lab.Conference, part lab.Part) *lab.Peer {
 	return p
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
 // frames is how many frames of a tile came.
 func frames(p *lab.Peer, ref volumetric.TileRef) int { return p.Tile(ref).Frames }
 
@@ -93,7 +82,7 @@ func TestEverybodyGetsEveryTileOfEverybody(t *testing.T) {
 				continue
 			}
 			for i := range 4 {
-				eventually(t, receiver+" has frames of "+publisher, func() bool { return frames(peers[receiver], tile(publisher, "body", i)) > 10 })
+				wait.Until(t, receiver+" has frames of "+publisher, func() bool { return frames(peers[receiver], tile(publisher, "body", i)) > 10 })
 			}
 		}
 		if err := peers[receiver].Failure(); err != nil {
@@ -110,7 +99,7 @@ func TestQualityFollowsChoices(t *testing.T) {
 	arrives := func(ref volumetric.TileRef, q volumetric.Quality) {
 		t.Helper()
 		before := frames(bob, ref)
-		eventually(t, "the quality arrives", func() bool { return frames(bob, ref) > before && bob.Tile(ref).Quality == q })
+		wait.Until(t, "the quality arrives", func() bool { return frames(bob, ref) > before && bob.Tile(ref).Quality == q })
 	}
 	arrives(first, 2)
 	arrives(second, 2)
@@ -122,7 +111,7 @@ func TestQualityFollowsChoices(t *testing.T) {
 	arrives(first, 1)
 	arrives(second, 1)
 	choose(t, bob, signal.Choice{PublicationRef: first.PublicationRef, Quality: signal.Only(volumetric.QualityOff)})
-	eventually(t, "bob is told that both tiles are off", func() bool {
+	wait.Until(t, "bob is told that both tiles are off", func() bool {
 		off := map[int]bool{}
 		for _, s := range bob.Sendings() {
 			off[s.Track.Tile] = s.Quality == volumetric.QualityOff
@@ -155,7 +144,7 @@ func TestDescriptionsForwardAnySubset(t *testing.T) {
 		}
 		return counts
 	}
-	eventually(t, "all six descriptions arrive", func() bool {
+	wait.Until(t, "all six descriptions arrive", func() bool {
 		counts := expected()
 		n := 0
 		for _, frames := range counts {
@@ -166,7 +155,7 @@ func TestDescriptionsForwardAnySubset(t *testing.T) {
 		return n == 6
 	})
 	choose(t, bob, signal.Choice{PublicationRef: tile("alice", "body", 0).PublicationRef, Quality: signal.Selection{Qualities: []volumetric.Quality{0, 2}}})
-	eventually(t, "the middle description stops and the others go on", func() bool {
+	wait.Until(t, "the middle description stops and the others go on", func() bool {
 		before := expected()
 		time.Sleep(200 * time.Millisecond)
 		after := expected()
@@ -184,16 +173,16 @@ func TestLeavingDisturbsNobody(t *testing.T) {
 	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 2)}, Receive: true})
 	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
 	carol := join(t, c, lab.Part{Room: "room", Identity: "carol", Receive: true})
-	eventually(t, "carol has both", func() bool {
+	wait.Until(t, "carol has both", func() bool {
 		return frames(carol, tile("alice", "body", 1)) > 5 && frames(carol, tile("bob", "body", 1)) > 5
 	})
 	bob.Leave()
-	eventually(t, "bob's leaving is told", func() bool { return alice.Count("left") == 1 && carol.Count("left") == 1 })
+	wait.Until(t, "bob's leaving is told", func() bool { return alice.Count("left") == 1 && carol.Count("left") == 1 })
 	before := frames(carol, tile("alice", "body", 0))
-	eventually(t, "alice's frames go on", func() bool { return frames(carol, tile("alice", "body", 0)) > before+20 })
+	wait.Until(t, "alice's frames go on", func() bool { return frames(carol, tile("alice", "body", 0)) > before+20 })
 	again := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
 	seen := frames(carol, tile("bob", "body", 0))
-	eventually(t, "bob's frames come anew", func() bool {
+	wait.Until(t, "bob's frames come anew", func() bool {
 		return frames(carol, tile("bob", "body", 0)) > seen+5 && frames(again, tile("alice", "body", 0)) > 5
 	})
 	if err := carol.Failure(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // headers is a socket that counts the RTP packets that come, whose headers anybody can read, with extensions and without.
@@ -65,7 +66,7 @@ func TestArrivalsReportedByRFC8888(t *testing.T) {
 		s := joinAs(t, settings)
 		estimate := volumetric.Bitrate(0)
 		wait := func(what string, reached func() bool) {
-			eventually(t, what, func() bool {
+			wait.Until(t, what, func() bool {
 				for {
 					select {
 					case e := <-s.Events():

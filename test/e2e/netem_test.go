@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // repairTime is how long frames are repaired in these tests. It is far above what a conference would wait for: whether repair works must not depend
@@ -127,10 +128,10 @@ func TestImpairedLinks(t *testing.T) {
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			bob := receivers[i]
-			eventually(t, "frames came", func() bool { return frames(bob, ref) >= wanted })
+			wait.Until(t, "frames came", func() bool { return frames(bob, ref) >= wanted })
 			publishers[i].StopPublishing()
 			var s client.TileStats
-			eventually(t, "no frame is on its way", func() bool {
+			wait.Until(t, "no frame is on its way", func() bool {
 				s = tileStats(bob, ref)
 				return settled(s)
 			})
@@ -142,7 +143,7 @@ func TestImpairedLinks(t *testing.T) {
 				t.Errorf("%d of %d frames complete: %+v", s.Complete, s.Expected, s)
 			}
 			// What is counted has been handed over, though perhaps not taken yet.
-			eventually(t, "the frames that are counted were taken", func() bool { return int64(frames(bob, ref)) == s.Complete })
+			wait.Until(t, "the frames that are counted were taken", func() bool { return int64(frames(bob, ref)) == s.Complete })
 			if test.lossy && s.Recovered == 0 {
 				t.Error("nothing was recovered, though the link loses")
 			}
@@ -172,14 +173,14 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	}
 	ref := tile("alice", "body", 0)
 	for _, p := range peers {
-		eventually(t, "everybody receives", func() bool { return frames(p, ref) > 0 })
+		wait.Until(t, "everybody receives", func() bool { return frames(p, ref) > 0 })
 	}
 	before, lossesBefore := e.Server.Stats(), losses(e.Network, address)
-	eventually(t, "many packets were lost", func() bool { return losses(e.Network, address)-lossesBefore >= 60 })
+	wait.Until(t, "many packets were lost", func() bool { return losses(e.Network, address)-lossesBefore >= 60 })
 	alice.StopPublishing()
 	for _, p := range peers {
 		var s client.TileStats
-		eventually(t, "no frame is on its way", func() bool {
+		wait.Until(t, "no frame is on its way", func() bool {
 			s = tileStats(p, ref)
 			return settled(s)
 		})
@@ -228,7 +229,7 @@ func TestAHoleThatThePublisherOwesIsFilled(t *testing.T) {
 	for _, name := range []string{"bob", "carol"} {
 		receivers = append(receivers, joinAs(t, client.Config{URL: c.Server.URL(), Room: "room", Identity: name, Receive: true, Deadline: repairTime}))
 	}
-	eventually(t, "alice is connected", alice.Connected)
+	wait.Until(t, "alice is connected", alice.Connected)
 	line := alice.Line(puppet.Track{Publication: "body"})
 	number := uint32(0)
 	sendWhole := func() {
@@ -243,7 +244,7 @@ func TestAHoleThatThePublisherOwesIsFilled(t *testing.T) {
 	}
 	for _, r := range receivers {
 		flowing := false
-		eventually(t, "frames flow", func() bool {
+		wait.Until(t, "frames flow", func() bool {
 			sendWhole()
 			select {
 			case <-r.Frames():
@@ -268,8 +269,8 @@ func TestAHoleThatThePublisherOwesIsFilled(t *testing.T) {
 	if err := line.Write(packets[hole+1:]...); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server asks for the packet", func() bool { return asked.of(packets[hole].SequenceNumber) > 0 })
-	eventually(t, "both receivers ask for it in vain", func() bool { return c.Server.Stats().NACKed.Owed >= 2 })
+	wait.Until(t, "the server asks for the packet", func() bool { return asked.of(packets[hole].SequenceNumber) > 0 })
+	wait.Until(t, "both receivers ask for it in vain", func() bool { return c.Server.Stats().NACKed.Owed >= 2 })
 	if err := line.Repair(packets[hole]); err != nil {
 		t.Fatal(err)
 	}

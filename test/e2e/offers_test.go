@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // observer is a participant that counts offers, and packets by SSRC.
@@ -37,7 +38,7 @@ func observe(t *testing.T, c *lab.Conference, name string, publications ...volum
 	if _, err := p.Join(&signal.Join{Version: 1, Room: "room", Identity: name, Receive: true, Publications: publications}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, name+" is connected", p.Connected)
+	wait.Until(t, name+" is connected", p.Connected)
 	return o
 }
 
@@ -70,7 +71,7 @@ func (o *observer) flow(participant, publication string, tiles int) {
 	before := make([]int, tiles)
 	for i := range slots {
 		ref := tile(participant, publication, i)
-		eventually(o.t, fmt.Sprintf("%s has a slot for %v", o.name, ref), func() bool {
+		wait.Until(o.t, fmt.Sprintf("%s has a slot for %v", o.name, ref), func() bool {
 			var ok bool
 			slots[i], ok = o.slotOf(ref)
 			return ok
@@ -79,7 +80,7 @@ func (o *observer) flow(participant, publication string, tiles int) {
 	}
 	for i := range slots {
 		ref := tile(participant, publication, i)
-		eventually(o.t, fmt.Sprintf("%s receives %v", o.name, ref), func() bool { return o.received(slots[i].Streams.SSRC) > before[i] })
+		wait.Until(o.t, fmt.Sprintf("%s receives %v", o.name, ref), func() bool { return o.received(slots[i].Streams.SSRC) > before[i] })
 	}
 }
 
@@ -87,7 +88,7 @@ func (o *observer) flow(participant, publication string, tiles int) {
 func (o *observer) ebb(participant, publication string) {
 	o.t.Helper()
 	ref := volumetric.PublicationRef{Participant: participant, Publication: publication}
-	eventually(o.t, fmt.Sprintf("%s has no slot for %v", o.name, ref), func() bool {
+	wait.Until(o.t, fmt.Sprintf("%s has no slot for %v", o.name, ref), func() bool {
 		for _, s := range o.Slots() {
 			if s.Carries != nil && s.Carries.PublicationRef == ref {
 				return false
@@ -183,7 +184,7 @@ func TestOthersCostAtMostOneOffer(t *testing.T) {
 					if _, err := o.Request(&signal.SetQuality{Choices: []signal.Choice{choice}}); err != nil {
 						t.Fatal(err)
 					}
-					eventually(t, o.name+" is told of the switch", func() bool { return q == 1 || o.Count(signal.TypeSending) > told })
+					wait.Until(t, o.name+" is told of the switch", func() bool { return q == 1 || o.Count(signal.TypeSending) > told })
 				}
 			}
 		}, func(o *observer) { o.flow("carol", "body", 15) }, 0},
@@ -222,12 +223,12 @@ func TestManyPublicationsOfManyTracks(t *testing.T) {
 	for _, load := range loads {
 		for i := range load.Tiles {
 			ref := tile("alice", load.Name, i)
-			eventually(t, fmt.Sprintf("bob has frames of %v", ref), func() bool { return frames(bob, ref) > 2 })
+			wait.Until(t, fmt.Sprintf("bob has frames of %v", ref), func() bool { return frames(bob, ref) > 2 })
 		}
 	}
 	choose(t, bob, signal.Choice{PublicationRef: tile("alice", "all of it", 0).PublicationRef, Quality: signal.Only(1)})
 	for i := range 16 {
-		eventually(t, "every tile follows the choice", func() bool { return bob.Tile(tile("alice", "all of it", i)).Quality == 1 })
+		wait.Until(t, "every tile follows the choice", func() bool { return bob.Tile(tile("alice", "all of it", i)).Quality == 1 })
 	}
 	if err := bob.Failure(); err != nil {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // operate asks the operators' interface of a server, as somebody on its host.
@@ -40,10 +41,10 @@ func TestOperating(t *testing.T) {
 	ada := join(t, c, lab.Part{Identity: "ada", Room: "lab", Loads: []lab.Load{body(2, 2)}})
 	eye := join(t, c, lab.Part{Identity: "eye", Room: "lab", Receive: true})
 	choose(t, eye, signal.Choice{PublicationRef: tile("ada", "body", 0).PublicationRef, Quality: signal.Only(1)})
-	eventually(t, "frames of both tiles came", func() bool { return frames(eye, tile("ada", "body", 0)) > 5 && frames(eye, tile("ada", "body", 1)) > 5 })
+	wait.Until(t, "frames of both tiles came", func() bool { return frames(eye, tile("ada", "body", 0)) > 5 && frames(eye, tile("ada", "body", 1)) > 5 })
 
 	var room sfu.RoomState
-	eventually(t, "the room is described with what the receiver is sent", func() bool {
+	wait.Until(t, "the room is described with what the receiver is sent", func() bool {
 		status, said := operate(t, address, "GET", "rooms/lab?past=1")
 		room = sfu.RoomState{}
 		if err := json.Unmarshal(said, &room); err != nil || status != http.StatusOK {
@@ -66,12 +67,12 @@ func TestOperating(t *testing.T) {
 		t.Fatalf("removing ada: %d %s", status, said)
 	}
 	endsWith(t, ada, signal.CodeKicked)
-	eventually(t, "the others are told", func() bool { return len(eye.Session.Participants()) == 0 })
+	wait.Until(t, "the others are told", func() bool { return len(eye.Session.Participants()) == 0 })
 	if status, said := operate(t, address, "DELETE", "rooms/lab"); status != http.StatusNoContent {
 		t.Fatalf("closing the room: %d %s", status, said)
 	}
 	endsWith(t, eye, signal.CodeClosed)
-	eventually(t, "the room is gone", func() bool {
+	wait.Until(t, "the room is gone", func() bool {
 		status, _ := operate(t, address, "GET", "rooms/lab")
 		return status == http.StatusNotFound
 	})
@@ -89,7 +90,7 @@ func TestOperating(t *testing.T) {
 func endsWith(t *testing.T, p *lab.Peer, code signal.Code) {
 	t.Helper()
 	var refused *signal.Error
-	eventually(t, "the session ends with "+string(code), func() bool { return errors.As(p.Session.Err(), &refused) })
+	wait.Until(t, "the session ends with "+string(code), func() bool { return errors.As(p.Session.Err(), &refused) })
 	if refused.Code != code {
 		t.Errorf("the session ended with %q, expected %q", refused.Code, code)
 	}

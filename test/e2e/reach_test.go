@@ -23,6 +23,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // joinAs joins with settings that a lab.Peer does not have.
@@ -56,7 +57,7 @@ func nextFrame(t *testing.T, s *client.Session) client.Frame {
 // sendFrame sends a frame as soon as that is possible.
 func sendFrame(t *testing.T, p *client.Publisher, number uint32, data string) {
 	t.Helper()
-	eventually(t, "a frame is sent", func() bool {
+	wait.Until(t, "a frame is sent", func() bool {
 		return p.WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte(data)}) == nil
 	})
 }
@@ -73,7 +74,7 @@ func serverCandidates(t *testing.T, c *lab.Conference, what string, accept func(
 	if _, err := p.Join(&signal.Join{Version: 1, Room: "room", Identity: "scout: " + what, Receive: true}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, what, func() bool {
+	wait.Until(t, what, func() bool {
 		for _, candidate := range p.Candidates() {
 			// candidate:FOUNDATION COMPONENT TRANSPORT PRIORITY ADDRESS PORT typ TYPE … (RFC 8839 section 5.1)
 			if fields := strings.Fields(candidate); len(fields) >= 8 && accept(fields) {
@@ -117,7 +118,7 @@ func TestWithoutUDP(t *testing.T) {
 		}
 	}()
 	number := uint32(0)
-	eventually(t, "carol has a frame that came in over TCP", func() bool {
+	wait.Until(t, "carol has a frame that came in over TCP", func() bool {
 		sendFrame(t, alice.Publisher("body"), number, sent)
 		number++
 		select {
@@ -188,7 +189,7 @@ func TestTLS(t *testing.T) {
 		}
 	}()
 	number := uint32(0)
-	eventually(t, "bob has a frame of alice's", func() bool {
+	wait.Until(t, "bob has a frame of alice's", func() bool {
 		sendFrame(t, alice.Publisher("body"), number, fmt.Sprint(number))
 		number++
 		select {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // TestPublishingAnewUnderTheSameName has the name come back while the offer for another publication is on its way.
@@ -25,7 +26,7 @@ func TestPublishingAnewUnderTheSameName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the first publication can be written", works(former))
+	wait.Until(t, "the first publication can be written", works(former))
 	if _, err := s.Publish(ctx, other); err != nil {
 		t.Fatal(err)
 	}
@@ -36,5 +37,5 @@ func TestPublishingAnewUnderTheSameName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what was published anew can be written", works(again))
+	wait.Until(t, "what was published anew can be written", works(again))
 }

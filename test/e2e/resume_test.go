@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/proxy"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
@@ -20,17 +21,17 @@ func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
 	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 2)}, Receive: true, URL: "ws://" + p.Address()})
 	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
-	eventually(t, "media flows both ways", func() bool {
+	wait.Until(t, "media flows both ways", func() bool {
 		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
 	})
 	choose(t, alice, signal.Choice{PublicationRef: tile("bob", "body", 0).PublicationRef, Quality: signal.Only(0)})
-	eventually(t, "the choice takes effect", func() bool { return alice.Tile(tile("bob", "body", 0)).Quality == 0 })
+	wait.Until(t, "the choice takes effect", func() bool { return alice.Tile(tile("bob", "body", 0)).Quality == 0 })
 	for range 3 {
 		resumed := alice.Count("resumed")
 		p.Cut()
-		eventually(t, "alice resumes", func() bool { return alice.Count("resumed") == resumed+1 })
+		wait.Until(t, "alice resumes", func() bool { return alice.Count("resumed") == resumed+1 })
 		before := frames(bob, tile("alice", "body", 0))
-		eventually(t, "alice's frames go on", func() bool { return frames(bob, tile("alice", "body", 0)) > before+10 })
+		wait.Until(t, "alice's frames go on", func() bool { return frames(bob, tile("alice", "body", 0)) > before+10 })
 	}
 	if got := alice.Tile(tile("bob", "body", 0)).Quality; got != 0 {
 		t.Errorf("quality after resuming is %d, expected the choice from before, 0", got)
@@ -39,7 +40,7 @@ func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 		t.Errorf("bob saw %d leaves, expected none", n)
 	}
 	choose(t, alice, signal.Choice{PublicationRef: tile("bob", "body", 0).PublicationRef, Quality: signal.Only(1)})
-	eventually(t, "choices work after resuming", func() bool { return alice.Tile(tile("bob", "body", 0)).Quality == 1 })
+	wait.Until(t, "choices work after resuming", func() bool { return alice.Tile(tile("bob", "body", 0)).Quality == 1 })
 	if err := errors.Join(alice.Failure(), bob.Failure()); err != nil {
 		t.Error(err)
 	}
@@ -50,11 +51,11 @@ func TestNobodyComesBack(t *testing.T) {
 	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
 	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(1, 1)}, URL: "ws://" + p.Address()})
 	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
-	eventually(t, "media flows", func() bool { return frames(bob, tile("alice", "body", 0)) > 5 })
+	wait.Until(t, "media flows", func() bool { return frames(bob, tile("alice", "body", 0)) > 5 })
 	p.SetDown(true)
 	p.Cut()
-	eventually(t, "bob hears that alice is gone", func() bool { return bob.Count("left") == 1 })
-	eventually(t, "alice gives up", func() bool { return errors.Is(alice.Session.Err(), client.ErrLost) })
+	wait.Until(t, "bob hears that alice is gone", func() bool { return bob.Count("left") == 1 })
+	wait.Until(t, "alice gives up", func() bool { return errors.Is(alice.Session.Err(), client.ErrLost) })
 }
 
 func TestResumeWithANewConnection(t *testing.T) {
@@ -66,7 +67,7 @@ func TestResumeWithANewConnection(t *testing.T) {
 		Publications: []volumetric.Publication{body(1, 1).Publication()},
 	})
 	raw.close()
-	eventually(t, "bob sees alice", func() bool { return bob.Count("joined") == 1 })
+	wait.Until(t, "bob sees alice", func() bool { return bob.Count("joined") == 1 })
 	again := dialRaw(t, c.Server.URL())
 	resumed := again.join(&signal.Join{
 		Version: 1, Room: "room", Identity: "alice", Receive: true,
@@ -103,7 +104,7 @@ func TestDrain(t *testing.T) {
 		defer close(drained)
 		c.Server.Drain(context.Background())
 	}()
-	eventually(t, "the server refuses newcomers", func() bool {
+	wait.Until(t, "the server refuses newcomers", func() bool {
 		raw := dialRaw(t, c.Server.URL())
 		defer raw.close()
 		raw.send(&signal.Join{Version: 1, Room: "room", Identity: "bob"})

@@ -90,6 +90,7 @@ const scripts = {
     let bytes = 0;
     const session = await page.context().newCDPSession(page);
     await session.send("Network.enable");
+    await session.send("Network.setCacheDisabled", { cacheDisabled: true });
     session.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
     await page.reload({ waitUntil: "networkidle" });
     await page.locator(".room-card").first().waitFor();

@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/interop/standin"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // patience is how long a busy machine may take.
@@ -83,15 +84,6 @@ func join(t *testing.T, url string, client uint32) (*Session, *heard, error) {
 	return s, h, err
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
-}
-
 // TestSessionsMeet has two clients exchange tiles and sound through a server that tells its candidates first, and makes two offers at once.
 func TestSessionsMeet(t *testing.T) {
 	url := serve(t, standin.Faults{CandidatesFirst: true, SecondOffer: true, Padding: true, StrictNumbers: true})
@@ -112,7 +104,7 @@ func TestSessionsMeet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "each has both tiles and the sound of the other", func() bool {
+	wait.Until(t, "each has both tiles and the sound of the other", func() bool {
 		number++
 		arrived := true
 		for i, s := range sessions {
@@ -127,7 +119,7 @@ func TestSessionsMeet(t *testing.T) {
 	})
 	sessions[1].Choose("1,1,1")
 	sessions[1].Choose("1,1,1;")
-	eventually(t, "the other quality comes", func() bool {
+	wait.Until(t, "the other quality comes", func() bool {
 		number++
 		write(sessions[0], volumetric.KindVideo, 1, 1)
 		return sinks[1].has(volumetric.KindVideo, "1 video 1 1")

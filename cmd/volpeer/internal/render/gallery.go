@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/save"
 )
 
 // Gallery writes pictures as PNG files. One goroutine writes one picture at a time; those that come meanwhile are dropped and counted, so that drawing is
@@ -62,7 +65,10 @@ func (g *Gallery) Close() {
 func (g *Gallery) run() {
 	failed := false
 	for p := range g.pictures {
-		err := writePNG(filepath.Join(g.dir, fmt.Sprintf("%08d.png", p.number)), p.image)
+		err := save.File(filepath.Join(g.dir, fmt.Sprintf("%08d.png", p.number)), func(to io.Writer) error {
+			encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+			return encoder.Encode(to, p.image)
+		})
 		g.spare <- p.image
 		if err == nil {
 			g.written.Add(1)
@@ -75,26 +81,4 @@ func (g *Gallery) run() {
 		}
 		failed = true
 	}
-}
-
-// writePNG writes a file under another name first, so that nobody finds half a picture.
-func writePNG(name string, picture image.Image) (err error) {
-	file, err := os.Create(name + ".partial")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
-	err = encoder.Encode(file, picture)
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), name)
 }

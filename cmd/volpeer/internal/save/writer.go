@@ -4,6 +4,7 @@ package save
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -89,7 +90,7 @@ func (w *Writer) run() {
 			merged.Positions = append(merged.Positions, c.Positions...)
 			merged.Colors = append(merged.Colors, c.Colors...)
 		}
-		err := write(filepath.Join(w.dir, f.Name()), &merged)
+		err := File(filepath.Join(w.dir, f.Name()), func(to io.Writer) error { return pointcloud.WritePLY(to, &merged, pointcloud.BinaryLittleEndian) })
 		if err == nil {
 			w.written.Add(1)
 			failed = false
@@ -103,8 +104,8 @@ func (w *Writer) run() {
 	}
 }
 
-// write writes a file under another name first, so that nobody finds half a file.
-func write(name string, cloud *pointcloud.Cloud) (err error) {
+// File writes a file under another name first, so that nobody finds half of it; content writes what is in it.
+func File(name string, content func(io.Writer) error) (err error) {
 	file, err := os.Create(name + ".partial")
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func write(name string, cloud *pointcloud.Cloud) (err error) {
 			_ = os.Remove(file.Name())
 		}
 	}()
-	err = pointcloud.WritePLY(file, cloud, pointcloud.BinaryLittleEndian)
+	err = content(file)
 	if closing := file.Close(); err == nil {
 		err = closing
 	}
