@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -22,9 +23,9 @@ type Line struct {
 	Unit   string  `json:"unit,omitempty"`
 	// Target is the bound as it is printed, for instance "≥ 27"; empty where the figure is for information.
 	Target string `json:"target,omitempty"`
-	// Met says that the figure reaches its target, or has none.
+	// Met says that the figure reaches its target, or has none. A line that is skipped is neither met nor missed.
 	Met bool `json:"met"`
-	// Skipped says why nothing was measured; the figure then means nothing.
+	// Skipped says why nothing was measured; there is no figure then.
 	Skipped string `json:"skipped,omitempty"`
 }
 
@@ -49,7 +50,22 @@ func Exactly(name string, count int64, unit string, expected int64) Line {
 }
 
 // Skip is a line about what could not be measured here.
-func Skip(name, why string) Line { return Line{Name: name, Skipped: why, Met: true} }
+func Skip(name, why string) Line { return Line{Name: name, Skipped: why} }
+
+// Missed says that the figure was measured and does not reach its target.
+func (l Line) Missed() bool { return !l.Met && l.Skipped == "" }
+
+// MarshalJSON leaves figure and verdict out where nothing was measured.
+func (l Line) MarshalJSON() ([]byte, error) {
+	if l.Skipped != "" {
+		return json.Marshal(struct {
+			Name    string `json:"name"`
+			Skipped string `json:"skipped"`
+		}{l.Name, l.Skipped})
+	}
+	type plain Line
+	return json.Marshal(plain(l))
+}
 
 // finite keeps what JSON cannot carry out of reports. Comparisons with targets are made before.
 func finite(figure float64) float64 {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/suite"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -35,7 +35,7 @@ func measuring(t *testing.T) {
 // told logs a line for vollab check viewer to read.
 func told(t *testing.T, l lab.Line) {
 	t.Helper()
-	t.Log(interop.Figure(l))
+	t.Log(suite.Figure(l))
 }
 
 // seen is what a page has counted so far, and its figures of the last two seconds.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/suite"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
@@ -20,8 +20,8 @@ var full = flag.Bool("full", false, "measure as claimed, with targets for times:
 // measured logs a figure whatever the machine has to do, and fails the test where it misses its target.
 func measured(t *testing.T, l lab.Line) {
 	t.Helper()
-	t.Log(interop.Figure(l))
-	if !l.Met {
+	t.Log(suite.Figure(l))
+	if l.Missed() {
 		t.Errorf("missed: %s", l)
 	}
 }
@@ -32,7 +32,7 @@ func timed(t *testing.T, l lab.Line) {
 	if !*full {
 		l = lab.Information(l.Name, l.Figure, l.Unit)
 	}
-	t.Log(interop.Figure(l))
+	t.Log(suite.Figure(l))
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/suite"
 )
 
 // full has tests run at the load that is claimed, 30 frames per second, and hold figures against their targets: what is lost to a machine that has no time is then
@@ -16,8 +16,8 @@ var full = flag.Bool("full", false, "run with the load and the targets that are 
 // measured logs a figure for vollab check interop to read, and fails the test where it misses its target.
 func measured(t *testing.T, l lab.Line) {
 	t.Helper()
-	t.Log(interop.Figure(l))
-	if !l.Met {
+	t.Log(suite.Figure(l))
+	if l.Missed() {
 		t.Errorf("missed: %s", l)
 	}
 }

@@ -46,7 +46,7 @@ func TestSmoke(t *testing.T) {
 				i := slices.IndexFunc(lines, func(l lab.Line) bool { return l.Name == name && l.Target != "" })
 				if i < 0 {
 					t.Errorf("no target for %q among %v", name, lines)
-				} else if !lines[i].Met {
+				} else if lines[i].Missed() {
 					t.Errorf("missed: %v", lines[i])
 				}
 			}

@@ -122,7 +122,7 @@ func TestCompareFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range c.lines("") {
-		if !l.Met {
+		if l.Missed() {
 			t.Error(l)
 		}
 	}

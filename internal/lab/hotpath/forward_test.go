@@ -191,7 +191,7 @@ func checkBuilt(ctx context.Context, t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	for _, l := range lines {
-		if !l.Met {
+		if l.Missed() {
 			t.Error(l)
 		}
 	}

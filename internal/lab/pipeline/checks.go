@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/suite"
 )
 
 // Options say how long what takes long goes on.
@@ -31,11 +31,11 @@ const sceneSeconds = 20
 func Checks(options Options, progress lab.Progress) []lab.Check {
 	coding := func(pattern string) part {
 		return (&sourced{progress: progress, name: "measured with Draco", draco: true,
-			tests: interop.Part{Package: codingPath, Pattern: pattern, Arguments: []string{full}, Limit: 10 * time.Minute}}).run
+			tests: suite.Part{Package: codingPath, Pattern: pattern, Arguments: []string{full}, Limit: 10 * time.Minute}}).run
 	}
 	holding := func(pkg, pattern, counted string, draco bool) part {
 		return (&sourced{progress: progress, name: counted, draco: draco,
-			tests: interop.Part{Package: pkg, Pattern: pattern, Limit: 5 * time.Minute, Counted: counted}}).run
+			tests: suite.Part{Package: pkg, Pattern: pattern, Limit: 5 * time.Minute, Counted: counted}}).run
 	}
 	data := lab.TestData()
 	return []lab.Check{

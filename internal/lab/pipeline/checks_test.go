@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/suite"
 )
 
 func TestNumbers(t *testing.T) {
@@ -80,7 +80,7 @@ func TestSources(t *testing.T) {
 
 // TestWithoutSource: where there is no checkout, nothing was measured and nothing is claimed.
 func TestWithoutSource(t *testing.T) {
-	s := &sourced{folder: t.TempDir(), name: "tests", tests: interop.Part{Package: codingPath, Pattern: "."}}
+	s := &sourced{folder: t.TempDir(), name: "tests", tests: suite.Part{Package: codingPath, Pattern: "."}}
 	lines, err := s.run(t.Context())
 	if err != nil || len(lines) != 1 || lines[0].Name != "tests" || !strings.Contains(lines[0].Skipped, "run this command in one") {
 		t.Errorf("got %v, %v, want a line that says why not", lines, err)
@@ -89,7 +89,7 @@ func TestWithoutSource(t *testing.T) {
 
 func TestWithoutDraco(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	s := &sourced{name: "tests", draco: true, tests: interop.Part{Package: codingPath, Pattern: "."}}
+	s := &sourced{name: "tests", draco: true, tests: suite.Part{Package: codingPath, Pattern: "."}}
 	lines, err := s.run(t.Context())
 	if err != nil || len(lines) != 1 || !strings.Contains(lines[0].Skipped, "g++ is not installed") {
 		t.Errorf("got %v, %v, want a line that says what is missing", lines, err)

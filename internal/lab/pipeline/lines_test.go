@@ -13,7 +13,7 @@ import (
 // missed are the names of lines that miss their targets, and found the figure of a line by its name.
 func missed(lines []lab.Line) (names []string) {
 	for _, l := range lines {
-		if !l.Met {
+		if l.Missed() {
 			names = append(names, l.Name)
 		}
 	}

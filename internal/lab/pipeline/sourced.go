@@ -6,7 +6,7 @@ import (
 	"os/exec"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/suite"
 )
 
 // sourced runs tests of the source tree.
@@ -18,7 +18,7 @@ type sourced struct {
 	name string
 	// draco says that the tests do not build without Draco.
 	draco bool
-	tests interop.Part
+	tests suite.Part
 }
 
 func (s *sourced) run(ctx context.Context) ([]lab.Line, error) {
@@ -27,9 +27,9 @@ func (s *sourced) run(ctx context.Context) ([]lab.Line, error) {
 			return []lab.Line{lab.Skip(s.name, missing)}, nil
 		}
 	}
-	tests := &interop.Tests{Progress: s.progress, Folder: s.folder, Title: s.name, Parts: []interop.Part{s.tests}}
+	tests := &suite.Tests{Progress: s.progress, Folder: s.folder, Title: s.name, Parts: []suite.Part{s.tests}}
 	lines, err := tests.Run(ctx)
-	if errors.Is(err, interop.ErrSource) {
+	if errors.Is(err, suite.ErrSource) {
 		return []lab.Line{lab.Skip(s.name, err.Error())}, nil
 	}
 	return lines, err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/suite"
 )
 
 // Options say how long to look.
@@ -27,8 +27,8 @@ const (
 
 // Checks are the checks of the pages, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
-	check := func(title, pattern string, limit time.Duration, counted string, arguments ...string) *interop.Tests {
-		return &interop.Tests{Progress: progress, Title: title, Parts: []interop.Part{
+	check := func(title, pattern string, limit time.Duration, counted string, arguments ...string) *suite.Tests {
+		return &suite.Tests{Progress: progress, Title: title, Parts: []suite.Part{
 			{Package: testsPath, Pattern: pattern, Arguments: arguments, Limit: preparing + limit, Counted: counted},
 		}}
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package interop
+package suite
 
 import "os/exec"
 

@@ -1,4 +1,4 @@
-package interop
+package suite
 
 import (
 	"errors"
@@ -12,30 +12,27 @@ import (
 // ErrSource says that the tests cannot be run here: there is no source tree, or no Go command.
 var ErrSource = errors.New("tests of the source tree")
 
-const (
-	module    = "github.com/volsfu/volsfu"
-	testsPath = "test/interop"
-)
+const module = "github.com/volsfu/volsfu"
 
-// sourceTree finds the module's source tree from a folder upwards.
-func sourceTree(from string) (string, error) {
+// sourceTree finds the module's source tree, with a package in it, from a folder upwards.
+func sourceTree(from, pkg string) (string, error) {
 	for dir := from; ; dir = filepath.Dir(dir) {
-		if isSourceTree(dir) {
+		if isSourceTree(dir, pkg) {
 			return dir, nil
 		}
 		if filepath.Dir(dir) == dir {
-			return "", fmt.Errorf("%w: neither %s nor a folder above it is a checkout of %s with %s: run this command in one", ErrSource, from, module, testsPath)
+			return "", fmt.Errorf("%w: neither %s nor a folder above it is a checkout of %s with %s: run this command in one", ErrSource, from, module, pkg)
 		}
 	}
 }
 
-func isSourceTree(dir string) bool {
+func isSourceTree(dir, pkg string) bool {
 	manifest, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		return false
 	}
 	first, _, _ := strings.Cut(string(manifest), "\n")
-	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(testsPath)))
+	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(pkg)))
 	return strings.TrimSpace(first) == "module "+module && err == nil && info.IsDir()
 }
 

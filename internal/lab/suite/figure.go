@@ -1,4 +1,4 @@
-package interop
+package suite
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ func Figure(l lab.Line) string {
 	text, err := json.Marshal(l)
 	if err != nil {
 		// Lines hold texts and finite numbers only.
-		panic(fmt.Sprintf("interop: a line that is no JSON: %v", err))
+		panic(fmt.Sprintf("suite: a line that is no JSON: %v", err))
 	}
 	return figureMark + string(text)
 }

@@ -1,4 +1,4 @@
-package interop
+package suite
 
 import (
 	"context"
@@ -98,7 +98,7 @@ func (t *Tests) command(ctx context.Context, part Part) (*exec.Cmd, error) {
 			return nil, fmt.Errorf("%w: %w", ErrSource, err)
 		}
 	}
-	tree, err := sourceTree(folder)
+	tree, err := sourceTree(folder, part.Package)
 	if err != nil {
 		return nil, err
 	}

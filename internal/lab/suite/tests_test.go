@@ -1,4 +1,4 @@
-package interop
+package suite
 
 import (
 	"context"
@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 )
+
+const testsPath = "test/some"
 
 // plant makes a source tree with a test of its own.
 func plant(t *testing.T, test string) string {
@@ -62,7 +63,7 @@ func TestTests(t *testing.T) {
 	check := func(patterns ...string) *Tests {
 		tests := &Tests{Folder: below, Title: "planted"}
 		for _, p := range patterns {
-			tests.Parts = append(tests.Parts, Part{Package: testsPath, Pattern: p, Arguments: []string{full}, Limit: time.Minute, Counted: "hold"})
+			tests.Parts = append(tests.Parts, Part{Package: testsPath, Pattern: p, Arguments: []string{"-full"}, Limit: time.Minute, Counted: "hold"})
 		}
 		return tests
 	}
@@ -91,8 +92,8 @@ func TestTests(t *testing.T) {
 
 // TestWithoutSource runs where there is no checkout, and where there is no Go.
 func TestWithoutSource(t *testing.T) {
-	tests := Checks(lab.Progress{})[4].(*Tests)
-	tests.Folder = t.TempDir()
+	part := Part{Package: testsPath, Pattern: ".", Limit: time.Minute}
+	tests := &Tests{Folder: t.TempDir(), Parts: []Part{part, part}}
 	if lines, err := tests.Run(t.Context()); !errors.Is(err, ErrSource) || len(lines) > 0 || strings.Count(err.Error(), "run this command in one") != 1 {
 		t.Errorf("without a checkout: %v, %v", lines, err)
 	}
@@ -132,28 +133,5 @@ func TestEndless(t *testing.T) {
 	tests := &Tests{Folder: tree, Parts: []Part{{Package: testsPath, Pattern: ".", Limit: time.Hour}, {Package: testsPath, Pattern: ".", Limit: time.Hour}}}
 	if _, err := tests.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, expected that it was cancelled", err)
-	}
-}
-
-// TestChecks holds the checks against the tests that there are.
-func TestChecks(t *testing.T) {
-	checks := Checks(lab.Progress{})
-	if len(checks) != 5 {
-		t.Fatalf("there are %d checks, expected the five of the claim", len(checks))
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sourceTree(here)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range checks {
-		for _, part := range c.(*Tests).Parts {
-			if info, err := os.Stat(filepath.Join(tree, filepath.FromSlash(part.Package))); err != nil || !info.IsDir() {
-				t.Errorf("%s: %v", c.Name(), err)
-			}
-		}
 	}
 }
