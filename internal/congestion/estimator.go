@@ -73,6 +73,8 @@ type Stats struct {
 	Loss, InherentLoss float64
 	// ApplicationLimited tells that the sender uses much less than the estimate.
 	ApplicationLimited bool
+	// Contended tells that others keep the queue of the path full: frames had better leave evenly.
+	Contended bool
 	// Overuses is how often the detector found the path overused, Silences how often the rate was reduced because no feedback came.
 	Overuses, Silences uint64
 	// Probes is the number of clusters handed out, ProbesMeasured the number of those that gave a rate.

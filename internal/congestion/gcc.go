@@ -23,6 +23,7 @@ type GCC struct {
 	silence  silence
 	collapse collapse
 	trains   trainRates
+	rivals   contention
 	prober   prober
 
 	reported bool          // a packet was reported on
@@ -96,7 +97,8 @@ func (g *GCC) Report(now time.Time, results []PacketResult) {
 	}
 	g.limited.step(at)
 	g.take(results)
-	g.measureRoundTrip(at)
+	queued := g.measureRoundTrip(at)
+	g.rivals.reported(at, len(results)-len(g.arrivals), len(results), g.loss.best.inherent, queued)
 	probe := g.arrive(at)
 	g.react(at, probe)
 	g.publish(at)
@@ -175,7 +177,7 @@ func (g *GCC) Stats() Stats {
 	s.Trend, s.Threshold, s.Usage = g.detector.trend, g.detector.threshold, g.detector.usage
 	s.QueueDelay, s.RTT = g.queue.delay, g.rtt
 	s.Loss, s.InherentLoss = g.loss.loss(), g.loss.best.inherent
-	s.ApplicationLimited = g.limited.limited
+	s.ApplicationLimited, s.Contended = g.limited.limited, g.rivals.present
 	return s
 }
 

@@ -2,6 +2,7 @@ package congestion
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -59,10 +60,10 @@ func (g *GCC) countECN(ecn outcome.ECN) {
 	}
 }
 
-// measureRoundTrip takes the quickest packet of a report, less the time that it waited for the report's last.
-func (g *GCC) measureRoundTrip(now time.Duration) {
+// measureRoundTrip takes the quickest packet of a report, less the time that it waited for the report's last. It returns by how much that exceeds the least.
+func (g *GCC) measureRoundTrip(now time.Duration) (queued time.Duration) {
 	if len(g.arrivals) == 0 {
-		return
+		return math.MaxInt64
 	}
 	last := g.arrivals[len(g.arrivals)-1].arrived
 	quickest := now
@@ -79,6 +80,7 @@ func (g *GCC) measureRoundTrip(now time.Duration) {
 	} else {
 		g.rtt += (quickest - g.rtt) / 8
 	}
+	return quickest - g.empty
 }
 
 // arrive puts the packets of a report through the parts that go by their times. It returns the rate of a probe, 0 for none.

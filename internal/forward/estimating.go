@@ -44,7 +44,9 @@ type estimation struct {
 	// padding is where the packets of the newest probe come from that the media does not provide.
 	padding padding
 	// limit is the estimate that the pacer goes by, 0 for none, and carried what the path is taken to carry while the estimate is below that to empty a queue.
+	// contended says that it was told of others who keep the path's queue full.
 	limit, carried congestion.Bitrate
+	contended      bool
 	// trips are the latest round trips, queues included.
 	trips recent.Max[time.Duration]
 	// counted is what the writer's counts have of the estimator's.
@@ -95,7 +97,7 @@ func (w *writer) estimate(r *Receiver, wanted bool) {
 		r.estimation = nil
 		r.pacer.EndProbe()
 		w.reschedule(r)
-		w.limit(r, 0, 0)
+		w.limit(r, 0, 0, false)
 		r.publish(w.at)
 	}
 }
@@ -164,9 +166,9 @@ func (w *writer) consult(r *Receiver) {
 	}
 	w.countEstimation(e)
 	r.publish(w.at)
-	if s := &e.counted; e.known && (s.Estimate != e.limit || s.DelayBased != e.carried) {
-		e.limit, e.carried = s.Estimate, s.DelayBased
-		w.limit(r, int64(e.limit), int64(e.carried))
+	if s := &e.counted; e.known && (s.Estimate != e.limit || s.DelayBased != e.carried || s.Contended != e.contended) {
+		e.limit, e.carried, e.contended = s.Estimate, s.DelayBased, s.Contended
+		w.limit(r, int64(e.limit), int64(e.carried), e.contended)
 	}
 	e.due = never
 	if next := e.estimator.Next(); !next.IsZero() {

@@ -47,14 +47,18 @@ type Offer struct {
 // NewPacer returns a Pacer without limit of rate.
 func NewPacer[P, R any](plan Plan) *Pacer[P, R] { return &Pacer[P, R]{plan: plan} }
 
-// SetEstimate makes 2.5 × that many bits per second the rate which all frames under way share, and keeps what they take in the longer term, with all that leaves
+// SetEstimate makes 2.5 × that many bits per second the rate which all frames under way share, 1.25 × where others contend for the path, and keeps what they take in the longer term, with all that leaves
 // beside them, within the estimate. Retransmissions leave at 2.5 × another rate: what the path carries while the estimate is below that to empty a queue.
 // An estimate of 0 lifts all limits.
-func (p *Pacer[P, R]) SetEstimate(bitsPerSecond, carried int64, now time.Duration) {
+func (p *Pacer[P, R]) SetEstimate(bitsPerSecond, carried int64, contended bool, now time.Duration) {
 	p.fill(now)
 	estimate := float64(max(bitsPerSecond, 0)) / 8 / float64(time.Second)
 	begins := p.rate == 0
-	p.rate, p.room.rate, p.repairs.rate = rateFactor*estimate, estimate, 0
+	factor := rateFactor
+	if contended {
+		factor = contendedFactor
+	}
+	p.rate, p.room.rate, p.repairs.rate = factor*estimate, estimate, 0
 	if p.rate > 0 {
 		p.repairs.rate = max(p.rate, rateFactor*float64(carried)/8/float64(time.Second))
 	}

@@ -188,13 +188,32 @@ func TestTranscripts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPath(t, test.mode, test.flows)
-			p.pacer.SetEstimate(test.estimate, 0, 0)
+			p.pacer.SetEstimate(test.estimate, 0, false, 0)
 			test.run(p)
 			p.until(time.Second)
 			if got := p.transcript(); got != lines(test.want) {
 				t.Errorf("packets left at\n%s, expected\n%s", got, lines(test.want))
 			}
 		})
+	}
+}
+
+// TestContended halves the pace of the same frame where others keep the queue of the path full.
+func TestContended(t *testing.T) {
+	p := newPath(t, Default, 1)
+	p.pacer.SetEstimate(4_000_000, 0, true, 0)
+	p.until(100 * ms)
+	p.frame(10, 0)
+	p.until(time.Second)
+	// 1.25 × 4 Mbit/s are 1.25 kB, 1.04 packets, in 2 ms.
+	want := lines(`
+		100ms: 2
+		103.84ms: 2
+		107.68ms: 2
+		111.52ms: 2
+		115.36ms: 2`)
+	if got := p.transcript(); got != want {
+		t.Errorf("packets left at\n%s, expected\n%s", got, want)
 	}
 }
 

@@ -242,7 +242,7 @@ func (s *sender) report(packet []byte, now time.Duration) {
 // limit takes the estimate to the pacer.
 func (s *sender) limit(now time.Duration) {
 	stats := s.estimator.Stats()
-	s.pacer.SetEstimate(int64(stats.Estimate), int64(stats.DelayBased), now)
+	s.pacer.SetEstimate(int64(stats.Estimate), int64(stats.DelayBased), stats.Contended, now)
 }
 
 // consult takes a new estimate to the pacer, and asks for a probe.

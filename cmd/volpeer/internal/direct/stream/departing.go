@@ -136,6 +136,6 @@ func (s *Sender) follow(now time.Time) {
 	stats := s.estimator.Stats()
 	if limit := s.estimator.Estimate(); limit != s.limit {
 		s.limit = limit
-		s.pacer.SetEstimate(int64(limit), int64(stats.DelayBased), now.Sub(s.started))
+		s.pacer.SetEstimate(int64(limit), int64(stats.DelayBased), stats.Contended, now.Sub(s.started))
 	}
 }
