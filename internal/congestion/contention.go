@@ -7,24 +7,29 @@ const (
 	spill = 0.02
 	// spillTime is for how long that is remembered. Cubic comes back to the rate at which it filled a queue of some hundred Mbit/s × ms within about ten seconds.
 	spillTime = 15 * time.Second
-	// emptied is what a queue that is there for nobody else holds no more than once the sender has slowed down.
-	emptied = 3 * time.Millisecond
+	// emptied is what a queue that is there for nobody else holds no more than, now and then: the sender slows down as soon as it grows, and empties it within some round trips.
+	emptied      = 3 * time.Millisecond
+	standingTime = 250 * time.Millisecond
 )
 
-// contention tells whether others keep the path's queue full: it has overflowed, and has not emptied since although the sender slowed down. What is sent at several
-// times its share for a moment then is lost, or makes the others lose.
+// contention tells whether others keep the path's queue full: it has overflowed after it had not emptied for longer than the sender alone would fill it, and has not
+// emptied since. What is sent at several times its share for a moment then is lost, or makes the others lose.
 type contention struct {
 	present bool
-	spilled time.Duration // when the queue overflowed last
+	empty   time.Duration // when the queue was empty last
+	spilled time.Duration // when it overflowed last
 }
 
 // reported takes how many packets of a report were lost, the share that the path loses at any rate, and by how much the quickest packet's round trip exceeded that of
 // the empty path.
 func (c *contention) reported(now time.Duration, lost, packets int, inherent float64, queued time.Duration) {
 	switch {
-	case float64(lost) > (spill+inherent)*float64(packets):
+	case queued <= emptied || queued > lossyQueue:
+		// A path that has lost its capacity holds what is the sender's own.
+		c.empty, c.present = now, false
+	case float64(lost) > (spill+inherent)*float64(packets) && now-c.empty >= standingTime:
 		c.present, c.spilled = true, now
-	case queued <= emptied || now-c.spilled >= spillTime:
+	case now-c.spilled >= spillTime:
 		c.present = false
 	}
 }

@@ -195,6 +195,7 @@ func (g *GCC) forget() {
 	g.detector.reset()
 	g.queue.reset()
 	g.collapse = collapse{}
+	g.rivals = contention{}
 	g.acked.reset()
 	g.delays, g.draining, g.deep = false, false, false
 	g.empty = 0

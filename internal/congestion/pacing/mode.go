@@ -40,7 +40,7 @@ const (
 	// rateFactor is how much faster than the estimate frames may leave, as in GCC's pacer; 1/2.5 of the interval is 0.4.
 	rateFactor = 2.5
 	// contendedFactor is that where others keep the queue of the path full: a frame is spread over 0.8 of its interval, which adds 13 ms to its latency at 30 frames/s,
-	// rather than overflow the queue with its burst and wait for the repair. Beside three flows of Cubic a third as many packets are lost, and a fifth as many frames.
+	// rather than overflow the queue with its burst and wait for the repair. Beside three flows of Cubic in a FIFO of two bandwidth-delay products a third as many packets are lost, and half as many frames.
 	contendedFactor = 1.25
 	// minSpan and maxSpan bound spread:DURATION. Whoever spreads by more than 100 ms misses the deadline of 150 ms.
 	minSpan, maxSpan = time.Millisecond, 100 * time.Millisecond
