@@ -27,6 +27,7 @@ func NewCoDel(limitBytes int) *CoDel { return &CoDel{limit: limitBytes} }
 // Enqueue takes p, or drops it if the bytes waiting would exceed the limit.
 func (q *CoDel) Enqueue(p *Packet, now time.Time) (dropped int) {
 	if q.packets.len() > 0 && q.packets.bytes+p.Size > q.limit {
+		p.discard()
 		return 1
 	}
 	p.queued = now
@@ -70,6 +71,7 @@ func (c *controlLaw) dequeue(list *packetList, now time.Time) (p *Packet, droppe
 			break
 		}
 		dropped++
+		p.discard()
 		p, c.dropping = c.next(list, now)
 		if c.dropping {
 			c.dropNext = c.after(c.dropNext)
@@ -83,6 +85,7 @@ func (c *controlLaw) beginDropping(p *Packet, list *packetList, now time.Time) (
 	next = p
 	if !mark(p) {
 		dropped = 1
+		p.discard()
 		next, _ = c.next(list, now)
 	}
 	c.dropping = true

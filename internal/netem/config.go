@@ -29,9 +29,13 @@ const (
 	QueueFQ = "fq"
 	// QueueFQCoDel is QueueFQ with every flow under CoDel.
 	QueueFQCoDel = "fq_codel"
+	// QueueDualPI2 has a queue of its own for L4S flows: DualPI2.
+	QueueDualPI2 = "dualpi2"
+	// QueuePaper000 serves L4S flows first, and marks and drops them by their rate: L4SPriority.
+	QueuePaper000 = "paper000"
 )
 
-var disciplines = []string{QueueFIFO, QueueCoDel, QueueFQ, QueueFQCoDel}
+var disciplines = []string{QueueFIFO, QueueCoDel, QueueFQ, QueueFQCoDel, QueueDualPI2, QueuePaper000}
 
 const (
 	maxDelay   = time.Minute       // for every delay: beyond it a packet is as good as lost
@@ -47,7 +51,7 @@ type Config struct {
 	Loss               float64       `yaml:"loss" help:"share of packets lost independently at random, 0 to 1"`
 	Burst              BurstConfig   `yaml:"burst"`
 	RateBPS            int           `yaml:"rate_bps" help:"bottleneck rate in bit/s, headers included; 0 = unlimited"`
-	Queue              string        `yaml:"queue" help:"which packet goes next and which is dropped: fifo, codel, fq (flows in turn) or fq_codel; empty = fifo"`
+	Queue              string        `yaml:"queue" help:"which packet goes next and which is dropped: fifo, codel, fq (flows in turn), fq_codel, dualpi2 or paper000; empty = fifo"`
 	QueueBytes         int           `yaml:"queue_bytes" help:"bytes that may wait for the bottleneck, beside the packet in transmission; 0 = no limit in bytes"`
 	QueueDelay         time.Duration `yaml:"queue_delay" help:"the same limit as a time at the bottleneck rate; 0 = no limit in time; of both limits the smaller one holds"`
 	Reorder            float64       `yaml:"reorder" help:"share of packets held back by reorder_delay while those behind them pass, 0 to 1"`
@@ -83,6 +87,11 @@ func DefaultConfig() Config {
 		// At 5 ms some 10 packets of 1,200 bytes overtake at 20 Mbit/s, more than the three that TCP calls a loss.
 		ReorderDelay: 5 * time.Millisecond,
 	}
+}
+
+// Overtakes tells whether the queue lets packets go before others that came earlier.
+func (c *Config) Overtakes() bool {
+	return c.Queue != "" && c.Queue != QueueFIFO && c.Queue != QueueCoDel
 }
 
 // BurstLoss returns the parameters that lose the given share of packets, 0 ≤ loss < 1, in bursts of the given mean length in packets, at least 1. The share must be at most

@@ -49,7 +49,9 @@ func (q *FairQueue) Enqueue(p *Packet, now time.Time) (dropped int) {
 	q.bytes += p.Size
 	q.packets++
 	for q.bytes > q.limit && q.packets > 1 {
-		q.bytes -= q.longest().packets.pop().Size
+		head := q.longest().packets.pop()
+		q.bytes -= head.Size
+		head.discard()
 		q.packets--
 		dropped++
 	}

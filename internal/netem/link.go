@@ -24,6 +24,7 @@ type Link struct {
 	flight    flight
 	inOrder   time.Time // latest arrival of a packet that was not held back
 	delivered []*Packet // returned by Deliver, reused
+	offered   uint64    // packets, since the link was made
 	newest    uint64    // highest order that has been delivered
 
 	stats Stats
@@ -37,6 +38,8 @@ type Stats struct {
 	Delivered, DeliveredBytes uint64
 	// DroppedQueue counts what the queue dropped.
 	DroppedQueue uint64
+	// Marked counts what the queue marked with CongestionExperienced, whether it was lost on the wire afterwards or not.
+	Marked uint64
 	// LostRandom and LostBurst count what was lost on the wire, by cause. A packet that both would have lost counts as LostRandom.
 	LostRandom, LostBurst uint64
 	// Duplicated counts copies made.
@@ -69,6 +72,10 @@ func (c *Config) newQueue(rateBPS int) limited {
 		return NewFairQueue(limit)
 	case QueueFQCoDel:
 		return NewFQCoDel(limit)
+	case QueueDualPI2:
+		return NewDualPI2(limit)
+	case QueuePaper000:
+		return NewL4SPriority(rateBPS, limit)
 	default:
 		return NewDropTail(limit)
 	}
@@ -118,10 +125,34 @@ func (l *Link) SetRate(trace RateTrace, now time.Time) error {
 	return nil
 }
 
+// Impair changes all parameters but the rate from now on, as Reconfigure does; a trace goes on. The error wraps ErrConfig.
+func (l *Link) Impair(cfg Config, now time.Time) error {
+	cfg.RateBPS = l.config.RateBPS
+	rate := cfg.RateBPS
+	if trace := l.transmitter.trace; trace != nil {
+		if l.ownQueue && cfg.QueueBytes == 0 && cfg.QueueDelay == 0 {
+			return errUnlimitedQueue()
+		}
+		rate = max(trace.Mean(), 1)
+	}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	l.advance(now)
+	l.adjustQueue(&cfg, rate)
+	l.config = cfg
+	return nil
+}
+
+// errUnlimitedQueue says that a queue before a rate that follows a trace has no limit.
+func errUnlimitedQueue() error {
+	return fmt.Errorf("%w: queue_bytes and queue_delay are 0, expected a limit because the rate follows a trace", ErrConfig)
+}
+
 // checkRate reports what SetRate would refuse.
 func (l *Link) checkRate(trace *RateTrace) error {
 	if l.ownQueue && l.config.QueueBytes == 0 && l.config.QueueDelay == 0 {
-		return fmt.Errorf("%w: queue_bytes and queue_delay are 0, expected a limit because the rate follows a trace", ErrConfig)
+		return errUnlimitedQueue()
 	}
 	return trace.Validate()
 }
@@ -133,6 +164,9 @@ func (l *Link) adjustQueue(cfg *Config, rateBPS int) {
 	}
 	if cfg.Queue == l.config.Queue {
 		l.queue.(limited).setLimit(cfg.queueLimit(rateBPS))
+		if q, ok := l.queue.(rated); ok {
+			q.setRate(rateBPS)
+		}
 		return
 	}
 	replacement := cfg.newQueue(rateBPS)
@@ -149,12 +183,26 @@ func (l *Link) adjustQueue(cfg *Config, rateBPS int) {
 // Stats returns the counters.
 func (l *Link) Stats() Stats { return l.stats }
 
+// ResetStats sets the counters to 0. What is on its way then still counts as delivered or lost later.
+func (l *Link) ResetStats() { l.stats = Stats{} }
+
+// Busy tells whether a packet offered now would wait for others.
+func (l *Link) Busy(now time.Time) bool {
+	l.advance(now)
+	return l.queue.Len() > 0 || l.transmitter.idleAt.After(l.now)
+}
+
+// Waiting is the number of packets in the queue, as of the last call of Send or Deliver.
+func (l *Link) Waiting() int { return l.queue.Len() }
+
 // Send offers a packet, which belongs to the link from then on.
 func (l *Link) Send(p *Packet, now time.Time) {
 	l.advance(now)
 	l.stats.Sent++
 	l.stats.SentBytes += uint64(p.Size)
-	p.order, p.copy, p.fate = l.stats.Sent, false, l.impairments.next(&l.config)
+	l.offered++
+	p.order, p.copy, p.fate = l.offered, false, l.impairments.next(&l.config)
+	p.offered = p.ECN
 	if l.queue.Len() == 0 {
 		l.transmitter.rest(l.now)
 	}
@@ -216,6 +264,9 @@ func (l *Link) transmit() {
 			return
 		}
 		p.Waited = l.transmitter.idleAt.Sub(p.queued)
+		if p.ECN == CongestionExperienced && p.offered != CongestionExperienced {
+			l.stats.Marked++
+		}
 		l.transmitter.occupy(p.Size)
 		l.propagate(p)
 	}
@@ -226,9 +277,11 @@ func (l *Link) propagate(p *Packet) {
 	switch p.fate.loss {
 	case lossRandom:
 		l.stats.LostRandom++
+		p.discard()
 		return
 	case lossBurst:
 		l.stats.LostBurst++
+		p.discard()
 		return
 	}
 	if p.fate.duplicate {
@@ -254,33 +307,4 @@ func (l *Link) arrival(delay time.Duration) time.Time {
 		return l.inOrder
 	}
 	return at
-}
-
-// flight is a heap of the packets on the wire, by arrival, then by order.
-type flight []*Packet
-
-func (f flight) Len() int { return len(f) }
-
-func (f flight) Less(i, j int) bool {
-	if c := f[i].Arrival.Compare(f[j].Arrival); c != 0 {
-		return c < 0
-	}
-	if f[i].order != f[j].order {
-		return f[i].order < f[j].order
-	}
-	return !f[i].copy && f[j].copy
-}
-
-func (f flight) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
-
-// Push is for container/heap.
-func (f *flight) Push(x any) { *f = append(*f, x.(*Packet)) }
-
-// Pop is for container/heap.
-func (f *flight) Pop() any {
-	last := len(*f) - 1
-	p := (*f)[last]
-	(*f)[last] = nil
-	*f = (*f)[:last]
-	return p
 }

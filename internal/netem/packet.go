@@ -16,7 +16,8 @@ const (
 	CongestionExperienced ECN = 3
 )
 
-// Packet is one datagram on its way. Whoever sends it gives it away until the Link delivers it; a packet that is dropped is left to the garbage collector.
+// Packet is one datagram on its way. Whoever sends it gives it away until the Link delivers it; one that is
+// dropped goes back to the PacketPool that it came from, if any.
 type Packet struct {
 	// Payload is carried, never read. A copy made by duplication has a payload of its own.
 	Payload []byte
@@ -25,6 +26,11 @@ type Packet struct {
 	Size int
 	// Flow tells the flows apart that share a bottleneck.
 	Flow uint64
+	// Route and Hop are carried, never read, by a Link: which way the packet takes through a network of links, and how many of them it has entered.
+	Route uint32
+	Hop   uint8
+	// Late is carried, never read, by a Link: how much later than it should a router in real time has let the packet in.
+	Late time.Duration
 	// Number is carried, never read: a sender that carries no payload may number its packets.
 	Number uint64
 	// ECN is passed on as it came, unless a Queue marks it.
@@ -40,7 +46,9 @@ type Packet struct {
 	copy  bool   // made by duplication
 	fate  fate
 
-	queued time.Time // when it was offered to the queue
+	queued  time.Time // when it was offered to the queue
+	offered ECN       // as which it was offered
+	pool    *PacketPool
 }
 
 // clone returns a copy that shares nothing with p.

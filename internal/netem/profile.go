@@ -29,7 +29,7 @@ var profileKeys = []struct {
 	{"loss", "a share such as 1% or 0.01", func(c *Config, v string) bool { return parseShare(&c.Loss, v) }},
 	{"burst", "mean loss and mean length L of a burst in packets such as 1%/5, L 1 or more, loss at most L/(L+1)", parseBurst},
 	{"rate", "a rate with its unit, bit, kbit, Mbit or Gbit, such as 50Mbit", func(c *Config, v string) bool { return parseQuantity(&c.RateBPS, v, rateUnits) }},
-	{"queue", "fifo, codel, fq or fq_codel, or a size with its unit, B, kB, MB, KiB or MiB, or a time, or both, such as codel, 64kB or fq:50ms", parseQueue},
+	{"queue", "fifo, codel, fq, fq_codel, dualpi2 or paper000, or a size with its unit, B, kB, MB, KiB or MiB, or a time, or both, such as codel, 64kB or fq:50ms", parseQueue},
 	{"reorder", "a share such as 1% or 0.01", func(c *Config, v string) bool { return parseShare(&c.Reorder, v) }},
 	{"reorder_delay", "a time such as 5ms", func(c *Config, v string) bool { return parseDuration(&c.ReorderDelay, v) }},
 	{"duplicate", "a share such as 1% or 0.01", func(c *Config, v string) bool { return parseShare(&c.Duplicate, v) }},
@@ -71,7 +71,7 @@ func ParseProfile(text string) (Config, error) {
 			return Config{}, fmt.Errorf("%w: key %q is given twice", ErrProfile, key)
 		}
 		seen[key] = true
-		if err := cfg.setProfileKey(key, value); err != nil {
+		if err := cfg.Set(key, value); err != nil {
 			return Config{}, err
 		}
 	}
@@ -81,7 +81,17 @@ func ParseProfile(text string) (Config, error) {
 	return cfg, nil
 }
 
-func (c *Config) setProfileKey(key, value string) error {
+// ProfileKeys are the keys of ParseProfile and of Config.Set.
+func ProfileKeys() []string {
+	keys := make([]string, len(profileKeys))
+	for i, k := range profileKeys {
+		keys[i] = k.key
+	}
+	return keys
+}
+
+// Set sets one parameter by its key and value in the form of ParseProfile; Validate is left to be called. Errors wrap ErrProfile.
+func (c *Config) Set(key, value string) error {
 	var names []string
 	for _, k := range profileKeys {
 		if k.key != key {

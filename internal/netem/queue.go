@@ -19,6 +19,9 @@ type limited interface {
 	setLimit(bytes int)
 }
 
+// rated is a Queue that needs to know the rate of its Link.
+type rated interface{ setRate(bps int) }
+
 // DropTail is a first-in, first-out Queue of limited size that refuses what does not fit.
 type DropTail struct {
 	limit   int
@@ -31,6 +34,7 @@ func NewDropTail(limitBytes int) *DropTail { return &DropTail{limit: limitBytes}
 // Enqueue takes p, or drops it if the bytes waiting would exceed the limit.
 func (q *DropTail) Enqueue(p *Packet, _ time.Time) (dropped int) {
 	if q.packets.len() > 0 && q.packets.bytes+p.Size > q.limit {
+		p.discard()
 		return 1
 	}
 	q.packets.push(p)

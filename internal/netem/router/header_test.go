@@ -1,0 +1,95 @@
+package router
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// packet makes an IPv4 packet with a correct checksum.
+func packet(tos byte, protocol byte, fragment uint16, source, destination uint32, payload ...byte) []byte {
+	p := make([]byte, headerBytes, headerBytes+len(payload))
+	p[0], p[1], p[8], p[9] = 0x45, tos, 64, protocol
+	binary.BigEndian.PutUint16(p[2:], uint16(headerBytes+len(payload)))
+	binary.BigEndian.PutUint16(p[6:], fragment)
+	binary.BigEndian.PutUint32(p[12:], source)
+	binary.BigEndian.PutUint32(p[16:], destination)
+	binary.BigEndian.PutUint16(p[10:], checksum(p))
+	return append(p, payload...)
+}
+
+// checksum is that of a header (RFC 791), computed from scratch with the field itself left out.
+func checksum(header []byte) uint16 {
+	sum := uint32(0)
+	for i := 0; i < headerBytes; i += 2 {
+		if i != 10 {
+			sum += uint32(binary.BigEndian.Uint16(header[i:]))
+		}
+	}
+	for sum>>16 != 0 {
+		sum = sum&0xffff + sum>>16
+	}
+	return ^uint16(sum)
+}
+
+func TestSetECNKeepsTheChecksum(t *testing.T) {
+	for tos := range 256 {
+		for _, address := range []uint32{0, 0xc6120001, 0xffffffff, 0x80007fff} {
+			for ecn := netem.NotECT; ecn <= netem.CongestionExperienced; ecn++ {
+				p := packet(byte(tos), protocolUDP, 0, address, ^address*3)
+				setECN(p, ecn)
+				if got, expected := binary.BigEndian.Uint16(p[10:]), checksum(p); got != expected || p[1] != byte(tos)&^3|byte(ecn) {
+					t.Fatalf("type of service %#x to ECN %d: checksum %#x and type %#x, expected %#x", tos, ecn, got, p[1], expected)
+				}
+			}
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	p := packet(0xb9, protocolUDP, 0, 0xc6120001, 0xc6120002, 0x13, 0x88, 0x13, 0x89)
+	h, ok := parse(p)
+	if !ok || h.source != 0xc6120001 || h.destination != 0xc6120002 || h.ecn != netem.ECT1 {
+		t.Errorf("%+v, %v", h, ok)
+	}
+	for name, other := range map[string][]byte{
+		"another port":     packet(0xb9, protocolUDP, 0, 0xc6120001, 0xc6120002, 0x13, 0x88, 0x13, 0x90),
+		"another protocol": packet(0xb9, protocolTCP, 0, 0xc6120001, 0xc6120002, 0x13, 0x88, 0x13, 0x89),
+		"another host":     packet(0xb9, protocolUDP, 0, 0xc6120003, 0xc6120002, 0x13, 0x88, 0x13, 0x89),
+		"the way back":     packet(0xb9, protocolUDP, 0, 0xc6120002, 0xc6120001, 0x13, 0x89, 0x13, 0x88),
+		"a fragment":       packet(0xb9, protocolUDP, 0x2000, 0xc6120001, 0xc6120002, 0x13, 0x88, 0x13, 0x89),
+	} {
+		if o, ok := parse(other); !ok || o.flow == h.flow {
+			t.Errorf("%s: taken for the same flow", name)
+		}
+	}
+	if o, _ := parse(packet(0, protocolUDP, 0, 0xc6120001, 0xc6120002, 0x13, 0x88, 0x13, 0x89, 1, 2, 3)); o.flow != h.flow {
+		t.Error("another packet of the same flow is taken for another flow")
+	}
+	for name, wrong := range map[string][]byte{
+		"empty": {}, "short": p[:19], "cut off": p[:22], "version 6": append([]byte{0x60}, p[1:]...), "short header": append([]byte{0x44}, p[1:]...),
+		"longer than its header says": append([]byte{0x4f}, p[1:]...),
+	} {
+		if _, ok := parse(wrong); ok {
+			t.Errorf("%s: taken for a packet", name)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(packet(1, protocolUDP, 0, 1, 2, 3, 4, 5, 6))
+	f.Add(packet(2, protocolTCP, 0x2000, 1, 2))
+	f.Add([]byte{0x4f, 0, 0, 60})
+	f.Fuzz(func(t *testing.T, p []byte) {
+		h, ok := parse(p)
+		if !ok {
+			return
+		}
+		setECN(p, netem.CongestionExperienced)
+		again, ok := parse(p)
+		if !ok || again.ecn != netem.CongestionExperienced || again.flow != h.flow {
+			t.Errorf("%+v became %+v", h, again)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package router
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+const (
+	// packetBytes is what a packet may have: the devices' MTU is 1,500.
+	packetBytes = 2048
+	// batch is how many packets are read from one device before the others, and what is due, get their turn: some 100 µs.
+	batch = 16
+	// vigil bounds the sleep while packets pass. Where a virtual machine's processor is taken away, nothing tells when the thread was meant to wake up for a packet; but it knows when it was
+	// meant to wake up at the latest, and counts what is beyond as lateness. So this much may go unnoticed, less than LateP95. It costs 3,000 turns a second, some 2 % of a core.
+	vigil = 300 * time.Microsecond
+	// passing is how long packets are said to pass after the last one, and longestSleep what bounds the sleep afterwards. The kernel lets a poll be late by a thousandth of its
+	// time: 20 µs.
+	passing      = time.Second
+	longestSleep = 20 * time.Millisecond
+	// nap is a sleep for which the scheduler's counters are not read, which takes longer than the rest of a turn: a tenth of LateP95. A wait that is not seen then counts for the next sleep.
+	nap = 50 * time.Microsecond
+)
+
+// loop is what the thread works with, and belongs to it.
+type loop struct {
+	router  *Router
+	mesh    *Mesh
+	devices []*device
+	exits   []*device      // at the end of each route
+	routes  map[uint64]int // between two addresses
+	polled  []unix.PollFd  // the devices, and the alarm at the end
+	pool    netem.PacketPool
+	queue   *runQueue // nil if the system has no such counters
+
+	busy      busyClock
+	empty     []time.Duration // when each device was last known to have nothing to read, by the busy clock
+	queued    time.Duration   // time on the run queue, as of the latest look
+	passed    time.Time       // when the last packet was read or written
+	began     time.Time       // of the statistics
+	cpuBefore time.Duration   // processor time then
+	stats     Statistics      // Late, ReadLate, WriteLate and the counts beside them
+}
+
+// busyClock stands still while the thread sleeps because there is nothing to do, so that what lies between two of its times is how long the thread did not look.
+type busyClock struct {
+	began  time.Time
+	asleep time.Duration
+}
+
+func (c *busyClock) at(now time.Time) time.Duration { return now.Sub(c.began) - c.asleep }
+
+func newLoop(r *Router, mesh *Mesh) *loop {
+	l := &loop{router: r, mesh: mesh, routes: make(map[uint64]int)}
+	at := make(map[netip.Addr]*device)
+	for i, n := range r.namespaces {
+		for j, d := range n.devices {
+			l.devices = append(l.devices, d)
+			l.polled = append(l.polled, unix.PollFd{Fd: int32(d.fd), Events: unix.POLLIN})
+			at[r.plan.Namespaces[i].Interfaces[j].Address.Addr()] = d
+		}
+	}
+	l.polled = append(l.polled, unix.PollFd{Fd: int32(r.alarm), Events: unix.POLLIN})
+	l.empty = make([]time.Duration, len(l.devices))
+	for i, route := range r.plan.Routes {
+		l.exits = append(l.exits, at[route.To])
+		from, to := route.From.As4(), route.To.As4()
+		l.routes[uint64(binary.BigEndian.Uint32(from[:]))<<32|uint64(binary.BigEndian.Uint32(to[:]))] = i
+	}
+	return l
+}
+
+// run moves packets until the router is closed.
+func (l *loop) run(started chan<- error) {
+	// Never unlocked: the thread has a priority of its own, and ends with this goroutine.
+	runtime.LockOSThread()
+	defer close(l.router.stopped)
+	for i, d := range l.exits {
+		if d == nil {
+			started <- fmt.Errorf("route to %s: no interface has that address", l.router.plan.Routes[i].To)
+			return
+		}
+	}
+	becomePunctual()
+	var err error
+	if l.queue, err = newRunQueue(); err == nil {
+		defer l.queue.close()
+	}
+	l.waitedToRun()
+	started <- nil
+	now := time.Now()
+	l.busy.began = now
+	l.mesh.Restart(now)
+	l.reset(now)
+	for {
+		l.mesh.Step(time.Now())
+		l.write()
+		l.poll()
+		if l.polled[len(l.devices)].Revents != 0 && !l.serve() {
+			return
+		}
+		for i := range l.devices {
+			if l.polled[i].Revents != 0 {
+				l.read(i)
+			}
+		}
+	}
+}
+
+// reset begins the statistics.
+func (l *loop) reset(now time.Time) {
+	l.stats = Statistics{Blind: l.queue == nil}
+	for _, d := range l.devices {
+		d.counters = InterfaceStatistics{Namespace: d.counters.Namespace, Name: d.counters.Name}
+	}
+	l.began, l.cpuBefore = now, processorTime()
+}
+
+// poll sleeps until there is something to read or something to write.
+func (l *loop) poll() {
+	before := time.Now()
+	limit := longestSleep
+	if before.Sub(l.passed) < passing {
+		limit = vigil
+	}
+	if next := l.mesh.Next(); !next.IsZero() {
+		limit = min(max(next.Sub(before), 0), limit)
+	}
+	timeout := unix.NsecToTimespec(int64(limit))
+	for i := range l.polled {
+		l.polled[i].Revents = 0
+	}
+	// An interrupted poll has found nothing, and what is there is found by the next.
+	_, _ = unix.Ppoll(l.polled, &timeout, nil)
+	// Devices without an event had nothing to read some time between before and now. The clock is read before the sleep is taken out of it: what of the time was not sleep may have come
+	// after the kernel has looked.
+	seen := l.busy.at(before)
+	switch slept := time.Since(before); {
+	case slept > nap:
+		l.busy.asleep += max(min(slept-l.waitedToRun(), limit), 0)
+	default:
+		l.busy.asleep += min(slept, limit)
+	}
+	for i := range l.devices {
+		if l.polled[i].Revents == 0 {
+			l.empty[i] = seen
+		}
+	}
+}
+
+// waitedToRun is how long the thread has been ready without running since it was asked for last.
+func (l *loop) waitedToRun() time.Duration {
+	if l.queue == nil {
+		return 0
+	}
+	queued, err := l.queue.waited()
+	if err != nil {
+		return 0
+	}
+	difference := queued - l.queued
+	l.queued = queued
+	return difference
+}
+
+// read takes packets from a device and sends them on their route.
+func (l *loop) read(index int) {
+	d := l.devices[index]
+	for range batch {
+		p := l.pool.Get()
+		if cap(p.Payload) < packetBytes {
+			p.Payload = make([]byte, packetBytes)
+		}
+		count, err := unix.Read(d.fd, p.Payload[:packetBytes])
+		now := time.Now()
+		if err != nil {
+			l.pool.Put(p)
+			if errors.Is(err, unix.EAGAIN) {
+				l.empty[index] = l.busy.at(now)
+			}
+			return
+		}
+		p.Payload = p.Payload[:count]
+		l.send(p, d, now, l.busy.at(now)-l.empty[index])
+	}
+}
+
+// send offers a packet that was read at now, and may have been there for as long as late.
+func (l *loop) send(p *netem.Packet, d *device, now time.Time, late time.Duration) {
+	l.passed = now
+	d.counters.Sent++
+	d.counters.SentBytes += uint64(len(p.Payload))
+	h, ok := parse(p.Payload)
+	if !ok {
+		l.stats.Malformed++
+		l.pool.Put(p)
+		return
+	}
+	route, ok := l.routes[uint64(h.source)<<32|uint64(h.destination)]
+	if !ok {
+		l.stats.Unroutable++
+		l.pool.Put(p)
+		return
+	}
+	p.Size, p.Flow, p.ECN, p.Late = len(p.Payload), h.flow, h.ecn, late
+	l.mesh.Send(p, route, now)
+}
+
+// write hands the packets over that have come to the end of their route.
+func (l *loop) write() {
+	for _, p := range l.mesh.Arrived() {
+		if netem.ECN(p.Payload[1]&3) != p.ECN {
+			setECN(p.Payload, p.ECN)
+		}
+		d := l.exits[p.Route]
+		if _, err := unix.Write(d.fd, p.Payload); err != nil {
+			l.stats.Refused++
+			l.pool.Put(p)
+			continue
+		}
+		d.counters.Received++
+		d.counters.ReceivedBytes += uint64(len(p.Payload))
+		l.passed = time.Now()
+		readLate, writeLate := p.Late, l.passed.Sub(p.Arrival)
+		l.stats.ReadLate.Add(readLate)
+		l.stats.WriteLate.Add(writeLate)
+		l.stats.Late.Add(readLate + writeLate)
+		l.pool.Put(p)
+	}
+}
+
+// serve does what the router is asked. It is false when that is to stop.
+func (l *loop) serve() bool {
+	var counter [8]byte
+	// It has a value, or another one has read it.
+	_, _ = unix.Read(l.router.alarm, counter[:])
+	requests, stop := l.router.taken()
+	now := time.Now()
+	for _, q := range requests {
+		var a answer
+		switch q.kind {
+		case requestStatistics:
+			a.statistics = l.statistics(now)
+		case requestRestart:
+			l.mesh.Restart(now)
+			l.reset(now)
+		case requestConfigure:
+			a.err = l.mesh.Configure(q.wire, q.config, now)
+		}
+		q.answer <- a
+	}
+	return !stop
+}
+
+// statistics are all counters but those of the kernel.
+func (l *loop) statistics(now time.Time) Statistics {
+	s := l.stats
+	s.Duration, s.CPU, s.Wires = now.Sub(l.began), processorTime()-l.cpuBefore, l.mesh.Statistics()
+	for _, d := range l.devices {
+		s.Interfaces = append(s.Interfaces, d.counters)
+	}
+	return s
+}

@@ -1,0 +1,268 @@
+package router
+
+import (
+	"container/heap"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// Mesh takes packets over the wires of their routes. It is stepped with an explicit now and has neither goroutine nor lock; how often it is stepped changes neither when packets
+// arrive nor which ones. Times must not go back.
+type Mesh struct {
+	wires   []*wire
+	routes  [][]int // wires by route
+	pending agenda
+	arrived []*netem.Packet
+}
+
+// wire is a link with its schedule, and its place in the agenda.
+type wire struct {
+	plan   *Wire
+	link   *netem.Link
+	fair   bool          // the queue lets packets overtake others
+	late   time.Duration // of the packet that began the present busy period
+	waited netem.DelayCounts
+
+	round  time.Time // when the present round of the schedule began
+	change int       // index of the next change; after the last one comes the next round, if there is one
+
+	next  time.Time // when something happens, as of the latest update
+	index int       // in the agenda
+}
+
+// NewMesh makes the links of a plan, which begin at now. The error is that of netem.NewLink or Link.SetRate, with the wire's name.
+func NewMesh(plan *Plan, now time.Time) (*Mesh, error) {
+	m := &Mesh{}
+	for i := range plan.Wires {
+		w := &wire{plan: &plan.Wires[i], index: unscheduled}
+		var err error
+		if w.link, err = netem.NewLink(w.plan.Config, plan.Seed^nameHash(w.plan.Name), nil); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.plan.Name, err)
+		}
+		if err := w.begin(now); err != nil {
+			return nil, err
+		}
+		m.wires = append(m.wires, w)
+		m.pending.update(w)
+	}
+	for i := range plan.Routes {
+		m.routes = append(m.routes, plan.Routes[i].Wires)
+	}
+	return m, nil
+}
+
+// nameHash makes a number of a name, the same in every process.
+func nameHash(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // it never fails
+	return h.Sum64()
+}
+
+// begin starts the trace and the schedule of the plan.
+func (w *wire) begin(now time.Time) error {
+	if err := w.link.Reconfigure(w.plan.Config, now); err != nil {
+		return fmt.Errorf("%s: %w", w.plan.Name, err)
+	}
+	if w.plan.Trace != nil {
+		if err := w.link.SetRate(*w.plan.Trace, now); err != nil {
+			return fmt.Errorf("%s: %w", w.plan.Name, err)
+		}
+	}
+	w.round, w.change, w.fair = now, 0, w.plan.Config.Overtakes()
+	return nil
+}
+
+// nextChange is when the parameters change next, zero if never.
+func (w *wire) nextChange() time.Time {
+	switch {
+	case w.change < len(w.plan.Schedule):
+		return w.round.Add(w.plan.Schedule[w.change].At)
+	case w.change == len(w.plan.Schedule) && w.plan.Repeat > 0:
+		return w.round.Add(w.plan.Repeat)
+	default:
+		return time.Time{}
+	}
+}
+
+// turn makes the changes that are due at now.
+func (w *wire) turn(now time.Time) {
+	for at := w.nextChange(); !at.IsZero() && !at.After(now); at = w.nextChange() {
+		c := w.plan.Config
+		if w.change < len(w.plan.Schedule) {
+			c = w.plan.Schedule[w.change].Config
+			w.change++
+		} else {
+			w.round, w.change = at, 0
+		}
+		adjust := w.link.Reconfigure
+		if w.plan.Trace != nil {
+			adjust = w.link.Impair
+		}
+		if err := adjust(c, at); err != nil {
+			panic(fmt.Sprintf("router: parameters of %s that the plan's owner has validated are refused: %v", w.plan.Name, err))
+		}
+		w.fair = c.Overtakes()
+	}
+}
+
+// Restart begins every trace and schedule anew, and all counters.
+func (m *Mesh) Restart(now time.Time) {
+	m.Step(now)
+	for _, w := range m.wires {
+		if err := w.begin(now); err != nil {
+			panic(fmt.Sprintf("router: parameters were valid at the start and are refused: %v", err))
+		}
+		w.link.ResetStats()
+		w.waited = netem.DelayCounts{}
+		m.pending.update(w)
+	}
+}
+
+// Configure changes the parameters of a wire; its trace and its schedule end. The error wraps netem.ErrConfig.
+func (m *Mesh) Configure(index int, c netem.Config, now time.Time) error {
+	m.Step(now)
+	w := m.wires[index]
+	if err := w.link.Reconfigure(c, now); err != nil {
+		return err
+	}
+	w.change, w.fair = len(w.plan.Schedule)+1, c.Overtakes()
+	m.pending.update(w)
+	return nil
+}
+
+// Send offers a packet at the beginning of a route. It belongs to the mesh until Arrived returns it.
+func (m *Mesh) Send(p *netem.Packet, route int, now time.Time) {
+	p.Route, p.Hop = uint32(route), 0
+	m.enter(p, now)
+}
+
+// enter takes a packet to the next wire of its route.
+func (m *Mesh) enter(p *netem.Packet, at time.Time) {
+	wires := m.routes[p.Route]
+	if int(p.Hop) == len(wires) {
+		p.Arrival = at
+		m.arrived = append(m.arrived, p)
+		return
+	}
+	w := m.wires[wires[p.Hop]]
+	p.Hop++
+	w.turn(at)
+	w.delay(p, at)
+	w.link.Send(p, at)
+	m.pending.update(w)
+}
+
+// delay says how late a packet that enters the wire at now will leave it. With D for departures, A for arrivals and s for the time of transmission, a first-in, first-out queue has
+// D(n) = max(A(n), D(n-1)) + s. So a packet that finds the wire idle leaves as much too late as it comes, and one that finds it busy leaves as much too late as the one before it, however late
+// it came itself. Where packets overtake others, the larger of the two holds.
+func (w *wire) delay(p *netem.Packet, now time.Time) {
+	switch busy := w.link.Busy(now); {
+	case busy && !w.fair:
+		p.Late = w.late
+	case busy:
+		p.Late = max(p.Late, w.late)
+	default:
+		w.late = p.Late
+	}
+}
+
+// Step makes everything happen that happens by now, in the order of time.
+func (m *Mesh) Step(now time.Time) {
+	for len(m.pending) > 0 && !m.pending[0].next.After(now) {
+		w := m.pending[0]
+		at := w.next
+		w.turn(at)
+		for _, p := range w.link.Deliver(at) {
+			w.waited.Add(p.Waited)
+			m.enter(p, p.Arrival)
+		}
+		m.pending.update(w)
+	}
+}
+
+// Arrived returns the packets that have come to the end of their route, in the order of Packet.Arrival. The slice is valid until the next call of Send or Step; the packets belong to
+// the caller.
+func (m *Mesh) Arrived() []*netem.Packet {
+	arrived := m.arrived
+	m.arrived = m.arrived[:0]
+	return arrived
+}
+
+// Next is when Step is to be called again, zero if nothing is pending.
+func (m *Mesh) Next() time.Time {
+	if len(m.pending) == 0 {
+		return time.Time{}
+	}
+	return m.pending[0].next
+}
+
+// WireStatistics are the counters of a wire.
+type WireStatistics struct {
+	netem.Stats
+	// Waited are the times in the queue of the packets that have arrived at the wire's end.
+	Waited netem.DelayCounts
+	// QueuePackets wait now.
+	QueuePackets int
+}
+
+// Statistics returns the counters of all wires, in the order of the plan.
+func (m *Mesh) Statistics() []WireStatistics {
+	list := make([]WireStatistics, len(m.wires))
+	for i, w := range m.wires {
+		list[i] = WireStatistics{Stats: w.link.Stats(), Waited: w.waited, QueuePackets: w.link.Waiting()}
+	}
+	return list
+}
+
+// unscheduled is the index of a wire where nothing is pending.
+const unscheduled = -1
+
+// agenda is a heap of the wires where something is pending, by when it happens.
+type agenda []*wire
+
+// update puts a wire in its place after it was stepped.
+func (a *agenda) update(w *wire) {
+	w.next = w.link.Next()
+	if change := w.nextChange(); w.next.IsZero() || !change.IsZero() && change.Before(w.next) {
+		w.next = change
+	}
+	switch {
+	case w.next.IsZero():
+		if w.index != unscheduled {
+			heap.Remove(a, w.index)
+		}
+	case w.index == unscheduled:
+		heap.Push(a, w)
+	default:
+		heap.Fix(a, w.index)
+	}
+}
+
+func (a agenda) Len() int { return len(a) }
+
+func (a agenda) Less(i, j int) bool { return a[i].next.Before(a[j].next) }
+
+func (a agenda) Swap(i, j int) {
+	a[i], a[j] = a[j], a[i]
+	a[i].index, a[j].index = i, j
+}
+
+// Push is for container/heap.
+func (a *agenda) Push(x any) {
+	w := x.(*wire)
+	w.index = len(*a)
+	*a = append(*a, w)
+}
+
+// Pop is for container/heap.
+func (a *agenda) Pop() any {
+	last := len(*a) - 1
+	w := (*a)[last]
+	(*a)[last] = nil
+	*a = (*a)[:last]
+	w.index = unscheduled
+	return w
+}

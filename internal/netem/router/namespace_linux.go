@@ -1,0 +1,236 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	tunPath = "/dev/net/tun"
+	// queueLength is how many packets a device keeps for the router: those of 100 ms at 80,000 packets per second, 770 Mbit/s in packets of 1,200 bytes.
+	queueLength = 8192
+	loopback    = "lo"
+)
+
+// namespace is a network namespace that lives as long as a file descriptor is open.
+type namespace struct {
+	file     *os.File // the namespace
+	counters *os.File // its /proc/net/dev
+	devices  []*device
+}
+
+// device is a TUN device.
+type device struct {
+	fd       int
+	counters InterfaceStatistics // but for Overrun
+}
+
+// newNamespace makes a namespace with its devices. A thread goes there to make them, and ends.
+func newNamespace(plan *Namespace) (*namespace, error) {
+	type outcome struct {
+		n   *namespace
+		err error
+	}
+	done := make(chan outcome)
+	go func() {
+		// Unlocking never, the thread ends with the goroutine, and no other gets into the namespace.
+		runtime.LockOSThread()
+		n, err := enterNew(plan)
+		done <- outcome{n, err}
+	}()
+	o := <-done
+	if o.err != nil {
+		return nil, fmt.Errorf("namespace of %s: %w", plan.Name, o.err)
+	}
+	return o.n, nil
+}
+
+// enterNew makes a namespace out of that of the calling thread.
+func enterNew(plan *Namespace) (n *namespace, err error) {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return nil, privileges(err)
+	}
+	n = &namespace{}
+	defer func() {
+		if err != nil {
+			n.close()
+		}
+	}()
+	if n.file, err = os.Open("/proc/thread-self/ns/net"); err != nil {
+		return n, err
+	}
+	if n.counters, err = os.Open("/proc/thread-self/net/dev"); err != nil {
+		return n, err
+	}
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return n, fmt.Errorf("socket for settings: %w", err)
+	}
+	defer func() { _ = unix.Close(socket) }()
+	// Packets of version 6 go nowhere here, so nobody shall try.
+	if err := setSysctl("net.ipv6.conf.all.disable_ipv6", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return n, err
+	}
+	if err := setSysctl("net.ipv6.conf.default.disable_ipv6", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return n, err
+	}
+	if err := raise(socket, loopback); err != nil {
+		return n, err
+	}
+	for i := range plan.Interfaces {
+		d, err := newDevice(socket, plan.Name, &plan.Interfaces[i])
+		if err != nil {
+			return n, fmt.Errorf("interface %s: %w", plan.Interfaces[i].Name, err)
+		}
+		n.devices = append(n.devices, d)
+	}
+	for name, value := range plan.Sysctls {
+		if err := setSysctl(name, value); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// privileges says what an error of the kernel's means for somebody who wants namespaces.
+func privileges(err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("%w: %w", ErrPrivileges, err)
+	}
+	return err
+}
+
+// setSysctl writes a setting of the calling thread's namespace.
+func setSysctl(name, value string) error {
+	path := filepath.Join("/proc/sys", strings.ReplaceAll(name, ".", "/"))
+	if err := os.WriteFile(path, []byte(value), 0); err != nil {
+		return fmt.Errorf("sysctl %s = %s: %w", name, value, err)
+	}
+	return nil
+}
+
+// raise makes an interface one that is up.
+func raise(socket int, name string) error {
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(socket, unix.SIOCGIFFLAGS, request); err != nil {
+		return fmt.Errorf("flags of %s: %w", name, err)
+	}
+	request.SetUint16(request.Uint16() | unix.IFF_UP)
+	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request); err != nil {
+		return fmt.Errorf("raise %s: %w", name, err)
+	}
+	return nil
+}
+
+// newDevice makes a TUN device in the calling thread's namespace, with its address.
+func newDevice(socket int, namespace string, plan *Interface) (d *device, err error) {
+	fd, err := unix.Open(tunPath, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
+		return nil, fmt.Errorf("%w: %w", ErrTUN, err)
+	}
+	if err != nil {
+		return nil, privileges(fmt.Errorf("open %s: %w", tunPath, err))
+	}
+	d = &device{fd: fd, counters: InterfaceStatistics{Namespace: namespace, Name: plan.Name}}
+	defer func() {
+		if err != nil {
+			_ = unix.Close(fd)
+		}
+	}()
+	request, err := unix.NewIfreq(plan.Name)
+	if err != nil {
+		return nil, err
+	}
+	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+		return nil, privileges(fmt.Errorf("make the device: %w", err))
+	}
+	if err := setLength(socket, plan.Name); err != nil {
+		return nil, err
+	}
+	if err := setAddress(socket, plan); err != nil {
+		return nil, err
+	}
+	return d, raise(socket, plan.Name)
+}
+
+// setLength makes the queue of a device long.
+func setLength(socket int, name string) error {
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	request.SetUint32(queueLength)
+	if err := unix.IoctlIfreq(socket, unix.SIOCSIFTXQLEN, request); err != nil {
+		return fmt.Errorf("length of the queue: %w", err)
+	}
+	return nil
+}
+
+// setAddress gives an interface its address and the mask of its network.
+func setAddress(socket int, plan *Interface) error {
+	mask := ^uint32(0) << (32 - plan.Address.Bits())
+	for _, setting := range []struct {
+		request uint
+		bytes   [4]byte
+	}{
+		{unix.SIOCSIFADDR, plan.Address.Addr().As4()},
+		{unix.SIOCSIFNETMASK, [4]byte{byte(mask >> 24), byte(mask >> 16), byte(mask >> 8), byte(mask)}},
+	} {
+		request, err := unix.NewIfreq(plan.Name)
+		if err != nil {
+			return err
+		}
+		if err := request.SetInet4Addr(setting.bytes[:]); err != nil {
+			return err
+		}
+		if err := unix.IoctlIfreq(socket, setting.request, request); err != nil {
+			return fmt.Errorf("address %s: %w", plan.Address, err)
+		}
+	}
+	return nil
+}
+
+// overruns reads how many packets the kernel has dropped because a device's queue was full, by name of the interface.
+func (n *namespace) overruns(buffer []byte) map[string]uint64 {
+	dropped := make(map[string]uint64)
+	count, err := n.counters.ReadAt(buffer, 0)
+	if count == 0 && err != nil {
+		return dropped
+	}
+	for _, line := range strings.Split(string(buffer[:count]), "\n") {
+		name, values, found := strings.Cut(line, ":")
+		fields := strings.Fields(values)
+		// Eight counters of what was received come first, then what was sent: bytes, packets, errors, dropped.
+		if !found || len(fields) < 12 {
+			continue
+		}
+		var drops uint64
+		if _, err := fmt.Sscan(fields[11], &drops); err == nil {
+			dropped[strings.TrimSpace(name)] = drops
+		}
+	}
+	return dropped
+}
+
+// close ends the devices, and lets go of the namespace.
+func (n *namespace) close() {
+	for _, d := range n.devices {
+		_ = unix.Close(d.fd)
+	}
+	for _, f := range []*os.File{n.counters, n.file} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}

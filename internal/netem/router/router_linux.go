@@ -1,0 +1,214 @@
+package router
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// Router moves packets between the namespaces of a plan.
+type Router struct {
+	plan       *Plan
+	namespaces []*namespace
+	alarm      int // an eventfd that wakes the thread up
+	stopped    chan struct{}
+
+	mu       sync.Mutex // guards what follows
+	overruns []uint64   // of each device in the kernel's counters, when the statistics began
+	requests []request
+	closed   bool
+}
+
+// request is something that the thread is asked to do.
+type request struct {
+	kind   requestKind
+	wire   int
+	config netem.Config
+	answer chan<- answer
+}
+
+type requestKind int
+
+const (
+	requestStatistics requestKind = iota
+	requestRestart
+	requestConfigure
+)
+
+// answer is what the thread says to a request.
+type answer struct {
+	statistics Statistics
+	err        error
+}
+
+// Start makes the namespaces of a plan and starts the thread that moves packets. The error wraps ErrPrivileges or ErrTUN where this machine does not let us, or says what is wrong
+// with the plan.
+func Start(plan Plan) (*Router, error) {
+	r := &Router{plan: &plan, alarm: -1, stopped: make(chan struct{})}
+	mesh, err := NewMesh(&plan, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	for i := range plan.Namespaces {
+		n, err := newNamespace(&plan.Namespaces[i])
+		if err != nil {
+			r.release()
+			return nil, err
+		}
+		r.namespaces = append(r.namespaces, n)
+	}
+	if r.alarm, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+		r.release()
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	r.overruns = r.countOverruns()
+	leaveRoom()
+	started := make(chan error)
+	go newLoop(r, mesh).run(started)
+	if err := <-started; err != nil {
+		<-r.stopped
+		r.release()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Namespace is the path of a namespace, by its index in the plan, for as long as the Router is open.
+func (r *Router) Namespace(index int) string {
+	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.namespaces[index].file.Fd())
+}
+
+// Inode is the number of a namespace that the kernel gives in /proc/PID/ns/net, unique while the namespace is there.
+func (r *Router) Inode(index int) (uint64, error) {
+	var status unix.Stat_t
+	if err := unix.Fstat(int(r.namespaces[index].file.Fd()), &status); err != nil {
+		return 0, fmt.Errorf("namespace of %s: %w", r.plan.Namespaces[index].Name, err)
+	}
+	return status.Ino, nil
+}
+
+// Statistics returns the counters, zero once the Router is closed.
+func (r *Router) Statistics() Statistics {
+	s := r.ask(request{kind: requestStatistics}).statistics
+	// The kernel's counters are read here, because that takes longer than the thread has.
+	now := r.countOverruns()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range s.Interfaces {
+		if before := r.overruns[i]; now[i] > before {
+			s.Interfaces[i].Overrun = now[i] - before
+		}
+	}
+	return s
+}
+
+// countOverruns reads for each device how many packets the kernel has dropped since it was made, 0 where the kernel does not tell.
+func (r *Router) countOverruns() []uint64 {
+	var counts []uint64
+	buffer := make([]byte, 16<<10) // a line has some 120 bytes, and a namespace at most some 20 interfaces
+	for i, n := range r.namespaces {
+		dropped := n.overruns(buffer)
+		for j := range n.devices {
+			counts = append(counts, dropped[r.plan.Namespaces[i].Interfaces[j].Name])
+		}
+	}
+	return counts
+}
+
+// Restart begins traces, schedules and counters anew. Packets on their way stay there.
+func (r *Router) Restart() {
+	counts := r.countOverruns()
+	r.mu.Lock()
+	r.overruns = counts
+	r.mu.Unlock()
+	r.ask(request{kind: requestRestart})
+}
+
+// Configure changes the parameters of a wire, by its index in the plan; its trace and schedule end. The error wraps netem.ErrConfig, or is net.ErrClosed.
+func (r *Router) Configure(wire int, c netem.Config) error {
+	return r.ask(request{kind: requestConfigure, wire: wire, config: c}).err
+}
+
+// ask has the thread do something, and waits for it.
+func (r *Router) ask(q request) answer {
+	reply := make(chan answer, 1)
+	q.answer = reply
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return answer{err: net.ErrClosed}
+	}
+	r.requests = append(r.requests, q)
+	r.wake()
+	r.mu.Unlock()
+	select {
+	case a := <-reply:
+		return a
+	case <-r.stopped:
+		return answer{err: net.ErrClosed}
+	}
+}
+
+// wake makes the thread look at what it is asked.
+func (r *Router) wake() {
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
+	// It fails only where the counter is about to overflow, and then the thread is awake.
+	_, _ = unix.Write(r.alarm, one[:])
+}
+
+// taken returns what is asked, and whether the Router is to stop.
+func (r *Router) taken() ([]request, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	requests := r.requests
+	r.requests = nil
+	return requests, r.closed
+}
+
+// Close ends the thread and the devices, and lets go of the namespaces. Calls after the first have no effect.
+func (r *Router) Close() error {
+	r.mu.Lock()
+	again := r.closed
+	r.closed = true
+	r.wake()
+	r.mu.Unlock()
+	<-r.stopped
+	if !again {
+		r.release()
+	}
+	return nil
+}
+
+// release closes all files.
+func (r *Router) release() {
+	for _, n := range r.namespaces {
+		n.close()
+	}
+	if r.alarm >= 0 {
+		_ = unix.Close(r.alarm)
+	}
+}
+
+// Inside calls f on a thread that is in a namespace, given by its index in the plan, and returns what f returns. Sockets that f opens stay in the namespace.
+func (r *Router) Inside(index int, f func() error) error {
+	done := make(chan error)
+	go func() {
+		// Never unlocked: the thread ends with the goroutine.
+		runtime.LockOSThread()
+		if err := unix.Setns(int(r.namespaces[index].file.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("enter the namespace of %s: %w", r.plan.Namespaces[index].Name, err)
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}

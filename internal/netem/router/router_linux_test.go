@@ -1,0 +1,270 @@
+package router_test
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netem/router"
+)
+
+// patience is far longer than anything here takes.
+const patience = 20 * time.Second
+
+var (
+	first  = netip.MustParseAddr("198.18.0.1")
+	second = netip.MustParseAddr("198.18.0.2")
+)
+
+// pair is a plan of two namespaces with a wire each way.
+func pair(t testing.TB, forth, back string) router.Plan {
+	return router.Plan{
+		Namespaces: []router.Namespace{
+			{Name: "first", Interfaces: []router.Interface{{Name: "path0", Address: netip.PrefixFrom(first, 24)}}},
+			{Name: "second", Interfaces: []router.Interface{{Name: "path0", Address: netip.PrefixFrom(second, 24)}}},
+		},
+		Wires:  []router.Wire{{Name: "forth", Config: profile(t, forth)}, {Name: "back", Config: profile(t, back)}},
+		Routes: []router.Route{{From: first, To: second, Wires: []int{0}}, {From: second, To: first, Wires: []int{1}}},
+		Seed:   1,
+	}
+}
+
+// start starts a router, or skips the test where that is not allowed.
+func start(t testing.TB, plan router.Plan) *router.Router {
+	t.Helper()
+	r, err := router.Start(plan)
+	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
+		t.Skipf("skipped: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// udp opens a socket in a namespace.
+func udp(t testing.TB, r *router.Router, index int, address netip.Addr) *net.UDPConn {
+	t.Helper()
+	var conn *net.UDPConn
+	err := r.Inside(index, func() (err error) {
+		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// TestRouterMarks overloads a queue that marks. Every packet that arrives has a header checksum that the kernel accepts, and the marks that arrive are those that were made.
+func TestRouterMarks(t *testing.T) {
+	r := start(t, pair(t, "rate=5Mbit,queue=codel:1s", ""))
+	from, to := udp(t, r, 0, first), udp(t, r, 1, second)
+	raw, err := from.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set error
+	if err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS, int(netem.ECT0)) }); err != nil || set != nil {
+		t.Fatal(err, set)
+	}
+	if raw, err = to.SyscallConn(); err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVTOS, 1) }); err != nil || set != nil {
+		t.Fatal(err, set)
+	}
+	// 100 packets of 1,250 bytes last 200 ms: packets wait for longer than 5 ms, and after 100 ms of that CoDel marks.
+	const count = 100
+	for range count {
+		if _, err := from.WriteTo(make([]byte, 1222), to.LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marked := 0
+	buffer, control := make([]byte, 2000), make([]byte, 100)
+	for range count {
+		_, controls, _, _, err := to.ReadMsgUDPAddrPort(buffer, control)
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := unix.ParseSocketControlMessage(control[:controls])
+		if err != nil || len(messages) != 1 {
+			t.Fatal(messages, err)
+		}
+		switch ecn := netem.ECN(messages[0].Data[0]); ecn {
+		case netem.CongestionExperienced:
+			marked++
+		case netem.ECT0:
+		default:
+			t.Errorf("a packet arrived with the codepoint %d", ecn)
+		}
+	}
+	if s := r.Statistics(); marked == 0 || uint64(marked) != s.Wires[0].Marked || s.Malformed != 0 || s.Refused != 0 {
+		t.Errorf("%d marks arrived, %d were made; %d malformed, %d refused", marked, s.Wires[0].Marked, s.Malformed, s.Refused)
+	}
+}
+
+// TestRouterTCP has the kernel's Cubic send 2 MB over a link with losses.
+func TestRouterTCP(t *testing.T) {
+	r := start(t, pair(t, "delay=2ms,rate=50Mbit,loss=0.5%,queue=fq_codel:50ms", "delay=2ms"))
+	var listener net.Listener
+	if err := r.Inside(1, func() (err error) {
+		listener, err = net.Listen("tcp4", netip.AddrPortFrom(second, 0).String())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	received := make(chan int)
+	go func() {
+		total := 0
+		defer func() { received <- total }()
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		buffer := make([]byte, 64<<10)
+		for {
+			count, err := conn.Read(buffer)
+			if total += count; err != nil {
+				return
+			}
+		}
+	}()
+	var conn net.Conn
+	if err := r.Inside(0, func() (err error) {
+		conn, err = net.DialTimeout("tcp4", listener.Addr().String(), patience)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set error
+	if err := raw.Control(func(fd uintptr) { set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic") }); err != nil || set != nil {
+		t.Fatal(err, set)
+	}
+	const size = 2 << 20
+	if err := errors.Join(conn.SetDeadline(time.Now().Add(patience)), write(conn, size), conn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-received; got != size {
+		t.Errorf("%d bytes arrived, expected %d", got, size)
+	}
+	if s := r.Statistics(); s.Wires[0].LostRandom == 0 || s.Wires[1].Delivered == 0 || s.Interfaces[0].SentBytes < size {
+		t.Errorf("%+v, expected losses and acknowledgements", s.Wires[0].Stats)
+	}
+}
+
+func write(conn net.Conn, size int) error {
+	_, err := conn.Write(make([]byte, size))
+	return err
+}
+
+// TestRouterDrops what it cannot route.
+func TestRouterDrops(t *testing.T) {
+	r := start(t, pair(t, "", ""))
+	conn := udp(t, r, 0, first)
+	for _, to := range []string{"198.18.0.3:9", "198.18.0.2:9"} {
+		if _, err := conn.WriteTo([]byte("hello"), net.UDPAddrFromAddrPort(netip.MustParseAddrPort(to))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The second has a route; where it goes nobody listens, and the host says so.
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if s := r.Statistics(); s.Wires[1].Delivered == 1 && s.Unroutable == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", r.Statistics())
+		}
+	}
+}
+
+func TestRouterRefuses(t *testing.T) {
+	start(t, pair(t, "", "")) // skips without root
+	for says, change := range map[string]func(*router.Plan){
+		"loss is 2":                             func(p *router.Plan) { p.Wires[0].Config.Loss = 2 },
+		"no interface has that address":         func(p *router.Plan) { p.Routes[0].To = netip.MustParseAddr("10.0.0.1") },
+		"sysctl net.ipv4.no_such = 1":           func(p *router.Plan) { p.Namespaces[1].Sysctls = map[string]string{"net.ipv4.no_such": "1"} },
+		"interface a-name-that-is-far-too-long": func(p *router.Plan) { p.Namespaces[1].Interfaces[0].Name = "a-name-that-is-far-too-long" },
+	} {
+		plan := pair(t, "", "")
+		change(&plan)
+		if r, err := router.Start(plan); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, expected %q", err, says)
+			if err == nil {
+				_ = r.Close()
+			}
+		}
+	}
+}
+
+func TestRouterClosed(t *testing.T) {
+	r := start(t, pair(t, "", ""))
+	if err := errors.Join(r.Close(), r.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := r.Configure(0, netem.Config{}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v, expected net.ErrClosed", err)
+	}
+	r.Restart()
+	if s := r.Statistics(); s.Duration != 0 || len(s.Wires) != 0 {
+		t.Errorf("%+v of a router that is closed", s)
+	}
+}
+
+// BenchmarkRouter has packets of 1,200 bytes go from one namespace to another as fast as a socket sends, and reports what the router's own thread needs for one.
+func BenchmarkRouter(b *testing.B) {
+	for _, bench := range []struct{ name, profile string }{
+		{"wire", ""}, {"delay", "delay=1ms"}, {"shaped", "delay=1ms,rate=10Gbit,queue=8MB"}, {"fq", "delay=1ms,rate=10Gbit,queue=fq:8MB"},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			r := start(b, pair(b, bench.profile, ""))
+			from, to := udp(b, r, 0, first), udp(b, r, 1, second)
+			if err := to.SetReadBuffer(4 << 20); err != nil {
+				b.Fatal(err)
+			}
+			go func() {
+				buffer := make([]byte, 2000)
+				for {
+					if _, _, err := to.ReadFromUDPAddrPort(buffer); err != nil {
+						return
+					}
+				}
+			}()
+			payload, target := make([]byte, 1172), to.LocalAddr().(*net.UDPAddr).AddrPort()
+			r.Restart()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := from.WriteToUDPAddrPort(payload, target); err != nil {
+					b.Fatal(err)
+				}
+			}
+			s := r.Statistics()
+			passed := float64(max(s.Packets(), 1))
+			b.ReportMetric(float64(s.CPU.Nanoseconds())/passed, "ns-cpu/packet")
+			b.ReportMetric(passed/b.Elapsed().Seconds(), "packets/s")
+			b.ReportMetric(passed/float64(b.N), "passed/packet")
+		})
+	}
+}
