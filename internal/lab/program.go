@@ -26,10 +26,15 @@ func FindProgram(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w %s: %w", ErrProgram, name, err)
 	}
-	path := filepath.Join(filepath.Dir(self), name)
+	return FindProgramIn(filepath.Dir(self), name)
+}
+
+// FindProgramIn finds a program in a folder.
+func FindProgramIn(folder, name string) (string, error) {
+	path := filepath.Join(folder, name)
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-		return "", fmt.Errorf("%w %s: expected it at %s, beside this program; make build puts all of them into bin/", ErrProgram, name, path)
+		return "", fmt.Errorf("%w %s: expected it at %s; make build puts all of them into bin/", ErrProgram, name, path)
 	}
 	return path, nil
 }
@@ -49,10 +54,11 @@ type Program struct {
 
 // StartProgram starts a program under a name for errors; watch, if not nil, sees its standard error as well.
 func StartProgram(name, path string, watch io.Writer, arguments ...string) (*Program, error) {
-	return startCommand(name, exec.Command(path, arguments...), watch)
+	return StartCommand(name, exec.Command(path, arguments...), watch)
 }
 
-func startCommand(name string, cmd *exec.Cmd, watch io.Writer) (*Program, error) {
+// StartCommand starts a command, which may be one that runs elsewhere, as StartProgram does.
+func StartCommand(name string, cmd *exec.Cmd, watch io.Writer) (*Program, error) {
 	p := &Program{name: name, cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Stdout = &p.output
 	p.cmd.Stderr = &p.errors
@@ -78,6 +84,9 @@ func (p *Program) Wait(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// Ended is closed once the program has ended.
+func (p *Program) Ended() <-chan struct{} { return p.ended }
 
 // Stop asks the program to end, and ends it if it does not.
 func (p *Program) Stop() error {
@@ -186,6 +195,11 @@ func StartServerUnprivileged(ctx context.Context, path string, more ...string) (
 	return startListener(ctx, "volsfu serve", cmd)
 }
 
+// StartServerCommand starts a server by a command, which may be one that runs elsewhere, and waits until it is ready. It must log as JSON.
+func StartServerCommand(ctx context.Context, cmd *exec.Cmd) (*ServerProgram, error) {
+	return startListener(ctx, "volsfu serve", cmd)
+}
+
 func serverArguments(more []string) []string {
 	arguments := append([]string{"serve"}, more...)
 	return append(arguments, "--dev", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--media-port", "0", "--log-format", "json")
@@ -193,7 +207,7 @@ func serverArguments(more []string) []string {
 
 func startListener(ctx context.Context, name string, cmd *exec.Cmd) (*ServerProgram, error) {
 	reader, writer := io.Pipe()
-	p, err := startCommand(name, cmd, writer)
+	p, err := StartCommand(name, cmd, writer)
 	if err != nil {
 		return nil, err
 	}

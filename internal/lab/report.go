@@ -49,13 +49,18 @@ type Section struct {
 func NewReport(name, version string) *Report {
 	return &Report{
 		Name: name, Version: version, Met: true, Sections: []Section{},
-		Machine: Machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()},
+		Machine: ThisMachine(),
 	}
+}
+
+// ThisMachine is where this program runs.
+func ThisMachine() Machine {
+	return Machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 }
 
 // Run runs a check and adds its outcome.
 func (r *Report) Run(ctx context.Context, number int, check Check, progress Progress) {
-	section := Section{Number: number, Name: check.Name(), LoadBefore: loadAverage()}
+	section := Section{Number: number, Name: check.Name(), LoadBefore: LoadAverage()}
 	progress.Say("%d: %s", number, section.Name)
 	began := time.Now()
 	lines, err := check.Run(ctx)
@@ -71,8 +76,8 @@ func (r *Report) Run(ctx context.Context, number int, check Check, progress Prog
 	r.Sections = append(r.Sections, section)
 }
 
-// loadAverage reads the first number of /proc/loadavg.
-func loadAverage() float64 {
+// LoadAverage is the system's load average over the last minute, the first number of /proc/loadavg; -1 where it is unknown.
+func LoadAverage() float64 {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return -1

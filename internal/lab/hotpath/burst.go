@@ -119,11 +119,11 @@ func copyProgram(from, to string) (err error) {
 func moreThanAllowed() (int, error) {
 	data, err := os.ReadFile("/proc/sys/net/core/rmem_max")
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errProc, err)
+		return 0, fmt.Errorf("%w: %w", lab.ErrProc, err)
 	}
 	limit, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil {
-		return 0, fmt.Errorf("%w: net.core.rmem_max: %w", errProc, err)
+		return 0, fmt.Errorf("%w: net.core.rmem_max: %w", lab.ErrProc, err)
 	}
 	// The server's own default is 8 MiB.
 	return max(8<<20, 2*limit), nil

@@ -66,7 +66,7 @@ type window struct {
 	counts  lab.Series
 	last    lab.Series
 	cpu     time.Duration
-	machine machineTime
+	machine lab.MachineTime
 	elapsed time.Duration
 }
 
@@ -78,8 +78,8 @@ func (w *window) add(before, after snapshot) {
 	w.counts.Add(before.counts, after.counts)
 	w.last = after.counts
 	w.cpu += after.cpu - before.cpu
-	w.machine.busy += after.machine.busy - before.machine.busy
-	w.machine.all += after.machine.all - before.machine.all
+	w.machine.Busy += after.machine.Busy - before.machine.Busy
+	w.machine.All += after.machine.All - before.machine.All
 	w.elapsed += after.at.Sub(before.at)
 }
 
@@ -92,7 +92,7 @@ func (w *window) figures(names metricNames) Figures {
 		Goroutines:       int(w.last["go_goroutines"]),
 		CacheBytes:       uint64(w.last[names.cache]),
 		CPUShare:         ratio(w.cpu.Seconds(), w.elapsed.Seconds()),
-		MachineBusy:      ratio(w.machine.busy, w.machine.all),
+		MachineBusy:      ratio(w.machine.Busy, w.machine.All),
 		Seconds:          w.elapsed.Seconds(),
 	}
 	cpu := float64(w.cpu) / float64(time.Microsecond)

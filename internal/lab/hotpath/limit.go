@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
 )
 
 // Limit is what the machine needs at least for one packet of 1,200 bytes on one core: user and system time, on loopback, where sending includes the
@@ -54,7 +56,7 @@ func MeasureLimit(ctx context.Context) (*Limit, error) {
 		return nil, fmt.Errorf("%w: %w", errLimit, err)
 	}
 	defer bench.close()
-	before, err := readMachineTime()
+	before, err := lab.ReadMachineTime()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLimit, err)
 	}
@@ -75,13 +77,13 @@ func MeasureLimit(ctx context.Context) (*Limit, error) {
 			}
 		}
 	}
-	after, err := readMachineTime()
+	after, err := lab.ReadMachineTime()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLimit, err)
 	}
 	return &Limit{
 		SealSegmented: median(costs[0]), PlainSend: median(costs[1]), Receive: median(costs[2]), Coalesced: median(costs[3]),
-		MachineBusy: ratio(after.busy-before.busy, after.all-before.all),
+		MachineBusy: after.BusySince(before),
 	}, nil
 }
 

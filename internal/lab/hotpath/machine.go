@@ -1,9 +1,7 @@
 package hotpath
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,49 +11,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 )
-
-// errProc says that the system does not tell what is needed, as Linux does in /proc.
-var errProc = errors.New("this system does not tell, as Linux does in /proc")
-
-// machineTime is the time of all cores since the start, in the system's ticks.
-type machineTime struct{ busy, all float64 }
-
-// readMachineTime reads /proc/stat.
-func readMachineTime() (machineTime, error) {
-	data, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return machineTime{}, fmt.Errorf("load of the machine: %w: %w", errProc, err)
-	}
-	return parseMachineTime(data)
-}
-
-// The columns of the first line of /proc/stat that stand for rest; guest time is part of user time and would count twice.
-const (
-	columnIdle = 3
-	columnWait = 4
-	columns    = 8 // user, nice, system, idle, iowait, irq, softirq, steal
-)
-
-// parseMachineTime reads the first line of /proc/stat (proc(5)). Time that a hypervisor took counts as busy.
-func parseMachineTime(data []byte) (machineTime, error) {
-	line, _, _ := bytes.Cut(data, []byte("\n"))
-	fields := strings.Fields(string(line))
-	if len(fields) < 1+columns || fields[0] != "cpu" {
-		return machineTime{}, fmt.Errorf("%w: /proc/stat begins with %q", errProc, line)
-	}
-	var t machineTime
-	for column, field := range fields[1 : 1+columns] {
-		ticks, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			return machineTime{}, fmt.Errorf("%w: /proc/stat: %w", errProc, err)
-		}
-		t.all += ticks
-		if column != columnIdle && column != columnWait {
-			t.busy += ticks
-		}
-	}
-	return t, nil
-}
 
 // processTime is the CPU time of a process, user and system. Where the system accounts by nanoseconds, per thread, that is taken: /proc/PID/stat and
 // the metrics of processes count in hundredths of a second.
@@ -90,7 +45,7 @@ func parseSchedule(data []byte) time.Duration {
 type snapshot struct {
 	counts  lab.Series
 	cpu     time.Duration
-	machine machineTime
+	machine lab.MachineTime
 	at      time.Time
 }
 
@@ -125,7 +80,7 @@ func lookAfter(ctx context.Context, s subject) (snapshot, error) {
 
 // timed adds times to counts.
 func timed(s subject, counts lab.Series) (snapshot, error) {
-	machine, err := readMachineTime()
+	machine, err := lab.ReadMachineTime()
 	if err != nil {
 		return snapshot{}, err
 	}

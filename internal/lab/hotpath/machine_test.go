@@ -1,25 +1,12 @@
 package hotpath
 
 import (
-	"errors"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
 )
-
-func TestMachineTime(t *testing.T) {
-	got, err := parseMachineTime([]byte("cpu  100 1 20 500 40 3 6 10 50 0\ncpu0 …\n"))
-	if want := (machineTime{busy: 140, all: 680}); err != nil || got != want {
-		t.Errorf("got %+v, %v; want %+v: idle and waiting are rest, guests are users", got, err, want)
-	}
-	for _, broken := range []string{"", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8"} {
-		if _, err := parseMachineTime([]byte(broken)); !errors.Is(err, errProc) {
-			t.Errorf("%q: got %v, want errProc", broken, err)
-		}
-	}
-}
 
 func TestProcessTime(t *testing.T) {
 	if got := parseSchedule([]byte("123456789 42 7\n")); got != 123456789 {
@@ -39,7 +26,7 @@ func TestFiguresOfAWindow(t *testing.T) {
 	begin := time.Unix(0, 0)
 	before := snapshot{
 		counts: lab.Series{`packets{direction="out",kind="media"}`: 1000, "go_memstats_mallocs_total": 500, "calls": 10, "sent": 100},
-		cpu:    time.Second, machine: machineTime{100, 200}, at: begin,
+		cpu:    time.Second, machine: lab.MachineTime{Busy: 100, All: 200}, at: begin,
 	}
 	after := snapshot{
 		counts: lab.Series{
@@ -47,7 +34,7 @@ func TestFiguresOfAWindow(t *testing.T) {
 			"go_memstats_mallocs_total": 900, "calls": 60, "sent": 2100, "cache": 5, "go_goroutines": 12, "process_resident_memory_bytes": 1e6,
 			`stay_bucket{le="0.001"}`: 50, `stay_bucket{le="0.002"}`: 100, `stay_bucket{le="+Inf"}`: 100,
 		},
-		cpu: time.Second + 4*time.Millisecond, machine: machineTime{150, 300}, at: begin.Add(2 * time.Second),
+		cpu: time.Second + 4*time.Millisecond, machine: lab.MachineTime{Busy: 150, All: 300}, at: begin.Add(2 * time.Second),
 	}
 	var w window
 	w.add(before, after)

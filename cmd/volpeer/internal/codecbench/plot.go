@@ -3,12 +3,10 @@ package codecbench
 import (
 	"cmp"
 	"fmt"
-	"html"
 	"io"
-	"math"
 	"slices"
-	"strings"
 
+	"github.com/volsfu/volsfu/internal/lab/plot"
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
@@ -148,140 +146,33 @@ func (a *axis) of(r *Row) float64 {
 	return v
 }
 
-// Measures of a plot, in pixels.
-const (
-	width, panelHeight = 900, 260
-	left, right        = 70, 250
-	top, gap           = 50, 60
-)
-
-// palette has the colours of curves, from Okabe and Ito's palette, which people tell apart who see fewer colours; curves beyond that are dashed.
-var palette = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
-
 // Draw writes the plot as SVG. It is false, and writes nothing, where no two rows make a line.
 func (p *Plot) Draw(w io.Writer, rows []Row) (bool, error) {
 	curves := p.curves(rows)
 	if len(curves) == 0 {
 		return false, nil
 	}
-	height := max(top+len(p.panels)*(panelHeight+gap), top+20*len(curves)+20)
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, height, width, height)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/><text x="%d" y="26" font-size="16">%s</text>`+"\n", width, height, left, html.EscapeString(p.title))
-	x := p.x.scale(curves, left, width-right)
+	d := plot.Diagram{Title: p.title, X: plot.Axis{Label: p.x.label, FromZero: p.x.zero}}
 	for i := range p.panels {
-		bottom := float64(top + i*(panelHeight+gap) + panelHeight)
-		d := panel{plot: p, axis: &p.panels[i], x: x, y: p.panels[i].scale(curves, bottom, bottom-panelHeight), bottom: bottom}
-		d.draw(&b, curves)
-	}
-	for i, c := range curves {
-		y := float64(top + 10 + 20*i)
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.0f" y2="%.0f" %s/><text x="%d" y="%.0f">%s</text>`+"\n",
-			width-right+15, width-right+40, y, y, stroke(i), width-right+46, y+4, html.EscapeString(c.name))
-	}
-	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return true, err
-}
-
-func stroke(i int) string {
-	dash := ""
-	if i >= len(palette) {
-		dash = ` stroke-dasharray="6 3"`
-	}
-	return fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.8"%s`, palette[i%len(palette)], dash)
-}
-
-// scale puts values on a line of pixels, from one end to the other.
-type scale struct{ low, high, step, from, to float64 }
-
-func (a *axis) scale(curves []curve, from, to float64) scale {
-	s := scale{low: math.Inf(1), high: math.Inf(-1), from: from, to: to}
-	for _, c := range curves {
-		for _, r := range c.rows {
-			s.low, s.high = min(s.low, a.of(r)), max(s.high, a.of(r))
+		a := &p.panels[i]
+		panel := plot.Panel{Y: plot.Axis{Label: a.label, FromZero: a.zero}}
+		for _, c := range curves {
+			panel.Curves = append(panel.Curves, p.drawn(c, a))
 		}
+		d.Panels = append(d.Panels, panel)
 	}
-	if a.zero {
-		s.low = 0
-	}
-	if s.high-s.low < 1e-9 {
-		s.low, s.high = s.low-0.5, s.high+0.5
-	}
-	s.step = step(s.high - s.low)
-	s.low, s.high = math.Floor(s.low/s.step)*s.step, math.Ceil(s.high/s.step)*s.step
-	return s
+	return true, d.WriteSVG(w)
 }
 
-func (s *scale) at(v float64) float64 { return s.from + (s.to-s.from)*(v-s.low)/(s.high-s.low) }
-
-// ticks are round values all along the scale.
-func (s *scale) ticks() []float64 {
-	var all []float64
-	for i := math.Round(s.low / s.step); i <= math.Round(s.high/s.step); i++ {
-		all = append(all, i*s.step)
-	}
-	return all
-}
-
-// step is a round interval that divides a range into four to ten.
-func step(reach float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(reach)))
-	switch {
-	case reach/power < 2:
-		return power / 5
-	case reach/power < 5:
-		return power / 2
-	}
-	return power
-}
-
-// panel is one diagram.
-type panel struct {
-	plot   *Plot
-	axis   *axis
-	x, y   scale
-	bottom float64
-	// marked are the points that have a mark.
-	marked [][2]float64
-}
-
-// room tells whether a mark at a point would be read, and takes its place then: marks are about 30 pixels wide and 11 high.
-func (d *panel) room(x, y float64) bool {
-	for _, m := range d.marked {
-		if math.Abs(m[0]-x) < 30 && math.Abs(m[1]-y) < 11 {
-			return false
+// drawn is a curve in the panel of an axis.
+func (p *Plot) drawn(c curve, a *axis) plot.Curve {
+	drawn := plot.Curve{Name: c.name, Kind: plot.LineAndDots}
+	for _, r := range c.rows {
+		point := plot.Point{X: p.x.of(r), Y: a.of(r)}
+		if p.marks != nil {
+			point.Mark = p.marks(r)
 		}
+		drawn.Points = append(drawn.Points, point)
 	}
-	d.marked = append(d.marked, [2]float64{x, y})
-	return true
-}
-
-func (d *panel) draw(b *strings.Builder, curves []curve) {
-	for _, v := range d.y.ticks() {
-		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end">%.5g</text>`+"\n",
-			left, width-right, d.y.at(v), d.y.at(v), left-6, d.y.at(v)+4, v)
-	}
-	for _, v := range d.x.ticks() {
-		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="black"/><text x="%.1f" y="%.1f" text-anchor="middle">%.5g</text>`+"\n",
-			d.x.at(v), d.x.at(v), d.bottom, d.bottom+4, d.x.at(v), d.bottom+17, v)
-	}
-	fmt.Fprintf(b, `<rect x="%d" y="%.1f" width="%d" height="%d" fill="none" stroke="black"/>`+"\n", left, d.bottom-panelHeight, width-right-left, panelHeight)
-	fmt.Fprintf(b, `<text x="%d" y="%.1f" text-anchor="middle">%s</text>`+"\n", (width-right+left)/2, d.bottom+33, html.EscapeString(d.plot.x.label))
-	fmt.Fprintf(b, `<text transform="translate(16 %.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", d.bottom-panelHeight/2, html.EscapeString(d.axis.label))
-	for i, c := range curves {
-		fmt.Fprintf(b, `<polyline %s points="`, stroke(i))
-		for _, r := range c.rows {
-			fmt.Fprintf(b, "%.1f,%.1f ", d.x.at(d.plot.x.of(r)), d.y.at(d.axis.of(r)))
-		}
-		b.WriteString(`"/>` + "\n")
-		for _, r := range c.rows {
-			x, y := d.x.at(d.plot.x.of(r)), d.y.at(d.axis.of(r))
-			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, x, y, palette[i%len(palette)])
-			if d.plot.marks != nil && d.room(x, y) {
-				fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-size="10">%s</text>`, x+5, y+11, html.EscapeString(d.plot.marks(r)))
-			}
-		}
-		b.WriteString("\n")
-	}
+	return drawn
 }

@@ -1,0 +1,61 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// ErrProc says that the system does not tell what is needed, as Linux does in /proc.
+var ErrProc = errors.New("this system does not tell, as Linux does in /proc")
+
+// MachineTime is the time of all cores since the start, in the system's ticks.
+type MachineTime struct{ Busy, All float64 }
+
+// ReadMachineTime reads /proc/stat.
+func ReadMachineTime() (MachineTime, error) {
+	data, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return MachineTime{}, fmt.Errorf("load of the machine: %w: %w", ErrProc, err)
+	}
+	return parseMachineTime(data)
+}
+
+// BusySince is the share of all cores' time that was in use since another time, 0 to 1.
+func (t MachineTime) BusySince(before MachineTime) float64 {
+	if t.All <= before.All {
+		return 0
+	}
+	return (t.Busy - before.Busy) / (t.All - before.All)
+}
+
+// The columns of the first line of /proc/stat that stand for rest; guest time is part of user time and would count twice.
+const (
+	columnIdle = 3
+	columnWait = 4
+	columns    = 8 // user, nice, system, idle, iowait, irq, softirq, steal
+)
+
+// parseMachineTime reads the first line of /proc/stat (proc(5)). Time that a hypervisor took counts as busy.
+func parseMachineTime(data []byte) (MachineTime, error) {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	fields := strings.Fields(string(line))
+	if len(fields) < 1+columns || fields[0] != "cpu" {
+		return MachineTime{}, fmt.Errorf("%w: /proc/stat begins with %q", ErrProc, line)
+	}
+	var t MachineTime
+	for column, field := range fields[1 : 1+columns] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return MachineTime{}, fmt.Errorf("%w: /proc/stat: %w", ErrProc, err)
+		}
+		t.All += ticks
+		if column != columnIdle && column != columnWait {
+			t.Busy += ticks
+		}
+	}
+	return t, nil
+}

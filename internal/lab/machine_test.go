@@ -1,0 +1,24 @@
+package lab
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestMachineTime(t *testing.T) {
+	got, err := parseMachineTime([]byte("cpu  100 1 20 500 40 3 6 10 50 0\ncpu0 …\n"))
+	if want := (MachineTime{Busy: 140, All: 680}); err != nil || got != want {
+		t.Errorf("got %+v, %v; want %+v: idle and waiting are rest, guests are users", got, err, want)
+	}
+	for _, broken := range []string{"", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8"} {
+		if _, err := parseMachineTime([]byte(broken)); !errors.Is(err, ErrProc) {
+			t.Errorf("%q: got %v, want ErrProc", broken, err)
+		}
+	}
+	if got := (MachineTime{Busy: 150, All: 700}).BusySince(MachineTime{Busy: 140, All: 680}); got != 0.5 {
+		t.Errorf("busy for %g of the time, want half", got)
+	}
+	if got := (MachineTime{}).BusySince(MachineTime{}); got != 0 {
+		t.Errorf("busy for %g of no time", got)
+	}
+}
