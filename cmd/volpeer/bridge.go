@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -41,7 +42,7 @@ type bridging struct {
 	dialect string
 	// untilInputCloses has the bridge end with whoever holds the other end of input, which is its standard input.
 	untilInputCloses bool
-	// transcode has points turned into another codec and back; packs is the codec of what is published then.
+	// transcode has points and sound turned into other codecs and back; packs is that of the points that are published then.
 	transcode bool
 	packs     codec.Codec
 	stdin     io.Reader
@@ -69,7 +70,7 @@ func newBridge() *cobra.Command {
 	f.Uint32VarP(&b.client, "client", "c", 0, "this client's number, by which the others' connectors know it")
 	f.IntVarP(&b.layout.Tiles, "tiles", "t", 1, "number of tiles that the connector sends")
 	f.IntVarP(&b.layout.Qualities, "qualities", "q", 1, "number of qualities of each tile that the connector sends")
-	f.BoolVar(&b.transcode, "transcode", false, "publish the connector's uncompressed points (cwi0) as Draco, and give it others' Draco as cwi0")
+	f.BoolVar(&b.transcode, "transcode", false, "publish the connector's uncompressed points (cwi0) as Draco and its sound (VR2A) as Opus, and give it others' Draco as cwi0 and their Opus as VR2A")
 	f.BoolVarP(&b.debug, "debug", "d", false, "publish frames of 5,000 bytes that mean nothing, in place of the connector's; needs no connector")
 	f.IntVarP(&b.level, "log", "l", 0, "how much to log: 0 what happens, 1 also figures every second, 2 everything")
 	f.StringVar(&b.room.name, "room", "", "the room; without, the environment's VOLPEER_ROOM, or what the token names, or vr2gather")
@@ -100,7 +101,7 @@ const (
 // Errors of the bridge's flags.
 var (
 	errNoDraco  = errors.New("built without Draco")
-	errPlain    = errors.New("expected --dialect v1: VR2Gather's knows no Draco")
+	errPlain    = errors.New("expected --dialect v1: VR2Gather's knows neither Draco nor Opus")
 	errDialect  = errors.New("expected v1 or vr2gather")
 	errIdentity = errors.New("clients are numbers in VR2Gather's dialect, expected --client")
 	errPort     = errors.New("expected :PORT or ADDRESS:PORT, with a port of 1 to 65534: the connector has the next one")
@@ -172,6 +173,8 @@ func (b *bridging) checkTranscoding() error {
 		return nil
 	case !draco.Available():
 		return errNoDraco
+	case transcode.SoundAvailable() != nil:
+		return transcode.SoundAvailable()
 	case b.dialect == dialectVR2Gather:
 		return errPlain
 	}
@@ -253,7 +256,8 @@ func (b *bridging) run(ctx context.Context, out io.Writer, log *slog.Logger) err
 	summary := s.summary()
 	log.Info("ended", "dropped", summary.Dropped)
 	if t := summary.Transcoding; t != nil {
-		log.Info("transcoding has added", "up ms", percentiles(t.Up), "down ms", percentiles(t.Down), "of", "median/95 %/99 %/largest")
+		log.Info("transcoding has added", "up ms", percentiles(t.Up), "down ms", percentiles(t.Down), "sound up ms", percentiles(t.SoundUp),
+			"sound down ms", percentiles(t.SoundDown), "of", "median/95 %/99 %/largest")
 	}
 	if b.json {
 		err = errors.Join(err, json.NewEncoder(out).Encode(summary))

@@ -31,11 +31,14 @@ type meeting struct {
 	session   *client.Session
 	directory *bridge.Directory
 	requests  chan<- []signal.Choice
+	// overdue says that sound has waited for what was before it for long enough.
+	overdue *time.Timer
 }
 
 // serve serves the connector until the session ends. Sound goes first: it waits for nothing but a burst of datagrams.
 func (s *span) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice, refused <-chan []signal.Choice) {
-	m := &meeting{span: s, session: session, requests: requests}
+	m := &meeting{span: s, session: session, requests: requests, overdue: time.NewTimer(0)}
+	defer m.overdue.Stop()
 	m.meet()
 	m.look()
 	m.show(session)
@@ -67,6 +70,8 @@ func (s *span) serve(ctx context.Context, session *client.Session, requests chan
 				return
 			}
 			m.frame(ctx, &f)
+		case <-m.overdue.C:
+			m.listen()
 		case u := <-m.transcoding.unpacked():
 			m.deliverUnpacked(ctx, u)
 		case e, open := <-events:
@@ -127,6 +132,9 @@ func (m *meeting) meet() {
 func (m *meeting) forget() {
 	m.downward.outlet.Keep(m.directory.Here)
 	m.downward.voices.Keep(m.directory.Here)
+	if m.transcoding != nil {
+		m.transcoding.keep(m.directory.Here)
+	}
 }
 
 func (m *meeting) came(p signal.Participant) {
@@ -202,6 +210,10 @@ func (m *meeting) sound(p *client.Packet) {
 	number, ok := m.client(p.Track.PublicationRef)
 	if !ok {
 		// Sound that the connector does not know is sent all the same, since it is sent to everybody.
+		return
+	}
+	if m.transcoding != nil && p.Codec.Is(volumetric.MIMEOpus) {
+		m.hear(p, number)
 		return
 	}
 	received := m.downward.voices.Push(number, p.Payload, p.Arrival)

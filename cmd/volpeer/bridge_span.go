@@ -33,10 +33,12 @@ type span struct {
 	// transcoding is nil where nothing is transcoded.
 	transcoding *transcoding
 
-	// mu guards what follows. pose is where the connector's object stands, nil where it has not said.
-	mu      sync.Mutex
-	figures figures
-	pose    *signal.Pose
+	// mu guards what follows. pose is where the connector's object stands, nil where it has not said; speaksRaw says that its sound is not compressed, and that it
+	// expects as much of others'.
+	mu        sync.Mutex
+	figures   figures
+	pose      *signal.Pose
+	speaksRaw bool
 }
 
 // figures are what is told of a bridge, besides what was dropped.
@@ -47,8 +49,10 @@ type figures struct {
 	received client.FrameCounts
 	// up is from the last datagram of a frame to when the SDK has it, down from the last packet of a frame to when the connector was sent all of it.
 	up, down distribution.Distribution
-	// packed and unpacked are what transcoding adds to each, waiting included.
+	// packed and unpacked are what transcoding adds to each, waiting included; spoken and heard what it adds to sound, of which so many frames were made up.
 	packed, unpacked distribution.Distribution
+	spoken, heard    distribution.Distribution
+	concealed        int64
 }
 
 // frameQueue is how many frames may wait to be sent to the server: two captures of 9 tiles in 3 qualities.
@@ -88,8 +92,12 @@ func (s *span) run(ctx context.Context) error {
 		}
 	}
 	if s.settings.transcode {
-		s.transcoding = newTranscoding(s.settings.packs)
-		defer s.transcoding.close()
+		t, err := newTranscoding(s.settings.packs)
+		if err != nil {
+			return fmt.Errorf("--transcode: %w", err)
+		}
+		s.transcoding = t
+		defer t.close()
 	}
 	if s.settings.debug {
 		running.Go(func() { s.pretend(ctx) })
@@ -175,7 +183,7 @@ func (s *span) send(ctx context.Context, session *client.Session) {
 	for {
 		select {
 		case f := <-s.frames:
-			if s.transcoding == nil || !s.pack(session, f) {
+			if s.transcoding == nil || !s.convert(ctx, session, f) {
 				s.publish(ctx, session, asItIs(f))
 			}
 		case p := <-s.transcoding.packed():

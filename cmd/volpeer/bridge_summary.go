@@ -24,7 +24,7 @@ type bridged struct {
 	// datagrams were sent to the connector.
 	Up   summary.Percentiles `json:"up_ms"`
 	Down summary.Percentiles `json:"down_ms"`
-	// Transcoding is what transcoding adds to the two, from when a frame comes to when it is turned into the other codec; null where nothing is transcoded.
+	// Transcoding is what transcoding adds to the two, and to sound, from when a frame comes to when it is turned into the other codec; null where nothing is transcoded.
 	Transcoding *bridgedTranscoding `json:"transcoding"`
 	// Dropped is what was dropped, by reason.
 	Dropped map[string]int64 `json:"dropped"`
@@ -35,6 +35,11 @@ type bridged struct {
 type bridgedTranscoding struct {
 	Up   summary.Percentiles `json:"up_ms"`
 	Down summary.Percentiles `json:"down_ms"`
+	// SoundUp and SoundDown are the same of sound, with what the codecs take to look ahead.
+	SoundUp   summary.Percentiles `json:"sound_up_ms"`
+	SoundDown summary.Percentiles `json:"sound_down_ms"`
+	// Concealed is how many frames of sound were lost and made up.
+	Concealed int64 `json:"sound_frames_concealed"`
 }
 
 type bridgedUplink struct {
@@ -75,7 +80,10 @@ func (s *span) summary() bridged {
 		Uplink:      bridgedUplink{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp, Dropped: s.figures.uplink.Dropped},
 	}
 	if s.settings.transcode {
-		b.Transcoding = &bridgedTranscoding{summary.PercentilesOf(&s.figures.packed), summary.PercentilesOf(&s.figures.unpacked)}
+		b.Transcoding = &bridgedTranscoding{
+			Up: summary.PercentilesOf(&s.figures.packed), Down: summary.PercentilesOf(&s.figures.unpacked),
+			SoundUp: summary.PercentilesOf(&s.figures.spoken), SoundDown: summary.PercentilesOf(&s.figures.heard), Concealed: s.figures.concealed,
+		}
 	}
 	if s.local != nil {
 		b.FromConnector = s.local.counts()

@@ -167,8 +167,9 @@ func bridgeTo(t testing.TB, b *bridging) func() bridged {
 type neighbour struct {
 	conn   *net.UDPConn
 	bridge netip.AddrPort
-	frames chan vr2gather.Packet
-	read   sync.WaitGroup
+	// frames are those of tiles, sounds those of sound.
+	frames, sounds chan vr2gather.Packet
+	read           sync.WaitGroup
 }
 
 // openNeighbour listens on a port before which one is free, which it names as the bridge's.
@@ -186,7 +187,7 @@ func openNeighbour(t testing.TB) *neighbour {
 			continue
 		}
 		_ = before.Close()
-		n := &neighbour{conn: conn, bridge: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port-1), frames: make(chan vr2gather.Packet, 1000)}
+		n := &neighbour{conn: conn, bridge: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port-1), frames: make(chan vr2gather.Packet, 1000), sounds: make(chan vr2gather.Packet, 1000)}
 		_ = conn.SetReadBuffer(4 << 20)
 		n.read.Go(n.receive)
 		t.Cleanup(func() {
@@ -202,7 +203,7 @@ func openNeighbour(t testing.TB) *neighbour {
 // receive answers ready datagrams, and hands on the last packet of each frame that came in order, with all of the frame.
 func (n *neighbour) receive() {
 	datagram := make([]byte, vr2gather.MaxDatagram)
-	var whole []byte
+	wholes := make(map[volumetric.Kind][]byte)
 	for {
 		size, err := n.conn.Read(datagram)
 		if errors.Is(err, net.ErrClosed) {
@@ -221,17 +222,23 @@ func (n *neighbour) receive() {
 			continue
 		}
 		if p.First() {
-			whole = nil
+			wholes[p.Kind] = nil
 		}
-		if int(p.Offset) != len(whole) {
+		if int(p.Offset) != len(wholes[p.Kind]) {
 			continue
 		}
-		if whole = append(whole, p.Data...); p.Last() {
-			p.Data = whole
-			select {
-			case n.frames <- p:
-			default:
-			}
+		wholes[p.Kind] = append(wholes[p.Kind], p.Data...)
+		if !p.Last() {
+			continue
+		}
+		p.Data = wholes[p.Kind]
+		to := n.frames
+		if p.Kind == volumetric.KindAudio {
+			to = n.sounds
+		}
+		select {
+		case to <- p:
+		default:
 		}
 	}
 }
@@ -239,8 +246,14 @@ func (n *neighbour) receive() {
 // send sends a tile frame.
 func (n *neighbour) send(t testing.TB, number uint32, data []byte) {
 	t.Helper()
+	n.sendKind(t, volumetric.KindVideo, number, data)
+}
+
+// sendKind sends a frame of a tile, or of sound.
+func (n *neighbour) sendKind(t testing.TB, kind volumetric.Kind, number uint32, data []byte) {
+	t.Helper()
 	var datagram []byte
-	for p := range vr2gather.Cut(vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number}, data) {
+	for p := range vr2gather.Cut(vr2gather.Packet{Kind: kind, Frame: number}, data) {
 		var err error
 		if datagram, err = vr2gather.AppendPacketDatagram(datagram[:0], &p); err != nil {
 			t.Fatal(err)

@@ -15,12 +15,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// transcoding turns the connector's uncompressed points into a codec's frames, and others' frames into uncompressed points. It lives as long as the bridge.
+// transcoding turns the connector's uncompressed points into a codec's frames, and others' frames into uncompressed points, and sound likewise. It lives as long as the
+// bridge.
 type transcoding struct {
 	packs codec.FourCC
 	// up is by track, down by publication and tile.
 	up   *transcode.Pool[int, packable, packed]
 	down *transcode.Pool[volumetric.TrackRef, unpackable, unpacked]
+	// speaker makes Opus of the connector's sound. It belongs to the goroutine that sends to the server.
+	speaker *transcode.Speaker
+	// listeners make VR2Gather's sound of that of the clients with these numbers. They belong to the goroutine that serves the connector.
+	listeners map[uint32]*listening
 
 	// told are the codecs that are in the log, since nothing can be done with them.
 	mu   sync.Mutex
@@ -56,7 +61,11 @@ type unpacked struct {
 }
 
 // newTranscoding starts the workers, half of what the machine has for each direction.
-func newTranscoding(packs codec.Codec) *transcoding {
+func newTranscoding(packs codec.Codec) (*transcoding, error) {
+	speaker, err := transcode.NewSpeaker()
+	if err != nil {
+		return nil, err
+	}
 	var packers []transcode.Worker[packable, packed]
 	var unpackers []transcode.Worker[unpackable, unpacked]
 	for range max(1, runtime.GOMAXPROCS(0)/2) {
@@ -65,8 +74,8 @@ func newTranscoding(packs codec.Codec) *transcoding {
 	}
 	return &transcoding{
 		packs: packs.FourCC(), up: transcode.NewPool[int](packers), down: transcode.NewPool[volumetric.TrackRef](unpackers),
-		told: make(map[codec.FourCC]bool),
-	}
+		speaker: speaker, listeners: make(map[uint32]*listening), told: make(map[codec.FourCC]bool),
+	}, nil
 }
 
 func (t *transcoding) close() {
@@ -123,13 +132,18 @@ func (u unpacker) Do(in unpackable) unpacked {
 	return out
 }
 
-// pack has a frame of the connector's transcoded, and tells whether it is: sound never is, and points of other codecs are published as they are, if they are from
-// the beginning.
+// convert has a frame of the connector's transcoded, and tells whether it is.
+func (s *span) convert(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
+	if f.Kind == volumetric.KindAudio {
+		return s.say(ctx, session, f)
+	}
+	return s.pack(session, f)
+}
+
+// pack has points transcoded, and tells whether they are: those of other codecs are published as they are, if they are from the beginning.
 func (s *span) pack(session *client.Session, f *bridge.Frame) bool {
 	published := s.upward.cloud
 	switch {
-	case f.Kind == volumetric.KindAudio:
-		return false
 	case f.Header.FourCC != vr2gather.CodecRawPoints:
 		if s.transcoding.tells(f.Header.FourCC) {
 			s.log.Warn("frames of the connector are not transcoded", "codec", f.Header.FourCC, "error", codec.ErrUnknown, "expected", vr2gather.CodecRawPoints)

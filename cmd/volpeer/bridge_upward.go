@@ -53,8 +53,9 @@ type outgoing struct {
 	*bridge.Frame
 	codec volumetric.FourCC
 	data  []byte
-	// foreign says that it is not in VR2Gather's format any more.
+	// foreign says that it is not in VR2Gather's format any more. Sound then has its time of capture.
 	foreign bool
+	capture time.Time
 }
 
 // asItIs publishes a frame byte for byte.
@@ -64,7 +65,7 @@ func asItIs(f *bridge.Frame) outgoing {
 
 // send sends one frame, and tells whether it could.
 func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) bool {
-	if f.Kind == volumetric.KindVideo && u.cloud != nil && u.cloud.VR2Gather == f.foreign {
+	if p := u.published(f.Kind); p != nil && p.VR2Gather == f.foreign {
 		u.tally.Add(bridge.DropCodec)
 		return false
 	}
@@ -75,7 +76,7 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 	}
 	var err error
 	if f.Kind == volumetric.KindAudio {
-		err = u.speak(publisher, f.Frame)
+		err = u.speak(publisher, f)
 	} else {
 		number, capture := u.instants.Of(f.Track, f.Header.TimestampMS, f.Arrival)
 		err = publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: f.codec, Data: f.data})
@@ -89,8 +90,19 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 	return err == nil
 }
 
-// speak sends a frame of sound: its packets are those of VR2Gather's peers.
-func (u *upward) speak(publisher *client.Publisher, f *bridge.Frame) error {
+// published is what is published of a kind, nil before its first frame.
+func (u *upward) published(kind volumetric.Kind) *volumetric.Publication {
+	if kind == volumetric.KindAudio {
+		return u.voice
+	}
+	return u.cloud
+}
+
+// speak sends a frame of sound: one packet of Opus where it was transcoded, and else the packets of VR2Gather's peers.
+func (u *upward) speak(publisher *client.Publisher, f outgoing) error {
+	if f.foreign {
+		return publisher.WritePackets(0, 0, f.capture, [][]byte{f.data})
+	}
 	frame := vr2gather.Packet{Kind: volumetric.KindAudio, Client: u.settings.client, Frame: u.voiceFrame}
 	u.voiceFrame++
 	var payloads [][]byte
@@ -106,9 +118,9 @@ func (u *upward) speak(publisher *client.Publisher, f *bridge.Frame) error {
 
 // publisher is where frames of the kind go, nil where the server does not take them.
 func (u *upward) publisher(ctx context.Context, session *client.Session, f outgoing) *client.Publisher {
-	place, describe := &u.cloud, u.describeCloud
+	place := &u.cloud
 	if f.Kind == volumetric.KindAudio {
-		place, describe = &u.voice, describeVoice
+		place = &u.voice
 	}
 	if *place != nil {
 		if publisher := session.Publisher((*place).Name); publisher != nil {
@@ -118,8 +130,7 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f outgo
 	if u.refused == session {
 		return nil
 	}
-	publication := describe(f.codec)
-	publication.VR2Gather = !f.foreign
+	publication := u.describe(f)
 	limited, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
 	publisher, err := session.Publish(limited, publication)
@@ -131,7 +142,7 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f outgo
 		return nil
 	}
 	*place = &publication
-	u.log.Info("publishing", "publication", publication.Name, "codec", publication.Codec.Format, "tiles", len(publication.Tiles), "qualities", len(publication.Qualities))
+	u.log.Info("publishing", "publication", publication.Name, "type", publication.Codec.MIMEType, "codec", publication.Codec.Format, "tiles", len(publication.Tiles), "qualities", len(publication.Qualities))
 	return publisher
 }
 
@@ -141,6 +152,22 @@ const (
 	voiceName = "voice"
 	voiceMIME = "audio/pcm"
 )
+
+// describe describes what frames like this one are published as.
+func (u *upward) describe(f outgoing) volumetric.Publication {
+	var publication volumetric.Publication
+	switch {
+	case f.Kind == volumetric.KindVideo:
+		publication = u.describeCloud(f.codec)
+	case f.foreign:
+		publication = describeSound()
+		publication.Name = voiceName
+	default:
+		publication = describeVoice(f.codec)
+	}
+	publication.VR2Gather = !f.foreign
+	return publication
+}
 
 // describeCloud describes the connector's tiles. How large they are and what a quality takes nobody has said.
 func (u *upward) describeCloud(codec volumetric.FourCC) volumetric.Publication {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -33,33 +31,15 @@ func chooseCodec(name string, log *slog.Logger) (codec.Codec, error) {
 }
 
 // codecGrammar says what namedCodec understands, for the help of a flag.
-const codecGrammar = `draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads, parts in one part per processor by draco`
+const codecGrammar = `draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads, parts in one part per processor by draco; labels:CODEC keeps labels and cameras of points beside draco, draco+jpeg, zstd or raw`
 
-// namedCodec finds a codec that encodes by what people call it: a name of the registry, or parts with what codes them and how many there are.
+// namedCodec finds a codec that encodes by what people call it, as parts.Find does, and says what to do where Draco is missing.
 func namedCodec(name string) (codec.Codec, error) {
-	inner, inParts := strings.CutPrefix(name, "parts:")
-	count := 0
-	if text, number, given := strings.Cut(inner, ":"); inParts && given {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 || n > parts.MaxParts {
-			return nil, fmt.Errorf("%w: %.32q parts, expected 1 to %d", codec.ErrUnknown, number, parts.MaxParts)
-		}
-		inner, count = text, n
-	}
-	c, err := codec.ByName(inner)
-	switch {
-	case errors.Is(err, codec.ErrUnknown) && strings.HasPrefix(inner, "draco") && !draco.Available():
+	c, err := parts.Find(name)
+	if errors.Is(err, codec.ErrUnknown) && strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "parts:"), "labels:"), "draco") && !draco.Available() {
 		return nil, draco.ErrUnavailable
-	case err != nil:
-		return nil, err
-	case !c.Capabilities().Encodes:
-		return nil, fmt.Errorf("%w: %s is only decoded here", codec.ErrUnknown, c.Name())
-	case inParts && c.Name() == "parts":
-		return nil, fmt.Errorf("%w: parts of parts", codec.ErrUnknown)
-	case inParts:
-		return parts.New(parts.Config{Inner: c, Parts: count, Pool: parts.NewPool(max(count, runtime.GOMAXPROCS(0)) - 1)}), nil
 	}
-	return c, nil
+	return c, err
 }
 
 // explained is why a frame cannot be decoded; where a codec is not available, what to do.

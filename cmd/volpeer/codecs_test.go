@@ -13,6 +13,7 @@ import (
 func TestNamedCodec(t *testing.T) {
 	for name, want := range map[string]string{
 		"raw": "raw", "zstd": "zstd", "cwi0": "cwi0", "parts": "parts", "parts:zstd:3": "parts:zstd:3", "parts:raw:64": "parts:raw:64",
+		"labels": "labels", "labels:zstd": "labels:zstd",
 	} {
 		c, err := namedCodec(name)
 		if err != nil || c.Name() != want {
@@ -30,6 +31,9 @@ func TestNamedCodec(t *testing.T) {
 		"parts:raw:2:": `"2:" parts`,
 		"parts:parts":  "parts of parts",
 		"draco-mesh":   "draco",
+		"labels:mp3":   `"mp3"`,
+		"labels:cwi0":  "does not tell the order",
+		"parts:labels": "parts of labels",
 	} {
 		if c, err := namedCodec(name); !errors.Is(err, codec.ErrUnknown) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: got %v, %v, want ErrUnknown that says %q", name, c, err, says)

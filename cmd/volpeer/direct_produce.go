@@ -1,13 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/producer"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/worth"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/capture"
@@ -44,15 +44,13 @@ type producing struct {
 	least      bitrate
 	most       bitrate
 	pacing     string
-	regions    string
-	angle      float64
-	outside    float64
+	regionBy   string
 	gap        time.Duration
+	seeing
 }
 
 func newProduce() *cobra.Command {
 	p := &producing{capture: capture.DefaultOptions()}
-	field := pointcloud.DefaultFieldOfView()
 	cmd := &cobra.Command{
 		Use:   "produce",
 		Short: "Capture, encode and send to one consumer",
@@ -81,22 +79,17 @@ func newProduce() *cobra.Command {
 	f.Var(&p.least, "min-bitrate", "mode adaptive: the least estimate, and the first one; without, 12.5Mbit")
 	f.Var(&p.most, "max-bitrate", "mode adaptive: the largest estimate; without, 90Mbit")
 	f.StringVar(&p.pacing, "pacing", string(pacing.Default), "mode adaptive: how frames are spread: spread:PART of the frame interval, spread:TIME, burst5ms or off")
-	f.StringVar(&p.regions, "regions", list(field.Maxima), "mode adaptive: largest part of the points in each of as many equal regions of the view, from its middle; "+
-		"empty: the view does not matter")
-	f.Float64Var(&p.angle, "region-angle", 110, "width of the view in degrees")
-	f.Float64Var(&p.outside, "region-outside", field.Outside, "largest part of the points out of view")
+	p.seeing.add(f, list(pointcloud.DefaultFieldOfView().Maxima))
+	f.StringVar(&p.regionBy, "region-by", regionByObject, "mode adaptive: what has a region of the view: object, by its middle, or point, each by its own place")
 	f.DurationVar(&p.gap, "gap", time.Microsecond, "mode paper002: time between two packets; 0 for none")
 	return cmd
 }
 
-// list writes numbers as they are read.
-func list(numbers []float64) string {
-	words := make([]string, len(numbers))
-	for i, n := range numbers {
-		words[i] = strconv.FormatFloat(n, 'g', -1, 64)
-	}
-	return strings.Join(words, ",")
-}
+// What has a region of the view.
+const (
+	regionByObject = "object"
+	regionByPoint  = "point"
+)
 
 // Errors of the flags.
 var (
@@ -104,6 +97,7 @@ var (
 	errDirectMode = errors.New("--mode: expected adaptive or paper002")
 	errChunks     = errors.New("--mode paper002 sends over --transport udp, and adapts to nothing")
 	errGap        = errors.New("--gap: expected 0 to 100ms")
+	errRegionBy   = errors.New("--region-by: expected object or point")
 )
 
 // directProduction is everything that the flags come to, but for the source.
@@ -111,6 +105,7 @@ type directProduction struct {
 	codec  codec.Codec
 	params codec.Params
 	field  pointcloud.FieldOfView
+	worth  *worth.Sampler
 	sender stream.SenderConfig
 	limits congestion.Limits
 }
@@ -144,7 +139,7 @@ func (p *producing) check(log *slog.Logger) (d directProduction, err error) {
 	if err := d.params.Validate(); err != nil {
 		return d, fmt.Errorf("--bits, --speed: %w", err)
 	}
-	if d.field, err = p.view(); err != nil {
+	if d.field, d.worth, err = p.view(); err != nil {
 		return d, err
 	}
 	if d.limits, err = p.limits(); err != nil {
@@ -158,23 +153,25 @@ func (p *producing) check(log *slog.Logger) (d directProduction, err error) {
 	return d, nil
 }
 
-// view reads the regions of the view; none where it does not matter.
-func (p *producing) view() (field pointcloud.FieldOfView, err error) {
-	if p.regions == "" {
-		return field, nil
+// view reads what points are worth by where the viewer looks: the whole object by the region that its middle is in, or each point by its own; and each point by how far
+// away it is. The sampler is nil where single points do not matter.
+func (p *producing) view() (field pointcloud.FieldOfView, sampler *worth.Sampler, err error) {
+	if by := cmp.Or(p.regionBy, regionByObject); by != regionByObject && by != regionByPoint {
+		return field, nil, fmt.Errorf("%w, got %.32q", errRegionBy, p.regionBy)
 	}
-	field.Angle, field.Outside = p.angle*math.Pi/180, p.outside
-	for _, word := range strings.Split(p.regions, ",") {
-		part, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-		if err != nil {
-			return field, fmt.Errorf("--regions: %w: got %.32q, expected numbers", pointcloud.ErrView, p.regions)
-		}
-		field.Maxima = append(field.Maxima, part)
+	if field, err = p.field(); err != nil {
+		return field, nil, err
 	}
-	if err := field.Validate(); err != nil {
-		return field, fmt.Errorf("--regions, --region-angle, --region-outside: %w", err)
+	var points pointcloud.FieldOfView
+	if p.regionBy == regionByPoint {
+		points, field = field, points
 	}
-	return field, nil
+	config, err := p.worth(points)
+	if err != nil || !config.Matters() {
+		return field, nil, err
+	}
+	sampler, err = worth.New(config)
+	return field, sampler, err
 }
 
 // limits are those of the rate: paper 000's, unless told otherwise.
@@ -244,7 +241,7 @@ func (p *producing) run(ctx context.Context, out, console io.Writer, log *slog.L
 	defer conn.Close()
 	s := &directSender{
 		flags: p, settings: d, source: source, control: control, books: books, conn: conn, console: console, log: log,
-		gaze: producer.NewGaze(d.field, source.Info().Box), negotiation: make(chan rendezvous.Message, negotiationBacklog),
+		gaze: producer.NewGaze(d.field, d.worth, source.Info().Box), negotiation: make(chan rendezvous.Message, negotiationBacklog),
 	}
 	summary, err := s.run(ctx)
 	return errors.Join(err, summary.print(out, p.json))

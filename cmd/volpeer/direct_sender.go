@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
+	"github.com/volsfu/volsfu/internal/chunks"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -95,7 +96,7 @@ func (s *directSender) run(ctx context.Context) (summary *directSummary, err err
 // directWay is a way to the other side.
 type directWay interface {
 	producer.Way
-	producer.Sender
+	chunks.Outlet
 	Close()
 }
 

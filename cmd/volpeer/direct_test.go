@@ -142,7 +142,7 @@ func TestDirect(t *testing.T) {
 		{rendezvous.TransportUDP, rendezvous.ModePaper002},
 	} {
 		t.Run(way.transport+" "+way.mode, func(t *testing.T) {
-			p := &producing{transport: way.transport, mode: way.mode, regions: "1,0.5", angle: 110, gap: time.Microsecond}
+			p := &producing{transport: way.transport, mode: way.mode, seeing: seeing{regions: "1,0.5", angle: 110}, gap: time.Microsecond}
 			r := p.meetConsumer(t, &consuming{})
 			r.check(t)
 			if r.consumed.Transport != way.transport || r.consumed.Mode != way.mode {
@@ -154,7 +154,7 @@ func TestDirect(t *testing.T) {
 
 // TestDirectSizes: frames have the size of a fixed rate, and no more points than the viewer's gaze is worth.
 func TestDirectSizes(t *testing.T) {
-	p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, regions: "1,0.5", angle: 110, rate: 4_000_000}
+	p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, seeing: seeing{regions: "1,0.5", angle: 110}, rate: 4_000_000}
 	r := p.meetConsumer(t, &consuming{})
 	r.check(t)
 	// 4 Mbit/s are 16,667 bytes per frame: some 1,700 of 3,000 points at 9 bytes.
@@ -168,7 +168,7 @@ func TestDirectSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "pictures")
-	p = &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, regions: "1,0.5", angle: 110, outside: 0.1}
+	p = &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, seeing: seeing{regions: "1,0.5", angle: 110, outside: 0.1}}
 	r = p.meetConsumer(t, &consuming{viewpoint: recording, render: rendering{dir: dir, every: 10, from: "0,1,3"}})
 	r.check(t)
 	// The first frames leave before anything is known of where the consumer looks. Where the machine is busy there may be fewer points still.
@@ -181,6 +181,30 @@ func TestDirectSizes(t *testing.T) {
 	}
 	if shown := r.consumed.Stages["capture_to_shown"]; shown.P50 == nil {
 		t.Error("nothing was shown")
+	}
+}
+
+// TestDirectDetail: somebody far away is sent fewer points, and somebody who looks past the object those that are in view.
+func TestDirectDetail(t *testing.T) {
+	for name, test := range map[string]struct {
+		from   string
+		seeing seeing
+		most   int
+	}{
+		"from 12 m, all up to 4 m": {"0,1,12,0,0,0", seeing{detail: 4}, 500},
+		"over the shoulder":        {"0,1,-2,0,180,0", seeing{regions: "1", angle: 110, outside: 0.05}, 150},
+	} {
+		recording := filepath.Join(t.TempDir(), "there.csv")
+		if err := os.WriteFile(recording, []byte("HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n"+test.from+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, regionBy: regionByPoint, seeing: test.seeing}
+		r := p.meetConsumer(t, &consuming{viewpoint: recording})
+		r.check(t)
+		last := r.sent[len(r.sent)-1]
+		if last.Points < 1 || last.Points > test.most || last.Bound != "view" && last.Bound != "time" {
+			t.Errorf("%s: the last frame has %d of 3,000 points, bound by %s, expected at most %d by the view", name, last.Points, last.Bound, test.most)
+		}
 	}
 }
 
@@ -206,6 +230,9 @@ func TestDirectCommandLine(t *testing.T) {
 		{"produce --connect a --bits 40", "40 position bits"},
 		{"produce --connect a --regions 1,two", "--regions"},
 		{"produce --connect a --regions 2", "--regions"},
+		{"produce --connect a --region-by eye", "--region-by: expected object or point"},
+		{"produce --connect a --detail-distance -1", "--detail-distance"},
+		{"produce --connect a --detail-distance 1 --detail-least 2", "--detail-least"},
 		{"produce --connect a --pacing slowly", "--pacing"},
 		{"produce --connect a --min-bitrate 50Mbit --max-bitrate 20Mbit", "--min-bitrate, --max-bitrate"},
 		{"produce --connect a --source lidar", "unknown source"},

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/rates"
+	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/pkg/client"
 )
 

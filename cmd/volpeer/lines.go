@@ -76,6 +76,7 @@ func report(s *summary.Summary) string {
 		fmt.Fprintf(&b, "drawn: %d frames, %d superseded, after %s ms, for %s ms; latency to shown %s ms\n",
 			r.Drawn, r.Superseded, percentiles(r.Wait), percentiles(r.Draw), percentiles(r.Latency))
 	}
+	b.WriteString(layersTable(s.Layers))
 	if s.Audio.PacketsReceived > 0 {
 		fmt.Fprintf(&b, "sound: %d packets received, %d lost\n", s.Audio.PacketsReceived, s.Audio.PacketsLost)
 	}

@@ -34,7 +34,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newPublish(), newWatch(), newBridge(), newDirect(), newRecord(), newCodec(), newVersion())
+	root.AddCommand(newPublish(), newWatch(), newBridge(), newDirect(), newCompare(), newRecord(), newCodec(), newVersion())
 	return root
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -42,6 +42,8 @@ type publication struct {
 	colors     int
 	within     time.Duration
 	vr2gather  bool
+	audience   string
+	seeing     seeing
 	name       string
 	mode       string
 	audio      string
@@ -49,6 +51,7 @@ type publication struct {
 	pose       string
 	seconds    float64
 	json       bool
+	times      frameTimes
 }
 
 func newPublish() *cobra.Command {
@@ -69,9 +72,12 @@ func newPublish() *cobra.Command {
 	f.BoolVar(&p.vr2gather, "vr2gather", false, "publish what clients of VR2Gather can read, too: frames with its header, and the codec cwi0")
 	f.StringVar(&p.audio, "audio", "", "sound beside the video: tone, or an Ogg Opus file that is played in a loop")
 	f.Var(&p.most, "max-bitrate", "what is sent at most, such as 20Mbit; without, as much as the network carries")
+	f.StringVar(&p.audience, "audience", "", "where those stand who look at the object, X,Y,Z in metres in its own coordinates: what they see less of has fewer points, by --regions and --detail-distance")
+	p.seeing.add(f, "")
 	f.StringVar(&p.pose, "pose", "", "where the object stands in the room: X,Y,Z in metres, and YAW in degrees to the left if it is turned")
 	f.Float64Var(&p.seconds, "seconds", 0, "end after so many seconds; 0 goes on until interrupted")
 	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
+	p.times.flags(f)
 	return cmd
 }
 
@@ -89,7 +95,7 @@ func (p *publication) productionFlags(f *pflag.FlagSet, points int) {
 	f.StringVar(&p.labels, "label-tiles", "", "tiles of --tiling labels as NAME=LABEL[+LABEL…],…; without, the body parts of the synthetic figure")
 	f.StringVar(&p.qualities, "qualities", defaultQualities, quality.Grammar)
 	f.StringVar(&p.split, "split", "", "qualities as descriptions that add up, by their shares of the points in %, as in 60,25,15[:BITS[:SPEED]]")
-	f.StringVar(&p.sampling, "sampling", samplingEven, "which points qualities with fewer than all keep: even, or importance, which has more of them at edges of colours and shapes")
+	f.StringVar(&p.sampling, "sampling", samplingEven, "which points qualities with fewer than all keep: even; importance, which has more of them at edges of colours and shapes; or voxels, each the mean of what is within, as large as gives about so many")
 	f.StringVar(&p.weights, "label-weights", "", "with --sampling importance, how much more likely points are kept by label, as LABEL=FACTOR,…")
 	f.StringVar(&p.codec, "codec", "", codecGrammar+"; without, draco where it is built in")
 	f.StringVar(&p.name, "publication", "body", "name of the publication")
@@ -109,9 +115,10 @@ var (
 
 // production is what the flags come to: everything but the source, which takes its time to open.
 type production struct {
-	config produce.Config
-	sound  *opus.Recording // nil for none
-	pose   *client.Pose    // nil where the object was not placed
+	config   produce.Config
+	audience *audience       // nil where all points count alike
+	sound    *opus.Recording // nil for none
+	pose     *client.Pose    // nil where the object was not placed
 }
 
 // check reads the flags.
@@ -178,7 +185,14 @@ func (p *publication) settings(log *slog.Logger) (production, error) {
 	if err != nil {
 		return production{}, err
 	}
-	return production{produce.Config{Tiling: tiling, Importance: importance, Levels: levels, Mode: mode, Codec: c, ColorQuality: p.colors, Limit: p.within, Log: log}, sound, pose}, nil
+	onlookers, err := p.onlookers()
+	if err != nil {
+		return production{}, err
+	}
+	return production{
+		config:   produce.Config{Tiling: tiling, Importance: importance, Voxels: p.sampling == samplingVoxels, Levels: levels, Mode: mode, Codec: c, ColorQuality: p.colors, Limit: p.within, Log: log},
+		audience: onlookers, sound: sound, pose: pose,
+	}, nil
 }
 
 // placed is a pose, nil for none.
@@ -214,17 +228,26 @@ func (p *publication) run(ctx context.Context, out, console io.Writer, log *slog
 	}
 	defer b.producer.Close()
 	b.console, b.log = console, log
-	session, err := p.enter(ctx, b)
-	if err != nil {
+	if err := p.times.open(log); err != nil {
 		return err
 	}
+	session, err := p.enter(ctx, b)
+	if err != nil {
+		return errors.Join(err, p.times.close())
+	}
+	p.times.follow(session)
 	log.Info("joined", "room", session.Room(), "identity", session.Identity(), "source", p.source, "tiles", len(b.description.Tiles), "qualities", len(b.description.Qualities))
 	err = b.run(ctx, session, p.seconds)
 	_ = session.Close()
 	if p.json {
-		err = errors.Join(err, json.NewEncoder(out).Encode(b.summary()))
+		sum := b.summary()
+		sum.Layers = p.times.sum()
+		err = errors.Join(err, json.NewEncoder(out).Encode(sum))
+	} else {
+		_, printed := fmt.Fprint(out, layersTable(p.times.sum()))
+		err = errors.Join(err, printed)
 	}
-	return err
+	return errors.Join(err, p.times.close())
 }
 
 // open opens the source and prepares what is made of it. Tiles that were encoded before are sent as they are.
@@ -243,6 +266,11 @@ func (p *publication) open(ctx context.Context, settings production) (*broadcast
 	source, err := capture.Open(p.source, p.capture)
 	if err != nil {
 		return nil, fmt.Errorf("--source: %w", err)
+	}
+	if a := settings.audience; a != nil {
+		if source, err = a.before(source); err != nil {
+			return nil, err
+		}
 	}
 	b, err := p.prepare(ctx, settings, source)
 	if err != nil {
@@ -294,7 +322,7 @@ func (p *publication) enter(ctx context.Context, b *broadcast) (*client.Session,
 	if b.sound != nil {
 		publications = append(publications, describeSound())
 	}
-	session, err := p.room.join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most), Log: b.log})
+	session, err := p.room.join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most), FrameTimes: p.times.wanted(), Log: b.log})
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,8 @@ type published struct {
 	// Tiles and Qualities are as they were announced.
 	Tiles     int                       `json:"tiles"`
 	Qualities []volumetric.QualityLevel `json:"qualities"`
+	// Layers are where the time of frames went before they had left; nil where that was not measured.
+	Layers *summary.Layers `json:"layers"`
 }
 
 // publishedUplink is how the uplink is used at the end: what it carries, 0 where unknown, which tracks it does not, and bytes sent to find that out.

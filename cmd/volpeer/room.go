@@ -15,6 +15,7 @@ import (
 // room says where to go and as whom.
 type room struct {
 	server, name, identity, token string
+	clock                         string
 	// media replaces the UDP socket where it is not nil, for emulated networks. No flag sets it.
 	media net.PacketConn
 }
@@ -25,6 +26,8 @@ func (r *room) flags(cmd *cobra.Command) {
 	f.StringVar(&r.name, "room", "", "the room; may be left out where the token names it")
 	f.StringVar(&r.identity, "identity", "", "this participant's name; may be left out where the token names it")
 	f.StringVar(&r.token, "token", "", "access token; a server in development mode needs none")
+	f.StringVar(&r.clock, "clock", "", "where this host has its time from: estimated by messages to the server, system for the system's clock, or ptp where the precision time protocol "+
+		"keeps it; without, system where the server is on this host, else estimated")
 }
 
 // joinTimeout bounds how long the server may take to let us in.
@@ -44,6 +47,10 @@ func (r *room) check() error {
 func (r *room) join(ctx context.Context, config client.Config) (*client.Session, error) {
 	config.URL, config.Room, config.Identity, config.Token = r.server, r.name, r.identity, r.token
 	config.PacketConn = r.media
+	var err error
+	if config.ClockSource, config.ClockShift, err = clockSettings(r.clock); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	session, err := client.Join(ctx, config)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -24,11 +24,12 @@ const defaultQualities = "low,mid,high"
 const (
 	samplingEven       = "even"
 	samplingImportance = "importance"
+	samplingVoxels     = "voxels"
 )
 
 // Errors of cutting.
 var (
-	errSampling = errors.New("--sampling: expected even or importance, the latter in mode alternatives")
+	errSampling = errors.New("--sampling: expected even, importance or voxels, the latter two in mode alternatives")
 	errWeights  = errors.New("--label-weights: expected LABEL=FACTOR,… with labels of 0 to 65535, and --sampling importance")
 	errLabels   = errors.New("--label-tiles: expected NAME=LABEL[+LABEL…],… with labels of 0 to 65535")
 	errSplit    = errors.New("--split: expected shares in % that add up to 100, as in 60,25,15 or 60,25,15:11:10, with --mode descriptions and without --qualities")
@@ -122,7 +123,7 @@ func (p *publication) importance(mode volumetric.Mode) (*pointcloud.ImportanceCo
 	switch {
 	case p.weights != "" && p.sampling != samplingImportance:
 		return nil, errWeights
-	case p.sampling == "" || p.sampling == samplingEven:
+	case p.sampling == "" || p.sampling == samplingEven || p.sampling == samplingVoxels && mode == volumetric.ModeAlternatives:
 		return nil, nil
 	case p.sampling != samplingImportance || mode != volumetric.ModeAlternatives:
 		return nil, fmt.Errorf("%w, got %.32q in mode %s", errSampling, p.sampling, mode)

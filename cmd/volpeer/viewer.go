@@ -34,6 +34,12 @@ type reception interface {
 	Err() error
 }
 
+// timed takes the last stamps of frames; *client.Session does.
+type timed interface {
+	FrameDecoded(f *client.Frame, began, done time.Time)
+	FrameShown(track volumetric.TrackRef, number int64, began, done time.Time)
+}
+
 // viewerConfig says how to watch.
 type viewerConfig struct {
 	wish        choice.Wish
@@ -67,6 +73,11 @@ type viewer struct {
 	asked    map[volumetric.TileRef]signal.Selection
 	requests chan []signal.Choice
 	failed   chan failure
+
+	// timed is nil where frames are not traced; undrawn are the decoded ones that no picture has shown yet, and drawn room for those that one has.
+	timed   timed
+	undrawn map[volumetric.PublicationRef][]undrawn
+	drawn   []render.Drawn
 
 	writer   *save.Writer
 	screen   *render.Screen
@@ -197,6 +208,9 @@ func (v *viewer) unheard(p *client.Packet) {
 
 // step shows what is due and sets the timer for what comes next.
 func (v *viewer) step(timer *time.Timer) {
+	if v.screen != nil {
+		v.takeDrawn()
+	}
 	now := v.now()
 	var next time.Time
 	for participant, stage := range v.stages {
@@ -223,7 +237,7 @@ func (v *viewer) show(participant string, s *present.Showing) {
 	}
 	if v.screen != nil {
 		p := v.publications[ref]
-		v.screen.Show(ref.String(), render.Frame{Clouds: s.Clouds, Box: boxOf(&p), Capture: s.Capture, Decoded: s.Decoded})
+		v.screen.Show(ref.String(), render.Frame{Number: s.Number, Clouds: s.Clouds, Box: boxOf(&p), Capture: s.Capture, Decoded: s.Decoded})
 	}
 	if v.writer != nil {
 		v.writer.Write(save.Frame{Participant: participant, Publication: s.Publication, Number: s.Number, Clouds: s.Clouds})
@@ -269,6 +283,7 @@ func (v *viewer) close() {
 	}
 	if v.screen != nil {
 		v.screen.Close()
+		v.takeDrawn()
 	}
 	if v.writer != nil {
 		v.writer.Close()

@@ -185,6 +185,7 @@ func (v *viewer) result(r *decode.Result) {
 		v.undecodable(f, r.Err)
 		return
 	}
+	v.time(r)
 	decoded := v.session.ServerTime(r.Decoded)
 	v.book.Decoded(tile, f.Number, f.Capture, decoded)
 	latency, fulfilled, switched := v.tracker.Decoded(v.part(f.Track), f.Track.Quality, f.Number, captured(f), decoded)

@@ -39,6 +39,7 @@ type watching struct {
 	audio       string
 	commands    bool
 	json        bool
+	times       frameTimes
 }
 
 func newWatch() *cobra.Command {
@@ -67,6 +68,7 @@ func newWatch() *cobra.Command {
 	f.StringVar(&w.audio, "audio", "", "Ogg file for the sound of the first participant who is heard")
 	f.BoolVar(&w.commands, "commands", false, "read commands from standard input even where it is no terminal")
 	f.BoolVar(&w.json, "json", false, "print one JSON object at the end")
+	w.times.flags(f)
 	return cmd
 }
 
@@ -112,10 +114,20 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 		return err
 	}
 	viewer.pool = decode.NewPool(runtime.GOMAXPROCS(0), w.save != "" || viewer.screen != nil)
-	session, err := w.room.join(ctx, client.Config{Receive: true, Deadline: w.deadline, MaxBitrate: volumetric.Bitrate(w.most), Log: log})
-	if err != nil {
+	if err := w.times.open(log); err != nil {
 		viewer.close()
 		return err
+	}
+	session, err := w.room.join(ctx, client.Config{
+		Receive: true, Deadline: w.deadline, MaxBitrate: volumetric.Bitrate(w.most), FrameTimes: w.times.wanted(), Log: log,
+	})
+	if err != nil {
+		viewer.close()
+		return errors.Join(err, w.times.close())
+	}
+	if w.times.wanted() {
+		viewer.timed = session
+		w.times.follow(session)
 	}
 	log.Info("joined", "room", session.Room(), "identity", session.Identity())
 	ctx, cancel := limited(ctx, w.seconds)
@@ -134,6 +146,7 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 	viewer.close()
 	sum := viewer.sum()
 	_ = session.Close()
+	sum.Layers = w.times.sum()
 	if w.json {
 		err = json.NewEncoder(out).Encode(sum)
 	} else {
@@ -142,7 +155,7 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 	if sum.Decoded == 0 {
 		err = errors.Join(err, errNothing)
 	}
-	return errors.Join(ended, err)
+	return errors.Join(ended, err, w.times.close())
 }
 
 // onlooker is what looking around needs of a session; *client.Session is one.

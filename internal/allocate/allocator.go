@@ -17,6 +17,7 @@ type Allocator struct {
 	chosen  []int32 // items whose quality the receiver chose
 	auto    []int32 // all others
 	held    []int32 // what was picked first, while something else is tried
+	spared  float64 // bit/s that tiles out of sight are not sent though they might be
 	last    int32   // the item that is sent though nothing fits the budget, -1 where something fits
 	byTile  [][]Decision
 	decided []Decision
@@ -87,6 +88,7 @@ func (a *Allocator) keepOne() int32 {
 func (a *Allocator) survey(scene *Scene) {
 	a.options, a.items = a.options[:0], a.items[:0]
 	a.chosen, a.auto = a.chosen[:0], a.auto[:0]
+	a.spared = 0
 	a.fresh = isFresh(scene)
 	eye := newOnlooker(&a.cfg.View, scene.Viewpoint)
 	for i := range scene.Objects {
@@ -101,6 +103,9 @@ func (a *Allocator) survey(scene *Scene) {
 			index := int32(len(a.items) - 1)
 			it := &a.items[index]
 			a.offer(it, tile, &value)
+			if a.outOfSight(&seen, tile) {
+				a.spare(it)
+			}
 			cost := a.cfg.SwitchCost
 			if seen.edge {
 				cost *= edgeCost
@@ -202,7 +207,7 @@ func (a *Allocator) result(scene *Scene) Result {
 	return Result{
 		Tiles:  a.byTile,
 		Rate:   bitrate(chosen + auto),
-		Wanted: bitrate(a.wanted(a.chosen) + a.wanted(a.auto)),
+		Wanted: bitrate(a.wanted(a.chosen) + a.wanted(a.auto) + a.spared),
 	}
 }
 
@@ -214,6 +219,8 @@ func (it *item) reason(options []option) Reason {
 		return ReasonChoice
 	case it.explicit:
 		return ReasonBudget
+	case it.spared:
+		return ReasonUnseen
 	case best || options[it.first+it.picked].set != 0:
 		return ReasonAuto
 	case it.seen:

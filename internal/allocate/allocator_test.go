@@ -143,7 +143,7 @@ func TestWithoutMargin(t *testing.T) {
 	a := newAllocator(t, func(c *Config) { c.View.EdgeDegrees = 0 })
 	scene := Scene{Budget: 4.5e6, Viewpoint: &eye, Objects: []Object{ahead(1, 3, 4e6), ahead(1, 3, 4e6)}}
 	// A degree beyond the edge.
-	scene.Objects[1].Pose = Pose{Orientation: rotationBy(vector{0, (45 + 7 + 1) * math.Pi / 180, 0})}
+	scene.Objects[1].Pose = Pose{Orientation: rotationBy(vector{0, (45 + 4 + 1) * math.Pi / 180, 0})}
 	if got := describe(a.Allocate(&scene)); got != "[2:auto off:unseen]" {
 		t.Errorf("%s", got)
 	}
@@ -161,8 +161,8 @@ func TestUnseenTiles(t *testing.T) {
 		{1.5e6, "[0:auto off:budget off:unseen off:unseen]"},
 		{3e6, "[1:auto 0:auto off:unseen off:unseen]"},
 		{8e6, "[2:auto 2:auto off:unseen off:unseen]"},
-		{10e6, "[2:auto 2:auto 0:auto 0:auto]"},
-		{16e6, "[2:auto 2:auto 2:auto 2:auto]"},
+		{10e6, "[2:auto 2:auto 0:unseen 0:unseen]"},
+		{16e6, "[2:auto 2:auto 0:unseen 0:unseen]"},
 	} {
 		scene.Budget = c.budget
 		if got := describe(newAllocator(t, nil).Allocate(&scene)); got != c.want {
@@ -182,8 +182,8 @@ func TestTileThatComesIntoViewIsSentBefore(t *testing.T) {
 		{0, 5e6, "[2:auto 0:auto]"}, {8, 5e6, "[2:auto 0:auto]"}, {90, 4.5e6, "[2:auto off:unseen]"},
 		{8, 4.5e6, "[2:auto off:budget]"}, {8, 8e6, "[2:auto 2:auto]"},
 	} {
-		// The ball around a cube of 40 cm at 3 m has a radius of 7°.
-		scene.Objects[1].Pose = Pose{Orientation: rotationBy(vector{0, (45 + 7 + c.beyond) * math.Pi / 180, 0})}
+		// The corners of a cube of 40 cm at 3 m are 4° beside its middle.
+		scene.Objects[1].Pose = Pose{Orientation: rotationBy(vector{0, (45 + 4 + c.beyond) * math.Pi / 180, 0})}
 		scene.Budget = c.budget
 		if got := describe(newAllocator(t, nil).Allocate(&scene)); got != c.want {
 			t.Errorf("%v° beyond the edge, %v: %s, expected %s", c.beyond, c.budget, got, c.want)

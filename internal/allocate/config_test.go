@@ -20,6 +20,8 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"view.hidden_share":   func(c *Config) { c.View.HiddenShare = 1.1 },
 		"view.edge_degrees":   func(c *Config) { c.View.EdgeDegrees = 91 },
 		"view.edge_share":     func(c *Config) { c.View.EdgeShare = math.NaN() },
+		"view.unseen":         func(c *Config) { c.View.Unseen = "black" },
+		"view.unseen_degrees": func(c *Config) { c.View.UnseenDegrees = 181 },
 		"budget.headroom":     func(c *Config) { c.Budget.Headroom = 0.6 },
 		"budget.reserve_max":  func(c *Config) { c.Budget.ReserveMax = -1 },
 		"budget.reserve_time": func(c *Config) { c.Budget.ReserveTime = 0 },

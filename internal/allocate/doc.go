@@ -25,6 +25,12 @@
 // Where nothing fits that is wanted, the most valuable tile is sent at its lowest level: without packets there is no feedback, and without feedback no budget in
 // which something fits.
 //
+// # Out of sight
+//
+// Tiles far beyond the edge of the view (20°) are sent their lowest quality at most, also where the budget would do for more (ViewConfig.Unseen): nobody looks at these
+// bits, and where nobody else does, their publisher stops making them. The angle is what a head turns by until the higher quality is there, and the lowest is
+// there meanwhile. Want still counts them whole, so that the budget for them is known when the receiver turns.
+//
 // # Hysteresis
 //
 // Switching has a price, and no timer. A change of a tile costs a share c of the worth that it adds or takes: SwitchCost (5 %), three times that at the edge

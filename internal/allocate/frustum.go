@@ -157,19 +157,39 @@ func (f *frustum) silhouette(p *placement, b *box) float64 {
 	return outline / (distance * distance * distance) * f.screens
 }
 
-// beyond is the angle in radians between the edge of the view and the ball around a box, 0 where they meet.
+// beyond is the angle in radians between the edge of the view and a box that is not in it, aside and above taken together, 0 where they may meet.
+//
+// A ball around the box would not do: around a part of a person, which is as tall as the whole and a fifth as wide, it reaches 40° further from 1.5 m away.
 func (f *frustum) beyond(p *placement, b *box) float64 {
-	center, middle := p.origin, b.center()
+	low := p.origin
 	for axis := range 3 {
-		center = center.plus(p.axes[axis].times(middle[axis]))
+		low = low.plus(p.axes[axis].times(b.low[axis]))
 	}
-	distance, radius := center.length(), b.size.length()/2*p.scale
-	if distance <= radius {
-		return 0
+	var edges [3]vector
+	for axis := range 3 {
+		edges[axis] = p.axes[axis].times(b.size[axis])
 	}
-	aside := max(math.Atan2(math.Abs(center[0]), -center[2])-f.half[0], 0)
-	above := max(math.Atan2(math.Abs(center[1]), math.Hypot(center[0], center[2]))-f.half[1], 0)
-	return max(math.Hypot(aside, above)-math.Asin(radius/distance), 0)
+	// Of the corners, the largest cosine of the angle aside, and the least tangents upwards and downwards.
+	aside, up, down := -1.0, math.Inf(1), math.Inf(1)
+	var left, right, front bool
+	for i := range 8 {
+		corner := low
+		for axis := range 3 {
+			if i>>axis&1 == 1 {
+				corner = corner.plus(edges[axis])
+			}
+		}
+		level := max(math.Hypot(corner[0], corner[2]), nearest)
+		aside = max(aside, -corner[2]/level)
+		up, down = min(up, corner[1]/level), min(down, -corner[1]/level)
+		left, right, front = left || corner[0] <= 0, right || corner[0] >= 0, front || corner[2] < 0
+	}
+	if left && right && front {
+		aside = 1 // Some of it may be straight ahead, above or below.
+	}
+	beside := max(math.Acos(min(aside, 1))-f.half[0], 0)
+	above := max(math.Atan(max(up, down))-f.half[1], 0)
+	return math.Hypot(beside, above)
 }
 
 // outside has a bit for each side of the window that the point is beyond; bit 4 stands for behind the eye.

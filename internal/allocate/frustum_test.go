@@ -107,6 +107,22 @@ func hit(v Viewpoint, pose Pose, b volumetric.BoundingBox, ray vector) bool {
 	return from <= to
 }
 
+// TestAPersonBeyondTheEdge has a part of a person, 1.8 m high and 30 cm wide, around the eye: how high it is does not bring it closer to the view's side.
+func TestAPersonBeyondTheEdge(t *testing.T) {
+	v := eyeAt(0, 1.5, 0, 0)
+	f, _ := newFrustum(&v)
+	part, _ := newBox(&volumetric.BoundingBox{Min: [3]float32{-0.15, 0, -0.15}, Max: [3]float32{0.15, 1.8, 0.15}})
+	for _, c := range []struct{ left, want float64 }{{0, 0}, {40, 0}, {70, 25 - 6.3}, {90, 45 - 6.3}, {180, 135 - 6.3}} {
+		turned := rotationBy(vector{0, c.left * math.Pi / 180, 0})
+		pose := Pose{Position: turned.apply(vector{0, 0, -1.5}), Orientation: turned}
+		stand, _ := f.place(&pose)
+		// 15 cm at 1.35 m are 6.3°, and behind the eye the far corners are the closer ones.
+		if got := f.beyond(&stand, &part) * 180 / math.Pi; math.Abs(got-c.want) > 1.5 {
+			t.Errorf("%v° to the left: %.1f° beyond the edge, expected %.1f", c.left, got, c.want)
+		}
+	}
+}
+
 func TestBeyondTheEdge(t *testing.T) {
 	v := eyeAt(0, 0, 0, 0)
 	f, _ := newFrustum(&v)

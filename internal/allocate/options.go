@@ -23,6 +23,7 @@ type item struct {
 	picked       int32
 	explicit     bool
 	seen         bool
+	spared       bool // less is offered than there is, because it is out of sight
 	facing       float64
 }
 

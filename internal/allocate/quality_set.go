@@ -69,7 +69,7 @@ const (
 	// ReasonBudget: the budget did not suffice for what the receiver asked for, or for anything of a tile that it sees. So it is, too, for the one tile that is sent
 	// where nothing fits.
 	ReasonBudget
-	// ReasonUnseen: the tile is off because the receiver cannot see it and others need the budget.
+	// ReasonUnseen: the receiver cannot see the tile. It is off because others need the budget, or spared what it might be sent (ViewConfig.Unseen).
 	ReasonUnseen
 )
 

@@ -71,6 +71,6 @@ type Result struct {
 	Tiles [][]Decision
 	// Rate is what the decisions take together. It exceeds the budget only where one tile is sent although nothing fits.
 	Rate volumetric.Bitrate
-	// Wanted is what would be sent with an unlimited budget.
+	// Wanted is what would be sent with an unlimited budget, wherever the receiver looked: it may turn at any time, and is to have the budget then.
 	Wanted volumetric.Bitrate
 }

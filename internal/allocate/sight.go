@@ -22,6 +22,8 @@ type sight struct {
 	pixels float64
 	// seen is false where nothing of the tile is in the view or its margin.
 	seen bool
+	// beyond is the angle in radians between the edge of the view and the tile, 0 where the view has some of it.
+	beyond float64
 	// edge is set where the view does not hold all of the tile, whose worth then changes with every tremble of the viewpoint.
 	edge bool
 	// center is the middle of the tile's box.
@@ -96,6 +98,7 @@ func (o *onlooker) look(object *Object, tile *Tile) sight {
 		weight: priority * (unseenWeight + area*o.nearSide(center)),
 		pixels: whole * o.cfg.Pixels,
 		seen:   inView > 0 || beyond <= o.cfg.EdgeDegrees*math.Pi/180,
+		beyond: beyond,
 		edge:   !entire,
 		center: center,
 	}

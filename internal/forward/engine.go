@@ -137,8 +137,9 @@ func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	burst := e.cfg.RetransmissionBurst
 	r := &Receiver{
 		writer: w, serial: e.lastReceiver.Add(1), peer: p, credit: burst, burst: burst, deadline: deadline,
-		events: eventList{notify: make(chan struct{}, 1)}, pacer: pacing.NewPacer[heldPacket, repair](e.plan), pacedIndex: -1,
+		events: eventList{notify: make(chan struct{}, 1)}, tracer: tracer{notify: make(chan struct{}, 1)}, pacer: pacing.NewPacer[heldPacket, repair](e.plan), pacedIndex: -1,
 	}
+	r.tracer.stamping, _ = p.(stampingPeer)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open[r] = struct{}{}

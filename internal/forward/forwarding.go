@@ -36,9 +36,16 @@ func (w *writer) write(a *attachment, p *packet) bool {
 	body := w.body(a.wireForm, p)
 	s.receiver.number(h, len(body), p.class, w.now)
 	w.writes++
+	traces := p.edge && w.traces(s.receiver)
+	if traces {
+		w.expectFrame(s, p)
+	}
 	if err := s.outlet.Queue(h, body); err != nil {
 		w.failed(a)
 		return false
+	}
+	if traces {
+		w.trace(s, a.follower.track, p, v.Sequence)
 	}
 	w.queued(s.receiver, len(body))
 	w.count(s, p, v.Timestamp)

@@ -17,6 +17,7 @@ func (w *writer) keepHouse() {
 	for _, r := range w.receivers {
 		r.departed.mark(w.at)
 		w.protect(r)
+		w.handTimes(r)
 		if r.estimation != nil {
 			w.consult(r)
 		} else {

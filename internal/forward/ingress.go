@@ -33,6 +33,8 @@ type Ingress struct {
 	packet   rtp.Packet
 	// original is a retransmitted packet as it was first sent.
 	original [maxOriginal]byte
+	// kernelAt and hardwareAt are when kernel and network card received the packets at hand, since the engine's start; 0 where they do not tell.
+	kernelAt, hardwareAt int64
 	// order is that of the last packet.
 	order int64
 	// unsignalled are the tracks of the packets that those who follow them have not been told of, at most signalAfter.
@@ -211,6 +213,8 @@ func (i *Ingress) receive(s *stream, packet []byte, now time.Time, repaired bool
 	stored := i.engine.packets.get(p.Payload)
 	i.order = max(i.order+1, i.engine.since(now))
 	stored.class, stored.facts, stored.order, stored.ordinal = kind, facts, i.order, s.facts.opened
+	stored.edge = facts.Framed && (facts.Opens || sequence != s.facts.highest || facts.Sequence-facts.FrameStart+1 >= int64(facts.SourcePackets))
+	stored.kernel, stored.hardware = i.kernelAt, i.hardwareAt
 	stored.due = s.due(stored)
 	i.count(s, stored)
 	if s.missing != nil {

@@ -1,20 +1,32 @@
 package forward
 
+import "time"
+
 // signalAfter is after how many packets those who follow their tracks are told, however long the batch. The largest segment that a socket receives at once
 // (UDP_GRO) is 64 kB, 55 packets of payload v1: a burst that came as one is signalled as one, so that it can leave as one run per receiver. Taking 64 packets
 // takes about 60 µs, at 1 µs each, decryption included.
 const signalAfter = 64
 
+// Arrived says when kernel and network card received the packets that follow until the next Flush or the next call, the zero time where they do not tell.
+func (i *Ingress) Arrived(kernel, hardware time.Time) {
+	at, card := i.engine.stamp(kernel), i.engine.stamp(hardware)
+	i.mu.Lock()
+	i.kernelAt, i.hardwareAt = at, card
+	i.mu.Unlock()
+}
+
 // Flush lets the packets since the last call go on to the slots, and forwards them as far as nobody else does (see turn). It is called by the goroutine that calls RTP.
 func (i *Ingress) Flush() {
 	i.mu.Lock()
 	packets := len(i.unsignalled)
+	i.kernelAt, i.hardwareAt = 0, 0
 	roused := i.signal()
-	i.roused = nil
-	i.mu.Unlock()
 	if len(roused) == 0 {
+		i.mu.Unlock()
 		return
 	}
+	i.roused = nil
+	i.mu.Unlock()
 	lend(roused, packets)
 	clear(roused)
 	i.mu.Lock()

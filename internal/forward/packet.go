@@ -35,14 +35,18 @@ const (
 type packet struct {
 	references atomic.Int32
 	class      class
-	home       *sync.Pool
-	log        *packetLog
+	// edge says that the packet is at the beginning or the end of a frame of payload v1, or came late: of such packets frames' times are made.
+	edge bool
+	home *sync.Pool
+	log  *packetLog
 	// position is where the packet stands in its log.
 	position int64
 	// order is the time of arrival in nanoseconds since the engine's start, made strictly increasing within one ingress.
 	order int64
 	// ordinal counts the frames that the track has opened, up to and with this packet's arrival.
 	ordinal int64
+	// kernel and hardware are when kernel and network card received the packet, since the engine's start; 0 where they do not tell.
+	kernel, hardware int64
 	// due is when the packet is to leave by the pace of its frame, since the engine's start.
 	due     time.Duration
 	facts   switching.Packet

@@ -45,6 +45,7 @@ type Receiver struct {
 	want   atomic.Int64
 	limits atomic.Pointer[congestion.Limits]
 	path   pathBox
+	tracer tracer
 	// parityShare is the share of parity as the bits of a float64.
 	parityShare atomic.Uint64
 
@@ -86,6 +87,9 @@ func (r *Receiver) SendBare() { r.bare = true }
 // AddSlot adds an outgoing stream. It carries nothing until Select.
 func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {
 	s := newSlot(r, o, kind)
+	if c, ok := o.(*ChunkOutlet); ok {
+		c.attach(s)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slots = append(r.slots, s)

@@ -47,7 +47,9 @@ func (r *rig) run() {
 }
 
 // limit makes a receiver's pacer go by an estimate in bit/s, 0 for none.
-func (r *rig) limit(s *subscriber, estimate int64) { s.receiver.writer.limit(s.receiver, estimate, 0, false) }
+func (r *rig) limit(s *subscriber, estimate int64) {
+	s.receiver.writer.limit(s.receiver, estimate, 0, false)
+}
 
 // pass lets time pass, in steps in which writers run.
 func (r *rig) pass(d time.Duration) {

@@ -42,7 +42,10 @@ type Slot struct {
 
 	// What follows is the writer's.
 	switcher *switching.Switcher
-	header   rtp.Header
+	// traced are the frame that leaves at present, which is the one at tracing, and the one before.
+	traced  [2]frameTrace
+	tracing int
+	header  rtp.Header
 	// held are packets that wait for their time, of whatever track, in the order in which the switcher is to see them.
 	held pacing.Flow[heldPacket]
 	// attachments are the tracks that reach the slot: active, pending, or owing late packets.

@@ -52,6 +52,8 @@ const (
 	keyFramesAbsorbed
 	keyFramesRequested
 
+	timesDropped
+
 	malformedRTP
 	malformedPayload
 	malformedRTCP
@@ -93,7 +95,10 @@ type writerStats struct {
 	residence   histogram
 	hold        histogram
 	switchDelay histogram
-	public      shard
+	// frameHold, frameDistribution and frameReception are those of traced frames.
+	frameHold, frameDistribution, frameReception histogram
+
+	public shard
 	// active and waiting are the numbers of slots, up to a tenth of a second ago.
 	active, waiting atomic.Int64
 }
@@ -103,6 +108,9 @@ func (s *writerStats) publish() {
 	s.residence.publish()
 	s.hold.publish()
 	s.switchDelay.publish()
+	s.frameHold.publish()
+	s.frameDistribution.publish()
+	s.frameReception.publish()
 }
 
 // Traffic counts packets, and bytes of RTP payload.
@@ -140,6 +148,10 @@ type Stats struct {
 	// SwitchDelay is from a slot's selection to the first packet of the new track. Residence is from a packet's arrival until it was sent, for each receiver,
 	// without the time that the pacer intended to hold it. That is PacerHold, of every packet but audio and repairs, most often 0; it is empty unless Paced.
 	SwitchDelay, Residence, PacerHold Histogram
+	// FrameHold, FrameDistribution and FrameReception are those of frames of payload v1 to receivers that are traced: from the first packet's arrival to its leaving,
+	// from there to the last packet's leaving, and from the first packet's arrival to the last one's. TimesDropped are frames whose times nobody took in time.
+	FrameHold, FrameDistribution, FrameReception Histogram
+	TimesDropped                                 uint64
 	// Paced tells whether frames are spread (Config.Pacing).
 	Paced       bool
 	WriteErrors uint64
@@ -183,6 +195,9 @@ func (e *Engine) Stats() Stats {
 		w.stats.residence.addTo(&s.Residence)
 		w.stats.hold.addTo(&s.PacerHold)
 		w.stats.switchDelay.addTo(&s.SwitchDelay)
+		w.stats.frameHold.addTo(&s.FrameHold)
+		w.stats.frameDistribution.addTo(&s.FrameDistribution)
+		w.stats.frameReception.addTo(&s.FrameReception)
 		s.ActiveSlots += int(w.stats.active.Load())
 		s.WaitingSlots += int(w.stats.waiting.Load())
 	}
@@ -219,7 +234,7 @@ func (s *Stats) take(c *counts) {
 	s.Received, s.Sent = kinds(receivedPackets, receivedBytes), kinds(sentPackets, sentBytes)
 	s.FramesReceived, s.FramesForwarded = c[framesReceived], c[framesForwarded]
 	s.DroppedOverrun, s.DroppedLate, s.DroppedBudget, s.DroppedUnbound = c[droppedOverrun], c[droppedLate], c[droppedBudget], c[droppedUnbound]
-	s.Switches, s.WriteErrors = c[switches], c[writeErrors]
+	s.Switches, s.WriteErrors, s.TimesDropped = c[switches], c[writeErrors], c[timesDropped]
 	s.NACKsReceived, s.NACKsSent = c[nacksReceived], c[nacksSent]
 	s.Requested, s.Recovered, s.Lost, s.RequestsLimited = c[requestedPackets], c[recoveredPackets], c[lostPackets], c[requestsLimited]
 	s.NACKed = NACKOutcome{

@@ -14,7 +14,7 @@ var errHistogram = errors.New("histogram without one count more than bounds")
 
 // dataPlaneFamilies are the metrics that come from a Snapshot.
 var dataPlaneFamilies = []string{
-	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, pacerHold, nacks, nackPackets,
+	tracks, slots, packets, octets, framesForwarded, framesDropped, switches, switchDelay, residence, pacerHold, frameSeconds, nacks, nackPackets,
 	retransmissions, transportFeedback, transportPackets, receiverEstimate, receiverWanted, receiverSent, receiverLoss, receiverRoundTrip,
 	probes, probesMeasured, overuses, feedbackSilences, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops, receivedDatagrams, receiveCalls,
 	sentDatagrams, sendRuns, sendCalls, sendErrors,
@@ -65,6 +65,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	if s.Paced {
 		e.histogram(pacerHold, s.PacerHold)
 	}
+	e.histogram(frameSeconds, s.FrameHold, "hold")
+	e.histogram(frameSeconds, s.FrameReception, "reception")
+	e.histogram(frameSeconds, s.FrameDistribution, "distribution")
 	e.nacks(s.NACKsReceived, s.NACKsSent)
 	e.count(retransmissions, s.Received.Retransmission.Packets, in)
 	e.count(retransmissions, s.Sent.Retransmission.Packets, out)
@@ -171,7 +174,7 @@ func quantile(sorted []float64, q float64) float64 {
 }
 
 // histogram cumulates the buckets. A data plane that gives no histogram at all has an empty one.
-func (e emitter) histogram(name string, h Histogram) {
+func (e emitter) histogram(name string, h Histogram, labels ...string) {
 	desc := e.descs[name]
 	if len(h.Bounds)+len(h.Counts) > 0 && len(h.Counts) != len(h.Bounds)+1 {
 		e.to <- prometheus.NewInvalidMetric(desc, fmt.Errorf("%s: %w: %d and %d", name, errHistogram, len(h.Counts), len(h.Bounds)))
@@ -185,5 +188,5 @@ func (e emitter) histogram(name string, h Histogram) {
 			buckets[h.Bounds[i].Seconds()] = total
 		}
 	}
-	e.to <- prometheus.MustNewConstHistogram(desc, total, h.Sum.Seconds(), buckets)
+	e.to <- prometheus.MustNewConstHistogram(desc, total, h.Sum.Seconds(), buckets, labels...)
 }

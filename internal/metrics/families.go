@@ -25,6 +25,7 @@ const (
 	switchDelay        = "volsfu_switch_delay_seconds"
 	residence          = "volsfu_residence_seconds"
 	pacerHold          = "volsfu_pacer_hold_seconds"
+	frameSeconds       = "volsfu_frame_seconds"
 	nacks              = "volsfu_nacks_total"
 	nackPackets        = "volsfu_nack_packets_total"
 	retransmissions    = "volsfu_retransmissions_total"
@@ -75,6 +76,7 @@ var families = slices.Concat([]family{
 	{switchDelay, "Time from reading the request to sending the first packet of the new quality.", nil},
 	{residence, "Time from reading a packet to having written it to a receiver's socket; what a pacer held it on purpose is not counted.", nil},
 	{pacerHold, "What pacers held packets on purpose, most often nothing.", nil},
+	{frameSeconds, "Where the time of traced frames goes in the server, counted per receiver, by layer: hold (from the first packet's arrival to its leaving), reception (to the last packet's arrival), distribution (to the last packet's leaving).", []string{"layer"}},
 	{nacks, "NACK messages by direction: in from receivers, out to publishers.", []string{"direction"}},
 	{nackPackets, "Packets that NACKs asked for, by direction and by what became of the request.", []string{"direction", "outcome"}},
 	{retransmissions, "RTX packets (RFC 4588) by direction: in from publishers, out to receivers.", []string{"direction"}},

@@ -188,6 +188,8 @@ func TestDataPlane(t *testing.T) {
 		NACKsReceived:   NACKsReceived{Messages: 5, Answered: 6, Owed: 7, Unknown: 8, Expired: 9, Suppressed: 10, Limited: 11, Refused: 12},
 		NACKsSent:       NACKsSent{Messages: 13, Recovered: 14, Lost: 15, Limited: 32},
 		PacketsDropped:  PacketDrops{MalformedRTP: 16, MalformedRTCP: 17, MalformedPayload: 18, UnknownSSRC: 19, Duplicate: 20, Late: 21, Feedback: 34},
+		FrameHold:       Histogram{Bounds: []time.Duration{time.Millisecond}, Counts: []uint64{72, 73}, Sum: 3 * time.Second},
+		FrameReception:  Histogram{Bounds: []time.Duration{time.Millisecond}, Counts: []uint64{74, 75}, Sum: 4 * time.Second},
 		PacerHold:       Histogram{Bounds: []time.Duration{time.Millisecond}, Counts: []uint64{35, 36}, Sum: 2 * time.Second},
 		Paced:           true,
 
@@ -226,6 +228,19 @@ volsfu_cache_bytes 24
 # HELP volsfu_feedback_silences_total Times that an estimate was reduced because its receiver did not report what it was sent.
 # TYPE volsfu_feedback_silences_total counter
 volsfu_feedback_silences_total 44
+# HELP volsfu_frame_seconds Where the time of traced frames goes in the server, counted per receiver, by layer: hold (from the first packet's arrival to its leaving), reception (to the last packet's arrival), distribution (to the last packet's leaving).
+# TYPE volsfu_frame_seconds histogram
+volsfu_frame_seconds_bucket{layer="distribution",le="+Inf"} 0
+volsfu_frame_seconds_sum{layer="distribution"} 0
+volsfu_frame_seconds_count{layer="distribution"} 0
+volsfu_frame_seconds_bucket{layer="hold",le="0.001"} 72
+volsfu_frame_seconds_bucket{layer="hold",le="+Inf"} 145
+volsfu_frame_seconds_sum{layer="hold"} 3
+volsfu_frame_seconds_count{layer="hold"} 145
+volsfu_frame_seconds_bucket{layer="reception",le="0.001"} 74
+volsfu_frame_seconds_bucket{layer="reception",le="+Inf"} 149
+volsfu_frame_seconds_sum{layer="reception"} 4
+volsfu_frame_seconds_count{layer="reception"} 149
 # HELP volsfu_frames_dropped_total Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn).
 # TYPE volsfu_frames_dropped_total counter
 volsfu_frames_dropped_total{reason="budget"} 33

@@ -26,6 +26,9 @@ type Snapshot struct {
 	// PacerHold is what the pacers held packets; Paced says that there are any.
 	PacerHold Histogram
 	Paced     bool
+	// FrameHold, FrameReception and FrameDistribution are from the arrival of a traced frame's first packet to its leaving, to the arrival of the last one, and to the
+	// leaving of the last one.
+	FrameHold, FrameReception, FrameDistribution Histogram
 	// NACKsReceived are receivers', NACKsSent go to publishers.
 	NACKsReceived NACKsReceived
 	NACKsSent     NACKsSent

@@ -27,6 +27,8 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 		Residence:       histogram(s.Residence),
 		PacerHold:       histogram(s.PacerHold),
 		Paced:           s.Paced,
+
+		FrameHold: histogram(s.FrameHold), FrameReception: histogram(s.FrameReception), FrameDistribution: histogram(s.FrameDistribution),
 		NACKsReceived: metrics.NACKsReceived{
 			Messages: s.NACKsReceived, Answered: s.NACKed.Answered, Owed: s.NACKed.Owed, Unknown: s.NACKed.Unknown,
 			Expired: s.NACKed.Expired, Suppressed: s.NACKed.Suppressed, Limited: s.NACKed.Limited, Refused: s.NACKed.Refused,

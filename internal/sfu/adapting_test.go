@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -48,7 +49,7 @@ func TestTheLinkDecides(t *testing.T) {
 
 // TestNothingChangesNothingIsDone looks for work and messages while the inputs stay as they are.
 func TestNothingChangesNothingIsDone(t *testing.T) {
-	s := newStage(t, nil)
+	s := newStage(t, func(c *Config) { c.Allocation.View.Unseen = allocate.UnseenFull })
 	s.enter("alice", false, true, ladder(4, 3))
 	bob := s.enter("bob", true, false)
 	bob.attach()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -32,9 +33,12 @@ type Config struct {
 	// AllocationInterval: three frames at 60 frames per second; a falling estimate counts one and a half frames later at 30.
 	AllocationInterval time.Duration `yaml:"allocation_interval" help:"how often it is looked whether something has changed that calls for other qualities"`
 	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries hurts whoever shares the link.
-	ClaimedMin  volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
-	Allocation  allocate.Config    `yaml:"allocation" help:"what receivers are sent within what their links carry"`
-	Suppression SuppressionConfig  `yaml:"suppression" help:"what publishers need not send"`
+	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
+	// ClockSource is a word for those who read times: whether the server's time is good is its host's matter.
+	ClockSource string            `yaml:"clock_source" flag:"clock" help:"where this host has its time from, as receivers of frame times are told: system, or ptp where the precision time protocol keeps it"`
+	ClockOffset time.Duration     `yaml:"clock_offset" flag:"clock-offset" help:"what this host's clock is to be ahead of what it says, as clients see it: for trials with clocks that disagree"`
+	Allocation  allocate.Config   `yaml:"allocation" help:"what receivers are sent within what their links carry"`
+	Suppression SuppressionConfig `yaml:"suppression" help:"what publishers need not send"`
 }
 
 // DefaultConfig suits a conference of tens of participants.
@@ -54,6 +58,7 @@ func DefaultConfig() Config {
 		FrameBytes:                 16 << 20,
 		AllocationInterval:         50 * time.Millisecond,
 		ClaimedMin:                 12_500_000,
+		ClockSource:                string(signal.ClockSystem),
 		Allocation:                 allocate.DefaultConfig(),
 		Suppression:                SuppressionConfig{Policy: SuppressionNeighbours, Hold: 2 * time.Second},
 	}
@@ -87,6 +92,9 @@ func (c Config) Validate() error {
 	if c.AllocationInterval < minAllocationInterval || c.ClaimedMin < 0 {
 		return fmt.Errorf("%w: allocation_interval is %v, claimed_min_bps %d: expected %v or more, and 0 or more",
 			ErrConfig, c.AllocationInterval, c.ClaimedMin, minAllocationInterval)
+	}
+	if source := signal.ClockSource(c.ClockSource); source != signal.ClockSystem && source != signal.ClockPTP {
+		return fmt.Errorf("%w: clock_source is %q: expected system or ptp", ErrConfig, c.ClockSource)
 	}
 	if err := c.Allocation.Validate(); err != nil {
 		return fmt.Errorf("%w: allocation: %w", ErrConfig, err)

@@ -19,12 +19,15 @@ type connection struct {
 	peer     *transport.Peer
 	ingress  *forward.Ingress
 	receiver *forward.Receiver
-	// data is what the client publishes over data channels, nil where it has none.
+	// data is what the client publishes over data channels, nil where it has none, and chunks what it is sent over such, nil where it takes media lines.
 	data     *dataLines
+	chunks   *forward.ChunkSender
 	commands *commandList
 
 	lines  lineTable
 	wanted wantedLines
+	// channels is how many slots are data channels.
+	channels int
 	// offer is the number of the last offer; awaiting says that its answer has not come.
 	offer    int
 	awaiting bool
@@ -39,6 +42,7 @@ type mediaSink struct {
 	ingress  *forward.Ingress
 	receiver *forward.Receiver
 	data     *dataLines
+	chunks   *forward.ChunkSender
 }
 
 // Data implements transport.DataSink.
@@ -48,11 +52,29 @@ func (s *mediaSink) Data(label string, message []byte, now time.Time) {
 	}
 }
 
+// Acknowledged implements transport.DataSink. What the client acknowledges of what it is sent over data channels stands for reports of arrivals.
+func (s *mediaSink) Acknowledged(now time.Time) {
+	if s.chunks == nil {
+		return
+	}
+	for _, report := range s.chunks.Acknowledged(now) {
+		s.receiver.RTCP(report, now)
+	}
+}
+
 // RTP implements transport.Sink.
 func (s *mediaSink) RTP(ssrc uint32, packet []byte, now time.Time) { s.ingress.RTP(ssrc, packet, now) }
 
 // Flush implements transport.Sink.
 func (s *mediaSink) Flush() { s.ingress.Flush() }
+
+// Arrived implements transport.StampSink.
+func (s *mediaSink) Arrived(kernel, hardware time.Time) { s.ingress.Arrived(kernel, hardware) }
+
+// Sent implements transport.StampSink.
+func (s *mediaSink) Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time) {
+	s.receiver.PacketSent(ssrc, sequence, kernel, hardware)
+}
 
 // RTCP implements transport.Sink. Sender reports (RFC 3550 type 200) speak of what the client sends; they may carry report blocks, too.
 func (s *mediaSink) RTCP(packet []byte, now time.Time) {
@@ -77,10 +99,16 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	}
 	if owner.byData {
 		sink.data = newDataLines(owner.log, room.node.config.FrameBytes)
+	}
+	if owner.takesChunks {
+		sink.chunks = sink.receiver.NewChunkSender(room.node.config.FrameBytes, peer.AddChannel(paddingLabel))
+	}
+	if owner.byData || owner.takesChunks {
 		peer.AddData()
 	}
 	c := &connection{
 		data:     sink.data,
+		chunks:   sink.chunks,
 		room:     room,
 		owner:    owner,
 		peer:     peer,
@@ -118,6 +146,10 @@ func (c *connection) run() {
 			events = c.receiver.TakeEvents(events[:0])
 			if len(events) > 0 {
 				c.room.post(slotEvents{c, append([]forward.Event(nil), events...)})
+			}
+		case <-c.receiver.FrameTimesReady():
+			if times := c.receiver.TakeFrameTimes(nil); len(times) > 0 {
+				c.room.post(frameTimes{c, times})
 			}
 		}
 	}
@@ -193,7 +225,13 @@ func (c *connection) negotiate() error {
 		}
 		c.lines.publish = append(c.lines.publish, &publishLine{line: line, kind: track.kind, track: &track})
 	}
+	if c.chunks != nil {
+		c.addChannels()
+	}
 	for kind, wanted := range map[volumetric.Kind]int{volumetric.KindVideo: c.wanted.slots, volumetric.KindAudio: c.wanted.audioSlots} {
+		if kind == volumetric.KindVideo && c.chunks != nil {
+			continue
+		}
 		for n := c.lines.countSlots(kind); n < wanted; n++ {
 			line, err := c.peer.AddSending(kind, fmt.Sprintf("%s-slot-%d", kind, n))
 			if err != nil {
@@ -203,8 +241,8 @@ func (c *connection) negotiate() error {
 			changed = true
 		}
 	}
-	// A client that only publishes over data channels needs an offer for them.
-	first := c.offer == 0 && c.data != nil
+	// A client that has nothing but data channels needs an offer for them.
+	first := c.offer == 0 && (c.data != nil || c.chunks != nil)
 	if !changed && !c.restart && !first {
 		return nil
 	}

@@ -136,7 +136,7 @@ func (p *participant) state(past bool) ParticipantState {
 		state.Publications = append(state.Publications, publication.state())
 	}
 	if p.receive {
-		state.Reception = p.reception.state(p.room.now, p.slots.slots)
+		state.Reception = p.reception.state(p.slots.slots)
 		if past {
 			state.Reception.History = p.reception.history.all()
 		}
@@ -161,9 +161,9 @@ func (p *publication) state() PublicationState {
 	return state
 }
 
-func (r *reception) state(now time.Time, slots []*slot) *ReceptionState {
+func (r *reception) state(slots []*slot) *ReceptionState {
 	path := r.link.Path()
-	_, looks := r.predictor.Predict(now)
+	looks := r.looks()
 	state := &ReceptionState{
 		Known: path.Known, Estimate: path.Estimate, Target: r.rate, Wanted: r.wanted, Sent: path.Sent,
 		RTT: inMilliseconds(path.RTT), QueueDelay: inMilliseconds(path.QueueDelay), Loss: path.Loss, Parity: r.link.ParityShare(), Viewpoint: looks,

@@ -76,9 +76,10 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 		choices:  newChoices(r.node.config.ChoicesPerParticipant),
 		joined:   q.At,
 
-		pauses:    q.Join.Pauses,
-		byData:    q.Join.DataChannel && q.Grants.Publish,
-		reception: &reception{},
+		pauses:      q.Join.Pauses,
+		byData:      q.Join.DataChannel && q.Grants.Publish,
+		takesChunks: q.Join.ReceiveData && q.Join.Receive && q.Grants.Subscribe,
+		reception:   &reception{},
 	}
 	if q.VR2Gather != nil {
 		p.vr2gather = &vr2GatherPeer{query: *q.VR2Gather, told: make(map[string]bool)}
@@ -111,6 +112,7 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 	r.broadcast(p, func() signal.Message { return &signal.ParticipantJoined{Participant: p.describe()} })
 	p.subscribe(r.publishedByOthers(p))
 	r.announce(p, announced(p.publications))
+	r.traceRequested(p, q.Join.FrameTimes)
 	p.updateLines()
 	p.log.Info("participant joined", zap.String("session", p.session))
 	return p, nil
@@ -160,6 +162,7 @@ func (q resumeRequest) apply(r *Room) {
 	p.send(r.welcome(p, q.Join.ID, true))
 	p.tellPoses()
 	p.tellWanted()
+	p.tellTrace()
 	p.reception.told = signal.Bandwidth{}
 	if !r.drained.IsZero() {
 		p.send(r.draining())
@@ -226,7 +229,8 @@ func (r *Room) reconnect(p *participant) {
 // connect gives the participant a peer connection.
 func (p *participant) connect(c *connection) {
 	p.connection = c
-	p.reception.connect(c.receiver, p.room.node.config.Allocation.Budget)
+	p.reception.connect(c.receiver, p.room.node.config.Allocation)
+	c.receiver.TraceFrames(p.tracing.wanted)
 }
 
 // graceOver removes a participant that did not come back in time.

@@ -40,7 +40,9 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Acknowledge:
 		p.reply(id, p.acknowledge(m, q.at))
 	case *signal.Viewpoint:
-		p.reception.predictor.Observe(viewpointOf(m, q.at))
+		if p.reception.look(r.now, viewpointOf(m, q.at), r.node.config.AllocationInterval) && p.receives() {
+			p.adapt()
+		}
 		p.reply(id, nil)
 	case *signal.Pose:
 		p.reply(id, r.poseRequested(p, m))
@@ -52,8 +54,15 @@ func (q messageRequest) apply(r *Room) {
 		p.reply(id, nil)
 	case *signal.Uplink:
 		p.reply(id, r.uplinkReported(p, m))
+	case *signal.Trace:
+		r.traceRequested(p, m.FrameTimes)
+		p.reply(id, nil)
+	case *signal.FrameTimes:
+		r.timesReported(p, m)
+		p.reply(id, nil)
 	case *signal.Time:
-		reply := &signal.TimeReply{Header: signal.Header{ID: id}, T0: m.T0, T1: q.at.UnixMicro(), T2: time.Now().UnixMicro()}
+		config := &r.node.config
+		reply := &signal.TimeReply{Header: signal.Header{ID: id}, T0: m.T0, T1: config.clock(q.at), T2: config.clock(time.Now())}
 		p.send(reply)
 	case *signal.Leave:
 		// A reply that finds the queue full takes the outbox away.
@@ -77,6 +86,7 @@ func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error
 		return &signal.Published{Participant: p.identity, Publication: added.description}
 	})
 	r.announce(p, []*publication{added})
+	r.askForTimes()
 	p.updateLines()
 	return nil
 }

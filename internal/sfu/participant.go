@@ -39,6 +39,8 @@ type participant struct {
 	pauses bool
 	// byData says that the client publishes frames over data channels.
 	byData bool
+	// takesChunks says that the client takes frames over data channels.
+	takesChunks bool
 	// vr2gather is nil but for participants that speak VR2Gather's dialect. number is what such know the participant by, once it has one.
 	vr2gather *vr2GatherPeer
 	number    uint32
@@ -57,6 +59,7 @@ type participant struct {
 	slots        *slotTable
 	choices      *choices
 	reception    *reception
+	tracing      tracing
 	joined       time.Time
 	limitTold    bool
 	gone         bool

@@ -59,8 +59,10 @@ const (
 
 // reception is what the room keeps of one receiver for deciding what it is sent.
 type reception struct {
-	link      link
-	budget    *allocate.Budget
+	link   link
+	budget *allocate.Budget
+	// sparing says that tiles out of sight are sent less than the budget would do for, so that it matters where the receiver looks on any link.
+	sparing   bool
 	predictor allocate.Predictor
 	limits    signal.BitrateLimits
 	// arranged is where the receiver sees objects, of those that it has put somewhere itself.
@@ -94,12 +96,13 @@ type reception struct {
 }
 
 // connect begins with a new connection, of which nothing is known yet. The configuration has been validated.
-func (r *reception) connect(l link, config allocate.BudgetConfig) {
-	budget, err := allocate.NewBudget(config)
+func (r *reception) connect(l link, config allocate.Config) {
+	budget, err := allocate.NewBudget(config.Budget)
 	if err != nil {
 		panic("a configuration is to be validated before it is used: " + err.Error())
 	}
 	r.link, r.known, r.budget = l, false, budget
+	r.sparing = config.Strategy == allocate.StrategyVolsfu && config.View.Unseen != allocate.UnseenFull
 	r.layout.stale = true
 	l.SetLimits(congestion.Limits{Min: r.limits.Min, Max: r.limits.Max})
 }
@@ -170,17 +173,30 @@ func (r *reception) due(now time.Time, granted, carried volumetric.Bitrate, arou
 		return dueNow
 	case r.around.rates != around.rates:
 		return dueSometime
-	case r.rate >= r.wanted && granted >= r.wanted:
+	case r.rate >= r.wanted && granted >= r.wanted && !(r.sparing && r.looks()):
 		return notDue // Everything is sent, wherever the receiver looks.
 	case float64(granted) > float64(r.granted)*(1+budgetTolerance), r.around.motion != around.motion, now.Sub(r.at) >= refreshInterval:
 		return dueSometime
 	}
 	v, ok := r.predictor.Predict(ahead(now, rtt))
-	if ok && (v.FOV != r.viewpoint.FOV || v.Aspect != r.viewpoint.Aspect ||
+	if ok && (r.scene.Viewpoint == nil || v.FOV != r.viewpoint.FOV || v.Aspect != r.viewpoint.Aspect ||
 		apart(v.Position, r.viewpoint.Position, v.Orientation, r.viewpoint.Orientation)) {
 		return dueSometime
 	}
 	return notDue
+}
+
+// looks tells whether the receiver has told where it looks.
+func (r *reception) looks() bool {
+	_, looks := r.predictor.Predict(r.at)
+	return looks
+}
+
+// look takes where the receiver looks, and tells whether it is time for another decision. From rest a turn is followed at once; on the way decisions are as far apart
+// as those that come by themselves.
+func (r *reception) look(now time.Time, v allocate.Viewpoint, interval time.Duration) bool {
+	r.predictor.Observe(v)
+	return r.known && now.Sub(r.at) >= interval
 }
 
 // ahead is when the receiver sees what is decided now.

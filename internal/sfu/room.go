@@ -180,6 +180,8 @@ func (r *Room) remove(p *participant, reason string) {
 	p.gone = true
 	p.connection.dismiss()
 	r.node.forget(p)
+	p.trace(false)
+	r.askForTimes()
 	r.broadcast(p, func() signal.Message { return &signal.ParticipantLeft{Identity: p.identity, Reason: reason} })
 	p.log.Info("participant left", zap.String("reason", reason))
 }

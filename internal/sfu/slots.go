@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward"
-	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -15,7 +14,7 @@ import (
 type newSlot struct {
 	mid    string
 	kind   volumetric.Kind
-	outlet *transport.Outlet
+	outlet forward.Outlet
 }
 
 // outgoing is a slot's part in the data plane.

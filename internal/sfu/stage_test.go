@@ -135,7 +135,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 	}
 	p.connection.owner = p
 	s.ask(func(r *Room) {
-		p.reception.connect(way, r.node.config.Allocation.Budget)
+		p.reception.connect(way, r.node.config.Allocation)
 		r.participants[identity] = p
 		for _, description := range publications {
 			if err := r.publish(p, description); err != nil {

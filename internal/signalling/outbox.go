@@ -47,6 +47,10 @@ func (o *outbox) Send(m signal.Message) bool {
 	if pose, ok := m.(*signal.Pose); ok && o.replace(pose) {
 		return true
 	}
+	if _, ok := m.(*signal.FrameTimes); ok && len(o.queue) >= o.config.Backlog/2 {
+		// A client that reads slowly can do without.
+		return true
+	}
 	if len(o.queue) >= o.config.Backlog {
 		return false
 	}

@@ -35,3 +35,24 @@ func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
 		t.Errorf("%d messages wait, expected the pose of the former object before its end and that of the next behind", len(waiting))
 	}
 }
+
+// TestFrameTimesAreDroppedFirst: a client that reads slowly loses times of frames, and is not disconnected for them.
+func TestFrameTimesAreDroppedFirst(t *testing.T) {
+	o := &outbox{config: Config{Backlog: 4}, poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1)}
+	for range 10 {
+		if !o.Send(&signal.FrameTimes{}) {
+			t.Fatal("the queue is full of times of frames")
+		}
+	}
+	for range 2 {
+		if !o.Send(&signal.OK{}) {
+			t.Fatal("there is no room for anything else")
+		}
+	}
+	if o.Send(&signal.OK{}) {
+		t.Error("the queue has no end")
+	}
+	if waiting, _ := o.take(); len(waiting) != 4 {
+		t.Errorf("%d messages wait, expected 4", len(waiting))
+	}
+}

@@ -2,8 +2,19 @@ package transport
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/pion/ice/v4"
+)
+
+const (
+	// checkInterval is how often pairs are checked that have not answered (RFC 8445 section 14.2 has Ta of 50 ms). Pion's 200 ms would be a third of a join.
+	checkInterval = 50 * time.Millisecond
+	// checkAttempts is after how many checks without an answer a pair counts as failed: two seconds' worth.
+	checkAttempts = 40
+	// betterWait is how long a pair with a remote address that was not told, or that a STUN server saw, waits for a better one to answer. Browsers hide all of theirs
+	// behind names that only their own network resolves (mDNS), so that every pair with them is such a one, and Pion would wait for a second.
+	betterWait = 50 * time.Millisecond
 )
 
 // newAgent makes the ICE agent of one peer.
@@ -14,6 +25,10 @@ func (e *Endpoint) newAgent() (*ice.Agent, error) {
 		ice.WithDisconnectedTimeout(e.config.DisconnectedTimeout),
 		ice.WithFailedTimeout(e.config.FailedTimeout),
 		ice.WithKeepaliveInterval(e.config.KeepAlive),
+		ice.WithCheckInterval(checkInterval),
+		ice.WithMaxBindingRequests(checkAttempts),
+		ice.WithSrflxAcceptanceMinWait(betterWait),
+		ice.WithPrflxAcceptanceMinWait(betterWait),
 		ice.WithCandidateTypes([]ice.CandidateType{ice.CandidateTypeHost}),
 		ice.WithIncludeLoopback(),
 	}

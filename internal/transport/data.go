@@ -17,6 +17,8 @@ type DataSink interface {
 	Sink
 	// Data takes a message of the channel that the remote peer has opened under that label.
 	Data(label string, message []byte, now time.Time)
+	// Acknowledged says that the remote peer may have acknowledged more of what was sent on channels. One goroutine calls it, and SCTP takes nothing meanwhile.
+	Acknowledged(now time.Time)
 }
 
 const (
@@ -39,13 +41,14 @@ func (p *Peer) agreeOnData(answer *description.Description) {
 }
 
 // serveData takes what comes on data channels until the connection ends. It is the goroutine that secured the connection.
-func (p *Peer) serveData(conn *dtls.Conn, sink DataSink) error {
+func (p *Peer) serveData(conn *dtls.Conn, client bool, sink DataSink) error {
 	association, err := sctp.ClientWithOptions(
-		sctp.WithNetConn(conn), sctp.WithLoggerFactory(p.endpoint.logs), sctp.WithMaxReceiveBufferSize(receiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
+		sctp.WithNetConn(&dataConn{Conn: conn, sink: sink}), sctp.WithMinCwnd(leastWindow), sctp.WithLoggerFactory(p.endpoint.logs), sctp.WithMaxReceiveBufferSize(receiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
 	)
 	if err != nil {
 		return err
 	}
+	p.openChannels(association, client)
 	var channels sync.WaitGroup
 	defer channels.Wait()
 	defer func() { _ = association.Close() }()

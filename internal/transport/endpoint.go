@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/dtls/v3/pkg/crypto/fingerprint"
@@ -40,7 +41,10 @@ type Endpoint struct {
 	// reflexive are this host's addresses as STUN servers see them.
 	reflexive []string
 	routes    routes
-	readers   sync.WaitGroup
+	// stamping counts those who want stamps; switching it on and off is guarded by stamped.
+	stamping atomic.Int32
+	stamped  sync.Mutex
+	readers  sync.WaitGroup
 	// failed takes the error of a socket that cannot be read any more; closing ends it.
 	failed  chan error
 	closing sync.Once

@@ -104,7 +104,7 @@ func (p *Peer) secureConnection(records *recordConn, client bool, fingerprint st
 	}
 	p.events.secured()
 	if sink, takes := p.sink.(DataSink); takes && p.data.Load() {
-		_ = p.serveData(conn, sink)
+		_ = p.serveData(conn, client, sink)
 	}
 	// Nobody sends other application data; reading notices the end.
 	buffer := make([]byte, receiveBytes)

@@ -22,6 +22,16 @@ type Sink interface {
 	Flush()
 }
 
+// StampSink is a Sink that takes the times at which the system saw packets, where the endpoint takes stamps (Endpoint.TakeStamps). Times are the zero time where it does not
+// tell; hardware is the network card's.
+type StampSink interface {
+	Sink
+	// Arrived says when the packets that RTP brings next have arrived, until the next call.
+	Arrived(kernel, hardware time.Time)
+	// Sent says when a packet left for which a stamp was asked (Peer.StampNext). Kernel and network card may be told of one by one.
+	Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time)
+}
+
 // incoming opens what the remote peer sends. Packets may come by the socket and by ICE at the same time, so a mutex guards it.
 type incoming struct {
 	mu     sync.Mutex
@@ -42,6 +52,10 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 	}
 	p.incoming.mu.Lock()
 	defer p.incoming.mu.Unlock()
+	if p.stamps != nil && p.endpoint.stamping.Load() > 0 {
+		kernel, hardware := stampTimes(message.Arrived)
+		p.stamps.Arrived(kernel, hardware)
+	}
 	for datagram := range message.Datagrams() {
 		if !isMedia(datagram) {
 			p.endpoint.control.deliverOne(datagram, message.Peer)

@@ -42,6 +42,8 @@ type outbox struct {
 	messages []udp.Message
 	// short is set when the last run has ended.
 	short bool
+	// stamp asks for the time at which the next packet leaves.
+	stamp bool
 
 	rtcp       sync.Mutex
 	rtcpSealer *srtp.Sealer
@@ -86,7 +88,9 @@ func (o *outbox) release() {
 func (o *outbox) append(length int) {
 	begin := o.used
 	o.used += length
-	if n := len(o.messages); n > 0 && !o.short {
+	stamp := o.stamp
+	o.stamp = false
+	if n := len(o.messages); n > 0 && !o.short && !stamp {
 		last := &o.messages[n-1]
 		if length <= last.Segment && len(last.Data) < outboxRun*last.Segment {
 			last.Data = o.buffer[begin-len(last.Data) : o.used]
@@ -94,7 +98,7 @@ func (o *outbox) append(length int) {
 			return
 		}
 	}
-	o.messages = append(o.messages, udp.Message{Data: o.buffer[begin:o.used], Segment: length})
+	o.messages = append(o.messages, udp.Message{Data: o.buffer[begin:o.used], Segment: length, Stamped: stamp})
 	o.short = false
 }
 

@@ -25,8 +25,10 @@ const rttInterval = 500 * time.Millisecond
 type Peer struct {
 	endpoint *Endpoint
 	sink     Sink
-	agent    *ice.Agent
-	events   *eventList
+	// stamps is the sink where it takes the times of packets, else nil.
+	stamps StampSink
+	agent  *ice.Agent
+	events *eventList
 	negotiation
 
 	localCandidates candidateList
@@ -56,6 +58,9 @@ type Peer struct {
 
 	// data is set once the peers have agreed on data channels.
 	data atomic.Bool
+	// channels are those that this peer sends on, sendsData is set once there are any.
+	channels  channels
+	sendsData atomic.Bool
 	// transportSequence is the identifier of the header extension of that name.
 	transportSequence atomic.Uint32
 	// reportsByStream is set while who answers reports arrivals by RFC 8888.
@@ -74,6 +79,7 @@ func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 	p := &Peer{
 		endpoint: e, sink: sink, agent: agent, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
 	}
+	p.stamps, _ = sink.(StampSink)
 	p.context, p.cancel = context.WithCancel(context.Background())
 	if err := p.watch(); err != nil {
 		_ = agent.Close()
@@ -92,8 +98,9 @@ func (p *Peer) Events() []Event { return p.events.take() }
 // (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where the peers have not agreed on it.
 func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Load()) }
 
-// ReportsByStream tells that the peers have agreed on reports by RFC 8888 of what the offering one sends, in place of transport-wide feedback. It takes no lock.
-func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() }
+// ReportsByStream tells that the peers have agreed on reports by RFC 8888 of what the offering one sends, in place of transport-wide feedback, or that this one makes such
+// reports of what it sends on data channels. It takes no lock.
+func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.sendsData.Load() }
 
 // RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask for it.
 func (p *Peer) RTT() time.Duration {

@@ -24,6 +24,9 @@ func (e *Endpoint) read(socket *udp.Socket) {
 			return
 		}
 		now := time.Now()
+		for _, departure := range inbox.Departures() {
+			e.departed(&departure)
+		}
 		for _, message := range inbox.Messages() {
 			peer := e.routes.peer(message.Peer)
 			if peer == nil {

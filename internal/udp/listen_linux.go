@@ -21,6 +21,9 @@ type kernel struct {
 	ipv6               bool // addresses are given as those of IPv6, mapped where they are of IPv4
 	// segmenting is switched off where the kernel or the device turns out to refuse every run; segmented says that it has taken one.
 	segmenting, segmented atomic.Bool
+	// stamping is set while stamps are taken, and awaited counts those of sent datagrams that have not come.
+	stamping atomic.Bool
+	awaited  atomic.Int32
 }
 
 // multiCall receives into or sends from many headers by one system call. It returns how many of them are done, or why not even the first.

@@ -24,6 +24,24 @@ type Message struct {
 	Data []byte
 	// Segment is the length of the datagrams in bytes. 0, or any length from that of Data on, means a single datagram, which may be empty.
 	Segment int
+	// Stamped asks for the time at which the first datagram of a message leaves, where the socket takes stamps; Inbox.Departures brings it.
+	Stamped bool
+	// Arrived is when the first datagram of a received message came, where the socket takes stamps.
+	Arrived Stamp
+}
+
+// Stamp is when the system saw a datagram, in nanoseconds since 1970; 0 where it does not tell. Kernel is by the system's clock, Hardware by the network card's.
+type Stamp struct{ Kernel, Hardware int64 }
+
+// headSize is how much of a departed datagram is told: the header that all RTP packets have.
+const headSize = 12
+
+// Departure is a datagram that has left, for which Message.Stamped was set. Kernel and network card may tell by one Departure each.
+type Departure struct {
+	Peer netip.AddrPort
+	// Head is how the datagram begins; what it lacks is 0.
+	Head [headSize]byte
+	Stamp
 }
 
 // Count returns how many datagrams the message holds, at least 1.
@@ -62,6 +80,7 @@ func (c *cursor) next(segmented bool) (Message, bool) {
 	}
 	run := c.messages[0]
 	run.Data = run.Data[c.offset:]
+	run.Stamped = run.Stamped && c.offset == 0
 	length := len(run.Data)
 	if run.Segment > 0 && run.Segment < length {
 		segments := 1
@@ -89,9 +108,10 @@ func maxPayload(peer netip.Addr) int {
 // Inbox is the memory that datagrams are received into, used again and again by one goroutine. Batched receiving takes 1 MB of it, of which the system
 // provides pages only as datagrams touch them; plain receiving takes 64 kB.
 type Inbox struct {
-	messages []Message
-	memory   []byte
-	batch    inboxBatch
+	messages   []Message
+	departures []Departure
+	memory     []byte
+	batch      inboxBatch
 }
 
 // NewInbox returns an Inbox without memory; the first Receive allocates it.
@@ -99,6 +119,9 @@ func NewInbox() *Inbox { return new(Inbox) }
 
 // Messages returns what the last Receive brought. It is valid until the next Receive into this Inbox.
 func (in *Inbox) Messages() []Message { return in.messages }
+
+// Departures returns the stamps that the last Receive brought of datagrams that were sent. It is valid until the next Receive into this Inbox.
+func (in *Inbox) Departures() []Departure { return in.departures }
 
 // reserve provides memory for a number of buffers.
 func (in *Inbox) reserve(buffers int) {

@@ -74,7 +74,7 @@ func TestCursor(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			data := datagram(0, test.length)
 			// The same message twice: the cursor must find the end of the first.
-			rest := cursor{messages: []Message{{test.peer, data, test.segment}, {test.peer, data, test.segment}}}
+			rest := cursor{messages: []Message{{Peer: test.peer, Data: data, Segment: test.segment}, {Peer: test.peer, Data: data, Segment: test.segment}}}
 			for range 2 {
 				var all []byte
 				for i, want := range test.want {

@@ -17,7 +17,7 @@ type batch struct {
 	headers     [batchLength]unix.Mmsghdr
 	vectors     [batchLength]unix.Iovec
 	addresses   [batchLength]socketAddress
-	controls    [batchLength]segmentControl
+	controls    [batchLength]sendControl
 	count, next int // runs in the batch, and the first of them that is not done
 	// try and tryOrWait are bound once, so that sending does not allocate.
 	try       func(fd uintptr)
@@ -33,6 +33,12 @@ type segmentControl struct {
 	header  unix.Cmsghdr
 	segment uint16
 	_       [6]byte
+}
+
+// sendControl are the control messages of one message: how it is cut, and what stamps are asked for. Either may stand alone.
+type sendControl struct {
+	segment segmentControl
+	stamp   stampControl
 }
 
 var (
@@ -55,9 +61,12 @@ func newBatch() *batch {
 		header.Iov = &b.vectors[i]
 		header.SetIovlen(1)
 		header.Control = (*byte)(unsafe.Pointer(&b.controls[i]))
-		control := &b.controls[i].header
+		control := &b.controls[i].segment.header
 		control.Level, control.Type = unix.SOL_UDP, unix.UDP_SEGMENT
 		control.SetLen(segmentLength)
+		stamp := &b.controls[i].stamp
+		stamp.header.Level, stamp.header.Type, stamp.flags = unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, askedStamps
+		stamp.header.SetLen(stampLength)
 	}
 	return b
 }
@@ -71,11 +80,18 @@ func (b *batch) add(run Message, ipv6 bool) {
 	b.vectors[i].SetLen(len(run.Data))
 	header := &b.headers[i].Hdr
 	header.Namelen = b.addresses[i].set(run.Peer, ipv6)
-	header.SetControllen(0)
+	control, space := unsafe.Pointer(&b.controls[i]), 0
 	if run.Count() > 1 {
-		b.controls[i].segment = uint16(run.Segment)
-		header.SetControllen(segmentSpace)
+		b.controls[i].segment.segment = uint16(run.Segment)
+		space = segmentSpace
+	} else if run.Stamped {
+		control = unsafe.Pointer(&b.controls[i].stamp)
 	}
+	if run.Stamped {
+		space += stampSpace
+	}
+	header.Control = (*byte)(control)
+	header.SetControllen(space)
 }
 
 // empty makes room for further runs, and forgets the memory of the callers'.
@@ -143,6 +159,9 @@ func (s *Socket) fill(b *batch, rest *cursor, segmented bool) {
 			s.sendErrors.Add(uint64(run.Count()))
 			continue
 		}
+		if run.Stamped = run.Stamped && s.kernel.stamping.Load() && s.kernel.awaited.Load() < maxAwaited; run.Stamped {
+			s.kernel.awaited.Add(1)
+		}
 		b.add(run, s.kernel.ipv6)
 	}
 }
@@ -195,6 +214,11 @@ func (s *Socket) countSent(b *batch, first int) {
 func (s *Socket) refused(b *batch) error {
 	run, err := b.runs[b.next:b.next+1], b.err
 	b.next++
+	if run[0].Stamped && stampRefused(err) {
+		s.kernel.stamping.Store(false)
+		run[0].Stamped = false
+		return s.sendBatches(run, s.kernel.segmenting.Load())
+	}
 	if run[0].Count() > 1 {
 		switch err {
 		case unix.EIO, unix.ENOPROTOOPT, unix.EOPNOTSUPP:

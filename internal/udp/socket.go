@@ -34,19 +34,21 @@ func newSocket(conn packetConn) (*Socket, error) {
 	return &Socket{conn: conn, local: local}, nil
 }
 
-// Receive waits for at least one datagram and fills the Inbox with what there is. It belongs to one goroutine at a time. It returns net.ErrClosed, wrapped,
+// Receive waits for at least one datagram, or one stamp of a datagram that was sent, and fills the Inbox with what there is. It belongs to one goroutine at a time. It returns net.ErrClosed, wrapped,
 // once the port is closed; any other error means that the socket is of no more use. Errors that concern a single peer, as ICMP messages cause them, are passed over.
 func (s *Socket) Receive(in *Inbox) error {
 	for {
-		in.messages = in.messages[:0]
+		in.messages, in.departures = in.messages[:0], in.departures[:0]
 		switch err := s.receive(in); {
 		case err == nil:
 			datagrams := 0
 			for _, m := range in.messages {
 				datagrams += m.Count()
 			}
-			s.received.Add(uint64(datagrams))
-			s.receives.Add(1)
+			if datagrams > 0 {
+				s.received.Add(uint64(datagrams))
+				s.receives.Add(1)
+			}
 			return nil
 		case !passing(err):
 			return fmt.Errorf("receiving on %s: %w", s.local, err)

@@ -42,6 +42,9 @@ func enlarge(set func(bytes int) error, bytes int) int {
 	return 0
 }
 
+// TakeStamps has the system tell when datagrams arrive and leave. It reports that it does not.
+func (s *Socket) TakeStamps(bool) bool { return false }
+
 func (s *Socket) receive(in *Inbox) error { return s.receivePlain(in) }
 
 func (s *Socket) send(messages []Message) error { return s.sendPlain(messages) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -54,6 +55,13 @@ type Config struct {
 	QueueBudget time.Duration
 	// Feedback says how this client reports what it gets, by which the server estimates its link; empty is FeedbackTransportCC.
 	Feedback Feedback
+	// FrameTimes measures where the time of each frame goes, from capture to display, with the help of publishers and the server; see Session.FrameTimes.
+	FrameTimes bool
+	// ClockSource is where this host has its time from. Empty is frametimes.SourceEstimated, or frametimes.SourceSystem where the server is on this host. With one that is
+	// taken for right the estimate goes on as a check, as long as frame times are measured.
+	ClockSource frametimes.Source
+	// ClockShift moves this host's clock, as it shows in everything that leaves it and in records, for trials with clocks that disagree.
+	ClockShift time.Duration
 	// MaxBitrate is what this client is to be sent at most, in bit/s; 0 is no limit. Session.SetLimits changes it.
 	MaxBitrate volumetric.Bitrate
 	// Log takes what the session has to say; nil is silence.
@@ -95,6 +103,10 @@ func (c Config) withDefaults() (Config, error) {
 	case "", FeedbackTransportCC, FeedbackCCFB:
 	default:
 		return c, fmt.Errorf("%w: feedback %q: expected %q or %q", ErrConfig, c.Feedback, FeedbackTransportCC, FeedbackCCFB)
+	}
+	if c.ClockSource != "" && !c.ClockSource.Valid() {
+		return c, fmt.Errorf("%w: clock source %q: expected %q, %q or %q",
+			ErrConfig, c.ClockSource, frametimes.SourceEstimated, frametimes.SourceSystem, frametimes.SourcePTP)
 	}
 	if c.TCP && c.PacketConn != nil {
 		return c, fmt.Errorf("%w: TCP and PacketConn: expected at most one of them", ErrConfig)

@@ -131,7 +131,7 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		for i := range payloads {
 			payloads[i] = make([]byte, 100)
 		}
-		if err := m.enqueue(p, 0, begin, payloads, 10*time.Second, false); err != nil {
+		if err := m.enqueue(p, 0, begin, payloads, 10*time.Second, false, nil); err != nil {
 			t.Fatal(err)
 		}
 		s := sender{media: m}

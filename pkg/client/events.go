@@ -104,6 +104,8 @@ type Frame struct {
 	Whole []byte
 	// First and Complete are when the first and the last needed packet came, by the server's clock.
 	First, Complete time.Time
+	// arrived are the receiver's stamps by the system's clock.
+	arrived arrived
 }
 
 // Packet is one packet of a track that does not use payload v1: audio, H264 and whatever else travels here.

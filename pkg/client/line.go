@@ -43,6 +43,9 @@ type outgoing struct {
 	payload []byte
 	// repeated says that the packet is a retransmission, which is not kept again.
 	repeated bool
+	// times are those of the frame, where a stamp is taken of this packet, and mark which.
+	times *sentTimes
+	mark  mark
 }
 
 // keep puts the packet into its line's history, as it leaves. A request for a packet that has not left yet finds nothing.

@@ -11,16 +11,27 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// clockInterval is how often the server's clock is asked for: often enough to follow the drift of 50 µs/s that bad quartz has.
-const clockInterval = 2 * time.Second
+// clockInterval is how long after the server's clock was asked for so many times it is asked for again: first often, so that one of the quickest round trips is known
+// soon, then often enough to follow the drift of 50 µs/s that bad quartz has, and while times of frames are measured so that it adds little to what is not known.
+func clockInterval(asked int, measuring bool) time.Duration {
+	switch {
+	case asked < 10:
+		return 50 * time.Millisecond
+	case measuring:
+		return 500 * time.Millisecond
+	}
+	return 2 * time.Second
+}
 
 // run is the session's goroutine: signalling and negotiation. It ends with the session and then frees everything.
 func (s *Session) run() {
 	defer s.running.Done()
 	defer s.free()
-	clock := time.NewTicker(clockInterval)
+	clock := time.NewTimer(0)
 	defer clock.Stop()
-	s.askClock()
+	asked := 0
+	times := time.NewTicker(timesInterval)
+	defer times.Stop()
 	notices := time.NewTimer(noticeInterval)
 	defer notices.Stop()
 	for {
@@ -50,26 +61,35 @@ func (s *Session) run() {
 			s.notify(notices)
 		case <-clock.C:
 			s.askClock()
+			clock.Reset(clockInterval(asked, s.media.tracing.traces() || s.media.tracing.receiving.Load()))
+			asked++
+		case <-times.C:
+			s.reportTimes()
 		}
 	}
 }
 
 // free ends what the session holds. The channels that the program reads are closed last, when nobody writes to them any more.
 func (s *Session) free() {
+	s.reportTimes()
 	s.link.close()
 	_ = s.peer.Close()
 	_ = s.endpoint.Close()
 	s.media.end()
+	s.media.tracing.end()
 	close(s.events)
 }
 
 // write sends a message that needs no reply. An error shows as the websocket's end.
 func (s *Session) write(m signal.Message) { _ = s.link.send(m) }
 
-// askClock asks for the server's clock, unless it is this host's own.
+// askClock asks for the server's clock, unless that is this host's own and nobody wants to know.
 func (s *Session) askClock() {
-	if !s.config.loopback() {
-		s.write(&signal.Time{T0: time.Now().UnixMicro()})
+	s.media.mu.Lock()
+	asks, now := s.media.clock.asks(s.media.tracing.traces()), s.media.clock.local(time.Now())
+	s.media.mu.Unlock()
+	if asks {
+		s.write(&signal.Time{T0: now.UnixMicro()})
 	}
 }
 
@@ -114,6 +134,12 @@ func (s *Session) handle(m signal.Message) {
 		s.tell(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted})
 	case *signal.TimeReply:
 		s.media.clockReply(m, time.Now())
+	case *signal.Trace:
+		s.media.tracing.asked(m.FrameTimes)
+	case *signal.FrameTimes:
+		if sent, arrived, ok := s.media.tracing.told(m, time.Now()); ok {
+			s.media.travelled(sent, arrived)
+		}
 	case *signal.Closing:
 		s.closing(m)
 	case *signal.Error:

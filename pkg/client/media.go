@@ -20,13 +20,16 @@ type media struct {
 	frames  chan Frame
 	packets chan Packet
 	// wake is signalled when something is queued while the sending goroutine sleeps.
-	wake chan struct{}
+	wake    chan struct{}
+	tracing *tracing
 
 	mu        sync.Mutex
 	connected bool
 	extension uint8
 	ended     bool
-	clock     feedback.ClockOffset
+	clock     hostClock
+	// kernel is when kernel and network card received the packets at hand.
+	kernel kernelStamp
 	// ssrc is the sender of our RTCP.
 	ssrc  uint32
 	pacer pacer
@@ -67,6 +70,8 @@ func newMedia(s *Session) *media {
 		packets: make(chan Packet, packetBacklog),
 		wake:    make(chan struct{}, 1),
 		books:   make(map[volumetric.TrackRef]*tileBook),
+		clock:   newHostClock(s.config),
+		tracing: newTracing(s.config),
 	}
 	m.clear()
 	return m
@@ -130,21 +135,23 @@ func (m *media) serverTime(t time.Time) time.Time {
 	return m.toServer(t)
 }
 
-// toServer is serverTime under the lock. On the server's own host both are one.
-func (m *media) toServer(t time.Time) time.Time {
-	if offset, _, ok := m.clock.Estimate(time.Now()); ok {
-		return t.Add(offset)
-	}
-	return t
-}
+// toServer is serverTime under the lock.
+func (m *media) toServer(t time.Time) time.Time { return m.clock.toServer(t) }
 
 // clockReply takes an answer about the server's clock.
 func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.clock.Add(time.UnixMicro(r.T0), time.UnixMicro(r.T1), time.UnixMicro(r.T2), now); err != nil {
+	if err := m.clock.answered(time.UnixMicro(r.T0), time.UnixMicro(r.T1), time.UnixMicro(r.T2), now); err != nil {
 		m.session.log.Warn("server's clock reply cannot be used", "error", err)
 	}
+}
+
+// travelled takes a packet of the server's, which was sent by its clock and arrived by this host's: media is often quicker than signalling.
+func (m *media) travelled(sent, arrived time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clock.estimator.Received(sent, arrived)
 }
 
 // attach gives a line to a track of a publisher, or to none. Numbering stays with the line, since it belongs to the SSRC.
@@ -185,7 +192,7 @@ func (m *media) detach(p *Publisher) {
 
 // enqueue hands the payloads of a frame that was captured at that time by this host's clock to the pacer. With inTurn, the frame leaves after those of
 // the same tile that are under way. Without, the first frame of a quality that is wanted again leaves before the others of its tile.
-func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool) error {
+func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool, times *sentTimes) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := p.lines[track]
@@ -212,6 +219,7 @@ func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][
 	m.pacer.add(pacedFrame{
 		frame: frame{
 			line: l, publisher: p, track: track, timestamp: p.timestamp(capture), capture: capture, serverCapture: m.toServer(capture), payloads: payloads,
+			times: times,
 		},
 		begin: begin, spread: spread, budget: p.budget, behind: !inTurn && begin.After(now),
 	})

@@ -79,6 +79,9 @@ func listener(t *testing.T) (string, <-chan signal.Message) {
 			if err := m.(signal.Request).Validate(); err != nil {
 				t.Errorf("%s: %v", data, err)
 			}
+			if m.Head().Type == signal.TypeTime {
+				continue // the clock is asked for now and then
+			}
 			heard <- m
 			if id := m.Head().ID; id != "" {
 				reply, err := signal.Encode(&signal.OK{Header: signal.Header{ID: id}})

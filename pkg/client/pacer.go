@@ -63,6 +63,8 @@ type frame struct {
 	// capture is by this host's clock, serverCapture the same instant by the server's.
 	capture, serverCapture time.Time
 	payloads               [][]byte
+	// times are nil where the frame is not traced.
+	times *sentTimes
 }
 
 // ownTrack is one track of a publisher.
@@ -226,6 +228,7 @@ func (f *frame) abandoned() bool { return f.line.publisher != f.publisher || f.l
 func (f *pacedFrame) number() bool {
 	var err error
 	f.packets, err = f.line.number(f.timestamp, f.capture, f.serverCapture, f.payloads)
+	f.times.marked(f.packets)
 	return err == nil
 }
 

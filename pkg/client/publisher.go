@@ -46,6 +46,8 @@ type OutgoingFrame struct {
 	// Data is the encoded tile, empty where the tile has no points. In a publication that is marked VR2Gather it begins with VR2Gather's header, and is sent
 	// as it is. It is copied.
 	Data []byte
+	// Stages are when the stages before were reached, for frame times.
+	Stages Stages
 }
 
 // unknownInterval is taken for the frame interval of a publication that does not state its rate: 30 frames per second.
@@ -125,7 +127,16 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	if err != nil {
 		return fmt.Errorf("%q tile %d quality %d: %w", p.publication.Name, tile, quality, err)
 	}
-	return p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(len(payloads)), false)
+	return p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(len(payloads)), false,
+		p.times(p.index(tile, quality), &f))
+}
+
+// times are those of a frame, nil where frames are not traced.
+func (p *Publisher) times(track int, f *OutgoingFrame) *sentTimes {
+	if !p.session.media.tracing.traces() {
+		return nil
+	}
+	return &sentTimes{publisher: p, track: track, number: f.Number, bytes: len(f.Data), capture: f.Capture, stages: f.Stages}
 }
 
 // WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. The last has the marker
@@ -144,7 +155,7 @@ func (p *Publisher) WritePackets(tile int, quality volumetric.Quality, capture t
 	if p.publication.Kind == volumetric.KindAudio {
 		spread = 0
 	}
-	return p.session.media.enqueue(p, p.index(tile, quality), capture, payloads, spread, true)
+	return p.session.media.enqueue(p, p.index(tile, quality), capture, payloads, spread, true, nil)
 }
 
 // detach forgets the lines of a publication that has ended.

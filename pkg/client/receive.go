@@ -31,6 +31,7 @@ func (m *media) RTP(ssrc uint32, packet []byte, now time.Time) {
 	if err != nil {
 		return
 	}
+	s.kernels.now = m.kernel
 	m.deliver(s, s.take(&s.header, unpadded(&s.header, packet[n:]), ssrc == s.streams.SSRC, now, m.toServer))
 }
 
@@ -46,6 +47,7 @@ func unpadded(header *rtp.Header, data []byte) []byte {
 func (m *media) deliver(s *stream, a arrival) {
 	switch {
 	case a.frame != nil:
+		m.trace(a.frame)
 		select {
 		case m.frames <- *a.frame:
 			s.book.ledger.complete()

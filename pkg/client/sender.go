@@ -16,10 +16,16 @@ const (
 // flusher sends what outlets have queued, as transport.Peer does.
 type flusher interface{ Flush() }
 
-// sender is the state of the sending goroutine; its slice is kept for the next step.
+// stamper has the kernel tell when it sends a packet, as transport.Peer does.
+type stamper interface{ StampNext() }
+
+// sender is the state of the sending goroutine; its slices are kept for the next step.
 type sender struct {
 	media *media
 	due   []outgoing
+	// left are the traced frames that leave whole with these, and asked is when the kernel was last asked for a stamp.
+	left  []*sentTimes
+	asked time.Time
 }
 
 // send is the sending goroutine: it writes what the pacer lets go.
@@ -65,14 +71,35 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 	}
 	m.mu.Unlock()
 	for i := range s.due {
+		if o := &s.due[i]; o.times != nil {
+			s.stamp(o, peer)
+		}
 		s.due[i].write()
 	}
 	if len(s.due) > 0 {
 		// What leaves at one tick leaves in long runs.
 		peer.Flush()
 	}
+	for _, times := range s.left {
+		m.tracing.left(times)
+	}
+	clear(s.left)
+	s.left = s.left[:0]
 	clear(s.due)
 	return wait, idle
+}
+
+// stamp takes the stamps of a packet that is about to be handed to the socket, and now and then has the kernel tell when it sends it.
+func (s *sender) stamp(o *outgoing, peer flusher) {
+	now := time.Now()
+	o.times.leaves(o.mark, now)
+	if kernel, ok := peer.(stamper); ok && o.mark&markFirst != 0 && now.Sub(s.asked) >= stampInterval {
+		s.asked = now
+		kernel.StampNext()
+	}
+	if o.mark&markLast != 0 {
+		s.left = append(s.left, o.times)
+	}
 }
 
 // control takes reports, and what follows from them: the rate of the pacer, which tracks are sent, and probes.

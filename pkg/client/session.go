@@ -97,6 +97,7 @@ func (s *Session) enter(ctx context.Context) error {
 		Receive:      s.config.Receive,
 		DeadlineMS:   int(s.config.Deadline.Milliseconds()),
 		Pauses:       true,
+		FrameTimes:   s.config.FrameTimes,
 	}
 	s.limits.Max = s.config.MaxBitrate
 	join.BitrateLimits = s.limits
@@ -158,6 +159,7 @@ func (s *Session) welcome(joined *signal.Joined) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.joined = joined
+	s.media.tracing.joined(joined.Identity)
 	clear(s.participants)
 	for _, p := range joined.Participants {
 		s.participants[p.Identity] = publicationsByName(p.Publications)

@@ -36,6 +36,8 @@ type stream struct {
 	lateness  *feedback.Lateness
 	captures  *feedback.CaptureClock
 	header    rtp.Header
+	// kernels are the stamps of first packets of frames under way.
+	kernels kernelStamps
 }
 
 // tileBook keeps the books of one tile, or in volumetric.ModeDescriptions of one description.
@@ -154,6 +156,7 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	}
 	s.repair.Received(s.nacks, place, now)
 	s.book.ledger.seen(s.book.extend(d.Frame), now)
+	s.kernels.first(d.Frame)
 	complete, err := s.frames.Push(&d, rest, now)
 	if err != nil || complete == nil {
 		return arrival{}
@@ -175,6 +178,7 @@ func (s *stream) frame(f *payload.Frame, toServer func(time.Time) time.Time) *Fr
 		Data:     f.Data,
 		First:    toServer(f.First),
 		Complete: toServer(f.Last),
+		arrived:  arrived{first: f.First, segment: f.Begun, last: f.Last, stamps: s.kernels.take(f.Number)},
 	}
 	if s.publication.VR2Gather && !f.Prefixed {
 		frame.unwrap()

@@ -21,7 +21,7 @@ import (
 //	16      4          size of a point in metres, float32, 0 where unknown
 //	20      4          ignored
 //	24      8          number of bytes that follow
-//	32      16·points  x, y, z, float32 in metres; red, green, blue; number of a tile or mask of cameras, not used here
+//	32      16·points  x, y, z, float32 in metres; red, green, blue; mask of the first eight cameras that saw the point, 0 where nobody knows
 //
 // and nothing after that. Points of foreign frames whose place is no number, or infinite, are left out in decoding.
 var CWI0 Codec = cwi0{}
@@ -95,7 +95,11 @@ func (cwi0Encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([
 		if !params.NoColors {
 			color = cloud.Colors[i]
 		}
-		dst = append(dst, color[0], color[1], color[2], 0)
+		cameras := uint8(0)
+		if len(cloud.Sources) > 0 {
+			cameras = uint8(cloud.Sources[i])
+		}
+		dst = append(dst, color[0], color[1], color[2], cameras)
 	}
 	return dst, nil
 }
@@ -115,6 +119,7 @@ func (cwi0Decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	n := len(points) / cwi0PointBytes
 	cloud.Positions = slices.Grow(cloud.Positions, n)
 	cloud.Colors = slices.Grow(cloud.Colors, n)
+	seen := uint8(0)
 	for ; len(points) > 0; points = points[cwi0PointBytes:] {
 		var position [3]float32
 		placed := true
@@ -125,8 +130,14 @@ func (cwi0Decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 			placed = placed && v-v == 0
 		}
 		if placed {
-			cloud.Append(position, [3]uint8(points[12:15]))
+			seen |= points[15]
+			cloud.Positions = append(cloud.Positions, position)
+			cloud.Colors = append(cloud.Colors, [3]uint8(points[12:15]))
+			cloud.Sources = append(cloud.Sources, uint16(points[15]))
 		}
+	}
+	if seen == 0 {
+		cloud.Sources = cloud.Sources[:0]
 	}
 	return nil
 }

@@ -165,3 +165,28 @@ func BenchmarkCWI0(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/points, "ns/point")
 	})
 }
+
+// TestCWI0KeepsCameras: what saw a point stays with it, of the first eight cameras.
+func TestCWI0KeepsCameras(t *testing.T) {
+	cloud := &pointcloud.Cloud{}
+	for i := range 5 {
+		cloud.Append([3]float32{float32(i), 0, 0}, [3]uint8{uint8(i), 0, 0})
+	}
+	params := codec.Params{PositionBits: 11, Box: cloud.Bounds()}
+	decoded := &pointcloud.Cloud{Sources: []uint16{7}}
+	for _, test := range []struct{ sources, want []uint16 }{{nil, nil}, {[]uint16{1, 2, 3, 0, 0x180}, []uint16{1, 2, 3, 0, 0x80}}} {
+		cloud.Sources = test.sources
+		frame, err := codec.CWI0.NewEncoder().Encode(nil, cloud, params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := codec.CWI0.NewDecoder().Decode(decoded, frame); err != nil || len(decoded.Sources) != len(test.want) {
+			t.Fatalf("%v: cameras are %v, expected %v", err, decoded.Sources, test.want)
+		}
+		for i, want := range test.want {
+			if decoded.Sources[i] != want {
+				t.Errorf("point %d was seen by %#x, expected %#x", i, decoded.Sources[i], want)
+			}
+		}
+	}
+}

@@ -20,6 +20,8 @@ type Frame struct {
 	Data []byte
 	// First and Last are the times of the first and of the last packet that was used.
 	First, Last time.Time
+	// Begun is when the first 65,000 bytes of the frame were there, or all of it.
+	Begun time.Time
 	// Packets is the number of different packets that arrived; Recovered is the number of source fragments that parity replaced.
 	Packets, Recovered int
 	// Late says that a newer frame of this stream was completed earlier.

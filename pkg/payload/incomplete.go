@@ -95,7 +95,11 @@ func (r *Reassembler) finish(p *partial) *Frame {
 	at := slices.Index(r.partials, p)
 	p.assemble(f, &r.coder)
 	f.Number, f.Extended, f.Quality, f.Prefixed = p.facts.Frame, p.number, p.facts.Quality, p.facts.Prefixed
-	f.First, f.Last, f.Packets = p.first, p.last, p.any
+	f.First, f.Begun, f.Last, f.Packets = p.first, p.begun, p.last, p.any
+	if p.segment > 0 {
+		// Parity has made up for what is missing of it.
+		f.Begun = p.last
+	}
 	f.Data = f.buffer[:p.facts.Length]
 	if f.Prefixed {
 		rest, err := f.Prefix.Unmarshal(f.Data)

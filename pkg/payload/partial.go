@@ -9,6 +9,9 @@ import (
 // chunk can make a receiver hold 8 times what it sent, up to Config.MaxBytes.
 const chunkFragments = 8
 
+// segmentFragments are the fragments that hold the first 65,000 bytes of a frame, by the arrival of which its latency is told apart (package frametimes).
+const segmentFragments = (65000 + FragmentSize - 1) / FragmentSize
+
 // chunk holds neighbouring fragments, so that they are copied into a complete frame at one stroke.
 type chunk [chunkFragments * FragmentSize]byte
 
@@ -20,6 +23,9 @@ type partial struct {
 	facts       Descriptor // of the first packet that arrived
 	number      int64      // the extended frame number
 	first, last time.Time
+	// begun is when the last fragment of the first segment arrived, and segment how many of its fragments are missing.
+	begun   time.Time
+	segment int
 
 	chunks []*chunk // by fragment number div chunkFragments; nil where nothing arrived
 	held   int      // chunks that are not nil
@@ -35,7 +41,7 @@ type partial struct {
 func (p *partial) begin(d *Descriptor, number int64, now time.Time) {
 	packets := d.Packets()
 	*p = partial{
-		facts: *d, number: number, first: now,
+		facts: *d, number: number, first: now, segment: min(segmentFragments, int(d.Source)),
 		chunks: zeroed(p.chunks, (packets+chunkFragments-1)/chunkFragments),
 		seen:   zeroed(p.seen, (packets+63)/64),
 		// Without parity nobody asks for the blocks.
@@ -77,6 +83,11 @@ func (p *partial) put(index int, data []byte, now time.Time) {
 	source := int(p.facts.Source)
 	if index < source {
 		p.source++
+	}
+	if index < min(segmentFragments, source) {
+		if p.segment--; p.segment == 0 {
+			p.begun = now
+		}
 	}
 	if p.facts.Parity > 0 {
 		block := index % len(p.arrived)

@@ -61,7 +61,7 @@ type Bandwidth struct {
 	Estimate volumetric.Bitrate `json:"estimate_bps"`
 	// Allocated is the rate of the qualities that the server has decided to send, without audio.
 	Allocated volumetric.Bitrate `json:"allocated_bps"`
-	// Wanted is the rate of what it would send if the link carried anything.
+	// Wanted is the rate of what it would send if the link carried anything and everything were in sight.
 	Wanted volumetric.Bitrate `json:"wanted_bps"`
 }
 

@@ -19,8 +19,12 @@ type Join struct {
 	BitrateLimits
 	// Pauses says that this client stops tracks that Wanted does not name. A client that does not say so is never told.
 	Pauses bool `json:"pauses,omitempty"`
+	// FrameTimes asks for the times of the frames that this client is sent, as Trace does later.
+	FrameTimes bool `json:"frame_times,omitempty"`
 	// DataChannel says that this client sends the frames of its volumetric publications over data channels, for which the server offers a line.
 	DataChannel bool `json:"data_channel,omitempty"`
+	// ReceiveData says that this client takes frames over data channels: its slots for video are channels in place of media lines.
+	ReceiveData bool `json:"receive_data,omitempty"`
 	// Resume names the session to go on with after the websocket broke.
 	Resume *ResumeRequest `json:"resume,omitempty"`
 }

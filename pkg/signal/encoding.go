@@ -9,16 +9,17 @@ import (
 	"slices"
 )
 
-// fromClient and fromServer make an empty message of each type, by direction. Candidate and Pose go both ways.
+// fromClient and fromServer make an empty message of each type, by direction. Candidate, Pose, Trace and FrameTimes go both ways.
 var (
 	fromClient = byType(
 		blank[Join], blank[Publish], blank[Unpublish], blank[Answer], blank[Candidate], blank[SetQuality], blank[Acknowledge],
-		blank[Viewpoint], blank[Pose], blank[Arrange], blank[SetLimits], blank[Uplink], blank[Time], blank[Leave],
+		blank[Viewpoint], blank[Pose], blank[Arrange], blank[SetLimits], blank[Uplink], blank[Time], blank[Trace], blank[FrameTimes],
+		blank[Leave],
 	)
 	fromServer = byType(
 		blank[Joined], blank[OK], blank[Error], blank[ParticipantJoined], blank[ParticipantLeft], blank[Published], blank[Unpublished],
 		blank[Offer], blank[Candidate], blank[Assignments], blank[Sending], blank[Delivery], blank[Pose], blank[Wanted],
-		blank[Bandwidth], blank[TimeReply], blank[Closing],
+		blank[Bandwidth], blank[TimeReply], blank[Trace], blank[FrameTimes], blank[Closing],
 	)
 )
 

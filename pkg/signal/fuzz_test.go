@@ -18,6 +18,8 @@ func FuzzDecodeFromClient(f *testing.F) {
 	f.Add([]byte(`{"type":"pose","publication":"b","position":[0,0,0],"orientation":[0,0,0,1],"boxes":[{"min":[1,1,1],"max":[0,0,0]}],"scale":-1}`))
 	f.Add([]byte(`{"type":"limits","max_bps":-1}`))
 	f.Add([]byte(`{"type":"uplink","estimate_bps":1e13,"gave_up":null}`))
+	f.Add([]byte(`{"type":"frame_times","host":"sender","clock":{"source":"ptp"},"tracks":[{"publication":"b","frames":[null,[1,2,3]]},{}],"dropped":-1}`))
+	f.Add([]byte(`{"type":"frame_times","host":"sender","clock":{"source":"estimated","offset_ns":1e30},"tracks":[]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := decodeAgain(t, data, DecodeFromClient)
 		if m == nil {

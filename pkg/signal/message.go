@@ -30,6 +30,8 @@ const (
 	TypeLimits            Type = "limits"
 	TypeUplink            Type = "uplink"
 	TypeTime              Type = "time"
+	TypeTrace             Type = "trace"
+	TypeFrameTimes        Type = "frame_times"
 	TypeLeave             Type = "leave"
 	TypeJoined            Type = "joined"
 	TypeOK                Type = "ok"
@@ -86,6 +88,8 @@ func (*Arrange) messageType() Type           { return TypeArrange }
 func (*SetLimits) messageType() Type         { return TypeLimits }
 func (*Uplink) messageType() Type            { return TypeUplink }
 func (*Time) messageType() Type              { return TypeTime }
+func (*Trace) messageType() Type             { return TypeTrace }
+func (*FrameTimes) messageType() Type        { return TypeFrameTimes }
 func (*Leave) messageType() Type             { return TypeLeave }
 func (*Joined) messageType() Type            { return TypeJoined }
 func (*OK) messageType() Type                { return TypeOK }

@@ -162,7 +162,7 @@ const (
 	ReasonAuto Reason = "auto"
 	// ReasonBudget: the receiver's link does not carry what was asked for, or nothing of a tile that it sees.
 	ReasonBudget Reason = "budget"
-	// ReasonUnseen: the tile is off because it is outside of what the receiver sees, and its link does not carry everything.
+	// ReasonUnseen: the tile is outside of what the receiver sees. It is at its lowest quality, or off where the link does not carry everything.
 	ReasonUnseen Reason = "unseen"
 )
 

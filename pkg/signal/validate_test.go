@@ -36,6 +36,15 @@ func TestValidate(t *testing.T) {
 		change(m)
 		return m
 	}
+	times := func(change func(*FrameTimes)) Request {
+		frame := make([]int64, FrameTimesHead+SenderStamps)
+		m := &FrameTimes{
+			Host: FrameHostSender, Clock: HostClock{Source: ClockEstimated, Bound: 5},
+			Tracks: []TrackTimes{{Publication: "body", Frames: [][]int64{frame}}},
+		}
+		change(m)
+		return m
+	}
 	number := func(n int) *int { return &n }
 	tests := []struct {
 		name    string
@@ -160,6 +169,31 @@ func TestValidate(t *testing.T) {
 		{"join with limits", join(func(m *Join) { m.Max = 1e6 }), ""},
 		{"join with a negative limit", join(func(m *Join) { m.Min = -1 }), CodeInvalid},
 
+		{"trace", &Trace{FrameTimes: true}, ""},
+		{"times", times(func(*FrameTimes) {}), ""},
+		{"times without a track", times(func(m *FrameTimes) { m.Tracks = []TrackTimes{} }), ""},
+		{"times by the server", times(func(m *FrameTimes) { m.Host = FrameHostServer }), CodeInvalid},
+		{"times by no clock", times(func(m *FrameTimes) { m.Clock.Source = "sundial" }), CodeInvalid},
+		{"times with a negative bound", times(func(m *FrameTimes) { m.Clock.Bound = -1 }), CodeInvalid},
+		{"times with a negative uncertainty", times(func(m *FrameTimes) { m.Clock.Uncertainty = -1 }), CodeInvalid},
+		{"times of another age", times(func(m *FrameTimes) { m.Clock.Offset = math.MaxInt64 }), CodeInvalid},
+		{"times with a huge disagreement", times(func(m *FrameTimes) { m.Clock.Disagreement = math.MinInt64 }), CodeInvalid},
+		{"times without a list of tracks", times(func(m *FrameTimes) { m.Tracks = nil }), CodeInvalid},
+		{"times that dropped fewer than none", times(func(m *FrameTimes) { m.Dropped = -1 }), CodeInvalid},
+		{"times of no publication", times(func(m *FrameTimes) { m.Tracks[0].Publication = "" }), CodeInvalid},
+		{"times of a participant with a line break", times(func(m *FrameTimes) { m.Tracks[0].Participant = "a\nb" }), CodeInvalid},
+		{"times of tile -1", times(func(m *FrameTimes) { m.Tracks[0].Tile = -1 }), CodeInvalid},
+		{"times of quality off", times(func(m *FrameTimes) { m.Tracks[0].Quality = volumetric.QualityOff }), CodeInvalid},
+		{"times without a list of frames", times(func(m *FrameTimes) { m.Tracks[0].Frames = nil }), CodeInvalid},
+		{"times with too few stamps", times(func(m *FrameTimes) { m.Tracks[0].Frames[0] = make([]int64, 5) }), CodeInvalid},
+		{"times of frame -1", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][0] = -1 }), CodeInvalid},
+		{"times of a frame beyond 32 bits", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][0] = 1 << 32 }), CodeInvalid},
+		{"times of a frame of -1 bytes", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][1] = -1 }), CodeInvalid},
+		{"times far in the future", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][2] = math.MaxInt64 }), CodeInvalid},
+		{"times with an unknown stamp", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][3] = UnknownStamp }), ""},
+		{"times with a stamp before the first", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][3] = -2 }), CodeInvalid},
+		{"times with a stamp after an hour", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][3] = 3600e9 }), CodeInvalid},
+		{"times of too many frames", times(func(m *FrameTimes) { m.Tracks = make([]TrackTimes, MaxFrameTimes+1) }), CodeInvalid},
 		{"uplink", &Uplink{GaveUp: []OwnTrack{{Publication: "body", Tile: 1, Quality: 2}}}, ""},
 		{"uplink that carries everything", &Uplink{Estimate: 1e6, GaveUp: []OwnTrack{}}, ""},
 		{"uplink without a list", &Uplink{}, CodeInvalid},

@@ -32,9 +32,9 @@ var house = []floor{
 		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},
 	},
 	{server: []string{"internal/feedback", "internal/congestion", "internal/transport", "internal/metrics"}},
-	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/outcome", "internal/recent"}},
+	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/outcome", "internal/recent", "internal/chunks", "internal/queue", "internal/quality"}},
 	{
-		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather"},
+		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
 	},
 	{server: []string{"pkg/volumetric", "clients/web"}},
@@ -66,8 +66,8 @@ var foreign = []struct{ packages, modules []string }{
 
 // cgoPackages may contain cgo, and of the commands and packages only cgoImporters may depend on them.
 var (
-	cgoPackages  = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
-	cgoImporters = []string{"cmd/volpeer", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
+	cgoPackages  = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "cmd/volpeer/internal/libopus", "cmd/volpeer/internal/libspeex", "clients/c"}
+	cgoImporters = []string{"cmd/volpeer", "cmd/vollab", "pkg/codec/draco", "pkg/codec/dracojpeg", "clients/c"}
 )
 
 // place is where a package stands in the house.

@@ -8,6 +8,7 @@
 #include "bits.h"
 #include "inside.h"
 #include "points.h"
+#include "turning_walk.h"
 
 namespace volsfu {
 namespace {
@@ -22,12 +23,8 @@ class TreeDecoder {
         positions_(positions),
         colors_(colors) {}
 
-  bool Decode(draco::DecoderBuffer *in) {
-    uint32_t bit_length = 0, points = 0;
-    if (!in->Decode(&bit_length) || !in->Decode(&points) || points != points_) return false;
-    const int most = kDimensions == kColored && grid_.bits < 8 ? 8 : grid_.bits;
-    if (bit_length > static_cast<uint32_t>(most)) return false;
-    bit_length_ = static_cast<int>(bit_length);
+  bool Decode(int bit_length, draco::DecoderBuffer *in) {
+    bit_length_ = bit_length;
     if (!numbers_.Start(in) || !rest_.Start(in) || !axes_.Start(in) || !halves_.Start(in)) return false;
     return Walk() && BitLength(all_steps_) <= grid_.bits && BitLength(all_colors_) <= 8 && !numbers_.Exhausted() && !rest_.Exhausted() &&
            !axes_.Exhausted() && !halves_.Exhausted();
@@ -127,10 +124,18 @@ template <int kDimensions>
 bool DecodeAt(int level, draco::DecoderBuffer *in, const volsfu_grid &grid, uint32_t points, float *positions, uint8_t *colors) {
   using Entropy = EntropyReader<draco::RAnsBitDecoder>;
   using Folded = EntropyReader<draco::FoldedBit32Decoder<draco::RAnsBitDecoder>>;
-  if (level >= 6) return TreeDecoder<Folded, true, kDimensions>(grid, points, positions, colors).Decode(in);
-  if (level >= 4) return TreeDecoder<Folded, false, kDimensions>(grid, points, positions, colors).Decode(in);
-  if (level >= 2) return TreeDecoder<Entropy, false, kDimensions>(grid, points, positions, colors).Decode(in);
-  return TreeDecoder<BitReader, false, kDimensions>(grid, points, positions, colors).Decode(in);
+  uint32_t bit_length = 0, count = 0;
+  if (!in->Decode(&bit_length) || !in->Decode(&count) || count != points) return false;
+  const int most = kDimensions == kColored && grid.bits < 8 ? 8 : grid.bits, bits = static_cast<int>(bit_length);
+  if (bit_length > static_cast<uint32_t>(most)) return false;
+  if (level >= 6) return TreeDecoder<Folded, true, kDimensions>(grid, points, positions, colors).Decode(bits, in);
+  if (level >= 4) return TreeDecoder<Folded, false, kDimensions>(grid, points, positions, colors).Decode(bits, in);
+  if (bits <= kMostTurningBits) {
+    if (level >= 2) return TurningDecoder<EntropyWords, kDimensions>(grid, points, positions, colors).Decode(bits, in);
+    return TurningDecoder<DirectWords, kDimensions>(grid, points, positions, colors).Decode(bits, in);
+  }
+  if (level >= 2) return TreeDecoder<Entropy, false, kDimensions>(grid, points, positions, colors).Decode(bits, in);
+  return TreeDecoder<BitReader, false, kDimensions>(grid, points, positions, colors).Decode(bits, in);
 }
 
 }  // namespace

@@ -30,4 +30,4 @@ import (
 )
 
 // ErrUnavailable says how to build a program that has this codec. It is the reason wherever Available is false, and wraps codec.ErrUnknown.
-var ErrUnavailable = fmt.Errorf("%w: draco+jpeg is not built in; build with CGO_ENABLED=1 after apt-get install g++ libdraco-dev libjpeg-dev", codec.ErrUnknown)
+var ErrUnavailable = fmt.Errorf("%w: draco+jpeg is not built in; build with CGO_ENABLED=1 after apt-get install g++ libdraco-dev libjpeg-dev libopus-dev libspeex-dev", codec.ErrUnknown)

@@ -41,7 +41,7 @@ func NewDirectory(own uint32) *Directory {
 	return &Directory{own: own, members: make(map[string]*member), names: make(map[uint32]string)}
 }
 
-// TakeForeign has points of all codecs carried: they are transcoded for the connector.
+// TakeForeign has points of all codecs carried, and sound in Opus: they are transcoded for the connector.
 func (d *Directory) TakeForeign() { d.foreign = true }
 
 // Admission says what becomes of a publication.
@@ -56,7 +56,8 @@ type Admission struct {
 // Published takes a publication, new or described anew.
 func (d *Directory) Published(participant string, p volumetric.Publication) Admission {
 	points := p.Kind == volumetric.KindVideo && p.Codec.MIMEType == volumetric.MIMEVolumetric
-	if !p.VR2Gather && !(d.foreign && points) {
+	sound := p.Kind == volumetric.KindAudio && p.Codec.Is(volumetric.MIMEOpus)
+	if !p.VR2Gather && !(d.foreign && (points || sound)) {
 		return Admission{Reason: "not in VR2Gather's format"}
 	}
 	if p.Mode != volumetric.ModeAlternatives {

@@ -112,7 +112,7 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestForeignPublications has points of other codecs carried where they are transcoded, and nothing else beside.
+// TestForeignPublications has points of other codecs carried where they are transcoded, and Opus, and nothing else beside.
 func TestForeignPublications(t *testing.T) {
 	points := cloud("body", 1, 1)
 	points.VR2Gather, points.Codec.MIMEType = false, volumetric.MIMEVolumetric
@@ -120,12 +120,14 @@ func TestForeignPublications(t *testing.T) {
 	film.Codec.MIMEType = "video/H264"
 	music := sound("voice")
 	music.VR2Gather, music.Codec.MIMEType = false, volumetric.MIMEOpus
+	noise := music
+	noise.Codec.MIMEType = "audio/PCMU"
 	described := points
 	described.Mode = volumetric.ModeDescriptions
 	for _, test := range []struct {
 		publication volumetric.Publication
 		carried     bool
-	}{{points, true}, {film, false}, {music, false}, {described, false}} {
+	}{{points, true}, {film, false}, {music, true}, {noise, false}, {described, false}} {
 		if NewDirectory(1).Published("ada", test.publication).Carried {
 			t.Errorf("%+v is carried though nothing is transcoded", test.publication)
 		}

@@ -30,12 +30,17 @@ type Frame struct {
 	Quality volumetric.Quality
 	// Track is tile × qualities + quality, 0 for audio.
 	Track int
+	// Number is the connector's, of the track.
+	Number uint32
 	// Header is that of Data, which it is part of.
 	Header vr2gather.FrameHeader
 	Data   []byte
 	// Arrival is when the last packet came.
 	Arrival time.Time
 }
+
+// Captured is the time in the frame's header, or that of its arrival where that cannot be true.
+func (f *Frame) Captured() time.Time { return believed(f.Header.TimestampMS, f.Arrival) }
 
 // Arrival is what a datagram of the connector brought: a frame, a text, something about the scene, or nothing.
 type Arrival struct {
@@ -134,7 +139,7 @@ func (i *Inlet) seen(from netip.AddrPort, datagram []byte, now time.Time) Arriva
 
 // media takes a packet, and returns the frame that it completes.
 func (i *Inlet) media(p *vr2gather.Packet, now time.Time) *Frame {
-	f := &Frame{Kind: p.Kind, Tile: int(p.Tile), Quality: volumetric.Quality(p.Quality), Arrival: now}
+	f := &Frame{Kind: p.Kind, Tile: int(p.Tile), Quality: volumetric.Quality(p.Quality), Number: p.Frame, Arrival: now}
 	if p.Kind == volumetric.KindAudio {
 		f.Data = i.audio.Push(0, p, now)
 	} else {

@@ -48,10 +48,7 @@ func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, ca
 		}
 	}
 	if at.after == 0 {
-		at.after, at.capture = n.next+1, now
-		if claimed := time.UnixMilli(int64(stamp)); claimed.Sub(now).Abs() <= maxSkew {
-			at.capture = claimed
-		}
+		at.after, at.capture = n.next+1, believed(stamp, now)
 		if !n.latest.IsZero() && at.capture.Sub(n.latest) < minStep {
 			at.capture = n.latest.Add(minStep)
 		}
@@ -61,4 +58,12 @@ func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, ca
 	}
 	n.tracks[track] = at.after
 	return at.after - 1, at.capture
+}
+
+// believed is the time of a stamp in milliseconds, or that of its arrival where it cannot be true.
+func believed(stamp uint64, now time.Time) time.Time {
+	if claimed := time.UnixMilli(int64(stamp)); claimed.Sub(now).Abs() <= maxSkew {
+		return claimed
+	}
+	return now
 }

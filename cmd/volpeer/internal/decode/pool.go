@@ -20,9 +20,9 @@ type Result struct {
 	Cloud *pointcloud.Cloud
 	// Points is the number of points.
 	Points int
-	// Decoded is when decoding was done, by this host's clock.
-	Decoded time.Time
-	Err     error
+	// Began and Decoded are when decoding began and was done, by this host's clock.
+	Began, Decoded time.Time
+	Err            error
 }
 
 // Pool is a set of workers. Its methods are safe for concurrent use.
@@ -132,7 +132,8 @@ func (p *Pool) work() {
 		if p.keep {
 			cloud = new(pointcloud.Cloud)
 		}
-		result := Result{Frame: frame, Err: decode(decoders, cloud, &frame)}
+		result := Result{Frame: frame, Began: time.Now()}
+		result.Err = decode(decoders, cloud, &frame)
 		result.Decoded = time.Now()
 		result.Frame.Data = nil
 		if result.Err == nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -18,6 +18,8 @@ type cutter struct {
 	mode   volumetric.Mode
 	// importance is nil for even samples.
 	importance *pointcloud.ImportanceConfig
+	// sizing is nil where qualities with fewer points than all are not made of voxels.
+	sizing *sizing
 
 	splitter pointcloud.Splitter
 	tiles    []pointcloud.Cloud
@@ -36,6 +38,9 @@ func newCutter(c Config) (*cutter, error) {
 	if c.Importance != nil && c.Mode == volumetric.ModeDescriptions {
 		return nil, fmt.Errorf("%w: descriptions are even samples that complement each other, expected none by importance", ErrConfig)
 	}
+	if c.Voxels && (c.Mode == volumetric.ModeDescriptions || c.Importance != nil) {
+		return nil, fmt.Errorf("%w: voxels are neither descriptions, which complement each other, nor chosen by importance", ErrConfig)
+	}
 	for _, l := range c.Levels {
 		if l.Rate > 0 && c.Mode == volumetric.ModeDescriptions {
 			return nil, fmt.Errorf("%w: quality %q has a bitrate; descriptions complement each other, expected points or a share", ErrConfig, l.Name)
@@ -44,14 +49,18 @@ func newCutter(c Config) (*cutter, error) {
 			return nil, fmt.Errorf("%w: quality %q is made of voxels; descriptions complement each other, expected points or a share", ErrConfig, l.Name)
 		}
 	}
-	return &cutter{
+	cut := &cutter{
 		tiler:      tiler,
 		levels:     c.Levels,
 		mode:       c.Mode,
 		importance: c.Importance,
 		tiles:      make([]pointcloud.Cloud, tiler.Len()),
 		stretches:  make([]stretch, len(c.Levels)),
-	}, nil
+	}
+	if c.Voxels {
+		cut.sizing = newSizing(len(c.Levels))
+	}
+	return cut, nil
 }
 
 // split takes a new frame.
@@ -73,6 +82,11 @@ func (c *cutter) split(cloud *pointcloud.Cloud) error {
 			at = next
 		} else {
 			c.stretches[q] = stretch{0, l.Portion(cloud.Len())}
+		}
+		if c.sizing != nil && l.Voxel == 0 {
+			if err := c.sizing.aim(q, cloud, round(l.Portion(cloud.Len()), cloud.Len())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -97,7 +111,7 @@ func (c *cutter) equip(s *scratch) (err error) {
 // part is one tile at one quality, valid until the scratch is used again or the next frame is split.
 func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
 	cloud := &c.tiles[tile]
-	if edge := c.levels[q].Voxel; edge > 0 {
+	if edge := max(c.levels[q].Voxel, c.sizing.edge(q)); edge > 0 {
 		if err := s.voxels.Voxelize(cloud, &s.cloud, edge); err != nil {
 			return nil, err
 		}

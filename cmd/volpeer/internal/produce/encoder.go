@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -34,6 +34,8 @@ type encoder struct {
 	// asked tells in the same way which of them are to be done in this frame, points how many each had in the newest frame that it was done of.
 	asked  []bool
 	points []int
+	// fresh tells in the same way which were done in the newest frame.
+	fresh []bool
 
 	// model knows what jobs take, schedule which of them there is time for, costs is room for that; tuning is nil where no quality has a bitrate.
 	model    *model.Model
@@ -43,6 +45,7 @@ type encoder struct {
 
 	// One frame at a time: the fields below are set before the workers are woken, and read again after all have reported.
 	frame    *capture.Frame
+	stages   client.Stages
 	number   uint32
 	sink     Sink
 	deadline time.Time // the zero time for none
@@ -91,6 +94,7 @@ func newEncoder(c Config) (*encoder, error) {
 		began:  make([]bool, tiles*len(c.Levels)),
 		asked:  make([]bool, tiles*len(c.Levels)),
 		points: make([]int, tiles*len(c.Levels)),
+		fresh:  make([]bool, tiles*len(c.Levels)),
 		model:  model.New(),
 		costs:  make([]time.Duration, len(c.Levels)),
 		wake:   make(chan struct{}, c.Workers),
@@ -136,12 +140,14 @@ func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32
 	}
 	e.frame, e.number, e.sink = frame, number, sink
 	e.arrange()
+	e.stages = client.Stages{Acquired: captured, TilingBegan: now, Tiled: time.Now()}
 	if !e.schedule.admit(now.Sub(captured), e.expect()) {
 		return outcome{dropped: true}
 	}
 	if e.deadline = (time.Time{}); e.schedule.limit > 0 {
 		e.deadline = captured.Add(e.schedule.limit)
 	}
+	clear(e.fresh)
 	e.next.Store(0)
 	// A quick worker may be woken twice and a slow one not at all, so outcomes are summed up until all wakes are done.
 	for _, w := range e.workers {
@@ -153,6 +159,7 @@ func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32
 	}
 	e.busy.Wait()
 	e.learn()
+	e.resize()
 	var sum outcome
 	for _, w := range e.workers {
 		sum.sent += w.outcome.sent
@@ -217,7 +224,8 @@ func (e *encoder) do(w *worker, j job) error {
 		w.outcome.late++
 		return nil
 	}
-	level := e.config.Levels[j.quality]
+	level, stages := e.config.Levels[j.quality], e.stages
+	stages.EncodingBegan = time.Now()
 	cloud, err := e.cutter.part(j.tile, j.quality, &w.scratch)
 	if err == nil {
 		err = w.encode(e.config.Codec, cloud, e.params(level))
@@ -225,13 +233,15 @@ func (e *encoder) do(w *worker, j job) error {
 	if err != nil {
 		return fmt.Errorf("tile %d, quality %q: %w", j.tile, level.Name, err)
 	}
-	e.sizes[e.track(j)], e.points[e.track(j)] = len(w.data), cloud.Len()
+	e.sizes[e.track(j)], e.points[e.track(j)], e.fresh[e.track(j)] = len(w.data), cloud.Len(), true
 	w.outcome.points += cloud.Len()
+	stages.Encoded = time.Now()
 	err = e.sink.WriteFrame(j.tile, quality, client.OutgoingFrame{
 		Number:  e.number,
 		Capture: e.frame.Capture,
 		Codec:   e.config.Codec.FourCC(),
 		Data:    w.data,
+		Stages:  stages,
 	})
 	switch {
 	case err == nil && !wanted:

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -52,6 +52,8 @@ type Config struct {
 	Tiling pointcloud.TilingSpec
 	// Importance weighs the points that qualities with fewer than all of them keep, in volumetric.ModeAlternatives; nil keeps even samples.
 	Importance *pointcloud.ImportanceConfig
+	// Voxels has qualities with fewer points than all made of voxels, as large as gives about so many, in volumetric.ModeAlternatives.
+	Voxels bool
 	// Levels are the qualities, ascending.
 	Levels []quality.Level
 	Mode   volumetric.Mode

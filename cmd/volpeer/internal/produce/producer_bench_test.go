@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
 	_ "github.com/volsfu/volsfu/pkg/codec/draco" // registers itself

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"

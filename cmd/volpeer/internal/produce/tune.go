@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/quality"
+	"github.com/volsfu/volsfu/internal/quality"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/codec/model"
@@ -110,6 +110,14 @@ func (e *encoder) try(source ladder.Source, trials []ladder.Rung) error {
 			cloud := &e.cutter.tiles[tile]
 			points := int(math.Round(float64(cloud.Len()) * float64(r.Points) / float64(source.Points)))
 			view := cloud.View(0, min(points, cloud.Len()))
+			if e.config.Voxels && r.Points < source.Points && cloud.Len() > 0 {
+				// As many points as are apart by so much are voxels of that size.
+				edge := source.Spacing * float32(math.Sqrt(float64(source.Points)/float64(r.Points)))
+				if err := w.scratch.voxels.Voxelize(cloud, &w.scratch.cloud, edge); err != nil {
+					return err
+				}
+				view = w.scratch.cloud
+			}
 			if err := w.encode(e.config.Codec, &view, params); err != nil {
 				return fmt.Errorf("tile %d with %d bits at speed %d: %w", tile, r.Bits, r.Speed, err)
 			}

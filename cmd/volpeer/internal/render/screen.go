@@ -14,6 +14,8 @@ import (
 
 // Frame is what an object shows.
 type Frame struct {
+	// Number is the frame number.
+	Number int64
 	// Clouds must not change any more.
 	Clouds []*pointcloud.Cloud
 	// Box is where the object is, in its own coordinates; a screen without a view looks at all such boxes from the front.
@@ -58,6 +60,26 @@ type Screen struct {
 	fresh   bool
 	closed  bool
 	stats   Stats
+	drawn   []Drawn
+}
+
+// Drawn is a frame that was in a picture for the first time. Times are the system's.
+type Drawn struct {
+	Object      string
+	Number      int64
+	Began, Done time.Time
+}
+
+// maxDrawn bounds what waits for TakeDrawn. Who does not take it loses the oldest.
+const maxDrawn = 1024
+
+// TakeDrawn appends what was drawn since the last call.
+func (s *Screen) TakeDrawn(dst []Drawn) []Drawn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dst = append(dst, s.drawn...)
+	s.drawn = s.drawn[:0]
+	return dst
 }
 
 // object is what is known of one.
@@ -143,8 +165,9 @@ func (s *Screen) Close() {
 type scene struct {
 	view   View
 	layers []Layer
-	// shown are the frames in it that no picture showed before.
+	// shown are the frames in it that no picture showed before, and names their objects.
 	shown []Frame
+	names []string
 }
 
 // run draws until the screen is closed.
@@ -156,10 +179,11 @@ func (s *Screen) run() {
 	}
 	var scene scene
 	for pictures := int64(0); s.next(&scene); pictures++ {
-		begun := s.config.Now()
+		begun, at := s.config.Now(), time.Now()
 		rasteriser.Draw(scene.view, scene.layers)
-		done := s.config.Now()
+		done, after := s.config.Now(), time.Now()
 		s.book(&scene, begun, done)
+		s.note(&scene, at, after)
 		if s.gallery != nil && pictures%int64(s.config.Every) == 0 {
 			s.gallery.Hang(pictures, rasteriser)
 		}
@@ -178,13 +202,13 @@ func (s *Screen) next(scene *scene) bool {
 	}
 	s.fresh = false
 	clear(scene.layers)
-	scene.layers, scene.shown = scene.layers[:0], scene.shown[:0]
+	scene.layers, scene.shown, scene.names = scene.layers[:0], scene.shown[:0], scene.names[:0]
 	for name, o := range s.objects {
 		for _, cloud := range o.frame.Clouds {
 			scene.layers = append(scene.layers, Layer{cloud, s.places[name]})
 		}
 		if o.fresh {
-			scene.shown = append(scene.shown, o.frame)
+			scene.shown, scene.names = append(scene.shown, o.frame), append(scene.names, name)
 			o.fresh = false
 		}
 	}
@@ -210,6 +234,19 @@ func (s *Screen) everything() (all volumetric.BoundingBox) {
 	return all
 }
 
+// note keeps when a scene's new frames were drawn.
+func (s *Screen) note(scene *scene, began, done time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, name := range scene.names {
+		s.drawn = append(s.drawn, Drawn{Object: name, Number: scene.shown[i].Number, Began: began, Done: done})
+	}
+	if over := len(s.drawn) - maxDrawn; over > 0 {
+		s.drawn = slices.Delete(s.drawn, 0, over)
+	}
+	clear(scene.shown)
+}
+
 // book notes that a scene's new frames were drawn.
 func (s *Screen) book(scene *scene, begun, done time.Time) {
 	s.mu.Lock()
@@ -223,5 +260,4 @@ func (s *Screen) book(scene *scene, begun, done time.Time) {
 			s.stats.Latency.Add(done.Sub(f.Capture))
 		}
 	}
-	clear(scene.shown)
 }

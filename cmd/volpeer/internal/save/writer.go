@@ -87,8 +87,7 @@ func (w *Writer) run() {
 	for f := range w.frames {
 		merged.Reset()
 		for _, c := range f.Clouds {
-			merged.Positions = append(merged.Positions, c.Positions...)
-			merged.Colors = append(merged.Colors, c.Colors...)
+			merged.AppendCloud(c)
 		}
 		err := File(filepath.Join(w.dir, f.Name()), func(to io.Writer) error { return pointcloud.WritePLY(to, &merged, pointcloud.BinaryLittleEndian) })
 		if err == nil {

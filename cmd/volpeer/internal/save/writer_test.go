@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -23,7 +24,9 @@ func TestWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Write(Frame{"alice", "body", 12, []*pointcloud.Cloud{cloud(1, 2), cloud(), cloud(3)}})
+	marked := cloud(3)
+	marked.Labels, marked.Sources = []uint16{9}, []uint16{5}
+	w.Write(Frame{"alice", "body", 12, []*pointcloud.Cloud{cloud(1, 2), cloud(), marked}})
 	w.Write(Frame{"../alice", "a b.c", 1 << 33, nil})
 	w.Close()
 	if written, dropped := w.Counts(); written != 2 || dropped != 0 {
@@ -37,6 +40,9 @@ func TestWriter(t *testing.T) {
 	var got pointcloud.Cloud
 	if err := pointcloud.ReadPLY(file, &got); err != nil || got.Len() != 3 || got.Positions[2] != [3]float32{3, 3, 3} || got.Colors[1] != [3]uint8{2, 0, 0} {
 		t.Errorf("got %+v, %v", got, err)
+	}
+	if !slices.Equal(got.Labels, []uint16{0, 0, 9}) || !slices.Equal(got.Sources, []uint16{0, 0, 5}) {
+		t.Errorf("got labels %v and cameras %v, expected those of the last point", got.Labels, got.Sources)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 || entries[0].Name() != "%2E%2E%2Falice.a%20b%2Ec.8589934592.ply" {

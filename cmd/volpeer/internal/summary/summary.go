@@ -18,6 +18,8 @@ type Summary struct {
 	Allocated int64 `json:"allocated_bps"`
 	// Render is what was drawn; nil where nothing was to be.
 	Render *Render `json:"render"`
+	// Layers are where the time of frames went; nil where that was not measured.
+	Layers *Layers `json:"layers"`
 	// Publications are the figures of each (participant, publication, tile).
 	Publications []Tile `json:"publications"`
 }

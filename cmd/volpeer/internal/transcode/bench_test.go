@@ -4,10 +4,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // BenchmarkDraco is what one frame of 40,000 points on the surface of a body takes one worker: up is from cwi0 to Draco, down is back.
@@ -50,6 +52,49 @@ func BenchmarkDraco(b *testing.B) {
 		for b.Loop() {
 			if frame, err = u.Unpack(frame[:0], c.FourCC(), packed, capture); err != nil {
 				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkSound is what 20 ms of sound take: up is from VR2Gather's to Opus, down is back.
+func BenchmarkSound(b *testing.B) {
+	sounding(b)
+	speaker, err := NewSpeaker()
+	if err != nil {
+		b.Fatal(err)
+	}
+	listener, err := NewListener()
+	if err != nil {
+		b.Fatal(err)
+	}
+	from, sung := newTeller(b, vr2gather.CodecVoice), newSinger(b, began)
+	var said []Said
+	var heard []Heard
+	for i := range 50 {
+		said, heard = append(said, from.next(began.Add(time.Duration(i+1)*frameTime))), append(heard, sung.next())
+	}
+	b.Run("up", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			in := said[i%len(said)]
+			in.Number, in.End = uint32(i), began.Add(time.Duration(i)*frameTime)
+			if err := speaker.Push(in); err != nil {
+				b.Fatal(err)
+			}
+			for _, ok := speaker.Next(); ok; _, ok = speaker.Next() {
+				continue
+			}
+		}
+	})
+	b.Run("down", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			in := heard[i%len(heard)]
+			in.Sequence, in.Timestamp, in.Capture = uint16(i), uint32(i*frameSamples), began.Add(time.Duration(i)*frameTime)
+			listener.Push(in)
+			for _, ok := listener.Next(in.Came, false); ok; _, ok = listener.Next(in.Came, false) {
+				continue
 			}
 		}
 	})

@@ -1,5 +1,7 @@
-// Package transcode turns VR2Gather's uncompressed point clouds (cwi0) into frames of another codec and back, for volpeer bridge: the server never does.
+// Package transcode turns what VR2Gather's clients exchange into what volsfu's others do and back, for volpeer bridge: the server never does. Uncompressed point clouds
+// (cwi0) become frames of another codec, sound (VR2A, which is Speex, and VR2a, which is samples) becomes Opus.
 //
-// A Pool has workers that live until it is closed, and of each stream works at one frame at a time, so that frames stay in order. Whoever submits never waits: of each
-// stream at most one more frame waits, and the newest one wins. Packer and Unpacker are what the workers do; each belongs to one goroutine.
+// A Pool has workers that live until it is closed, and of each stream of clouds works at one frame at a time, so that frames stay in order. Whoever submits never waits:
+// of each stream at most one more frame waits, and the newest one wins. Packer and Unpacker are what the workers do. A Speaker and a Listener each transcode one sound,
+// packet by packet as it comes, which takes a fraction of a millisecond. All four belong to one goroutine each.
 package transcode

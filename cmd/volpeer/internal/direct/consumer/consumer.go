@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/queue"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
+	"github.com/volsfu/volsfu/internal/queue"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"

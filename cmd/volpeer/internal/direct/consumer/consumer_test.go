@@ -11,9 +11,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/chunks"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
+	"github.com/volsfu/volsfu/internal/chunks"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/codec"

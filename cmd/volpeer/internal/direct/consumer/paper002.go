@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/chunks"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
+	"github.com/volsfu/volsfu/internal/chunks"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 

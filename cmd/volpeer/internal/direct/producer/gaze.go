@@ -3,24 +3,38 @@ package producer
 import (
 	"sync"
 
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/worth"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Gaze is where the consumer looks, and what of the object is worth sending there. It is safe for concurrent use.
+// Gaze is where the consumer looks, and what of the object is worth sending there. It is safe for concurrent use, but for Thin, which is the encoder's.
 type Gaze struct {
-	field pointcloud.FieldOfView
-	box   volumetric.BoundingBox
+	field   pointcloud.FieldOfView
+	sampler *worth.Sampler
+	box     volumetric.BoundingBox
 
 	mu    sync.Mutex
 	known bool
 	view  pointcloud.Viewpoint
 }
 
-// NewGaze is that of somebody of whom nothing is known yet, on an object within a box. A field without regions makes everything worth sending.
-func NewGaze(field pointcloud.FieldOfView, box volumetric.BoundingBox) *Gaze {
-	return &Gaze{field: field, box: box}
+// NewGaze is that of somebody of whom nothing is known yet, on an object within a box, of whose regions the whole object is in one. A field without regions makes
+// everything worth sending. The sampler has each point for itself; it is nil where single points do not matter.
+func NewGaze(field pointcloud.FieldOfView, sampler *worth.Sampler, box volumetric.BoundingBox) *Gaze {
+	return &Gaze{field: field, sampler: sampler, box: box}
+}
+
+// Thin gives the points of a cloud that are worth sending one by one, valid until the next call.
+func (g *Gaze) Thin(cloud *pointcloud.Cloud) *pointcloud.Cloud {
+	g.mu.Lock()
+	view, known := g.view, g.known
+	g.mu.Unlock()
+	if !known || g.sampler == nil {
+		return cloud
+	}
+	return g.sampler.Sample(cloud, view)
 }
 
 // Look takes a viewpoint.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/chunks"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/queue"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
+	"github.com/volsfu/volsfu/internal/chunks"
+	"github.com/volsfu/volsfu/internal/queue"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -21,14 +21,9 @@ const (
 	chunkBytes = chunks.HeaderSize + 8 + 20
 )
 
-// Sender sends one datagram.
-type Sender interface {
-	SendOne(datagram []byte)
-}
-
 // Paper002 is the outlet of paper 002: chunks one after the other, at once or with a gap between, out of a buffer of ten frames whose oldest is dropped.
 type Paper002 struct {
-	way    Sender
+	way    chunks.Outlet
 	ledger Ledger
 	gap    time.Duration
 	frames *queue.Queue[*buffered]
@@ -42,7 +37,7 @@ type buffered struct {
 }
 
 // NewPaper002 makes an outlet with a gap between chunks, 0 for none.
-func NewPaper002(gap time.Duration, way Sender, ledger Ledger) *Paper002 {
+func NewPaper002(gap time.Duration, way chunks.Outlet, ledger Ledger) *Paper002 {
 	o := &Paper002{way: way, ledger: ledger, gap: gap, frames: queue.New[*buffered](bufferedFrames), free: make(chan *buffered, bufferedFrames+2)}
 	for range cap(o.free) {
 		o.free <- &buffered{}
@@ -78,7 +73,7 @@ func (o *Paper002) Run(ctx context.Context) {
 	for {
 		b, ok := o.frames.Pop(ctx)
 		if !ok {
-			o.way.SendOne(chunks.Append(packet, last+1, nil, 0))
+			chunks.Finish(o.way, packet, last)
 			return
 		}
 		o.transmit(b, packet)
@@ -90,17 +85,8 @@ func (o *Paper002) Run(ctx context.Context) {
 
 // transmit sends the chunks of a frame.
 func (o *Paper002) transmit(b *buffered, packet []byte) {
-	count := chunks.Count(len(b.data))
-	first := time.Now()
-	before := first
-	for i := range count {
-		// A gap of microseconds is shorter than any sleep: it is waited for awake.
-		for i > 0 && time.Since(before) < o.gap {
-		}
-		before = time.Now()
-		o.way.SendOne(chunks.Append(packet, b.sent.Frame, b.data, i))
-	}
+	first, last, count := chunks.Transmit(o.way, packet, b.sent.Frame, b.data, o.gap)
 	// The last chunk may have arrived before this goroutine goes on.
-	b.sent.FirstSent, b.sent.LastSent = stages.At(first), stages.At(before)
+	b.sent.FirstSent, b.sent.LastSent = stages.At(first), stages.At(last)
 	b.sent.Packets, b.sent.Wire = count, len(b.data)+count*chunkBytes
 }

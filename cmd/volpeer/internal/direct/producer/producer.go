@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/individual"
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/queue"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
+	"github.com/volsfu/volsfu/internal/queue"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -185,7 +185,8 @@ func (p *Producer) calibrate(ctx context.Context) error {
 func (p *Producer) encode(s *shot) error {
 	taken := time.Now()
 	sent := stages.Sent{
-		Capture: stages.At(s.Capture), Captured: stages.At(s.captured), Taken: stages.At(taken), SourcePoints: s.Cloud.Len(), Bound: string(individual.BoundSource),
+		Capture: stages.At(s.Capture), Captured: stages.At(s.captured), Taken: stages.At(taken), SourceFrame: s.Number, SourcePoints: s.Cloud.Len(),
+		Bound: string(individual.BoundSource),
 	}
 	err := p.fit(s, &sent)
 	if err != nil {
@@ -210,16 +211,20 @@ const attempts = 2
 func (p *Producer) fit(s *shot, sent *stages.Sent) error {
 	control := p.config.Control
 	if control == nil {
-		return p.try(s, sent, s.Cloud.Len())
+		return p.try(s, &s.Cloud, sent, s.Cloud.Len())
 	}
+	cloud := p.config.Gaze.Thin(&s.Cloud)
 	view, estimate := p.config.Gaze.Limit(), p.config.Outlet.Estimate()
-	p.config.Outlet.Want(control.Wanted(s.Cloud.Len(), view))
+	p.config.Outlet.Want(control.Wanted(cloud.Len(), view))
 	sent.Estimate = int64(estimate)
 	for attempt := 1; ; attempt++ {
-		choice := control.Choose(estimate, s.Cloud.Len(), view)
+		choice := control.Choose(estimate, cloud.Len(), view)
+		if choice.Bound == individual.BoundSource && cloud.Len() < s.Cloud.Len() {
+			choice.Bound = individual.BoundView
+		}
 		sent.Target, sent.Bound = choice.Target, string(choice.Bound)
 		begun := time.Now()
-		if err := p.try(s, sent, choice.Points); err != nil {
+		if err := p.try(s, cloud, sent, choice.Points); err != nil {
 			return err
 		}
 		bytes := len(p.buffer) - payload.PrefixSize
@@ -230,11 +235,10 @@ func (p *Producer) fit(s *shot, sent *stages.Sent) error {
 	}
 }
 
-// try encodes a frame with so many of its points.
-func (p *Producer) try(s *shot, sent *stages.Sent, points int) error {
-	cloud := &s.Cloud
+// try encodes a frame with so many points of a cloud.
+func (p *Producer) try(s *shot, cloud *pointcloud.Cloud, sent *stages.Sent, points int) error {
 	if points < cloud.Len() {
-		pointcloud.Stride(&s.Cloud, &p.sample, points)
+		pointcloud.Stride(cloud, &p.sample, points)
 		cloud = &p.sample
 	}
 	sent.Points, sent.Sampled = points, stages.At(time.Now())

@@ -11,10 +11,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/chunks"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/individual"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
+	"github.com/volsfu/volsfu/internal/chunks"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/capture"
@@ -81,7 +81,7 @@ func (o *outlet) Want(rate volumetric.Bitrate) { o.wanted = rate }
 // config is that of a producer of so many frames.
 func config(o *outlet, frames int) Config {
 	return Config{
-		Source: &source{frames: frames}, Codec: codec.Raw, Params: codec.Params{PositionBits: 11, Box: unit}, Gaze: NewGaze(pointcloud.FieldOfView{}, unit),
+		Source: &source{frames: frames}, Codec: codec.Raw, Params: codec.Params{PositionBits: 11, Box: unit}, Gaze: NewGaze(pointcloud.FieldOfView{}, nil, unit),
 		Outlet: o, Log: slog.New(slog.DiscardHandler),
 	}
 }
@@ -210,7 +210,7 @@ func TestEnds(t *testing.T) {
 // TestGaze: what is worth sending follows where the consumer looks.
 func TestGaze(t *testing.T) {
 	box := volumetric.BoundingBox{Min: [3]float32{-0.5, 0, -0.5}, Max: [3]float32{0.5, 2, 0.5}}
-	g := NewGaze(pointcloud.FieldOfView{Angle: math.Pi / 2, Maxima: []float64{1, 0.5, 0.25}, Outside: 0.05}, box)
+	g := NewGaze(pointcloud.FieldOfView{Angle: math.Pi / 2, Maxima: []float64{1, 0.5, 0.25}, Outside: 0.05}, nil, box)
 	if g.Limit() != 1 {
 		t.Error("everything is worth sending to somebody of whom nothing is known")
 	}
@@ -230,7 +230,7 @@ func TestGaze(t *testing.T) {
 	if got := g.Limit(); got != 0.05 && got != 0.25 {
 		t.Errorf("looking 45 degrees up: %g of the points", got)
 	}
-	if none := NewGaze(pointcloud.FieldOfView{}, box); none.Limit() != 1 {
+	if none := NewGaze(pointcloud.FieldOfView{}, nil, box); none.Limit() != 1 {
 		t.Error("without regions the view does not matter")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/frametimes/clock"
 )
 
 // Clock is the consumer's knowledge of the producer's clock. It is safe for concurrent use.
@@ -12,7 +12,7 @@ type Clock struct {
 	same bool
 
 	mu     sync.Mutex
-	offset feedback.ClockOffset
+	offset clock.Estimator
 	// trips are the latest round trips.
 	trips [8]time.Duration
 	count int
@@ -36,7 +36,7 @@ func (c *Clock) Answered(t *Time, now time.Time) {
 	asked, received, answered := time.UnixMicro(t.Asked), time.UnixMicro(t.Received), time.UnixMicro(t.Answered)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.offset.Add(asked, received, answered, now) != nil {
+	if c.offset.RoundTrip(asked, received, answered, now) != nil {
 		return
 	}
 	c.trips[c.count%len(c.trips)] = now.Sub(asked) - answered.Sub(received)
@@ -50,8 +50,8 @@ func (c *Clock) Producer(t time.Time) time.Time {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if offset, _, ok := c.offset.Estimate(t); ok {
-		return t.Add(offset)
+	if e, ok := c.offset.Estimate(t); ok {
+		return t.Add(e.Offset)
 	}
 	return t
 }

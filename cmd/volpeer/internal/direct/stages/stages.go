@@ -40,6 +40,8 @@ type Sent struct {
 	Encoded   Instant `json:"encoded_us"`
 	FirstSent Instant `json:"first_sent_us"`
 	LastSent  Instant `json:"last_sent_us"`
+	// SourceFrame is the frame's number at the source, which counts those that nobody fetched, too.
+	SourceFrame int64 `json:"source_frame"`
 	// SourcePoints were captured, Points encoded, into Bytes of the codec.
 	SourcePoints int `json:"source_points"`
 	Points       int `json:"points"`

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/volsfu/volsfu/cmd/volpeer/internal/rates"
+	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 

@@ -2,7 +2,8 @@
 // of its place in it, and nothing else. So a receiver learns neither how long a frame is nor when it was captured: a frame ends when the first chunk of
 // the next one comes, and what did not come until then is a hole.
 //
-// All is pure; a Cutter and an Assembler belong to the goroutine that calls them.
+// An Assembler is pure and belongs to the goroutine that calls it. Transmit is the paper's second thread: it sends the chunks of one frame on the goroutine that
+// calls it.
 package chunks
 
 import (

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/libopus"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/libspeex"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/interop/oldpeer"
+)
+
+// soundTest is a room with a client by v1 and one of VR2Gather's own peers, and a connector for a bridge.
+type soundTest struct {
+	t       *testing.T
+	url     string
+	n       *neighbour
+	session *client.Session
+	peer    *oldpeer.Peer
+	encoder *libspeex.Encoder
+	// said counts the frames of the connector's sound, peered are those of the peer.
+	said   int
+	peered [][]byte
+	// up is the connector's sound as the client has it, down the client's and heard the peer's as the connector has it.
+	up, down []float32
+	heard    [][]byte
+	opus     *libopus.Decoder
+	speex    *libspeex.Decoder
+}
+
+// voiced is a frame of 20 ms of a tone in VR2Gather's format.
+func voiced(encoder *libspeex.Encoder, number int, hertz float64) []byte {
+	samples := make([]float32, libopus.FrameSamples)
+	for i := range samples {
+		samples[i] = float32(0.25 * math.Sin(2*math.Pi*hertz*float64(number*len(samples)+i)/libopus.Rate))
+	}
+	data := encoder.Encode(nil, samples)
+	return append(vr2gather.NewFrameHeader(vr2gather.CodecVoice, len(data), time.Now()).Append(nil), data...)
+}
+
+// toned is how much of the amplitude of samples a frequency has, and how large its amplitude is, after the first tenth of a second.
+func toned(samples []float32, hertz float64) (part, amplitude float64) {
+	samples = samples[min(len(samples), libopus.Rate/10):]
+	var re, im, power float64
+	for i, v := range samples {
+		sin, cos := math.Sincos(2 * math.Pi * hertz * float64(i) / libopus.Rate)
+		re, im, power = re+float64(v)*cos, im+float64(v)*sin, power+float64(v)*float64(v)
+	}
+	amplitude = 2 * math.Hypot(re, im) / float64(len(samples))
+	return amplitude / math.Sqrt(2*power/float64(len(samples))), amplitude
+}
+
+// TestBridgeTranscodesSound has the connector's sound come to a client by v1 as Opus, and the client's Opus to the connector as VR2Gather's sound, while that of one of
+// VR2Gather's own peers comes to the connector byte for byte.
+func TestBridgeTranscodesSound(t *testing.T) {
+	if err := transcode.SoundAvailable(); err != nil {
+		t.Skipf("skipped: %v", err)
+	}
+	s := openSoundTest(t)
+	stop := bridgeTo(t, &bridging{
+		sfu: s.url, port: s.n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true, output: true, transcode: true, packs: codec.Raw,
+	})
+	tone := opus.Tone()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	const enough = libopus.Rate / 2
+	for end := time.After(patience); len(s.up) < enough || len(s.down) < enough || len(s.heard) < 10; {
+		select {
+		case now := <-ticker.C:
+			s.speak()
+			// Before the connection is there nothing is sent.
+			_ = s.session.Publisher(soundName).WritePackets(0, 0, now, [][]byte{tone.Packets[s.said%len(tone.Packets)].Data})
+		case p := <-s.session.Packets():
+			s.hearOpus(&p)
+		case p := <-s.n.sounds:
+			s.hearSpeex(p)
+		case <-end:
+			t.Fatalf("%d samples came up, %d down, %d frames of the peer", len(s.up), len(s.down), len(s.heard))
+		}
+	}
+	// A packet may be late or lost on a machine that has no time, and the client's tone has a seam every two seconds.
+	if part, amplitude := toned(s.up, 440); part < 0.7 || amplitude < 0.15 || amplitude > 0.3 {
+		t.Errorf("up, the tone has %.2f of the amplitude, and one of %.2f", part, amplitude)
+	}
+	if part, amplitude := toned(s.down, 440); part < 0.5 || amplitude < 0.05 {
+		t.Errorf("down, the tone has %.2f of the amplitude, and one of %.2f", part, amplitude)
+	}
+	for _, frame := range s.heard {
+		if !slices.ContainsFunc(s.peered, func(sent []byte) bool { return slices.Equal(sent, frame) }) {
+			t.Fatal("the connector has a frame of the peer's that the peer did not send")
+		}
+	}
+	if fault := s.peer.Fault(); fault != nil {
+		t.Errorf("the peer: %v", fault)
+	}
+	sum := stop()
+	if sum.Transcoding.SoundUp.P50 == nil || *sum.Transcoding.SoundUp.P50 < 2.5 || sum.Transcoding.SoundDown.P50 == nil || *sum.Transcoding.SoundDown.P50 < 4.6 {
+		t.Errorf("transcoding adds %+v, expected what the codecs look ahead at least", sum.Transcoding)
+	}
+	if n := sum.Dropped["frames_not_transcoded"] + sum.Dropped["received_frames_not_transcoded"] + sum.Dropped["received_audio_malformed"]; n > 0 {
+		t.Errorf("dropped: %v", sum.Dropped)
+	}
+}
+
+func openSoundTest(t *testing.T) *soundTest {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	settings := lab.ConferenceConfig()
+	settings.VR2Gather.Enabled, settings.VR2Gather.RequireToken, settings.VR2Gather.DefaultRoom = true, false, defaultRoom
+	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		goleak.VerifyNone(t, before)
+	})
+	s := &soundTest{t: t, url: c.Server.URL(), n: openNeighbour(t)}
+	s.session, err = client.Join(t.Context(), client.Config{
+		URL: c.Server.URL(), Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{describeSound()}, Receive: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.session.Close() })
+	s.peer, err = oldpeer.Dial(t.Context(), oldpeer.Config{Server: strings.TrimPrefix(c.Server.URL(), "ws://"), Client: 7, Tiles: 1, Qualities: 1, Addresses: "127."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.peer.Close)
+	if s.encoder, err = libspeex.NewEncoder(); err != nil {
+		t.Fatal(err)
+	}
+	if s.speex, err = libspeex.NewDecoder(); err != nil {
+		t.Fatal(err)
+	}
+	if s.opus, err = libopus.NewDecoder(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// speak has the connector and the peer say a frame of 20 ms each.
+func (s *soundTest) speak() {
+	frame := voiced(s.encoder, s.said, 440)
+	s.n.sendKind(s.t, volumetric.KindAudio, uint32(s.said), frame)
+	s.said++
+	if s.peer.WriteAudio(frame) == nil {
+		s.peered = append(s.peered, frame)
+	}
+}
+
+// hearOpus takes a packet that the client has received.
+func (s *soundTest) hearOpus(p *client.Packet) {
+	s.t.Helper()
+	if p.Track.Participant != "1" {
+		return
+	}
+	if !p.Codec.Is(volumetric.MIMEOpus) || p.Track.Publication != voiceName {
+		s.t.Fatalf("%s of %v, expected Opus", p.Codec.MIMEType, p.Track)
+	}
+	var err error
+	if s.up, err = s.opus.Decode(s.up, p.Payload); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// hearSpeex takes a frame that the connector has received.
+func (s *soundTest) hearSpeex(p vr2gather.Packet) {
+	s.t.Helper()
+	var header vr2gather.FrameHeader
+	data, err := header.Parse(p.Data)
+	if err != nil || header.FourCC != vr2gather.CodecVoice {
+		s.t.Fatalf("%v: frame of client %d begins with %+v", err, p.Client, header)
+	}
+	switch p.Client {
+	case 7:
+		s.heard = append(s.heard, p.Data)
+	case 12:
+		if off := time.Since(header.Capture()); off.Abs() > patience {
+			s.t.Fatalf("captured %v ago", off)
+		}
+		if s.down, err = s.speex.Decode(s.down, data); err != nil {
+			s.t.Fatal(err)
+		}
+	default:
+		s.t.Fatalf("frame of client %d", p.Client)
+	}
+}

@@ -1,0 +1,119 @@
+//go:build cgo
+
+package libopus
+
+// #cgo CFLAGS: -O2 -std=c11 -Wall -Wextra
+// #cgo LDFLAGS: -l:libopus.a -lm
+// #cgo noescape opus_encode_float
+// #cgo nocallback opus_encode_float
+// #cgo noescape opus_decode_float
+// #cgo nocallback opus_decode_float
+// #include "coder.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
+)
+
+// Available tells whether this program was built with Opus.
+func Available() bool { return true }
+
+// Encoder encodes one stream of sound.
+type Encoder struct{ coder *C.OpusEncoder }
+
+// NewEncoder makes an encoder of so many bit/s. It fails where there is no memory.
+func NewEncoder(bitsPerSecond int) (*Encoder, error) {
+	e := &Encoder{C.volsfu_opus_encoder(Rate, C.int(bitsPerSecond))}
+	if e.coder == nil {
+		return nil, fmt.Errorf("%w: it makes no encoder", ErrUnavailable)
+	}
+	runtime.AddCleanup(e, func(c *C.OpusEncoder) { C.opus_encoder_destroy(c) }, e.coder)
+	return e, nil
+}
+
+// Encode appends to dst a packet of FrameSamples samples.
+func (e *Encoder) Encode(dst []byte, samples []float32) []byte {
+	if len(samples) != FrameSamples {
+		panic(fmt.Sprintf("libopus: %d samples, expected %d", len(samples), FrameSamples))
+	}
+	begin := len(dst)
+	dst = slices.Grow(dst, MaxPacket)[:begin+MaxPacket]
+	size := C.opus_encode_float(e.coder, (*C.float)(&samples[0]), FrameSamples, (*C.uchar)(&dst[begin]), MaxPacket)
+	runtime.KeepAlive(e)
+	if size < 0 {
+		panic(fmt.Sprintf("libopus: the encoder fails with %d although its arguments are right", size))
+	}
+	return dst[:begin+int(size)]
+}
+
+// Lookahead is how many samples what is decoded is behind what was encoded.
+func (e *Encoder) Lookahead() int {
+	n := int(C.volsfu_opus_lookahead(e.coder))
+	runtime.KeepAlive(e)
+	return n
+}
+
+// Decoder decodes one stream of sound.
+type Decoder struct{ coder *C.OpusDecoder }
+
+// NewDecoder makes a decoder. It fails where there is no memory.
+func NewDecoder() (*Decoder, error) {
+	var status C.int
+	d := &Decoder{C.opus_decoder_create(Rate, 1, &status)}
+	if d.coder == nil {
+		return nil, fmt.Errorf("%w: it makes no decoder: %d", ErrUnavailable, status)
+	}
+	runtime.AddCleanup(d, func(c *C.OpusDecoder) { C.opus_decoder_destroy(c) }, d.coder)
+	return d, nil
+}
+
+// Decode appends to dst the samples of a packet. Errors wrap ErrMalformed, and leave dst as it was.
+func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
+	if len(packet) == 0 || len(packet) > MaxPacket {
+		return dst, fmt.Errorf("%w: %d bytes, expected 1 to %d", ErrMalformed, len(packet), MaxPacket)
+	}
+	samples, n := d.decode(dst, packet, MaxSamples, false)
+	if n < 0 {
+		return dst, fmt.Errorf("%w of %d bytes: %d", ErrMalformed, len(packet), n)
+	}
+	return samples, nil
+}
+
+// Recover appends to dst so many samples of a packet that is lost, by what the one after it says of that, which is something where the encoder cared for losses. The
+// number is a multiple of 2.5 ms and at most MaxSamples.
+func (d *Decoder) Recover(dst []float32, next []byte, samples int) []float32 {
+	if len(next) == 0 || len(next) > MaxPacket {
+		return d.Conceal(dst, samples)
+	}
+	if recovered, n := d.decode(dst, next, samples, true); n == samples {
+		return recovered
+	}
+	return append(dst, make([]float32, samples)...)
+}
+
+// Conceal appends to dst so many samples of what may have been in packets that are lost. The number is a multiple of 2.5 ms and at most MaxSamples.
+func (d *Decoder) Conceal(dst []float32, samples int) []float32 {
+	if concealed, n := d.decode(dst, nil, samples, false); n == samples {
+		return concealed
+	}
+	return append(dst, make([]float32, samples)...)
+}
+
+// decode appends what the library decodes into room for so many samples, and tells how many there are or, below 0, why there are none.
+func (d *Decoder) decode(dst []float32, packet []byte, room int, before bool) ([]float32, int) {
+	begin := len(dst)
+	into := slices.Grow(dst, room)[:begin+room]
+	lost := C.int(0)
+	if before {
+		lost = 1
+	}
+	n := C.opus_decode_float(d.coder, (*C.uchar)(unsafe.SliceData(packet)), C.opus_int32(len(packet)), (*C.float)(&into[begin]), C.int(room), lost)
+	runtime.KeepAlive(d)
+	if n < 0 {
+		return dst, int(n)
+	}
+	return into[:begin+int(n)], int(n)
+}

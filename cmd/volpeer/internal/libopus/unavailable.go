@@ -1,0 +1,33 @@
+//go:build !cgo
+
+package libopus
+
+// Available tells whether this program was built with Opus.
+func Available() bool { return false }
+
+// Encoder is one that there is not.
+type Encoder struct{}
+
+// NewEncoder gives ErrUnavailable.
+func NewEncoder(int) (*Encoder, error) { return nil, ErrUnavailable }
+
+// Encode is never called.
+func (*Encoder) Encode(dst []byte, _ []float32) []byte { return dst }
+
+// Lookahead is never called.
+func (*Encoder) Lookahead() int { return 0 }
+
+// Decoder is one that there is not.
+type Decoder struct{}
+
+// NewDecoder gives ErrUnavailable.
+func NewDecoder() (*Decoder, error) { return nil, ErrUnavailable }
+
+// Decode is never called.
+func (*Decoder) Decode(dst []float32, _ []byte) ([]float32, error) { return dst, ErrUnavailable }
+
+// Recover is never called.
+func (*Decoder) Recover(dst []float32, _ []byte, _ int) []float32 { return dst }
+
+// Conceal is never called.
+func (*Decoder) Conceal(dst []float32, _ int) []float32 { return dst }

@@ -1,0 +1,98 @@
+package summary
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
+	"github.com/volsfu/volsfu/pkg/frametimes"
+)
+
+// Layers are where the time of frames went.
+type Layers struct {
+	// Frames are those with records, and Complete those of them with every stage from capture to their end.
+	Frames   int64 `json:"frames"`
+	Complete int64 `json:"frames_complete"`
+	// Layers are those that any frame has, in their order.
+	Layers []Layer `json:"layers"`
+	// Clocks are the hosts' as of the newest record.
+	Clocks []HostClock `json:"clocks"`
+}
+
+// Layer is one layer of all frames that have it, in milliseconds.
+type Layer struct {
+	Name   string  `json:"layer"`
+	Frames int64   `json:"frames"`
+	Mean   float64 `json:"mean"`
+	Percentiles
+	// Bound is how far a single value may be off at most, because clocks are only known so well; 0 within one host.
+	Bound float64 `json:"bound"`
+}
+
+// HostClock is where one host had its time from, in microseconds.
+type HostClock struct {
+	Host         string            `json:"host"`
+	Source       frametimes.Source `json:"source"`
+	Offset       float64           `json:"offset_us"`
+	Bound        float64           `json:"bound_us"`
+	Uncertainty  float64           `json:"uncertainty_us"`
+	Disagreement float64           `json:"disagreement_us"`
+}
+
+// LayerBook adds up layers. The zero value is ready.
+type LayerBook struct {
+	frames, complete int64
+	layers           [frametimes.LayerCount]layerPage
+	clocks           [frametimes.Hosts]frametimes.Clock
+}
+
+type layerPage struct {
+	sum    time.Duration
+	spread distribution.Distribution
+	bound  time.Duration
+}
+
+// Add books a frame.
+func (b *LayerBook) Add(r *frametimes.Record, layers *frametimes.Layers) {
+	b.frames++
+	if _, complete := layers.Sum(); complete {
+		b.complete++
+	}
+	for l := range frametimes.Layer(frametimes.LayerCount) {
+		if d, known := layers.Get(l); known {
+			p := &b.layers[l]
+			p.sum += d
+			p.spread.Add(d)
+			p.bound = max(p.bound, layers.Bound(l))
+		}
+	}
+	for host, c := range r.Clocks {
+		if c.Source != "" {
+			b.clocks[host] = c
+		}
+	}
+}
+
+// Sum sums up.
+func (b *LayerBook) Sum() *Layers {
+	s := &Layers{Frames: b.frames, Complete: b.complete, Layers: []Layer{}, Clocks: []HostClock{}}
+	for l := range frametimes.Layer(frametimes.LayerCount) {
+		p := &b.layers[l]
+		n := int64(p.spread.Count())
+		if n == 0 {
+			continue
+		}
+		s.Layers = append(s.Layers, Layer{
+			Name: l.String(), Frames: n, Mean: round(float64(p.sum)/float64(n)/1e6, 3), Percentiles: PercentilesOf(&p.spread), Bound: round(float64(p.bound)/1e6, 3),
+		})
+	}
+	microseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+	for host, c := range b.clocks {
+		if c.Source != "" {
+			s.Clocks = append(s.Clocks, HostClock{
+				Host: frametimes.Host(host).String(), Source: c.Source, Offset: microseconds(c.Offset), Bound: microseconds(c.Bound),
+				Uncertainty: microseconds(c.Uncertainty), Disagreement: microseconds(c.Disagreement),
+			})
+		}
+	}
+	return s
+}

@@ -1,0 +1,37 @@
+package chunks
+
+import (
+	"runtime"
+	"time"
+)
+
+// Outlet sends one datagram, which is valid until it returns.
+type Outlet interface {
+	SendOne(datagram []byte)
+}
+
+// Transmit sends the chunks of a frame one after the other, with a gap between each two, 0 for none. It uses packet, which has room for MaxPacketSize
+// bytes, and returns when the first and the last chunk began to leave, and how many there were.
+func Transmit(way Outlet, packet []byte, number uint32, frame []byte, gap time.Duration) (first, last time.Time, count int) {
+	count = Count(len(frame))
+	first = time.Now()
+	last = first
+	if gap > 0 {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		prepareNaps()
+	}
+	for i := range count {
+		if i > 0 && gap > 0 {
+			nap(gap - time.Since(last))
+			for time.Since(last) < gap {
+			}
+		}
+		last = time.Now()
+		way.SendOne(Append(packet[:0], number, frame, i))
+	}
+	return first, last, count
+}
+
+// Finish sends a chunk without data that begins a frame after the last one, so that the receiver closes that.
+func Finish(way Outlet, packet []byte, last uint32) { way.SendOne(Append(packet[:0], last+1, nil, 0)) }

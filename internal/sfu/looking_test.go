@@ -1,0 +1,138 @@
+package sfu
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// around is a table at the origin with a person on either side, 3 m away along x, and a receiver that looks along x from the middle.
+type around struct {
+	*stage
+	left, right, eye *player
+}
+
+func newAround(t *testing.T, adjust func(*Config)) *around {
+	s := newStage(t, adjust)
+	a := &around{stage: s, left: s.enter("left", false, true, ladder(4, 3)), right: s.enter("right", false, true, ladder(4, 3)), eye: s.enter("eye", true, false)}
+	for x, p := range map[float64]*player{-3: a.left, 3: a.right} {
+		// The four tiles of a metre each are as wide as a person.
+		p.say(&signal.Pose{Publication: "body", Position: signal.Vector{x, 0, 0}, Orientation: signal.Rotation{0, math.Sqrt2 / 2, 0, math.Sqrt2 / 2}, Scale: 0.2})
+	}
+	a.eye.way.path = known(200e6)
+	a.eye.attach()
+	a.pass(100 * time.Millisecond)
+	return a
+}
+
+// look turns the eye to an angle from the person on the left, in degrees.
+func (a *around) look(degrees float64) {
+	// Without a turn one looks along -z, and a quarter turn to the left along -x.
+	half := (90 - degrees) * math.Pi / 360
+	a.eye.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(half), 0, math.Cos(half)}, FOV: 60, Aspect: 1.5})
+	a.eye.begin()
+}
+
+// takes is what is sent of somebody, by what was decided.
+func (a *around) takes(who *player) (rate volumetric.Bitrate) {
+	for _, slot := range a.eye.slots.slots {
+		if slot.target != nil && slot.target.publication.ref.Participant == who.identity && slot.quality >= 0 {
+			rate += slot.target.publication.levels.rate(slot.target.tile.Tile, slot.quality)
+		}
+	}
+	return rate
+}
+
+// TestWhatIsOutOfSightIsSpared on a link that carries everything: who is behind the receiver is sent a quarter of the bits, and all of them again as soon as the receiver
+// says that it has turned. Its publisher has paused what nobody took, and is asked for it in the same breath.
+func TestWhatIsOutOfSightIsSpared(t *testing.T) {
+	a := newAround(t, nil)
+	const full, spared = 16e6, 4e6
+	a.look(0)
+	for turns, degrees := range []float64{0, 180, 0, 179, 40, 180} {
+		a.look(degrees)
+		seen, unseen := a.left, a.right
+		if degrees > 90 {
+			seen, unseen = unseen, seen
+		}
+		if got := a.takes(seen); got != full {
+			t.Fatalf("turn %d: at the instant of the report %v are sent of who is in sight, expected %v", turns, got, volumetric.Bitrate(full))
+		}
+		if got := a.takes(unseen); got != spared {
+			t.Fatalf("turn %d: %v are sent of who is out of sight, expected %v", turns, got, volumetric.Bitrate(spared))
+		}
+		for tile, asked := range strings.Split(seen.asked(), ",") {
+			if asked != "" && !strings.Contains(asked, "2") {
+				t.Fatalf("turn %d: the publisher in sight is asked for qualities %s of tile %d", turns, asked, tile)
+			}
+		}
+		// Half a second after the decision that is made every second, so that another is not too soon.
+		a.pass(4*time.Second + 500*time.Millisecond)
+		unseen.expectAsked("01,01,01,01")
+		a.eye.begin()
+	}
+	told := expect[*signal.Bandwidth](t, a.eye.shelf, 1)
+	if told.Allocated != full+spared || told.Wanted != 2*full {
+		t.Errorf("told %+v, expected %v of %v: what may come into sight is wanted, too", told, volumetric.Bitrate(full+spared), volumetric.Bitrate(2*full))
+	}
+	for _, slot := range a.eye.slots.slots {
+		if slot.quality == 0 && slot.reason != signal.ReasonUnseen {
+			t.Errorf("a tile is at its lowest quality for the reason %q", slot.reason)
+		}
+	}
+}
+
+// TestWhatIsChosenIsSentBehindOnesBack.
+func TestWhatIsChosenIsSentBehindOnesBack(t *testing.T) {
+	a := newAround(t, nil)
+	a.look(0)
+	right := volumetric.PublicationRef{Participant: "right", Publication: "body"}
+	a.eye.say(&signal.SetQuality{Choices: []signal.Choice{{PublicationRef: right, Quality: signal.Only(2)}}})
+	a.pass(100 * time.Millisecond)
+	if got := a.takes(a.right); got != 16e6 {
+		t.Errorf("%v are sent of what was chosen, expected all", got)
+	}
+}
+
+// TestAHeadAtRestSparesNothingTwice: an eye that trembles where a person leaves its view changes nothing, and neither does one that rests.
+func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
+	a := newAround(t, nil)
+	changes := func() (n int) {
+		for _, slot := range a.eye.slots.slots {
+			n += slot.forward.(*playedSlot).changes
+		}
+		return n
+	}
+	// The view is 82° wide; from the 61st degree beyond the left person on, less what it is wide, that one is out of sight.
+	for degrees := 0.0; degrees < 90; degrees += 1.5 {
+		a.look(degrees)
+		a.pass(400 * time.Millisecond)
+		before := changes()
+		for range 4 {
+			for _, tremble := range []float64{1, -1, 0} {
+				a.look(degrees + tremble)
+				a.pass(100 * time.Millisecond)
+			}
+		}
+		if n := changes() - before; n > 8 {
+			t.Fatalf("at %g°: %d changes of eight tiles while the eye trembles", degrees, n)
+		}
+	}
+}
+
+// TestUnseenIsConfigured.
+func TestUnseenIsConfigured(t *testing.T) {
+	for unseen, want := range map[string]volumetric.Bitrate{allocate.UnseenFull: 16e6, allocate.UnseenLowest: 4e6, allocate.UnseenOff: 0} {
+		a := newAround(t, func(c *Config) { c.Allocation.View.Unseen = unseen })
+		a.look(0)
+		a.pass(time.Second)
+		if got := a.takes(a.right); got != want {
+			t.Errorf("%s: %v are sent of who is out of sight, expected %v", unseen, got, want)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package sfu
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// nowhere is a peer that leads nowhere.
+type nowhere struct{}
+
+func (nowhere) Flush()                        {}
+func (nowhere) WriteRTCP([]rtcp.Packet) error { return nil }
+func (nowhere) RTT() time.Duration            { return 0 }
+func (nowhere) TransportSequenceID() uint8    { return 0 }
+func (nowhere) ReportsByStream() bool         { return false }
+
+// tracingStage is a stage whose players have receivers.
+func tracingStage(t *testing.T, adjust func(*Config)) *stage {
+	t.Helper()
+	s := newStage(t, adjust)
+	endpoint, err := transport.Listen(mediaOnLoopback())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = endpoint.Close() })
+	s.room.node.endpoint = endpoint
+	return s
+}
+
+func (s *stage) enterTraced(identity string, receive bool, publications ...volumetric.Publication) *player {
+	p := s.enter(identity, receive, false, publications...)
+	p.connection.receiver = s.engine.NewReceiver(nowhere{}, 0)
+	s.ask(func(r *Room) { r.askForTimes() })
+	return p
+}
+
+// timesOf is what a sender tells of so many frames of each tile.
+func timesOf(publication string, tiles, frames int) *signal.FrameTimes {
+	m := &signal.FrameTimes{Host: signal.FrameHostSender, Clock: signal.HostClock{Source: signal.ClockEstimated, Bound: 7}}
+	for tile := range tiles {
+		track := signal.TrackTimes{Publication: publication, Tile: tile}
+		for n := range frames {
+			row := make([]int64, signal.FrameTimesHead+signal.SenderStamps)
+			row[0] = int64(n)
+			track.Frames = append(track.Frames, row)
+		}
+		m.Tracks = append(m.Tracks, track)
+	}
+	return m
+}
+
+// TestTrace: publishers are asked while anybody else wants to know, and told once when nobody does.
+func TestTrace(t *testing.T) {
+	s := tracingStage(t, nil)
+	alice := s.enterTraced("alice", true, ladder(2, 1))
+	bob, carol := s.enterTraced("bob", true), s.enterTraced("carol", true)
+	asked := func(want int, on bool) {
+		t.Helper()
+		m, n := latest[*signal.Trace](alice.shelf)
+		if n != want || n > 0 && m.FrameTimes != on {
+			t.Fatalf("asked %d times, last %+v; expected %d times, last %v", n, m, want, on)
+		}
+	}
+	asked(0, false)
+	bob.say(&signal.Trace{FrameTimes: true})
+	asked(1, true)
+	carol.say(&signal.Trace{FrameTimes: true})
+	bob.say(&signal.Trace{FrameTimes: false})
+	asked(1, true)
+	carol.say(&signal.Trace{FrameTimes: false})
+	asked(2, false)
+	// Who publishes is not asked for what only itself would hear.
+	alice.say(&signal.Trace{FrameTimes: true})
+	asked(2, false)
+	if _, n := latest[*signal.Trace](bob.shelf); n != 0 {
+		t.Error("who publishes nothing is asked")
+	}
+	bob.say(&signal.Trace{FrameTimes: true})
+	s.ask(func(*Room) { alice.tellTrace() })
+	asked(4, true)
+}
+
+// TestTimesArePassedOn to those who asked, under the publisher's name, as far as there are such tracks.
+func TestTimesArePassedOn(t *testing.T) {
+	s := tracingStage(t, nil)
+	alice := s.enterTraced("alice", false, ladder(2, 1))
+	bob, carol := s.enterTraced("bob", true), s.enterTraced("carol", true)
+	bob.say(&signal.Trace{FrameTimes: true})
+	m := timesOf("body", 2, 3)
+	m.Tracks[0].Participant = "mallory"
+	m.Tracks = append(m.Tracks, signal.TrackTimes{Publication: "desk"}, signal.TrackTimes{Publication: "body", Tile: 2}, signal.TrackTimes{Publication: "body", Quality: 1})
+	m.Dropped = 5
+	alice.say(m)
+	got, n := latest[*signal.FrameTimes](bob.shelf)
+	if n != 1 || len(got.Tracks) != 2 || got.Dropped != 5 || got.Clock.Bound != 7 || got.Host != signal.FrameHostSender {
+		t.Fatalf("%d messages, last %+v, expected the two tracks", n, got)
+	}
+	for _, track := range got.Tracks {
+		if track.Participant != "alice" || len(track.Frames) != 3 {
+			t.Errorf("got %+v, expected three frames of alice's", track)
+		}
+	}
+	for _, p := range []*player{alice, carol} {
+		if _, n := latest[*signal.FrameTimes](p.shelf); n != 0 {
+			t.Errorf("%s did not ask and is told", p.identity)
+		}
+	}
+}
+
+// TestTimesAreLimited: a publisher cannot flood others.
+func TestTimesAreLimited(t *testing.T) {
+	s := tracingStage(t, nil)
+	alice := s.enterTraced("alice", false, ladder(1, 1))
+	bob := s.enterTraced("bob", true)
+	bob.say(&signal.Trace{FrameTimes: true})
+	passed, dropped := 0, 0
+	count := func() {
+		m, _ := latest[*signal.FrameTimes](bob.shelf)
+		for _, track := range m.Tracks {
+			passed += len(track.Frames)
+		}
+		dropped += m.Dropped
+	}
+	for range 100 {
+		alice.say(timesOf("body", 1, signal.MaxFrameTimes))
+		count()
+		s.now = s.now.Add(10 * time.Millisecond)
+	}
+	if passed > timesBurst+timesRate || passed < timesRate || passed+dropped != 100*signal.MaxFrameTimes {
+		t.Errorf("%d of %d frames in a second were passed on, %d dropped; expected at most %d and the rest", passed, 100*signal.MaxFrameTimes, dropped, timesBurst+timesRate)
+	}
+}
+
+// TestServerTimes: what the data plane noted becomes rows by track, by the clock that clients see.
+func TestServerTimes(t *testing.T) {
+	s := tracingStage(t, func(c *Config) { c.ClockOffset, c.ClockSource = 50*time.Millisecond, string(signal.ClockPTP) })
+	alice := s.enterTraced("alice", false, ladder(2, 2))
+	bob := s.enterTraced("bob", true)
+	bob.attach()
+	bob.say(&signal.Trace{FrameTimes: true})
+	publication := alice.publication("body")
+	slots := []*forward.Slot{{}, {}}
+	s.ask(func(*Room) {
+		for i, slot := range bob.slots.slots[:2] {
+			slot.forward = slots[i]
+		}
+	})
+	at := start.UnixNano()
+	frame := func(slot *forward.Slot, tile, number int) forward.FrameTimes {
+		track, _ := publication.track(tile, 1)
+		return forward.FrameTimes{
+			Slot: slot, Track: track, Frame: uint32(number), Bytes: 100,
+			FirstInKernel: at + 1500, FirstIn: at + 20_000, LastIn: at + 3e6, FirstOut: at + 90_000, LastOut: at + 4e6,
+		}
+	}
+	tile := bob.slots.slots[0].target.tile.Tile
+	other := bob.slots.slots[1].target.tile.Tile
+	s.room.do(s.now, frameTimes{bob.connection, []forward.FrameTimes{
+		frame(slots[0], tile, 7), frame(slots[0], tile, 8), frame(slots[1], other, 7), frame(&forward.Slot{}, 0, 7),
+	}})
+	m, n := latest[*signal.FrameTimes](bob.shelf)
+	if n != 1 || m.Host != signal.FrameHostServer || m.Clock.Source != signal.ClockPTP || len(m.Tracks) != 2 || len(m.Tracks[0].Frames) != 2 {
+		t.Fatalf("%d messages, last %+v", n, m)
+	}
+	want := []int64{7, 100, (at+50e6)/1000 + 1, -1, 500, 19_000, 3e6 - 1000, 89_000, -1, -1, 4e6 - 1000}
+	if got := m.Tracks[0].Frames[0]; !slices.Equal(got, want) {
+		t.Errorf("the first row is %v, expected %v", got, want)
+	}
+	if track := m.Tracks[0]; track.Participant != "alice" || track.Quality != 1 || track.Tile != tile {
+		t.Errorf("the first track is %+v", track)
+	}
+	bob.say(&signal.Trace{FrameTimes: false})
+	s.room.do(s.now, frameTimes{bob.connection, []forward.FrameTimes{frame(slots[0], tile, 9)}})
+	if _, n := latest[*signal.FrameTimes](bob.shelf); n != 1 {
+		t.Error("who asked for no more is told")
+	}
+	bob.say(&signal.Time{T0: 1})
+	reply, _ := latest[*signal.TimeReply](bob.shelf)
+	if got := time.UnixMicro(reply.T1).Sub(s.now); got != 50*time.Millisecond {
+		t.Errorf("the server's clock is %v ahead, expected 50 ms", got)
+	}
+}
+
+func TestClockIsValidated(t *testing.T) {
+	c := DefaultConfig()
+	c.ClockSource = string(signal.ClockEstimated)
+	if c.Validate() == nil {
+		t.Error("a server estimates its own clock")
+	}
+}

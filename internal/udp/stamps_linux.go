@@ -1,0 +1,198 @@
+package udp
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// takenStamps are the times that a socket takes: when datagrams arrive, in software and in hardware, and those that single datagrams are sent with.
+	takenStamps = unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE
+	// askedStamps are the times that are asked for by a control message when a datagram is sent.
+	askedStamps = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_TX_HARDWARE
+	// departedLength is how many stamps of sent datagrams are read at a time.
+	departedLength = 16
+	// departedHead is how much is read of each: headers of Ethernet (14 bytes), IP (40 at most, but for options) and UDP (8), and what is told of the datagram.
+	departedHead = 96
+	// maxAwaited is how many stamps are looked for at most, and maxMisses how often in vain: a device may not tell.
+	maxAwaited = 64
+	maxMisses  = 1000
+)
+
+// TakeStamps has the kernel tell when datagrams arrive, and when those leave that are sent with Message.Stamped. It reports whether the kernel does.
+func (s *Socket) TakeStamps(on bool) bool {
+	// Where words have 32 bits the two control messages of a send do not stand next to each other.
+	if !s.kernel.receiving || !s.kernel.sending || unsafe.Sizeof(segmentControl{}) != uintptr(segmentSpace) {
+		return false
+	}
+	flags := 0
+	if on {
+		flags = takenStamps
+	}
+	// Kernels before 5.1 do not know the option.
+	taken := setInt(s.kernel.raw, unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags) == nil
+	s.kernel.stamping.Store(on && taken)
+	if !on {
+		s.kernel.awaited.Store(0)
+	}
+	return taken
+}
+
+// departedBatch reads the error queue, where the kernel puts stamps of datagrams that were sent, each with the datagram.
+type departedBatch struct {
+	headers  [departedLength]unix.Mmsghdr
+	vectors  [departedLength]unix.Iovec
+	controls [departedLength]controlRoom
+	heads    [departedLength][departedHead]byte
+	// awaited counts stamps that were asked for and have not come; misses how often they were looked for in vain.
+	awaited *atomic.Int32
+	misses  int
+	count   int
+}
+
+// read reads what there is, if anything is awaited.
+func (d *departedBatch) read(fd uintptr) {
+	d.count = 0
+	if d.awaited.Load() <= 0 {
+		return
+	}
+	for i := range d.headers {
+		d.vectors[i].Base = &d.heads[i][0]
+		d.vectors[i].SetLen(departedHead)
+		header := &d.headers[i].Hdr
+		header.Iov = &d.vectors[i]
+		header.SetIovlen(1)
+		header.Control = (*byte)(unsafe.Pointer(&d.controls[i]))
+		header.SetControllen(controlSpace)
+		header.Flags = 0
+	}
+	n, _, err := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&d.headers[0])), departedLength, unix.MSG_DONTWAIT|unix.MSG_ERRQUEUE, 0, 0)
+	if err != 0 || n == 0 {
+		if d.misses++; d.misses == maxMisses {
+			d.misses = 0
+			d.awaited.Store(0)
+		}
+		return
+	}
+	d.misses = 0
+	d.count = int(n)
+	d.awaited.Add(-int32(n))
+}
+
+// take appends what was read.
+func (d *departedBatch) take(dst []Departure) []Departure {
+	for i := range d.headers[:d.count] {
+		facts := parseControls(d.controls[i].bytes(int(d.headers[i].Hdr.Controllen)))
+		peer, data, ok := parseSent(d.heads[i][:min(int(d.headers[i].Len), departedHead)])
+		if !ok || facts.stamp == (Stamp{}) {
+			continue
+		}
+		departure := Departure{Peer: peer, Stamp: facts.stamp}
+		copy(departure.Head[:], data)
+		dst = append(dst, departure)
+	}
+	d.count = 0
+	return dst
+}
+
+// bytes are the first of the room.
+func (c *controlRoom) bytes(n int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(c)), controlSpace)[:min(max(n, 0), controlSpace)]
+}
+
+// controlFacts are what control messages say.
+type controlFacts struct {
+	// segment is the length of the datagrams that a message was coalesced of; 0 where it is a single one.
+	segment int
+	stamp   Stamp
+}
+
+// parseControls reads control messages.
+func parseControls(b []byte) (facts controlFacts) {
+	const head = unix.SizeofCmsghdr
+	for len(b) >= head {
+		header := (*unix.Cmsghdr)(unsafe.Pointer(unsafe.SliceData(b)))
+		length := int(header.Len)
+		if length < head || length > len(b) {
+			return facts
+		}
+		data := b[head:length]
+		switch {
+		case header.Level == unix.SOL_UDP && header.Type == unix.UDP_GRO && len(data) >= 4:
+			facts.segment = int(int32(binary.NativeEndian.Uint32(data)))
+		case header.Level == unix.SOL_SOCKET && header.Type == unix.SO_TIMESTAMPING_NEW && len(data) >= 48:
+			// Three times of seconds and nanoseconds: software, one that is not used any more, and hardware.
+			facts.stamp = Stamp{Kernel: nanoseconds(data), Hardware: nanoseconds(data[32:])}
+		}
+		b = b[min(unix.CmsgSpace(length-head), len(b)):]
+	}
+	return facts
+}
+
+// nanoseconds reads a time of day.
+func nanoseconds(b []byte) int64 {
+	return int64(binary.NativeEndian.Uint64(b))*1e9 + int64(binary.NativeEndian.Uint64(b[8:]))
+}
+
+// Places in the headers of a packet (RFC 791, RFC 8200, RFC 768) and in that of Ethernet.
+const (
+	etherSize, etherType = 14, 12
+	typeIPv4, typeIPv6   = 0x0800, 0x86dd
+	ipv6Size, udpSize    = 40, 8
+	protocolUDP          = 17
+)
+
+// parseSent finds the destination and the payload of a packet as the device was given it, with the header of Ethernet or without.
+func parseSent(packet []byte) (peer netip.AddrPort, data []byte, ok bool) {
+	if len(packet) >= etherSize {
+		if kind := binary.BigEndian.Uint16(packet[etherType:]); kind == typeIPv4 || kind == typeIPv6 {
+			if peer, data, ok = parseIP(packet[etherSize:]); ok {
+				return peer, data, ok
+			}
+		}
+	}
+	return parseIP(packet)
+}
+
+func parseIP(packet []byte) (peer netip.AddrPort, data []byte, ok bool) {
+	if len(packet) == 0 {
+		return netip.AddrPort{}, nil, false
+	}
+	var address netip.Addr
+	size := 0
+	switch packet[0] >> 4 {
+	case 4:
+		if size = int(packet[0]&15) * 4; size < 20 || len(packet) < size || packet[9] != protocolUDP {
+			return netip.AddrPort{}, nil, false
+		}
+		address = netip.AddrFrom4([4]byte(packet[16:20]))
+	case 6:
+		if size = ipv6Size; len(packet) < size || packet[6] != protocolUDP {
+			return netip.AddrPort{}, nil, false
+		}
+		address = netip.AddrFrom16([16]byte(packet[24:40])).Unmap()
+	default:
+		return netip.AddrPort{}, nil, false
+	}
+	if len(packet) < size+udpSize {
+		return netip.AddrPort{}, nil, false
+	}
+	return netip.AddrPortFrom(address, binary.BigEndian.Uint16(packet[size+2:])), packet[size+udpSize:], true
+}
+
+// stampControl is the control message that asks for stamps of one datagram. Its data is 32 bits, padded to a word.
+type stampControl struct {
+	header unix.Cmsghdr
+	flags  uint32
+	_      uint32
+}
+
+var stampLength, stampSpace = unix.CmsgLen(4), unix.CmsgSpace(4)
+
+// stampRefused tells errors that may come of asking for stamps.
+func stampRefused(err syscall.Errno) bool { return err == unix.EINVAL || err == unix.EPERM }

@@ -1,0 +1,99 @@
+// The bit streams of bits.h, read with a view of what comes next, so that several things can be taken at once.
+#ifndef VOLSFU_DRACO_BIT_WINDOW_H_
+#define VOLSFU_DRACO_BIT_WINDOW_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "draco/compression/bit_coders/rans_bit_decoder.h"
+#include "draco/core/decoder_buffer.h"
+
+namespace volsfu {
+
+// Words of 32 bits as they are in the stream, zeros beyond its end.
+class DirectWords {
+ public:
+  bool Start(draco::DecoderBuffer *in) {
+    uint32_t size = 0;
+    if (!in->Decode(&size) || size == 0 || size % sizeof(uint32_t) != 0 || size > in->remaining_size()) return false;
+    next_ = in->data_head();
+    end_ = next_ + size;
+    in->Advance(size);
+    return true;
+  }
+
+  uint32_t Next() {
+    uint32_t word = 0;
+    if (__builtin_expect(next_ != end_, 1)) {
+      std::memcpy(&word, next_, sizeof(word));
+      next_ += sizeof(word);
+    } else {
+      beyond_ += 32;
+    }
+    return word;
+  }
+
+  // How many of all bits so far were not there.
+  int64_t Beyond() const { return beyond_; }
+
+ private:
+  const char *next_ = nullptr;
+  const char *end_ = nullptr;
+  int64_t beyond_ = 0;
+};
+
+// The same, entropy-coded with one probability. Draco's decoder knows no end, and reads nothing beyond it.
+class EntropyWords {
+ public:
+  bool Start(draco::DecoderBuffer *in) { return decoder_.StartDecoding(in); }
+  uint32_t Next() {
+    uint32_t word = 0;
+    decoder_.DecodeLeastSignificantBits32(32, &word);
+    return word;
+  }
+  int64_t Beyond() const { return 0; }
+
+ private:
+  draco::RAnsBitDecoder decoder_;
+};
+
+// Reads words as BitReader does, with a view of the next 32 bits.
+template <class WordsT>
+class BitWindow {
+ public:
+  bool Start(draco::DecoderBuffer *in) { return words_.Start(in); }
+
+  // The next bits from the top, of which 32 count.
+  uint64_t Peek() {
+    if (valid_ < 32) {
+      window_ |= static_cast<uint64_t>(words_.Next()) << (32 - valid_);
+      valid_ += 32;
+    }
+    return window_;
+  }
+
+  // Passes over 0 to 32 bits of those that were looked at.
+  void Skip(int bits) {
+    window_ <<= bits;
+    valid_ -= bits;
+  }
+
+  // Gives the next 0 to 32 bits.
+  uint32_t Get(int bits) {
+    const uint32_t value = static_cast<uint32_t>(static_cast<uint64_t>(Peek() >> 32) >> (32 - bits));
+    Skip(bits);
+    return value;
+  }
+
+  // Tells whether more was taken than there is.
+  bool Exhausted() const { return words_.Beyond() > valid_; }
+
+ private:
+  WordsT words_;
+  uint64_t window_ = 0;  // the next valid_ bits, from the top
+  int valid_ = 0;
+};
+
+}  // namespace volsfu
+
+#endif

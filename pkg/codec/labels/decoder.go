@@ -1,0 +1,130 @@
+package labels
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+)
+
+// freePoints and pointsPerByte bound the memory that a frame of few bytes can take, as in the frames that are within.
+const (
+	freePoints    = 1 << 16
+	pointsPerByte = 64
+)
+
+// decoder keeps its working memory, and a decoder of the codec that it met last.
+type decoder struct {
+	fourCC       codec.FourCC
+	inner        codec.Decoder
+	planes       []byte
+	decompressor *zstd.Decoder
+}
+
+// Decode replaces the cloud's points by the frame's. Points of a codec that this program has not give an error around codec.ErrUnknown.
+func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
+	cloud.Reset()
+	if len(data) == 0 {
+		return nil
+	}
+	if err := d.decode(cloud, data); err != nil {
+		cloud.Reset()
+		return fmt.Errorf("decode labels: %w", err)
+	}
+	return nil
+}
+
+func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
+	if len(data) < headerBytes {
+		return fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
+	}
+	size, points, beside := binary.LittleEndian.Uint32(data[4:]), binary.LittleEndian.Uint32(data[8:]), data[12]
+	most := min(maxPoints, freePoints+pointsPerByte*len(data))
+	switch {
+	case size == 0 || uint64(size) > uint64(len(data)-headerBytes):
+		return fmt.Errorf("%w: points in %d of %d bytes", codec.ErrMalformed, size, len(data)-headerBytes)
+	case points == 0 || uint64(points) > uint64(most):
+		return fmt.Errorf("%w: %d points in %d bytes, expected 1 to %d", codec.ErrMalformed, points, len(data), most)
+	case beside > hasLabels|hasSources:
+		return fmt.Errorf("%w: what there is beside points is %#x, expected 0 to 3", codec.ErrMalformed, beside)
+	}
+	n, rest := int(points), data[headerBytes+int(size):]
+	if err := d.points(cloud, codec.FourCC(data), data[headerBytes:][:size]); err != nil {
+		return err
+	}
+	if cloud.Len() != n {
+		return fmt.Errorf("%w: %d points, the head says %d", codec.ErrMalformed, cloud.Len(), n)
+	}
+	// What the codec of the points may have put there is not what this frame says.
+	cloud.Labels, cloud.Sources = cloud.Labels[:0], cloud.Sources[:0]
+	if beside == 0 {
+		if len(rest) > 0 {
+			return fmt.Errorf("%w: %d bytes behind the points, expected none", codec.ErrMalformed, len(rest))
+		}
+		return nil
+	}
+	planes := 2 * n
+	if beside == hasLabels|hasSources {
+		planes = 4 * n
+	}
+	if err := d.decompress(rest, planes); err != nil {
+		return err
+	}
+	if beside&hasLabels != 0 {
+		cloud.Labels = scatter(cloud.Labels, d.planes[:2*n])
+	}
+	if beside&hasSources != 0 {
+		cloud.Sources = scatter(cloud.Sources, d.planes[planes-2*n:])
+	}
+	return nil
+}
+
+// points decodes the points by their own codec.
+func (d *decoder) points(cloud *pointcloud.Cloud, name codec.FourCC, frame []byte) error {
+	if d.inner == nil || d.fourCC != name {
+		if name == fourCC {
+			return fmt.Errorf("%w: labels of labels", codec.ErrMalformed)
+		}
+		c, err := codec.ByFourCC(name)
+		if err != nil {
+			return err
+		}
+		d.fourCC, d.inner = name, c.NewDecoder()
+	}
+	return d.inner.Decode(cloud, frame)
+}
+
+// decompress fills the planes, of so many bytes.
+func (d *decoder) decompress(data []byte, size int) (err error) {
+	if d.decompressor == nil {
+		// No frame needs more memory than the planes, which are there already.
+		d.decompressor, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return err
+		}
+	}
+	d.planes = slices.Grow(d.planes[:0], size)
+	planes, err := d.decompressor.DecodeAll(data, d.planes[:0:size])
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", codec.ErrMalformed, err)
+	case len(planes) != size:
+		return fmt.Errorf("%w: %d bytes decompressed, expected %d", codec.ErrMalformed, len(planes), size)
+	}
+	d.planes = planes
+	return nil
+}
+
+// scatter appends the values of two planes.
+func scatter(values []uint16, planes []byte) []uint16 {
+	low, high := planes[:len(planes)/2], planes[len(planes)/2:]
+	values = slices.Grow(values, len(low))
+	for i, v := range low {
+		values = append(values, uint16(v)|uint16(high[i])<<8)
+	}
+	return values
+}

@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
+)
+
+// TestFrameTimes: the layers of frames add up to their latency, with the clocks of sender and receiver 50 ms apart and both apart from the server's. What they tell is compared with the one
+// clock that all of them have in truth.
+func TestFrameTimes(t *testing.T) {
+	const senderAhead, receiverAhead = 80 * time.Millisecond, 30 * time.Millisecond
+	c := startConference(t)
+	url := c.Server.URL()
+	publication := volumetric.Publication{
+		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		Tiles: make([]volumetric.Tile, 2), Qualities: make([]volumetric.QualityLevel, 1),
+	}
+	sender := joinAs(t, client.Config{URL: url, Room: "room", Identity: "ada", Publications: []volumetric.Publication{publication}, ClockShift: senderAhead})
+	receiver := joinAs(t, client.Config{URL: url, Room: "room", Identity: "grace", Receive: true, ClockShift: receiverAhead})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	// One asks as it goes on, by a message.
+	if err := receiver.SetFrameTimes(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	truth := newTruth()
+	var running sync.WaitGroup
+	defer running.Wait()
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	running.Go(func() { truth.send(sending, sender.Publisher("body")) })
+	running.Go(func() { truth.receive(sending, receiver) })
+	complete := 0
+	wait.Until(t, "thirty frames are known from capture to display", func() bool {
+		for {
+			select {
+			case r := <-receiver.FrameTimes():
+				if truth.check(t, &r, senderAhead, receiverAhead) {
+					complete++
+				}
+			default:
+				return complete >= 30
+			}
+		}
+	})
+	if err := receiver.SetFrameTimes(ctx, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// truth is when frames were captured and shown by the one clock that all have.
+type truth struct {
+	mu              sync.Mutex
+	captured, shown map[frametimes.Key]time.Time
+}
+
+func newTruth() *truth {
+	return &truth{captured: make(map[frametimes.Key]time.Time), shown: make(map[frametimes.Key]time.Time)}
+}
+
+// send publishes frames of several segments in two tiles until the context ends.
+func (u *truth) send(ctx context.Context, p *client.Publisher) {
+	ticker := time.NewTicker(time.Second / 30)
+	defer ticker.Stop()
+	data := make([]byte, 150_000)
+	for number := uint32(0); ; number++ {
+		now := time.Now()
+		for tile := range 2 {
+			key := frametimes.Key{Frame: number}
+			key.Track.Participant, key.Track.Publication, key.Track.Tile = "ada", "body", tile
+			u.mu.Lock()
+			u.captured[key] = now
+			u.mu.Unlock()
+			encoded := time.Now()
+			// What is not connected yet is not sent.
+			_ = p.WriteFrame(tile, 0, client.OutgoingFrame{
+				Number: number, Capture: now, Data: data,
+				Stages: client.Stages{Acquired: now, TilingBegan: now, Tiled: encoded, EncodingBegan: encoded, Encoded: encoded},
+			})
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// receive takes frames for decoded and shown as they come.
+func (u *truth) receive(ctx context.Context, s *client.Session) {
+	for {
+		select {
+		case f, open := <-s.Frames():
+			if !open {
+				return
+			}
+			now := time.Now()
+			s.FrameDecoded(&f, now, now)
+			shown := time.Now()
+			s.FrameShown(f.Track, f.Number, now, shown)
+			u.mu.Lock()
+			u.shown[frametimes.Key{Track: f.Track, Frame: uint32(f.Number)}] = shown
+			u.mu.Unlock()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// check compares a record with the truth, if it has every stage.
+func (u *truth) check(t *testing.T, r *frametimes.Record, senderAhead, receiverAhead time.Duration) (complete bool) {
+	t.Helper()
+	layers := r.Layers()
+	sum, complete := layers.Sum()
+	if !complete {
+		return false
+	}
+	key := frametimes.Key{Track: r.Track, Frame: uint32(r.Frame)}
+	u.mu.Lock()
+	captured, shown := u.captured[key], u.shown[key]
+	u.mu.Unlock()
+	if captured.IsZero() || shown.IsZero() || r.Receiver != "grace" || r.Bytes != 150_000 {
+		t.Fatalf("a record of %+v, which was never sent or shown", r)
+	}
+	for host, ahead := range map[frametimes.Host]time.Duration{frametimes.Sender: senderAhead, frametimes.Receiver: receiverAhead} {
+		if clock := r.Clocks[host]; clock.Source != frametimes.SourceEstimated || (clock.Offset+ahead).Abs() > clock.Bound {
+			t.Errorf("frame %d: the clock of the %v is %+v, expected %v within its bound", r.Frame, host, clock, -ahead)
+		}
+	}
+	latency := shown.Sub(captured)
+	bound := layers.Bound(frametimes.Service)
+	if miss := (sum - latency).Abs(); miss > bound+2*time.Microsecond {
+		t.Errorf("frame %d: the layers add up to %v, the latency is %v, %v apart, expected at most the bound of %v", r.Frame, sum, latency, miss, bound)
+	}
+	for _, layer := range []frametimes.Layer{frametimes.FrameTx, frametimes.FrameRx, frametimes.ProtocolUpRx, frametimes.ProtocolDownTx, frametimes.ServerDistribution} {
+		if d, known := layers.Get(layer); !known || d < 0 {
+			t.Errorf("frame %d: %v is %v, %v, expected a time", r.Frame, layer, d, known)
+		}
+	}
+	return true
+}

@@ -1,0 +1,341 @@
+package e2e
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/logging"
+	"github.com/pion/webrtc/v4"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
+)
+
+// dataWatcher is a client that takes frames over data channels, as pages do in browsers that hand none to scripts. Pion's peer connection stands for the browser's.
+type dataWatcher struct {
+	t       *testing.T
+	raw     *raw
+	pc      *webrtc.PeerConnection
+	writing sync.Mutex
+
+	mu sync.Mutex
+	// tiles are the assignments by label, frames the newest frames by tile.
+	tiles     map[string]volumetric.TileRef
+	frames    map[volumetric.TileRef][]payload.Chunk
+	bandwidth *signal.Bandwidth
+	// dropped are the frames that the server says it has left out.
+	dropped int
+	// highest is the highest estimate that the server has told.
+	highest volumetric.Bitrate
+	media   []signal.Media
+	// stopped holds up the reading of all channels while it is locked.
+	stopped sync.RWMutex
+}
+
+// watchData joins and follows what the server says. Its media goes over a network of the test's where conn is not nil.
+func watchData(t *testing.T, url, identity string, conn net.PacketConn) *dataWatcher {
+	t.Helper()
+	w := &dataWatcher{
+		t: t, raw: dialRaw(t, url), tiles: make(map[string]volumetric.TileRef), frames: make(map[volumetric.TileRef][]payload.Chunk),
+	}
+	settings := webrtc.SettingEngine{}
+	settings.SetIncludeLoopbackCandidate(true)
+	settings.LoggerFactory = &logging.DefaultLoggerFactory{DefaultLogLevel: logging.LogLevelDisabled}
+	if conn != nil {
+		settings.SetICEUDPMux(webrtc.NewICEUDPMux(nil, conn))
+	}
+	engine := &webrtc.MediaEngine{}
+	if err := engine.RegisterDefaultCodecs(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if w.pc, err = webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(engine)).NewPeerConnection(webrtc.Configuration{}); err != nil {
+		t.Fatal(err)
+	}
+	followed := make(chan struct{})
+	t.Cleanup(func() {
+		w.raw.close()
+		<-followed
+		_ = w.pc.Close()
+	})
+	w.pc.OnDataChannel(func(c *webrtc.DataChannel) {
+		assembler := payload.NewChunkAssembler(1 << 24)
+		c.OnMessage(func(m webrtc.DataChannelMessage) { w.take(c.Label(), assembler, m.Data) })
+	})
+	w.pc.OnICECandidate(func(c *webrtc.ICECandidate) {
+		if c != nil {
+			w.say(&signal.Candidate{Candidate: c.ToJSON().Candidate, MID: "0"})
+		}
+	})
+	w.raw.join(&signal.Join{Version: 1, Room: "lab", Identity: identity, Receive: true, ReceiveData: true})
+	go func() {
+		defer close(followed)
+		w.follow()
+	}()
+	return w
+}
+
+// say sends a message, which is lost where the websocket has ended.
+func (w *dataWatcher) say(m signal.Message) {
+	data, err := signal.Encode(m)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	_ = w.raw.conn.WriteMessage(1, data)
+}
+
+// follow does what the server's messages ask until the websocket ends.
+func (w *dataWatcher) follow() {
+	for {
+		_, data, err := w.raw.conn.ReadMessage()
+		if err != nil {
+			return
+		}
+		m, err := signal.DecodeFromServer(data)
+		if err != nil {
+			w.t.Error(err)
+			return
+		}
+		switch m := m.(type) {
+		case *signal.Offer:
+			w.answer(m)
+		case *signal.Candidate:
+			if m.Candidate != "" {
+				_ = w.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: m.Candidate, SDPMid: &m.MID})
+			}
+		case *signal.Assignments:
+			w.assigned(m)
+		case *signal.Delivery:
+			w.mu.Lock()
+			for _, d := range m.Dropped {
+				w.dropped += d.Frames
+			}
+			w.mu.Unlock()
+		case *signal.Bandwidth:
+			w.mu.Lock()
+			w.bandwidth, w.highest = m, max(w.highest, m.Estimate)
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (w *dataWatcher) answer(m *signal.Offer) {
+	w.mu.Lock()
+	w.media = m.Media
+	w.mu.Unlock()
+	if err := w.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: m.SDP}); err != nil {
+		w.t.Error(err)
+		return
+	}
+	answer, err := w.pc.CreateAnswer(nil)
+	if err == nil {
+		err = w.pc.SetLocalDescription(answer)
+	}
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	w.say(&signal.Answer{Offer: m.Offer, SDP: answer.SDP})
+}
+
+func (w *dataWatcher) assigned(m *signal.Assignments) {
+	acknowledged := &signal.Acknowledge{}
+	w.mu.Lock()
+	for _, a := range m.Assignments {
+		delete(w.tiles, a.MID)
+		if a.Track != nil {
+			w.tiles[a.MID] = *a.Track
+			acknowledged.Slots = append(acknowledged.Slots, signal.SlotGeneration{MID: a.MID, Generation: a.Generation})
+		}
+	}
+	w.mu.Unlock()
+	if len(acknowledged.Slots) > 0 {
+		w.say(acknowledged)
+	}
+}
+
+// take takes a message of a channel.
+func (w *dataWatcher) take(label string, assembler *payload.ChunkAssembler, message []byte) {
+	w.stopped.RLock()
+	defer w.stopped.RUnlock()
+	if label == "padding" {
+		return
+	}
+	var c payload.Chunk
+	if err := c.Unmarshal(message); err != nil {
+		w.t.Errorf("on %s: %v", label, err)
+		return
+	}
+	frame, whole, err := assembler.Take(&c)
+	if err != nil {
+		w.t.Errorf("on %s: %v", label, err)
+	}
+	if !whole {
+		return
+	}
+	frame.Data = bytes.Clone(frame.Data)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	tile, assigned := w.tiles[label]
+	if !assigned {
+		w.t.Errorf("a frame came on %s, which carries nothing", label)
+	}
+	w.frames[tile] = append(w.frames[tile], frame)
+}
+
+// count is how many frames of a tile have come.
+func (w *dataWatcher) count(tile volumetric.TileRef) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.frames[tile])
+}
+
+// noise publishes frames that differ, of these sizes one after the other, at 30 per second until the test ends. It tells what was sent.
+func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent func(number uint32, tile int) []byte) {
+	t.Helper()
+	body := lab.Load{Name: "body", Tiles: tiles, Qualities: 1, FrameBytes: slices.Max(sizes), Rate: 30}.Publication()
+	session := joinAs(t, client.Config{URL: url, Room: "lab", Identity: identity, Publications: []volumetric.Publication{body}})
+	content := func(number uint32, tile int) []byte {
+		data := make([]byte, sizes[int(number)%len(sizes)])
+		source := rand.NewChaCha8([32]byte{byte(number), byte(number >> 8), byte(tile)})
+		_, _ = source.Read(data)
+		return data
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		camera := time.NewTicker(time.Second / 30)
+		defer camera.Stop()
+		for number := uint32(1); ; number++ {
+			select {
+			case <-stop:
+				return
+			case at := <-camera.C:
+				for tile := range tiles {
+					_ = session.Publisher("body").WriteFrame(tile, 0, client.OutgoingFrame{
+						Number: number, Capture: at, Codec: volumetric.FourCC{'r', 'a', 'w', '1'}, Data: content(number, tile),
+					})
+				}
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-done
+	})
+	return content
+}
+
+// TestReceivingOverDataChannels has frames arrive over channels byte for byte, of a publication that is there and of one that comes later without another offer, and
+// an estimate of the link be made of what SCTP acknowledges.
+func TestReceivingOverDataChannels(t *testing.T) {
+	c := startConference(t)
+	ada := noise(t, c.Server.URL(), "ada", 2, 100, 40_000, 0, payload.ChunkSize, 70_000)
+	w := watchData(t, c.Server.URL(), "page", nil)
+	tileOf := func(who string, tile int) volumetric.TileRef {
+		return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: who, Publication: "body"}, Tile: tile}
+	}
+	wait.Until(t, "twenty frames of both tiles have come", func() bool { return w.count(tileOf("ada", 0)) >= 20 && w.count(tileOf("ada", 1)) >= 20 })
+	grace := noise(t, c.Server.URL(), "grace", 1, 5000)
+	wait.Until(t, "ten frames of who came later have come", func() bool { return w.count(tileOf("grace", 0)) >= 10 })
+	wait.Until(t, "the estimate is beyond the first one", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.bandwidth != nil && w.bandwidth.Estimate > 3e6
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.media {
+		if m.Role == signal.RoleSlot {
+			t.Errorf("a line is offered for a slot: %+v", m)
+		}
+	}
+	for tile, frames := range w.frames {
+		content := map[string]func(uint32, int) []byte{"ada": ada, "grace": grace}[tile.Participant]
+		for i, f := range frames {
+			var prefix payload.Prefix
+			data, err := prefix.Unmarshal(f.Data)
+			if err != nil || !f.Prefixed || !bytes.Equal(data, content(f.Frame, tile.Tile)) {
+				t.Fatalf("frame %d of %v is not what was sent: %v", f.Frame, tile, err)
+			}
+			if i > 0 && int32(f.Timestamp-frames[i-1].Timestamp) == 0 {
+				t.Errorf("frame %d of %v came twice", f.Frame, tile)
+			}
+		}
+	}
+	for label := range w.tiles {
+		if !strings.HasPrefix(label, "slot-") {
+			t.Errorf("a slot is called %q", label)
+		}
+	}
+}
+
+// TestASlowPageDelaysNobody stops reading in one of two pages for a while: the other one, and a client on media lines, go on, and the slow one goes on with new frames
+// when it reads again.
+func TestASlowPageDelaysNobody(t *testing.T) {
+	c := startConference(t)
+	noise(t, c.Server.URL(), "ada", 1, 60_000)
+	tile := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}
+	slow, quick := watchData(t, c.Server.URL(), "slow", nil), watchData(t, c.Server.URL(), "quick", nil)
+	wait.Until(t, "five frames have come on both pages", func() bool { return slow.count(tile) >= 5 && quick.count(tile) >= 5 })
+	slow.stopped.Lock()
+	before, at := slow.count(tile), quick.count(tile)
+	slow.mu.Lock()
+	already := slow.dropped
+	slow.mu.Unlock()
+	// What may be under way is full after a second or so, at 30 frames of 60 kB per second.
+	const missed = 20
+	wait.Until(t, "frames are left out on the slow page", func() bool {
+		slow.mu.Lock()
+		defer slow.mu.Unlock()
+		return slow.dropped >= already+missed
+	})
+	if n := quick.count(tile) - at; n < missed {
+		t.Errorf("%d frames came on the other page while %d were left out on the slow one", n, missed)
+	}
+	slow.stopped.Unlock()
+	wait.Until(t, "frames come once it reads again", func() bool { return slow.count(tile) >= before+15 })
+}
+
+// TestALinkOverDataChannels has a page behind 10 Mbit/s, with a publisher of up to 29: it is sent qualities that the link carries, of all tiles, as a client on media lines is.
+func TestALinkOverDataChannels(t *testing.T) {
+	e := emulate(t, 1)
+	const tiles, link = 4, 10e6
+	load := lab.Load{Name: "body", Tiles: tiles, Qualities: 4, FrameBytes: 30_000, Rate: 30, Step: 2.5}
+	e.join(t, "delay=5ms", "delay=5ms", lab.Part{Room: "lab", Identity: "ada", Loads: []lab.Load{load}, MinUplink: lab.Everything})
+	_, conn := e.link(t, "delay=10ms", "rate=10Mbit,delay=10ms")
+	w := watchData(t, e.Server.URL(), "page", conn)
+	for i := range tiles {
+		wait.Until(t, "forty frames of each tile have come", func() bool { return w.count(tile("ada", "body", i)) >= 40 })
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.highest == 0 || w.highest > 2*link {
+		t.Errorf("the server has taken the link for one of up to %v", w.highest)
+	}
+	best, all := 0, 0
+	for _, frames := range w.frames {
+		for _, f := range frames {
+			all++
+			if f.Quality == 3 {
+				best++
+			}
+		}
+	}
+	if best > all/4 {
+		t.Errorf("%d of %d frames have the highest quality, which is three times what the link carries", best, all)
+	}
+}
