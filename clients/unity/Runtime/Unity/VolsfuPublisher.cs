@@ -1,21 +1,51 @@
 using System;
 using UnityEngine;
 using Volsfu.Bridge;
+using Volsfu.Signalling;
 
 namespace Volsfu.Unity
 {
-    /// <summary>Publishes frames through a VolsfuBridge. Call BeginCapture, then Publish for each tile at each quality.</summary>
+    /// <summary>
+    /// Publishes frames through a VolsfuBridge. Call BeginCapture, then Publish for each tile at each quality. The object stands in the room where this component's
+    /// transform is.
+    /// </summary>
     [AddComponentMenu("Volsfu/Publisher")]
     public sealed class VolsfuPublisher : MonoBehaviour
     {
         static readonly DateTime epoch = new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
         public VolsfuBridge bridge;
+        [Tooltip("Boxes of the tiles in metres, in this transform's coordinates, one for each tile of the bridge; none where they are not known.")]
+        public Bounds[] tiles = { };
 
         uint number;
+        BridgeClient told;
+        ObjectPose toldPose;
+        Bounds[] toldTiles;
 
         /// <summary>When the present capture was made, in milliseconds of UTC since 1970: what frames' headers are to say.</summary>
         public long CaptureMilliseconds { get; private set; }
+
+        void Update()
+        {
+            BridgeClient client = bridge == null ? null : bridge.Client;
+            ObjectPose pose = Placing.Pose(transform);
+            if (client == null || (client == told && tiles == toldTiles && Placing.Same(pose, toldPose)))
+            {
+                return;
+            }
+            told = client;
+            toldPose = pose;
+            toldTiles = tiles;
+            try
+            {
+                client.SetPose(pose, Placing.Boxes(tiles));
+            }
+            catch (ProtocolException e)
+            {
+                Debug.LogError("volsfu: " + e.Message, this);
+            }
+        }
 
         /// <summary>Begins a new capture, whose frames belong together. False where nobody would get them, so that encoding them can be saved.</summary>
         public bool BeginCapture()

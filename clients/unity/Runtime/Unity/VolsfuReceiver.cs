@@ -59,19 +59,7 @@ namespace Volsfu.Unity
         /// <summary>The qualities that what the eye sees of this object is worth.</summary>
         internal int[] Seen(Viewpoint eye)
         {
-            Vector3 p = transform.position;
-            Quaternion q = transform.rotation;
-            var pose = new ObjectPose
-            {
-                Position = Coordinates.Position(p.x, p.y, p.z), Orientation = Coordinates.Rotation(q.x, q.y, q.z, q.w), Scale = transform.lossyScale.x
-            };
-            var boxes = new Tile[tiles.Length];
-            for (int i = 0; i < boxes.Length; i++)
-            {
-                Vector3 min = tiles[i].min, max = tiles[i].max;
-                boxes[i] = new Tile { Min = new double[] { min.x, min.y, -max.z }, Max = new double[] { max.x, max.y, -min.z } };
-            }
-            return Sight.Qualities(eye, pose, boxes, qualities);
+            return Sight.Qualities(eye, Placing.Pose(transform), Placing.Boxes(tiles), qualities);
         }
     }
 }

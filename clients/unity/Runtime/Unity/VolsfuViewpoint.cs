@@ -5,15 +5,18 @@ using Volsfu.Signalling;
 namespace Volsfu.Unity
 {
     /// <summary>
-    /// Reports what a camera sees: through the receivers' bridge as qualities of their tiles, and to a room in which this program receives by itself as a
-    /// viewpoint, from which the server decides.
+    /// Reports what a camera sees: to the server, which decides by it, through a bridge or to a room in which this program receives by itself; and through the
+    /// receivers' bridge as qualities of their tiles, which are chosen here.
     /// </summary>
     [AddComponentMenu("Volsfu/Viewpoint")]
     public sealed class VolsfuViewpoint : MonoBehaviour
     {
         public Camera eye;
+        [Tooltip("The server is told through this bridge, and decides. For programs in which objects stand where their publishers say. May be empty.")]
+        public VolsfuBridge bridge;
         [Tooltip("May be empty.")]
         public VolsfuRoom room;
+        [Tooltip("Whose tiles' qualities are chosen here, which the server does not decide then.")]
         public List<VolsfuReceiver> receivers = new List<VolsfuReceiver>();
         [Tooltip("Seconds between two looks at what is seen.")]
         public float interval = 0.1f;
@@ -28,6 +31,10 @@ namespace Volsfu.Unity
                 return;
             }
             Viewpoint viewpoint = Now();
+            if (bridge != null && bridge.Client != null)
+            {
+                bridge.Client.SetViewpoint(viewpoint);
+            }
             if (room != null && room.receive && room.Client != null)
             {
                 room.Client.SetViewpoint(viewpoint);

@@ -3,6 +3,7 @@ using System.Globalization;
 using System.Security.Cryptography;
 using System.Threading;
 using Volsfu.Bridge;
+using Volsfu.Signalling;
 
 namespace Volsfu.Tests
 {
@@ -61,9 +62,26 @@ namespace Volsfu.Tests
                     case "sound": Sound(client, Number(words[1])); break;
                     case "choose": client.ChooseQualities((uint)Number(words[1]), Array.ConvertAll(words[2].Split(','), Number)); break;
                     case "counts": Counts(client.Counts); break;
+                    case "look": client.SetViewpoint(new Viewpoint { Position = Place(words) }); break;
+                    case "stand": client.SetPose(new ObjectPose { Position = Place(words), Scale = 2 }, Boxes()); break;
                 }
             }
             over = true;
+        }
+
+        static double[] Place(string[] words)
+        {
+            return new[] { Fraction(words[1]), Fraction(words[2]), Fraction(words[3]) };
+        }
+
+        static Tile[] Boxes()
+        {
+            var boxes = new Tile[settings.Tiles];
+            for (int i = 0; i < boxes.Length; i++)
+            {
+                boxes[i] = new Tile { Min = new[] { i, 0, 0.0 }, Max = new[] { i + 1, 2, 0.5 } };
+            }
+            return boxes;
         }
 
         /// <summary>Publishes 30 captures per second, all tiles and qualities of each, and prints what each frame hashes to.</summary>
@@ -117,6 +135,8 @@ namespace Volsfu.Tests
                 return BitConverter.ToString(sha.ComputeHash(data, 0, length)).Replace("-", "").ToLowerInvariant();
             }
         }
+
+        static double Fraction(string word) { return double.Parse(word, CultureInfo.InvariantCulture); }
 
         static int Number(string word) { return int.Parse(word, CultureInfo.InvariantCulture); }
     }

@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Threading;
+using Volsfu.Signalling;
 
 namespace Volsfu.Bridge
 {
@@ -106,6 +107,34 @@ namespace Volsfu.Bridge
             {
                 choices.Choose(client, qualities);
                 sending.AddText(choices.Text);
+                DropIfAlone();
+            }
+            wake.Set();
+        }
+
+        /// <summary>
+        /// Says where the program looks from, in the room's coordinates: the server sends what is seen best, where no quality was chosen. It may be said as often as
+        /// images are drawn, and holds until it is said again. Throws ProtocolException for what cannot be.
+        /// </summary>
+        public void SetViewpoint(Viewpoint viewpoint)
+        {
+            lock (gate)
+            {
+                sending.Scene.Look(viewpoint);
+                DropIfAlone();
+            }
+            wake.Set();
+        }
+
+        /// <summary>
+        /// Says where the published object stands, in the room's coordinates, and the boxes of its tiles in its own, one for each tile; without boxes those said
+        /// before hold. Holds as SetViewpoint does. Its priority is not passed on. Throws ProtocolException for what cannot be.
+        /// </summary>
+        public void SetPose(ObjectPose pose, params Tile[] boxes)
+        {
+            lock (gate)
+            {
+                sending.Scene.Place(pose, boxes);
                 DropIfAlone();
             }
             wake.Set();
@@ -283,9 +312,10 @@ namespace Volsfu.Bridge
             }
         }
 
-        /// <summary>Tells a bridge that has just come what was chosen.</summary>
+        /// <summary>Tells a bridge that has just come what was chosen, and where things are.</summary>
         void Remind()
         {
+            sending.Scene.Remind();
             if (choices.Text != "")
             {
                 sending.AddText(choices.Text);

@@ -4,8 +4,8 @@ using System.Collections.Generic;
 namespace Volsfu.Bridge
 {
     /// <summary>
-    /// What waits to be sent to the bridge, as pieces. Sound and texts go first, then the frames of tiles in the order in which they came. Of each tile and
-    /// quality one frame may wait: a newer one takes its place, since the older would be late. It is for one thread at a time.
+    /// What waits to be sent to the bridge, as pieces. Where things are goes first, then sound and texts, then the frames of tiles in the order in which they
+    /// came. Of each tile and quality one frame may wait: a newer one takes its place, since the older would be late. It is for one thread at a time.
     /// </summary>
     public sealed class SendQueue
     {
@@ -22,6 +22,7 @@ namespace Volsfu.Bridge
         readonly uint client;
         readonly Queue<Waiting> urgent = new Queue<Waiting>();
         readonly List<Packet> frames = new List<Packet>();
+        readonly SceneBook scene;
         Waiting current;
         bool busy;
         uint soundNumber;
@@ -32,13 +33,17 @@ namespace Volsfu.Bridge
             this.client = client;
             this.tiles = tiles;
             this.qualities = qualities;
+            scene = new SceneBook(tiles);
         }
+
+        /// <summary>Where things are.</summary>
+        public SceneBook Scene { get { return scene; } }
 
         /// <summary>Frames that were dropped because newer ones came before they could be sent.</summary>
         public long Dropped { get; private set; }
 
         /// <summary>Whether nothing waits.</summary>
-        public bool IsEmpty { get { return !busy && urgent.Count == 0 && frames.Count == 0; } }
+        public bool IsEmpty { get { return !busy && urgent.Count == 0 && frames.Count == 0 && scene.IsEmpty; } }
 
         /// <summary>Takes a frame of a tile. The bytes are not copied: they must stay as they are.</summary>
         public void AddTile(int tile, int quality, uint number, byte[] frame)
@@ -76,6 +81,10 @@ namespace Volsfu.Bridge
         /// <summary>Fills Datagram.Size bytes with the next datagram; false where nothing waits.</summary>
         public bool Next(byte[] datagram)
         {
+            if (scene.Next(datagram))
+            {
+                return true;
+            }
             // Sound does not wait for the end of a large frame, whose pieces may be put together in any company.
             if (urgent.Count > 0 && (!busy || !current.Packet.Audio))
             {
@@ -111,6 +120,7 @@ namespace Volsfu.Bridge
             Dropped += frames.Count + urgent.Count + (busy ? 1 : 0);
             frames.Clear();
             urgent.Clear();
+            scene.Clear();
             busy = false;
         }
 
