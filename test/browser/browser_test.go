@@ -149,6 +149,29 @@ func TestJoins(t *testing.T) {
 	}
 }
 
+// TestChannels has a browser without scripts between network and decoder, as some are: frames come over data channels, from the same slots.
+func TestChannels(t *testing.T) {
+	tools(t)
+	s := start(t, nil)
+	publish(t, s, "ada")
+	publish(t, s, "grace")
+	v := begin(t, "channels.mjs", pageURL(s))
+	var seen struct {
+		Shown                  float64
+		Video, Failed, Decoded int
+		MIDs                   []string
+	}
+	v.expect("seen", &seen)
+	if seen.Shown < 0.03 || seen.Video != 0 || seen.Failed > 0 || len(seen.MIDs) != 4 || !strings.HasPrefix(seen.MIDs[0], "slot-") {
+		t.Errorf("seen: %+v, expected two people on 3 %% of the picture and more, over four channels and no media line, and no failed frame", seen)
+	}
+	v.expect("chosen", nil)
+	publish(t, s, "linus")
+	v.goOn()
+	v.expect("joined by another", nil)
+	v.expect("done", nil)
+}
+
 // TestPictures makes the documents' pictures, where it is told to.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {

@@ -2,10 +2,15 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,37 +93,64 @@ func TestMeasureWatching(t *testing.T) {
 // TestMeasureCarrying sends prepared frames, more and more, to a page that does not decode them.
 func TestMeasureCarrying(t *testing.T) {
 	measuring(t)
-	best := 0.0
-	for _, mbps := range []float64{60, 110, 160} {
-		s := start(t, nil)
-		prepared(t, s, mbps)
-		v := begin(t, "measure.mjs", pageURL(s), "carry", "10")
-		var carried struct{ Before, After seen }
-		v.expect("carried", &carried)
-		v.expect("done", nil)
-		b, a := carried.Before, carried.After
-		got := float64(a.Bytes-b.Bytes) * 8 / 1000 / (a.At - b.At)
-		told(t, lab.Information(fmt.Sprintf("of %g Mbit/s sent, received", mbps), got, "Mbit/s"))
-		told(t, lab.Information(fmt.Sprintf("of %g Mbit/s sent, frames whole", mbps), delivered(b, a), "%"))
-		best = max(best, got)
+	for _, way := range []struct {
+		name, delivery string
+		target         float64
+	}{
+		{"on media lines", "media", 100}, {"over data channels", "data", 0},
+	} {
+		best := 0.0
+		for _, mbps := range []float64{60, 110, 160} {
+			s := start(t, nil)
+			prepared(t, s, mbps)
+			v := begin(t, "measure.mjs", pageURL(s), "carry", "10", way.delivery)
+			var carried struct{ Before, After seen }
+			v.expect("carried", &carried)
+			v.expect("done", nil)
+			b, a := carried.Before, carried.After
+			got := float64(a.Bytes-b.Bytes) * 8 / 1000 / (a.At - b.At)
+			told(t, lab.Information(fmt.Sprintf("%s, of %g Mbit/s sent, received", way.name, mbps), got, "Mbit/s"))
+			told(t, lab.Information(fmt.Sprintf("%s, of %g Mbit/s sent, frames whole", way.name, mbps), delivered(b, a), "%"))
+			best = max(best, got)
+		}
+		if way.target > 0 {
+			told(t, lab.AtLeast("received by one tab, "+way.name, best, "Mbit/s", way.target))
+			continue
+		}
+		told(t, lab.Information("received by one tab, "+way.name, best, "Mbit/s"))
 	}
-	told(t, lab.AtLeast("received by one tab", best, "Mbit/s", 100))
 }
 
-// TestMeasureTurning looks at one of two people on a link that does not carry both, and then at the other.
+// turns is how often the eye turns from one person to the other.
+const turns = 6
+
+// TestMeasureTurning looks at one of two people, 4 m apart with the eye between them, and turns to the other one, behind the viewer's back, six times, on a link that carries both at full
+// quality.
+//
+// The figure for the bits is what arrives of who has got out of sight in the second that begins one after the turn, against the second before it. The figure for the way back is from
+// the turn of the page's camera until the last tile of who has come into sight has arrived at its highest quality, which its publisher had paused: 5 s pass between turns, and after 2 s
+// it makes no more what nobody takes. The median turn is held to the targets, and the worst one is told. People have 6,000 points and the page 640 × 360 pixels, because the
+// claim is about decisions and the network: two cores that make and decode six streams of 30,000 points, and draw them, too, let everything wait for a processor.
 func TestMeasureTurning(t *testing.T) {
 	measuring(t)
 	s := start(t, nil)
-	for _, who := range []string{"ada", "grace"} {
-		publish(t, s, who, "--points", "30000", "--fps", "30", "--tiles", "4")
+	for who, pose := range map[string]string{"ada": "-2,0,0,90", "grace": "2,0,0,-90"} {
+		publish(t, s, who, "--points", "6000", "--fps", "30", "--tiles", "4", "--pose="+pose)
 	}
-	v := begin(t, "measure.mjs", pageURL(s), "turn", "0", "30000000")
-	var first, second struct{ Ada, Grace, Back float64 }
-	v.expect("facing ada", &first)
-	v.expect("facing grace", &second)
+	v := begin(t, "measure.mjs", pageURL(s), "turn", strconv.Itoa(turns))
+	var backs, falls []float64
+	for range turns {
+		var turned struct{ Back, Seen, Unseen float64 }
+		v.expect("turned", &turned)
+		backs, falls = append(backs, turned.Back), append(falls, 100*(1-turned.Unseen/turned.Seen))
+	}
 	v.expect("done", nil)
-	told(t, lab.AtLeast("bits for the unseen one, less than when seen by", 100*(1-first.Grace/second.Grace), "%", 70))
-	told(t, lab.AtMost("turned → the other one at full quality", second.Back, "ms", 300))
+	slices.Sort(backs)
+	slices.Sort(falls)
+	told(t, lab.AtLeast("bits for who is out of sight fall within a second by, median", falls[turns/2], "%", 70))
+	told(t, lab.Information("bits for who is out of sight fall within a second by, least", falls[0], "%"))
+	told(t, lab.AtMost("turn → all tiles at full quality again, median", backs[turns/2], "ms", 300))
+	told(t, lab.Information("turn → all tiles at full quality again, slowest", backs[turns-1], "ms"))
 }
 
 // TestMeasureLoading opens the lobby in a browser that has never been there, and enters a room.
@@ -127,11 +159,87 @@ func TestMeasureLoading(t *testing.T) {
 	s := start(t, nil)
 	publish(t, s, "ada", "--points", "30000", "--fps", "30")
 	v := begin(t, "measure.mjs", pageURL(s), "load")
-	var loaded struct{ Bytes, Milliseconds float64 }
+	var loaded struct {
+		Addresses                                []string
+		Milliseconds, Joined, Connected, Decoded float64
+	}
 	v.expect("loaded", &loaded)
 	v.expect("done", nil)
-	told(t, lab.AtMost("loaded, compressed", loaded.Bytes/1e6, "MB", 1.5))
+	told(t, lab.AtMost("loaded, compressed", float64(weight(t, loaded.Addresses))/1e6, "MB", 1.5))
 	told(t, lab.AtMost("click → first point", loaded.Milliseconds/1000, "s", 3))
+	told(t, lab.Information("click → let in by signalling", loaded.Joined, "ms"))
+	told(t, lab.Information("let in → media connected", loaded.Connected-loaded.Joined, "ms"))
+	told(t, lab.Information("media connected → first frame decoded", loaded.Decoded-loaded.Connected, "ms"))
+}
+
+// weight is what addresses have on the wire, each as often as it is named: the browser itself does not tell of what its workers load.
+func weight(t *testing.T, addresses []string) (bytes int64) {
+	t.Helper()
+	for _, address := range addresses {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Asked for by name, it comes as it is on the wire.
+		request.Header.Set("Accept-Encoding", "gzip")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += n
+	}
+	return bytes
+}
+
+// TestMeasureAsking goes through lobby, room and console with an eye on every request, and asks the registry what is known of the packages that the pages are made of.
+func TestMeasureAsking(t *testing.T) {
+	measuring(t)
+	s := start(t, nil)
+	publish(t, s, "ada")
+	v := begin(t, "measure.mjs", pageURL(s), "ask")
+	var asked struct {
+		Requests, Foreign, Violations, Inline int64
+		Policies                              []string
+	}
+	v.expect("asked", &asked)
+	v.expect("done", nil)
+	told(t, lab.Information("requests of lobby, room and console", float64(asked.Requests), ""))
+	told(t, lab.Exactly("of them, to another host", asked.Foreign, "", 0))
+	told(t, lab.Exactly("scripts, styles and handlers within pages", asked.Inline, "", 0))
+	told(t, lab.Exactly("violations of the policy", asked.Violations, "", 0))
+	lax := 0
+	for _, policy := range asked.Policies {
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe-inline") || strings.Contains(policy, "'unsafe-eval'") {
+			lax++
+		}
+	}
+	told(t, lab.Exactly("of two pages, those without a strict policy", int64(2-len(asked.Policies)+lax), "", 0))
+	audit(t)
+}
+
+// audit asks npm's registry for known vulnerabilities of the pages' packages.
+func audit(t *testing.T) {
+	t.Helper()
+	for what, arguments := range map[string][]string{"in what pages are made of": {"--omit=dev"}, "in what builds and tests them, too": nil} {
+		command := exec.Command("npm", append([]string{"audit", "--json"}, arguments...)...)
+		command.Dir = filepath.Join(root, "clients", "web")
+		out, err := command.Output()
+		var report struct {
+			Metadata *struct {
+				Vulnerabilities map[string]int64
+			}
+		}
+		if json.Unmarshal(out, &report) != nil || report.Metadata == nil {
+			told(t, lab.Skip("known vulnerabilities "+what, fmt.Sprintf("npm's registry gives no audit here (%v): npm audit needs a network", err)))
+			continue
+		}
+		told(t, lab.Exactly("known vulnerabilities "+what, report.Metadata.Vulnerabilities["total"], "", 0))
+	}
 }
 
 // prepared publishes frames of noise in four tiles at 30 per second.

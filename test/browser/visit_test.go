@@ -98,7 +98,10 @@ func begin(t *testing.T, script, base string, arguments ...string) *visit {
 // read takes what the script says until it ends.
 func (v *visit) read(output io.Reader, stop <-chan struct{}) {
 	defer close(v.steps)
-	for lines := bufio.NewScanner(output); lines.Scan(); {
+	lines := bufio.NewScanner(output)
+	// Some say what became of thousands of points.
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
 		s := step{raw: append(json.RawMessage(nil), lines.Bytes()...)}
 		if err := json.Unmarshal(s.raw, &s); err != nil {
 			s = step{Step: "failed", Message: "the script says " + lines.Text()}

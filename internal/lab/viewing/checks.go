@@ -12,12 +12,12 @@ import (
 
 // Options say how long to look.
 type Options struct {
-	// Watching is how long two people are watched, and the tab's memory with them.
-	Watching time.Duration
+	// Endurance is how long two people are watched, and the tab's memory with them.
+	Endurance time.Duration
 }
 
 // DefaultOptions look as long as the claims say.
-func DefaultOptions() Options { return Options{Watching: 10 * time.Minute} }
+func DefaultOptions() Options { return Options{Endurance: 10 * time.Minute} }
 
 const (
 	testsPath = "test/browser"
@@ -32,13 +32,14 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 			{Package: testsPath, Pattern: pattern, Arguments: arguments, Limit: preparing + limit, Counted: counted},
 		}}
 	}
-	seconds := strconv.Itoa(int(o.Watching.Seconds()))
+	seconds := strconv.Itoa(int(o.Endurance.Seconds()))
 	return []lab.Check{
-		check("viewer and console against a real server: joining, walking, choosing, tokens, a lost network; nothing inline, no other host", "^Test(Viewer|Console|Tokens|NetworkLoss|Joins|Addresses|Units)$",
+		check("viewer and console against a real server: joining, walking, choosing, tokens, a lost network; nothing inline, no other host", "^Test(Viewer|Console|Tokens|NetworkLoss|Joins|Channels|Addresses|Units)$",
 			10*time.Minute, "tests of the pages that hold", "-measure"),
-		check("two people of 30,000 points at 30 frames per second", "^TestMeasureWatching$", o.Watching, "", "-measure", "-seconds", seconds),
-		check("prepared frames that nobody decodes", "^TestMeasureCarrying$", 2*time.Minute, "", "-measure"),
-		check("looking at one of two people, then at the other, on 30 Mbit/s", "^TestMeasureTurning$", time.Minute, "", "-measure"),
+		check("two people of 30,000 points at 30 frames per second", "^TestMeasureWatching$", o.Endurance, "", "-measure", "-seconds", seconds),
+		check("prepared frames that nobody decodes, on media lines and over data channels", "^TestMeasureCarrying$", 4*time.Minute, "", "-measure"),
+		check("looking at one of two people, then at the other", "^TestMeasureTurning$", 2*time.Minute, "", "-measure"),
 		check("a cold load of the lobby, and a click", "^TestMeasureLoading$", time.Minute, "", "-measure"),
+		check("what pages ask for, and of whom", "^TestMeasureAsking$", 2*time.Minute, "", "-measure"),
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 func TestChecks(t *testing.T) {
 	checks := Checks(DefaultOptions(), lab.NewProgress(nil))
-	if len(checks) != 5 {
-		t.Errorf("%d checks, expected 5", len(checks))
+	if len(checks) != 6 {
+		t.Errorf("%d checks, expected 6", len(checks))
 	}
 }

@@ -4,7 +4,7 @@ const headerBytes = 32;
 const pointBytes = 16;
 
 /** Decodes "cwi0": VR2Gather's points without compression; see docs/payload.md. */
-export const cwi0: Decoder = {
+export const cwi0 = {
   decode(data: Uint8Array, pool: PointPool): Points {
     if (data.length < headerBytes || String.fromCharCode(...data.subarray(0, 4)) !== "cpcd") {
       throw new DecodeError(`cwi0: ${data.length} bytes without its header`);
@@ -31,4 +31,4 @@ export const cwi0: Decoder = {
     points.count = n;
     return points;
   },
-};
+} satisfies Decoder;

@@ -1,22 +1,42 @@
 import { cwi0 } from "./cwi0";
 import { loadDraco } from "./draco";
+import { DracoJPEG } from "./dracojpeg";
+import { type Helpers, Parts } from "./parts";
 import { DecodeError, type Decoder } from "./points";
 import { raw } from "./raw";
+import { Zstd } from "./zstd";
 
-/** Decoders by the four characters that name their codec in frames. */
-export async function loadDecoders(): Promise<ReadonlyMap<string, Decoder>> {
-  return new Map([
-    ["drco", await loadDraco()],
+/** Decoders of what a cloud may be coded by as a whole, by the four characters that name their codec in frames. */
+export async function loadInnerDecoders(): Promise<ReadonlyMap<string, Decoder>> {
+  const draco = await loadDraco();
+  return new Map<string, Decoder>([
+    ["drco", draco],
+    ["drcj", new DracoJPEG(draco)],
+    ["zstd", new Zstd()],
     ["raw1", raw],
     ["cwi0", cwi0],
   ]);
 }
 
+/** All decoders. Parts of a frame are decoded at once where there are helpers. */
+export async function loadDecoders(helpers: Helpers): Promise<ReadonlyMap<string, Decoder>> {
+  const inner = await loadInnerDecoders();
+  return new Map<string, Decoder>([...inner, ["part", new Parts(inner, helpers)]]);
+}
+
+/** What codecs are that are known, and that pages do not decode. */
+const known: Record<string, string> = {
+  cwi1: "VR2Gather's compressed points; have its publisher send cwi0",
+  drcm: "triangle meshes of Draco",
+  labl: "points with labels; have its publisher leave them out",
+};
+
 /** Finds the decoder of a codec, or throws what a person is told. */
 export function decoderOf(decoders: ReadonlyMap<string, Decoder>, codec: string): Decoder {
   const decoder = decoders.get(codec);
   if (!decoder) {
-    throw new DecodeError(`codec not available: ${JSON.stringify(codec)}, expected one of ${[...decoders.keys()].join(", ")}`);
+    const what = known[codec] ? ` (${known[codec]})` : "";
+    throw new DecodeError(`codec not available: ${JSON.stringify(codec)}${what}, expected one of ${[...decoders.keys()].join(", ")}`);
   }
   return decoder;
 }

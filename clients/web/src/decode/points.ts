@@ -38,7 +38,7 @@ export class PointPool {
 export const maxPoints = 8_000_000;
 
 export interface Decoder {
-  decode(data: Uint8Array, pool: PointPool): Points;
+  decode(data: Uint8Array, pool: PointPool): Points | Promise<Points>;
 }
 
 const white = 255;
@@ -47,6 +47,14 @@ const white = 255;
 export function checkCount(codec: string, count: number): void {
   if (count > maxPoints) {
     throw new DecodeError(`${codec}: ${count} points, expected at most ${maxPoints}`);
+  }
+}
+
+/** What a frame of few bytes may hold: 65,536 points, and 64 more for each byte; points that coincide cost next to nothing (docs/codec.md, "Bounds"). */
+export function boundPoints(codec: string, count: number, bytes: number): void {
+  const most = Math.min(4_194_304, 65_536 + 64 * bytes);
+  if (count < 1 || count > most) {
+    throw new DecodeError(`${codec}: ${count} points in ${bytes} bytes, expected 1 to ${most}`);
   }
 }
 

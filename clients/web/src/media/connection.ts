@@ -1,7 +1,7 @@
 // The peer connection: it answers the server's offers, and hands the frames of its lines to workers. The server is the only offerer.
 
 import type { ClientMessage, Media } from "../signal/messages";
-import type { TransformOptions, WorkerReport } from "./traffic";
+import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 
 declare class RTCRtpScriptTransform {
   constructor(worker: Worker, options: TransformOptions);
@@ -14,10 +14,15 @@ export interface ConnectionEvents {
   state(state: RTCPeerConnectionState): void;
 }
 
-/** Tells whether this browser lets a script take frames off a connection. */
-export function supported(): boolean {
-  return typeof RTCPeerConnection === "function" && "RTCRtpScriptTransform" in globalThis;
+/** Tells whether this browser lets a script take frames off media lines. Others take them over data channels. */
+export function transforms(): boolean {
+  return "RTCRtpScriptTransform" in globalThis;
 }
+
+/** The channel on which the server finds out what the link carries. */
+const padding = "padding";
+/** Channels that were opened since the page was, on all connections. */
+let channelsOpened = 0;
 
 /** Workers that decode. Each line belongs to one of them, so that its frames stay in order. */
 export class Workers {
@@ -43,14 +48,20 @@ export class Connection {
   private readonly peer: RTCPeerConnection;
   /** The worker of each line that a transform is set on. */
   private readonly workers = new Map<string, Worker>();
+  /** The worker of each data channel, by its number. */
+  private readonly channels = new Map<number, Worker>();
   private readonly playing = new Set<string>();
   /** Offers are answered one after the other. */
   private tail: Promise<void> = Promise.resolve();
 
+  /**
+   * @param sound are the tracks of what this page publishes as sound, by the publication's name
+   */
   constructor(
     iceServers: RTCIceServer[],
     private readonly pool: Workers,
     private readonly decode: boolean,
+    private readonly sound: ReadonlyMap<string, MediaStreamTrack>,
     private readonly events: ConnectionEvents,
   ) {
     this.peer = new RTCPeerConnection({ iceServers, bundlePolicy: "max-bundle" });
@@ -62,6 +73,7 @@ export class Connection {
         ...(candidate?.sdpMLineIndex ? { line_index: candidate.sdpMLineIndex } : {}),
       });
     };
+    this.peer.ondatachannel = ({ channel }) => this.open(channel);
     this.peer.onconnectionstatechange = () => events.state(this.peer.connectionState);
   }
 
@@ -81,7 +93,7 @@ export class Connection {
     for (const line of media) {
       const transceiver = transceivers.get(line.mid);
       if (transceiver) {
-        this.attach(line, transceiver);
+        await this.attach(line, transceiver);
       }
     }
     await this.peer.setLocalDescription(await this.peer.createAnswer());
@@ -89,7 +101,12 @@ export class Connection {
   }
 
   /** Prepares a line. A transform that is set after the local description is passed by: the browser's own decoder would get the frames. */
-  private attach(line: Media, transceiver: RTCRtpTransceiver): void {
+  private async attach(line: Media, transceiver: RTCRtpTransceiver): Promise<void> {
+    if (line.role === "publish") {
+      const track = this.sound.get(line.publication ?? "");
+      transceiver.direction = track ? "sendonly" : "inactive";
+      await transceiver.sender.replaceTrack(track ?? null);
+    }
     if (line.role === "slot" && !this.workers.has(line.mid)) {
       const worker = this.pool.take();
       this.workers.set(line.mid, worker);
@@ -99,6 +116,26 @@ export class Connection {
       this.playing.add(line.mid);
       this.events.audio(line.mid, transceiver.receiver.track);
     }
+  }
+
+  /** Takes frames over a channel that the server has opened for a slot, under the slot's name. */
+  private open(channel: RTCDataChannel): void {
+    const mid = channel.label;
+    if (mid === padding) {
+      return;
+    }
+    const worker = this.pool.take();
+    const number = channelsOpened++;
+    this.workers.set(mid, worker);
+    this.channels.set(number, worker);
+    const tell = (order: WorkerOrder, transfer: Transferable[]): void => worker.postMessage(order, transfer);
+    channel.binaryType = "arraybuffer";
+    channel.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => tell({ type: "chunk", mid, decode: this.decode, channel: number, data }, [data]);
+  }
+
+  /** Opens a channel for frames of a publication of this page: reliable, since a frame with a hole is none, and without an order, since frames need none. */
+  publish(publication: string): RTCDataChannel {
+    return this.peer.createDataChannel(publication, { ordered: false });
   }
 
   async candidate(candidate: string, mid: string | undefined, line: number | undefined): Promise<void> {
@@ -126,5 +163,10 @@ export class Connection {
 
   close(): void {
     this.peer.close();
+    for (const [channel, worker] of this.channels) {
+      const order: WorkerOrder = { type: "closed", channel };
+      worker.postMessage(order);
+    }
+    this.channels.clear();
   }
 }

@@ -41,13 +41,20 @@ export function parseFrame(encoded: ArrayBuffer): Frame {
   if (body.length !== length) {
     throw new FrameError(`frame has ${body.length} bytes, expected ${length}`);
   }
-  const frame: Frame = { quality: view.getUint8(1), number: view.getUint32(8), length, codec: "", captured: NaN, data: body };
-  if (flags & 1) {
+  return readFrame({ prefixed: (flags & 1) !== 0, quality: view.getUint8(1), number: view.getUint32(8) }, body);
+}
+
+/** Reads what a frame's data begins with: the prefix, or VR2Gather's header. Throws a FrameError that says what is wrong. */
+export function readFrame(said: { prefixed: boolean; quality: number; number: number }, body: Uint8Array): Frame {
+  const { length } = body;
+  const frame: Frame = { quality: said.quality, number: said.number, length, codec: "", captured: NaN, data: body };
+  if (said.prefixed) {
     if (length < prefixSize) {
       throw new FrameError(`prefixed frame of ${length} bytes, expected at least ${prefixSize}`);
     }
+    const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
     frame.codec = String.fromCharCode(...body.subarray(0, 4));
-    frame.captured = fromNTP(view.getUint32(descriptorSize + 4), view.getUint32(descriptorSize + 8));
+    frame.captured = fromNTP(view.getUint32(4), view.getUint32(8));
     frame.data = body.subarray(prefixSize);
   } else if (length >= vr2gatherSize) {
     parseVR2Gather(frame, body);

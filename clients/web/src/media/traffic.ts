@@ -5,9 +5,13 @@ import type { Points } from "../decode/points";
 /** What the page tells a worker. */
 export type WorkerOrder =
   /** Points have been shown: their memory may be used again. */
-  { type: "recycle"; points: Points };
+  | { type: "recycle"; points: Points }
+  /** A message has come on a line that is a data channel, of which each has a number of its own: lines of another connection have the same names. */
+  | ({ type: "chunk"; channel: number; data: ArrayBuffer } & TransformOptions)
+  /** A data channel has ended. */
+  | { type: "closed"; channel: number };
 
-/** What is said with a transform, once for each line of the connection. */
+/** What is said with a transform, once for each line of the connection, and with each chunk. */
 export interface TransformOptions {
   mid: string;
   /** Frames are decoded; without, they are counted only, which shows what the way to the page carries. */

@@ -3,7 +3,9 @@
 // host that is too slow shows fewer frames instead of older ones. Real video passes to the browser's decoder only where no script stands in its way.
 
 import { decoderOf, loadDecoders } from "../decode/decoders";
+import { HelperWorkers } from "../decode/helpers";
 import { type Decoder, PointPool, type Points } from "../decode/points";
+import { ChunkAssembler } from "./chunks";
 import { type Frame, parseFrame } from "./frame";
 import { NewestQueue } from "./queue";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
@@ -19,9 +21,10 @@ interface Arrival {
   received: number;
 }
 
-const decoders: Promise<ReadonlyMap<string, Decoder>> = loadDecoders();
+const decoders: Promise<ReadonlyMap<string, Decoder>> = loadDecoders(new HelperWorkers());
 const pool = new PointPool();
 const queue = new NewestQueue<Arrival>();
+const assemblers = new Map<number, ChunkAssembler>();
 // A message to oneself comes behind all frames that are there to be read already; timers would come 4 ms later.
 const turn = new MessageChannel();
 let scheduled = false;
@@ -51,16 +54,38 @@ async function read(reader: ReadableStreamDefaultReader<{ data: ArrayBuffer }>, 
       return;
     }
     try {
-      const arrival = { frame: parseFrame(value.data), received: now() };
-      if (decode) {
-        queue.put(mid, arrival);
-        schedule();
-      } else {
-        deliver(mid, arrival, pool.take(0), arrival.received, 0);
-      }
+      arrived(mid, parseFrame(value.data), decode);
     } catch (error) {
       fail(mid, error);
     }
+  }
+}
+
+/** Takes a chunk of a line that is a data channel. */
+function chunk({ mid, decode, channel, data }: TransformOptions & { channel: number; data: ArrayBuffer }): void {
+  let assembler = assemblers.get(channel);
+  if (!assembler) {
+    assembler = new ChunkAssembler();
+    assemblers.set(channel, assembler);
+  }
+  try {
+    const frame = assembler.take(data);
+    if (frame) {
+      arrived(mid, frame, decode);
+    }
+  } catch (error) {
+    fail(mid, error);
+  }
+}
+
+/** Has a frame decoded that is there, or only counted. */
+function arrived(mid: string, frame: Frame, decode: boolean): void {
+  const arrival = { frame, received: now() };
+  if (decode) {
+    queue.put(mid, arrival);
+    schedule();
+  } else {
+    deliver(mid, arrival, pool.take(0), arrival.received, 0);
   }
 }
 
@@ -73,11 +98,13 @@ function schedule(): void {
 
 turn.port1.onmessage = async () => {
   const loaded = await decoders;
-  scheduled = false;
   const next = queue.take();
   if (next) {
+    await decodeNext(loaded, next.line, next.item, next.skipped);
+  }
+  scheduled = false;
+  if (next) {
     schedule();
-    decodeNext(loaded, next.line, next.item, next.skipped);
   }
 };
 
@@ -90,16 +117,28 @@ function deliver(mid: string, { frame, received }: Arrival, points: Points, deco
   );
 }
 
-function decodeNext(loaded: ReadonlyMap<string, Decoder>, mid: string, arrival: Arrival, skipped: number): void {
+async function decodeNext(loaded: ReadonlyMap<string, Decoder>, mid: string, arrival: Arrival, skipped: number): Promise<void> {
   const { frame } = arrival;
   const began = now();
   try {
-    const points = frame.data.length === 0 ? pool.take(0) : decoderOf(loaded, frame.codec).decode(frame.data, pool);
+    const points = frame.data.length === 0 ? pool.take(0) : await decoderOf(loaded, frame.codec).decode(frame.data, pool);
     deliver(mid, arrival, points, began, skipped);
   } catch (error) {
     fail(mid, error);
   }
 }
 
-self.onmessage = (event: MessageEvent<WorkerOrder>) => pool.give(event.data.points);
+self.onmessage = ({ data: order }: MessageEvent<WorkerOrder>) => {
+  switch (order.type) {
+    case "recycle":
+      pool.give(order.points);
+      break;
+    case "chunk":
+      chunk(order);
+      break;
+    case "closed":
+      assemblers.delete(order.channel);
+      break;
+  }
+};
 decoders.catch((error: unknown) => fail("", error));

@@ -1,6 +1,7 @@
 // The space that a conference is shown in: renderer, camera, light and floor, and the loop that draws.
 
-import { Color, GridHelper, PerspectiveCamera, Scene, Vector3, WebGLRenderer } from "three";
+import { Color, GridHelper, PerspectiveCamera, Quaternion, Scene, Vector3, WebGLRenderer } from "three";
+import { Immersion } from "./immersion";
 import { Navigation } from "./navigation";
 import { Objects } from "./objects";
 import { seat, tableRadius } from "./seating";
@@ -26,6 +27,7 @@ export class World {
   readonly camera = new PerspectiveCamera(fov, 1, 0.05, 100);
   readonly navigation: Navigation;
   readonly renderer: WebGLRenderer;
+  private readonly immersion: Immersion;
   private readonly scene = new Scene();
   private grid: GridHelper | undefined;
   private last = 0;
@@ -38,6 +40,7 @@ export class World {
     this.renderer = new WebGLRenderer({ canvas, antialias: !slow, powerPreference: "high-performance" });
     this.renderer.setPixelRatio(slow ? 1 : Math.min(devicePixelRatio, 2));
     this.renderer.xr.enabled = true;
+    this.immersion = new Immersion(this.renderer, this.camera, this.scene);
     this.scene.add(this.objects.root);
     this.navigation = new Navigation(this.camera, canvas);
     this.theme();
@@ -61,7 +64,7 @@ export class World {
 
   private resize(): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    if (width === 0 || height === 0) {
+    if (width === 0 || height === 0 || this.immersed) {
       return;
     }
     this.renderer.setSize(width, height, false);
@@ -88,23 +91,57 @@ export class World {
     }
   }
 
+  get immersed(): boolean {
+    return this.renderer.xr.isPresenting;
+  }
+
+  /** Shows the space in a headset, from where the eye is. It throws where the headset refuses. */
+  async immerse(session: XRSession): Promise<void> {
+    const ahead = this.navigation.target.clone().sub(this.camera.position);
+    await this.immersion.begin(session, this.camera.position, ahead);
+    // The renderer hears of the end first, and gives the canvas back to the screen.
+    session.addEventListener("end", () => this.emerge());
+  }
+
+  /** Goes back to the screen. The headset has moved the camera, and changed its angle of view. */
+  private emerge(): void {
+    this.immersion.end();
+    this.camera.fov = fov;
+    this.resize();
+    this.home();
+  }
+
+  /** How many pixels a length of 1 has at distance 1. */
+  private get pixelsPerUnit(): number {
+    const eye = this.immersed ? this.renderer.xr.getCamera().cameras[0] : undefined;
+    if (eye?.viewport) {
+      return (eye.viewport.w * eye.projectionMatrix.elements[5]!) / 2;
+    }
+    return this.renderer.domElement.height / (2 * Math.tan((this.camera.fov * Math.PI) / 360));
+  }
+
   private draw(time: number): void {
     const seconds = Math.min((time - this.last) / 1000, 0.1);
     this.last = time;
-    if (!this.renderer.xr.isPresenting) {
+    if (this.immersed) {
+      this.immersion.step(seconds);
+    } else {
       this.navigation.step(seconds);
     }
-    const height = this.renderer.xr.isPresenting ? this.canvas.height : this.renderer.domElement.height;
-    this.objects.project(height / (2 * Math.tan((this.camera.fov * Math.PI) / 360)));
+    this.objects.project(this.pixelsPerUnit);
     this.renderer.render(this.scene, this.camera);
     this.drawn(performance.timeOrigin + performance.now());
   }
 
   /** Where the eye is and what it sees, as the server is told. */
   viewpoint(): Viewpoint {
-    const camera = this.renderer.xr.isPresenting ? this.renderer.xr.getCamera() : this.camera;
-    const position = camera.getWorldPosition(new Vector3());
-    const { x, y, z, w } = camera.quaternion;
-    return { position: [position.x, position.y, position.z], orientation: [x, y, z, w], fov: this.camera.fov, aspect: this.camera.aspect };
+    // In a headset, too: drawing moves the camera to where the head is, with a frustum that holds those of both eyes.
+    const { x, y, z } = this.camera.getWorldPosition(new Vector3());
+    const turn = this.camera.getWorldQuaternion(new Quaternion());
+    const { elements } = this.camera.projectionMatrix;
+    return {
+      position: [x, y, z], orientation: [turn.x, turn.y, turn.z, turn.w],
+      fov: (360 / Math.PI) * Math.atan(1 / elements[5]!), aspect: elements[5]! / elements[0]!,
+    };
   }
 }

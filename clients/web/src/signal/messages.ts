@@ -115,6 +115,7 @@ export type ServerMessage =
   | { type: "sending"; slots: SlotQuality[] }
   | { type: "delivery"; dropped: { mid: string; generation: number; frames: number }[] }
   | ({ type: "pose" } & Pose)
+  | { type: "wanted"; publications: { publication: string; tiles: number[][] }[] }
   | { type: "bandwidth"; estimate_bps: number; allocated_bps: number; wanted_bps: number }
   | { type: "time_reply"; id?: string; t0_us: number; t1_us: number; t2_us: number }
   | { type: "ok"; id?: string }
@@ -130,8 +131,14 @@ export type ClientMessage =
       identity?: string;
       publications?: Publication[];
       receive: boolean;
+      receive_data?: boolean;
+      data_channel: boolean;
+      pauses: boolean;
       resume?: { session: string; secret: string; new_connection?: boolean };
     }
+  | { type: "publish"; id: string; publication: Publication }
+  | { type: "unpublish"; publication: string }
+  | { type: "uplink"; estimate_bps: number; gave_up: { publication: string; tile: number; quality: number }[] }
   | { type: "answer"; offer: number; sdp: string }
   | { type: "candidate"; candidate: string; mid?: string; line_index?: number }
   | { type: "acknowledge"; slots: { mid: string; generation: number }[] }

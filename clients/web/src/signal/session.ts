@@ -9,6 +9,8 @@ export interface SessionOptions {
   token?: string;
   room?: string;
   identity?: string;
+  /** Frames are to come over data channels. */
+  receiveData?: boolean;
 }
 
 export type SessionState = "connecting" | "joined" | "resuming" | "closed";
@@ -99,6 +101,10 @@ export class Session {
       id: "join",
       version: 1,
       receive: true,
+      // Who publishes later does so on the same connection: the line for that is in the first offer or never.
+      data_channel: true,
+      pauses: true,
+      ...(this.options.receiveData ? { receive_data: true } : {}),
       ...(room ? { room } : {}),
       ...(identity ? { identity } : {}),
       ...(resume ? { resume: { session: resume.session, secret: resume.secret, new_connection: !this.events.connected() } } : {}),

@@ -23,6 +23,14 @@ export interface ConferenceEvents {
   trouble(message: string): void;
 }
 
+/** What this page publishes: it hears of the session beside what is received. */
+export interface Outgoing {
+  /** The session was entered: with a connection that is new or the one before, with what was published before or without. */
+  entered(renewed: boolean, resumed: boolean): void;
+  /** Hears what the server says, and tells whether that was meant for it. */
+  heard(message: ServerMessage): boolean;
+}
+
 /** How long a peer connection that failed is given to come back before the session is resumed with a new one. */
 const reconnectAfter = 4000;
 
@@ -35,6 +43,9 @@ export class Conference {
   identity = "";
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
   private connection: Connection | undefined;
+  private readonly outgoing = new Set<Outgoing>();
+  /** Sound that this page publishes, by the publication's name. */
+  private readonly sound = new Map<string, MediaStreamTrack>();
   private readonly troubles = new Set<string>();
   private viewpoint: Viewpoint | undefined;
   private readonly choices = new Map<string, Choice>();
@@ -65,6 +76,32 @@ export class Conference {
     this.session.leave();
   }
 
+  /** Begins to publish something. */
+  publish(outgoing: Outgoing): void {
+    this.outgoing.add(outgoing);
+    if (this.connection) {
+      outgoing.entered(true, false);
+    }
+  }
+
+  unpublish(outgoing: Outgoing): void {
+    this.outgoing.delete(outgoing);
+  }
+
+  /** Opens a channel for the frames of a publication of this page. */
+  channel(publication: string): RTCDataChannel | undefined {
+    return this.connection?.publish(publication);
+  }
+
+  /** Gives a publication of sound its track. It is to be given before the publication is announced, and taken away after its end. */
+  speak(publication: string, track: MediaStreamTrack | undefined): void {
+    if (track) {
+      this.sound.set(publication, track);
+    } else {
+      this.sound.delete(publication);
+    }
+  }
+
   /** Says where the eye is. */
   look(viewpoint: Viewpoint): void {
     this.viewpoint = viewpoint;
@@ -93,7 +130,8 @@ export class Conference {
   report(report: WorkerReport): void {
     if (report.type === "failure") {
       this.meters.failed(report.mid);
-      this.trouble(report.message);
+      const track = this.slots.get(report.mid)?.track;
+      this.trouble(track ? `${track.participant} / ${track.publication} cannot be shown. ${report.message}` : report.message);
       return;
     }
     if (report.type === "opened") {
@@ -118,6 +156,11 @@ export class Conference {
   }
 
   private take(message: ServerMessage): void {
+    for (const outgoing of this.outgoing) {
+      if (outgoing.heard(message)) {
+        return;
+      }
+    }
     switch (message.type) {
       case "joined":
         this.joined(message);
@@ -171,8 +214,12 @@ export class Conference {
   private joined(message: Extract<ServerMessage, { type: "joined" }>): void {
     this.room = message.room;
     this.identity = message.identity;
-    if (!message.resumed || this.connection?.state !== "connected") {
+    const renewed = !message.resumed || this.connection?.state !== "connected";
+    if (renewed) {
       this.renew(message.ice_servers);
+    }
+    for (const outgoing of this.outgoing) {
+      outgoing.entered(renewed, message.resumed ?? false);
     }
     const present = new Set(message.participants.map((p) => p.identity));
     for (const identity of [...this.participants.keys()]) {
@@ -196,7 +243,7 @@ export class Conference {
   private renew(iceServers: RTCIceServer[]): void {
     this.connection?.close();
     this.slots.clear();
-    const connection = new Connection(iceServers, this.workers, this.decode, {
+    const connection = new Connection(iceServers, this.workers, this.decode, this.sound, {
       send: (m) => {
         if (this.connection === connection) {
           this.session.send(m);

@@ -9,6 +9,10 @@ export interface Entry {
   token: string;
   /** Frames are decoded and shown; ?decode=off only counts them. */
   decode: boolean;
+  /** Frames come over data channels, since the browser hands none of its media lines to scripts, or because of ?delivery=data. */
+  receiveData: boolean;
+  /** The person shows themselves: at once, as the link says, or once they have chosen how in the panel that opens. */
+  show: "at once" | "ask" | undefined;
 }
 
 export interface RoomSummary {
@@ -38,6 +42,7 @@ export class Lobby {
   private readonly problem = h("p", { class: "problem" });
   private readonly token: HTMLInputElement;
   private readonly identity: HTMLInputElement;
+  private readonly receiveData: boolean;
   private readonly room: HTMLInputElement;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -46,15 +51,18 @@ export class Lobby {
     entry: Entry,
     private readonly enter: (entry: Entry) => void,
   ) {
+    this.receiveData = entry.receiveData;
     this.identity = h("input", { id: "identity", value: entry.identity, autocomplete: "username", maxLength: 128 });
     this.room = h("input", { id: "room-name", value: entry.room, autocomplete: "off", maxLength: 128, placeholder: "demo" });
     this.token = h("input", { id: "token", value: entry.token, autocomplete: "off", spellcheck: false, type: "password" });
+    const join = h("button", { type: "button", class: "secondary" }, "Join as yourself");
+    join.addEventListener("click", () => this.go(this.room.value.trim(), "ask"));
     const form = h(
       "form", {},
       h("label", {}, "Your name", this.identity),
       h("label", {}, "Room", this.room),
       h("label", {}, "Token", this.token, h("small", {}, "Not needed on a server that runs with --dev.")),
-      h("button", { type: "submit", class: "primary" }, "Watch"),
+      h("div", { class: "ways" }, h("button", { type: "submit", class: "primary" }, "Watch"), join),
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -84,8 +92,8 @@ export class Lobby {
     clearInterval(this.timer);
   }
 
-  private go(room: string): void {
-    this.enter({ room, identity: this.identity.value.trim(), token: this.token.value.trim(), decode: true });
+  private go(room: string, show?: "ask"): void {
+    this.enter({ room, identity: this.identity.value.trim(), token: this.token.value.trim(), decode: true, receiveData: this.receiveData, show });
   }
 
   private say(problem: string): void {

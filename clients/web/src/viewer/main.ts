@@ -2,7 +2,7 @@
 
 import "../style.css";
 import { byId } from "../dom";
-import { supported, Workers } from "../media/connection";
+import { transforms, Workers } from "../media/connection";
 import { claimsOf } from "../token";
 import { World } from "../scene/world";
 import { Lobby, type Entry } from "./lobby";
@@ -20,6 +20,8 @@ function entryOf(location: Location): Entry {
     identity: query.get("identity") ?? (bound.identity || `guest-${Math.floor(Math.random() * 1e4)}`),
     token,
     decode: query.get("decode") !== "off",
+    receiveData: !transforms() || query.get("delivery") === "data",
+    show: query.has("publish") ? "at once" : undefined,
   };
 }
 
@@ -59,8 +61,8 @@ function start(): void {
 
 /** What this browser lacks, in words that say how to get it; nothing if it has all. */
 function lacking(): string | undefined {
-  if (!supported()) {
-    return "This browser cannot hand video frames to a script (RTCRtpScriptTransform). Chromium and Chrome from 141, Firefox from 117 and Safari from 15.4 can.";
+  if (typeof RTCPeerConnection !== "function") {
+    return "This browser has no WebRTC, or it is switched off. Chromium, Chrome, Edge, Firefox and Safari have it.";
   }
   const context = document.createElement("canvas").getContext("webgl2");
   if (!context) {

@@ -115,9 +115,10 @@ export class Meters {
     return (this.byMid.get(mid)?.samples ?? []).filter((s) => s.at > now - last).reduce((sum, s) => sum + s.bytes, 0);
   }
 
-  /** When the first frame of at least that quality was there since an instant within the last two seconds. */
+  /** When the first frame of at least that quality arrived, of those that were decoded since an instant within the last two seconds. */
   first(mid: string, since: number, quality: number): number | undefined {
-    return this.byMid.get(mid)?.samples.find((s) => s.at >= since && s.quality >= quality)?.at;
+    const sample = this.byMid.get(mid)?.samples.find((s) => s.at >= since && s.quality >= quality);
+    return sample && sample.at - sample.decode - sample.wait;
   }
 
   private meter(mid: string): Meter {

@@ -3,6 +3,7 @@
 import { h } from "../dom";
 import type { Workers } from "../media/connection";
 import type { DecodedFrame } from "../media/traffic";
+import type { Panel } from "../publish/panel";
 import type { World } from "../scene/world";
 import type { TileRef } from "../signal/messages";
 import { Conference } from "./conference";
@@ -28,18 +29,21 @@ export class RoomView {
   private seen = "";
   private tinted = false;
   private arranged = "";
+  /** With what the person shows themselves; loaded when they want to. */
+  panel: Panel | undefined;
+  private showing: HTMLButtonElement | undefined;
   readonly firstPoint: { at: number | undefined } = { at: undefined };
 
   constructor(
     private readonly element: HTMLElement,
     readonly world: World,
     workers: Workers,
-    messages: Messages,
-    entry: Entry,
+    private readonly messages: Messages,
+    private readonly entry: Entry,
     private readonly ended: (why: string) => void,
   ) {
     this.conference = new Conference(
-      { url: signalling(), ...(entry.token ? { token: entry.token } : {}), ...(entry.room ? { room: entry.room } : {}), ...(entry.identity ? { identity: entry.identity } : {}) },
+      { url: signalling(), ...(entry.token ? { token: entry.token } : {}), ...(entry.room ? { room: entry.room } : {}), ...(entry.identity ? { identity: entry.identity } : {}), receiveData: entry.receiveData },
       workers,
       {
         frame: (track, frame) => this.arrived(track, frame),
@@ -67,7 +71,7 @@ export class RoomView {
 
   private build(): void {
     const bar = h("nav", { class: "toolbar", ariaLabel: "Controls" });
-    const add = (label: string, key: string, act: () => boolean | void | Promise<boolean | void>): void => {
+    const add = (label: string, key: string, act: () => boolean | void | Promise<boolean | void>): HTMLButtonElement => {
       const button = h("button", { type: "button", title: key ? `${label} (${key})` : label, ariaPressed: "false" }, label);
       button.addEventListener("click", () => {
         void Promise.resolve(act()).then((on) => typeof on === "boolean" && (button.ariaPressed = String(on)));
@@ -76,7 +80,9 @@ export class RoomView {
         this.keys.set(key, () => button.click());
       }
       bar.append(button);
+      return button;
     };
+    this.showing = add("Show yourself", "p", () => this.self());
     add("Inspect", "i", () => this.inspector.toggle());
     add("Tint by quality", "t", () => this.tint());
     add("Sound", "m", () => this.sound.toggle());
@@ -107,15 +113,35 @@ export class RoomView {
 
   private readonly gone = (): void => this.conference.leave();
 
+  /** Opens or closes the panel with which the person shows themselves. Its button says whether they do. */
+  private async self(): Promise<void> {
+    if (!this.panel) {
+      const [{ Panel }, { wishesOf }] = await Promise.all([import("../publish/panel"), import("../publish/wishes")]);
+      this.panel = new Panel(this.conference, wishesOf(new URLSearchParams(location.search)), (m) => this.messages.say(m), (live) => {
+        this.showing!.ariaPressed = String(live);
+      });
+      this.element.append(this.panel.element);
+    }
+    this.panel.toggle();
+  }
+
   private tint(): boolean {
     this.tinted = !this.tinted;
     this.world.objects.tint(this.tinted);
     return this.tinted;
   }
 
+  /** Goes into the headset, or comes out of it. */
   private async immerse(): Promise<void> {
-    const session = await navigator.xr!.requestSession("immersive-vr", { optionalFeatures: ["local-floor"] });
-    await this.world.renderer.xr.setSession(session);
+    if (this.world.immersed) {
+      await this.world.renderer.xr.getSession()?.end();
+      return;
+    }
+    try {
+      await this.world.immerse(await navigator.xr!.requestSession("immersive-vr", { requiredFeatures: ["local-floor"] }));
+    } catch (error) {
+      this.messages.say(`The headset does not show it: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   private entered(state: string, why: string): void {
@@ -124,13 +150,24 @@ export class RoomView {
     if (state === "joined") {
       this.title.textContent = this.conference.room;
       document.title = `${this.conference.room} · volsfu`;
+      this.begin();
     }
     if (state === "closed") {
       this.close(why);
     }
   }
 
+  /** Shows the person at once who came for that. */
+  private begin(): void {
+    const { show } = this.entry;
+    this.entry.show = undefined;
+    if (show) {
+      void this.self().then(() => (show === "at once" ? this.panel?.start() : undefined));
+    }
+  }
+
   private close(why: string): void {
+    this.panel?.stop();
     document.removeEventListener("keydown", this.key);
     removeEventListener("pagehide", this.gone);
     this.inspector.close();

@@ -59,7 +59,9 @@ export class Sound {
     if (!this.context || !this.on) {
       return;
     }
-    const { position, quaternion } = world.camera;
+    // In a headset the camera hangs on the floor that its wearer stands on.
+    const position = world.camera.getWorldPosition(world.camera.position.clone());
+    const quaternion = world.camera.getWorldQuaternion(world.camera.quaternion.clone());
     const ahead = position.clone().set(0, 0, -1).applyQuaternion(quaternion);
     const up = position.clone().set(0, 1, 0).applyQuaternion(quaternion);
     const { listener, currentTime } = this.context;

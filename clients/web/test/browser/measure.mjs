@@ -1,8 +1,10 @@
 // Measures what the viewer claims: how much arrives, how soon, what it costs.
 
-import { goOn, open, rest, run, tell, until } from "./visit.mjs";
+import { base, blank, goOn, open, rest, run, tell, until } from "./visit.mjs";
 
 const [what, seconds] = [rest[0], Number(rest[1] ?? 10)];
+/** How often the eye turns from one person to the other. */
+const turns = seconds;
 
 /** Frames that came whole, of those that were sent, and the middle of the figures of all lines. */
 const state = () => {
@@ -40,64 +42,119 @@ const scripts = {
 
   // Prepared frames that nobody decodes: what the way to the page carries.
   async carry() {
-    const page = await open("/?room=demo&identity=eye&decode=off");
-    await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 100);
+    const page = await open(`/?room=demo&identity=eye&decode=off&delivery=${rest[2]}`);
+    await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 20);
     await page.waitForTimeout(3000);
     const before = await page.evaluate(state);
     await page.waitForTimeout(seconds * 1000);
     tell("carried", { before, after: await page.evaluate(state) });
   },
 
-  // Looks at one of two people, on a link that does not carry both, then turns to the other.
+  // Looks at one of two people, then at the other behind one's back, and back again: what comes of either, and how soon after the turn the one turned to comes whole at the highest
+  // quality. Between turns enough time passes for the publisher of the unseen one to have paused what nobody takes.
   async turn() {
-    const page = await open("/?room=demo&identity=eye");
+    const page = await open("/?room=demo&identity=eye", { viewport: { width: 640, height: 360 } });
     await until(page, () => [...(globalThis.volsfu?.conference.participants.keys() ?? [])].length === 2 && volsfu.conference.meters.total.decoded >= 100);
-    await page.evaluate((max_bps) => volsfu.conference.session.send({ type: "limits", max_bps }), Number(rest[2]));
-    const facing = async (who) => {
-      await page.evaluate((name) => {
-        const at = volsfu.world.objects.focus(name).position;
-        // From close by, with a narrow view, the other one is out of sight.
-        volsfu.world.camera.position.set(at.x * 0.2, 1.3, at.z * 0.2);
-        volsfu.world.navigation.look(volsfu.world.camera.position.clone().set(at.x, 1.1, at.z));
-      }, who);
-    };
+    const now = () => page.evaluate(() => performance.timeOrigin + performance.now());
+    /** The eye stands in the middle between the two, and looks at one of them. */
+    const face = (who) => page.evaluate((name) => {
+      const [a, b] = ["ada", "grace"].map((n) => volsfu.world.objects.focus(n).position);
+      volsfu.world.camera.position.set((a.x + b.x) / 2, 1.3, (a.z + b.z) / 2);
+      const at = name === "ada" ? a : b;
+      volsfu.world.navigation.look(volsfu.world.camera.position.clone().set(at.x, 1.1, at.z));
+      return performance.timeOrigin + performance.now();
+    }, who);
+    /** What has arrived of each person in the last second, in bit/s. */
     const bits = () => page.evaluate(() => {
       const by = {};
       for (const s of volsfu.conference.tiles()) {
-        by[s.track.participant] = (by[s.track.participant] ?? 0) + (volsfu.conference.meters.arrived(s.mid, 1000, performance.timeOrigin + performance.now()) * 8);
+        by[s.track.participant] = (by[s.track.participant] ?? 0) + volsfu.conference.meters.arrived(s.mid, 1000, performance.timeOrigin + performance.now()) * 8;
       }
       return by;
     });
-    await facing("ada");
-    await page.waitForTimeout(4000);
-    const both = await bits();
-    tell("facing ada", both);
-    await facing("grace");
-    const turned = await page.evaluate(() => performance.timeOrigin + performance.now());
-    // The first frame of the one turned to that is of its highest quality again.
-    const back = await until(page, (since) => {
-      const slots = [...volsfu.conference.tiles()].filter((s) => s.track.participant === "grace");
-      const first = slots.map((s) => volsfu.conference.meters.first(s.mid, since, 2));
-      return first.every((v) => v !== undefined) ? Math.max(...first) : undefined;
-    }, turned);
-    await page.waitForTimeout(2000);
-    tell("facing grace", { back: back - turned, ...(await bits()) });
+    const whole = (who, since) => until(page, ([name, from]) => {
+      const first = [...volsfu.conference.tiles()].filter((s) => s.track.participant === name).map((s) => volsfu.conference.meters.first(s.mid, from, 2));
+      return first.length > 0 && first.every((v) => v !== undefined) ? Math.max(...first) : undefined;
+    }, [who, since], 10);
+    const [ada, grace] = ["ada", "grace"];
+    await whole(ada, await face(ada));
+    await page.waitForTimeout(5000);
+    for (let turn = 0; turn < turns; turn++) {
+      const [to, from] = turn % 2 === 0 ? [grace, ada] : [ada, grace];
+      const before = await bits();
+      const turned = await face(to);
+      const back = (await whole(to, turned)) - turned;
+      await page.waitForTimeout(Math.max(0, turned + 2000 - (await now())));
+      const after = await bits();
+      tell("turned", { back, seen: before[from], unseen: after[from] });
+      await page.waitForTimeout(4000);
+    }
+  },
+
+  // Lobby, room and console: every request, what the policy forbade, and what stands inline.
+  async ask() {
+    let [requests, foreign, violations, inline] = [0, 0, 0, 0];
+    const policies = [];
+    for (const path of ["/", "/console"]) {
+      const page = await open(blank);
+      await page.exposeFunction("violated", () => violations++);
+      await page.addInitScript(() => document.addEventListener("securitypolicyviolation", () => globalThis.violated()));
+      page.on("request", (request) => {
+        const url = new URL(request.url());
+        requests++;
+        foreign += url.protocol !== "blob:" && url.host !== new URL(base).host ? 1 : 0;
+      });
+      page.on("websocket", (socket) => {
+        requests++;
+        foreign += new URL(socket.url()).host !== new URL(base).host ? 1 : 0;
+      });
+      const response = await page.goto(base + path, { waitUntil: "load" });
+      policies.push((await response.allHeaders())["content-security-policy"] ?? "");
+      const source = await response.text();
+      inline += (source.match(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=/gi) ?? []).length;
+      if (path === "/") {
+        await page.locator(".room-card").first().click();
+        await until(page, () => globalThis.volsfu?.firstPoint.at);
+      } else {
+        await page.locator("text=demo").first().waitFor();
+      }
+      await page.waitForTimeout(3000);
+    }
+    tell("asked", { requests, foreign, violations, inline, policies });
   },
 
   // From a click in the lobby of a page that was never loaded to the first point on the screen, and what was loaded for it.
   async load() {
-    const page = await open("/");
-    let bytes = 0;
-    const session = await page.context().newCDPSession(page);
-    await session.send("Network.enable");
-    await session.send("Network.setCacheDisabled", { cacheDisabled: true });
-    session.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
-    await page.reload({ waitUntil: "networkidle" });
+    const page = await open(blank);
+    // A context of its own has an empty cache. What workers ask for counts, too.
+    const addresses = [];
+    page.context().on("request", (request) => request.url().startsWith(base) && addresses.push(request.url()));
+    await page.goto(`${base}/`, { waitUntil: "networkidle" });
     await page.locator(".room-card").first().waitFor();
-    const clicked = await page.evaluate(() => performance.timeOrigin + performance.now());
+    // Where the time of joining goes: when signalling had let the page in, when media was connected, when the first frame was decoded.
+    await page.evaluate(() => {
+      globalThis.joining = {};
+      // The page's own time of the click: whoever drives the browser takes a while to get it there.
+      addEventListener("click", () => (globalThis.joining.clicked ??= performance.timeOrigin + performance.now()), true);
+      const look = () => {
+        const conference = globalThis.volsfu?.conference;
+        const now = performance.timeOrigin + performance.now();
+        if (conference) {
+          globalThis.joining.joined ??= conference.room ? now : undefined;
+          globalThis.joining.connected ??= conference.connection?.state === "connected" ? now : undefined;
+          globalThis.joining.decoded ??= conference.meters.total.decoded > 0 ? now : undefined;
+        }
+        if (!globalThis.joining.decoded) {
+          setTimeout(look, 5);
+        }
+      };
+      look();
+    });
     await page.locator(".room-card").first().click();
     const shown = await until(page, () => globalThis.volsfu?.firstPoint.at);
-    tell("loaded", { bytes, milliseconds: shown - clicked });
+    const joining = await page.evaluate(() => globalThis.joining);
+    const after = (at) => at - joining.clicked;
+    tell("loaded", { addresses, milliseconds: after(shown), joined: after(joining.joined), connected: after(joining.connected), decoded: after(joining.decoded) });
   },
 };
 

@@ -17,7 +17,8 @@ run(async () => {
   const before = await page.evaluate(() => volsfu.world.camera.position.toArray());
   await page.locator("#stage").focus();
   await page.keyboard.down("w");
-  await page.waitForTimeout(700);
+  // Pages that are drawn by a busy processor walk more slowly.
+  await until(page, (from) => Math.hypot(...volsfu.world.camera.position.toArray().map((v, i) => v - from[i])) > 0.3, before);
   await page.keyboard.up("w");
   const after = await page.evaluate(() => volsfu.world.camera.position.toArray());
   tell("walked", { metres: Math.hypot(...after.map((v, i) => v - before[i])) });

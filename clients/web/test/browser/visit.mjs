@@ -9,7 +9,7 @@ export { base, artefacts, rest };
 
 const browser = await chromium.launch({
   executablePath,
-  args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--autoplay-policy=no-user-gesture-required"],
+  args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--autoplay-policy=no-user-gesture-required", ...(process.env.CHROMIUM_ARGUMENTS ?? "").split(" ").filter(Boolean)],
 });
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -24,6 +24,9 @@ export async function goOn() {
   await lines.next();
 }
 
+/** A page that is not loaded yet, for open. */
+export const blank = "";
+
 /** Opens a page. Errors in it are told as steps of their own. */
 export async function open(path, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, ...options });
@@ -31,8 +34,8 @@ export async function open(path, options = {}) {
   page.setDefaultTimeout(60_000);
   page.on("pageerror", (error) => tell("page error", { message: error.message }));
   page.on("console", (message) => {
-    // The browser itself reports addresses that answer with an error; what the page makes of them is looked at by the tests.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
+    // The browser itself reports addresses that answer with an error or not at all; what the page makes of them is looked at by the tests.
+    if (message.type() === "error" && !/^(Failed to load resource|WebSocket connection to .* failed)/.test(message.text())) {
       tell("console error", { message: message.text() });
     }
   });
@@ -42,13 +45,15 @@ export async function open(path, options = {}) {
       tell("foreign host", { message: request.url() });
     }
   });
-  await page.goto(base + path);
+  if (path !== blank) {
+    await page.goto(base + path);
+  }
   return page;
 }
 
 /** Waits until a function of the page gives something true, and gives it. */
-export async function until(page, what, argument) {
-  const handle = await page.waitForFunction(what, argument, { polling: 100 });
+export async function until(page, what, argument, polling = 100) {
+  const handle = await page.waitForFunction(what, argument, { polling });
   return handle.jsonValue();
 }
 

@@ -66,7 +66,8 @@ describe("cwi0", () => {
 
 describe("decoderOf", () => {
   it("says which codecs there are", () => {
-    expect(() => decoderOf(new Map([["raw1", raw]]), "cwi1")).toThrow('codec not available: "cwi1", expected one of raw1');
+    expect(() => decoderOf(new Map([["raw1", raw]]), "abcd")).toThrow('codec not available: "abcd", expected one of raw1');
+    expect(() => decoderOf(new Map([["raw1", raw]]), "cwi1")).toThrow("VR2Gather's compressed points; have its publisher send cwi0");
   });
 });
 

@@ -40,8 +40,8 @@ describe("Meters", () => {
       meters.decoded(slot, { ...frame(i, 1000 + i * 100), quality: i < 6 ? 0 : 2 }, 0);
     }
     expect(meters.arrived("3", 450, 1900)).toBe(5000);
-    expect(meters.first("3", 1000, 2)).toBe(1600);
-    expect(meters.first("3", 1750, 1)).toBe(1800);
+    expect(meters.first("3", 1000, 2)).toBe(1590);
+    expect(meters.first("3", 1750, 1)).toBe(1790);
     expect(meters.first("3", 1000, 3)).toBeUndefined();
     expect(meters.arrived("4", 450, 1900)).toBe(0);
   });

@@ -74,7 +74,9 @@ describe("Session", () => {
     begin();
     last().open();
     expect(last().url.searchParams.get("access_token")).toBe("t0ken");
-    expect(last().sent[0]).toEqual({ type: "join", id: "join", version: 1, receive: true, room: "lab", identity: "ada" });
+    expect(last().sent[0]).toEqual({
+      type: "join", id: "join", version: 1, receive: true, data_channel: true, pauses: true, room: "lab", identity: "ada",
+    });
     last().say(joined);
     expect(states.at(-1)).toEqual(["joined", ""]);
     expect(last().sent[1]).toMatchObject({ type: "time" });

@@ -1,0 +1,147 @@
+import { sizeOf, tablesOf } from "./jpeg";
+import { DecodeError, type Decoder, type PointPool, type Points } from "./points";
+
+const headerBytes = 5;
+/** Colours stand in squares of 16×16 pixels, at most 16 in a row; in a square they follow a Hilbert curve. */
+const edge = 16;
+const squarePoints = edge * edge;
+const mostAcross = 16;
+
+/** The pixel of each point of a square, as row × edge + column. */
+const curve = Uint8Array.from({ length: squarePoints }, (_, i) => {
+  let x = 0;
+  let y = 0;
+  for (let size = 1, left = i; size < edge; size *= 2, left >>= 2) {
+    const right = (left >> 1) & 1;
+    const up = (left ^ right) & 1;
+    if (up === 0) {
+      if (right === 1) {
+        x = size - 1 - x;
+        y = size - 1 - y;
+      }
+      [x, y] = [y, x];
+    }
+    x += size * right;
+    y += size * up;
+  }
+  return y * edge + x;
+});
+
+/** Decodes "drcj": geometry by Draco, and colours as a JPEG image in the order of its points; see package pkg/codec/dracojpeg. */
+export class DracoJPEG implements Decoder {
+  private readonly tables = new Map<number, Uint8Array>();
+  private canvas: OffscreenCanvas | undefined;
+  private yuv = new Uint8Array(0);
+  private rgba = new Uint8ClampedArray(0);
+
+  constructor(private readonly geometry: Decoder) {}
+
+  async decode(data: Uint8Array, pool: PointPool): Promise<Points> {
+    if (data.length < headerBytes) {
+      throw new DecodeError(`draco+jpeg: ${data.length} bytes, expected at least ${headerBytes}`);
+    }
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    const size = view.getUint32(0, true);
+    const quality = view.getUint8(4);
+    if (size < 1 || size > data.length - headerBytes || quality > 100) {
+      throw new DecodeError(`draco+jpeg: ${size} bytes of geometry in ${data.length}, colours of quality ${quality}`);
+    }
+    const points = await this.geometry.decode(data.subarray(headerBytes, headerBytes + size), pool);
+    if (quality > 0) {
+      await this.paint(points, data.subarray(headerBytes + size), quality);
+    }
+    return points;
+  }
+
+  /** Takes the colours from an image. */
+  private async paint(points: Points, image: Uint8Array, quality: number): Promise<void> {
+    const squares = Math.ceil(points.count / squarePoints);
+    const across = Math.min(squares, mostAcross);
+    const width = across * edge;
+    const height = Math.ceil(squares / across) * edge;
+    const says = sizeOf(image);
+    if (says?.width !== width || says.height !== height) {
+      throw new DecodeError(`draco+jpeg: colours of ${points.count} points in ${image.length} bytes, expected a baseline image of ${width}×${height} pixels`);
+    }
+    const pixels = await this.pixels(image, quality, width, height);
+    for (let i = 0; i < points.count; i++) {
+      const square = Math.floor(i / squarePoints);
+      const pixel = curve[i % squarePoints]!;
+      const row = Math.floor(square / across) * edge + (pixel >> 4);
+      const at = 4 * (row * width + (square % across) * edge + (pixel & 15));
+      points.colors[3 * i] = pixels[at]!;
+      points.colors[3 * i + 1] = pixels[at + 1]!;
+      points.colors[3 * i + 2] = pixels[at + 2]!;
+    }
+  }
+
+  /** Has the browser decode an image, with the tables that it leaves out put in front. */
+  private async pixels(image: Uint8Array, quality: number, width: number, height: number): Promise<Uint8ClampedArray> {
+    let tables = this.tables.get(quality);
+    if (!tables) {
+      tables = tablesOf(quality);
+      this.tables.set(quality, tables);
+    }
+    const file = new Uint8Array(tables.length + image.length);
+    file.set(image.subarray(0, 2));
+    file.set(tables, 2);
+    file.set(image.subarray(2), 2 + tables.length);
+    try {
+      return (await this.planes(file, width, height)) ?? (await this.bitmap(file, width, height));
+    } catch (error) {
+      throw new DecodeError(`draco+jpeg: the colours are no image: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  /** Takes luma and chroma as they are in the image, where the browser gives them. Chroma then belongs to four points each, and is not smoothed across others that lie elsewhere. */
+  private async planes(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray | undefined> {
+    if (typeof ImageDecoder === "undefined") {
+      return undefined;
+    }
+    const decoder = new ImageDecoder({ data: file, type: "image/jpeg", colorSpaceConversion: "none" });
+    const { image } = await decoder.decode();
+    try {
+      if (image.format !== "I420") {
+        return undefined;
+      }
+      const half = width / 2;
+      const luma = width * height;
+      const layout = [{ offset: 0, stride: width }, { offset: luma, stride: half }, { offset: luma + luma / 4, stride: half }];
+      this.yuv = this.yuv.length < luma * 1.5 ? new Uint8Array(luma * 1.5) : this.yuv;
+      await image.copyTo(this.yuv, { layout });
+      return this.convert(width, height);
+    } finally {
+      image.close();
+      decoder.close();
+    }
+  }
+
+  /** Makes red, green and blue of luma and chroma (JFIF, ITU-T T.871 section 7). */
+  private convert(width: number, height: number): Uint8ClampedArray {
+    const { yuv } = this;
+    const luma = width * height;
+    this.rgba = this.rgba.length < 4 * luma ? new Uint8ClampedArray(4 * luma) : this.rgba;
+    for (let y = 0, i = 0; y < height; y++) {
+      for (let x = 0; x < width; x++, i++) {
+        const at = luma + (y >> 1) * (width / 2) + (x >> 1);
+        const blue = yuv[at]! - 128;
+        const red = yuv[at + luma / 4]! - 128;
+        this.rgba[4 * i] = yuv[i]! + 1.402 * red;
+        this.rgba[4 * i + 1] = yuv[i]! - 0.344136 * blue - 0.714136 * red;
+        this.rgba[4 * i + 2] = yuv[i]! + 1.772 * blue;
+      }
+    }
+    return this.rgba;
+  }
+
+  private async bitmap(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray> {
+    const bitmap = await createImageBitmap(new Blob([file], { type: "image/jpeg" }), { colorSpaceConversion: "none", premultiplyAlpha: "none" });
+    this.canvas ??= new OffscreenCanvas(width, height);
+    const canvas = this.canvas;
+    [canvas.width, canvas.height] = [Math.max(canvas.width, width), Math.max(canvas.height, height)];
+    const context = canvas.getContext("2d", { willReadFrequently: true })!;
+    context.drawImage(bitmap, 0, 0);
+    bitmap.close();
+    return context.getImageData(0, 0, width, height).data;
+  }
+}

@@ -1,0 +1,69 @@
+// Frames that come over data channels, in chunks (docs/payload.md, "Browsers"): to browsers that let no script between the network and their decoder.
+
+import { type Frame, FrameError, readFrame } from "./frame";
+
+const headerSize = 20;
+const chunkSize = 64_000;
+/** The longest frame that is put together, as servers limit them by default. */
+const longest = 16 << 20;
+/** Frames of one channel that are put together at once. Channels keep no order, so that the chunks of two frames may cross. */
+const kept = 3;
+
+interface Assembly {
+  timestamp: number;
+  body: Uint8Array;
+  have: boolean[];
+  missing: number;
+}
+
+/** Puts the frames of one channel together. Timestamps of a channel never go back, so that a frame is given up once a newer one is whole. */
+export class ChunkAssembler {
+  private assemblies: Assembly[] = [];
+  private newest: number | undefined;
+
+  /** Takes a message, and gives the frame that is whole with it. Throws a FrameError that says what is wrong. */
+  take(message: ArrayBuffer): Frame | undefined {
+    if (message.byteLength < headerSize) {
+      throw new FrameError(`chunk of ${message.byteLength} bytes, expected at least ${headerSize}`);
+    }
+    const view = new DataView(message);
+    const [version, flags, quality, index] = [view.getUint8(0), view.getUint8(1), view.getUint8(4), view.getUint16(6)];
+    const [number, length, timestamp] = [view.getUint32(8), view.getUint32(12), view.getUint32(16)];
+    const data = new Uint8Array(message, headerSize);
+    const count = Math.max(1, Math.ceil(length / chunkSize));
+    if (version !== 1 || length > longest || index >= count || data.length !== Math.min(chunkSize, length - index * chunkSize)) {
+      throw new FrameError(`chunk ${index} of a frame of ${length} bytes, version ${version}, has ${data.length} bytes`);
+    }
+    if (this.newest !== undefined && ((timestamp - this.newest) | 0) <= 0) {
+      return undefined;
+    }
+    const assembly = this.assembly(timestamp, length, count);
+    if (assembly.have[index]) {
+      return undefined;
+    }
+    assembly.have[index] = true;
+    assembly.body.set(data, index * chunkSize);
+    if (--assembly.missing > 0) {
+      return undefined;
+    }
+    this.newest = timestamp;
+    this.assemblies = this.assemblies.filter((a) => ((a.timestamp - timestamp) | 0) > 0);
+    return readFrame({ prefixed: (flags & 1) !== 0, quality, number }, assembly.body);
+  }
+
+  private assembly(timestamp: number, length: number, count: number): Assembly {
+    const before = this.assemblies.find((a) => a.timestamp === timestamp);
+    if (before) {
+      if (before.body.length !== length) {
+        throw new FrameError(`chunks say that their frame has ${before.body.length} bytes, and ${length}`);
+      }
+      return before;
+    }
+    if (this.assemblies.length === kept) {
+      this.assemblies.shift();
+    }
+    const begun = { timestamp, body: new Uint8Array(length), have: new Array<boolean>(count).fill(false), missing: count };
+    this.assemblies.push(begun);
+    return begun;
+  }
+}

@@ -1,0 +1,103 @@
+// How much a publisher sends of what is wanted: as many qualities as its uplink carries, from the lowest on, and fewer points of the lowest where not even that fits.
+// It is pure: it is stepped with what happened and when.
+
+/** What happened since the last step. */
+export interface Observation {
+  /** Bit/s that each quality takes as it is encoded now, of all tiles together. */
+  rates: readonly number[];
+  /** Frames that were sent, and that were dropped for newer ones. */
+  sent: number;
+  dropped: number;
+  /** What the uplink carried in bit/s, where it was what held frames up. */
+  carried: number | undefined;
+}
+
+/** What is to be sent. */
+export interface Decision {
+  /** Qualities below this one are encoded. */
+  qualities: number;
+  /** The share of their points. */
+  share: number;
+}
+
+/** The share of frames that may be dropped before that counts as an uplink that is too narrow: one in twenty comes of a moment's trouble. */
+const tolerated = 0.05;
+/** The share of the measured rate that is used, so that what has queued up drains. */
+const used = 0.85;
+/** After being reduced, nothing is tried for so many milliseconds; twice as long after every try that failed. */
+const firstPatience = 2000;
+const longestPatience = 30_000;
+/** A try that has stood for so long was right. */
+const proven = 3000;
+const leastShare = 0.1;
+/** How fast points come back. */
+const growth = 1.25;
+
+export class Adaptation {
+  private decision: Decision;
+  private patience = firstPatience;
+  private reducedAt = -Infinity;
+  private triedAt: number | undefined;
+  /** What the uplink carried when it was last too narrow, in bit/s; 0 where that is not known. */
+  estimate = 0;
+
+  constructor(private readonly qualities: number) {
+    this.decision = { qualities, share: 1 };
+  }
+
+  get current(): Decision {
+    return this.decision;
+  }
+
+  /** Tells whether there is something to send differently, and how. */
+  step(now: number, { rates, sent, dropped, carried }: Observation): Decision {
+    if (dropped > tolerated * (dropped + sent)) {
+      // Where nothing at all leaves, the network is gone, and no rate is right.
+      if (carried && carried > 0) {
+        this.reduce(now, rates, carried);
+      }
+    } else if (sent > 0) {
+      this.raise(now);
+    }
+    return this.decision;
+  }
+
+  private reduce(now: number, rates: readonly number[], carried: number): void {
+    this.estimate = carried;
+    if (this.triedAt !== undefined) {
+      this.patience = Math.min(2 * this.patience, longestPatience);
+      this.triedAt = undefined;
+    }
+    this.reducedAt = now;
+    const room = used * carried;
+    let kept = 0;
+    let sum = 0;
+    while (kept < this.decision.qualities && sum + (rates[kept] ?? 0) <= room) {
+      sum += rates[kept++] ?? 0;
+    }
+    const { qualities, share } = this.decision;
+    if (kept === qualities) {
+      // Something was dropped though all of it should fit: rates are older than what is wanted now. One step down is a step.
+      kept--;
+    }
+    if (kept > 0) {
+      this.decision = { qualities: kept, share };
+      return;
+    }
+    const fits = rates[0] ? room / rates[0] : 1;
+    this.decision = { qualities: 1, share: Math.max(leastShare, share * Math.min(fits, 1 / growth)) };
+  }
+
+  private raise(now: number): void {
+    if (this.triedAt !== undefined && now - this.triedAt >= proven) {
+      this.triedAt = undefined;
+      this.patience = firstPatience;
+    }
+    const { qualities, share } = this.decision;
+    if ((qualities === this.qualities && share === 1) || this.triedAt !== undefined || now - this.reducedAt < this.patience) {
+      return;
+    }
+    this.triedAt = now;
+    this.decision = share < 1 ? { qualities, share: Math.min(1, share * growth) } : { qualities: qualities + 1, share };
+  }
+}

@@ -1,0 +1,69 @@
+// Frames as they go to the server: with the prefix of payload v1, in chunks over a data channel (docs/payload.md, "Browsers").
+
+/** How many bytes of a frame every chunk but its last one has. */
+export const chunkSize = 64_000;
+const headerSize = 20;
+const chunkVersion = 1;
+const prefixed = 1;
+const prefixSize = 12;
+
+/** The codec that pages publish with: Draco. */
+export const fourCC = "drco";
+
+/** Seconds from 1900, where NTP's first era begins, to 1970. */
+const ntpToUnix = 2_208_988_800;
+/** RTP timestamps count 90 kHz. */
+const ticksPerMillisecond = 90;
+
+/** One encoded tile at one quality at one capture instant. */
+export interface OutgoingFrame {
+  tile: number;
+  quality: number;
+  /** Counts capture instants: the same for all tiles and qualities of one. */
+  number: number;
+  /** The same for all tiles and qualities of one capture instant. */
+  timestamp: number;
+  /** The frame's data, prefix included. */
+  data: Uint8Array<ArrayBuffer>;
+}
+
+/** Puts the prefix in front of a codec's data: four characters that name the codec, and when it was captured, in milliseconds since 1970 by the server's clock. */
+export function withPrefix(codec: string, captured: number, data: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(prefixSize + data.length);
+  for (let i = 0; i < 4; i++) {
+    whole[i] = codec.charCodeAt(i);
+  }
+  const view = new DataView(whole.buffer);
+  const seconds = Math.floor(captured / 1000);
+  view.setUint32(4, (seconds + ntpToUnix) % 2 ** 32);
+  view.setUint32(8, Math.floor(((captured - 1000 * seconds) / 1000) * 2 ** 32));
+  whole.set(data, prefixSize);
+  return whole;
+}
+
+/** The RTP timestamp of an instant in milliseconds, from a publication's own random beginning. */
+export function timestampOf(milliseconds: number, beginning: number): number {
+  return (Math.round(milliseconds * ticksPerMillisecond) + beginning) % 2 ** 32;
+}
+
+/** How many chunks a frame takes. */
+export function chunksOf(length: number): number {
+  return Math.max(1, Math.ceil(length / chunkSize));
+}
+
+/** One chunk of a frame, as a message of its own. */
+export function chunkOf(frame: OutgoingFrame, index: number): Uint8Array<ArrayBuffer> {
+  const part = frame.data.subarray(index * chunkSize, (index + 1) * chunkSize);
+  const message = new Uint8Array(headerSize + part.length);
+  const view = new DataView(message.buffer);
+  view.setUint8(0, chunkVersion);
+  view.setUint8(1, prefixed);
+  view.setUint16(2, frame.tile);
+  view.setUint8(4, frame.quality);
+  view.setUint16(6, index);
+  view.setUint32(8, frame.number);
+  view.setUint32(12, frame.data.length);
+  view.setUint32(16, frame.timestamp);
+  message.set(part, headerSize);
+  return message;
+}

@@ -1,0 +1,101 @@
+// What a person sees of themselves while they publish: the picture that others have, what is sent of it, and who takes it.
+
+import { bitrate, h, milliseconds } from "../dom";
+import { morph } from "../morph";
+import type { State } from "./figures";
+import type { Plan } from "./traffic";
+
+export interface LiveActs {
+  stop(): void;
+  mute(): void;
+}
+
+const columns = ["Quality", "Taken", "fps", "Rate", "Points", "Encode"];
+
+export class LivePanel {
+  readonly element: HTMLElement;
+  private readonly frame = h("div", { class: "mirror" });
+  private readonly headline = h("p", { class: "headline", role: "status" });
+  private readonly body = h("tbody");
+  private readonly sentences = h("div", { class: "sentences" });
+  private readonly stop = h("button", { type: "button", class: "primary" }, "Stop");
+  private readonly mute = h("button", { type: "button", class: "quiet" });
+
+  constructor(acts: LiveActs) {
+    this.stop.addEventListener("click", () => acts.stop());
+    this.mute.addEventListener("click", () => acts.mute());
+    const head = h("tr", {}, ...columns.map((c) => h("th", { scope: "col" }, c)));
+    this.element = h(
+      "div", { class: "live" }, this.frame, this.headline, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), this.body)), this.sentences,
+      h("div", { class: "acts" }, this.stop, this.mute),
+    );
+  }
+
+  /** Makes a new mirror, for a worker to draw; none where the browser has no such canvas. */
+  mirror(size: { width: number; height: number }): OffscreenCanvas | undefined {
+    const canvas = h("canvas", { ...size, ariaLabel: "You, as others see you" });
+    this.frame.replaceChildren(canvas);
+    return "transferControlToOffscreen" in canvas ? canvas.transferControlToOffscreen() : undefined;
+  }
+
+  focus(): void {
+    this.stop.focus();
+  }
+
+  show(state: State, plan: Plan, others: readonly string[], voice: { on: boolean } | undefined): void {
+    this.headline.textContent = headlineOf(state);
+    this.headline.dataset["live"] = String(state.live && state.bps > 0);
+    morph(this.body, state.qualities.map((q) => {
+      const sending = q.fps > 0;
+      const cells = [
+        q.name, plan.tiles === 1 ? (q.wanted ? "yes" : "no") : `${q.wanted} of ${plan.tiles}`, sending ? q.fps.toFixed(0) : "–", sending ? bitrate(q.bps) : "–",
+        sending ? q.points.toLocaleString("en") : "–", sending ? milliseconds(q.milliseconds) : "–",
+      ];
+      return h("tr", { class: sending ? "sending" : "resting" }, ...cells.map((c) => h("td", {}, c)));
+    }));
+    morph(this.sentences, sentencesOf(state, plan, others).map((s) => h("p", {}, s)));
+    this.mute.hidden = !voice;
+    this.mute.textContent = voice?.on ? "Mute" : "Unmute";
+  }
+}
+
+function headlineOf(state: State): string {
+  if (!state.ready) {
+    return "Getting ready …";
+  }
+  if (!state.live) {
+    return "Connecting …";
+  }
+  return state.bps > 0 ? `Live: ${bitrate(state.bps)}, ${state.fps.toFixed(0)} fps` : "Live: nobody takes anything, nothing is sent";
+}
+
+/** Who is there, what they take, and what holds things up. */
+export function sentencesOf(state: State, plan: Plan, others: readonly string[]): string[] {
+  const all: string[] = [];
+  const taken = state.qualities.filter((q) => q.wanted > 0).map((q) => q.name);
+  if (others.length === 0) {
+    all.push("Nobody else is here yet.");
+  } else {
+    const takes = taken.length > 0 ? ` What they take: ${list(taken)}.` : "";
+    all.push(`${list(others)} ${others.length === 1 ? "is" : "are"} here.${takes}`);
+  }
+  if (state.givenUp.length > 0 || state.share < 1) {
+    const carried = state.carried > 0 ? ` of ${bitrate(state.carried)}` : "";
+    const less = state.share < 1 ? `, and the rest has ${Math.round(100 * state.share)} % of its points` : "";
+    all.push(`Your uplink${carried} does not carry ${state.givenUp.length > 0 ? list(state.givenUp) : "everything"}${less}. More is tried from time to time.`);
+  } else if (state.dropped > 0.5) {
+    all.push(`Frames give way to newer ones, since the uplink is full: ${state.dropped.toFixed(0)} per second.`);
+  }
+  if (state.skipped > 0.1 * plan.fps) {
+    all.push(`This computer encodes too slowly for ${plan.fps} frames per second: ${state.skipped.toFixed(0)} are left out. Fewer points help.`);
+  }
+  return all;
+}
+
+/** Names as people say them; of many only the first. */
+function list(names: readonly string[]): string {
+  if (names.length > 4) {
+    return `${names.slice(0, 3).join(", ")} and ${names.length - 3} others`;
+  }
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}

@@ -1,0 +1,163 @@
+// The panel with which a person shows themselves: what with, how, and what becomes of it.
+
+import "./panel.css";
+import { h } from "../dom";
+import type { Conference } from "../viewer/conference";
+import { DepthCamera, Lacking } from "./camera";
+import type { Picture } from "./depth";
+import { LivePanel } from "./live";
+import { Publisher, startCrew } from "./publisher";
+import { Setup } from "./setup";
+import { Voice } from "./voice";
+import { planOf, type Wishes } from "./wishes";
+import { DepthOfXR } from "./xr";
+
+/** What is published of a figure, a camera or a phone. */
+const publication = "body";
+
+/** What the mirror is drawn with, in pixels: sharp on screens with two for each. */
+const mirrorSize = { width: 480, height: 560 };
+
+/** Something that hands over pictures of depth. */
+interface Pictures {
+  picture(): Promise<Picture | undefined>;
+  close(): void;
+}
+
+export class Panel {
+  readonly element: HTMLElement;
+  private readonly setup: Setup;
+  private readonly live: LivePanel;
+  private publisher: Publisher | undefined;
+  private voice: Voice | undefined;
+  private pictures: Pictures | undefined;
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private starting = false;
+
+  constructor(
+    private readonly conference: Conference,
+    wishes: Wishes,
+    private readonly say: (message: string) => void,
+    private readonly changed: (live: boolean) => void,
+  ) {
+    this.setup = new Setup(wishes, () => void this.start());
+    this.live = new LivePanel({ stop: () => this.stop(), mute: () => this.mute() });
+    const close = h("button", { type: "button", class: "close", ariaLabel: "Close", title: "Close" }, "×");
+    close.addEventListener("click", () => this.toggle());
+    this.element = h(
+      "aside", { class: "self", hidden: true, ariaLabel: "Show yourself" },
+      h("header", {}, h("h2", {}, "Show yourself"), close), this.setup.element, this.live.element,
+    );
+    this.live.element.hidden = true;
+  }
+
+  /** Shows or hides the panel. What is published goes on. */
+  toggle(): boolean {
+    this.element.hidden = !this.element.hidden;
+    if (!this.element.hidden) {
+      void this.setup.look();
+      this.setup.focus();
+    }
+    this.changed(this.publisher !== undefined);
+    return !this.element.hidden;
+  }
+
+  /** Begins to publish what the person has chosen. */
+  async start(): Promise<void> {
+    if (this.publisher || this.starting) {
+      return;
+    }
+    this.starting = true;
+    this.setup.trouble("");
+    try {
+      const wishes = this.setup.wishes;
+      const aspect = await this.open(wishes);
+      if (this.setup.speaks) {
+        this.voice ??= await Voice.open(this.conference, (message) => this.say(`The server does not take the microphone: ${message}`));
+      }
+      this.publish(wishes, aspect);
+    } catch (error) {
+      this.setup.trouble(error instanceof Lacking ? error.message : `It cannot be published: ${error instanceof Error ? error.message : String(error)}`);
+      this.stop();
+    } finally {
+      this.starting = false;
+    }
+  }
+
+  /** Opens what hands over pictures; a figure needs none. It gives the width of a picture over its height. */
+  private async open(wishes: Wishes): Promise<number> {
+    if (wishes.kind === "camera") {
+      const camera = await DepthCamera.open(this.setup.camera, wishes.fps);
+      camera.ended = () => this.lost("The camera was taken away.");
+      this.pictures = camera;
+      return camera.aspect;
+    }
+    if (wishes.kind === "xr") {
+      const phone = await DepthOfXR.open(this.element);
+      phone.ended = () => this.stop();
+      this.pictures = phone;
+    }
+    return 1;
+  }
+
+  private publish(wishes: Wishes, aspect: number): void {
+    const plan = planOf(wishes, this.conference.identity, aspect);
+    const mirror = this.live.mirror(mirrorSize);
+    const link = {
+      send: (message: Parameters<Conference["session"]["send"]>[0]) => this.conference.session.send(message),
+      channel: (label: string) => this.conference.channel(label),
+      ahead: () => this.conference.session.clock.ahead,
+    };
+    this.publisher = new Publisher(link, publication, plan, startCrew(plan.tiles), mirror, {
+      refused: (message) => this.lost(message),
+      trouble: (message) => this.say(message),
+      picture: () => this.pictures?.picture() ?? Promise.resolve(undefined),
+    });
+    this.conference.publish(this.publisher);
+    this.setup.element.hidden = true;
+    this.live.element.hidden = false;
+    this.live.focus();
+    this.changed(true);
+    this.refresh();
+    this.timer = setInterval(() => this.refresh(), 500);
+  }
+
+  private refresh(): void {
+    if (this.publisher) {
+      const others = [...this.conference.participants.keys()].filter((who) => who !== this.conference.identity);
+      this.live.show(this.publisher.state(), this.publisher.plan, others, this.voice && { on: this.voice.on });
+    }
+  }
+
+  /** What is published ended by itself: why is said in the panel. */
+  private lost(message: string): void {
+    this.stop();
+    this.setup.trouble(message);
+    this.element.hidden = false;
+  }
+
+  private mute(): void {
+    if (this.voice) {
+      this.voice.on = !this.voice.on;
+      this.refresh();
+    }
+  }
+
+  /** Ends what is published. */
+  stop(): void {
+    clearInterval(this.timer);
+    if (this.publisher) {
+      this.conference.unpublish(this.publisher);
+      this.publisher.end();
+      this.publisher = undefined;
+    }
+    this.voice?.end();
+    this.voice = undefined;
+    const { pictures } = this;
+    this.pictures = undefined;
+    pictures?.close();
+    this.live.element.hidden = true;
+    this.setup.element.hidden = false;
+    this.changed(false);
+  }
+}

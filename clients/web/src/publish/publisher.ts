@@ -1,0 +1,281 @@
+// One publication of this page: workers that make its frames, a data channel that takes them to the server, and what the server and the uplink ask for in between.
+
+import type { ClientMessage, Publication, ServerMessage } from "../signal/messages";
+import { Adaptation } from "./adaptation";
+import { fourCC, timestampOf, withPrefix } from "./chunks";
+import type { Picture } from "./depth";
+import { Figures, type State } from "./figures";
+import { Tiling } from "./tiling";
+import type { EncoderOrder, EncoderReport, Plan, StudioOrder, StudioReport } from "./traffic";
+import { type Channel, Uplink } from "./uplink";
+
+/** What a publisher uses of the session. */
+export interface Link {
+  send(message: ClientMessage): boolean;
+  /** Opens a data channel on the present connection. */
+  channel(label: string): (Channel & { close(): void }) | undefined;
+  /** How far the server's clock is ahead of this host's, in milliseconds. */
+  ahead(): number;
+}
+
+/** The workers of one publisher, as far as they are used. */
+export interface Crew {
+  studio: Worker;
+  encoders: Worker[];
+}
+
+export interface PublisherEvents {
+  /** The server has taken the publication, or does not: then why. */
+  refused(message: string): void;
+  trouble(message: string): void;
+  /** The studio wants the next picture; none where there is no new one. */
+  picture(): Promise<Picture | undefined>;
+}
+
+const checkInterval = 100;
+const adaptInterval = 500;
+/** Bits that Draco takes for a point of a person, about: what is said of qualities before the first frame. */
+const bitsPerPoint = 26;
+
+/** Starts workers: one for points, and so many for frames that two cores are left to page and browser. */
+export function startCrew(tiles: number): Crew {
+  const count = Math.max(1, Math.min(tiles, 4, (navigator.hardwareConcurrency || 2) - 2));
+  return {
+    studio: new Worker(new URL("./studio.ts", import.meta.url), { type: "module" }),
+    encoders: Array.from({ length: count }, () => new Worker(new URL("./encoder.ts", import.meta.url), { type: "module" })),
+  };
+}
+
+/** Describes a plan to the server. */
+export function describe(name: string, plan: Plan): Publication {
+  const tiling = new Tiling(plan.tiles, plan.box);
+  return {
+    name,
+    kind: "video",
+    mode: "alternatives",
+    codec: { mime_type: "video/volumetric", clock_rate: 90_000, fmtp: "draco=1" },
+    frame_rate: plan.fps,
+    tiles: Array.from({ length: plan.tiles }, (_, tile) => tiling.tile(tile)),
+    qualities: plan.qualities.map((q) => ({ name: q.name, bitrate_bps: Math.round((q.share * plan.points * bitsPerPoint * plan.fps) / plan.tiles) })),
+  };
+}
+
+export class Publisher {
+  private readonly uplink: Uplink;
+  private readonly adaptation: Adaptation;
+  private readonly figures: Figures;
+  private channel: (Channel & { close(): void }) | undefined;
+  /** Which qualities of each tile somebody takes; everything until the server says. */
+  private wanted: number[][];
+  private announced = false;
+  private attempt = 0;
+  private told = "";
+  private adapted = 0;
+  private ended = false;
+  /** Timestamps begin anywhere (RFC 3550 section 5.1). */
+  private readonly beginning = Math.floor(Math.random() * 2 ** 32);
+  private readonly timer: ReturnType<typeof setInterval>;
+
+  constructor(
+    private readonly link: Link,
+    readonly name: string,
+    readonly plan: Plan,
+    private readonly crew: Crew,
+    mirror: OffscreenCanvas | undefined,
+    private readonly events: PublisherEvents,
+  ) {
+    const all = plan.qualities.map((_, q) => q);
+    this.wanted = Array.from({ length: plan.tiles }, () => all);
+    this.adaptation = new Adaptation(plan.qualities.length);
+    this.figures = new Figures(plan);
+    this.uplink = new Uplink(plan.tiles, (frame) => this.figures.sent(frame, now()), now);
+    this.start(mirror);
+    this.timer = setInterval(() => this.check(now()), checkInterval);
+  }
+
+  private start(mirror: OffscreenCanvas | undefined): void {
+    const { studio, encoders } = this.crew;
+    const ports = encoders.map((encoder) => {
+      const { port1, port2 } = new MessageChannel();
+      const order: EncoderOrder = { jobs: port1 };
+      encoder.postMessage(order, [port1]);
+      encoder.onmessage = ({ data }: MessageEvent<EncoderReport>) => this.encoded(data);
+      return port2;
+    });
+    studio.onmessage = ({ data }: MessageEvent<StudioReport>) => this.reported(data);
+    for (const worker of [studio, ...encoders]) {
+      worker.onerror = (event) => this.events.trouble(event.message || "a worker of the page cannot be loaded");
+    }
+    this.order({ type: "begin", plan: this.plan, encoders: ports, mirror }, mirror ? [...ports, mirror] : ports);
+  }
+
+  private order(order: StudioOrder, transfer: Transferable[] = []): void {
+    this.crew.studio.postMessage(order, transfer);
+  }
+
+  /** The session was entered: with a connection that is new, or the one before; with what was published before, or without. */
+  entered(renewed: boolean, resumed: boolean): void {
+    if (renewed) {
+      this.channel = undefined;
+    }
+    if (!resumed || !this.announced) {
+      this.announced = false;
+      this.told = "";
+      this.link.send({ type: "publish", id: `${this.name}/${++this.attempt}`, publication: describe(this.name, this.plan) });
+      return;
+    }
+    this.connect();
+  }
+
+  private connect(): void {
+    this.channel ??= this.link.channel(this.name);
+    if (this.channel) {
+      const channel = this.channel as Channel & { onopen?: ((event: Event) => unknown) | null };
+      channel.onopen = () => this.uplink.pump();
+      this.uplink.connect(channel);
+    }
+  }
+
+  /** Hears what the server says, and tells whether that was meant for this publication. */
+  heard(message: ServerMessage): boolean {
+    if (message.type === "wanted") {
+      for (const { publication, tiles } of message.publications) {
+        if (publication === this.name) {
+          this.wanted = this.wanted.map((_, tile) => tiles[tile] ?? []);
+          this.tell();
+        }
+      }
+      return false;
+    }
+    if ((message.type !== "ok" && message.type !== "error") || message.id !== `${this.name}/${this.attempt}`) {
+      return false;
+    }
+    // What the server knows already it has from before the websocket broke.
+    if (message.type === "ok" || message.code === "exists") {
+      this.announced = true;
+      this.connect();
+      this.tell();
+    } else {
+      this.events.refused(refusal(message.code, message.message));
+    }
+    return true;
+  }
+
+  /** What of a tile is encoded: what somebody takes and the uplink carries, lowest first. */
+  private taken(tile: number): number[] {
+    return this.announced ? (this.wanted[tile] ?? []).filter((q) => q < this.adaptation.current.qualities) : [];
+  }
+
+  /** Tells the studio what to encode, and the server what was given up, where that has changed. */
+  private tell(): void {
+    const tiles = this.wanted.map((_, tile) => this.taken(tile));
+    this.order({ type: "wanted", tiles, share: this.adaptation.current.share });
+    this.uplink.keepOnly((tile, quality) => tiles[tile]?.includes(quality) ?? false);
+    const { qualities } = this.adaptation.current;
+    const given = this.plan.qualities.map((_, q) => q).filter((q) => q >= qualities);
+    const gave_up = this.wanted.flatMap((_, tile) => given.map((quality) => ({ publication: this.name, tile, quality })));
+    const key = JSON.stringify(gave_up);
+    if (key !== (this.told || "[]") && this.link.send({ type: "uplink", estimate_bps: Math.round(this.adaptation.estimate), gave_up })) {
+      this.told = key;
+    }
+  }
+
+  private reported(report: StudioReport): void {
+    switch (report.type) {
+      case "ready":
+        this.figures.ready = true;
+        this.tell();
+        break;
+      case "captured":
+        this.figures.captured(now());
+        break;
+      case "skipped":
+        this.figures.skipped(now());
+        break;
+      case "need":
+        void this.events.picture().then((picture) => this.handOver(picture), (error: unknown) => this.events.trouble(String(error)));
+        break;
+      case "failure":
+        this.events.trouble(report.message);
+        break;
+    }
+  }
+
+  private handOver(picture: Picture | undefined): void {
+    if (this.ended) {
+      return;
+    }
+    const transfer = !picture ? [] : picture.kind === "image" ? [picture.image] : [picture.map.depth.buffer, picture.map.colors.buffer];
+    this.order({ type: "picture", picture }, transfer);
+  }
+
+  private encoded(report: EncoderReport): void {
+    if (report.type === "failure") {
+      this.events.trouble(report.message);
+      return;
+    }
+    const { tile, quality, number, captured } = report;
+    this.figures.encoded(report, now());
+    // It may have been encoded for somebody who has gone since.
+    if (this.taken(tile).includes(quality)) {
+      const data = withPrefix(fourCC, captured + this.link.ahead(), report.data);
+      this.uplink.offer({ tile, quality, number, timestamp: timestampOf(captured, this.beginning), data });
+    }
+  }
+
+  private check(at: number): void {
+    this.uplink.pump();
+    if (at - this.adapted < adaptInterval) {
+      return;
+    }
+    this.adapted = at;
+    const { sent, dropped } = this.uplink.take();
+    this.figures.dropped(dropped, at);
+    if (this.channel?.readyState !== "open") {
+      return;
+    }
+    const before = this.adaptation.current;
+    const after = this.adaptation.step(at, { rates: this.figures.encodedRates(at), sent, dropped, carried: this.uplink.rate });
+    if (after !== before) {
+      this.tell();
+    }
+  }
+
+  /** What is shown to the person. */
+  state(): State {
+    const { current, estimate } = this.adaptation;
+    const tiles = this.wanted.map((_, tile) => this.taken(tile));
+    return this.figures.state(now(), {
+      live: this.announced && this.channel?.readyState === "open", wanted: this.wanted, taken: tiles, decision: current, carried: this.uplink.rate ?? estimate,
+    });
+  }
+
+  /** Ends the publication. */
+  end(): void {
+    this.ended = true;
+    clearInterval(this.timer);
+    if (this.announced) {
+      this.link.send({ type: "unpublish", publication: this.name });
+    }
+    this.channel?.close();
+    for (const worker of [this.crew.studio, ...this.crew.encoders]) {
+      worker.terminate();
+    }
+  }
+}
+
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** Why the server does not take a publication, in words that say what to do. */
+function refusal(code: string, message: string): string {
+  switch (code) {
+    case "forbidden":
+      return "Your token lets you watch, not show yourself. Whoever runs the server makes one that does with: volsfu token --publish";
+    case "limit":
+      return `The server takes no more: ${message}. Choose fewer tiles or qualities.`;
+    default:
+      return `The server does not take it: ${message}`;
+  }
+}

@@ -1,0 +1,216 @@
+/// <reference lib="webworker" />
+// The worker that makes captures: it keeps the time, has points made or reads them out of pictures, cuts them into tiles, and hands each tile to its encoder. What
+// nobody takes is not handed on. Timers of workers go on while a page is in the background.
+
+import { PointPool, type Points } from "../decode/points";
+import { mapOf, type Picture, Unprojector } from "./depth";
+import { Figure } from "./figure/figure";
+import { Mirror } from "./mirror";
+import { cut, Tiling } from "./tiling";
+import type { Plan, StudioOrder, StudioReport, TileDone, TileJob } from "./traffic";
+
+declare const self: DedicatedWorkerGlobalScope;
+
+/** Pictures of oneself are drawn at most so often, in milliseconds, of at most so many points. */
+const mirrorInterval = 66;
+const mirrorPoints = 12_000;
+/** While nobody takes anything, points are made only so often, for the mirror. */
+const idleInterval = 200;
+
+function report(message: StudioReport): void {
+  self.postMessage(message);
+}
+
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** Where points come from. */
+interface Source {
+  /** Makes points of an instant; nothing where there are none yet. */
+  capture(at: number): { points: Points; captured: number } | undefined;
+}
+
+class FigureSource implements Source {
+  private readonly figure: Figure;
+
+  constructor(
+    points: number,
+    seed: number,
+    private readonly pool: PointPool,
+  ) {
+    this.figure = new Figure(points, seed);
+  }
+
+  capture(at: number): { points: Points; captured: number } {
+    const points = this.pool.take(this.figure.points);
+    // Hours of milliseconds and a random person: everybody begins elsewhere in the same motions.
+    this.figure.at((at / 1000) % 86_400, points);
+    return { points, captured: at };
+  }
+}
+
+/** Reads pictures that the page is asked for, each once. */
+class DepthSource implements Source {
+  private waiting: { picture: Picture; captured: number } | undefined;
+  private asked = false;
+  private readonly unprojector = new Unprojector();
+  private canvas: OffscreenCanvas | undefined;
+
+  constructor(
+    private readonly plan: Plan,
+    private readonly pool: PointPool,
+  ) {}
+
+  take(picture: Picture | undefined): void {
+    this.asked = false;
+    if (picture) {
+      this.waiting = { picture, captured: now() };
+    }
+  }
+
+  capture(): { points: Points; captured: number } | undefined {
+    if (!this.asked) {
+      this.asked = true;
+      report({ type: "need" });
+    }
+    const { waiting, plan } = this;
+    if (!waiting) {
+      return undefined;
+    }
+    this.waiting = undefined;
+    const points = this.pool.take(plan.points);
+    this.unprojector.read(this.mapOf(waiting.picture), plan.box, plan.points, points);
+    return { points, captured: waiting.captured };
+  }
+
+  private mapOf(picture: Picture): import("./depth").DepthMap {
+    if (picture.kind === "map") {
+      return picture.map;
+    }
+    const { source } = this.plan;
+    if (source.kind !== "depth") {
+      throw new Error("a picture came to a figure");
+    }
+    const { image } = picture;
+    if (this.canvas?.width !== image.width || this.canvas.height !== image.height) {
+      this.canvas = new OffscreenCanvas(image.width, image.height);
+    }
+    const context = this.canvas.getContext("2d", { willReadFrequently: true })!;
+    context.drawImage(image, 0, 0);
+    image.close();
+    return mapOf(context.getImageData(0, 0, this.canvas.width, this.canvas.height), source.lens);
+  }
+}
+
+class Studio {
+  private readonly pool = new PointPool();
+  private readonly tiling: Tiling;
+  private readonly source: FigureSource | DepthSource;
+  private readonly mirror: Mirror;
+  private wanted: number[][];
+  private share = 1;
+  private number = 0;
+  private underWay = 0;
+  private due = 0;
+  private mirrored = 0;
+
+  constructor(
+    private readonly plan: Plan,
+    private readonly encoders: MessagePort[],
+    mirror: OffscreenCanvas | undefined,
+  ) {
+    this.tiling = new Tiling(plan.tiles, plan.box);
+    this.wanted = Array.from({ length: plan.tiles }, () => []);
+    this.mirror = new Mirror(mirror, plan.box);
+    const { source } = plan;
+    this.source = source.kind === "figure" ? new FigureSource(plan.points, source.seed, this.pool) : new DepthSource(plan, this.pool);
+    for (const port of encoders) {
+      port.onmessage = ({ data }: MessageEvent<TileDone>) => {
+        this.underWay--;
+        this.pool.give(data.points);
+      };
+    }
+    this.due = now();
+    report({ type: "ready" });
+    this.tick();
+  }
+
+  take(order: StudioOrder): void {
+    if (order.type === "wanted") {
+      this.wanted = order.tiles;
+      this.share = order.share;
+    } else if (order.type === "picture" && this.source instanceof DepthSource) {
+      this.source.take(order.picture);
+    }
+  }
+
+  private get idle(): boolean {
+    return this.wanted.every((qualities) => qualities.length === 0);
+  }
+
+  private tick(): void {
+    const at = now();
+    try {
+      this.step(at);
+    } catch (error) {
+      report({ type: "failure", message: error instanceof Error ? error.message : String(error) });
+    }
+    // Instants keep their distance; what a stall has passed over is not made up for.
+    const interval = this.idle ? idleInterval : 1000 / this.plan.fps;
+    this.due += interval;
+    if (this.due < at) {
+      this.due = at + interval;
+    }
+    setTimeout(() => this.tick(), Math.max(0, this.due - now()));
+  }
+
+  private step(at: number): void {
+    // One capture is being encoded, and one more may wait for that.
+    if (this.underWay > this.plan.tiles) {
+      report({ type: "skipped" });
+      return;
+    }
+    const capture = this.source.capture(at);
+    if (!capture) {
+      return;
+    }
+    const { points, captured } = capture;
+    if (at - this.mirrored >= mirrorInterval) {
+      this.mirrored = at;
+      this.mirror.draw(points, Math.min(points.count, mirrorPoints));
+    }
+    if (!this.idle) {
+      this.encode(points, captured);
+      report({ type: "captured", points: points.count });
+    }
+    this.pool.give(points);
+  }
+
+  private encode(points: Points, captured: number): void {
+    const { qualities, box } = this.plan;
+    const number = ++this.number;
+    const parts = cut(points, this.tiling, qualities.map((q) => q.share * this.share), (room) => this.pool.take(room));
+    parts.forEach((part, tile) => {
+      const wanted = this.wanted[tile]!;
+      if (wanted.length === 0) {
+        this.pool.give(part.points);
+        return;
+      }
+      const jobs = wanted.map((quality) => ({ quality, count: part.counts[quality]!, bits: qualities[quality]!.bits }));
+      const job: TileJob = { number, captured, tile, points: part.points, qualities: jobs, box };
+      this.underWay++;
+      this.encoders[tile % this.encoders.length]!.postMessage(job, [part.points.positions.buffer, part.points.colors.buffer]);
+    });
+  }
+}
+
+let studio: Studio | undefined;
+
+self.onmessage = ({ data: order }: MessageEvent<StudioOrder>) => {
+  if (order.type === "begin") {
+    studio = new Studio(order.plan, order.encoders, order.mirror);
+    return;
+  }
+  studio?.take(order);
+};

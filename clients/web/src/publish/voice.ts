@@ -1,0 +1,79 @@
+// A microphone as a publication of its own: an ordinary Opus track.
+
+import type { Conference, Outgoing } from "../viewer/conference";
+import type { Publication, ServerMessage } from "../signal/messages";
+import { explain, Lacking, lacksDevices } from "./camera";
+
+const name = "voice";
+
+const description: Publication = {
+  name,
+  kind: "audio",
+  mode: "alternatives",
+  codec: { mime_type: "audio/opus", clock_rate: 48_000, channels: 2 },
+  tiles: [{ box: { min: [0, 0, 0], max: [0, 0, 0] } }],
+  qualities: [{ bitrate_bps: 64_000 }],
+};
+
+export class Voice implements Outgoing {
+  private announced = false;
+  private attempt = 0;
+
+  private constructor(
+    private readonly conference: Conference,
+    private readonly track: MediaStreamTrack,
+    private readonly refused: (message: string) => void,
+  ) {
+    conference.speak(name, track);
+    conference.publish(this);
+  }
+
+  /** Opens the microphone and publishes it. It throws what a person is told. */
+  static async open(conference: Conference, refused: (message: string) => void): Promise<Voice> {
+    const missing = lacksDevices();
+    if (missing) {
+      throw new Lacking(missing);
+    }
+    let stream: MediaStream;
+    try {
+      stream = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
+    } catch (error) {
+      throw explain(error, "microphone");
+    }
+    return new Voice(conference, stream.getAudioTracks()[0]!, refused);
+  }
+
+  entered(_renewed: boolean, resumed: boolean): void {
+    if (!resumed || !this.announced) {
+      this.announced = false;
+      this.conference.session.send({ type: "publish", id: `${name}/${++this.attempt}`, publication: description });
+    }
+  }
+
+  heard(message: ServerMessage): boolean {
+    if ((message.type !== "ok" && message.type !== "error") || message.id !== `${name}/${this.attempt}`) {
+      return false;
+    }
+    if (message.type === "ok" || message.code === "exists") {
+      this.announced = true;
+    } else {
+      this.refused(message.message);
+    }
+    return true;
+  }
+
+  get on(): boolean {
+    return this.track.enabled;
+  }
+
+  set on(on: boolean) {
+    this.track.enabled = on;
+  }
+
+  end(): void {
+    this.track.stop();
+    this.conference.unpublish(this);
+    this.conference.session.send({ type: "unpublish", publication: name });
+    this.conference.speak(name, undefined);
+  }
+}

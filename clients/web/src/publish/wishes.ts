@@ -1,0 +1,82 @@
+// What a person wants to publish: from the panel, or from the link that brought them.
+
+import { type Arrangement, boxOf, type DepthCoding, type Lens, usualLens } from "./depth";
+import { figureBox, seedOf } from "./figure/figure";
+import { standardQualities, tileCounts } from "./tiling";
+import type { Plan } from "./traffic";
+
+export type Kind = "figure" | "camera" | "xr";
+
+export interface Wishes {
+  kind: Kind;
+  points: number;
+  fps: number;
+  tiles: number;
+  /** Names of the qualities. */
+  qualities: string[];
+  lens: Lens;
+}
+
+export const pointChoices = [10_000, 20_000, 40_000, 80_000] as const;
+export const rateChoices = [10, 15, 30] as const;
+const mostPoints = 200_000;
+
+/** What suits most computers: a browser's encoder takes twice the time of others. */
+const usual: Wishes = { kind: "figure", points: 20_000, fps: 15, tiles: 1, qualities: standardQualities.map((q) => q.name), lens: usualLens };
+
+/** Reads the wishes of a link: ?publish=figure&points=20000&fps=15&tiles=4&qualities=low,high; what is not there or not possible is as usual. */
+export function wishesOf(query: URLSearchParams): Wishes {
+  const number = (name: string, most: number, otherwise: number): number => {
+    const value = Math.round(Number(query.get(name)));
+    return value >= 1 && value <= most ? value : otherwise;
+  };
+  const kind = query.get("publish");
+  const tiles = number("tiles", 9, usual.tiles);
+  const names = standardQualities.map((q) => q.name).filter((name) => (query.get("qualities") ?? name).split(",").includes(name));
+  return {
+    kind: kind === "camera" || kind === "xr" ? kind : "figure",
+    points: number("points", mostPoints, usual.points),
+    fps: number("fps", 60, usual.fps),
+    tiles: tileCounts.some((c) => c === tiles) ? tiles : usual.tiles,
+    qualities: names.length > 0 ? names : usual.qualities,
+    lens: lensOf(query),
+  };
+}
+
+const arrangements: Arrangement[] = ["depth-left", "depth-right", "depth-top", "depth-bottom", "depth-only"];
+const codings: DepthCoding[] = ["near-bright", "far-bright", "hue"];
+
+function lensOf(query: URLSearchParams): Lens {
+  const positive = (name: string, otherwise: number): number => {
+    const value = Number(query.get(name));
+    return value > 0 && value < 100 ? value : otherwise;
+  };
+  const near = positive("near", usualLens.near);
+  return {
+    arrangement: arrangements.find((a) => a === query.get("arrangement")) ?? usualLens.arrangement,
+    coding: codings.find((c) => c === query.get("coding")) ?? usualLens.coding,
+    near,
+    far: Math.max(positive("far", usualLens.far), near + 0.1),
+    fov: Math.max(positive("fov", usualLens.fov), 5),
+    height: positive("height", usualLens.height),
+  };
+}
+
+/** Makes a plan of wishes. aspect is that of the camera's whole picture; identity tells who a figure is. */
+export function planOf(wishes: Wishes, identity: string, aspect: number): Plan {
+  const { kind, points, fps, tiles, lens } = wishes;
+  const qualities = standardQualities.filter((q) => wishes.qualities.includes(q.name));
+  const common = { points, fps, tiles, qualities };
+  switch (kind) {
+    case "figure":
+      return { ...common, source: { kind: "figure", seed: seedOf(identity) }, box: figureBox };
+    case "camera": {
+      const beside = lens.arrangement === "depth-left" || lens.arrangement === "depth-right";
+      const stacked = lens.arrangement === "depth-top" || lens.arrangement === "depth-bottom";
+      return { ...common, source: { kind: "depth", lens }, box: boxOf(lens, beside ? aspect / 2 : stacked ? aspect * 2 : aspect) };
+    }
+    case "xr":
+      // What a phone sees at arm's length and some steps around.
+      return { ...common, source: { kind: "depth", lens }, box: { min: [-1.5, -0.2, -1.5], max: [1.5, 2.2, 1.5] } };
+  }
+}

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import { Adaptation } from "../../src/publish/adaptation";
+import { sentencesOf } from "../../src/publish/live";
+import type { State } from "../../src/publish/figures";
+import { figureBox } from "../../src/publish/figure/figure";
+import { standardQualities } from "../../src/publish/tiling";
+
+/** What three qualities take in bit/s, whole. */
+const full = [1e6, 2e6, 4e6];
+
+/** Has a publisher meet uplinks for so many seconds each, and tells after each what is left. */
+function through(...uplinks: [seconds: number, bps: number][]): { qualities: number; share: number; told: number }[] {
+  const adaptation = new Adaptation(3);
+  const out: { qualities: number; share: number; told: number }[] = [];
+  let now = 0;
+  for (const [seconds, bps] of uplinks) {
+    for (const end = now + 1000 * seconds; now < end; now += 500) {
+      const { qualities, share } = adaptation.current;
+      const rates = full.map((rate, q) => (q < qualities ? rate * share : 0));
+      const offered = rates.reduce((sum, r) => sum + r, 0);
+      const fits = Math.min(1, bps / offered);
+      adaptation.step(now, { rates, sent: 10 * fits, dropped: 10 * (1 - fits), carried: fits < 1 ? bps : undefined });
+    }
+    out.push({ ...adaptation.current, told: adaptation.estimate });
+  }
+  return out;
+}
+
+describe("Adaptation", () => {
+  it("sends everything where everything fits", () => {
+    expect(through([20, 1e9])).toEqual([{ qualities: 3, share: 1, told: 0 }]);
+  });
+
+  it("gives up the highest qualities first, then points", () => {
+    const [narrow, narrower] = through([1, 4e6], [1, 0.5e6]);
+    expect(narrow).toMatchObject({ qualities: 2, share: 1, told: 4e6 });
+    expect(narrower!.qualities).toBe(1);
+    expect(narrower!.share).toBeGreaterThan(0.3);
+    expect(narrower!.share).toBeLessThanOrEqual(0.5);
+  });
+
+  it("comes back when there is room, step by step", () => {
+    const [, back] = through([2, 0.3e6], [90, 1e9]);
+    expect(back).toMatchObject({ qualities: 3, share: 1 });
+  });
+
+  it("tries ever more rarely what does not fit", () => {
+    const adaptation = new Adaptation(3);
+    let tries = 0;
+    for (let now = 0; now < 120_000; now += 500) {
+      const before = adaptation.current.qualities;
+      const tooMuch = before === 3;
+      adaptation.step(now, { rates: full.map((r, q) => (q < before ? r : 0)), sent: 10, dropped: tooMuch ? 5 : 0, carried: tooMuch ? 4e6 : undefined });
+      tries += adaptation.current.qualities > before ? 1 : 0;
+    }
+    expect(tries).toBeGreaterThanOrEqual(4);
+    expect(tries).toBeLessThanOrEqual(8);
+  });
+
+  it("takes a network that is gone for no narrow one", () => {
+    const adaptation = new Adaptation(3);
+    adaptation.step(0, { rates: full, sent: 0, dropped: 30, carried: 0 });
+    adaptation.step(500, { rates: full, sent: 0, dropped: 30, carried: undefined });
+    expect(adaptation.current).toEqual({ qualities: 3, share: 1 });
+  });
+});
+
+describe("sentencesOf", () => {
+  const quality = { wanted: 1, taken: 1, fps: 10, bps: 1e6, points: 10, milliseconds: 1 };
+  const state: State = {
+    ready: true, live: true, qualities: [{ ...quality, name: "low" }, { ...quality, name: "high", wanted: 0 }], fps: 10, skipped: 0, bps: 2e6, dropped: 0, givenUp: [], share: 1,
+    carried: 0,
+  };
+  const plan = { source: { kind: "figure", seed: 1 }, box: figureBox, tiles: 1, qualities: standardQualities, points: 10, fps: 10 } as const;
+
+  it("says who is there and what they take", () => {
+    expect(sentencesOf(state, plan, [])).toEqual(["Nobody else is here yet."]);
+    expect(sentencesOf(state, plan, ["ada"])).toEqual(["ada is here. What they take: low."]);
+    expect(sentencesOf(state, plan, ["a", "b", "c", "d", "e"])[0]).toContain("a, b, c and 2 others are here.");
+  });
+
+  it("says what holds things up", () => {
+    expect(sentencesOf({ ...state, givenUp: ["high"], share: 0.5, carried: 3e6 }, plan, [])[1]).toBe(
+      "Your uplink of 3.0 Mbit/s does not carry high, and the rest has 50 % of its points. More is tried from time to time.",
+    );
+    expect(sentencesOf({ ...state, skipped: 4 }, plan, [])[1]).toContain("encodes too slowly");
+  });
+});

@@ -1,0 +1,199 @@
+package browser
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/dracojpeg"
+	"github.com/volsfu/volsfu/pkg/codec/parts"
+	_ "github.com/volsfu/volsfu/pkg/codec/zstd" // registers the codec
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// decoded is what a page made of a frame.
+type decoded struct {
+	Count             int
+	Positions, Colors []float64
+}
+
+// decodes has a page watch publishers, and gives what became of the first frame of each, and what the page says.
+func decodes(t *testing.T, s *server.Server, publishers int) (kept map[string]decoded, failed int, said string) {
+	t.Helper()
+	v := begin(t, "codecs.mjs", pageURL(s), strconv.Itoa(publishers))
+	var told struct {
+		Failed int
+		Said   string
+		Kept   map[string]decoded
+	}
+	v.expect("decoded", &told)
+	v.expect("done", nil)
+	return told.Kept, told.Failed, told.Said
+}
+
+// TestCodecs has a page decode the same frame by every codec of ours as volpeer does, point by point.
+func TestCodecs(t *testing.T) {
+	tools(t)
+	if !dracojpeg.Available() {
+		t.Skip("built without cgo: frames of Draco cannot be made")
+	}
+	cloud := coloredBall(4000)
+	s := start(t, nil)
+	wanted := make(map[string]*pointcloud.Cloud)
+	for name, bits := range map[string]int{"raw": 11, "zstd": 11, "zstd fine": 17, "draco": 11, "draco+jpeg": 11, "parts of draco": 10, "parts of zstd": 16, "parts of draco+jpeg": 11} {
+		c := codecOf(t, name)
+		params := codec.Params{PositionBits: bits, Speed: 7, Box: volumetric.BoundingBox{Min: [3]float32{-0.6, 0, -0.6}, Max: [3]float32{0.6, 1.3, 0.6}}}
+		data, err := c.NewEncoder().Encode(nil, cloud, params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted[name] = &pointcloud.Cloud{}
+		if err := c.NewDecoder().Decode(wanted[name], data); err != nil {
+			t.Fatal(err)
+		}
+		publishFrame(t, s, name, c.FourCC(), data)
+	}
+	kept, failed, said := decodes(t, s, len(wanted))
+	if failed > 0 {
+		t.Fatalf("%d frames failed: %s", failed, said)
+	}
+	for name, want := range wanted {
+		t.Run(name, func(t *testing.T) { compare(t, kept[name], want, strings.Contains(name, "jpeg")) })
+	}
+}
+
+// codecOf finds a codec by the name of a test.
+func codecOf(t *testing.T, name string) codec.Codec {
+	t.Helper()
+	inner, cut := strings.CutPrefix(name, "parts of ")
+	c, err := codec.ByName(strings.TrimSuffix(inner, " fine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cut {
+		return parts.New(parts.Config{Inner: c, Parts: 4})
+	}
+	return c
+}
+
+// coloredBall is a ball whose colours change slowly over it.
+func coloredBall(points int) *pointcloud.Cloud {
+	random := rand.New(rand.NewPCG(1, 2))
+	cloud := &pointcloud.Cloud{}
+	for range points {
+		x, y, z := random.NormFloat64(), random.NormFloat64(), random.NormFloat64()
+		n := 2 * math.Sqrt(x*x+y*y+z*z)
+		p := [3]float32{float32(x / n), float32(0.6 + y/n), float32(z / n)}
+		cloud.Positions = append(cloud.Positions, p)
+		cloud.Colors = append(cloud.Colors, [3]uint8{uint8(40 + 200*(p[0]+0.5)*0.9), uint8(40 + 200*(p[1]-0.1)*0.9), uint8(40 + 200*(p[2]+0.5)*0.9)})
+	}
+	return cloud
+}
+
+// compare holds what a page decoded against what our own decoder does.
+func compare(t *testing.T, got decoded, want *pointcloud.Cloud, lossy bool) {
+	t.Helper()
+	if got.Count != want.Len() {
+		t.Fatalf("%d points, expected %d", got.Count, want.Len())
+	}
+	off, square := 0.0, 0.0
+	for i := range want.Positions {
+		for axis := range 3 {
+			off = max(off, math.Abs(got.Positions[3*i+axis]-float64(want.Positions[i][axis])))
+			away := got.Colors[3*i+axis] - float64(want.Colors[i][axis])
+			square += away * away
+		}
+	}
+	// Half a micrometre is the rounding of float32 at a metre. Browsers smooth the chroma of images between pixels, which our own decoder does not: colours then differ by two steps of
+	// 255 or so.
+	if off > 5e-7 {
+		t.Errorf("positions are up to %g m off", off)
+	}
+	rms := math.Sqrt(square / float64(3*want.Len()))
+	t.Logf("colours differ by %.2f (root mean square)", rms)
+	if !lossy && rms > 0 || rms > 4 {
+		t.Errorf("colours differ by %g", rms)
+	}
+}
+
+// publishFrame has somebody publish one frame again and again.
+func publishFrame(t *testing.T, s *server.Server, identity string, name codec.FourCC, data []byte) {
+	t.Helper()
+	body := volumetric.Publication{
+		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 10,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		Tiles:     []volumetric.Tile{{Box: volumetric.BoundingBox{Min: [3]float32{-0.6, 0, -0.6}, Max: [3]float32{0.6, 1.3, 0.6}}}},
+		Qualities: []volumetric.QualityLevel{{Bitrate: volumetric.Bitrate(80 * len(data))}},
+	}
+	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: identity, Publications: []volumetric.Publication{body}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		camera := time.NewTicker(100 * time.Millisecond)
+		defer camera.Stop()
+		for number := uint32(0); ; {
+			select {
+			case <-stop:
+				return
+			case capture := <-camera.C:
+				if session.Publisher("body").WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: capture, Codec: name, Data: data}) == nil {
+					number++
+				}
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-done
+		_ = session.Close()
+	})
+}
+
+// TestCodecsOfPeers has a page watch volpeer publish by every codec that it can.
+func TestCodecsOfPeers(t *testing.T) {
+	tools(t)
+	s := start(t, nil)
+	names := []string{"raw", "zstd"}
+	if dracojpeg.Available() {
+		names = append(names, "draco", "draco+jpeg", "parts:draco:3", "parts:zstd:2")
+	}
+	for _, name := range names {
+		publish(t, s, name, "--codec", name, "--tiles", "1", "--fps", "5")
+	}
+	kept, failed, said := decodes(t, s, len(names))
+	if failed > 0 || len(kept) != len(names) {
+		t.Fatalf("%d frames failed, frames of %d peers came: %s", failed, len(kept), said)
+	}
+	for name, d := range kept {
+		high := 0.0
+		for i := 1; i < len(d.Positions); i += 3 {
+			high = max(high, d.Positions[i])
+		}
+		if d.Count < 500 || high < 1.6 || high > 1.8 {
+			t.Errorf("%s: %d points up to %g m, expected a person", name, d.Count, high)
+		}
+	}
+}
+
+// TestUnknownCodec has a page say what it cannot decode, whose it is, and what it could.
+func TestUnknownCodec(t *testing.T) {
+	tools(t)
+	s := start(t, nil)
+	publishFrame(t, s, "prepared", codec.FourCC{'c', 'w', 'i', '1'}, make([]byte, 100))
+	_, failed, said := decodes(t, s, 1)
+	for _, words := range []string{"prepared", `"cwi1"`, "cwi0", "zstd"} {
+		if failed == 0 || !strings.Contains(said, words) {
+			t.Errorf("%d frames failed, the page says %q, expected %q in it", failed, said, words)
+		}
+	}
+}
