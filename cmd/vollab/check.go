@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -13,10 +14,13 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/adaptation"
 	"github.com/volsfu/volsfu/internal/lab/control"
+	"github.com/volsfu/volsfu/internal/lab/experiment/claims"
 	"github.com/volsfu/volsfu/internal/lab/firstlight"
 	"github.com/volsfu/volsfu/internal/lab/hotpath"
 	"github.com/volsfu/volsfu/internal/lab/interop"
+	"github.com/volsfu/volsfu/internal/lab/layers"
 	"github.com/volsfu/volsfu/internal/lab/pipeline"
+	"github.com/volsfu/volsfu/internal/lab/topology/fidelity"
 	"github.com/volsfu/volsfu/internal/lab/viewing"
 )
 
@@ -38,6 +42,7 @@ var collections = []collection{
 	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", congestion, nil},
 	{"interop", "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", interop.Checks, nil},
 	{"capture", "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", capture, captureFlags},
+	{"lab", "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", laboratory, laboratoryFlags},
 	{"viewer", "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", viewer, viewerFlags},
 }
 
@@ -47,13 +52,31 @@ var viewingOptions = viewing.DefaultOptions()
 func viewer(progress lab.Progress) []lab.Check { return viewing.Checks(viewingOptions, progress) }
 
 func viewerFlags(f *pflag.FlagSet) {
-	f.DurationVar(&viewingOptions.Watching, "watching", viewingOptions.Watching, "how long two people are watched in the second check")
+	f.DurationVar(&viewingOptions.Endurance, "endurance", viewingOptions.Endurance, "how long two people are watched in the second check, and the tab's memory with them")
 }
 
 func capture(progress lab.Progress) []lab.Check { return pipeline.Checks(pipelineOptions, progress) }
 
 func captureFlags(f *pflag.FlagSet) {
 	f.DurationVar(&pipelineOptions.Endurance, "endurance", pipelineOptions.Endurance, "how long memory is watched in the last check")
+}
+
+// laboratoryOptions are set by flags of check lab.
+var laboratoryOptions = claims.Options{Data: os.Getenv(lab.TestDataVariable)}
+
+func laboratory(progress lab.Progress) []lab.Check {
+	all, err := library()
+	if err != nil {
+		panic("the experiments that this program carries cannot be read, which its tests hold: " + err.Error())
+	}
+	o := laboratoryOptions
+	o.Library, o.Version = all, version
+	return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress)}, layers.Checks(progress))
+}
+
+func laboratoryFlags(f *pflag.FlagSet) {
+	f.StringVar(&laboratoryOptions.Data, "data", laboratoryOptions.Data, "folder of the test data; without, the synthetic figure stands in")
+	f.StringVar(&laboratoryOptions.Folder, "out", "", "folder for the reports of the first check; without, they are removed")
 }
 
 // congestion are the checks in virtual time, those of the uplink, and the first ones again end to end.

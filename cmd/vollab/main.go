@@ -17,6 +17,10 @@ var errMissed = errors.New("not every target is met")
 
 func main() {
 	if err := newRoot().Execute(); err != nil {
+		var status exitStatus
+		if errors.As(err, &status) {
+			os.Exit(int(status))
+		}
 		fmt.Fprintln(os.Stderr, "vollab:", err)
 		os.Exit(1)
 	}
@@ -29,7 +33,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newCheck(), newForward(), newControl(), newBench(), newLimit(), newFanout(), newVersion())
+	root.AddCommand(newCheck(), newForward(), newControl(), newBench(), newLimit(), newFanout(), newPeer(), newProbe(), newPrepare(), newRun(), newLink(), newVersion())
 	return root
 }
 

@@ -71,9 +71,16 @@ func hasFlag(help, flag string) bool {
 	return regexp.MustCompile(`(?m)^ +(-\w, )?` + regexp.QuoteMeta(flag) + `(\s|$)`).MatchString(help)
 }
 
-// check tells what is wrong with one use of a program, given as its words.
+// check tells what is wrong with one use of a program, given as its words. What stands after -- is another command, perhaps one of ours.
 func (h *helpers) check(words []string) []string {
 	h.t.Helper()
+	if i := slices.Index(words, "--"); i > 0 {
+		problems := h.check(words[:i])
+		if other := words[i+1:]; len(other) > 0 && slices.Contains(programs, filepath.Base(other[0])) {
+			problems = append(problems, h.check(other)...)
+		}
+		return problems
+	}
 	command := []string{filepath.Base(words[0])}
 	rest := words[1:]
 	for len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && isSubcommand(h.help(command), rest[0]) {

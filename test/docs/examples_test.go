@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// exampleFile has the examples that docs/client.md quotes; they run with the tests of their package.
-var exampleFile = filepath.Join(root, "pkg", "client", "example_test.go")
+// exampleFiles have the examples that docs/client.md and docs/experiments.md quote; they run with the tests of their packages.
+var exampleFiles = []string{filepath.Join(root, "pkg", "client", "example_test.go"), filepath.Join(root, "internal", "lab", "experiment", "example_test.go")}
 
 // bodies are the lines of each function of a file, without those of its signature, without indentation.
 func bodies(t *testing.T, name string) map[string][]string {
@@ -62,7 +62,15 @@ func contains(body, lines []string) bool {
 
 // TestGoExamples holds the blocks ```go NAME against the functions that they quote.
 func TestGoExamples(t *testing.T) {
-	functions := bodies(t, exampleFile)
+	functions := make(map[string][]string)
+	for _, name := range exampleFiles {
+		for function, lines := range bodies(t, name) {
+			// What an example calls is no example.
+			if strings.HasPrefix(function, "Example") {
+				functions[function] = lines
+			}
+		}
+	}
 	quoted := make(map[string]bool)
 	for _, d := range documents(t) {
 		for _, b := range d.blocks() {
@@ -73,7 +81,7 @@ func TestGoExamples(t *testing.T) {
 			body, ok := functions[name]
 			switch lines := flat(b.text); {
 			case !ok:
-				t.Errorf("%s, line %d: quotes %q, which %s has not", d.name, b.line, name, filepath.Base(exampleFile))
+				t.Errorf("%s, line %d: quotes %q, which no file of examples has", d.name, b.line, name)
 			case len(lines) == 0 || !contains(body, lines):
 				t.Errorf("%s, line %d: not what stands in %s:\n%s", d.name, b.line, name, b.text)
 			}

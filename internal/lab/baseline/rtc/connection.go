@@ -1,0 +1,100 @@
+package rtc
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pion/ice/v4"
+	"github.com/pion/interceptor"
+	"github.com/pion/interceptor/pkg/cc"
+	"github.com/pion/interceptor/pkg/gcc"
+	"github.com/pion/interceptor/pkg/nack"
+	"github.com/pion/interceptor/pkg/twcc"
+	"github.com/pion/logging"
+	"github.com/pion/webrtc/v4"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// What the systems of the papers had.
+const (
+	// bufferedPackets is how many packets answer requests for retransmission, and retries how often one is asked for.
+	bufferedPackets = 1024
+	retries         = 1
+	// reportInterval is how often a receiver reports arrivals.
+	reportInterval = 10 * time.Millisecond
+	// replayWindow is how far behind the newest a packet is accepted. Pion's 64 would refuse every retransmission at such rates: at 46 Mbit/s 500
+	// packets go by until one comes. It is as long as the buffer here, so that what the papers say of repair is what happens.
+	replayWindow = bufferedPackets
+)
+
+const (
+	clockRate   = 90000
+	payloadType = 96
+)
+
+// api makes Pion's interface for one side.
+func api(configure func(*webrtc.MediaEngine, *interceptor.Registry) error) (*webrtc.API, error) {
+	logs := logging.NewDefaultLoggerFactory()
+	logs.DefaultLogLevel = logging.LogLevelDisabled
+	settings := webrtc.SettingEngine{LoggerFactory: logs}
+	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
+	settings.SetIncludeLoopbackCandidate(true)
+	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
+	settings.SetSRTPReplayProtectionWindow(replayWindow)
+	engine, registry := &webrtc.MediaEngine{}, &interceptor.Registry{}
+	err := engine.RegisterCodec(webrtc.RTPCodecParameters{
+		RTPCodecCapability: webrtc.RTPCodecCapability{
+			MimeType: volumetric.MIMEVolumetric, ClockRate: clockRate, RTCPFeedback: []webrtc.RTCPFeedback{{Type: "nack"}, {Type: webrtc.TypeRTCPFBTransportCC}},
+		},
+		PayloadType: payloadType,
+	}, webrtc.RTPCodecTypeVideo)
+	if err = errors.Join(err, configure(engine, registry)); err != nil {
+		return nil, fmt.Errorf("pion: %w", err)
+	}
+	return webrtc.NewAPI(webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(settings)), nil
+}
+
+// sending configures the side that publishes. Whoever was added first is nearest to the wire: packets are numbered before they are paced, and kept
+// before both.
+func sending(least, most volumetric.Bitrate, estimators chan<- cc.BandwidthEstimator) func(*webrtc.MediaEngine, *interceptor.Registry) error {
+	return func(engine *webrtc.MediaEngine, registry *interceptor.Registry) error {
+		control, err := cc.NewInterceptor(func() (cc.BandwidthEstimator, error) {
+			return gcc.NewSendSideBWE(gcc.SendSideBWEInitialBitrate(int(least)), gcc.SendSideBWEMinBitrate(int(least)), gcc.SendSideBWEMaxBitrate(int(most)))
+		})
+		if err != nil {
+			return err
+		}
+		control.OnNewPeerConnection(func(_ string, estimator cc.BandwidthEstimator) {
+			select {
+			case estimators <- estimator:
+			default: // of a connection more than one is wanted
+			}
+		})
+		registry.Add(control)
+		if err := webrtc.ConfigureTWCCHeaderExtensionSender(engine, registry); err != nil {
+			return err
+		}
+		responder, err := nack.NewResponderInterceptor(nack.ResponderSize(bufferedPackets))
+		if err == nil {
+			registry.Add(responder)
+		}
+		return err
+	}
+}
+
+// receiving configures the side that watches.
+func receiving(engine *webrtc.MediaEngine, registry *interceptor.Registry) error {
+	if err := webrtc.ConfigureTWCCSenderWithOptions(engine, registry, twcc.SendInterval(reportInterval)); err != nil {
+		return err
+	}
+	generator, err := nack.NewGeneratorInterceptor(nack.GeneratorSize(bufferedPackets), nack.GeneratorMaxNacksPerPacket(retries))
+	if err == nil {
+		registry.Add(generator)
+	}
+	return err
+}
+
+// rtpOverhead is what a packet has beside its payload, in bytes: 12 of RTP, 8 of its extension, 16 of SRTP's tag.
+const rtpOverhead = 12 + 8 + 16

@@ -1,0 +1,79 @@
+package carriage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// EnvelopeSize is what every frame of every transport begins with, in bytes. Transports differ in what their own headers say of a frame; the envelope
+// makes the client know the same of all of them, and lets it tell a whole frame from one with holes.
+const EnvelopeSize = 32
+
+// MaxFrameBytes bounds a frame with its envelope: the largest that the project's payload format carries by default.
+const MaxFrameBytes = 16 << 20
+
+// magic begins an envelope: a frame whose first packet is missing has something else there.
+const magic = 0x766c6172 // "vlar"
+
+// ErrFrame says that bytes are no frame: too short, of another form, or with holes. It is wrapped with what was found.
+var ErrFrame = errors.New("damaged frame")
+
+// Frame is one tile at one quality at one capture instant, as it travels. In network byte order an envelope is:
+//
+//	magic u32 | tile u16 | quality u8 | 0 u8 | frame number u32 | codec FourCC | capture time i64, nanoseconds since 1970 | xxHash64 of what follows u64
+type Frame struct {
+	Tile    int
+	Quality volumetric.Quality
+	// Number counts the captures that were encoded: the same for all tiles and qualities of one.
+	Number  uint32
+	Codec   volumetric.FourCC
+	Capture time.Time
+	// Data is what the codec made, empty for a tile without points.
+	Data []byte
+	// Bytes is the envelope followed by Data: what transports carry.
+	Bytes []byte
+}
+
+// Seal makes Bytes of the rest, in the memory of buffer, and Data a part of it.
+func (f *Frame) Seal(buffer []byte) {
+	b := binary.BigEndian.AppendUint32(buffer[:0], magic)
+	b = binary.BigEndian.AppendUint16(b, uint16(f.Tile))
+	b = append(b, byte(f.Quality), 0)
+	b = binary.BigEndian.AppendUint32(b, f.Number)
+	b = append(b, f.Codec[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(f.Capture.UnixNano()))
+	b = binary.BigEndian.AppendUint64(b, xxhash.Sum64(f.Data))
+	b = append(b, f.Data...)
+	f.Bytes, f.Data = b, b[EnvelopeSize:]
+}
+
+// Open reads a frame that has arrived. Data and Bytes are parts of the bytes given. Errors wrap ErrFrame; where only the data is damaged, the rest is
+// filled in.
+func (f *Frame) Open(data []byte) error {
+	*f = Frame{}
+	if len(data) < EnvelopeSize || binary.BigEndian.Uint32(data) != magic || data[7] != 0 || data[6] >= volumetric.MaxQualities {
+		return fmt.Errorf("%w: %d bytes, expected at least %d that begin with an envelope", ErrFrame, len(data), EnvelopeSize)
+	}
+	*f = Frame{
+		Tile:    int(binary.BigEndian.Uint16(data[4:])),
+		Quality: volumetric.Quality(data[6]),
+		Number:  binary.BigEndian.Uint32(data[8:]),
+		Codec:   volumetric.FourCC(data[12:16]),
+		Capture: time.Unix(0, int64(binary.BigEndian.Uint64(data[16:]))),
+		Data:    data[EnvelopeSize:],
+		Bytes:   data,
+	}
+	if f.Tile >= volumetric.MaxTiles {
+		return fmt.Errorf("%w: tile %d, expected below %d", ErrFrame, f.Tile, volumetric.MaxTiles)
+	}
+	if xxhash.Sum64(f.Data) != binary.BigEndian.Uint64(data[24:]) {
+		return fmt.Errorf("%w: tile %d of frame %d has other bytes than were sent", ErrFrame, f.Tile, f.Number)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package carriage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/quality"
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// live encodes clouds as they come. Its workers live until Close.
+type live struct {
+	recipe   recipe
+	source   capture.Source
+	tiler    pointcloud.Tiler
+	splitter pointcloud.Splitter
+	tiles    []pointcloud.Cloud
+	points   int // of the capture under way
+	jobs     []Job
+	workers  []*encoding
+	wake     chan *encoding
+	ended    sync.WaitGroup
+	describe volumetric.Publication
+
+	// The capture under way: set before workers are woken, and read again after all have reported.
+	capture *Capture
+	taken   time.Time
+	tiled   time.Time
+	number  uint32
+	wanted  func(Job) bool
+	done    func(*Encoded)
+	next    atomic.Int64
+	busy    sync.WaitGroup
+}
+
+// encoding is what one worker needs.
+type encoding struct {
+	encoder codec.Encoder
+	view    pointcloud.Cloud
+	out     Encoded
+	data    []byte
+	err     error
+}
+
+// OpenLive opens a material that is encoded as it is captured, so many times per second, by so many workers; 0 is one per processor. It reads one
+// capture, so that a source or a codec that does not work is an error here.
+func OpenLive(ctx context.Context, m Material, fps float64, workers int) (Feed, error) {
+	l, err := openLive(ctx, capture.SystemClock{}, m, fps, workers)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func openLive(ctx context.Context, clock capture.Clock, m Material, fps float64, workers int) (*live, error) {
+	r, err := m.read()
+	if err != nil {
+		return nil, err
+	}
+	source, err := r.open(clock, fps)
+	if err != nil {
+		return nil, err
+	}
+	l := &live{recipe: r, source: source, wake: make(chan *encoding)}
+	if l.tiler, err = r.tiling.Open(source.Info().Box); err != nil {
+		_ = source.Close()
+		return nil, fmt.Errorf("%w: %w", ErrMaterial, err)
+	}
+	l.tiles = make([]pointcloud.Cloud, l.tiler.Len())
+	// The highest quality of a tile takes longest and is begun first.
+	for q := len(r.levels) - 1; q >= 0; q-- {
+		for tile := range l.tiles {
+			l.jobs = append(l.jobs, Job{tile, volumetric.Quality(q)})
+		}
+	}
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	for range min(workers, len(l.jobs)) {
+		w := &encoding{encoder: r.codec.NewEncoder()}
+		l.workers = append(l.workers, w)
+		l.ended.Go(func() {
+			for w := range l.wake {
+				l.work(w)
+				l.busy.Done()
+			}
+		})
+	}
+	// The first capture shows what the tiles are, and that all of them can be encoded.
+	var first Capture
+	bytes := make([]atomic.Int64, len(r.levels))
+	if err = l.Read(ctx, &first); err == nil {
+		err = l.Encode(&first, 0, func(Job) bool { return true }, func(e *Encoded) { bytes[e.Frame.Quality].Add(int64(len(e.Frame.Data) + EnvelopeSize)) })
+	}
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	rate := source.Info().FrameRate
+	l.describe = describe(r.codec.FourCC(), rate, l.tiler.Tiles())
+	for q, level := range r.levels {
+		l.describe.Qualities = append(l.describe.Qualities, volumetric.QualityLevel{Name: level.Name, Bitrate: nominal(int(bytes[q].Load()), len(l.tiles), rate)})
+	}
+	return l, nil
+}
+
+// Publication implements Feed.
+func (l *live) Publication() volumetric.Publication { return l.describe }
+
+// Read implements Feed.
+func (l *live) Read(ctx context.Context, c *Capture) error {
+	if err := l.source.Read(ctx, &c.frame); err != nil {
+		return err
+	}
+	c.At, c.Acquired, c.Missed = c.frame.Capture, time.Now(), c.frame.Skipped
+	return nil
+}
+
+// Encode implements Feed.
+func (l *live) Encode(c *Capture, number uint32, wanted func(Job) bool, done func(*Encoded)) error {
+	l.taken = time.Now()
+	if err := l.splitter.Split(l.tiler, &c.frame.Cloud, l.tiles); err != nil {
+		return err
+	}
+	l.capture, l.number, l.wanted, l.done, l.tiled, l.points = c, number, wanted, done, time.Now(), c.frame.Cloud.Len()
+	l.next.Store(0)
+	l.busy.Add(len(l.workers))
+	for _, w := range l.workers {
+		l.wake <- w
+	}
+	l.busy.Wait()
+	var err error
+	for _, w := range l.workers {
+		err = cmp.Or(err, w.err)
+		w.err = nil
+	}
+	return err
+}
+
+// work does jobs of the capture until none is left.
+func (l *live) work(w *encoding) {
+	for {
+		i := int(l.next.Add(1)) - 1
+		if i >= len(l.jobs) {
+			return
+		}
+		if job := l.jobs[i]; l.wanted(job) {
+			if err := l.do(w, job); err != nil && w.err == nil {
+				w.err = fmt.Errorf("tile %d, quality %q: %w", job.Tile, l.recipe.levels[job.Quality].Name, err)
+			}
+		}
+	}
+}
+
+func (l *live) do(w *encoding, job Job) error {
+	e := &w.out
+	*e = Encoded{}
+	l.capture.begin(&e.Record, l.taken)
+	e.Record.Set(frametimes.Tiled, l.tiled)
+	e.Record.Set(frametimes.EncodingBegan, time.Now())
+	level := l.recipe.levels[job.Quality]
+	w.view = l.tiles[job.Tile].View(0, part(level, l.points, l.tiles[job.Tile].Len()))
+	var err error
+	if w.data, err = w.encoder.Encode(w.data[:0], &w.view, l.recipe.params(level, l.source.Info().Box)); err != nil {
+		return err
+	}
+	e.Record.Set(frametimes.Encoded, time.Now())
+	e.Frame = Frame{Tile: job.Tile, Quality: job.Quality, Number: l.number, Codec: l.recipe.codec.FourCC(), Capture: l.capture.At, Data: w.data}
+	l.done(e)
+	return nil
+}
+
+// part is how many of a tile's points a quality has. Points come in random order, so the first of them are an even sample; a tile that has any keeps one.
+func part(level quality.Level, points, tile int) int {
+	if tile == 0 {
+		return 0
+	}
+	return min(tile, max(1, int(level.Portion(points)*float64(tile)+0.5)))
+}
+
+// Close implements Feed.
+func (l *live) Close() error {
+	close(l.wake)
+	l.ended.Wait()
+	return l.source.Close()
+}

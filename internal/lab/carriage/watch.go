@@ -1,0 +1,223 @@
+package carriage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/queue"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// WatchConfig says what is done with what arrives.
+type WatchConfig struct {
+	// Tiles is how many there are of what is watched, Quality at which they are watched at first.
+	Tiles   int
+	Quality volumetric.Quality
+	// Decode has frames decoded; without, they count as decoded as soon as they are whole.
+	Decode bool
+	// DecoderQueue is how many frames of each tile wait for the decoder, Workers how many tiles are decoded at the same time; 0 is one per processor.
+	DecoderQueue, Workers int
+	// Display is how many pictures per second decoded frames wait for; 0 shows them at once.
+	Display float64
+	// Duration is how long is watched from the first frame on, 0 until the context ends. Patience is how long the first frame may take, and Idle how
+	// long is waited for another one; 0 is for ever.
+	Duration, Patience, Idle time.Duration
+	// Decisions change the qualities of tiles.
+	Decisions []Decision
+	// Name is this peer's, Of that of the peer that is watched.
+	Name, Of string
+	// Begun, if not nil, is called when the first frame has arrived.
+	Begun func()
+}
+
+// DefaultWatch decodes the newest frame of each tile, and shows it at once.
+func DefaultWatch() WatchConfig {
+	return WatchConfig{Tiles: 1, Decode: true, DecoderQueue: 1, Patience: time.Minute}
+}
+
+// Errors of watching.
+var (
+	ErrNothing = errors.New("nothing has arrived")
+	errWatch   = errors.New("expected 1 tile or more, a decoder queue of 1 or more, and times and rates of 0 or more")
+)
+
+func (c *WatchConfig) validate() error {
+	if c.Tiles < 1 || c.Tiles > volumetric.MaxTiles || c.DecoderQueue < 1 || c.Display < 0 || c.Duration < 0 || c.Idle < 0 || c.Patience < 0 {
+		return fmt.Errorf("watching %d tiles, queue %d, display %g, duration %v, patience %v, idle %v: %w",
+			c.Tiles, c.DecoderQueue, c.Display, c.Duration, c.Patience, c.Idle, errWatch)
+	}
+	for i, d := range c.Decisions {
+		if len(d.Qualities) != c.Tiles {
+			return fmt.Errorf("decision %d: %w: %d qualities for %d tiles", i+1, ErrDecisions, len(d.Qualities), c.Tiles)
+		}
+	}
+	return nil
+}
+
+// Watcher receives, decodes and shows. It is the Taker of an End.
+type Watcher struct {
+	config  WatchConfig
+	end     End
+	records *Records
+	tiles   []*watchedTile
+	// slots bounds how many tiles are decoded at once.
+	slots   chan struct{}
+	display display
+	arrived chan struct{} // closed with the first frame
+
+	mu          sync.Mutex
+	counts      Received
+	first, last time.Time // of what arrived
+	samples     struct{ latency, decoded, arrived, receiving, wait, decoding, display sample }
+	outcomes    []*outcome
+}
+
+// NewWatcher makes a watcher. Errors say what is wrong with the configuration.
+func NewWatcher(end End, config WatchConfig, records *Records) (*Watcher, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	if config.Workers <= 0 {
+		config.Workers = runtime.GOMAXPROCS(0)
+	}
+	w := &Watcher{config: config, end: end, records: records, slots: make(chan struct{}, config.Workers), arrived: make(chan struct{})}
+	for range config.Tiles {
+		w.tiles = append(w.tiles, &watchedTile{waiting: queue.New[*incoming](config.DecoderQueue), quality: config.Quality})
+	}
+	return w, nil
+}
+
+// Run decodes and shows what is taken until its time is over, the context ends, or ended does, after which nothing more can come. All of that is no
+// error; where nothing came at all, the error wraps ErrNothing.
+func (w *Watcher) Run(ctx context.Context, ended <-chan struct{}) (*Received, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var running sync.WaitGroup
+	for _, t := range w.tiles {
+		running.Go(func() { w.decode(ctx, t) })
+	}
+	if w.config.Display > 0 {
+		running.Go(func() { w.refresh(ctx) })
+	}
+	err := w.watch(ctx, ended, &running)
+	stop()
+	running.Wait()
+	return w.summary(), err
+}
+
+// watch waits for the end. What was taken before ended did is decoded within the last moments.
+func (w *Watcher) watch(ctx context.Context, ended <-chan struct{}, running *sync.WaitGroup) error {
+	var patience <-chan time.Time
+	if w.config.Patience > 0 {
+		timer := time.NewTimer(w.config.Patience)
+		defer timer.Stop()
+		patience = timer.C
+	}
+	select {
+	case <-w.arrived:
+	case <-patience:
+		return fmt.Errorf("%w within %v", ErrNothing, w.config.Patience)
+	case <-ended:
+		select {
+		case <-w.arrived:
+		default:
+			return fmt.Errorf("%w before the other end ended", ErrNothing)
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrNothing, ctx.Err())
+	}
+	w.mu.Lock()
+	begun := w.first
+	w.mu.Unlock()
+	if w.config.Begun != nil {
+		w.config.Begun()
+	}
+	running.Go(func() { w.decide(ctx, begun) })
+	limit, stop := limited(ctx, w.config.Duration)
+	defer stop()
+	if w.config.Idle > 0 {
+		running.Go(func() {
+			w.awaitSilence(limit)
+			stop()
+		})
+	}
+	select {
+	case <-limit.Done():
+	case <-ended:
+		w.settle(ctx)
+	}
+	return nil
+}
+
+// awaitSilence returns when nothing has come for as long as configured.
+func (w *Watcher) awaitSilence(ctx context.Context) {
+	for {
+		w.mu.Lock()
+		remaining := time.Until(w.last.Add(w.config.Idle))
+		w.mu.Unlock()
+		if remaining <= 0 {
+			return
+		}
+		timer := time.NewTimer(remaining)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// settle waits until every frame that came has been decoded and shown, or for as long as the last ones may take.
+func (w *Watcher) settle(ctx context.Context) {
+	for end := time.Now().Add(lastFrames); ctx.Err() == nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		w.mu.Lock()
+		c := &w.counts
+		busy := c.FramesReceived > c.FramesLate+c.FramesSkipped+c.FramesUndecodable+c.FramesShown
+		w.mu.Unlock()
+		if !busy {
+			return
+		}
+	}
+}
+
+// summary is what was received.
+func (w *Watcher) summary() *Received {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.counts
+	expected, captures, rates := int64(0), int64(0), 0.0
+	for _, t := range w.tiles {
+		missing := t.numbers.missing()
+		s.FramesMissing += missing
+		expected += missing + t.numbers.count
+		captures = max(captures, t.numbers.count)
+		rates += t.rate()
+	}
+	// A damaged frame is one of those that did not come whole.
+	if expected > 0 {
+		s.Lost = 100 * float64(s.FramesMissing) / float64(expected)
+	}
+	s.FramesMissing = max(0, s.FramesMissing-s.FramesDamaged)
+	s.FPS = rates / float64(len(w.tiles))
+	s.Mbps = spanRate(w.end.Traffic().Received, w.first, w.last, captures)
+	s.Latency, s.Decoded, s.Arrived = w.samples.latency.percentiles(), w.samples.decoded.percentiles(), w.samples.arrived.percentiles()
+	s.Receiving, s.DecoderWait = w.samples.receiving.percentiles(), w.samples.wait.percentiles()
+	s.Decoding, s.DisplayWait = w.samples.decoding.percentiles(), w.samples.display.percentiles()
+	w.decided(&s)
+	return &s
+}
+
+// qualities are those that are asked for now.
+func (w *Watcher) qualities() []volumetric.Quality {
+	list := make([]volumetric.Quality, 0, len(w.tiles))
+	for _, t := range w.tiles {
+		list = append(list, t.quality)
+	}
+	return slices.Clip(list)
+}

@@ -1,0 +1,64 @@
+package cast
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+)
+
+// signs reads what a peer says on its standard error: lines of JSON tell where it listens, and that it receives.
+type signs struct {
+	ready, receiving chan struct{}
+
+	mu      sync.Mutex
+	line    []byte
+	listens string
+	got     bool
+}
+
+func newSigns() *signs { return &signs{ready: make(chan struct{}), receiving: make(chan struct{})} }
+
+// maxLine bounds what is kept of a line; signs are shorter.
+const maxLine = 4096
+
+// Write implements io.Writer.
+func (s *signs) Write(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(data)
+	for {
+		line, rest, complete := bytes.Cut(data, []byte{'\n'})
+		s.line = append(s.line, line[:min(len(line), maxLine-min(len(s.line), maxLine))]...)
+		if !complete {
+			return n, nil
+		}
+		s.read(s.line)
+		s.line, data = s.line[:0], rest
+	}
+}
+
+// read takes a whole line. What is no sign is passed over.
+func (s *signs) read(line []byte) {
+	var sign struct {
+		Ready     string `json:"ready"`
+		Receiving string `json:"receiving"`
+	}
+	if json.Unmarshal(line, &sign) != nil {
+		return
+	}
+	if sign.Ready != "" && s.listens == "" {
+		s.listens = sign.Ready
+		close(s.ready)
+	}
+	if sign.Receiving != "" && !s.got {
+		s.got = true
+		close(s.receiving)
+	}
+}
+
+// address is where the peer listens, once ready is closed.
+func (s *signs) address() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listens
+}

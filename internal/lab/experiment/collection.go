@@ -1,0 +1,99 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Collection is a set of experiments and the scenarios that they name.
+type Collection struct {
+	// Files has the experiments as *.yaml in its root.
+	Files fs.FS
+	// Scenarios are by the names that files use, PACKAGE/SCENARIO.
+	Scenarios map[string]Scenario
+}
+
+// Library is all experiments that there are, checked against their scenarios. It does not change.
+type Library struct {
+	experiments []*Experiment
+	scenarios   map[string]Scenario
+}
+
+// ErrName says that there is no experiment of a name.
+var ErrName = errors.New("no such experiment")
+
+// NewLibrary reads the files of all collections. Names must differ over all of them.
+func NewLibrary(collections ...Collection) (*Library, error) {
+	l := &Library{scenarios: make(map[string]Scenario)}
+	for _, c := range collections {
+		for name, scenario := range c.Scenarios {
+			if l.scenarios[name] != nil {
+				return nil, fmt.Errorf("%w: two scenarios are named %s", ErrFile, name)
+			}
+			l.scenarios[name] = scenario
+		}
+	}
+	for _, c := range collections {
+		if c.Files == nil {
+			continue
+		}
+		names, err := fs.Glob(c.Files, "*.yaml")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if err := l.add(c.Files, name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l, nil
+}
+
+func (l *Library) add(files fs.FS, name string) error {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return err
+	}
+	e, err := l.Parse(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if want := strings.TrimSuffix(path.Base(name), ".yaml"); e.Name != want {
+		return fmt.Errorf("%w: %s: name is %q, expected that of the file", ErrFile, name, e.Name)
+	}
+	if _, err := l.Find(e.Name); err == nil {
+		return fmt.Errorf("%w: two experiments are named %s", ErrFile, e.Name)
+	}
+	l.experiments = append(l.experiments, e)
+	return nil
+}
+
+// Experiments are all of them, in the order of the collections, and by name within.
+func (l *Library) Experiments() []*Experiment { return slices.Clone(l.experiments) }
+
+// Find is an experiment by its name; the error wraps ErrName and says which there are.
+func (l *Library) Find(name string) (*Experiment, error) {
+	names := make([]string, len(l.experiments))
+	for i, e := range l.experiments {
+		if e.Name == name {
+			return e, nil
+		}
+		names[i] = e.Name
+	}
+	return nil, fmt.Errorf("%w: %q; there are %s", ErrName, name, strings.Join(names, ", "))
+}
+
+// Scenarios are the names of all scenarios, sorted.
+func (l *Library) Scenarios() []string {
+	var names []string
+	for name := range l.scenarios {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

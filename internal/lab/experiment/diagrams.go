@@ -1,0 +1,255 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/volsfu/volsfu/internal/lab/plot"
+)
+
+// paperName is what legends call the paper's figures.
+const paperName = "the paper"
+
+// Draw writes a plot of the result as one svg element. The error wraps plot.ErrEmpty where no cell has what it shows.
+func (r *Result) Draw(p *Plot, w io.Writer) error { return r.diagram(p).WriteSVG(w) }
+
+func (r *Result) diagram(p *Plot) *plot.Diagram {
+	var cells []*CellResult
+	for i := range r.Cells {
+		if r.Cells[i].Parameters.Match(p.Where) {
+			cells = append(cells, &r.Cells[i])
+		}
+	}
+	d := &plot.Diagram{Title: p.Title, Reference: paperName}
+	switch p.Kind {
+	case kindBars:
+		r.bars(d, p, cells)
+	case kindStacked:
+		r.stacked(d, p, cells)
+	case kindLines:
+		r.lines(d, p, cells)
+	case kindDistribution:
+		r.distribution(d, p, cells)
+	default:
+		r.series(d, p, cells)
+	}
+	return d
+}
+
+// values are a cell's values of some parameters, as legends and groups have them: tiles 4, quality 9.
+func (c *CellResult) values(names []string, separator string) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		value, _ := c.Parameters.Value(name)
+		texts[i] = strings.ReplaceAll(name, "_", " ") + " " + value
+		// What is no number speaks for itself: websocket, not transport websocket.
+		if value != "" && !strings.ContainsRune("0123456789.+-", rune(value[0])) && value != "true" && value != "false" {
+			texts[i] = value
+		}
+	}
+	return strings.Join(texts, separator)
+}
+
+// collect finds a text's place among those that there are, or adds it.
+func collect(all *[]string, text string) int {
+	if i := slices.Index(*all, text); i >= 0 {
+		return i
+	}
+	*all = append(*all, text)
+	return len(*all) - 1
+}
+
+func (r *Result) axis(name string, log bool) plot.Axis {
+	q, _ := r.experiment.Quantity(name)
+	return plot.Axis{Label: q.axis(), FromZero: !log, Log: log}
+}
+
+// axis is a quantity's label with its unit.
+func (q *Quantity) axis() string {
+	if q.Unit == "" {
+		return q.Label
+	}
+	return q.Label + ", " + q.Unit
+}
+
+func (p *Plot) limitsOf(figure string) []plot.Limit {
+	var limits []plot.Limit
+	for _, l := range p.Limits {
+		if l.Figure == "" || l.Figure == figure {
+			limits = append(limits, plot.Limit{Value: l.Value, Label: l.Label})
+		}
+	}
+	return limits
+}
+
+// point is a summary as a point.
+func (s *Summary) point(x float64) plot.Point {
+	point := plot.Point{X: x, Y: s.Mean}
+	if s.Interval != nil {
+		point.Low, point.High = s.Interval.Low, s.Interval.High
+	}
+	return point
+}
+
+func (f *PaperFigure) point(x float64) plot.Point {
+	return plot.Point{X: x, Y: f.Value, Low: f.Value - f.PlusMinus, High: f.Value + f.PlusMinus}
+}
+
+// bars make a panel per figure, a group per value of X, a colour per value of Split.
+func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
+	for _, figure := range p.Figures {
+		panel := plot.Panel{Y: r.axis(figure, p.Log), Limits: p.limitsOf(figure)}
+		var names []string
+		for _, c := range cells {
+			s := c.Figure(figure)
+			if s == nil {
+				continue
+			}
+			name := orElse(c.values(p.Split, ", "), s.Label)
+			at := collect(&names, name)
+			if at == len(panel.Bars) {
+				panel.Bars = append(panel.Bars, plot.Bars{Name: name})
+			}
+			b := &panel.Bars[at]
+			group := float64(collect(&d.Groups, c.values(p.X, "\n")))
+			b.Points = append(b.Points, s.point(group))
+			if s.Paper != nil {
+				b.References = append(b.References, s.Paper.point(group))
+			}
+		}
+		d.Panels = append(d.Panels, panel)
+	}
+}
+
+// stacked makes one panel, in which the figures add up.
+func (r *Result) stacked(d *plot.Diagram, p *Plot, cells []*CellResult) {
+	panel := plot.Panel{Stacked: true, Limits: p.limitsOf("")}
+	for _, figure := range p.Figures {
+		q, _ := r.experiment.Quantity(figure)
+		b := plot.Bars{Name: q.Label}
+		for _, c := range cells {
+			if s := c.Figure(figure); s != nil {
+				b.Points = append(b.Points, s.point(float64(collect(&d.Groups, c.values(p.X, "\n")))))
+			}
+		}
+		panel.Bars = append(panel.Bars, b)
+		panel.Y = plot.Axis{Label: orElse(p.Label, "together") + ", " + q.Unit, FromZero: true}
+	}
+	d.Panels = []plot.Panel{panel}
+}
+
+// lines make a panel per figure, over a parameter that is a number.
+func (r *Result) lines(d *plot.Diagram, p *Plot, cells []*CellResult) {
+	d.X = plot.Axis{Label: p.XLabel, FromZero: true}
+	for _, figure := range p.Figures {
+		panel := plot.Panel{Y: r.axis(figure, p.Log), Limits: p.limitsOf(figure)}
+		var names []string
+		references := make(map[string][]plot.Point)
+		for _, c := range cells {
+			s := c.Figure(figure)
+			if s == nil {
+				continue
+			}
+			name := orElse(c.values(p.Split, ", "), s.Label)
+			at := collect(&names, name)
+			if at == len(panel.Curves) {
+				panel.Curves = append(panel.Curves, plot.Curve{Name: name, Kind: plot.LineAndDots})
+			}
+			x, _ := c.cell.number(p.X[0]) // Parse has read it once
+			panel.Curves[at].Points = append(panel.Curves[at].Points, s.point(x))
+			if s.Paper != nil {
+				references[name] = append(references[name], s.Paper.point(x))
+			}
+		}
+		for _, c := range panel.Curves {
+			slices.SortStableFunc(c.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+		}
+		for _, name := range names {
+			if points := references[name]; len(points) > 0 {
+				panel.Curves = append(panel.Curves, plot.Curve{Name: paperName, Kind: plot.Reference, Points: points, Like: name})
+			}
+		}
+		d.Panels = append(d.Panels, panel)
+	}
+}
+
+// shares is how many points a curve of a distribution has at most: what a page shows of it.
+const shares = 200
+
+// distribution makes one panel: per cell, what share of the samples does not exceed a value.
+func (r *Result) distribution(d *plot.Diagram, p *Plot, cells []*CellResult) {
+	figure := p.Figures[0]
+	q, _ := r.experiment.Quantity(figure)
+	d.X = plot.Axis{Label: q.axis(), FromZero: !p.Log, Log: p.Log}
+	panel := plot.Panel{Y: plot.Axis{Label: "share of samples, %", FromZero: true}}
+	for _, c := range cells {
+		var samples []float64
+		for _, f := range c.figuresOf(figure) {
+			samples = append(samples, f.Samples...)
+		}
+		if len(samples) == 0 {
+			continue
+		}
+		slices.Sort(samples)
+		curve := plot.Curve{Name: c.label(p.Split), Kind: plot.Line}
+		for i := range min(shares, len(samples)) + 1 {
+			at := i * (len(samples) - 1) / min(shares, len(samples))
+			curve.Points = append(curve.Points, plot.Point{X: samples[at], Y: 100 * float64(at+1) / float64(len(samples))})
+		}
+		panel.Curves = append(panel.Curves, curve)
+	}
+	d.Panels = []plot.Panel{panel}
+}
+
+// label is what a legend calls a cell.
+func (c *CellResult) label(split []string) string {
+	if len(split) > 0 {
+		return c.values(split, ", ")
+	}
+	return c.Name
+}
+
+// series make a panel per unit, of the first iteration of each cell that its figures are of.
+func (r *Result) series(d *plot.Diagram, p *Plot, cells []*CellResult) {
+	var units []string
+	for _, c := range cells {
+		usable := c.usable()
+		if len(usable) == 0 {
+			continue
+		}
+		for _, s := range usable[0].Lines {
+			if !slices.Contains(p.Series, s.Name) {
+				continue
+			}
+			at := collect(&units, s.Unit)
+			if at == len(d.Panels) {
+				d.Panels = append(d.Panels, plot.Panel{Y: plot.Axis{Label: orElse(p.Label, s.Name) + ", " + s.Unit, FromZero: !p.Log, Log: p.Log}, Limits: p.limitsOf("")})
+			}
+			d.X.Label = orElse(p.XLabel, fmt.Sprintf("time, %s", s.XUnit))
+			d.Panels[at].Curves = append(d.Panels[at].Curves, plot.Curve{Name: r.seriesName(c, p, s.Name), Kind: plot.Line, Points: pointsOf(s)})
+		}
+	}
+}
+
+// seriesName tells apart what the legend has to: cells where there are several, and names where there are several.
+func (r *Result) seriesName(c *CellResult, p *Plot, series string) string {
+	label := c.label(p.Split)
+	switch {
+	case len(r.Cells) == 1:
+		return series
+	case len(p.Series) == 1:
+		return label
+	}
+	return label + ": " + series
+}
+
+func pointsOf(s Series) []plot.Point {
+	points := make([]plot.Point, len(s.Points))
+	for i, p := range s.Points {
+		points[i] = plot.Point{X: p[0], Y: p[1]}
+	}
+	return points
+}

@@ -1,0 +1,134 @@
+package direct
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/internal/lab/topology"
+)
+
+// Run is a producer and a consumer on their way.
+type Run struct {
+	network  *topology.Network
+	producer *lab.Program
+	consumer *lab.Program
+	log      string
+}
+
+// Config says what runs where.
+type Config struct {
+	Network *topology.Network
+	// Producer and Consumer are hosts of the network.
+	Producer, Consumer string
+	// Produce and Consume are the flags of both, but for those of meeting, of time and of logs.
+	Produce, Consume []string
+	// Length is how long the producer sends once both have met.
+	Length time.Duration
+}
+
+// Patience with programs.
+const (
+	// listenPatience covers the reading of every frame of a source of files.
+	listenPatience = time.Minute
+	// endPatience is for what a run takes beside its length.
+	endPatience = 30 * time.Second
+)
+
+// ErrMeeting says that both programs did not find each other.
+var ErrMeeting = errors.New("producer and consumer did not meet")
+
+// waiting is what a producer logs once it listens.
+var waiting = regexp.MustCompile(`msg="waiting for the other side" address=(\S+)`)
+
+// Start starts both.
+func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) {
+	volpeer, err := s.Program("volpeer")
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort(c.Network.Address(c.Producer).String(), "0")
+	arguments := append([]string{"direct", "produce", "--listen", address, "--seconds", seconds(c.Length), "--json"}, c.Produce...)
+	reader, writer := io.Pipe()
+	listening := make(chan string, 1)
+	go listen(reader, listening)
+	r := &Run{network: c.Network, log: s.File("frames.jsonl")}
+	if r.producer, err = lab.StartCommand("volpeer direct produce", c.Network.Command(ctx, c.Producer, volpeer, arguments...), writer); err != nil {
+		_ = writer.Close()
+		return nil, err
+	}
+	go func() {
+		<-r.producer.Ended()
+		_ = writer.Close()
+	}()
+	timer := time.NewTimer(listenPatience)
+	defer timer.Stop()
+	select {
+	case address = <-listening:
+	case <-r.producer.Ended():
+		return nil, errors.Join(ErrMeeting, r.producer.Wait(ctx))
+	case <-timer.C:
+		return nil, errors.Join(fmt.Errorf("%w: the producer did not listen within %v", ErrMeeting, listenPatience), r.producer.Stop())
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), r.producer.Stop())
+	}
+	arguments = append([]string{"direct", "consume", "--connect", address, "--log", r.log, "--json"}, c.Consume...)
+	if r.consumer, err = lab.StartCommand("volpeer direct consume", c.Network.Command(ctx, c.Consumer, volpeer, arguments...), nil); err != nil {
+		return nil, errors.Join(err, r.producer.Stop())
+	}
+	return r, nil
+}
+
+// seconds is a time as volpeer takes it.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+
+// listen looks for the address that the producer listens at, and reads on, so that the producer can write.
+func listen(from io.Reader, found chan<- string) {
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		if match := waiting.FindStringSubmatch(lines.Text()); match != nil {
+			select {
+			case found <- match[1]:
+			default:
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, from)
+}
+
+// Summary is what the producer and the consumer print at the end, of which experiments take these.
+type Summary struct {
+	// Captured, Skipped and Refused are the producer's: frames captured, those that a newer one replaced before they were encoded, those that the codec refused.
+	Captured int `json:"frames_captured"`
+	Skipped  int `json:"frames_superseded_before_encoding"`
+	Refused  int `json:"frames_refused"`
+}
+
+// Wait waits until both have ended, and reads the log of frames.
+func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary, error) {
+	var summary Summary
+	ctx, cancel := context.WithTimeout(ctx, length+endPatience)
+	defer cancel()
+	produced := r.producer.Wait(ctx)
+	consumed := r.consumer.Wait(ctx)
+	if err := errors.Join(produced, consumed); err != nil {
+		return nil, summary, errors.Join(err, r.Stop())
+	}
+	if err := json.Unmarshal(r.producer.Output(), &summary); err != nil {
+		return nil, summary, fmt.Errorf("summary of volpeer direct produce: %w", err)
+	}
+	frames, err := ReadFrames(r.log)
+	return frames, summary, err
+}
+
+// Stop ends both. It may be called after Wait.
+func (r *Run) Stop() error { return errors.Join(r.consumer.Stop(), r.producer.Stop()) }

@@ -1,0 +1,87 @@
+package direct
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/internal/lab/topology"
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netem/router"
+)
+
+// volpeer builds the program, without Draco, and returns its folder.
+func volpeer(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(folder, "volpeer"), "../../../../cmd/volpeer")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return folder
+}
+
+// TestRun: a producer and a consumer meet over an emulated link, and the log has what it delays.
+func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	link, err := netem.ParseProfile("delay=20ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, skipped, err := OpenMetered(t.Context(), topology.Pair("producer", "consumer", topology.Duplex(link)))
+	if errors.Is(err, router.ErrPrivileges) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if skipped != nil {
+		t.Skip(skipped.Reason)
+	}
+	defer func() {
+		if err := network.Network.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const length = time.Second
+	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(), Programs: volpeer(t), Seed: 1}
+	source := SourceOf(Figure, 500, "")
+	run, err := Start(t.Context(), Config{
+		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,
+		Produce: append(source.Flags(30, settings), "--codec", "raw", "--transport", "udp", "--bitrate", "5Mbit"),
+	}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames, summary, err := run.Wait(t.Context(), length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	intact := 0
+	for i := range frames {
+		if frames[i].Outcome == Intact {
+			intact++
+		}
+	}
+	if intact < 5 || summary.Captured < intact {
+		t.Errorf("%d of %d frames came, %d were captured", intact, len(frames), summary.Captured)
+	}
+	for _, ms := range Span(frames, FirstSent, LastReceived) {
+		// Clocks of two namespaces are one, but what is told of them is an estimate.
+		if ms < 15 {
+			t.Errorf("a frame took %g ms over 20 ms of link", ms)
+		}
+	}
+	outcome := experiment.NewOutcome()
+	network.Judge(outcome, experiment.Pace{Wanted: summary.Captured, Done: intact})
+	if outcome.Validity == experiment.Failed || outcome.Validity == experiment.Skipped {
+		t.Errorf("judged %s", outcome.Validity)
+	}
+}

@@ -1,0 +1,260 @@
+package experiment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// ErrFile says what is wrong with the file of an experiment.
+var ErrFile = errors.New("experiment file")
+
+// Bounds of a file: what is beyond is a mistake rather than an experiment.
+const (
+	maxFileBytes  = 1 << 20
+	maxCells      = 10_000
+	maxIterations = 1000
+)
+
+// Experiment is what a file says, checked.
+type Experiment struct {
+	// Name is what vollab run takes.
+	Name  string `yaml:"name"`
+	Title string `yaml:"title"`
+	// Paper is the number of the paper that is repeated, Where the place in it; both "" where there is none.
+	Paper string `yaml:"paper"`
+	Where string `yaml:"where"`
+	// About is what is done, for the report.
+	About    string `yaml:"about"`
+	Scenario string `yaml:"scenario"`
+	// Iterations and Seconds are those of full runs, Short those of short ones.
+	Iterations int     `yaml:"iterations"`
+	Seconds    float64 `yaml:"seconds"`
+	Short      Extent  `yaml:"short"`
+	// Parameters are the same for all cells.
+	Parameters Parameters `yaml:"parameters"`
+	Matrix     Matrix     `yaml:"matrix"`
+	// Figures are the quantities of tables, in their order; without, all of the scenario's.
+	Figures []string `yaml:"figures"`
+	Plots   []Plot   `yaml:"plots"`
+	// References are the paper's figures, Comparisons its relations between figures, and Why says in a sentence or two why ours differ.
+	References  []Reference  `yaml:"references"`
+	Comparisons []Comparison `yaml:"comparisons"`
+	Why         string       `yaml:"why"`
+
+	scenario Scenario
+	cells    []Cell
+}
+
+// Extent is how much is run.
+type Extent struct {
+	Iterations int     `yaml:"iterations"`
+	Seconds    float64 `yaml:"seconds"`
+}
+
+// Duration is how long one iteration measures.
+func (e Extent) Duration() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
+
+// The papers' extent, and that of a first look.
+var (
+	fullExtent  = Extent{Iterations: 10, Seconds: 60}
+	shortExtent = Extent{Iterations: 1, Seconds: 10}
+)
+
+// Reference is a figure that the paper has printed.
+type Reference struct {
+	// Cell are the parameters of the cells that it is compared with.
+	Cell   Parameters `yaml:"cell"`
+	Figure string     `yaml:"figure"`
+	Value  float64    `yaml:"value"`
+	// PlusMinus is half the paper's interval, 0 where it has none.
+	PlusMinus float64 `yaml:"plus_minus"`
+	// Why says why ours differs where the experiment's sentence does not fit.
+	Why string `yaml:"why"`
+}
+
+// Comparison is a relation of one cell's figure to another's, as papers write them: 4.63 times as long, 21 % more.
+type Comparison struct {
+	// Name is what is claimed, in a few words.
+	Name   string `yaml:"name"`
+	Figure string `yaml:"figure"`
+	// Of is divided by To. Each must match one cell.
+	Of Parameters `yaml:"of"`
+	To Parameters `yaml:"to"`
+	// As is ratio (of / to), more (by how many per cent of is more than to), or less (by how many per cent it is less).
+	As string `yaml:"as"`
+	// Paper is its figure, nil where it has none.
+	Paper *float64 `yaml:"paper"`
+	Why   string   `yaml:"why"`
+}
+
+// The relations.
+const (
+	asRatio = "ratio"
+	asMore  = "more"
+	asLess  = "less"
+)
+
+// Of is the relation of two figures.
+func (c *Comparison) relate(of, to float64) float64 {
+	switch c.As {
+	case asMore:
+		return 100 * (of/to - 1)
+	case asLess:
+		return 100 * (1 - of/to)
+	}
+	return of / to
+}
+
+// Unit is that of the relation.
+func (c *Comparison) unit() string {
+	if c.As == asRatio {
+		return "×"
+	}
+	return "%"
+}
+
+// Cells are the cells of the matrix in the order of the file.
+func (e *Experiment) Cells() []Cell { return slices.Clone(e.cells) }
+
+// Quantity describes one of the scenario's figures, by its name.
+func (e *Experiment) Quantity(name string) (Quantity, bool) {
+	all := e.scenario.Quantities()
+	if i := slices.IndexFunc(all, func(q Quantity) bool { return q.Name == name }); i >= 0 {
+		return all[i], true
+	}
+	return Quantity{}, false
+}
+
+// Parse reads a file's text and checks all of it: every key, every cell against the scenario, every figure and parameter that plots and references name. The error
+// wraps ErrFile.
+func (l *Library) Parse(text []byte) (*Experiment, error) {
+	if len(text) > maxFileBytes {
+		return nil, fmt.Errorf("%w: %d bytes, expected at most %d", ErrFile, len(text), maxFileBytes)
+	}
+	e := &Experiment{Iterations: fullExtent.Iterations, Seconds: fullExtent.Seconds, Short: shortExtent}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(e); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it is empty")
+		}
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	var more yaml.Node
+	if decoder.Decode(&more) == nil {
+		return nil, fmt.Errorf("%w: expected one document", ErrFile)
+	}
+	if err := e.check(l.scenarios); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	return e, nil
+}
+
+// nameForm is what experiments are called: they name files and folders.
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+
+func (e *Experiment) check(scenarios map[string]Scenario) error {
+	switch {
+	case !nameForm.MatchString(e.Name):
+		return fmt.Errorf("name: expected lower-case letters, digits and dashes, got %.70q", e.Name)
+	case e.Title == "":
+		return errors.New("title: expected a few words")
+	case scenarios[e.Scenario] == nil:
+		return fmt.Errorf("scenario: there is no %q", e.Scenario)
+	case (len(e.References) > 0 || len(e.Comparisons) > 0) && strings.TrimSpace(e.Why) == "":
+		return errors.New("why: expected a sentence on why our figures differ from the paper's")
+	}
+	for _, extent := range []Extent{{e.Iterations, e.Seconds}, e.Short} {
+		if err := extent.check(); err != nil {
+			return err
+		}
+	}
+	e.scenario = scenarios[e.Scenario]
+	var err error
+	if e.cells, err = e.Matrix.cells(e.Parameters); err != nil {
+		return err
+	}
+	for _, c := range e.cells {
+		if err := e.scenario.Check(c.Parameters); err != nil {
+			return fmt.Errorf("cell %s: %w", c.Name(), err)
+		}
+	}
+	return e.checkViews()
+}
+
+func (e Extent) check() error {
+	if e.Iterations < 1 || e.Iterations > maxIterations {
+		return fmt.Errorf("iterations: expected 1 to %d, got %d", maxIterations, e.Iterations)
+	}
+	if !(e.Seconds > 0 && e.Seconds <= 24*3600) {
+		return fmt.Errorf("seconds: expected more than 0 and at most a day, got %g", e.Seconds)
+	}
+	return nil
+}
+
+// checkViews checks what tables, plots and comparisons name.
+func (e *Experiment) checkViews() error {
+	for _, name := range e.Figures {
+		if _, ok := e.Quantity(name); !ok {
+			return fmt.Errorf("figures: %w", e.unknownFigure(name))
+		}
+	}
+	for i := range e.Plots {
+		if err := e.Plots[i].check(e); err != nil {
+			return fmt.Errorf("plots: %d: %w", i+1, err)
+		}
+	}
+	for _, r := range e.References {
+		if _, ok := e.Quantity(r.Figure); !ok {
+			return fmt.Errorf("references: %w", e.unknownFigure(r.Figure))
+		}
+		if len(e.matching(r.Cell)) == 0 {
+			return fmt.Errorf("references: no cell has %s", r.Cell)
+		}
+	}
+	for _, c := range e.Comparisons {
+		if err := c.check(e); err != nil {
+			return fmt.Errorf("comparisons: %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Comparison) check(e *Experiment) error {
+	if c.Name == "" {
+		return errors.New("name: expected a few words")
+	}
+	if !slices.Contains([]string{asRatio, asMore, asLess}, c.As) {
+		return fmt.Errorf("as: expected %s, %s or %s, got %q", asRatio, asMore, asLess, c.As)
+	}
+	if _, ok := e.Quantity(c.Figure); !ok {
+		return e.unknownFigure(c.Figure)
+	}
+	for _, side := range []Parameters{c.Of, c.To} {
+		if n := len(e.matching(side)); n != 1 {
+			return fmt.Errorf("expected %q to match one cell, it matches %d", side, n)
+		}
+	}
+	return nil
+}
+
+func (e *Experiment) unknownFigure(name string) error {
+	var names []string
+	for _, q := range e.scenario.Quantities() {
+		names = append(names, q.Name)
+	}
+	return fmt.Errorf("scenario %s has no figure %q; it has %s", e.Scenario, name, strings.Join(names, ", "))
+}
+
+// matching are the cells that have some parameters.
+func (e *Experiment) matching(some Parameters) []Cell {
+	return slices.DeleteFunc(e.Cells(), func(c Cell) bool { return !c.Parameters.Match(some) })
+}

@@ -1,0 +1,65 @@
+package experiment
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// IndexFile is the page that leads to the reports of several experiments.
+const IndexFile = "index.html"
+
+//go:embed index.gohtml
+var indexText string
+
+var index = template.Must(template.New("index").Parse(indexText))
+
+// indexRow is an experiment on the index.
+type indexRow struct {
+	*Result
+	Page string
+	// Counts are in the order of the columns, with what is alarming about them.
+	Counts []indexCount
+}
+
+// indexCount is how many iterations have a validity.
+type indexCount struct {
+	Count int
+	Bad   bool
+}
+
+// columns are the validities in the order of the columns.
+var columns = []Validity{Valid, CPUBound, Invalid, Skipped, Failed}
+
+func (r *Result) indexRow() indexRow {
+	row := indexRow{Result: r, Page: filepath.ToSlash(filepath.Join(r.Name, PageFile))}
+	counts := r.Counts()
+	for _, v := range columns {
+		row.Counts = append(row.Counts, indexCount{counts[v], counts[v] > 0 && (v == Invalid || v == Failed)})
+	}
+	return row
+}
+
+// WriteIndex writes the page for the reports of several experiments, each in a folder of its name.
+func WriteIndex(folder string, results []*Result) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	var rows []indexRow
+	seconds := 0.0
+	for _, r := range results {
+		rows = append(rows, r.indexRow())
+		seconds += r.Seconds
+	}
+	return writeFile(filepath.Join(folder, IndexFile), func(w io.Writer) error {
+		return index.Execute(w, struct {
+			Columns []Validity
+			Rows    []indexRow
+			Took    time.Duration
+			When    time.Time
+		}{columns, rows, time.Duration(seconds * float64(time.Second)).Round(time.Second), time.Now()})
+	})
+}

@@ -1,0 +1,38 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestJudge: a full machine outweighs a late network, which is a program on it; a late network on a machine that kept up disturbed the measuring.
+func TestJudge(t *testing.T) {
+	const late = "by an hour"
+	for name, test := range map[string]struct {
+		pace    Pace
+		want    Validity
+		reasons []string
+	}{
+		"in time":             {Pace{Wanted: 100, Done: 95, DroppedByCPU: 5, Busy: 0.95}, Valid, nil},
+		"dropped":             {Pace{Wanted: 100, Done: 94, DroppedByCPU: 6}, CPUBound, []string{"6 of 100 frames; 94 came out"}},
+		"busy":                {Pace{Wanted: 100, Done: 100, Busy: 0.96}, CPUBound, []string{"96 %"}},
+		"late":                {Pace{Wanted: 100, Done: 100, Busy: 0.5, Late: late}, Invalid, []string{late}},
+		"late and dropped":    {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Late: late}, CPUBound, []string{"10 of 100 frames", late}},
+		"late on a full core": {Pace{Wanted: 100, Done: 100, Busy: 1, Late: late}, CPUBound, []string{"100 %", late}},
+	} {
+		o := NewOutcome()
+		o.Judge(test.pace)
+		if o.Validity != test.want || len(test.reasons) == 0 && o.Reason != "" {
+			t.Errorf("%s: expected %s, got %s: %s", name, test.want, o.Validity, o.Reason)
+		}
+		for _, reason := range test.reasons {
+			if !strings.Contains(o.Reason, reason) {
+				t.Errorf("%s: expected a reason with %q, got %q", name, reason, o.Reason)
+			}
+		}
+	}
+	skipped := Skip("no namespaces here")
+	if skipped.Judge(Pace{Busy: 1, Late: late}); skipped.Validity != Skipped {
+		t.Errorf("expected what was skipped to stay so, got %s", skipped.Validity)
+	}
+}

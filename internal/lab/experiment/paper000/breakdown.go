@@ -1,0 +1,123 @@
+package paper000
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/internal/lab/experiment/cast"
+	"github.com/volsfu/volsfu/internal/lab/experiment/direct"
+	"github.com/volsfu/volsfu/pkg/frametimes"
+)
+
+// defaultBreakdown has three competitors, as figure 12.
+func defaultBreakdown() stage {
+	s := defaultStage()
+	s.Flows = 3
+	return s
+}
+
+// breakdownQuantities are the stages of the frames that came whole. Transport is from the first packet sent to the last one received; waits are what is left of the whole: for the encoder, the sender, the
+// decoder and the display.
+var breakdownQuantities = []experiment.Quantity{
+	{Name: "encoding", Unit: "ms", Label: "encoding"},
+	{Name: "transport", Unit: "ms", Label: "transport"},
+	{Name: "decoding", Unit: "ms", Label: "decoding"},
+	{Name: "rendering", Unit: "ms", Label: "rendering"},
+	{Name: "waits", Unit: "ms", Label: "waits"},
+	{Name: "end_to_end", Unit: "ms", Label: "end to end, no camera"},
+	{Name: "end_to_end_p95", Unit: "ms", Label: "end to end, 95th percentile"},
+	{Name: "end_to_end_deviation", Unit: "ms", Label: "end to end, deviation"},
+	{Name: "throughput", Unit: "Mbit/s", Label: "received"},
+	{Name: "time_bound", Unit: "%", Label: "frames bound by encoding"},
+}
+
+// runBreakdown measures one iteration. Both senders encode as they capture.
+func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*experiment.Outcome, error) {
+	if s.Sender == senderServer {
+		return nil, fmt.Errorf("sender: expected %s or %s, got %s", senderVolsfu, senderPion, s.Sender)
+	}
+	n, skipped, err := s.open(ctx, &settings)
+	if skipped != nil || err != nil {
+		return skipped, err
+	}
+	defer func() { _ = n.cast.Close() }()
+	p, err := n.perform(ctx, func() (session, error) {
+		if s.Sender == senderVolsfu {
+			return n.startIndividual(ctx, "--render")
+		}
+		return n.startLive(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	outcome := experiment.NewOutcome()
+	for _, note := range p.notes {
+		outcome.Note("%s", note)
+	}
+	outcome.Note("The camera is not measured: there is none here. The paper's takes 104 ms.")
+	stages := p.stagesOfLog()
+	if s.Sender == senderPion {
+		stages = p.stagesOfRecords(n)
+		outcome.Note("Of %s rendering is not measured: its client shows frames when they are decoded.", senderPion)
+	}
+	stages.set(outcome)
+	seconds := perSecond(p.list, p.length)
+	if from := int(p.stable); from < len(seconds) {
+		outcome.Sample("throughput", seconds[from:])
+	}
+	outcome.Set("time_bound", 100*p.bound)
+	n.judge(outcome, p)
+	return outcome, nil
+}
+
+// stages are the milliseconds of each frame's stages; all is from capture to the last of them.
+type stages struct{ encoding, transport, decoding, rendering, all []float64 }
+
+// set gives the figures. What the stages leave of the whole are waits.
+func (s *stages) set(o *experiment.Outcome) {
+	o.Sample("encoding", s.encoding)
+	o.Sample("transport", s.transport)
+	o.Sample("decoding", s.decoding)
+	o.Sample("rendering", s.rendering)
+	if len(s.all) == 0 {
+		return
+	}
+	o.Sample("end_to_end", s.all)
+	o.Set("end_to_end_p95", experiment.Quantile(s.all, 0.95))
+	o.Set("end_to_end_deviation", direct.Deviation(s.all))
+	known := experiment.Mean(s.encoding) + experiment.Mean(s.transport) + experiment.Mean(s.decoding) + experiment.Mean(s.rendering)
+	o.Set("waits", experiment.Mean(s.all)-known)
+}
+
+// stagesOfLog are those of the frames of volpeer direct that came whole in the stable state.
+func (p *performance) stagesOfLog() (s stages) {
+	var whole []direct.Frame
+	begin := direct.Begin(p.frames)
+	for i := range p.frames {
+		if f := &p.frames[i]; f.Outcome == direct.Intact && f.Shown != 0 && float64(f.Capture-begin)/1e6 >= p.stable {
+			whole = append(whole, *f)
+		}
+	}
+	s.encoding = direct.Span(whole, direct.Taken, direct.Encoded)
+	s.transport = direct.Span(whole, direct.FirstSent, direct.LastReceived)
+	s.decoding = direct.Span(whole, direct.DecodeBegun, direct.Decoded)
+	s.rendering = direct.Span(whole, direct.Decoded, direct.Shown)
+	s.all = direct.Span(whole, direct.Capture, direct.Shown)
+	return s
+}
+
+// stagesOfRecords are those of the frames of vollab peer that were decoded in the stable state.
+func (p *performance) stagesOfRecords(n *network) (s stages) {
+	var decoded []frametimes.Record
+	for _, r := range cast.Join(p.sent, p.received) {
+		if r.Has(frametimes.Decoded) && r.Time(frametimes.Captured).Sub(n.Began).Seconds() >= p.stable {
+			decoded = append(decoded, r)
+		}
+	}
+	s.encoding = cast.Layer(decoded, frametimes.Encoding)
+	s.transport = cast.Layer(decoded, frametimes.Frame)
+	s.decoding = cast.Layer(decoded, frametimes.Decoding)
+	s.all = cast.Layer(decoded, frametimes.Service)
+	return s
+}

@@ -1,0 +1,98 @@
+package paper000
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/internal/lab/experiment/direct"
+)
+
+// individual is a run of volpeer direct.
+type individual struct {
+	run    *direct.Run
+	length time.Duration
+	stable float64
+	source direct.Source
+}
+
+// produce are the producer's flags; those of codec and source are what volpeer compare takes, too.
+func (s *stage) produce(source *direct.Source, settings *experiment.Settings) []string {
+	return append(source.Flags(s.FPS, settings), "--codec", "draco", "--bits", strconv.Itoa(s.Bits), "--speed", strconv.Itoa(s.Speed))
+}
+
+// startIndividual starts volpeer direct; what the consumer does more is in its flags.
+func (n *network) startIndividual(ctx context.Context, consume ...string) (*individual, error) {
+	i := &individual{length: n.settings.Duration, source: direct.SourceOf(direct.Figure, n.stage.Points, n.settings.Data)}
+	_, stable := n.stage.phases(i.length)
+	i.stable = stable.Seconds()
+	var err error
+	i.run, err = direct.Start(ctx, direct.Config{
+		Network: n.Network, Producer: hostSender, Consumer: hostReceiver, Length: i.length,
+		Produce: append(n.stage.produce(&i.source, n.settings), "--transport", "webrtc", "--mode", "adaptive", "--regions", ""), Consume: consume,
+	}, n.settings)
+	return i, err
+}
+
+// wait implements session.
+func (i *individual) wait(ctx context.Context) (*flights, error) {
+	frames, summary, err := i.run.Wait(ctx, i.length)
+	if err != nil {
+		return nil, err
+	}
+	f := &flights{list: flightsOf(frames), frames: frames, source: i.source, notes: []string{i.source.Says}}
+	f.estimates = estimates(f.list)
+	shown := count(f.list, func(f *flight) bool { return f.Shown })
+	skipped := summary.Skipped
+	for k := range frames {
+		if frames[k].Superseded {
+			skipped++
+		}
+	}
+	f.pace = experiment.Pace{Wanted: summary.Captured, Done: shown, DroppedByCPU: skipped}
+	f.bound = boundByTime(frames, i.stable)
+	return f, nil
+}
+
+// stop implements session.
+func (i *individual) stop() error { return i.run.Stop() }
+
+// flightsOf turns a log into flights.
+func flightsOf(frames []direct.Frame) (list []flight) {
+	begin := direct.Begin(frames)
+	for i := range frames {
+		f := &frames[i]
+		if f.Capture == 0 {
+			continue
+		}
+		list = append(list, flight{
+			At: float64(f.Capture-begin) / 1e6, Bytes: f.Bytes, Sent: f.Sent(), Whole: f.Outcome == direct.Intact, Shown: f.Decoded != 0 && f.Outcome == direct.Intact,
+			Transport: span(f.FirstSent, f.LastReceived), Latency: span(f.Capture, f.Decoded), Estimate: float64(f.Estimate),
+		})
+	}
+	return list
+}
+
+// span is the milliseconds between two instants, no number where one is not known.
+func span(from, until direct.Instant) float64 {
+	if from == 0 || until == 0 {
+		return math.NaN()
+	}
+	return float64(until-from) / 1e3
+}
+
+// boundByTime is the share of the frames from a second on whose points the time to encode them bounded, rather than the rate.
+func boundByTime(frames []direct.Frame, from float64) float64 {
+	begin, bound, all := direct.Begin(frames), 0, 0
+	for i := range frames {
+		if f := &frames[i]; f.Capture != 0 && float64(f.Capture-begin)/1e6 >= from {
+			all++
+			if f.Bound == "time" {
+				bound++
+			}
+		}
+	}
+	return share(bound, all) / 100
+}

@@ -1,0 +1,189 @@
+package paper000
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/internal/lab/experiment/direct"
+	"github.com/volsfu/volsfu/internal/lab/topology"
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/pkg/frametimes"
+)
+
+// The senders.
+const (
+	// senderVolsfu is volpeer direct: each frame is encoded for its one viewer at what the estimate allows, as the paper's sender does it.
+	senderVolsfu = "volsfu"
+	// senderServer is volsfu's server between one that publishes a ladder of qualities and one that watches; the bottleneck is behind the server.
+	senderServer = "volsfu-server"
+	// senderPion is Pion with its own GCC, as the paper had it; the estimate chooses out of the same ladder.
+	senderPion = "pion"
+)
+
+// stage is the network of the paper, and who sends over it.
+type stage struct {
+	Sender string `yaml:"sender"`
+	// Flows is how many competitors with Cubic there are.
+	Flows int `yaml:"flows"`
+	// Queue is the bottleneck's, and Rate and Delay its rate and the delay of each direction, as netem's profiles have them.
+	Queue string `yaml:"queue"`
+	Rate  string `yaml:"rate"`
+	Delay string `yaml:"delay"`
+	// Points is how many a captured cloud has.
+	Points int     `yaml:"points"`
+	FPS    float64 `yaml:"fps"`
+	Bits   int     `yaml:"bits"`
+	Speed  int     `yaml:"speed"`
+	// Competing is when competitors begin, Startup how long the first phase is; a run that ends before, or soon after, has one of half of its
+	// length.
+	Competing time.Duration `yaml:"competing"`
+	Startup   time.Duration `yaml:"startup"`
+}
+
+// defaultStage is the setup of section 4.2. The depth of the queue is not in the paper: 25 ms at its rate is one round trip and a bit, as much as the fair queue of Linux leaves four flows at
+// its usual 100 packets for each.
+func defaultStage() stage {
+	return stage{
+		Sender: senderVolsfu, Queue: "paper000:25ms", Rate: "200Mbit", Delay: "10ms", Points: 125_000, FPS: 30, Bits: 11, Speed: 7,
+		Competing: 5 * time.Second, Startup: 30 * time.Second,
+	}
+}
+
+// maxFlows bounds competitors: iperf3 takes so many.
+const maxFlows = 128
+
+// Validate implements what experiment.Define asks for.
+func (s stage) Validate() error {
+	switch {
+	case s.Sender != senderVolsfu && s.Sender != senderServer && s.Sender != senderPion:
+		return fmt.Errorf("sender: expected %s, %s or %s, got %q", senderVolsfu, senderServer, senderPion, s.Sender)
+	case s.Flows < 0 || s.Flows > maxFlows:
+		return fmt.Errorf("flows: expected 0 to %d, got %d", maxFlows, s.Flows)
+	case s.Points < 1 || !(s.FPS > 0) || s.Bits < 1 || s.Bits > 30 || s.Speed < 0 || s.Speed > 10:
+		return errors.New("points, fps, bits, speed: expected numbers above 0, bits up to 30, speed 0 to 10")
+	case s.Competing < 0 || s.Startup <= 0:
+		return errors.New("competing, startup: expected times")
+	}
+	_, _, err := s.links()
+	return err
+}
+
+// links are both directions of the bottleneck; only the one towards the viewer has a rate.
+func (s *stage) links() (forth, back netem.Config, err error) {
+	if forth, err = netem.ParseProfile(fmt.Sprintf("rate=%s,delay=%s,queue=%s", s.Rate, s.Delay, s.Queue)); err != nil {
+		return forth, back, fmt.Errorf("rate, delay, queue: %w", err)
+	}
+	back, err = netem.ParseProfile("delay=" + s.Delay)
+	return forth, back, err
+}
+
+// leastStable is how long a stable state is at least.
+const leastStable = 5 * time.Second
+
+// phases are when the competitors begin and when the stable state does, in a run of some length.
+func (s *stage) phases(length time.Duration) (competing, stable time.Duration) {
+	if stable = s.Startup; length < stable+leastStable {
+		stable = length / 2
+	}
+	return min(s.Competing, stable/2), stable
+}
+
+// Hosts of the network.
+const (
+	hostSender   = "sender"
+	hostReceiver = "receiver"
+	bottleneck   = "bottleneck"
+)
+
+// layout is the network.
+func (s *stage) layout(seed uint64) (*topology.Topology, error) {
+	forth, back, err := s.links()
+	if err != nil {
+		return nil, err
+	}
+	return &topology.Topology{
+		Hosts: map[string]topology.Host{hostSender: {}, hostReceiver: {}},
+		Links: map[string]topology.Link{bottleneck: {Forth: topology.Direction{Config: forth}, Back: topology.Direction{Config: back}}},
+		Paths: []topology.Path{{From: hostSender, To: hostReceiver, Through: []topology.Passage{{Link: bottleneck}}}},
+		Seed:  seed,
+	}, nil
+}
+
+// session is a sender and a viewer that run.
+type session interface {
+	// wait waits until both have ended, and tells what became of the frames.
+	wait(ctx context.Context) (*flights, error)
+	// stop ends both before.
+	stop() error
+}
+
+// flights are the frames of a run.
+type flights struct {
+	list []flight
+	// estimates are those of the sender in Mbit/s, over time in seconds.
+	estimates [][2]float64
+	// pace is what the machine got done, and bound the share of frames in the stable state whose size the time to encode them decided on.
+	pace   experiment.Pace
+	bound  float64
+	notes  []string
+	source direct.Source
+	// prepared are the frames of the ladder, nil where clouds were encoded as they were captured. Since is how long before the run began the first of them was captured, in
+	// seconds.
+	prepared *prepared
+	since    float64
+	// frames is the log of volpeer direct; sent and received are the records of other senders.
+	frames         []direct.Frame
+	sent, received []frametimes.Record
+}
+
+// performance is what came of a run.
+type performance struct {
+	*flights
+	// stable is when the stable state begins, in seconds.
+	stable, length float64
+	// rates are those of all competitors; began is when they began, in seconds.
+	rates []rate
+	began float64
+	wire  topology.WireStatistics
+}
+
+// perform runs sender, viewer and competitors.
+func (n *network) perform(ctx context.Context, begin func() (session, error)) (*performance, error) {
+	running, err := begin()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.Begin(); err != nil {
+		return nil, errors.Join(err, running.stop())
+	}
+	length := n.settings.Duration
+	competing, stable := n.stage.phases(length)
+	p := &performance{stable: stable.Seconds(), length: length.Seconds(), began: competing.Seconds()}
+	var others *competitors
+	if n.stage.Flows > 0 {
+		if err := lab.Pause(ctx, competing); err != nil {
+			return nil, errors.Join(err, running.stop())
+		}
+		if others, err = startCompetitors(ctx, n.Network, hostSender, hostReceiver, n.stage.Flows, length-competing); err != nil {
+			return nil, errors.Join(err, running.stop())
+		}
+	}
+	if p.flights, err = running.wait(ctx); err != nil {
+		if others != nil {
+			others.stop()
+		}
+		return nil, err
+	}
+	if others != nil {
+		if p.rates, err = others.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	statistics := n.Network.Statistics()
+	p.wire = statistics.Wire(bottleneck, topology.Forth)
+	return p, nil
+}

@@ -1,0 +1,62 @@
+package paper001
+
+import (
+	"github.com/volsfu/volsfu/internal/lab/baseline"
+	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/internal/sfu"
+)
+
+// volsfuUnpaced names volsfu sending frames at once, as the TCP transports do, and as the paper's server does, which has neither pacing nor estimation. By default
+// volsfu spreads a frame over 0.4 of its interval, 27 ms at 15 frames per second, so that narrow queues lose nothing of it.
+const volsfuUnpaced = "volsfu-unpaced"
+
+// unpacedSpread is the part of a frame's interval over which its publisher sends it where volsfu is not paced, since 0 stands for the default: 1.3 ms at 15 frames per
+// second. The receiver's socket, which has the system's buffer, has room for some 90 packets (212,992 bytes, of which Linux charges 2,304 for each); a frame of level 9
+// has 200, half of which are read in that time even where the receiver has to wait for a processor first.
+const unpacedSpread = "0.02"
+
+// system is what carries frames, and the flags of vollab peer that make it so.
+type system struct {
+	transport     baseline.Transport
+	server, sends []string // flags of the server, and of those who publish
+}
+
+// unpaced is volsfu without pacing; more are flags of its server.
+func unpaced(more ...string) system {
+	return system{transport: baseline.Volsfu, server: append([]string{"--pacing", "off"}, more...), sends: []string{"--spread", unpacedSpread}}
+}
+
+// note tells the report how frames are paced, which decides on the latency of short frames.
+func (s *system) note(o *experiment.Outcome) {
+	switch {
+	case s.transport != baseline.Volsfu:
+	case len(s.sends) > 0:
+		o.Note("volsfu-unpaced is volsfu with its server's pacing off, and with publishers that send a frame within %s of its interval. "+
+			"The TCP baselines do not pace either, nor does the paper's server.", unpacedSpread)
+	default:
+		o.Note("volsfu by default spreads a frame over 0.4 of its interval, so that bursts lose nothing in narrow queues: " +
+			"its last packet leaves 27 ms after the first at 15 frames per second, 13 ms at 30.")
+	}
+}
+
+// oneWay are the systems that carry a session's frames one way.
+var oneWay = map[string]system{
+	string(baseline.DirectTCP): {transport: baseline.DirectTCP},
+	string(baseline.Reflector): {transport: baseline.Reflector},
+	string(baseline.Websocket): {transport: baseline.Websocket},
+	string(baseline.DASH):      {transport: baseline.DASH},
+	string(baseline.Pion):      {transport: baseline.Pion},
+	string(baseline.Volsfu):    {transport: baseline.Volsfu},
+	volsfuUnpaced:              unpaced(),
+}
+
+// bothWays are those of a dance: volsfu with what its server asks publishers for, warm being everything, as in the paper.
+var bothWays = map[string]system{
+	"direct-tcp":        {transport: baseline.TCPSwitching},
+	"volsfu-warm":       {transport: baseline.Volsfu, server: asks(sfu.SuppressionWarm)},
+	"volsfu-neighbours": {transport: baseline.Volsfu, server: asks(sfu.SuppressionNeighbours)},
+	"volsfu-strict":     {transport: baseline.Volsfu, server: asks(sfu.SuppressionStrict)},
+	volsfuUnpaced:       unpaced(asks(sfu.SuppressionWarm)...),
+}
+
+func asks(policy sfu.SuppressionPolicy) []string { return []string{"--suppression", string(policy)} }

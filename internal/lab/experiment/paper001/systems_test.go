@@ -1,0 +1,59 @@
+package paper001
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/lab/baseline"
+	"github.com/volsfu/volsfu/internal/lab/experiment"
+)
+
+// TestSystems: every system is a cell's, and says how volsfu paces, and only volsfu's do.
+func TestSystems(t *testing.T) {
+	for name, s := range oneWay {
+		p := defaultSession()
+		if p.Transport = name; p.Validate() != nil {
+			t.Errorf("%s: %v", name, p.Validate())
+		}
+		checkNote(t, name, s)
+	}
+	for name, s := range bothWays {
+		p := defaultDance()
+		if p.System = name; p.Validate() != nil {
+			t.Errorf("%s: %v", name, p.Validate())
+		}
+		checkNote(t, name, s)
+		if asked := slices.Contains(s.server, "--suppression"); asked != (s.transport == baseline.Volsfu) {
+			t.Errorf("%s: expected volsfu's servers, and only them, to be told what to ask for, got %q", name, s.server)
+		}
+	}
+}
+
+// checkNote checks what the report says of a system, and the flags that make it true.
+func checkNote(t *testing.T, name string, s system) {
+	t.Helper()
+	o := experiment.NewOutcome()
+	s.note(o)
+	off := slices.Contains(s.server, "--pacing")
+	switch {
+	case s.transport != baseline.Volsfu:
+		if len(o.Notes) > 0 || off || len(s.sends) > 0 {
+			t.Errorf("%s: expected nothing of pacing, got %q %q %q", name, o.Notes, s.server, s.sends)
+		}
+	case name == volsfuUnpaced:
+		if !off || len(s.sends) != 2 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "TCP baselines do not pace either") {
+			t.Errorf("%s: expected no pacing and a note of it, got %q %q %q", name, o.Notes, s.server, s.sends)
+		}
+	case off || len(s.sends) > 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "by default"):
+		t.Errorf("%s: expected volsfu as delivered and a note of it, got %q %q %q", name, o.Notes, s.server, s.sends)
+	}
+}
+
+// TestUnpacedSpread: a spread of 0 would be the default.
+func TestUnpacedSpread(t *testing.T) {
+	if spread, err := strconv.ParseFloat(unpacedSpread, 64); err != nil || spread <= 0 || spread > 0.05 {
+		t.Errorf("expected a small part of the interval above 0, got %s, %v", unpacedSpread, err)
+	}
+}

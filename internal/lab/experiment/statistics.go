@@ -1,0 +1,148 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// confidence is that of all intervals.
+const confidence = 0.95
+
+// Statistics summarise what several iterations, or the parts of one, have measured.
+type Statistics struct {
+	// Count is how many iterations the figures come from.
+	Count  int     `json:"count"`
+	Mean   float64 `json:"mean"`
+	Median float64 `json:"median"`
+	// Deviation is the sample standard deviation, 0 of one iteration.
+	Deviation float64 `json:"deviation"`
+	Min       float64 `json:"min"`
+	Max       float64 `json:"max"`
+	// Interval is that of the mean, nil where too little was measured.
+	Interval *Interval `json:"interval,omitempty"`
+}
+
+// Interval is where a mean lies with a confidence of 95 %.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Method says how it was found.
+	Method string `json:"method"`
+}
+
+// The methods of intervals. Batches are consecutive parts of one iteration: neighbouring frames resemble each other, so that single ones would make an interval that is
+// too narrow (method of batch means: Law, Simulation Modeling and Analysis, section 9.5.3).
+const (
+	MethodIterations = "Student's t over iterations"
+	MethodBatches    = "Student's t over 10 consecutive parts of one iteration"
+	MethodBootstrap  = "bootstrap"
+)
+
+// batches is how many parts an iteration is cut into; between 10 and 30 are usual (Schmeiser 1982), and a short run of 10 s has then parts of one second.
+const batches = 10
+
+// Mean is the arithmetic mean, 0 of nothing.
+func Mean(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return stat.Mean(values, nil)
+}
+
+// Quantile is the smallest value that at least the given share (0 to 1) of all does not exceed (nearest rank); 0 of nothing.
+func Quantile(values []float64, share float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	rank := int(math.Ceil(share * float64(len(sorted))))
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// Median is the middle value, or the mean of the two in the middle.
+func Median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Student is the half width of the mean's interval for independent values: t(0.975, n-1)·s/√n. It is false of fewer than two.
+func Student(values []float64) (float64, bool) {
+	n := float64(len(values))
+	if n < 2 {
+		return 0, false
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1 + confidence) / 2)
+	return t * stat.StdDev(values, nil) / math.Sqrt(n), true
+}
+
+// BatchMeans are the means of consecutive parts of samples, as equal in length as they can be; nil where a part would have fewer than two samples.
+func BatchMeans(samples []float64, parts int) []float64 {
+	if len(samples) < 2*parts {
+		return nil
+	}
+	means := make([]float64, parts)
+	for i := range means {
+		means[i] = Mean(samples[i*len(samples)/parts : (i+1)*len(samples)/parts])
+	}
+	return means
+}
+
+// Summarise summarises the figures of iterations. With several, the interval is Student's t over them; with one, over consecutive parts of its samples, where it has any.
+func Summarise(figures []Figure) Statistics {
+	values := make([]float64, len(figures))
+	for i, f := range figures {
+		values[i] = f.Value
+	}
+	s := Statistics{Count: len(values), Mean: Mean(values), Median: Median(values)}
+	if len(values) == 0 {
+		return s
+	}
+	s.Min, s.Max = slices.Min(values), slices.Max(values)
+	method, parts := MethodIterations, values
+	if len(values) == 1 {
+		method, parts = MethodBatches, BatchMeans(figures[0].Samples, batches)
+	} else {
+		s.Deviation = stat.StdDev(values, nil)
+	}
+	if half, ok := Student(parts); ok {
+		s.Interval = &Interval{s.Mean - half, s.Mean + half, method}
+	}
+	return s
+}
+
+// resamples is how often a bootstrap draws; more than 1,000 are advised for intervals of 95 % (Efron and Tibshirani, An Introduction to the Bootstrap, section 13.3).
+const resamples = 2000
+
+// Bootstrap is the percentile interval of a statistic of two sets of values that were measured independently. It is nil where one of them has fewer than two. The same
+// values give the same interval.
+func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
+	if len(a) < 2 || len(b) < 2 {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	drawn := make([]float64, resamples)
+	for i := range drawn {
+		drawn[i] = statistic(resample(random, a), resample(random, b))
+	}
+	slices.Sort(drawn)
+	tail := int((1 - confidence) / 2 * resamples)
+	return &Interval{drawn[tail], drawn[resamples-1-tail], fmt.Sprintf("%s of %d draws", MethodBootstrap, resamples)}
+}
+
+// resample is the mean of as many values, drawn with replacement.
+func resample(random *rand.Rand, values []float64) float64 {
+	sum := 0.0
+	for range values {
+		sum += values[random.IntN(len(values))]
+	}
+	return sum / float64(len(values))
+}

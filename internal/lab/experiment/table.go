@@ -1,0 +1,205 @@
+package experiment
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// number writes a figure with as many digits as are worth reading: four, and no more than three after the point.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 1000:
+		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	case a >= 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 1:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}
+
+// spread writes a mean with half its interval.
+func (s *Statistics) spread() string {
+	if s.Interval == nil {
+		return number(s.Mean)
+	}
+	return number(s.Mean) + " ± " + number((s.Interval.High-s.Interval.Low)/2)
+}
+
+// spread writes a paper's figure as papers do.
+func (f *PaperFigure) spread() string {
+	if f.PlusMinus == 0 {
+		return number(f.Value)
+	}
+	return number(f.Value) + " ± " + number(f.PlusMinus)
+}
+
+// varied are the names of the parameters that tell cells apart.
+func (r *Result) varied() []string {
+	if len(r.Cells) == 0 {
+		return nil
+	}
+	var names []string
+	for _, p := range r.Cells[0].cell.Varied() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// texts are a cell's values of parameters.
+func (c *CellResult) texts(names []string) []string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i], _ = c.Parameters.Value(name)
+	}
+	return texts
+}
+
+// WriteFigures writes a table in CSV: a row per cell and figure, with its statistics and the paper's figure.
+func (r *Result) WriteFigures(w io.Writer) error {
+	table := csv.NewWriter(w)
+	names := r.varied()
+	_ = table.Write(append(append([]string{"experiment"}, names...),
+		"figure", "unit", "worth", "iterations", "mean", "low", "high", "interval", "median", "deviation", "min", "max", "paper", "paper_plus_minus"))
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		for _, s := range c.Figures {
+			row := append(append([]string{r.Name}, c.texts(names)...), s.Name, s.Unit, string(c.Worth), strconv.Itoa(s.Count), exact(s.Mean))
+			if s.Interval != nil {
+				row = append(row, exact(s.Interval.Low), exact(s.Interval.High), s.Interval.Method)
+			} else {
+				row = append(row, "", "", "")
+			}
+			row = append(row, exact(s.Median), exact(s.Deviation), exact(s.Min), exact(s.Max))
+			if s.Paper != nil {
+				row = append(row, exact(s.Paper.Value), exact(s.Paper.PlusMinus))
+			} else {
+				row = append(row, "", "")
+			}
+			_ = table.Write(row)
+		}
+	}
+	table.Flush()
+	return table.Error()
+}
+
+// WriteIterations writes a table in CSV: a row per iteration and figure, and a row without figure for an iteration that has none. No iteration is left out.
+func (r *Result) WriteIterations(w io.Writer) error {
+	table := csv.NewWriter(w)
+	names := r.varied()
+	_ = table.Write(append(append([]string{"experiment"}, names...), "iteration", "seed", "load_before", "seconds", "validity", "reason", "figure", "unit", "value"))
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		for _, iteration := range c.Iterations {
+			row := append(append([]string{r.Name}, c.texts(names)...), strconv.Itoa(iteration.Iteration), strconv.FormatUint(iteration.Seed, 10),
+				exact(iteration.LoadBefore), fmt.Sprintf("%.1f", iteration.Seconds), string(iteration.Validity), iteration.Reason)
+			if len(iteration.Figures) == 0 {
+				_ = table.Write(append(row, "", "", ""))
+			}
+			for _, f := range iteration.Figures {
+				q, _ := r.experiment.Quantity(f.Name)
+				_ = table.Write(append(row[:len(row):len(row)], f.Name, q.Unit, exact(f.Value)))
+			}
+		}
+	}
+	table.Flush()
+	return table.Error()
+}
+
+// exact writes a number so that reading it gives the same.
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// WriteText writes the figures for a terminal: a row per cell, a line per figure that tables have, and every iteration that is not valid.
+func (r *Result) WriteText(w io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %s\n%s\n", r.Name, r.Title, r.summary())
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		fmt.Fprintf(&text, "\n  %s%s\n", c.Name, c.Worth.remark())
+		for _, name := range r.figures() {
+			s := c.Figure(name)
+			if s == nil {
+				continue
+			}
+			fmt.Fprintf(&text, "    %-44s %s %s", s.Label, s.spread(), s.Unit)
+			if s.Paper != nil {
+				fmt.Fprintf(&text, " (paper: %s)", s.Paper.spread())
+			}
+			text.WriteByte('\n')
+		}
+		for _, iteration := range c.Iterations {
+			if iteration.Validity != Valid {
+				fmt.Fprintf(&text, "    iteration %d is %s: %s\n", iteration.Iteration, iteration.Validity, iteration.Reason)
+			}
+		}
+	}
+	for _, c := range r.Comparisons {
+		fmt.Fprintf(&text, "\n  %s: %s%s", c.Name, c.ours(), c.papers())
+	}
+	if len(r.Comparisons) > 0 {
+		text.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// figures are the names of the quantities that tables have.
+func (r *Result) figures() []string {
+	if len(r.experiment.Figures) > 0 {
+		return r.experiment.Figures
+	}
+	names := make([]string, len(r.Quantities))
+	for i, q := range r.Quantities {
+		names[i] = q.Name
+	}
+	return names
+}
+
+// remark says what is to be known of figures that are not of valid iterations.
+func (v Validity) remark() string {
+	if v == Valid {
+		return ""
+	}
+	return " (" + string(v) + ")"
+}
+
+// ours is a comparison's value with its interval, and papers what the paper has, if anything.
+func (c *ComparisonResult) ours() string {
+	switch {
+	case c.Value == nil:
+		return "not measured"
+	case c.Interval == nil:
+		return number(*c.Value) + " " + c.Unit
+	}
+	return fmt.Sprintf("%s %s (%s to %s)", number(*c.Value), c.Unit, number(c.Interval.Low), number(c.Interval.High))
+}
+
+func (c *ComparisonResult) papers() string {
+	if c.Paper == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (paper: %s %s)", number(*c.Paper), c.Unit)
+}
+
+// summary is how many iterations there are of each validity, in words.
+func (r *Result) summary() string {
+	counts := r.Counts()
+	var parts []string
+	for _, v := range columns {
+		if counts[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[v], v))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"none"}
+	}
+	text := fmt.Sprintf("iterations: %s; %d × %g s per cell, %d cells, %.0f s in all", strings.Join(parts, ", "), r.Iterations, r.IterationSeconds, len(r.Cells), r.Seconds)
+	if r.Interrupted {
+		text += "; interrupted"
+	}
+	return text
+}

@@ -1,0 +1,127 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// The kinds of plots.
+const (
+	// Bars are groups of bars with their intervals: a group per value of X, a colour per value of Split.
+	kindBars = "bars"
+	// Stacked are bars whose parts add up: one per value of X, a colour per figure.
+	kindStacked = "stacked"
+	// Lines join cells over one parameter that is a number, with their intervals.
+	kindLines = "lines"
+	// Distribution has, per cell, what share of the samples does not exceed a value.
+	kindDistribution = "distribution"
+	// Series has what an outcome recorded over time, of the first iteration that can be shown.
+	kindSeries = "series"
+)
+
+var plotKinds = []string{kindBars, kindStacked, kindLines, kindDistribution, kindSeries}
+
+// Plot is a diagram of the report.
+type Plot struct {
+	// Name is that of the file, without extension.
+	Name  string `yaml:"name"`
+	Title string `yaml:"title"`
+	Kind  string `yaml:"kind"`
+	// X are the parameters along the axis: of lines one, which has numbers; of bars those whose values name the groups.
+	X []string `yaml:"x"`
+	// XLabel and Label are what axes are called where the plot cannot know: the horizontal one of lines and series; the vertical one of stacked bars and series.
+	XLabel string `yaml:"x_label"`
+	Label  string `yaml:"label"`
+	// Split are the parameters whose values have colours.
+	Split []string `yaml:"split"`
+	// Where limits the plot to some cells.
+	Where Parameters `yaml:"where"`
+	// Figures are what is shown. Bars and lines of several figures, and figures of several units, take a panel each.
+	Figures []string `yaml:"figures"`
+	// Series are the names of what is shown over time; those with different units take a panel each.
+	Series []string `yaml:"series"`
+	// Limits are drawn as horizontal lines.
+	Limits []Limit `yaml:"limits"`
+	// Log has a logarithmic vertical axis.
+	Log bool `yaml:"log"`
+}
+
+// Limit is a bound to be seen in a plot.
+type Limit struct {
+	Value float64 `yaml:"value"`
+	Label string  `yaml:"label"`
+	// Figure names the panel; "" is all of them.
+	Figure string `yaml:"figure"`
+}
+
+func (p *Plot) check(e *Experiment) error {
+	switch {
+	case !nameForm.MatchString(p.Name):
+		return fmt.Errorf("name: expected lower-case letters, digits and dashes, got %.70q", p.Name)
+	case p.Title == "":
+		return errors.New("title: expected a few words")
+	case !slices.Contains(plotKinds, p.Kind):
+		return fmt.Errorf("kind: expected one of %v, got %q", plotKinds, p.Kind)
+	case (p.Kind == kindSeries) != (len(p.Series) > 0), (p.Kind == kindSeries) == (len(p.Figures) > 0):
+		return fmt.Errorf("expected names under series where the kind is %s, else under figures", kindSeries)
+	case p.Kind == kindLines && len(p.X) != 1:
+		return errors.New("x: lines go over one parameter")
+	case p.Kind == kindLines && p.XLabel == "":
+		return errors.New("x_label: expected what the parameter is, and its unit")
+	case (p.Kind == kindBars || p.Kind == kindStacked) && len(p.X) == 0:
+		return errors.New("x: expected at least one parameter")
+	case p.Kind == kindDistribution && len(p.Figures) != 1:
+		return errors.New("figures: a distribution shows one")
+	case len(e.matching(p.Where)) == 0:
+		return fmt.Errorf("where: no cell has %s", p.Where)
+	}
+	for _, name := range p.Figures {
+		if _, ok := e.Quantity(name); !ok {
+			return e.unknownFigure(name)
+		}
+	}
+	if err := p.checkUnits(e); err != nil {
+		return err
+	}
+	for _, l := range p.Limits {
+		if l.Figure != "" && !slices.Contains(p.Figures, l.Figure) {
+			return fmt.Errorf("limits: %q is not among the plot's figures", l.Figure)
+		}
+	}
+	return p.checkAxes(e.matching(p.Where))
+}
+
+// checkUnits checks that what is stacked can be added up.
+func (p *Plot) checkUnits(e *Experiment) error {
+	if p.Kind != kindStacked {
+		return nil
+	}
+	first, _ := e.Quantity(p.Figures[0])
+	for _, name := range p.Figures {
+		if q, _ := e.Quantity(name); q.Unit != first.Unit {
+			return fmt.Errorf("figures: %s is in %s and %s in %s: expected the same unit", first.Name, first.Unit, q.Name, q.Unit)
+		}
+	}
+	return nil
+}
+
+// checkAxes checks that the cells have the parameters that the plot names, and numbers where lines go over them.
+func (p *Plot) checkAxes(cells []Cell) error {
+	for _, name := range slices.Concat(p.X, p.Split) {
+		for _, c := range cells {
+			if _, ok := c.Parameters.Value(name); !ok {
+				return fmt.Errorf("cells have no parameter %q", name)
+			}
+		}
+	}
+	if p.Kind != kindLines {
+		return nil
+	}
+	for _, c := range cells {
+		if _, err := c.number(p.X[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

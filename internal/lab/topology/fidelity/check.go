@@ -1,0 +1,122 @@
+package fidelity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/netem/router"
+)
+
+// The targets.
+const (
+	delayErrorP95 = 0.5 // ms
+	rateError     = 2.0 // %
+	// attempts are how often something is measured until the network was in time.
+	attempts = 4
+)
+
+// cell is a link to be measured.
+type cell struct {
+	delay time.Duration
+	mbps  int
+}
+
+// String names the cell in lines.
+func (c cell) String() string { return fmt.Sprintf("%v, %d Mbit/s", c.delay, c.mbps) }
+
+// cells are all of them.
+func cells() (list []cell) {
+	for _, delay := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond} {
+		for _, mbps := range []int{10, 100, 300} {
+			list = append(list, cell{delay, mbps})
+		}
+	}
+	return list
+}
+
+// losses are shares of packets lost at random.
+var losses = []float64{0.001, 0.01, 0.1}
+
+type check struct{ progress lab.Progress }
+
+// New is the check of the emulated network: pings and sweeps of UDP through links of 1, 10 and 50 ms and 10, 100 and 300 Mbit/s, losses, and marks.
+func New(progress lab.Progress) lab.Check { return check{progress} }
+
+// Name implements lab.Check.
+func (check) Name() string {
+	return "The emulated network: delays, rates, losses and marks against what they should be"
+}
+
+// Run implements lab.Check. Lines whose network was never in time are skipped with the reason, and counted.
+func (c check) Run(ctx context.Context) ([]lab.Line, error) {
+	var lines []lab.Line
+	late := int64(0)
+	add := func(name string, measure func(context.Context) ([]lab.Line, error)) error {
+		got, err := retried(ctx, measure)
+		var invalid invalidError
+		switch {
+		case errors.As(err, &invalid):
+			late++
+			got = []lab.Line{lab.Skip(name, string(invalid))}
+		case err != nil:
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, l := range got {
+			c.progress.Say("  %s", l)
+		}
+		lines = append(lines, got...)
+		return nil
+	}
+	for _, m := range measurements() {
+		err := add(m.name, m.measure)
+		if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
+			return []lab.Line{lab.Skip("emulated network", err.Error())}, nil
+		}
+		if err != nil {
+			return lines, err
+		}
+	}
+	return append(lines, lab.Exactly("measurements during which the network was never in time", late, "", 0)), nil
+}
+
+// measurement is something to be measured, and what it is called if it could not be.
+type measurement struct {
+	name    string
+	measure func(context.Context) ([]lab.Line, error)
+}
+
+// measurements are all of them.
+func measurements() (list []measurement) {
+	for _, c := range cells() {
+		list = append(list,
+			measurement{c.String() + ": ping", c.ping}, measurement{c.String() + ": UDP at 80 % of the rate", c.sweep},
+			measurement{c.String() + ": UDP at 130 % of the rate", c.overload})
+	}
+	for _, share := range losses {
+		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share), func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, share) }})
+	}
+	return append(list, measurement{"marks", marks})
+}
+
+// invalidError says why a measurement means nothing.
+type invalidError string
+
+// Error implements error.
+func (e invalidError) Error() string { return "not valid: " + string(e) }
+
+// retried measures until the network was in time.
+func retried(ctx context.Context, measure func(context.Context) ([]lab.Line, error)) (lines []lab.Line, err error) {
+	for range attempts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var invalid invalidError
+		if lines, err = measure(ctx); !errors.As(err, &invalid) {
+			return lines, err
+		}
+	}
+	return nil, err
+}

@@ -1,0 +1,45 @@
+package fidelity
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/netem/router"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestSmoke measures a little of everything. Figures depend on the machine, and are judged where they are measured; what is counted is not, and holds whenever the network was in time.
+func TestSmoke(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: it takes some seconds")
+	}
+	small := cell{10 * time.Millisecond, 10}
+	for name, measure := range map[string]func(context.Context) ([]lab.Line, error){
+		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, 0.1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lines, err := measure(t.Context())
+			var invalid invalidError
+			switch {
+			case errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN):
+				t.Skipf("skipped: %v", err)
+			case errors.As(err, &invalid):
+				t.Logf("%v", err)
+			case err != nil || len(lines) == 0:
+				t.Errorf("%v, %v", lines, err)
+			}
+			for _, l := range lines {
+				if name == "loss" && !l.Met {
+					t.Errorf("%v", l)
+				}
+			}
+		})
+	}
+}

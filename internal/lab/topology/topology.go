@@ -1,0 +1,139 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// Errors of this package, wrapped with the thing that is wrong and what was expected.
+var (
+	// ErrTopology says that a topology makes no sense.
+	ErrTopology = errors.New("invalid topology")
+	// ErrHost says that a network has no host of that name.
+	ErrHost = errors.New("no such host")
+	// ErrLink says that a network has no link of that name.
+	ErrLink = errors.New("no such link")
+)
+
+// Topology is a network before it is started. The zero value has no hosts.
+type Topology struct {
+	// Hosts are the network namespaces by name.
+	Hosts map[string]Host
+	// Links are what paths are made of, by name.
+	Links map[string]Link
+	// Paths connect pairs of hosts, in both directions. The first path between two hosts joins their main addresses; each further one is parallel to it, and joins addresses and
+	// interfaces of its own.
+	Paths []Path
+	// Seed is what random decisions follow from, together with the name of the link and the direction.
+	Seed uint64
+}
+
+// Host is a network namespace.
+type Host struct {
+	// ClockOffset is how far the host's clock is ahead of the machine's, for programs that honour ClockOffsetVariable: namespaces share the real-time clock.
+	ClockOffset time.Duration
+	// Sysctls are settings of the namespace's kernel network, such as net.ipv4.tcp_ecn: 1. Names begin with net.
+	Sysctls map[string]string
+}
+
+// Link is a link with its two directions.
+type Link struct{ Forth, Back Direction }
+
+// Direction is one direction of a link.
+type Direction struct {
+	// Config are the parameters at the beginning. Its zero value is a perfect link.
+	Config netem.Config
+	// Trace is the rate over time in place of Config.RateBPS; nil leaves that.
+	Trace *netem.RateTrace
+	// Schedule are changes of the parameters, in the order of their times.
+	Schedule []Change
+	// Repeat is after how long Config and Schedule begin again, 0 for never.
+	Repeat time.Duration
+}
+
+// Change is parameters from a time on.
+type Change struct {
+	// At counts from the beginning, which is when the network starts, and again at every Restart.
+	At time.Duration
+	// Config are all parameters from then on, not only those that differ. Where the direction has a Trace, it goes on, and the rate here has no effect.
+	Config netem.Config
+}
+
+// Path is how packets go between two hosts: over its links from From to To, and over the same links in reverse order, in their other direction, from To to From. A path without
+// links is a wire.
+type Path struct {
+	From, To string
+	Through  []Passage
+}
+
+// Passage is a link on a path.
+type Passage struct {
+	Link string
+	// Reversed says that packets from From to To take the link's Back direction.
+	Reversed bool
+}
+
+// Duplex is a link that is the same in both directions.
+func Duplex(c netem.Config) Link {
+	return Link{Forth: Direction{Config: c}, Back: Direction{Config: c}}
+}
+
+// Pair is two hosts with one link, named "link", between them: Forth is from the first to the second.
+func Pair(from, to string, link Link) *Topology {
+	return &Topology{
+		Hosts: map[string]Host{from: {}, to: {}},
+		Links: map[string]Link{"link": link},
+		Paths: []Path{{From: from, To: to, Through: []Passage{{Link: "link"}}}},
+	}
+}
+
+// Star is a server and clients with an access link each, which has the client's name: Forth is from the client to the server. Clients reach each other over both of their links.
+func Star(server string, access map[string]Link) *Topology {
+	t := &Topology{Hosts: map[string]Host{server: {}}, Links: make(map[string]Link)}
+	clients := sortedKeys(access)
+	for i, client := range clients {
+		t.Hosts[client] = Host{}
+		t.Links[client] = access[client]
+		t.Paths = append(t.Paths, Path{From: client, To: server, Through: []Passage{{Link: client}}})
+		for _, other := range clients[:i] {
+			t.Paths = append(t.Paths, Path{From: client, To: other, Through: []Passage{{Link: client}, {Link: other, Reversed: true}}})
+		}
+	}
+	return t
+}
+
+// Limits of a topology: more than experiments on one machine need, and few enough for one thread that watches all interfaces. Hosts are numbered by the last byte
+// of an address, from 1 to 254.
+const (
+	maxHosts    = 254
+	maxParallel = 16
+	maxPassages = 16
+)
+
+// Validate reports the first thing that is wrong, by its key, wrapped around ErrTopology.
+func (t *Topology) Validate() error {
+	if n := len(t.Hosts); n < 1 || n > maxHosts {
+		return fmt.Errorf("%w: hosts has %d entries, expected 1 to %d", ErrTopology, n, maxHosts)
+	}
+	for _, name := range sortedKeys(t.Hosts) {
+		if err := t.Hosts[name].validate("hosts."+name, name); err != nil {
+			return err
+		}
+	}
+	for _, name := range sortedKeys(t.Links) {
+		if !validName(name) {
+			return fmt.Errorf("%w: links.%s: %s", ErrTopology, name, expectedName)
+		}
+		link := t.Links[name]
+		if err := link.Forth.validate("links." + name + ".forth"); err != nil {
+			return err
+		}
+		if err := link.Back.validate("links." + name + ".back"); err != nil {
+			return err
+		}
+	}
+	return t.validatePaths()
+}
