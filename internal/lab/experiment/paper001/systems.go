@@ -10,9 +10,9 @@ import (
 // volsfu spreads a frame over 0.4 of its interval, 27 ms at 15 frames per second, so that narrow queues lose nothing of it.
 const volsfuUnpaced = "volsfu-unpaced"
 
-// unpacedSpread is the part of a frame's interval over which its publisher sends it where volsfu is not paced, since 0 stands for the default: 1.3 ms at 15 frames per
-// second. The receiver's socket, which has the system's buffer, has room for some 90 packets (212,992 bytes, of which Linux charges 2,304 for each); a frame of level 9
-// has 200, half of which are read in that time even where the receiver has to wait for a processor first.
+// unpacedSpread is the part of a frame's interval over which its publisher sends it where volsfu is not paced, since 0 stands for the default: 1.3 ms at 15
+// frames per second. Not less, since a frame of level 9 is 200 packets, and the receiver's socket has the system's buffer, which holds about 90 of them
+// (212,992 bytes, of which Linux charges some 2,300 for each): the receiver has to read while they come.
 const unpacedSpread = "0.02"
 
 // system is what carries frames, and the flags of vollab peer that make it so.
