@@ -27,56 +27,53 @@ import (
 // collection is a set of checks under one name.
 type collection struct {
 	name, short string
-	checks      func(lab.Progress) []lab.Check
-	// settings adds flags that the checks depend on; nil is none.
-	settings func(*pflag.FlagSet)
+	// bind adds flags that the checks depend on, and gives what makes the checks once they are parsed.
+	bind func(*pflag.FlagSet) checklist
 }
 
-// pipelineOptions are set by flags of check capture.
-var pipelineOptions = pipeline.DefaultOptions()
+// checklist makes the checks of a collection.
+type checklist func(lab.Progress) []lab.Check
 
 // collections are the checks that there are.
 var collections = []collection{
-	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", firstlight.Checks, nil},
-	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", hotpath.Checks, nil},
-	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", congestion, nil},
-	{"interop", "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", interop.Checks, nil},
-	{"capture", "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", capture, captureFlags},
-	{"lab", "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", laboratory, laboratoryFlags},
-	{"viewer", "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", viewer, viewerFlags},
+	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", fixed(firstlight.Checks)},
+	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", fixed(hotpath.Checks)},
+	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", fixed(congestion)},
+	{"interop", "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", fixed(interop.Checks)},
+	{"capture", "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", capture},
+	{"lab", "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", laboratory},
+	{"viewer", "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", viewer},
 }
 
-// viewingOptions are set by flags of check viewer.
-var viewingOptions = viewing.DefaultOptions()
-
-func viewer(progress lab.Progress) []lab.Check { return viewing.Checks(viewingOptions, progress) }
-
-func viewerFlags(f *pflag.FlagSet) {
-	f.DurationVar(&viewingOptions.Endurance, "endurance", viewingOptions.Endurance, "how long two people are watched in the second check, and the tab's memory with them")
+// fixed are checks without flags.
+func fixed(checks checklist) func(*pflag.FlagSet) checklist {
+	return func(*pflag.FlagSet) checklist { return checks }
 }
 
-func capture(progress lab.Progress) []lab.Check { return pipeline.Checks(pipelineOptions, progress) }
-
-func captureFlags(f *pflag.FlagSet) {
-	f.DurationVar(&pipelineOptions.Endurance, "endurance", pipelineOptions.Endurance, "how long memory is watched in the last check")
+func viewer(f *pflag.FlagSet) checklist {
+	o := viewing.DefaultOptions()
+	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "how long two people are watched in the second check, and the tab's memory with them")
+	return func(progress lab.Progress) []lab.Check { return viewing.Checks(o, progress) }
 }
 
-// laboratoryOptions are set by flags of check lab.
-var laboratoryOptions = claims.Options{Data: os.Getenv(lab.TestDataVariable)}
+func capture(f *pflag.FlagSet) checklist {
+	o := pipeline.DefaultOptions()
+	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "how long memory is watched in the last check")
+	return func(progress lab.Progress) []lab.Check { return pipeline.Checks(o, progress) }
+}
 
-func laboratory(progress lab.Progress) []lab.Check {
-	all, err := library()
-	if err != nil {
-		panic("the experiments that this program carries cannot be read, which its tests hold: " + err.Error())
+func laboratory(f *pflag.FlagSet) checklist {
+	o := claims.Options{Version: version}
+	f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable), "folder of the test data; without, the synthetic figure stands in")
+	f.StringVar(&o.Folder, "out", "", "folder for the reports of the first check; without, they are removed")
+	return func(progress lab.Progress) []lab.Check {
+		all, err := library()
+		if err != nil {
+			panic("the experiments that this program carries cannot be read, which its tests hold: " + err.Error())
+		}
+		o.Library = all
+		return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress)}, layers.Checks(progress))
 	}
-	o := laboratoryOptions
-	o.Library, o.Version = all, version
-	return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress)}, layers.Checks(progress))
-}
-
-func laboratoryFlags(f *pflag.FlagSet) {
-	f.StringVar(&laboratoryOptions.Data, "data", laboratoryOptions.Data, "folder of the test data; without, the synthetic figure stands in")
-	f.StringVar(&laboratoryOptions.Folder, "out", "", "folder for the reports of the first check; without, they are removed")
 }
 
 // congestion are the checks in virtual time, those of the uplink, and the first ones again end to end.
@@ -100,6 +97,7 @@ func newCheck() *cobra.Command {
 func newCollection(c collection) *cobra.Command {
 	var asJSON bool
 	var only []int
+	var checks checklist
 	cmd := &cobra.Command{
 		Use:   c.name,
 		Short: c.short,
@@ -107,7 +105,8 @@ func newCollection(c collection) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
-			report, err := c.run(ctx, only, lab.NewProgress(cmd.ErrOrStderr()))
+			progress := lab.NewProgress(cmd.ErrOrStderr())
+			report, err := c.run(ctx, checks(progress), only, progress)
 			if err != nil {
 				return err
 			}
@@ -127,15 +126,12 @@ func newCollection(c collection) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
 	flags.IntSliceVar(&only, "only", nil, "run only the checks with these numbers, as in 3,5")
-	if c.settings != nil {
-		c.settings(flags)
-	}
+	checks = c.bind(flags)
 	return cmd
 }
 
 // run runs the chosen checks one after the other. An interruption ends the one that runs and leaves out the rest.
-func (c collection) run(ctx context.Context, only []int, progress lab.Progress) (*lab.Report, error) {
-	checks := c.checks(progress)
+func (c collection) run(ctx context.Context, checks []lab.Check, only []int, progress lab.Progress) (*lab.Report, error) {
 	for _, n := range only {
 		if n < 1 || n > len(checks) {
 			return nil, fmt.Errorf("--only %d: expected numbers from 1 to %d", n, len(checks))

@@ -17,9 +17,9 @@ type known struct{ line lab.Line }
 func (k known) Name() string                            { return k.line.Name }
 func (k known) Run(context.Context) ([]lab.Line, error) { return []lab.Line{k.line}, nil }
 
-var trial = collection{"trial", "A trial", func(lab.Progress) []lab.Check {
+var trial = collection{"trial", "A trial", fixed(func(lab.Progress) []lab.Check {
 	return []lab.Check{known{lab.AtLeast("good", 2, "", 1)}, known{lab.AtLeast("bad", 0, "", 1)}}
-}, nil}
+})}
 
 func TestCheckCommand(t *testing.T) {
 	tests := []struct {
@@ -92,7 +92,7 @@ func TestTextReport(t *testing.T) {
 func TestInterruptedCheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if report, err := trial.run(ctx, nil, lab.Progress{}); !errors.Is(err, context.Canceled) {
+	if report, err := trial.run(ctx, trial.bind(nil)(lab.Progress{}), nil, lab.Progress{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v, want that it was cancelled", report, err)
 	}
 }
