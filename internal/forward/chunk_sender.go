@@ -59,6 +59,7 @@ func (r *Receiver) NewChunkSender(limit int, padding Channel) *ChunkSender {
 	// Reports are made when acknowledgements come, so that no interval of the recorder's is waited for.
 	cfg := feedback.TransportFeedbackConfig{MaxBytes: feedback.DefaultConfig().Transport.MaxBytes}
 	r.SendBare()
+	r.whole = true
 	return &ChunkSender{receiver: r, limit: limit, padding: chunkStream{channel: padding}, recorder: feedback.NewCongestionRecorder(cfg, reportSSRC)}
 }
 

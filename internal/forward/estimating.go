@@ -89,7 +89,12 @@ func (e *estimation) sent(number int64, size int, kind class, probing bool, now 
 func (w *writer) estimate(r *Receiver, wanted bool) {
 	switch {
 	case wanted && r.estimation == nil:
-		r.estimation = newEstimation(w.engine.cfg.Congestion, w.now)
+		cfg := w.engine.cfg.Congestion
+		if r.whole {
+			// What is under way to it is bounded by what it acknowledges.
+			cfg.Silence.Timeout = forever
+		}
+		r.estimation = newEstimation(cfg, w.now)
 		r.estimation.begun = w.at
 		// Its first probes are to follow the first packets.
 		w.stepAt(r, w.at)

@@ -75,6 +75,8 @@ type Receiver struct {
 	deadline time.Duration
 	// bare receivers are sent no parity, whatever their links lose.
 	bare bool
+	// whole receivers are sent a frame once all of it is there: while it is put together there is nothing to report, however long that takes.
+	whole bool
 	// departures number the packets to the receiver, nil before its peer has agreed on it.
 	departures *departures
 	// reports are those of their arrival; the writer's inbox guards them.
