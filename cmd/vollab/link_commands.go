@@ -156,29 +156,19 @@ A trace and a schedule that the link had end.`,
 }
 
 func newLinkRestart() *cobra.Command {
-	var name string
-	cmd := &cobra.Command{
-		Use:   "restart",
-		Short: "Begin the traces, schedules and statistics of a network anew",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, _, err := connect(cmd, name)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = client.Close() }()
-			return client.Restart()
-		},
-	}
-	nameFlag(cmd, &name)
-	return cmd
+	return newLinkOrder("restart", "Begin the traces, schedules and statistics of a network anew", (*service.Client).Restart)
 }
 
 func newLinkDown() *cobra.Command {
+	return newLinkOrder("down", "End a network, and the commands on its hosts", (*service.Client).End)
+}
+
+// newLinkOrder is a command that tells a network to do something.
+func newLinkOrder(use, short string, order func(*service.Client) error) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
-		Use:   "down",
-		Short: "End a network, and the commands on its hosts",
+		Use:   use,
+		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, _, err := connect(cmd, name)
@@ -186,7 +176,7 @@ func newLinkDown() *cobra.Command {
 				return err
 			}
 			defer func() { _ = client.Close() }()
-			return client.End()
+			return order(client)
 		},
 	}
 	nameFlag(cmd, &name)

@@ -9,12 +9,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/volsfu/volsfu/internal/lab/topology"
 	"github.com/volsfu/volsfu/internal/lab/topology/service"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // linkFile writes a topology of two hosts, in a folder of the test's own, where sockets are, too.
@@ -91,14 +91,10 @@ func TestLinkUp(t *testing.T) {
 		_, err := run(t, "link", "up", name, "--name", "test")
 		done <- err
 	}()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := service.Find("test"); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the network does not come up")
-		}
-	}
+	wait.Until(t, "the network is up", func() bool {
+		_, err := service.Find("test")
+		return err == nil
+	})
 	if out, err := run(t, "link", "list"); err != nil || !strings.Contains(out, "test: "+name) || !strings.Contains(out, "198.18.0.2") {
 		t.Errorf("%q, %v", out, err)
 	}

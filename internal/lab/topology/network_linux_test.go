@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab/topology"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // patience is far longer than anything here takes.
@@ -228,15 +229,10 @@ func TestCloseEndsCommands(t *testing.T) {
 // awaitGone waits until a process is no more, or is one that nobody has waited for.
 func awaitGone(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	wait.Until(t, fmt.Sprintf("process %d is gone", pid), func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d is still there", pid)
-		}
-	}
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
 }
 
 // TestKilled kills a process with a network by SIGKILL. Its command dies with it; what the command has started is ended by the next network.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // patience is far longer than anything here takes.
@@ -190,14 +191,10 @@ func TestRouterDrops(t *testing.T) {
 		}
 	}
 	// The second has a route; where it goes nobody listens, and the host says so.
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if s := r.Statistics(); s.Wires[1].Delivered == 1 && s.Unroutable == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v", r.Statistics())
-		}
-	}
+	wait.Until(t, "one packet is delivered and the other has no route", func() bool {
+		s := r.Statistics()
+		return s.Wires[1].Delivered == 1 && s.Unroutable == 1
+	})
 }
 
 func TestRouterRefuses(t *testing.T) {
