@@ -17,6 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/awake"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/paper000"
 	"github.com/volsfu/volsfu/internal/lab/experiment/paper001"
@@ -102,6 +103,7 @@ func (r *running) run(ctx context.Context, arguments []string, out, console io.W
 	}
 	r.options.Duration = time.Duration(r.seconds * float64(time.Second))
 	r.options.Version, r.options.Progress = version, lab.NewProgress(console)
+	defer awake.Hold()()
 	return r.runAll(ctx, chosen, out)
 }
 

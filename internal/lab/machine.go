@@ -32,8 +32,10 @@ func (t MachineTime) BusySince(before MachineTime) float64 {
 	return (t.Busy - before.Busy) / (t.All - before.All)
 }
 
-// The columns of the first line of /proc/stat that stand for rest; guest time is part of user time and would count twice.
+// The columns of the first line of /proc/stat that stand for rest; guest time is part of user time and would count twice. Programs with a niceness above 0 give way to all others, and
+// package awake's do nothing.
 const (
+	columnNice = 1
 	columnIdle = 3
 	columnWait = 4
 	columns    = 8 // user, nice, system, idle, iowait, irq, softirq, steal
@@ -53,7 +55,7 @@ func parseMachineTime(data []byte) (MachineTime, error) {
 			return MachineTime{}, fmt.Errorf("%w: /proc/stat: %w", ErrProc, err)
 		}
 		t.All += ticks
-		if column != columnIdle && column != columnWait {
+		if column != columnNice && column != columnIdle && column != columnWait {
 			t.Busy += ticks
 		}
 	}

@@ -6,9 +6,9 @@ import (
 )
 
 func TestMachineTime(t *testing.T) {
-	got, err := parseMachineTime([]byte("cpu  100 1 20 500 40 3 6 10 50 0\ncpu0 …\n"))
-	if want := (MachineTime{Busy: 140, All: 680}); err != nil || got != want {
-		t.Errorf("got %+v, %v; want %+v: idle and waiting are rest, guests are users", got, err, want)
+	got, err := parseMachineTime([]byte("cpu  101 9 20 500 40 3 6 10 50 0\ncpu0 …\n"))
+	if want := (MachineTime{Busy: 140, All: 689}); err != nil || got != want {
+		t.Errorf("got %+v, %v; want %+v: nice, idle and waiting are rest, guests are users", got, err, want)
 	}
 	for _, broken := range []string{"", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8"} {
 		if _, err := parseMachineTime([]byte(broken)); !errors.Is(err, ErrProc) {

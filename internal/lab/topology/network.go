@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/lab/awake"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
 )
@@ -43,6 +44,7 @@ type Network struct {
 	layout   *layout
 	router   *router.Router
 	id       string // of this network, in the environment of its commands
+	sleep    func() // lets the processors sleep again
 }
 
 // Start makes the namespaces of a topology and lets packets pass. It first ends what commands of a network whose process was killed have left running. The error wraps
@@ -60,7 +62,8 @@ func Start(ctx context.Context, t *Topology) (*Network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the network: %w", err)
 	}
-	return &Network{topology: t, layout: l, router: r, id: newID()}, nil
+	// A packet that passes while nothing else happens would find the router's processor asleep.
+	return &Network{topology: t, layout: l, router: r, id: newID(), sleep: awake.Hold()}, nil
 }
 
 // Hosts are the names of the hosts, sorted.
@@ -151,5 +154,6 @@ func (n *Network) Restart() { n.router.Restart() }
 // Close ends the commands that run in the namespaces, first with SIGTERM and after a while with SIGKILL, and the network. Calls after the first have no effect.
 func (n *Network) Close() error {
 	n.endCommands()
+	n.sleep()
 	return n.router.Close()
 }
