@@ -229,6 +229,36 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
+// TestSuperseded: of frames that wait the newest is decoded. The others were bunched by the transport, or the decoder was slow.
+func TestSuperseded(t *testing.T) {
+	for name, test := range map[string]struct {
+		apart            time.Duration // arrivals; captures are 60 ms apart
+		skipped, bunched int64
+	}{
+		"at once": {0, 0, 2}, "too close": {29 * time.Millisecond, 0, 2}, "as captured": {60 * time.Millisecond, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := DefaultWatch()
+			config.Idle = 50 * time.Millisecond
+			w, err := NewWatcher(newShelf(), config, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			captured := time.Now()
+			for number := range uint32(3) {
+				f := Frame{Number: number, Capture: captured.Add(time.Duration(number) * 60 * time.Millisecond)}
+				f.Seal(nil)
+				at := captured.Add(time.Second + time.Duration(number)*test.apart)
+				w.Take(&Arrival{Data: f.Bytes, First: at, Last: at, Whole: at})
+			}
+			got, err := w.Run(t.Context(), make(chan struct{}))
+			if err != nil || got.FramesShown != 1 || got.FramesSkipped != test.skipped || got.FramesBunched != test.bunched {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
 // TestDisplay: frames wait for the next picture, and of two of a tile the newer one is shown.
 func TestDisplay(t *testing.T) {
 	config := DefaultWatch()

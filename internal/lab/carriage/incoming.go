@@ -71,10 +71,21 @@ func (w *Watcher) Take(a *Arrival) {
 		return
 	}
 	t.taken, t.newest = true, in.frame.Number
-	if skipped, dropped := t.waiting.Push(in); dropped {
-		w.counts.FramesSkipped++
-		w.records.Write(&skipped.record)
+	if old, dropped := t.waiting.Push(in); dropped {
+		if in.bunchedWith(old) {
+			w.counts.FramesBunched++
+		} else {
+			w.counts.FramesSkipped++
+		}
+		w.records.Write(&old.record)
 	}
+}
+
+// bunchedWith tells whether the transport has brought a frame much closer behind an older one than they were captured, so that no decoder could have been
+// quick enough.
+func (in *incoming) bunchedWith(old *incoming) bool {
+	came := in.record.Time(frametimes.Reassembled).Sub(old.record.Time(frametimes.Reassembled))
+	return 2*came < in.frame.Capture.Sub(old.frame.Capture)
 }
 
 // came books a frame that has come whole.

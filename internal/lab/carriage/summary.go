@@ -66,8 +66,10 @@ type Received struct {
 	FramesDamaged  int64 `json:"frames_damaged"`
 	FramesMissing  int64 `json:"frames_missing"`
 	FramesLate     int64 `json:"frames_late"`
-	// FramesSkipped were superseded while they waited for the decoder, FramesUndecodable the decoder refused.
+	// FramesSkipped were superseded while they waited for the decoder or the display, since those were slow; FramesBunched, since the transport brought the
+	// newer frame within half of the time that lay between their captures, as TCP does once it has repaired a loss. FramesUndecodable the decoder refused.
 	FramesSkipped     int64 `json:"frames_skipped"`
+	FramesBunched     int64 `json:"frames_bunched"`
 	FramesUndecodable int64 `json:"frames_undecodable"`
 	// Undecodable is why the first of them was refused.
 	Undecodable   string `json:"undecodable,omitempty"`

@@ -178,7 +178,7 @@ func (w *Watcher) settle(ctx context.Context) {
 	for end := time.Now().Add(lastFrames); ctx.Err() == nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		w.mu.Lock()
 		c := &w.counts
-		busy := c.FramesReceived > c.FramesLate+c.FramesSkipped+c.FramesUndecodable+c.FramesShown
+		busy := c.FramesReceived > c.FramesLate+c.FramesSkipped+c.FramesBunched+c.FramesUndecodable+c.FramesShown
 		w.mu.Unlock()
 		if !busy {
 			return

@@ -44,7 +44,8 @@ func startOf(pid int) string {
 	return ""
 }
 
-// dieWithParent makes a command one that is killed when this process dies.
+// dieWithParent makes a command one that is killed when this process dies; or, since that is how the kernel means it, the thread that started it. So no thread of this process ends that may
+// have started commands: those that leave their goroutine locked do.
 func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // processes calls look with the number of every process.

@@ -79,7 +79,6 @@ func newLoop(r *Router, mesh *Mesh) *loop {
 
 // run moves packets until the router is closed.
 func (l *loop) run(started chan<- error) {
-	// Never unlocked: the thread has a priority of its own, and ends with this goroutine.
 	runtime.LockOSThread()
 	defer close(l.router.stopped)
 	for i, d := range l.exits {
@@ -89,6 +88,7 @@ func (l *loop) run(started chan<- error) {
 		}
 	}
 	becomePunctual()
+	defer becomeOrdinary()
 	var err error
 	if l.queue, err = newRunQueue(); err == nil {
 		defer l.queue.close()

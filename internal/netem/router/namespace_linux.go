@@ -32,24 +32,39 @@ type device struct {
 	counters InterfaceStatistics // but for Overrun
 }
 
-// newNamespace makes a namespace with its devices. A thread goes there to make them, and ends.
-func newNamespace(plan *Namespace) (*namespace, error) {
-	type outcome struct {
-		n   *namespace
-		err error
+// newNamespace makes a namespace with its devices. A thread goes there to make them, and comes back.
+func newNamespace(plan *Namespace) (n *namespace, err error) {
+	err = elsewhere(func() error {
+		n, err = enterNew(plan)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("namespace of %s: %w", plan.Name, err)
 	}
-	done := make(chan outcome)
+	return n, nil
+}
+
+// elsewhere calls f on a thread of its own, which f may take to another network namespace, and takes the thread back to where it was. It does not end the thread, which would be
+// simpler: the kernel kills commands that are to die with their parent when the thread ends that has started them, and that may have been this one.
+func elsewhere(f func() error) error {
+	done := make(chan error)
 	go func() {
-		// Unlocking never, the thread ends with the goroutine, and no other gets into the namespace.
 		runtime.LockOSThread()
-		n, err := enterNew(plan)
-		done <- outcome{n, err}
+		home, err := os.Open("/proc/thread-self/ns/net")
+		if err != nil {
+			runtime.UnlockOSThread()
+			done <- err
+			return
+		}
+		err = f()
+		// Not unlocked, the thread ends with the goroutine, and no other gets into the wrong namespace.
+		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
+			runtime.UnlockOSThread()
+		}
+		_ = home.Close()
+		done <- err
 	}()
-	o := <-done
-	if o.err != nil {
-		return nil, fmt.Errorf("namespace of %s: %w", plan.Name, o.err)
-	}
-	return o.n, nil
+	return <-done
 }
 
 // enterNew makes a namespace out of that of the calling thread.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -200,15 +199,10 @@ func (r *Router) release() {
 
 // Inside calls f on a thread that is in a namespace, given by its index in the plan, and returns what f returns. Sockets that f opens stay in the namespace.
 func (r *Router) Inside(index int, f func() error) error {
-	done := make(chan error)
-	go func() {
-		// Never unlocked: the thread ends with the goroutine.
-		runtime.LockOSThread()
+	return elsewhere(func() error {
 		if err := unix.Setns(int(r.namespaces[index].file.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter the namespace of %s: %w", r.plan.Namespaces[index].Name, err)
-			return
+			return fmt.Errorf("enter the namespace of %s: %w", r.plan.Namespaces[index].Name, err)
 		}
-		done <- f()
-	}()
-	return <-done
+		return f()
+	})
 }

@@ -51,6 +51,15 @@ func becomePunctual() {
 	}
 }
 
+// becomeOrdinary makes the calling thread, which is locked to its goroutine, one that others may use again. If the system refuses, it stays locked and ends with the goroutine.
+func becomeOrdinary() {
+	attributes := unix.SchedAttr{Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Policy: unix.SCHED_NORMAL}
+	// A slack of 0 is the one that the thread began with.
+	if unix.SchedSetAttr(0, &attributes, 0) == nil && unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) == nil {
+		runtime.UnlockOSThread()
+	}
+}
+
 // processorTime is how long the calling thread has run.
 func processorTime() time.Duration {
 	var t unix.Timespec

@@ -126,7 +126,6 @@ type departure struct{ before, after int64 }
 
 // send sends packets whose number stands after what is in the payload's first skip bytes, evenly spread at an interval. It returns when they were sent.
 func (p *probe) send(to unix.Sockaddr, payload []byte, skip, count int, interval time.Duration, prepare func(payload []byte, number uint64)) ([]departure, error) {
-	// The thread ends with the goroutine: its timers are not like those of others.
 	type outcome struct {
 		departures []departure
 		err        error
@@ -134,7 +133,10 @@ func (p *probe) send(to unix.Sockaddr, payload []byte, skip, count int, interval
 	done := make(chan outcome)
 	go func() {
 		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		// Timers that do not wait for others, until it is 0, which is what the thread began with.
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+		defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }()
 		departures := make([]departure, 0, count)
 		next := clockNow(unix.CLOCK_MONOTONIC)
 		for number := range count {
