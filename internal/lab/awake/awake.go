@@ -2,7 +2,6 @@ package awake
 
 import (
 	"os/exec"
-	"runtime"
 	"sync"
 )
 
@@ -16,7 +15,7 @@ type watch struct {
 var machine watch
 
 // Hold keeps the processors awake until the function that it returns is called, which may be done more than once. Several may hold at the same time. Where the system has no such class of
-// processes, or not the programs that it takes (util-linux's chrt), processors sleep as they do otherwise.
+// processes, or not the programs that it takes (util-linux's chrt and taskset), processors sleep as they do otherwise.
 func Hold() (release func()) {
 	machine.add(1)
 	return sync.OnceFunc(func() { machine.add(-1) })
@@ -29,8 +28,8 @@ func (w *watch) add(holders int) {
 	w.holders += holders
 	switch {
 	case before == 0 && w.holders > 0:
-		for range runtime.NumCPU() {
-			if program := loop(); program != nil && program.Start() == nil {
+		for _, program := range loops() {
+			if program.Start() == nil {
 				w.programs = append(w.programs, program)
 			}
 		}

@@ -1,11 +1,25 @@
 package awake
 
-import "os/exec"
+import (
+	"os/exec"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
 
 // script loops for as long as its parent is there, and looks about ten times a second whether it is.
 const script = "while kill -0 $PPID; do i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; done 2>/dev/null"
 
-// loop is a program that keeps a processor awake and gives way to all others.
-func loop() *exec.Cmd {
-	return exec.Command("chrt", "--idle", "0", "nice", "-n", "19", "sh", "-c", script)
+// loops are programs that keep the processors awake on which this process may run, one on each, since the kernel does not spread what has no weight. They give way to all others.
+func loops() (programs []*exec.Cmd) {
+	var may unix.CPUSet
+	if unix.SchedGetaffinity(0, &may) != nil {
+		return nil
+	}
+	for processor := range len(may) * 64 {
+		if may.IsSet(processor) {
+			programs = append(programs, exec.Command("taskset", "--cpu-list", strconv.Itoa(processor), "chrt", "--idle", "0", "nice", "-n", "19", "sh", "-c", script))
+		}
+	}
+	return programs
 }

@@ -4,5 +4,5 @@ package awake
 
 import "os/exec"
 
-// loop is nil: the class of processes that only run when nothing else does is Linux's.
-func loop() *exec.Cmd { return nil }
+// loops are none: the class of processes that only run when nothing else does is Linux's.
+func loops() []*exec.Cmd { return nil }
