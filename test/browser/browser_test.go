@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"math"
 	"net"
 	"net/http"
 	"os/exec"
@@ -39,11 +40,53 @@ func TestViewer(t *testing.T) {
 		t.Errorf("walked %g m", walked.Metres)
 	}
 	v.expect("chosen", nil)
+	var layers struct {
+		Publisher, Uplink, Server, Downlink, Wait, Decode, Show, All float64
+		Bounds                                                       struct{ Uplink, Downlink, All float64 }
+	}
+	v.expect("layers", &layers)
+	l := &layers
+	sum := l.Publisher + l.Uplink + l.Server + l.Downlink + l.Wait + l.Decode + l.Show
+	// One host has one clock: what is between hosts is below 0 by the estimate's error at most.
+	if math.Abs(sum-l.All) > 0.01 || l.Publisher <= 0 || l.Server < 0 || l.Uplink < -l.Bounds.Uplink || l.Downlink < -l.Bounds.Downlink || l.Bounds.All <= 0 {
+		t.Errorf("layers: %+v, sum %g ms, expected what adds up", layers, sum)
+	}
 	v.expect("tinted", nil)
 	var left struct{ Rooms []string }
 	v.expect("left", &left)
 	if !slices.Equal(left.Rooms, []string{"demo"}) {
 		t.Errorf("the lobby lists %q", left.Rooms)
+	}
+	v.expect("done", nil)
+}
+
+// TestKeyboard gets about with the keyboard alone, while others come and go, with capitals locked, and where the browser refuses and the server has other files by now.
+func TestKeyboard(t *testing.T) {
+	tools(t)
+	s := start(t, nil)
+	publish(t, s, "grace")
+	v := begin(t, "keyboard.mjs", pageURL(s))
+	v.expect("focused", nil)
+	publish(t, s, "linus", "--room", "attic")
+	v.goOn()
+	var kept struct{ Room, Who string }
+	v.expect("entered", &kept)
+	if kept.Room != "demo" {
+		t.Errorf("the focus went to room %q when another one was opened, expected it to stay with demo", kept.Room)
+	}
+	publish(t, s, "ada")
+	v.goOn()
+	v.expect("joined by another", &kept)
+	if kept.Who != "grace" {
+		t.Errorf("the focus went to %q when somebody came, expected it to stay with grace", kept.Who)
+	}
+	v.expect("inspected", nil)
+	for _, words := range []string{"Full screen: the browser refuses it", "Show yourself: what that takes cannot be loaded"} {
+		var said step
+		v.expect("said", &said)
+		if !strings.Contains(said.Message, words) {
+			t.Errorf("the page says %q, expected %q", said.Message, words)
+		}
 	}
 	v.expect("done", nil)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/dracojpeg"
+	"github.com/volsfu/volsfu/pkg/codec/labels"
 	"github.com/volsfu/volsfu/pkg/codec/parts"
 	_ "github.com/volsfu/volsfu/pkg/codec/zstd" // registers the codec
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -47,7 +48,7 @@ func TestCodecs(t *testing.T) {
 	cloud := coloredBall(4000)
 	s := start(t, nil)
 	wanted := make(map[string]*pointcloud.Cloud)
-	for name, bits := range map[string]int{"raw": 11, "zstd": 11, "zstd fine": 17, "draco": 11, "draco+jpeg": 11, "parts of draco": 10, "parts of zstd": 16, "parts of draco+jpeg": 11} {
+	for name, bits := range map[string]int{"raw": 11, "zstd": 11, "zstd fine": 17, "draco": 11, "draco+jpeg": 11, "parts of draco": 10, "parts of zstd": 16, "parts of draco+jpeg": 11, "labels of draco": 11, "labels of zstd": 12} {
 		c := codecOf(t, name)
 		params := codec.Params{PositionBits: bits, Speed: 7, Box: volumetric.BoundingBox{Min: [3]float32{-0.6, 0, -0.6}, Max: [3]float32{0.6, 1.3, 0.6}}}
 		data, err := c.NewEncoder().Encode(nil, cloud, params)
@@ -72,18 +73,28 @@ func TestCodecs(t *testing.T) {
 // codecOf finds a codec by the name of a test.
 func codecOf(t *testing.T, name string) codec.Codec {
 	t.Helper()
-	inner, cut := strings.CutPrefix(name, "parts of ")
+	around, inner, within := strings.Cut(name, " of ")
+	if !within {
+		inner = name
+	}
 	c, err := codec.ByName(strings.TrimSuffix(inner, " fine"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cut {
+	switch {
+	case !within:
+		return c
+	case around == "parts":
 		return parts.New(parts.Config{Inner: c, Parts: 4})
 	}
-	return c
+	labelled, err := labels.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return labelled
 }
 
-// coloredBall is a ball whose colours change slowly over it.
+// coloredBall is a ball whose colours change slowly over it, and whose points have labels.
 func coloredBall(points int) *pointcloud.Cloud {
 	random := rand.New(rand.NewPCG(1, 2))
 	cloud := &pointcloud.Cloud{}
@@ -93,6 +104,7 @@ func coloredBall(points int) *pointcloud.Cloud {
 		p := [3]float32{float32(x / n), float32(0.6 + y/n), float32(z / n)}
 		cloud.Positions = append(cloud.Positions, p)
 		cloud.Colors = append(cloud.Colors, [3]uint8{uint8(40 + 200*(p[0]+0.5)*0.9), uint8(40 + 200*(p[1]-0.1)*0.9), uint8(40 + 200*(p[2]+0.5)*0.9)})
+		cloud.Labels = append(cloud.Labels, uint16(8*p[1]))
 	}
 	return cloud
 }
@@ -165,7 +177,7 @@ func TestCodecsOfPeers(t *testing.T) {
 	s := start(t, nil)
 	names := []string{"raw", "zstd"}
 	if dracojpeg.Available() {
-		names = append(names, "draco", "draco+jpeg", "parts:draco:3", "parts:zstd:2")
+		names = append(names, "draco", "draco+jpeg", "parts:draco:3", "parts:zstd:2", "labels:draco")
 	}
 	for _, name := range names {
 		publish(t, s, name, "--codec", name, "--tiles", "1", "--fps", "5")

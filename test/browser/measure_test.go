@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -58,66 +57,92 @@ func delivered(before, after seen) float64 {
 	return 100 * float64(whole) / float64(whole+after.Missing-before.Missing)
 }
 
-// TestMeasureWatching watches two people of 30,000 points at 30 frames per second: what comes whole, how late it is, and what becomes of the tab's memory.
+// encoded records a figure of 30,000 points in four tiles at all qualities, and returns the flags that publish it.
+func encoded(t *testing.T) []string {
+	t.Helper()
+	path, err := peer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := []string{"--points", "30000", "--tiles", "4", "--fps", "30"}
+	file := filepath.Join(t.TempDir(), "figure")
+	record := exec.Command(path, append([]string{"record", "--content", "encoded", "--seconds", "4", "--output", file}, figure...)...)
+	if said, err := record.CombinedOutput(); err != nil {
+		t.Fatalf("record a figure: %v\n%s", err, said)
+	}
+	return append([]string{"--source", "replay:" + file}, figure...)
+}
+
+// TestMeasureWatching watches two people of 30,000 points at 30 frames per second: what comes whole, how late it is, and what becomes of the tab's memory. Their frames
+// were encoded before: two who encode at three qualities take one of two processors, and what is measured is the way from the server to the eye.
 func TestMeasureWatching(t *testing.T) {
 	measuring(t)
 	s := start(t, nil)
+	figure := encoded(t)
 	for _, who := range []string{"ada", "grace"} {
-		publish(t, s, who, "--points", "30000", "--fps", "30", "--tiles", "4")
+		publish(t, s, who, figure...)
 	}
 	v := begin(t, "measure.mjs", pageURL(s), "watch", strconv.Itoa(*seconds))
-	var begun struct{ Heap float64 }
-	v.expect("begun", &begun)
-	before := residentOf("chromium")
-	v.goOn()
+	looks := make([]memoryLook, 0, memoryLooks(*seconds))
+	for range cap(looks) {
+		var look memoryLook
+		v.expect("looked", &look)
+		look.resident = residentOf("chromium")
+		looks = append(looks, look)
+	}
 	var watched struct {
 		Before, After seen
-		Heap          float64
+		Delays        []int64
 	}
-	v.patience = time.Duration(*seconds)*time.Second + patience
 	v.expect("watched", &watched)
-	after := residentOf("chromium")
 	b, a := watched.Before, watched.After
 	told(t, lab.AtLeast("frames that came whole", delivered(b, a), "%", 99))
 	frames := float64(a.Decoded-b.Decoded) / (a.At - b.At) * 1000 / float64(max(a.Lines, 1))
-	told(t, lab.Information("decoded per tile", frames, "fps"))
-	told(t, lab.Information("capture → arrived, median", a.Network, "ms"))
-	told(t, lab.Information("arrived → decoded, median", a.Wait+a.Decode, "ms"))
-	told(t, lab.Information("decoded → shown, median", a.Shown, "ms"))
+	told(t, lab.Information(fmt.Sprintf("decoded per tile, over %d s", *seconds), frames, "fps"))
+	told(t, lab.Information(fmt.Sprintf("capture → drawn, over %d s, p50", *seconds), percentile(watched.Delays, 0.50), "ms"))
+	told(t, lab.Information(fmt.Sprintf("capture → drawn, over %d s, p95", *seconds), percentile(watched.Delays, 0.95), "ms"))
+	told(t, lab.Information("of that, capture → arrived, median of the last 2 s", a.Network, "ms"))
+	told(t, lab.Information("of that, arrived → decoded, median of the last 2 s", a.Wait+a.Decode, "ms"))
+	told(t, lab.Information("of that, decoded → drawn, median of the last 2 s", a.Shown, "ms"))
 	told(t, lab.Exactly("frames that could not be decoded", a.Failed, "", 0))
-	told(t, lab.AtMost(fmt.Sprintf("growth of the page's heap in %d s", *seconds), (watched.Heap-begun.Heap)/1e6, "MB", 10))
-	told(t, lab.AtMost(fmt.Sprintf("growth of the browser's memory in %d s", *seconds), (after-before)/1e6, "MB", 60))
+	tellMemory(t, looks)
 	v.expect("done", nil)
 }
 
-// TestMeasureCarrying sends prepared frames, more and more, to a page that does not decode them.
+// TestMeasureCarrying sends prepared frames, more and more, to a page that does not decode them. On media lines a tab is to receive 100 Mbit/s, with hardly a frame lost where little
+// more is sent, and without collapsing where much more is.
 func TestMeasureCarrying(t *testing.T) {
 	measuring(t)
 	for _, way := range []struct {
 		name, delivery string
-		target         float64
+		judged         bool
 	}{
-		{"on media lines", "media", 100}, {"over data channels", "data", 0},
+		{"on media lines", "media", true}, {"over data channels", "data", false},
 	} {
-		best := 0.0
-		for _, mbps := range []float64{60, 110, 160} {
+		for _, rate := range []struct {
+			// received and whole are the least that is to come of what is sent, in Mbit/s and per cent, 0 where anything will do.
+			sent, received, whole float64
+		}{
+			{60, 0, 0}, {110, 100, 95}, {160, 100, 0},
+		} {
 			s := start(t, nil)
-			prepared(t, s, mbps)
+			prepared(t, s, rate.sent)
 			v := begin(t, "measure.mjs", pageURL(s), "carry", "10", way.delivery)
 			var carried struct{ Before, After seen }
 			v.expect("carried", &carried)
 			v.expect("done", nil)
 			b, a := carried.Before, carried.After
-			got := float64(a.Bytes-b.Bytes) * 8 / 1000 / (a.At - b.At)
-			told(t, lab.Information(fmt.Sprintf("%s, of %g Mbit/s sent, received", way.name, mbps), got, "Mbit/s"))
-			told(t, lab.Information(fmt.Sprintf("%s, of %g Mbit/s sent, frames whole", way.name, mbps), delivered(b, a), "%"))
-			best = max(best, got)
+			tell := func(what string, figure float64, unit string, least float64) {
+				name := fmt.Sprintf("%s, of %g Mbit/s sent, %s", way.name, rate.sent, what)
+				if way.judged && least > 0 {
+					told(t, lab.AtLeast(name, figure, unit, least))
+				} else {
+					told(t, lab.Information(name, figure, unit))
+				}
+			}
+			tell("received", float64(a.Bytes-b.Bytes)*8/1000/(a.At-b.At), "Mbit/s", rate.received)
+			tell("frames whole", delivered(b, a), "%", rate.whole)
 		}
-		if way.target > 0 {
-			told(t, lab.AtLeast("received by one tab, "+way.name, best, "Mbit/s", way.target))
-			continue
-		}
-		told(t, lab.Information("received by one tab, "+way.name, best, "Mbit/s"))
 	}
 }
 
@@ -286,22 +311,4 @@ func prepared(t *testing.T, s *server.Server, mbps float64) {
 		<-done
 		_ = session.Close()
 	})
-}
-
-// residentOf sums the resident memory of all processes of a program, in bytes. What they share is counted once for each.
-func residentOf(program string) float64 {
-	sum := 0.0
-	names, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, name := range names {
-		comm, err := os.ReadFile(name)
-		if err != nil || !strings.HasPrefix(string(comm), program) {
-			continue
-		}
-		statm, err := os.ReadFile(filepath.Join(filepath.Dir(name), "statm"))
-		if fields := strings.Fields(string(statm)); err == nil && len(fields) > 1 {
-			pages, _ := strconv.ParseFloat(fields[1], 64)
-			sum += pages * float64(os.Getpagesize())
-		}
-	}
-	return sum
 }

@@ -30,7 +30,8 @@ export function bitrate(bps: number): string {
   return bps >= 1e6 ? `${(bps / 1e6).toFixed(bps >= 1e8 ? 0 : 1)} Mbit/s` : `${Math.round(bps / 1e3)} kbit/s`;
 }
 
-/** Milliseconds as people read them. */
-export function milliseconds(ms: number): string {
-  return Number.isFinite(ms) ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : "–";
+/** Milliseconds as people read them, and how far they may be off, where they may. */
+export function milliseconds(ms: number, bound = 0): string {
+  const digits = (v: number): string => v.toFixed(Math.abs(v) < 10 ? 1 : 0);
+  return Number.isFinite(ms) ? `${digits(ms)}${bound > 0 ? ` ± ${digits(bound)}` : ""} ms` : "–";
 }

@@ -1,6 +1,7 @@
 import { cwi0 } from "./cwi0";
 import { loadDraco } from "./draco";
 import { DracoJPEG } from "./dracojpeg";
+import { Labels } from "./labels";
 import { type Helpers, Parts } from "./parts";
 import { DecodeError, type Decoder } from "./points";
 import { raw } from "./raw";
@@ -9,13 +10,14 @@ import { Zstd } from "./zstd";
 /** Decoders of what a cloud may be coded by as a whole, by the four characters that name their codec in frames. */
 export async function loadInnerDecoders(): Promise<ReadonlyMap<string, Decoder>> {
   const draco = await loadDraco();
-  return new Map<string, Decoder>([
+  const plain = new Map<string, Decoder>([
     ["drco", draco],
     ["drcj", new DracoJPEG(draco)],
     ["zstd", new Zstd()],
     ["raw1", raw],
     ["cwi0", cwi0],
   ]);
+  return new Map<string, Decoder>([...plain, ["labl", new Labels(plain)]]);
 }
 
 /** All decoders. Parts of a frame are decoded at once where there are helpers. */
@@ -28,7 +30,6 @@ export async function loadDecoders(helpers: Helpers): Promise<ReadonlyMap<string
 const known: Record<string, string> = {
   cwi1: "VR2Gather's compressed points; have its publisher send cwi0",
   drcm: "triangle meshes of Draco",
-  labl: "points with labels; have its publisher leave them out",
 };
 
 /** Finds the decoder of a codec, or throws what a person is told. */

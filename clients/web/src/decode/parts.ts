@@ -31,7 +31,8 @@ export class Parts implements Decoder {
     let at = headerBytes + sizes.length * sizeBytes;
     // Decoders keep working memory: parts that stay here are decoded one after the other.
     let own: Promise<unknown> = Promise.resolve();
-    await Promise.all(sizes.map(async ({ points, bytes }, i) => {
+    // What a part that fails leaves to the others is waited for, too: the next frame finds decoders at rest.
+    const outcomes = await Promise.allSettled(sizes.map(async ({ points, bytes }, i) => {
       const offset = from;
       const part = data.subarray(at, at + bytes);
       from += points;
@@ -56,6 +57,11 @@ export class Parts implements Decoder {
         pool.give(decoded);
       }
     }));
+    const failed = outcomes.find((o) => o.status === "rejected");
+    if (failed) {
+      pool.give(whole);
+      throw failed.reason;
+    }
     return whole;
   }
 }

@@ -1,5 +1,6 @@
 // The peer connection: it answers the server's offers, and hands the frames of its lines to workers. The server is the only offerer.
 
+import type { Points } from "../decode/points";
 import type { ClientMessage, Media } from "../signal/messages";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 
@@ -7,9 +8,16 @@ declare class RTCRtpScriptTransform {
   constructor(worker: Worker, options: TransformOptions);
 }
 
+/** What the browser counted of a line. */
+export interface LineStatistics {
+  packets: number;
+  lost: number;
+  bytes: number;
+  nacks: number;
+}
+
 export interface ConnectionEvents {
   send(message: ClientMessage): void;
-  frame(report: WorkerReport): void;
   audio(mid: string, track: MediaStreamTrack): void;
   state(state: RTCPeerConnectionState): void;
 }
@@ -35,6 +43,8 @@ export class Workers {
     this.workers = Array.from({ length: count }, () => {
       const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
       worker.onmessage = (event: MessageEvent<WorkerReport>) => report(event.data);
+      // A page that was open while its server was upgraded asks for files that are no more; the browser then says nothing more than that.
+      worker.onerror = ({ message }) => report({ type: "failure", mid: "", message: message || "What decodes frames cannot be loaded. Load the page again." });
       return worker;
     });
   }
@@ -51,7 +61,7 @@ export class Connection {
   /** The worker of each data channel, by its number. */
   private readonly channels = new Map<number, Worker>();
   private readonly playing = new Set<string>();
-  /** Offers are answered one after the other. */
+  /** Offers are answered one after the other, whatever became of the one before. */
   private tail: Promise<void> = Promise.resolve();
 
   /**
@@ -81,10 +91,11 @@ export class Connection {
     return this.peer.connectionState;
   }
 
-  /** Answers an offer of the server's. */
+  /** Answers an offer of the server's. It rejects where the browser refuses that: nothing new then comes on this connection. */
   offered(offer: number, sdp: string, media: Media[]): Promise<void> {
-    this.tail = this.tail.then(() => this.answer(offer, sdp, media));
-    return this.tail;
+    const answered = this.tail.then(() => this.answer(offer, sdp, media));
+    this.tail = answered.catch(() => {});
+    return answered;
   }
 
   private async answer(offer: number, sdp: string, media: Media[]): Promise<void> {
@@ -146,13 +157,13 @@ export class Connection {
   }
 
   /** Gives shown points back to the worker that they came from. */
-  recycle(mid: string, points: import("../decode/points").Points): void {
+  recycle(mid: string, points: Points): void {
     this.workers.get(mid)?.postMessage({ type: "recycle", points }, [points.positions.buffer, points.colors.buffer]);
   }
 
   /** What the browser counted of each line, by mid. */
-  async statistics(): Promise<Map<string, { packets: number; lost: number; bytes: number; nacks: number }>> {
-    const lines = new Map<string, { packets: number; lost: number; bytes: number; nacks: number }>();
+  async statistics(): Promise<Map<string, LineStatistics>> {
+    const lines = new Map<string, LineStatistics>();
     (await this.peer.getStats()).forEach((s: { type: string; mid?: string; packetsReceived?: number; packetsLost?: number; bytesReceived?: number; nackCount?: number }) => {
       if (s.type === "inbound-rtp" && s.mid !== undefined) {
         lines.set(s.mid, { packets: s.packetsReceived ?? 0, lost: s.packetsLost ?? 0, bytes: s.bytesReceived ?? 0, nacks: s.nackCount ?? 0 });

@@ -54,14 +54,15 @@ export class DepthCamera {
     if (missing) {
       throw new Lacking(missing);
     }
+    let camera: DepthCamera | undefined;
     try {
-      const stream = await navigator.mediaDevices.getUserMedia({
+      camera = new DepthCamera(await navigator.mediaDevices.getUserMedia({
         video: { width: { ideal: 1280 }, frameRate: { ideal: fps }, ...(id ? { deviceId: { exact: id } } : {}) },
-      });
-      const camera = new DepthCamera(stream);
+      }));
       await camera.video.play();
       return camera;
     } catch (error) {
+      camera?.close();
       throw explain(error, "camera");
     }
   }

@@ -6,9 +6,10 @@ import type { Conference } from "../viewer/conference";
 import { DepthCamera, Lacking } from "./camera";
 import type { Picture } from "./depth";
 import { LivePanel } from "./live";
+import { unlessAborted } from "./opening";
 import { Publisher, startCrew } from "./publisher";
 import { Setup } from "./setup";
-import { Voice } from "./voice";
+import { openMicrophone, Voice } from "./voice";
 import { planOf, type Wishes } from "./wishes";
 import { DepthOfXR } from "./xr";
 
@@ -32,7 +33,8 @@ export class Panel {
   private voice: Voice | undefined;
   private pictures: Pictures | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
-  private starting = false;
+  /** What is being opened for the person: calling it off closes what comes of it. */
+  private starting: AbortController | undefined;
 
   constructor(
     private readonly conference: Conference,
@@ -67,34 +69,40 @@ export class Panel {
     if (this.publisher || this.starting) {
       return;
     }
-    this.starting = true;
+    const starting = new AbortController();
+    this.starting = starting;
     this.setup.trouble("");
     try {
       const wishes = this.setup.wishes;
-      const aspect = await this.open(wishes);
+      const aspect = await this.open(wishes, starting.signal);
       if (this.setup.speaks) {
-        this.voice ??= await Voice.open(this.conference, (message) => this.say(`The server does not take the microphone: ${message}`));
+        const track = await unlessAborted(starting.signal, openMicrophone(), (opened) => opened.stop());
+        this.voice = new Voice(this.conference, track, (message) => this.say(`The server does not take the microphone: ${message}`));
       }
       this.publish(wishes, aspect);
+      this.starting = undefined;
     } catch (error) {
-      this.setup.trouble(error instanceof Lacking ? error.message : `It cannot be published: ${error instanceof Error ? error.message : String(error)}`);
-      this.stop();
-    } finally {
-      this.starting = false;
+      // Who has called it off wants to hear no more of it.
+      if (!starting.signal.aborted) {
+        this.setup.trouble(error instanceof Lacking ? error.message : `It cannot be published: ${error instanceof Error ? error.message : String(error)}`);
+        this.stop();
+      }
     }
   }
 
   /** Opens what hands over pictures; a figure needs none. It gives the width of a picture over its height. */
-  private async open(wishes: Wishes): Promise<number> {
+  private async open(wishes: Wishes, signal: AbortSignal): Promise<number> {
+    const close = (opened: Pictures): void => opened.close();
     if (wishes.kind === "camera") {
-      const camera = await DepthCamera.open(this.setup.camera, wishes.fps);
-      camera.ended = () => this.lost("The camera was taken away.");
+      const camera = await unlessAborted(signal, DepthCamera.open(this.setup.camera, wishes.fps), close);
+      camera.ended = () => this.pictures === camera && this.lost("The camera was taken away.");
       this.pictures = camera;
       return camera.aspect;
     }
     if (wishes.kind === "xr") {
-      const phone = await DepthOfXR.open(this.element);
-      phone.ended = () => this.stop();
+      const phone = await unlessAborted(signal, DepthOfXR.open(this.element), close);
+      // Headsets tell of an end that was asked for, too, when something else may have begun.
+      phone.ended = () => this.pictures === phone && this.stop();
       this.pictures = phone;
     }
     return 1;
@@ -143,8 +151,10 @@ export class Panel {
     }
   }
 
-  /** Ends what is published. */
+  /** Ends what is published, and calls off what is being opened for that. */
   stop(): void {
+    this.starting?.abort();
+    this.starting = undefined;
     clearInterval(this.timer);
     if (this.publisher) {
       this.conference.unpublish(this.publisher);

@@ -15,32 +15,32 @@ const description: Publication = {
   qualities: [{ bitrate_bps: 64_000 }],
 };
 
+/** Opens the microphone. It throws what a person is told. */
+export async function openMicrophone(): Promise<MediaStreamTrack> {
+  const missing = lacksDevices();
+  if (missing) {
+    throw new Lacking(missing);
+  }
+  try {
+    const stream = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
+    return stream.getAudioTracks()[0]!;
+  } catch (error) {
+    throw explain(error, "microphone");
+  }
+}
+
 export class Voice implements Outgoing {
   private announced = false;
   private attempt = 0;
 
-  private constructor(
+  /** Publishes what a microphone gives. */
+  constructor(
     private readonly conference: Conference,
     private readonly track: MediaStreamTrack,
     private readonly refused: (message: string) => void,
   ) {
     conference.speak(name, track);
     conference.publish(this);
-  }
-
-  /** Opens the microphone and publishes it. It throws what a person is told. */
-  static async open(conference: Conference, refused: (message: string) => void): Promise<Voice> {
-    const missing = lacksDevices();
-    if (missing) {
-      throw new Lacking(missing);
-    }
-    let stream: MediaStream;
-    try {
-      stream = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
-    } catch (error) {
-      throw explain(error, "microphone");
-    }
-    return new Voice(conference, stream.getAudioTracks()[0]!, refused);
   }
 
   entered(_renewed: boolean, resumed: boolean): void {

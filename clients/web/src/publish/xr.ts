@@ -91,16 +91,18 @@ export class DepthOfXR {
       depthSensing: { usagePreference: ["cpu-optimized"], dataFormatPreference: ["luminance-alpha", "float32"] },
       domOverlay: { root: overlay },
     };
+    let session: XRSession | undefined;
     try {
-      const session = await navigator.xr!.requestSession("immersive-ar", wishes as XRSessionInit);
+      session = await navigator.xr!.requestSession("immersive-ar", wishes as XRSessionInit);
       const gl = document.createElement("canvas").getContext("webgl2", { xrCompatible: true });
       if (!gl) {
         throw new Error("there is no WebGL 2");
       }
       await session.updateRenderState({ baseLayer: new XRWebGLLayer(session, gl) });
-      const space = await session.requestReferenceSpace("local-floor").catch(() => session.requestReferenceSpace("local"));
+      const space = await floorOf(session);
       return new DepthOfXR(session, space, gl);
     } catch (error) {
+      void session?.end().catch(() => {});
       throw new Lacking(`This phone senses no depth for web pages: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
@@ -129,6 +131,11 @@ export class DepthOfXR {
   close(): void {
     void this.session.end().catch(() => {});
   }
+}
+
+/** The space of a session: from the floor up, where the phone knows of it. */
+function floorOf(session: XRSession): Promise<XRReferenceSpace> {
+  return session.requestReferenceSpace("local-floor").catch(() => session.requestReferenceSpace("local"));
 }
 
 /** Reads the colours of the phone's camera: the graphics card makes a small picture of the large one. */

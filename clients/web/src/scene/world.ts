@@ -32,8 +32,13 @@ export class World {
   private grid: GridHelper | undefined;
   private last = 0;
 
+  /**
+   * @param before is called before each picture, for what is to be in it
+   * @param drawn is called after it, with milliseconds since 1970
+   */
   constructor(
     private readonly canvas: HTMLCanvasElement,
+    private readonly before: () => void,
     private readonly drawn: (now: number) => void,
   ) {
     const slow = rendersInSoftware();
@@ -128,6 +133,7 @@ export class World {
     } else {
       this.navigation.step(seconds);
     }
+    this.before();
     this.objects.project(this.pixelsPerUnit);
     this.renderer.render(this.scene, this.camera);
     this.drawn(performance.timeOrigin + performance.now());

@@ -92,6 +92,21 @@ export interface Choice {
   quality: "auto" | number | number[];
 }
 
+/** How a host's times were turned into the server's, in nanoseconds. */
+export interface HostClock {
+  source: "estimated" | "system" | "ptp";
+  offset_ns: number;
+  bound_ns: number;
+  uncertainty_ns: number;
+}
+
+/** Stamps that a publisher or the server took of frames, in its order; what they are is in docs/signalling.md, "Times of frames". */
+export interface FrameTimes {
+  host: "sender" | "server";
+  clock: HostClock;
+  tracks: { participant: string; publication: string; tile: number; quality: number; frames: number[][] }[];
+}
+
 export type ServerMessage =
   | {
       type: "joined";
@@ -117,6 +132,7 @@ export type ServerMessage =
   | ({ type: "pose" } & Pose)
   | { type: "wanted"; publications: { publication: string; tiles: number[][] }[] }
   | { type: "bandwidth"; estimate_bps: number; allocated_bps: number; wanted_bps: number }
+  | ({ type: "frame_times" } & FrameTimes)
   | { type: "time_reply"; id?: string; t0_us: number; t1_us: number; t2_us: number }
   | { type: "ok"; id?: string }
   | { type: "error"; id?: string; code: string; message: string }
@@ -145,6 +161,7 @@ export type ClientMessage =
   | { type: "set_quality"; choices: Choice[] }
   | ({ type: "viewpoint" } & Viewpoint)
   | { type: "arrange"; objects: Placement[] }
+  | { type: "trace"; frame_times: boolean }
   | { type: "limits"; max_bps?: number; min_bps?: number }
   | { type: "time"; id: string; t0_us: number }
   | { type: "leave" };

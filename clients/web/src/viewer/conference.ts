@@ -1,24 +1,25 @@
-// A conference as this client knows it: who is there, what they publish, what arrives of it. It ties the session, the connection and the slots together, and
+// A conference as this client knows it: who is there, what they publish, what arrives of it. It ties the session, the peer connection and the slots together, and
 // shows nothing itself.
 
-import { Connection, type Workers } from "../media/connection";
+import type { LineStatistics, Workers } from "../media/connection";
+import { Link } from "../media/link";
 import { type Slot, SlotTable } from "../media/slots";
 import type { DecodedFrame, WorkerReport } from "../media/traffic";
 import type { Choice, Participant, Pose, Publication, ServerMessage, TileRef, Viewpoint } from "../signal/messages";
 import { Session, type SessionOptions, type SessionState } from "../signal/session";
 import { nowMicroseconds } from "../signal/clock";
+import { Choices } from "./choices";
+import { FrameLayers } from "./layers";
 import { Meters } from "./meters";
+import { Roster, type RosterEvents } from "./roster";
 
-export interface ConferenceEvents {
+export interface ConferenceEvents extends RosterEvents {
   /** A tile has a new picture. Its points are to be given back by recycle once they are copied. */
   frame(track: TileRef, frame: DecodedFrame): void;
   /** A tile shows nothing any more. */
   cleared(track: TileRef): void;
-  published(participant: string, publication: Publication): void;
-  unpublished(participant: string, publication: string): void;
   posed(pose: Pose): void;
   audio(mid: string, track: MediaStreamTrack): void;
-  people(): void;
   state(state: SessionState, why: string): void;
   trouble(message: string): void;
 }
@@ -31,41 +32,50 @@ export interface Outgoing {
   heard(message: ServerMessage): boolean;
 }
 
-/** How long a peer connection that failed is given to come back before the session is resumed with a new one. */
-const reconnectAfter = 4000;
-
 export class Conference {
-  readonly participants = new Map<string, Participant>();
   readonly slots = new SlotTable();
   readonly meters = new Meters();
+  readonly layers = new FrameLayers();
+  readonly choices = new Choices();
   readonly session: Session;
   room = "";
   identity = "";
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
-  private connection: Connection | undefined;
+  private readonly link: Link;
   private readonly outgoing = new Set<Outgoing>();
   /** Sound that this page publishes, by the publication's name. */
   private readonly sound = new Map<string, MediaStreamTrack>();
   private readonly troubles = new Set<string>();
+  private readonly roster: Roster;
   private viewpoint: Viewpoint | undefined;
-  private readonly choices = new Map<string, Choice>();
 
   constructor(
     options: SessionOptions,
-    private readonly workers: Workers,
+    workers: Workers,
     private readonly events: ConferenceEvents,
-    private readonly decode = true,
+    decode = true,
   ) {
+    this.roster = new Roster(events);
     this.session = new Session(options, {
       message: (message) => this.take(message),
       state: (state, why) => {
         if (state === "closed") {
-          this.connection?.close();
+          this.link.close();
         }
         events.state(state, why);
       },
-      connected: () => this.connection?.state === "connected",
+      connected: () => this.link.live,
     });
+    this.link = new Link(workers, decode, this.sound, {
+      send: (message) => this.session.send(message),
+      audio: (mid, track) => events.audio(mid, track),
+      trouble: (message) => this.trouble(message),
+      lost: () => this.session.reconnect(),
+    });
+  }
+
+  get participants(): ReadonlyMap<string, Participant> {
+    return this.roster.participants;
   }
 
   start(): void {
@@ -79,7 +89,7 @@ export class Conference {
   /** Begins to publish something. */
   publish(outgoing: Outgoing): void {
     this.outgoing.add(outgoing);
-    if (this.connection) {
+    if (this.link.begun) {
       outgoing.entered(true, false);
     }
   }
@@ -90,7 +100,7 @@ export class Conference {
 
   /** Opens a channel for the frames of a publication of this page. */
   channel(publication: string): RTCDataChannel | undefined {
-    return this.connection?.publish(publication);
+    return this.link.publish(publication);
   }
 
   /** Gives a publication of sound its track. It is to be given before the publication is announced, and taken away after its end. */
@@ -110,20 +120,32 @@ export class Conference {
 
   /** Chooses a quality for a tile, or for a whole publication where the choice names no tile. */
   choose(choice: Choice): void {
-    this.choices.set(`${choice.participant}\n${choice.publication}\n${choice.tile ?? ""}`, choice);
+    this.choices.set(choice);
     this.session.send({ type: "set_quality", choices: [choice] });
   }
 
+  /** Follows where the time of frames goes, or ends that. */
+  follow(on: boolean): void {
+    this.layers.follow(on);
+    this.session.send({ type: "trace", frame_times: on });
+  }
+
+  /** Notes that a frame was drawn. */
+  shown(track: TileRef, frame: DecodedFrame, at: number): void {
+    this.meters.shown(frame.mid, at - frame.decoded);
+    this.layers.shown(track, frame, at);
+  }
+
   recycle(frame: DecodedFrame): void {
-    this.connection?.recycle(frame.mid, frame.points);
+    this.link.recycle(frame.mid, frame.points);
   }
 
   publication(ref: { participant: string; publication: string }): Publication | undefined {
-    return this.participants.get(ref.participant)?.publications.find((p) => p.name === ref.publication);
+    return this.roster.publication(ref);
   }
 
-  statistics(): Promise<Map<string, { packets: number; lost: number; bytes: number; nacks: number }>> {
-    return this.connection?.statistics() ?? Promise.resolve(new Map());
+  statistics(): Promise<Map<string, LineStatistics>> {
+    return this.link.statistics();
   }
 
   /** What a worker reports. */
@@ -144,6 +166,7 @@ export class Conference {
       return;
     }
     this.meters.decoded(slot, report, this.session.clock.ahead);
+    this.layers.decoded(slot.track, report, this.session.clock);
     this.events.frame(slot.track, report);
   }
 
@@ -166,22 +189,22 @@ export class Conference {
         this.joined(message);
         break;
       case "participant_joined":
-        this.arrived(message.participant);
+        this.roster.arrived(message.participant);
         break;
       case "participant_left":
-        this.left(message.identity);
+        this.roster.left(message.identity);
         break;
       case "published":
-        this.publishes(message.participant, message.publication);
+        this.roster.publishes(message.participant, message.publication);
         break;
       case "unpublished":
-        this.unpublishes(message.participant, message.publication);
+        this.roster.unpublishes(message.participant, message.publication);
         break;
       case "offer":
-        this.connection?.offered(message.offer, message.sdp, message.media).catch((e: unknown) => this.trouble(`offer ${message.offer}: ${e}`));
+        this.link.offered(message);
         break;
       case "candidate":
-        this.connection?.candidate(message.candidate, message.mid, message.line_index).catch((e: unknown) => this.trouble(`candidate: ${e}`));
+        this.link.candidate(message);
         break;
       case "assignments":
         this.assigned(message.assignments);
@@ -199,6 +222,9 @@ export class Conference {
       case "bandwidth":
         this.bandwidth = message;
         break;
+      case "frame_times":
+        this.layers.told(message, performance.timeOrigin + performance.now());
+        break;
       case "error":
         this.trouble(message.message);
         break;
@@ -214,97 +240,26 @@ export class Conference {
   private joined(message: Extract<ServerMessage, { type: "joined" }>): void {
     this.room = message.room;
     this.identity = message.identity;
-    const renewed = !message.resumed || this.connection?.state !== "connected";
+    const renewed = !message.resumed || !this.link.live;
     if (renewed) {
-      this.renew(message.ice_servers);
+      // Lines and generations begin anew with a new connection.
+      this.slots.clear();
+      this.link.renew(message.ice_servers);
     }
     for (const outgoing of this.outgoing) {
       outgoing.entered(renewed, message.resumed ?? false);
     }
-    const present = new Set(message.participants.map((p) => p.identity));
-    for (const identity of [...this.participants.keys()]) {
-      if (!present.has(identity)) {
-        this.left(identity);
-      }
-    }
-    for (const participant of message.participants) {
-      this.arrived(participant);
-    }
-    // What was said while the websocket was broken is said again.
-    if (!message.resumed && this.choices.size > 0) {
-      this.session.send({ type: "set_quality", choices: [...this.choices.values()] });
+    this.roster.present(message.participants);
+    // What was said while the websocket was broken is said again. The server takes all choices of a message or none: a publication that has changed keeps back its own.
+    for (const choices of this.choices) {
+      this.session.send({ type: "set_quality", choices });
     }
     if (this.viewpoint) {
       this.look(this.viewpoint);
     }
-  }
-
-  /** Begins a new peer connection: lines and generations begin anew with it. */
-  private renew(iceServers: RTCIceServer[]): void {
-    this.connection?.close();
-    this.slots.clear();
-    const connection = new Connection(iceServers, this.workers, this.decode, this.sound, {
-      send: (m) => {
-        if (this.connection === connection) {
-          this.session.send(m);
-        }
-      },
-      frame: (report) => this.report(report),
-      audio: (mid, track) => this.events.audio(mid, track),
-      state: (state) => this.watch(connection, state),
-    });
-    this.connection = connection;
-  }
-
-  /** The server restarts ICE by itself when a path is lost; where nothing comes of it, the session is resumed with a new connection. */
-  private watch(connection: Connection, state: RTCPeerConnectionState): void {
-    if (state !== "failed") {
-      return;
+    if (this.layers.following) {
+      this.session.send({ type: "trace", frame_times: true });
     }
-    setTimeout(() => {
-      if (this.connection === connection && connection.state === "failed") {
-        this.session.reconnect();
-      }
-    }, reconnectAfter);
-  }
-
-  private arrived(participant: Participant): void {
-    const before = this.participants.get(participant.identity);
-    this.participants.set(participant.identity, { identity: participant.identity, publications: [] });
-    for (const gone of before?.publications ?? []) {
-      if (!participant.publications.some((p) => p.name === gone.name)) {
-        this.events.unpublished(participant.identity, gone.name);
-      }
-    }
-    for (const publication of participant.publications) {
-      this.publishes(participant.identity, publication);
-    }
-    this.events.people();
-  }
-
-  private left(identity: string): void {
-    for (const publication of this.participants.get(identity)?.publications ?? []) {
-      this.events.unpublished(identity, publication.name);
-    }
-    this.participants.delete(identity);
-    this.events.people();
-  }
-
-  private publishes(identity: string, publication: Publication): void {
-    const participant = this.participants.get(identity);
-    if (!participant) {
-      return;
-    }
-    participant.publications = [...participant.publications.filter((p) => p.name !== publication.name), publication];
-    this.events.published(identity, publication);
-  }
-
-  private unpublishes(identity: string, name: string): void {
-    const participant = this.participants.get(identity);
-    if (participant) {
-      participant.publications = participant.publications.filter((p) => p.name !== name);
-    }
-    this.events.unpublished(identity, name);
   }
 
   private assigned(assignments: Extract<ServerMessage, { type: "assignments" }>["assignments"]): void {

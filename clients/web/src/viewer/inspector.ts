@@ -1,17 +1,35 @@
 // The panel that tells what arrives of each tile, and lets a person choose its quality.
 
 import { bitrate, h, milliseconds } from "../dom";
+import type { LineStatistics } from "../media/connection";
+import type { Slot } from "../media/slots";
+import type { TileRef } from "../signal/messages";
 import type { Conference } from "./conference";
+import type { Layers } from "./layers";
+import type { Figures } from "./meters";
 
 const refreshInterval = 500;
 
+/** A tile on a line. */
 interface Row {
   element: HTMLTableRowElement;
   cells: HTMLTableCellElement[];
   quality: HTMLSelectElement;
+  carried: HTMLElement;
+  /** The names of the qualities that are offered. */
+  offered: string;
 }
 
-const columns = ["Tile", "Quality", "Why", "fps", "Rate", "Points", "Network", "Wait", "Decode", "Show", "Lost"];
+/** The columns, and what stands in those that need a word. */
+const columns: readonly [string, string?][] = [
+  ["Tile"], ["Quality"], ["Why"], ["fps"], ["Rate"], ["Points"],
+  ["Publisher", "From capture until its first packet leaves the publisher"],
+  ["Uplink", "Until the server has that packet; with what the publisher took, where it does not tell"],
+  ["Server", "Until the server sends it on"],
+  ["Downlink", "Until the whole frame is here"],
+  ["Wait", "For a decoder"], ["Decode"], ["Show", "Until the picture is drawn"], ["All", "From capture until the picture is drawn"],
+  ["Lost", "Packets that did not come at first"],
+];
 
 export class Inspector {
   readonly element: HTMLElement;
@@ -21,7 +39,7 @@ export class Inspector {
   private timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(private readonly conference: Conference) {
-    const head = h("tr", {}, ...columns.map((c) => h("th", { scope: "col" }, c)));
+    const head = h("tr", {}, ...columns.map(([name, title = ""]) => h("th", { scope: "col", title }, name)));
     this.element = h(
       "aside", { class: "inspector", hidden: true, ariaLabel: "What arrives of each tile" },
       this.summary, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), this.body)),
@@ -31,6 +49,8 @@ export class Inspector {
   toggle(): boolean {
     this.element.hidden = !this.element.hidden;
     clearInterval(this.timer);
+    // Publishers and server tell of the times of frames only while somebody wants to know.
+    this.conference.follow(!this.element.hidden);
     if (!this.element.hidden) {
       void this.refresh();
       this.timer = setInterval(() => void this.refresh(), refreshInterval);
@@ -48,26 +68,21 @@ export class Inspector {
     const seen = new Set<string>();
     let total = 0;
     for (const slot of this.conference.tiles()) {
-      seen.add(slot.mid);
-      const figures = this.conference.meters.figures(slot.mid, now);
-      const line = lines.get(slot.mid);
+      const { mid, track } = slot;
+      const figures = this.conference.meters.figures(mid, now);
       total += figures?.bps ?? 0;
-      const { participant, publication, tile } = slot.track;
-      const row = this.row(slot.mid);
-      row.cells[0]!.textContent = `${participant} / ${publication} / ${tile}`;
-      this.offer(row, slot.mid);
-      row.cells[2]!.textContent = slot.reason ?? "";
-      const texts = [
-        figures ? figures.fps.toFixed(0) : "–", figures ? bitrate(figures.bps) : "–", figures ? String(figures.points) : "–",
-        milliseconds(figures?.network ?? NaN), milliseconds(figures?.wait ?? NaN), milliseconds(figures?.decode ?? NaN), milliseconds(figures?.shown ?? NaN),
-        line && line.packets > 0 ? `${((100 * line.lost) / (line.packets + line.lost)).toFixed(1)} %` : "–",
-      ];
-      texts.forEach((text, i) => (row.cells[i + 3]!.textContent = text));
+      // A line that carries another tile has another row: what is chosen there is meant for that tile.
+      const key = `${mid}\n${track.participant}\n${track.publication}\n${track.tile}`;
+      seen.add(key);
+      const row = this.row(key, track);
+      this.offer(row, slot);
+      const texts = [slot.reason ?? "", ...arrival(figures), ...delays(figures, this.conference.layers.figures(track, now)), loss(lines.get(mid))];
+      texts.forEach((text, i) => (row.cells[i + 2]!.textContent = text));
     }
-    for (const [mid, row] of this.rows) {
-      if (!seen.has(mid)) {
+    for (const [key, row] of this.rows) {
+      if (!seen.has(key)) {
         row.element.remove();
-        this.rows.delete(mid);
+        this.rows.delete(key);
       }
     }
     const { estimate_bps, wanted_bps } = this.conference.bandwidth;
@@ -76,43 +91,59 @@ export class Inspector {
       `Round trip ${milliseconds(this.conference.session.clock.roundTrip)}.`;
   }
 
-  private row(mid: string): Row {
-    const before = this.rows.get(mid);
+  private row(key: string, track: TileRef): Row {
+    const before = this.rows.get(key);
     if (before) {
       return before;
     }
     const quality = h("select", { ariaLabel: "Quality" });
-    quality.addEventListener("change", () => this.choose(mid, quality.value));
+    quality.addEventListener("change", () => this.conference.choose({ ...track, quality: quality.value === "auto" ? "auto" : Number(quality.value) }));
+    const carried = h("span", { class: "carried" });
     const cells = columns.map(() => h("td"));
-    cells[1]!.append(quality, h("span", { class: "carried" }));
-    const row = { element: h("tr", {}, ...cells), cells, quality };
-    this.rows.set(mid, row);
+    cells[0]!.textContent = `${track.participant} / ${track.publication} / ${track.tile}`;
+    cells[1]!.append(quality, carried);
+    const row = { element: h("tr", {}, ...cells), cells, quality, carried, offered: "" };
+    this.rows.set(key, row);
     this.body.append(row.element);
     return row;
   }
 
-  /** Offers the qualities of a row's publication, and names the one that is being sent. */
-  private offer(row: Row, mid: string): void {
-    const slot = this.conference.slots.get(mid);
-    const publication = slot?.track && this.conference.publication(slot.track);
-    if (!slot || !publication) {
-      return;
-    }
-    const names = publication.qualities.map((q, i) => q.name || String(i));
-    if (row.quality.options.length !== names.length + 2) {
+  /** Offers the qualities of a row's publication, with the one chosen that is in force, and names the one that is being sent. */
+  private offer(row: Row, slot: Slot & { track: TileRef }): void {
+    const names = this.conference.publication(slot.track)?.qualities.map((q, i) => q.name || String(i)) ?? [];
+    const offered = JSON.stringify(names);
+    if (row.offered !== offered) {
+      row.offered = offered;
       row.quality.replaceChildren(
         h("option", { value: "auto" }, "auto"), h("option", { value: "-1" }, "off"), ...names.map((name, i) => h("option", { value: String(i) }, name)),
       );
     }
-    const carried = row.cells[1]!.querySelector(".carried")!;
-    carried.textContent = slot.quality === undefined ? "" : slot.quality < 0 ? "off" : (names[slot.quality] ?? String(slot.quality));
-  }
-
-  private choose(mid: string, value: string): void {
-    const track = this.conference.slots.get(mid)?.track;
-    if (!track) {
-      return;
+    // What somebody is about to choose is left to them.
+    if (document.activeElement !== row.quality) {
+      row.quality.value = String(this.conference.choices.of(slot.track));
     }
-    this.conference.choose({ ...track, quality: value === "auto" ? "auto" : Number(value) });
+    row.carried.textContent = slot.quality === undefined ? "" : slot.quality < 0 ? "off" : (names[slot.quality] ?? String(slot.quality));
   }
+}
+
+function arrival(figures: Figures | undefined): string[] {
+  return figures ? [figures.fps.toFixed(0), bitrate(figures.bps), String(figures.points)] : ["–", "–", "–"];
+}
+
+/** Where the time goes, layer by layer; until the server has told, what this page knows by itself. */
+function delays(figures: Figures | undefined, layers: Layers | undefined): string[] {
+  if (!layers) {
+    const { network, wait, decode, shown } = figures ?? { network: NaN, wait: NaN, decode: NaN, shown: NaN };
+    return ["–", "–", "–", "–", ...[wait, decode, shown, network + wait + decode + shown].map((v) => milliseconds(v))];
+  }
+  const { bounds } = layers;
+  const told = Number.isFinite(layers.uplink) || !Number.isFinite(layers.toServer);
+  return [
+    milliseconds(layers.publisher), told ? milliseconds(layers.uplink, bounds.uplink) : `≤ ${milliseconds(layers.toServer)}`, milliseconds(layers.server), milliseconds(layers.downlink, bounds.downlink),
+    milliseconds(layers.wait), milliseconds(layers.decode), milliseconds(layers.show), milliseconds(layers.all, bounds.all),
+  ];
+}
+
+function loss(line: LineStatistics | undefined): string {
+  return line && line.packets > 0 ? `${((100 * line.lost) / (line.packets + line.lost)).toFixed(1)} %` : "–";
 }

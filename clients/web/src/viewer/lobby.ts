@@ -1,6 +1,7 @@
 // The page before a room is entered: which rooms there are, and what is missing.
 
 import { h } from "../dom";
+import { morph } from "../morph";
 import { claimsOf } from "../token";
 
 export interface Entry {
@@ -55,6 +56,13 @@ export class Lobby {
     this.identity = h("input", { id: "identity", value: entry.identity, autocomplete: "username", maxLength: 128 });
     this.room = h("input", { id: "room-name", value: entry.room, autocomplete: "off", maxLength: 128, placeholder: "demo" });
     this.token = h("input", { id: "token", value: entry.token, autocomplete: "off", spellcheck: false, type: "password" });
+    // One listener for all rooms, which come and go.
+    this.rooms.addEventListener("click", (event) => {
+      const room = event.target instanceof Element ? event.target.closest("button")?.dataset["room"] : undefined;
+      if (room !== undefined) {
+        this.go(room);
+      }
+    });
     const join = h("button", { type: "button", class: "secondary" }, "Join as yourself");
     join.addEventListener("click", () => this.go(this.room.value.trim(), "ask"));
     const form = h(
@@ -105,7 +113,7 @@ export class Lobby {
     try {
       this.list(await listRooms(this.token.value.trim()));
     } catch (error) {
-      this.rooms.replaceChildren(h("li", { class: "empty" }, this.explain(error)));
+      morph(this.rooms, [h("li", { class: "empty" }, this.explain(error))]);
     }
   }
 
@@ -118,16 +126,18 @@ export class Lobby {
 
   private list(rooms: RoomSummary[]): void {
     if (rooms.length === 0) {
-      this.rooms.replaceChildren(h("li", { class: "empty" }, "Nobody is here yet. Start somebody with: make demo"));
+      morph(this.rooms, [h("li", { class: "empty" }, "Nobody is here yet. Start somebody with: make demo")]);
       return;
     }
-    this.rooms.replaceChildren(...rooms.map((r) => {
+    morph(this.rooms, rooms.map((r) => {
       const button = h(
         "button", { type: "button", class: "room-card" },
         h("strong", {}, r.name), h("span", {}, `${count(r.participants, "person", "people")} · ${count(r.publications, "publication", "publications")}`),
       );
-      button.addEventListener("click", () => this.go(r.name));
-      return h("li", {}, button);
+      button.dataset["room"] = r.name;
+      const item = h("li", {}, button);
+      item.dataset["key"] = r.name;
+      return item;
     }));
   }
 }

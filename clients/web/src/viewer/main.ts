@@ -34,8 +34,15 @@ function start(): void {
   }
   const canvas = byId<HTMLCanvasElement>("stage");
   let room: RoomView | undefined;
-  const world = new World(canvas, (now) => room?.drawn(now));
-  const workers = new Workers((report) => room?.conference.report(report));
+  const world = new World(canvas, () => room?.draw(), (now) => room?.drawn(now));
+  const workers = new Workers((report) => {
+    if (room) {
+      room.conference.report(report);
+    } else if (report.type === "failure") {
+      // What decodes frames could not be loaded: without it no room shows anything.
+      messages.keep(report.message);
+    }
+  });
   const entry = entryOf(location);
   const lobby = new Lobby(byId("lobby"), entry, enter);
 

@@ -18,8 +18,10 @@ export class Messages {
     setTimeout(() => message.remove(), shownFor);
   }
 
-  /** Shows a message that stays. */
+  /** Shows a message that stays, once. */
   keep(text: string): void {
-    this.element.append(h("p", { class: "kept" }, text));
+    if (![...this.element.querySelectorAll(".kept")].some((kept) => kept.textContent === text)) {
+      this.element.append(h("p", { class: "kept" }, text));
+    }
   }
 }

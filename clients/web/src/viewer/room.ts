@@ -3,14 +3,18 @@
 import { h } from "../dom";
 import type { Workers } from "../media/connection";
 import type { DecodedFrame } from "../media/traffic";
+import { unlessAborted } from "../publish/opening";
 import type { Panel } from "../publish/panel";
 import type { World } from "../scene/world";
 import type { TileRef } from "../signal/messages";
 import { Conference } from "./conference";
+import { toggleFullScreen } from "./fullscreen";
 import { Inspector } from "./inspector";
 import type { Entry } from "./lobby";
 import type { Messages } from "./messages";
+import { PeopleList } from "./people";
 import { Sound } from "./sound";
+import { Toolbar } from "./toolbar";
 
 /** Viewpoints are told this often while the eye moves, in milliseconds, and once per second while it rests. */
 const lookInterval = 33;
@@ -20,17 +24,23 @@ export class RoomView {
   readonly conference: Conference;
   private readonly sound = new Sound();
   private readonly inspector: Inspector;
-  private readonly people = h("ul", { class: "people", ariaLabel: "Who is here" });
+  private readonly toolbar: Toolbar;
+  private readonly people: PeopleList;
   private readonly status = h("span", { class: "status" });
   private readonly title = h("strong");
   /** Frames decoded since the last drawing, the newest of each line. */
   private readonly fresh = new Map<string, { track: TileRef; frame: DecodedFrame }>();
+  /** Those that the picture under way shows. */
+  private placed: { track: TileRef; frame: DecodedFrame }[] = [];
+  /** The room was left: what is still being opened or loaded for it is not begun. */
+  private readonly over = new AbortController();
   private looked = 0;
   private seen = "";
   private tinted = false;
   private arranged = "";
   /** With what the person shows themselves; loaded when they want to. */
   panel: Panel | undefined;
+  private loading = false;
   private showing: HTMLButtonElement | undefined;
   readonly firstPoint: { at: number | undefined } = { at: undefined };
 
@@ -65,64 +75,58 @@ export class RoomView {
       entry.decode,
     );
     this.inspector = new Inspector(this.conference);
+    this.toolbar = new Toolbar((message) => messages.say(message));
+    this.people = new PeopleList((who) => world.lookAt(who));
     this.build();
     this.conference.start();
   }
 
   private build(): void {
-    const bar = h("nav", { class: "toolbar", ariaLabel: "Controls" });
-    const add = (label: string, key: string, act: () => boolean | void | Promise<boolean | void>): HTMLButtonElement => {
-      const button = h("button", { type: "button", title: key ? `${label} (${key})` : label, ariaPressed: "false" }, label);
-      button.addEventListener("click", () => {
-        void Promise.resolve(act()).then((on) => typeof on === "boolean" && (button.ariaPressed = String(on)));
-      });
-      if (key) {
-        this.keys.set(key, () => button.click());
-      }
-      bar.append(button);
-      return button;
-    };
-    this.showing = add("Show yourself", "p", () => this.self());
-    add("Inspect", "i", () => this.inspector.toggle());
-    add("Tint by quality", "t", () => this.tint());
-    add("Sound", "m", () => this.sound.toggle());
-    add("Seat", "h", () => this.world.home());
-    add("Full screen", "f", () => toggleFullScreen());
-    if (navigator.xr) {
-      void navigator.xr.isSessionSupported("immersive-vr").then((can) => can && add("VR", "v", () => this.immerse()));
-    }
-    add("Leave", "", () => this.conference.leave());
+    const { toolbar } = this;
+    this.showing = toolbar.add("Show yourself", "p", () => this.self());
+    toolbar.add("Inspect", "i", () => this.inspector.toggle());
+    toolbar.add("Tint by quality", "t", () => this.tint());
+    toolbar.add("Sound", "m", () => this.sound.toggle());
+    toolbar.add("Seat", "h", () => this.world.home());
+    toolbar.add("Full screen", "f", toggleFullScreen);
+    const leave = toolbar.add("Leave", "", () => this.conference.leave());
+    // Some browsers throw where a page may not have it.
+    navigator.xr?.isSessionSupported("immersive-vr").then((can) => can && leave.before(toolbar.add("VR", "v", () => this.immerse())), () => {});
     this.element.replaceChildren(
-      h("header", { class: "heading" }, this.title, this.status, this.people), bar, this.inspector.element,
+      h("header", { class: "heading" }, this.title, this.status, this.people.element), toolbar.element, this.inspector.element,
       h("p", { class: "hint" }, "Drag to orbit · W A S D to walk · arrow keys to turn"),
     );
-    document.addEventListener("keydown", this.key);
+    document.addEventListener("keydown", toolbar.key);
     // Others need not wait for the time of grace when the page is closed.
     addEventListener("pagehide", this.gone);
     this.world.navigation.focus();
   }
 
-  private readonly keys = new Map<string, () => void>();
-
-  private readonly key = (event: KeyboardEvent): void => {
-    const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-    if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      this.keys.get(event.key)?.();
-    }
-  };
-
   private readonly gone = (): void => this.conference.leave();
 
   /** Opens or closes the panel with which the person shows themselves. Its button says whether they do. */
   private async self(): Promise<void> {
-    if (!this.panel) {
-      const [{ Panel }, { wishesOf }] = await Promise.all([import("../publish/panel"), import("../publish/wishes")]);
-      this.panel = new Panel(this.conference, wishesOf(new URLSearchParams(location.search)), (m) => this.messages.say(m), (live) => {
-        this.showing!.ariaPressed = String(live);
-      });
-      this.element.append(this.panel.element);
+    if (this.loading) {
+      return;
     }
-    this.panel.toggle();
+    if (!this.panel) {
+      this.loading = true;
+      await this.load().finally(() => (this.loading = false));
+    }
+    this.panel?.toggle();
+  }
+
+  private async load(): Promise<void> {
+    const [{ Panel }, { wishesOf }] = await Promise.all([import("../publish/panel"), import("../publish/wishes")]).catch((error: unknown) => {
+      throw new Error(`what that takes cannot be loaded (${error instanceof Error ? error.message : String(error)}). Load the page again: the server may have a newer one.`);
+    });
+    if (this.over.signal.aborted) {
+      return;
+    }
+    this.panel = new Panel(this.conference, wishesOf(new URLSearchParams(location.search)), (m) => this.messages.say(m), (live) => {
+      this.showing!.ariaPressed = String(live);
+    });
+    this.element.append(this.panel.element);
   }
 
   private tint(): boolean {
@@ -138,9 +142,16 @@ export class RoomView {
       return;
     }
     try {
-      await this.world.immerse(await navigator.xr!.requestSession("immersive-vr", { requiredFeatures: ["local-floor"] }));
+      const opening = navigator.xr!.requestSession("immersive-vr", { requiredFeatures: ["local-floor"] });
+      const session = await unlessAborted(this.over.signal, opening, (opened) => void opened.end());
+      await this.world.immerse(session);
+      if (this.over.signal.aborted) {
+        await session.end();
+      }
     } catch (error) {
-      this.messages.say(`The headset does not show it: ${error instanceof Error ? error.message : String(error)}`);
+      if (!this.over.signal.aborted) {
+        this.messages.say(`The headset does not show it: ${error instanceof Error ? error.message : String(error)}`);
+      }
     }
   }
 
@@ -162,13 +173,17 @@ export class RoomView {
     const { show } = this.entry;
     this.entry.show = undefined;
     if (show) {
-      void this.self().then(() => (show === "at once" ? this.panel?.start() : undefined));
+      this.self().then(
+        () => (show === "at once" && !this.over.signal.aborted ? this.panel?.start() : undefined),
+        (error: unknown) => this.messages.say(`Show yourself: ${error instanceof Error ? error.message : String(error)}`),
+      );
     }
   }
 
   private close(why: string): void {
+    this.over.abort();
     this.panel?.stop();
-    document.removeEventListener("keydown", this.key);
+    document.removeEventListener("keydown", this.toolbar.key);
     removeEventListener("pagehide", this.gone);
     this.inspector.close();
     this.sound.close();
@@ -180,19 +195,15 @@ export class RoomView {
     if (document.fullscreenElement) {
       void document.exitFullscreen();
     }
+    if (this.world.immersed) {
+      void this.world.renderer.xr.getSession()?.end();
+    }
     this.ended(why === "left" ? "" : why);
   }
 
   private refresh(): void {
     const people = [...this.conference.participants.keys()].filter((who) => who !== this.conference.identity);
-    this.people.replaceChildren(...people.map((who) => {
-      const button = h("button", { type: "button", title: `Look at ${who}` }, who);
-      button.addEventListener("click", () => this.world.lookAt(who));
-      return h("li", {}, button);
-    }));
-    if (people.length === 0) {
-      this.people.append(h("li", { class: "empty" }, "nobody else is here yet"));
-    }
+    this.people.show(people);
     // The table changes its size with its guests: the viewer's seat moves with it, until the viewer has moved.
     if (this.seen === "") {
       this.world.home();
@@ -207,19 +218,27 @@ export class RoomView {
     this.fresh.set(frame.mid, { track, frame });
   }
 
-  /** Before each drawing: what has come since the last one is put on the screen, and the server is told where the eye is. */
-  drawn(now: number): void {
+  /** Before each drawing: what has come since the last one is put into the picture. */
+  draw(): void {
     for (const { track, frame } of this.fresh.values()) {
       this.world.objects.show(track, frame.points, frame.quality);
-      this.conference.meters.shown(frame.mid, now - frame.decoded);
+      this.conference.recycle(frame);
+      this.placed.push({ track, frame });
+    }
+    this.fresh.clear();
+    this.sound.follow(this.world, this.speakers());
+  }
+
+  /** After each drawing: notes what it has shown, and tells the server where the eye is. */
+  drawn(now: number): void {
+    for (const { track, frame } of this.placed) {
+      this.conference.shown(track, frame, now);
       if (frame.points.count > 0) {
         this.firstPoint.at ??= now;
       }
-      this.conference.recycle(frame);
     }
-    this.fresh.clear();
+    this.placed = [];
     this.look(now);
-    this.sound.follow(this.world, this.speakers());
   }
 
   private *speakers(): Generator<{ mid: string; participant: string }> {
@@ -261,13 +280,4 @@ function signalling(): string {
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   url.hash = "";
   return url.href;
-}
-
-async function toggleFullScreen(): Promise<boolean> {
-  if (document.fullscreenElement) {
-    await document.exitFullscreen();
-    return false;
-  }
-  await document.documentElement.requestFullscreen();
-  return true;
 }

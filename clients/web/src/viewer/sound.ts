@@ -3,6 +3,7 @@
 import type { World } from "../scene/world";
 
 interface Voice {
+  track: MediaStreamTrack;
   element: HTMLAudioElement;
   source: MediaStreamAudioSourceNode;
   panner: PannerNode;
@@ -17,6 +18,7 @@ export class Sound {
     return this.context?.state === "running";
   }
 
+  /** Takes the sound of a line. A new connection has new tracks on lines of the same names. */
   add(mid: string, track: MediaStreamTrack): void {
     this.tracks.set(mid, track);
     if (this.context) {
@@ -39,19 +41,25 @@ export class Sound {
   }
 
   private connect(mid: string, track: MediaStreamTrack): void {
-    if (this.voices.has(mid) || !this.context) {
+    const before = this.voices.get(mid);
+    if (before?.track === track || !this.context) {
       return;
+    }
+    if (before) {
+      this.voices.delete(mid);
+      silence(before);
     }
     const stream = new MediaStream([track]);
     // Chromium decodes a remote track only while an element plays it, muted or not.
     const element = new Audio();
     element.srcObject = stream;
     element.muted = true;
-    void element.play();
+    // It is interrupted where the line ends at once.
+    element.play().catch(() => {});
     const source = this.context.createMediaStreamSource(stream);
     const panner = new PannerNode(this.context, { panningModel: "HRTF", distanceModel: "inverse", refDistance: 1, rolloffFactor: 0.7 });
     source.connect(panner).connect(this.context.destination);
-    this.voices.set(mid, { element, source, panner });
+    this.voices.set(mid, { track, element, source, panner });
   }
 
   /** Moves the ear to the eye, and voices to their speakers. */
@@ -86,13 +94,19 @@ export class Sound {
   }
 
   close(): void {
-    for (const { element, source } of this.voices.values()) {
-      element.pause();
-      source.disconnect();
+    for (const voice of this.voices.values()) {
+      silence(voice);
     }
     this.voices.clear();
     this.tracks.clear();
     void this.context?.close();
     this.context = undefined;
   }
+}
+
+function silence({ element, source, panner }: Voice): void {
+  element.pause();
+  element.srcObject = null;
+  source.disconnect();
+  panner.disconnect();
 }

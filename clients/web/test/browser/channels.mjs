@@ -11,7 +11,7 @@ run(async () => {
   const before = await look(page);
   const facts = await page.evaluate(async () => {
     const video = [];
-    (await volsfu.conference.connection.peer.getStats()).forEach((s) => s.type === "inbound-rtp" && s.kind === "video" && video.push(s.mid));
+    (await volsfu.conference.link.connection.peer.getStats()).forEach((s) => s.type === "inbound-rtp" && s.kind === "video" && video.push(s.mid));
     const { failed, decoded } = volsfu.conference.meters.total;
     return { video: video.length, mids: [...volsfu.conference.tiles()].map((s) => s.mid), failed, decoded };
   });

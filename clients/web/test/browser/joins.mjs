@@ -9,7 +9,7 @@ run(async () => {
     const mine = globalThis.volsfu.conference;
     const Conference = mine.constructor;
     let conference;
-    const Workers = mine.workers.constructor;
+    const Workers = mine.link.workers.constructor;
     const workers = new Workers((report) => conference?.report(report));
     const idle = () => {};
     let bypassed = 0;
@@ -32,7 +32,7 @@ run(async () => {
         conference = new Conference({ url: mine.session.options.url, room: "demo", identity: `guest-${i}` }, workers, events);
         conference.start();
       });
-      (await conference.connection.peer.getStats()).forEach((s) => (bypassed += s.type === "inbound-rtp" && s.kind === "video" ? (s.framesDecoded ?? 0) + (s.framesDropped ?? 0) : 0));
+      (await conference.link.connection.peer.getStats()).forEach((s) => (bypassed += s.type === "inbound-rtp" && s.kind === "video" ? (s.framesDecoded ?? 0) + (s.framesDropped ?? 0) : 0));
       conference.leave();
     }
     return { joins, bypassed };

@@ -1,6 +1,6 @@
 // Measures what the viewer claims: how much arrives, how soon, what it costs.
 
-import { base, blank, goOn, open, rest, run, tell, until } from "./visit.mjs";
+import { base, blank, open, rest, run, tell, until } from "./visit.mjs";
 
 const [what, seconds] = [rest[0], Number(rest[1] ?? 10)];
 /** How often the eye turns from one person to the other. */
@@ -27,17 +27,40 @@ async function heap(page) {
   return usedSize;
 }
 
+/** How often the page's memory is looked at: every ten seconds, and six times at least. */
+const looks = Math.max(6, Math.round(seconds / 10));
+
+/**
+ * From now on counts frames by the milliseconds from their capture until they are drawn, as a histogram whose memory is there from the beginning. Publishers and page have
+ * one clock here, and the server's offset from it is estimated.
+ */
+const countDelays = () => {
+  const { meters } = globalThis.volsfu.conference;
+  const counts = (globalThis.delays = new Uint32Array(20_000));
+  const shown = meters.shown.bind(meters);
+  meters.shown = (mid, after) => {
+    shown(mid, after);
+    const last = meters.byMid.get(mid)?.samples.at(-1);
+    const delay = last ? last.network + last.wait + last.decode + last.shown : NaN;
+    if (Number.isFinite(delay)) {
+      counts[Math.min(Math.max(Math.round(delay), 0), counts.length - 1)]++;
+    }
+  };
+};
+
 const scripts = {
-  // Two people for some time: what comes whole, how often, how late; the page's memory at the beginning and at the end.
+  // Two people for some time: what comes whole, how often, how late; and the page's memory, again and again.
   async watch() {
     const page = await open("/?room=demo&identity=eye");
     await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 200);
     await page.waitForTimeout(5000);
+    await page.evaluate(countDelays);
     const before = await page.evaluate(state);
-    tell("begun", { heap: await heap(page) });
-    await goOn();
-    await page.waitForTimeout(seconds * 1000);
-    tell("watched", { before, after: await page.evaluate(state), heap: await heap(page) });
+    for (let i = 0; i <= looks; i++) {
+      await page.waitForTimeout(Math.max(0, before.at + (i * seconds * 1000) / looks - (performance.timeOrigin + performance.now())));
+      tell("looked", { at: (await page.evaluate(() => performance.timeOrigin + performance.now())) - before.at, heap: await heap(page) });
+    }
+    tell("watched", { before, after: await page.evaluate(state), delays: await page.evaluate(() => [...globalThis.delays]) });
   },
 
   // Prepared frames that nobody decodes: what the way to the page carries.
@@ -141,7 +164,7 @@ const scripts = {
         const now = performance.timeOrigin + performance.now();
         if (conference) {
           globalThis.joining.joined ??= conference.room ? now : undefined;
-          globalThis.joining.connected ??= conference.connection?.state === "connected" ? now : undefined;
+          globalThis.joining.connected ??= conference.link.connection?.state === "connected" ? now : undefined;
           globalThis.joining.decoded ??= conference.meters.total.decoded > 0 ? now : undefined;
         }
         if (!globalThis.joining.decoded) {

@@ -29,6 +29,14 @@ run(async () => {
   const chosen = await until(page, () => [...volsfu.conference.tiles()].find((s) => s.quality === 0 && s.reason === "choice")?.track);
   await until(page, (tile) => [...volsfu.conference.tiles()].some((s) => s.track.tile === tile.tile && volsfu.conference.meters.figures(s.mid, performance.timeOrigin + performance.now())?.quality === 0), chosen);
   tell("chosen", { tile: chosen });
+  // Publisher and server tell of the times of frames once somebody looks.
+  const layers = await until(page, () => {
+    const at = performance.timeOrigin + performance.now();
+    const told = [...volsfu.conference.tiles()].map((s) => volsfu.conference.layers.figures(s.track, at));
+    return told.find((l) => l && Number.isFinite(l.uplink));
+  });
+  await until(page, () => [...document.querySelectorAll(".inspector tbody tr")].some((row) => row.cells[6].textContent.endsWith(" ms")));
+  tell("layers", layers);
   await page.screenshot({ path: `${artefacts}/inspector.png` });
   await page.keyboard.press("i");
 

@@ -1,46 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ServerClock } from "../../src/signal/clock";
-import type { ClientMessage, ServerMessage } from "../../src/signal/messages";
+import type { ServerMessage } from "../../src/signal/messages";
 import { Session, type SessionState } from "../../src/signal/session";
 import { claimsOf } from "../../src/token";
-
-/** A websocket that a test plays the server on. */
-class FakeSocket {
-  static readonly OPEN = 1;
-  static all: FakeSocket[] = [];
-  readyState = 0;
-  sent: ClientMessage[] = [];
-  onopen: (() => void) | undefined;
-  onmessage: ((event: { data: string }) => void) | undefined;
-  onclose: ((event: { reason: string }) => void) | undefined;
-
-  constructor(readonly url: URL) {
-    FakeSocket.all.push(this);
-  }
-
-  send(data: string): void {
-    this.sent.push(JSON.parse(data) as ClientMessage);
-  }
-
-  close(): void {
-    this.readyState = 3;
-    this.onclose?.({ reason: "" });
-  }
-
-  open(): void {
-    this.readyState = 1;
-    this.onopen?.();
-  }
-
-  say(message: ServerMessage): void {
-    this.onmessage?.({ data: JSON.stringify(message) });
-  }
-}
-
-const joined: ServerMessage = {
-  type: "joined", id: "join", room: "lab", identity: "ada", session: "s1", resume: { secret: "secret", grace_ms: 15_000 }, ice_servers: [], participants: [],
-  limits: { frame_bytes: 1 },
-};
+import { FakeSocket, joined } from "./socket";
 
 describe("Session", () => {
   let states: [SessionState, string][];
@@ -93,7 +56,7 @@ describe("Session", () => {
     expect(FakeSocket.all.length).toBe(2);
     last().open();
     expect(last().sent[0]).toMatchObject({ resume: { session: "s1", secret: "secret", new_connection: true } });
-    last().say({ ...joined, resumed: true } as ServerMessage);
+    last().say({ ...joined, resumed: true });
     expect(states.at(-1)?.[0]).toBe("joined");
   });
 

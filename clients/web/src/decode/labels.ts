@@ -1,0 +1,34 @@
+import { boundPoints, DecodeError, type Decoder, type PointPool, type Points } from "./points";
+
+const headerBytes = 13;
+/** What there may be beside points: labels, cameras, or both. */
+const mostBeside = 3;
+
+/** Decodes the points of "labl": a cloud in another codec, and beside it labels and cameras, of which pages show nothing; see package pkg/codec/labels. */
+export class Labels implements Decoder {
+  constructor(private readonly inner: ReadonlyMap<string, Decoder>) {}
+
+  async decode(data: Uint8Array, pool: PointPool): Promise<Points> {
+    if (data.length < headerBytes) {
+      throw new DecodeError(`labels: ${data.length} bytes, expected at least ${headerBytes}`);
+    }
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    const [size, count, beside] = [view.getUint32(4, true), view.getUint32(8, true), view.getUint8(12)];
+    const rest = data.length - headerBytes - size;
+    if (size < 1 || rest < 0 || beside > mostBeside || (beside === 0 && rest > 0)) {
+      throw new DecodeError(`labels: points in ${size} of ${data.length - headerBytes} bytes, and beside them ${beside}, expected 0 to ${mostBeside}`);
+    }
+    boundPoints("labels", count, data.length);
+    const codec = String.fromCharCode(...data.subarray(0, 4));
+    const decoder = this.inner.get(codec);
+    if (!decoder) {
+      throw new DecodeError(`codec not available: ${JSON.stringify(codec)}, with labels; expected one of ${[...this.inner.keys()].join(", ")}`);
+    }
+    const points = await decoder.decode(data.subarray(headerBytes, headerBytes + size), pool);
+    if (points.count !== count) {
+      pool.give(points);
+      throw new DecodeError(`labels: ${points.count} points, the head says ${count}`);
+    }
+    return points;
+  }
+}

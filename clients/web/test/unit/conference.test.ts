@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Workers } from "../../src/media/connection";
+import type { Participant } from "../../src/signal/messages";
+import { Conference, type ConferenceEvents } from "../../src/viewer/conference";
+import { Roster } from "../../src/viewer/roster";
+import { FakeSocket, joined } from "./socket";
+
+const body = (name: string): Participant["publications"][number] => ({
+  name, kind: "video", mode: "alternatives", codec: { mime_type: "video/volumetric", clock_rate: 90_000 }, tiles: [], qualities: [],
+});
+
+describe("Conference", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+    FakeSocket.all = [];
+    vi.stubGlobal("WebSocket", FakeSocket);
+    vi.stubGlobal("RTCPeerConnection", class {
+      connectionState = "connected";
+      close(): void {}
+    });
+  });
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
+
+  const last = (): FakeSocket => FakeSocket.all.at(-1)!;
+  const events: ConferenceEvents = {
+    frame: () => {}, cleared: () => {}, published: () => {}, unpublished: () => {}, posed: () => {}, audio: () => {}, people: () => {}, state: () => {}, trouble: () => {},
+  };
+
+  it.each([true, false])("says again what was chosen and asked for while the websocket was broken (resumed: %s)", (resumed) => {
+    const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, events);
+    conference.start();
+    last().open();
+    last().say(joined);
+    conference.choose({ participant: "ada", publication: "body", tile: 1, quality: 0 });
+    expect(last().sent.at(-1)).toMatchObject({ type: "set_quality" });
+    last().close();
+    conference.choose({ participant: "ada", publication: "body", tile: 2, quality: 1 });
+    conference.choose({ participant: "grace", publication: "body", quality: -1 });
+    conference.follow(true);
+    vi.advanceTimersByTime(300);
+    last().open();
+    last().say({ ...joined, resumed });
+    const said = last().sent.filter((m) => m.type === "set_quality" || m.type === "trace");
+    expect(said).toEqual([
+      { type: "set_quality", choices: [{ participant: "ada", publication: "body", tile: 1, quality: 0 }, { participant: "ada", publication: "body", tile: 2, quality: 1 }] },
+      { type: "set_quality", choices: [{ participant: "grace", publication: "body", quality: -1 }] },
+      { type: "trace", frame_times: true },
+    ]);
+    conference.leave();
+  });
+});
+
+describe("Roster", () => {
+  it("tells who and what has come and gone, where everybody is told anew", () => {
+    const told: string[] = [];
+    const roster = new Roster({ published: (who, p) => told.push(`+${who}/${p.name}`), unpublished: (who, name) => told.push(`-${who}/${name}`), people: () => {} });
+    roster.present([{ identity: "ada", publications: [body("a"), body("b")] }, { identity: "grace", publications: [body("c")] }]);
+    told.length = 0;
+    roster.present([{ identity: "ada", publications: [body("b")] }, { identity: "linus", publications: [] }]);
+    expect(told).toEqual(["-grace/c", "-ada/a", "+ada/b"]);
+    expect([...roster.participants.keys()]).toEqual(["ada", "linus"]);
+    roster.unpublishes("ada", "b");
+    expect(roster.publication({ participant: "ada", publication: "b" })).toBeUndefined();
+    roster.publishes("nobody", body("d"));
+    expect(told.at(-1)).toBe("-ada/b");
+  });
+});

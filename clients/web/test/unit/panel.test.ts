@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Conference } from "../../src/viewer/conference";
+import { stubElements } from "./elements";
+
+/** What was opened, and is open or not any more. */
+class Device {
+  open = true;
+  aspect = 1;
+  ended: () => void = () => {};
+  close(): void {
+    this.open = false;
+  }
+  stop(): void {
+    this.open = false;
+  }
+}
+
+/** Something that a person is asked for, and that a test allows or not. */
+class Asked {
+  answers: { allow: (device: Device) => void; refuse: (error: Error) => void }[] = [];
+  readonly ask = (): Promise<Device> => new Promise((allow, refuse) => this.answers.push({ allow, refuse }));
+}
+
+const world = vi.hoisted(() => ({
+  kind: "camera", speaks: true, said: [] as string[], begun: 0, ended: 0, voices: 0, camera: undefined as unknown as Asked, microphone: undefined as unknown as Asked, xr: undefined as unknown as Asked,
+}));
+
+vi.mock("../../src/publish/panel.css", () => ({}));
+vi.mock("../../src/publish/setup", () => ({
+  Setup: class {
+    element = { hidden: false };
+    camera = "";
+    get wishes(): object {
+      return { kind: world.kind, fps: 15 };
+    }
+    get speaks(): boolean {
+      return world.speaks;
+    }
+    trouble(message: string): void {
+      world.said.push(message);
+    }
+  },
+}));
+vi.mock("../../src/publish/live", () => ({
+  LivePanel: class {
+    element = { hidden: false };
+    mirror(): void {}
+    focus(): void {}
+    show(): void {}
+  },
+}));
+vi.mock("../../src/publish/wishes", () => ({ planOf: () => ({ tiles: 1 }) }));
+vi.mock("../../src/publish/publisher", () => ({
+  startCrew: () => ({}),
+  Publisher: class {
+    constructor() {
+      world.begun++;
+    }
+    state(): object {
+      return {};
+    }
+    end(): void {
+      world.ended++;
+    }
+  },
+}));
+vi.mock("../../src/publish/camera", () => ({ Lacking: class extends Error {}, DepthCamera: { open: () => world.camera.ask() } }));
+vi.mock("../../src/publish/xr", () => ({ DepthOfXR: { open: () => world.xr.ask() } }));
+vi.mock("../../src/publish/voice", () => ({
+  openMicrophone: () => world.microphone.ask(),
+  Voice: class {
+    constructor(_: Conference, private readonly track: Device) {
+      world.voices++;
+    }
+    end(): void {
+      world.voices--;
+      this.track.stop();
+    }
+  },
+}));
+
+const { Panel } = await import("../../src/publish/panel");
+
+describe("Panel", () => {
+  beforeEach(() => {
+    stubElements();
+    Object.assign(world, { kind: "camera", speaks: true, said: [], begun: 0, ended: 0, voices: 0, camera: new Asked(), microphone: new Asked(), xr: new Asked() });
+  });
+  afterEach(() => vi.unstubAllGlobals());
+
+  const make = (): InstanceType<typeof Panel> => {
+    const conference = { identity: "ada", participants: new Map(), publish: () => {}, unpublish: () => {} } as unknown as Conference;
+    return new Panel(conference, {} as never, (message) => world.said.push(message), () => {});
+  };
+  const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
+  it("publishes once camera and microphone are there", async () => {
+    const panel = make();
+    const started = panel.start();
+    const [camera, microphone] = [new Device(), new Device()];
+    world.camera.answers[0]!.allow(camera);
+    await settled();
+    world.microphone.answers[0]!.allow(microphone);
+    await started;
+    expect([world.begun, world.voices, camera.open, microphone.open]).toEqual([1, 1, true, true]);
+    panel.stop();
+    expect([world.ended, world.voices, camera.open, microphone.open]).toEqual([1, 0, false, false]);
+  });
+
+  it("closes a camera that is allowed when the room was left", async () => {
+    const panel = make();
+    const started = panel.start();
+    panel.stop();
+    const camera = new Device();
+    world.camera.answers[0]!.allow(camera);
+    await started;
+    expect([camera.open, world.microphone.answers.length, world.begun]).toEqual([false, 0, 0]);
+    expect(world.said.filter(Boolean)).toEqual([]);
+  });
+
+  it("closes camera and microphone where the room was left between the two", async () => {
+    const panel = make();
+    const started = panel.start();
+    const [camera, microphone] = [new Device(), new Device()];
+    world.camera.answers[0]!.allow(camera);
+    await settled();
+    panel.stop();
+    expect(camera.open).toBe(false);
+    world.microphone.answers[0]!.allow(microphone);
+    await started;
+    expect([microphone.open, world.voices, world.begun]).toEqual([false, 0, 0]);
+  });
+
+  it("begins anew while what was called off still waits", async () => {
+    Object.assign(world, { kind: "xr", speaks: false });
+    const panel = make();
+    const first = panel.start();
+    panel.stop();
+    const second = panel.start();
+    const [before, after] = [new Device(), new Device()];
+    world.xr.answers[0]!.allow(before);
+    await first;
+    expect([before.open, world.begun]).toEqual([false, 0]);
+    world.xr.answers[1]!.allow(after);
+    await second;
+    expect([after.open, world.begun]).toEqual([true, 1]);
+    // What ended before does not end what is there now.
+    before.ended();
+    expect(world.ended).toBe(0);
+    after.ended();
+    expect(world.ended).toBe(1);
+  });
+
+  it("says why nothing was opened, but not to who has called it off", async () => {
+    const panel = make();
+    const first = panel.start();
+    world.camera.answers[0]!.refuse(new Error("no camera"));
+    await first;
+    expect(world.said.filter(Boolean)).toEqual(["It cannot be published: no camera"]);
+    const second = panel.start();
+    panel.stop();
+    world.camera.answers[1]!.refuse(new Error("no camera, either"));
+    await second;
+    expect(world.said.filter(Boolean).length).toBe(1);
+  });
+});

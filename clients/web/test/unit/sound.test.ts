@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Sound } from "../../src/viewer/sound";
+
+/** What plays a track: an element, as Chromium wants it, and a node. */
+interface Playing {
+  track: MediaStreamTrack;
+  paused: boolean;
+  connected: boolean;
+}
+
+let playing: Playing[];
+const track = (id: string): MediaStreamTrack => ({ id }) as MediaStreamTrack;
+
+describe("Sound", () => {
+  beforeEach(() => {
+    playing = [];
+    class Stream {
+      constructor(readonly tracks: MediaStreamTrack[]) {}
+    }
+    class Element {
+      srcObject: Stream | null = null;
+      private mine: Playing | undefined;
+      play(): Promise<void> {
+        this.mine = { track: this.srcObject!.tracks[0]!, paused: false, connected: false };
+        playing.push(this.mine);
+        return Promise.resolve();
+      }
+      pause(): void {
+        this.mine!.paused = true;
+      }
+    }
+    class Context {
+      state = "suspended";
+      destination = {};
+      resume = async (): Promise<void> => void (this.state = "running");
+      close = async (): Promise<void> => void (this.state = "closed");
+      createMediaStreamSource = (stream: Stream): object => {
+        const mine = playing.find((p) => p.track === stream.tracks[0])!;
+        return { connect: (to: object) => ((mine.connected = true), to), disconnect: () => (mine.connected = false) };
+      };
+    }
+    vi.stubGlobal("MediaStream", Stream);
+    vi.stubGlobal("Audio", Element);
+    vi.stubGlobal("AudioContext", Context);
+    vi.stubGlobal("PannerNode", class {
+      connect(): void {}
+      disconnect(): void {}
+    });
+  });
+  afterEach(() => vi.unstubAllGlobals());
+
+  it("plays a track once, and the new one of a line after a reconnect", async () => {
+    const sound = new Sound();
+    const [before, after] = [track("before"), track("after")];
+    sound.add("4", before);
+    expect(playing).toEqual([]);
+    expect(await sound.toggle()).toBe(true);
+    sound.add("4", before);
+    expect(playing).toEqual([{ track: before, paused: false, connected: true }]);
+    sound.add("4", after);
+    expect(playing).toEqual([{ track: before, paused: true, connected: false }, { track: after, paused: false, connected: true }]);
+    sound.close();
+    expect(playing.every((p) => p.paused && !p.connected)).toBe(true);
+  });
+});
