@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/adaptation"
+	"github.com/volsfu/volsfu/internal/lab/awake"
 	"github.com/volsfu/volsfu/internal/lab/control"
 	"github.com/volsfu/volsfu/internal/lab/experiment/claims"
 	"github.com/volsfu/volsfu/internal/lab/firstlight"
@@ -29,6 +30,8 @@ type collection struct {
 	name, short string
 	// bind adds flags that the checks depend on, and gives what makes the checks once they are parsed.
 	bind func(*pflag.FlagSet) checklist
+	// punctual keeps the processors awake: emulated links are late where they sleep.
+	punctual bool
 }
 
 // checklist makes the checks of a collection.
@@ -36,13 +39,13 @@ type checklist func(lab.Progress) []lab.Check
 
 // collections are the checks that there are.
 var collections = []collection{
-	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", fixed(firstlight.Checks)},
-	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", fixed(hotpath.Checks)},
-	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", fixed(congestion)},
-	{"interop", "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", fixed(interop.Checks)},
-	{"capture", "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", capture},
-	{"lab", "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", laboratory},
-	{"viewer", "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", viewer},
+	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", fixed(firstlight.Checks), false},
+	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", fixed(hotpath.Checks), false},
+	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", fixed(congestion), true},
+	{"interop", "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", fixed(interop.Checks), false},
+	{"capture", "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", capture, false},
+	{"lab", "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", laboratory, true},
+	{"viewer", "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", viewer, false},
 }
 
 // fixed are checks without flags.
@@ -136,6 +139,9 @@ func (c collection) run(ctx context.Context, checks []lab.Check, only []int, pro
 		if n < 1 || n > len(checks) {
 			return nil, fmt.Errorf("--only %d: expected numbers from 1 to %d", n, len(checks))
 		}
+	}
+	if c.punctual {
+		defer awake.Hold()()
 	}
 	report := lab.NewReport(c.name, version)
 	for i, check := range checks {

@@ -17,7 +17,7 @@ type known struct{ line lab.Line }
 func (k known) Name() string                            { return k.line.Name }
 func (k known) Run(context.Context) ([]lab.Line, error) { return []lab.Line{k.line}, nil }
 
-var trial = collection{"trial", "A trial", fixed(func(lab.Progress) []lab.Check {
+var trial = collection{name: "trial", short: "A trial", bind: fixed(func(lab.Progress) []lab.Check {
 	return []lab.Check{known{lab.AtLeast("good", 2, "", 1)}, known{lab.AtLeast("bad", 0, "", 1)}}
 })}
 

@@ -79,7 +79,7 @@ func newCompare() *cobra.Command {
 	f.StringVar(&c.view, "render-from", "", "where pictures are taken from: X,Y,Z in metres, and YAW to the left and PITCH upwards in degrees; without, along the recording of "+
 		"--viewpoint, or from the front")
 	f.DurationVar(&c.from, "from", 0, "leave out what was captured in so much time at the beginning")
-	f.DurationVar(&c.until, "until", 0, "leave out what was captured after so much time; 0 takes all")
+	f.DurationVar(&c.until, "until", 0, "compare what was captured up to this time, whatever came of it; 0 ends with the last frame that was decoded")
 	f.IntVar(&c.every, "every", 1, "compare every so many of the frames captured")
 	f.IntVar(&c.width, "width", render.Width, "width of the pictures")
 	f.IntVar(&c.height, "height", render.Height, "height of the pictures")

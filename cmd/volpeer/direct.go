@@ -144,8 +144,10 @@ type directSummary struct {
 	FPS     float64 `json:"fps"`
 	Bitrate int64   `json:"bitrate_bps"`
 	stages.Report
-	// Captured, Superseded and Refused are the producer's: frames captured, those that a newer one replaced before they were encoded, those that could not be.
+	// Captured, Missed, Superseded and Refused are the producer's: frames captured, those that fell due and were not fetched, those captured that a newer one
+	// replaced before they were encoded, those that could not be.
 	Captured   int64 `json:"frames_captured"`
+	Missed     int64 `json:"frames_missed"`
 	Superseded int64 `json:"frames_superseded_before_encoding"`
 	Refused    int64 `json:"frames_refused"`
 	// Estimate is what the producer last took the way to carry.

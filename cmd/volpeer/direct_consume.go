@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 
 	"github.com/spf13/cobra"
 
@@ -21,11 +22,13 @@ type consuming struct {
 	direct
 	viewpoint string
 	person    string
+	sameClock bool
 	render    rendering
 }
 
-func newConsume() *cobra.Command {
-	c := &consuming{}
+func newConsume() *cobra.Command { return newConsumeOf(&consuming{}) }
+
+func newConsumeOf(c *consuming) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "consume",
 		Short: "Receive and decode what one producer sends",
@@ -39,8 +42,14 @@ func newConsume() *cobra.Command {
 	c.flags(f)
 	f.StringVar(&c.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
 	f.StringVar(&c.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
+	f.BoolVar(&c.sameClock, "same-clock", false, "the producer has the clock of this host, as in another of its network namespaces: take no estimate for it")
 	c.render.flags(f)
 	return cmd
+}
+
+// clock is what is known of the producer's clock: on one host, it is ours.
+func (c *consuming) clock(producer netip.Addr) *rendezvous.Clock {
+	return rendezvous.NewClock(c.sameClock || producer.IsLoopback())
 }
 
 // run consumes until the context ends, the time is over, or the other side ends.
@@ -71,7 +80,7 @@ func (c *consuming) run(ctx context.Context, out, console io.Writer, log *slog.L
 	defer conn.Close()
 	r := &directReceiver{
 		flags: c, trace: trace, easel: easel, books: books, conn: conn, console: console, log: log,
-		clock: rendezvous.NewClock(conn.Remote().IsLoopback()), negotiation: make(chan rendezvous.Message, negotiationBacklog),
+		clock: c.clock(conn.Remote()), negotiation: make(chan rendezvous.Message, negotiationBacklog),
 	}
 	summary, err := r.run(ctx)
 	err = errors.Join(err, summary.print(out, c.json))

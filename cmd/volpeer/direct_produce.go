@@ -46,6 +46,7 @@ type producing struct {
 	pacing     string
 	regionBy   string
 	gap        time.Duration
+	count      int
 	seeing
 }
 
@@ -81,6 +82,7 @@ func newProduce() *cobra.Command {
 	f.StringVar(&p.pacing, "pacing", string(pacing.Default), "mode adaptive: how frames are spread: spread:PART of the frame interval, spread:TIME, burst5ms or off")
 	p.seeing.add(f, list(pointcloud.DefaultFieldOfView().Maxima))
 	f.StringVar(&p.regionBy, "region-by", regionByObject, "mode adaptive: what has a region of the view: object, by its middle, or point, each by its own place")
+	f.IntVar(&p.count, "count", 0, "end after so many frames; 0 sends until the time is over")
 	f.DurationVar(&p.gap, "gap", time.Microsecond, "mode paper002: time between two packets; 0 for none")
 	return cmd
 }
@@ -97,6 +99,7 @@ var (
 	errDirectMode = errors.New("--mode: expected adaptive or paper002")
 	errChunks     = errors.New("--mode paper002 sends over --transport udp, and adapts to nothing")
 	errGap        = errors.New("--gap: expected 0 to 100ms")
+	errCount      = errors.New("--count: expected 0 or more")
 	errRegionBy   = errors.New("--region-by: expected object or point")
 )
 
@@ -123,6 +126,8 @@ func (p *producing) check(log *slog.Logger) (d directProduction, err error) {
 		return d, fmt.Errorf("%w, got %.32q", errDirectMode, p.mode)
 	case paper && (p.transport != rendezvous.TransportUDP || p.rate != 0 || p.least != 0 || p.most != 0):
 		return d, errChunks
+	case p.count < 0:
+		return d, fmt.Errorf("%w, got %d", errCount, p.count)
 	case p.gap < 0 || p.gap > 100*time.Millisecond:
 		return d, fmt.Errorf("%w, got %v", errGap, p.gap)
 	}

@@ -184,7 +184,7 @@ func (s *directSender) produce(ctx context.Context, way directWay, running *sync
 	}
 	p := producer.New(producer.Config{
 		Source: s.source, Codec: s.settings.codec, Params: s.settings.params, Control: s.control, Gaze: s.gaze, Outlet: outlet,
-		Sequential: s.flags.mode == rendezvous.ModePaper002, Log: s.log,
+		Sequential: s.flags.mode == rendezvous.ModePaper002, Limit: s.flags.count, Log: s.log,
 	})
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
@@ -213,7 +213,8 @@ func (s *directSender) produce(ctx context.Context, way directWay, running *sync
 	s.settle(ctx, s.books.Waiting)
 	stopTelling()
 	teller.Wait()
-	summary.Captured, summary.Superseded, summary.Refused = p.Counts()
+	counts := p.Counts()
+	summary.Captured, summary.Missed, summary.Superseded, summary.Refused = counts.Captured, counts.Missed, counts.Superseded, counts.Failed
 	return took, err
 }
 

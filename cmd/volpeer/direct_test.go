@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -226,6 +227,7 @@ func TestDirectCommandLine(t *testing.T) {
 		{"produce --connect a --mode paper002", "sends over --transport udp"},
 		{"produce --connect a --mode paper002 --transport udp --bitrate 10Mbit", "adapts to nothing"},
 		{"produce --connect a --gap 1s", "--gap"},
+		{"produce --connect a --count -1", "--count"},
 		{"produce --connect a --codec mp3", "--codec"},
 		{"produce --connect a --bits 40", "40 position bits"},
 		{"produce --connect a --regions 1,two", "--regions"},
@@ -248,5 +250,25 @@ func TestDirectCommandLine(t *testing.T) {
 				t.Errorf("expected an error with %q, got %v", test.want, err)
 			}
 		})
+	}
+}
+
+// TestDirectSameClock: with the flag the producer's clock is ours, however far away it seems to be; without, only where it is on the loopback interface.
+func TestDirectSameClock(t *testing.T) {
+	for _, test := range []struct {
+		line, producer string
+		same           bool
+	}{{"--same-clock", "198.18.0.1", true}, {"", "198.18.0.1", false}, {"", "127.0.0.1", true}} {
+		c := &consuming{}
+		cmd := newConsumeOf(c)
+		if err := cmd.ParseFlags(strings.Fields(test.line)); err != nil {
+			t.Fatal(err)
+		}
+		clock, now := c.clock(netip.MustParseAddr(test.producer)), time.Unix(1000, 0)
+		// An answer on whose way there a queue was: by it the producer is 50 ms ahead.
+		clock.Answered(&rendezvous.Time{Asked: now.UnixMicro(), Received: now.Add(100 * time.Millisecond).UnixMicro(), Answered: now.Add(100 * time.Millisecond).UnixMicro()}, now.Add(100*time.Millisecond))
+		if got := clock.Producer(now.Add(time.Second)).Equal(now.Add(time.Second)); got != test.same {
+			t.Errorf("%q, producer at %s: the same clock is %v, want %v", test.line, test.producer, got, test.same)
+		}
 	}
 }

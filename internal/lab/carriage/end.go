@@ -59,6 +59,6 @@ type End interface {
 
 // Estimator is an End whose congestion control tells what it estimates.
 type Estimator interface {
-	// Estimates are those of the run so far, in the order of time.
-	Estimates() []Estimate
+	// Estimates are all so far, in the order of time, by their time since an instant.
+	Estimates(since time.Time) []Estimate
 }

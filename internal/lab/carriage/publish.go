@@ -100,7 +100,7 @@ func Publish(ctx context.Context, feed Feed, end End, config PublishConfig, name
 	if err == nil && ctx.Err() == nil {
 		err = captureErr
 	}
-	return p.summary(time.Since(began)), err
+	return p.summary(began), err
 }
 
 // limited ends the context after a time; 0 is no limit.
@@ -261,19 +261,20 @@ func (p *publisher) sent(o *outgoing, d Departure, err error) {
 	p.records.Write(r)
 }
 
-// summary is what was published within a time.
-func (p *publisher) summary(took time.Duration) *Published {
+// summary is what was published from an instant on.
+func (p *publisher) summary(began time.Time) *Published {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.counts
-	if took > 0 {
+	s.Begun = began
+	if took := time.Since(began); took > 0 {
 		s.FPS = float64(s.CapturesEncoded) / took.Seconds()
 	}
 	s.Mbps = spanRate(p.end.Traffic().Sent, p.first, p.last, s.CapturesEncoded)
 	s.Tiling, s.QueueWait, s.Encoding = p.samples.tiling.percentiles(), p.samples.wait.percentiles(), p.samples.encoding.percentiles()
 	s.SendWait, s.Sending = p.samples.sendWait.percentiles(), p.samples.sending.percentiles()
 	if e, ok := p.end.(Estimator); ok {
-		s.Estimates = e.Estimates()
+		s.Estimates = e.Estimates(began)
 	}
 	return &s
 }

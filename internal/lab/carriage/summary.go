@@ -1,5 +1,7 @@
 package carriage
 
+import "time"
+
 // Summary is the JSON object that a peer leaves when it ends. Times are milliseconds, sizes bytes, rates Mbit/s.
 type Summary struct {
 	Transport string `json:"transport"`
@@ -25,6 +27,9 @@ type CPU struct {
 
 // Published is what one peer published. Captures are clouds; frames are tiles at one quality.
 type Published struct {
+	// Begun is when it began to capture.
+	Begun time.Time `json:"begun"`
+	// Captures fell due: those that were missed and dropped are among them.
 	Captures int64 `json:"captures"`
 	// CapturesMissed fell due while the source was behind; CapturesDropped were taken out of the full queue before the encoder.
 	CapturesMissed  int64 `json:"captures_missed"`
@@ -52,8 +57,12 @@ type Published struct {
 	Estimates []Estimate `json:"estimates,omitempty"`
 }
 
-// Estimate is a bandwidth estimate at a time since the beginning of the run.
+// NotEncoded are the captures that the source or the encoder did not get to.
+func (p *Published) NotEncoded() int64 { return p.CapturesMissed + p.CapturesDropped }
+
+// Estimate is a bandwidth estimate.
 type Estimate struct {
+	// At is in seconds since Published.Begun, below 0 before that: transports estimate once they are connected.
 	At   float64 `json:"t_s"`
 	Mbps float64 `json:"mbps"`
 }

@@ -98,8 +98,15 @@ func (f *PaperFigure) point(x float64) plot.Point {
 	return plot.Point{X: x, Y: f.Value, Low: f.Value - f.PlusMinus, High: f.Value + f.PlusMinus}
 }
 
-// bars make a panel per figure, a group per value of X, a colour per value of Split.
+// bars make a panel per figure, a group per value of X, a colour per value of Split. What cells are worth that are not valid is told by the name of their
+// colour, and where all have the same one by that of their group.
 func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
+	colours, groups := by(p.Split, ", "), by(p.X, "\n")
+	if len(p.Split) > 0 {
+		colours = colours.marked(cells, " ")
+	} else {
+		groups = groups.marked(cells, "\n")
+	}
 	for _, figure := range p.Figures {
 		panel := plot.Panel{Y: r.axis(figure, p.Log), Limits: p.limitsOf(figure)}
 		var names []string
@@ -108,13 +115,13 @@ func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
 			if s == nil {
 				continue
 			}
-			name := orElse(c.values(p.Split, ", "), s.Label)
+			name := orElse(colours(c), s.Label)
 			at := collect(&names, name)
 			if at == len(panel.Bars) {
 				panel.Bars = append(panel.Bars, plot.Bars{Name: name})
 			}
 			b := &panel.Bars[at]
-			group := float64(collect(&d.Groups, c.values(p.X, "\n")))
+			group := float64(collect(&d.Groups, groups(c)))
 			b.Points = append(b.Points, s.point(group))
 			if s.Paper != nil {
 				b.References = append(b.References, s.Paper.point(group))
@@ -127,12 +134,13 @@ func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
 // stacked makes one panel, in which the figures add up.
 func (r *Result) stacked(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	panel := plot.Panel{Stacked: true, Limits: p.limitsOf("")}
+	groups := by(p.X, "\n").marked(cells, "\n")
 	for _, figure := range p.Figures {
 		q, _ := r.experiment.Quantity(figure)
 		b := plot.Bars{Name: q.Label}
 		for _, c := range cells {
 			if s := c.Figure(figure); s != nil {
-				b.Points = append(b.Points, s.point(float64(collect(&d.Groups, c.values(p.X, "\n")))))
+				b.Points = append(b.Points, s.point(float64(collect(&d.Groups, groups(c)))))
 			}
 		}
 		panel.Bars = append(panel.Bars, b)
@@ -145,6 +153,8 @@ func (r *Result) stacked(d *plot.Diagram, p *Plot, cells []*CellResult) {
 func (r *Result) lines(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.X = plot.Axis{Label: p.XLabel, FromZero: true}
 	for _, figure := range p.Figures {
+		q, _ := r.experiment.Quantity(figure)
+		curves := naming(func(c *CellResult) string { return orElse(c.values(p.Split, ", "), q.Label) }).marked(cells, " ")
 		panel := plot.Panel{Y: r.axis(figure, p.Log), Limits: p.limitsOf(figure)}
 		var names []string
 		references := make(map[string][]plot.Point)
@@ -153,7 +163,7 @@ func (r *Result) lines(d *plot.Diagram, p *Plot, cells []*CellResult) {
 			if s == nil {
 				continue
 			}
-			name := orElse(c.values(p.Split, ", "), s.Label)
+			name := curves(c)
 			at := collect(&names, name)
 			if at == len(panel.Curves) {
 				panel.Curves = append(panel.Curves, plot.Curve{Name: name, Kind: plot.LineAndDots})
@@ -204,12 +214,12 @@ func (r *Result) distribution(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	d.Panels = []plot.Panel{panel}
 }
 
-// label is what a legend calls a cell.
+// label is what a legend calls a cell, and what its figures are worth where they are not valid.
 func (c *CellResult) label(split []string) string {
 	if len(split) > 0 {
-		return c.values(split, ", ")
+		return c.values(split, ", ") + c.Worth.remark()
 	}
-	return c.Name
+	return c.Name + c.Worth.remark()
 }
 
 // series make a panel per unit, of the first iteration of each cell that its figures are of.
@@ -239,7 +249,7 @@ func (r *Result) seriesName(c *CellResult, p *Plot, series string) string {
 	label := c.label(p.Split)
 	switch {
 	case len(r.Cells) == 1:
-		return series
+		return series + c.Worth.remark()
 	case len(p.Series) == 1:
 		return label
 	}

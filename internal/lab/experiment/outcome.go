@@ -22,6 +22,17 @@ const (
 	Failed Validity = "failed"
 )
 
+// validities are all of them, from the best to the one that is worth least.
+var validities = []Validity{Valid, CPUBound, Invalid, Failed, Skipped}
+
+// worse is the one of two that is worth less.
+func worse(a, b Validity) Validity {
+	if slices.Index(validities, a) > slices.Index(validities, b) {
+		return a
+	}
+	return b
+}
+
 // Figure is one number of an iteration. Its unit is that of the quantity.
 type Figure struct {
 	Name  string  `json:"name"`

@@ -88,7 +88,9 @@ type ComparisonResult struct {
 	As     string `json:"as"`
 	Unit   string `json:"unit"`
 	// Value is nil where one of the cells has no figure.
-	Value    *float64  `json:"value"`
+	Value *float64 `json:"value"`
+	// Worth is that of the cell that is worth less, "" where one of them did not run.
+	Worth    Validity  `json:"worth,omitempty"`
 	Interval *Interval `json:"interval,omitempty"`
 	Paper    *float64  `json:"paper,omitempty"`
 	Why      string    `json:"why"`
@@ -158,7 +160,7 @@ func (c *CellResult) usable() []IterationResult {
 // was stands in Worth.
 func (c *CellResult) summarise(e *Experiment) {
 	c.Figures = []Summary{}
-	for _, c.Worth = range []Validity{Valid, CPUBound, Invalid, Failed, Skipped} {
+	for _, c.Worth = range validities {
 		if len(c.usable()) > 0 {
 			break
 		}
@@ -208,6 +210,9 @@ func (r *Result) compare() {
 		of, to := r.one(c.Of), r.one(c.To)
 		result := ComparisonResult{
 			Name: c.Name, Figure: c.Figure, Of: c.Of.String(), To: c.To.String(), As: c.As, Unit: c.unit(), Paper: c.Paper, Why: orElse(c.Why, r.experiment.Why),
+		}
+		if of != nil && to != nil {
+			result.Worth = worse(of.Worth, to.Worth)
 		}
 		if of != nil && to != nil && of.Figure(c.Figure) != nil && to.Figure(c.Figure) != nil && to.Figure(c.Figure).Mean != 0 {
 			value := c.relate(of.Figure(c.Figure).Mean, to.Figure(c.Figure).Mean)

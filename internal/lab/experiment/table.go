@@ -167,15 +167,15 @@ func (v Validity) remark() string {
 	return " (" + string(v) + ")"
 }
 
-// ours is a comparison's value with its interval, and papers what the paper has, if anything.
+// ours is a comparison's value with its interval and what it is worth, and papers what the paper has, if anything.
 func (c *ComparisonResult) ours() string {
 	switch {
 	case c.Value == nil:
 		return "not measured"
 	case c.Interval == nil:
-		return number(*c.Value) + " " + c.Unit
+		return number(*c.Value) + " " + c.Unit + c.Worth.remark()
 	}
-	return fmt.Sprintf("%s %s (%s to %s)", number(*c.Value), c.Unit, number(c.Interval.Low), number(c.Interval.High))
+	return fmt.Sprintf("%s %s (%s to %s)%s", number(*c.Value), c.Unit, number(c.Interval.Low), number(c.Interval.High), c.Worth.remark())
 }
 
 func (c *ComparisonResult) papers() string {

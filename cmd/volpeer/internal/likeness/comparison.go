@@ -24,7 +24,8 @@ type Config struct {
 	Received func(capture.Info) Received
 	// View is where to look from, given the source and the time since its first frame.
 	View func(capture.Info, time.Duration) render.View
-	// From and Until bound the captured frames by their time since the source's first; Until of 0 goes on to the last that was decoded.
+	// From and Until bound the captured frames by their time since the source's first. Until of 0 goes on to the last that was decoded; else frames that are missing
+	// after that one count, too, as repeating it.
 	From, Until time.Duration
 	// Every takes every so many frames.
 	Every         int
@@ -100,7 +101,7 @@ func Compare(ctx context.Context, config Config) (scores []Score, err error) {
 		if err := c.source.Read(ctx, &c.captured); err != nil {
 			return nil, err
 		}
-		if at := c.since(); c.captured.Number > last || config.Until > 0 && at >= config.Until {
+		if c.over(last) {
 			break
 		}
 		score, counts, err := c.frame()
@@ -112,6 +113,14 @@ func Compare(ctx context.Context, config Config) (scores []Score, err error) {
 		}
 	}
 	return scores, nil
+}
+
+// over tells whether the captured frame comes after those that are compared, given the last one that was decoded.
+func (c *comparison) over(last int64) bool {
+	if c.config.Until > 0 {
+		return c.since() >= c.config.Until
+	}
+	return c.captured.Number > last
 }
 
 // since is the captured frame's time since the source's first.

@@ -134,6 +134,21 @@ func TestEvery(t *testing.T) {
 	}
 }
 
+// TestUntil: what is missing at the end counts as what is missing before it.
+func TestUntil(t *testing.T) {
+	c := config([]stages.Record{record(t, 0, points), record(t, 1, points)})
+	c.Until = 500 * time.Millisecond
+	scores, err := Compare(t.Context(), c)
+	if err != nil || len(scores) != 5 {
+		t.Fatalf("%d frames, %v; want the 5 of half a second", len(scores), err)
+	}
+	for i, shown := range []int64{0, 1, 1, 1, 1} {
+		if scores[i].Number != int64(i) || scores[i].Shown != shown {
+			t.Errorf("frame %d was %d, want %d", scores[i].Number, scores[i].Shown, shown)
+		}
+	}
+}
+
 // reel counts pictures.
 type reel struct {
 	fps      float64

@@ -52,7 +52,13 @@ type Publisher struct {
 
 	mu        sync.Mutex
 	qualities []volumetric.Quality
-	estimates []carriage.Estimate
+	estimates []estimate
+}
+
+// estimate is one with its instant.
+type estimate struct {
+	at   time.Time
+	mbps float64
 }
 
 // track is the track of one tile.
@@ -140,7 +146,7 @@ func (p *Publisher) note(ctx context.Context) {
 		case now := <-ticker.C:
 			rate := p.estimator.GetTargetBitrate()
 			p.mu.Lock()
-			p.estimates = append(p.estimates, carriage.Estimate{At: now.Sub(p.begun).Seconds(), Mbps: float64(rate) / 1e6})
+			p.estimates = append(p.estimates, estimate{now, float64(rate) / 1e6})
 			if p.adapt {
 				p.follow(volumetric.Bitrate(rate))
 			}
@@ -276,10 +282,14 @@ func (p *Publisher) Choose(context.Context, []volumetric.Quality) error { return
 func (p *Publisher) Traffic() carriage.Traffic { return carriage.Traffic{Sent: p.sent.Load()} }
 
 // Estimates implements carriage.Estimator.
-func (p *Publisher) Estimates() []carriage.Estimate {
+func (p *Publisher) Estimates(since time.Time) []carriage.Estimate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]carriage.Estimate(nil), p.estimates...)
+	list := make([]carriage.Estimate, 0, len(p.estimates))
+	for _, e := range p.estimates {
+		list = append(list, carriage.Estimate{At: e.at.Sub(since).Seconds(), Mbps: e.mbps})
+	}
+	return list
 }
 
 // Close implements carriage.End.

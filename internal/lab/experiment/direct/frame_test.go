@@ -49,6 +49,19 @@ func TestParseFrames(t *testing.T) {
 	}
 }
 
+// TestPace: frames that fell due and were never captured count as much as those that were dropped later.
+func TestPace(t *testing.T) {
+	s := Summary{Captured: 10, Missed: 50, Skipped: 3}
+	frames := []Frame{{Outcome: Intact, Decoded: 1}, {Outcome: Intact, Decoded: 2}, {Outcome: Intact, Superseded: true}, {Outcome: "lost"}}
+	if got := s.Pace(frames); got != (experiment.Pace{Wanted: 60, Done: 2, DroppedByCPU: 54}) {
+		t.Errorf("got %+v, expected 60 wanted, 2 done and 54 that computing did not get to", got)
+	}
+	o := experiment.NewOutcome()
+	if o.Judge(s.Pace(frames)); o.Validity != experiment.CPUBound {
+		t.Errorf("10 of 60 frames are %s", o.Validity)
+	}
+}
+
 func TestDeviation(t *testing.T) {
 	if got := Deviation([]float64{2, 4, 4, 4, 5, 5, 7, 9}); got != 2 {
 		t.Errorf("got %g, want 2", got)

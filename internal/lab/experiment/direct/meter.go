@@ -18,6 +18,13 @@ type Metered struct {
 	Began time.Time
 
 	machine lab.MachineTime
+	ended   *load // nil before End
+}
+
+// load is how busy the machine was, and why the network was late, "" where it was not.
+type load struct {
+	busy float64
+	late string
 }
 
 // OpenMetered starts a network. Where this machine cannot have one, the outcome says so.
@@ -45,18 +52,40 @@ func NewMetered(network *topology.Network) (*Metered, error) {
 // Begin begins to measure how busy the machine is, and the counters of the network anew. The error wraps lab.ErrProc.
 func (m *Metered) Begin() (err error) {
 	m.Network.Restart()
-	m.Began = time.Now()
+	m.Began, m.ended = time.Now(), nil
 	m.machine, err = lab.ReadMachineTime()
 	return err
 }
 
-// Judge judges an outcome, see experiment.Outcome.Judge. How busy the machine was since Begin, and whether the network was late, are added to the pace.
-func (m *Metered) Judge(outcome *experiment.Outcome, pace experiment.Pace) {
+// Until waits for a time since Begin, or until a channel is closed, which is no error.
+func (m *Metered) Until(ctx context.Context, since time.Duration, closed <-chan struct{}) error {
+	timer := time.NewTimer(time.Until(m.Began.Add(since)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-closed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// End ends what counts for Judge: in what comes after it, such as waiting for the last frames, the machine has little to do.
+func (m *Metered) End() {
+	m.ended = &load{}
 	if now, err := lab.ReadMachineTime(); err == nil {
-		pace.Busy = now.BusySince(m.machine)
+		m.ended.busy = now.BusySince(m.machine)
 	}
 	if v := m.Network.Validity(); !v.Valid {
-		pace.Late = v.Reason
+		m.ended.late = v.Reason
 	}
+}
+
+// Judge judges an outcome, see experiment.Outcome.Judge. How busy the machine was between Begin and End, and whether the network was late then, are added to the pace.
+func (m *Metered) Judge(outcome *experiment.Outcome, pace experiment.Pace) {
+	if m.ended == nil {
+		m.End()
+	}
+	pace.Busy, pace.Late = m.ended.busy, m.ended.late
 	outcome.Judge(pace)
 }

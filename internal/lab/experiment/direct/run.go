@@ -81,7 +81,8 @@ func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) 
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), r.producer.Stop())
 	}
-	arguments = append([]string{"direct", "consume", "--connect", address, "--log", r.log, "--json"}, c.Consume...)
+	// Hosts of an emulated network have one clock.
+	arguments = append([]string{"direct", "consume", "--connect", address, "--same-clock", "--log", r.log, "--json"}, c.Consume...)
 	if r.consumer, err = lab.StartCommand("volpeer direct consume", c.Network.Command(ctx, c.Consumer, volpeer, arguments...), nil); err != nil {
 		return nil, errors.Join(err, r.producer.Stop())
 	}
@@ -107,10 +108,31 @@ func listen(from io.Reader, found chan<- string) {
 
 // Summary is what the producer and the consumer print at the end, of which experiments take these.
 type Summary struct {
-	// Captured, Skipped and Refused are the producer's: frames captured, those that a newer one replaced before they were encoded, those that the codec refused.
+	// Captured, Missed, Skipped and Refused are the producer's: frames captured, those that fell due and were not, those captured that a newer one replaced before they
+	// were encoded, those that the codec refused.
 	Captured int `json:"frames_captured"`
+	Missed   int `json:"frames_missed"`
 	Skipped  int `json:"frames_superseded_before_encoding"`
 	Refused  int `json:"frames_refused"`
+}
+
+// Ended is closed once the consumer has ended, which it does when the producer has.
+func (r *Run) Ended() <-chan struct{} { return r.consumer.Ended() }
+
+// Pace is what the machine got done: of the frames that fell due those that were decoded in the end, and those that the producer or the consumer's decoder did not get
+// to.
+func (s *Summary) Pace(frames []Frame) experiment.Pace {
+	p := experiment.Pace{Wanted: s.Captured + s.Missed, DroppedByCPU: s.Missed + s.Skipped}
+	for i := range frames {
+		f := &frames[i]
+		if f.Outcome == Intact && f.Decoded != 0 {
+			p.Done++
+		}
+		if f.Superseded {
+			p.DroppedByCPU++
+		}
+	}
+	return p
 }
 
 // Wait waits until both have ended, and reads the log of frames.

@@ -90,12 +90,15 @@ func (s *stages) set(o *experiment.Outcome) {
 	o.Set("waits", experiment.Mean(s.all)-known)
 }
 
+// counts tells whether a frame that was captured so many seconds after the beginning is one of the stable state.
+func (p *performance) counts(at float64) bool { return at >= p.stable && at < p.length }
+
 // stagesOfLog are those of the frames of volpeer direct that came whole in the stable state.
 func (p *performance) stagesOfLog() (s stages) {
 	var whole []direct.Frame
 	begin := direct.Begin(p.frames)
 	for i := range p.frames {
-		if f := &p.frames[i]; f.Outcome == direct.Intact && f.Shown != 0 && float64(f.Capture-begin)/1e6 >= p.stable {
+		if f := &p.frames[i]; f.Outcome == direct.Intact && f.Shown != 0 && p.counts(float64(f.Capture-begin)/1e6) {
 			whole = append(whole, *f)
 		}
 	}
@@ -111,7 +114,7 @@ func (p *performance) stagesOfLog() (s stages) {
 func (p *performance) stagesOfRecords(n *network) (s stages) {
 	var decoded []frametimes.Record
 	for _, r := range cast.Join(p.sent, p.received) {
-		if r.Has(frametimes.Decoded) && r.Time(frametimes.Captured).Sub(n.Began).Seconds() >= p.stable {
+		if r.Has(frametimes.Decoded) && p.counts(r.Time(frametimes.Captured).Sub(n.Began).Seconds()) {
 			decoded = append(decoded, r)
 		}
 	}

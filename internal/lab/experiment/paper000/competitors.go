@@ -16,6 +16,9 @@ import (
 // errCompetitors says that iperf3 did not do what it was started for.
 var errCompetitors = errors.New("iperf3")
 
+// competitor is the program of whose flows they are.
+const competitor = "iperf3"
+
 // competitors are TCP flows of the kernel, from one host to another.
 type competitors struct{ server, client *lab.Program }
 
@@ -24,14 +27,14 @@ func startCompetitors(ctx context.Context, n *topology.Network, from, to string,
 	c := &competitors{}
 	var err error
 	// The server ends with its first client.
-	if c.server, err = lab.StartCommand("iperf3 -s", n.Command(ctx, to, "iperf3", "--server", "--one-off", "--forceflush"), nil); err != nil {
+	if c.server, err = lab.StartCommand("iperf3 -s", n.Command(ctx, to, competitor, "--server", "--one-off", "--forceflush"), nil); err != nil {
 		return nil, err
 	}
 	arguments := []string{
 		"--client", n.Address(to).String(), "--congestion", "cubic", "--parallel", strconv.Itoa(flows), "--time", strconv.Itoa(max(1, int(length.Seconds()))),
 		"--interval", "1", "--json", "--connect-timeout", "5000",
 	}
-	if c.client, err = lab.StartCommand("iperf3 -c", n.Command(ctx, from, "iperf3", arguments...), nil); err != nil {
+	if c.client, err = lab.StartCommand("iperf3 -c", n.Command(ctx, from, competitor, arguments...), nil); err != nil {
 		return nil, errors.Join(err, c.server.Stop())
 	}
 	return c, nil

@@ -5,6 +5,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"math"
+	"os/exec"
 
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/cast"
@@ -41,7 +43,7 @@ var congestionQuantities = []experiment.Quantity{
 	{Name: "latency_p95", Unit: "ms", Label: "latency, 95th percentile"},
 	{Name: "cubic", Unit: "Mbit/s", Label: "all competitors"},
 	{Name: "queue_p95", Unit: "ms", Label: "queue, 95th percentile"},
-	{Name: "queue_dropped", Unit: "packets", Label: "dropped by the queue"},
+	{Name: "queue_dropped", Unit: "packets", Label: "dropped by the queue, stable state"},
 	{Name: "time_bound", Unit: "%", Label: "frames bound by encoding"},
 }
 
@@ -91,8 +93,8 @@ func (p *performance) measure(o *experiment.Outcome) {
 		}
 		o.Series("competitors", "s", "Mbit/s", points)
 	}
-	o.Set("queue_p95", float64(p.wire.Waited.Quantile(0.95).Microseconds())/1e3)
-	o.Set("queue_dropped", float64(p.wire.DroppedQueue))
+	o.Set("queue_p95", float64(p.queue.waited.Quantile(0.95).Microseconds())/1e3)
+	o.Set("queue_dropped", float64(p.queue.dropped))
 	o.Set("time_bound", 100*p.bound)
 	o.Series("received", "s", "Mbit/s", indexed(seconds))
 }
@@ -110,8 +112,8 @@ func (p *performance) measureTimes(o *experiment.Outcome, stable []flight) {
 		o.Set("latency_p95", experiment.Quantile(latency, 0.95))
 	}
 	var points [][2]float64
-	for i := range p.list {
-		if f := &p.list[i]; f.Transport == f.Transport { // where it is a number
+	for _, f := range part(p.list, 0, p.length) {
+		if !math.IsNaN(f.Transport) {
 			points = append(points, [2]float64{f.At, f.Transport})
 		}
 	}
@@ -147,8 +149,13 @@ type network struct {
 	settings *experiment.Settings
 }
 
-// open starts the network, or says why there is none.
+// open starts the network, or says what is missing.
 func (s *stage) open(ctx context.Context, settings *experiment.Settings) (*network, *experiment.Outcome, error) {
+	if s.Flows > 0 {
+		if _, err := exec.LookPath(competitor); err != nil {
+			return nil, experiment.Skip("%s is missing, whose flows are the competitors: make deps installs it", competitor), nil
+		}
+	}
 	layout, err := s.layout(settings.Seed)
 	if err != nil {
 		return nil, nil, err

@@ -36,6 +36,9 @@ func (n *network) startIndividual(ctx context.Context, consume ...string) (*indi
 	return i, err
 }
 
+// ended implements session.
+func (i *individual) ended() <-chan struct{} { return i.run.Ended() }
+
 // wait implements session.
 func (i *individual) wait(ctx context.Context) (*flights, error) {
 	frames, summary, err := i.run.Wait(ctx, i.length)
@@ -44,14 +47,7 @@ func (i *individual) wait(ctx context.Context) (*flights, error) {
 	}
 	f := &flights{list: flightsOf(frames), frames: frames, source: i.source, notes: []string{i.source.Says}}
 	f.estimates = estimates(f.list)
-	shown := count(f.list, func(f *flight) bool { return f.Shown })
-	skipped := summary.Skipped
-	for k := range frames {
-		if frames[k].Superseded {
-			skipped++
-		}
-	}
-	f.pace = experiment.Pace{Wanted: summary.Captured, Done: shown, DroppedByCPU: skipped}
+	f.pace = summary.Pace(frames)
 	f.bound = boundByTime(frames, i.stable)
 	return f, nil
 }

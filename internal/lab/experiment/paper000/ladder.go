@@ -1,16 +1,13 @@
 package paper000
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +16,6 @@ import (
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/cast"
 	"github.com/volsfu/volsfu/internal/lab/experiment/direct"
-	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
 // errLadder says that the qualities could not be made.
@@ -161,30 +157,19 @@ func (l *ladder) start(ctx context.Context, watching []string, material ...strin
 // drain is how long the last frames may take.
 const drain = time.Second
 
-// wait implements session.
+// ended implements session.
+func (l *ladder) ended() <-chan struct{} { return l.watcher.Ended() }
+
+// wait implements session. The publisher goes on while the last frames that count are on their way: when it ends, its pacer drops what it still holds.
 func (l *ladder) wait(ctx context.Context) (*flights, error) {
-	timer := time.NewTimer(time.Until(l.network.Began.Add(l.network.settings.Duration)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return nil, errors.Join(ctx.Err(), l.stop())
+	if err := l.network.Until(ctx, l.network.settings.Duration+drain, l.watcher.Ended()); err != nil {
+		return nil, errors.Join(err, l.stop())
 	}
-	if err := l.publisher.Stop(); err != nil {
-		return nil, err
-	}
-	last := time.NewTimer(drain)
-	defer last.Stop()
-	select {
-	case <-last.C:
-	case <-l.watcher.Ended():
-	case <-ctx.Done():
-	}
-	if err := l.watcher.Stop(); err != nil {
-		return nil, err
-	}
-	if l.server != nil {
-		if err := l.server.Stop(); err != nil {
+	for _, player := range []*cast.Player{l.publisher, l.watcher, l.server} {
+		if player == nil {
+			continue
+		}
+		if err := player.Stop(); err != nil {
 			return nil, err
 		}
 	}
@@ -223,75 +208,9 @@ func (l *ladder) read() (*flights, error) {
 	if published.Sent == nil || watched.Got == nil {
 		return nil, fmt.Errorf("%w: the peers published and watched nothing", errLadder)
 	}
-	for _, e := range published.Sent.Estimates {
-		f.estimates = append(f.estimates, [2]float64{e.At, e.Mbps})
-	}
+	f.estimates = estimatesFrom(published.Sent, l.network.Began, l.network.settings.Duration)
 	f.pace = experiment.Pace{
-		Wanted: int(published.Sent.Captures), Done: int(watched.Got.FramesDecoded),
-		DroppedByCPU: int(published.Sent.CapturesDropped + published.Sent.CapturesMissed + watched.Got.FramesSkipped),
+		Wanted: int(published.Sent.Captures), Done: int(watched.Got.FramesDecoded), DroppedByCPU: int(published.Sent.NotEncoded() + watched.Got.FramesSkipped),
 	}
 	return f, nil
-}
-
-// ladderFlights joins what both peers noted of each frame. Frames captured before a time do not count: they warm everything up.
-func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []flight) {
-	arrived := make(map[int64]*frametimes.Record, len(received))
-	for i := range received {
-		arrived[received[i].Frame] = &received[i]
-	}
-	sent = slices.Clone(sent)
-	slices.SortStableFunc(sent, func(a, b frametimes.Record) int {
-		return cmp.Compare(a.Times[frametimes.Captured], b.Times[frametimes.Captured])
-	})
-	for i := range sent {
-		s := &sent[i]
-		at := s.Time(frametimes.Captured)
-		if at.Before(began) {
-			continue
-		}
-		f := flight{At: at.Sub(began).Seconds(), Bytes: s.Bytes, Sent: true, Transport: math.NaN(), Latency: math.NaN()}
-		// A server may have sent another quality of the same frame than the publisher's first one.
-		if r := arrived[s.Frame]; r != nil {
-			f.Whole, f.Shown, f.Bytes = r.Has(frametimes.LastReceived), r.Has(frametimes.Decoded), r.Bytes
-			f.Transport = between(s, r, sentStamp(s), frametimes.LastReceived)
-			f.Latency = between(s, r, frametimes.Captured, frametimes.Decoded)
-			delete(arrived, s.Frame)
-		} else if alreadyCounted(list, f.At) {
-			continue
-		}
-		list = append(list, f)
-	}
-	return list
-}
-
-// sentStamp is when a frame began to leave: with its first packet, or where its transport does not tell when that was, when it was handed over.
-func sentStamp(s *frametimes.Record) frametimes.Stamp {
-	if s.Has(frametimes.FirstSent) {
-		return frametimes.FirstSent
-	}
-	return frametimes.Encoded
-}
-
-// before is how long before a time the first frame was captured, in seconds.
-func before(sent []frametimes.Record, began time.Time) float64 {
-	longest := 0.0
-	for i := range sent {
-		if sent[i].Has(frametimes.Captured) {
-			longest = max(longest, began.Sub(sent[i].Time(frametimes.Captured)).Seconds())
-		}
-	}
-	return longest
-}
-
-// alreadyCounted tells whether the last flight is of the same capture: a publisher sends several qualities of one where the server asks for them.
-func alreadyCounted(list []flight, at float64) bool {
-	return len(list) > 0 && list[len(list)-1].At == at
-}
-
-// between is the milliseconds from a stamp of the sender's to one of the receiver's, no number where one is missing.
-func between(s, r *frametimes.Record, from, until frametimes.Stamp) float64 {
-	if !s.Has(from) || !r.Has(until) {
-		return math.NaN()
-	}
-	return float64(r.Times[until]-s.Times[from]) / 1e6
 }

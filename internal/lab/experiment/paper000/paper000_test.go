@@ -15,8 +15,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/direct"
-	"github.com/volsfu/volsfu/internal/lab/topology"
-	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -124,7 +122,7 @@ func TestMeasure(t *testing.T) {
 	list := fly()
 	p := &performance{
 		flights: &flights{list: list, estimates: estimates(list), bound: 0.25}, stable: 5, length: 10, began: 2, rates: []rate{{0, 3, 100e6}, {3, 8, 120e6}},
-		wire: topology.WireStatistics{Stats: netem.Stats{DroppedQueue: 7}},
+		queue: queueing{dropped: 7},
 	}
 	o := experiment.NewOutcome()
 	p.measure(o)
@@ -253,12 +251,15 @@ func FuzzParsePictures(f *testing.F) {
 	})
 }
 
-// TestStages: what the stages leave of the whole are waits.
+// TestStages: what the stages leave of the whole are waits, and frames captured after the run do not count.
 func TestStages(t *testing.T) {
 	frames := []direct.Frame{{
 		Capture: 1_000_000, Taken: 1_002_000, Encoded: 1_022_000, FirstSent: 1_023_000, LastReceived: 1_053_000, DecodeBegun: 1_054_000, Decoded: 1_068_000, Shown: 1_073_000, Outcome: direct.Intact,
 	}}
-	p := &performance{flights: &flights{frames: frames}}
+	late := frames[0]
+	late.Capture += 2_000_000
+	late.Shown += 3_000_000
+	p := &performance{flights: &flights{frames: append(frames, late)}, length: 2}
 	s := p.stagesOfLog()
 	o := experiment.NewOutcome()
 	s.set(o)

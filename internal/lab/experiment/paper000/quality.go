@@ -144,16 +144,34 @@ func (q *quality) compare(p *performance, settings *experiment.Settings) ([]stri
 			flags = append(flags, "--viewpoint", file)
 		}
 	}
+	from, until := p.compared(q.FPS)
+	flags = append(flags, "--from", from.String(), "--until", until.String())
 	if p.prepared == nil {
-		from := time.Duration(p.stable * float64(time.Second))
-		return append(flags, "--log", settings.File("frames.jsonl"), "--from", from.String()), nil
+		return append(flags, "--log", settings.File("frames.jsonl")), nil
 	}
 	list := settings.File("shown.jsonl")
 	if err := writeShown(list, p.sent, p.received, q.FPS); err != nil {
 		return nil, err
 	}
-	from := time.Duration((p.stable + p.since) * float64(time.Second))
-	return append(flags, "--frames", p.prepared.Path, "--shown", list, "--from", from.String()), nil
+	return append(flags, "--frames", p.prepared.Path, "--shown", list), nil
+}
+
+// compared is when the stable state begins and ends, by the time since the source's first frame. It ends with the run and not with the last frame that came:
+// what is missing then counts as much as before. Of volpeer direct it ends with the last frame that the producer told of, since of those that it had not
+// encoded when its time was over nobody knows.
+func (p *performance) compared(fps float64) (from, until time.Duration) {
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	if p.prepared != nil {
+		return seconds(p.stable + p.since), seconds(p.length + p.since)
+	}
+	last := int64(-1)
+	for i := range p.frames {
+		if f := &p.frames[i]; f.Capture != 0 {
+			last = max(last, f.SourceFrame)
+		}
+	}
+	// Half a frame after the last one, and half a frame before the next.
+	return seconds(p.stable), seconds(min(p.length, (float64(last)+0.5)/fps))
 }
 
 // pictures are what volpeer compare prints.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/direct"
 	"github.com/volsfu/volsfu/internal/lab/topology"
@@ -115,6 +114,8 @@ func (s *stage) layout(seed uint64) (*topology.Topology, error) {
 
 // session is a sender and a viewer that run.
 type session interface {
+	// ended is closed once the viewer has ended, which is early where something went wrong.
+	ended() <-chan struct{}
 	// wait waits until both have ended, and tells what became of the frames.
 	wait(ctx context.Context) (*flights, error)
 	// stop ends both before.
@@ -148,7 +149,19 @@ type performance struct {
 	// rates are those of all competitors; began is when they began, in seconds.
 	rates []rate
 	began float64
-	wire  topology.WireStatistics
+	// queue is what the bottleneck's did in the stable state, with the packets of all flows.
+	queue queueing
+}
+
+// queueing is what a queue did for some time: how long the packets that left it had waited, and how many it dropped.
+type queueing struct {
+	waited  netem.DelayCounts
+	dropped uint64
+}
+
+// queueingBetween is what a queue did between two counts.
+func queueingBetween(earlier, later *topology.WireStatistics) queueing {
+	return queueing{later.Waited.Since(&earlier.Waited), later.DroppedQueue - earlier.DroppedQueue}
 }
 
 // perform runs sender, viewer and competitors.
@@ -165,17 +178,18 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 	p := &performance{stable: stable.Seconds(), length: length.Seconds(), began: competing.Seconds()}
 	var others *competitors
 	if n.stage.Flows > 0 {
-		if err := lab.Pause(ctx, competing); err != nil {
+		if err := n.Until(ctx, competing, running.ended()); err != nil {
 			return nil, errors.Join(err, running.stop())
 		}
 		if others, err = startCompetitors(ctx, n.Network, hostSender, hostReceiver, n.stage.Flows, length-competing); err != nil {
 			return nil, errors.Join(err, running.stop())
 		}
+		defer others.stop()
+	}
+	if p.queue, err = n.observe(ctx, stable, length, running.ended()); err != nil {
+		return nil, errors.Join(err, running.stop())
 	}
 	if p.flights, err = running.wait(ctx); err != nil {
-		if others != nil {
-			others.stop()
-		}
 		return nil, err
 	}
 	if others != nil {
@@ -183,7 +197,19 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 			return nil, err
 		}
 	}
-	statistics := n.Network.Statistics()
-	p.wire = statistics.Wire(bottleneck, topology.Forth)
 	return p, nil
+}
+
+// observe waits until the run is over, and tells what the bottleneck's queue did in the stable state.
+func (n *network) observe(ctx context.Context, stable, length time.Duration, ended <-chan struct{}) (queueing, error) {
+	var counts [2]topology.WireStatistics
+	for i, at := range []time.Duration{stable, length} {
+		if err := n.Until(ctx, at, ended); err != nil {
+			return queueing{}, err
+		}
+		statistics := n.Network.Statistics()
+		counts[i] = statistics.Wire(bottleneck, topology.Forth)
+	}
+	n.End()
+	return queueingBetween(&counts[0], &counts[1]), nil
 }

@@ -77,6 +77,7 @@ func TestValidate(t *testing.T) {
 		"content":   func(s *session) { s.Content = "loot" },
 		"tiles":     func(s *session) { s.Tiles = 3 },
 		"level":     func(s *session) { s.Level = 8 },
+		"decoder":   func(s *session) { s.DecoderQueue = 0 },
 		"fps":       func(s *session) { s.FPS = 0 },
 		"delay":     func(s *session) { s.Delay = time.Millisecond },
 		"loss":      func(s *session) { s.Emulated, s.Loss = true, -1 },

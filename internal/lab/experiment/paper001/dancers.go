@@ -2,6 +2,7 @@ package paper001
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ func (p *dance) evaluate(o *experiment.Outcome, all *dancers, w cast.Window) err
 	// The left one watches the right one's 30 frames per second, and the other way round.
 	left.watched(o, p, &right, rightRate, w)
 	right.watched(o, p, &left, leftRate, w)
-	both := slices.Concat(left.outcomes(), right.outcomes())
+	both := slices.Concat(left.outcomes(w), right.outcomes(w))
 	o.Set("decisions", float64(len(both)))
 	first, decoded, shown := delays(both)
 	o.Set("unanswered", float64(len(both)-len(first)))
@@ -42,15 +43,22 @@ func (p *dance) evaluate(o *experiment.Outcome, all *dancers, w cast.Window) err
 	if all.server != nil {
 		o.Set("cpu_server", all.server.CPU(w))
 	}
-	wanted, done, dropped := 0, 0, 0
+	var c counts
 	for _, d := range []*dancer{&left, &right} {
-		s := d.summary.Sent
-		wanted += danceTiles * int(s.Captures+s.CapturesMissed)
-		dropped += danceTiles*int(s.CapturesMissed+s.CapturesDropped) + int(d.summary.Got.FramesSkipped)
-		done += int(d.summary.Got.FramesShown)
+		c.add(danceTiles, d.summary.Sent, d.summary.Got)
 	}
-	w.Judge(o, wanted, done, dropped)
+	w.Judge(o, c.wanted, c.done, c.dropped)
 	return nil
+}
+
+// counts are of tiles' frames: those that fell due, those that were shown, and those that encoding or decoding did not get to.
+type counts struct{ wanted, done, dropped int }
+
+// add adds what one has published and what came of it, or of somebody else's, who watches.
+func (c *counts) add(tiles int, sent *carriage.Published, got *carriage.Received) {
+	c.wanted += tiles * int(sent.Captures)
+	c.dropped += tiles*int(sent.NotEncoded()) + int(got.FramesSkipped)
+	c.done += int(got.FramesShown)
 }
 
 // dancer is what a peer left.
@@ -89,20 +97,44 @@ func (d *dancer) watched(o *experiment.Outcome, p *dance, other *dancer, rate fl
 		}
 	}
 	o.Series("latency at "+fmt.Sprintf("%g frames/s", rate), "s", "ms", points)
-	first, _, _ := delays(d.outcomes())
-	if len(first) == 0 {
+	p.answered(o, d.outcomes(w), rate, w)
+}
+
+// answered sets the 95th percentile from decisions of one who watches a rate to their first packets, and its bound.
+func (p *dance) answered(o *experiment.Outcome, outcomes []carriage.DecisionOutcome, rate float64, w cast.Window) {
+	p95, known := firstPacketP95(outcomes)
+	if !known {
 		return
 	}
-	p95 := experiment.Quantile(first, 0.95)
+	suffix := fmt.Sprintf("_%g", rate)
+	if math.IsInf(p95, 1) {
+		// No figure would be left out of means over iterations, and none can be infinite.
+		p95 = w.Seconds() * 1000
+		o.Note("%s, %v, %g frames/s: no packet answered more than 5 %% of the decisions, so that there is no 95th percentile; all of the measured time stands for it.", p.System, p.Delay, rate)
+	}
 	o.Set("first_packet_p95"+suffix, p95)
 	bound := time.Duration(float64(time.Second)/rate) + 2*p.Delay + decisionMargin
 	o.Set("bound"+suffix, lab.Milliseconds(bound))
 }
 
-// outcomes are those of the decisions after warming up that were not overtaken by another one before their first packet came.
-func (d *dancer) outcomes() []carriage.DecisionOutcome {
+// firstPacketP95 is the 95th percentile from all decisions to their first packets, in milliseconds: infinite where more than 5 % have none, be it that the
+// next decision overtook them. It is false without decisions.
+func firstPacketP95(outcomes []carriage.DecisionOutcome) (p95 float64, known bool) {
+	all := make([]float64, 0, len(outcomes))
+	for _, x := range outcomes {
+		if x.FirstPacket < 0 {
+			x.FirstPacket = math.Inf(1)
+		}
+		all = append(all, x.FirstPacket)
+	}
+	return experiment.Quantile(all, 0.95), len(all) > 0
+}
+
+// outcomes are those of the decisions after warming up, as many seconds of them as are measured: the last ones, when everybody is being stopped, can have no answer.
+func (d *dancer) outcomes(w cast.Window) []carriage.DecisionOutcome {
 	return slices.DeleteFunc(slices.Clone(d.summary.Got.Decisions), func(x carriage.DecisionOutcome) bool {
-		return x.At < cast.Warming.Seconds() || x.Superseded && x.FirstPacket < 0
+		since := x.At - cast.Warming.Seconds()
+		return since < 0 || since >= w.Seconds()
 	})
 }
 

@@ -40,7 +40,7 @@ var danceQuantities = []experiment.Quantity{
 	{Name: "first_packet_p95_30", Unit: "ms", Label: "decision to first packet, 95th percentile, at 30 frames/s"},
 	{Name: "bound_30", Unit: "ms", Label: "a frame interval, a round trip and 10 ms, at 30 frames/s"},
 	{Name: "decisions", Unit: "tiles", Label: "tiles that changed quality"},
-	{Name: "unanswered", Unit: "tiles", Label: "of them without any packet of the quality"},
+	{Name: "unanswered", Unit: "tiles", Label: "of them without any packet of the quality, overtaken ones included"},
 	{Name: "latency_15", Unit: "ms", Label: "latency of what is captured at 15 frames/s"},
 	{Name: "latency_30", Unit: "ms", Label: "latency of what is captured at 30 frames/s"},
 	{Name: "fps_15", Unit: "frames/s", Label: "shown of 15 frames/s"},

@@ -31,8 +31,11 @@ var quantities = []experiment.Quantity{
 
 // measure turns the frames that count into figures.
 func (s *streaming) measure(o *experiment.Outcome, frames []direct.Frame) {
-	if s.Clouds > 0 && len(frames) > s.Clouds {
-		frames = frames[:s.Clouds]
+	if s.Clouds > 0 {
+		frames = frames[:min(len(frames), s.Clouds)]
+		if len(frames) < s.Clouds {
+			o.Note("Of %s %d of %d clouds came within the time.", s.cell(), len(frames), s.Clouds)
+		}
 	}
 	var sent, intact []direct.Frame
 	for i := range frames {
@@ -92,7 +95,7 @@ func (s *streaming) measureSizes(o *experiment.Outcome, sent []direct.Frame) {
 
 // cell names the parameters in notes.
 func (s *streaming) cell() string {
-	return experiment.Parameters{{Name: "scene", Value: s.Scene}, {Name: "level", Value: s.Level}, {Name: "bits", Value: s.Bits}, {Name: "gap", Value: s.Gap}}.String()
+	return experiment.Parameters{{Name: "scene", Value: s.Scene}, {Name: "bits", Value: s.Bits}, {Name: "level", Value: s.Level}, {Name: "gap", Value: s.Gap}}.String()
 }
 
 // gaps are the milliseconds between whole frames that came one after the other.

@@ -20,21 +20,23 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, cells := range map[string]int{
-		"draco-levels": 41, "draco-colourless": 14, "draco-resolution": 20, "draco-threads": 20, "draco-combined": 10, "latency-variance": 2,
+		"draco-levels": 41, "draco-colourless": 28, "draco-resolution": 40, "draco-threads": 40, "draco-combined": 20, "latency-variance": 4,
 	} {
 		e, err := library.Find(name)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		short := 0
+		short, bits := 0, make(map[string]int)
 		for _, c := range e.Cells() {
 			if c.Short {
 				short++
 			}
+			value, _ := c.Parameters.Value("bits")
+			bits[value]++
 		}
-		if n := len(e.Cells()); n != cells || short == 0 || e.Paper != "002" {
-			t.Errorf("%s has %d cells, %d of them short, want %d and some", name, n, short, cells)
+		if n := len(e.Cells()); n != cells || short == 0 || e.Paper != "002" || bits["11"] < cells/2 || bits["16"] < cells/2-1 {
+			t.Errorf("%s has %d cells, %d of them short, with %v bits; want %d and some, and half of them with 16 bits", name, n, short, bits, cells)
 		}
 	}
 }
@@ -53,9 +55,9 @@ func TestParameters(t *testing.T) {
 		}
 	}
 	s := defaultStreaming()
-	s.Share, s.Threads, s.Colors, s.Level = 50, 2, false, 4
+	s.Share, s.Threads, s.Colors, s.Level, s.Clouds = 50, 2, false, 4, 1000
 	got := strings.Join(s.produce(&direct.Source{Spec: "synthetic", Points: 1000}, &experiment.Settings{}), " ")
-	for _, want := range []string{"--points 500", "--codec parts:draco:2", "--speed 6", "--no-colors", "--mode paper002", "--gap 60µs"} {
+	for _, want := range []string{"--points 500", "--codec parts:draco:2", "--speed 6", "--no-colors", "--mode paper002", "--gap 60µs", "--count 1030"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in %s", want, got)
 		}
@@ -96,8 +98,13 @@ func TestMeasure(t *testing.T) {
 	}
 	s.Clouds = 4
 	o = experiment.NewOutcome()
-	if s.measure(o, frames()); len(o.Lines[0].Points) != 2 {
-		t.Errorf("of four clouds two come, got %+v", o.Lines)
+	if s.measure(o, frames()); len(o.Lines[0].Points) != 2 || len(o.Notes) != 0 {
+		t.Errorf("of four clouds two come, got %+v, notes %q", o.Lines, o.Notes)
+	}
+	s.Clouds = 11
+	o = experiment.NewOutcome()
+	if s.measure(o, frames()); len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "10 of 11 clouds") {
+		t.Errorf("that one cloud is missing is not said: %q", o.Notes)
 	}
 	o = experiment.NewOutcome()
 	if s.measure(o, frames()[:1]); o.Validity != experiment.Invalid {

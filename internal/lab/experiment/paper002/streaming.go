@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -42,7 +43,7 @@ type streaming struct {
 	// Link is the way from the producer to the consumer, Back that of the other direction.
 	Link string `yaml:"link"`
 	Back string `yaml:"back"`
-	// Clouds bounds what counts, 0 for all of the time.
+	// Clouds is how many are measured, if they come within the time; 0 is all of the time.
 	Clouds int `yaml:"clouds"`
 }
 
@@ -104,6 +105,10 @@ func (s *streaming) produce(source *direct.Source, settings *experiment.Settings
 	if !s.Colors {
 		flags = append(flags, "--no-colors")
 	}
+	if s.Clouds > 0 {
+		// While it warms up no more come than fall due.
+		flags = append(flags, "--count", strconv.Itoa(s.Clouds+int(math.Ceil(s.FPS*warmUp.Seconds()))))
+	}
 	return flags
 }
 
@@ -132,6 +137,10 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 	if err := network.Begin(); err != nil {
 		return nil, errors.Join(err, pair.Stop())
 	}
+	if err := network.Until(ctx, length, pair.Ended()); err != nil {
+		return nil, errors.Join(err, pair.Stop())
+	}
+	network.End()
 	frames, summary, err := pair.Wait(ctx, length)
 	if err != nil {
 		return nil, err
@@ -143,6 +152,6 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 	statistics := network.Network.Statistics()
 	wire := statistics.Wire("link", topology.Forth)
 	outcome.Set("queue_dropped", float64(wire.DroppedQueue))
-	network.Judge(outcome, experiment.Pace{Wanted: summary.Captured, Done: len(frames)})
+	network.Judge(outcome, summary.Pace(frames))
 	return outcome, nil
 }

@@ -39,6 +39,21 @@ type conversation struct {
 	due, sent int
 	took      time.Duration
 	residence []lab.Bucket
+	// others are how many of the frames written came to each of the other receivers.
+	others []int
+	// busy is what share of the processors was in use while frames were sent.
+	busy float64
+}
+
+// least is how many frames came to the receiver to which the fewest came, and all how many came to all of them together.
+func (c *conversation) least() int { return slices.Min(append([]int{len(c.records)}, c.others...)) }
+
+func (c *conversation) all() (sum int) {
+	sum = len(c.records)
+	for _, n := range c.others {
+		sum += n
+	}
+	return sum
 }
 
 // confer runs sender, server and receivers for a time.
@@ -98,27 +113,23 @@ type parties struct {
 	mu      sync.Mutex
 	records []frametimes.Record
 	got     int
+	// numbers are those of the frames that came to each of the other receivers.
+	numbers [][]int64
 }
 
 // receive takes what comes to a receiver until its session ends. The first one makes meshes.
 func (p *parties) receive(session *client.Session, meshes bool) {
 	p.receivers = append(p.receivers, session)
 	p.running.Go(func() { discard(session.Events()) })
-	p.running.Go(func() {
-		var m mesh
-		for frame := range session.Frames() {
-			if !meshes {
-				continue
-			}
-			began := time.Now()
-			if m.extract(frame.Data) {
-				session.FrameDecoded(&frame, began, time.Now())
-				p.mu.Lock()
-				p.got++
-				p.mu.Unlock()
-			}
-		}
-	})
+	if meshes {
+		p.running.Go(func() { p.draw(session) })
+	} else {
+		p.mu.Lock()
+		at := len(p.numbers)
+		p.numbers = append(p.numbers, nil)
+		p.mu.Unlock()
+		p.running.Go(func() { p.count(session.Frames(), at) })
+	}
 	p.running.Go(func() {
 		for r := range session.FrameTimes() {
 			if meshes && r.Has(frametimes.Decoded) {
@@ -128,6 +139,46 @@ func (p *parties) receive(session *client.Session, meshes bool) {
 			}
 		}
 	})
+}
+
+// draw makes meshes of what comes.
+func (p *parties) draw(session *client.Session) {
+	var m mesh
+	for frame := range session.Frames() {
+		began := time.Now()
+		if m.extract(frame.Data) {
+			session.FrameDecoded(&frame, began, time.Now())
+			p.mu.Lock()
+			p.got++
+			p.mu.Unlock()
+		}
+	}
+}
+
+// count notes which frames come to another receiver.
+func (p *parties) count(frames <-chan client.Frame, receiver int) {
+	for frame := range frames {
+		if len(frame.Data) == frameBytes {
+			p.mu.Lock()
+			p.numbers[receiver] = append(p.numbers[receiver], frame.Number)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// counted is how many of the frames from a number up to another one came to each of the other receivers.
+func (p *parties) counted(from, until uint32) []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	counts := make([]int, len(p.numbers))
+	for i, numbers := range p.numbers {
+		for _, n := range numbers {
+			if n >= int64(from) && n < int64(until) {
+				counts[i]++
+			}
+		}
+	}
+	return counts
 }
 
 // discard takes what comes.
@@ -146,7 +197,7 @@ func (p *parties) leave() {
 	p.running.Wait()
 }
 
-func (p *parties) count() int {
+func (p *parties) drawn() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.got
@@ -161,10 +212,10 @@ func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length
 	})
 	s := p.newSending()
 	begin := time.Now()
-	if err := s.send(ctx, func() bool { return p.count() == 0 && time.Since(begin) < connecting }); err != nil {
+	if err := s.send(ctx, func() bool { return p.drawn() == 0 && time.Since(begin) < connecting }); err != nil {
 		return nil, err
 	}
-	if p.count() == 0 {
+	if p.drawn() == 0 {
 		return nil, errNothing
 	}
 	warm := time.Now()
@@ -175,13 +226,21 @@ func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length
 	if err != nil {
 		return nil, err
 	}
+	machine, err := lab.ReadMachineTime()
+	if err != nil {
+		return nil, err
+	}
 	c := &conversation{}
-	from := time.Now()
+	from, first := time.Now(), s.number
 	s.due, s.written = 0, 0
 	if err := s.send(ctx, func() bool { return time.Since(from) < length }); err != nil {
 		return nil, err
 	}
 	c.due, c.sent, c.took = s.due, s.written, time.Since(from)
+	// Before and after there is little to do: joining, and waiting for the last frames' times.
+	if now, err := lab.ReadMachineTime(); err == nil {
+		c.busy = now.BusySince(machine)
+	}
 	after, err := lab.Scrape(ctx, metrics(server))
 	if err != nil {
 		return nil, err
@@ -192,7 +251,7 @@ func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length
 	if err := lab.Pause(ctx, gathering); err != nil {
 		return nil, err
 	}
-	c.records = p.recordsOf(from, from.Add(c.took))
+	c.records, c.others = p.recordsOf(from, from.Add(c.took)), p.counted(first, s.number)
 	return c, nil
 }
 
@@ -208,48 +267,4 @@ func (p *parties) recordsOf(from, until time.Time) []frametimes.Record {
 	})
 	slices.SortFunc(records, func(a, b frametimes.Record) int { return cmp.Compare(a.Frame, b.Frame) })
 	return records
-}
-
-// sending is the sender's loop.
-type sending struct {
-	parties   *parties
-	publisher *client.Publisher
-	frame     []byte
-	number    uint32
-	next      time.Time
-	// due counts captures that fell due, written those that were handed over.
-	due, written int
-}
-
-func (p *parties) newSending() *sending {
-	return &sending{parties: p, publisher: p.sender.Publisher(publication), next: time.Now()}
-}
-
-// send captures and sends while it is wanted. What a machine that stalls could not send in time is left out, as a camera would.
-func (s *sending) send(ctx context.Context, wanted func() bool) error {
-	interval := time.Duration(float64(time.Second) / s.parties.rate)
-	for wanted() {
-		if late := time.Since(s.next); late > interval {
-			missed := late / interval
-			s.due += int(missed)
-			s.next = s.next.Add(missed * interval)
-		}
-		if err := lab.Pause(ctx, time.Until(s.next)); err != nil {
-			return err
-		}
-		s.due++
-		acquired := time.Now()
-		s.frame = s.parties.camera.compose(s.frame)
-		composed := time.Now()
-		err := s.publisher.WriteFrame(0, 0, client.OutgoingFrame{
-			Number: s.number, Capture: s.next, Codec: volumetric.FourCC{'r', 'g', 'b', 'd'}, Data: s.frame,
-			Stages: client.Stages{Acquired: acquired, TilingBegan: acquired, Tiled: acquired, EncodingBegan: acquired, Encoded: composed},
-		})
-		if err == nil {
-			s.number++
-			s.written++
-		}
-		s.next = s.next.Add(interval)
-	}
-	return nil
 }

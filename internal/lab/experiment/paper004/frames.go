@@ -80,9 +80,9 @@ var frameQuantities = []experiment.Quantity{
 	{Name: "protocol_down_tx", Unit: "ms", Label: "Protocol(Tx) of the server"},
 	{Name: "protocol_down_network", Unit: "ms", Label: "Network(L) down, first packet"},
 	{Name: "protocol_down_rx", Unit: "ms", Label: "Protocol(Rx) of the receiver"},
-	{Name: "unaccounted", Unit: "%", Label: "Service(L) less the sum of its stages"},
 	{Name: "frames", Unit: "frames", Label: "frames measured"},
 	{Name: "missing", Unit: "%", Label: "missing frames"},
+	{Name: "missing_others", Unit: "%", Label: "missing frames of the other receivers"},
 	{Name: "fps", Unit: "frames/s", Label: "frames sent"},
 	{Name: "uplink", Unit: "Mbit/s", Label: "content from the sender"},
 }
@@ -121,15 +121,7 @@ func runFrames(ctx context.Context, f frames, settings experiment.Settings) (*ex
 		outcome.Note("The machine carries %g of the paper's 30 frames per second to %d receivers.", rate, f.Receivers)
 	}
 	outcome.Note("At %g frames per second, frames are paced at %.2f Gbit/s to the server and at %.2f from it.", rate, 8*frameBytes*rate/f.Spread/1e9, 8*frameBytes*rate/f.Down/1e9)
-	before, err := lab.ReadMachineTime()
-	if err != nil {
-		return nil, err
-	}
 	c, err := f.confer(ctx, volsfu, rate, min(settings.Duration, time.Duration(float64(f.Count)/rate*float64(time.Second))), settings.Seed)
-	if err != nil {
-		return nil, err
-	}
-	after, err := lab.ReadMachineTime()
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +130,14 @@ func runFrames(ctx context.Context, f frames, settings experiment.Settings) (*ex
 	outcome.Note("Sender, server and receivers share this machine and its loopback interface; the first receiver makes meshes, the others only receive. Nothing is displayed: a frame is shown when its " +
 		"mesh is there.")
 	measureFrames(outcome, c)
-	outcome.Judge(experiment.Pace{Wanted: c.due, Done: len(c.records), DroppedByCPU: c.due - len(c.records), Busy: after.BusySince(before)})
+	c.judge(outcome)
 	return outcome, nil
+}
+
+// judge says what the run is worth, by all receivers. Nothing loses frames here but processors that do not get to them.
+func (c *conversation) judge(o *experiment.Outcome) {
+	wanted, done := c.due*(1+len(c.others)), c.all()
+	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: max(0, wanted-done), Busy: c.busy})
 }
 
 // knownRate is the carried rate, which is found once for all cells and iterations of a run.
@@ -165,12 +163,15 @@ func (f *frames) carriedRate(ctx context.Context, volsfu string, seed uint64) (f
 		if err != nil {
 			return 0, err
 		}
-		if float64(len(c.records)) >= carried*float64(c.due) {
+		if c.carries() {
 			return rate, nil
 		}
 	}
 	return rates[len(rates)-1], nil
 }
+
+// carries tells whether nearly all frames came to every receiver.
+func (c *conversation) carries() bool { return float64(c.least()) >= carried*float64(c.due) }
 
 // measureFrames turns records into figures.
 func measureFrames(o *experiment.Outcome, c *conversation) {
@@ -179,12 +180,14 @@ func measureFrames(o *experiment.Outcome, c *conversation) {
 	}
 	o.Set("service_p99", experiment.Quantile(layerOf(c.records, frametimes.Service), 0.99))
 	o.Set("server_distribution_p99", experiment.Quantile(layerOf(c.records, frametimes.ServerDistribution), 0.99))
-	o.Set("unaccounted", unaccounted(c.records))
 	o.Set("residence_p50", lab.Milliseconds(lab.Quantile(c.residence, 0.5)))
 	o.Set("residence_p99", lab.Milliseconds(lab.Quantile(c.residence, 0.99)))
 	o.Set("frames", float64(len(c.records)))
 	if c.sent > 0 {
 		o.Set("missing", 100*float64(max(0, c.sent-len(c.records)))/float64(c.sent))
+	}
+	if all := c.sent * len(c.others); all > 0 {
+		o.Set("missing_others", 100*float64(max(0, all+len(c.records)-c.all()))/float64(all))
 	}
 	o.Set("fps", float64(c.sent)/c.took.Seconds())
 	o.Set("uplink", 8*frameBytes*float64(c.sent)/c.took.Seconds()/1e6)
@@ -210,16 +213,4 @@ func overFrames(records []frametimes.Record, layer frametimes.Layer) (points [][
 		}
 	}
 	return points
-}
-
-// unaccounted is by how much the sum of the stages differs from the service latency at most, in %, of the frames of which all stages are known.
-func unaccounted(records []frametimes.Record) (most float64) {
-	for i := range records {
-		layers := records[i].Layers()
-		sum, complete := layers.Sum()
-		if service, known := layers.Get(frametimes.Service); known && complete && service > 0 {
-			most = max(most, 100*max(float64(service-sum), float64(sum-service))/float64(service))
-		}
-	}
-	return most
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/probe"
+	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
@@ -109,10 +110,10 @@ func TestMeasure(t *testing.T) {
 		records = append(records, r)
 	}
 	o := experiment.NewOutcome()
-	measureFrames(o, &conversation{records: records, sent: 4, due: 4, took: 2 * time.Second, residence: []lab.Bucket{{Bound: 2 * time.Millisecond, Count: 10}}})
+	measureFrames(o, &conversation{records: records, others: []int{4, 1}, sent: 4, due: 4, took: 2 * time.Second, residence: []lab.Bucket{{Bound: 2 * time.Millisecond, Count: 10}}})
 	for figure, want := range map[string]float64{
 		"service": 51, "service_p99": 52, "app_tx": 7, "frame": 23, "app_rx": 21, "network_up": 1, "server_hold": 1, "network_down": 2, "frame_rx": 19, "server_distribution": 21,
-		"protocol_up": 16, "protocol_up_rx": 15, "protocol_down": 21, "unaccounted": 0, "missing": 25, "frames": 3, "fps": 2, "residence_p50": 1,
+		"protocol_up": 16, "protocol_up_rx": 15, "protocol_down": 21, "missing": 25, "missing_others": 37.5, "frames": 3, "fps": 2, "residence_p50": 1,
 	} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 1e-6 {
 			t.Errorf("%s: got %g, want %g", figure, got, want)
@@ -122,6 +123,41 @@ func TestMeasure(t *testing.T) {
 		if line.Name == "service" && (len(line.Points) != 3 || line.Points[2] != [2]float64{2, 52}) {
 			t.Errorf("series %+v", line)
 		}
+	}
+}
+
+// TestReceivers: what the machine carries, and whether it is fast enough, is judged by all receivers and not by the first one alone.
+func TestReceivers(t *testing.T) {
+	whole := make([]frametimes.Record, 100)
+	for _, test := range []struct {
+		others  []int
+		busy    float64
+		carries bool
+		worth   experiment.Validity
+	}{
+		{nil, 0.5, true, experiment.Valid}, {[]int{100}, 0.5, true, experiment.Valid}, {[]int{50}, 0.5, false, experiment.CPUBound}, {[]int{97}, 0.5, false, experiment.Valid},
+		{[]int{100}, 0.96, true, experiment.CPUBound},
+	} {
+		c := &conversation{records: whole, others: test.others, due: 100, sent: 100, busy: test.busy}
+		o := experiment.NewOutcome()
+		if c.judge(o); c.carries() != test.carries || o.Validity != test.worth {
+			t.Errorf("100 frames came to the first and %v to others, %.0f %% busy: carried %v, %s; want %v, %s", test.others, 100*test.busy, c.carries(), o.Validity, test.carries, test.worth)
+		}
+	}
+}
+
+// TestCounted: of the frames that come to another receiver those count that were sent while it was measured, and are whole.
+func TestCounted(t *testing.T) {
+	p := &parties{numbers: make([][]int64, 2)}
+	frames := make(chan client.Frame, 5)
+	for number := range int64(4) {
+		frames <- client.Frame{Number: number, Data: make([]byte, frameBytes)}
+	}
+	frames <- client.Frame{Number: 2}
+	close(frames)
+	p.count(frames, 1)
+	if got := p.counted(1, 3); len(got) != 2 || got[0] != 0 || got[1] != 2 {
+		t.Errorf("got %v, want none and 2", got)
 	}
 }
 

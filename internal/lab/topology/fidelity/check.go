@@ -14,6 +14,10 @@ import (
 const (
 	delayErrorP95 = 0.5 // ms
 	rateError     = 2.0 // %
+	// sustainedMbps is what has to pass for longer in packets of 1,200 bytes, on a link that carries more.
+	sustainedMbps = 400
+	// sustainedLink is that link: sustained traffic takes 80 % of it, as the sweeps do.
+	sustainedLink = 500
 	// attempts are how often something is measured until the network was in time.
 	attempts = 4
 )
@@ -37,12 +41,27 @@ func cells() (list []cell) {
 	return list
 }
 
+// sustained is traffic over a link that carries more, for a time.
+type sustained struct {
+	delay      time.Duration
+	mbps, link int
+	lasts      time.Duration
+}
+
+// sustainedTime is long enough that what the thread is late with would add up, and be lost in the end.
+const sustainedTime = 5 * time.Second
+
+// String names the traffic in lines.
+func (s sustained) String() string {
+	return fmt.Sprintf("%v, %d Mbit/s of UDP for %v through %d Mbit/s", s.delay, s.mbps, s.lasts, s.link)
+}
+
 // losses are shares of packets lost at random.
 var losses = []float64{0.001, 0.01, 0.1}
 
 type check struct{ progress lab.Progress }
 
-// New is the check of the emulated network: pings and sweeps of UDP through links of 1, 10 and 50 ms and 10, 100 and 300 Mbit/s, losses, and marks.
+// New is the check of the emulated network: pings and sweeps of UDP through links of 1, 10 and 50 ms and 10, 100 and 300 Mbit/s, 400 Mbit/s for some seconds, losses, and marks.
 func New(progress lab.Progress) lab.Check { return check{progress} }
 
 // Name implements lab.Check.
@@ -95,6 +114,8 @@ func measurements() (list []measurement) {
 			measurement{c.String() + ": ping", c.ping}, measurement{c.String() + ": UDP at 80 % of the rate", c.sweep},
 			measurement{c.String() + ": UDP at 130 % of the rate", c.overload})
 	}
+	all := sustained{delay: 10 * time.Millisecond, mbps: sustainedMbps, link: sustainedLink, lasts: sustainedTime}
+	list = append(list, measurement{all.String(), all.measure})
 	for _, share := range losses {
 		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share), func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, share) }})
 	}

@@ -152,8 +152,16 @@ func (c cell) sweep(ctx context.Context) (lines []lab.Line, err error) {
 	if len(arrivals) != count {
 		return nil, invalidError(fmt.Sprintf("%d of %d packets arrived, because the sender was held up for longer than the queue is", len(arrivals), count))
 	}
+	errs, err := c.deviations(departures, arrivals)
+	if err != nil {
+		return nil, err
+	}
+	return []lab.Line{lab.AtMost(c.String()+": error of a UDP packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
+}
+
+// deviations are by how much packets that all arrived came at other times than the model has for them.
+func (c cell) deviations(departures []departure, arrivals []arrival) (errs []time.Duration, err error) {
 	m := model{rate: c.mbps * 1e6, delay: c.delay}
-	var errs []time.Duration
 	for i, d := range departures {
 		early, late := m.arrival(packetBytes, d.before, d.after)
 		if arrivals[i].number != uint64(i) {
@@ -161,7 +169,7 @@ func (c cell) sweep(ctx context.Context) (lines []lab.Line, err error) {
 		}
 		errs = append(errs, deviation(arrivals[i].at, early, late))
 	}
-	return []lab.Line{lab.AtMost(c.String()+": error of a UDP packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
+	return errs, nil
 }
 
 // interval is that of packets with a share of the rate.

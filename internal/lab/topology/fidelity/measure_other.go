@@ -13,6 +13,8 @@ func (c cell) ping(context.Context) ([]lab.Line, error)     { return nil, router
 func (c cell) sweep(context.Context) ([]lab.Line, error)    { return nil, router.ErrPrivileges }
 func (c cell) overload(context.Context) ([]lab.Line, error) { return nil, router.ErrPrivileges }
 
+func (s sustained) measure(context.Context) ([]lab.Line, error) { return nil, router.ErrPrivileges }
+
 func loss(context.Context, float64) ([]lab.Line, error) { return nil, router.ErrPrivileges }
 
 func marks(context.Context) ([]lab.Line, error) { return nil, router.ErrPrivileges }

@@ -22,6 +22,7 @@ func TestSmoke(t *testing.T) {
 	small := cell{10 * time.Millisecond, 10}
 	for name, measure := range map[string]func(context.Context) ([]lab.Line, error){
 		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, 0.1) },
+		"sustained": sustained{delay: 10 * time.Millisecond, mbps: 8, link: 10, lasts: 300 * time.Millisecond}.measure,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -51,7 +51,9 @@ type Config struct {
 	Outlet  Outlet
 	// Sequential captures a frame only once the one before was encoded.
 	Sequential bool
-	Log        *slog.Logger
+	// Limit ends it after so many encoded frames; 0 is none.
+	Limit int
+	Log   *slog.Logger
 }
 
 // Producer produces.
@@ -63,7 +65,7 @@ type Producer struct {
 	number  uint32
 	warned  bool
 
-	captured, superseded, failed atomic.Int64
+	captured, missed, superseded, failed atomic.Int64
 }
 
 // New makes a Producer.
@@ -71,9 +73,17 @@ func New(config Config) *Producer {
 	return &Producer{config: config, encoder: config.Codec.NewEncoder()}
 }
 
-// Counts are the frames captured, those of them that a newer one replaced before they were encoded, and those that the codec refused.
-func (p *Producer) Counts() (captured, superseded, failed int64) {
-	return p.captured.Load(), p.superseded.Load(), p.failed.Load()
+// Counts are what became of frames.
+type Counts struct {
+	// Captured were fetched from the source; Missed fell due after the first of them, and were not, because the one before was still in hand.
+	Captured, Missed int64
+	// Superseded are those captured that a newer one replaced before they were encoded, Failed those that the codec refused.
+	Superseded, Failed int64
+}
+
+// Counts are those so far.
+func (p *Producer) Counts() Counts {
+	return Counts{p.captured.Load(), p.missed.Load(), p.superseded.Load(), p.failed.Load()}
 }
 
 // shot is a frame in hand.
@@ -85,7 +95,7 @@ type shot struct {
 // inHand is how many frames there are: one that is being captured, one that waits, one that is being encoded.
 const inHand = 3
 
-// Run produces until the context ends, which is no error, or the source or the outlet fails.
+// Run produces until the context ends or the limit is reached, which is no error, or the source or the outlet fails.
 func (p *Producer) Run(ctx context.Context) error {
 	if p.config.Control != nil {
 		if err := p.calibrate(ctx); err != nil {
@@ -94,7 +104,7 @@ func (p *Producer) Run(ctx context.Context) error {
 	}
 	if p.config.Sequential {
 		var s shot
-		for {
+		for !p.done() {
 			if err := p.read(ctx, &s); err != nil {
 				return ending(ctx, err)
 			}
@@ -102,6 +112,7 @@ func (p *Producer) Run(ctx context.Context) error {
 				return err
 			}
 		}
+		return nil
 	}
 	return p.overlap(ctx)
 }
@@ -131,7 +142,7 @@ func (p *Producer) overlap(ctx context.Context) error {
 		}
 	})
 	var encoding error
-	for encoding == nil {
+	for encoding == nil && !p.done() {
 		s, ok := waiting.Pop(ctx)
 		if !ok {
 			break
@@ -143,6 +154,9 @@ func (p *Producer) overlap(ctx context.Context) error {
 	running.Wait()
 	return errors.Join(reading, encoding)
 }
+
+// done tells whether as many frames were encoded as there are to be. It belongs to the goroutine that encodes.
+func (p *Producer) done() bool { return p.config.Limit > 0 && int(p.number) >= p.config.Limit }
 
 // ending is the error of what ended with the context: none.
 func ending(ctx context.Context, err error) error {
@@ -157,7 +171,9 @@ func (p *Producer) read(ctx context.Context, s *shot) error {
 		return err
 	}
 	s.captured = time.Now()
-	p.captured.Add(1)
+	if p.captured.Add(1) > 1 {
+		p.missed.Add(s.Skipped)
+	}
 	return nil
 }
 

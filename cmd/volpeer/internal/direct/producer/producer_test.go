@@ -37,6 +37,9 @@ type source struct {
 
 var errOver = errors.New("the film is over")
 
+// skipped is how many frames fall due between two that are read.
+const skipped = 2
+
 func (s *source) Info() capture.Info { return capture.Info{FrameRate: 30, Box: unit, Points: 1000} }
 func (s *source) Close() error       { return nil }
 
@@ -48,7 +51,7 @@ func (s *source) Read(ctx context.Context, f *capture.Frame) error {
 		return errOver
 	}
 	s.read++
-	f.Capture = time.Now()
+	f.Capture, f.Skipped = time.Now(), skipped
 	f.Cloud.Reset()
 	for i := range 1000 {
 		f.Cloud.Append([3]float32{float32(i) / 1000, 0.5, 0.5}, [3]uint8{uint8(i), 0, 0})
@@ -95,12 +98,25 @@ func TestSequential(t *testing.T) {
 	if err := p.Run(t.Context()); !errors.Is(err, errOver) {
 		t.Errorf("got %v", err)
 	}
-	if captured, superseded, failed := p.Counts(); captured != 20 || superseded != 0 || failed != 0 || len(o.frames) != 20 {
-		t.Errorf("%d captured, %d superseded, %d refused, %d sent of 20", captured, superseded, failed, len(o.frames))
+	// What fell due before the first frame was fetched nobody has missed.
+	if counts := p.Counts(); counts != (Counts{Captured: 20, Missed: 19 * skipped}) || len(o.frames) != 20 {
+		t.Errorf("%+v, %d sent of 20", counts, len(o.frames))
 	}
 	for i, f := range o.frames {
 		if f.Frame != uint32(i+1) || f.Points != 1000 || f.SourcePoints != 1000 || f.Target != 0 || f.Encoded < f.Capture {
 			t.Errorf("got %+v", f)
+		}
+	}
+}
+
+// TestLimit: after so many frames there are no more, which is no error.
+func TestLimit(t *testing.T) {
+	for _, sequential := range []bool{false, true} {
+		o := &outlet{}
+		c := config(o, 1_000_000)
+		c.Sequential, c.Limit = sequential, 3
+		if err := New(c).Run(t.Context()); err != nil || len(o.frames) != 3 {
+			t.Errorf("sequential %v: %d frames, %v; expected 3", sequential, len(o.frames), err)
 		}
 	}
 }
@@ -120,7 +136,8 @@ func TestOverlap(t *testing.T) {
 	if err := p.Run(t.Context()); !errors.Is(err, errOver) {
 		t.Errorf("got %v", err)
 	}
-	captured, superseded, _ := p.Counts()
+	counts := p.Counts()
+	captured, superseded := counts.Captured, counts.Superseded
 	// One frame was for finding out about sizes; one may have waited when the film was over.
 	if sent := int64(len(o.frames)); captured != 199 || sent == 0 || sent+superseded < captured-1 || sent+superseded > captured {
 		t.Errorf("%d captured, %d superseded, %d sent", captured, superseded, sent)
@@ -202,8 +219,8 @@ func TestEnds(t *testing.T) {
 	if err := p.Run(t.Context()); !errors.Is(err, errOver) {
 		t.Errorf("got %v", err)
 	}
-	if _, _, failed := p.Counts(); failed != 5 {
-		t.Errorf("%d frames refused, expected 5", failed)
+	if counts := p.Counts(); counts.Failed != 5 {
+		t.Errorf("%+v, expected 5 frames refused", counts)
 	}
 }
 

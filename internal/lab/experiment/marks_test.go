@@ -1,0 +1,74 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const marked = `
+name: marked
+title: What figures are worth
+scenario: test/waves
+iterations: 1
+seconds: 1
+parameters: {frames: 100}
+matrix:
+  - {height: [8, 9], fate: [good, slow]}
+  - {height: 9, fate: late}
+comparisons:
+  - {name: among good ones, figure: latency, of: {height: 9, fate: good}, to: {height: 8, fate: good}, as: ratio}
+  - {name: to a slow one, figure: latency, of: {height: 8, fate: good}, to: {height: 8, fate: slow}, as: ratio}
+  - {name: of a late one, figure: latency, of: {height: 9, fate: late}, to: {height: 8, fate: slow}, as: ratio}
+plots:
+  - {name: bars, title: Bars, kind: bars, x: [height], split: [fate], figures: [latency]}
+  - {name: groups, title: Groups, kind: bars, x: [fate], where: {height: 8}, figures: [latency]}
+  - {name: stacked, title: Stacked, kind: stacked, x: [fate], where: {height: 8}, figures: [encode, decode], label: time}
+  - {name: lines, title: Lines, kind: lines, x: [height], x_label: height, split: [fate], figures: [latency]}
+  - {name: mixed, title: Mixed, kind: lines, x: [height], x_label: height, where: {height: 8}, figures: [latency]}
+  - {name: shares, title: Shares, kind: distribution, split: [fate], where: {height: 9}, figures: [latency]}
+  - {name: time, title: Time, kind: series, split: [fate], where: {height: 9}, series: [latency over time], label: latency}
+why: It is the sea.
+`
+
+// TestMarks: a relation or a plot of figures that are not of valid iterations says so.
+func TestMarks(t *testing.T) {
+	e, err := parse(t, marked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := voyage(t, e, Options{})
+	for i, want := range []Validity{Valid, CPUBound, Invalid} {
+		if c := r.Comparisons[i]; c.Worth != want || strings.HasSuffix(c.Ours(), "("+string(want)+")") != (want != Valid) {
+			t.Errorf("%s is worth %q and reads %q, want %s", c.Name, c.Worth, c.Ours(), want)
+		}
+	}
+	var text bytes.Buffer
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "to a slow one: "+r.Comparisons[1].Ours()) {
+		t.Errorf("the text does not say what a relation is worth: %v\n%s", err, text.String())
+	}
+	want := map[string]string{
+		"bars": "[good slow (cpu-bound) late (invalid)]", "groups": "[latency] of [good slow\n(cpu-bound)]", "stacked": "[encoding decoding] of [good slow\n(cpu-bound)]",
+		"lines": "[good slow (cpu-bound) late (invalid)]", "mixed": "[latency (in part cpu-bound)]", "shares": "[good slow (cpu-bound) late (invalid)]",
+		"time": "[good slow (cpu-bound) late (invalid)]",
+	}
+	for i := range e.Plots {
+		p := &e.Plots[i]
+		d := r.diagram(p)
+		var names []string
+		for _, b := range d.Panels[0].Bars {
+			names = append(names, b.Name)
+		}
+		for _, c := range d.Panels[0].Curves {
+			names = append(names, c.Name)
+		}
+		got := fmt.Sprint(names)
+		if len(p.Split) == 0 && d.Groups != nil {
+			got += fmt.Sprint(" of ", d.Groups)
+		}
+		if got != want[p.Name] {
+			t.Errorf("%s: the names are %q, want %q", p.Name, got, want[p.Name])
+		}
+	}
+}

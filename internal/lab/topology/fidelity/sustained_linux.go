@@ -1,0 +1,64 @@
+package fidelity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// measure counts what arrives of the traffic, and compares its rate with what was sent, and its arrivals with the model. Packets have 1,200 bytes with their
+// headers from IP on.
+func (s sustained) measure(ctx context.Context) (lines []lab.Line, err error) {
+	c := cell{s.delay, s.link}
+	t, err := openTrial(ctx, c.config(), unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	interval := c.interval(float64(s.mbps) / float64(s.link))
+	departures, arrivals, err := t.exchange(int(s.lasts/interval), packetBytes, interval)
+	if err != nil {
+		return nil, err
+	}
+	return s.judge(departures, arrivals)
+}
+
+// longestPause is half of what the link's queue holds.
+const longestPause = 50 * time.Millisecond
+
+// judge makes lines of what was sent and what arrived; an invalidError where too little was sent, or it was not sent evenly.
+func (s sustained) judge(departures []departure, arrivals []arrival) ([]lab.Line, error) {
+	c := cell{s.delay, s.link}
+	first, last := departures[0], departures[len(departures)-1]
+	for i, d := range departures[1:] {
+		// What is sent at once after a longer pause may overflow the queue of 100 ms, and tells of the sender.
+		if pause := time.Duration(d.before - departures[i].before); pause > longestPause {
+			return nil, invalidError(fmt.Sprintf("the sender was held up for %v", pause))
+		}
+	}
+	if offered := rateOf(len(departures), last.before-first.before); offered < float64(s.mbps)*(1-rateError/100) {
+		return nil, invalidError(fmt.Sprintf("the sender came to %.0f Mbit/s only", offered))
+	}
+	lines := []lab.Line{lab.Exactly(s.String()+": packets that arrive", int64(len(arrivals)), "packets", int64(len(departures)))}
+	if len(arrivals) != len(departures) {
+		return lines, nil
+	}
+	errs, err := c.deviations(departures, arrivals)
+	if err != nil {
+		return nil, err
+	}
+	mbps := rateOf(len(arrivals), arrivals[len(arrivals)-1].at-arrivals[0].at)
+	return append(lines, lab.AtMost(s.String()+": error of the rate", 100*math.Abs(mbps/float64(s.mbps)-1), "%", rateError),
+		lab.AtMost(s.String()+": error of a packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)), nil
+}
+
+// rateOf is the rate of packets in Mbit/s, the first and the last of which are so many nanoseconds apart.
+func rateOf(count int, nanoseconds int64) float64 {
+	return float64((count-1)*packetBytes*8) / (time.Duration(nanoseconds).Seconds() * 1e6)
+}
