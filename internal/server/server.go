@@ -98,7 +98,7 @@ func (s *Server) start(o Options) error {
 			return err
 		}
 		mux.Handle(signal.Path, handler)
-		mux.Handle("GET "+signalling.RoomsPath, signalling.NewRooms(s.node, authenticator, s.log))
+		mux.Handle("GET "+signalling.RoomsPath, signalling.NewRooms(s.node, authenticator, s.log, c.Server.Dev))
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages))
 		mux.Handle(admin.APIPath, admin.NewAPI(gate, s.node, host, s.log))

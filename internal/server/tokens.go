@@ -1,9 +1,11 @@
 package server
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/admin"
@@ -28,27 +30,32 @@ func newAuthenticator(o Options) (signalling.Authenticator, admin.Gate, error) {
 // tokens authenticates by access tokens. It implements signalling.Authenticator and admin.Gate.
 type tokens struct{ keys *auth.Keyring }
 
-func (t tokens) claims(r *http.Request) (auth.Claims, error) {
-	token, err := auth.TokenFromRequest(r)
-	if err != nil {
-		return auth.Claims{}, err
+func (t tokens) claims(r *http.Request) (token string, claims auth.Claims, err error) {
+	if token, err = auth.TokenFromRequest(r); err != nil {
+		return "", auth.Claims{}, err
 	}
-	return t.keys.Verify(token, time.Now())
+	claims, err = t.keys.Verify(token, time.Now())
+	return token, claims, err
 }
 
 // Authenticate implements signalling.Authenticator.
 func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
-	claims, err := t.claims(r)
+	token, claims, err := t.claims(r)
 	if err != nil {
 		return signalling.Credentials{}, err
 	}
 	grants := sfu.Grants{Publish: claims.Publish, Subscribe: claims.Subscribe}
-	return signalling.Credentials{Identity: claims.Identity, Room: claims.Room, Grants: grants}, nil
+	return signalling.Credentials{Identity: claims.Identity, Room: claims.Room, Grants: grants, Token: fingerprint(token)}, nil
+}
+
+// fingerprint tells tokens that are valid apart by what is signed: the signature may be written in several ways, since its last character has bits to spare.
+func fingerprint(token string) signalling.Fingerprint {
+	return sha256.Sum256([]byte(token[:max(0, strings.LastIndexByte(token, '.'))]))
 }
 
 // Admit implements admin.Gate: a token with the admin grant is needed.
 func (t tokens) Admit(r *http.Request) error {
-	claims, err := t.claims(r)
+	_, claims, err := t.claims(r)
 	switch {
 	case errors.Is(err, auth.ErrNoToken):
 		return fmt.Errorf("%w: a token with the admin grant is needed", admin.ErrUnauthorized)

@@ -12,7 +12,7 @@ import (
 // openVR2Gather serves VR2Gather's dialect, and adds its counts to the metrics.
 func (s *Server) openVR2Gather(mux *http.ServeMux, registry *prometheus.Registry, auth signalling.Authenticator, counts *metrics.Metrics) error {
 	c := s.config
-	handler, err := signalling.NewVR2GatherServer(c.VR2Gather, c.Signalling, s.node, auth, counts, s.log)
+	handler, err := signalling.NewVR2GatherServer(c.VR2Gather, c.Signalling, s.node, auth, counts, s.log, c.Server.Dev)
 	if err != nil {
 		return err
 	}

@@ -130,3 +130,36 @@ func TestVR2GatherAlone(t *testing.T) {
 		t.Errorf("signalling v1: status %d", status)
 	}
 }
+
+// TestVR2GatherPages keeps web pages of others out where no token keeps them out, and nobody else: some clients that are no browsers send an origin.
+func TestVR2GatherPages(t *testing.T) {
+	for name, adjust := range map[string]func(*config.Config){
+		"development": func(*config.Config) {},
+		"no token":    func(c *config.Config) { c.Server.Dev, c.VR2Gather.RequireToken = false, false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, adjust)
+			for origin, want := range map[string]int{
+				"":                      http.StatusSwitchingProtocols,
+				"http://" + s.address(): http.StatusSwitchingProtocols,
+				"http://localhost":      http.StatusSwitchingProtocols,
+				"https://evil.example":  http.StatusForbidden,
+				"null":                  http.StatusForbidden,
+			} {
+				header := http.Header{}
+				if origin != "" {
+					header.Set("Origin", origin)
+				}
+				left, refused := s.logs.FilterMessage("participant left").Len(), s.refusals("a page of")
+				status, text := knock(t, s, "/websocket?clientid=3", header)
+				if status != want {
+					t.Errorf("origin %q: status %d, %q, expected %d", origin, status, text, want)
+				}
+				// Everybody comes under the same number.
+				eventually(t, "the peer is gone", func() bool {
+					return s.logs.FilterMessage("participant left").Len() > left || s.refusals("a page of") > refused
+				})
+			}
+		})
+	}
+}

@@ -1,14 +1,17 @@
 package server
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 )
 
@@ -180,4 +183,27 @@ func TestVR2GatherRefusals(t *testing.T) {
 	ended("more tracks than the limit", s.dial(t, oldpeer.Config{Client: 8, Tiles: 65, Qualities: 1}), "65 tracks")
 	listens.more(t, "client 2 goes on", 1, 0, 5)
 	listens.sound(t, "client 2", two)
+}
+
+// TestVR2GatherLinesAreRenamed has another peer come when there may be no more lines: it gets that of one that has gone.
+func TestVR2GatherLinesAreRenamed(t *testing.T) {
+	s := newStage(t, func(c *config.Config) { c.Rooms.MaxSlots = 1 })
+	var sent sums
+	two := s.connect(t, oldpeer.Config{Client: 2, Tiles: 1, Qualities: 1})
+	listens := listen(t, two, &sent)
+	for _, client := range []int{1, 3, 4} {
+		other := s.connect(t, oldpeer.Config{Client: client, Tiles: 1, Qualities: 1})
+		play(t, other, 1, 1, &sent)
+		listens.more(t, fmt.Sprintf("client 2 gets client %d", client), client, 0, 5)
+		other.Kill()
+		eventually(t, "it is gone", func() bool {
+			return s.logs.FilterMessage("participant left").FilterField(zap.String("participant", strconv.Itoa(client))).Len() == 1
+		})
+	}
+	// What the original reads of packets is right. It looks at the names of a line only when the first comes.
+	listens.mu.Lock()
+	defer listens.mu.Unlock()
+	if listens.unknown > 0 {
+		t.Errorf("%d frames that nobody has sent", listens.unknown)
+	}
 }

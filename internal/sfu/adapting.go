@@ -35,7 +35,7 @@ func (wake) apply(r *Room) {
 		if !p.reception.deferred {
 			continue
 		}
-		if due := p.reception.at.Add(allocationSpacing); r.now.Before(due) {
+		if due := p.reception.spaced(r.node.config.AllocationInterval); r.now.Before(due) {
 			r.wakeBy(due)
 		} else {
 			p.adapt()
@@ -153,7 +153,7 @@ func (p *participant) refresh(requested time.Time) {
 	if r.requested.IsZero() || requested.Before(r.requested) {
 		r.requested = requested
 	}
-	if due := r.at.Add(allocationSpacing); r.known && p.room.now.Before(due) {
+	if due := r.spaced(p.room.node.config.AllocationInterval); r.known && p.room.now.Before(due) {
 		r.deferred = true
 		p.room.wakeBy(due)
 		return
@@ -200,6 +200,7 @@ func (p *participant) allocate(o *orders, granted volumetric.Bitrate, path forwa
 	began := room.clock()
 	result := r.allocate(room.allocator, room.now, granted, path.RTT, p.choices)
 	took := room.clock().Sub(began)
+	r.took = took
 	room.credit -= took
 	room.node.metrics.Allocated(took, granted)
 	// The first packets are followed by probes, which go by what is wanted.

@@ -324,7 +324,7 @@ func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 		t.Errorf("%d decisions in a second, expected 50", n)
 	}
 	watchers[0].choose(-1, signal.Only(0))
-	s.pass(allocationSpacing)
+	s.pass(spacingFactor * s.cost)
 	watchers[0].expectCarried("0 0 0 0")
 }
 
@@ -339,7 +339,7 @@ func TestOneSlowDecisionIsNotPaidForLong(t *testing.T) {
 	s.cost = 10 * time.Second
 	bob.choose(-1, signal.Only(0))
 	bob.choose(-1, signal.Auto())
-	s.pass(allocationSpacing)
+	s.pass(s.room.node.config.AllocationInterval)
 	s.cost = 0
 	bob.say(&signal.Viewpoint{Position: signal.Vector{1, 0, 3}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1})
 	before := s.counts.allocations

@@ -3,6 +3,7 @@ package sfu
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -45,8 +46,11 @@ func checkChoice(c signal.Choice, p *volumetric.Publication) error {
 }
 
 // setAll keeps all choices, or none where the limit would be passed: beyond it only those are taken that replace others. A choice for a whole
-// publication replaces those for its tiles.
-func (c *choices) setAll(list []signal.Choice) bool {
+// publication replaces those for its tiles. It tells whether any is another than before.
+func (c *choices) setAll(list []signal.Choice) (changed, kept bool) {
+	if c.hasAll(list) {
+		return false, true
+	}
 	next := &choices{limit: c.limit, count: c.count, publications: maps.Clone(c.publications)}
 	// Publications that the list touches are copied before they change.
 	copied := make(map[volumetric.PublicationRef]bool)
@@ -70,10 +74,31 @@ func (c *choices) setAll(list []signal.Choice) bool {
 		next.publications[choice.PublicationRef] = p
 	}
 	if next.count > next.limit && next.count > c.count {
-		return false
+		return false, false
 	}
 	*c = *next
+	return true, true
+}
+
+// hasAll tells whether choices are those that were made before, so that nothing follows from their being made again.
+func (c *choices) hasAll(list []signal.Choice) bool {
+	for _, choice := range list {
+		p := c.publications[choice.PublicationRef]
+		if choice.Tile == nil {
+			if p.whole == nil || !sameSelection(*p.whole, choice.Quality) || len(p.tiles) > 0 {
+				return false
+			}
+			continue
+		}
+		if before, ok := p.tiles[*choice.Tile]; !ok || !sameSelection(before, choice.Quality) {
+			return false
+		}
+	}
 	return true
+}
+
+func sameSelection(a, b signal.Selection) bool {
+	return a.Auto == b.Auto && slices.Equal(a.Qualities, b.Qualities)
 }
 
 // size is the number of choices.

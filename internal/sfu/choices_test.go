@@ -55,12 +55,12 @@ func TestChoicesAreLimited(t *testing.T) {
 	c := newChoices(3)
 	for i := range 5 {
 		choice := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: fmt.Sprint(i), Publication: "body"}, Quality: signal.Auto()}
-		if kept, want := c.setAll([]signal.Choice{choice}), i < 3; kept != want {
-			t.Errorf("choice %d: kept is %v, want %v", i, kept, want)
+		if _, kept := c.setAll([]signal.Choice{choice}); kept != (i < 3) {
+			t.Errorf("choice %d: kept is %v, want %v", i, kept, i < 3)
 		}
 	}
 	again := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: "0", Publication: "body"}, Quality: signal.Only(1)}
-	if !c.setAll([]signal.Choice{again}) {
+	if changed, kept := c.setAll([]signal.Choice{again}); !changed || !kept {
 		t.Error("a choice that replaces one was refused")
 	}
 }

@@ -20,7 +20,14 @@ type Config struct {
 	// PublicationsPerParticipant: a body, a desk, a voice and some more.
 	PublicationsPerParticipant int `yaml:"publications_per_participant" help:"publications of one participant"`
 	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
-	ChoicesPerParticipant      int `yaml:"choices_per_participant" help:"quality choices that are kept for one receiver"`
+	// PublishRate: everybody else in the room is told of each publication that comes and goes, and has slots assigned. Whoever looks for the right camera changes
+	// what it publishes a few times per minute.
+	PublishRate  float64 `yaml:"publish_rate" help:"publications per second that one participant may add in the long run, beyond those of its join"`
+	PublishBurst int     `yaml:"publish_burst" help:"publications that one participant may add at once"`
+	// DescriptionBytes: all of them go to whoever joins in one message, of which clients read signal.MaxMessageBytes. 100 participants with one publication of 64 tiles
+	// each have 750 kB, of 15 tiles 190 kB.
+	DescriptionBytes      int `yaml:"description_bytes" help:"descriptions of all publications in one room, as bytes of JSON, of which one participant may have a quarter"`
+	ChoicesPerParticipant int `yaml:"choices_per_participant" help:"quality choices that are kept for one receiver"`
 	// SpareSlots: one publication of 15 tiles comes without an offer to anybody else.
 	SpareSlots      int `yaml:"spare_slots" help:"idle video slots that a receiver has at least beyond its need when slots are added (a quarter of the need where that is more), so that the next publication costs it no offer"`
 	SpareAudioSlots int `yaml:"spare_audio_slots" help:"the same for audio"`
@@ -48,6 +55,9 @@ func DefaultConfig() Config {
 		ParticipantsPerRoom:        100,
 		PublicationsPerParticipant: 8,
 		TracksPerPublication:       64,
+		DescriptionBytes:           3 << 19,
+		PublishRate:                5,
+		PublishBurst:               64,
 		ChoicesPerParticipant:      4096,
 		SpareSlots:                 16,
 		SpareAudioSlots:            2,
@@ -75,6 +85,7 @@ func (c Config) Validate() error {
 		{"participants_per_room", c.ParticipantsPerRoom, 1},
 		{"publications_per_participant", c.PublicationsPerParticipant, 1},
 		{"tracks_per_publication", c.TracksPerPublication, 1},
+		{"publish_burst", c.PublishBurst, 1},
 		{"choices_per_participant", c.ChoicesPerParticipant, 1},
 		{"spare_slots", c.SpareSlots, 0},
 		{"spare_audio_slots", c.SpareAudioSlots, 0},
@@ -85,6 +96,12 @@ func (c Config) Validate() error {
 		if count.value < count.least {
 			return fmt.Errorf("%w: %s is %d: expected %d or more", ErrConfig, count.key, count.value, count.least)
 		}
+	}
+	if most := signal.MaxMessageBytes - joinedBytes; c.DescriptionBytes < 1 || c.DescriptionBytes > most {
+		return fmt.Errorf("%w: description_bytes is %d: expected 1 to %d, so that they fit in one message", ErrConfig, c.DescriptionBytes, most)
+	}
+	if !(c.PublishRate > 0) {
+		return fmt.Errorf("%w: publish_rate is %g: expected a number over 0", ErrConfig, c.PublishRate)
 	}
 	if c.ResumeGrace < 0 || c.ConnectTimeout <= 0 || c.AnswerTimeout <= 0 {
 		return fmt.Errorf("%w: resume_grace, connect_timeout and answer_timeout: expected durations over 0", ErrConfig)
@@ -101,6 +118,13 @@ func (c Config) Validate() error {
 	}
 	return c.Suppression.Validate()
 }
+
+// joinedBytes is what the reply to a join has beside descriptions: names of 200 participants that are as long as can be, of characters that JSON writes as six, and ICE
+// servers. It holds what descriptions grow by once codecs are known, too.
+const joinedBytes = 256 << 10
+
+// descriptionShare is how many times one participant's descriptions go into those of a room: as many hostile ones it takes before nobody else can publish.
+const descriptionShare = 4
 
 // minAllocationInterval: no frame is shorter, and a large room needs a millisecond for each of its receivers.
 const minAllocationInterval = 5 * time.Millisecond

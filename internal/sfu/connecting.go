@@ -91,6 +91,7 @@ func (q answerTaken) apply(r *Room) {
 		t, _ := publication.track(track.tile, track.quality)
 		q.ingress.Bind(streams.SSRC, streams.Retransmission, t)
 	}
+	p.slots.answered()
 	p.openSlots()
 	// Something may have changed while the answer was awaited.
 	p.updateLines()

@@ -10,5 +10,6 @@
 // has paused goes on with what it has until the first frame of the other has come. All of this is stepped with the time of the request at hand (Room.now).
 //
 // A participant that speaks VR2Gather's dialect is one like others, with three differences: its publications are announced once their first frames have come, it is
-// subscribed only to what it can read, and each of its lines carries one tile of one client for good, since packets and descriptions name that.
+// subscribed only to what it can read, and each of its lines carries one tile of one client for good, since packets and descriptions name that; only where it may have
+// no more lines does an idle one get another name, by an offer.
 package sfu

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -80,10 +81,11 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 		byData:      q.Join.DataChannel && q.Grants.Publish,
 		takesChunks: q.Join.ReceiveData && q.Join.Receive && q.Grants.Subscribe,
 		reception:   &reception{},
+		publishing:  newPublishingLimit(&r.node.config),
 	}
 	if q.VR2Gather != nil {
 		p.vr2gather = &vr2GatherPeer{query: *q.VR2Gather, told: make(map[string]bool)}
-		p.number, p.numbered, p.slots.named = q.VR2Gather.Client, true, true
+		p.number, p.numbered, p.slots.named, p.slots.limit = q.VR2Gather.Client, true, true, r.node.config.MaxSlots
 	}
 	p.reception.limit(q.Join.BitrateLimits, r.node.config.ClaimedMin)
 	connection, err := newConnection(r, p)
@@ -118,6 +120,11 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 	return p, nil
 }
 
+// newPublishingLimit limits the publications of one participant, but those of its join.
+func newPublishingLimit(config *Config) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(config.PublishRate), config.PublishBurst)
+}
+
 // welcome is the reply to a join.
 func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 	config := r.node.config
@@ -149,7 +156,7 @@ type resumeRequest struct {
 // apply implements request.
 func (q resumeRequest) apply(r *Room) {
 	p := r.bySession(q.Join.Resume.Session)
-	if p == nil || subtle.ConstantTimeCompare([]byte(p.secret), []byte(q.Join.Resume.Secret)) != 1 || p.identity != q.Identity {
+	if p == nil || !p.proves(q.Join.Resume.Secret) || p.identity != q.Identity {
 		q.result <- joinResult{err: refuse(signal.CodeResume, "the session is over, or the secret is not its own: join anew")}
 		return
 	}
@@ -158,7 +165,7 @@ func (q resumeRequest) apply(r *Room) {
 	}
 	p.outbox = q.Outbox
 	p.detachments++
-	p.secret = rand.Text()
+	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
 	p.send(r.welcome(p, q.Join.ID, true))
 	p.tellPoses()
 	p.tellWanted()
@@ -174,6 +181,14 @@ func (q resumeRequest) apply(r *Room) {
 	}
 	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
+}
+
+// proves tells whether a secret is one that resumes the session: the present one, or the one before as long as the reply that replaced it may be lost.
+func (p *participant) proves(secret string) bool {
+	equal := func(own string) bool {
+		return own != "" && subtle.ConstantTimeCompare([]byte(own), []byte(secret)) == 1
+	}
+	return equal(p.secret) || equal(p.former)
 }
 
 func (r *Room) bySession(session string) *participant {

@@ -38,6 +38,8 @@ type wantedLines struct {
 	publish    []publishedTrack
 	slots      int
 	audioSlots int
+	// renames counts the lines that a VR2Gather peer has to be told another name of.
+	renames int
 }
 
 // lineTable is the lines of one peer connection. It is owned by the connection's goroutine.

@@ -24,6 +24,8 @@ func (q messageRequest) apply(r *Room) {
 	if p.gone || p.outbox != q.outbox {
 		return
 	}
+	// A client that says something has read the reply to its join.
+	p.former = ""
 	id := q.message.Head().ID
 	switch m := q.message.(type) {
 	case *signal.Publish:
@@ -78,6 +80,9 @@ func (q messageRequest) apply(r *Room) {
 }
 
 func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error {
+	if !p.publishing.AllowN(r.now, 1) {
+		return refuse(signal.CodeLimit, "%g publications per second are the limit", r.node.config.PublishRate)
+	}
 	if err := r.publish(p, m.Publication); err != nil {
 		return err
 	}
@@ -110,22 +115,32 @@ func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *s
 			}
 		}
 	}
-	if !p.choices.setAll(m.Choices) {
+	changed, kept := p.choices.setAll(m.Choices)
+	if !kept {
 		return refuse(signal.CodeLimit, "%d quality choices are the limit", r.node.config.ChoicesPerParticipant)
 	}
-	p.refresh(at)
+	if changed {
+		p.refresh(at)
+	}
 	return nil
 }
 
 // acknowledge opens slots whose present assignment the client knows. Older generations are passed over: a newer assignment is on its way.
 func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.Error {
-	defer p.refresh(at)
+	opened := false
+	defer func() {
+		if opened {
+			p.refresh(at)
+		}
+	}()
 	for _, known := range m.Slots {
 		s := p.slots.byMID(known.MID)
 		if s == nil || known.Generation > s.generation {
 			return refuse(signal.CodeNotFound, "no slot %q of generation %d", known.MID, known.Generation)
 		}
+		before := s.ready()
 		s.acknowledged = max(s.acknowledged, known.Generation)
+		opened = opened || s.ready() && !before
 	}
 	return nil
 }

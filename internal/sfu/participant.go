@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -30,9 +31,11 @@ type participant struct {
 	room     *Room
 	identity string
 	session  string
-	secret   string
-	grants   Grants
-	receive  bool
+	// secret is what the client needs to resume. former is the one before, empty once the client has shown that it has got the present one.
+	secret, former string
+
+	grants  Grants
+	receive bool
 	// deadline is how long the client repairs a frame, 0 where it leaves that to the server.
 	deadline time.Duration
 	// pauses says that the client stops tracks that it is told nobody takes.
@@ -56,13 +59,15 @@ type participant struct {
 	pendingOffer *signal.Offer
 
 	publications []*publication
-	slots        *slotTable
-	choices      *choices
-	reception    *reception
-	tracing      tracing
-	joined       time.Time
-	limitTold    bool
-	gone         bool
+	// publishing limits how often others have to be told of new publications.
+	publishing *rate.Limiter
+	slots      *slotTable
+	choices    *choices
+	reception  *reception
+	tracing    tracing
+	joined     time.Time
+	limitTold  bool
+	gone       bool
 }
 
 // errorField is the log field of an error.
@@ -147,8 +152,11 @@ func (p *participant) subscribe(publications []*publication) {
 
 // unsubscribe frees the slots of a publication that ends; others that wait get them.
 func (p *participant) unsubscribe(publication *publication) {
-	told := p.slots.drop(publication)
+	told, renames := p.slots.drop(publication), p.slots.renames
 	p.tellAssignments(append(told, p.slots.assign()...))
+	if p.slots.renames != renames {
+		p.updateLines()
+	}
 }
 
 func (p *participant) tellAssignments(told []signal.Assignment) {
@@ -200,6 +208,7 @@ func (p *participant) updateLines() {
 		config := p.room.node.config
 		wanted.slots = p.slotCount(volumetric.KindVideo, config.SpareSlots)
 		wanted.audioSlots = p.slotCount(volumetric.KindAudio, config.SpareAudioSlots)
+		wanted.renames = p.slots.renames
 	}
 	p.connection.commands.add(linesCommand{wanted})
 }

@@ -13,6 +13,8 @@ type publication struct {
 	number      uint64
 	ref         volumetric.PublicationRef
 	description volumetric.Publication
+	// encoded is how many bytes of JSON the description has.
+	encoded int
 	// client is the number that VR2Gather peers know the publisher by. silent says that nobody has been told of the publication, since its first frame has
 	// yet to come.
 	client uint32

@@ -38,8 +38,10 @@ const (
 	// refreshInterval is how long a decision stands by itself that leaves something to wish for: what crept in small steps counts then.
 	refreshInterval = time.Second
 	// allocationSpacing is the least time between two allocations for one receiver: a client that sends a message for each of its tiles costs
-	// the room one allocation for all that come so close, and none of them waits for longer than that.
+	// the room one allocation for all that come so close. In a large room, where one takes longer, it is spacingFactor times what the last one took, so that a
+	// receiver that changes its mind all the time takes about a quarter of the room's goroutine; none waits for longer than until the next look at everybody.
 	allocationSpacing = 2 * time.Millisecond
+	spacingFactor     = 4
 	// bandwidthInterval is the least time between two messages about a receiver's bandwidth, and bandwidthTolerance what has to change.
 	bandwidthInterval  = 500 * time.Millisecond
 	bandwidthTolerance = 0.01
@@ -80,8 +82,9 @@ type reception struct {
 	stale, deferred bool
 	requested       time.Time
 
-	// What the last decision was made with, and when.
+	// What the last decision was made with, when, and how long it took.
 	at        time.Time
+	took      time.Duration
 	around    surroundings
 	granted   volumetric.Bitrate
 	viewpoint allocate.Viewpoint
@@ -197,6 +200,11 @@ func (r *reception) looks() bool {
 func (r *reception) look(now time.Time, v allocate.Viewpoint, interval time.Duration) bool {
 	r.predictor.Observe(v)
 	return r.known && now.Sub(r.at) >= interval
+}
+
+// spaced is when the next decision may be made for a receiver that asks for one, given how often everybody is looked at.
+func (r *reception) spaced(interval time.Duration) time.Time {
+	return r.at.Add(max(allocationSpacing, min(spacingFactor*r.took, interval)))
 }
 
 // ahead is when the receiver sees what is decided now.

@@ -115,3 +115,36 @@ func TestWhatIsWantedIsToldOnResuming(t *testing.T) {
 		t.Errorf("asked again for %+v", again)
 	}
 }
+
+// TestALostReplyLosesNoSession has the websocket break before the client has read the reply that brings the next secret, twice.
+func TestALostReplyLosesNoSession(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	s, first := enter(t, n, "bob", true)
+	s.Detach()
+	s, lost := resume(t, n, "bob", first)
+	s.Detach()
+	again, _ := resume(t, n, "bob", first)
+	if again.participant != s.participant {
+		t.Fatal("resumed as another participant")
+	}
+	again.Detach()
+	s, o := resume(t, n, "bob", first)
+	refusedWith := func(former *shelf) bool {
+		joined := expect[*signal.Joined](t, former, 1)
+		_, refused := n.Join(JoinRequest{
+			Join: &signal.Join{Version: signal.Version, Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}},
+			Room: "room", Identity: "bob", Outbox: &shelf{}, At: time.Now(),
+		})
+		return refused != nil && refused.Code == signal.CodeResume
+	}
+	if !refusedWith(lost) {
+		t.Error("a secret was taken that the client has not used, though it was replaced")
+	}
+	handle(s, &signal.Time{})
+	if !refusedWith(first) {
+		t.Error("the secret before the present one was taken after the client had said something")
+	}
+	if again, _ := resume(t, n, "bob", o); again.participant != s.participant {
+		t.Error("resumed as another participant")
+	}
+}

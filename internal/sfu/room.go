@@ -1,6 +1,7 @@
 package sfu
 
 import (
+	"encoding/json"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -203,12 +204,16 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 	if n := description.TrackCount(); n > config.TracksPerPublication {
 		return refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n, config.TracksPerPublication)
 	}
+	encoded, refused := r.checkRoom(p, &description)
+	if refused != nil {
+		return refused
+	}
 	if description.VR2Gather {
 		r.giveNumber(p)
 	}
 	converted := p.vr2gather != nil
 	publication := newPublication(r.node.engine, p.identity, description, converted, nextGroup)
-	publication.client, publication.silent = p.number, converted
+	publication.client, publication.silent, publication.encoded = p.number, converted, encoded
 	if p.pauses {
 		publication.begin(config.Suppression, &r.unsettled, r.now)
 	}
@@ -218,6 +223,36 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
 	return nil
+}
+
+// checkRoom measures the description of another publication, and refuses it where newcomers could not be told of all any more. Somebody who joins anew takes the
+// place of what was there under the name.
+func (r *Room) checkRoom(p *participant, description *volumetric.Publication) (encoded int, refused *signal.Error) {
+	text, err := json.Marshal(description)
+	if err != nil {
+		return 0, refuse(signal.CodeInvalid, "%v", err)
+	}
+	own := len(text) + describedBytes(p.publications)
+	all := own
+	for _, other := range r.participants {
+		if other.identity != p.identity {
+			all += describedBytes(other.publications)
+		}
+	}
+	limit := r.node.config.DescriptionBytes
+	if all > limit || own > limit/descriptionShare {
+		return 0, refuse(signal.CodeLimit, "the descriptions of publications would have %d bytes in this room, %d of them this participant's: the limits are %d and %d",
+			all, own, limit, limit/descriptionShare)
+	}
+	return len(text), nil
+}
+
+// describedBytes is how many bytes of JSON the descriptions of publications have.
+func describedBytes(publications []*publication) (sum int) {
+	for _, p := range publications {
+		sum += p.encoded
+	}
+	return sum
 }
 
 // publishedByOthers are the publications of everybody but one.

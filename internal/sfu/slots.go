@@ -26,9 +26,11 @@ type outgoing interface {
 // slot is one outgoing stream of one receiver. It belongs to the room's goroutine.
 type slot struct {
 	newSlot
-	// name is what a line towards a VR2Gather peer carries for good, nil before the first assignment; plain is its outlet, once it is negotiated.
-	name  *vr2gather.Track
-	plain *forward.VR2GatherOutlet
+	// name is what a line towards a VR2Gather peer carries, nil before the first assignment, and offered the one that it had in the last offer; plain is its outlet,
+	// once it is negotiated. renamed says that the peer has not answered an offer with the name yet.
+	name, offered *vr2gather.Track
+	plain         *namedOutlet
+	renamed       bool
 	// forward is nil until the client has answered the offer that brought the line.
 	forward outgoing
 	// generation counts assignments; acknowledged is the last one that the client knows of.
@@ -76,7 +78,7 @@ func (s *slot) assign(t *target) signal.Assignment {
 	if s.plain != nil {
 		s.plain.Restart()
 	}
-	if s.name != nil {
+	if s.name != nil && !s.renamed {
 		// The line carries nothing else, whenever it is told.
 		s.acknowledged = s.generation
 	}
@@ -189,8 +191,10 @@ func (h hold) add(n int) {
 
 // slotTable is the slots of one receiver on one connection, and the targets that wait for one.
 type slotTable struct {
-	// named tables are those of VR2Gather peers, whose lines have names.
+	// named tables are those of VR2Gather peers, whose lines have names. Where there are as many of a kind as limit says, idle ones are renamed, which renames counts.
 	named   bool
+	limit   int
+	renames int
 	slots   []*slot
 	mids    map[string]*slot
 	waiting map[volumetric.Kind][]*target
@@ -222,9 +226,8 @@ func (t *slotTable) assign() []signal.Assignment {
 		}
 		next := t.waiting[s.kind][i]
 		t.waiting[s.kind] = slices.Delete(t.waiting[s.kind], i, i+1)
-		if t.named && s.name == nil {
-			name := nameOf(next)
-			s.name = &name
+		if t.named {
+			t.name(s, nameOf(next))
 		}
 		told = append(told, s.assign(next))
 	}

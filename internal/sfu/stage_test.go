@@ -132,6 +132,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 		room: s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive, pauses: pauses, log: zap.NewNop(), outbox: o,
 		connection: &connection{room: s.room, commands: newCommandList()},
 		slots:      newSlotTable(), choices: newChoices(100), reception: &reception{}, connected: true,
+		publishing: newPublishingLimit(&s.room.node.config),
 	}
 	p.connection.owner = p
 	s.ask(func(r *Room) {

@@ -9,8 +9,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/description"
-	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -228,7 +226,7 @@ func (p *participant) offerFor(offer *signal.Offer) signal.Message {
 	o := &VR2GatherOffer{
 		Offer: offer, Tracks: make(map[string]vr2gather.Track), Publishes: make(map[string]bool), Tiles: p.vr2gather.query.Tiles,
 	}
-	p.slots.retire()
+	p.slots.offer()
 	for _, m := range offer.Media {
 		if s := p.slots.byMID(m.MID); s != nil {
 			o.Tracks[m.MID] = *s.name
@@ -256,11 +254,7 @@ func (p *participant) openSlots() {
 			s.forward = p.connection.receiver.AddSlot(s.outlet, s.kind)
 			continue
 		}
-		payloadType := uint8(description.PayloadTypeVR2GatherVideo)
-		if s.kind == volumetric.KindAudio {
-			payloadType = description.PayloadTypeVR2GatherAudio
-		}
-		s.plain = forward.NewVR2GatherOutlet(s.outlet, *s.name, payloadType)
+		s.plain = newNamedOutlet(s.outlet, *s.name)
 		s.forward = p.connection.receiver.AddSlot(s.plain, s.kind)
 	}
 }

@@ -32,12 +32,12 @@ func (q vr2GatherChoices) apply(r *Room) {
 	choices, ignored := p.resolve(r.choosable(p), q.choices)
 	ignored += q.unread
 	r.node.counts.ignored.Add(uint64(ignored))
+	changed, kept := p.choices.setAll(choices)
 	switch {
-	case len(choices) == 0:
-	case p.choices.setAll(choices):
-		p.refresh(q.at)
-	default:
+	case !kept:
 		p.passOver("more quality choices than are kept", zap.Int("limit", r.node.config.ChoicesPerParticipant))
+	case changed:
+		p.refresh(q.at)
 	}
 }
 

@@ -42,7 +42,7 @@ func carried(table *slotTable) string {
 // TestNamedLines has publications come and go at a VR2Gather peer: each tile of each client has a line of its own for good.
 func TestNamedLines(t *testing.T) {
 	table := newSlotTable()
-	table.named = true
+	table.named, table.limit = true, 100
 	grow := func() {
 		var lines []newSlot
 		for n := len(table.slots); n < table.namedCount(volumetric.KindVideo); n++ {
@@ -76,7 +76,7 @@ func TestNamedLines(t *testing.T) {
 	table.add([]newSlot{{mid: "9", kind: volumetric.KindVideo}})
 	table.drop(short)
 	table.assign()
-	table.retire()
+	table.offer()
 	table.want(short)
 	table.assign()
 	expect("what ended before its line was offered gets another", "video_1_0* video_1_1* video_2_0* video_4294967295_0")

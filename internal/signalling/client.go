@@ -28,6 +28,8 @@ type client struct {
 func (c *client) serve() {
 	c.inbox = newInbox(c.conn, &c.server.config)
 	c.inbox.extend(c.server.config.JoinTimeout)
+	// What has not joined has nothing else to say.
+	c.inbox.limit = min(c.server.config.MessageBytes, signal.MaxBytes(signal.TypeJoin))
 	c.conn.SetPongHandler(func(string) error {
 		if c.session != nil && !c.outbox.ended() {
 			c.inbox.alive()
@@ -69,6 +71,12 @@ func (c *client) take(data []byte, now time.Time) bool {
 	if message != nil {
 		c.server.metrics.SignallingMessage("in", message.Head().Type)
 	}
+	if !c.owed(message) {
+		if violated := c.inbox.violation(c.inbox.count(now)); violated != nil {
+			c.violate(violated.Code, violated.Message)
+			return false
+		}
+	}
 	if request, ok := message.(signal.Request); ok && err == nil {
 		err = request.Validate()
 	}
@@ -85,6 +93,13 @@ func (c *client) take(data []byte, now time.Time) bool {
 		return true
 	}
 	return c.join(join)
+}
+
+// owed tells whether a message does nothing but answer what the server has said. How often that happens is up to the other participants, so it does not count
+// against the client's own rate.
+func (c *client) owed(message signal.Message) bool {
+	m, ok := message.(*signal.Acknowledge)
+	return ok && c.outbox.acknowledged(len(m.Slots))
 }
 
 // join brings the client into its room.
@@ -107,6 +122,7 @@ func (c *client) join(join *signal.Join) bool {
 		return !refused.Code.Closes()
 	}
 	c.session = session
+	c.inbox.limit = c.server.config.MessageBytes
 	c.inbox.alive()
 	return true
 }

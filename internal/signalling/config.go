@@ -22,6 +22,10 @@ type Config struct {
 	MessageBurst int     `yaml:"message_burst" help:"messages that a client may send at once"`
 	ByteRate     float64 `yaml:"byte_rate" help:"bytes per second that a client may send in the long run"`
 	ByteBurst    int     `yaml:"byte_burst" help:"bytes that a client may send at once; at least message_bytes"`
+	// TokenWebsockets: a token that names nobody may be everybody's, and all come again within seconds when the server has been restarted.
+	TokenWebsockets int     `yaml:"token_websockets" help:"websockets that may be open by one token"`
+	TokenRate       float64 `yaml:"token_rate" help:"websockets per second that may be opened by one token in the long run"`
+	TokenBurst      int     `yaml:"token_burst" help:"websockets that may be opened by one token at once"`
 	// Backlog: joining a full room brings a few messages per participant at once.
 	Backlog int `yaml:"backlog" help:"messages that wait for a client that does not read before it is disconnected"`
 }
@@ -29,15 +33,18 @@ type Config struct {
 // DefaultConfig suits rooms of tens of participants.
 func DefaultConfig() Config {
 	return Config{
-		JoinTimeout:  10 * time.Second,
-		WriteTimeout: 10 * time.Second,
-		PingInterval: 5 * time.Second,
-		MessageBytes: 2 << 20,
-		MessageRate:  400,
-		MessageBurst: 1000,
-		ByteRate:     4 << 20,
-		ByteBurst:    16 << 20,
-		Backlog:      1024,
+		JoinTimeout:     10 * time.Second,
+		WriteTimeout:    10 * time.Second,
+		PingInterval:    5 * time.Second,
+		MessageBytes:    2 << 20,
+		MessageRate:     400,
+		MessageBurst:    1000,
+		ByteRate:        4 << 20,
+		ByteBurst:       16 << 20,
+		TokenWebsockets: 1000,
+		TokenRate:       20,
+		TokenBurst:      1000,
+		Backlog:         1024,
 	}
 }
 
@@ -48,6 +55,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: join_timeout, write_timeout and ping_interval: expected durations over 0", ErrConfig)
 	case c.MessageBytes < 1024 || c.ByteBurst < c.MessageBytes:
 		return fmt.Errorf("%w: message_bytes %d, byte_burst %d: expected at least 1024, and a burst that holds one message", ErrConfig, c.MessageBytes, c.ByteBurst)
+	case c.TokenWebsockets < 1 || !(c.TokenRate > 0) || c.TokenBurst < 1:
+		return fmt.Errorf("%w: token_websockets, token_rate and token_burst: expected numbers over 0", ErrConfig)
 	case c.MessageRate <= 0 || c.MessageBurst < 1 || c.ByteRate <= 0 || c.Backlog < 1:
 		return fmt.Errorf("%w: message_rate, message_burst, byte_rate and backlog: expected numbers over 0", ErrConfig)
 	}

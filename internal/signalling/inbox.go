@@ -32,11 +32,13 @@ type inbox struct {
 	messages *rate.Limiter
 	bytes    *rate.Limiter
 	buffer   bytes.Buffer
+	// limit is how long a message may be at present, in bytes.
+	limit int
 }
 
 func newInbox(conn *websocket.Conn, config *Config) *inbox {
 	return &inbox{
-		conn: conn, config: config,
+		conn: conn, config: config, limit: config.MessageBytes,
 		messages: rate.NewLimiter(rate.Limit(config.MessageRate), config.MessageBurst),
 		bytes:    rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst),
 	}
@@ -52,7 +54,7 @@ func (i *inbox) read() (data []byte, text bool, err error) {
 		i.buffer = bytes.Buffer{}
 	}
 	i.buffer.Reset()
-	limit := int64(i.config.MessageBytes)
+	limit := int64(i.limit)
 	n, err := io.Copy(&i.buffer, io.LimitReader(reader, limit+1))
 	now := time.Now()
 	switch {
@@ -60,17 +62,25 @@ func (i *inbox) read() (data []byte, text bool, err error) {
 		return nil, false, err
 	case n > limit:
 		return nil, false, errTooLarge
-	case !i.messages.AllowN(now, 1) || !i.bytes.AllowN(now, int(n)):
+	case !i.bytes.AllowN(now, int(n)):
 		return nil, false, errRate
 	}
 	return i.buffer.Bytes(), kind == websocket.TextMessage, nil
 }
 
-// violation says which limit an error of read is about, nil for none.
+// count counts a message that was read. The error says that it is one too many.
+func (i *inbox) count(now time.Time) error {
+	if !i.messages.AllowN(now, 1) {
+		return errRate
+	}
+	return nil
+}
+
+// violation says which limit an error of read or count is about, nil for none.
 func (i *inbox) violation(err error) *signal.Error {
 	switch {
 	case errors.Is(err, errTooLarge):
-		return &signal.Error{Code: signal.CodeTooLarge, Message: fmt.Sprintf("a message may have %d bytes", i.config.MessageBytes)}
+		return &signal.Error{Code: signal.CodeTooLarge, Message: fmt.Sprintf("a message may have %d bytes", i.limit)}
 	case errors.Is(err, errRate):
 		return &signal.Error{
 			Code: signal.CodeRateLimited, Message: fmt.Sprintf("%g messages and %g bytes per second are the limit", i.config.MessageRate, i.config.ByteRate),

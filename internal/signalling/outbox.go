@@ -21,11 +21,13 @@ type outbox struct {
 	mu    sync.Mutex
 	queue []signal.Message
 	// poses are where in the queue the pose of an object waits, whose place a newer one takes.
-	poses   map[volumetric.PublicationRef]int
-	notify  chan struct{}
-	closing bool
-	code    signal.Code
-	reason  string
+	poses map[volumetric.PublicationRef]int
+	// assigned counts the slots that the client was told about and has not acknowledged.
+	assigned int
+	notify   chan struct{}
+	closing  bool
+	code     signal.Code
+	reason   string
 }
 
 func newOutbox(conn *websocket.Conn, config Config, metrics Metrics) *outbox {
@@ -60,6 +62,8 @@ func (o *outbox) Send(m signal.Message) bool {
 	case *signal.Published, *signal.Unpublished, *signal.ParticipantJoined, *signal.ParticipantLeft:
 		// The poses that follow may be those of another object with the name of one before.
 		clear(o.poses)
+	case *signal.Assignments:
+		o.assigned += len(m.Assignments)
 	}
 	o.queue = append(o.queue, m)
 	o.wake()
@@ -78,6 +82,15 @@ func (o *outbox) replace(m *signal.Pose) bool {
 	}
 	o.queue[at] = m
 	return true
+}
+
+// acknowledged takes an acknowledgement of that many slots, and tells whether any of what the client was told about was still to be acknowledged.
+func (o *outbox) acknowledged(slots int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	owed := o.assigned > 0
+	o.assigned = max(0, o.assigned-max(1, slots))
+	return owed
 }
 
 func objectOf(m *signal.Pose) volumetric.PublicationRef {

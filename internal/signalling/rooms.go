@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,12 +35,13 @@ type RoomSummary struct {
 type Rooms struct {
 	rooms Describer
 	auth  Authenticator
+	pages pages
 	log   *zap.Logger
 }
 
-// NewRooms makes the handler for RoomsPath.
-func NewRooms(rooms Describer, auth Authenticator, log *zap.Logger) *Rooms {
-	return &Rooms{rooms: rooms, auth: auth, log: log}
+// NewRooms makes the handler for RoomsPath, with dev for servers that ask nobody for a token and listen on loopback alone.
+func NewRooms(rooms Describer, auth Authenticator, log *zap.Logger, dev bool) *Rooms {
+	return &Rooms{rooms: rooms, auth: auth, pages: pages{rebound: dev}, log: log}
 }
 
 // ServeHTTP implements http.Handler.
@@ -47,6 +49,11 @@ func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	credentials, err := h.auth.Authenticate(r)
 	if err != nil {
 		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
+		return
+	}
+	// A page sends no origin with what it gets of its own server, so that there is only the host to tell who asks.
+	if !h.pages.trusts(r.Host) {
+		http.Error(w, string(signal.CodeForbidden)+": expected a loopback address in place of the name "+strconv.Quote(r.Host), http.StatusForbidden)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), roomsTimeout)

@@ -2,8 +2,6 @@ package signalling
 
 import (
 	"net/http"
-	"net/url"
-	"slices"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -18,6 +16,8 @@ type Credentials struct {
 	Identity string
 	Room     string
 	Grants   sfu.Grants
+	// Token tells tokens apart, of which each opens so many websockets.
+	Token Fingerprint
 }
 
 // Authenticator checks a client's token.
@@ -50,36 +50,25 @@ type Server struct {
 	metrics  Metrics
 	log      *zap.Logger
 	upgrader websocket.Upgrader
+	crowd    *crowd
 }
 
-// NewServer makes the handler for signal.Path. With loopbackOrigins, web pages of this host may connect whatever is configured.
-func NewServer(config Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *zap.Logger, loopbackOrigins bool) (*Server, error) {
+// NewServer makes the handler for signal.Path. With dev, for servers that ask nobody for a token and listen on loopback alone, web pages of this host may connect
+// whatever is configured, and no page may that has its own name resolved to this host.
+func NewServer(config Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *zap.Logger, dev bool) (*Server, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{config: config, node: node, auth: auth, metrics: metrics, log: log}
+	s.crowd = newCrowd(&s.config)
+	admitted := pages{allowed: config.AllowedOrigins, local: dev, rebound: dev}
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: config.JoinTimeout,
 		ReadBufferSize:   16 << 10,
 		WriteBufferSize:  16 << 10,
-		CheckOrigin: func(r *http.Request) bool {
-			return originAllowed(r.Header.Get("Origin"), r.Host, config.AllowedOrigins, loopbackOrigins)
-		},
+		CheckOrigin:      func(r *http.Request) bool { return admitted.may(r.Header.Get("Origin"), r.Host) },
 	}
 	return s, nil
-}
-
-// originAllowed tells whether a web page of the origin may connect: pages of this server itself, and those that are configured. Clients that
-// are no browsers send no origin.
-func originAllowed(origin, host string, allowed []string, loopback bool) bool {
-	if origin == "" || slices.Contains(allowed, "*") || slices.Contains(allowed, origin) {
-		return true
-	}
-	u, err := url.Parse(origin)
-	if err != nil {
-		return false
-	}
-	return u.Host == host || loopback && slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
 }
 
 // ServeHTTP implements http.Handler: it authenticates, upgrades, and serves the client until its websocket ends.
@@ -92,6 +81,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
 		return
 	}
+	if err := s.crowd.enter(credentials.Token, opened); err != nil {
+		s.metrics.SignallingError(signal.CodeRateLimited)
+		s.log.Warn("client refused", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		http.Error(w, string(signal.CodeRateLimited)+": "+err.Error(), http.StatusTooManyRequests)
+		return
+	}
+	defer s.crowd.leave(credentials.Token)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		s.log.Info("no websocket", zap.String("remote", r.RemoteAddr), zap.Error(err))

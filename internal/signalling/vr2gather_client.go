@@ -59,6 +59,9 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 	for {
 		text, _, err := c.inbox.read()
 		now := time.Now()
+		if err == nil {
+			err = c.inbox.count(now)
+		}
 		if violated := c.inbox.violation(err); violated != nil {
 			c.refuse(violated.Code, violated.Message)
 			return

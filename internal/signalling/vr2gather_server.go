@@ -1,6 +1,7 @@
 package signalling
 
 import (
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -31,31 +32,43 @@ type VR2GatherServer struct {
 	metrics  Metrics
 	log      *zap.Logger
 	upgrader websocket.Upgrader
+	crowd    *crowd
+	// pages are who may connect where no token is asked for, nil where a token is all that it takes.
+	pages    *pages
 	presence *vr2GatherPresence
 	refused  atomic.Uint64
 }
 
-// NewVR2GatherServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the configuration requires no token.
-func NewVR2GatherServer(config VR2GatherConfig, limits Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *zap.Logger) (*VR2GatherServer, error) {
+// NewVR2GatherServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the configuration requires no token. With dev,
+// for servers that listen on loopback alone, it asks for none either.
+func NewVR2GatherServer(
+	config VR2GatherConfig, limits Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *zap.Logger, dev bool,
+) (*VR2GatherServer, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	if err := limits.Validate(); err != nil {
 		return nil, err
 	}
+	var admitted *pages
 	if !config.RequireToken {
 		auth = AllowAll{}
 	}
-	return &VR2GatherServer{
-		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log, presence: newVR2GatherPresence(),
+	if dev || !config.RequireToken {
+		admitted = &pages{allowed: limits.AllowedOrigins, local: true, rebound: dev}
+	}
+	s := &VR2GatherServer{
+		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log, pages: admitted, presence: newVR2GatherPresence(),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: limits.JoinTimeout,
 			ReadBufferSize:   16 << 10,
 			WriteBufferSize:  16 << 10,
-			// The peers are no browsers, and some send an origin nevertheless.
+			// The peers are no browsers, and some send an origin nevertheless: where a token is asked for, that is enough. Where none is, it has been looked at already.
 			CheckOrigin: func(*http.Request) bool { return true },
 		},
-	}, nil
+	}
+	s.crowd = newCrowd(&s.limits)
+	return s, nil
 }
 
 // Refused counts the peers that were refused, at the door or for what they said.
@@ -68,6 +81,11 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
 		s.turnAway(w, log, http.StatusUnauthorized, signal.CodeUnauthorized, err.Error())
+		return
+	}
+	if origin := r.Header.Get("Origin"); s.pages != nil && !s.pages.may(origin, r.Host) {
+		s.turnAway(w, log, http.StatusForbidden, signal.CodeForbidden,
+			fmt.Sprintf("no token is asked for, and the request comes from a page of %.100q", origin))
 		return
 	}
 	query, err := s.query(r)
@@ -86,6 +104,11 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.turnAway(w, log, http.StatusBadRequest, signal.CodeInvalid, err.Error())
 		return
 	}
+	if err := s.crowd.enter(credentials.Token, opened); err != nil {
+		s.turnAway(w, log, http.StatusTooManyRequests, signal.CodeRateLimited, err.Error())
+		return
+	}
+	defer s.crowd.leave(credentials.Token)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		log.Info("no websocket", zap.Error(err))

@@ -47,6 +47,9 @@ func dial(ctx context.Context, config Config) (*link, error) {
 		if response != nil && response.StatusCode == http.StatusUnauthorized {
 			return nil, &signal.Error{Code: signal.CodeUnauthorized, Message: "the server does not accept the token"}
 		}
+		if response != nil {
+			return nil, fmt.Errorf("connect to %s: %w: %s", config.URL, err, response.Status)
+		}
 		return nil, fmt.Errorf("connect to %s: %w", config.URL, err)
 	}
 	conn.SetReadLimit(signal.MaxMessageBytes)

@@ -26,8 +26,9 @@ type media struct {
 	mu        sync.Mutex
 	connected bool
 	extension uint8
-	ended     bool
-	clock     hostClock
+	// ended is set before the channels that the program reads are closed: whoever writes to them under the lock looks at it first.
+	ended bool
+	clock hostClock
 	// kernel is when kernel and network card received the packets at hand.
 	kernel kernelStamp
 	// ssrc is the sender of our RTCP.
@@ -58,8 +59,10 @@ type media struct {
 	// streams are keyed by mid, and by the SSRCs of media and retransmissions.
 	streams      map[string]*stream
 	streamBySSRC map[uint32]*stream
-	// books are kept for every tile ever received, by name, so that figures outlive reassignments. In ModeAlternatives the quality is off.
+	// books are kept for every tile ever received, by name, so that figures outlive reassignments, up to keptBooks of them. In ModeAlternatives the quality is off.
 	books map[volumetric.TrackRef]*tileBook
+	// assignments counts those of tiles to slots.
+	assignments uint64
 }
 
 func newMedia(s *Session) *media {

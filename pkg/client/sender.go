@@ -55,6 +55,11 @@ func (m *media) send() {
 func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle bool) {
 	m := s.media
 	m.mu.Lock()
+	if m.ended {
+		// The session is being freed: nobody takes events any more, and the peer is closed.
+		m.mu.Unlock()
+		return idleTick, true
+	}
 	m.control(now)
 	s.due = append(s.due[:0], m.urgent...)
 	clear(m.urgent)

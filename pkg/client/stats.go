@@ -26,7 +26,7 @@ type TileStats struct {
 	Requests uint64
 }
 
-// Stats gives the counts of every tile that was ever received, in the order of their names.
+// Stats gives the counts of every tile that was ever received, in the order of their names. Of more than 4096 tiles those are left out that went first.
 func (s *Session) Stats() []TileStats {
 	m := s.media
 	m.mu.Lock()

@@ -42,11 +42,13 @@ type stream struct {
 
 // tileBook keeps the books of one tile, or in volumetric.ModeDescriptions of one description.
 type tileBook struct {
-	track   volumetric.TrackRef
-	ledger  ledger
-	packets uint64
-	bytes   uint64
-	breaks  breaks
+	track volumetric.TrackRef
+	// assigned counts the assignments of all tiles up to this one's last.
+	assigned uint64
+	ledger   ledger
+	packets  uint64
+	bytes    uint64
+	breaks   breaks
 	// replaced are source packets that parity made up for.
 	replaced uint64
 	// before is what the stream's NACK generator had counted when the tile was assigned to it; nacks sums earlier assignments.
@@ -291,11 +293,6 @@ func (m *media) assign(a signal.Assignment, publication *volumetric.Publication)
 	if a.Quality != nil {
 		track.Quality = *a.Quality
 	}
-	book := m.books[track]
-	if book == nil {
-		book = &tileBook{track: track}
-		m.books[track] = book
-	}
-	s.assign(a.Generation, &track, *publication, book)
+	s.assign(a.Generation, &track, *publication, m.bookOf(track))
 	return true
 }

@@ -82,3 +82,17 @@ func TestFramesOfEndedPublicationsAreNotLeftOut(t *testing.T) {
 		t.Errorf("%d packets leave, %d frames were left out, want none of a publication that has ended", n, len(m.pacer.left))
 	}
 }
+
+// TestNobodyIsToldAfterTheEnd: the sending goroutine may be about to step when the session is freed and its events end.
+func TestNobodyIsToldAfterTheEnd(t *testing.T) {
+	m := newRig(t, Config{})
+	p, _ := published(t, m, described("desk", volumetric.MIMEH264, 1, 1))
+	// The program is to be told of a frame that was left out.
+	m.pacer.left = append(m.pacer.left, ownTrack{p, 0})
+	m.end()
+	close(m.session.events)
+	s := sender{media: m}
+	if wait, idle := s.step(time.Now(), noFlush{}); wait != idleTick || !idle {
+		t.Errorf("looks again after %v, idle %v; want %v and idle", wait, idle, idleTick)
+	}
+}

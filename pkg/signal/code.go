@@ -92,6 +92,8 @@ func ErrorFor(id string, err error) *Error {
 		reply = *known
 	case errors.Is(err, ErrMalformed):
 		reply = Error{Code: CodeMalformed, Message: err.Error()}
+	case errors.Is(err, ErrTooLarge):
+		reply = Error{Code: CodeTooLarge, Message: err.Error()}
 	case errors.Is(err, ErrUnknownType):
 		reply = Error{Code: CodeUnknownType, Message: err.Error()}
 	case errors.Is(err, ErrInvalid), errors.Is(err, volumetric.ErrName), errors.Is(err, volumetric.ErrPublication):

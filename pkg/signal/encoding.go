@@ -55,14 +55,15 @@ func Encode(m Message) ([]byte, error) {
 }
 
 // DecodeFromClient reads a message that a client sent: it is a Request. An unknown type and a field of the wrong form give an error
-// around ErrUnknownType or ErrInvalid together with a message that has the header only, so that the id can be answered; anything else
-// that is wrong gives one around ErrMalformed and no message. Unknown fields are passed over.
-func DecodeFromClient(data []byte) (Message, error) { return decode(data, fromClient) }
+// around ErrUnknownType or ErrInvalid, and a message that is longer than others of its type may be one around ErrTooLarge, together with a message that has the
+// header only, so that the id can be answered; anything else that is wrong gives one around ErrMalformed and no message. Unknown fields are passed over.
+func DecodeFromClient(data []byte) (Message, error) { return decode(data, fromClient, withinBounds) }
 
 // DecodeFromServer reads a message that the server sent, as DecodeFromClient does. Clients pass over unknown types.
-func DecodeFromServer(data []byte) (Message, error) { return decode(data, fromServer) }
+func DecodeFromServer(data []byte) (Message, error) { return decode(data, fromServer, nil) }
 
-func decode(data []byte, known map[Type]func() Message) (Message, error) {
+// decode reads the header, and the whole message once the check has passed it, if there is one.
+func decode(data []byte, known map[Type]func() Message, check func(Type, []byte) error) (Message, error) {
 	var head Header
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrMalformed, describe(err))
@@ -76,6 +77,11 @@ func decode(data []byte, known map[Type]func() Message) (Message, error) {
 	blank, ok := known[head.Type]
 	if !ok {
 		return &OK{Header: head}, fmt.Errorf("%w %.32q", ErrUnknownType, head.Type)
+	}
+	if check != nil {
+		if err := check(head.Type, data); err != nil {
+			return &OK{Header: head}, err
+		}
 	}
 	m := blank()
 	if err := json.Unmarshal(data, m); err != nil {

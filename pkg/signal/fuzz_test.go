@@ -62,7 +62,7 @@ func seed(f *testing.F) {
 func decodeAgain(t *testing.T, data []byte, decode func([]byte) (Message, error)) Message {
 	m, err := decode(data)
 	if err != nil {
-		if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownType) && !errors.Is(err, ErrInvalid) {
+		if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownType) && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrTooLarge) {
 			t.Errorf("unexpected error %v", err)
 		}
 		if (m == nil) != errors.Is(err, ErrMalformed) {
@@ -75,6 +75,10 @@ func decodeAgain(t *testing.T, data []byte, decode func([]byte) (Message, error)
 		t.Fatalf("%#v is read, but not written: %v", m, err)
 	}
 	again, err := decode(written)
+	if errors.Is(err, ErrTooLarge) {
+		// Some characters are written longer than they may be read.
+		return m
+	}
 	if err != nil {
 		t.Fatalf("%s is written, but not read: %v", written, err)
 	}

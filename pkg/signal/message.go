@@ -10,6 +10,8 @@ var (
 	ErrUnknownType = errors.New("unknown message type")
 	// ErrInvalid: a message of a known type with a field of the wrong form.
 	ErrInvalid = errors.New("invalid message")
+	// ErrTooLarge: a message that is longer than one of its type may be. It closes the connection.
+	ErrTooLarge = errors.New("message too large")
 )
 
 // Type names a message.

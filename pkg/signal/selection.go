@@ -61,7 +61,7 @@ func (s *Selection) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	var many []*volumetric.Quality
-	if err := json.Unmarshal(data, &many); err != nil || many == nil {
+	if err := json.Unmarshal(data, &many); err != nil || many == nil || len(many) > volumetric.MaxQualities {
 		return fmt.Errorf("%w, got %.32s", errSelection, data)
 	}
 	qualities := make([]volumetric.Quality, 0, len(many))
@@ -76,7 +76,7 @@ func (s *Selection) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	slices.Sort(qualities)
-	*s = Selection{Qualities: slices.Compact(qualities)}
+	*s = Selection{Qualities: slices.Clip(slices.Compact(qualities))}
 	return nil
 }
 

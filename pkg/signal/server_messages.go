@@ -19,7 +19,8 @@ type Joined struct {
 	Limits       Limits        `json:"limits"`
 }
 
-// ResumeGrant is what a client needs to resume. The secret is good for one use and replaced in the reply.
+// ResumeGrant is what a client needs to resume. The secret is good for one use and replaced in the reply; it stays good until the client has said something after
+// that, since the reply may get lost.
 type ResumeGrant struct {
 	Secret  string `json:"secret"`
 	GraceMS int    `json:"grace_ms"`

@@ -80,7 +80,9 @@ func TestResumeWithANewConnection(t *testing.T) {
 	if offer := expectMessage[*signal.Offer](again); offer.Offer != 1 {
 		t.Errorf("offer %d, expected the first of a new connection", offer.Offer)
 	}
-	// The old secret is good for nothing any more.
+	// The old secret is good for nothing any more, once the client has said something.
+	again.send(&signal.Time{Header: signal.Header{ID: "2"}})
+	expectMessage[*signal.TimeReply](again)
 	third := dialRaw(t, c.Server.URL())
 	third.send(&signal.Join{
 		Version: 1, Room: "room", Identity: "alice",

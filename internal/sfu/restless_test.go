@@ -1,0 +1,60 @@
+package sfu
+
+import (
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestWhatChangesNothingIsNotDecidedAnew has a receiver acknowledge nothing, and what it has acknowledged before, and repeat its choice.
+func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(2, 3))
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(100e6)
+	bob.attach()
+	bob.choose(0, signal.Only(1))
+	s.pass(time.Second)
+	bob.expectCarried("1 2")
+	again := &signal.Acknowledge{}
+	for _, slot := range bob.slots.slots {
+		again.Slots = append(again.Slots, signal.SlotGeneration{MID: slot.mid, Generation: slot.generation})
+	}
+	before := s.counts.allocations
+	for range 100 {
+		bob.say(&signal.Acknowledge{Slots: []signal.SlotGeneration{}}, again)
+		bob.choose(0, signal.Only(1))
+		s.pass(5 * time.Millisecond)
+	}
+	if n := s.counts.allocations - before; n != 0 {
+		t.Errorf("%d decisions, expected none", n)
+	}
+	bob.slots.slots[1].acknowledged--
+	bob.say(again)
+	s.pass(allocationSpacing)
+	if n := s.counts.allocations - before; n != 1 {
+		t.Errorf("%d decisions once a slot can be used, expected one", n)
+	}
+}
+
+// TestAReceiverThatNeverRestsLeavesTimeToOthers: in a large room, where decisions take long, they are made the less often.
+func TestAReceiverThatNeverRestsLeavesTimeToOthers(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(2, 3))
+	bob := s.enter("bob", true, false)
+	bob.way.path = known(100e6)
+	bob.attach()
+	s.pass(time.Second)
+	s.cost = 5 * time.Millisecond
+	before := s.counts.allocations
+	for i := range 400 {
+		bob.choose(0, signal.Only(volumetric.Quality(i%2)))
+		s.pass(2500 * time.Microsecond)
+	}
+	// One every 20 ms, and one for each of the 20 looks at everybody.
+	if n := s.counts.allocations - before; n < 40 || n > 70 {
+		t.Errorf("%d decisions in a second, expected 60", n)
+	}
+}
