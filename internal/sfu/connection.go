@@ -26,8 +26,8 @@ type connection struct {
 
 	lines  lineTable
 	wanted wantedLines
-	// channels is how many slots are data channels.
-	channels int
+	// channels is how many slots are data channels, renames how many lines have been renamed.
+	channels, renames int
 	// offer is the number of the last offer; awaiting says that its answer has not come.
 	offer    int
 	awaiting bool
@@ -218,6 +218,8 @@ func (c *connection) negotiate() error {
 		return nil
 	}
 	lacking, changed := c.lines.reconcilePublish(c.wanted.publish)
+	changed = changed || c.renames != c.wanted.renames
+	c.renames = c.wanted.renames
 	for _, track := range lacking {
 		line, err := c.peer.AddReceiving(track.kind)
 		if err != nil {
