@@ -54,5 +54,17 @@
 //
 // ECN marks are counted in Stats and not acted upon.
 //
+// # Reliable
+//
+// Reliable is for receivers that are sent to over a transport which repeats what is lost: SCTP, under the data channels of browsers. All that is known of those is what they
+// acknowledge. It has GCC's prober, trains and limited, and in place of the rest
+//
+//	delivery  the rate of acknowledgement over half a second, and that at which was sent
+//	ackDelay  the quickest acknowledgement of the last 200 to 400 ms against that of the last 15 to 30 s
+//
+// Frames leave such a transport only when they are acknowledged, so that what its path does not carry waits in it, whether the path's own queue is long or short: a delay is all there is to look
+// for, and losses need no part of their own. What it departs from BBR in is that it waits for no congestion window to be full: frames are bursts, between which the path is idle, and a conversation
+// does not put up with the queue that BBR keeps. So the rate grows until a queue shows, and delivery then tells how far to go back.
+//
 // A GCC takes 6.1 kB, and 24 bytes for each packet of the largest report.
 package congestion

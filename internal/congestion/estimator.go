@@ -79,6 +79,8 @@ type Stats struct {
 	Overuses, Silences uint64
 	// Probes is the number of clusters handed out, ProbesMeasured the number of those that gave a rate.
 	Probes, ProbesMeasured uint64
+	// Window is how many bytes may be under way at once, 0 where the estimator does not bound them.
+	Window int
 	// Received and Lost count packets by what was reported last about them; Congested those that arrived with ECN-CE, Capable those with ECT(0) or ECT(1).
 	Received, Lost, Congested, Capable uint64
 }

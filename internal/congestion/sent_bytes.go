@@ -8,7 +8,7 @@ const (
 	sentBins = 64
 )
 
-// sentBytes counts what has been sent lately.
+// sentBytes counts what has been sent lately, or acknowledged.
 type sentBytes struct {
 	bins   [sentBins]uint32 // bytes, of bin n at n mod sentBins
 	newest int64

@@ -55,9 +55,10 @@ type NACKStats struct {
 // The round-trip time given to Due may be old when a queue builds. Repeats that come too early would then feed the queue, so the generator also
 // measures how long recoveries took, or were waited for in vain, and uses the shortest of the last eight if it is longer.
 type NACKGenerator struct {
-	cfg   NACKConfig
-	epoch time.Time // all times below count from here
-	stats NACKStats
+	cfg    NACKConfig
+	budget *MissingBudget
+	epoch  time.Time // all times below count from here
+	stats  NACKStats
 
 	started  bool
 	highest  int64         // the highest number that arrived
@@ -129,7 +130,7 @@ func (g *NACKGenerator) Received(sequence int64, now time.Time) Arrival {
 	}
 	arrival := InOrder
 	if sequence > g.known {
-		if sequence > g.known+1 {
+		if skipped := int(sequence - g.known - 1); skipped > 0 && g.budget.take(skipped, now) {
 			// This packet is the first of those that came later.
 			g.notice(sequence-1, at, at+g.cfg.ReorderWait)
 		}
@@ -153,7 +154,9 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 	lost = append(lost, g.dropped...)
 	g.dropped = g.dropped[:0]
 	if g.expected > g.known && g.started && at >= g.tailDue() {
-		g.notice(g.expected, at, at)
+		if g.budget.take(int(g.expected-g.known), now) {
+			g.notice(g.expected, at, at)
+		}
 		g.known = g.expected
 	}
 	before := len(ask)

@@ -130,3 +130,53 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 
 // BenchmarkIngress is the cost of a packet that nobody receives.
 func BenchmarkIngress(b *testing.B) { benchmarkForward(b, 1, 0, 20, pacing.Off, 0) }
+
+// BenchmarkLend is the cost of a packet where the goroutine that receives it forwards it, because the writer sleeps: ns/op is per frame of 20 packets that come as one batch.
+func BenchmarkLend(b *testing.B) {
+	const packets = 20
+	for _, slots := range []int{1, 10, 50} {
+		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {
+			cfg := DefaultConfig()
+			cfg.Writers, cfg.Pacing, cfg.TrackCacheBytes = 1, pacing.Off, 1<<20
+			r := &rig{t: b, now: time.Now(), engine: newEngine(cfg, time.Now)}
+			i := r.engine.newIngress(&fakePeer{})
+			p := r.publish(i, 10, volumetric.MIMEVolumetric)
+			for k := range slots {
+				receiver := r.engine.NewReceiver(&nullPeer{flushes: new(int)}, 0)
+				receiver.AddSlot(nullOutlet{uint32(1000 + 10*k)}, volumetric.KindVideo).Select(p.track, 1, r.now)
+			}
+			r.run()
+			w := r.engine.writers[0]
+			w.armed = never
+			w.turn.free.Store(true)
+			frame := p.packets(packets * 1144)
+			sequence, number := uint16(0), uint32(0)
+			send := func() {
+				number++
+				now := time.Now()
+				for _, packet := range frame {
+					sequence++
+					binary.BigEndian.PutUint16(packet[2:], sequence)
+					binary.BigEndian.PutUint32(packet[4:], number*3000)
+					binary.BigEndian.PutUint32(packet[12+8:], number)
+					i.RTP(p.ssrc, packet, now)
+				}
+				i.Flush()
+				if !w.turn.free.Load() {
+					// A burst that took too long was left to the writer.
+					<-w.turn.handed
+					w.work()
+					w.turn.free.Store(true)
+				}
+			}
+			for range 200 {
+				send()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				send()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*packets*slots), "ns/packet")
+		})
+	}
+}

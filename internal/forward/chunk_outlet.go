@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pion/rtp"
@@ -41,28 +40,9 @@ type ChunkOutlet struct {
 	// newest is the timestamp of the newest frame that was sent, once sent is set.
 	newest uint32
 	sent   bool
+	// ended says that the receiver is closed.
+	ended bool
 }
-
-// chunkFrame is a frame that is put together from its packets.
-type chunkFrame struct {
-	descriptor payload.Descriptor
-	timestamp  uint32
-	parts      []chunkPart
-	missing    int
-	// whole is when the last of them came.
-	whole time.Time
-}
-
-// chunkPart is one fragment, with the number of its packet. Its data is nil before it has come.
-type chunkPart struct {
-	data     *[payload.FragmentSize]byte
-	came     time.Time
-	size     uint16
-	sequence uint16
-}
-
-// fragments are the memory of parts that nobody needs. So frames take as much as has come of them, whatever they claim.
-var fragments = sync.Pool{New: func() any { return new([payload.FragmentSize]byte) }}
 
 // NewOutlet adds a channel that frames of one slot are sent on.
 func (s *ChunkSender) NewOutlet(c Channel) *ChunkOutlet {
@@ -81,6 +61,23 @@ func (o *ChunkOutlet) attach(s *Slot) {
 	o.slot = s
 }
 
+// end gives up what is held, and what comes from then on.
+func (o *ChunkOutlet) end() {
+	o.sender.mu.Lock()
+	defer o.sender.mu.Unlock()
+	o.ended = true
+	for _, f := range o.building {
+		f.release(o.memory())
+	}
+	if o.waiting != nil {
+		o.waiting.release(o.memory())
+	}
+	o.building, o.waiting = nil, nil
+}
+
+// memory is what frames take their room of.
+func (o *ChunkOutlet) memory() *allotment { return &o.sender.receiver.chunks }
+
 // SSRC implements Outlet. It is what reports name the slot by.
 func (o *ChunkOutlet) SSRC() uint32 { return o.ssrc }
 
@@ -97,6 +94,9 @@ func (o *ChunkOutlet) Queue(h *rtp.Header, body []byte) error {
 	s := o.sender
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if o.ended {
+		return nil
+	}
 	if h.SSRC == o.repeats {
 		s.pad(h.SSRC, h.SequenceNumber, body)
 		return nil
@@ -109,8 +109,16 @@ func (o *ChunkOutlet) Queue(h *rtp.Header, body []byte) error {
 	case d.Index >= d.Source || int64(d.Length) > int64(s.limit):
 		return fmt.Errorf("%w: fragment %d of %d, frame of %d bytes, expected at most %d", ErrNotChunked, d.Index, d.Source, d.Length, s.limit)
 	}
+	f := o.frame(h.Timestamp, &d)
+	if f == nil || f.spoilt {
+		return nil
+	}
 	now := s.receiver.writer.engine.clock()
-	if f := o.frame(h.Timestamp, &d); f != nil && f.take(&d, data, h.SequenceNumber, now) {
+	switch whole, ok := f.take(o.memory(), &d, data, h.SequenceNumber, now); {
+	case !ok:
+		f.spoil(o.memory())
+		o.dropped()
+	case whole:
 		o.completed(f, now)
 	}
 	return nil
@@ -134,14 +142,14 @@ func (o *ChunkOutlet) frame(timestamp uint32, d *payload.Descriptor) *chunkFrame
 	if len(o.building) == keptBuilding {
 		o.forget(0)
 	}
-	f := &chunkFrame{descriptor: *d, timestamp: timestamp, parts: make([]chunkPart, d.Source), missing: int(d.Source)}
+	f := newChunkFrame(d, timestamp)
 	o.building = append(o.building, f)
 	return f
 }
 
 // forget gives up a frame that is being put together.
 func (o *ChunkOutlet) forget(i int) {
-	o.building[i].release()
+	o.building[i].release(o.memory())
 	o.building = append(o.building[:i], o.building[i+1:]...)
 }
 
@@ -152,17 +160,16 @@ func (o *ChunkOutlet) completed(f *chunkFrame, now time.Time) {
 		if int32(other.timestamp-f.timestamp) > 0 {
 			kept = append(kept, other)
 		} else if other != f {
-			other.release()
+			other.release(o.memory())
 		}
 	}
 	o.building = kept
 	if o.waiting != nil {
-		o.waiting.release()
+		o.waiting.release(o.memory())
 		o.dropped()
 	}
-	f.whole = now
 	o.waiting = f
-	o.serve()
+	o.serve(now)
 }
 
 // dropped tells of a frame that was left out.
@@ -175,7 +182,7 @@ func (o *ChunkOutlet) dropped() {
 }
 
 // serve sends the frame that waits, if there is room.
-func (o *ChunkOutlet) serve() {
+func (o *ChunkOutlet) serve(now time.Time) {
 	s := o.sender
 	f := o.waiting
 	if f == nil || !s.room() {
@@ -194,48 +201,14 @@ func (o *ChunkOutlet) serve() {
 		if !s.send(&o.stream, s.message) {
 			break
 		}
-		for ; part < len(f.parts); part++ {
-			p := &f.parts[part]
+		for ; part < int(f.descriptor.Source); part++ {
+			p := f.part(part)
 			last := uint64(part)*payload.FragmentSize + uint64(p.size)
 			if last > end {
 				break
 			}
-			o.stream.expect(sentPart{end: o.stream.written - (end - last), held: f.whole.Sub(p.came), ssrc: o.ssrc, sequence: p.sequence, size: p.size})
+			o.stream.expect(sentPart{end: o.stream.written - (end - last), held: now.Sub(p.came), ssrc: o.ssrc, sequence: p.sequence, size: p.size})
 		}
 	}
-	f.release()
-}
-
-// take takes a fragment, and tells whether the frame is complete with it.
-func (f *chunkFrame) take(d *payload.Descriptor, data []byte, sequence uint16, now time.Time) bool {
-	p := &f.parts[d.Index]
-	if p.data != nil {
-		return false
-	}
-	p.data = fragments.Get().(*[payload.FragmentSize]byte)
-	p.size, p.sequence, p.came = uint16(copy(p.data[:], data)), sequence, now
-	f.missing--
-	return f.missing == 0
-}
-
-// append appends the bytes from begin to below end of a whole frame.
-func (f *chunkFrame) append(dst []byte, begin, end uint64) []byte {
-	for begin < end {
-		p := &f.parts[begin/payload.FragmentSize]
-		within := begin % payload.FragmentSize
-		data := p.data[within:min(uint64(p.size), within+end-begin)]
-		dst = append(dst, data...)
-		begin += uint64(len(data))
-	}
-	return dst
-}
-
-// release gives the frame's memory back.
-func (f *chunkFrame) release() {
-	for i := range f.parts {
-		if data := f.parts[i].data; data != nil {
-			fragments.Put(data)
-			f.parts[i].data = nil
-		}
-	}
+	f.release(o.memory())
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/pkg/payload"
 )
 
 // A receiver that can take no media lines for its frames, as browsers that do not hand them to scripts, takes them over data channels: one for each slot, reliable and
-// unordered, in chunks (payload.Chunk). All that decides stays what it is for everybody: switchers, pacer, estimator, allocator. What comes out of a slot is put together
-// again here, and what the remote peer acknowledges becomes reports of arrivals (RFC 8888), from which the receiver's estimate is made.
+// unordered, in chunks (payload.Chunk). All that decides stays what it is for everybody: switchers, pacer, allocator. What comes out of a slot is put together again here, and
+// what the remote peer acknowledges becomes reports of arrivals (RFC 8888), from which the receiver's estimate is made, by an estimator for acknowledgements (congestion.Reliable).
+// That says how much may be under way, too: what waits in SCTP cannot be left out any more.
 
 // Channel is a data channel that a peer sends on: reliable, and unordered. Its methods are safe for any goroutine, and do not wait for the remote peer.
 type Channel interface {
@@ -21,19 +21,14 @@ type Channel interface {
 }
 
 const (
-	// leastOutstanding is what may be under way to a receiver whatever it acknowledges: two chunks, which at 10 Mbit/s are a tenth of a second.
-	leastOutstanding = 2 * (payload.ChunkHeaderSize + payload.ChunkSize)
-	// outstandingTime is for how long what a receiver acknowledges may be under way: round trips up to that long do not slow it down. The estimator sees to it that it is
-	// less as a rule, since it counts what waits as a queue.
-	outstandingTime = 500 * time.Millisecond
 	// acknowledgementInterval is how far apart reports are while more acknowledgements are to come, as those of other receivers at 20 Mbit/s.
 	acknowledgementInterval = 10 * time.Millisecond
 	// reportSSRC is whose reports they are; who reads them asks for no name.
 	reportSSRC = 1
 )
 
-// ChunkSender sends what the slots of one receiver carry in chunks over data channels. A frame is sent whole or not at all: one that is complete waits until less is under way
-// than the remote peer acknowledges in half a second, and gives way to a newer one of its slot meanwhile. Its methods are safe for any goroutine.
+// ChunkSender sends what the slots of one receiver carry in chunks over data channels. A frame is sent whole or not at all: one that is complete waits until no more is under way
+// than the receiver's window has room for, and gives way to a newer one of its slot meanwhile. Its methods are safe for any goroutine.
 type ChunkSender struct {
 	receiver *Receiver
 	limit    int
@@ -44,7 +39,6 @@ type ChunkSender struct {
 	padding chunkStream
 	// outstanding are the bytes of all channels that are not acknowledged, as of the last look.
 	outstanding int
-	delivered   delivered
 	recorder    *feedback.CongestionRecorder
 	reported    time.Time
 	// first is the outlet that is served first next time.
@@ -59,7 +53,7 @@ func (r *Receiver) NewChunkSender(limit int, padding Channel) *ChunkSender {
 	// Reports are made when acknowledgements come, so that no interval of the recorder's is waited for.
 	cfg := feedback.TransportFeedbackConfig{MaxBytes: feedback.DefaultConfig().Transport.MaxBytes}
 	r.SendBare()
-	r.whole = true
+	r.reliable = true
 	return &ChunkSender{receiver: r, limit: limit, padding: chunkStream{channel: padding}, recorder: feedback.NewCongestionRecorder(cfg, reportSSRC)}
 }
 
@@ -68,16 +62,13 @@ func (r *Receiver) NewChunkSender(limit int, padding Channel) *ChunkSender {
 func (s *ChunkSender) Acknowledged(now time.Time) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	acknowledged, outstanding := s.padding.acknowledge(s.recorder, now)
+	s.outstanding = s.padding.acknowledge(s.recorder, now)
 	for _, o := range s.outlets {
-		more, rest := o.stream.acknowledge(s.recorder, now)
-		acknowledged += more
-		outstanding += rest
+		s.outstanding += o.stream.acknowledge(s.recorder, now)
 	}
-	s.outstanding = outstanding
-	s.delivered.add(now, acknowledged)
+	outstanding := s.outstanding
 	for i := range s.outlets {
-		s.outlets[(s.first+i)%len(s.outlets)].serve()
+		s.outlets[(s.first+i)%len(s.outlets)].serve(now)
 	}
 	if len(s.outlets) > 0 {
 		s.first = (s.first + 1) % len(s.outlets)
@@ -104,10 +95,8 @@ func (s *ChunkSender) report(now time.Time) [][]byte {
 	}
 }
 
-// room tells whether another frame may be sent.
-func (s *ChunkSender) room() bool {
-	return s.outstanding <= max(leastOutstanding, s.delivered.recently())
-}
+// room tells whether more may be sent.
+func (s *ChunkSender) room() bool { return int64(s.outstanding) <= s.receiver.window.Load() }
 
 // send sends a message of a channel. What cannot be sent is lost with its connection.
 func (s *ChunkSender) send(stream *chunkStream, message []byte) bool {
@@ -119,15 +108,15 @@ func (s *ChunkSender) send(stream *chunkStream, message []byte) bool {
 	return true
 }
 
-// pad sends a packet of a probe.
+// pad sends a packet of a probe, if there is room: where there is none, the path does not carry what is probed for.
 func (s *ChunkSender) pad(ssrc uint32, sequence uint16, body []byte) {
-	if s.send(&s.padding, body) {
+	if s.room() && s.send(&s.padding, body) {
 		s.padding.expect(sentPart{end: s.padding.written, ssrc: ssrc, sequence: sequence, size: uint16(len(body))})
 	}
 }
 
-// sentPart is a packet of a slot, or of a probe, by where it ends in what was written to its channel. held is for how long it had waited here for the rest of its frame:
-// the estimator takes it for sent when it came, and what it waited here is no queue of the path's.
+// sentPart is a packet of a slot, or of a probe, by where it ends in what was written to its channel. held is for how long it had waited here, for the rest of its frame and for
+// room: the estimator takes it for sent when it came, and what it waited here is no queue of the path's.
 type sentPart struct {
 	end      uint64
 	held     time.Duration
@@ -153,15 +142,14 @@ func (c *chunkStream) expect(p sentPart) {
 	c.parts = append(c.parts, p)
 }
 
-// acknowledge has the packets recorded that have arrived, and tells how many bytes were acknowledged and how many are not.
-func (c *chunkStream) acknowledge(recorder *feedback.CongestionRecorder, now time.Time) (acknowledged, outstanding int) {
+// acknowledge has the packets recorded that have arrived, and tells how many bytes are not acknowledged.
+func (c *chunkStream) acknowledge(recorder *feedback.CongestionRecorder, now time.Time) (outstanding int) {
 	if c.acked == c.written {
-		return 0, 0
+		return 0
 	}
 	outstanding = c.channel.Unacknowledged()
-	before := c.acked
 	// What opens a channel is under way on it, too, at first.
-	c.acked = max(before, c.written-min(c.written, uint64(max(outstanding, 0))))
+	c.acked = max(c.acked, c.written-min(c.written, uint64(max(outstanding, 0))))
 	for c.next < len(c.parts) && c.parts[c.next].end <= c.acked {
 		p := &c.parts[c.next]
 		recorder.Received(p.ssrc, p.sequence, int(p.size), feedback.NotECT, now.Add(-p.held))
@@ -170,27 +158,5 @@ func (c *chunkStream) acknowledge(recorder *feedback.CongestionRecorder, now tim
 	if c.next == len(c.parts) {
 		c.parts, c.next = c.parts[:0], 0
 	}
-	return int(c.acked - before), outstanding
+	return outstanding
 }
-
-// delivered counts what was acknowledged within outstandingTime, in steps of a tenth of that.
-type delivered struct {
-	steps [10]int
-	sum   int
-	step  int64
-}
-
-func (d *delivered) add(now time.Time, bytes int) {
-	step := now.UnixNano() / int64(outstandingTime/time.Duration(len(d.steps)))
-	for ahead := min(step-d.step, int64(len(d.steps))); ahead > 0; ahead-- {
-		at := &d.steps[(step-ahead+1)%int64(len(d.steps))]
-		d.sum -= *at
-		*at = 0
-	}
-	d.step = max(d.step, step)
-	d.steps[d.step%int64(len(d.steps))] += bytes
-	d.sum += bytes
-}
-
-// recently is what was acknowledged lately, in bytes.
-func (d *delivered) recently() int { return d.sum }

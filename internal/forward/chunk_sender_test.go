@@ -68,6 +68,8 @@ func newChunked(t *testing.T) *chunked {
 	receiver := r.engine.NewReceiver(&fakePeer{byStream: true}, 0)
 	c := &chunked{rig: r, receiver: receiver, padding: &playedChannel{}}
 	c.sender = receiver.NewChunkSender(1<<20, c.padding)
+	// What the estimator says once packets have come through the writer.
+	receiver.window.Store(128 << 10)
 	return c
 }
 
@@ -301,41 +303,98 @@ func TestNonsenseInChunks(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnderWayFollowsWhatIsAcknowledged, up to half a second of it.
-func TestWhatIsUnderWayFollowsWhatIsAcknowledged(t *testing.T) {
+// TestWhatIsUnderWayIsBounded by the receiver's window: frames and padding beyond it are left out, and what waits goes on when there is room.
+func TestWhatIsUnderWayIsBounded(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
-	now := c.now
+	const length, window = 50_000, 100_000
+	c.receiver.window.Store(window)
 	frame := uint32(0)
-	// 250 kB every 50 ms, of which all is acknowledged: 40 Mbit/s.
-	for range 20 {
-		for range 5 {
+	fill := func() (frames int) {
+		channel.sent = nil
+		for range 20 {
 			frame++
-			whole(o, t, frame, 50_000)
-			channel.unread = 0
-			c.sender.Acknowledged(now)
+			whole(o, t, frame, length)
 		}
-		now = now.Add(50 * time.Millisecond)
+		return len(channel.sent)
 	}
-	channel.sent = nil
-	for range 200 {
-		frame++
-		whole(o, t, frame, 50_000)
+	if n := fill(); n != 2 {
+		t.Errorf("%d frames of %d bytes were sent at once, expected two: with them more than %d are under way", n, length, window)
 	}
-	if sent := len(channel.sent) * 50_020; sent < 2_000_000 || sent > 2_700_000 {
-		t.Errorf("%d bytes are under way, expected those of half a second, 2.5 MB", sent)
+	pad := func() int {
+		c.padding.sent = nil
+		if err := o.Queue(&rtp.Header{SSRC: o.RetransmissionSSRC(), SequenceNumber: uint16(frame)}, make([]byte, 900)); err != nil {
+			t.Fatal(err)
+		}
+		return len(c.padding.sent)
 	}
-	// After a silence of a second nothing is known any more.
+	if pad() != 0 {
+		t.Error("padding was sent on top")
+	}
 	channel.unread = 0
-	c.sender.Acknowledged(now.Add(time.Second))
 	channel.sent = nil
-	now = now.Add(3 * time.Second)
-	c.sender.Acknowledged(now)
-	for range 200 {
-		frame++
-		whole(o, t, frame, 50_000)
+	c.sender.Acknowledged(c.now)
+	if frames := channel.frames(t); len(frames) != 1 || frames[0].Frame != frame {
+		t.Errorf("%d frames were sent once all was acknowledged, expected the one that waited", len(frames))
 	}
-	if sent := len(channel.sent) * 50_020; sent > leastOutstanding+2*50_020 {
-		t.Errorf("%d bytes are under way, expected %d and a frame", sent, leastOutstanding)
+	if pad() != 1 {
+		t.Error("padding was not sent although there is room")
+	}
+	c.padding.unread, channel.unread = 0, 0
+	c.sender.Acknowledged(c.now)
+	c.receiver.window.Store(0)
+	if n := fill(); n != 1 {
+		t.Errorf("%d frames were sent without a window, expected one: something is always under way", n)
+	}
+}
+
+// TestWhatWaitsIsNoQueue holds that what a packet waits for the rest of its frame, and for room, does not count as a delay of the path.
+func TestWhatWaitsIsNoQueue(t *testing.T) {
+	c := newChunked(t)
+	_, o, channel := c.line()
+	history := feedback.NewCongestionHistory()
+	const length, trip = 10 * payload.FragmentSize, 30 * time.Millisecond
+	send := func(frame uint32, apart time.Duration) {
+		for i := range 10 {
+			history.Sent(o.SSRC(), uint16(100*frame)+uint16(i), 1200, feedback.Media, c.now)
+			fragment(o, t, frame, 3000*frame, length, i)
+			if i < 9 {
+				c.now = c.now.Add(apart)
+			}
+		}
+	}
+	var delays []time.Duration
+	acknowledge := func() {
+		c.now = c.now.Add(trip)
+		channel.unread = 0
+		for _, report := range c.sender.Acknowledged(c.now) {
+			for _, r := range history.Feedback(report, c.now, nil) {
+				delays = append(delays, r.Arrived-time.Duration(r.Sent.UnixNano()))
+			}
+		}
+	}
+	send(1, 0)
+	acknowledge()
+	send(2, 2*time.Millisecond)
+	acknowledge()
+	// The third keeps the fourth waiting for 50 ms.
+	c.receiver.window.Store(0)
+	send(3, 0)
+	send(4, 0)
+	c.now = c.now.Add(50 * time.Millisecond)
+	acknowledge()
+	before := len(delays)
+	acknowledge()
+	if before != 30 || len(delays) != 40 {
+		t.Fatalf("%d and %d packets are reported, expected 30 and 40", before, len(delays))
+	}
+	for i, d := range delays {
+		want := delays[0]
+		if i >= 20 && i < 30 {
+			want += 50 * time.Millisecond
+		}
+		if off := d - want; off > 2*time.Millisecond || off < -2*time.Millisecond {
+			t.Errorf("packet %d took %v more than the first", i, d-delays[0])
+		}
 	}
 }

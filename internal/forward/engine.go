@@ -20,6 +20,7 @@ type Engine struct {
 	clock   func() time.Time
 	packets *packetPool
 	budget  budget
+	pieces  pieces
 	writers []*writer
 	// tracks are the open tracks by switching.TrackID.
 	tracks    sync.Map
@@ -65,6 +66,7 @@ func newEngine(cfg Config, clock func() time.Time) *Engine {
 		ingresses: make(map[*Ingress]struct{}),
 		open:      make(map[*Receiver]struct{}),
 	}
+	e.pieces.cache, e.pieces.limit = &e.budget, cfg.CacheBytes/piecesShare
 	n := cfg.Writers
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -138,7 +140,9 @@ func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	r := &Receiver{
 		writer: w, serial: e.lastReceiver.Add(1), peer: p, credit: burst, burst: burst, deadline: deadline,
 		events: eventList{notify: make(chan struct{}, 1)}, tracer: tracer{notify: make(chan struct{}, 1)}, pacer: pacing.NewPacer[heldPacket, repair](e.plan), pacedIndex: -1,
+		lookups: burst * lookupsPerRepair,
 	}
+	r.chunks.pieces = &e.pieces
 	r.tracer.stamping, _ = p.(stampingPeer)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -54,8 +54,16 @@ type estimation struct {
 }
 
 // newEstimation begins to estimate.
-func newEstimation(cfg congestion.Config, now time.Time) *estimation {
-	return &estimation{estimator: congestion.NewGCC(cfg, now), at: now, due: never}
+func newEstimation(e congestion.Estimator, now time.Time) *estimation {
+	return &estimation{estimator: e, at: now, due: never}
+}
+
+// newEstimator makes an estimator that fits what the receiver reports: arrivals of packets, or what it acknowledges of what is sent to it reliably.
+func (r *Receiver) newEstimator(cfg congestion.Config, now time.Time) congestion.Estimator {
+	if r.reliable {
+		return congestion.NewReliable(cfg, now)
+	}
+	return congestion.NewGCC(cfg, now)
 }
 
 // pass tells the estimator what was sent, and returns the time for what follows: the estimator's never goes back, while a report may have come before packets that
@@ -89,13 +97,9 @@ func (e *estimation) sent(number int64, size int, kind class, probing bool, now 
 func (w *writer) estimate(r *Receiver, wanted bool) {
 	switch {
 	case wanted && r.estimation == nil:
-		cfg := w.engine.cfg.Congestion
-		if r.whole {
-			// What is under way to it is bounded by what it acknowledges.
-			cfg.Silence.Timeout = forever
-		}
-		r.estimation = newEstimation(cfg, w.now)
+		r.estimation = newEstimation(r.newEstimator(w.engine.cfg.Congestion, w.now), w.now)
 		r.estimation.begun = w.at
+		r.window.Store(int64(r.estimation.estimator.Stats().Window))
 		// Its first probes are to follow the first packets.
 		w.stepAt(r, w.at)
 	case !wanted && r.estimation != nil:
@@ -170,6 +174,7 @@ func (w *writer) consult(r *Receiver) {
 		}
 	}
 	w.countEstimation(e)
+	r.window.Store(int64(e.counted.Window))
 	r.publish(w.at)
 	if s := &e.counted; e.known && (s.Estimate != e.limit || s.DelayBased != e.carried || s.Contended != e.contended) {
 		e.limit, e.carried, e.contended = s.Estimate, s.DelayBased, s.Contended

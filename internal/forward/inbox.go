@@ -51,14 +51,16 @@ func (b *inbox) selected(s *Slot, sel selection) {
 	s.receiver.writer.wake()
 }
 
-// nacked takes as many pairs as the limit leaves room for, and returns how many it did not take.
+// nacked takes as many pairs as the limit of a slot leaves room for, and what one receiver may have looked up, and returns how many it did not take.
 func (b *inbox) nacked(s *Slot, pairs []rtcp.NackPair, limit int) int {
 	b.mu.Lock()
-	taken := min(len(pairs), max(limit-len(s.mail.nacked), 0))
+	r := s.receiver
+	taken := min(len(pairs), max(min(limit-len(s.mail.nacked), r.burst*lookupsPerRepair-r.asked), 0))
+	r.asked += taken
 	s.mail.nacked = append(s.mail.nacked, pairs[:taken]...)
 	b.queue(s)
 	b.mu.Unlock()
-	s.receiver.writer.wake()
+	r.writer.wake()
 	return len(pairs) - taken
 }
 
@@ -120,6 +122,7 @@ func (b *inbox) open(s *Slot, room []rtcp.NackPair) mail {
 	defer b.mu.Unlock()
 	m := s.mail
 	m.nacked = append(room[:0], s.mail.nacked...)
+	s.receiver.asked -= len(m.nacked)
 	s.mail = mail{nacked: s.mail.nacked[:0]}
 	return m
 }

@@ -41,8 +41,10 @@ type Ingress struct {
 	unsignalled []*Track
 	// roused is room for the writers that are to be woken, nil while a Flush has it.
 	roused []*writer
-	// budget bounds what the publisher is asked for.
-	budget requestBudget
+	// budget bounds what the publisher is asked for, noticed what is noticed as missing, and chunks what is held of frames that come in chunks.
+	budget  requestBudget
+	noticed *feedback.MissingBudget
+	chunks  allotment
 	// arrivals are what the publisher is told of its packets as a whole.
 	arrivals arrivals
 	// stepped is when the goroutine last looked at what is missing, scheduled when it does next.
@@ -71,6 +73,8 @@ func (e *Engine) NewIngress(p Peer) *Ingress {
 // newIngress makes an ingress whose goroutine does not run.
 func (e *Engine) newIngress(p Peer) *Ingress {
 	return &Ingress{
+		chunks:   allotment{pieces: &e.pieces},
+		noticed:  feedback.NewMissingBudget(requestRate, requestBurst),
 		engine:   e,
 		peer:     p,
 		ssrc:     rand.Uint32(),
@@ -85,56 +89,6 @@ func (e *Engine) newIngress(p Peer) *Ingress {
 	}
 }
 
-// Bind makes what comes with an SSRC the packets of a track, and what comes with the other one, if that is not 0, its retransmissions (RFC 4588).
-// A track has one binding. With another SSRC or connection its numbers begin anew, and its slots go on without a gap. Binding again what is bound changes
-// nothing.
-func (i *Ingress) Bind(ssrc, retransmissionSSRC uint32, t *Track) {
-	if other := t.ingress.Load(); other != nil && other != i {
-		other.Unbind(t)
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.closed || !t.enter(i) {
-		return
-	}
-	s := t.stream
-	switch {
-	case s == nil:
-		s = i.newStream(t)
-	case i.streams[s.ssrc] == s && s.ssrc == ssrc && s.repair == retransmissionSSRC:
-		return
-	case i.streams[s.ssrc] == s && s.ssrc == ssrc:
-		i.remove(s)
-	default:
-		i.remove(s)
-		s.move(i)
-	}
-	if replaced := i.streams[ssrc]; replaced != nil {
-		replaced.track.ingress.Store(nil)
-		i.remove(replaced)
-	}
-	t.stream, s.ssrc, s.repair = s, ssrc, retransmissionSSRC
-	i.streams[ssrc] = s
-	if retransmissionSSRC != 0 {
-		i.repairs[retransmissionSSRC] = s
-	}
-	if i.reportDue.IsZero() {
-		i.reportDue = i.engine.clock().Add(i.engine.cfg.ReportInterval)
-		i.wake()
-	}
-}
-
-// Unbind ends the binding of a track. What it has in its cache stays.
-func (i *Ingress) Unbind(t *Track) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if t.ingress.Load() == i && t.stream != nil {
-		i.remove(t.stream)
-		t.ingress.Store(nil)
-		i.dropGroup(t.group)
-	}
-}
-
 // Close unbinds all tracks and ends the goroutine. It does not wait for a packet that the peer is being sent.
 func (i *Ingress) Close() {
 	i.mu.Lock()
@@ -146,6 +100,7 @@ func (i *Ingress) Close() {
 	i.wakeWriters()
 	for _, s := range i.streams {
 		s.track.ingress.Store(nil)
+		s.end()
 	}
 	clear(i.streams)
 	clear(i.repairs)
@@ -250,16 +205,27 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 		i.stats.add(latePackets, 1)
 		return 0, false
 	}
-	if s.missing != nil && s.missing.Received(sequence, now) == feedback.Recovered {
-		i.stats.add(recoveredPackets, 1)
+	if s.missing != nil {
+		if s.missing.Received(sequence, now) == feedback.Recovered {
+			i.stats.add(recoveredPackets, 1)
+		}
+		i.overlook()
 	}
 	return sequence, true
+}
+
+// overlook counts what was not noticed as missing, because it was too much.
+func (i *Ingress) overlook() {
+	if n := i.noticed.TakeRefused(); n > 0 {
+		i.stats.add(requestsLimited, uint64(n))
+	}
 }
 
 // count adds a packet that is about to be published.
 func (i *Ingress) count(s *stream, p *packet) {
 	size := uint64(len(p.payload))
 	i.budget.earn()
+	i.noticed.Earn()
 	i.stats.add(receivedPackets+counter(p.class), 1)
 	i.stats.add(receivedBytes+counter(p.class), size)
 	t := s.track
@@ -295,25 +261,4 @@ func (i *Ingress) RTCP(packet []byte, now time.Time) {
 			}
 		}
 	}
-}
-
-// remove takes a stream from the tables. The caller holds the mutex, here and below.
-func (i *Ingress) remove(s *stream) {
-	if i.streams[s.ssrc] == s {
-		delete(i.streams, s.ssrc)
-	}
-	if i.repairs[s.repair] == s {
-		delete(i.repairs, s.repair)
-	}
-}
-
-// dropGroup forgets the frame numbers of a group when its last track is gone.
-func (i *Ingress) dropGroup(group uint64) {
-	for _, s := range i.streams {
-		if s.track.group == group {
-			return
-		}
-	}
-	delete(i.groups, group)
-	delete(i.instants, group)
 }

@@ -99,6 +99,7 @@ func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Durati
 			continue
 		}
 		ask, lost := s.missing.Due(now, rtt, nil, nil)
+		i.overlook()
 		i.stats.add(lostPackets, uint64(len(lost)))
 		// What is left out, the newest, counts as asked for, and is asked for again a round trip later like what gets lost on the way.
 		granted := i.budget.take(len(ask))
@@ -130,7 +131,7 @@ func (i *Ingress) keyFrameRequests(packets []rtcp.Packet, now time.Time) (_ []rt
 	return packets, next
 }
 
-// reports appends receiver reports. On the same occasion it frees what silent tracks still hold in their caches.
+// reports appends receiver reports. On the same occasion it frees what silent tracks still hold in their caches, and what was left of frames.
 func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 	var blocks []rtcp.ReceptionReport
 	for _, s := range i.streams {
@@ -138,6 +139,9 @@ func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 			blocks = append(blocks, block)
 		}
 		s.track.log.trim(i.engine.since(now))
+		if s.injector != nil {
+			s.injector.sweep()
+		}
 	}
 	return feedback.AppendReceiverReports(packets, i.ssrc, blocks)
 }

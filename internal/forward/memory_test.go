@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -50,7 +51,9 @@ func TestMemory(t *testing.T) {
 		slots = append(slots, receivers[k].AddSlot(nullOutlet{uint32(10_000 + 2*k)}, volumetric.KindVideo))
 		slots[k].Select(tracks[k], 1, r.now)
 	})
-	measure("an estimate", 16<<10, func(k int) { receivers[k].estimation = newEstimation(r.engine.cfg.Congestion, r.now) })
+	measure("an estimate", 16<<10, func(k int) {
+		receivers[k].estimation = newEstimation(congestion.NewGCC(r.engine.cfg.Congestion, r.now), r.now)
+	})
 	measure("a slot that retransmits", 24<<10, func(k int) { slots[k].repeats = &repeatTable{} })
 	runtime.KeepAlive(r)
 	if used := r.engine.budget.used.Load(); used != 0 {

@@ -40,10 +40,15 @@ type Receiver struct {
 
 	mu    sync.Mutex
 	slots []*Slot
+	// named are the slots by SSRC, unnamed those that have not had one yet.
+	named   map[uint32]*Slot
+	unnamed []*Slot
 
 	// want is one more than Want was told last, 0 before; limits is nil before SetLimits.
 	want   atomic.Int64
 	limits atomic.Pointer[congestion.Limits]
+	// window is how many bytes may be under way to the receiver at once, where its estimator bounds that.
+	window atomic.Int64
 	path   pathBox
 	tracer tracer
 	// parityShare is the share of parity as the bits of a float64.
@@ -71,12 +76,18 @@ type Receiver struct {
 	// credit is how many retransmissions the receiver may be sent, at most burst: each media packet earns one, so that requests never more than double
 	// what is sent.
 	credit, burst int
+	// lookups is how many numbers may be looked up for the receiver, at most lookupsPerRepair times the burst; each media packet earns so many.
+	lookups int
+	// asked counts the pairs of numbers that wait in the mail of all slots; the writer's inbox guards it.
+	asked int
+	// chunks is what is held of frames that the receiver takes in chunks.
+	chunks allotment
 	// deadline is how long after its arrival a packet is worth repairing.
 	deadline time.Duration
 	// bare receivers are sent no parity, whatever their links lose.
 	bare bool
-	// whole receivers are sent a frame once all of it is there: while it is put together there is nothing to report, however long that takes.
-	whole bool
+	// reliable receivers are sent whole frames by a transport that repeats what is lost, and report what that acknowledges.
+	reliable bool
 	// departures number the packets to the receiver, nil before its peer has agreed on it.
 	departures *departures
 	// reports are those of their arrival; the writer's inbox guards them.
@@ -94,7 +105,7 @@ func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.slots = append(r.slots, s)
+	r.slots, r.unnamed = append(r.slots, s), append(r.unnamed, s)
 	if !r.closed.Load() {
 		r.writer.load.Add(1)
 		r.writer.engine.slots.Add(1)
@@ -119,6 +130,11 @@ func (r *Receiver) Close() {
 	r.writer.engine.slots.Add(-int64(len(r.slots)))
 	r.writer.engine.dismissed(r)
 	r.writer.inbox.close(r)
+	for _, s := range r.slots {
+		if o, ok := s.outlet.(*ChunkOutlet); ok {
+			o.end()
+		}
+	}
 }
 
 // RTCP takes one decrypted RTCP packet, and from it what concerns slots of the receiver: NACK, PLI, FIR, report blocks, and reports of arrivals.
@@ -132,6 +148,7 @@ func (r *Receiver) RTCP(packet []byte, now time.Time) {
 		r.writer.engine.control.add(malformedRTCP, 1)
 		return
 	}
+	r.nameSlots()
 	for _, p := range packets {
 		switch p := p.(type) {
 		case *rtcp.TransportLayerNack:
@@ -182,16 +199,27 @@ func (r *Receiver) all() []*Slot {
 	return slices.Clip(r.slots)
 }
 
+// nameSlots finds out the SSRCs of slots that have been negotiated since the last call. A packet of RTCP names slots by hundreds, so this is done once for each packet.
+func (r *Receiver) nameSlots() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.named == nil {
+		r.named = make(map[uint32]*Slot)
+	}
+	r.unnamed = slices.DeleteFunc(r.unnamed, func(s *Slot) bool {
+		ssrc := s.outlet.SSRC()
+		if ssrc != 0 {
+			r.named[ssrc] = s
+		}
+		return ssrc != 0
+	})
+}
+
 // slot finds a slot by its SSRC.
 func (r *Receiver) slot(ssrc uint32) *Slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.slots {
-		if s.outlet.SSRC() == ssrc {
-			return s
-		}
-	}
-	return nil
+	return r.named[ssrc]
 }
 
 // rtt is the round-trip time to the receiver as well as it is known, queues included, else 0. What reports say of the packets themselves comes first: connectivity
@@ -211,11 +239,12 @@ func (r *Receiver) checkedRTT() time.Duration {
 	return r.measured.Value()
 }
 
-// earn allows the receiver one more retransmission.
+// earn allows the receiver one more retransmission, and what it may have looked up for it.
 func (r *Receiver) earn() {
 	if r.credit < r.burst {
 		r.credit++
 	}
+	r.lookups = min(r.lookups+lookupsPerRepair, r.burst*lookupsPerRepair)
 }
 
 // spend takes one retransmission from what the receiver is allowed.
@@ -225,77 +254,4 @@ func (r *Receiver) spend() bool {
 	}
 	r.credit--
 	return true
-}
-
-// Event is something that happened to a slot.
-type Event struct {
-	Slot  *Slot
-	Track *Track
-	// Switched says that the track began to feed the slot, feeds it again after a pause, or feeds it still although another was selected meanwhile.
-	// Delay is from the request to the first packet, 0 where there was nothing to wait for.
-	Switched bool
-	Delay    time.Duration
-	// DroppedFrames counts frames of the track that the slot will not get whole, for the reason Dropped.
-	DroppedFrames int
-	Dropped       DropReason
-}
-
-// DropReason is why a slot does not get frames whole.
-type DropReason uint8
-
-const (
-	// DroppedBudget: they waited for longer than Config.QueueBudget to be let through to the receiver, which is sent more than its path takes.
-	DroppedBudget DropReason = iota + 1
-	// DroppedLate: the writer came to them later than Config.MaxLag, for want of processor time.
-	DroppedLate
-	// DroppedOverrun: they left the track's cache before the writer came to them, or the publisher.
-	DroppedOverrun
-)
-
-// String names the reason as the metrics do.
-func (d DropReason) String() string {
-	switch d {
-	case DroppedBudget:
-		return "budget"
-	case DroppedLate:
-		return "late"
-	case DroppedOverrun:
-		return "overrun"
-	}
-	return "none"
-}
-
-// dropReasons are the reasons by what is counted.
-var dropReasons = map[counter]DropReason{droppedBudget: DroppedBudget, droppedLate: DroppedLate, droppedOverrun: DroppedOverrun}
-
-// maxEvents bounds what waits to be taken. A receiver has hundreds of slots; one that takes no events for so long loses the oldest ones.
-const maxEvents = 4096
-
-// eventList keeps what happened until it is taken.
-type eventList struct {
-	mu     sync.Mutex
-	events []Event
-	notify chan struct{}
-}
-
-func (l *eventList) add(e Event) {
-	l.mu.Lock()
-	if len(l.events) == maxEvents {
-		l.events = slices.Delete(l.events, 0, 1)
-	}
-	l.events = append(l.events, e)
-	l.mu.Unlock()
-	select {
-	case l.notify <- struct{}{}:
-	default:
-	}
-}
-
-func (l *eventList) take(buf []Event) []Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	buf = append(buf, l.events...)
-	clear(l.events)
-	l.events = l.events[:0]
-	return buf
 }

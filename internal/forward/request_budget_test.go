@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -98,5 +99,77 @@ func TestHonestLossIsNotLimited(t *testing.T) {
 	}
 	if losses < 1500 || float64(stats.Recovered) < 0.99*float64(losses) {
 		t.Errorf("%d of %d losses were repaired, expected at least 99 %%", stats.Recovered, losses)
+	}
+}
+
+// TestJumpsAreNotNoticed has numbers jump by more than is asked for: in media, in retransmissions, and in what frames claim to have.
+func TestJumpsAreNotNoticed(t *testing.T) {
+	const packets = 200
+	jump := func(by uint16) func(p *publisher) [][]byte {
+		return func(p *publisher) [][]byte {
+			p.sequence += by
+			return p.packets(10)
+		}
+	}
+	for name, test := range map[string]struct {
+		jump     int
+		apart    time.Duration
+		repaired bool
+		packets  func(p *publisher) [][]byte
+	}{
+		"far jumps":      {16_000, 4 * time.Millisecond, false, jump(16_000)},
+		"near jumps":     {3000, 4 * time.Millisecond, false, jump(3000)},
+		"retransmission": {16_000, 4 * time.Millisecond, true, jump(16_000)},
+		// Every other frame claims to be long, and the next one takes its numbers back, after a silence that is no measure of how long frames take.
+		"ends of frames": {14_000, 300 * time.Millisecond, false, func(p *publisher) [][]byte {
+			if p.frame%2 == 0 {
+				return p.packets(10)
+			}
+			d := payload.Descriptor{Frame: p.frame, Source: 14_000, Length: 14_000 * payload.FragmentSize}
+			body := make([]byte, payload.DescriptorSize+payload.FragmentSize)
+			if _, err := d.MarshalTo(body); err != nil {
+				p.t.Fatal(err)
+			}
+			return [][]byte{p.packet(body, false)}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})
+			p := r.publish(i, 10, volumetric.MIMEVolumetric)
+			p.next()
+			p.send(r.now, p.packets(10)...)
+			begin := r.now
+			for range packets {
+				p.next()
+				if made := test.packets(p); test.repaired {
+					p.repair(r.now, made...)
+				} else {
+					p.send(r.now, made...)
+				}
+				r.stepped(i, test.apart)
+			}
+			missing := p.track.stream.missing
+			earned := packets + int(requestRate*r.now.Sub(begin).Seconds())
+			if noticed := missing.Stats().Missing; noticed > requestBurst+uint64(earned) {
+				t.Errorf("%d packets were noticed as missing, expected at most %d", noticed, requestBurst+earned)
+			}
+			if got := r.engine.Stats().RequestsLimited; got < uint64(packets*test.jump/4) {
+				t.Errorf("%d packets count as not asked for, expected most of %d", got, packets*test.jump)
+			}
+			// A loss is repaired all the same.
+			for range 100 {
+				p.next()
+				p.send(r.now, p.packets(10)...)
+				r.stepped(i, 4*time.Millisecond)
+			}
+			p.next()
+			lost := p.packets(5 * 1144)
+			p.send(r.now, lost[0])
+			p.send(r.now, lost[2:]...)
+			if got := asked(r.stepped(i, 20*time.Millisecond), 10); len(got) == 0 {
+				t.Error("a loss after that is not asked for")
+			}
+		})
 	}
 }

@@ -265,3 +265,91 @@ func TestNACKAfterTheDeadline(t *testing.T) {
 		t.Errorf("outcomes are %+v, expected one answered in time and one too late", got)
 	}
 }
+
+// TestLookupsAreBounded asks for numbers of hundreds of slots at once, which stand for nothing, so that nothing is sent and no credit spent.
+func TestLookupsAreBounded(t *testing.T) {
+	const slots, burst = 200, 100
+	r := newRig(t, func(c *Config) { c.RetransmissionBurst = burst })
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(p.track, 1, r.now)
+	for k := range slots {
+		s.receiver.AddSlot(nullOutlet{uint32(2000 + 2*k)}, volumetric.KindVideo)
+	}
+	r.run()
+	var dense, sparse []rtcp.NackPair
+	for n := range 60 {
+		dense = append(dense, rtcp.NackPair{PacketID: uint16(17 * n), LostPackets: 0xffff})
+		sparse = append(sparse, rtcp.NackPair{PacketID: uint16(17 * n)})
+	}
+	var before NACKOutcome
+	ask := func(pairs []rtcp.NackPair) (looked, limited uint64) {
+		for k := range slots {
+			s.rtcp(t, r.now, &rtcp.TransportLayerNack{MediaSSRC: uint32(2000 + 2*k), Nacks: pairs})
+		}
+		if s.receiver.asked > burst*lookupsPerRepair {
+			t.Errorf("%d pairs wait, expected at most %d", s.receiver.asked, burst*lookupsPerRepair)
+		}
+		r.run()
+		now := r.engine.Stats().NACKed
+		looked, limited = now.Unknown-before.Unknown, now.Limited-before.Limited
+		before = now
+		return looked, limited
+	}
+	if looked, limited := ask(dense); looked != burst*lookupsPerRepair || limited == 0 {
+		t.Errorf("%d numbers were looked up, and %d not, expected %d and the others", looked, limited, burst*lookupsPerRepair)
+	}
+	if looked, limited := ask(sparse); looked != 0 || limited != slots*60 {
+		t.Errorf("%d more were looked up, and %d not, expected none and %d", looked, limited, slots*60)
+	}
+	p.next()
+	p.send(r.now, p.packets(10*1144)...)
+	r.run()
+	if looked, _ := ask(sparse); looked != 10*lookupsPerRepair {
+		t.Errorf("%d were looked up after ten packets, expected %d", looked, 10*lookupsPerRepair)
+	}
+	if s.receiver.asked != 0 {
+		t.Errorf("%d pairs count as waiting once all are read", s.receiver.asked)
+	}
+}
+
+// namedOutlet counts how often it is asked for its SSRC.
+type namedOutlet struct {
+	nullOutlet
+	asked *int
+}
+
+func (o *namedOutlet) SSRC() uint32 {
+	*o.asked++
+	return o.ssrc
+}
+
+// TestSlotsAreFoundQuickly names hundreds of slots in each packet, which most of them are not there for: slots are not looked through for each.
+func TestSlotsAreFoundQuickly(t *testing.T) {
+	const slots = 300
+	r := newRig(t, nil)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	asked := 0
+	late := &namedOutlet{asked: &asked}
+	for k := range slots {
+		s.receiver.AddSlot(&namedOutlet{nullOutlet{uint32(2000 + 2*k)}, &asked}, volumetric.KindVideo)
+	}
+	s.receiver.AddSlot(late, volumetric.KindVideo)
+	request := &rtcp.FullIntraRequest{}
+	for k := range 180 {
+		request.FIR = append(request.FIR, rtcp.FIREntry{SSRC: uint32(90_000 + k)})
+	}
+	for range 10 {
+		s.rtcp(t, r.now, request)
+	}
+	if asked > slots+10 {
+		t.Errorf("slots were asked for their SSRCs %d times by 10 packets, expected %d", asked, slots+10)
+	}
+	late.ssrc = 5000
+	s.rtcp(t, r.now, &rtcp.PictureLossIndication{MediaSSRC: 5000})
+	s.rtcp(t, r.now, &rtcp.PictureLossIndication{MediaSSRC: 2000})
+	r.run()
+	if got := r.engine.Stats().KeyFramesAsked; got != 2 {
+		t.Errorf("%d requests came to slots, expected 2", got)
+	}
+}

@@ -179,7 +179,7 @@ type Stats struct {
 	Tracks, Slots, Receivers, Ingresses int
 	// ActiveSlots carry a track, WaitingSlots wait for the first frame of one; the other slots are idle.
 	ActiveSlots, WaitingSlots int
-	// CacheBytes is what the packet caches hold.
+	// CacheBytes is what the packet caches hold, and frames in pieces.
 	CacheBytes int64
 }
 
@@ -187,8 +187,9 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	var sum counts
 	s := Stats{
-		Paced: e.paced(),
-		Slots: int(e.slots.Load()),
+		Paced:      e.paced(),
+		Slots:      int(e.slots.Load()),
+		CacheBytes: e.pieces.used.Load(),
 	}
 	for _, w := range e.writers {
 		w.stats.public.addTo(&sum)

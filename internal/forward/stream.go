@@ -25,7 +25,9 @@ type stream struct {
 	missing *feedback.NACKGenerator
 	// converter is nil but for tracks of VR2Gather's peers.
 	converter *converter
-	facts     classifier
+	// injector feeds the stream with frames that come by another way than RTP, nil where none does.
+	injector *Injector
+	facts    classifier
 	// schedule spreads the packets of frames.
 	schedule pacing.Schedule
 	// clock maps timestamps to capture times.
@@ -47,6 +49,7 @@ func (i *Ingress) newStream(t *Track) *stream {
 		s.converter = newConverter(t, i.captures(t.group))
 	case !t.audio:
 		s.missing = feedback.NewNACKGenerator(i.engine.cfg.NACK)
+		s.missing.Share(i.noticed)
 	}
 	s.facts = classifier{track: t, frames: i.frameNumbers(t.group), clock: s.clock}
 	return s
@@ -98,6 +101,17 @@ func (s *stream) move(to *Ingress) {
 	s.facts.frames, s.facts.newest = to.frameNumbers(s.track.group), 0
 	if s.track.converted {
 		s.converter = newConverter(s.track, to.captures(s.track.group))
+	}
+	if s.missing != nil {
+		s.missing.Share(to.noticed)
+	}
+}
+
+// end gives up what injects frames into the stream.
+func (s *stream) end() {
+	if s.injector != nil {
+		s.injector.end()
+		s.injector = nil
 	}
 }
 

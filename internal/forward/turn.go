@@ -45,34 +45,51 @@ func (w *writer) yield() bool {
 
 // lendTime is the work that one reader does for writers before it goes on reading: what comes meanwhile waits in the socket's buffer, which has room for
 // 8 MB. It is as long as a packet may stay. 16 packets to 10 receivers are half of it; sharing them with another processor saves them 100 µs and costs a
-// fifth more processor time.
+// fifth more processor time. What is expected to take longer is left to the writer's goroutine; what takes longer all the same is handed over after that time and the burst
+// at hand, which is half a millisecond.
 const lendTime = time.Millisecond
 
 // lend has the calling reader do the work of writers that sleep, after it has signalled that so many packets have come. What is too much for one is left to the
-// writers' goroutines.
+// writers' goroutines. The list may be changed.
 func lend(writers []*writer, packets int) {
 	var expected time.Duration
-	own := 0
-	for n, w := range writers {
-		if expected += time.Duration(packets) * time.Duration(w.cost.Load()); n > 0 && expected > lendTime {
-			w.wake()
+	own := writers[:0]
+	for _, w := range writers {
+		if cost := time.Duration(packets) * time.Duration(w.cost.Load()); expected+cost <= lendTime {
+			expected += cost
+			own = append(own, w)
 		} else {
-			own++
+			w.forgetCost()
+			w.wake()
 		}
 	}
-	for _, w := range writers[:own] {
-		if w.turn.take() {
-			w.serve(packets)
+	if len(own) == 0 {
+		return
+	}
+	e := own[0].engine
+	now := time.Duration(e.since(e.clock()))
+	end := now + lendTime
+	for _, w := range own {
+		if now >= end {
+			w.wake()
+		} else if w.turn.take() {
+			now = w.serve(packets, now, end)
 		}
 	}
 }
 
-// serve does the writer's work on a goroutine that is not its own.
-func (w *writer) serve(packets int) {
+// serve does the writer's work on a goroutine that is not its own, from now until end at the latest, and returns the time. Times are since the engine's start. What is left is the
+// writer's own.
+func (w *writer) serve(packets int, now, end time.Duration) time.Duration {
 	for !w.stopping.Load() {
-		begin := w.engine.clock()
-		w.work()
-		w.learnCost(w.engine.clock().Sub(begin), packets)
+		begin := now
+		done := w.workUntil(end)
+		now = time.Duration(w.engine.since(w.engine.clock()))
+		w.learnCost(now-begin, packets)
+		if !done {
+			w.exceeded(packets)
+			break
+		}
 		idle := w.idle()
 		sooner := w.at+idle < w.armed
 		if sooner {
@@ -82,10 +99,14 @@ func (w *writer) serve(packets int) {
 			if sooner {
 				w.alarm.rearm(idle)
 			}
-			return
+			return now
+		}
+		if now >= end {
+			break
 		}
 	}
 	w.turn.hand()
+	return now
 }
 
 // costShare is the weight of the latest burst in the cost of a packet.
@@ -97,6 +118,20 @@ func (w *writer) learnCost(took time.Duration, packets int) {
 		cost := w.cost.Load()
 		w.cost.Store(cost + (int64(took)/int64(packets)-cost)/costShare)
 	}
+}
+
+// exceeded notes that a reader could not do all that so many packets made, which is taken to be twice what it did.
+func (w *writer) exceeded(packets int) {
+	if packets > 0 {
+		w.cost.Store(max(w.cost.Load(), 2*int64(lendTime)/int64(packets)))
+	}
+}
+
+// forgetCost takes the writer for cheaper each time that its goroutine is left to work alone, of which nobody learns what it costs: a cost that is not so any more, or never
+// was but for a moment, is tried again some bursts later.
+func (w *writer) forgetCost() {
+	cost := w.cost.Load()
+	w.cost.Store(cost - cost/costShare)
 }
 
 // retryTime is after how long the writer's goroutine looks again where it was woken by time and found the turn taken. Who has it sets the alarm, perhaps before

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtp"
+
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -68,5 +70,104 @@ func TestTurnOfAStoppedWriter(t *testing.T) {
 		})
 		r.engine.Close()
 		sending.Wait()
+	}
+}
+
+// slowOutlet takes packets, which takes time.
+type slowOutlet struct {
+	nullOutlet
+	rig   *rig
+	takes time.Duration
+	taken *int
+}
+
+func (o slowOutlet) Queue(*rtp.Header, []byte) error {
+	*o.taken++
+	o.rig.now = o.rig.now.Add(o.takes)
+	return nil
+}
+
+// slow adds receivers of a track that take so long for each packet, all of which are counted.
+func (r *rig) slow(n int, p *publisher, takes time.Duration) (taken *int) {
+	taken = new(int)
+	for k := range n {
+		outlet := slowOutlet{nullOutlet{uint32(1000 + 10*k)}, r, takes, taken}
+		r.engine.NewReceiver(&nullPeer{flushes: new(int)}, 0).AddSlot(outlet, volumetric.KindVideo).Select(p.track, 1, r.now)
+	}
+	r.run()
+	return taken
+}
+
+// TestReadersGoOnReading brings bursts that take a reader much longer than it may lend itself: it hands over what is left, leaves such bursts to the writer for a while, and
+// tries again. Short ones it does all the same.
+func TestReadersGoOnReading(t *testing.T) {
+	const packets, receivers, each = 60, 50, time.Microsecond
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	taken := r.slow(receivers, p, each)
+	w := r.engine.writers[0]
+	// burst sends a burst while the writer sleeps, and returns how much the reader did of it, and whether the writer was woken for the rest.
+	burst := func(packets int) (share float64, woken bool) {
+		t.Helper()
+		w.turn.free.Store(true)
+		before, begin := *taken, r.now
+		p.next()
+		p.send(r.now, p.packets(packets*1144)...)
+		did := *taken - before
+		if took := r.now.Sub(begin); took > lendTime+burstWrites*each*11/10 {
+			t.Errorf("the reader worked for %v", took)
+		}
+		select {
+		case <-w.turn.handed:
+			woken = true
+		default:
+		}
+		r.run()
+		if all := *taken - before; all != packets*receivers {
+			t.Fatalf("%d packets were written of a burst of %d to %d receivers", all, packets, receivers)
+		}
+		return float64(did) / float64(packets*receivers), woken
+	}
+	if share, woken := burst(packets); share < 0.3 || share > 0.6 || !woken {
+		t.Errorf("the reader did %v of a burst that nobody knew the cost of, writer woken: %t", share, woken)
+	}
+	left := 0
+	for share, woken := burst(packets); share == 0; share, woken = burst(packets) {
+		if !woken {
+			t.Fatal("nobody does the work")
+		}
+		if left++; left > 20 {
+			t.Fatal("readers never try again")
+		}
+	}
+	if left < 3 {
+		t.Errorf("%d bursts were left to the writer, expected some", left)
+	}
+	if share, woken := burst(2); share != 1 || woken {
+		t.Errorf("the reader did %v of a short burst, writer woken: %t", share, woken)
+	}
+}
+
+// TestAReaderSharesItsTime has a burst go to two writers, the first of which takes all the time that a reader has.
+func TestAReaderSharesItsTime(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Writers = 2 })
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	taken := r.slow(100, p, time.Microsecond)
+	for _, w := range r.engine.writers {
+		w.turn.free.Store(true)
+	}
+	p.next()
+	p.send(r.now, p.packets(60*1144)...)
+	for n, w := range r.engine.writers {
+		if len(w.turn.handed) != 1 {
+			t.Errorf("writer %d was not woken", n)
+		}
+	}
+	if most := int(lendTime/time.Microsecond) + burstWrites*11/10; *taken > most {
+		t.Errorf("the reader wrote %d packets of 6,000, a microsecond each, expected at most %d", *taken, most)
+	}
+	r.run()
+	if *taken != 6000 {
+		t.Errorf("%d packets were written, expected 6,000", *taken)
 	}
 }

@@ -129,28 +129,35 @@ func (w *writer) letGo() {
 
 // work forwards until there is nothing to read and no tick due, and does what is asked and due. Nothing stays queued. Audio goes first; what has waited for its
 // tick goes before what has just come.
-func (w *writer) work() {
+func (w *writer) work() { w.workUntil(never) }
+
+// workUntil is work that ends at a time since the engine's start, with the burst at hand if there is more to do. It tells whether all was done.
+func (w *writer) workUntil(end time.Duration) (done bool) {
 	w.readClock()
-	for {
+	for served := false; ; served = true {
 		if w.inbox.pending.Load() {
 			w.obey()
 			w.flushAll()
 		}
 		w.collect()
 		speaks := len(w.ready) > 0 && w.ready[0].track.audio
-		if r := w.ticking(); r != nil && !speaks {
+		r := w.ticking()
+		done = r == nil && len(w.ready) == 0
+		if done || served && w.at >= end {
+			break
+		}
+		if r != nil && !speaks {
 			w.tick(r)
-		} else if len(w.ready) > 0 {
+		} else {
 			w.gather()
 			w.spread()
-		} else {
-			break
 		}
 		if w.writes >= groupWrites {
 			w.rest()
 		}
 	}
 	w.rest()
+	return done
 }
 
 // collect makes the followers that were signalled ready.

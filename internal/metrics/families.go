@@ -93,7 +93,7 @@ var families = slices.Concat([]family{
 	{feedbackSilences, "Times that an estimate was reduced because its receiver did not report what it was sent.", nil},
 	{packetsDropped, "Incoming packets that were of no use, by reason.", []string{"reason"}},
 	{keyFrameRequests, "PLI and FIR by direction: in from receivers, out to publishers; receivers of volumetric tracks need none.", []string{"direction"}},
-	{cacheBytes, "Bytes that the packet caches hold.", nil},
+	{cacheBytes, "Bytes that the packet caches hold, and frames that come in pieces over data channels.", nil},
 	{receiveQueueDrops, "Datagrams that the kernel dropped because the media socket's receive buffer was full.", nil},
 	{receivedDatagrams, "Datagrams that came in on the media sockets.", nil},
 	{receiveCalls, "System calls that brought datagrams in.", nil},

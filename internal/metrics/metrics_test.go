@@ -222,7 +222,7 @@ volsfu_bytes_total{direction="out",kind="media"} 330000
 volsfu_bytes_total{direction="out",kind="parity"} 4400
 volsfu_bytes_total{direction="out",kind="probe"} 600
 volsfu_bytes_total{direction="out",kind="retransmission"} 2200
-# HELP volsfu_cache_bytes Bytes that the packet caches hold.
+# HELP volsfu_cache_bytes Bytes that the packet caches hold, and frames that come in pieces over data channels.
 # TYPE volsfu_cache_bytes gauge
 volsfu_cache_bytes 24
 # HELP volsfu_feedback_silences_total Times that an estimate was reduced because its receiver did not report what it was sent.

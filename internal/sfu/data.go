@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// A client that cannot make packets of payload v1, as browsers cannot, sends the frames of its publications over data channels: one for each, under its name. Frames are put
-// together here, and made packets of.
+// A client that cannot make packets of payload v1, as browsers cannot, sends the frames of its publications over data channels: one for each, under its name. What comes on
+// them goes to the track that it is for, where frames are put together, and made packets of.
 
 // dataLines are what a client publishes over data channels. The room adds and removes; the goroutines of channels bring frames.
 type dataLines struct {
@@ -28,15 +28,10 @@ type dataLines struct {
 type dataPublication struct {
 	description volumetric.Publication
 
-	mu       sync.Mutex
-	tracks   []dataTrack
+	mu sync.Mutex
+	// tracks are tiles at qualities: of the first tile all qualities, and so on.
+	tracks   []*forward.Injector
 	reported bool
-}
-
-// dataTrack is one tile at one quality.
-type dataTrack struct {
-	injector  *forward.Injector
-	assembler *payload.ChunkAssembler
 }
 
 func newDataLines(log *zap.Logger, limit int) *dataLines {
@@ -52,7 +47,7 @@ func carriedByData(d *volumetric.Publication) bool {
 func (l *dataLines) add(p *publication, ingress *forward.Ingress) {
 	made := &dataPublication{description: p.description}
 	for _, track := range p.tracks {
-		made.tracks = append(made.tracks, dataTrack{ingress.NewInjector(track), payload.NewChunkAssembler(l.limit)})
+		made.tracks = append(made.tracks, ingress.NewInjector(track, l.limit))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,11 +87,5 @@ func (p *dataPublication) take(message []byte, now time.Time) error {
 	if int(c.Tile) >= tiles || int(c.Quality) >= qualities {
 		return fmt.Errorf("%w: tile %d of quality %d, the publication has %d × %d", payload.ErrChunk, c.Tile, c.Quality, tiles, qualities)
 	}
-	track := &p.tracks[int(c.Tile)*qualities+int(c.Quality)]
-	frame, whole, err := track.assembler.Take(&c)
-	if err != nil || !whole {
-		return err
-	}
-	d := payload.Descriptor{Prefixed: frame.Prefixed, Quality: frame.Quality, Frame: frame.Frame}
-	return track.injector.Frame(d, frame.Data, frame.Timestamp, now)
+	return p.tracks[int(c.Tile)*qualities+int(c.Quality)].Chunk(&c, now)
 }

@@ -17,7 +17,7 @@ import (
 var ErrChannel = errors.New("data channel is not open")
 
 // leastWindow is what SCTP has under way at least, whatever it has lost: what is sent follows an estimate of our own, and SCTP's window, which begins at 4 kB and
-// halves with each loss, would have frames wait beyond that. It is what a browser's socket takes at once.
+// halves with each loss, would have frames wait beyond that. It is what a browser's socket takes at once: of 1 MB so much is lost there that SCTP comes to a tenth of the rate.
 const leastWindow = 128 << 10
 
 // Channel is a data channel that this peer sends on, reliable and unordered. Its methods are safe for any goroutine.

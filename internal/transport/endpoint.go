@@ -199,10 +199,12 @@ func learnAddresses(mux *ice.UniversalUDPMuxDefault, servers []string) []string 
 // serveTCP takes ICE-TCP connections on a listener.
 func (e *Endpoint) serveTCP(listener net.Listener) {
 	e.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
-		Listener:        listener,
-		Logger:          e.logs.NewLogger("ice"),
-		ReadBufferSize:  64,
-		WriteBufferSize: tcpWriteBuffer,
+		Listener:                     newTCPListener(listener, e, maxTCPConnections),
+		Logger:                       e.logs.NewLogger("ice"),
+		ReadBufferSize:               64,
+		WriteBufferSize:              tcpWriteBuffer,
+		FirstStunBindTimeout:         firstMessageTime,
+		AliveDurationForConnFromStun: firstMessageTime,
 	})
 }
 
@@ -222,8 +224,8 @@ func (e *Endpoint) Stats() udp.Stats {
 	return e.port.Stats()
 }
 
-// Failed gives the error of a socket that cannot be read any more though nobody has closed it: what comes on it is lost from then on. Close closes the
-// channel.
+// Failed gives the error of a socket that cannot be read any more, or accepts nothing any more, though nobody has closed it: what comes on it is lost from then on. Close
+// closes the channel.
 func (e *Endpoint) Failed() <-chan error { return e.failed }
 
 // ReceiveBuffer is the size in bytes that the kernel gave each socket's receive buffer, 0 where it is unknown.
@@ -244,9 +246,10 @@ func (e *Endpoint) Close() error {
 		errs = append(errs, e.mux.Close(), e.port.Close(), e.control.Close())
 		e.readers.Wait()
 	}
-	e.closing.Do(func() { close(e.failed) })
 	if e.tcp != nil {
 		errs = append(errs, e.tcp.Close())
 	}
+	// Nobody is left who could tell anything.
+	e.closing.Do(func() { close(e.failed) })
 	return errors.Join(errs...)
 }

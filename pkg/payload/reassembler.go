@@ -14,7 +14,7 @@ var (
 	ErrTooLarge = errors.New("frame too large")
 	// ErrContradiction is a packet that describes its frame otherwise than the frame's first packet did.
 	ErrContradiction = errors.New("packets contradict each other")
-	// ErrNoRoom is a packet of a frame older than all those that fill the limits on incomplete frames.
+	// ErrNoRoom is a packet of a frame older than all those that fill the limits on incomplete frames, or a chunk that a ChunkBudget has no room for.
 	ErrNoRoom = errors.New("no room for another incomplete frame")
 	// ErrStale is a packet of a frame too old to be known.
 	ErrStale = errors.New("frame is too old")

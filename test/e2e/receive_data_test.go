@@ -13,7 +13,6 @@ import (
 	"github.com/pion/logging"
 	"github.com/pion/webrtc/v4"
 
-	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -36,9 +35,9 @@ type dataWatcher struct {
 	bandwidth *signal.Bandwidth
 	// dropped are the frames that the server says it has left out.
 	dropped int
-	// highest is the highest estimate that the server has told.
-	highest volumetric.Bitrate
-	media   []signal.Media
+	// highest is the highest estimate that the server has told, and least the least of what it has said that all would take.
+	highest, least volumetric.Bitrate
+	media          []signal.Media
 	// stopped holds up the reading of all channels while it is locked.
 	stopped sync.RWMutex
 }
@@ -127,6 +126,9 @@ func (w *dataWatcher) follow() {
 			w.mu.Unlock()
 		case *signal.Bandwidth:
 			w.mu.Lock()
+			if w.bandwidth == nil || m.Wanted < w.least {
+				w.least = m.Wanted
+			}
 			w.bandwidth, w.highest = m, max(w.highest, m.Estimate)
 			w.mu.Unlock()
 		}
@@ -207,9 +209,6 @@ func (w *dataWatcher) count(tile volumetric.TileRef) int {
 // noiseRate is how many frames of each tile noise publishes per second: the largest publication here, of two tiles, is declared with 11 Mbit/s.
 const noiseRate = 10
 
-// roomy never takes a link for narrower than what noise sends: SCTP under the race detector is slower than that on a busy machine, and what it takes says nothing of the link.
-func roomy(c *config.Config) { c.Forward.Congestion.Profile = "paper000" }
-
 // noise publishes frames that differ, of these sizes one after the other, until the test ends. It tells what was sent.
 func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent func(number uint32, tile int) []byte) {
 	t.Helper()
@@ -248,7 +247,7 @@ func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent fu
 
 // TestReceivingOverDataChannels has frames arrive over channels byte for byte, of a publication that is there and of one that comes later without another offer.
 func TestReceivingOverDataChannels(t *testing.T) {
-	c := startConference(t, roomy)
+	c := startConference(t)
 	ada := noise(t, c.Server.URL(), "ada", 2, 100, 40_000, 0, payload.ChunkSize, 70_000)
 	w := watchData(t, c.Server.URL(), "page", nil)
 	tileOf := func(who string, tile int) volumetric.TileRef {
@@ -287,7 +286,7 @@ func TestReceivingOverDataChannels(t *testing.T) {
 // TestASlowPageDelaysNobody stops reading in one of two pages for a while: the other one, and a client on media lines, go on, and the slow one goes on with new frames
 // when it reads again.
 func TestASlowPageDelaysNobody(t *testing.T) {
-	c := startConference(t, roomy)
+	c := startConference(t)
 	noise(t, c.Server.URL(), "ada", 1, 60_000)
 	tile := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}
 	slow, quick := watchData(t, c.Server.URL(), "slow", nil), watchData(t, c.Server.URL(), "quick", nil)
@@ -334,7 +333,8 @@ func TestALinkOverDataChannels(t *testing.T) {
 			}
 		}
 	}
-	if best > all/4 {
+	// A machine that is too busy to publish all that asks for less than the link carries.
+	if w.least > 2*link && best > all/4 {
 		t.Errorf("%d of %d frames have the highest quality, which is three times what the link carries", best, all)
 	}
 }

@@ -1,0 +1,284 @@
+package congestion
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+const (
+	// modelTick is the step of the model's time.
+	modelTick = 500 * time.Microsecond
+	// segmentBytes is what a packet of SCTP carries at most, segmentOverhead what goes around it: IP, UDP, DTLS and SCTP.
+	segmentBytes    = 1172
+	segmentOverhead = 20 + 8 + 29 + 12 + 16
+	// leastWindow is what the transport has under way at least, as that of data channels.
+	leastWindow = 128 << 10
+	// packetBytes is the payload of a media packet.
+	packetBytes = 1160
+	modelTiles  = 4
+	// delayedAck is how long an acknowledgement waits for a second packet.
+	delayedAck = 200 * time.Millisecond
+	// reordered packets that were acknowledged after it make a packet lost.
+	reordered = 3
+)
+
+// segment is a packet of the transport.
+type segment struct {
+	bytes    int
+	frame    *modelFrame // nil for padding
+	order    uint64      // of its last sending
+	received bool
+	acked    bool
+}
+
+// modelPart is a packet as the estimator knows it.
+type modelPart struct {
+	result PacketResult
+	came   time.Duration
+	held   time.Duration
+	end    int // in bytes handed to the transport
+}
+
+// modelFrame is a tile frame on its way.
+type modelFrame struct {
+	tile, bytes int
+	parts       []modelPart
+	missing     int // segments
+	whole       time.Duration
+}
+
+// plannedPacket is a media packet that leaves the pacer at a time.
+type plannedPacket struct {
+	at    time.Duration
+	frame *modelFrame
+	size  int
+	last  bool
+}
+
+type acknowledgement struct {
+	at       time.Duration
+	segments []*segment
+}
+
+// reliableFlow is a sender of frames by a transport like SCTP over a link, its receiver, and an estimator. Frames are put together, handed over whole, or left out, as a chunk
+// sender does. The transport repeats what is lost; acknowledgements come for every second packet, or late, and are held up on their way.
+type reliableFlow struct {
+	t         *testing.T
+	estimator *Reliable
+	link      *netem.Link
+	config    netem.Config
+	random    *rand.Rand
+	// jitter holds up acknowledgements, one by one; a stall of so long comes every second or three; busy holds up all.
+	jitter, stall, busy time.Duration
+	stalls              time.Duration // when the last one ends
+	share               float64       // of the estimate that is sent
+	most                float64       // bit/s that the media have at most, 0 without bound
+	stopped             bool          // the receiver acknowledges nothing
+
+	captured, frame time.Duration
+	planned         []plannedPacket
+	waiting         [modelTiles]*modelFrame
+	first           int
+	cluster         ProbeCluster
+	probing         bool
+	probeEnds       time.Duration
+	credit          float64
+	probeBytes      int
+	probePackets    int
+
+	parts              []modelPart // handed over, not acknowledged
+	left               []PacketResult
+	handed, acked      int
+	sequence           int64
+	reported, progress time.Duration // of the last report, and of the last acknowledgement
+
+	pending, flight []*segment
+	flying          int     // bytes
+	window, slow    float64 // of the transport in bytes, and up to where it grows fast
+	recovery        uint64  // losses of what was sent before belong to the last reduction
+	order, newest   uint64
+	inNetwork       map[uint64]*segment
+
+	fresh    []*segment // received, not acknowledged
+	ackDue   time.Duration
+	lastAck  time.Duration
+	acks     []acknowledgement
+	expected []*segment // in the order of their first sending, from the first that has not been received
+
+	media     int // bytes of frames that have arrived whole
+	frames    int // that were captured
+	latencies []sample
+	waited    []sample
+	estimates []estimate
+}
+
+// newReliableFlow makes a flow over a link of so many bit/s with a queue of 200 ms.
+func newReliableFlow(t *testing.T, rate float64, trip time.Duration, loss float64, seed uint64) *reliableFlow {
+	t.Helper()
+	cfg := netem.Config{Delay: trip / 2, RateBPS: int(rate), QueueBytes: int(rate / 8 * 0.2), Loss: loss}
+	link, err := netem.NewLink(cfg, seed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reliableFlow{
+		t: t, estimator: NewReliable(DefaultConfig(), start), link: link, config: cfg, random: rand.New(rand.NewPCG(seed, 2)), share: 1,
+		window: leastWindow, slow: math.Inf(1), jitter: 20 * time.Millisecond, stall: 100 * time.Millisecond, inNetwork: make(map[uint64]*segment),
+	}
+}
+
+// narrow changes the rate of the link, and leaves its queue as it is.
+func (f *reliableFlow) narrow(now time.Duration, rate float64) {
+	f.config.RateBPS = int(rate)
+	if err := f.link.Reconfigure(f.config, start.Add(now)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// run lets time pass until then. at is called every 10 ms.
+func (f *reliableFlow) run(until time.Duration, at func(now time.Duration)) {
+	for now := time.Duration(0); now < until; now += modelTick {
+		if now%(10*time.Millisecond) == 0 {
+			if at != nil {
+				at(now)
+			}
+			f.estimates = append(f.estimates, estimate{now, float64(f.estimator.Estimate())})
+		}
+		f.arrive(now)
+		f.acknowledge(now)
+		f.capture(now)
+		f.pace(now)
+		if due := f.estimator.Next(); !due.IsZero() && !due.After(start.Add(now)) {
+			f.estimator.Step(start.Add(now))
+		}
+		f.probe(now)
+		f.transmit(now)
+	}
+}
+
+// capture makes the frames of all tiles, whose packets leave within 0.4 of the interval.
+func (f *reliableFlow) capture(now time.Duration) {
+	if now < f.frame {
+		return
+	}
+	f.captured += frameInterval
+	f.frame = f.captured + time.Duration(f.random.Int64N(int64(captureJitter)))
+	rate := f.share * float64(f.estimator.Estimate())
+	if f.most > 0 {
+		rate = min(rate, f.most)
+	}
+	for tile := range modelTiles {
+		f.frames++
+		wire := rate / 8 * frameInterval.Seconds() / modelTiles * (0.8 + 0.4*f.random.Float64())
+		packets := max(1, int(math.Ceil(wire/(packetBytes+PacketOverhead))))
+		frame := &modelFrame{tile: tile, bytes: max(int(wire)-packets*PacketOverhead, 1)}
+		rest := frame.bytes
+		for i := range packets {
+			size := min(rest, packetBytes)
+			rest -= size
+			at := now + time.Duration(float64(i+1)/float64(packets)*frameSpread*float64(frameInterval))
+			f.planned = append(f.planned, plannedPacket{at, frame, size, i == packets-1})
+		}
+	}
+	slices.SortStableFunc(f.planned, func(a, b plannedPacket) int { return int(a.at - b.at) })
+}
+
+// pace lets media packets leave that are due, unless a probe says when.
+func (f *reliableFlow) pace(now time.Duration) {
+	for !f.probing && len(f.planned) > 0 && f.planned[0].at <= now {
+		f.leave(now, 0)
+	}
+}
+
+// leave lets the next media packet go. It returns its size on the wire.
+func (f *reliableFlow) leave(now time.Duration, probe int) int {
+	p := f.planned[0]
+	f.planned = f.planned[1:]
+	part := f.sent(now, p.size, probe)
+	p.frame.parts = append(p.frame.parts, part)
+	if p.last {
+		p.frame.whole = now
+		if before := f.waiting[p.frame.tile]; before != nil {
+			f.leaveOut(before.parts...)
+		}
+		f.waiting[p.frame.tile] = p.frame
+		f.serve(now, p.frame.tile)
+	}
+	return part.result.Size
+}
+
+// sent tells the estimator of a packet.
+func (f *reliableFlow) sent(now time.Duration, size, probe int) modelPart {
+	f.sequence++
+	f.estimator.Sent(start.Add(now), size+PacketOverhead)
+	return modelPart{result: PacketResult{Sequence: f.sequence, Size: size + PacketOverhead, Sent: start.Add(now), Probe: probe}, came: now}
+}
+
+func (f *reliableFlow) leaveOut(parts ...modelPart) {
+	for _, p := range parts {
+		f.left = append(f.left, p.result)
+	}
+}
+
+func (f *reliableFlow) room() bool { return f.handed-f.acked <= f.estimator.Stats().Window }
+
+// serve hands over the frame that waits, if there is room.
+func (f *reliableFlow) serve(now time.Duration, tile int) {
+	frame := f.waiting[tile]
+	if frame == nil || !f.room() {
+		return
+	}
+	f.waiting[tile] = nil
+	for _, p := range frame.parts {
+		p.held = now - p.came
+		f.handOver(p)
+	}
+	for rest := frame.bytes; rest > 0; rest -= segmentBytes {
+		frame.missing++
+		f.pending = append(f.pending, &segment{bytes: min(rest, segmentBytes), frame: frame})
+	}
+}
+
+func (f *reliableFlow) handOver(p modelPart) {
+	f.handed += p.result.Size - PacketOverhead
+	p.end = f.handed
+	f.parts = append(f.parts, p)
+}
+
+// probe sends what a probe asks for: media that waits for its time, then padding.
+func (f *reliableFlow) probe(now time.Duration) {
+	if !f.probing {
+		if f.cluster, f.probing = f.estimator.Probe(start.Add(now)); !f.probing {
+			return
+		}
+		f.credit, f.probeBytes, f.probePackets, f.probeEnds = 0, 0, 0, now+2*f.cluster.Duration+5*time.Millisecond
+	}
+	f.credit += float64(f.cluster.Rate) / 8 * modelTick.Seconds()
+	for f.credit > 0 {
+		size := 0
+		if len(f.planned) > 0 {
+			size = f.leave(now, f.cluster.ID)
+		} else {
+			p := f.sent(now, packetBytes, f.cluster.ID)
+			size = p.result.Size
+			if f.room() {
+				f.handOver(p)
+				f.pending = append(f.pending, &segment{bytes: packetBytes})
+			} else {
+				f.leaveOut(p)
+			}
+		}
+		f.credit -= float64(size)
+		f.probeBytes += size
+		f.probePackets++
+		if f.probeBytes >= f.cluster.MinBytes && f.probePackets >= f.cluster.MinPackets {
+			f.probing = false
+			return
+		}
+	}
+	f.probing = now < f.probeEnds
+}

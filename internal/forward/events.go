@@ -1,0 +1,80 @@
+package forward
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Event is something that happened to a slot.
+type Event struct {
+	Slot  *Slot
+	Track *Track
+	// Switched says that the track began to feed the slot, feeds it again after a pause, or feeds it still although another was selected meanwhile.
+	// Delay is from the request to the first packet, 0 where there was nothing to wait for.
+	Switched bool
+	Delay    time.Duration
+	// DroppedFrames counts frames of the track that the slot will not get whole, for the reason Dropped.
+	DroppedFrames int
+	Dropped       DropReason
+}
+
+// DropReason is why a slot does not get frames whole.
+type DropReason uint8
+
+const (
+	// DroppedBudget: they waited for longer than Config.QueueBudget to be let through to the receiver, which is sent more than its path takes.
+	DroppedBudget DropReason = iota + 1
+	// DroppedLate: the writer came to them later than Config.MaxLag, for want of processor time.
+	DroppedLate
+	// DroppedOverrun: they left the track's cache before the writer came to them, or the publisher.
+	DroppedOverrun
+)
+
+// String names the reason as the metrics do.
+func (d DropReason) String() string {
+	switch d {
+	case DroppedBudget:
+		return "budget"
+	case DroppedLate:
+		return "late"
+	case DroppedOverrun:
+		return "overrun"
+	}
+	return "none"
+}
+
+// dropReasons are the reasons by what is counted.
+var dropReasons = map[counter]DropReason{droppedBudget: DroppedBudget, droppedLate: DroppedLate, droppedOverrun: DroppedOverrun}
+
+// maxEvents bounds what waits to be taken. A receiver has hundreds of slots; one that takes no events for so long loses the oldest ones.
+const maxEvents = 4096
+
+// eventList keeps what happened until it is taken.
+type eventList struct {
+	mu     sync.Mutex
+	events []Event
+	notify chan struct{}
+}
+
+func (l *eventList) add(e Event) {
+	l.mu.Lock()
+	if len(l.events) == maxEvents {
+		l.events = slices.Delete(l.events, 0, 1)
+	}
+	l.events = append(l.events, e)
+	l.mu.Unlock()
+	select {
+	case l.notify <- struct{}{}:
+	default:
+	}
+}
+
+func (l *eventList) take(buf []Event) []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	buf = append(buf, l.events...)
+	clear(l.events)
+	l.events = l.events[:0]
+	return buf
+}
