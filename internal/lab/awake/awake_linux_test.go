@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,5 +39,25 @@ func TestHold(t *testing.T) {
 		if _, err := os.Stat("/proc/" + strconv.Itoa(p.Process.Pid)); err == nil {
 			t.Errorf("process %d is still there", p.Process.Pid)
 		}
+	}
+}
+
+// TestOrphan: a loop whose parent was killed before it began ends at once.
+func TestOrphan(t *testing.T) {
+	parent := exec.Command("true")
+	if err := parent.Run(); err != nil {
+		t.Fatal(err)
+	}
+	loop := exec.Command("sh", "-c", script, "awake", strconv.Itoa(parent.Process.Pid))
+	if err := loop.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- loop.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(wait.Patience):
+		_ = loop.Process.Kill()
+		t.Error("the loop goes on without its parent")
 	}
 }
