@@ -45,8 +45,9 @@ func (w *writer) yield() bool {
 
 // lendTime is the work that one reader does for writers before it goes on reading: what comes meanwhile waits in the socket's buffer, which has room for
 // 8 MB. It is as long as a packet may stay. 16 packets to 10 receivers are half of it; sharing them with another processor saves them 100 µs and costs a
-// fifth more processor time. What is expected to take longer is left to the writer's goroutine; what takes longer all the same is handed over after that time and the burst
-// at hand, which is half a millisecond.
+// fifth more processor time. What takes longer is handed over after that time and the burst
+// at hand, which is half a millisecond; further writers that are expected to take longer are left to their goroutines. The first is not: a processor that was taken away for
+// a moment would have the reader believe for many bursts that it is dear, and waking its goroutine costs a fifth more processor time and milliseconds on a busy machine.
 const lendTime = time.Millisecond
 
 // lend has the calling reader do the work of writers that sleep, after it has signalled that so many packets have come. What is too much for one is left to the
@@ -55,7 +56,7 @@ func lend(writers []*writer, packets int) {
 	var expected time.Duration
 	own := writers[:0]
 	for _, w := range writers {
-		if cost := time.Duration(packets) * time.Duration(w.cost.Load()); expected+cost <= lendTime {
+		if cost := time.Duration(packets) * time.Duration(w.cost.Load()); len(own) == 0 || expected+cost <= lendTime {
 			expected += cost
 			own = append(own, w)
 		} else {

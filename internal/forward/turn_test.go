@@ -98,8 +98,8 @@ func (r *rig) slow(n int, p *publisher, takes time.Duration) (taken *int) {
 	return taken
 }
 
-// TestReadersGoOnReading brings bursts that take a reader much longer than it may lend itself: it hands over what is left, leaves such bursts to the writer for a while, and
-// tries again. Short ones it does all the same.
+// TestReadersGoOnReading brings bursts that take a reader much longer than it may lend itself: it does what it may, and hands over what is left.
+// Short ones it does alone.
 func TestReadersGoOnReading(t *testing.T) {
 	const packets, receivers, each = 60, 50, time.Microsecond
 	r := newRig(t, nil)
@@ -128,20 +128,10 @@ func TestReadersGoOnReading(t *testing.T) {
 		}
 		return float64(did) / float64(packets*receivers), woken
 	}
-	if share, woken := burst(packets); share < 0.3 || share > 0.6 || !woken {
-		t.Errorf("the reader did %v of a burst that nobody knew the cost of, writer woken: %t", share, woken)
-	}
-	left := 0
-	for share, woken := burst(packets); share == 0; share, woken = burst(packets) {
-		if !woken {
-			t.Fatal("nobody does the work")
+	for range 3 {
+		if share, woken := burst(packets); share < 0.3 || share > 0.6 || !woken {
+			t.Errorf("the reader did %v of a long burst, writer woken: %t", share, woken)
 		}
-		if left++; left > 20 {
-			t.Fatal("readers never try again")
-		}
-	}
-	if left < 3 {
-		t.Errorf("%d bursts were left to the writer, expected some", left)
 	}
 	if share, woken := burst(2); share != 1 || woken {
 		t.Errorf("the reader did %v of a short burst, writer woken: %t", share, woken)
