@@ -39,13 +39,13 @@ type checklist func(lab.Progress) []lab.Check
 
 // collections are the checks that there are.
 var collections = []collection{
-	{"first-light", "A conference of point clouds: frames, switches, losses, rooms, comings and goings", fixed(firstlight.Checks), false},
-	{"hot-path", "What forwarding costs, beside Pion's own media path and the machine's limit", fixed(hotpath.Checks), false},
-	{"congestion", "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", fixed(congestion), true},
-	{"interop", "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", fixed(interop.Checks), false},
-	{"capture", "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", capture, false},
-	{"lab", "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", laboratory, true},
-	{"viewer", "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", viewer, false},
+	{name: "first-light", short: "A conference of point clouds: frames, switches, losses, rooms, comings and goings", bind: fixed(firstlight.Checks)},
+	{name: "hot-path", short: "What forwarding costs, beside Pion's own media path and the machine's limit", bind: fixed(hotpath.Checks)},
+	{name: "congestion", short: "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", bind: fixed(congestion), punctual: true},
+	{name: "interop", short: "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", bind: fixed(interop.Checks)},
+	{name: "capture", short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", bind: capture},
+	{name: "lab", short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", bind: laboratory, punctual: true},
+	{name: "viewer", short: "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", bind: viewer},
 }
 
 // fixed are checks without flags.

@@ -34,9 +34,7 @@ func newAckDelay() ackDelay {
 // add takes the quickest round trip of a report.
 func (d *ackDelay) add(now, trip time.Duration) {
 	d.base.add(now, trip)
-	last, began := d.recent.current, d.recent.began
-	d.recent.add(now, trip)
-	if d.whole() && d.recent.began != began {
+	if last, ended := d.recent.add(now, trip); ended && d.whole() {
 		if d.former > 0 {
 			d.turn(last - d.former)
 		}

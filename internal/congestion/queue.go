@@ -34,17 +34,22 @@ type minimum struct {
 	count            int // epochs with samples, up to 2
 }
 
-func (m *minimum) add(at, value time.Duration) {
+// add takes a value. It tells the least of the epoch that has ended with it, if one has; the first one of all counts once another follows it at once.
+func (m *minimum) add(at, value time.Duration) (least time.Duration, ended bool) {
+	least = m.current
 	switch {
 	case m.count == 0:
 		m.began, m.current, m.earlier, m.count = at, value, math.MaxInt64, 1
+		return least, false
 	case at-m.began >= 2*m.length:
 		m.began, m.current, m.earlier = at, value, math.MaxInt64
 	case at-m.began >= m.length:
 		m.earlier, m.began, m.current, m.count = m.current, at, value, 2
 	default:
 		m.current = min(m.current, value)
+		return least, false
 	}
+	return least, m.count == 2
 }
 
 func (m *minimum) value() time.Duration { return min(m.current, m.earlier) }
@@ -73,9 +78,7 @@ func newStandingQueue() standingQueue {
 // add takes a packet's delay, which holds an unknown and constant difference of clocks.
 func (q *standingQueue) add(arrived, delay time.Duration) {
 	q.base.add(arrived, delay)
-	former, began := q.recent.current, q.recent.began
-	q.recent.add(arrived, delay)
-	if q.recent.count == 2 && q.recent.began != began {
+	if former, ended := q.recent.add(arrived, delay); ended {
 		change := min(max(former-q.former, q.former-former), maxVariation)
 		q.variation += (change - q.variation) / variationShare
 		q.former = former

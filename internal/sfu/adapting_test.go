@@ -107,9 +107,7 @@ func TestAChoiceTakesEffectAtOnce(t *testing.T) {
 func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 3))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(2.5e6)
-	bob.attach()
+	bob := s.watches("bob", 2.5e6)
 	bob.expectCarried("1")
 	bob.begin()
 	s.pass(time.Second)
@@ -131,9 +129,7 @@ func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
 func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(5e6)
-	bob.attach()
+	bob := s.watches("bob", 5e6)
 	look := func(x float64) {
 		bob.say(&signal.Viewpoint{Position: signal.Vector{x, 0.5, 2}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 40, Aspect: 1})
 		s.pass(100 * time.Millisecond)
@@ -173,9 +169,7 @@ func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 func TestMeasuredRatesCount(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 2))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(5e6)
-	bob.attach()
+	bob := s.watches("bob", 5e6)
 	bob.expectCarried("1")
 	high := playedMeter(12e6)
 	s.room.participants["alice"].publications[0].levels.meters[1] = &high
@@ -201,18 +195,14 @@ func TestRatesAreKnownBeforeAnybodyComes(t *testing.T) {
 	if !s.room.wakeAt.IsZero() && s.room.wakeAt.Sub(s.now) < accountInterval/2 {
 		t.Errorf("the room wakes in %v, though there is nothing to measure", s.room.wakeAt.Sub(s.now))
 	}
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(50e6)
-	bob.attach()
+	bob := s.watches("bob", 50e6)
 	bob.expectCarried("0")
 }
 
 func TestLimits(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(100e6)
-	bob.attach()
+	bob := s.watches("bob", 100e6)
 	s.pass(time.Second)
 	bob.expectCarried("2 2")
 	bob.say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: 5e6, Min: 1e12}})
@@ -256,9 +246,7 @@ func TestDescriptionsAreASet(t *testing.T) {
 	body := ladder(1, 3)
 	body.Mode = volumetric.ModeDescriptions
 	s.enter("alice", false, false, body)
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(100e6)
-	bob.attach()
+	bob := s.watches("bob", 100e6)
 	bob.expectCarried("0 1 2")
 	bob.choose(0, several(0, 2))
 	s.pass(allocationSpacing)
@@ -290,9 +278,7 @@ func TestBandwidthStaysWithinBounds(t *testing.T) {
 	declared := ladder(4, 1)
 	declared.Qualities[0].Bitrate = signal.MaxBitrate
 	s.enter("alice", false, false, declared)
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(5e6)
-	bob.attach()
+	bob := s.watches("bob", 5e6)
 	s.pass(time.Second)
 	if told := expect[*signal.Bandwidth](t, bob.shelf, 1); told.Wanted != signal.MaxBitrate || told.Allocated != signal.MaxBitrate {
 		t.Errorf("told %+v, expected rates up to %v", told, signal.MaxBitrate)
@@ -332,9 +318,7 @@ func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 func TestOneSlowDecisionIsNotPaidForLong(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(5e6)
-	bob.attach()
+	bob := s.watches("bob", 5e6)
 	s.pass(time.Second)
 	s.cost = 10 * time.Second
 	bob.choose(-1, signal.Only(0))

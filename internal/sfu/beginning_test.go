@@ -80,9 +80,7 @@ func TestWhatIsWanted(t *testing.T) {
 func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(500e3)
-	bob.attach()
+	bob := s.watches("bob", 500e3)
 	bob.expectCarried("0 -1")
 	for i, slot := range bob.slots.slots {
 		if slot.reason != signal.ReasonBudget {
@@ -105,9 +103,7 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 func TestPausedLevelsCostWhatTheyWillCost(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(1, 3))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(50e6)
-	bob.attach()
+	bob := s.watches("bob", 50e6)
 	high := playedMeter(7e6)
 	alice.publications[0].levels.meters[2] = &high
 	s.pass(2 * time.Second)

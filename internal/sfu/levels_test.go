@@ -104,9 +104,7 @@ func TestQualitiesThatCostTheSame(t *testing.T) {
 		body.Qualities[q].Bitrate = 1_200_000 - volumetric.Bitrate(q)*10_000
 	}
 	s.enter("alice", false, false, body)
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(10e6)
-	bob.attach()
+	bob := s.watches("bob", 10e6)
 	bob.expectCarried("2 2")
 }
 

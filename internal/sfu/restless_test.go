@@ -12,9 +12,7 @@ import (
 func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(100e6)
-	bob.attach()
+	bob := s.watches("bob", 100e6)
 	bob.choose(0, signal.Only(1))
 	s.pass(time.Second)
 	bob.expectCarried("1 2")
@@ -43,9 +41,7 @@ func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 func TestAReceiverThatNeverRestsLeavesTimeToOthers(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
-	bob := s.enter("bob", true, false)
-	bob.way.path = known(100e6)
-	bob.attach()
+	bob := s.watches("bob", 100e6)
 	s.pass(time.Second)
 	s.cost = 5 * time.Millisecond
 	before := s.counts.allocations

@@ -242,6 +242,15 @@ func (p *player) expectCarried(want string) {
 	}
 }
 
+// watches brings somebody into the room who publishes nothing and receives over a link that carries so much.
+func (s *stage) watches(identity string, estimate volumetric.Bitrate) *player {
+	s.t.Helper()
+	p := s.enter(identity, true, false)
+	p.way.path = known(estimate)
+	p.attach()
+	return p
+}
+
 // known is a link that carries so much.
 func known(estimate volumetric.Bitrate) forward.Path {
 	return forward.Path{Known: true, Estimate: estimate, RTT: 20 * time.Millisecond}
