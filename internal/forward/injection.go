@@ -90,8 +90,8 @@ func (j *Injector) Frame(d payload.Descriptor, data []byte, timestamp uint32, no
 	if err := j.fragmenter.Begin(d, data); err != nil {
 		return err
 	}
-	// The fragmenter keeps no frame longer than its owner does.
-	defer func() { _ = j.fragmenter.Begin(payload.Descriptor{}, nil) }()
+	// The frame's memory is its owner's again.
+	defer j.fragmenter.Release()
 	packets := j.fragmenter.Packets()
 	if packets > maxFramePackets {
 		return fmt.Errorf("%w: %d packets, expected at most %d", payload.ErrFrame, packets, maxFramePackets)

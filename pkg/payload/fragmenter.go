@@ -32,6 +32,9 @@ func (f *Fragmenter) Begin(frame Descriptor, data []byte) error {
 	return nil
 }
 
+// Release forgets the current frame, whose data may change from then on. There is none until the next Begin.
+func (f *Fragmenter) Release() { f.frame, f.data = Descriptor{}, nil }
+
 // Packets is the number of packets of the current frame, source and parity.
 func (f *Fragmenter) Packets() int { return f.frame.Packets() }
 
