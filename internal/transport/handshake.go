@@ -236,8 +236,12 @@ func (c *recordConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	return n, c.RemoteAddr(), err
 }
 
-// WriteTo implements net.PacketConn. Records go where ICE says.
-func (c *recordConn) WriteTo(b []byte, _ net.Addr) (int, error) { return c.conn.Write(b) }
+// WriteTo implements net.PacketConn. Records go where ICE says. One that ICE has no way for, as while it begins anew, is lost as it might be on the network: to SCTP
+// an error is the end of all data channels.
+func (c *recordConn) WriteTo(b []byte, _ net.Addr) (int, error) {
+	_, _ = c.conn.Write(b)
+	return len(b), nil
+}
 
 // RemoteAddr is where ICE sends.
 func (c *recordConn) RemoteAddr() net.Addr {
