@@ -3,6 +3,8 @@
 import { nowMicroseconds, ServerClock } from "./clock";
 import type { ClientMessage, ServerMessage } from "./messages";
 
+export type Joined = Extract<ServerMessage, { type: "joined" }>;
+
 export interface SessionOptions {
   /** Where signalling is, as in "ws://host:8080/v1/signal". */
   url: string;
@@ -16,7 +18,9 @@ export interface SessionOptions {
 export type SessionState = "connecting" | "joined" | "resuming" | "closed";
 
 export interface SessionEvents {
-  message(message: ServerMessage): void;
+  /** The client is in the room: with a new peer connection, or with the one it has. It is what the join said, whatever has become of that connection since. */
+  joined(message: Joined, renewed: boolean): void;
+  message(message: Exclude<ServerMessage, Joined>): void;
   state(state: SessionState, why: string): void;
   /** Tells whether the peer connection lives, so that a resumed session goes on with it. */
   connected(): boolean;
@@ -36,6 +40,8 @@ export class Session {
   readonly clock = new ServerClock();
   private socket: WebSocket | undefined;
   private state: SessionState = "connecting";
+  /** What the join under way says of the peer connection. */
+  private renewing = true;
   private resume: { session: string; secret: string; until: number } | undefined;
   private grace = 0;
   private retry = firstRetry;
@@ -96,6 +102,7 @@ export class Session {
   private join(): void {
     const { room, identity } = this.options;
     const resume = this.resume && Date.now() < this.resume.until ? this.resume : undefined;
+    this.renewing = !this.events.connected();
     this.send({
       type: "join",
       id: "join",
@@ -107,7 +114,7 @@ export class Session {
       ...(this.options.receiveData ? { receive_data: true } : {}),
       ...(room ? { room } : {}),
       ...(identity ? { identity } : {}),
-      ...(resume ? { resume: { session: resume.session, secret: resume.secret, new_connection: !this.events.connected() } } : {}),
+      ...(resume ? { resume: { session: resume.session, secret: resume.secret, new_connection: this.renewing } } : {}),
     });
   }
 
@@ -118,7 +125,7 @@ export class Session {
         this.grace = message.resume.grace_ms;
         this.resume = { session: message.session, secret: message.resume.secret, until: Infinity };
         this.retry = firstRetry;
-        this.events.message(message);
+        this.events.joined(message, this.renewing || !message.resumed);
         this.enter("joined", "");
         this.ask();
         return;

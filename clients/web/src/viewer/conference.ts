@@ -6,7 +6,7 @@ import { Link } from "../media/link";
 import { type Slot, SlotTable } from "../media/slots";
 import type { DecodedFrame, WorkerReport } from "../media/traffic";
 import type { Choice, Participant, Pose, Publication, ServerMessage, TileRef, Viewpoint } from "../signal/messages";
-import { Session, type SessionOptions, type SessionState } from "../signal/session";
+import { type Joined, Session, type SessionOptions, type SessionState } from "../signal/session";
 import { nowMicroseconds } from "../signal/clock";
 import { Choices } from "./choices";
 import { FrameLayers } from "./layers";
@@ -57,6 +57,7 @@ export class Conference {
   ) {
     this.roster = new Roster(events);
     this.session = new Session(options, {
+      joined: (message, renewed) => this.joined(message, renewed),
       message: (message) => this.take(message),
       state: (state, why) => {
         if (state === "closed") {
@@ -178,16 +179,13 @@ export class Conference {
     }
   }
 
-  private take(message: ServerMessage): void {
+  private take(message: Exclude<ServerMessage, Joined>): void {
     for (const outgoing of this.outgoing) {
       if (outgoing.heard(message)) {
         return;
       }
     }
     switch (message.type) {
-      case "joined":
-        this.joined(message);
-        break;
       case "participant_joined":
         this.roster.arrived(message.participant);
         break;
@@ -237,10 +235,9 @@ export class Conference {
     }
   }
 
-  private joined(message: Extract<ServerMessage, { type: "joined" }>): void {
+  private joined(message: Joined, renewed: boolean): void {
     this.room = message.room;
     this.identity = message.identity;
-    const renewed = !message.resumed || !this.link.live;
     if (renewed) {
       // Lines and generations begin anew with a new connection.
       this.slots.clear();

@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ServerClock } from "../../src/signal/clock";
-import type { ServerMessage } from "../../src/signal/messages";
 import { Session, type SessionState } from "../../src/signal/session";
 import { claimsOf } from "../../src/token";
 import { FakeSocket, joined } from "./socket";
 
 describe("Session", () => {
   let states: [SessionState, string][];
-  let messages: ServerMessage[];
+  let renewed: boolean[];
   let live: boolean;
 
   beforeEach(() => {
@@ -15,7 +14,7 @@ describe("Session", () => {
     vi.stubGlobal("WebSocket", FakeSocket);
     FakeSocket.all = [];
     states = [];
-    messages = [];
+    renewed = [];
     live = true;
   });
   afterEach(() => {
@@ -26,7 +25,7 @@ describe("Session", () => {
   const begin = (): Session => {
     const session = new Session(
       { url: "ws://host/v1/signal", token: "t0ken", room: "lab", identity: "ada" },
-      { message: (m) => messages.push(m), state: (state, why) => states.push([state, why]), connected: () => live },
+      { joined: (_, anew) => renewed.push(anew), message: () => {}, state: (state, why) => states.push([state, why]), connected: () => live },
     );
     session.start();
     return session;
@@ -58,6 +57,20 @@ describe("Session", () => {
     expect(last().sent[0]).toMatchObject({ resume: { session: "s1", secret: "secret", new_connection: true } });
     last().say({ ...joined, resumed: true });
     expect(states.at(-1)?.[0]).toBe("joined");
+  });
+
+  it.each([true, false])("goes on with what it asked for, whatever becomes of the connection meanwhile (alive at first: %s)", (alive) => {
+    begin();
+    last().open();
+    last().say(joined);
+    last().close();
+    vi.advanceTimersByTime(300);
+    live = alive;
+    last().open();
+    live = !alive;
+    last().say({ ...joined, resumed: true });
+    expect(last().sent[0]).toMatchObject({ resume: { new_connection: !alive } });
+    expect(renewed).toEqual([true, !alive]);
   });
 
   it("begins anew where its session is over", () => {
