@@ -142,6 +142,9 @@ func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary,
 	defer cancel()
 	produced := r.producer.Wait(ctx)
 	consumed := r.consumer.Wait(ctx)
+	if r.foundNothing() {
+		consumed = nil
+	}
 	if err := errors.Join(produced, consumed); err != nil {
 		return nil, summary, errors.Join(err, r.Stop())
 	}
@@ -150,6 +153,15 @@ func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary,
 	}
 	frames, err := ReadFrames(r.log)
 	return frames, summary, err
+}
+
+// foundNothing tells whether the consumer ended as it should, with nothing decoded of what came: it calls that a failure, and to an experiment it is a finding.
+func (r *Run) foundNothing() bool {
+	var summary struct {
+		Decoded int    `json:"frames_decoded"`
+		Packets uint64 `json:"packets_received"`
+	}
+	return json.Unmarshal(r.consumer.Output(), &summary) == nil && summary.Decoded == 0 && summary.Packets > 0
 }
 
 // Stop ends both. It may be called after Wait.

@@ -26,16 +26,21 @@ func volpeer(t *testing.T) string {
 	return folder
 }
 
-// TestRun: a producer and a consumer meet over an emulated link, and the log has what it delays.
-func TestRun(t *testing.T) {
+// begin has a producer and a consumer meet over a link whose forward direction has the profile, and send for a second.
+func begin(t *testing.T, profile string, points int, produce ...string) (*Metered, []Frame, Summary) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
-	link, err := netem.ParseProfile("delay=20ms")
+	forth, err := netem.ParseProfile(profile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	network, skipped, err := OpenMetered(t.Context(), topology.Pair("producer", "consumer", topology.Duplex(link)))
+	back, err := netem.ParseProfile("delay=20ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, skipped, err := OpenMetered(t.Context(), topology.Pair("producer", "consumer", topology.Link{Forth: topology.Direction{Config: forth}, Back: topology.Direction{Config: back}}))
 	if errors.Is(err, router.ErrPrivileges) {
 		t.Skip(err)
 	}
@@ -45,17 +50,17 @@ func TestRun(t *testing.T) {
 	if skipped != nil {
 		t.Skip(skipped.Reason)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := network.Network.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	const length = time.Second
 	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(), Programs: volpeer(t), Seed: 1}
-	source := SourceOf(Figure, 500, "")
+	source := SourceOf(Figure, points, "")
 	run, err := Start(t.Context(), Config{
 		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,
-		Produce: append(source.Flags(30, settings), "--codec", "raw", "--transport", "udp", "--bitrate", "5Mbit"),
+		Produce: append(append(source.Flags(30, settings), "--codec", "raw", "--transport", "udp"), produce...),
 	}, settings)
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +69,12 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return network, frames, summary
+}
+
+// TestRun: a producer and a consumer meet over an emulated link, and the log has what it delays.
+func TestRun(t *testing.T) {
+	network, frames, summary := begin(t, "delay=20ms", 500, "--bitrate", "5Mbit")
 	intact := 0
 	for i := range frames {
 		if frames[i].Outcome == Intact {
@@ -83,5 +94,18 @@ func TestRun(t *testing.T) {
 	network.Judge(outcome, experiment.Pace{Wanted: summary.Captured, Done: intact})
 	if outcome.Validity == experiment.Failed || outcome.Validity == experiment.Skipped {
 		t.Errorf("judged %s", outcome.Validity)
+	}
+}
+
+// TestNothingComesWhole: frames of 90 kB that leave at once lose packets in a queue of 10 kB, all of them, and nothing repairs them. That is a finding, not a failure.
+func TestNothingComesWhole(t *testing.T) {
+	_, frames, summary := begin(t, "rate=20Mbit,delay=20ms,queue=10kB", 6000, "--mode", "paper002", "--gap", "0s")
+	if len(frames) == 0 || summary.Captured == 0 {
+		t.Fatalf("%d frames in the log, %d captured", len(frames), summary.Captured)
+	}
+	for i := range frames {
+		if frames[i].Outcome == Intact {
+			t.Errorf("frame %d came whole", frames[i].Number)
+		}
 	}
 }
