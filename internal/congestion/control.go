@@ -22,6 +22,8 @@ const (
 	// A packet that waited shortQueue has met others. waitedTime is some frame intervals: of the last few frames one at least has queued up.
 	shortQueue = 3 * time.Millisecond
 	waitedTime = 150 * time.Millisecond
+	// A probe that arrives at so many times the rate beyond which losses were found to grow, a second and more after the last of them, contradicts that.
+	contradiction = 1.2
 	// lossyQueue is a standing queue beyond which the losses that came with it are forgotten once it has emptied.
 	lossyQueue = 200 * time.Millisecond
 )
@@ -36,6 +38,10 @@ func (g *GCC) react(now time.Duration, probe float64) {
 	if g.lost {
 		usage = Overusing
 		acked = throughput{rate: g.left, latest: g.left, bursts: g.left, known: true, inherent: acked.inherent}
+	}
+	if limit, ok := g.loss.limit(); ok && usage != Overusing && probe > contradiction*limit && g.loss.over() {
+		// What was lost was lost to a path that was another one.
+		g.loss, g.relieved = newLossEstimator(g.cfg.Loss), now
 	}
 	switch {
 	case usage == Overusing:

@@ -94,3 +94,28 @@ func TestRouteShorter(t *testing.T) {
 	least, _, _ := f.extremes(5*time.Second, 10*time.Second)
 	atLeast(t, "least estimate", Bitrate(least), 70*mbit)
 }
+
+// TestLossesOfAnotherPath overflows a short queue as the path begins, and what was lost limits the estimate. A second later it is three times as fast, and more soon, as that of a
+// phone which has found its next cell.
+func TestLossesOfAnotherPath(t *testing.T) {
+	for _, seed := range []uint64{1, 2, 3, 4, 5, 6, 7, 8} {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			link := newTestLink(17 * mbit)
+			link.queueMax = 5 * time.Millisecond
+			f := newTestFlow(NewGCC(startingAt(13*mbit), start), link, seed)
+			simulate(link, 10*time.Second, func(now time.Duration) {
+				switch now {
+				case time.Second:
+					link.rate = 45 * mbit
+				case 2 * time.Second:
+					link.rate = 70 * mbit
+				}
+			}, f)
+			back, ok := f.reaches(time.Second, 35*mbit)
+			if !ok {
+				t.Fatal("the estimate never came to half of what the path carries")
+			}
+			atMost(t, "time to half of what the path carries", back-time.Second, 3*time.Second)
+		})
+	}
+}

@@ -36,7 +36,8 @@
 //     nothing is probed where that is near the estimate. A link that is used alone so comes to a rate at which no queue is left between frames, and stays there.
 //     Where they arrive much faster than when the path was overused, or do not wait at all any more, probes come sooner.
 //   - The rate before a large fall is remembered for a minute and probed again and again: wireless links are down for seconds and come back as they were.
-//     Losses to a long queue are forgotten when it has emptied, and none hold the rate down once there was none for a second.
+//     Losses to a long queue are forgotten when it has emptied, and none hold the rate down once there was none for a second. All are where a probe arrives
+//     well above the rate that they allow, a second and more after the last of them.
 //   - While a long queue empties the estimate is below the rate control's, so that it empties within about half a second; libwebrtc has its congestion
 //     window for that.
 //   - The deviations of the link's capacity and the bounds of the loss estimator are relative to the rate. Losses that spare the packets which find the

@@ -174,12 +174,20 @@ func (l *lossEstimator) loss() float64 {
 // present is the mean loss as long as there are losses, and 0 once there was none for a second: what is over must not hold the rate down for as long as it is
 // remembered.
 func (l *lossEstimator) present(loss float64) float64 {
+	if l.over() {
+		return 0
+	}
+	return loss
+}
+
+// over tells whether nothing was lost for a second.
+func (l *lossEstimator) over() bool {
 	for age := range min(l.count, recentObservations) {
 		if l.window[(l.count-1-age)%lossWindow].lost > 0 {
-			return loss
+			return false
 		}
 	}
-	return 0
+	return true
 }
 
 // inherentBound is the largest share that may be put down to the path: the share that was lost while the queue was empty, with a margin for chance, and
