@@ -140,3 +140,28 @@ func TestHeadroomKeepsQueuesShort(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetStaysWithinTheEstimate steps a budget with whatever may come, at times that may go back: media are never given more than what audio, headroom
+// and overhead leave, and what queues and dropped frames take of that is bounded.
+func TestBudgetStaysWithinTheEstimate(t *testing.T) {
+	r := newBudgetRig(t)
+	cfg := DefaultConfig().Budget
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 20_000 {
+		r.now = r.now.Add(time.Duration(random.IntN(2000)-500) * time.Millisecond)
+		estimate := []float64{0, -1e6, 1e12, 1e9 * random.Float64(), 10e6 * (0.9 + 0.2*random.Float64())}[random.IntN(5)]
+		in := BudgetInput{
+			Audio:         volumetric.Bitrate(random.IntN(3) * 100_000),
+			Overhead:      []float64{0, 0.06, -1, math.NaN(), math.Inf(1)}[random.IntN(5)],
+			DroppedFrames: random.IntN(4) * random.IntN(1000),
+			QueueDelay:    time.Duration(random.IntN(1000)-200) * time.Millisecond,
+		}
+		media := max(estimate-float64(in.Audio), 0) * (1 - cfg.Headroom) / (1 + overhead(in.Overhead))
+		least := media * (1 - cfg.CutMax) * (1 - cfg.ReserveMax) / (1 + leastRise)
+		held := r.budget.held
+		got := r.step(estimate, in)
+		if got < 0 || got > media+1 || got < min(least, held)-1 {
+			t.Fatalf("%.0f bit/s of an estimate of %.0f with %+v, expected %.0f to %.0f", got, estimate, in, min(least, held), media)
+		}
+	}
+}

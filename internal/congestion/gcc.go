@@ -156,10 +156,8 @@ func (g *GCC) SetLimits(now time.Time, limits Limits) {
 	if !g.reported {
 		g.rate.rate = float64(limits.Start)
 	}
-	if g.prober.want == float64(g.limits.Max) {
-		g.prober.want = float64(limits.Max)
-	}
-	g.limits, g.rate.limits, g.prober.limits = limits, limits, limits
+	g.prober.limit(limits)
+	g.limits, g.rate.limits = limits, limits
 	g.rate.set(g.rate.rate)
 	g.publish(now.Sub(g.epoch))
 }

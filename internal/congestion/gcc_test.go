@@ -1,7 +1,6 @@
 package congestion
 
 import (
-	"encoding/binary"
 	"testing"
 	"time"
 	"unsafe"
@@ -115,7 +114,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("the estimate is %v, expected the new largest one", got)
 	}
 	for c, ok := f.estimator.Probe(start.Add(f.now)); ok; c, ok = f.estimator.Probe(start.Add(f.now)) {
-		if c.Rate > 20e6 {
+		if c.Rate > 3e6 {
 			t.Errorf("a probe of %v, above the largest estimate", c.Rate)
 		}
 	}
@@ -159,45 +158,6 @@ func TestSize(t *testing.T) {
 		t.Errorf("a GCC takes %d bytes, expected at most 6 KiB", size)
 	}
 	t.Logf("a GCC takes %d bytes, and %d per packet of the largest report", unsafe.Sizeof(GCC{}), unsafe.Sizeof(arrival{}))
-}
-
-// FuzzReport gives an estimator results that a hostile receiver may cause: whatever it says, the estimate stays within its limits.
-func FuzzReport(f *testing.F) {
-	f.Add([]byte{})
-	f.Add([]byte{1, 0, 0, 0, 0, 1, 200, 1, 0, 0, 1, 0, 1, 200, 0, 255, 0, 0, 0, 0, 1})
-	f.Add([]byte{1, 255, 255, 255, 255, 255, 255, 1, 127, 255, 255, 255, 2, 3, 5, 128, 0, 0, 0, 255, 0, 0, 9, 9, 9, 9, 7, 7})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		g := NewGCC(DefaultConfig(), start)
-		now, sequence := start, int64(0)
-		var results []PacketResult
-		for ; len(data) >= 7; data = data[7:] {
-			now = now.Add(time.Duration(data[5]) * time.Millisecond)
-			sequence += int64(int8(data[6]))
-			g.Sent(now, int(data[6])*10)
-			results = append(results, PacketResult{
-				Sequence: sequence,
-				Size:     int(data[6]) * 10,
-				Sent:     now.Add(-time.Duration(data[5]) * time.Millisecond),
-				// Up to ±150 years by the four bytes.
-				Arrived:  time.Duration(int32(binary.BigEndian.Uint32(data[1:5]))) * 2 * time.Second,
-				Received: data[0]&1 != 0,
-				Late:     data[0]&2 != 0,
-				ECN:      outcome.ECN(data[0] >> 1 & 3),
-				Probe:    int(data[0] >> 3),
-			})
-			if data[0]&4 != 0 {
-				g.Report(now, results)
-				results = results[:0]
-			}
-			g.Step(now)
-			g.Probe(now)
-			if e := g.Estimate(); e < 500e3 || e > 1000e6 {
-				t.Fatalf("estimate is %v", e)
-			}
-		}
-		g.Report(now, results)
-		g.Stats()
-	})
 }
 
 // BenchmarkReport takes what a receiver of 100 Mbit/s reports every 25 ms: 260 packets.

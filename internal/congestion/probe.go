@@ -237,15 +237,6 @@ func (p *prober) resumed(now time.Duration, before float64) {
 	p.plan(now, p.cfg.Duration, dropShare*before)
 }
 
-// wanted takes what the allocator would send. A step up that it could not make before is probed for soon.
-func (p *prober) wanted(now time.Duration, rate float64) {
-	if rate > p.want && p.want < p.estimate {
-		p.interval = p.cfg.IntervalMin
-		p.due = min(p.due, now)
-	}
-	p.want = rate
-}
-
 // easy tells whether it is time to try more on a path that was overused and on which nothing waits any more.
 func (p *prober) easy(now time.Duration) bool {
 	return p.bursts > 0 && now-p.probed >= p.interval/easyPart
@@ -323,9 +314,4 @@ func (p *prober) wake() (time.Duration, bool) {
 		return p.until(), true
 	}
 	return p.due, p.missing(p.estimate)
-}
-
-// missing tells whether more than the estimate is wanted.
-func (p *prober) missing(estimate float64) bool {
-	return estimate < near*min(p.want, float64(p.limits.Max))
 }

@@ -141,10 +141,8 @@ func (r *Reliable) SetLimits(now time.Time, limits Limits) {
 	if !r.reported {
 		r.rate = float64(limits.Start)
 	}
-	if r.prober.want == float64(r.limits.Max) {
-		r.prober.want = float64(limits.Max)
-	}
-	r.limits, r.prober.limits = limits, limits
+	r.prober.limit(limits)
+	r.limits = limits
 	r.set(r.rate)
 	r.publish(now.Sub(r.epoch))
 }

@@ -50,8 +50,8 @@ func (w *writer) yield() bool {
 // a moment would have the reader believe for many bursts that it is dear, and waking its goroutine costs a fifth more processor time and milliseconds on a busy machine.
 const lendTime = time.Millisecond
 
-// lend has the calling reader do the work of writers that sleep, after it has signalled that so many packets have come. What is too much for one is left to the
-// writers' goroutines. The list may be changed.
+// lend has the calling reader do the work of writers that sleep, after it has signalled to each of them that so many packets, one at least, have come.
+// What is too much for one is left to the writers' goroutines. The list may be changed.
 func lend(writers []*writer, packets int) {
 	var expected time.Duration
 	own := writers[:0]
@@ -86,9 +86,8 @@ func (w *writer) serve(packets int, now, end time.Duration) time.Duration {
 		begin := now
 		done := w.workUntil(end)
 		now = time.Duration(w.engine.since(w.engine.clock()))
-		w.learnCost(now-begin, packets)
+		w.learnCost(now-begin, packets, done)
 		if !done {
-			w.exceeded(packets)
 			break
 		}
 		idle := w.idle()
@@ -113,18 +112,14 @@ func (w *writer) serve(packets int, now, end time.Duration) time.Duration {
 // costShare is the weight of the latest burst in the cost of a packet.
 const costShare = 8
 
-// learnCost keeps what an incoming packet costs the writer, all its receivers together.
-func (w *writer) learnCost(took time.Duration, packets int) {
-	if packets > 0 {
-		cost := w.cost.Load()
-		w.cost.Store(cost + (int64(took)/int64(packets)-cost)/costShare)
-	}
-}
-
-// exceeded notes that a reader could not do all that so many packets made, which is taken to be twice what it did.
-func (w *writer) exceeded(packets int) {
-	if packets > 0 {
-		w.cost.Store(max(w.cost.Load(), 2*int64(lendTime)/int64(packets)))
+// learnCost keeps what an incoming packet costs the writer, all its receivers together. What a reader could not finish is taken to cost twice what it did
+// of it.
+func (w *writer) learnCost(took time.Duration, packets int, done bool) {
+	cost, latest := w.cost.Load(), int64(took)/int64(packets)
+	if done {
+		w.cost.Store(cost + (latest-cost)/costShare)
+	} else {
+		w.cost.Store(max(cost, 2*latest))
 	}
 }
 

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -159,5 +160,110 @@ func TestAReaderSharesItsTime(t *testing.T) {
 	r.run()
 	if *taken != 6000 {
 		t.Errorf("%d packets were written, expected 6,000", *taken)
+	}
+}
+
+// lendTo has a reader serve the writers, all of which sleep, and tells which of them were woken.
+func lendTo(writers []*writer, packets int) (woken []bool) {
+	for _, w := range writers {
+		w.turn.free.Store(true)
+	}
+	lend(slices.Clone(writers), packets)
+	for _, w := range writers {
+		select {
+		case <-w.turn.handed:
+			woken = append(woken, true)
+		default:
+			woken = append(woken, false)
+		}
+	}
+	return woken
+}
+
+// TestAReaderChoosesWriters: a reader does the first writer's work whatever it is taken to cost, and that of others as long as the sum is what a reader
+// may lend itself for.
+func TestAReaderChoosesWriters(t *testing.T) {
+	const packets = 50
+	for _, test := range []struct {
+		// costs are those of the burst, in parts of lendTime.
+		costs []float64
+		woken []bool
+	}{
+		{[]float64{0, 0, 0}, []bool{false, false, false}},
+		{[]float64{3, 0.1}, []bool{false, true}},
+		{[]float64{0.6, 0.3}, []bool{false, false}},
+		{[]float64{0.6, 0.5, 0.3}, []bool{false, true, false}},
+		{[]float64{0.1, 2, 0.4, 0.6}, []bool{false, true, false, true}},
+	} {
+		r := newRig(t, func(c *Config) { c.Writers = len(test.costs) })
+		for n, w := range r.engine.writers {
+			w.cost.Store(int64(test.costs[n] * float64(lendTime) / packets))
+		}
+		if woken := lendTo(r.engine.writers, packets); !slices.Equal(woken, test.woken) {
+			t.Errorf("of writers that cost %v a reader woke %v, expected %v", test.costs, woken, test.woken)
+		}
+	}
+}
+
+// TestADearWriterIsTriedAgain: a writer that is taken for dear, perhaps because a processor was taken away for a moment, is served again some bursts
+// later.
+func TestADearWriterIsTriedAgain(t *testing.T) {
+	const packets = 50
+	r := newRig(t, func(c *Config) { c.Writers = 2 })
+	r.engine.writers[1].cost.Store(2 * int64(lendTime) / packets)
+	bursts := 0
+	for lendTo(r.engine.writers, packets)[1] {
+		if bursts++; bursts > 100 {
+			t.Fatal("it is never served again")
+		}
+	}
+	// (7/8)^6 of 2 are less than 1.
+	if bursts != 6 {
+		t.Errorf("it was left to itself for %d bursts, expected 6", bursts)
+	}
+}
+
+// TestAWriterThatIsNotFinished has a burst go to two writers, of which the second takes much longer than what the first leaves of a reader's time: the
+// next burst is left to its goroutine at once.
+func TestAWriterThatIsNotFinished(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Writers = 2 })
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	writers := r.engine.writers
+	taken := map[*writer]*int{writers[0]: new(int), writers[1]: new(int)}
+	for n := range 100 {
+		receiver := r.engine.NewReceiver(&nullPeer{flushes: new(int)}, 0)
+		takes := time.Microsecond
+		if receiver.writer == writers[0] {
+			takes /= 10
+		}
+		outlet := slowOutlet{nullOutlet{uint32(1000 + 10*n)}, r, takes, taken[receiver.writer]}
+		receiver.AddSlot(outlet, volumetric.KindVideo).Select(p.track, 1, r.now)
+	}
+	r.run()
+	// burst tells how many of 3,000 packets of each writer a reader wrote.
+	burst := func() (first, second int) {
+		t.Helper()
+		for _, w := range writers {
+			w.turn.free.Store(true)
+		}
+		before := [2]int{*taken[writers[0]], *taken[writers[1]]}
+		p.next()
+		p.send(r.now, p.packets(60*1144)...)
+		first, second = *taken[writers[0]]-before[0], *taken[writers[1]]-before[1]
+		if len(writers[0].turn.handed) != 0 || len(writers[1].turn.handed) != 1 {
+			t.Errorf("the first writer was woken %d times, the second %d times", len(writers[0].turn.handed), len(writers[1].turn.handed))
+		}
+		<-writers[1].turn.handed
+		r.run()
+		if n := *taken[writers[1]] - before[1]; n != 3000 {
+			t.Errorf("the second writer wrote %d packets, expected 3,000", n)
+		}
+		return first, second
+	}
+	if first, second := burst(); first != 3000 || second == 0 || second > 1300 {
+		t.Errorf("the reader wrote %d packets for the first writer and %d for the second", first, second)
+	}
+	if first, second := burst(); first != 3000 || second != 0 {
+		t.Errorf("then the reader wrote %d packets for the first writer and %d for the second", first, second)
 	}
 }

@@ -73,6 +73,9 @@ func TestTargets(t *testing.T) {
 		{"slow", func(_ string, _ Options, r *Result) { r.SecondsToTarget = figure(4) }, []int{2}},
 		{"packets are lost", func(_ string, _ Options, r *Result) { r.PacketsDiscarded = 1 }, []int{2}},
 		{"slow to recover", func(_ string, _ Options, r *Result) { r.RecoverySeconds = figure(6) }, []int{3, 4}},
+		{"slow to recover from an outage", func(_ string, _ Options, r *Result) { r.RecoverySeconds = figure(3.1) }, []int{4}},
+		{"the queue stays long", func(_ string, _ Options, r *Result) { r.QueueSeconds = figure(1.6) }, []int{3}},
+		{"quality falls late", func(_ string, _ Options, r *Result) { r.QualitySeconds = figure(0.6) }, []int{3}},
 		{"late", func(_ string, _ Options, r *Result) { r.Latency.P95 = 151 }, []int{4}},
 		{"traces are used too little", func(text string, _ Options, r *Result) {
 			if strings.HasPrefix(text, "trace:") {
@@ -80,15 +83,35 @@ func TestTargets(t *testing.T) {
 			}
 		}, []int{4}},
 		{"too little beside others", func(_ string, _ Options, r *Result) { r.ShareOfFair = figure(0.4) }, []int{5}},
+		{"frames are lost beside others", func(text string, _ Options, r *Result) {
+			if text == "cubic:3" {
+				r.FramesUndecodable = 11
+			}
+		}, []int{5}},
+		{"one of two receivers loses frames", func(text string, _ Options, r *Result) {
+			if text == "fair:2" {
+				r.FramesUndecodable = 11
+			}
+		}, []int{5}},
 		{"unequal", func(_ string, _ Options, r *Result) { r.JainIndex = figure(0.9) }, []int{5}},
 		{"probes hurt others", func(_ string, o Options, r *Result) {
 			if o.Estimator.Probe.Enabled {
 				r.Others.QueueP95 = 31
 			}
 		}, []int{5}},
+		{"others lose more", func(_ string, o Options, r *Result) {
+			if o.Estimator.Probe.Enabled {
+				r.Others.Loss = 0.0016
+			}
+		}, []int{5}},
 		{"losses make it collapse", func(text string, _ Options, r *Result) {
 			if text == "loss:5" {
 				r.EstimateShare = 0.7
+			}
+		}, []int{6}},
+		{"a loss in a hundred is not repaired", func(text string, o Options, r *Result) {
+			if text == "loss:1" && o.RTT == 20*time.Millisecond {
+				r.FramesUndecodable = 11
 			}
 		}, []int{6}},
 		{"repairs come too late", func(text string, o Options, r *Result) {

@@ -81,16 +81,14 @@ func newScenario(text string, o Options) (*scenario, error) {
 		s.trace, err = readTrace(parameter)
 		d.duration = s.trace.Duration
 	case "cubic":
-		var n float64
-		n, err = number(text, parameter, 1, 100)
+		s.cubics, err = count(text, parameter, 1, 100)
 		d.link, d.queue, d.duration = 200e6, "fq", 50*time.Second
 		// A cycle of Cubic takes ten seconds: which part of it is met depends on the seed.
-		s.cubics, s.begin = int(n), 10*time.Second+time.Duration(o.Seed%rampRuns)*10*time.Second/rampRuns
+		s.begin = 10*time.Second + time.Duration(o.Seed%rampRuns)*10*time.Second/rampRuns
 		s.measured += s.begin
 	case "fair":
-		var n float64
-		n, err = number(text, parameter, 2, 20)
-		d.link, d.duration, s.receivers = 50e6, 60*time.Second, int(n)
+		s.receivers, err = count(text, parameter, 2, 20)
+		d.link, d.duration = 50e6, 60*time.Second
 	case "loss":
 		s.loss, err = number(text, parameter, 0, 50)
 		s.loss /= 100
@@ -159,6 +157,15 @@ func number(text, parameter string, least, most float64) (float64, error) {
 		return 0, fmt.Errorf("%w: %q, expected a number from %g to %g behind the colon", ErrCase, text, least, most)
 	}
 	return v, nil
+}
+
+// count reads a parameter that counts something, within bounds.
+func count(text, parameter string, least, most int) (int, error) {
+	n, err := strconv.Atoi(parameter)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%w: %q, expected a whole number from %d to %d behind the colon", ErrCase, text, least, most)
+	}
+	return n, nil
 }
 
 // readTrace reads the rates of a link from a file.

@@ -77,9 +77,11 @@ func checkFlow(t *testing.T, f *flow) {
 		t.Fatalf("%d frames began, %d of them different", len(l.order), len(l.frames))
 	}
 	var goodput, bytes int64
+	var fragments uint64
 	complete := 0
 	for _, record := range l.frames {
 		bytes += int64(record.bytes)
+		fragments += uint64(record.bytes+fragmentSize-1) / fragmentSize
 		if record.complete == 0 {
 			continue
 		}
@@ -99,6 +101,9 @@ func checkFlow(t *testing.T, f *flow) {
 	sent := uint64(0)
 	for _, st := range f.sender.streams {
 		sent += uint64(st.next)
+	}
+	if l.sentBytes[feedback.Parity] == 0 && sent != fragments {
+		t.Errorf("%d packets of media were sent of frames that have %d", sent, fragments)
 	}
 	if history := f.sender.history.Stats(); history.Sent < sent || history.Sent != f.watched.offered {
 		t.Errorf("%d packets of media were sent, %d numbered and %d offered to the link", sent, history.Sent, f.watched.offered)
@@ -258,6 +263,8 @@ func TestRefusedCases(t *testing.T) {
 		{"no rate", "steady", nil, ErrCase},
 		{"no number", "loss:many", nil, ErrCase},
 		{"one receiver", "fair:1", nil, ErrCase},
+		{"no number of receivers", "fair:many", nil, ErrCase},
+		{"half a flow", "cubic:1.5", nil, ErrCase},
 		{"no trace", "trace:/nowhere.csv", nil, os.ErrNotExist},
 		{"no such queue", "ramp", func(o *Options) { o.Queue = "lifo" }, ErrCase},
 		{"a queue without length", "ramp", func(o *Options) { o.Queue = "fifo:0" }, ErrCase},

@@ -1,0 +1,138 @@
+package pacing
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// audioBytes is the size of a packet that leaves past the pacer.
+const audioBytes = 100
+
+// departure is a packet that has left, with what the rates had allowed by then, in bytes: 2.5 × the estimate, or 1.25 ×, and the estimate itself.
+type departure struct {
+	at           time.Duration
+	bytes        int
+	rate, room   float64 // bytes per second
+	shaped, even float64
+}
+
+// changingPath is a repairPath whose estimate changes all the time.
+type changingPath struct {
+	*repairPath
+	rate, room, shaped, even float64
+	reckoned                 time.Duration
+	left                     []departure
+}
+
+// reckon adds up what the rates have allowed.
+func (p *changingPath) reckon() {
+	elapsed := (p.now - p.reckoned).Seconds()
+	p.shaped += p.rate * elapsed
+	p.even += p.room * elapsed
+	p.reckoned = p.now
+}
+
+// estimate gives the pacer another one.
+func (p *changingPath) estimate(bitsPerSecond int64, contended bool) {
+	p.reckon()
+	p.pacer.SetEstimate(bitsPerSecond, 0, contended, p.now)
+	p.room = float64(bitsPerSecond) / 8
+	p.rate = rateFactor * p.room
+	if contended {
+		p.rate = contendedFactor * p.room
+	}
+}
+
+// note takes what has left since the last time.
+func (p *changingPath) note(media, repairs int) {
+	p.reckon()
+	for range media + repairs {
+		p.left = append(p.left, departure{at: p.now, bytes: p.bytes, rate: p.rate, room: p.room, shaped: p.shaped, even: p.even})
+	}
+}
+
+// pass lets time pass, with ticks that come up to 1.1 ms late.
+func (p *changingPath) pass(d time.Duration, random *rand.Rand) {
+	for end := p.now + d; ; {
+		next, ok := p.pacer.Next()
+		if !ok || next > end {
+			p.now = max(p.now, end)
+			return
+		}
+		p.now = max(p.now, next) + time.Duration(random.IntN(1100))*time.Microsecond
+		media, repairs := len(p.out), len(p.repairs)
+		p.repairPath.until(p.now)
+		p.note(len(p.out)-media, len(p.repairs)-repairs)
+	}
+}
+
+// play sends frames of three flows for some seconds, with audio past the pacer, while the estimate changes by up to 128 times, and where asked packets are
+// to be repeated.
+func (p *changingPath) play(random *rand.Rand, repairs bool) {
+	var frame, change, audio time.Duration
+	for number := int64(0); p.now < 2*time.Second; {
+		if p.now >= change {
+			change = p.now + time.Duration(1+random.IntN(300))*ms
+			p.estimate(1_000_000<<random.IntN(8), random.IntN(4) == 0)
+		}
+		if p.now >= audio {
+			audio += 20 * ms
+			p.reckon()
+			p.pacer.Tick(p.now)
+			p.pacer.Spend(audioBytes)
+		}
+		if p.now >= frame {
+			frame += 33 * ms
+			number++
+			media, asked := len(p.out), len(p.repairs)
+			for flow := range p.flows {
+				// What waits is bounded, as a budget of latency does.
+				for i, packets := 0, 1+random.IntN(100); i < packets && p.flows[flow].Len() < 200; i++ {
+					p.arrive(flow, framed(number, i, packets))
+				}
+			}
+			if repairs {
+				p.ask(random.IntN(60))
+			}
+			p.note(len(p.out)-media, len(p.repairs)-asked)
+		}
+		p.pass(time.Duration(1+random.IntN(10))*ms, random)
+	}
+}
+
+// TestChangingEstimates holds what leaves against estimates that change all the time, over all windows of up to 300 ms: against 2.5 × the estimate, but
+// for a tick of media and one of retransmissions and what late timers may make up for; and without retransmissions against the estimate, but for what it
+// may be ahead and what frames that have begun may be behind.
+func TestChangingEstimates(t *testing.T) {
+	for seed := range uint64(12) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		mode := []Mode{Default, "spread:1ms", "spread:20ms"}[seed%3]
+		repairs := seed%2 == 0
+		p := &changingPath{repairPath: &repairPath{path: newPath(t, mode, 3)}}
+		p.play(random, repairs)
+		if len(p.left) < 500 || repairs && len(p.repairs) < 100 {
+			t.Fatalf("seed %d: %d packets left, %d of them again", seed, len(p.left), len(p.repairs))
+		}
+		// Every fifth packet begins a window.
+		for i := 0; i < len(p.left); i += 5 {
+			first, bytes := p.left[i], 0
+			rate, room := first.rate, first.room
+			for _, d := range p.left[i:] {
+				if d.at-first.at > 300*ms {
+					break
+				}
+				bytes += d.bytes
+				rate, room = max(rate, d.rate), max(room, d.room)
+				burst := min(tickPackets*fullPacket, rate*tickTime.Seconds()) + rate*slack.Seconds()
+				if most := d.shaped - first.shaped + 2*burst + float64(3*p.bytes); float64(bytes) > most {
+					t.Fatalf("seed %d: %d bytes left from %v to %v, expected at most %.0f", seed, bytes, first.at, d.at, most)
+				}
+				slacks := room * (frameSlack + ongoingSlack).Seconds()
+				if most := d.even - first.even + slacks + float64(2*p.bytes); !repairs && float64(bytes) > most {
+					t.Fatalf("seed %d: %d bytes left from %v to %v, expected at most %.0f by the estimate", seed, bytes, first.at, d.at, most)
+				}
+			}
+		}
+	}
+}
