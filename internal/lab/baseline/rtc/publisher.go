@@ -29,6 +29,8 @@ const (
 const (
 	// maxBody bounds a request: a session description has about 1 kB per tile.
 	maxBody = 1 << 20
+	// maxReport is more than a packet of reports has.
+	maxReport = 1500
 	// headerTimeout is how long a request may take to say what it is.
 	headerTimeout = 10 * time.Second
 	// estimateInterval is how often the estimate is noted.
@@ -49,6 +51,7 @@ type Publisher struct {
 	failed      chan struct{}
 	sent        atomic.Int64
 	begun       time.Time
+	reading     sync.WaitGroup
 
 	mu        sync.Mutex
 	qualities []volumetric.Quality
@@ -89,13 +92,15 @@ func Listen(address string, publication volumetric.Publication, least, most volu
 	for tile := range publication.Tiles {
 		local, err := webrtc.NewTrackLocalStaticRTP(
 			webrtc.RTPCodecCapability{MimeType: volumetric.MIMEVolumetric, ClockRate: clockRate}, fmt.Sprintf("tile-%d", tile), "body")
+		var sender *webrtc.RTPSender
 		if err == nil {
-			_, err = p.pc.AddTrack(local)
+			sender, err = p.pc.AddTrack(local)
 		}
 		if err != nil {
 			_ = p.pc.Close()
 			return nil, err
 		}
+		p.reading.Go(func() { hear(sender) })
 		p.tracks = append(p.tracks, &track{local: local})
 	}
 	p.pc.OnConnectionStateChange(p.stateChanged(sync.OnceFunc(func() { close(p.connected) }), sync.OnceFunc(func() { close(p.failed) })))
@@ -104,6 +109,16 @@ func Listen(address string, publication volumetric.Publication, least, most volu
 		return nil, err
 	}
 	return p, nil
+}
+
+// hear reads what a watcher reports of a track until it ends. Pion's estimate and its repair work in the course of reading, and not at all where nobody reads.
+func hear(sender *webrtc.RTPSender) {
+	report := make([]byte, maxReport)
+	for {
+		if _, _, err := sender.Read(report); err != nil {
+			return
+		}
+	}
 }
 
 func (p *Publisher) stateChanged(connected, failed func()) func(webrtc.PeerConnectionState) {
@@ -295,5 +310,7 @@ func (p *Publisher) Estimates(since time.Time) []carriage.Estimate {
 // Close implements carriage.End.
 func (p *Publisher) Close() error {
 	_ = p.listener.Close()
-	return p.pc.GracefulClose()
+	err := p.pc.GracefulClose()
+	p.reading.Wait()
+	return err
 }
