@@ -2,8 +2,8 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -69,7 +69,7 @@ func (r *Result) axis(name string, log bool) plot.Axis {
 
 // axis is a quantity's label with its unit.
 func (q *Quantity) axis() string {
-	if q.Unit == "" {
+	if q.Unit == "" || q.Unit == q.Label {
 		return q.Label
 	}
 	return q.Label + ", " + q.Unit
@@ -101,6 +101,7 @@ func (f *PaperFigure) point(x float64) plot.Point {
 // bars make a panel per figure, a group per value of X, a colour per value of Split. What cells are worth that are not valid is told by the name of their
 // colour, and where all have the same one by that of their group.
 func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
+	d.X.Label = p.XLabel
 	colours, groups := by(p.Split, ", "), by(p.X, "\n")
 	if len(p.Split) > 0 {
 		colours = colours.marked(cells, " ")
@@ -131,8 +132,9 @@ func (r *Result) bars(d *plot.Diagram, p *Plot, cells []*CellResult) {
 	}
 }
 
-// stacked makes one panel, in which the figures add up.
+// stacked makes one panel, in which the figures add up. What the paper has of them stands in a group of its own.
 func (r *Result) stacked(d *plot.Diagram, p *Plot, cells []*CellResult) {
+	d.X.Label = p.XLabel
 	panel := plot.Panel{Stacked: true, Limits: p.limitsOf("")}
 	groups := by(p.X, "\n").marked(cells, "\n")
 	for _, figure := range p.Figures {
@@ -146,12 +148,32 @@ func (r *Result) stacked(d *plot.Diagram, p *Plot, cells []*CellResult) {
 		panel.Bars = append(panel.Bars, b)
 		panel.Y = plot.Axis{Label: orElse(p.Label, "together") + ", " + q.Unit, FromZero: true}
 	}
+	for i, figure := range p.Figures {
+		if f := commonPaper(cells, figure); f != nil {
+			panel.Bars[i].Points = append(panel.Bars[i].Points, f.point(float64(collect(&d.Groups, paperName))))
+		}
+	}
 	d.Panels = []plot.Panel{panel}
+}
+
+// commonPaper is what the paper has of a figure, the same for all cells that have it; nil where it has nothing, or several values.
+func commonPaper(cells []*CellResult, figure string) (common *PaperFigure) {
+	for _, c := range cells {
+		s := c.Figure(figure)
+		if s == nil || s.Paper == nil {
+			continue
+		}
+		if common != nil && *common != *s.Paper {
+			return nil
+		}
+		common = s.Paper
+	}
+	return common
 }
 
 // lines make a panel per figure, over a parameter that is a number.
 func (r *Result) lines(d *plot.Diagram, p *Plot, cells []*CellResult) {
-	d.X = plot.Axis{Label: p.XLabel, FromZero: true}
+	d.X = lineAxis(p, cells)
 	for _, figure := range p.Figures {
 		q, _ := r.experiment.Quantity(figure)
 		curves := naming(func(c *CellResult) string { return orElse(c.values(p.Split, ", "), q.Label) }).marked(cells, " ")
@@ -184,6 +206,19 @@ func (r *Result) lines(d *plot.Diagram, p *Plot, cells []*CellResult) {
 		}
 		d.Panels = append(d.Panels, panel)
 	}
+}
+
+// lineAxis is the horizontal axis of lines. One value alone stands in its middle.
+func lineAxis(p *Plot, cells []*CellResult) plot.Axis {
+	axis := plot.Axis{Label: p.XLabel, Whole: true}
+	before := math.NaN()
+	for _, c := range cells {
+		x, _ := c.cell.number(p.X[0])
+		axis.Whole = axis.Whole && x == math.Trunc(x)
+		axis.FromZero = axis.FromZero || !math.IsNaN(before) && x != before
+		before = x
+	}
+	return axis
 }
 
 // shares is how many points a curve of a distribution has at most: what a page shows of it.
@@ -220,46 +255,4 @@ func (c *CellResult) label(split []string) string {
 		return c.values(split, ", ") + c.Worth.remark()
 	}
 	return c.Name + c.Worth.remark()
-}
-
-// series make a panel per unit, of the first iteration of each cell that its figures are of.
-func (r *Result) series(d *plot.Diagram, p *Plot, cells []*CellResult) {
-	var units []string
-	for _, c := range cells {
-		usable := c.usable()
-		if len(usable) == 0 {
-			continue
-		}
-		for _, s := range usable[0].Lines {
-			if !slices.Contains(p.Series, s.Name) {
-				continue
-			}
-			at := collect(&units, s.Unit)
-			if at == len(d.Panels) {
-				d.Panels = append(d.Panels, plot.Panel{Y: plot.Axis{Label: orElse(p.Label, s.Name) + ", " + s.Unit, FromZero: !p.Log, Log: p.Log}, Limits: p.limitsOf("")})
-			}
-			d.X.Label = orElse(p.XLabel, fmt.Sprintf("time, %s", s.XUnit))
-			d.Panels[at].Curves = append(d.Panels[at].Curves, plot.Curve{Name: r.seriesName(c, p, s.Name), Kind: plot.Line, Points: pointsOf(s)})
-		}
-	}
-}
-
-// seriesName tells apart what the legend has to: cells where there are several, and names where there are several.
-func (r *Result) seriesName(c *CellResult, p *Plot, series string) string {
-	label := c.label(p.Split)
-	switch {
-	case len(r.Cells) == 1:
-		return series + c.Worth.remark()
-	case len(p.Series) == 1:
-		return label
-	}
-	return label + ": " + series
-}
-
-func pointsOf(s Series) []plot.Point {
-	points := make([]plot.Point, len(s.Points))
-	for i, p := range s.Points {
-		points[i] = plot.Point{X: p[0], Y: p[1]}
-	}
-	return points
 }

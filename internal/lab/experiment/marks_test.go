@@ -72,3 +72,34 @@ func TestMarks(t *testing.T) {
 		}
 	}
 }
+
+// TestStackedPaper: what the paper has of stacked figures stands beside the cells, where it is the same for all of them.
+func TestStackedPaper(t *testing.T) {
+	references := `
+references:
+  - {cell: {}, figure: encode, value: 7}
+  - {cell: {fate: good}, figure: decode, value: 3}
+`
+	for _, test := range []struct{ references, want string }{
+		{references, "[good slow\n(cpu-bound) the paper] encoding 2:7 decoding 2:3"},
+		{references + "  - {cell: {fate: slow}, figure: decode, value: 4}\n", "[good slow\n(cpu-bound) the paper] encoding 2:7"},
+	} {
+		e, err := parse(t, marked+test.references)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := voyage(t, e, Options{})
+		d := r.diagram(&e.Plots[2])
+		got := fmt.Sprint(d.Groups)
+		for _, b := range d.Panels[0].Bars {
+			for _, p := range b.Points {
+				if p.X == 2 {
+					got += fmt.Sprintf(" %s 2:%g", b.Name, p.Y)
+				}
+			}
+		}
+		if got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}

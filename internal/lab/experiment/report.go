@@ -116,7 +116,8 @@ type paperRow struct {
 	Ours, Paper        string
 	Ratio              string
 	Worth              Validity
-	Why                string
+	// Why is what explains this figure beside what explains all of them.
+	Why string
 }
 
 func (r *Result) view(drawings []drawing) *view {
@@ -158,7 +159,10 @@ func (v *view) papers(c *CellResult) {
 		if s.Paper == nil {
 			continue
 		}
-		row := paperRow{Cell: c.Name, Figure: s.Label, Unit: s.Unit, Ours: s.spread(), Paper: s.Paper.spread(), Worth: c.Worth, Why: s.Paper.Why, Ratio: "–"}
+		row := paperRow{Cell: c.Name, Figure: s.Label, Unit: s.Unit, Ours: s.spread(), Paper: s.Paper.spread(), Worth: c.Worth, Ratio: "–"}
+		if s.Paper.Why != v.Why {
+			row.Why = s.Paper.Why
+		}
 		if s.Paper.Value != 0 {
 			row.Ratio = number(s.Mean / s.Paper.Value)
 		}

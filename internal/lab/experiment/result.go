@@ -245,11 +245,13 @@ func parts(figures []Figure) []float64 {
 	return values
 }
 
-// PlotNames are the names of the report's plots, in its order.
+// PlotNames are the names of those of the report's plots that show some of the cells that were to run, in its order.
 func (r *Result) PlotNames() []string {
-	names := make([]string, len(r.experiment.Plots))
+	var names []string
 	for i := range r.experiment.Plots {
-		names[i] = r.experiment.Plots[i].Name
+		if p := &r.experiment.Plots[i]; r.one(p.Where) != nil {
+			names = append(names, p.Name)
+		}
 	}
 	return names
 }

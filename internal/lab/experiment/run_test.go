@@ -118,7 +118,7 @@ func TestNothingIsHidden(t *testing.T) {
 	if err := r.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"2 valid, 2 cpu-bound, 2 invalid, 2 skipped, 2 failed", "the boat sank", "there is no sea", "the tide was late", "10 of 100 frames"} {
+	for _, word := range []string{"2 valid, 2 cpu-bound, 2 invalid, 2 skipped, 2 failed", "the boat sank", "there is no sea", "the tide was late", "10 of 100 frames", "note: the sea is a sine"} {
 		if !strings.Contains(text.String(), word) {
 			t.Errorf("expected %q in the text:\n%s", word, text.String())
 		}

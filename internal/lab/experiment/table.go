@@ -113,7 +113,7 @@ func (r *Result) WriteIterations(w io.Writer) error {
 // exact writes a number so that reading it gives the same.
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// WriteText writes the figures for a terminal: a row per cell, a line per figure that tables have, and every iteration that is not valid.
+// WriteText writes the figures for a terminal: a row per cell, a line per figure that tables have, every iteration that is not valid, relations and notes.
 func (r *Result) WriteText(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s\n%s\n", r.Name, r.Title, r.summary())
@@ -125,7 +125,7 @@ func (r *Result) WriteText(w io.Writer) error {
 			if s == nil {
 				continue
 			}
-			fmt.Fprintf(&text, "    %-44s %s %s", s.Label, s.spread(), s.Unit)
+			text.WriteString(strings.TrimRight(fmt.Sprintf("    %-44s %s %s", s.Label, s.spread(), s.Unit), " "))
 			if s.Paper != nil {
 				fmt.Fprintf(&text, " (paper: %s)", s.Paper.spread())
 			}
@@ -141,6 +141,12 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(&text, "\n  %s: %s%s", c.Name, c.ours(), c.papers())
 	}
 	if len(r.Comparisons) > 0 {
+		text.WriteByte('\n')
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&text, "\n  note: %s", note)
+	}
+	if len(r.Notes) > 0 {
 		text.WriteByte('\n')
 	}
 	_, err := io.WriteString(w, text.String())

@@ -30,7 +30,7 @@ type Plot struct {
 	Kind  string `yaml:"kind"`
 	// X are the parameters along the axis: of lines one, which has numbers; of bars those whose values name the groups.
 	X []string `yaml:"x"`
-	// XLabel and Label are what axes are called where the plot cannot know: the horizontal one of lines and series; the vertical one of stacked bars and series.
+	// XLabel and Label are what axes are called where the plot cannot know: the horizontal one of all but distributions; the vertical one of stacked bars and series.
 	XLabel string `yaml:"x_label"`
 	Label  string `yaml:"label"`
 	// Split are the parameters whose values have colours.

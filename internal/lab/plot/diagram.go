@@ -19,6 +19,8 @@ type Axis struct {
 	Label string
 	// FromZero has the axis begin at 0, else with the least value. Bars always do.
 	FromZero bool
+	// Whole has no ticks between whole numbers, as of what is counted.
+	Whole bool
 	// Log has powers of ten at equal distances; what is not greater than 0 is left out then.
 	Log bool
 }

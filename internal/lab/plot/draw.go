@@ -112,6 +112,7 @@ func (d *Diagram) styleAxes(p *plot.Plot, i int) {
 		a.Tick.Length = vg.Points(4)
 		a.Tick.Marker = ticks{}
 	}
+	p.X.Tick.Marker = ticks{whole: d.X.Whole}
 	if d.Panels[i].Y.Log {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
 	}
@@ -137,6 +138,9 @@ func (d *Diagram) fit(p *plot.Plot, panel *Panel) {
 	}
 	if (panel.Y.FromZero || len(panel.Bars) > 0) && !panel.Y.Log {
 		p.Y.Min, p.Y.Max = min(p.Y.Min, 0), max(p.Y.Max, 0)
+		if p.Y.Min == p.Y.Max {
+			p.Y.Max = 1 // nothing but zeros
+		}
 	}
 	widen(&p.Y, panel.Y.Log)
 	if d.Groups != nil {

@@ -112,6 +112,14 @@ func TestNothingToDraw(t *testing.T) {
 	}
 }
 
+// TestZeros: an axis of what is never below zero does not begin there when all values are zero.
+func TestZeros(t *testing.T) {
+	text, _ := svg(t, &Diagram{Title: "Drops", Groups: []string{"a"}, Panels: []Panel{{Y: Axis{Label: "packets"}, Bars: []Bars{{Name: "ours", Points: []Point{{X: 0, Y: 0}}}}}}})
+	if strings.Contains(text, ">-0.") || !strings.Contains(text, ">1<") {
+		t.Errorf("expected an axis from 0 to 1 in %s", text)
+	}
+}
+
 // What measurements may bring must not end the report.
 func TestStrangeValues(t *testing.T) {
 	for name, points := range map[string][]Point{
@@ -147,6 +155,13 @@ func TestTicks(t *testing.T) {
 		if strings.Join(got, " ") != test.want {
 			t.Errorf("%g to %g: expected %s, got %s", test.low, test.high, test.want, strings.Join(got, " "))
 		}
+	}
+	var counted []string
+	for _, tick := range (ticks{whole: true}).Ticks(3.4, 4.6) {
+		counted = append(counted, tick.Label)
+	}
+	if strings.Join(counted, " ") != "4" {
+		t.Errorf("whole numbers from 3.4 to 4.6: expected 4, got %v", counted)
 	}
 	var got []string
 	for _, tick := range (decades{}).Ticks(0.1, 100) {

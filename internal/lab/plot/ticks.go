@@ -8,11 +8,16 @@ import (
 )
 
 // ticks are round values along a linear axis.
-type ticks struct{}
+type ticks struct {
+	whole bool // none of them between whole numbers
+}
 
 // Ticks implements plot.Ticker.
-func (ticks) Ticks(low, high float64) []plot.Tick {
+func (t ticks) Ticks(low, high float64) []plot.Tick {
 	step := stepOf(high - low)
+	if t.whole {
+		step = max(1, step)
+	}
 	var all []plot.Tick
 	for i := math.Ceil(low/step - 1e-9); i <= high/step+1e-9; i++ {
 		// Six digits hide what rounding has left over of a round value. Adding 0 makes 0 of -0.

@@ -66,6 +66,7 @@ var (
 	FirstSent    Stamp = func(f *Frame) Instant { return f.FirstSent }
 	LastSent     Stamp = func(f *Frame) Instant { return f.LastSent }
 	LastReceived Stamp = func(f *Frame) Instant { return f.LastReceived }
+	Reassembled  Stamp = func(f *Frame) Instant { return f.Reassembled }
 	DecodeBegun  Stamp = func(f *Frame) Instant { return f.DecodeBegun }
 	Decoded      Stamp = func(f *Frame) Instant { return f.Decoded }
 	Shown        Stamp = func(f *Frame) Instant { return f.Shown }

@@ -81,11 +81,17 @@ func (m *Metered) End() {
 	}
 }
 
-// Judge judges an outcome, see experiment.Outcome.Judge. How busy the machine was between Begin and End, and whether the network was late then, are added to the pace.
-func (m *Metered) Judge(outcome *experiment.Outcome, pace experiment.Pace) {
+// Busy is how busy all processors were between Begin and End, 0 to 1.
+func (m *Metered) Busy() float64 {
 	if m.ended == nil {
 		m.End()
 	}
-	pace.Busy, pace.Late = m.ended.busy, m.ended.late
+	return m.ended.busy
+}
+
+// Judge judges an outcome, see experiment.Outcome.Judge. How busy the machine was between Begin and End, and whether the network was late then, are added to the pace.
+func (m *Metered) Judge(outcome *experiment.Outcome, pace experiment.Pace) {
+	pace.Busy = m.Busy()
+	pace.Late = m.ended.late
 	outcome.Judge(pace)
 }

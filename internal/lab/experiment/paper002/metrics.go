@@ -6,7 +6,8 @@ import (
 )
 
 // quantities are the paper's metrics (section 3.5). The producer's processing is from the cloud in hand to the encoded frame in the buffer of the sender, its transmission from the first packet to
-// the last. The consumer's processing is decompression and rendering at 1280×720, its transmission from one whole frame to the next. End to end is from capture to rendered. Reliability is the share of
+// the last. The consumer's processing is decompression and rendering at 1280×720, its transmission from one whole frame to the next. The wait for the next frame is from a frame's last packet to the
+// next one's first, by which the consumer knows that it has all. End to end is from capture to rendered. Reliability is the share of
 // the frames sent that came as they were, by their hashes. Bitrates count all headers.
 var quantities = []experiment.Quantity{
 	{Name: "producer_processing", Unit: "ms", Label: "producer processing"},
@@ -18,6 +19,7 @@ var quantities = []experiment.Quantity{
 	{Name: "decompression", Unit: "ms", Label: "decompression"},
 	{Name: "rendering", Unit: "ms", Label: "rendering"},
 	{Name: "consumer_transmission", Unit: "ms", Label: "consumer transmission"},
+	{Name: "next_frame", Unit: "ms", Label: "wait for the next frame"},
 	{Name: "end_to_end", Unit: "ms", Label: "end to end"},
 	{Name: "end_to_end_min", Unit: "ms", Label: "end to end, least"},
 	{Name: "end_to_end_p95", Unit: "ms", Label: "end to end, 95th percentile"},
@@ -27,6 +29,7 @@ var quantities = []experiment.Quantity{
 	{Name: "bitrate30", Unit: "MB/s", Label: "bitrate₃₀"},
 	{Name: "bits_per_point", Unit: "bit", Label: "size per point"},
 	{Name: "queue_dropped", Unit: "packets", Label: "dropped by the link"},
+	{Name: "busy", Unit: "%", Label: "processors busy"},
 }
 
 // measure turns the frames that count into figures.
@@ -57,6 +60,7 @@ func (s *streaming) measure(o *experiment.Outcome, frames []direct.Frame) {
 	o.Sample("decompression", direct.Span(intact, direct.DecodeBegun, direct.Decoded))
 	o.Sample("rendering", direct.Span(intact, direct.Decoded, direct.Shown))
 	o.Sample("consumer_transmission", gaps(sent))
+	o.Sample("next_frame", direct.Span(intact, direct.LastReceived, direct.Reassembled))
 	s.measureSizes(o, sent)
 	o.Set("reliability", 100*float64(len(intact))/float64(len(sent)))
 	latencies := direct.Span(intact, direct.Capture, direct.Shown)

@@ -1,6 +1,7 @@
 package paper002
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestFiles(t *testing.T) {
 func TestParameters(t *testing.T) {
 	wrong := map[string]func(*streaming){
 		"scene": func(s *streaming) { s.Scene = "room" }, "level": func(s *streaming) { s.Level = 11 }, "bits": func(s *streaming) { s.Bits = 0 },
-		"share": func(s *streaming) { s.Share = 101 }, "threads": func(s *streaming) { s.Threads = 0 }, "points": func(s *streaming) { s.Points = 0 },
+		"share": func(s *streaming) { s.Share = 101 }, "threads": func(s *streaming) { s.Threads = 0 }, "points": func(s *streaming) { s.Points = 0 }, "fps": func(s *streaming) { s.FPS = math.NaN() },
 		"link": func(s *streaming) { s.Link = "rate=fast" }, "back": func(s *streaming) { s.Back = "delay" },
 	}
 	for name, change := range wrong {
@@ -55,9 +56,9 @@ func TestParameters(t *testing.T) {
 		}
 	}
 	s := defaultStreaming()
-	s.Share, s.Threads, s.Colors, s.Level, s.Clouds = 50, 2, false, 4, 1000
+	s.Share, s.Threads, s.Colors, s.Level, s.Clouds, s.FPS = 50, 2, false, 4, 1000, 7.5
 	got := strings.Join(s.produce(&direct.Source{Spec: "synthetic", Points: 1000}, &experiment.Settings{}), " ")
-	for _, want := range []string{"--points 500", "--codec parts:draco:2", "--speed 6", "--no-colors", "--mode paper002", "--gap 60µs", "--count 1030"} {
+	for _, want := range []string{"--points 500", "--codec parts:draco:2", "--speed 6", "--no-colors", "--mode paper002", "--gap 60µs", "--fps 7.5", "--count 1008"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in %s", want, got)
 		}
@@ -69,7 +70,7 @@ func frames() (list []direct.Frame) {
 	for i := range 10 {
 		at := direct.Instant(1_000_000 + 100_000*i)
 		f := direct.Frame{
-			Number: uint32(i), Capture: at, Captured: at + 5_000, Sampled: at + 10_000, Encoded: at + 55_000, FirstSent: at + 55_000, LastSent: at + 75_000, Points: 1000, Bytes: 1_000_000,
+			Number: uint32(i), Capture: at, Captured: at + 5_000, Sampled: at + 10_000, Encoded: at + 55_000, FirstSent: at + 55_000, LastSent: at + 75_000, LastReceived: at + 95_000, Points: 1000, Bytes: 1_000_000,
 			Wire: 1_100_000, Outcome: "lost",
 		}
 		if i%2 == 0 {
@@ -86,7 +87,7 @@ func TestMeasure(t *testing.T) {
 	s.measure(o, frames())
 	for figure, want := range map[string]float64{
 		"producer_processing": 50, "compression": 45, "producer_transmission": 20, "pc_size": 1, "fps": 10, "decompression": 30, "rendering": 14, "consumer_processing": 44,
-		"consumer_transmission": 200, "end_to_end": 164, "end_to_end_min": 160, "end_to_end_p95": 168, "end_to_end_deviation": math.Sqrt(8), "reliability": 50, "bitrate": 11,
+		"consumer_transmission": 200, "next_frame": 25, "end_to_end": 164, "end_to_end_min": 160, "end_to_end_p95": 168, "end_to_end_deviation": math.Sqrt(8), "reliability": 50, "bitrate": 11,
 		"bitrate30": 33, "bits_per_point": 8000,
 	} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 1e-6 {
@@ -118,5 +119,32 @@ func TestMeasure(t *testing.T) {
 	s.measure(o, lost)
 	if got, _ := o.Figure("reliability"); got != 0 || len(o.Notes) == 0 {
 		t.Errorf("where nothing comes: %g %%, notes %v", got, o.Notes)
+	}
+}
+
+// TestHeldRate: frames are captured as often as the slowest stage, and all processors together, hold.
+func TestHeldRate(t *testing.T) {
+	for _, test := range []struct {
+		l    load
+		want float64
+	}{
+		{load{produce: 20, consume: 25, interval: 33.3, busy: 0.4}, 30},
+		// 1.15 times 29 ms is 33.35 ms, which is more than the 33.33 of the camera.
+		{load{produce: 29, consume: 10, interval: 33.3, busy: 0.4}, 15},
+		{load{produce: 50, consume: 95, interval: 100, busy: 0.5}, 7.5},
+		// Both processors of two are full while a frame takes 100 ms: at 85 % it takes 118 ms, which is the fourth frame.
+		{load{produce: 95, consume: 80, interval: 100, busy: 1}, 7.5},
+		{load{produce: 5000}, 30.0 / 173},
+	} {
+		if got := test.l.rate(); math.Abs(got-test.want) > 1e-9 {
+			t.Errorf("%+v: got %g per second, want %g", test.l, got, test.want)
+		}
+	}
+	got, err := loadOf(frames(), 0.9)
+	if want := (load{produce: 50, consume: 44, interval: 100, busy: 0.9}); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := loadOf(frames()[:1], 0.9); !errors.Is(err, errTrial) {
+		t.Errorf("of one frame: %v", err)
 	}
 }

@@ -29,8 +29,9 @@ func Collection() experiment.Collection {
 type streaming struct {
 	Scene string `yaml:"scene"`
 	// Points is the size of a cloud of the scene figure: 848×480 are 407,040.
-	Points int     `yaml:"points"`
-	FPS    float64 `yaml:"fps"`
+	Points int `yaml:"points"`
+	// FPS is how many frames per second there are to capture; 0 is as many as this machine holds.
+	FPS float64 `yaml:"fps"`
 	// Level is the paper's compression level, 1 (fastest) to 10 (smallest); Draco's speed is 10 less the level.
 	Level  int  `yaml:"level"`
 	Bits   int  `yaml:"bits"`
@@ -50,7 +51,7 @@ type streaming struct {
 // defaultStreaming is the paper's setup (sections 3.1 to 3.4).
 func defaultStreaming() streaming {
 	return streaming{
-		Scene: direct.Figure, Points: 848 * 480, FPS: 30, Level: 4, Bits: 11, Colors: true, Share: 100, Threads: 1, Gap: 60 * time.Microsecond,
+		Scene: direct.Figure, Points: 848 * 480, Level: 4, Bits: 11, Colors: true, Share: 100, Threads: 1, Gap: 60 * time.Microsecond,
 		Link: "rate=160.8Mbit,delay=12.2ms,jitter=1ms,queue=256kB", Back: "delay=12.2ms,jitter=1ms",
 	}
 }
@@ -68,8 +69,8 @@ func (s streaming) Validate() error {
 		return fmt.Errorf("share: expected 1 to 100 %%, got %d", s.Share)
 	case s.Threads < 1 || s.Threads > 64:
 		return fmt.Errorf("threads: expected 1 to 64, got %d", s.Threads)
-	case s.Points < 1 || !(s.FPS > 0) || s.Gap < 0 || s.Clouds < 0:
-		return errors.New("points, fps, gap, clouds: expected numbers above 0, for gap and clouds 0 or more")
+	case s.Points < 1 || !(s.FPS >= 0) || s.Gap < 0 || s.Clouds < 0:
+		return errors.New("points, fps, gap, clouds: expected a number of points above 0, and 0 or more of the others")
 	}
 	_, _, err := s.links()
 	return err
@@ -126,32 +127,44 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 	}
 	defer func() { _ = network.Network.Close() }()
 	source := direct.SourceOf(s.Scene, s.Points, settings.Data)
-	length := warmUp + settings.Duration
-	pair, err := direct.Start(ctx, direct.Config{
-		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,
-		Produce: s.produce(&source, &settings), Consume: []string{"--render"},
-	}, &settings)
-	if err != nil {
-		return nil, err
-	}
-	if err := network.Begin(); err != nil {
-		return nil, errors.Join(err, pair.Stop())
-	}
-	if err := network.Until(ctx, length, pair.Ended()); err != nil {
-		return nil, errors.Join(err, pair.Stop())
-	}
-	network.End()
-	frames, summary, err := pair.Wait(ctx, length)
-	if err != nil {
-		return nil, err
-	}
 	outcome := experiment.NewOutcome()
 	outcome.Note("%s", source.Says)
 	outcome.Note("The link from producer to consumer is %s; of the other direction %s.", s.Link, s.Back)
+	if s.FPS == 0 {
+		if s.FPS, err = s.heldRate(ctx, network, &source, &settings); err != nil {
+			return nil, err
+		}
+		outcome.Note("Of the camera's %d frames per second every n-th is captured, with the least n of each cell that this machine holds: a trial of %v beforehand, in which the producer takes the next "+
+			"frame as soon as it is done, as the paper's does, tells how long producer and consumer need for one, and how busy all processors are. How many that are stands under frames sent.", camera, trial)
+	}
+	frames, summary, err := s.stream(ctx, network, &source, warmUp+settings.Duration, &settings)
+	if err != nil {
+		return nil, err
+	}
 	s.measure(outcome, direct.Between(frames, warmUp, 0))
 	statistics := network.Network.Statistics()
 	wire := statistics.Wire("link", topology.Forth)
 	outcome.Set("queue_dropped", float64(wire.DroppedQueue))
+	outcome.Set("busy", 100*network.Busy())
 	network.Judge(outcome, summary.Pace(frames))
 	return outcome, nil
+}
+
+// stream has a producer and a consumer stream for a time, and the machine and the network measured meanwhile.
+func (s *streaming) stream(ctx context.Context, network *direct.Metered, source *direct.Source, length time.Duration, settings *experiment.Settings) ([]direct.Frame, direct.Summary, error) {
+	pair, err := direct.Start(ctx, direct.Config{
+		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,
+		Produce: s.produce(source, settings), Consume: []string{"--render"},
+	}, settings)
+	if err != nil {
+		return nil, direct.Summary{}, err
+	}
+	if err := network.Begin(); err != nil {
+		return nil, direct.Summary{}, errors.Join(err, pair.Stop())
+	}
+	if err := network.Until(ctx, length, pair.Ended()); err != nil {
+		return nil, direct.Summary{}, errors.Join(err, pair.Stop())
+	}
+	network.End()
+	return pair.Wait(ctx, length)
 }
