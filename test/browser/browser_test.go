@@ -91,7 +91,7 @@ func TestKeyboard(t *testing.T) {
 	v.expect("done", nil)
 }
 
-// TestConsole holds the console's figures against what is so, and removes somebody.
+// TestConsole holds the console's figures against what is so, removes somebody, closes the room and drains the server.
 func TestConsole(t *testing.T) {
 	tools(t)
 	s := start(t, nil)
@@ -110,6 +110,14 @@ func TestConsole(t *testing.T) {
 	v.goOn()
 	v.expect("removed", nil)
 	v.expect("closed", nil)
+	v.expect("asked to drain", nil)
+	select {
+	case <-s.DrainRequested():
+		s.Drain(t.Context())
+	case <-time.After(patience):
+		t.Fatal("the server is not told to drain")
+	}
+	v.expect("draining", nil)
 	v.expect("done", nil)
 }
 
@@ -132,6 +140,14 @@ func TestTokens(t *testing.T) {
 	v.expect("wrong", &said)
 	if !strings.Contains(said.Message, "malformed") {
 		t.Errorf("with a wrong token the page says %q", said.Message)
+	}
+	v.expect("wrong link", &said)
+	if !strings.Contains(said.Message, "The token is not accepted") {
+		t.Errorf("with a link to a room and a wrong token the page says %q", said.Message)
+	}
+	v.expect("link without", &said)
+	if !strings.Contains(said.Message, "volsfu token") {
+		t.Errorf("with a link to a room and no token the page says %q", said.Message)
 	}
 	var right struct{ Address string }
 	v.expect("right", &right)

@@ -105,7 +105,9 @@ func TestMeasureWatching(t *testing.T) {
 	told(t, lab.Information("of that, arrived → decoded, median of the last 2 s", a.Wait+a.Decode, "ms"))
 	told(t, lab.Information("of that, decoded → drawn, median of the last 2 s", a.Shown, "ms"))
 	told(t, lab.Exactly("frames that could not be decoded", a.Failed, "", 0))
-	tellMemory(t, looks)
+	for _, l := range memoryFigures(looks, time.Duration(*seconds)*time.Second) {
+		told(t, l)
+	}
 	v.expect("done", nil)
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,37 +22,54 @@ type memoryLook struct {
 }
 
 const (
-	// judgedFor is how long memory is to be watched before its slope says anything: the browser's goes up and down by some MB all the time.
+	// warmUp is when everything is there that is needed: caches, workers' memory, compiled code. What is taken until then says nothing of what is kept.
+	warmUp = time.Minute
+	// judgedFor is how long memory is to be watched before its growth says anything: the browser's goes up and down by some MB all the time.
 	judgedFor = 5 * time.Minute
-	// A heap that grows by 0.25 MB per minute keeps 17 bytes of each of 240 frames per second. The browser's memory is known less well: from the 31 looks of the
-	// last five of ten minutes, 5 MB off each, follows a slope that is 0.6 MB per minute off.
-	heapSlope     = 0.25
-	residentSlope = 3
 )
+
+// memoryBound is how much memory of one kind may grow and still be called flat.
+type memoryBound struct {
+	name string
+	pick func(memoryLook) float64
+	// growth is in MB, from the end of the warm-up to the end. rate is in MB per minute, over the second half.
+	growth, rate float64
+}
+
+// memoryBounds are for ten minutes. A heap that grows by 0.25 MB per minute keeps 17 bytes of each of 240 frames per second. The browser's memory is known less well: single looks are 5 MB
+// off, so that growth between two of them is 7 MB off, and the slope that follows from the 31 looks of the last five of ten minutes is 0.6 MB per minute off.
+var memoryBounds = []memoryBound{
+	{"the page's heap", func(l memoryLook) float64 { return l.Heap }, 10, 0.25},
+	{"the browser's memory", func(l memoryLook) float64 { return l.resident }, 20, 3},
+}
 
 // memoryLooks is how often the script looks at memory, the beginning included.
 func memoryLooks(seconds int) int { return max(6, (seconds+5)/10) + 1 }
 
-// tellMemory holds memory to being flat: it grows little from the beginning to the end, and not at all in the second half, when everything is there that is needed.
-func tellMemory(t *testing.T, looks []memoryLook) {
-	t.Helper()
-	last := looks[len(looks)-1]
-	for _, of := range []struct {
-		name         string
-		growth, rate float64
-		pick         func(memoryLook) float64
-	}{
-		{"the page's heap", 10, heapSlope, func(l memoryLook) float64 { return l.Heap }},
-		{"the browser's memory", 60, residentSlope, func(l memoryLook) float64 { return l.resident }},
-	} {
-		told(t, lab.AtMost(fmt.Sprintf("growth of %s in %d s", of.name, *seconds), (of.pick(last)-of.pick(looks[0]))/1e6, "MB", of.growth))
-		name, slope := "slope of "+of.name+" in the second half", slopeOf(looks[len(looks)/2:], of.pick)
-		if time.Duration(*seconds)*time.Second < judgedFor {
-			told(t, lab.Information(name+", too short to judge", slope, "MB/min"))
-			continue
-		}
-		told(t, lab.AtMost(name, slope, "MB/min", of.rate))
+// memoryFigures hold memory to being flat once the browser has warmed up: from then to the end it hardly grows, and not at all in the second half. What the warm-up takes is told, and so
+// is everything where memory was watched too briefly to judge.
+func memoryFigures(looks []memoryLook, watched time.Duration) (lines []lab.Line) {
+	last := len(looks) - 1
+	warm := slices.IndexFunc(looks, func(l memoryLook) bool { return l.At >= float64(warmUp.Milliseconds()) })
+	if warm < 0 {
+		warm = last
 	}
+	for _, b := range memoryBounds {
+		judge := func(name string, figure float64, unit string, bound float64) {
+			if watched < judgedFor {
+				lines = append(lines, lab.Information(name+", too short to judge", figure, unit))
+				return
+			}
+			lines = append(lines, lab.AtMost(name, figure, unit, bound))
+		}
+		growth := func(from, to int) float64 { return (b.pick(looks[to]) - b.pick(looks[from])) / 1e6 }
+		lines = append(lines, lab.Information(fmt.Sprintf("growth of %s in the first %.0f s", b.name, looks[warm].At/1000), growth(0, warm), "MB"))
+		if warm < last {
+			judge(fmt.Sprintf("growth of %s from then to the end of %.0f s", b.name, watched.Seconds()), growth(warm, last), "MB", b.growth)
+		}
+		judge("slope of "+b.name+" in the second half", slopeOf(looks[len(looks)/2:], b.pick), "MB/min", b.rate)
+	}
+	return lines
 }
 
 // slopeOf is that of the line through looks with the least squares, in MB per minute.
@@ -81,6 +99,58 @@ func percentile(counts []int64, share float64) float64 {
 		}
 	}
 	return math.NaN()
+}
+
+// TestMemoryIsJudged has memory be flat, or not, once the browser has warmed up.
+func TestMemoryIsJudged(t *testing.T) {
+	const minutes = 10
+	// looked has heap and browser grow by so many MB in the first minute, so many in each of the others, and so many at once in the fourth.
+	looked := func(warming, creeping, leap float64) []memoryLook {
+		looks := make([]memoryLook, memoryLooks(60*minutes))
+		for i := range looks {
+			at := float64(i) / 6
+			grown := warming*min(at, 1) + creeping*max(0, at-1)
+			if at >= 4 {
+				grown += leap
+			}
+			looks[i] = memoryLook{At: at * 60_000, Heap: 50e6 + 1e6*grown, resident: 600e6 + 1e6*grown}
+		}
+		return looks
+	}
+	for name, test := range map[string]struct {
+		warming, creeping, leap float64
+		missed                  int
+	}{
+		"warms up":             {warming: 70},
+		"grows and shrinks":    {warming: 70, creeping: -0.5},
+		"creeps a little":      {warming: 5, creeping: 0.2},
+		"creeps":               {creeping: 1, missed: 1}, // 9 MB in all, which is the heap's slope
+		"creeps fast":          {creeping: 4, missed: 4},
+		"leaps, and stands so": {leap: 15, missed: 1},
+		"leaps far":            {leap: 25, missed: 2},
+	} {
+		missed := 0
+		lines := memoryFigures(looked(test.warming, test.creeping, test.leap), minutes*time.Minute)
+		for _, l := range lines {
+			if l.Missed() {
+				missed++
+			}
+		}
+		if len(lines) != 6 || missed != test.missed || lines[0].Target != "" || math.Abs(lines[0].Figure-test.warming) > 1e-9 {
+			t.Errorf("%s: %+v, expected %d of 6 to be missed", name, lines, test.missed)
+		}
+	}
+	for seconds, want := range map[int]int{30: 4, 120: 6, 299: 6} {
+		lines := memoryFigures(looked(70, 50, 0)[:memoryLooks(seconds)], time.Duration(seconds)*time.Second)
+		if len(lines) != want {
+			t.Errorf("%d s: %d lines, expected %d", seconds, len(lines), want)
+		}
+		for _, l := range lines {
+			if l.Target != "" {
+				t.Errorf("%d s: %s is held to %s, expected nothing to be judged", seconds, l.Name, l.Target)
+			}
+		}
+	}
 }
 
 // TestFiguresOfMemory holds the arithmetic of what is told of memory and delays.

@@ -34,7 +34,8 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 	}
 	seconds := strconv.Itoa(int(o.Endurance.Seconds()))
 	return []lab.Check{
-		check("viewer and console against a real server: joining, walking, choosing, tokens, a lost network; nothing inline, no other host", "^Test(Viewer|Keyboard|Console|Tokens|NetworkLoss|Joins|Channels|Addresses|Units)$",
+		check("viewer and console against a real server: joining, walking, choosing, showing oneself, tokens, a lost network; nothing inline, no other host",
+			"^Test(Viewer|Keyboard|Console|Tokens|NetworkLoss|Joins|Channels|Codecs|Immersion|Publishing|DepthCamera|Voice|Addresses|Units)$",
 			10*time.Minute, "tests of the pages that hold", "-measure"),
 		check("two people of 30,000 points at 30 frames per second", "^TestMeasureWatching$", o.Endurance, "", "-measure", "-seconds", seconds),
 		check("prepared frames that nobody decodes, on media lines and over data channels", "^TestMeasureCarrying$", 4*time.Minute, "", "-measure"),

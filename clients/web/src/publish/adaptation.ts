@@ -10,6 +10,8 @@ export interface Observation {
   dropped: number;
   /** What the uplink carried in bit/s, where it was what held frames up. */
   carried: number | undefined;
+  /** Bytes that are on their way already, and hold up what comes next. */
+  queued: number;
 }
 
 /** What is to be sent. */
@@ -20,6 +22,8 @@ export interface Decision {
   share: number;
 }
 
+/** Steps are so far apart, in milliseconds: each is told of what happened since the one before. */
+export const stepInterval = 500;
 /** The share of frames that may be dropped before that counts as an uplink that is too narrow: one in twenty comes of a moment's trouble. */
 const tolerated = 0.05;
 /** The share of the measured rate that is used, so that what has queued up drains. */
@@ -37,6 +41,8 @@ export class Adaptation {
   private decision: Decision;
   private patience = firstPatience;
   private reducedAt = -Infinity;
+  /** From when on steps are told of nothing that was on its way at the last reduction, nor of what waited for that: before, they say nothing of what it has brought. */
+  private settled = -Infinity;
   private triedAt: number | undefined;
   /** What the uplink carried when it was last too narrow, in bit/s; 0 where that is not known. */
   estimate = 0;
@@ -50,11 +56,12 @@ export class Adaptation {
   }
 
   /** Tells whether there is something to send differently, and how. */
-  step(now: number, { rates, sent, dropped, carried }: Observation): Decision {
+  step(now: number, { rates, sent, dropped, carried, queued }: Observation): Decision {
     if (dropped > tolerated * (dropped + sent)) {
       // Where nothing at all leaves, the network is gone, and no rate is right.
-      if (carried && carried > 0) {
+      if (carried && carried > 0 && now >= this.settled) {
         this.reduce(now, rates, carried);
+        this.settled = now + (8000 * queued) / carried + stepInterval;
       }
     } else if (sent > 0) {
       this.raise(now);

@@ -67,10 +67,13 @@ export function mapOf(pixels: { width: number; height: number; data: Uint8Clampe
   const depth = new Float32Array(width * height);
   const colors = new Uint8Array(4 * width * height);
   const tone = toneReader(lens);
+  // Videos have colours at half the resolution: those of depth that is next to the other picture are mixed with what stands there, and tell no distance.
+  const seamX = beside ? (depthAt > 0 ? 0 : width - 1) : -1;
+  const seamY = stacked ? (depthAt > 0 ? 0 : height - 1) : -1;
   for (let y = 0, i = 0; y < height; y++) {
     for (let x = 0; x < width; x++, i++) {
       const at = 4 * (y * pixels.width + x);
-      depth[i] = tone(pixels.data, at + depthAt);
+      depth[i] = x === seamX || y === seamY ? 0 : tone(pixels.data, at + depthAt);
       for (let c = 0; c < 3; c++) {
         colors[4 * i + c] = pixels.data[at + colorAt + c]!;
       }

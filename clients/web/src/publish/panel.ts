@@ -43,7 +43,12 @@ export class Panel {
     private readonly changed: (live: boolean) => void,
   ) {
     this.setup = new Setup(wishes, () => void this.start());
-    this.live = new LivePanel({ stop: () => this.stop(), mute: () => this.mute() });
+    const stop = (): void => {
+      this.stop();
+      // The button that was pressed is gone: whoever uses the keyboard goes on beside it.
+      this.setup.focus();
+    };
+    this.live = new LivePanel({ stop, mute: () => this.mute() });
     const close = h("button", { type: "button", class: "close", ariaLabel: "Close", title: "Close" }, "×");
     close.addEventListener("click", () => this.toggle());
     this.element = h(
@@ -77,7 +82,7 @@ export class Panel {
       const aspect = await this.open(wishes, starting.signal);
       if (this.setup.speaks) {
         const track = await unlessAborted(starting.signal, openMicrophone(), (opened) => opened.stop());
-        this.voice = new Voice(this.conference, track, (message) => this.say(`The server does not take the microphone: ${message}`));
+        this.voice = new Voice(this.conference, track, (why) => this.silence(why));
       }
       this.publish(wishes, aspect);
       this.starting = undefined;
@@ -113,6 +118,7 @@ export class Panel {
     const mirror = this.live.mirror(mirrorSize);
     const link = {
       send: (message: Parameters<Conference["session"]["send"]>[0]) => this.conference.session.send(message),
+      retract: (ended: string) => this.conference.retract(ended),
       channel: (label: string) => this.conference.channel(label),
       ahead: () => this.conference.session.clock.ahead,
     };
@@ -142,6 +148,14 @@ export class Panel {
     this.stop();
     this.setup.trouble(message);
     this.element.hidden = false;
+  }
+
+  /** Nobody can hear the person any more; what else is published goes on. */
+  private silence(why: string): void {
+    this.say(why);
+    this.voice?.end();
+    this.voice = undefined;
+    this.refresh();
   }
 
   private mute(): void {

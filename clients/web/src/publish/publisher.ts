@@ -1,7 +1,7 @@
 // One publication of this page: workers that make its frames, a data channel that takes them to the server, and what the server and the uplink ask for in between.
 
 import type { ClientMessage, Publication, ServerMessage } from "../signal/messages";
-import { Adaptation } from "./adaptation";
+import { Adaptation, stepInterval } from "./adaptation";
 import { fourCC, timestampOf, withPrefix } from "./chunks";
 import type { Picture } from "./depth";
 import { Figures, type State } from "./figures";
@@ -12,6 +12,8 @@ import { type Channel, Uplink } from "./uplink";
 /** What a publisher uses of the session. */
 export interface Link {
   send(message: ClientMessage): boolean;
+  /** Tells the server that a publication has ended. */
+  retract(publication: string): void;
   /** Opens a data channel on the present connection. */
   channel(label: string): (Channel & { close(): void }) | undefined;
   /** How far the server's clock is ahead of this host's, in milliseconds. */
@@ -33,7 +35,6 @@ export interface PublisherEvents {
 }
 
 const checkInterval = 100;
-const adaptInterval = 500;
 /** Bits that Draco takes for a point of a person, about: what is said of qualities before the first frame. */
 const bitsPerPoint = 26;
 
@@ -68,6 +69,8 @@ export class Publisher {
   /** Which qualities of each tile somebody takes; everything until the server says. */
   private wanted: number[][];
   private announced = false;
+  /** The server was told of the publication, and has not refused it. */
+  private known = false;
   private attempt = 0;
   private told = "";
   private adapted = 0;
@@ -121,7 +124,7 @@ export class Publisher {
     if (!resumed || !this.announced) {
       this.announced = false;
       this.told = "";
-      this.link.send({ type: "publish", id: `${this.name}/${++this.attempt}`, publication: describe(this.name, this.plan) });
+      this.known = this.link.send({ type: "publish", id: `${this.name}/${++this.attempt}`, publication: describe(this.name, this.plan) });
       return;
     }
     this.connect();
@@ -156,6 +159,7 @@ export class Publisher {
       this.connect();
       this.tell();
     } else {
+      this.known = false;
       this.events.refused(refusal(message.code, message.message));
     }
     return true;
@@ -225,7 +229,7 @@ export class Publisher {
 
   private check(at: number): void {
     this.uplink.pump();
-    if (at - this.adapted < adaptInterval) {
+    if (at - this.adapted < stepInterval) {
       return;
     }
     this.adapted = at;
@@ -235,7 +239,7 @@ export class Publisher {
       return;
     }
     const before = this.adaptation.current;
-    const after = this.adaptation.step(at, { rates: this.figures.encodedRates(at), sent, dropped, carried: this.uplink.rate });
+    const after = this.adaptation.step(at, { rates: this.figures.encodedRates(at), sent, dropped, carried: this.uplink.rate, queued: this.uplink.queued });
     if (after !== before) {
       this.tell();
     }
@@ -246,7 +250,7 @@ export class Publisher {
     const { current, estimate } = this.adaptation;
     const tiles = this.wanted.map((_, tile) => this.taken(tile));
     return this.figures.state(now(), {
-      live: this.announced && this.channel?.readyState === "open", wanted: this.wanted, taken: tiles, decision: current, carried: this.uplink.rate ?? estimate,
+      live: this.announced && this.channel?.readyState === "open", wanted: this.wanted, taken: tiles, decision: current, carried: this.uplink.rate || estimate,
     });
   }
 
@@ -254,8 +258,8 @@ export class Publisher {
   end(): void {
     this.ended = true;
     clearInterval(this.timer);
-    if (this.announced) {
-      this.link.send({ type: "unpublish", publication: this.name });
+    if (this.known) {
+      this.link.retract(this.name);
     }
     this.channel?.close();
     for (const worker of [this.crew.studio, ...this.crew.encoders]) {

@@ -1,7 +1,7 @@
 // What waits to be sent on a publication's data channel: of every track the newest frame only, newest captures first, and never more in the channel than it sends
 // within a moment, since what is in there can be neither overtaken nor taken back.
 
-import { chunkOf, chunkSize, chunksOf, type OutgoingFrame } from "./chunks";
+import { chunkOf, chunksOf, type OutgoingFrame } from "./chunks";
 
 /** What of an RTCDataChannel is used. */
 export interface Channel {
@@ -12,9 +12,10 @@ export interface Channel {
   send(data: Uint8Array<ArrayBuffer>): void;
 }
 
-/** The channel holds what it sends in so many milliseconds, and two chunks at least, so that it never runs dry between two events. */
+/** Another chunk is put into the channel once it holds no more than it sends in so many milliseconds, so that it never runs dry between two events. */
 const ahead = 50;
-const leastRoom = 2 * chunkSize;
+/** A page that draws may be late by more than that: 32 kB last for a quarter of a second at 1 Mbit/s. */
+const leastRoom = 32_000;
 /** More would be no use at any rate that browsers reach: 100 Mbit/s for 80 ms. */
 const mostRoom = 1_000_000;
 /** The rate is measured over as many milliseconds. */
@@ -96,7 +97,12 @@ export class Uplink {
     return ((last.bytes - first.bytes) * 8000) / (last.at - first.at);
   }
 
-  /** How many bytes may be in the channel. */
+  /** Bytes that are in the channel, and leave it before anything else. */
+  get queued(): number {
+    return this.channel?.bufferedAmount ?? 0;
+  }
+
+  /** How many bytes may be in the channel when another chunk is put into it. */
   private get room(): number {
     const rate = this.rate;
     return rate === undefined ? leastRoom : Math.min(Math.max((rate / 8000) * ahead, leastRoom), mostRoom);
@@ -110,8 +116,8 @@ export class Uplink {
     }
     this.measure(channel);
     const room = this.room;
-    channel.bufferedAmountLowThreshold = room / 2;
-    while (channel.bufferedAmount === 0 || channel.bufferedAmount + chunkSize <= room) {
+    channel.bufferedAmountLowThreshold = room;
+    while (channel.bufferedAmount <= room) {
       this.current ??= this.next();
       if (!this.current) {
         return;

@@ -31,14 +31,20 @@ export async function openMicrophone(): Promise<MediaStreamTrack> {
 
 export class Voice implements Outgoing {
   private announced = false;
+  /** The server was told of the publication, and has not refused it. */
+  private told = false;
   private attempt = 0;
 
-  /** Publishes what a microphone gives. */
+  /**
+   * Publishes what a microphone gives.
+   * @param lost hears why nobody can hear it any more; it is then to be ended
+   */
   constructor(
     private readonly conference: Conference,
     private readonly track: MediaStreamTrack,
-    private readonly refused: (message: string) => void,
+    private readonly lost: (why: string) => void,
   ) {
+    track.onended = () => lost("The microphone was taken away: others do not hear you any more. Connect it, then show yourself again.");
     conference.speak(name, track);
     conference.publish(this);
   }
@@ -46,7 +52,7 @@ export class Voice implements Outgoing {
   entered(_renewed: boolean, resumed: boolean): void {
     if (!resumed || !this.announced) {
       this.announced = false;
-      this.conference.session.send({ type: "publish", id: `${name}/${++this.attempt}`, publication: description });
+      this.told = this.conference.session.send({ type: "publish", id: `${name}/${++this.attempt}`, publication: description });
     }
   }
 
@@ -57,7 +63,8 @@ export class Voice implements Outgoing {
     if (message.type === "ok" || message.code === "exists") {
       this.announced = true;
     } else {
-      this.refused(message.message);
+      this.told = false;
+      this.lost(`The server does not take the microphone: ${message.message}`);
     }
     return true;
   }
@@ -71,9 +78,12 @@ export class Voice implements Outgoing {
   }
 
   end(): void {
+    this.track.onended = null;
     this.track.stop();
     this.conference.unpublish(this);
-    this.conference.session.send({ type: "unpublish", publication: name });
+    if (this.told) {
+      this.conference.retract(name);
+    }
     this.conference.speak(name, undefined);
   }
 }

@@ -153,7 +153,7 @@ export type ClientMessage =
       resume?: { session: string; secret: string; new_connection?: boolean };
     }
   | { type: "publish"; id: string; publication: Publication }
-  | { type: "unpublish"; publication: string }
+  | { type: "unpublish"; id?: string; publication: string }
   | { type: "uplink"; estimate_bps: number; gave_up: { publication: string; tile: number; quality: number }[] }
   | { type: "answer"; offer: number; sdp: string }
   | { type: "candidate"; candidate: string; mid?: string; line_index?: number }

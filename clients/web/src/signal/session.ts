@@ -68,10 +68,10 @@ export class Session {
     return true;
   }
 
-  /** Ends the session. */
-  leave(): void {
+  /** Ends the session, and says why: of the person's own accord, unless there is another reason. */
+  leave(why = "left"): void {
     this.send({ type: "leave" });
-    this.end("left");
+    this.end(why);
   }
 
   /** Breaks the websocket, so that the session is resumed: with a new peer connection, where there is none that lives. */

@@ -45,6 +45,9 @@ export class Conference {
   private readonly outgoing = new Set<Outgoing>();
   /** Sound that this page publishes, by the publication's name. */
   private readonly sound = new Map<string, MediaStreamTrack>();
+  /** Publications of this page that have ended, for all that the server has said so far, by the id of the request. */
+  private readonly retracted = new Map<string, string>();
+  private retractions = 0;
   private readonly troubles = new Set<string>();
   private readonly roster: Roster;
   private viewpoint: Viewpoint | undefined;
@@ -83,8 +86,9 @@ export class Conference {
     this.session.start();
   }
 
-  leave(): void {
-    this.session.leave();
+  /** Leaves the room: of the person's own accord, unless there is another reason. */
+  leave(why?: string): void {
+    this.session.leave(why);
   }
 
   /** Begins to publish something. */
@@ -97,6 +101,13 @@ export class Conference {
 
   unpublish(outgoing: Outgoing): void {
     this.outgoing.delete(outgoing);
+  }
+
+  /** Ends a publication of this page. Where the websocket breaks before the server has answered, it is told again. */
+  retract(publication: string): void {
+    const id = `retract/${++this.retractions}`;
+    this.retracted.set(id, publication);
+    this.session.send({ type: "unpublish", id, publication });
   }
 
   /** Opens a channel for the frames of a publication of this page. */
@@ -185,6 +196,10 @@ export class Conference {
         return;
       }
     }
+    // Of what is not there any more the server may have known before.
+    if ((message.type === "ok" || message.type === "error") && this.retracted.delete(message.id ?? "")) {
+      return;
+    }
     switch (message.type) {
       case "participant_joined":
         this.roster.arrived(message.participant);
@@ -242,6 +257,12 @@ export class Conference {
       // Lines and generations begin anew with a new connection.
       this.slots.clear();
       this.link.renew(message.ice_servers);
+    }
+    if (!message.resumed) {
+      this.retracted.clear();
+    }
+    for (const [id, publication] of this.retracted) {
+      this.session.send({ type: "unpublish", id, publication });
     }
     for (const outgoing of this.outgoing) {
       outgoing.entered(renewed, message.resumed ?? false);

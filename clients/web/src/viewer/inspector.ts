@@ -96,7 +96,7 @@ export class Inspector {
     if (before) {
       return before;
     }
-    const quality = h("select", { ariaLabel: "Quality" });
+    const quality = h("select", { ariaLabel: `Quality of ${track.participant} / ${track.publication} / ${track.tile}` });
     quality.addEventListener("change", () => this.conference.choose({ ...track, quality: quality.value === "auto" ? "auto" : Number(quality.value) }));
     const carried = h("span", { class: "carried" });
     const cells = columns.map(() => h("td"));

@@ -36,6 +36,23 @@ export async function listRooms(token: string): Promise<RoomSummary[]> {
   return ((await response.json()) as { rooms: RoomSummary[] }).rooms;
 }
 
+/** Why the server lets nobody in with a token, in words that say what to do; nothing where it does, or cannot be asked. */
+export async function refusalOf(token: string): Promise<string | undefined> {
+  try {
+    await listRooms(token);
+  } catch (error) {
+    return error instanceof Refused ? explain(token, error) : undefined;
+  }
+  return undefined;
+}
+
+function explain(token: string, error: unknown): string {
+  if (error instanceof Refused) {
+    return token ? `The token is not accepted: ${error.message}` : "This server asks for a token. Whoever runs it makes one with: volsfu token";
+  }
+  return `The server cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
+}
+
 const refreshInterval = 2000;
 
 export class Lobby {
@@ -53,8 +70,8 @@ export class Lobby {
     private readonly enter: (entry: Entry) => void,
   ) {
     this.receiveData = entry.receiveData;
-    this.identity = h("input", { id: "identity", value: entry.identity, autocomplete: "username", maxLength: 128 });
-    this.room = h("input", { id: "room-name", value: entry.room, autocomplete: "off", maxLength: 128, placeholder: "demo" });
+    this.identity = h("input", { id: "identity", value: entry.identity, autocomplete: "username", maxLength: 128, required: true });
+    this.room = h("input", { id: "room-name", value: entry.room, autocomplete: "off", maxLength: 128, placeholder: "demo", required: true });
     this.token = h("input", { id: "token", value: entry.token, autocomplete: "off", spellcheck: false, type: "password" });
     // One listener for all rooms, which come and go.
     this.rooms.addEventListener("click", (event) => {
@@ -64,7 +81,7 @@ export class Lobby {
       }
     });
     const join = h("button", { type: "button", class: "secondary" }, "Join as yourself");
-    join.addEventListener("click", () => this.go(this.room.value.trim(), "ask"));
+    join.addEventListener("click", () => form.reportValidity() && this.go(this.room.value.trim(), "ask"));
     const form = h(
       "form", {},
       h("label", {}, "Your name", this.identity),
@@ -101,6 +118,9 @@ export class Lobby {
   }
 
   private go(room: string, show?: "ask"): void {
+    if (!this.identity.reportValidity()) {
+      return;
+    }
     this.enter({ room, identity: this.identity.value.trim(), token: this.token.value.trim(), decode: true, receiveData: this.receiveData, show });
   }
 
@@ -110,18 +130,12 @@ export class Lobby {
   }
 
   private async refresh(): Promise<void> {
+    const token = this.token.value.trim();
     try {
-      this.list(await listRooms(this.token.value.trim()));
+      this.list(await listRooms(token));
     } catch (error) {
-      morph(this.rooms, [h("li", { class: "empty" }, this.explain(error))]);
+      morph(this.rooms, [h("li", { class: "empty" }, explain(token, error))]);
     }
-  }
-
-  private explain(error: unknown): string {
-    if (error instanceof Refused) {
-      return this.token.value ? `The token is not accepted: ${error.message}` : "This server asks for a token. Whoever runs it makes one with: volsfu token";
-    }
-    return `The server cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
   }
 
   private list(rooms: RoomSummary[]): void {

@@ -10,7 +10,7 @@ import type { TileRef } from "../signal/messages";
 import { Conference } from "./conference";
 import { toggleFullScreen } from "./fullscreen";
 import { Inspector } from "./inspector";
-import type { Entry } from "./lobby";
+import { type Entry, refusalOf } from "./lobby";
 import type { Messages } from "./messages";
 import { PeopleList } from "./people";
 import { Sound } from "./sound";
@@ -125,6 +125,11 @@ export class RoomView {
     }
     this.panel = new Panel(this.conference, wishesOf(new URLSearchParams(location.search)), (m) => this.messages.say(m), (live) => {
       this.showing!.ariaPressed = String(live);
+      // Whoever uses the keyboard goes back to the space, to walk in it.
+      const element = this.panel?.element;
+      if (element?.hidden && element.contains(document.activeElement)) {
+        this.world.navigation.focus();
+      }
     });
     this.element.append(this.panel.element);
   }
@@ -165,6 +170,16 @@ export class RoomView {
     }
     if (state === "closed") {
       this.close(why);
+    } else if (why !== "") {
+      void this.inquire();
+    }
+  }
+
+  /** Browsers do not tell why a websocket was not let in. The list of rooms wants the same token: who may not see it need not try again. */
+  private async inquire(): Promise<void> {
+    const refusal = await refusalOf(this.entry.token);
+    if (refusal !== undefined && !this.over.signal.aborted) {
+      this.conference.leave(refusal);
     }
   }
 

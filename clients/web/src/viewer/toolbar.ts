@@ -38,11 +38,15 @@ export class Toolbar {
 
   /** Hears a key of the page, but for what is typed somewhere, and for what belongs to the browser. */
   readonly key = (event: KeyboardEvent): void => {
-    const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-    if (!typing && !event.repeat && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    if (!takesLetters(event.target) && !event.repeat && !event.ctrlKey && !event.metaKey && !event.altKey) {
       this.keys.get(letterOf(event))?.click();
     }
   };
+}
+
+/** Tells whether letters mean something where they are typed: fields do, and lists, which go to what begins with them; boxes to check do not. */
+function takesLetters(target: EventTarget | null): boolean {
+  return target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && target.type !== "radio" && target.type !== "checkbox");
 }
 
 /** The small letter of a key, whether capitals are locked or not. On keyboards with other letters it is the one that stands in its place on a Latin one. */

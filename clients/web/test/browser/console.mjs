@@ -1,4 +1,4 @@
-// Looks at a room as an operator: the figures are right, and somebody is removed.
+// Looks at a room as an operator: the figures are right, somebody is removed, the room is closed and the server drained.
 
 import { artefacts, goOn, open, run, tell } from "./visit.mjs";
 
@@ -28,4 +28,9 @@ run(async () => {
   await page.getByRole("button", { name: "Yes", exact: true }).click();
   await page.getByText("No room is open.").waitFor();
   tell("closed");
+  await page.getByRole("button", { name: "Drain server" }).click();
+  await page.getByRole("button", { name: "Yes", exact: true }).click();
+  tell("asked to drain");
+  await page.locator(".version", { hasText: "draining" }).waitFor();
+  tell("draining");
 });

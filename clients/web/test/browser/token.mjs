@@ -12,6 +12,13 @@ run(async () => {
   await page.locator("#token").blur();
   await page.waitForFunction(() => document.querySelector(".rooms .empty")?.textContent?.includes("not accepted"));
   tell("wrong", { message: await page.locator(".rooms .empty").textContent() });
+  // A link with a token that is not accepted leads to the lobby, which says so; one without a token, too.
+  for (const [step, fragment] of [["wrong link", "#token=nonsense"], ["link without", ""]]) {
+    const refused = await open(`/?room=demo&identity=eye${fragment}`);
+    await refused.locator("#lobby .problem").waitFor();
+    tell(step, { message: await refused.locator("#lobby .problem").textContent() });
+    await refused.context().close();
+  }
   const link = await open(`/?room=demo#token=${right}`);
   await until(link, () => globalThis.volsfu?.conference.room === "demo");
   tell("right", { address: new URL(link.url()).search });

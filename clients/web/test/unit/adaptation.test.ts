@@ -19,7 +19,7 @@ function through(...uplinks: [seconds: number, bps: number][]): { qualities: num
       const rates = full.map((rate, q) => (q < qualities ? rate * share : 0));
       const offered = rates.reduce((sum, r) => sum + r, 0);
       const fits = Math.min(1, bps / offered);
-      adaptation.step(now, { rates, sent: 10 * fits, dropped: 10 * (1 - fits), carried: fits < 1 ? bps : undefined });
+      adaptation.step(now, { rates, sent: 10 * fits, dropped: 10 * (1 - fits), carried: fits < 1 ? bps : undefined, queued: 0 });
     }
     out.push({ ...adaptation.current, told: adaptation.estimate });
   }
@@ -50,17 +50,29 @@ describe("Adaptation", () => {
     for (let now = 0; now < 120_000; now += 500) {
       const before = adaptation.current.qualities;
       const tooMuch = before === 3;
-      adaptation.step(now, { rates: full.map((r, q) => (q < before ? r : 0)), sent: 10, dropped: tooMuch ? 5 : 0, carried: tooMuch ? 4e6 : undefined });
+      adaptation.step(now, { rates: full.map((r, q) => (q < before ? r : 0)), sent: 10, dropped: tooMuch ? 5 : 0, carried: tooMuch ? 4e6 : undefined, queued: 0 });
       tries += adaptation.current.qualities > before ? 1 : 0;
     }
     expect(tries).toBeGreaterThanOrEqual(4);
     expect(tries).toBeLessThanOrEqual(8);
   });
 
+  it("waits for what is on its way before it gives up more", () => {
+    const adaptation = new Adaptation(3);
+    const decisions: object[] = [];
+    // 250 kB take two seconds at 1 Mbit/s, in which everything else is dropped.
+    for (let now = 0; now < 2500; now += 500) {
+      decisions.push(adaptation.step(now, { rates: [0.6e6, 2e6, 4e6], sent: 1, dropped: 9, carried: 1e6, queued: 250_000 - now * 125 }));
+    }
+    expect(decisions).toEqual(Array(5).fill({ qualities: 1, share: 1 }));
+    // What is still too much then, is.
+    expect(adaptation.step(2500, { rates: [0.6e6, 0, 0], sent: 1, dropped: 9, carried: 0.5e6, queued: 0 }).share).toBeLessThan(1);
+  });
+
   it("takes a network that is gone for no narrow one", () => {
     const adaptation = new Adaptation(3);
-    adaptation.step(0, { rates: full, sent: 0, dropped: 30, carried: 0 });
-    adaptation.step(500, { rates: full, sent: 0, dropped: 30, carried: undefined });
+    adaptation.step(0, { rates: full, sent: 0, dropped: 30, carried: 0, queued: 1e5 });
+    adaptation.step(500, { rates: full, sent: 0, dropped: 30, carried: undefined, queued: 1e5 });
     expect(adaptation.current).toEqual({ qualities: 3, share: 1 });
   });
 });

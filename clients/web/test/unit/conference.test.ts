@@ -51,6 +51,36 @@ describe("Conference", () => {
     ]);
     conference.leave();
   });
+
+  it.each([true, false])("ends what it publishes, be it that the websocket breaks before the server knows (resumed: %s)", (resumed) => {
+    const troubles: string[] = [];
+    const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, { ...events, trouble: (m) => troubles.push(m) });
+    const ended = (): object[] => last().sent.filter((m) => m.type === "unpublish");
+    conference.start();
+    last().open();
+    last().say(joined);
+    conference.retract("desk");
+    last().say({ type: "ok", id: "retract/1" });
+    conference.retract("body");
+    last().close();
+    conference.retract("voice");
+    vi.advanceTimersByTime(300);
+    last().open();
+    last().say({ ...joined, resumed });
+    expect(ended()).toEqual(resumed ? [{ type: "unpublish", id: "retract/2", publication: "body" }, { type: "unpublish", id: "retract/3", publication: "voice" }] : []);
+    if (resumed) {
+      // The server had heard the first time.
+      last().say({ type: "error", id: "retract/2", code: "not_found", message: "no publication" });
+      last().say({ type: "ok", id: "retract/3" });
+    }
+    expect(troubles).toEqual([]);
+    last().close();
+    vi.advanceTimersByTime(300);
+    last().open();
+    last().say({ ...joined, resumed: true });
+    expect(ended()).toEqual([]);
+    conference.leave();
+  });
 });
 
 describe("Roster", () => {

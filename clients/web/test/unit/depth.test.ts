@@ -31,6 +31,8 @@ describe("mapOf", () => {
       expect(map.depth[6]).toBeCloseTo(3 - (2 * 112) / 255, 5);
       expect([...map.colors.subarray(4 * 6, 4 * 6 + 3)]).toEqual([2, 1, 200]);
     }
+    // Next to colour, depth is not trusted.
+    expect(maps.map((map) => [...map.depth].flatMap((d, i) => (d === 0 ? [i] : [])).join())).toEqual(["3,7,11", "0,4,8", "8,9,10,11", "0,1,2,3"]);
   });
 
   it.each([

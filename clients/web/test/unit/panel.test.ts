@@ -22,7 +22,7 @@ class Asked {
 }
 
 const world = vi.hoisted(() => ({
-  kind: "camera", speaks: true, said: [] as string[], begun: 0, ended: 0, voices: 0, camera: undefined as unknown as Asked, microphone: undefined as unknown as Asked, xr: undefined as unknown as Asked,
+  kind: "camera", speaks: true, said: [] as string[], begun: 0, ended: 0, voices: 0, silence: undefined as unknown as (why: string) => void, camera: undefined as unknown as Asked, microphone: undefined as unknown as Asked, xr: undefined as unknown as Asked,
 }));
 
 vi.mock("../../src/publish/panel.css", () => ({}));
@@ -69,8 +69,9 @@ vi.mock("../../src/publish/xr", () => ({ DepthOfXR: { open: () => world.xr.ask()
 vi.mock("../../src/publish/voice", () => ({
   openMicrophone: () => world.microphone.ask(),
   Voice: class {
-    constructor(_: Conference, private readonly track: Device) {
+    constructor(_: Conference, private readonly track: Device, lost: (why: string) => void) {
       world.voices++;
+      world.silence = lost;
     }
     end(): void {
       world.voices--;
@@ -105,6 +106,20 @@ describe("Panel", () => {
     expect([world.begun, world.voices, camera.open, microphone.open]).toEqual([1, 1, true, true]);
     panel.stop();
     expect([world.ended, world.voices, camera.open, microphone.open]).toEqual([1, 0, false, false]);
+  });
+
+  it("goes on without a microphone that was taken away, and says so", async () => {
+    Object.assign(world, { kind: "figure" });
+    const panel = make();
+    const started = panel.start();
+    await settled();
+    const microphone = new Device();
+    world.microphone.answers[0]!.allow(microphone);
+    await started;
+    world.silence("taken away");
+    expect([world.begun, world.ended, world.voices, microphone.open, world.said.at(-1)]).toEqual([1, 0, 0, false, "taken away"]);
+    panel.stop();
+    expect([world.ended, world.voices]).toEqual([1, 0]);
   });
 
   it("closes a camera that is allowed when the room was left", async () => {

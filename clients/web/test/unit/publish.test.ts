@@ -129,6 +129,22 @@ describe("Uplink", () => {
     expect(uplink.take().dropped).toBe(1);
   });
 
+  it("has little in the channel of a narrow uplink, and never lets it run dry", () => {
+    const { uplink, channel, clock } = begin();
+    let [most, least] = [0, Infinity];
+    for (let number = 1; clock.now < 10_000; number++, clock.now += 100) {
+      uplink.offer(frame(number, 10_000));
+      // 300 kbit/s.
+      channel.drain(3750);
+      uplink.pump();
+      most = Math.max(most, channel.bufferedAmount);
+      least = Math.min(least, channel.bufferedAmount);
+    }
+    expect(uplink.rate! / 3e5).toBeCloseTo(1, 1);
+    expect(least).toBeGreaterThan(0);
+    expect(most).toBeLessThan(45_000);
+  });
+
   it("measures what the uplink carries where it is what holds frames up", () => {
     const { uplink, channel, clock } = begin();
     for (let number = 1; clock.now < 2000; number++, clock.now += 20) {
@@ -256,7 +272,8 @@ describe("Publisher", () => {
     const [studio, encoder, channel] = [new FakeWorker(), new FakeWorker(), new FakeChannel()];
     const said: ClientMessage[] = [];
     const refused: string[] = [];
-    const link = { send: (m: ClientMessage) => said.push(m) > 0, channel: () => channel, ahead: () => 0 };
+    const retract = (publication: string): void => void said.push({ type: "unpublish", publication });
+    const link = { send: (m: ClientMessage) => said.push(m) > 0, retract, channel: () => channel, ahead: () => 0 };
     const crew = { studio: studio as unknown as Worker, encoders: [encoder as unknown as Worker] };
     const publisher = new Publisher(link, "body", plan, crew, undefined, { refused: (m) => refused.push(m), trouble: (m) => refused.push(m), picture: async () => undefined });
     return { publisher, studio, encoder, channel, said, refused };
@@ -299,11 +316,19 @@ describe("Publisher", () => {
   });
 
   it("says what to do where it may not publish", () => {
-    const { publisher, refused } = begin();
+    const { publisher, refused, said } = begin();
     publisher.entered(true, false);
     publisher.heard({ type: "error", id: "body/1", code: "forbidden", message: "no" });
     expect(refused[0]).toContain("volsfu token --publish");
     publisher.end();
+    expect(said).toHaveLength(1);
+  });
+
+  it("takes back what the server has not answered yet", () => {
+    const { publisher, said } = begin();
+    publisher.entered(true, false);
+    publisher.end();
+    expect(said.at(-1)).toEqual({ type: "unpublish", publication: "body" });
   });
 });
 

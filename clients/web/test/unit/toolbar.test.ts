@@ -36,6 +36,26 @@ describe("Toolbar", () => {
     expect(act).toHaveBeenCalledTimes(1);
   });
 
+  it("leaves letters to what takes them", () => {
+    class Input {
+      constructor(readonly type: string) {}
+    }
+    class Select {}
+    vi.stubGlobal("HTMLInputElement", Input);
+    vi.stubGlobal("HTMLSelectElement", Select);
+    const toolbar = new Toolbar(() => {});
+    const act = vi.fn();
+    toolbar.add("Inspect", "i", act);
+    for (const target of [new Input("text"), new Input("number"), new Input("password"), new Select()]) {
+      toolbar.key(press("i", "KeyI", { target }));
+    }
+    expect(act).not.toHaveBeenCalled();
+    for (const target of [new Input("radio"), new Input("checkbox")]) {
+      toolbar.key(press("i", "KeyI", { target }));
+    }
+    expect(act).toHaveBeenCalledTimes(2);
+  });
+
   it("shows what is on, and says what did not work", async () => {
     const said: string[] = [];
     const toolbar = new Toolbar((message) => said.push(message));
