@@ -107,7 +107,7 @@ func (q requestFailed) apply(*Room) {
 
 // apply implements request.
 func (q connectionFailed) apply(r *Room) {
-	if q.present() {
+	if q.present() && !q.over {
 		q.owner.log.Error("peer connection failed", errorField(q.err))
 		r.expel(q.owner, signal.CodeConnection, "the peer connection failed")
 	}
@@ -129,11 +129,21 @@ func (q peerEvent) apply(r *Room) {
 			p.connected = true
 			q.connectTimer.stop()
 			p.log.Info("participant connected", zap.Duration("after", time.Since(p.joined)))
+		}
+		if !p.arrived {
+			// What takes longer later is no part of joining.
+			p.arrived = true
 			r.node.metrics.ParticipantConnected(time.Since(p.joined))
 		}
 		p.refresh(r.now)
 		r.wakeBy(r.now)
-	case transport.StateFailed, transport.StateClosed:
+	case transport.StateDisconnected:
+		// The client may be elsewhere by now, where its network has given it another address, and ICE would wait there for what does not come any more. One whose websocket broke
+		// has ICE begin anew when it comes back.
+		if p.connected && p.outbox != nil {
+			q.commands.add(restartCommand{})
+		}
+	case transport.StateFailed:
 		if p.connected {
 			// One that fails again has no more time for that.
 			q.connectTimer.set(r, r.node.config.ConnectTimeout, connectOverdue{q.connection})
@@ -141,6 +151,8 @@ func (q peerEvent) apply(r *Room) {
 		p.connected = false
 		p.log.Warn("peer connection lost")
 		q.commands.add(restartCommand{})
+	case transport.StateClosed:
+		p.connectionOver()
 	}
 }
 
@@ -194,6 +206,26 @@ func (q connectOverdue) apply(r *Room) {
 	if q.present() && !p.connected && p.outbox != nil {
 		r.expel(p, signal.CodeConnection, "no peer connection came about in time")
 	}
+}
+
+// connectionOver takes note that the client has ended its peer connection, which ICE does not bring back. The client is told so at once, by the end of its websocket, and is waited
+// for as after any other: it comes back with a new connection, or joins anew.
+func (p *participant) connectionOver() {
+	c, outbox := p.connection, p.outbox
+	c.over, p.connected, p.pendingOffer = true, false, nil
+	c.answerTimer.stop()
+	c.connectTimer.stop()
+	p.log.Warn("peer connection ended by the client")
+	if outbox == nil {
+		return
+	}
+	code := signal.CodeConnection
+	if p.vr2gather != nil {
+		// Such a peer has no other way to take leave.
+		code = ""
+	}
+	p.detached()
+	outbox.Close(code, "the peer connection was ended")
 }
 
 // expel removes a participant and tells it why.

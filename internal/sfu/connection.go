@@ -33,8 +33,9 @@ type connection struct {
 	awaiting bool
 	restart  bool
 
-	// The room's goroutine owns the timers.
+	// The room's goroutine owns the timers, and over, which says that the client has ended the connection.
 	answerTimer, connectTimer timer
+	over                      bool
 }
 
 // mediaSink hands what arrives to the data plane: what a publisher sends or says to the ingress, what a receiver says to the receiver.

@@ -160,6 +160,11 @@ func (q resumeRequest) apply(r *Room) {
 		q.result <- joinResult{err: refuse(signal.CodeResume, "the session is over, or the secret is not its own: join anew")}
 		return
 	}
+	if p.connection.over && !q.Join.Resume.NewConnection {
+		r.expel(p, signal.CodeConnection, "the peer connection was ended")
+		q.result <- joinResult{err: refuse(signal.CodeResume, "the session's peer connection is over, and no new one is asked for: join anew")}
+		return
+	}
 	if p.outbox != nil {
 		p.outbox.Close(signal.CodeReplaced, "the session goes on over another connection")
 	}
@@ -214,6 +219,7 @@ func (p *participant) catchUp() {
 		all = append(all, s.assignment())
 	}
 	p.tellAssignments(all)
+	p.tellSending()
 	if !p.connected {
 		p.connection.connectTimer.set(p.room, p.room.node.config.ConnectTimeout, connectOverdue{p.connection})
 	}

@@ -80,25 +80,28 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	if q.Join.Resume != nil {
 		room := n.roomOf(q.Join.Resume.Session)
 		if room == nil || room.name != q.Room {
-			return nil, refuse(signal.CodeResume, "the session is over: join anew")
+			return nil, sessionOver()
 		}
 		room.post(resumeRequest{q, result})
-		return await(room, result)
+		return await(room, result, sessionOver())
 	}
 	room, err := n.enter(q.Room)
 	if err != nil {
 		return nil, err
 	}
 	room.post(joinRequest{q, result})
-	session, err := await(room, result)
+	session, err := await(room, result, refuse(signal.CodeDraining, "the server is about to stop"))
 	if err != nil {
 		n.leave(room.name)
 	}
 	return session, err
 }
 
-// await waits for the room's answer, which comes at once unless the room has ended.
-func await(room *Room, result <-chan joinResult) (*Session, *signal.Error) {
+// sessionOver refuses to go on with a session that is not there.
+func sessionOver() *signal.Error { return refuse(signal.CodeResume, "the session is over: join anew") }
+
+// await waits for the room's answer, which comes at once unless the room has ended, which is answered as said.
+func await(room *Room, result <-chan joinResult, ended *signal.Error) (*Session, *signal.Error) {
 	select {
 	case r := <-result:
 		return r.session, r.err
@@ -108,7 +111,7 @@ func await(room *Room, result <-chan joinResult) (*Session, *signal.Error) {
 	case r := <-result:
 		return r.session, r.err
 	default:
-		return nil, refuse(signal.CodeDraining, "the server is about to stop")
+		return nil, ended
 	}
 }
 

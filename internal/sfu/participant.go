@@ -55,6 +55,8 @@ type participant struct {
 
 	connection *connection
 	connected  bool
+	// arrived says that the participant has been connected once.
+	arrived bool
 	// pendingOffer is the offer that waits for an answer.
 	pendingOffer *signal.Offer
 

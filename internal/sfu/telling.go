@@ -39,6 +39,18 @@ func (o *orders) tell() {
 	}
 }
 
+// tellSending repeats to a client that came back what is being sent, as far as that was told before: it may have been told nobody.
+func (p *participant) tellSending() {
+	o := &orders{participant: p}
+	for _, s := range p.slots.slots {
+		if s.ready() && s.selected && s.told != "" {
+			generation := signal.SlotGeneration{MID: s.mid, Generation: s.generation}
+			o.sending = append(o.sending, signal.SlotQuality{SlotGeneration: generation, Quality: s.showing, Reason: s.told})
+		}
+	}
+	o.tell()
+}
+
 // tellReasons tells the client, once in a while, what goes on for another reason than before.
 func (p *participant) tellReasons() {
 	r := p.reception

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/pion/ice/v4"
@@ -10,12 +11,19 @@ import (
 const (
 	// checkInterval is how often pairs are checked that have not answered (RFC 8445 section 14.2 has Ta of 50 ms). Pion's 200 ms would be a third of a join.
 	checkInterval = 50 * time.Millisecond
-	// checkAttempts is after how many checks without an answer a pair counts as failed: two seconds' worth.
-	checkAttempts = 40
+	// leastAttempts is how many checks a pair is given at least that does not answer: two seconds' worth.
+	leastAttempts = 40
 	// betterWait is how long a pair with a remote address that was not told, or that a STUN server saw, waits for a better one to answer. Browsers hide all of theirs
 	// behind names that only their own network resolves (mDNS), so that every pair with them is such a one, and Pion would wait for a second.
 	betterWait = 50 * time.Millisecond
 )
+
+// checkAttempts is after how many checks without an answer a pair counts as failed. Nobody checks such a pair again before ICE begins anew, so they last for as long as ICE
+// looks for a way at all: where a network lets nothing through for a while, what comes back is found at the next check.
+func (c Config) checkAttempts() uint16 {
+	attempts := (c.DisconnectedTimeout + c.FailedTimeout) / checkInterval
+	return uint16(min(max(attempts, leastAttempts), math.MaxUint16))
+}
 
 // newAgent makes the ICE agent of one peer.
 func (e *Endpoint) newAgent() (*ice.Agent, error) {
@@ -26,7 +34,7 @@ func (e *Endpoint) newAgent() (*ice.Agent, error) {
 		ice.WithFailedTimeout(e.config.FailedTimeout),
 		ice.WithKeepaliveInterval(e.config.KeepAlive),
 		ice.WithCheckInterval(checkInterval),
-		ice.WithMaxBindingRequests(checkAttempts),
+		ice.WithMaxBindingRequests(e.config.checkAttempts()),
 		ice.WithSrflxAcceptanceMinWait(betterWait),
 		ice.WithPrflxAcceptanceMinWait(betterWait),
 		ice.WithCandidateTypes([]ice.CandidateType{ice.CandidateTypeHost}),

@@ -96,6 +96,11 @@ func (l *eventList) enter(state State) {
 // settle derives the connection's state (W3C WebRTC, RTCPeerConnectionState) from those of ICE and DTLS.
 func (l *eventList) settle() {
 	switch l.ice {
+	case ice.ConnectionStateChecking:
+		if l.state == StateFailed {
+			// ICE begins anew, and may fail anew.
+			l.state = StateNone
+		}
 	case ice.ConnectionStateConnected, ice.ConnectionStateCompleted:
 		if l.secure {
 			l.tell(StateConnected)

@@ -105,6 +105,8 @@ func (p *Peer) secureConnection(records *recordConn, client bool, fingerprint st
 	p.events.secured()
 	if sink, takes := p.sink.(DataSink); takes && p.data.Load() {
 		_ = p.serveData(conn, client, sink)
+		// Whoever agreed on data channels has no use for the connection without them. It is told so, and may make another.
+		_ = conn.Close()
 	}
 	// Nobody sends other application data; reading notices the end.
 	buffer := make([]byte, receiveBytes)

@@ -73,6 +73,9 @@ type Config struct {
 	TCP bool
 	// TLS is for wss, where the system's certificates do not do; nil is the usual way.
 	TLS *tls.Config
+
+	// link are the times of the websocket.
+	link linkTimes
 }
 
 // Feedback is a form in which arrivals are reported.
@@ -123,6 +126,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.link == (linkTimes{}) {
+		c.link = usualLink
 	}
 	return c, nil
 }

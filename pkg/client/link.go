@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -13,16 +14,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Times of the websocket. The server pings every few seconds; silence of half a minute means that it is gone.
-const (
-	dialTimeout  = 10 * time.Second
-	writeTimeout = 10 * time.Second
-	readTimeout  = 30 * time.Second
-)
+// linkTimes are those of the websocket.
+type linkTimes struct {
+	// dial and write bound how long a connection and a message may take.
+	dial, write time.Duration
+	// ping is how often the server is asked whether it is there, silence how long it may say nothing at all: three times as long, and some.
+	ping, silence time.Duration
+	// attempt is how long the first attempt to resume may take. Each further one may take twice as long, up to dial.
+	attempt time.Duration
+}
+
+// usualLink suits servers that notice a client's silence after 15 s and then keep it for as long. An attempt to resume gets time for the three packets of TCP's that leave in its
+// first 3 s: the next one would leave after 7 s, however soon the network comes back.
+var usualLink = linkTimes{dial: 10 * time.Second, write: 10 * time.Second, ping: 3 * time.Second, silence: 10 * time.Second, attempt: 3 * time.Second}
 
 // link is one websocket to the server. Messages come over a channel that is closed when the websocket ends; err says why.
 type link struct {
 	conn     *websocket.Conn
+	times    linkTimes
 	messages chan signal.Message
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -32,9 +41,9 @@ type link struct {
 	writing sync.Mutex
 }
 
-// dial opens a websocket and starts to read it.
+// dial opens a websocket and starts to read it, and to ask whether the server is there.
 func dial(ctx context.Context, config Config) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, config.link.dial)
 	defer cancel()
 	header := http.Header{}
 	if config.Token != "" {
@@ -53,21 +62,65 @@ func dial(ctx context.Context, config Config) (*link, error) {
 		return nil, fmt.Errorf("connect to %s: %w", config.URL, err)
 	}
 	conn.SetReadLimit(signal.MaxMessageBytes)
-	l := &link{conn: conn, messages: make(chan signal.Message, 64), stop: make(chan struct{})}
+	l := &link{conn: conn, times: config.link, messages: make(chan signal.Message, 64), stop: make(chan struct{})}
 	conn.SetPingHandler(func(data string) error {
-		_ = conn.SetReadDeadline(time.Now().Add(readTimeout))
-		return conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout))
+		l.alive()
+		return conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(l.times.write))
+	})
+	conn.SetPongHandler(func(string) error {
+		l.alive()
+		return nil
 	})
 	go l.read()
+	go l.ping()
 	return l, nil
+}
+
+// alive notes that something came: the websocket lasts until nothing has come for too long.
+func (l *link) alive() { _ = l.conn.SetReadDeadline(time.Now().Add(l.times.silence)) }
+
+// ping is the goroutine that asks whether the server is there. What cannot be asked shows as silence.
+func (l *link) ping() {
+	ticker := time.NewTicker(l.times.ping)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(l.times.write))
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+// arriving is a message that is being read. A long one takes its time on a slow network, where nothing else comes meanwhile.
+type arriving struct {
+	link   *link
+	reader io.Reader
+}
+
+// Read implements io.Reader.
+func (a arriving) Read(b []byte) (int, error) {
+	a.link.alive()
+	return a.reader.Read(b)
+}
+
+// next reads one message.
+func (l *link) next() ([]byte, error) {
+	l.alive()
+	_, reader, err := l.conn.NextReader()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(arriving{l, reader})
 }
 
 // read decodes messages until the websocket ends. Types that this version does not know are passed over.
 func (l *link) read() {
 	defer close(l.messages)
+	defer func() { _ = l.conn.Close() }()
 	for {
-		_ = l.conn.SetReadDeadline(time.Now().Add(readTimeout))
-		_, data, err := l.conn.ReadMessage()
+		data, err := l.next()
 		if err != nil {
 			l.err = err
 			return
@@ -78,7 +131,6 @@ func (l *link) read() {
 		}
 		if err != nil {
 			l.err = err
-			_ = l.conn.Close()
 			return
 		}
 		select {
@@ -89,7 +141,7 @@ func (l *link) read() {
 	}
 }
 
-// send writes one message.
+// send writes one message. A websocket that takes none has ended: whoever only reads it would go on without a word to the server.
 func (l *link) send(m signal.Message) error {
 	data, err := signal.Encode(m)
 	if err != nil {
@@ -97,10 +149,14 @@ func (l *link) send(m signal.Message) error {
 	}
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if err := l.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
+	err = l.conn.SetWriteDeadline(time.Now().Add(l.times.write))
+	if err == nil {
+		err = l.conn.WriteMessage(websocket.TextMessage, data)
 	}
-	return l.conn.WriteMessage(websocket.TextMessage, data)
+	if err != nil {
+		_ = l.conn.Close()
+	}
+	return err
 }
 
 // close ends the websocket. The reading goroutine ends soon after.

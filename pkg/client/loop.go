@@ -1,8 +1,6 @@
 package client
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -152,8 +150,15 @@ func (s *Session) handle(m signal.Message) {
 // closing takes the server's announcement that it ends the session.
 func (s *Session) closing(m *signal.Closing) {
 	s.tell(Closing{Code: m.Code, Message: m.Message, Grace: time.Duration(m.GraceMS) * time.Millisecond})
-	if m.GraceMS == 0 && m.Code != signal.CodeSlowReader {
-		s.cancel(&signal.Error{Code: m.Code, Message: m.Message})
+	ended := &signal.Error{Code: m.Code, Message: m.Message}
+	switch {
+	case m.GraceMS != 0, m.Code == signal.CodeSlowReader:
+	case m.Code == signal.CodeConnection:
+		// The session may go on with a new peer connection. Whether it does shows when it is resumed.
+		s.media.disconnect()
+		s.ended = ended
+	default:
+		s.cancel(ended)
 	}
 }
 
@@ -248,80 +253,4 @@ func (s *Session) peerEvent(e transport.Event) {
 	case transport.StateFailed, transport.StateClosed:
 		s.media.disconnect()
 	}
-}
-
-// Waits between attempts to resume: at once, then growing up to two seconds, all within the server's grace.
-const (
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 2 * time.Second
-)
-
-// resume opens the websocket anew and goes on with the session, within the grace time that the server gave.
-func (s *Session) resume() error {
-	broken := s.link.err
-	if s.ctx.Err() != nil {
-		return s.Err()
-	}
-	s.tell(Interrupted{broken})
-	grace := time.Duration(s.joined.Resume.GraceMS) * time.Millisecond
-	ctx, cancel := context.WithTimeout(s.ctx, grace)
-	defer cancel()
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := s.tryResume(ctx)
-		if err == nil {
-			s.tell(Resumed{})
-			return nil
-		}
-		var refused *signal.Error
-		if errors.As(err, &refused) {
-			return fmt.Errorf("%w: %w", ErrLost, err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ErrLost, errors.Join(broken, err))
-		}
-	}
-}
-
-// tryResume makes one attempt. A peer connection that still lives is kept; the server starts ICE anew on it.
-func (s *Session) tryResume(ctx context.Context) error {
-	fresh := !s.media.isConnected()
-	s.mu.Lock()
-	limits := s.limits
-	s.mu.Unlock()
-	join := &signal.Join{
-		Version:       signal.Version,
-		Room:          s.joined.Room,
-		Identity:      s.joined.Identity,
-		Receive:       s.config.Receive,
-		DeadlineMS:    int(s.config.Deadline.Milliseconds()),
-		Pauses:        true,
-		BitrateLimits: limits,
-		Resume:        &signal.ResumeRequest{Session: s.joined.Session, Secret: s.joined.Resume.Secret, NewConnection: fresh},
-	}
-	l, joined, err := s.greet(ctx, join)
-	if err != nil {
-		return err
-	}
-	s.link.close()
-	s.mu.Lock()
-	s.link = l
-	s.abandonRequests()
-	s.mu.Unlock()
-	s.welcome(joined)
-	s.media.tellAgain()
-	if !fresh {
-		return nil
-	}
-	peer, err := s.newPeer()
-	if err != nil {
-		return err
-	}
-	s.media.reset()
-	_ = s.peer.Close()
-	s.mu.Lock()
-	s.peer = peer
-	s.mu.Unlock()
-	return nil
 }

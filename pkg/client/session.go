@@ -38,6 +38,8 @@ type Session struct {
 	running sync.WaitGroup
 	// leaving says that the websocket's end is wanted.
 	leaving atomic.Bool
+	// ended is why the server has ended the peer connection, nil where it has not. It belongs to the session's goroutine.
+	ended *signal.Error
 
 	mu           sync.Mutex
 	link         *link
@@ -294,46 +296,6 @@ func (s *Session) abandonRequests() {
 func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) error {
 	_, err := s.request(ctx, &signal.SetQuality{Choices: choices})
 	return err
-}
-
-// Publish announces one more publication.
-func (s *Session) Publish(ctx context.Context, publication volumetric.Publication) (*Publisher, error) {
-	p := newPublisher(s, publication)
-	s.mu.Lock()
-	if _, taken := s.publishers[publication.Name]; taken {
-		s.mu.Unlock()
-		return nil, &signal.Error{Code: signal.CodeExists, Message: fmt.Sprintf("publication %q exists already", publication.Name)}
-	}
-	s.publishers[publication.Name] = p
-	s.mu.Unlock()
-	if _, err := s.request(ctx, &signal.Publish{Publication: publication}); err != nil {
-		s.forgetPublisher(publication.Name)
-		return nil, err
-	}
-	return p, nil
-}
-
-// Publisher gives the publisher of a publication that was announced on joining, nil where there is none.
-func (s *Session) Publisher(name string) *Publisher {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.publishers[name]
-}
-
-// Unpublish ends a publication of this client.
-func (s *Session) Unpublish(ctx context.Context, name string) error {
-	s.forgetPublisher(name)
-	_, err := s.request(ctx, &signal.Unpublish{Publication: name})
-	return err
-}
-
-func (s *Session) forgetPublisher(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p, ok := s.publishers[name]; ok {
-		p.detach()
-		delete(s.publishers, name)
-	}
 }
 
 // leaveTimeout bounds how long closing waits for the server to take note.

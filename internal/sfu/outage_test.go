@@ -1,0 +1,191 @@
+package sfu
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// patiently has timers of connections run out after the test.
+func patiently(c *Config) { c.AnswerTimeout, c.ConnectTimeout = time.Hour, time.Hour }
+
+// becomes has the peer connection of a participant enter a state.
+func becomes(t *testing.T, s *Session, states ...transport.State) {
+	t.Helper()
+	inRoom(t, s, func(r *Room) {
+		for _, state := range states {
+			peerEvent{s.participant.connection, transport.Event{State: state}}.apply(r)
+		}
+	})
+}
+
+// TestAConnectionThatTheClientEndedIsToldAtOnce, and not after the time that one may take to come back: nothing brings it back.
+func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
+	ended := func(t *testing.T) (*Node, *Session, *shelf) {
+		n := newTestNode(t, mediaOnLoopback(), patiently)
+		s, o := enter(t, n, "bob", true)
+		expect[*signal.Offer](t, o, 1)
+		becomes(t, s, transport.StateConnected, transport.StateClosed)
+		if code, _ := o.ended(); code != signal.CodeConnection {
+			t.Fatalf("closed with %q, expected %q", code, signal.CodeConnection)
+		}
+		return n, s, o
+	}
+	again := func(n *Node, former *shelf, renewed bool) (*Session, *shelf, *signal.Error) {
+		joined := expect[*signal.Joined](t, former, 1)
+		o := &shelf{}
+		grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: renewed}
+		s, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: "bob", Outbox: o, At: time.Now()})
+		return s, o, refused
+	}
+	t.Run("the client comes back with a new one", func(t *testing.T) {
+		n, s, former := ended(t)
+		back, o, refused := again(n, former, true)
+		if refused != nil || back.participant != s.participant {
+			t.Fatalf("came back as another participant, or was refused: %v", refused)
+		}
+		if offer := expect[*signal.Offer](t, o, 1); offer.Offer != 1 {
+			t.Errorf("offer %d, expected the first of a new connection", offer.Offer)
+		}
+	})
+	t.Run("the client believes that it lives", func(t *testing.T) {
+		n, s, former := ended(t)
+		if _, _, refused := again(n, former, false); refused == nil || refused.Code != signal.CodeResume {
+			t.Fatalf("got %v, expected %q", refused, signal.CodeResume)
+		}
+		if back, _ := enter(t, n, "bob", true); back.participant == s.participant {
+			t.Error("joined as the participant whose connection is over")
+		}
+	})
+	t.Run("the client joins anew", func(t *testing.T) {
+		n, s, _ := ended(t)
+		if back, _ := enter(t, n, "bob", true); back.participant == s.participant {
+			t.Error("joined as the participant whose connection is over")
+		}
+	})
+}
+
+// TestSilenceHasICEBeginAnew: the client may have another address by now.
+func TestSilenceHasICEBeginAnew(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), patiently)
+	s, o := enter(t, n, "bob", true)
+	first := expect[*signal.Offer](t, o, 1)
+	handle(s, answerTo(t, newClientPeer(t), first))
+	eventually(t, func() (taken bool) {
+		inRoom(t, s, func(*Room) { taken = s.participant.pendingOffer == nil })
+		return taken
+	}, "the answer to be taken")
+	becomes(t, s, transport.StateConnected, transport.StateDisconnected)
+	second := expect[*signal.Offer](t, o, 2)
+	if before, after := fragmentOf(t, first), fragmentOf(t, second); before == after {
+		t.Errorf("the second offer has ICE's name of the first, %q", before)
+	}
+}
+
+// fragmentOf is the name by which ICE knows the server in an offer.
+func fragmentOf(t *testing.T, offer *signal.Offer) string {
+	t.Helper()
+	for line := range strings.SplitSeq(offer.SDP, "\r\n") {
+		if fragment, ok := strings.CutPrefix(line, "a=ice-ufrag:"); ok {
+			return fragment
+		}
+	}
+	t.Fatal("an offer without a=ice-ufrag")
+	return ""
+}
+
+// joinTimes counts participants that were connected for the first time.
+type joinTimes struct {
+	uncounted
+	connected int
+}
+
+func (j *joinTimes) ParticipantConnected(time.Duration) { j.connected++ }
+
+// TestWhoComesBackDoesNotJoin: how long a conference has lasted is not how long joining took.
+func TestWhoComesBackDoesNotJoin(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), patiently)
+	times := &joinTimes{}
+	n.metrics = times
+	s, _ := enter(t, n, "bob", true)
+	becomes(t, s, transport.StateConnected, transport.StateFailed, transport.StateConnected)
+	inRoom(t, s, func(*Room) {
+		if times.connected != 1 {
+			t.Errorf("%d times of joining, expected one", times.connected)
+		}
+	})
+}
+
+// TestWhatIsSentIsRepeatedOnResuming has a tile be switched off while nobody can be told.
+func TestWhatIsSentIsRepeatedOnResuming(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(2, 3))
+	bob := s.watches("bob", 100e6)
+	s.pass(time.Second)
+	bob.begin()
+	bob.outbox = nil
+	s.ask(func(*Room) {
+		bob.choices.setAll([]signal.Choice{choiceOf(0, signal.Only(volumetric.QualityOff))})
+		bob.refresh(s.now)
+	})
+	s.pass(time.Second)
+	bob.expectCarried("-1 2")
+	again := &shelf{}
+	bob.outbox = again
+	s.ask(func(*Room) { bob.catchUp() })
+	told, _ := latest[*signal.Sending](again)
+	if told == nil {
+		t.Fatal("nothing was told of what is sent")
+	}
+	if got, want := reasons(told), "0:-1:choice 1:2:auto"; got != want {
+		t.Errorf("told %q, expected %q", got, want)
+	}
+}
+
+// TestComingBackLeavesNothingBehind has a participant's network break and come back many times, with the connection that it has and with new ones.
+func TestComingBackLeavesNothingBehind(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), patiently)
+	s, former := enter(t, n, "bob", true, bodyOf(2, 2))
+	expect[*signal.Offer](t, former, 1)
+	before := runtime.NumGoroutine()
+	for i := range 300 {
+		if i%3 > 0 {
+			s.Detach()
+		}
+		joined := expect[*signal.Joined](t, former, 1)
+		grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: i%2 > 0}
+		s, former = admitted(t, n, "bob", &signal.Join{Version: signal.Version, Resume: grant})
+	}
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, "the goroutines of connections that were replaced to end")
+	handle(s, &signal.Leave{})
+	eventually(t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.rooms) == 0 && len(n.sessions) == 0
+	}, "the room to end")
+}
+
+// TestASessionThatEndsMeanwhileIsOver: the room ends with its last participant while a client is on its way back. It may join anew, and the server does not stop.
+func TestASessionThatEndsMeanwhileIsOver(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), patiently)
+	s, o := enter(t, n, "bob", true)
+	joined := expect[*signal.Joined](t, o, 1)
+	handle(s, &signal.Leave{})
+	<-s.room.done
+	n.mu.Lock()
+	n.sessions[joined.Session] = s.room
+	n.mu.Unlock()
+	grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}
+	_, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: "bob", Outbox: &shelf{}, At: time.Now()})
+	if refused == nil || refused.Code != signal.CodeResume {
+		t.Errorf("got %v, expected %q", refused, signal.CodeResume)
+	}
+	n.mu.Lock()
+	delete(n.sessions, joined.Session)
+	n.mu.Unlock()
+}

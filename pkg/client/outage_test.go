@@ -1,0 +1,341 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// longEnough is how long a test waits for what should come soon.
+const longEnough = 20 * time.Second
+
+// played is a server that says what the test tells it to. It has no media.
+type played struct {
+	t    *testing.T
+	conn *websocket.Conn
+	// over is closed when the test ends.
+	over <-chan struct{}
+}
+
+// playing starts a server that plays a scene for each websocket, and the last one for all further ones. It gives the server's address.
+func playing(t *testing.T, scenes ...func(s *played)) string {
+	t.Helper()
+	over := make(chan struct{})
+	var mu sync.Mutex
+	opened := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		scene := scenes[min(opened, len(scenes)-1)]
+		opened++
+		mu.Unlock()
+		if scene == nil {
+			http.Error(w, "not now", http.StatusServiceUnavailable)
+			return
+		}
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		scene(&played{t, conn, over})
+	}))
+	t.Cleanup(func() {
+		close(over)
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return "ws" + strings.TrimPrefix(server.URL, "http")
+}
+
+// next is what the client says next, nil where it has nothing more to say. Questions about the clock are passed over.
+func (s *played) next() signal.Message {
+	for {
+		_, data, err := s.conn.ReadMessage()
+		if err != nil {
+			return nil
+		}
+		m, err := signal.DecodeFromClient(data)
+		if err != nil {
+			s.t.Errorf("the client says %q: %v", data, err)
+			return nil
+		}
+		if _, asks := m.(*signal.Time); !asks {
+			return m
+		}
+	}
+}
+
+func (s *played) say(m signal.Message) {
+	data, err := signal.Encode(m)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	_ = s.conn.WriteMessage(websocket.TextMessage, data)
+}
+
+// admit takes the client in, or back, and gives what it asked for.
+func (s *played) admit(grace time.Duration) *signal.Join {
+	join, ok := s.next().(*signal.Join)
+	if !ok {
+		return &signal.Join{}
+	}
+	s.say(&signal.Joined{
+		Header: signal.Header{ID: join.ID}, Version: signal.Version, Room: join.Room, Identity: join.Identity, Session: "session", Resumed: join.Resume != nil,
+		Resume: signal.ResumeGrant{Secret: "secret", GraceMS: int(grace.Milliseconds())}, ICEServers: []signal.ICEServer{}, Participants: []signal.Participant{},
+	})
+	return join
+}
+
+// listen reads until the websocket ends, as servers do, which answers pings.
+func (s *played) listen() {
+	for s.next() != nil {
+	}
+}
+
+// joinPlayed joins a server that plays scenes. The session ends with the test.
+func joinPlayed(t *testing.T, url string, times linkTimes) *Session {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), longEnough)
+	defer cancel()
+	s, err := Join(ctx, Config{URL: url, Room: "room", Identity: "ada", link: times})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Nobody is there to take leave of.
+		s.cancel(ErrClosed)
+		_ = s.Close()
+	})
+	return s
+}
+
+// expectEvent waits for an event of a type, and fails where the session ends before.
+func expectEvent[E Event](t *testing.T, s *Session) E {
+	t.Helper()
+	late := time.After(longEnough)
+	for {
+		select {
+		case e, open := <-s.Events():
+			if !open {
+				t.Fatalf("the session has ended: %v", s.Err())
+			}
+			if wanted, ok := e.(E); ok {
+				return wanted
+			}
+		case <-late:
+			var none E
+			t.Fatalf("timed out waiting for %T", none)
+		}
+	}
+}
+
+// staying takes the client back whenever it comes.
+func staying(s *played) {
+	s.admit(time.Minute)
+	s.listen()
+}
+
+// TestASilentServerIsLeft long before the server has given up waiting for the client: nothing says that a network has gone.
+func TestASilentServerIsLeft(t *testing.T) {
+	t.Parallel()
+	url := playing(t, func(s *played) {
+		s.admit(time.Minute)
+		<-s.over
+	}, staying)
+	if usualLink.silence >= 15*time.Second || usualLink.silence < 3*usualLink.ping {
+		t.Errorf("%v of silence with pings every %v: expected three pings, and less than the 15 s of a server", usualLink.silence, usualLink.ping)
+	}
+	times := usualLink
+	times.ping, times.silence = 50*time.Millisecond, 500*time.Millisecond
+	s := joinPlayed(t, url, times)
+	expectEvent[Resumed](t, s)
+}
+
+// TestAServerThatOnlyAnswersIsNotLeft has a server say nothing for several times as long as one may be silent, but that it is there.
+func TestAServerThatOnlyAnswersIsNotLeft(t *testing.T) {
+	t.Parallel()
+	const enough = 45
+	asked := make(chan struct{}, 1000)
+	url := playing(t, func(s *played) {
+		answer := s.conn.PingHandler()
+		s.conn.SetPingHandler(func(data string) error {
+			asked <- struct{}{}
+			return answer(data)
+		})
+		s.admit(time.Minute)
+		s.listen()
+	})
+	times := usualLink
+	times.ping, times.silence = 100*time.Millisecond, 2*time.Second
+	s := joinPlayed(t, url, times)
+	for range enough {
+		select {
+		case <-asked:
+		case <-time.After(longEnough):
+			t.Fatal("the server is not asked whether it is there")
+		}
+	}
+	select {
+	case e := <-s.Events():
+		t.Errorf("got %T, expected nothing to happen", e)
+	default:
+	}
+}
+
+// TestAWebsocketThatTakesNothingHasEnded, though the server's side of it is open.
+func TestAWebsocketThatTakesNothingHasEnded(t *testing.T) {
+	t.Parallel()
+	url := playing(t, func(s *played) { <-s.over })
+	config, err := Config{URL: url}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.link.silence = time.Hour
+	l, err := dial(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	if err := l.conn.NetConn().(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.send(&signal.Time{}); err == nil {
+		t.Fatal("a message was taken")
+	}
+	select {
+	case <-l.messages:
+	case <-time.After(longEnough):
+		t.Error("the websocket is still read")
+	}
+}
+
+// TestResumingGoesOnBeyondTheGrace of a server that noticed later than the client that the websocket is broken.
+func TestResumingGoesOnBeyondTheGrace(t *testing.T) {
+	t.Parallel()
+	const grace = 3 * time.Second
+	var broken atomic.Int64
+	url := playing(t, func(s *played) {
+		s.admit(grace)
+		broken.Store(time.Now().UnixNano())
+	}, func(s *played) {
+		if time.Since(time.Unix(0, broken.Load())) > grace {
+			staying(s)
+		}
+	})
+	s := joinPlayed(t, url, usualLink)
+	expectEvent[Resumed](t, s)
+}
+
+// TestAnAttemptToResumeThatIsNotAnsweredIsGivenUp: the network may break again, or the reply be lost.
+func TestAnAttemptToResumeThatIsNotAnsweredIsGivenUp(t *testing.T) {
+	t.Parallel()
+	url := playing(t, func(s *played) { s.admit(time.Minute) }, nil, func(s *played) {
+		s.next()
+		<-s.over
+	}, staying)
+	times := usualLink
+	times.silence, times.attempt = time.Hour, 500*time.Millisecond
+	s := joinPlayed(t, url, times)
+	expectEvent[Resumed](t, s)
+}
+
+// endConnection tells the client that its peer connection has ended.
+func endConnection(s *played) {
+	s.admit(time.Minute)
+	s.say(&signal.Closing{Code: signal.CodeConnection, Message: "the peer connection was ended"})
+}
+
+func TestAnEndedPeerConnectionIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	asked := make(chan *signal.ResumeRequest, 10)
+	url := playing(t, endConnection, func(s *played) {
+		asked <- s.admit(time.Minute).Resume
+		s.listen()
+	})
+	s := joinPlayed(t, url, usualLink)
+	expectEvent[Closing](t, s)
+	expectEvent[Resumed](t, s)
+	if resume := <-asked; resume == nil || !resume.NewConnection {
+		t.Errorf("asked for %+v, expected a new connection", resume)
+	}
+}
+
+// TestAnEndedSessionSaysWhy: the server does not take the client back whose peer connection it ended.
+func TestAnEndedSessionSaysWhy(t *testing.T) {
+	t.Parallel()
+	url := playing(t, endConnection, func(s *played) {
+		if join := s.next(); join != nil {
+			s.say(&signal.Error{Header: signal.Header{ID: join.Head().ID}, Code: signal.CodeResume, Message: "the session is over"})
+			s.listen()
+		}
+	})
+	s := joinPlayed(t, url, usualLink)
+	select {
+	case <-s.Done():
+	case <-time.After(longEnough):
+		t.Fatal("the session has not ended")
+	}
+	var why *signal.Error
+	if err := s.Err(); !errors.Is(err, ErrLost) || !errors.As(err, &why) || why.Code != signal.CodeConnection {
+		t.Errorf("ended with %v, expected %v, around %q", err, ErrLost, signal.CodeConnection)
+	}
+}
+
+// TestPublishingOutlivesABrokenWebsocket, whether the server has taken the request or not.
+func TestPublishingOutlivesABrokenWebsocket(t *testing.T) {
+	t.Parallel()
+	refused := func(code signal.Code) func(id string) signal.Message {
+		return func(id string) signal.Message {
+			return &signal.Error{Header: signal.Header{ID: id}, Code: code, Message: "no"}
+		}
+	}
+	taken := func(id string) signal.Message { return &signal.OK{Header: signal.Header{ID: id}} }
+	for _, test := range []struct {
+		name  string
+		reply func(id string) signal.Message
+		ask   func(ctx context.Context, s *Session) error
+		fails bool
+	}{
+		{"published twice", refused(signal.CodeExists), publishBody, false},
+		{"published once", taken, publishBody, false},
+		{"not published", refused(signal.CodeLimit), publishBody, true},
+		{"ended twice", refused(signal.CodeNotFound), func(ctx context.Context, s *Session) error { return s.Unpublish(ctx, "body") }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			url := playing(t, func(s *played) {
+				s.admit(time.Minute)
+				s.next()
+			}, func(s *played) {
+				s.admit(time.Minute)
+				for m := s.next(); m != nil; m = s.next() {
+					s.say(test.reply(m.Head().ID))
+				}
+			})
+			s := joinPlayed(t, url, usualLink)
+			ctx, cancel := context.WithTimeout(context.Background(), longEnough)
+			defer cancel()
+			if err := test.ask(ctx, s); (err != nil) != test.fails {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func publishBody(ctx context.Context, s *Session) error {
+	_, err := s.Publish(ctx, described("body", volumetric.MIMEVolumetric, 1, 1))
+	return err
+}

@@ -1,0 +1,75 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Publish announces one more publication.
+func (s *Session) Publish(ctx context.Context, publication volumetric.Publication) (*Publisher, error) {
+	p := newPublisher(s, publication)
+	s.mu.Lock()
+	if _, taken := s.publishers[publication.Name]; taken {
+		s.mu.Unlock()
+		return nil, &signal.Error{Code: signal.CodeExists, Message: fmt.Sprintf("publication %q exists already", publication.Name)}
+	}
+	s.publishers[publication.Name] = p
+	s.mu.Unlock()
+	if err := s.announce(ctx, publication); err != nil {
+		s.forgetPublisher(publication.Name)
+		return nil, err
+	}
+	return p, nil
+}
+
+// announce asks for a publication until there is a reply: one that the server has taken while nobody hears of it could neither be used nor published again.
+func (s *Session) announce(ctx context.Context, publication volumetric.Publication) error {
+	_, err := s.request(ctx, &signal.Publish{Publication: publication})
+	interrupted := false
+	for errors.Is(err, ErrInterrupted) {
+		interrupted = true
+		_, err = s.request(ctx, &signal.Publish{Publication: publication})
+	}
+	var refused *signal.Error
+	if interrupted && errors.As(err, &refused) && refused.Code == signal.CodeExists {
+		// It was taken the first time: no other of this client's has the name.
+		return nil
+	}
+	return err
+}
+
+// Publisher gives the publisher of a publication that was announced on joining, nil where there is none.
+func (s *Session) Publisher(name string) *Publisher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.publishers[name]
+}
+
+// Unpublish ends a publication of this client.
+func (s *Session) Unpublish(ctx context.Context, name string) error {
+	s.forgetPublisher(name)
+	_, err := s.request(ctx, &signal.Unpublish{Publication: name})
+	interrupted := false
+	for errors.Is(err, ErrInterrupted) {
+		interrupted = true
+		_, err = s.request(ctx, &signal.Unpublish{Publication: name})
+	}
+	var refused *signal.Error
+	if interrupted && errors.As(err, &refused) && refused.Code == signal.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+func (s *Session) forgetPublisher(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok := s.publishers[name]; ok {
+		p.detach()
+		delete(s.publishers, name)
+	}
+}
