@@ -57,7 +57,7 @@ const (
 	CodeKicked Code = "kicked"
 	// CodeClosed: an operator closed the room.
 	CodeClosed Code = "closed"
-	// CodeConnection: the peer connection failed.
+	// CodeConnection: the peer connection failed, or the client ended it.
 	CodeConnection Code = "connection"
 	// CodeInternal: the server failed; its log says why.
 	CodeInternal Code = "internal"

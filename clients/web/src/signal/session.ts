@@ -32,6 +32,10 @@ const longestRetry = 5000;
 /** Questions about the clock: a few at once for a good first answer, then one every so often. */
 const quickQuestions = 5;
 const questionInterval = 2000;
+/** A websocket on which the server has not said anything for so long, with questions put to it all the time, leads nowhere. */
+const longestSilence = 10_000;
+/** The server keeps a session from when it notices that the websocket has broken, which is up to as long again later. */
+const graces = 2;
 
 /** Codes with which the server ends a session for good: trying again would end the same way. */
 const final = new Set(["unauthorized", "version", "malformed", "too_large", "rate_limited", "forbidden", "replaced", "kicked", "closed"]);
@@ -47,6 +51,8 @@ export class Session {
   private retry = firstRetry;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private questions = 0;
+  /** When the server was last heard. */
+  private heard = 0;
   private questioner: ReturnType<typeof setInterval> | undefined;
   private closing = "";
 
@@ -119,6 +125,7 @@ export class Session {
   }
 
   private take(data: string): void {
+    this.heard = Date.now();
     const message = JSON.parse(data) as ServerMessage;
     switch (message.type) {
       case "joined":
@@ -160,6 +167,12 @@ export class Session {
       this.join();
       return;
     }
+    if (code === "draining") {
+      // Another server may stand there soon.
+      this.closing = message;
+      this.socket?.close();
+      return;
+    }
     this.end(message);
   }
 
@@ -173,7 +186,7 @@ export class Session {
       return;
     }
     if (this.resume && this.resume.until === Infinity) {
-      this.resume.until = Date.now() + this.grace;
+      this.resume.until = Date.now() + graces * this.grace;
     }
     this.enter(this.resume ? "resuming" : "connecting", reason || "the connection to the server broke");
     this.timer = setTimeout(() => this.connect(), this.retry);
@@ -184,7 +197,15 @@ export class Session {
     clearInterval(this.questioner);
     this.questions = 0;
     this.question();
-    this.questioner = setInterval(() => this.question(), questionInterval);
+    this.questioner = setInterval(() => (Date.now() - this.heard > longestSilence ? this.giveUp() : this.question()), questionInterval);
+  }
+
+  /** Takes the websocket for broken: to close it properly would take the server's answer. */
+  private giveUp(): void {
+    const silent = this.socket;
+    this.socket = undefined;
+    silent?.close();
+    this.broke("the server does not answer");
   }
 
   private question(): void {

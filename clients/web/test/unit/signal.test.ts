@@ -91,7 +91,7 @@ describe("Session", () => {
     last().open();
     last().say(joined);
     last().close();
-    for (let waited = 0; waited < 20_000; waited += 1000) {
+    for (let waited = 0; waited < 35_000; waited += 1000) {
       vi.advanceTimersByTime(1000);
       if (last().readyState === 0) {
         last().close();
@@ -117,6 +117,34 @@ describe("Session", () => {
     last().open();
     last().say({ type: "error", id: "join", code: "identity_taken", message: '"ada" is in the room' });
     expect(states.at(-1)).toEqual(["closed", '"ada" is in the room']);
+  });
+
+  it("notices a websocket that has gone silent, and resumes", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    vi.advanceTimersByTime(9000);
+    last().say({ type: "time_reply", id: "time", t0_us: 0, t1_us: 0, t2_us: 0 });
+    vi.advanceTimersByTime(9000);
+    expect(FakeSocket.all.length).toBe(1);
+    const silent = last();
+    vi.advanceTimersByTime(4000);
+    expect(silent.readyState).toBe(3);
+    expect(states.at(-1)).toEqual(["resuming", "the server does not answer"]);
+    expect(FakeSocket.all.length).toBe(2);
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { session: "s1" } });
+  });
+
+  it("comes again where a server is about to stop", () => {
+    begin();
+    last().open();
+    last().say({ type: "error", id: "join", code: "draining", message: "the server stops" });
+    expect(states.at(-1)?.[0]).toBe("connecting");
+    vi.advanceTimersByTime(300);
+    last().open();
+    last().say(joined);
+    expect(states.at(-1)?.[0]).toBe("joined");
   });
 
   it("gives up a server that is not there", () => {
