@@ -129,12 +129,12 @@ func TestHeldRate(t *testing.T) {
 		want float64
 	}{
 		{load{produce: 20, consume: 25, interval: 33.3, busy: 0.4}, 30},
-		// 1.15 times 29 ms is 33.35 ms, which is more than the 33.33 of the camera.
-		{load{produce: 29, consume: 10, interval: 33.3, busy: 0.4}, 15},
+		// 1.3 times 26 ms is 33.8 ms, which is more than the 33.33 of the camera.
+		{load{produce: 26, consume: 10, interval: 33.3, busy: 0.4}, 15},
 		{load{produce: 50, consume: 95, interval: 100, busy: 0.5}, 7.5},
-		// Both processors of two are full while a frame takes 100 ms: at 85 % it takes 118 ms, which is the fourth frame.
+		// Both processors of two are full while a frame takes 100 ms: at 75 % it takes 133 ms, which is the fourth frame.
 		{load{produce: 95, consume: 80, interval: 100, busy: 1}, 7.5},
-		{load{produce: 5000}, 30.0 / 173},
+		{load{produce: 5000}, 30.0 / 195},
 	} {
 		if got := test.l.rate(); math.Abs(got-test.want) > 1e-9 {
 			t.Errorf("%+v: got %g per second, want %g", test.l, got, test.want)

@@ -25,10 +25,10 @@ const camera = 30
 const (
 	// trial is how long is tried, after warming up: some 25 frames of the slowest cells.
 	trial = 3 * time.Second
-	// headroom is how much longer than on average a frame may take until the next one waits for it: single frames deviate by a tenth.
-	headroom = 1.15
-	// share is the part of all processors' time that a cell may take. Above 95 % it would be cpu-bound; what else runs takes some of the rest.
-	share = 0.85
+	// headroom is how much longer than on average a frame may take until the next one waits for it: single frames deviate by a quarter where both ends are busy at once.
+	headroom = 1.3
+	// share is the part of all processors' time that a cell may take. At 85 % one frame in fifteen came too late for its encoder.
+	share = 0.75
 )
 
 // errTrial says that nothing came of a trial.
