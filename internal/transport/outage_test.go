@@ -5,10 +5,8 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pion/ice/v4"
-	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -108,47 +106,13 @@ func TestFailingIsToldEachTimeThatICEBeganAnew(t *testing.T) {
 // before, the seventh sending would be half a minute after the first, and so late would be the first that finds the way open again.
 func TestChannelsGoOnSoonAfterAnOutage(t *testing.T) {
 	g := newGate(t)
-	endpoint, err := Attach(loopbackConfig(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = endpoint.Close() }()
-	peer, err := endpoint.NewPeer(dataRecorder{newRecorder()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = peer.Close() }()
-	peer.AddData()
-	channel := peer.AddChannel("slot")
-	foreign := newForeigner(t)
-	defer func() { _ = foreign.pc.Close() }()
-	var arrived atomic.Int64
-	foreign.pc.OnDataChannel(func(c *webrtc.DataChannel) {
-		c.OnMessage(func(webrtc.DataChannelMessage) { arrived.Add(1) })
-	})
-	offer, err := peer.Offer(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := peer.Answered(foreign.answer(t, offer)); err != nil {
-		t.Fatal(err)
-	}
-	until := func(what string, condition func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("timed out: %s", what)
-			}
-		}
-	}
-	until("the channel is open", func() bool { return channel.Send([]byte("open")) == nil && arrived.Load() > 0 })
-	until("everything is acknowledged", func() bool { return channel.Unacknowledged() == 0 })
-	before := arrived.Load()
+	c := newChannelled(t, g)
+	before := c.arrived.Load()
 	g.shut.Store(true)
-	if err := channel.Send([]byte("meanwhile")); err != nil {
+	if err := c.channel.Send([]byte("meanwhile")); err != nil {
 		t.Fatal(err)
 	}
-	until("the message is repeated", func() bool { return g.records.Load() >= 7 })
+	c.until("the message is repeated", func() bool { return g.records.Load() >= 7 })
 	g.shut.Store(false)
-	until("the message arrives", func() bool { return arrived.Load() > before })
+	c.until("the message arrives", func() bool { return c.arrived.Load() > before })
 }

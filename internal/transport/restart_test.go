@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,62 +16,82 @@ func (dataRecorder) Data(string, []byte, time.Time) {}
 
 func (dataRecorder) Acknowledged(time.Time) {}
 
-// TestChannelsOutliveANewBeginningOfICE sends on a channel between an offer that begins ICE anew and its answer, when there is no way to the remote peer: what was sent
-// arrives once there is one again.
-func TestChannelsOutliveANewBeginningOfICE(t *testing.T) {
-	endpoint, err := Listen(loopbackConfig())
+// channelled is a peer that sends on a data channel to a foreigner, who counts what arrives.
+type channelled struct {
+	t       *testing.T
+	peer    *Peer
+	channel *Channel
+	foreign *foreigner
+	arrived atomic.Int64
+}
+
+// newChannelled connects them over a socket, and sends until the channel is open and nothing is under way.
+func newChannelled(t *testing.T, conn net.PacketConn) *channelled {
+	t.Helper()
+	endpoint, err := Attach(loopbackConfig(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = endpoint.Close() }()
+	t.Cleanup(func() { _ = endpoint.Close() })
 	peer, err := endpoint.NewPeer(dataRecorder{newRecorder()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = peer.Close() }()
+	t.Cleanup(func() { _ = peer.Close() })
 	peer.AddData()
-	channel := peer.AddChannel("slot")
-	foreign := newForeigner(t)
-	defer func() { _ = foreign.pc.Close() }()
-	var arrived atomic.Int64
-	foreign.pc.OnDataChannel(func(c *webrtc.DataChannel) {
-		c.OnMessage(func(webrtc.DataChannelMessage) { arrived.Add(1) })
+	c := &channelled{t: t, peer: peer, channel: peer.AddChannel("slot"), foreign: newForeigner(t)}
+	t.Cleanup(func() { _ = c.foreign.pc.Close() })
+	c.foreign.pc.OnDataChannel(func(channel *webrtc.DataChannel) {
+		channel.OnMessage(func(webrtc.DataChannelMessage) { c.arrived.Add(1) })
 	})
-	offer := func(restart bool) string {
-		t.Helper()
-		text, err := peer.Offer(restart)
-		if err != nil {
-			t.Fatal(err)
+	c.answered(c.offer(false))
+	c.until("the channel is open", func() bool { return c.channel.Send([]byte("open")) == nil && c.arrived.Load() > 0 })
+	c.until("everything is acknowledged", func() bool { return c.channel.Unacknowledged() == 0 })
+	return c
+}
+
+func (c *channelled) offer(restart bool) string {
+	c.t.Helper()
+	text, err := c.peer.Offer(restart)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return text
+}
+
+// answered has the foreigner answer an offer.
+func (c *channelled) answered(offer string) {
+	c.t.Helper()
+	if _, err := c.peer.Answered(c.foreign.answer(c.t, offer)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *channelled) until(what string, condition func() bool) {
+	c.t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			c.t.Fatalf("timed out: %s", what)
 		}
-		return text
 	}
-	take := func(answer string) {
-		t.Helper()
-		if _, err := peer.Answered(answer); err != nil {
-			t.Fatal(err)
-		}
-	}
-	until := func(want int64, next func()) {
-		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); arrived.Load() < want; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d messages arrived, expected %d", arrived.Load(), want)
-			}
-			next()
-		}
-	}
-	take(foreign.answer(t, offer(false)))
-	until(1, func() { _ = channel.Send([]byte("open")) })
-	for channel.Unacknowledged() > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	before := arrived.Load()
-	again := offer(true)
+}
+
+// TestChannelsOutliveANewBeginningOfICE sends on a channel between an offer that begins ICE anew and its answer, when there is no way to the remote peer: what was sent
+// arrives once there is one again.
+func TestChannelsOutliveANewBeginningOfICE(t *testing.T) {
+	c := newChannelled(t, newGate(t))
+	before := c.arrived.Load()
+	again := c.offer(true)
 	for range 5 {
-		if err := channel.Send([]byte("meanwhile")); err != nil {
+		if err := c.channel.Send([]byte("meanwhile")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	take(foreign.answer(t, again))
-	until(before+5, func() {})
+	c.answered(again)
+	c.until("what was sent meanwhile arrives", func() bool { return c.arrived.Load() >= before+5 })
 }

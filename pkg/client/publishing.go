@@ -28,15 +28,19 @@ func (s *Session) Publish(ctx context.Context, publication volumetric.Publicatio
 
 // announce asks for a publication until there is a reply: one that the server has taken while nobody hears of it could neither be used nor published again.
 func (s *Session) announce(ctx context.Context, publication volumetric.Publication) error {
-	_, err := s.request(ctx, &signal.Publish{Publication: publication})
+	return s.insist(ctx, signal.CodeExists, func() signal.Message { return &signal.Publish{Publication: publication} })
+}
+
+// insist makes a request until there is a reply. Once one was interrupted, done is the code by which the server says that it had been carried out.
+func (s *Session) insist(ctx context.Context, done signal.Code, message func() signal.Message) error {
+	_, err := s.request(ctx, message())
 	interrupted := false
 	for errors.Is(err, ErrInterrupted) {
 		interrupted = true
-		_, err = s.request(ctx, &signal.Publish{Publication: publication})
+		_, err = s.request(ctx, message())
 	}
 	var refused *signal.Error
-	if interrupted && errors.As(err, &refused) && refused.Code == signal.CodeExists {
-		// It was taken the first time: no other of this client's has the name.
+	if interrupted && errors.As(err, &refused) && refused.Code == done {
 		return nil
 	}
 	return err
@@ -52,17 +56,7 @@ func (s *Session) Publisher(name string) *Publisher {
 // Unpublish ends a publication of this client.
 func (s *Session) Unpublish(ctx context.Context, name string) error {
 	s.forgetPublisher(name)
-	_, err := s.request(ctx, &signal.Unpublish{Publication: name})
-	interrupted := false
-	for errors.Is(err, ErrInterrupted) {
-		interrupted = true
-		_, err = s.request(ctx, &signal.Unpublish{Publication: name})
-	}
-	var refused *signal.Error
-	if interrupted && errors.As(err, &refused) && refused.Code == signal.CodeNotFound {
-		return nil
-	}
-	return err
+	return s.insist(ctx, signal.CodeNotFound, func() signal.Message { return &signal.Unpublish{Publication: name} })
 }
 
 func (s *Session) forgetPublisher(name string) {
