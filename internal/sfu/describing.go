@@ -106,12 +106,11 @@ func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomStat
 	for _, room := range rooms {
 		result := make(chan RoomState, 1)
 		room.post(describeRequest{past, result})
-		select {
-		case state := <-result:
+		state, answered := hear(ctx, room, result)
+		if answered {
 			states = append(states, state)
-		case <-room.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		} else if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 	}
 	slices.SortFunc(states, func(a, b RoomState) int { return compareStrings(a.Name, b.Name) })

@@ -100,18 +100,29 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 // sessionOver refuses to go on with a session that is not there.
 func sessionOver() *signal.Error { return refuse(signal.CodeResume, "the session is over: join anew") }
 
-// await waits for the room's answer, which comes at once unless the room has ended, which is answered as said.
+// await waits for the answer of Join, which comes at once unless the room has ended, which is answered as said.
 func await(room *Room, result <-chan joinResult, ended *signal.Error) (*Session, *signal.Error) {
-	select {
-	case r := <-result:
+	if r, answered := hear(context.Background(), room, result); answered {
 		return r.session, r.err
+	}
+	return nil, ended
+}
+
+// hear waits for what a room answers to a request. It is false where the room ended without an answer, or the context did: what was answered counts even where the
+// room has ended since, as it does when it answers that the last participant is removed.
+func hear[T any](ctx context.Context, room *Room, result <-chan T) (T, bool) {
+	select {
+	case said := <-result:
+		return said, true
 	case <-room.done:
+	case <-ctx.Done():
 	}
 	select {
-	case r := <-result:
-		return r.session, r.err
+	case said := <-result:
+		return said, true
 	default:
-		return nil, ended
+		var nothing T
+		return nothing, false
 	}
 }
 

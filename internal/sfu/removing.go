@@ -54,14 +54,12 @@ func (n *Node) removeFrom(ctx context.Context, name string, q removeRequest) err
 	result := make(chan bool, 1)
 	q.result = result
 	o.room.post(q)
-	select {
-	case found := <-result:
-		if found {
-			return nil
-		}
-	case <-o.room.done:
-	case <-ctx.Done():
-		return ctx.Err()
+	found, answered := hear(ctx, o.room, result)
+	if found {
+		return nil
+	}
+	if err := ctx.Err(); err != nil && !answered {
+		return err
 	}
 	if q.identity == "" {
 		return fmt.Errorf("%w: room %q", ErrNotFound, name)
