@@ -63,7 +63,8 @@ type ProbeConfig struct {
 	LongDuration time.Duration `yaml:"long_duration" help:"length of a probe while the sender uses its estimate; longer than a frame, so that other senders at the bottleneck show"`
 	MinPackets   int           `yaml:"min_packets" help:"least packets of a probe"`
 	IntervalMin  time.Duration `yaml:"interval_min" help:"time between two probes for more than the estimate; doubled whenever one finds nothing"`
-	IntervalMax  time.Duration `yaml:"interval_max" help:"longest time between two such probes"`
+	IntervalMax  time.Duration `yaml:"interval_max" help:"longest time between two such probes; for more than is wanted it is 5 minutes"`
+	Ample        float64       `yaml:"ample" help:"estimate up to which a sender that uses little of it probes, as a multiple of what is wanted: with 8 a frame leaves in an eighth of its interval; 1 is for what is wanted only"`
 }
 
 // SilenceConfig tunes what happens without feedback.
@@ -127,6 +128,7 @@ func DefaultConfig() Config {
 			MinPackets:   5,
 			IntervalMin:  3 * time.Second,
 			IntervalMax:  20 * time.Second,
+			Ample:        8,
 		},
 		Silence: SilenceConfig{
 			// Feedback comes every 25 to 250 ms: half a second is two reports at least that are missing.
@@ -230,6 +232,7 @@ func (c Config) Validate() error {
 		{"loss.inherent_max", c.Loss.InherentMax, 0.001, 0.5},
 		{"loss.bias", c.Loss.Bias, 0, 10},
 		{"probe.min_packets", float64(c.Probe.MinPackets), 2, 1000},
+		{"probe.ample", c.Probe.Ample, 1, 100},
 		{"silence.backoff", c.Silence.Backoff, 0.1, 0.99},
 	} {
 		if !(f.value >= f.least && f.value <= f.largest) {

@@ -18,6 +18,7 @@
 // and make aimd's rate, around what is acknowledged. The loss estimator bounds it by the rate beyond which losses grow; limited tells whether the sender
 // uses what it is given; silence reduces the rate while no feedback comes; prober and trains try rates above the estimate: at the start, after a large fall,
 // after a silence, and, at intervals that double from 3 to 20 s while they find nothing, whenever more than the estimate is wanted (see Estimator.Want).
+// A sender that uses little of its estimate probes further, for its frames to leave sooner, and at intervals up to 5 minutes.
 //
 // # Where it departs from libwebrtc
 //

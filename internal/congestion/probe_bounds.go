@@ -37,3 +37,24 @@ func (p *prober) limit(limits Limits) {
 func (p *prober) missing(estimate float64) bool {
 	return estimate < near*min(p.want, float64(p.limits.Max))
 }
+
+// scant tells whether what is wanted is there, but frames would leave sooner with a larger estimate.
+func (p *prober) scant(estimate float64) bool {
+	return !p.starting && estimate < near*min(p.cfg.Ample*p.want, float64(p.limits.Max))
+}
+
+// longest is the longest time between two probes that find nothing: what would only let frames leave sooner is worth little beside what a probe does to a path with a short queue.
+func (p *prober) longest() time.Duration {
+	if p.missing(p.estimate) {
+		return p.cfg.IntervalMax
+	}
+	return max(p.cfg.IntervalMax, scantIntervalMax)
+}
+
+// most is the largest rate that is worth a probe.
+func (p *prober) most() float64 {
+	if p.missing(p.estimate) {
+		return wantScale * p.want
+	}
+	return max(wantScale, p.cfg.Ample) * p.want
+}

@@ -62,7 +62,8 @@ var _ Estimator = (*Reliable)(nil)
 
 // NewReliable makes an estimator for one receiver. The configuration has to be valid; of it count the limits, Rate.Backoff, Rate.Headroom and Rate.UnusedShare, and what says when to probe.
 func NewReliable(cfg Config, now time.Time) *Reliable {
-	cfg.Probe.Duration, cfg.Probe.LongDuration = reliableProbe, reliableProbe
+	// What leaves over a data channel is not paced by the estimate: more than is wanted is of no use.
+	cfg.Probe.Duration, cfg.Probe.LongDuration, cfg.Probe.Ample = reliableProbe, reliableProbe, 1
 	limits := cfg.Limits()
 	return &Reliable{
 		cfg:     cfg,

@@ -34,8 +34,21 @@ func TestLimitedSender(t *testing.T) {
 		atLeast(t, "least estimate", Bitrate(least), 10*mbit)
 		atMost(t, "largest estimate", Bitrate(most), 12.6*mbit)
 	})
-	t.Run("little wanted", func(t *testing.T) {
+	t.Run("little wanted, with room for short frames", func(t *testing.T) {
+		cfg := startingAt(2 * mbit)
+		f := run(cfg, 5*mbit)
+		at, ok := f.reaches(0, 35*mbit)
+		if !ok {
+			t.Fatal("the estimate never came to seven times what is wanted")
+		}
+		atMost(t, "time to that", at, 10*time.Second)
+		_, _, most := f.extremes(0, 20*time.Second)
+		atMost(t, "largest estimate", Bitrate(most), 45*mbit)
+		atMost(t, "packets dropped", float64(f.link.dropped), 0)
+	})
+	t.Run("little wanted, and no more", func(t *testing.T) {
 		cfg := startingAt(30 * mbit)
+		cfg.Probe.Ample = 1
 		f := run(cfg, 20*mbit)
 		// Of the two clusters at the start the second goes to six times the start rate; after that nothing is probed.
 		atMost(t, "probes", float64(f.estimator.Stats().Probes), 3)

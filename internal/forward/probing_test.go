@@ -152,19 +152,21 @@ func TestProbesRideOnMedia(t *testing.T) {
 	checkContinuous(t, c.outlet.sent())
 }
 
-// TestProbesFollowWhatIsWanted has a link that takes everything: what it is probed with is in proportion to what is wanted.
+// TestProbesFollowWhatIsWanted has a link that takes everything: what it is probed with is in proportion to what is wanted, and to what lets its frames leave soon.
 func TestProbesFollowWhatIsWanted(t *testing.T) {
-	for _, want := range []float64{1e6, 5e6, 40e6} {
-		c := newConference(t, 2000e6, nil)
-		c.receiver.Want(congestion.Bitrate(want))
-		c.frames(5*time.Second, want, nil)
-		path, padding := c.receiver.Path(), c.engine.Stats().Sent.Probe.Bytes
-		if float64(path.Estimate) < 0.95*want || float64(path.Estimate) > 3*want+1e6 {
-			t.Errorf("%.0f Mbit/s are wanted, the estimate is %v", want/1e6, path.Estimate)
-		}
-		// Probes at up to twice what is wanted, each twice the one before, are 15 ms of four times it together; later ones find nothing missing.
-		if most := uint64(4 * want * 0.015 / 8); padding > most {
-			t.Errorf("%.0f Mbit/s are wanted, %d bytes of padding were sent, expected %d at most", want/1e6, padding, most)
+	for _, ample := range []float64{1, 8} {
+		for _, want := range []float64{1e6, 5e6, 40e6} {
+			c := newConference(t, 2000e6, func(c *Config) { c.Congestion.Probe.Ample = ample })
+			c.receiver.Want(congestion.Bitrate(want))
+			c.frames(10*time.Second, want, nil)
+			path, padding := c.receiver.Path(), c.engine.Stats().Sent.Probe.Bytes
+			if most := max(3, ample) * want; float64(path.Estimate) < 0.95*ample*want || float64(path.Estimate) > most+1e6 {
+				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: the estimate is %v", want/1e6, ample, path.Estimate)
+			}
+			// Each probe is twice the one before, and the last twice what is wanted, or what is ample: together 15 ms of twice that. Later ones find nothing missing.
+			if most := uint64(2 * max(2, ample) * want * 0.015 / 8); padding > most {
+				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: %d bytes of padding were sent, expected %d at most", want/1e6, ample, padding, most)
+			}
 		}
 	}
 }

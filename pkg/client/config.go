@@ -43,7 +43,7 @@ type Config struct {
 	Deadline time.Duration
 	// FrameBytes bounds one received frame; 0 is 16 MiB.
 	FrameBytes int
-	// Spread is the part of the frame interval over which a frame's packets are sent, 50 ms at most; 0 is 0.4.
+	// Spread is the part of the frame interval over which a frame's packets are sent, 50 ms at most, and no longer than the uplink takes for them by its estimate; 0 is 0.4.
 	Spread float64
 	// MaxUplink is what is sent at most, in bit/s, and StartUplink what is taken for granted until the server has reported; 0 is 1 Gbit/s, and 2 Mbit/s, or
 	// MaxUplink if that is less or the server is on this host.

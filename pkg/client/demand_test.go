@@ -122,7 +122,8 @@ func (nowhere) Queue(*rtp.Header, []byte) error { return nil }
 func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 	const perMillisecond = 6
 	for extension, most := range []float64{0, 2 * perMillisecond} {
-		m := newRig(t, Config{StartUplink: 1e9})
+		// Less than what packets take, so that they leave as they are spread.
+		m := newRig(t, Config{StartUplink: 5e6})
 		p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
 		m.connect(uint8(extension))
 		m.attach("0", nowhere{newOutlet(volumetric.MIMEVolumetric, 100, 101)}, p, 0, 0)

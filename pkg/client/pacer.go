@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -14,6 +15,10 @@ const (
 	frameSlack = 100 * time.Millisecond
 	// slack is how long the rate is saved up: what leaves at one late tick.
 	slack = 5 * time.Millisecond
+	// earlyRate bounds what leaves early, in bytes per second: a packet in packetTime.
+	earlyRate = payload.MaxPacketSize / (float64(packetTime) / float64(time.Second))
+	// earlySlack is how long that is saved up: sleeps of a tick take up to 1.1 ms longer.
+	earlySlack = 2 * tick
 	// maxDebt is for how long retransmissions and audio, which do not wait, can keep everything else waiting.
 	maxDebt = 500 * time.Millisecond
 	// foreignBudget is how long frames of real video wait: each that is left out costs all up to the next key frame.
@@ -22,8 +27,8 @@ const (
 
 // pacer spreads the packets of frames over time, within the rate of the uplink. It is stepped with now and belongs to media's lock.
 //
-// Frames are numbered when they begin to leave, so that one that is left out leaves no gap. Packets leave at rateFactor times the estimate at most, and
-// frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
+// Frames are numbered when they begin to leave, so that one that is left out leaves no gap. Packets leave evenly over their frame's spread, or at the estimate where
+// that is sooner, which makes no queue; at rateFactor times the estimate at most. And frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
 type pacer struct {
 	frames []pacedFrame
 	// left are frames that were left out since somebody looked.
@@ -32,7 +37,9 @@ type pacer struct {
 	// rate is the estimate in bytes per second, 0 without limit. credit is how many bytes may leave as of filled, and room how many bytes of frames may begin
 	// to. Below 0 they are owed.
 	rate, credit, room float64
-	filled             time.Time
+	// lead is how many bytes may leave before their frames' spread says so, since all that has left is within the estimate: below 0 it is what waits on a path that carries just that.
+	lead   float64
+	filled time.Time
 	// round counts calls of release.
 	round uint64
 	// short says that a frame could not begin for want of room.
@@ -108,7 +115,7 @@ func (p *pacer) limit(estimate volumetric.Bitrate, now time.Time) {
 	p.fill(now)
 	rate := float64(estimate) / 8
 	if p.rate == 0 {
-		p.credit, p.room, p.filled = rateFactor*rate*slack.Seconds(), rate*frameSlack.Seconds(), now
+		p.credit, p.room, p.lead, p.filled = rateFactor*rate*slack.Seconds(), rate*frameSlack.Seconds(), 0, now
 	}
 	p.rate = rate
 }
@@ -121,6 +128,8 @@ func (p *pacer) fill(now time.Time) {
 	passed, owed := now.Sub(p.filled).Seconds(), -p.rate*maxDebt.Seconds()
 	p.credit = min(max(p.credit, rateFactor*owed)+rateFactor*p.rate*passed, max(1, rateFactor*p.rate*slack.Seconds()))
 	p.room = min(max(p.room, owed)+p.rate*passed, max(1, p.rate*frameSlack.Seconds()))
+	early := min(p.rate, earlyRate)
+	p.lead = min(max(p.lead, owed)+early*passed, early*earlySlack.Seconds())
 	p.filled = now
 }
 
@@ -128,6 +137,7 @@ func (p *pacer) fill(now time.Time) {
 func (p *pacer) spend(bytes int) {
 	p.credit -= float64(bytes)
 	p.room -= float64(bytes)
+	p.lead -= float64(bytes)
 }
 
 // due appends the packets that are to leave by now, oldest frame first.
@@ -139,9 +149,10 @@ func (p *pacer) due(now time.Time, packets []outgoing) []outgoing {
 // ahead appends packets of as many bytes, and a packet more, whether or not their frames' spread is so far: a probe takes them.
 func (p *pacer) ahead(now time.Time, bytes int, packets []outgoing) []outgoing {
 	p.fill(now)
+	lead := p.lead
 	p.credit = float64(bytes)
 	packets = p.release(now, true, packets)
-	p.credit = min(p.credit, 0)
+	p.credit, p.lead = min(p.credit, 0), lead
 	return packets
 }
 
@@ -212,9 +223,10 @@ func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outg
 	if early {
 		upTo = len(f.packets)
 	}
-	for f.sent < upTo && (free || p.credit > 0) {
+	for f.sent < len(f.packets) && (f.sent < upTo || p.rate > 0 && p.lead > 0) && (free || p.credit > 0) {
 		o := &f.packets[f.sent]
 		p.credit -= float64(o.size())
+		p.lead -= float64(o.size())
 		packets = append(packets, *o)
 		f.sent++
 	}

@@ -114,6 +114,40 @@ func TestPacerKeepsTheRate(t *testing.T) {
 	}
 }
 
+// TestShortFramesLeaveAtTheEstimate: a frame is through in the time that a path of the estimate takes for it, or within its spread where that is shorter, and sooner in neither case.
+func TestShortFramesLeaveAtTheEstimate(t *testing.T) {
+	const spread = 13 * time.Millisecond
+	for _, test := range []struct {
+		name     string
+		estimate volumetric.Bitrate
+		want     time.Duration
+	}{
+		{"20 packets of 1,000 bytes at 32 Mbit/s", 32e6, 5 * time.Millisecond},
+		{"at 80", 80e6, 2 * time.Millisecond},
+		{"at what no longer frame may leave with", 1e9, time.Millisecond},
+		{"at 8 Mbit/s they would take 20 ms", 8e6, spread},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newRig(t, Config{})
+			p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 4))
+			start := time.Unix(100, 0)
+			m.pacer.limit(test.estimate, start)
+			begin := start.Add(time.Second)
+			f := pacedTrack(p, 0, 20, begin, 0)
+			f.spread = spread
+			m.pacer.add(f)
+			now := begin
+			for ; len(m.pacer.frames) > 0; now = now.Add(tick) {
+				m.pacer.due(now, nil)
+			}
+			// What was saved up before leaves at once, and the last leaves at a tick.
+			if took := now.Sub(begin) - tick; took > test.want+tick || took < test.want-earlySlack-tick {
+				t.Errorf("the last packet left after %v, want about %v", took, test.want)
+			}
+		})
+	}
+}
+
 // TestPacerLeavesWholeFramesOut offers 2 MB/s where there is 1 MB/s: half of the frames leave, from first to last, and the tracks have turns.
 func TestPacerLeavesWholeFramesOut(t *testing.T) {
 	m := newRig(t, Config{})

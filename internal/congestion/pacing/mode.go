@@ -15,7 +15,8 @@ var ErrMode = errors.New("unknown pacing mode")
 // Mode is how frames are paced, as configured. What it adds to the latency of a frame that arrives at once is what its last packet is held for; a frame that
 // arrives spread is held for the rest of it only.
 //
-//	spread:0.4, or 0.4   over that part of the frame interval, above 0 and at most 1: at 30 frames/s 0.4 adds 13.3 ms
+//	spread:0.4, or 0.4   over that part of the frame interval, above 0 and at most 1: at 30 frames/s 0.4 adds 13.3 ms; or over the time that it takes at
+//	                     the estimate where that is shorter, and nobody contends for the path: that makes no queue, and adds frame size / estimate
 //	spread:20ms          over that time, 1 to 100 ms, whatever the interval (the pacing interval of the L4S prototype): adds 20 ms
 //	burst5ms             every 5 ms what 2.5 × the estimate allows for 5 ms, as GCC does: adds frame size / (2.5 × estimate), and
 //	                     as long as nobody estimates, when the frames' own rate is taken for it, 0.4 of the interval
@@ -56,6 +57,8 @@ type Plan struct {
 	most  int
 	// byEstimate says that once there is an estimate it alone tells when packets are due.
 	byEstimate bool
+	// early says that packets leave before they are due as long as the estimate carries what leaves.
+	early bool
 }
 
 // Plan says what the mode means. The error is ErrMode.
@@ -70,7 +73,7 @@ func (m Mode) Plan() (Plan, error) {
 	text = strings.TrimPrefix(text, spreading)
 	p := Plan{ahead: tickTime, most: tickPackets}
 	if share, err := strconv.ParseFloat(text, 64); err == nil && share > 0 && share <= 1 {
-		p.share = share
+		p.share, p.early = share, true
 		return p, nil
 	}
 	if span, err := time.ParseDuration(text); err == nil && span >= minSpan && span <= maxSpan && len(text) < len(m) {
@@ -90,7 +93,7 @@ func (m Mode) Validate() error {
 // Off tells whether packets are never held.
 func (p Plan) Off() bool { return p.ahead == 0 }
 
-// Span is the time over which a frame that has arrived at once is spread: what the plan adds to its latency, and the longest that it holds a packet
+// Span is the time over which a frame that has arrived at once is spread at most: what the plan adds to its latency, and the longest that it holds a packet
 // as long as no rate is set.
 func (p Plan) Span(interval time.Duration) time.Duration {
 	if p.span > 0 {

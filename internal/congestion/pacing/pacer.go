@@ -12,7 +12,7 @@ const (
 )
 
 // Pacer decides which packets of one receiver may leave. Packets leave in ticks: those that are due, and with them up to 16 that are due within 2 ms (with burst5ms:
-// all within 5 ms), so that segmented sends stay long. A packet never leaves before one that waits in its flow. R is what the caller knows of a retransmission.
+// all within 5 ms), so that segmented sends stay long. With an estimate, packets of a part of the interval leave before they are due for as long as all that leaves is within it. A packet never leaves before one that waits in its flow. R is what the caller knows of a retransmission.
 //
 // A packet leaves at once where Admit says so, and is otherwise held. When Next has come, the caller begins a tick and pops what leaves, until nothing
 // does: retransmissions first. Each packet that has left, and each that has left past the pacer (audio, repairs), is to be told with Spend.
@@ -33,6 +33,7 @@ type Pacer[P, R any] struct {
 	rate, credit float64
 	filled       time.Duration
 	room         room
+	lead         lead
 
 	repairs repairs[R]
 	probe   probe
@@ -62,8 +63,12 @@ func (p *Pacer[P, R]) SetEstimate(bitsPerSecond, carried int64, contended bool, 
 	if p.rate > 0 {
 		p.repairs.rate = max(p.rate, rateFactor*float64(carried)/8/float64(time.Second))
 	}
+	p.lead.rate = 0
+	if p.plan.early && !contended {
+		p.lead.rate = estimate
+	}
 	if begins {
-		p.credit, p.room.bytes, p.repairs.credit = 0, estimate*float64(frameSlack), p.tick(p.repairs.rate)
+		p.credit, p.room.bytes, p.lead.bytes, p.repairs.credit = 0, estimate*float64(frameSlack), 0, p.tick(p.repairs.rate)
 	}
 }
 
@@ -118,6 +123,7 @@ func (p *Pacer[P, R]) Spend(bytes int) (probed bool) {
 	p.left++
 	p.credit -= float64(bytes)
 	p.room.spend(bytes)
+	p.lead.bytes -= float64(bytes)
 	return false
 }
 
@@ -149,6 +155,12 @@ func (p *Pacer[P, R]) leaving(f *Flow[P]) time.Duration {
 	at := f.head().due
 	if p.rate == 0 {
 		return at
+	}
+	switch {
+	case p.lead.lets():
+		at = min(at, p.filled)
+	case p.lead.rate > 0:
+		at = min(at, p.refilled(p.lead.rate, p.lead.bytes))
 	}
 	if p.credit <= 0 {
 		at = max(at, p.refilled(p.rate, p.credit))
@@ -285,7 +297,7 @@ func (p *Pacer[P, R]) planned(o Offer) time.Duration {
 
 // leaves tells whether a packet belongs to the tick under way.
 func (p *Pacer[P, R]) leaves(due, now time.Duration) bool {
-	return due <= now || due < p.until && p.left < p.plan.most
+	return due <= now || due < p.until && p.left < p.plan.most || p.lead.lets()
 }
 
 // tick is what leaves in one tick at a rate, in bytes: max(1 packet, min(16 packets, 2 ms at the rate)).
@@ -308,6 +320,7 @@ func (p *Pacer[P, R]) fill(now time.Duration) {
 	p.credit = max(p.credit, -fullPacket-p.rate*float64(maxDebt))
 	p.credit = min(p.credit+p.rate*float64(passed), most)
 	p.room.fill(passed)
+	p.lead.fill(passed, p.tick(p.lead.rate), p.held > 0)
 	p.fillRepairs(passed)
 	p.filled = now
 }

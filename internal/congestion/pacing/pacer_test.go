@@ -185,6 +185,35 @@ func TestTranscripts(t *testing.T) {
 			111.52ms: 3
 			114.4ms: 3
 			117.28ms: 2`},
+		// 100 Mbit/s are 16 packets in 1.536 ms: 50 kB take 4 ms.
+		{"a frame that is short beside the estimate", Default, 1, 100_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+			100ms: 16
+			101.54ms: 17
+			103.17ms: 9`},
+		{"two such frames share the estimate", Default, 2, 100_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+			100ms: 16
+			100.61ms: 9
+			102.4ms: 17
+			104.03ms: 17
+			105.66ms: 17
+			107.3ms: 8`},
+		{"a frame that fills its interval at the estimate", Default, 1, 12_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+			100ms: 7
+			102.24ms: 7
+			104.48ms: 7
+			106.72ms: 7
+			108.96ms: 7
+			111.2ms: 7`},
+		{"a fixed span whatever the estimate", "spread:20ms", 1, 100_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+			100ms: 5
+			102.38ms: 5
+			104.76ms: 5
+			107.14ms: 5
+			109.52ms: 5
+			111.9ms: 5
+			114.29ms: 5
+			116.67ms: 5
+			119.05ms: 2`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPath(t, test.mode, test.flows)
@@ -214,6 +243,15 @@ func TestContended(t *testing.T) {
 		115.36ms: 2`)
 	if got := p.transcript(); got != want {
 		t.Errorf("packets left at\n%s, expected\n%s", got, want)
+	}
+	// Nor do short frames leave early.
+	p = newPath(t, Default, 1)
+	p.pacer.SetEstimate(100_000_000, 0, true, 0)
+	p.until(100 * ms)
+	p.frame(42, 0)
+	p.until(time.Second)
+	if got, spread := p.out[41].left, 100*ms+11*ms; got < spread {
+		t.Errorf("the last of 42 packets left at %v, expected it no earlier than %v", got, spread)
 	}
 }
 

@@ -1,0 +1,23 @@
+package pacing
+
+import "time"
+
+// lead lets packets leave before they are due as long as nothing of what has left would still wait on a path that carries the estimate, and not more: a frame that is short
+// beside the estimate is through in the time that the path takes for it, and makes no queue there. One that takes longer than the plan's share of the interval at the estimate
+// leaves by its schedule.
+type lead struct {
+	// rate is the estimate in bytes per nanosecond, 0 where packets leave no earlier than they are due. bytes are what may leave early as of the pacer's last fill;
+	// below 0 they are what waits on such a path.
+	rate, bytes float64
+}
+
+// lets tells whether a packet may leave before it is due.
+func (l *lead) lets() bool { return l.rate > 0 && l.bytes > 0 }
+
+// fill adds what the rate has allowed. A tick of it is kept, and while packets wait what a late wake-up needs.
+func (l *lead) fill(passed time.Duration, tick float64, waits bool) {
+	if waits {
+		tick += l.rate * float64(slack)
+	}
+	l.bytes = min(max(l.bytes, -l.rate*float64(maxDebt))+l.rate*float64(passed), tick)
+}
