@@ -181,7 +181,12 @@ func TestSections(t *testing.T) {
 	if err := NewLoader(&config).Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	for _, server := range []Server{{Listen: ":80", TLSCert: "c"}, {Listen: ":80", TLSKey: "k"}, {Listen: ":80", DrainTime: -time.Second}, {Listen: ":80", DrainTime: 25 * time.Hour}} {
+	for _, spoil := range []func(*Server){
+		func(s *Server) { s.TLSCert = "c" }, func(s *Server) { s.TLSKey = "k" }, func(s *Server) { s.DrainTime = -time.Second },
+		func(s *Server) { s.DrainTime = 25 * time.Hour }, func(s *Server) { s.AddressConnections = 0 },
+	} {
+		server := DefaultServer()
+		spoil(&server)
 		if err := server.Validate(); !errors.Is(err, ErrValue) {
 			t.Errorf("%+v: error is %v", server, err)
 		}

@@ -11,6 +11,8 @@ type Server struct {
 	Listen  string `yaml:"listen" flag:"listen" help:"address of signalling, viewer and console"`
 	TLSCert string `yaml:"tls_cert" flag:"tls-cert" help:"file with the certificate chain (PEM); with tls_key it makes the listener https and wss"`
 	TLSKey  string `yaml:"tls_key" flag:"tls-key" help:"file with the certificate's private key (PEM)"`
+	// AddressConnections: a browser has up to six, which it keeps for a while: 170 of them behind one NAT.
+	AddressConnections int `yaml:"address_connections" help:"connections to the listener at once from one address (of IPv6, from one prefix of 64 bits) that are no websockets; of this host and of signalling.trusted_proxies any number"`
 	// DrainTime is below the 30 s after which Kubernetes kills, and the 90 s of systemd.
 	DrainTime time.Duration `yaml:"drain_time" flag:"drain-time" help:"how long rooms may go on after SIGTERM before what is left of them is closed"`
 	Dev       bool          `yaml:"dev" flag:"dev" help:"for development: no token is asked for, and only loopback addresses are listened on"`
@@ -18,7 +20,7 @@ type Server struct {
 
 // DefaultServer listens on every address, without TLS.
 func DefaultServer() Server {
-	return Server{Listen: ":8080", DrainTime: 20 * time.Second}
+	return Server{Listen: ":8080", AddressConnections: 1024, DrainTime: 20 * time.Second}
 }
 
 // maxDrainTime is a day: a longer conference will not end by itself.
@@ -31,6 +33,9 @@ func (s Server) Validate() error {
 	}
 	if (s.TLSCert == "") != (s.TLSKey == "") {
 		return fmt.Errorf("%w: tls_cert is %q and tls_key is %q, expected both or neither", ErrValue, s.TLSCert, s.TLSKey)
+	}
+	if s.AddressConnections < 1 {
+		return fmt.Errorf("%w: address_connections is %d, expected 1 or more", ErrValue, s.AddressConnections)
 	}
 	if s.DrainTime < 0 || s.DrainTime > maxDrainTime {
 		return fmt.Errorf("%w: drain_time is %v, expected 0 to %v", ErrValue, s.DrainTime, maxDrainTime)

@@ -43,6 +43,8 @@ type Receiver struct {
 	// named are the slots by SSRC, unnamed those that have not had one yet.
 	named   map[uint32]*Slot
 	unnamed []*Slot
+	// keyFrames is what it may ask for.
+	keyFrames keyFrameBudget
 
 	// want is one more than Want was told last, 0 before; limits is nil before SetLimits.
 	want   atomic.Int64
@@ -154,9 +156,11 @@ func (r *Receiver) RTCP(packet []byte, now time.Time) {
 		case *rtcp.TransportLayerNack:
 			r.nacked(p)
 		case *rtcp.PictureLossIndication:
-			r.keyFrameWanted(p.MediaSSRC)
+			if r.keyFramesGranted(1, now) > 0 {
+				r.keyFrameWanted(p.MediaSSRC)
+			}
 		case *rtcp.FullIntraRequest:
-			for _, entry := range p.FIR {
+			for _, entry := range p.FIR[:r.keyFramesGranted(len(p.FIR), now)] {
 				r.keyFrameWanted(entry.SSRC)
 			}
 		case *rtcp.ReceiverReport:
@@ -175,6 +179,16 @@ func (r *Receiver) nacked(p *rtcp.TransportLayerNack) {
 		ignored := r.writer.inbox.nacked(s, p.Nacks, r.writer.engine.cfg.MaxNACKed)
 		control.add(nackedLimited, uint64(ignored))
 	}
+}
+
+// keyFramesGranted gives how many of so many requests for key frames are looked at.
+func (r *Receiver) keyFramesGranted(requests int, now time.Time) int {
+	engine := r.writer.engine
+	r.mu.Lock()
+	granted := r.keyFrames.take(requests, len(r.slots), engine.cfg.KeyFrameInterval, now)
+	r.mu.Unlock()
+	engine.control.add(keyFramesLimited, uint64(requests-granted))
+	return granted
 }
 
 func (r *Receiver) keyFrameWanted(ssrc uint32) {

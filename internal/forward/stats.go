@@ -51,6 +51,7 @@ const (
 	keyFramesAsked
 	keyFramesAbsorbed
 	keyFramesRequested
+	keyFramesLimited
 
 	timesDropped
 
@@ -169,8 +170,9 @@ type Stats struct {
 	// Probes counts clusters of packets sent above a receiver's estimate, ProbesMeasured those of them that gave a rate. Overuses is how often paths of receivers
 	// were found overused, Silences how often an estimate was reduced because no feedback came.
 	Probes, ProbesMeasured, Overuses, Silences uint64
-	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed those of them that need no key frame, KeyFramesRequested PLI to publishers.
-	KeyFramesAsked, KeyFramesAbsorbed, KeyFramesRequested uint64
+	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed those of them that need no key frame, KeyFramesRequested PLI to publishers. KeyFramesLimited are those
+	// that were not looked at, because one receiver asked too often; they are none of those asked.
+	KeyFramesAsked, KeyFramesAbsorbed, KeyFramesRequested, KeyFramesLimited uint64
 	// Malformed input is dropped. Payload counts packets of payload v1 whose descriptor is wrong.
 	MalformedRTP, MalformedPayload, MalformedRTCP uint64
 	// UnknownSSRC counts packets of streams that are not bound, Duplicates packets that had come before, Late packets too old to tell.
@@ -245,7 +247,8 @@ func (s *Stats) take(c *counts) {
 	s.TransportReports, s.TransportReportsSent, s.TransportDropped = c[transportReports], c[transportReportsSent], c[transportDropped]
 	s.TransportReceived, s.TransportLost = c[transportReceived], c[transportLost]
 	s.Probes, s.ProbesMeasured, s.Overuses, s.Silences = c[probesSent], c[probesMeasured], c[overuses], c[silences]
-	s.KeyFramesAsked, s.KeyFramesAbsorbed, s.KeyFramesRequested = c[keyFramesAsked], c[keyFramesAbsorbed], c[keyFramesRequested]
+	s.KeyFramesAsked, s.KeyFramesAbsorbed, s.KeyFramesRequested, s.KeyFramesLimited =
+		c[keyFramesAsked], c[keyFramesAbsorbed], c[keyFramesRequested], c[keyFramesLimited]
 	s.MalformedRTP, s.MalformedPayload, s.MalformedRTCP = c[malformedRTP], c[malformedPayload], c[malformedRTCP]
 	s.UnknownSSRC, s.Duplicates, s.Late = c[unknownSSRC], c[duplicatePackets], c[latePackets]
 }

@@ -45,7 +45,9 @@ type Server struct {
 	node     *sfu.Node
 	listener net.Listener
 	http     *http.Server
-	admin    *admin.Server
+	// connections bounds those of http.
+	connections *connections
+	admin       *admin.Server
 	// draining is set as soon as no new clients are wanted.
 	draining atomic.Bool
 	// leaving takes an operator's wish to drain.
@@ -82,10 +84,17 @@ func (s *Server) start(o Options) error {
 	}
 	go s.watch(s.endpoint.Failed())
 	s.engine = forward.NewEngine(c.Forward)
-	if err := metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}); err != nil {
+	err = errors.Join(
+		metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}), registerLimits(registry, s.engine, s.endpoint), registerICETCP(registry, s.endpoint),
+	)
+	if err != nil {
 		return err
 	}
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
+		return err
+	}
+	door, err := s.openDoor(registry, counts)
+	if err != nil {
 		return err
 	}
 	host := operating{s, o.Version, time.Now()}
@@ -97,14 +106,14 @@ func (s *Server) start(o Options) error {
 		if err != nil {
 			return err
 		}
-		mux.Handle(signal.Path, handler)
-		mux.Handle("GET "+signalling.RoomsPath, signalling.NewRooms(s.node, authenticator, s.log, c.Server.Dev))
+		mux.Handle(signal.Path, door.Guard(handler))
+		mux.Handle("GET "+signalling.RoomsPath, door.Guard(signalling.NewRooms(s.node, authenticator, s.log, c.Server.Dev)))
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages))
 		mux.Handle(admin.APIPath, admin.NewAPI(gate, s.node, host, s.log))
 	}
 	if c.VR2Gather.Enabled {
-		if err := s.openVR2Gather(mux, registry, authenticator, counts); err != nil {
+		if err := s.openVR2Gather(mux, door, registry, authenticator, counts); err != nil {
 			return err
 		}
 	}
@@ -151,12 +160,6 @@ func listenMedia(c transport.Config, conn net.PacketConn) (*transport.Endpoint, 
 	return endpoint, nil
 }
 
-// Timeouts of requests before they become websockets, which have timeouts of their own.
-const (
-	headerTimeout = 10 * time.Second
-	idleTimeout   = 2 * time.Minute
-)
-
 // listen serves signalling, with TLS where a certificate is configured.
 func (s *Server) listen(handler http.Handler) error {
 	c := s.config.Server
@@ -165,12 +168,15 @@ func (s *Server) listen(handler http.Handler) error {
 		return fmt.Errorf("listen for signalling: %w", err)
 	}
 	s.listener = listener
-	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: zap.NewStdLog(s.log)}
+	s.http = &http.Server{
+		Handler: withBodiesInTime(handler), ConnState: s.connections.changed, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: zap.NewStdLog(s.log),
+	}
 	serving := listener
 	if c.TLSCert != "" {
 		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {
-			return fmt.Errorf("load TLS certificate: %w", err)
+			return errors.Join(fmt.Errorf("load TLS certificate: %w", err), listener.Close())
 		}
 		// Websockets begin as HTTP/1.1 (RFC 6455); HTTP/2 would not offer them.
 		serving = tls.NewListener(listener, &tls.Config{

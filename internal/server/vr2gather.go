@@ -10,7 +10,9 @@ import (
 )
 
 // openVR2Gather serves VR2Gather's dialect, and adds its counts to the metrics.
-func (s *Server) openVR2Gather(mux *http.ServeMux, registry *prometheus.Registry, auth signalling.Authenticator, counts *metrics.Metrics) error {
+func (s *Server) openVR2Gather(
+	mux *http.ServeMux, door *signalling.Door, registry *prometheus.Registry, auth signalling.Authenticator, counts *metrics.Metrics,
+) error {
 	c := s.config
 	handler, err := signalling.NewVR2GatherServer(c.VR2Gather, c.Signalling, s.node, auth, counts, s.log, c.Server.Dev)
 	if err != nil {
@@ -30,7 +32,7 @@ func (s *Server) openVR2Gather(mux *http.ServeMux, registry *prometheus.Registry
 			return err
 		}
 	}
-	mux.Handle(signalling.VR2GatherPath, handler)
-	mux.Handle(signalling.VR2GatherRoomPath, handler)
+	mux.Handle(signalling.VR2GatherPath, door.Guard(handler))
+	mux.Handle(signalling.VR2GatherRoomPath, door.Guard(handler))
 	return nil
 }

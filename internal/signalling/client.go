@@ -30,11 +30,10 @@ func (c *client) serve() {
 	c.inbox.extend(c.server.config.JoinTimeout)
 	// What has not joined has nothing else to say.
 	c.inbox.limit = min(c.server.config.MessageBytes, signal.MaxBytes(signal.TypeJoin))
-	c.conn.SetPongHandler(func(string) error {
+	c.inbox.takeControl(func() {
 		if c.session != nil && !c.outbox.ended() {
 			c.inbox.alive()
 		}
-		return nil
 	})
 	defer func() {
 		if c.session != nil {

@@ -26,6 +26,12 @@ type Config struct {
 	TokenWebsockets int     `yaml:"token_websockets" help:"websockets that may be open by one token"`
 	TokenRate       float64 `yaml:"token_rate" help:"websockets per second that may be opened by one token in the long run"`
 	TokenBurst      int     `yaml:"token_burst" help:"websockets that may be opened by one token at once"`
+	// AddressWebsockets: a room is full with 100 participants by default; twice as many, since all may come again before the server notices that their websockets broke.
+	AddressWebsockets int      `yaml:"address_websockets" help:"websockets that may be open from one address (of IPv6, from one prefix of 64 bits), of this host any number; it is the proxy's where there is one that is not trusted"`
+	AddressRate       float64  `yaml:"address_rate" help:"websockets per second that may be opened from one address in the long run, and requests for the list of rooms"`
+	AddressBurst      int      `yaml:"address_burst" help:"websockets that may be opened from one address at once"`
+	TrustedProxies    []string `yaml:"trusted_proxies" help:"addresses or prefixes of reverse proxies that say whom they have a request from; what others say of it is passed over"`
+	ProxyHeader       string   `yaml:"proxy_header" help:"header in which trusted proxies say so, X-Forwarded-For or Forwarded: the one that they set or append to themselves"`
 	// Backlog: joining a full room brings a few messages per participant at once.
 	Backlog int `yaml:"backlog" help:"messages that wait for a client that does not read before it is disconnected"`
 }
@@ -33,18 +39,22 @@ type Config struct {
 // DefaultConfig suits rooms of tens of participants.
 func DefaultConfig() Config {
 	return Config{
-		JoinTimeout:     10 * time.Second,
-		WriteTimeout:    10 * time.Second,
-		PingInterval:    5 * time.Second,
-		MessageBytes:    2 << 20,
-		MessageRate:     400,
-		MessageBurst:    1000,
-		ByteRate:        4 << 20,
-		ByteBurst:       16 << 20,
-		TokenWebsockets: 1000,
-		TokenRate:       20,
-		TokenBurst:      1000,
-		Backlog:         1024,
+		JoinTimeout:       10 * time.Second,
+		WriteTimeout:      10 * time.Second,
+		PingInterval:      5 * time.Second,
+		MessageBytes:      2 << 20,
+		MessageRate:       400,
+		MessageBurst:      1000,
+		ByteRate:          4 << 20,
+		ByteBurst:         16 << 20,
+		TokenWebsockets:   1000,
+		TokenRate:         20,
+		TokenBurst:        1000,
+		AddressWebsockets: 256,
+		AddressRate:       50,
+		AddressBurst:      200,
+		ProxyHeader:       headerXForwardedFor,
+		Backlog:           1024,
 	}
 }
 
@@ -57,8 +67,27 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: message_bytes %d, byte_burst %d: expected at least 1024, and a burst that holds one message", ErrConfig, c.MessageBytes, c.ByteBurst)
 	case c.TokenWebsockets < 1 || !(c.TokenRate > 0) || c.TokenBurst < 1:
 		return fmt.Errorf("%w: token_websockets, token_rate and token_burst: expected numbers over 0", ErrConfig)
+	case c.AddressWebsockets < 1 || !(c.AddressRate > 0) || c.AddressBurst < 1:
+		return fmt.Errorf("%w: address_websockets, address_rate and address_burst: expected numbers over 0", ErrConfig)
 	case c.MessageRate <= 0 || c.MessageBurst < 1 || c.ByteRate <= 0 || c.Backlog < 1:
 		return fmt.Errorf("%w: message_rate, message_burst, byte_rate and backlog: expected numbers over 0", ErrConfig)
 	}
-	return nil
+	_, err := newSources(c.TrustedProxies, c.ProxyHeader)
+	return err
+}
+
+// tokenLimits are what one token may do.
+func (c Config) tokenLimits() crowdLimits {
+	return crowdLimits{
+		open: c.TokenWebsockets, perSecond: c.TokenRate, burst: c.TokenBurst,
+		of: "by this token", openKey: "signalling.token_websockets", rateKeys: "signalling.token_rate, signalling.token_burst",
+	}
+}
+
+// addressLimits are what one address may do.
+func (c Config) addressLimits() crowdLimits {
+	return crowdLimits{
+		open: c.AddressWebsockets, perSecond: c.AddressRate, burst: c.AddressBurst,
+		of: "from this address", openKey: "signalling.address_websockets", rateKeys: "signalling.address_rate, signalling.address_burst",
+	}
 }

@@ -2,80 +2,130 @@ package signalling
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// crowd knows how many websockets are open by each token, and how many were opened of late: whoever has a token can have others be told of joins without end, and has
-// the server keep what each websocket may send before it is looked at. It is safe for concurrent use.
-type crowd struct {
-	config *Config
+// crowd knows how many websockets are open by each token or from each address, and how many were opened of late: whoever may open them without end has others be told of joins
+// without end, has the server keep what each websocket may send before it is looked at, and leaves nobody else a place. It is safe for concurrent use.
+type crowd[K comparable] struct {
+	limits crowdLimits
 
-	mu     sync.Mutex
-	tokens map[Fingerprint]*bearers
-	// sweep is how many tokens may be known before those are forgotten of which there is nothing to know.
+	mu      sync.Mutex
+	members map[K]*member
+	// sweep is how many members may be known before those are forgotten of whom there is nothing to know.
 	sweep int
 }
 
-// Fingerprint tells tokens apart; that of none is zero.
-type Fingerprint [32]byte
+// crowdLimits are what one member of a crowd may do.
+type crowdLimits struct {
+	// open is how many websockets may be open at once, perSecond how many may be opened in the long run, and burst at once.
+	open      int
+	perSecond float64
+	burst     int
+	// of says what a member is, and keys name the two limits of the configuration.
+	of                string
+	openKey, rateKeys string
+}
 
-// bearers are those who have one token.
-type bearers struct {
+// member is whom a crowd counts by itself.
+type member struct {
 	open   int
 	opened *rate.Limiter
 }
 
-// leastSweep keeps sweeps rare while there are few tokens.
-const leastSweep = 64
-
-func newCrowd(config *Config) *crowd {
-	return &crowd{config: config, tokens: make(map[Fingerprint]*bearers), sweep: leastSweep}
+// overcrowded says which limit a websocket exceeds, and after which time it may be tried again.
+type overcrowded struct {
+	reason refusal
+	text   string
+	after  time.Duration
 }
 
-// enter counts a websocket that is about to be opened by a token, unless there are too many: then the error says so. Who comes without one is not counted.
-func (c *crowd) enter(token Fingerprint, now time.Time) error {
-	if token == (Fingerprint{}) {
-		return nil
-	}
+// Error implements error.
+func (e *overcrowded) Error() string { return e.text }
+
+const (
+	// leastSweep keeps sweeps rare while there are few members.
+	leastSweep = 64
+	// maxMembers bounds what a crowd keeps, at some 200 bytes each: as many as there are descriptors for websockets by the unit of systemd. Who comes from ever other addresses
+	// (an IPv6 prefix of 48 bits has as many of 64) makes those be forgotten early who have nothing open.
+	maxMembers = 1 << 16
+	// evictionTries is how many members are looked at, at random, for one to forget when there are as many as may be.
+	evictionTries = 64
+	// openAgain is after which time whoever has too many open may try again: when one ends, nobody knows.
+	openAgain = 5 * time.Second
+)
+
+func newCrowd[K comparable](limits crowdLimits) *crowd[K] {
+	return &crowd[K]{limits: limits, members: make(map[K]*member), sweep: leastSweep}
+}
+
+// enter counts a websocket that is about to be opened, unless there are too many: then the error, which is an *overcrowded, says so.
+func (c *crowd[K]) enter(key K, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := c.tokens[token]
-	if b == nil {
-		if len(c.tokens) >= c.sweep {
+	m := c.members[key]
+	if m == nil {
+		if len(c.members) >= c.sweep {
 			c.forget(now)
 		}
-		b = &bearers{opened: rate.NewLimiter(rate.Limit(c.config.TokenRate), c.config.TokenBurst)}
-		c.tokens[token] = b
+		if len(c.members) >= maxMembers && !c.evict() {
+			return &overcrowded{refusedOpen, fmt.Sprintf("%d others are counted already", maxMembers), openAgain}
+		}
+		m = &member{opened: rate.NewLimiter(rate.Limit(c.limits.perSecond), c.limits.burst)}
+		c.members[key] = m
 	}
-	if b.open >= c.config.TokenWebsockets {
-		return fmt.Errorf("%d websockets are open by this token, the limit is %d", b.open, c.config.TokenWebsockets)
+	if m.open >= c.limits.open {
+		return &overcrowded{refusedOpen, fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, c.limits.of, c.limits.open, c.limits.openKey), openAgain}
 	}
-	if !b.opened.AllowN(now, 1) {
-		return fmt.Errorf("%g websockets per second are the limit for one token, and %d at once", c.config.TokenRate, c.config.TokenBurst)
+	if !m.opened.AllowN(now, 1) {
+		missing := 1 - m.opened.TokensAt(now)
+		return &overcrowded{
+			refusedRate, fmt.Sprintf("%g websockets per second are the limit %s, and %d at once (%s)", c.limits.perSecond, c.limits.of, c.limits.burst, c.limits.rateKeys),
+			time.Duration(min(missing/c.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second)),
+		}
 	}
-	b.open++
+	m.open++
 	return nil
 }
 
+// maxRetryAfter bounds what a client is told to wait, however slow a rate is configured.
+const maxRetryAfter = time.Hour
+
+// retryAfter is that time as HTTP has it (RFC 9110, section 10.2.3): whole seconds, at least one.
+func (e *overcrowded) retryAfter() int { return max(1, int(math.Ceil(e.after.Seconds()))) }
+
 // leave counts a websocket that has ended.
-func (c *crowd) leave(token Fingerprint) {
-	if token == (Fingerprint{}) {
-		return
-	}
+func (c *crowd[K]) leave(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tokens[token].open--
+	c.members[key].open--
 }
 
-// forget drops tokens whose bearers have all gone, and long enough ago for them to be as anybody new.
-func (c *crowd) forget(now time.Time) {
-	for token, b := range c.tokens {
-		if b.open == 0 && b.opened.TokensAt(now) >= float64(c.config.TokenBurst) {
-			delete(c.tokens, token)
+// forget drops members who have nothing open, and long enough so for them to be as anybody new. The caller holds the mutex, here and below.
+func (c *crowd[K]) forget(now time.Time) {
+	for key, m := range c.members {
+		if m.open == 0 && m.opened.TokensAt(now) >= float64(c.limits.burst) {
+			delete(c.members, key)
 		}
 	}
-	c.sweep = max(leastSweep, 2*len(c.tokens))
+	c.sweep = max(leastSweep, 2*len(c.members))
+}
+
+// evict drops a member who has nothing open, and tells whether one was found.
+func (c *crowd[K]) evict() bool {
+	tries := 0
+	for key, m := range c.members {
+		if m.open == 0 {
+			delete(c.members, key)
+			return true
+		}
+		if tries++; tries == evictionTries {
+			break
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package signalling
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -16,7 +17,7 @@ func tokenOf(n int) (token Fingerprint) {
 func TestOneTokenOpensSoManyWebsockets(t *testing.T) {
 	config := DefaultConfig()
 	config.TokenWebsockets, config.TokenRate, config.TokenBurst = 3, 1, 5
-	c := newCrowd(&config)
+	c := newBearers(&config)
 	now := time.Unix(1_795_188_600, 0)
 	expect := func(what string, token Fingerprint, want bool) {
 		t.Helper()
@@ -44,10 +45,43 @@ func TestOneTokenOpensSoManyWebsockets(t *testing.T) {
 	expect("one more after a second", one, true)
 }
 
+// TestRefusalsNameTheLimit and when to come again.
+func TestRefusalsNameTheLimit(t *testing.T) {
+	config := DefaultConfig()
+	now := time.Unix(1_795_188_600, 0)
+	for _, test := range []struct {
+		name          string
+		open          int
+		perSecond     float64
+		reason        refusal
+		after         int
+		limit, number string
+	}{
+		{"too many open", 2, 10, refusedOpen, 5, "signalling.token_websockets", "the limit is 2"},
+		{"too many opened", 10, 0.25, refusedRate, 4, "signalling.token_rate", "0.25 websockets per second"},
+		{"opened too quickly", 10, 100, refusedRate, 1, "signalling.token_rate", "100 websockets per second"},
+		{"a rate of next to nothing", 10, 1e-9, refusedRate, 3600, "signalling.token_rate", "1e-09 websockets per second"},
+	} {
+		config.TokenWebsockets, config.TokenRate, config.TokenBurst = test.open, test.perSecond, 2
+		c := newBearers(&config)
+		var err error
+		for range 3 {
+			err = c.enter(tokenOf(1), now)
+		}
+		var crowded *overcrowded
+		if !errors.As(err, &crowded) {
+			t.Fatalf("%s: got %v", test.name, err)
+		}
+		if crowded.reason != test.reason || crowded.retryAfter() != test.after || !strings.Contains(err.Error(), test.limit) || !strings.Contains(err.Error(), test.number) {
+			t.Errorf("%s: got %q, again after %d s", test.name, err, crowded.retryAfter())
+		}
+	}
+}
+
 func TestTokensAreForgotten(t *testing.T) {
 	config := DefaultConfig()
 	config.TokenRate, config.TokenBurst = 1, 1
-	c := newCrowd(&config)
+	c := newBearers(&config)
 	now := time.Unix(1_795_188_600, 0)
 	for n := range 100_000 {
 		now = now.Add(50 * time.Millisecond)
@@ -58,21 +92,60 @@ func TestTokensAreForgotten(t *testing.T) {
 			c.leave(tokenOf(n))
 		}
 		// 20 of them came within the last second.
-		if known := len(c.tokens); known > 2*leastSweep {
+		if known := len(c.crowd.members); known > 2*leastSweep {
 			t.Fatalf("%d tokens are known after %d", known, n)
 		}
 	}
-	if c.tokens[tokenOf(0)] == nil {
+	if c.crowd.members[tokenOf(0)] == nil {
 		t.Error("a token was forgotten whose bearer is there")
 	}
 }
 
-// TestTokenLimitsAreChecked finds the values that nobody can mean.
-func TestTokenLimitsAreChecked(t *testing.T) {
+// TestCrowdsAreBounded has ever others come at once, so that there is something to know of all of them.
+func TestCrowdsAreBounded(t *testing.T) {
+	c := newCrowd[int](DefaultConfig().addressLimits())
+	now := time.Unix(1_795_188_600, 0)
+	for n := range maxMembers + 1000 {
+		if err := c.enter(n, now); err != nil {
+			t.Fatal(err)
+		}
+		if n >= 100 {
+			c.leave(n)
+		}
+	}
+	if len(c.members) != maxMembers {
+		t.Errorf("%d are known, expected %d", len(c.members), maxMembers)
+	}
+	for n := range 100 {
+		if c.members[n] == nil || c.members[n].open != 1 {
+			t.Fatal("one was forgotten who is there")
+		}
+	}
+	// Where everybody known is there, nobody else is let in.
+	for n := range c.members {
+		if n >= 100 {
+			c.members[n].open++
+		}
+	}
+	if err := c.enter(-1, now); err == nil || len(c.members) != maxMembers {
+		t.Errorf("one more than can be counted was let in: %d are known", len(c.members))
+	}
+}
+
+// TestCrowdLimitsAreChecked finds the values that nobody can mean.
+func TestCrowdLimitsAreChecked(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
-		"no websockets": func(c *Config) { c.TokenWebsockets = 0 },
-		"no rate":       func(c *Config) { c.TokenRate = 0 },
-		"none at once":  func(c *Config) { c.TokenBurst = 0 },
+		"no websockets":                func(c *Config) { c.TokenWebsockets = 0 },
+		"no rate":                      func(c *Config) { c.TokenRate = 0 },
+		"none at once":                 func(c *Config) { c.TokenBurst = 0 },
+		"no websockets of an address":  func(c *Config) { c.AddressWebsockets = 0 },
+		"no rate of an address":        func(c *Config) { c.AddressRate = 0 },
+		"none of an address at once":   func(c *Config) { c.AddressBurst = 0 },
+		"another header":               func(c *Config) { c.ProxyHeader = "X-Real-IP" },
+		"a proxy by name":              func(c *Config) { c.TrustedProxies = []string{"proxy.example.org"} },
+		"a proxy with a zone":          func(c *Config) { c.TrustedProxies = []string{"fe80::1%eth0"} },
+		"a prefix of IPv4 within IPv6": func(c *Config) { c.TrustedProxies = []string{"::ffff:10.0.0.0/104"} },
+		"a prefix that is too long":    func(c *Config) { c.TrustedProxies = []string{"10.0.0.0/33"} },
 	} {
 		c := DefaultConfig()
 		spoil(&c)

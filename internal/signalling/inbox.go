@@ -76,6 +76,24 @@ func (i *inbox) count(now time.Time) error {
 	return nil
 }
 
+// takeControl counts the client's pings and pongs as messages: each is answered or moves a deadline, and nothing else limits them. Heard is called for pongs.
+func (i *inbox) takeControl(heard func()) {
+	answer := i.conn.PingHandler()
+	i.conn.SetPingHandler(func(data string) error {
+		if err := i.count(time.Now()); err != nil {
+			return err
+		}
+		return answer(data)
+	})
+	i.conn.SetPongHandler(func(string) error {
+		if err := i.count(time.Now()); err != nil {
+			return err
+		}
+		heard()
+		return nil
+	})
+}
+
 // violation says which limit an error of read or count is about, nil for none.
 func (i *inbox) violation(err error) *signal.Error {
 	switch {

@@ -50,7 +50,7 @@ type Server struct {
 	metrics  Metrics
 	log      *zap.Logger
 	upgrader websocket.Upgrader
-	crowd    *crowd
+	tokens   bearers
 }
 
 // NewServer makes the handler for signal.Path. With dev, for servers that ask nobody for a token and listen on loopback alone, web pages of this host may connect
@@ -59,8 +59,7 @@ func NewServer(config Config, node *sfu.Node, auth Authenticator, metrics Metric
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, node: node, auth: auth, metrics: metrics, log: log}
-	s.crowd = newCrowd(&s.config)
+	s := &Server{config: config, node: node, auth: auth, metrics: metrics, log: log, tokens: newBearers(&config)}
 	admitted := pages{allowed: config.AllowedOrigins, local: dev, rebound: dev}
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: config.JoinTimeout,
@@ -81,13 +80,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
 		return
 	}
-	if err := s.crowd.enter(credentials.Token, opened); err != nil {
+	if err := s.tokens.enter(credentials.Token, opened); err != nil {
 		s.metrics.SignallingError(signal.CodeRateLimited)
 		s.log.Warn("client refused", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		refuseCrowded(w, err)
 		http.Error(w, string(signal.CodeRateLimited)+": "+err.Error(), http.StatusTooManyRequests)
 		return
 	}
-	defer s.crowd.leave(credentials.Token)
+	defer s.tokens.leave(credentials.Token)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		s.log.Info("no websocket", zap.String("remote", r.RemoteAddr), zap.Error(err))

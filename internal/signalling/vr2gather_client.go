@@ -50,11 +50,10 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 	}
 	c.session = session
 	c.alive()
-	c.conn.SetPongHandler(func(string) error {
+	c.inbox.takeControl(func() {
 		if !c.outbox.ended() {
 			c.alive()
 		}
-		return nil
 	})
 	for {
 		text, _, err := c.inbox.read()

@@ -78,13 +78,18 @@ func (s *signs) await() <-chan struct{} {
 	return s.next
 }
 
-// join joins for the peer. Where its number is taken by a peer that does not answer any more, that one's connection is ended first.
+// join joins for the peer. Where its number is taken by a peer that does not answer any more, that one's connection is ended first. Where nobody is there to be asked, who
+// had the number may have gone since it was found taken.
 func (c *vr2GatherClient) join(request sfu.JoinRequest) (*sfu.Session, *signal.Error) {
 	node, presence := c.server.node, c.server.presence
 	session, refused := node.Join(request)
 	if refused != nil && refused.Code == signal.CodeIdentityTaken {
-		if present := presence.of(c.place); present != nil && !present.answers() {
+		present := presence.of(c.place)
+		if present != nil && !present.answers() {
 			present.giveWay(c)
+			present = nil
+		}
+		if present == nil {
 			session, refused = node.Join(request)
 		}
 	}
@@ -105,18 +110,32 @@ func (c *vr2GatherClient) giveWay(to *vr2GatherClient) {
 	}
 }
 
-// answers asks a peer whether it is still there. One that has just gone is not.
+// answers asks a peer whether it is still there. One that has just gone is not, whatever it said before.
 func (c *vr2GatherClient) answers() bool {
 	sign := c.signs.await()
 	timer := time.NewTimer(challengeTime)
 	defer timer.Stop()
 	// Writing waits until what is being written is, which may take long towards a peer that is gone.
 	go func() { _ = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(challengeTime)) }()
+	return answered(sign, c.gone, timer.C)
+}
+
+// answered waits for a sign of life, for the end or for the time to be over. A sign that has come by then counts though the time is over, and nothing does after the end.
+func answered(sign, gone <-chan struct{}, late <-chan time.Time) bool {
 	select {
 	case <-sign:
-		return true
-	case <-c.gone:
-	case <-timer.C:
+	case <-gone:
+	case <-late:
 	}
-	return false
+	return happened(sign) && !happened(gone)
+}
+
+// happened tells whether a channel is closed that is closed when something happens.
+func happened(what <-chan struct{}) bool {
+	select {
+	case <-what:
+		return true
+	default:
+		return false
+	}
 }

@@ -32,7 +32,7 @@ type VR2GatherServer struct {
 	metrics  Metrics
 	log      *zap.Logger
 	upgrader websocket.Upgrader
-	crowd    *crowd
+	tokens   bearers
 	// pages are who may connect where no token is asked for, nil where a token is all that it takes.
 	pages    *pages
 	presence *vr2GatherPresence
@@ -59,6 +59,7 @@ func NewVR2GatherServer(
 	}
 	s := &VR2GatherServer{
 		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log, pages: admitted, presence: newVR2GatherPresence(),
+		tokens: newBearers(&limits),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: limits.JoinTimeout,
 			ReadBufferSize:   16 << 10,
@@ -67,7 +68,6 @@ func NewVR2GatherServer(
 			CheckOrigin: func(*http.Request) bool { return true },
 		},
 	}
-	s.crowd = newCrowd(&s.limits)
 	return s, nil
 }
 
@@ -104,11 +104,12 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.turnAway(w, log, http.StatusBadRequest, signal.CodeInvalid, err.Error())
 		return
 	}
-	if err := s.crowd.enter(credentials.Token, opened); err != nil {
+	if err := s.tokens.enter(credentials.Token, opened); err != nil {
+		refuseCrowded(w, err)
 		s.turnAway(w, log, http.StatusTooManyRequests, signal.CodeRateLimited, err.Error())
 		return
 	}
-	defer s.crowd.leave(credentials.Token)
+	defer s.tokens.leave(credentials.Token)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		log.Info("no websocket", zap.Error(err))

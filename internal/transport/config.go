@@ -18,6 +18,12 @@ type Config struct {
 	PublicIPs   []string `yaml:"public_ips" flag:"public-ip" help:"IP addresses that clients reach this host at, where they are not its own"`
 	STUNServers []string `yaml:"stun_servers" help:"STUN servers, as stun:host:port, by which the server learns its public address"`
 	TCP         bool     `yaml:"tcp" help:"accept ICE-TCP on the media port's number"`
+	// TCPConnections: each has a descriptor; a sixteenth of those that the unit of systemd allows. TCP is for the clients that UDP does not reach.
+	TCPConnections int `yaml:"tcp_connections" help:"ICE-TCP connections at once; those that are for no participant make room for others"`
+	// TCPAddressConnections: a client has one from each of its own addresses to each of the server's, and those twice while ICE begins anew. 64 clients behind one NAT have room.
+	TCPAddressConnections int `yaml:"tcp_address_connections" help:"ICE-TCP connections at once from one address (of IPv6, from one prefix of 64 bits), of this host any number"`
+	// TCPLatency: receivers wait for 250 ms for what is missing of a frame, where the round trip is long.
+	TCPLatency time.Duration `yaml:"tcp_latency" help:"how long packets may wait for an ICE-TCP connection that takes no more before they are dropped; 0 is any time"`
 	// Sockets: the kernel spreads remote addresses over them, so that no core has to receive everything.
 	Sockets      int  `yaml:"sockets" help:"UDP sockets that share the media port, each with a reader of its own; 0 is one per core"`
 	Segmentation bool `yaml:"segmentation" help:"send runs of packets in one system call (UDP_SEGMENT, sendmmsg), where the system can"`
@@ -37,13 +43,16 @@ const maxSockets = 256
 // DefaultConfig is the configuration of a server.
 func DefaultConfig() Config {
 	return Config{
-		Address:       "0.0.0.0",
-		Port:          7882,
-		TCP:           true,
-		Segmentation:  true,
-		Coalescing:    true,
-		ReceiveBuffer: 8 << 20,
-		SendBuffer:    8 << 20,
+		Address:               "0.0.0.0",
+		Port:                  7882,
+		TCP:                   true,
+		TCPConnections:        4096,
+		TCPAddressConnections: 256,
+		TCPLatency:            250 * time.Millisecond,
+		Segmentation:          true,
+		Coalescing:            true,
+		ReceiveBuffer:         8 << 20,
+		SendBuffer:            8 << 20,
 		// One second of 8,000 packets/s (80 Mbit/s on one stream); Pion's default of 64 rejects every late retransmission at such rates.
 		ReplayWindow:        8192,
 		DisconnectedTimeout: 5 * time.Second,
@@ -79,6 +88,10 @@ func (c Config) Validate() error {
 	switch {
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("%w: port %d: expected 0 to 65535", ErrConfig, c.Port)
+	case c.TCPConnections < 1 || c.TCPAddressConnections < 1:
+		return fmt.Errorf("%w: tcp_connections %d, tcp_address_connections %d: expected 1 or more", ErrConfig, c.TCPConnections, c.TCPAddressConnections)
+	case c.TCPLatency < 0:
+		return fmt.Errorf("%w: tcp_latency %v: expected 0 or more", ErrConfig, c.TCPLatency)
 	case c.Sockets < 0 || c.Sockets > maxSockets:
 		return fmt.Errorf("%w: sockets %d: expected 0 to %d", ErrConfig, c.Sockets, maxSockets)
 	case c.ReceiveBuffer < 0 || c.SendBuffer < 0:

@@ -79,6 +79,9 @@ func (e *Endpoint) dataConfig() *datachannel.Config {
 	return &datachannel.Config{LoggerFactory: e.logs}
 }
 
+// dataMessages are what messages are read into. A remote peer may open and end channels as quickly as it likes, at some hundred bytes each.
+var dataMessages = sync.Pool{New: func() any { return new([description.MaxDataMessage]byte) }}
+
 // readChannel is the goroutine of one data channel.
 func readChannel(stream *sctp.Stream, sink DataSink, config *datachannel.Config) {
 	defer func() { _ = stream.Close() }()
@@ -86,9 +89,10 @@ func readChannel(stream *sctp.Stream, sink DataSink, config *datachannel.Config)
 	if err != nil {
 		return
 	}
-	buffer := make([]byte, description.MaxDataMessage)
+	buffer := dataMessages.Get().(*[description.MaxDataMessage]byte)
+	defer dataMessages.Put(buffer)
 	for {
-		n, err := channel.Read(buffer)
+		n, err := channel.Read(buffer[:])
 		if err != nil {
 			return
 		}

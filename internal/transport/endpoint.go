@@ -36,8 +36,10 @@ type Endpoint struct {
 	// port, control and mux are nil where media goes over TCP that this endpoint dials.
 	port    *udp.Port
 	control *controlConn
-	mux     ice.UDPMux
-	tcp     ice.TCPMux
+	mux     *limitedMux
+	// tcp and connections are nil where ICE-TCP is not accepted.
+	tcp         ice.TCPMux
+	connections *tcpListener
 	// reflexive are this host's addresses as STUN servers see them.
 	reflexive []string
 	routes    routes
@@ -49,9 +51,6 @@ type Endpoint struct {
 	failed  chan error
 	closing sync.Once
 }
-
-// tcpWriteBuffer bounds what waits in an ICE-TCP connection whose client does not read; what does not fit is dropped, nobody waits.
-const tcpWriteBuffer = 4 << 20
 
 // Listen opens the media port.
 func Listen(config Config) (*Endpoint, error) {
@@ -148,12 +147,12 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	}
 	logger := logs.NewLogger("ice")
 	if len(config.STUNServers) == 0 || len(config.PublicIPs) > 0 {
-		e.mux = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: logger, UDPConn: e.control})
+		e.mux = newLimitedMux(ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: logger, UDPConn: e.control}))
 		return e, nil
 	}
 	// This mux can ask STUN servers from the media port itself; each peer would ask from a port of its own.
 	mux := ice.NewUniversalUDPMuxDefault(ice.UniversalUDPMuxParams{Logger: logger, UDPConn: e.control})
-	e.mux, e.reflexive = mux, learnAddresses(mux, config.STUNServers)
+	e.mux, e.reflexive = newLimitedMux(mux), learnAddresses(mux, config.STUNServers)
 	return e, nil
 }
 
@@ -196,18 +195,6 @@ func learnAddresses(mux *ice.UniversalUDPMuxDefault, servers []string) []string 
 	return known
 }
 
-// serveTCP takes ICE-TCP connections on a listener.
-func (e *Endpoint) serveTCP(listener net.Listener) {
-	e.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
-		Listener:                     newTCPListener(listener, e, maxTCPConnections),
-		Logger:                       e.logs.NewLogger("ice"),
-		ReadBufferSize:               64,
-		WriteBufferSize:              tcpWriteBuffer,
-		FirstStunBindTimeout:         firstMessageTime,
-		AliveDurationForConnFromStun: firstMessageTime,
-	})
-}
-
 // Port is the number of the media port, 0 where there is none.
 func (e *Endpoint) Port() uint16 {
 	if e.port == nil {
@@ -222,6 +209,22 @@ func (e *Endpoint) Stats() udp.Stats {
 		return udp.Stats{}
 	}
 	return e.port.Stats()
+}
+
+// TCPStats are the counts of the endpoint's ICE-TCP connections, all zero where it accepts none.
+func (e *Endpoint) TCPStats() TCPStats {
+	if e.connections == nil {
+		return TCPStats{}
+	}
+	return e.connections.stats()
+}
+
+// ChecksRefused counts the connectivity checks that came from more addresses than a remote peer may have.
+func (e *Endpoint) ChecksRefused() uint64 {
+	if e.mux == nil {
+		return 0
+	}
+	return e.mux.refused.Load()
 }
 
 // Failed gives the error of a socket that cannot be read any more, or accepts nothing any more, though nobody has closed it: what comes on it is lost from then on. Close

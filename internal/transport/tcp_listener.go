@@ -5,53 +5,93 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 const (
-	// maxTCPConnections is how many ICE-TCP connections there are at once, each of which has a descriptor: a sixteenth of those that the unit of systemd allows. TCP is for the
-	// clients that UDP does not reach.
-	maxTCPConnections = 4096
 	// firstMessageTime is how long a connection may take to bring its first STUN message, which says what peer it is for, and how long one lasts whose message names
 	// none: with round trips of half a second, the message and two more tries (1 and 2 s later) are there. Whoever knows a peer's name has got it from a peer that is there.
 	firstMessageTime = 5 * time.Second
+	// maxPeerConnections is how many connections one peer may have: one from each address of its host to each of ours, and those again that ICE has begun anew with.
+	maxPeerConnections = 32
 	// leastPause and mostPause are how long accepting pauses where the system has no descriptor or no memory for another connection.
 	leastPause = 5 * time.Millisecond
 	mostPause  = time.Second
 )
 
+// tcpLimits are how many connections there may be, in all, from one address and for one peer, and how long packets may wait in one.
+type tcpLimits struct {
+	total, address, peer int
+	age                  time.Duration
+}
+
 // tcpListener accepts the connections of ICE-TCP. Pion's loop ends for good with the first error that it is given, so this one waits where the system lacks something for a
-// while, and gives none but of what cannot come right again. Anybody may connect, so those that have said nothing yet make room for others, the oldest first.
+// while, and gives none but of what cannot come right again. Anybody may connect, so strangers, who have not named a peer that there is, make room for others, the oldest first.
 type tcpListener struct {
 	net.Listener
 	endpoint *Endpoint
-	limit    int
+	limits   tcpLimits
+	clock    func() time.Time
 	// closed is closed with the listener.
 	closed chan struct{}
 
 	mu    sync.Mutex
 	ended bool
 	open  int
-	// silent are the connections that nothing has come on, the oldest first.
-	silent list.List
+	// sources count the connections of each address, peers those of each peer that there is, by the name that ICE has for it.
+	sources map[netip.Prefix]int
+	peers   map[string]int
+	// strangers are the connections that have not named one of the peers, the oldest first.
+	strangers list.List
+
+	refused  [tcpRefusals]atomic.Uint64
+	unproven atomic.Uint64
+	stale    atomic.Uint64
 }
 
-// tcpConn is a connection that counts.
-type tcpConn struct {
-	net.Conn
-	listener *tcpListener
-	// place is where it stands among the silent, nil once something has come; gone says that it does not count any more. The listener's mutex guards both.
-	place *list.Element
-	gone  bool
-	// heard is the reader's own.
-	heard bool
+// tcpRefusal is which limit a connection exceeds.
+type tcpRefusal int
+
+const (
+	tcpFull tcpRefusal = iota
+	tcpAddressFull
+	tcpPeerFull
+	tcpRefusals
+)
+
+// TCPStats are the counts of an endpoint's ICE-TCP connections.
+type TCPStats struct {
+	// Open are those that there are; Strangers are those of them that have not named a peer that there is.
+	Open, Strangers int
+	// Full, AddressFull and PeerFull were refused since there were as many as may be, from one address, or for one peer.
+	Full, AddressFull, PeerFull uint64
+	// Unproven ended before they had named a peer that there is.
+	Unproven uint64
+	// Stale are packets that were left out since they had waited for too long, or too much waited.
+	Stale uint64
 }
 
-// newTCPListener makes a listener of up to limit connections.
-func newTCPListener(inner net.Listener, endpoint *Endpoint, limit int) *tcpListener {
-	return &tcpListener{Listener: inner, endpoint: endpoint, limit: limit, closed: make(chan struct{})}
+// newTCPListener makes a listener with limits.
+func newTCPListener(inner net.Listener, endpoint *Endpoint, limits tcpLimits) *tcpListener {
+	return &tcpListener{
+		Listener: inner, endpoint: endpoint, limits: limits, clock: time.Now, closed: make(chan struct{}),
+		sources: make(map[netip.Prefix]int), peers: make(map[string]int),
+	}
+}
+
+// stats counts.
+func (l *tcpListener) stats() TCPStats {
+	l.mu.Lock()
+	open, strangers := l.open, l.strangers.Len()
+	l.mu.Unlock()
+	return TCPStats{
+		Open: open, Strangers: strangers, Unproven: l.unproven.Load(), Stale: l.stale.Load(),
+		Full: l.refused[tcpFull].Load(), AddressFull: l.refused[tcpAddressFull].Load(), PeerFull: l.refused[tcpPeerFull].Load(),
+	}
 }
 
 // Accept implements net.Listener. Its errors are for good; the endpoint tells of all but those of closing.
@@ -70,8 +110,8 @@ func (l *tcpListener) Accept() (net.Conn, error) {
 			l.endpoint.ended(fmt.Errorf("accept ICE-TCP: %w", err))
 			return nil, err
 		}
-		// What the oldest of the silent held may be what is lacking.
-		l.hush()
+		// What the oldest of the strangers held may be what is lacking.
+		l.sendOff(anybody)
 		pause = min(max(2*pause, leastPause), mostPause)
 		select {
 		case <-time.After(pause):
@@ -93,12 +133,19 @@ func passes(err error) bool {
 
 // admit counts a connection, and closes it where there is no room.
 func (l *tcpListener) admit(conn net.Conn) net.Conn {
+	var remote netip.Addr
+	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		remote = tcp.AddrPort().Addr()
+	}
+	source, limited := Source(remote)
 	l.mu.Lock()
-	full := l.open >= l.limit
+	crowded, full := limited && l.sources[source] >= l.limits.address, l.open >= l.limits.total
 	l.mu.Unlock()
-	if full && !l.hush() {
-		_ = conn.Close()
-		return nil
+	if crowded && !l.sendOff(func(c *tcpConn) bool { return c.source == source }) {
+		return l.refuse(conn, tcpAddressFull)
+	}
+	if full && !crowded && !l.sendOff(anybody) {
+		return l.refuse(conn, tcpFull)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,26 +153,45 @@ func (l *tcpListener) admit(conn net.Conn) net.Conn {
 		_ = conn.Close()
 		return nil
 	}
-	c := &tcpConn{Conn: conn, listener: l}
-	c.place = l.silent.PushBack(c)
+	tuneTCP(conn)
+	c := &tcpConn{
+		Conn: conn, listener: l, source: source, limited: limited, greeting: new(greeting), queue: tcpQueue{age: l.limits.age, limit: tcpQueueBytes},
+	}
+	c.place = l.strangers.PushBack(c)
 	l.open++
+	if limited {
+		l.sources[source]++
+	}
 	return c
 }
 
-// hush closes the connection that has said nothing for the longest time, and tells whether there was one.
-func (l *tcpListener) hush() bool {
+// refuse closes a connection that there is no room for.
+func (l *tcpListener) refuse(conn net.Conn, why tcpRefusal) net.Conn {
+	l.refused[why].Add(1)
+	_ = conn.Close()
+	return nil
+}
+
+// anybody is no stranger in particular.
+func anybody(*tcpConn) bool { return true }
+
+// sendOff closes the connection that has been a stranger for the longest time, of those that are meant, and tells whether there was one.
+func (l *tcpListener) sendOff(meant func(*tcpConn) bool) bool {
 	l.mu.Lock()
-	oldest := l.silent.Front()
+	oldest := l.strangers.Front()
+	for oldest != nil && !meant(oldest.Value.(*tcpConn)) {
+		oldest = oldest.Next()
+	}
 	l.mu.Unlock()
 	if oldest == nil {
 		return false
 	}
-	// It may have said something by now; then it has bad luck.
+	// It may have named a peer by now; then it has bad luck.
 	_ = oldest.Value.(*tcpConn).Close()
 	return true
 }
 
-// Close implements net.Listener. Connections that have said nothing end with it: Pion's loop waits for their first messages.
+// Close implements net.Listener. Strangers end with it: Pion's loop waits for their first messages.
 func (l *tcpListener) Close() error {
 	l.mu.Lock()
 	if !l.ended {
@@ -133,39 +199,84 @@ func (l *tcpListener) Close() error {
 		close(l.closed)
 	}
 	l.mu.Unlock()
-	for l.hush() {
+	for l.sendOff(anybody) {
 	}
 	return l.Listener.Close()
 }
 
-// Read implements net.Conn.
-func (c *tcpConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 && !c.heard {
-		c.heard = true
-		c.listener.mu.Lock()
-		c.speaks()
-		c.listener.mu.Unlock()
+// know notes a peer that there is. Those who have named it too early are strangers no more.
+func (l *tcpListener) know(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.peers[name]; known {
+		return
 	}
-	return n, err
+	l.peers[name] = 0
+	for at := l.strangers.Front(); at != nil; {
+		c := at.Value.(*tcpConn)
+		at = at.Next()
+		if c.name == name && l.peers[name] < l.limits.peer {
+			l.prove(c)
+		}
+	}
 }
 
-// speaks takes the connection off the list of the silent. The caller holds the listener's mutex.
-func (c *tcpConn) speaks() {
+// forget notes that there is a peer no more.
+func (l *tcpListener) forget(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.peers, name)
+}
+
+// greeted takes the name of the peer that a connection is for, and tells whether that may have one more. One that there is not yet may come within firstMessageTime; Pion ends the
+// connection otherwise.
+func (l *tcpListener) greeted(c *tcpConn, name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.gone {
+		return false
+	}
+	c.name = name
+	count, known := l.peers[name]
+	if known && count >= l.limits.peer {
+		l.refused[tcpPeerFull].Add(1)
+		return false
+	}
+	if known {
+		l.prove(c)
+	}
+	return true
+}
+
+// prove takes a connection off the list of strangers and counts it for its peer. The caller holds the mutex.
+func (l *tcpListener) prove(c *tcpConn) {
+	l.strangers.Remove(c.place)
+	c.place, c.counted = nil, true
+	l.peers[c.name]++
+}
+
+// gone notes that a connection has ended.
+func (l *tcpListener) gone(c *tcpConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.gone {
+		return
+	}
+	c.gone = true
+	l.open--
+	if c.limited {
+		if l.sources[c.source]--; l.sources[c.source] == 0 {
+			delete(l.sources, c.source)
+		}
+	}
 	if c.place != nil {
-		c.listener.silent.Remove(c.place)
+		l.strangers.Remove(c.place)
 		c.place = nil
+		if !l.ended {
+			l.unproven.Add(1)
+		}
 	}
-}
-
-// Close implements net.Conn.
-func (c *tcpConn) Close() error {
-	c.listener.mu.Lock()
-	c.speaks()
-	if !c.gone {
-		c.gone = true
-		c.listener.open--
+	if _, known := l.peers[c.name]; known && c.counted {
+		l.peers[c.name]--
 	}
-	c.listener.mu.Unlock()
-	return c.Conn.Close()
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pion/logging"
+	"github.com/pion/stun/v4"
 )
 
 // playedListener accepts what the test gives it.
@@ -55,17 +57,44 @@ func (l *playedListener) fail(reason syscall.Errno) {
 }
 
 // connect gives the far end of a connection that is accepted.
-func (l *playedListener) connect() net.Conn {
+func (l *playedListener) connect() net.Conn { return l.connectFrom("127.0.0.1") }
+
+// connectFrom does so with a connection from an address.
+func (l *playedListener) connectFrom(address string) net.Conn {
 	near, far := net.Pipe()
-	l.results <- accepted{conn: near}
+	l.results <- accepted{conn: pipeFrom{near, &net.TCPAddr{IP: net.ParseIP(address), Port: 4711}}}
 	return far
+}
+
+// pipeFrom is a pipe that says to be a connection from an address.
+type pipeFrom struct {
+	net.Conn
+	remote net.Addr
+}
+
+// RemoteAddr implements net.Conn.
+func (p pipeFrom) RemoteAddr() net.Addr { return p.remote }
+
+// framed is a packet as it goes over a stream.
+func framed(packet []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(nil, uint16(len(packet))), packet...)
+}
+
+// bindingRequest is the first packet of a connection that is for a peer of that name.
+func bindingRequest(t testing.TB, name string) []byte {
+	t.Helper()
+	message, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(name+":remote"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return framed(message.Raw)
 }
 
 // listening is an endpoint that has nothing but a played listener.
 func listening() (*Endpoint, *playedListener) {
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
-	return &Endpoint{logs: logs, failed: make(chan error, 1)}, newPlayedListener()
+	return &Endpoint{config: DefaultConfig(), logs: logs, failed: make(chan error, 1)}, newPlayedListener()
 }
 
 // ended tells whether a connection is closed, once all others have nothing left to do.
@@ -159,65 +188,185 @@ func TestSilentConnectionsEnd(t *testing.T) {
 	})
 }
 
-// TestSilentConnectionsMakeRoom has more connect than there may be: those that have said nothing go, the oldest first, and who says something stays.
-func TestSilentConnectionsMakeRoom(t *testing.T) {
+// crowdedListener is a listener with limits whose connections the test takes.
+type crowdedListener struct {
+	*tcpListener
+	t       *testing.T
+	played  *playedListener
+	accepts chan net.Conn
+}
+
+func newCrowdedListener(t *testing.T, limits tcpLimits) *crowdedListener {
+	t.Helper()
+	e, played := listening()
+	l := &crowdedListener{tcpListener: newTCPListener(played, e, limits), t: t, played: played, accepts: make(chan net.Conn, 10)}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			l.accepts <- conn
+		}
+	}()
+	return l
+}
+
+// connect opens a connection from an address; near is nil where it is not taken.
+func (l *crowdedListener) connect(address string) (far, near net.Conn) {
+	l.t.Helper()
+	far = l.played.connectFrom(address)
+	synctest.Wait()
+	select {
+	case near = <-l.accepts:
+	default:
+	}
+	return far, near
+}
+
+// greet sends the first packet of a connection and has it read, and tells whether that goes well.
+func (l *crowdedListener) greet(far, near net.Conn, packet []byte) bool {
+	l.t.Helper()
+	go func() { _, _ = far.Write(packet) }()
+	_, err := io.ReadFull(near, make([]byte, len(packet)))
+	if err != nil {
+		_ = near.Close()
+	}
+	return err == nil
+}
+
+// TestStrangersMakeRoom has more connect than there may be: those that have not named a peer that there is go, the oldest first, whatever they have said, and who has stays.
+func TestStrangersMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, played := listening()
-		l := newTCPListener(played, e, 2)
-		accepts := make(chan net.Conn, 10)
-		go func() {
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				accepts <- conn
-			}
-		}()
-		connect := func() (far, near net.Conn) {
-			t.Helper()
-			far = played.connect()
-			synctest.Wait()
-			select {
-			case near = <-accepts:
-			default:
-			}
-			return far, near
+		l := newCrowdedListener(t, tcpLimits{total: 2, address: 100, peer: 100})
+		l.know("ada")
+		silent, _ := l.connect("127.0.0.1")
+		first, near := l.connect("127.0.0.1")
+		if !l.greet(first, near, bindingRequest(t, "ada")) {
+			t.Fatal("a peer is not known")
 		}
-		speak := func(far, near net.Conn) {
-			t.Helper()
-			go func() { _, _ = far.Write([]byte{1}) }()
-			if _, err := near.Read(make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		silent, _ := connect()
-		first, near := connect()
-		speak(first, near)
-		second, secondNear := connect()
+		second, secondNear := l.connect("127.0.0.1")
 		if !ended(t, silent) || ended(t, first) || ended(t, second) {
 			t.Fatal("the silent one was to make room, and nobody else")
 		}
-		speak(second, secondNear)
-		refused, taken := connect()
-		if taken != nil || !ended(t, refused) || ended(t, first) || ended(t, second) {
-			t.Fatal("two have spoken, and a third was taken")
+		if !l.greet(second, secondNear, bindingRequest(t, "nobody")) {
+			t.Fatal("somebody is sent off whose peer may come yet")
+		}
+		third, thirdNear := l.connect("127.0.0.1")
+		if !ended(t, second) || ended(t, third) || ended(t, first) {
+			t.Fatal("the one that named nobody was to make room, and nobody else")
+		}
+		if !l.greet(third, thirdNear, bindingRequest(t, "grace")) {
+			t.Fatal("somebody is sent off whose peer may come yet")
+		}
+		l.know("grace")
+		refused, taken := l.connect("127.0.0.1")
+		if taken != nil || !ended(t, refused) || ended(t, first) || ended(t, third) {
+			t.Fatal("two are for peers that there are, and a third was taken")
 		}
 		// Closing twice makes room for one.
 		_, _ = near.Close(), near.Close()
-		third, taken := connect()
+		fourth, taken := l.connect("127.0.0.1")
 		if taken == nil {
 			t.Fatal("one has left, and nobody is taken")
 		}
-		fourth, _ := connect()
-		if !ended(t, third) || ended(t, fourth) {
+		fifth, _ := l.connect("127.0.0.1")
+		if !ended(t, fourth) || ended(t, fifth) {
 			t.Error("the newer one was to be taken in place of the silent one")
+		}
+		if got, want := l.stats(), (TCPStats{Open: 2, Strangers: 1, Full: 1, Unproven: 3}); got != want {
+			t.Errorf("counted %+v, expected %+v", got, want)
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-		if !ended(t, fourth) || ended(t, second) {
-			t.Error("closing was to end who has said nothing")
+		if !ended(t, fifth) || ended(t, third) {
+			t.Error("closing was to end who is for nobody")
+		}
+		l.forget("grace")
+		_ = thirdNear.Close()
+		if got, want := l.stats(), (TCPStats{Full: 1, Unproven: 3}); got != want || len(l.peers) != 1 || l.peers["ada"] != 0 {
+			t.Errorf("counted %+v and the peers %v in the end, expected %+v and ada alone", got, l.peers, want)
+		}
+	})
+}
+
+// TestOneAddressConnectsSoOften, and leaves the others their places.
+func TestOneAddressConnectsSoOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newCrowdedListener(t, tcpLimits{total: 100, address: 2, peer: 100})
+		l.know("ada")
+		other, _ := l.connect("203.0.113.10")
+		var open []net.Conn
+		for range 2 {
+			far, near := l.connect("203.0.113.9")
+			if !l.greet(far, near, bindingRequest(t, "ada")) {
+				t.Fatal("a peer is not known")
+			}
+			open = append(open, near)
+		}
+		if far, taken := l.connect("203.0.113.9"); taken != nil || !ended(t, far) {
+			t.Error("a third from one address was taken")
+		}
+		if far, taken := l.connect("203.0.113.11"); taken == nil || ended(t, far) || ended(t, other) {
+			t.Error("another address was to be taken, and no other one to go")
+		}
+		_ = open[0].Close()
+		stranger, _ := l.connect("203.0.113.9")
+		if _, taken := l.connect("203.0.113.9"); taken == nil || !ended(t, stranger) || ended(t, other) {
+			t.Error("the address's own stranger was to make room")
+		}
+		one, _ := l.connect("2001:db8::1")
+		two, _ := l.connect("2001:db8::2")
+		three, _ := l.connect("2001:db8::ffff:3")
+		if !ended(t, one) || ended(t, two) || ended(t, three) {
+			t.Error("a prefix of 64 bits was to count as one address")
+		}
+		for range 10 {
+			if far, taken := l.connect("127.0.0.1"); taken == nil || ended(t, far) {
+				t.Error("this host's own was not taken")
+			}
+		}
+		if got := l.stats(); got.AddressFull != 1 || got.Full != 0 {
+			t.Errorf("counted %+v", got)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, near := range open {
+			_ = near.Close()
+		}
+		if got := l.stats(); got.Open != 0 || got.Strangers != 0 || len(l.sources) != 0 {
+			t.Errorf("counted %+v and the addresses %v in the end", got, l.sources)
+		}
+	})
+}
+
+// TestOnePeerIsConnectedToSoOften, by who knows its name.
+func TestOnePeerIsConnectedToSoOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newCrowdedListener(t, tcpLimits{total: 100, address: 100, peer: 2})
+		l.know("ada")
+		var open []net.Conn
+		for n := range 3 {
+			far, near := l.connect("203.0.113.9")
+			if taken := l.greet(far, near, bindingRequest(t, "ada")); taken != (n < 2) {
+				t.Errorf("connection %d was taken: %v", n, taken)
+			}
+			open = append(open, near)
+		}
+		far, near := l.connect("203.0.113.9")
+		if l.greet(far, near, framed([]byte("GET / HTTP/1.1"))) {
+			t.Error("what is none of ICE was taken")
+		}
+		if got, want := l.stats(), (TCPStats{Open: 2, PeerFull: 1, Unproven: 2}); got != want {
+			t.Errorf("counted %+v, expected %+v", got, want)
+		}
+		for _, near := range open {
+			_ = near.Close()
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -1,0 +1,24 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/volsfu/volsfu/internal/metrics"
+	"github.com/volsfu/volsfu/internal/signalling"
+)
+
+// openDoor makes what all clients come through, and what bounds their connections, and adds the counts of both to the metrics.
+func (s *Server) openDoor(registry *prometheus.Registry, counts *metrics.Metrics) (*signalling.Door, error) {
+	door, err := signalling.NewDoor(s.config.Signalling, counts, s.log)
+	if err != nil {
+		return nil, err
+	}
+	s.connections = newConnections(s.config.Server.AddressConnections, door.Trusts)
+	return door, registerReasons(registry, "volsfu_websockets_refused_total", "Connections, websockets and requests for the list of rooms that were refused before anything was known of who asked.",
+		map[string]func() uint64{
+			"address_connections": s.connections.exceeded.Load,
+			"address_open":        func() uint64 { return door.Stats().Open },
+			"address_rate":        func() uint64 { return door.Stats().Rate },
+			"proxy_header":        func() uint64 { return door.Stats().Header },
+		})
+}

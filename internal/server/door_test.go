@@ -1,0 +1,83 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/signalling"
+)
+
+// TestWebsocketsFromOneAddress: whatever dialect it speaks, an address has one measure for all, and whoever comes from another one or from this host is not concerned.
+func TestWebsocketsFromOneAddress(t *testing.T) {
+	s := newStage(t, func(c *config.Config) {
+		c.Signalling.AddressWebsockets, c.Signalling.AddressRate, c.Signalling.AddressBurst = 2, 1e-9, 100
+		c.Signalling.TrustedProxies = []string{"127.0.0.1"}
+		c.Admin.Listen = "127.0.0.1:0"
+	})
+	for _, door := range []struct {
+		what, path, of string
+		status         int
+	}{
+		{"the first", "/v1/signal", "203.0.113.9", http.StatusSwitchingProtocols},
+		{"the second in the other dialect", "/websocket?clientid=3", "203.0.113.9", http.StatusSwitchingProtocols},
+		{"the third", "/v1/signal", "203.0.113.9", http.StatusTooManyRequests},
+		{"the third in the other dialect", "/r/lab/websocket?clientid=4", "203.0.113.9", http.StatusTooManyRequests},
+		{"the third that asks for the rooms", signalling.RoomsPath, "203.0.113.9", http.StatusTooManyRequests},
+		{"another", "/v1/signal", "203.0.113.10", http.StatusSwitchingProtocols},
+		{"nobody", "/v1/signal", "nobody", http.StatusBadRequest},
+		{"this host", "/v1/signal", "", http.StatusSwitchingProtocols},
+		{"this host again", "/v1/signal", "", http.StatusSwitchingProtocols},
+		{"this host once more", "/v1/signal", "", http.StatusSwitchingProtocols},
+	} {
+		header := http.Header{}
+		if door.of != "" {
+			header.Set("X-Forwarded-For", door.of)
+		}
+		conn, response, err := websocket.DefaultDialer.Dial(s.URL()+door.path, header)
+		if response == nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != door.status {
+			t.Errorf("%s: status %d, expected %d", door.what, response.StatusCode, door.status)
+		}
+		if again := response.Header.Get("Retry-After"); response.StatusCode == http.StatusTooManyRequests && again != "5" {
+			t.Errorf("%s: Retry-After is %q", door.what, again)
+		}
+		if err == nil {
+			defer func() { _ = conn.Close() }()
+		}
+	}
+	scraped := s.scrape(t)
+	for _, line := range []string{
+		`volsfu_websockets_refused_total{reason="address_open"} 3`, `volsfu_websockets_refused_total{reason="proxy_header"} 1`,
+		`volsfu_websockets_refused_total{reason="address_rate"} 0`, `volsfu_ice_tcp_refused_total{reason="address"} 0`,
+		`volsfu_ice_tcp_refused_total{reason="peer"} 0`, `volsfu_ice_tcp_refused_total{reason="total"} 0`, `volsfu_ice_tcp_refused_total{reason="unproven"} 0`,
+		`volsfu_ice_tcp_connections{state="proven"} 0`, `volsfu_ice_tcp_connections{state="stranger"} 0`, `volsfu_ice_tcp_stale_packets_total 0`,
+		`volsfu_key_frame_requests_limited_total 0`, `volsfu_ice_checks_refused_total 0`,
+	} {
+		if !strings.Contains(scraped, line+"\n") {
+			t.Errorf("%s is not among the metrics", line)
+		}
+	}
+}
+
+// scrape gives the metrics as Prometheus reads them.
+func (s *stage) scrape(t *testing.T) string {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get("http://" + s.AdminAddress() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

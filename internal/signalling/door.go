@@ -1,0 +1,114 @@
+package signalling
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// refusal is why the door lets somebody not in.
+type refusal int
+
+const (
+	refusedOpen refusal = iota
+	refusedRate
+	refusedHeader
+	refusals
+)
+
+// Door is what everybody comes through who opens a websocket or asks for the rooms, of whatever dialect: it bounds what one address may open, before anything is known of who
+// asks. It is safe for concurrent use.
+type Door struct {
+	sources sources
+	crowd   *crowd[netip.Prefix]
+	metrics Metrics
+	log     *zap.Logger
+	refused [refusals]atomic.Uint64
+	// logged keeps those who are refused from filling the log.
+	logged *rate.Limiter
+}
+
+// DoorStats are how often the door has let somebody not in, by reason: too many open from one address, too many opened, and a proxy's header that cannot be read.
+type DoorStats struct{ Open, Rate, Header uint64 }
+
+// doorLogRate is how many refusals per second are logged.
+const doorLogRate = 1
+
+// NewDoor makes the door of one listener.
+func NewDoor(config Config, metrics Metrics, log *zap.Logger) (*Door, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	from, err := newSources(config.TrustedProxies, config.ProxyHeader)
+	if err != nil {
+		return nil, err
+	}
+	return &Door{
+		sources: from, crowd: newCrowd[netip.Prefix](config.addressLimits()), metrics: metrics, log: log, logged: rate.NewLimiter(doorLogRate, doorLogRate),
+	}, nil
+}
+
+// Stats counts who was not let in.
+func (d *Door) Stats() DoorStats {
+	return DoorStats{Open: d.refused[refusedOpen].Load(), Rate: d.refused[refusedRate].Load(), Header: d.refused[refusedHeader].Load()}
+}
+
+// Trusts tells whether an address is that of a trusted proxy.
+func (d *Door) Trusts(address netip.Addr) bool { return d.sources.trusts(plain(address)) }
+
+// Guard makes a handler that serves what the inner one does as long as the address that asks has not too much of it. The inner one sees a request of a trusted proxy as one of
+// whom the proxy names.
+func (d *Door) Guard(inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		address, err := d.sources.of(r)
+		if err != nil {
+			d.turnAway(w, r, http.StatusBadRequest, refusedHeader, signal.CodeInvalid, err)
+			return
+		}
+		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && plain(peer.Addr()) != address {
+			named := *r
+			named.RemoteAddr = netip.AddrPortFrom(address, 0).String()
+			r = &named
+		}
+		if source, limited := transport.Source(address); limited {
+			if err := d.crowd.enter(source, time.Now()); err != nil {
+				d.turnAway(w, r, http.StatusTooManyRequests, refusedOpen, signal.CodeRateLimited, err)
+				return
+			}
+			defer d.crowd.leave(source)
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// turnAway says why somebody is not let in.
+func (d *Door) turnAway(w http.ResponseWriter, r *http.Request, status int, why refusal, code signal.Code, err error) {
+	var crowded *overcrowded
+	if errors.As(err, &crowded) {
+		why = crowded.reason
+	}
+	d.refused[why].Add(1)
+	d.metrics.SignallingError(code)
+	if d.logged.Allow() {
+		d.log.Warn("client refused at the door", zap.String("remote", r.RemoteAddr), zap.Error(err), zap.String("repeated", "logged once per second at most"))
+	}
+	refuseCrowded(w, err)
+	http.Error(w, string(code)+": "+err.Error(), status)
+}
+
+// refuseCrowded says in the answer's header when to come again, where an error is of a crowd.
+func refuseCrowded(w http.ResponseWriter, err error) {
+	var crowded *overcrowded
+	if errors.As(err, &crowded) {
+		w.Header().Set("Retry-After", strconv.Itoa(crowded.retryAfter()))
+	}
+}

@@ -1,0 +1,75 @@
+package signalling
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// readAll has an inbox read a websocket to its end, and gives what it ended with and how many pongs were heard.
+func readAll(t *testing.T, config Config, send func(*websocket.Conn)) (i *inbox, heard int, ended error) {
+	t.Helper()
+	done := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(done)
+		upgrader := websocket.Upgrader{}
+		conn, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		i = newInbox(conn, &config)
+		i.takeControl(func() { heard++ })
+		for ended == nil {
+			_, _, ended = i.read()
+		}
+	}))
+	defer server.Close()
+	conn, _, err := websocket.DefaultDialer.Dial("ws"+server.URL[len("http"):], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(conn)
+	// What it does not read has been sent.
+	_ = conn.WriteControl(websocket.CloseMessage, nil, time.Now().Add(patience))
+	<-done
+	_ = conn.Close()
+	return i, heard, ended
+}
+
+// TestControlFramesCount: pings and pongs are messages as far as a client's rate is concerned.
+func TestControlFramesCount(t *testing.T) {
+	config := DefaultConfig()
+	config.MessageRate, config.MessageBurst = 1e-9, 10
+	for name, kind := range map[string]int{"pings": websocket.PingMessage, "pongs": websocket.PongMessage} {
+		for _, test := range []struct {
+			frames  int
+			refused bool
+		}{{10, false}, {11, true}} {
+			i, heard, ended := readAll(t, config, func(conn *websocket.Conn) {
+				for range test.frames {
+					if err := conn.WriteControl(kind, []byte("x"), time.Now().Add(patience)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			violated := i.violation(ended)
+			if (violated != nil && violated.Code == signal.CodeRateLimited) != test.refused {
+				t.Errorf("%d %s: ended with %v", test.frames, name, ended)
+			}
+			want := 0
+			if kind == websocket.PongMessage {
+				want = 10
+			}
+			if heard != want {
+				t.Errorf("%d %s: %d pongs were heard, expected %d", test.frames, name, heard, want)
+			}
+		}
+	}
+}

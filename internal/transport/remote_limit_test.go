@@ -1,0 +1,79 @@
+package transport
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/pion/stun/v4"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestChecksComeFromSoManyAddresses has a remote peer, which knows all that a check needs, send checks from ever other ports, as many again as are taken.
+func TestChecksComeFromSoManyAddresses(t *testing.T) {
+	p := newPair(t)
+	line, err := p.offers.AddReceiving(volumetric.KindVideo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate([]*Line{line})
+	p.connect()
+	ufrag, password, err := p.offers.agent.GetLocalUserCredentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote, _, err := p.answers.agent.GetLocalUserCredentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The offerer controls: a check of one that is controlled says so.
+	check, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(ufrag+":"+remote),
+		stun.RawAttribute{Type: stun.AttrICEControlled, Value: make([]byte, 8)}, stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{0, 0, 0, 1}},
+		stun.NewShortTermIntegrity(password), stun.Fingerprint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := net.UDPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), p.endpoints[0].Port()))
+	var conns []net.PacketConn
+	defer func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	}()
+	for range 2 * maxRemoteAddresses {
+		conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+		if _, err := conn.WriteTo(check.Raw, port); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.until("checks are refused", func() bool { return p.endpoints[0].ChecksRefused() >= maxRemoteAddresses })
+	candidates, err := p.offers.agent.GetRemoteCandidates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(candidates) < maxRemoteAddresses/2 || len(candidates) > 2*maxRemoteAddresses {
+		t.Errorf("ICE has %d remote candidates, expected about %d", len(candidates), maxRemoteAddresses)
+	}
+	// Those who were there before are heard all the same, and ICE that begins anew hears others.
+	send(t, p.attachBeforeSend[line.MID()], volumetric.MIMEVolumetric, 1)
+	p.until("a packet", func() bool { return len(p.offersTo.packets(p.attachBeforeSend[line.MID()].SSRC())) > 0 })
+	p.restart = true
+	p.negotiate(nil)
+	renewed, _, err := p.offers.agent.GetLocalUserCredentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.until("the addresses are forgotten", func() bool {
+		mux := p.endpoints[0].mux
+		mux.mu.Lock()
+		defer mux.mu.Unlock()
+		_, before := mux.remotes[ufrag]
+		_, now := mux.remotes[renewed]
+		return !before && now
+	})
+}

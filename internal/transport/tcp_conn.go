@@ -1,0 +1,103 @@
+package transport
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// tcpBatch is how many bytes the system is handed at once: what has been handed over goes out whatever its age.
+const tcpBatch = 16 << 10
+
+// tcpConn is an ICE-TCP connection that counts. Reading is one goroutine's. Writing never waits: a goroutine of the connection's own hands on what the system takes.
+type tcpConn struct {
+	net.Conn
+	listener *tcpListener
+	// source is whom the connection counts for, where it is limited.
+	source  netip.Prefix
+	limited bool
+	// place is where it stands among the strangers, nil once it has proven to be for a peer that there is; name is the peer that it says to be for, counted once it is counted
+	// for that peer; gone says that it does not count any more. The listener's mutex guards them.
+	place   *list.Element
+	name    string
+	counted bool
+	gone    bool
+	// greeting is the reader's own, nil once it is whole.
+	greeting *greeting
+
+	mu    sync.Mutex
+	queue tcpQueue
+	// writing is set while the goroutine that writes runs, ended once the connection is closed.
+	writing, ended bool
+}
+
+// Read implements net.Conn.
+func (c *tcpConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.greeting == nil || n == 0 {
+		return n, err
+	}
+	name, whole, wrong := c.greeting.add(b[:n])
+	if wrong != nil {
+		return 0, wrong
+	}
+	if whole {
+		c.greeting = nil
+		if !c.listener.greeted(c, name) {
+			return 0, net.ErrClosed
+		}
+	}
+	return n, err
+}
+
+// Write implements net.Conn: it queues one packet.
+func (c *tcpConn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return 0, net.ErrClosed
+	}
+	before := c.queue.dropped
+	c.queue.push(b, c.listener.clock())
+	c.listener.stale.Add(c.queue.dropped - before)
+	if !c.writing {
+		c.writing = true
+		go c.write()
+	}
+	return len(b), nil
+}
+
+// batches are what goroutines that write hand to the system.
+var batches = sync.Pool{New: func() any { return new([tcpBatch]byte) }}
+
+// write is the goroutine that hands on what waits, until nothing does.
+func (c *tcpConn) write() {
+	room := batches.Get().(*[tcpBatch]byte)
+	defer batches.Put(room)
+	for {
+		c.mu.Lock()
+		before := c.queue.dropped
+		batch := c.queue.take(room[:0], c.listener.clock())
+		c.listener.stale.Add(c.queue.dropped - before)
+		if len(batch) == 0 || c.ended {
+			c.writing = false
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+		// Where it fails, the connection is at its end, and so will reading notice; what was to go is lost, as it might be on the network.
+		if _, err := c.Conn.Write(batch); err != nil {
+			_ = c.Close()
+		}
+	}
+}
+
+// Close implements net.Conn.
+func (c *tcpConn) Close() error {
+	c.listener.gone(c)
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,162 @@
+package transport
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// steadyClock goes on when the test says so.
+type steadyClock struct{ nanoseconds atomic.Int64 }
+
+func (c *steadyClock) now() time.Time { return time.Unix(1_795_188_600, c.nanoseconds.Load()) }
+
+// tcpLink is an ICE-TCP connection over loopback whose far end reads when the test does.
+type tcpLink struct {
+	t     *testing.T
+	near  *tcpConn
+	far   net.Conn
+	clock *steadyClock
+}
+
+func newTCPLink(t *testing.T) *tcpLink {
+	t.Helper()
+	inner, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := listening()
+	k := &tcpLink{t: t, clock: new(steadyClock)}
+	l := newTCPListener(inner, e, tcpLimits{total: 10, address: 10, peer: 10, age: 250 * time.Millisecond})
+	l.clock = k.clock.now
+	if k.far, err = net.Dial("tcp4", inner.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	// A window that does not grow to the megabytes that loopback would have: it is the path's, and what is in it comes whatever the server does.
+	if err := k.far.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.near = conn.(*tcpConn)
+	t.Cleanup(func() {
+		_, _, _ = k.far.Close(), k.near.Close(), l.Close()
+	})
+	return k
+}
+
+// send sends a packet with a number.
+func (k *tcpLink) send(n int) {
+	k.t.Helper()
+	packet := make([]byte, 1200)
+	binary.BigEndian.PutUint32(packet, uint32(n))
+	if _, err := k.near.Write(framed(packet)); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// receive reads a packet and gives its number.
+func (k *tcpLink) receive() int {
+	k.t.Helper()
+	var packet [frameHeader + 1200]byte
+	if _, err := io.ReadFull(k.far, packet[:]); err != nil {
+		k.t.Fatal(err)
+	}
+	if length := binary.BigEndian.Uint16(packet[:]); length != 1200 {
+		k.t.Fatalf("the stream is out of step: a packet of %d bytes", length)
+	}
+	return int(binary.BigEndian.Uint32(packet[frameHeader:]))
+}
+
+func (k *tcpLink) waiting() int {
+	k.near.mu.Lock()
+	defer k.near.mu.Unlock()
+	return k.near.queue.waiting()
+}
+
+// TestOutagesLeaveLittleOfTheirTime: the far end stops reading for five seconds, and goes on. Behind what the path and the system held at the beginning comes what is new.
+func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
+	k := newTCPLink(t)
+	sent, received := 0, 0
+	for range 100 {
+		sent++
+		k.send(sent)
+		if received++; k.receive() != received {
+			t.Fatal("packets came in another order")
+		}
+	}
+	// Nobody reads from here on. 30 Mbit/s for 5 s are 15,625 packets.
+	before := k.near.listener.stats().Stale
+	for range 15_625 {
+		sent++
+		k.clock.nanoseconds.Add(int64(5*time.Second) / 15_625)
+		k.send(sent)
+	}
+	k.clock.nanoseconds.Add(int64(time.Second))
+	fresh := sent + 1
+	k.send(fresh)
+	stale := 0
+	for n := k.receive(); n != fresh; n = k.receive() {
+		if n <= received || n > sent {
+			t.Fatalf("packet %d came behind %d", n, received)
+		}
+		received = n
+		stale++
+	}
+	dropped := int(k.near.listener.stats().Stale - before)
+	if dropped+stale != 15_625 {
+		t.Errorf("%d packets were left out and %d came, of 15625", dropped, stale)
+	}
+	// The window is at most twice 64 KiB, and what goes into it at once is some 64 KiB more; tcpUnsent may be exceeded by as much, and a batch waits. Without a bound it
+	// would have been the window, 4 MiB and what the system lets a buffer grow to, some 4 MiB as well.
+	if most := (128<<10 + 64<<10 + tcpUnsent + 64<<10 + tcpBatch) / 1200; stale > most {
+		t.Errorf("%d packets of the outage came, expected %d at most", stale, most)
+	}
+	t.Logf("%d of 15625 packets of the outage came, %d kB", stale, stale*1200/1000)
+}
+
+// TestTheSystemHoldsLittleOfAConnection, and repeats soon where it can be told to.
+func TestTheSystemHoldsLittleOfAConnection(t *testing.T) {
+	raw, err := newTCPLink(t).near.Conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) {
+		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT); err != nil || got != tcpUnsent {
+			t.Errorf("the system takes %d bytes that it has not sent (%v), expected %d", got, err, tcpUnsent)
+		}
+		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS); err == nil && got != tcpLongestRepeat {
+			t.Errorf("the system repeats after %d ms at the latest, expected %d", got, tcpLongestRepeat)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWritingToWhoDoesNotReadEnds once the connection is closed, and nothing is left of it.
+func TestWritingToWhoDoesNotReadEnds(t *testing.T) {
+	k := newTCPLink(t)
+	for n := 0; k.waiting() < 1<<20; n++ {
+		k.send(n)
+	}
+	if err := k.near.Close(); err != nil {
+		t.Error(err)
+	}
+	for writing := true; writing; {
+		runtime.Gosched()
+		k.near.mu.Lock()
+		writing = k.near.writing
+		k.near.mu.Unlock()
+	}
+	if _, err := k.near.Write(framed(make([]byte, 100))); err == nil {
+		t.Error("a packet was taken for a connection that is closed")
+	}
+}
