@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/fanout"
 	"github.com/volsfu/volsfu/internal/lab/hotpath"
+	"github.com/volsfu/volsfu/internal/priority"
 )
 
 // written is a result in both forms.
@@ -127,6 +129,10 @@ func newFanout() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
+			// As the server that it is compared with does by default.
+			if err := priority.Raise(config.DefaultServer().Nice); err != nil {
+				cmd.PrintErrln(err)
+			}
 			return fanout.Serve(ctx, cmd.ErrOrStderr())
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/priority"
 	"github.com/volsfu/volsfu/internal/server"
 )
 
@@ -38,7 +39,7 @@ func newServe() *cobra.Command {
 			for _, name := range loader.UnknownVariables(os.Environ()) {
 				log.Warn("environment variable is not known", zap.String("name", name))
 			}
-			return run(log, func() (*server.Server, error) {
+			return run(log, settings.Server.Nice, func() (*server.Server, error) {
 				return server.Start(server.Options{Config: settings, Version: version, Log: log})
 			})
 		},
@@ -51,7 +52,11 @@ func newServe() *cobra.Command {
 const stopTimeout = 5 * time.Second
 
 // run starts a server and runs it until SIGINT, SIGTERM or an operator ends it, then drains its rooms and ends. A second signal ends it at once.
-func run(log *zap.Logger, start func() (*server.Server, error)) error {
+func run(log *zap.Logger, nice int, start func() (*server.Server, error)) error {
+	if err := priority.Raise(nice); err != nil {
+		// systemd and container runtimes give it, or leave it at that.
+		log.Info("the priority stays as it is", zap.Error(err))
+	}
 	// Whoever is told that the server is ready may end it at once.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

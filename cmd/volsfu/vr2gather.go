@@ -117,7 +117,7 @@ func serveVR2Gather(f vr2gatherFlags) error {
 		return err
 	}
 	defer func() { _ = log.Sync() }()
-	return run(log, func() (*server.Server, error) { return startVR2Gather(settings, first, last, log) })
+	return run(log, settings.Server.Nice, func() (*server.Server, error) { return startVR2Gather(settings, first, last, log) })
 }
 
 // startVR2Gather starts the server with media on the first port that is free.
