@@ -23,6 +23,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -138,7 +139,10 @@ func broadcastVR2Gather(ctx context.Context, t *testing.T, url string) (kept *ke
 
 // TestVR2GatherPublication: what is published with --vr2gather arrives byte for byte, and is decoded by volpeer watch.
 func TestVR2GatherPublication(t *testing.T) {
-	conference, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	settings := lab.ConferenceConfig()
+	// Frames are repaired for so long that a machine that stalls costs none.
+	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline, settings.Forward.CacheAge = signal.MaxDeadline, signal.MaxDeadline, 5*signal.MaxDeadline
+	conference, err := lab.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +154,7 @@ func TestVR2GatherPublication(t *testing.T) {
 	defer stop()
 	url := conference.Server.URL()
 	kept, ended := broadcastVR2Gather(ctx, t, url)
-	w := &watching{room: room{server: url, name: "room", identity: "bob"}, seconds: 5, quality: "auto", json: true}
+	w := &watching{room: room{server: url, name: "room", identity: "bob"}, seconds: 5, quality: "auto", deadline: signal.MaxDeadline, json: true}
 	var out bytes.Buffer
 	watched := make(chan error, 1)
 	go func() { watched <- w.run(ctx, nil, &out, io.Discard, slog.New(slog.DiscardHandler)) }()

@@ -216,7 +216,9 @@ func (t *take) run(ctx context.Context, seconds float64, console io.Writer, log 
 			_, _ = fmt.Fprintf(console, "recorded %d frames  lost %d  %s\n", frames, t.losses(), rate(bytes, now.Sub(t.began)))
 			if err := t.writer.Sync(); err != nil {
 				cancel()
-				return errors.Join(err, <-ended, t.writer.Close())
+				err = errors.Join(err, <-ended)
+				t.ended = time.Now()
+				return errors.Join(err, t.writer.Close())
 			}
 		case err := <-ended:
 			t.ended = time.Now()

@@ -2,10 +2,7 @@ package feedback
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -23,39 +20,11 @@ import (
 // A report is put out with its size, and for each stream the first number covered, and the arrival times of those that follow in milliseconds, or - for lost ones.
 // Results are called by their place in the order of sending.
 func TestCongestionTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/congestion/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			player := &congestionPlayer{transportPlayer: transportPlayer{t: t, cfg: DefaultConfig().Transport}}
-			player.begin()
-			for _, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
-				if strings.HasPrefix(line, "  ") {
-					continue
-				}
-				player.line(line)
-				if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
-					if err := player.play(fields); err != nil {
-						t.Fatalf("%q: %v", line, err)
-					}
-				}
-			}
-			got := strings.Join(player.out, "\n") + "\n"
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(text) {
-				t.Errorf("got\n%s\nexpected\n%s", got, text)
-			}
-		})
-	}
+	playTranscripts(t, "testdata/congestion/*.txt", func(t *testing.T) player {
+		p := &congestionPlayer{transportPlayer: transportPlayer{t: t, cfg: DefaultConfig().Transport}}
+		p.begin()
+		return p
+	})
 }
 
 const firstOfStream = 65_530

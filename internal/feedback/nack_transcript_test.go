@@ -1,25 +1,19 @@
 package feedback
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-var update = flag.Bool("update", false, "write what the NACK generator does into the transcripts")
-
 // start is when virtual time begins.
 var start = time.Unix(1_795_188_600, 0)
 
 func after(d time.Duration) time.Time { return start.Add(d) }
 
-// TestNACKTranscripts plays testdata/nack. A transcript has input lines, expected output lines, which are indented, and comments (#). Times are
-// milliseconds. Input:
+// TestNACKTranscripts plays testdata/nack. Times are milliseconds. Input:
 //
 //	config KEY=VALUE…   changes the configuration: reorder, tries, missing
 //	12 receive 1 2 5-9  packets arrive; what they were is put out unless they came in order
@@ -32,52 +26,19 @@ func after(d time.Duration) time.Time { return start.Add(d) }
 //	12 forget
 //	stats
 func TestNACKTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/nack/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			player := newNACKPlayer()
-			for _, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
-				if strings.HasPrefix(line, "  ") {
-					continue
-				}
-				player.line(line)
-				if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
-					if err := player.play(fields); err != nil {
-						t.Fatalf("%q: %v", line, err)
-					}
-				}
-			}
-			got := strings.Join(player.out, "\n") + "\n"
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(text) {
-				t.Errorf("got\n%s\nexpected\n%s", got, text)
-			}
-		})
-	}
+	playTranscripts(t, "testdata/nack/*.txt", func(*testing.T) player { return newNACKPlayer() })
 }
 
 type nackPlayer struct {
 	cfg NACKConfig
 	g   *NACKGenerator
-	out []string
+	lines
 }
 
 func newNACKPlayer() *nackPlayer {
 	cfg := DefaultConfig().NACK
 	return &nackPlayer{cfg: cfg, g: NewNACKGenerator(cfg)}
 }
-
-func (p *nackPlayer) line(text string) { p.out = append(p.out, text) }
 
 func (p *nackPlayer) play(fields []string) error {
 	switch fields[0] {

@@ -2,8 +2,6 @@ package feedback
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,39 +20,11 @@ import (
 //
 // A report is put out as its number, size, the first number covered, and the arrival times of those that follow, or - for lost ones.
 func TestTransportTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/transport/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			player := &transportPlayer{t: t, cfg: DefaultConfig().Transport}
-			player.reset()
-			for _, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
-				if strings.HasPrefix(line, "  ") {
-					continue
-				}
-				player.line(line)
-				if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
-					if err := player.play(fields); err != nil {
-						t.Fatalf("%q: %v", line, err)
-					}
-				}
-			}
-			got := strings.Join(player.out, "\n") + "\n"
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(text) {
-				t.Errorf("got\n%s\nexpected\n%s", got, text)
-			}
-		})
-	}
+	playTranscripts(t, "testdata/transport/*.txt", func(t *testing.T) player {
+		p := &transportPlayer{t: t, cfg: DefaultConfig().Transport}
+		p.reset()
+		return p
+	})
 }
 
 type transportPlayer struct {
@@ -62,7 +32,7 @@ type transportPlayer struct {
 	cfg      TransportFeedbackConfig
 	history  *TransportHistory
 	recorder *TransportRecorder
-	out      []string
+	lines
 }
 
 func (p *transportPlayer) reset() {
@@ -70,8 +40,6 @@ func (p *transportPlayer) reset() {
 	// Times count from the first packet of either side.
 	p.history.since(start)
 }
-
-func (p *transportPlayer) line(text string) { p.out = append(p.out, text) }
 
 func (p *transportPlayer) play(fields []string) error {
 	switch fields[0] {

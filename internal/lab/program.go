@@ -75,12 +75,17 @@ func StartCommand(name string, cmd *exec.Cmd, watch io.Writer) (*Program, error)
 	return p, nil
 }
 
-// Wait waits for the program to end by itself.
+// Wait waits for the program to end by itself. How it ended counts where the context has ended, too.
 func (p *Program) Wait(ctx context.Context) error {
 	select {
 	case <-p.ended:
 		return p.failure()
 	case <-ctx.Done():
+	}
+	select {
+	case <-p.ended:
+		return p.failure()
+	default:
 		return ctx.Err()
 	}
 }

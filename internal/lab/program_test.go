@@ -40,6 +40,31 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// TestWhatHolds: what holds when the wait for it has ended counts, however late it is looked at.
+func TestWhatHolds(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		looks := 0
+		if err := Await(over, "it is looked at twice", func() bool { looks++; return looks > 1 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Await(over, "nothing", func() bool { return false }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	p := &Program{ended: make(chan struct{})}
+	if err := p.Wait(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	close(p.ended)
+	for range 100 {
+		if err := p.Wait(over); err != nil {
+			t.Fatalf("got %v of a program that has ended well", err)
+		}
+	}
+}
+
 func TestProcess(t *testing.T) {
 	good, err := StartProgram("true", "/bin/sh", nil, "-c", "echo out; echo err >&2")
 	if err != nil {

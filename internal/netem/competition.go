@@ -79,7 +79,7 @@ func (n *Network) change(addr netip.Addr, d Direction, do func(h, other *hop, no
 	now := time.Now()
 	n.step(now)
 	err := do(h, other, now)
-	n.pending.update(h)
+	n.schedule(h)
 	n.step(now)
 	n.setAlarm(now)
 	if err != nil {

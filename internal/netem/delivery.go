@@ -16,7 +16,7 @@ func (n *Network) send(p *Packet) {
 		n.enterDownlink(p, now)
 	} else {
 		source.up.link.Send(p, now)
-		n.pending.update(source.up)
+		n.schedule(source.up)
 	}
 	n.step(now)
 	n.setAlarm(now)
@@ -24,15 +24,14 @@ func (n *Network) send(p *Packet) {
 
 // step makes everything happen that happens by now, in order of time. A packet enters its next link when it left the one before, however late that is noticed.
 func (n *Network) step(now time.Time) {
-	for len(n.pending) > 0 && !n.pending[0].next.After(now) {
-		h := n.pending[0]
-		for _, p := range h.link.Deliver(h.next) {
+	for h, due := n.pending.First(now); due; h, due = n.pending.First(now) {
+		for _, p := range h.link.Deliver(h.Due()) {
 			n.leave(h, p)
 		}
 		for _, f := range h.flows {
-			f.Step(h.link, h.next)
+			f.Step(h.link, h.Due())
 		}
-		n.pending.update(h)
+		n.schedule(h)
 	}
 }
 
@@ -59,7 +58,7 @@ func (n *Network) enterDownlink(p *Packet, at time.Time) {
 		return
 	}
 	destination.down.link.Send(p, at)
-	n.pending.update(destination.down)
+	n.schedule(destination.down)
 }
 
 // receive gives a packet to the socket that it is for.
@@ -76,14 +75,15 @@ func (n *Network) receive(p *Packet) {
 
 // setAlarm makes the goroutine wake up when the next thing happens.
 func (n *Network) setAlarm(now time.Time) {
+	next := n.pending.Next()
 	switch {
-	case len(n.pending) == 0:
+	case next.IsZero():
 		if !n.alarm.IsZero() {
 			n.timer.Stop()
 			n.alarm = time.Time{}
 		}
-	case !n.pending[0].next.Equal(n.alarm):
-		n.alarm = n.pending[0].next
+	case !next.Equal(n.alarm):
+		n.alarm = next
 		n.timer.Reset(n.alarm.Sub(now))
 	}
 }

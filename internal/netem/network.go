@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/netem/agenda"
 )
 
 // Errors of a Network.
@@ -36,7 +38,7 @@ type Network struct {
 
 	mu      sync.Mutex // held while packets move; taken before a Conn's
 	hosts   map[netip.Addr]*host
-	pending schedule
+	pending agenda.Agenda[*hop]
 	alarm   time.Time // what timer is set to, zero if it is not
 	stats   NetworkStats
 	closed  bool
@@ -104,7 +106,7 @@ func (n *Network) SetAccess(addr netip.Addr, up, down Config) error {
 func (n *Network) configure(h **hop, d Direction, addr netip.Addr, cfg Config, now time.Time) {
 	var err error
 	if *h == nil {
-		*h = &hop{direction: d, index: unscheduled}
+		*h = &hop{direction: d}
 		(*h).link, err = NewLink(cfg, mixAddr(n.seed^mix(uint64(d)), addr), nil)
 	} else {
 		err = (*h).link.Reconfigure(cfg, now)
@@ -112,7 +114,7 @@ func (n *Network) configure(h **hop, d Direction, addr netip.Addr, cfg Config, n
 	if err != nil {
 		panic(fmt.Sprintf("netem: parameters were valid and are refused: %v", err))
 	}
-	n.pending.update(*h)
+	n.schedule(*h)
 }
 
 // AccessStats returns the counters of a host's access link, zero if it has none.

@@ -51,6 +51,10 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 	if r.ending {
 		return nil, refuse(signal.CodeDraining, "the server stops")
 	}
+	if !r.drained.IsZero() {
+		// The join was on its way when everybody was told.
+		return nil, refuse(signal.CodeDraining, "the server is about to stop")
+	}
 	present, returns := r.participants[q.Identity]
 	if returns && present.outbox != nil {
 		return nil, refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)

@@ -3,6 +3,9 @@ package sfu
 import (
 	"context"
 	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 // TestLastAnswer asks a room that answered and has ended since, as a room does when its last participant is removed: it is heard. 100 times, since a choice among
@@ -22,5 +25,16 @@ func TestLastAnswer(t *testing.T) {
 		if _, answered := hear(t.Context(), room, result); answered {
 			t.Fatal("a room that has ended answered")
 		}
+	}
+}
+
+// TestJoiningWhileDraining: somebody who was on the way when everybody was told that the server will stop is refused, not kept without a word.
+func TestJoiningWhileDraining(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	enter(t, n, "alice", false)
+	n.toAll(drainRequest{time.Minute})
+	_, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "bob", Outbox: &shelf{}, At: time.Now()})
+	if refused == nil || refused.Code != signal.CodeDraining {
+		t.Errorf("got %v, expected %q", refused, signal.CodeDraining)
 	}
 }

@@ -38,6 +38,14 @@ func (c *hostClock) answered(t0, t1, t2, now time.Time) error {
 	return c.estimator.RoundTrip(t0, t1, t2, c.local(now))
 }
 
+// travelled takes a packet of the server's, which was sent by its clock and arrived by this host's. One that contradicts what is known is passed over: its times are put together
+// from what two hosts noted of a frame, and a clock that was set shows with the next answer.
+func (c *hostClock) travelled(sent, arrived time.Time) {
+	if known, ok := c.estimator.Estimate(arrived); ok && sent.Sub(arrived) <= known.Offset+known.Bound {
+		c.estimator.Received(sent, arrived)
+	}
+}
+
 // toServer is a time of the system's by the server's clock.
 func (c *hostClock) toServer(t time.Time) time.Time {
 	return t.Add(c.shift + c.state(t).Offset)

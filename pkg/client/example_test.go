@@ -218,8 +218,13 @@ func ExampleSession_Stats() {
 		return
 	}
 	defer session.Close()
-	for range 40 {
-		<-session.Frames()
+	for came := make(map[int]int); came[0] < 20 || came[1] < 20; { // of each tile
+		frame, open := <-session.Frames()
+		if !open {
+			fmt.Println(session.Err())
+			return
+		}
+		came[frame.Track.Tile]++
 	}
 	for _, tile := range session.Stats() {
 		bad := tile.Undecodable + tile.Missing + tile.Overflowed + tile.DroppedByServer
@@ -327,7 +332,9 @@ func ExamplePublisher_Wanted() {
 		Room:         "workshop",
 		Identity:     "ada",
 		Publications: []volumetric.Publication{body()},
-		MaxUplink:    50_000_000, // bit/s; without, as much as the network carries
+		MaxUplink:    50_000_000,       // bit/s; without, as much as the network carries
+		MinUplink:    50_000_000,       // what the network is known to carry; without, as little as it seems to
+		QueueBudget:  10 * time.Second, // without, a frame that waits for longer than its interval is left out
 	})
 	if err != nil {
 		fmt.Println(err)

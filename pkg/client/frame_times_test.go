@@ -141,10 +141,15 @@ func TestTold(t *testing.T) {
 		tr.received(&part, noon)
 	}
 	receive(1<<32+7, 5*time.Millisecond)
+	tr.told(server(8, 0), noon) // before the frame is whole
 	receive(1<<32+8, 5*time.Millisecond)
 	sent, arrived, ok := tr.told(server(7, 2*time.Millisecond), noon)
 	if !ok || !sent.Equal(noon.Add(2*time.Millisecond)) || !arrived.Equal(noon.Add(1005*time.Millisecond)) {
 		t.Errorf("the quickest left at %v and arrived at %v, %v", sent, arrived, ok)
+	}
+	// A packet of the frame that came late is told of as if it were another frame.
+	if sent, arrived, ok := tr.told(server(7, 480*time.Millisecond), noon); ok && sent.Sub(arrived) > -1003*time.Millisecond {
+		t.Errorf("the late packet left at %v, and the first one had arrived at %v", sent, arrived)
 	}
 	if _, _, ok := tr.told(server(99, 0), noon); ok {
 		t.Error("a frame that never came was quick")
@@ -157,6 +162,11 @@ func TestTold(t *testing.T) {
 	records := tr.taken()
 	if len(records) != 2 || records[0].Receiver != "ada" || records[0].Frame != 1<<32+7 {
 		t.Fatalf("got %+v, expected the two frames that came", records)
+	}
+	for _, r := range records {
+		if r.Bytes != 400 {
+			t.Errorf("frame %d has %d bytes, expected 400 whoever was the first to tell", r.Frame, r.Bytes)
+		}
 	}
 	r := records[0]
 	if got := r.Time(frametimes.Shown); !got.Equal(noon.Add(32 * time.Millisecond)) {
@@ -228,6 +238,16 @@ func TestHostClock(t *testing.T) {
 	exchange(&estimated)
 	if miss := estimated.toServer(now).Sub(now) - ahead; miss.Abs() > 100*time.Microsecond {
 		t.Errorf("the estimate is off by %v", miss)
+	}
+	// One that arrived before it left says nothing, one that was quicker than the answers does.
+	before := estimated.state(now)
+	estimated.travelled(now.Add(ahead+480*time.Millisecond), now)
+	if got := estimated.state(now); got != before {
+		t.Errorf("the clock was %+v and is %+v, by a packet that cannot have been", before, got)
+	}
+	estimated.travelled(now.Add(ahead-200*time.Microsecond), now)
+	if got := estimated.state(now); got.Bound >= before.Bound || (got.Offset-ahead).Abs() > got.Bound {
+		t.Errorf("the clock was %+v and is %+v, though a packet took no more than 200 µs", before, got)
 	}
 	shifted := newHostClock(Config{URL: "ws://127.0.0.1", ClockShift: time.Minute})
 	exchange(&shifted)

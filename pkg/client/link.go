@@ -141,6 +141,21 @@ func (l *link) read() {
 	}
 }
 
+// receive waits for a message until the context ends. One that is there counts though the context has ended since; it is not open where the websocket has ended.
+func (l *link) receive(ctx context.Context) (m signal.Message, open bool, err error) {
+	select {
+	case m, open = <-l.messages:
+		return m, open, nil
+	case <-ctx.Done():
+	}
+	select {
+	case m, open = <-l.messages:
+		return m, open, nil
+	default:
+		return nil, false, ctx.Err()
+	}
+}
+
 // send writes one message. A websocket that takes none has ended: whoever only reads it would go on without a word to the server.
 func (l *link) send(m signal.Message) error {
 	data, err := signal.Encode(m)

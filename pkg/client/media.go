@@ -154,7 +154,7 @@ func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 func (m *media) travelled(sent, arrived time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.clock.estimator.Received(sent, arrived)
+	m.clock.travelled(sent, arrived)
 }
 
 // attach gives a line to a track of a publisher, or to none. Numbering stays with the line, since it belongs to the SSRC.

@@ -2,17 +2,14 @@ package client
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "write the transcripts anew")
+	"github.com/volsfu/volsfu/test/transcript"
+)
 
 // TestPlanTranscripts plays the files of testdata/plan. Their lines are
 //
@@ -23,27 +20,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 //
 // and below each step, after ">", what is sent, then what was given up, and their rate.
 func TestPlanTranscripts(t *testing.T) {
-	names, err := filepath.Glob("testdata/plan/*.txt")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := playPlan(t, string(want))
-			if *update {
-				if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(want) {
-				t.Errorf("got\n%s", got)
-			}
-		})
-	}
+	transcript.Play(t, "testdata/plan/*.txt", playPlan)
 }
 
 func playPlan(t *testing.T, text string) string {

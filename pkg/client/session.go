@@ -139,19 +139,18 @@ func (s *Session) greet(ctx context.Context, join *signal.Join) (*link, *signal.
 		return fail(err)
 	}
 	for {
-		select {
-		case m, open := <-l.messages:
-			if !open {
-				return fail(fmt.Errorf("join: %w", l.err))
-			}
-			switch m := m.(type) {
-			case *signal.Joined:
-				return l, m, nil
-			case *signal.Error:
-				return fail(fmt.Errorf("join: %w", m))
-			}
-		case <-ctx.Done():
-			return fail(fmt.Errorf("join: %w", ctx.Err()))
+		m, open, err := l.receive(ctx)
+		switch {
+		case err != nil:
+			return fail(fmt.Errorf("join: %w", err))
+		case !open:
+			return fail(fmt.Errorf("join: %w", l.err))
+		}
+		switch m := m.(type) {
+		case *signal.Joined:
+			return l, m, nil
+		case *signal.Error:
+			return fail(fmt.Errorf("join: %w", m))
 		}
 	}
 }
@@ -267,19 +266,35 @@ func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message
 	if err := l.send(m); err != nil {
 		return nil, err
 	}
+	r, open, err := s.hear(ctx, reply)
+	if err != nil {
+		return nil, err
+	}
+	if !open {
+		return nil, fmt.Errorf("%s: %w", m.Head().Type, ErrInterrupted)
+	}
+	if refused, ok := r.(*signal.Error); ok {
+		return nil, refused
+	}
+	return r, nil
+}
+
+// hear waits for a reply until the context or the session ends. A reply that is there counts though one of them has ended since, as the session does where the server replies
+// and closes it. It is not open where the wait was abandoned.
+func (s *Session) hear(ctx context.Context, reply <-chan signal.Message) (m signal.Message, open bool, err error) {
 	select {
-	case r, open := <-reply:
-		if !open {
-			return nil, fmt.Errorf("%s: %w", m.Head().Type, ErrInterrupted)
-		}
-		if refused, ok := r.(*signal.Error); ok {
-			return nil, refused
-		}
-		return r, nil
+	case m, open = <-reply:
+		return m, open, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = ctx.Err()
 	case <-s.ctx.Done():
-		return nil, s.Err()
+		err = s.Err()
+	}
+	select {
+	case m, open = <-reply:
+		return m, open, nil
+	default:
+		return nil, false, err
 	}
 }
 

@@ -33,14 +33,18 @@ func (t *tracing) told(m *signal.FrameTimes, now time.Time) (sent, arrived time.
 				continue
 			}
 			key.Frame = uint32(row[0])
-			t.joiner.Add(key, &part, now)
-			if at := part.Time(frametimes.ServerFirstOut); !at.IsZero() {
-				t.joiner.Note(key, func(r *frametimes.Record) {
-					if here := r.Local(frametimes.FirstReceived); !here.IsZero() && (!ok || at.Sub(here) > sent.Sub(arrived)) {
-						sent, arrived, ok = at, here, true
-					}
-				})
+			if host == frametimes.Server {
+				// The server counts the prefix, too. How long the tile is the receiver knows.
+				part.Bytes = 0
 			}
+			t.joiner.Add(key, &part, now)
+			// Of a frame that the server tells of twice, the second time is about packets that came late, of which the first one here was none: what is known already stays.
+			t.joiner.Note(key, func(r *frametimes.Record) {
+				at, here := r.Time(frametimes.ServerFirstOut), r.Local(frametimes.FirstReceived)
+				if !at.IsZero() && !here.IsZero() && (!ok || at.Sub(here) > sent.Sub(arrived)) {
+					sent, arrived, ok = at, here, true
+				}
+			})
 		}
 	}
 	return sent, arrived, ok

@@ -3,17 +3,14 @@ package switching
 import (
 	"bufio"
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "write what the Switcher does into testdata/*.txt; read the difference before keeping it")
+	"github.com/volsfu/volsfu/test/transcript"
+)
 
 // TestTranscripts plays the stories in testdata: lines of input, each followed by the expected output, indented and marked "=>".
 //
@@ -30,42 +27,7 @@ var update = flag.Bool("update", false, "write what the Switcher does into testd
 //
 // A number is resolved to the packet that it stands for, and whether that has the marker if its frame's last packet is another.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("expected transcripts in testdata, got %v, %v", files, err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := play(t, want)
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			compare(t, file, got, want)
-		})
-	}
-}
-
-func compare(t *testing.T, file string, got, want []byte) {
-	t.Helper()
-	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(g), len(w)) {
-		line := func(s []string) string {
-			if i < len(s) {
-				return s[i]
-			}
-			return "(end)"
-		}
-		if line(g) != line(w) {
-			t.Fatalf("%s:%d: got %q, expected %q", file, i+1, line(g), line(w))
-		}
-	}
+	transcript.Play(t, "testdata/*.txt", play)
 }
 
 // stage is the state of a transcript.
@@ -88,9 +50,9 @@ type actor struct {
 
 var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func play(t *testing.T, script []byte) []byte {
+func play(t *testing.T, story string) string {
 	st := &stage{t: t, now: dawn}
-	in := bufio.NewScanner(bytes.NewReader(script))
+	in := bufio.NewScanner(strings.NewReader(story))
 	for n := 1; in.Scan(); n++ {
 		line := in.Text()
 		words := strings.Fields(line)
@@ -105,7 +67,7 @@ func play(t *testing.T, script []byte) []byte {
 			t.Fatalf("line %d: %q: %v", n, line, err)
 		}
 	}
-	return st.out.Bytes()
+	return st.out.String()
 }
 
 func (st *stage) do(verb string, args []string) error {

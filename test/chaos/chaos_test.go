@@ -54,8 +54,9 @@ func open(t *testing.T) *room {
 	// A machine that stalls looks like a link that is full, and what does not fit a link is switched off.
 	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = everything, everything
 	settings.Forward.QueueBudget = repairTime
-	settings.Rooms.ResumeGrace = time.Second
-	settings.Signalling.PingInterval = 2 * time.Second
+	// Who dies is to be gone by the end; who lives and is stalled for some seconds is not.
+	settings.Rooms.ResumeGrace = 5 * time.Second
+	settings.Signalling.PingInterval = 5 * time.Second
 	// What floods must reach what is behind the limits of signalling.
 	settings.Signalling.MessageRate, settings.Signalling.MessageBurst = 1e6, 1e6
 	settings.Signalling.ByteRate, settings.Signalling.ByteBurst = 1e9, 1e9
@@ -143,6 +144,16 @@ type toll struct {
 	gap    time.Duration
 }
 
+// here looks whether the four are in the room still.
+func (r *room) here(t *testing.T) {
+	t.Helper()
+	for _, name := range r.names {
+		if err := r.peers[name].Session.Err(); err != nil {
+			t.Fatalf("%s is not in the room any more: %v", name, err)
+		}
+	}
+}
+
 // during counts frames while something is done, and until enough have come after it.
 func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 	t.Helper()
@@ -161,7 +172,10 @@ func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 		done[i] = r.count(f).Frames
 	}
 	for i, f := range flows {
-		wait.Until(t, f.String()+" goes on", func() bool { return r.count(f).Frames >= done[i]+enough })
+		wait.Until(t, f.String()+" goes on", func() bool {
+			r.here(t)
+			return r.count(f).Frames >= done[i]+enough
+		})
 		var now count
 		wait.Until(t, f.String()+" is accounted for", func() bool {
 			now = r.count(f)

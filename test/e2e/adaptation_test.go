@@ -29,11 +29,11 @@ func strict(c *config.Config) { c.Rooms.Suppression.Policy = sfu.SuppressionStri
 
 // TestNobodyTakesNobodySends has one receiver take one of 15 tiles.
 func TestNobodyTakesNobodySends(t *testing.T) {
-	c := startConference(t, strict)
+	c := startConference(t, strict, unhurried)
 	load := body(15, 3)
 	load.FrameBytes, load.Step = 2000, 2
-	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	join(t, c, atLeisure(lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}}))
+	bob := join(t, c, atLeisure(lab.Part{Room: "room", Identity: "bob", Receive: true}))
 	first, last := tile("alice", "body", 0), tile("alice", "body", 14)
 	wait.Until(t, "frames come", func() bool { return frames(bob, last) > 0 })
 	one := 0
@@ -66,11 +66,11 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 // TestSwitchingToWhatIsSuppressed: the former quality goes on until the new one has come, and no frame is missing between them, also where the new one has only
 // just been suppressed, so that its last frames are still there.
 func TestSwitchingToWhatIsSuppressed(t *testing.T) {
-	c := startConference(t, strict)
+	c := startConference(t, strict, unhurried)
 	load := body(1, 3)
 	load.Step = 2
-	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	join(t, c, atLeisure(lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}}))
+	bob := join(t, c, atLeisure(lab.Part{Room: "room", Identity: "bob", Receive: true}))
 	ref := tile("alice", "body", 0)
 	wait.Until(t, "the highest quality comes", func() bool { return frames(bob, ref) > 10 && bob.Tile(ref).Quality == 2 })
 	random := rand.New(rand.NewPCG(1, 2))

@@ -37,6 +37,18 @@ func startConference(t *testing.T, adjust ...func(*config.Config)) *lab.Conferen
 	return c
 }
 
+// unhurried is patient, and takes no machine that stalls for a link that is full.
+func unhurried(c *config.Config) {
+	patient(c)
+	c.Forward.Congestion.Min, c.Forward.Congestion.Start, c.Forward.QueueBudget = lab.Everything, lab.Everything, repairTime
+}
+
+// atLeisure is somebody of whom the same holds.
+func atLeisure(part lab.Part) lab.Part {
+	part.MinUplink, part.QueueBudget, part.Deadline = lab.Everything, repairTime, repairTime
+	return part
+}
+
 // join brings a peer in and waits until it is connected.
 func join(t *testing.T, c *lab.Conference, part lab.Part) *lab.Peer {
 	t.Helper()

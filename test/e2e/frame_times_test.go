@@ -105,10 +105,11 @@ func (u *truth) receive(ctx context.Context, s *client.Session) {
 			now := time.Now()
 			s.FrameDecoded(&f, now, now)
 			shown := time.Now()
-			s.FrameShown(f.Track, f.Number, now, shown)
+			// The record may come as soon as the session knows.
 			u.mu.Lock()
 			u.shown[frametimes.Key{Track: f.Track, Frame: uint32(f.Number)}] = shown
 			u.mu.Unlock()
+			s.FrameShown(f.Track, f.Number, now, shown)
 		case <-ctx.Done():
 			return
 		}
@@ -142,7 +143,7 @@ func (u *truth) check(t *testing.T, r *frametimes.Record, senderAhead, receiverA
 	}
 	for _, layer := range []frametimes.Layer{frametimes.FrameTx, frametimes.FrameRx, frametimes.ProtocolUpRx, frametimes.ProtocolDownTx, frametimes.ServerDistribution} {
 		if d, known := layers.Get(layer); !known || d < 0 {
-			t.Errorf("frame %d: %v is %v, %v, expected a time", r.Frame, layer, d, known)
+			t.Errorf("frame %d: %v is %v, %v, expected a time, of %+v", r.Frame, layer, d, known, r)
 		}
 	}
 	return true

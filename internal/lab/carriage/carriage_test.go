@@ -229,6 +229,37 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
+// TestWatchingIsTooLateForNothing: what has come counts, though patience, the context and the other end have all come to theirs since, and what was taken long before the silence
+// is still decoded.
+func TestWatchingIsTooLateForNothing(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	gone := make(chan struct{})
+	close(gone)
+	config := DefaultWatch()
+	config.Patience, config.Idle = time.Nanosecond, time.Nanosecond
+	for range 100 {
+		w, err := NewWatcher(newShelf(), config, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Run(over, gone); !errors.Is(err, ErrNothing) {
+			t.Fatalf("nothing has come: got %v, want %v", err, ErrNothing)
+		}
+		w.Take(sealed(0, 0, 1, volumetric.FourCC{}, nil, time.Now()))
+		if _, err := w.Run(over, gone); err != nil {
+			t.Fatalf("a frame had come: got %v", err)
+		}
+		if w, err = NewWatcher(newShelf(), config, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.Take(sealed(0, 0, 1, volumetric.FourCC{}, nil, time.Now()))
+		if got, err := w.Run(t.Context(), make(chan struct{})); err != nil || got.FramesShown != 1 {
+			t.Fatalf("got %+v, %v, want the frame shown", got, err)
+		}
+	}
+}
+
 // TestSuperseded: of frames that wait the newest is decoded. The others were bunched by the transport, or the decoder was slow.
 func TestSuperseded(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -110,7 +110,7 @@ func (w *Watcher) Run(ctx context.Context, ended <-chan struct{}) (*Received, er
 	return w.summary(), err
 }
 
-// watch waits for the end. What was taken before ended did is decoded within the last moments.
+// watch waits for the end. What was taken before ended did, or before silence, is decoded within the last moments.
 func (w *Watcher) watch(ctx context.Context, ended <-chan struct{}, running *sync.WaitGroup) error {
 	var patience <-chan time.Time
 	if w.config.Patience > 0 {
@@ -118,18 +118,21 @@ func (w *Watcher) watch(ctx context.Context, ended <-chan struct{}, running *syn
 		defer timer.Stop()
 		patience = timer.C
 	}
+	var nothing error
 	select {
 	case <-w.arrived:
 	case <-patience:
-		return fmt.Errorf("%w within %v", ErrNothing, w.config.Patience)
+		nothing = fmt.Errorf("%w within %v", ErrNothing, w.config.Patience)
 	case <-ended:
-		select {
-		case <-w.arrived:
-		default:
-			return fmt.Errorf("%w before the other end ended", ErrNothing)
-		}
+		nothing = fmt.Errorf("%w before the other end ended", ErrNothing)
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrNothing, ctx.Err())
+		nothing = fmt.Errorf("%w: %w", ErrNothing, ctx.Err())
+	}
+	// What has come counts, whatever else has happened by now.
+	select {
+	case <-w.arrived:
+	default:
+		return nothing
 	}
 	w.mu.Lock()
 	begun := w.first
@@ -140,35 +143,39 @@ func (w *Watcher) watch(ctx context.Context, ended <-chan struct{}, running *syn
 	running.Go(func() { w.decide(ctx, begun) })
 	limit, stop := limited(ctx, w.config.Duration)
 	defer stop()
+	silent := make(chan struct{})
 	if w.config.Idle > 0 {
 		running.Go(func() {
-			w.awaitSilence(limit)
-			stop()
+			if w.awaitSilence(limit) {
+				close(silent)
+			}
 		})
 	}
 	select {
 	case <-limit.Done():
+	case <-silent:
+		w.settle(ctx)
 	case <-ended:
 		w.settle(ctx)
 	}
 	return nil
 }
 
-// awaitSilence returns when nothing has come for as long as configured.
-func (w *Watcher) awaitSilence(ctx context.Context) {
+// awaitSilence returns true when nothing has come for as long as configured, and false where the context ends before.
+func (w *Watcher) awaitSilence(ctx context.Context) bool {
 	for {
 		w.mu.Lock()
 		remaining := time.Until(w.last.Add(w.config.Idle))
 		w.mu.Unlock()
 		if remaining <= 0 {
-			return
+			return true
 		}
 		timer := time.NewTimer(remaining)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return
+			return false
 		}
 	}
 }

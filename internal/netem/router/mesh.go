@@ -1,12 +1,12 @@
 package router
 
 import (
-	"container/heap"
 	"fmt"
 	"hash/fnv"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netem/agenda"
 )
 
 // Mesh takes packets over the wires of their routes. It is stepped with an explicit now and has neither goroutine nor lock; how often it is stepped changes neither when packets
@@ -14,12 +14,13 @@ import (
 type Mesh struct {
 	wires   []*wire
 	routes  [][]int // wires by route
-	pending agenda
+	pending agenda.Agenda[*wire]
 	arrived []*netem.Packet
 }
 
-// wire is a link with its schedule, and its place in the agenda.
+// wire is a link with its schedule, and its place in the agenda of what happens next.
 type wire struct {
+	agenda.Place
 	plan   *Wire
 	link   *netem.Link
 	fair   bool          // the queue lets packets overtake others
@@ -28,16 +29,13 @@ type wire struct {
 
 	round  time.Time // when the present round of the schedule began
 	change int       // index of the next change; after the last one comes the next round, if there is one
-
-	next  time.Time // when something happens, as of the latest update
-	index int       // in the agenda
 }
 
 // NewMesh makes the links of a plan, which begin at now. The error is that of netem.NewLink or Link.SetRate, with the wire's name.
 func NewMesh(plan *Plan, now time.Time) (*Mesh, error) {
 	m := &Mesh{}
 	for i := range plan.Wires {
-		w := &wire{plan: &plan.Wires[i], index: unscheduled}
+		w := &wire{plan: &plan.Wires[i]}
 		var err error
 		if w.link, err = netem.NewLink(w.plan.Config, plan.Seed^nameHash(w.plan.Name), nil); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.plan.Name, err)
@@ -46,7 +44,7 @@ func NewMesh(plan *Plan, now time.Time) (*Mesh, error) {
 			return nil, err
 		}
 		m.wires = append(m.wires, w)
-		m.pending.update(w)
+		m.schedule(w)
 	}
 	for i := range plan.Routes {
 		m.routes = append(m.routes, plan.Routes[i].Wires)
@@ -117,7 +115,7 @@ func (m *Mesh) Restart(now time.Time) {
 		}
 		w.link.ResetStats()
 		w.waited = netem.DelayCounts{}
-		m.pending.update(w)
+		m.schedule(w)
 	}
 }
 
@@ -129,7 +127,7 @@ func (m *Mesh) Configure(index int, c netem.Config, now time.Time) error {
 		return err
 	}
 	w.change, w.fair = len(w.plan.Schedule)+1, c.Overtakes()
-	m.pending.update(w)
+	m.schedule(w)
 	return nil
 }
 
@@ -152,7 +150,7 @@ func (m *Mesh) enter(p *netem.Packet, at time.Time) {
 	w.turn(at)
 	w.delay(p, at)
 	w.link.Send(p, at)
-	m.pending.update(w)
+	m.schedule(w)
 }
 
 // delay says how late a packet that enters the wire at now will leave it. With D for departures, A for arrivals and s for the time of transmission, a first-in, first-out queue has
@@ -171,15 +169,14 @@ func (w *wire) delay(p *netem.Packet, now time.Time) {
 
 // Step makes everything happen that happens by now, in the order of time.
 func (m *Mesh) Step(now time.Time) {
-	for len(m.pending) > 0 && !m.pending[0].next.After(now) {
-		w := m.pending[0]
-		at := w.next
+	for w, due := m.pending.First(now); due; w, due = m.pending.First(now) {
+		at := w.Due()
 		w.turn(at)
 		for _, p := range w.link.Deliver(at) {
 			w.waited.Add(p.Waited)
 			m.enter(p, p.Arrival)
 		}
-		m.pending.update(w)
+		m.schedule(w)
 	}
 }
 
@@ -192,12 +189,7 @@ func (m *Mesh) Arrived() []*netem.Packet {
 }
 
 // Next is when Step is to be called again, zero if nothing is pending.
-func (m *Mesh) Next() time.Time {
-	if len(m.pending) == 0 {
-		return time.Time{}
-	}
-	return m.pending[0].next
-}
+func (m *Mesh) Next() time.Time { return m.pending.Next() }
 
 // WireStatistics are the counters of a wire.
 type WireStatistics struct {
@@ -217,52 +209,11 @@ func (m *Mesh) Statistics() []WireStatistics {
 	return list
 }
 
-// unscheduled is the index of a wire where nothing is pending.
-const unscheduled = -1
-
-// agenda is a heap of the wires where something is pending, by when it happens.
-type agenda []*wire
-
-// update puts a wire in its place after it was stepped.
-func (a *agenda) update(w *wire) {
-	w.next = w.link.Next()
-	if change := w.nextChange(); w.next.IsZero() || !change.IsZero() && change.Before(w.next) {
-		w.next = change
+// schedule puts a wire in its place in the agenda after it was stepped.
+func (m *Mesh) schedule(w *wire) {
+	next := w.link.Next()
+	if change := w.nextChange(); next.IsZero() || !change.IsZero() && change.Before(next) {
+		next = change
 	}
-	switch {
-	case w.next.IsZero():
-		if w.index != unscheduled {
-			heap.Remove(a, w.index)
-		}
-	case w.index == unscheduled:
-		heap.Push(a, w)
-	default:
-		heap.Fix(a, w.index)
-	}
-}
-
-func (a agenda) Len() int { return len(a) }
-
-func (a agenda) Less(i, j int) bool { return a[i].next.Before(a[j].next) }
-
-func (a agenda) Swap(i, j int) {
-	a[i], a[j] = a[j], a[i]
-	a[i].index, a[j].index = i, j
-}
-
-// Push is for container/heap.
-func (a *agenda) Push(x any) {
-	w := x.(*wire)
-	w.index = len(*a)
-	*a = append(*a, w)
-}
-
-// Pop is for container/heap.
-func (a *agenda) Pop() any {
-	last := len(*a) - 1
-	w := (*a)[last]
-	(*a)[last] = nil
-	*a = (*a)[:last]
-	w.index = unscheduled
-	return w
+	m.pending.Set(w, next)
 }

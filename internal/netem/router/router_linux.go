@@ -148,10 +148,20 @@ func (r *Router) ask(q request) answer {
 	r.requests = append(r.requests, q)
 	r.wake()
 	r.mu.Unlock()
+	return r.hear(reply)
+}
+
+// hear waits for what the thread answers. It counts though the thread has stopped since; what was not answered by then never is.
+func (r *Router) hear(reply <-chan answer) answer {
 	select {
 	case a := <-reply:
 		return a
 	case <-r.stopped:
+	}
+	select {
+	case a := <-reply:
+		return a
+	default:
 		return answer{err: net.ErrClosed}
 	}
 }
@@ -178,7 +188,10 @@ func (r *Router) Close() error {
 	r.mu.Lock()
 	again := r.closed
 	r.closed = true
-	r.wake()
+	if !again {
+		// Once the first call is done, the alarm's number may be another file's.
+		r.wake()
+	}
 	r.mu.Unlock()
 	<-r.stopped
 	if !again {

@@ -105,8 +105,8 @@ func (e *encoder) encode(dst []byte, order []uint32, cloud *pointcloud.Cloud, pa
 	if out.status != C.VOLSFU_OK {
 		return dst, errNoMemory
 	}
-	if least := leastHeaderBytes + int(out.size) + trailerBytes; n > mostPoints(least) {
-		return dst, fmt.Errorf("encode draco: %w: %d points in %d bytes, expected at most %d: they coincide", codec.ErrParams, n, least, mostPoints(least))
+	if least := leastHeaderBytes + int(out.size) + trailerBytes; n > codec.MostPoints(least, MaxPoints) {
+		return dst, fmt.Errorf("encode draco: %w: %d points in %d bytes, expected at most %d: they coincide", codec.ErrParams, n, least, codec.MostPoints(least, MaxPoints))
 	}
 	dst = slices.Grow(dst, leastHeaderBytes+attributeBytes+1+int(out.size)+trailerBytes)
 	dst = h.appendTo(dst)

@@ -177,7 +177,7 @@ func TestFrameErrors(t *testing.T) {
 		"another method":      {spoil(8, 2), "sequential or kd-tree"},
 		"metadata":            {spoil(10, 0x80), "no metadata"},
 		"no points":           {spoil(11, u32(0)...), "0 points, expected 1"},
-		"too many points":     {spoil(11, u32(freePoints+pointsPerByte*uint32(len(frame))+1)...), "bytes, expected at most"},
+		"too many points":     {spoil(11, u32(codec.FreePoints+codec.PointsPerByte*uint32(len(frame))+1)...), "bytes, expected at most"},
 		"negative points":     {spoil(11, u32(0xffffffff)...), "4294967295 points"},
 		"coders":              {spoil(15, 2), "2 attribute coders"},
 		"attributes":          {spoil(16, 3), "3 attributes"},
@@ -216,17 +216,17 @@ func TestPointsThatCoincide(t *testing.T) {
 		return &pointcloud.Cloud{Positions: make([][3]float32, points), Colors: make([][3]uint8, points)}
 	}
 	var cloud pointcloud.Cloud
-	frame, err := newEncoder().Encode(nil, many(freePoints), params)
-	if err != nil || (decoder{}).Decode(&cloud, frame) != nil || cloud.Len() != freePoints {
-		t.Fatalf("got %d bytes, %v and %d points, want %d", len(frame), err, cloud.Len(), freePoints)
+	frame, err := newEncoder().Encode(nil, many(codec.FreePoints), params)
+	if err != nil || (decoder{}).Decode(&cloud, frame) != nil || cloud.Len() != codec.FreePoints {
+		t.Fatalf("got %d bytes, %v and %d points, want %d", len(frame), err, cloud.Len(), codec.FreePoints)
 	}
 	before := []byte("before")
-	after, err := newEncoder().Encode(before, many(2*freePoints), params)
+	after, err := newEncoder().Encode(before, many(2*codec.FreePoints), params)
 	if !errors.Is(err, codec.ErrParams) || !strings.Contains(fmt.Sprint(err), "coincide") || !slices.Equal(after, before) {
 		t.Errorf("got %q and %v, want dst unchanged and ErrParams", after, err)
 	}
 	binary.LittleEndian.PutUint32(frame[beginBytes:], MaxPoints)
-	if err := (decoder{}).Decode(&cloud, frame); !errors.Is(err, codec.ErrMalformed) || cap(cloud.Positions) > 2*freePoints {
+	if err := (decoder{}).Decode(&cloud, frame); !errors.Is(err, codec.ErrMalformed) || cap(cloud.Positions) > 2*codec.FreePoints {
 		t.Errorf("got %v and room for %d points, want ErrMalformed and none made", err, cap(cloud.Positions))
 	}
 }

@@ -31,16 +31,6 @@ const (
 	uniqueIDBytes    = 5                                       // longest variable-length integer of 32 bits
 )
 
-// freePoints and pointsPerByte bound what a frame of few bytes can make a receiver compute: points of a tree that coincide cost next to nothing to encode, and as
-// much as others to decode. Scenes have 10 bits per point and more; an eighth of a bit is what is left of 65,536 points where all coordinates have four bits.
-const (
-	freePoints    = 1 << 16
-	pointsPerByte = 64
-)
-
-// mostPoints is how many points a frame of so many bytes may have.
-func mostPoints(bytes int) int { return min(MaxPoints, freePoints+pointsPerByte*bytes) }
-
 // header is what precedes the points; trailer what follows them.
 type header struct {
 	points     uint32
@@ -103,7 +93,7 @@ func parse(data []byte) (h header, inside []byte, t trailer, err error) {
 	if err != nil {
 		return h, nil, t, err
 	}
-	if most := mostPoints(len(data)); int64(h.points) > int64(most) {
+	if most := codec.MostPoints(len(data), MaxPoints); int64(h.points) > int64(most) {
 		return h, nil, t, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, h.points, len(data), most)
 	}
 	t, err = parseTrailer(data[end:])

@@ -5,24 +5,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/planes"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
-)
-
-// freePoints and pointsPerByte bound the memory that a frame of few bytes can take, as in the frames that are within.
-const (
-	freePoints    = 1 << 16
-	pointsPerByte = 64
 )
 
 // decoder keeps its working memory, and a decoder of the codec that it met last.
 type decoder struct {
-	fourCC       codec.FourCC
-	inner        codec.Decoder
-	planes       []byte
-	decompressor *zstd.Decoder
+	fourCC codec.FourCC
+	inner  codec.Decoder
+	planes planes.Decompressor
 }
 
 // Decode replaces the cloud's points by the frame's. Points of a codec that this program has not give an error around codec.ErrUnknown.
@@ -43,7 +35,7 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 		return fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
 	}
 	size, points, beside := binary.LittleEndian.Uint32(data[4:]), binary.LittleEndian.Uint32(data[8:]), data[12]
-	most := min(maxPoints, freePoints+pointsPerByte*len(data))
+	most := codec.MostPoints(len(data), maxPoints)
 	switch {
 	case size == 0 || uint64(size) > uint64(len(data)-headerBytes):
 		return fmt.Errorf("%w: points in %d of %d bytes", codec.ErrMalformed, size, len(data)-headerBytes)
@@ -67,18 +59,19 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 		}
 		return nil
 	}
-	planes := 2 * n
+	bytes := 2 * n
 	if beside == hasLabels|hasSources {
-		planes = 4 * n
+		bytes = 4 * n
 	}
-	if err := d.decompress(rest, planes); err != nil {
+	values, err := d.planes.Decompress(rest, bytes)
+	if err != nil {
 		return err
 	}
 	if beside&hasLabels != 0 {
-		cloud.Labels = scatter(cloud.Labels, d.planes[:2*n])
+		cloud.Labels = scatter(cloud.Labels, values[:2*n])
 	}
 	if beside&hasSources != 0 {
-		cloud.Sources = scatter(cloud.Sources, d.planes[planes-2*n:])
+		cloud.Sources = scatter(cloud.Sources, values[bytes-2*n:])
 	}
 	return nil
 }
@@ -96,27 +89,6 @@ func (d *decoder) points(cloud *pointcloud.Cloud, name codec.FourCC, frame []byt
 		d.fourCC, d.inner = name, c.NewDecoder()
 	}
 	return d.inner.Decode(cloud, frame)
-}
-
-// decompress fills the planes, of so many bytes.
-func (d *decoder) decompress(data []byte, size int) (err error) {
-	if d.decompressor == nil {
-		// No frame needs more memory than the planes, which are there already.
-		d.decompressor, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return err
-		}
-	}
-	d.planes = slices.Grow(d.planes[:0], size)
-	planes, err := d.decompressor.DecodeAll(data, d.planes[:0:size])
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %w", codec.ErrMalformed, err)
-	case len(planes) != size:
-		return fmt.Errorf("%w: %d bytes decompressed, expected %d", codec.ErrMalformed, len(planes), size)
-	}
-	d.planes = planes
-	return nil
 }
 
 // scatter appends the values of two planes.

@@ -2,11 +2,8 @@ package ladder
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,9 +11,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/transcript"
 )
-
-var update = flag.Bool("update", false, "write the transcripts anew")
 
 // TestTranscripts plays the files of testdata. Their first line has the targets in Mbit/s; the others are
 //
@@ -25,27 +21,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 // a step so many milliseconds after the beginning with an uplink of so many Mbit/s, 0 where it is unknown; without qualities that nobody wants; with
 // frames that are larger, or slower, than at first. Below, after ">", stand the rungs where one has changed.
 func TestTranscripts(t *testing.T) {
-	names, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := play(t, string(want))
-			if *update {
-				if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(want) {
-				t.Errorf("got\n%s", got)
-			}
-		})
-	}
+	transcript.Play(t, "testdata/*.txt", play)
 }
 
 func play(t *testing.T, text string) string {

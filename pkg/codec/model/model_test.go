@@ -2,20 +2,16 @@ package model
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/test/transcript"
 )
-
-var update = flag.Bool("update", false, "write the transcripts anew")
 
 // coder is a codec of which only the capabilities count.
 type coder struct {
@@ -41,27 +37,7 @@ var coders = map[string]codec.Codec{
 // for frames that were encoded, as often as stands before them, and for those that are asked about. Below the latter, after ">", stands what is
 // predicted.
 func TestTranscripts(t *testing.T) {
-	names, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := play(t, string(want))
-			if *update {
-				if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(want) {
-				t.Errorf("got\n%s", got)
-			}
-		})
-	}
+	transcript.Play(t, "testdata/*.txt", play)
 }
 
 func play(t *testing.T, text string) string {

@@ -9,13 +9,6 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// freePoints and pointsPerByte bound the memory that a frame of few bytes can take: 1 MB, and as much as 1 kB for each of its bytes. They are as lenient as Draco's
-// frames, where points that coincide cost next to nothing.
-const (
-	freePoints    = 1 << 16
-	pointsPerByte = 64
-)
-
 // decoder decodes the parts of one frame at a time.
 type decoder struct {
 	inner  codec.Codec
@@ -141,7 +134,7 @@ func parse(data []byte) (count, points int, err error) {
 		all += uint64(n)
 		total += uint64(size)
 	}
-	most := uint64(min(maxPoints, freePoints+pointsPerByte*len(data)))
+	most := uint64(codec.MostPoints(len(data), maxPoints))
 	switch {
 	case total != uint64(len(data)):
 		return 0, 0, fmt.Errorf("%w: %d bytes, the head says %d", codec.ErrMalformed, len(data), total)

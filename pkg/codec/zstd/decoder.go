@@ -4,27 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/planes"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// freePoints and pointsPerByte bound the memory that a frame of few bytes can take: points that coincide cost next to nothing in a frame, and up to 30 bytes each
-// once they are decoded.
-const (
-	freePoints    = 1 << 16
-	pointsPerByte = 64
-)
-
-// mostPoints is how many points a frame of so many bytes may have.
-func mostPoints(bytes int) int { return min(maxPoints, freePoints+pointsPerByte*bytes) }
-
 // decoder keeps its working memory, about ten bytes per point.
-type decoder struct {
-	planes       []byte
-	decompressor *zstd.Decoder
-}
+type decoder struct{ planes planes.Decompressor }
 
 // Decode replaces the cloud's points by the frame's.
 func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
@@ -44,40 +30,20 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if most := mostPoints(len(data)); uint64(head.Points) > uint64(most) {
+	if most := codec.MostPoints(len(data), maxPoints); uint64(head.Points) > uint64(most) {
 		return fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, head.Points, len(data), most)
 	}
 	l := layoutOf(int(head.Points), head.Params)
-	if err := d.decompress(data[codec.HeadBytes:], l.bytes()); err != nil {
+	bytes, err := d.planes.Decompress(data[codec.HeadBytes:], l.bytes())
+	if err != nil {
 		return err
 	}
 	cloud.Positions = slices.Grow(cloud.Positions, l.points)[:l.points]
 	cloud.Colors = slices.Grow(cloud.Colors, l.points)[:l.points]
-	if err := readPositions(cloud.Positions, d.planes, head.Params.Grid(), l); err != nil {
+	if err := readPositions(cloud.Positions, bytes, head.Params.Grid(), l); err != nil {
 		return err
 	}
-	readColors(cloud.Colors, d.planes[l.points*(l.placePlanes+3*l.belowPlanes):], l)
-	return nil
-}
-
-// decompress fills the planes, of so many bytes.
-func (d *decoder) decompress(data []byte, size int) (err error) {
-	if d.decompressor == nil {
-		// No frame needs more memory than the planes, which are there already.
-		d.decompressor, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return err
-		}
-	}
-	d.planes = slices.Grow(d.planes[:0], size)
-	planes, err := d.decompressor.DecodeAll(data, d.planes[:0:size])
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %w", codec.ErrMalformed, err)
-	case len(planes) != size:
-		return fmt.Errorf("%w: %d bytes decompressed, expected %d", codec.ErrMalformed, len(planes), size)
-	}
-	d.planes = planes
+	readColors(cloud.Colors, bytes[l.points*(l.placePlanes+3*l.belowPlanes):], l)
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	before := len(dst)
 	frame := codec.Head{Points: uint32(l.points), Params: params}.AppendTo(dst)
 	frame = compressor.EncodeAll(e.planes, frame)
-	if most := mostPoints(len(frame) - before); l.points > most {
+	if most := codec.MostPoints(len(frame)-before, maxPoints); l.points > most {
 		return dst, fmt.Errorf("encode zstd: %w: %d points in %d bytes, expected at most %d: they coincide", codec.ErrParams, l.points, len(frame)-before, most)
 	}
 	return frame, nil

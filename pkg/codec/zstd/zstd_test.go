@@ -105,7 +105,7 @@ func newDecoder(testing.TB) codec.Decoder { return Codec.NewDecoder() }
 
 // A frame cannot make a receiver decode millions of points for a few bytes, and the encoder says so before a receiver does.
 func TestPointsThatCoincide(t *testing.T) {
-	points := freePoints + 64*1000
+	points := codec.FreePoints + codec.PointsPerByte*1000
 	cloud := &pointcloud.Cloud{Positions: make([][3]float32, points), Colors: make([][3]uint8, points)}
 	if _, err := newEncoder().Encode(nil, cloud, params); !errors.Is(err, codec.ErrParams) || !strings.Contains(err.Error(), "coincide") {
 		t.Errorf("got %v, want ErrParams", err)
@@ -154,7 +154,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if cloud.Len() != len(cloud.Colors) || cloud.Len() > mostPoints(len(data)) {
+		if cloud.Len() != len(cloud.Colors) || cloud.Len() > codec.MostPoints(len(data), maxPoints) {
 			t.Fatalf("%d positions and %d colours from %d bytes", cloud.Len(), len(cloud.Colors), len(data))
 		}
 		for _, p := range cloud.Positions {

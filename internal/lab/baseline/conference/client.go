@@ -97,7 +97,6 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 		select {
 		case f, open := <-frames:
 			if !open {
-				stop(c.session.Err())
 				frames = nil
 				break
 			}
@@ -106,7 +105,11 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 			frames = nil
 		}
 	}
+	// Events end after frames: that who is watched has left may be among the last.
 	running.Wait()
+	if ctx.Err() == nil {
+		stop(c.session.Err())
+	}
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

@@ -30,11 +30,13 @@ type Watcher struct {
 
 	connected chan struct{}
 	failed    chan struct{}
-	reading   sync.WaitGroup
+	// reading are the goroutines that read tracks, none of which begins once closed is set.
+	reading sync.WaitGroup
 
-	mu    sync.Mutex
-	taker carriage.Taker // nil before Run
-	given chan struct{}  // closed once there is a taker
+	mu     sync.Mutex
+	closed bool
+	taker  carriage.Taker // nil before Run
+	given  chan struct{}  // closed once there is a taker
 }
 
 // Connect makes an end that watches so many tiles of a publisher at a quality. Nothing is sent before Run.
@@ -59,7 +61,7 @@ func Connect(address string, tiles int, quality volumetric.Quality) (*Watcher, e
 			failed()
 		}
 	})
-	w.pc.OnTrack(func(remote *webrtc.TrackRemote, _ *webrtc.RTPReceiver) { w.reading.Go(func() { w.read(remote) }) })
+	w.pc.OnTrack(func(remote *webrtc.TrackRemote, _ *webrtc.RTPReceiver) { w.begin(func() { w.read(remote) }) })
 	for range tiles {
 		if _, err := w.pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
 			_ = w.pc.Close()
@@ -67,6 +69,15 @@ func Connect(address string, tiles int, quality volumetric.Quality) (*Watcher, e
 		}
 	}
 	return w, nil
+}
+
+// begin starts a goroutine, unless the end is closed: Pion tells of tracks on goroutines of its own, which may be late.
+func (w *Watcher) begin(read func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.reading.Go(read)
+	}
 }
 
 // read puts the frames of a track together until it ends.
@@ -216,6 +227,9 @@ func (w *Watcher) Close() error {
 		close(w.given) // tracks that nobody takes end all the same
 	}
 	err := w.pc.GracefulClose()
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
 	w.reading.Wait()
 	w.http.CloseIdleConnections()
 	return err

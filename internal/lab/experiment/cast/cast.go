@@ -141,6 +141,12 @@ func (p *Player) await(ctx context.Context, sign <-chan struct{}, what string) e
 		return nil
 	case err = <-gone:
 	}
+	// What a player has said by its end it has said.
+	select {
+	case <-sign:
+		return nil
+	default:
+	}
 	if err == nil {
 		err = errors.New("it has ended")
 	}

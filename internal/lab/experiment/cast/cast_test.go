@@ -4,12 +4,14 @@ package cast
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
@@ -46,6 +48,28 @@ func settings(t *testing.T) *experiment.Settings {
 		t.Fatal(err)
 	}
 	return &experiment.Settings{Duration: 10 * time.Millisecond, Folder: t.TempDir(), Programs: programs}
+}
+
+// TestLastWord: a player that has said what is waited for has said it, though it has ended since.
+func TestLastWord(t *testing.T) {
+	said := newSigns()
+	if _, err := said.Write([]byte(`{"receiving":"left"}` + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		program, err := lab.StartCommand("true", exec.Command("/bin/sh", "-c", "exit 0"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-program.Ended()
+		p := &Player{Program: program, name: "left", signs: said}
+		if err := p.Receiving(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Ready(t.Context()); err == nil {
+			t.Fatal("it has ended and never said that it listens")
+		}
+	}
 }
 
 func TestCast(t *testing.T) {

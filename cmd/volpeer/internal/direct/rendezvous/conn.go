@@ -185,6 +185,10 @@ type Listener struct {
 	conns   chan *Conn
 	taken   chan struct{}
 	stop    chan struct{}
+
+	// serving are the goroutines that Close waits for, none of which begins once closed is set.
+	mu      sync.Mutex
+	closed  bool
 	serving sync.WaitGroup
 }
 
@@ -208,7 +212,10 @@ func (l *Listener) Address() string { return l.address.String() }
 
 // upgrade takes the first websocket; others are told that it is busy.
 func (l *Listener) upgrade(w http.ResponseWriter, r *http.Request) {
-	l.serving.Add(1)
+	if !l.enter() {
+		http.Error(w, "it has stopped listening", http.StatusServiceUnavailable)
+		return
+	}
 	defer l.serving.Done()
 	select {
 	case l.taken <- struct{}{}:
@@ -232,6 +239,16 @@ func (l *Listener) upgrade(w http.ResponseWriter, r *http.Request) {
 	<-l.taken
 }
 
+// enter counts a request that Close waits for, unless it does already.
+func (l *Listener) enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.serving.Add(1)
+	}
+	return !l.closed
+}
+
 // Accept waits for somebody to come.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	select {
@@ -244,6 +261,9 @@ func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 
 // Close stops listening. Who was accepted stays.
 func (l *Listener) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
 	close(l.stop)
 	_ = l.server.Close()
 	l.serving.Wait()

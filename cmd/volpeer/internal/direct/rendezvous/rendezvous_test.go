@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -45,6 +47,20 @@ func meet(t *testing.T) (listening, dialling *Conn) {
 		t.Errorf("a second one: got %v", err)
 	}
 	return listening, dialling
+}
+
+// TestStoppedListening: requests that are read when the listener has been closed are refused, and Close has not to wait for them.
+func TestStoppedListening(t *testing.T) {
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	answer := httptest.NewRecorder()
+	l.upgrade(answer, httptest.NewRequest(http.MethodGet, path, nil))
+	if answer.Code != http.StatusServiceUnavailable || len(l.taken) != 0 {
+		t.Errorf("got status %d, and %d that were taken", answer.Code, len(l.taken))
+	}
 }
 
 func TestMeeting(t *testing.T) {

@@ -1,0 +1,43 @@
+package router
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestLastAnswer: what the thread answered counts though it has stopped since. 100 times, since a choice among what is ready is random.
+func TestLastAnswer(t *testing.T) {
+	r := &Router{stopped: make(chan struct{})}
+	close(r.stopped)
+	for range 100 {
+		reply := make(chan answer, 1)
+		reply <- answer{statistics: Statistics{Duration: 1}}
+		if a := r.hear(reply); a.err != nil || a.statistics.Duration != 1 {
+			t.Fatalf("got %+v, expected what the thread answered", a)
+		}
+		if a := r.hear(reply); !errors.Is(a.err, net.ErrClosed) {
+			t.Fatalf("got %+v of a thread that has stopped, expected net.ErrClosed", a)
+		}
+	}
+}
+
+// TestClosedTwice: what a second Close does it does not do to a file that has the alarm's number by then.
+func TestClosedTwice(t *testing.T) {
+	alarm, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(alarm) }()
+	r := &Router{alarm: alarm, stopped: make(chan struct{}), closed: true}
+	close(r.stopped)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var rung [8]byte
+	if _, err := unix.Read(alarm, rung[:]); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("the second Close wrote %v into the file, %v", rung, err)
+	}
+}
