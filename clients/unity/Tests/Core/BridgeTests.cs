@@ -131,6 +131,40 @@ namespace Volsfu.Tests
             Check.Equal(0L, assembler.Counts.Contradictions, "contradictions");
         }
 
+        public static void WhatIsNotTakenIsDropped()
+        {
+            var inbox = new Inbox();
+            var assembler = new FrameAssembler();
+            ReceivedFrame frame;
+            Check.True(!inbox.TryTake(out frame) && frame == null, "a frame out of nothing");
+            for (uint number = 0; number < Inbox.MaxFrames + 2; number++)
+            {
+                inbox.Put(Push(assembler, Cut(Frame(9, (int)number), number)[0]));
+            }
+            Check.Equal(2L, inbox.Dropped, "frames beyond those that may wait");
+            Check.True(inbox.TryTake(out frame) && frame.Number == 2, "the oldest that was kept is not the first");
+            frame.Release();
+            while (inbox.TryTake(out frame))
+            {
+                frame.Release();
+            }
+            // Five frames of 16 MiB: the oldest gives way to the fifth.
+            for (uint number = 0; number < 5; number++)
+            {
+                inbox.Put(new ReceivedFrame { Number = number, Data = new byte[0], Length = Inbox.MaxBytes / 4 });
+            }
+            Check.True(inbox.TryTake(out frame) && frame.Number == 1, "bytes that wait are not bounded");
+            Check.Equal(3L, inbox.Dropped, "frames dropped");
+
+            BridgeEvent happened;
+            Check.True(!inbox.TryTake(out happened), "an event out of nothing");
+            for (int i = 0; i < Inbox.MaxEvents + 1; i++)
+            {
+                inbox.Put(new BridgeEvent { Kind = BridgeEventKind.Log, Text = "line " + i });
+            }
+            Check.True(inbox.TryTake(out happened) && happened.Text == "line 1", "the oldest event that was kept is not the first");
+        }
+
         public static void LossSpoilsNothingElse()
         {
             var assembler = new FrameAssembler();

@@ -39,7 +39,7 @@ namespace Volsfu.Tests
             Check.Refuses(() => queue.AddTile(0, 0, 0, new byte[20]), "a frame whose header announces nothing, or none");
             for (int i = 0; i < 100; i++)
             {
-                queue.AddText("1,0;");
+                queue.Choose(1, new[] { 0 });
             }
             Check.Equal(1L + 100 - SendQueue.MaxUrgent, queue.Dropped, "dropped texts");
         }

@@ -1,5 +1,4 @@
 using System;
-using System.Collections.Generic;
 using System.Diagnostics;
 using System.Threading;
 using Volsfu.Signalling;
@@ -13,10 +12,6 @@ namespace Volsfu.Bridge
     /// </summary>
     public sealed class BridgeClient : IDisposable
     {
-        const int maxEvents = 1024;
-        /// <summary>Received frames that wait for the program, and their bytes together; the oldest are dropped beyond.</summary>
-        const int maxFrames = 1024, maxBytes = 64 << 20;
-
         readonly object gate = new object();
         readonly BridgeSettings settings;
         readonly BridgeSocket socket;
@@ -24,15 +19,12 @@ namespace Volsfu.Bridge
         readonly Handshake handshake = new Handshake();
         readonly FrameAssembler assembler = new FrameAssembler();
         readonly SendQueue sending;
-        readonly Queue<ReceivedFrame> received = new Queue<ReceivedFrame>();
-        readonly Queue<BridgeEvent> events = new Queue<BridgeEvent>();
+        readonly Inbox inbox = new Inbox();
         readonly AutoResetEvent wake = new AutoResetEvent(false);
         readonly Stopwatch clock = Stopwatch.StartNew();
         readonly Thread sender, receiver;
         readonly SendPace pace = new SendPace();
-        readonly ChoiceText choices = new ChoiceText();
         BridgeCounts counts;
-        long bytes;
         /// <summary>Until then what comes was sent by a bridge that has ended.</summary>
         long deafUntil;
         volatile bool stopping;
@@ -67,6 +59,7 @@ namespace Volsfu.Bridge
                     BridgeCounts copy = counts;
                     copy.Assembly = assembler.Counts;
                     copy.FramesNotSent += sending.Dropped;
+                    copy.FramesNotTaken = inbox.Dropped;
                     return copy;
                 }
             }
@@ -105,8 +98,7 @@ namespace Volsfu.Bridge
         {
             lock (gate)
             {
-                choices.Choose(client, qualities);
-                sending.AddText(choices.Text);
+                sending.Choose(client, qualities);
                 DropIfAlone();
             }
             wake.Set();
@@ -145,9 +137,7 @@ namespace Volsfu.Bridge
         {
             lock (gate)
             {
-                frame = received.Count > 0 ? received.Dequeue() : null;
-                bytes -= frame == null ? 0 : frame.Length;
-                return frame != null;
+                return inbox.TryTake(out frame);
             }
         }
 
@@ -156,8 +146,7 @@ namespace Volsfu.Bridge
         {
             lock (gate)
             {
-                taken = events.Count > 0 ? events.Dequeue() : new BridgeEvent();
-                return taken.Text != null;
+                return inbox.TryTake(out taken);
             }
         }
 
@@ -297,7 +286,7 @@ namespace Volsfu.Bridge
             if (!handshake.IsReady)
             {
                 Tell(BridgeEventKind.Ready, settings.Server);
-                Remind();
+                sending.Remind();
             }
             handshake.Heard(type);
             if (!media)
@@ -308,30 +297,7 @@ namespace Volsfu.Bridge
             ReceivedFrame frame = assembler.Push(ref packet, clock.ElapsedMilliseconds);
             if (frame != null)
             {
-                Keep(frame);
-            }
-        }
-
-        /// <summary>Tells a bridge that has just come what was chosen, and where things are.</summary>
-        void Remind()
-        {
-            sending.Scene.Remind();
-            if (choices.Text != "")
-            {
-                sending.AddText(choices.Text);
-            }
-        }
-
-        void Keep(ReceivedFrame frame)
-        {
-            received.Enqueue(frame);
-            bytes += frame.Length;
-            while (received.Count > maxFrames || (bytes > maxBytes && received.Count > 1))
-            {
-                ReceivedFrame oldest = received.Dequeue();
-                bytes -= oldest.Length;
-                oldest.Release();
-                counts.FramesNotTaken++;
+                inbox.Put(frame);
             }
         }
 
@@ -340,11 +306,7 @@ namespace Volsfu.Bridge
             lock (gate)
             {
                 counts.Starts += kind == BridgeEventKind.Started ? 1 : 0;
-                if (events.Count >= maxEvents)
-                {
-                    events.Dequeue();
-                }
-                events.Enqueue(new BridgeEvent { Kind = kind, Text = text });
+                inbox.Put(new BridgeEvent { Kind = kind, Text = text });
             }
         }
     }

@@ -23,6 +23,7 @@ namespace Volsfu.Bridge
         readonly Queue<Waiting> urgent = new Queue<Waiting>();
         readonly List<Packet> frames = new List<Packet>();
         readonly SceneBook scene;
+        readonly ChoiceText choices = new ChoiceText();
         Waiting current;
         bool busy;
         uint soundNumber;
@@ -72,10 +73,21 @@ namespace Volsfu.Bridge
             AddUrgent(new Waiting { Packet = Whole(frame, true, soundNumber++) });
         }
 
-        /// <summary>Takes the text of a control datagram.</summary>
-        public void AddText(string text)
+        /// <summary>Takes a choice of qualities, and has the text of all choices so far told. What is refused changes nothing.</summary>
+        public void Choose(uint client, int[] qualities)
         {
-            AddUrgent(new Waiting { Text = text });
+            choices.Choose(client, qualities);
+            AddUrgent(new Waiting { Text = choices.Text });
+        }
+
+        /// <summary>Has a bridge that has just come told what was chosen, and where things are.</summary>
+        public void Remind()
+        {
+            scene.Remind();
+            if (choices.Text != "")
+            {
+                AddUrgent(new Waiting { Text = choices.Text });
+            }
         }
 
         /// <summary>Fills Datagram.Size bytes with the next datagram; false where nothing waits.</summary>
