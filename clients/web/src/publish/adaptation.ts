@@ -12,6 +12,8 @@ export interface Observation {
   carried: number | undefined;
   /** Bytes that are on their way already, and hold up what comes next. */
   queued: number;
+  /** For how many milliseconds they have been overdue, none of them having left. */
+  stalled: number;
 }
 
 /** What is to be sent. */
@@ -34,8 +36,15 @@ const longestPatience = 30_000;
 /** A try that has stood for so long was right. */
 const proven = 3000;
 const leastShare = 0.1;
-/** How fast points come back. */
-const growth = 1.25;
+/** How fast points come back: from the least to all in six tries. */
+const growth = 1.5;
+/**
+ * Where something has been overdue for so many milliseconds, nothing is worth sending but the lowest quality. SCTP repeats what was lost before anything new, some of it after 0.8 s
+ * and more than once: one or two of those are everyday.
+ */
+export const hopeless = 2000;
+/** After that the rate is measured anew for so long. */
+const fresh = 2000;
 
 export class Adaptation {
   private decision: Decision;
@@ -56,12 +65,12 @@ export class Adaptation {
   }
 
   /** Tells whether there is something to send differently, and how. */
-  step(now: number, { rates, sent, dropped, carried, queued }: Observation): Decision {
-    if (dropped > tolerated * (dropped + sent)) {
-      // Where nothing at all leaves, the network is gone, and no rate is right.
+  step(now: number, { rates, sent, dropped, carried, queued, stalled }: Observation): Decision {
+    if (stalled >= hopeless) {
+      this.fallBack(now);
+    } else if (dropped > tolerated * (dropped + sent)) {
       if (carried && carried > 0 && now >= this.settled) {
-        this.reduce(now, rates, carried);
-        this.settled = now + (8000 * queued) / carried + stepInterval;
+        this.reduce(now, rates, carried, queued);
       }
     } else if (sent > 0) {
       this.raise(now);
@@ -69,13 +78,26 @@ export class Adaptation {
     return this.decision;
   }
 
-  private reduce(now: number, rates: readonly number[], carried: number): void {
-    this.estimate = carried;
+  /** Nothing leaves, and how much will is not known: once something does, that is the lowest quality, and more is tried step by step. */
+  private fallBack(now: number): void {
+    this.failTry();
+    this.reducedAt = now;
+    this.settled = now + fresh;
+    if (this.decision.qualities > 1) {
+      this.estimate = 0;
+      this.decision = { qualities: 1, share: this.decision.share };
+    }
+  }
+
+  /** Where something was being tried, it was too much. */
+  private failTry(): void {
     if (this.triedAt !== undefined) {
       this.patience = Math.min(2 * this.patience, longestPatience);
       this.triedAt = undefined;
     }
-    this.reducedAt = now;
+  }
+
+  private reduce(now: number, rates: readonly number[], carried: number, queued: number): void {
     const room = used * carried;
     let kept = 0;
     let sum = 0;
@@ -83,6 +105,14 @@ export class Adaptation {
       sum += rates[kept++] ?? 0;
     }
     const { qualities, share } = this.decision;
+    if (kept === qualities && sum <= room / 2) {
+      // A page that is held up itself has frames give way to newer ones, too, whatever its uplink carries.
+      return;
+    }
+    this.estimate = carried;
+    this.failTry();
+    this.reducedAt = now;
+    this.settled = now + (8000 * queued) / carried + stepInterval;
     if (kept === qualities) {
       // Something was dropped though all of it should fit: rates are older than what is wanted now. One step down is a step.
       kept--;

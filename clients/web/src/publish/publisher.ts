@@ -1,7 +1,7 @@
 // One publication of this page: workers that make its frames, a data channel that takes them to the server, and what the server and the uplink ask for in between.
 
 import type { ClientMessage, Publication, ServerMessage } from "../signal/messages";
-import { Adaptation, stepInterval } from "./adaptation";
+import { Adaptation, hopeless, stepInterval } from "./adaptation";
 import { fourCC, timestampOf, withPrefix } from "./chunks";
 import type { Picture } from "./depth";
 import { Figures, type State } from "./figures";
@@ -239,7 +239,11 @@ export class Publisher {
       return;
     }
     const before = this.adaptation.current;
-    const after = this.adaptation.step(at, { rates: this.figures.encodedRates(at), sent, dropped, carried: this.uplink.rate, queued: this.uplink.queued });
+    const { rate: carried, queued, stalled } = this.uplink;
+    if (stalled >= hopeless) {
+      this.uplink.abandon();
+    }
+    const after = this.adaptation.step(at, { rates: this.figures.encodedRates(at), sent, dropped, carried, queued, stalled });
     if (after !== before) {
       this.tell();
     }

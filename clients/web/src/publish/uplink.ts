@@ -2,6 +2,7 @@
 // within a moment, since what is in there can be neither overtaken nor taken back.
 
 import { chunkOf, chunksOf, type OutgoingFrame } from "./chunks";
+import { Outflow } from "./outflow";
 
 /** What of an RTCDataChannel is used. */
 export interface Channel {
@@ -12,14 +13,16 @@ export interface Channel {
   send(data: Uint8Array<ArrayBuffer>): void;
 }
 
-/** Another chunk is put into the channel once it holds no more than it sends in so many milliseconds, so that it never runs dry between two events. */
-const ahead = 50;
-/** A page that draws may be late by more than that: 32 kB last for a quarter of a second at 1 Mbit/s. */
-const leastRoom = 32_000;
-/** More would be no use at any rate that browsers reach: 100 Mbit/s for 80 ms. */
+/** Another chunk is put into the channel once it holds no more than it sends in so many milliseconds, so that it runs dry for no longer than a page is late. */
+const ahead = 100;
+/** A page that draws is late by tenths of seconds, and Chromium tells of less than 100 KiB only once the channel is empty. So slow channels hold what they send in so many milliseconds, */
+const longestAhead = 300;
+/** up to so many bytes, which is that of 0.9 Mbit/s, and what a channel may hold of which nothing is known. */
+const commonRoom = 32_000;
+/** A packet at least; */
+const leastRoom = 1200;
+/** and no more than is of use at any rate that browsers reach: 100 Mbit/s for 80 ms. */
 const mostRoom = 1_000_000;
-/** The rate is measured over as many milliseconds. */
-const span = 1000;
 
 /** What became of frames since the last look. */
 export interface Account {
@@ -33,8 +36,8 @@ export class Uplink {
   private current: { frame: OutgoingFrame; next: number } | undefined;
   private channel: Channel | undefined;
   private account: Account = { sent: 0, dropped: 0, bytes: 0 };
-  /** Bytes that have left the channel, by when, while it was never empty. */
-  private drained: { at: number; bytes: number }[] = [];
+  /** What leaves the channel. */
+  private outflow = new Outflow();
   private handed = 0;
 
   /**
@@ -51,11 +54,8 @@ export class Uplink {
   /** Takes a channel in place of the one before. What had begun there will never be whole. */
   connect(channel: Channel): void {
     this.channel = channel;
-    if (this.current) {
-      this.current = undefined;
-      this.account.dropped++;
-    }
-    this.drained = [];
+    this.abandon();
+    this.outflow = new Outflow();
     this.handed = 0;
     channel.onbufferedamountlow = () => this.pump();
     this.pump();
@@ -80,6 +80,14 @@ export class Uplink {
     }
   }
 
+  /** Leaves out the rest of a frame that is not in the channel to its end: the server makes nothing of what is there. */
+  abandon(): void {
+    if (this.current) {
+      this.current = undefined;
+      this.account.dropped++;
+    }
+  }
+
   /** What became of frames since the last call. */
   take(): Account {
     const account = this.account;
@@ -87,14 +95,14 @@ export class Uplink {
     return account;
   }
 
-  /** What the uplink carries in bit/s, where it was what held frames up; undefined where it carried all there was. */
+  /** What leaves the channel in bit/s while it has something; undefined where that is not known. */
   get rate(): number | undefined {
-    const first = this.drained[0];
-    const last = this.drained.at(-1);
-    if (!first || !last || last.at - first.at < span / 2) {
-      return undefined;
-    }
-    return ((last.bytes - first.bytes) * 8000) / (last.at - first.at);
+    return this.outflow.rate(this.now());
+  }
+
+  /** For how many milliseconds what is in the channel has been overdue, none of it having left. */
+  get stalled(): number {
+    return this.outflow.stalled(this.now());
   }
 
   /** Bytes that are in the channel, and leave it before anything else. */
@@ -104,8 +112,12 @@ export class Uplink {
 
   /** How many bytes may be in the channel when another chunk is put into it. */
   private get room(): number {
-    const rate = this.rate;
-    return rate === undefined ? leastRoom : Math.min(Math.max((rate / 8000) * ahead, leastRoom), mostRoom);
+    const { rate } = this;
+    if (rate === undefined) {
+      return commonRoom;
+    }
+    const slow = Math.max(leastRoom, Math.min((rate / 8000) * longestAhead, commonRoom));
+    return Math.min(Math.max((rate / 8000) * ahead, slow), mostRoom);
   }
 
   /** Sends as much as there is room for. */
@@ -114,7 +126,7 @@ export class Uplink {
     if (channel?.readyState !== "open") {
       return;
     }
-    this.measure(channel);
+    this.look(channel);
     const room = this.room;
     channel.bufferedAmountLowThreshold = room;
     while (channel.bufferedAmount <= room) {
@@ -127,6 +139,7 @@ export class Uplink {
       channel.send(chunk);
       this.handed += chunk.length;
       this.account.bytes += chunk.length;
+      this.look(channel);
       if (++this.current.next === chunksOf(frame.data.length)) {
         this.current = undefined;
         this.account.sent++;
@@ -135,16 +148,8 @@ export class Uplink {
     }
   }
 
-  /** Notes what has left the channel. A channel that ran empty says nothing of what the uplink carries. */
-  private measure(channel: Channel): void {
-    const at = this.now();
-    if (channel.bufferedAmount === 0) {
-      this.drained = [];
-      return;
-    }
-    this.drained.push({ at, bytes: this.handed - channel.bufferedAmount });
-    const first = this.drained.findIndex((d) => d.at >= at - span);
-    this.drained.splice(0, Math.max(0, first - 1));
+  private look(channel: Channel): void {
+    this.outflow.look(this.now(), this.handed - channel.bufferedAmount, channel.bufferedAmount);
   }
 
   /** Takes what is to be sent next: of the newest capture, lower qualities first, and tiles in turn, so that none starves where not all can be sent. */

@@ -1,6 +1,7 @@
 // A microphone as a publication of its own: an ordinary Opus track.
 
-import type { Conference, Outgoing } from "../viewer/conference";
+import type { Conference } from "../viewer/conference";
+import type { Outgoing } from "../viewer/own";
 import type { Publication, ServerMessage } from "../signal/messages";
 import { explain, Lacking, lacksDevices } from "./camera";
 

@@ -11,6 +11,7 @@ import { nowMicroseconds } from "../signal/clock";
 import { Choices } from "./choices";
 import { FrameLayers } from "./layers";
 import { Meters } from "./meters";
+import { type Outgoing, OwnPublications } from "./own";
 import { Roster, type RosterEvents } from "./roster";
 
 export interface ConferenceEvents extends RosterEvents {
@@ -24,14 +25,6 @@ export interface ConferenceEvents extends RosterEvents {
   trouble(message: string): void;
 }
 
-/** What this page publishes: it hears of the session beside what is received. */
-export interface Outgoing {
-  /** The session was entered: with a connection that is new or the one before, with what was published before or without. */
-  entered(renewed: boolean, resumed: boolean): void;
-  /** Hears what the server says, and tells whether that was meant for it. */
-  heard(message: ServerMessage): boolean;
-}
-
 export class Conference {
   readonly slots = new SlotTable();
   readonly meters = new Meters();
@@ -42,12 +35,9 @@ export class Conference {
   identity = "";
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
   private readonly link: Link;
-  private readonly outgoing = new Set<Outgoing>();
+  private readonly own: OwnPublications;
   /** Sound that this page publishes, by the publication's name. */
   private readonly sound = new Map<string, MediaStreamTrack>();
-  /** Publications of this page that have ended, for all that the server has said so far, by the id of the request. */
-  private readonly retracted = new Map<string, string>();
-  private retractions = 0;
   private readonly troubles = new Set<string>();
   private readonly roster: Roster;
   private viewpoint: Viewpoint | undefined;
@@ -59,6 +49,7 @@ export class Conference {
     decode = true,
   ) {
     this.roster = new Roster(events);
+    this.own = new OwnPublications((message) => this.session.send(message));
     this.session = new Session(options, {
       joined: (message, renewed) => this.joined(message, renewed),
       message: (message) => this.take(message),
@@ -93,21 +84,16 @@ export class Conference {
 
   /** Begins to publish something. */
   publish(outgoing: Outgoing): void {
-    this.outgoing.add(outgoing);
-    if (this.link.begun) {
-      outgoing.entered(true, false);
-    }
+    this.own.add(outgoing, this.link.begun);
   }
 
   unpublish(outgoing: Outgoing): void {
-    this.outgoing.delete(outgoing);
+    this.own.delete(outgoing);
   }
 
   /** Ends a publication of this page. Where the websocket breaks before the server has answered, it is told again. */
   retract(publication: string): void {
-    const id = `retract/${++this.retractions}`;
-    this.retracted.set(id, publication);
-    this.session.send({ type: "unpublish", id, publication });
+    this.own.retract(publication);
   }
 
   /** Opens a channel for the frames of a publication of this page. */
@@ -191,13 +177,7 @@ export class Conference {
   }
 
   private take(message: Exclude<ServerMessage, Joined>): void {
-    for (const outgoing of this.outgoing) {
-      if (outgoing.heard(message)) {
-        return;
-      }
-    }
-    // Of what is not there any more the server may have known before.
-    if ((message.type === "ok" || message.type === "error") && this.retracted.delete(message.id ?? "")) {
+    if (this.own.heard(message)) {
       return;
     }
     switch (message.type) {
@@ -258,15 +238,7 @@ export class Conference {
       this.slots.clear();
       this.link.renew(message.ice_servers);
     }
-    if (!message.resumed) {
-      this.retracted.clear();
-    }
-    for (const [id, publication] of this.retracted) {
-      this.session.send({ type: "unpublish", id, publication });
-    }
-    for (const outgoing of this.outgoing) {
-      outgoing.entered(renewed, message.resumed ?? false);
-    }
+    this.own.entered(renewed, message.resumed ?? false);
     this.roster.present(message.participants);
     // What was said while the websocket was broken is said again. The server takes all choices of a message or none: a publication that has changed keeps back its own.
     for (const choices of this.choices) {

@@ -19,7 +19,7 @@ function through(...uplinks: [seconds: number, bps: number][]): { qualities: num
       const rates = full.map((rate, q) => (q < qualities ? rate * share : 0));
       const offered = rates.reduce((sum, r) => sum + r, 0);
       const fits = Math.min(1, bps / offered);
-      adaptation.step(now, { rates, sent: 10 * fits, dropped: 10 * (1 - fits), carried: fits < 1 ? bps : undefined, queued: 0 });
+      adaptation.step(now, { rates, sent: 10 * fits, dropped: 10 * (1 - fits), carried: fits < 1 ? bps : undefined, queued: 0, stalled: 0 });
     }
     out.push({ ...adaptation.current, told: adaptation.estimate });
   }
@@ -50,7 +50,7 @@ describe("Adaptation", () => {
     for (let now = 0; now < 120_000; now += 500) {
       const before = adaptation.current.qualities;
       const tooMuch = before === 3;
-      adaptation.step(now, { rates: full.map((r, q) => (q < before ? r : 0)), sent: 10, dropped: tooMuch ? 5 : 0, carried: tooMuch ? 4e6 : undefined, queued: 0 });
+      adaptation.step(now, { rates: full.map((r, q) => (q < before ? r : 0)), sent: 10, dropped: tooMuch ? 5 : 0, carried: tooMuch ? 4e6 : undefined, queued: 0, stalled: 0 });
       tries += adaptation.current.qualities > before ? 1 : 0;
     }
     expect(tries).toBeGreaterThanOrEqual(4);
@@ -62,18 +62,39 @@ describe("Adaptation", () => {
     const decisions: object[] = [];
     // 250 kB take two seconds at 1 Mbit/s, in which everything else is dropped.
     for (let now = 0; now < 2500; now += 500) {
-      decisions.push(adaptation.step(now, { rates: [0.6e6, 2e6, 4e6], sent: 1, dropped: 9, carried: 1e6, queued: 250_000 - now * 125 }));
+      decisions.push(adaptation.step(now, { rates: [0.6e6, 2e6, 4e6], sent: 1, dropped: 9, carried: 1e6, queued: 250_000 - now * 125, stalled: 0 }));
     }
     expect(decisions).toEqual(Array(5).fill({ qualities: 1, share: 1 }));
     // What is still too much then, is.
-    expect(adaptation.step(2500, { rates: [0.6e6, 0, 0], sent: 1, dropped: 9, carried: 0.5e6, queued: 0 }).share).toBeLessThan(1);
+    expect(adaptation.step(2500, { rates: [0.6e6, 0, 0], sent: 1, dropped: 9, carried: 0.5e6, queued: 0, stalled: 0 }).share).toBeLessThan(1);
   });
 
-  it("takes a network that is gone for no narrow one", () => {
+  it("gives up nothing where a page is late and its uplink carries twice as much", () => {
     const adaptation = new Adaptation(3);
-    adaptation.step(0, { rates: full, sent: 0, dropped: 30, carried: 0, queued: 1e5 });
-    adaptation.step(500, { rates: full, sent: 0, dropped: 30, carried: undefined, queued: 1e5 });
+    adaptation.step(0, { rates: full, sent: 10, dropped: 10, carried: 20e6, queued: 0, stalled: 0 });
     expect(adaptation.current).toEqual({ qualities: 3, share: 1 });
+    // Where it carries just about that, one step down is a step.
+    adaptation.step(500, { rates: full, sent: 10, dropped: 10, carried: 9e6, queued: 0, stalled: 0 });
+    expect(adaptation.current).toEqual({ qualities: 2, share: 1 });
+  });
+
+  it("falls back to the lowest quality while nothing leaves, with all its points, and climbs from there step by step", () => {
+    const adaptation = new Adaptation(3);
+    const decisions: string[] = [];
+    let last = "";
+    for (let now = 0; now < 40_000; now += 500) {
+      // Nothing leaves from 1 s to 21 s; for the first two seconds after that the rate is still one of the stall.
+      const gone = now > 1000 && now < 21_000;
+      const after = now >= 21_000 && now < 22_500;
+      const dropped = gone ? 15 : after ? 5 : 0;
+      const carried = gone ? 40e6 / (now - 1000) : after ? 13e3 : undefined;
+      const { qualities, share } = adaptation.step(now, { rates: full, sent: gone ? 0 : 15, dropped, carried: gone && now < 3000 ? undefined : carried, queued: 32_000, stalled: gone ? now - 1000 : 0 });
+      if (`${qualities} ${share}` !== last) {
+        last = `${qualities} ${share}`;
+        decisions.push(`${now / 1000} s: ${last}`);
+      }
+    }
+    expect(decisions).toEqual(["0 s: 3 1", "3 s: 1 1", "22.5 s: 2 1", "25.5 s: 3 1"]);
   });
 });
 
