@@ -83,13 +83,15 @@ func TestMeasureWatching(t *testing.T) {
 		publish(t, s, who, figure...)
 	}
 	v := begin(t, "measure.mjs", pageURL(s), "watch", strconv.Itoa(*seconds))
-	looks := make([]memoryLook, 0, memoryLooks(*seconds))
-	for range cap(looks) {
-		var look memoryLook
-		v.expect("looked", &look)
-		look.resident = residentOf("chromium")
-		looks = append(looks, look)
+	looks := make([]heapLook, memoryLooks(*seconds))
+	v.expect("looked", &looks[0])
+	processes := watchProcesses(t.Context(), v.pid)
+	for i := range looks[1:] {
+		v.expect("looked", &looks[1+i])
+		// Garbage has just been collected.
+		processes.look()
 	}
+	processLooks := processes.end()
 	var watched struct {
 		Before, After seen
 		Delays        []int64
@@ -105,7 +107,8 @@ func TestMeasureWatching(t *testing.T) {
 	told(t, lab.Information("of that, arrived → decoded, median of the last 2 s", a.Wait+a.Decode, "ms"))
 	told(t, lab.Information("of that, decoded → drawn, median of the last 2 s", a.Shown, "ms"))
 	told(t, lab.Exactly("frames that could not be decoded", a.Failed, "", 0))
-	for _, l := range memoryFigures(looks, time.Duration(*seconds)*time.Second) {
+	watching := time.Duration(*seconds) * time.Second
+	for _, l := range append(heapFigures(looks, watching), processFigures(processLooks, watching)...) {
 		told(t, l)
 	}
 	v.expect("done", nil)

@@ -2,88 +2,173 @@ package browser
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
 )
 
-// memoryLook is what page and browser take of the memory at an instant.
-type memoryLook struct {
-	// At is in milliseconds since the beginning, Heap the page's after a collection, in bytes.
+// heapLook is what the page's heap takes at an instant.
+type heapLook struct {
+	// At is in milliseconds since the beginning, Heap is after a collection, in bytes.
 	At, Heap float64
-	resident float64
 }
 
 const (
 	// warmUp is when everything is there that is needed: caches, workers' memory, compiled code. What is taken until then says nothing of what is kept.
 	warmUp = time.Minute
-	// judgedFor is how long memory is to be watched before its growth says anything: the browser's goes up and down by some MB all the time.
+	// judgedFor is how long memory is to be watched before its growth says anything.
 	judgedFor = 5 * time.Minute
+	// settled is how long a slope is looked at, at least, where there is so much after the warm-up: looks of five minutes tell it to 0.2 MB per minute, those of half the time to 0.5.
+	settled = 5 * time.Minute
+	// floorSpan holds three of the looks for which the script has garbage collected: frames that are under way just then count, and seldom do so in all three.
+	floorSpan = 30 * time.Second
 )
 
-// memoryBound is how much memory of one kind may grow and still be called flat.
-type memoryBound struct {
-	name string
-	pick func(memoryLook) float64
-	// growth is in MB, from the end of the warm-up to the end. rate is in MB per minute, over the second half.
-	growth, rate float64
-}
-
-// memoryBounds are for ten minutes. A heap that grows by 0.25 MB per minute keeps 17 bytes of each of 240 frames per second. The browser's memory is known less well: single looks are 5 MB
-// off, so that growth between two of them is 7 MB off, and the slope that follows from the 31 looks of the last five of ten minutes is 0.6 MB per minute off.
-var memoryBounds = []memoryBound{
-	{"the page's heap", func(l memoryLook) float64 { return l.Heap }, 10, 0.25},
-	{"the browser's memory", func(l memoryLook) float64 { return l.resident }, 20, 3},
-}
+// Bounds of growth in MB, from the warm-up to the end, and of the slope after that in MB per minute. A heap that grows by 0.25 MB per minute keeps 17 bytes of each of 240 frames per
+// second. What processes have is known less well, to 0.2 MB per minute: by a bound twice as far from what grows by 1 MB per minute as that, it is found out, and what does not grow passes.
+const (
+	heapGrowth, heapSlope       = 10, 0.25
+	processGrowth, processSlope = 20, 0.6
+	// 6.6 MB of frames come in a second, and each is there twice, as it came and as the script has it: a page that never collected them by itself would have 130 MB after ten seconds.
+	processGarbage = 96
+)
 
 // memoryLooks is how often the script looks at memory, the beginning included.
 func memoryLooks(seconds int) int { return max(6, (seconds+5)/10) + 1 }
 
-// memoryFigures hold memory to being flat once the browser has warmed up: from then to the end it hardly grows, and not at all in the second half. What the warm-up takes is told, and so
-// is everything where memory was watched too briefly to judge.
-func memoryFigures(looks []memoryLook, watched time.Duration) (lines []lab.Line) {
-	last := len(looks) - 1
-	warm := slices.IndexFunc(looks, func(l memoryLook) bool { return l.At >= float64(warmUp.Milliseconds()) })
-	if warm < 0 {
-		warm = last
+// judge holds a figure of memory to its bound, or only tells it where memory was watched too briefly.
+func judge(watched time.Duration, name string, figure float64, unit string, bound float64) lab.Line {
+	if watched < judgedFor {
+		return lab.Information(name+", too short to judge", figure, unit)
 	}
-	for _, b := range memoryBounds {
-		judge := func(name string, figure float64, unit string, bound float64) {
-			if watched < judgedFor {
-				lines = append(lines, lab.Information(name+", too short to judge", figure, unit))
-				return
-			}
-			lines = append(lines, lab.AtMost(name, figure, unit, bound))
-		}
-		growth := func(from, to int) float64 { return (b.pick(looks[to]) - b.pick(looks[from])) / 1e6 }
-		lines = append(lines, lab.Information(fmt.Sprintf("growth of %s in the first %.0f s", b.name, looks[warm].At/1000), growth(0, warm), "MB"))
-		if warm < last {
-			judge(fmt.Sprintf("growth of %s from then to the end of %.0f s", b.name, watched.Seconds()), growth(warm, last), "MB", b.growth)
-		}
-		judge("slope of "+b.name+" in the second half", slopeOf(looks[len(looks)/2:], b.pick), "MB/min", b.rate)
-	}
-	return lines
+	return lab.AtMost(name, figure, unit, bound)
 }
 
-// slopeOf is that of the line through looks with the least squares, in MB per minute.
-func slopeOf(looks []memoryLook, pick func(memoryLook) float64) float64 {
-	n, at, value := float64(len(looks)), 0.0, 0.0
+// slopeFrom is from when on a slope is looked at: the second half, or more, so that it is five minutes, but nothing before the warm-up has ended.
+func slopeFrom(watched time.Duration) time.Duration {
+	return max(warmUp, min(watched/2, watched-settled))
+}
+
+// heapFigures hold the page's heap to being flat once the page has warmed up. What that takes is told.
+func heapFigures(looks []heapLook, watched time.Duration) []lab.Line {
+	var points []point
 	for _, l := range looks {
-		at, value = at+l.At/n, value+pick(l)/n
+		points = append(points, point{l.At / 60_000, l.Heap / 1e6})
+	}
+	first, last := points[0].value, points[len(points)-1].value
+	warm := last
+	if after := since(points, warmUp); len(after) > 0 {
+		warm = after[0].value
+	}
+	return []lab.Line{
+		lab.Information("growth of the page's heap while it warms up", warm-first, "MB"),
+		judge(watched, "growth of the page's heap from then on", last-warm, "MB", heapGrowth),
+		judge(watched, fmt.Sprintf("slope of the page's heap from minute %.3g on", slopeFrom(watched).Minutes()), slopeOf(since(points, slopeFrom(watched))), "MB/min", heapSlope),
+	}
+}
+
+// processFigures hold what the browser's processes have to being flat once they have warmed up, and tell it for each kind of process. What one kind gives back does not make up for what
+// another takes. A process that begins later grows from nothing.
+//
+// Garbage comes and goes: tens of MB of frames in a page's renderer, within seconds. What is kept is what is there when it has just gone, so that the least of each half minute counts;
+// and of what comes and goes in between, the most.
+func processFigures(looks []processLook, watched time.Duration) (lines []lab.Line) {
+	from := slopeFrom(watched)
+	var growing, growth, slope, garbage float64
+	kept := floors(looks)
+	for _, kind := range slices.Sorted(maps.Keys(kept)) {
+		points := kept[kind]
+		last := points[len(points)-1].value
+		warm := last
+		if after := since(points, warmUp); len(after) > 0 {
+			warm = after[0].value
+		}
+		growing += warm - points[0].value
+		growth += max(0, last-warm)
+		steep := slopeOf(lasting(since(points, from)))
+		slope += max(0, steep)
+		for _, l := range looks {
+			if l.At >= warmUp {
+				garbage = max(garbage, l.Own[kind]/1e6-points[floorOf(l)].value)
+			}
+		}
+		lines = append(lines, lab.Information("memory of "+kind+" at the end", last, "MB"),
+			lab.Information(fmt.Sprintf("slope of memory of %s from minute %.3g on", kind, from.Minutes()), steep, "MB/min"))
+	}
+	first, last := looks[0], looks[len(looks)-1]
+	return append(lines,
+		lab.Information("growth of the browser's memory while it warms up", growing, "MB"),
+		judge(watched, "growth of the browser's memory from then on", growth, "MB", processGrowth),
+		judge(watched, fmt.Sprintf("slope of the browser's memory from minute %.3g on", from.Minutes()), slope, "MB/min", processSlope),
+		judge(watched, "garbage of one kind of processes at most", garbage, "MB", processGarbage),
+		lab.Information(fmt.Sprintf("growth with programs' files, counted for each of %d, then %d processes", first.Processes, last.Processes), (last.Resident-first.Resident)/1e6, "MB"))
+}
+
+// point is a value in MB after some minutes.
+type point struct{ minutes, value float64 }
+
+// since are the points from an instant on.
+func since(points []point, from time.Duration) []point {
+	at := slices.IndexFunc(points, func(p point) bool { return p.minutes >= from.Minutes() })
+	if at < 0 {
+		return nil
+	}
+	return points[at:]
+}
+
+// lasting are the points of a kind since it is there; none where that is less than two minutes, in which a process has not warmed up itself.
+func lasting(points []point) []point {
+	there := slices.DeleteFunc(slices.Clone(points), func(p point) bool { return p.value == 0 })
+	if len(there) < int(2*time.Minute/floorSpan) {
+		return nil
+	}
+	return there
+}
+
+// floorOf is which half minute a look belongs to. The first one is half of one, so that the last one has its collections, too.
+func floorOf(l processLook) int { return int((l.At + floorSpan/2) / floorSpan) }
+
+// floors are the least that processes of each kind had in each half minute.
+func floors(looks []processLook) map[string][]point {
+	kinds := map[string][]point{}
+	for _, l := range looks {
+		for kind := range l.Own {
+			kinds[kind] = nil
+		}
+	}
+	for kind := range kinds {
+		var least []point
+		for _, l := range looks {
+			value := l.Own[kind] / 1e6
+			for len(least) <= floorOf(l) {
+				least = append(least, point{float64(len(least)) * floorSpan.Minutes(), value})
+			}
+			last := &least[len(least)-1]
+			last.value = min(last.value, value)
+		}
+		kinds[kind] = least
+	}
+	return kinds
+}
+
+// slopeOf is that of the line through points with the least squares, in MB per minute; 0 where there are too few to have one.
+func slopeOf(points []point) float64 {
+	n, at, value := float64(len(points)), 0.0, 0.0
+	for _, p := range points {
+		at, value = at+p.minutes/n, value+p.value/n
 	}
 	together, spread := 0.0, 0.0
-	for _, l := range looks {
-		together += (l.At - at) * (pick(l) - value)
-		spread += (l.At - at) * (l.At - at)
+	for _, p := range points {
+		together += (p.minutes - at) * (p.value - value)
+		spread += (p.minutes - at) * (p.minutes - at)
 	}
-	return together / spread * 60_000 / 1e6
+	if spread == 0 {
+		return 0
+	}
+	return together / spread
 }
 
 // percentile is that of a histogram by whole milliseconds.
@@ -99,95 +184,4 @@ func percentile(counts []int64, share float64) float64 {
 		}
 	}
 	return math.NaN()
-}
-
-// TestMemoryIsJudged has memory be flat, or not, once the browser has warmed up.
-func TestMemoryIsJudged(t *testing.T) {
-	const minutes = 10
-	// looked has heap and browser grow by so many MB in the first minute, so many in each of the others, and so many at once in the fourth.
-	looked := func(warming, creeping, leap float64) []memoryLook {
-		looks := make([]memoryLook, memoryLooks(60*minutes))
-		for i := range looks {
-			at := float64(i) / 6
-			grown := warming*min(at, 1) + creeping*max(0, at-1)
-			if at >= 4 {
-				grown += leap
-			}
-			looks[i] = memoryLook{At: at * 60_000, Heap: 50e6 + 1e6*grown, resident: 600e6 + 1e6*grown}
-		}
-		return looks
-	}
-	for name, test := range map[string]struct {
-		warming, creeping, leap float64
-		missed                  int
-	}{
-		"warms up":             {warming: 70},
-		"grows and shrinks":    {warming: 70, creeping: -0.5},
-		"creeps a little":      {warming: 5, creeping: 0.2},
-		"creeps":               {creeping: 1, missed: 1}, // 9 MB in all, which is the heap's slope
-		"creeps fast":          {creeping: 4, missed: 4},
-		"leaps, and stands so": {leap: 15, missed: 1},
-		"leaps far":            {leap: 25, missed: 2},
-	} {
-		missed := 0
-		lines := memoryFigures(looked(test.warming, test.creeping, test.leap), minutes*time.Minute)
-		for _, l := range lines {
-			if l.Missed() {
-				missed++
-			}
-		}
-		if len(lines) != 6 || missed != test.missed || lines[0].Target != "" || math.Abs(lines[0].Figure-test.warming) > 1e-9 {
-			t.Errorf("%s: %+v, expected %d of 6 to be missed", name, lines, test.missed)
-		}
-	}
-	for seconds, want := range map[int]int{30: 4, 120: 6, 299: 6} {
-		lines := memoryFigures(looked(70, 50, 0)[:memoryLooks(seconds)], time.Duration(seconds)*time.Second)
-		if len(lines) != want {
-			t.Errorf("%d s: %d lines, expected %d", seconds, len(lines), want)
-		}
-		for _, l := range lines {
-			if l.Target != "" {
-				t.Errorf("%d s: %s is held to %s, expected nothing to be judged", seconds, l.Name, l.Target)
-			}
-		}
-	}
-}
-
-// TestFiguresOfMemory holds the arithmetic of what is told of memory and delays.
-func TestFiguresOfMemory(t *testing.T) {
-	var looks []memoryLook
-	for i, noise := range []float64{0, 1e5, -1e5, -1e5, 1e5} {
-		looks = append(looks, memoryLook{At: float64(i) * 30_000, Heap: 50e6 + float64(i)*1e6 + noise})
-	}
-	if slope := slopeOf(looks, func(l memoryLook) float64 { return l.Heap }); math.Abs(slope-2) > 1e-9 {
-		t.Errorf("slope is %g MB/min, expected 2", slope)
-	}
-	counts := make([]int64, 100)
-	counts[10], counts[20], counts[90] = 50, 44, 6
-	for share, want := range map[float64]float64{0.50: 10, 0.51: 20, 0.94: 20, 0.95: 90} {
-		if got := percentile(counts, share); got != want {
-			t.Errorf("percentile %g is %g, expected %g", share, got, want)
-		}
-	}
-	if got := percentile(make([]int64, 3), 0.5); !math.IsNaN(got) {
-		t.Errorf("percentile of nothing is %g", got)
-	}
-}
-
-// residentOf sums the resident memory of all processes of a program, in bytes. What they share is counted once for each.
-func residentOf(program string) float64 {
-	sum := 0.0
-	names, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, name := range names {
-		comm, err := os.ReadFile(name)
-		if err != nil || !strings.HasPrefix(string(comm), program) {
-			continue
-		}
-		statm, err := os.ReadFile(filepath.Join(filepath.Dir(name), "statm"))
-		if fields := strings.Fields(string(statm)); err == nil && len(fields) > 1 {
-			pages, _ := strconv.ParseFloat(fields[1], 64)
-			sum += pages * float64(os.Getpagesize())
-		}
-	}
-	return sum
 }

@@ -29,6 +29,8 @@ type visit struct {
 	t     *testing.T
 	steps chan step
 	input io.WriteCloser
+	// pid is the script's process, of which the browser's descend.
+	pid int
 	// patience bounds the next waits.
 	patience time.Duration
 }
@@ -78,7 +80,7 @@ func begin(t *testing.T, script, base string, arguments ...string) *visit {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	v := &visit{t: t, steps: make(chan step), input: input, patience: patience}
+	v := &visit{t: t, steps: make(chan step), input: input, pid: command.Process.Pid, patience: patience}
 	stop := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {

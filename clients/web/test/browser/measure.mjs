@@ -18,13 +18,28 @@ const state = () => {
   };
 };
 
-/** The page's heap after a collection, in bytes. */
-async function heap(page) {
+/** Collects the garbage of a page, of its workers, too, and gives what is left of the page's heap, in bytes. */
+async function collector(page) {
   const session = await page.context().newCDPSession(page);
-  await session.send("HeapProfiler.collectGarbage");
-  const { usedSize } = await session.send("Runtime.getHeapUsage");
-  await session.detach();
-  return usedSize;
+  const workers = new Set();
+  const waiting = new Map();
+  session.on("Target.attachedToTarget", ({ sessionId }) => workers.add(sessionId));
+  session.on("Target.detachedFromTarget", ({ sessionId }) => workers.delete(sessionId));
+  session.on("Target.receivedMessageFromTarget", ({ message }) => waiting.get(JSON.parse(message).id)?.(JSON.parse(message)));
+  await session.send("Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: false });
+  let asked = 0;
+  const method = "HeapProfiler.collectGarbage";
+  const collect = (sessionId) => new Promise((resolve, reject) => {
+    const id = ++asked;
+    waiting.set(id, ({ error }) => (waiting.delete(id), error ? reject(new Error(`a worker's garbage: ${error.message}`)) : resolve()));
+    session.send("Target.sendMessageToTarget", { sessionId, message: JSON.stringify({ id, method }) }).catch(reject);
+  });
+  return async () => {
+    await session.send(method);
+    const { usedSize } = await session.send("Runtime.getHeapUsage");
+    await Promise.all([...workers].map(collect));
+    return usedSize;
+  };
 }
 
 /** How often the page's memory is looked at: every ten seconds, and six times at least. */
@@ -55,10 +70,12 @@ const scripts = {
     await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 200);
     await page.waitForTimeout(5000);
     await page.evaluate(countDelays);
+    const collect = await collector(page);
     const before = await page.evaluate(state);
     for (let i = 0; i <= looks; i++) {
       await page.waitForTimeout(Math.max(0, before.at + (i * seconds * 1000) / looks - (performance.timeOrigin + performance.now())));
-      tell("looked", { at: (await page.evaluate(() => performance.timeOrigin + performance.now())) - before.at, heap: await heap(page) });
+      const at = (await page.evaluate(() => performance.timeOrigin + performance.now())) - before.at;
+      tell("looked", { at, heap: await collect() });
     }
     tell("watched", { before, after: await page.evaluate(state), delays: await page.evaluate(() => [...globalThis.delays]) });
   },
