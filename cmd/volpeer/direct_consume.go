@@ -84,8 +84,8 @@ func (c *consuming) run(ctx context.Context, out, console io.Writer, log *slog.L
 	}
 	summary, err := r.run(ctx)
 	err = errors.Join(err, summary.print(out, c.json))
-	if summary.Decoded == 0 {
-		err = errors.Join(err, errNothing)
+	if err == nil && summary.Decoded == 0 {
+		err = errNothing
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -250,6 +251,54 @@ func TestDirectCommandLine(t *testing.T) {
 				t.Errorf("expected an error with %q, got %v", test.want, err)
 			}
 		})
+	}
+}
+
+// consumeNothing consumes what a producer sends that ends at once.
+func consumeNothing(t *testing.T, log string) (string, error) {
+	t.Helper()
+	listener, err := rendezvous.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ended := make(chan error, 1)
+	go func() {
+		conn, err := listener.Accept(t.Context())
+		if err == nil {
+			hello := rendezvous.Hello{Role: rendezvous.RoleProducer, Transport: rendezvous.TransportUDP, Mode: rendezvous.ModePaper002, Port: 9, Codec: "raw1", FrameRate: 30}
+			_, err = conn.Greet(t.Context(), hello)
+			conn.Close()
+		}
+		ended <- err
+	}()
+	var out bytes.Buffer
+	c := &consuming{direct: direct{connect: listener.Address(), json: true, log: log}}
+	err = c.run(t.Context(), &out, io.Discard, slog.New(slog.DiscardHandler))
+	if err := <-ended; err != nil {
+		t.Errorf("the producer: %v", err)
+	}
+	return out.String(), err
+}
+
+// TestDirectNothing: that nothing was decoded has an exit status of its own, but not where something else went wrong as well.
+func TestDirectNothing(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	summary, err := consumeNothing(t, filepath.Join(dir, "frames.csv"))
+	if !errors.Is(err, errNothing) || statusOf(err) != statusNothing || !strings.Contains(summary, `"frames_decoded":0`) {
+		t.Errorf("got %v, status %d, with the summary %s", err, statusOf(err), summary)
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	full := filepath.Join(dir, "full.csv")
+	if err := os.Symlink("/dev/full", full); err != nil {
+		t.Skip(err)
+	}
+	summary, err = consumeNothing(t, full)
+	if !errors.Is(err, syscall.ENOSPC) || statusOf(err) != statusFailed || !strings.Contains(summary, `"frames_decoded":0`) {
+		t.Errorf("with a log that cannot be written: got %v, status %d, with the summary %s", err, statusOf(err), summary)
 	}
 }
 

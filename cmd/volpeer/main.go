@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,8 +24,22 @@ func main() {
 	root.SetArgs(arguments(os.Args))
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "volpeer:", err)
-		os.Exit(1)
+		os.Exit(statusOf(err))
 	}
+}
+
+// Exit statuses beside 0. Programs that measure tell by them whether nothing came that could be decoded, which they may have wanted to know, or something failed.
+const (
+	statusFailed  = 1
+	statusNothing = 3
+)
+
+// statusOf is the exit status of a command that returned an error.
+func statusOf(err error) int {
+	if errors.Is(err, errNothing) {
+		return statusNothing
+	}
+	return statusFailed
 }
 
 func newRoot() *cobra.Command {

@@ -74,6 +74,7 @@ func newWatch() *cobra.Command {
 
 // Errors of watching.
 var (
+	// errNothing is returned where nothing else went wrong, and never joined with another error.
 	errNothing  = errors.New("no frame was decoded")
 	errDuration = errors.New("expected 0 or more")
 )
@@ -152,10 +153,11 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 	} else {
 		_, err = fmt.Fprint(out, report(&sum))
 	}
-	if sum.Decoded == 0 {
-		err = errors.Join(err, errNothing)
+	err = errors.Join(ended, err, w.times.close())
+	if err == nil && sum.Decoded == 0 {
+		err = errNothing
 	}
-	return errors.Join(ended, err, w.times.close())
+	return err
 }
 
 // onlooker is what looking around needs of a session; *client.Session is one.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"time"
@@ -142,7 +143,7 @@ func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary,
 	defer cancel()
 	produced := r.producer.Wait(ctx)
 	consumed := r.consumer.Wait(ctx)
-	if r.foundNothing() {
+	if foundNothing(consumed, r.consumer.Output()) {
 		consumed = nil
 	}
 	if err := errors.Join(produced, consumed); err != nil {
@@ -155,13 +156,20 @@ func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary,
 	return frames, summary, err
 }
 
-// foundNothing tells whether the consumer ended as it should, with nothing decoded of what came: it calls that a failure, and to an experiment it is a finding.
-func (r *Run) foundNothing() bool {
+// statusNothing is the exit status of volpeer where nothing went wrong but that no frame was decoded.
+const statusNothing = 3
+
+// foundNothing tells whether the consumer ended as it should, with nothing decoded of what came: its status says so, and to an experiment it is a finding. Where no
+// packet came at all there is nothing to find.
+func foundNothing(ended error, output []byte) bool {
+	var exit *exec.ExitError
+	if !errors.As(ended, &exit) || exit.ExitCode() != statusNothing {
+		return false
+	}
 	var summary struct {
-		Decoded int    `json:"frames_decoded"`
 		Packets uint64 `json:"packets_received"`
 	}
-	return json.Unmarshal(r.consumer.Output(), &summary) == nil && summary.Decoded == 0 && summary.Packets > 0
+	return json.Unmarshal(output, &summary) == nil && summary.Packets > 0
 }
 
 // Stop ends both. It may be called after Wait.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/topology"
 	"github.com/volsfu/volsfu/internal/netem"
@@ -94,6 +95,31 @@ func TestRun(t *testing.T) {
 	network.Judge(outcome, experiment.Pace{Wanted: summary.Captured, Done: intact})
 	if outcome.Validity == experiment.Failed || outcome.Validity == experiment.Skipped {
 		t.Errorf("judged %s", outcome.Validity)
+	}
+}
+
+// TestFoundNothing: a consumer that has printed that nothing was decoded and then failed for another reason is no finding.
+func TestFoundNothing(t *testing.T) {
+	const nothing = `{"frames_decoded":0,"packets_received":12}`
+	for _, test := range []struct {
+		name, script string
+		want         bool
+	}{
+		{"nothing decoded", "echo '" + nothing + "'; exit 3", true},
+		{"another failure beside", "echo '" + nothing + "'; exit 1", false},
+		{"killed after it had printed", "echo '" + nothing + "'; kill -KILL $$", false},
+		{"no packet came", `echo '{"frames_decoded":0,"packets_received":0}'; exit 3`, false},
+		{"no summary", "exit 3", false},
+		{"all well", `echo '{"frames_decoded":9,"packets_received":12}'`, false},
+	} {
+		consumer, err := lab.StartProgram(test.name, "/bin/sh", nil, "-c", test.script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := consumer.Wait(t.Context())
+		if got := foundNothing(ended, consumer.Output()); got != test.want {
+			t.Errorf("%s, which ended with %v: a finding is %v, want %v", test.name, ended, got, test.want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package paper001
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/volsfu/volsfu/internal/lab/experiment"
@@ -33,16 +34,20 @@ type material struct {
 
 // materialFor finds the content, or what stands in for it, and notes it.
 func materialFor(content string, s *experiment.Settings, o *experiment.Outcome) material {
-	switch {
-	case s.Data == "":
+	kind, file := "glb:", filepath.Join(s.Data, "cesium-man", "CesiumMan.glb")
+	if content == contentDesk {
+		kind, file = "ply:", filepath.Join(s.Data, "desk-human")
+	}
+	if _, err := os.Stat(file); s.Data == "" || err != nil {
 		o.Note("The synthetic figure stands in for %s: %d points per frame.", content, framePoints)
 		return material{contentFigure, "synthetic"}
-	case content == contentDesk:
-		o.Note("desk-human is one captured frame of %d points, shown again and again.", framePoints)
-		return material{content, "ply:" + filepath.Join(s.Data, "desk-human")}
 	}
-	o.Note("cesium-man is a walking figure in a loop of 2 s, its surface sampled at %d points in random order.", framePoints)
-	return material{contentMan, "glb:" + filepath.Join(s.Data, "cesium-man", "CesiumMan.glb")}
+	if content == contentDesk {
+		o.Note("desk-human is one captured frame of %d points, shown again and again.", framePoints)
+	} else {
+		o.Note("cesium-man is a walking figure in a loop of 2 s, its surface sampled at %d points in random order.", framePoints)
+	}
+	return material{content, kind + file}
 }
 
 // rung is a level as a quality of the ladder: the points that its octree has, at as many bits per coordinate as it is deep.

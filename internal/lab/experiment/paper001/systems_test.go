@@ -1,6 +1,8 @@
 package paper001
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,5 +57,22 @@ func checkNote(t *testing.T, name string, s system) {
 func TestUnpacedSpread(t *testing.T) {
 	if spread, err := strconv.ParseFloat(unpacedSpread, 64); err != nil || spread <= 0 || spread > 0.05 {
 		t.Errorf("expected a small part of the interval above 0, got %s, %v", unpacedSpread, err)
+	}
+}
+
+// TestMaterial: contents that the test data has are taken from there; for the others, and without test data, the synthetic figure stands in.
+func TestMaterial(t *testing.T) {
+	data := t.TempDir()
+	if err := os.Mkdir(filepath.Join(data, "desk-human"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ data, content, want string }{
+		{"", contentDesk, "synthetic"},
+		{data, contentDesk, "ply:" + filepath.Join(data, "desk-human")},
+		{data, contentMan, "synthetic"},
+	} {
+		if got := materialFor(test.content, &experiment.Settings{Data: test.data}, experiment.NewOutcome()); got.source != test.want {
+			t.Errorf("%s with the data %q is %s, want %s", test.content, test.data, got.source, test.want)
+		}
 	}
 }
