@@ -202,12 +202,17 @@ func (p *prober) finish(now time.Duration) {
 func (p *prober) overused(bursts float64) {
 	p.bursts = bursts
 	if p.starting {
-		p.endStart()
+		p.starting, p.due = false, p.started+p.interval
 	}
 }
 
-// endStart leaves what is missing to the usual probes.
-func (p *prober) endStart() { p.starting, p.due = false, p.started+p.interval }
+// endStart leaves what is missing to the usual probes. Where all that is wanted is there, what lets frames leave sooner is probed for at once.
+func (p *prober) endStart() {
+	p.starting = false
+	if p.missing(p.estimate) {
+		p.due = p.started + p.interval
+	}
+}
 
 // faster tells whether bursts arrive so much faster than the path could carry them before that it has to be another one, or less used by others.
 func (p *prober) faster(now time.Duration) bool {
