@@ -205,13 +205,14 @@ func (w *writer) trace(s *Slot, track *Track, p *packet, sequence uint16) {
 	f.lastIn, f.lastOut = max(f.lastIn, span(p.order-f.firstIn)), span(int64(w.at)-f.firstIn)
 }
 
-// traceAnother finds the frame before the present one on a slot, or begins the next in its place. It gives nil for packets of frames before those.
+// traceAnother finds the frame before the present one on a slot, or begins the next in its place. It gives nil for packets of frames before those, and of
+// frames whose times were told.
 func (w *writer) traceAnother(s *Slot, track *Track, p *packet, sequence uint16) *frameTrace {
 	other := &s.traced[1-s.tracing]
 	if other.frame == p.facts.Frame && other.track == track {
 		return other
 	}
-	if present := &s.traced[s.tracing]; present.track == track && p.facts.Frame < present.frame {
+	if present := &s.traced[s.tracing]; present.track == track && p.facts.Frame < present.frame || s.told.track == track && p.facts.Frame <= s.told.frame {
 		return nil
 	}
 	w.traced(s.receiver, other)
@@ -236,6 +237,9 @@ func frameBytes(body []byte) uint32 {
 func (w *writer) traced(r *Receiver, f *frameTrace) {
 	if f.track == nil {
 		return
+	}
+	if s := f.slot; s.told.track != f.track || s.told.frame < f.frame {
+		s.told.track, s.told.frame = f.track, f.frame
 	}
 	w.stats.frameHold.observe(time.Duration(f.firstOut), 1)
 	w.stats.frameDistribution.observe(time.Duration(f.lastOut), 1)

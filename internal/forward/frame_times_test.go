@@ -143,6 +143,25 @@ func TestFrameTimesLate(t *testing.T) {
 	}
 }
 
+// TestFrameTimesOnce: a repair that comes when its frame's times were told does not have them told again, as those of a frame that began with the repair.
+func TestFrameTimesOnce(t *testing.T) {
+	r, p, s := tracedStage(t, nil)
+	p.next()
+	packets := p.packets(5 * 1144)
+	begin := r.now
+	p.send(r.now, append(packets[:2:2], packets[3:]...)...)
+	r.pass(timesAge + 2*housekeepingInterval)
+	p.repair(r.now, packets[2])
+	r.run()
+	if sent := len(s.outlet.sent()); sent != 5 {
+		t.Fatalf("%d packets were sent, expected 5", sent)
+	}
+	times := r.taken(s)
+	if len(times) != 1 || !near(times[0].FirstIn, begin) {
+		t.Errorf("times of %d frames, expected those of one, which came at %d: %+v", len(times), begin.UnixNano(), times)
+	}
+}
+
 // TestFrameTimesKernel: the kernel's stamps are the first packet's, and those of packets sent are found by their numbers.
 func TestFrameTimesKernel(t *testing.T) {
 	r := newRig(t, nil)

@@ -45,7 +45,12 @@ type Slot struct {
 	// traced are the frame that leaves at present, which is the one at tracing, and the one before.
 	traced  [2]frameTrace
 	tracing int
-	header  rtp.Header
+	// told is the newest frame that nothing is added to any more.
+	told struct {
+		track *Track
+		frame int64
+	}
+	header rtp.Header
 	// held are packets that wait for their time, of whatever track, in the order in which the switcher is to see them.
 	held pacing.Flow[heldPacket]
 	// attachments are the tracks that reach the slot: active, pending, or owing late packets.
