@@ -170,9 +170,13 @@ func (l *link) send(m signal.Message) error {
 	}
 	if err != nil {
 		_ = l.conn.Close()
+		return fmt.Errorf("%w: %w", errUnsent, err)
 	}
-	return err
+	return nil
 }
+
+// errUnsent is wrapped with why a websocket took no message.
+var errUnsent = errors.New("the websocket has ended")
 
 // close ends the websocket. The reading goroutine ends soon after.
 func (l *link) close() {

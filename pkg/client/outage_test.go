@@ -335,6 +335,43 @@ func TestPublishingOutlivesABrokenWebsocket(t *testing.T) {
 	}
 }
 
+// TestPublishingWhileTheWebsocketIsBroken waits for the next one, until the caller has enough of it or the session has ended.
+func TestPublishingWhileTheWebsocketIsBroken(t *testing.T) {
+	t.Parallel()
+	returns := make(chan struct{})
+	url := playing(t, func(s *played) { s.admit(time.Minute) }, func(s *played) {
+		select {
+		case <-returns:
+		case <-s.over:
+			return
+		}
+		s.admit(time.Minute)
+		for m := s.next(); m != nil; m = s.next() {
+			s.say(&signal.OK{Header: signal.Header{ID: m.Head().ID}})
+		}
+	})
+	s := joinPlayed(t, url, usualLink)
+	expectEvent[Interrupted](t, s)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := publishBody(over, s); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want an error around %v", err, context.Canceled)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), longEnough)
+	defer stop()
+	published := make(chan error, 1)
+	go func() { published <- publishBody(ctx, s) }()
+	select {
+	case err := <-published:
+		t.Fatalf("got %v before the websocket was back", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(returns)
+	if err := <-published; err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
 func publishBody(ctx context.Context, s *Session) error {
 	_, err := s.Publish(ctx, described("body", volumetric.MIMEVolumetric, 1, 1))
 	return err

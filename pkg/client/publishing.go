@@ -31,19 +31,40 @@ func (s *Session) announce(ctx context.Context, publication volumetric.Publicati
 	return s.insist(ctx, signal.CodeExists, func() signal.Message { return &signal.Publish{Publication: publication} })
 }
 
-// insist makes a request until there is a reply. Once one was interrupted, done is the code by which the server says that it had been carried out.
+// insist makes a request until there is a reply, if need be by the next websocket. Once one was interrupted, done is the code by which the server says that it had been
+// carried out.
 func (s *Session) insist(ctx context.Context, done signal.Code, message func() signal.Message) error {
-	_, err := s.request(ctx, message())
-	interrupted := false
-	for errors.Is(err, ErrInterrupted) {
-		interrupted = true
-		_, err = s.request(ctx, message())
+	for interrupted := false; ; {
+		back := s.another()
+		_, err := s.request(ctx, message())
+		var refused *signal.Error
+		switch {
+		case errors.Is(err, ErrInterrupted):
+			interrupted = true
+		case errors.Is(err, errUnsent):
+			select {
+			case <-back:
+			case <-ctx.Done():
+				return errors.Join(ctx.Err(), err)
+			case <-s.ctx.Done():
+				return s.Err()
+			}
+		case interrupted && errors.As(err, &refused) && refused.Code == done:
+			return nil
+		default:
+			return err
+		}
 	}
-	var refused *signal.Error
-	if interrupted && errors.As(err, &refused) && refused.Code == done {
-		return nil
+}
+
+// another gives what is closed once the session goes on by another websocket.
+func (s *Session) another() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.back == nil {
+		s.back = make(chan struct{})
 	}
-	return err
+	return s.back
 }
 
 // Publisher gives the publisher of a publication that was announced on joining, nil where there is none.

@@ -41,11 +41,13 @@ type Session struct {
 	// ended is why the server has ended the peer connection, nil where it has not. It belongs to the session's goroutine.
 	ended *signal.Error
 
-	mu           sync.Mutex
-	link         *link
-	joined       *signal.Joined
-	requests     int
-	pending      map[string]chan signal.Message
+	mu       sync.Mutex
+	link     *link
+	joined   *signal.Joined
+	requests int
+	pending  map[string]chan signal.Message
+	// back is closed when the session goes on by another websocket, nil while nobody waits for that.
+	back         chan struct{}
 	participants map[string]map[string]volumetric.Publication
 	publishers   map[string]*Publisher
 	peer         *transport.Peer
@@ -298,9 +300,13 @@ func (s *Session) hear(ctx context.Context, reply <-chan signal.Message) (m sign
 	}
 }
 
-// abandonRequests ends the wait for replies that the websocket took with it when it broke; the server does not repeat them. It is called under the
+// abandonRequests ends the wait for replies that the websocket took with it when it broke, which the server does not repeat, and for another websocket. It is called under the
 // lock by the session's goroutine, which is the one that hands out replies.
 func (s *Session) abandonRequests() {
+	if s.back != nil {
+		close(s.back)
+		s.back = nil
+	}
 	for id, reply := range s.pending {
 		close(reply)
 		delete(s.pending, id)
