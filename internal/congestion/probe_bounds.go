@@ -1,6 +1,10 @@
 package congestion
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+)
 
 // wanted takes what the allocator would send. A step up that it could not make before is probed for soon.
 func (p *prober) wanted(now time.Duration, rate float64) {
@@ -40,8 +44,11 @@ func (p *prober) missing(estimate float64) bool {
 
 // scant tells whether what is wanted is there, but frames would leave sooner with a larger estimate.
 func (p *prober) scant(estimate float64) bool {
-	return !p.starting && estimate < near*min(p.cfg.Ample*p.want, float64(p.limits.Max))
+	return !p.starting && estimate < near*min(p.ample(), float64(p.limits.Max))
 }
+
+// ample is the estimate beyond which frames leave no sooner, or not by much.
+func (p *prober) ample() float64 { return min(p.cfg.Ample*p.want, pacing.EarlyRate) }
 
 // longest is the longest time between two probes that find nothing: what would only let frames leave sooner is worth little beside what a probe does to a path with a short queue.
 func (p *prober) longest() time.Duration {
@@ -56,5 +63,5 @@ func (p *prober) most() float64 {
 	if p.missing(p.estimate) {
 		return wantScale * p.want
 	}
-	return max(wantScale, p.cfg.Ample) * p.want
+	return max(wantScale*p.want, p.ample())
 }

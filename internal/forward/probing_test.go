@@ -160,11 +160,12 @@ func TestProbesFollowWhatIsWanted(t *testing.T) {
 			c.receiver.Want(congestion.Bitrate(want))
 			c.frames(10*time.Second, want, nil)
 			path, padding := c.receiver.Path(), c.engine.Stats().Sent.Probe.Bytes
-			if most := max(3, ample) * want; float64(path.Estimate) < 0.95*ample*want || float64(path.Estimate) > most+1e6 {
+			enough := max(want, min(ample*want, pacing.EarlyRate))
+			if most := max(3*want, enough); float64(path.Estimate) < 0.95*enough || float64(path.Estimate) > most+1e6 {
 				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: the estimate is %v", want/1e6, ample, path.Estimate)
 			}
 			// Each probe is twice the one before, and the last twice what is wanted, or what is ample: together 15 ms of twice that. Later ones find nothing missing.
-			if most := uint64(2 * max(2, ample) * want * 0.015 / 8); padding > most {
+			if most := uint64(2 * max(2*want, enough) * 0.015 / 8); padding > most {
 				t.Errorf("%.0f Mbit/s are wanted, amply %g times as much: %d bytes of padding were sent, expected %d at most", want/1e6, ample, padding, most)
 			}
 		}

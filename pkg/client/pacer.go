@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -15,8 +15,6 @@ const (
 	frameSlack = 100 * time.Millisecond
 	// slack is how long the rate is saved up: what leaves at one late tick.
 	slack = 5 * time.Millisecond
-	// earlyRate bounds what leaves early, in bytes per second: a packet in packetTime.
-	earlyRate = payload.MaxPacketSize / (float64(packetTime) / float64(time.Second))
 	// earlySlack is how long that is saved up: sleeps of a tick take up to 1.1 ms longer.
 	earlySlack = 2 * tick
 	// maxDebt is for how long retransmissions and audio, which do not wait, can keep everything else waiting.
@@ -128,7 +126,7 @@ func (p *pacer) fill(now time.Time) {
 	passed, owed := now.Sub(p.filled).Seconds(), -p.rate*maxDebt.Seconds()
 	p.credit = min(max(p.credit, rateFactor*owed)+rateFactor*p.rate*passed, max(1, rateFactor*p.rate*slack.Seconds()))
 	p.room = min(max(p.room, owed)+p.rate*passed, max(1, p.rate*frameSlack.Seconds()))
-	early := min(p.rate, earlyRate)
+	early := min(p.rate, pacing.EarlyRate/8)
 	p.lead = min(max(p.lead, owed)+early*passed, early*earlySlack.Seconds())
 	p.filled = now
 }

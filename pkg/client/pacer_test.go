@@ -124,7 +124,7 @@ func TestShortFramesLeaveAtTheEstimate(t *testing.T) {
 	}{
 		{"20 packets of 1,000 bytes at 32 Mbit/s", 32e6, 5 * time.Millisecond},
 		{"at 80", 80e6, 2 * time.Millisecond},
-		{"at what no longer frame may leave with", 1e9, time.Millisecond},
+		{"at the largest rate at which packets leave early", 1e9, 1333 * time.Microsecond},
 		{"at 8 Mbit/s they would take 20 ms", 8e6, spread},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (p *Pacer[P, R]) SetEstimate(bitsPerSecond, carried int64, contended bool, 
 	}
 	p.lead.rate = 0
 	if p.plan.early && !contended {
-		p.lead.rate = estimate
+		p.lead.rate = min(estimate, float64(EarlyRate)/8/float64(time.Second))
 	}
 	if begins {
 		p.credit, p.room.bytes, p.lead.bytes, p.repairs.credit = 0, estimate*float64(frameSlack), 0, p.tick(p.repairs.rate)
