@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/awake"
 	"github.com/volsfu/volsfu/internal/lab/hotpath"
 )
 
@@ -47,7 +46,6 @@ func newBench() *cobra.Command {
 		Short: "Measure a short standard set of loads beside a minimal fan-out server on Pion, as a table in Markdown",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			defer awake.Hold()()
 			table, err := bench(cmd, time.Duration(seconds*float64(time.Second)))
 			if err != nil {
 				return err

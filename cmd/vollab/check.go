@@ -30,7 +30,7 @@ type collection struct {
 	name, short string
 	// bind adds flags that the checks depend on, and gives what makes the checks once they are parsed.
 	bind func(*pflag.FlagSet) checklist
-	// punctual keeps the processors awake: where they sleep emulated links are late, and a virtual machine's are cold whenever a packet wakes them.
+	// punctual keeps the processors awake: emulated links are late where they sleep.
 	punctual bool
 }
 
@@ -40,7 +40,7 @@ type checklist func(lab.Progress) []lab.Check
 // collections are the checks that there are.
 var collections = []collection{
 	{name: "first-light", short: "A conference of point clouds: frames, switches, losses, rooms, comings and goings", bind: fixed(firstlight.Checks)},
-	{name: "hot-path", short: "What forwarding costs, beside Pion's own media path and the machine's limit", bind: fixed(hotpath.Checks), punctual: true},
+	{name: "hot-path", short: "What forwarding costs, beside Pion's own media path and the machine's limit", bind: fixed(hotpath.Checks)},
 	{name: "congestion", short: "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", bind: fixed(congestion), punctual: true},
 	{name: "interop", short: "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", bind: fixed(interop.Checks)},
 	{name: "capture", short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", bind: capture},

@@ -13,7 +13,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/awake"
 	"github.com/volsfu/volsfu/internal/lab/fanout"
 	"github.com/volsfu/volsfu/internal/lab/hotpath"
 	"github.com/volsfu/volsfu/internal/priority"
@@ -48,7 +47,6 @@ func newForward() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
-			defer awake.Hold()()
 			o.Progress = lab.NewProgress(cmd.ErrOrStderr())
 			o.Duration = time.Duration(seconds * float64(time.Second))
 			var err error
@@ -110,7 +108,6 @@ func newLimit() *cobra.Command {
 		Short: "Measure the machine's own limit: what one core needs at least to send and to receive a packet",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			defer awake.Hold()()
 			limit, err := hotpath.MeasureLimit(cmd.Context())
 			if err != nil {
 				return err
