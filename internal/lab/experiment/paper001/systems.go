@@ -38,8 +38,8 @@ func (s *system) note(o *experiment.Outcome) {
 		o.Note("volsfu-unpaced is volsfu with its server's pacing off, and with publishers that send a frame within %s of its interval and take the way to the server "+
 			"to carry %s/s until it tells otherwise. The TCP baselines do not pace either, nor does the paper's server.", unpacedSpread, unpacedUplink)
 	default:
-		o.Note("volsfu by default spreads a frame over 0.4 of its interval, so that bursts lose nothing in narrow queues: " +
-			"its last packet leaves 27 ms after the first at 15 frames per second, 13 ms at 30.")
+		o.Note("volsfu by default spreads a frame over 0.4 of its interval, so that bursts lose nothing in narrow queues: its last packet leaves 27 ms after the first at 15 " +
+			"frames per second, 13 ms at 30, until its estimates let it leave sooner.")
 	}
 }
 
