@@ -3,7 +3,6 @@ package udp
 import (
 	"math"
 	"net"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -53,10 +52,10 @@ func ReceiveDrops(conn *net.UDPConn) (drops uint32, known bool) {
 	return receiveDrops(raw)
 }
 
-func receiveDrops(raw syscall.RawConn) (uint32, bool) {
+func receiveDrops(c controller) (uint32, bool) {
 	var info memoryInfo
 	known := false
-	_ = raw.Control(func(fd uintptr) { // fails once the socket is closed
+	_ = c.Control(func(fd uintptr) { // fails once the socket is closed
 		size := uint32(unsafe.Sizeof(info))
 		_, _, err := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
 			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
@@ -70,5 +69,5 @@ func (s *Socket) receiveDrops() (uint32, bool) {
 	if s.kernel.raw == nil {
 		return 0, false
 	}
-	return receiveDrops(s.kernel.raw)
+	return receiveDrops(&s.kernel)
 }

@@ -118,7 +118,7 @@ func TestCoalescedRuns(t *testing.T) {
 // option reads an option of UDP that is on or off.
 func option(t *testing.T, p *Port, number int) bool {
 	value := 0
-	if err := p.Sockets()[0].kernel.raw.Control(func(fd uintptr) {
+	if err := p.Sockets()[0].kernel.Control(func(fd uintptr) {
 		value, _ = unix.GetsockoptInt(int(fd), unix.SOL_UDP, number)
 	}); err != nil {
 		t.Fatal(err)

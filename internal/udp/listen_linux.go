@@ -14,7 +14,9 @@ import (
 
 // kernel is a socket's way to the calls that package net lacks. The zero value has none: the socket of another's connection.
 type kernel struct {
+	// raw waits for something to receive, and keeps the socket open while its methods run; fd is that socket, which raw may not know.
 	raw syscall.RawConn
+	fd  uintptr
 	// receiving and sending tell whether to use recvmmsg and sendmmsg.
 	receiving, sending bool
 	recvmmsg, sendmmsg multiCall
@@ -66,17 +68,17 @@ func open(c Config, use abilities, shared bool) (*Socket, error) {
 		return nil, err
 	}
 	s, err := newSocket(adapt(conn))
-	if err == nil {
-		err = s.configure(conn.(*net.UDPConn), c, use)
-	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
+	}
+	if err := s.configure(conn.(*net.UDPConn), c, use); err != nil {
+		return nil, errors.Join(err, s.closer.Close())
 	}
 	return s, nil
 }
 
 // share lets further sockets of this user bind to the port.
-func (s *Socket) share() error { return setInt(s.kernel.raw, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }
+func (s *Socket) share() error { return setInt(&s.kernel, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }
 
 // configure sizes the buffers and finds out which of the wanted abilities the kernel has.
 func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
@@ -88,7 +90,8 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 	k.raw, k.recvmmsg, k.sendmmsg = raw, recvmmsg, sendmmsg
 	k.ipv6 = c.Address.Addr().Is6()
 	s.receiveBuffer, s.sendBuffer = EnlargeBuffers(conn, c.ReceiveBuffer, c.SendBuffer)
-	return raw.Control(func(fd uintptr) {
+	err = raw.Control(func(fd uintptr) {
+		k.fd = fd
 		k.receiving = use.batchedReceiving && works(recvmmsg, fd)
 		if k.receiving && use.coalescing {
 			// Kernels before 5.0 refuse. Then every datagram comes by itself.
@@ -99,6 +102,20 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 		_, err := unix.GetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT)
 		k.segmenting.Store(k.sending && use.segmenting && err == nil)
 	})
+	if err != nil || !k.receiving || !k.sending {
+		return err
+	}
+	return s.watch(conn)
+}
+
+// watch takes a socket on which no plain calls are made out of package net's hands.
+func (s *Socket) watch(conn *net.UDPConn) error {
+	w, err := watch(conn)
+	if err != nil {
+		return err
+	}
+	s.closer, s.kernel.raw, s.kernel.fd = w, w.raw, uintptr(w.socket)
+	return nil
 }
 
 // works tells whether a call exists and is allowed, by asking it to move nothing.
@@ -108,9 +125,19 @@ func works(call multiCall, fd uintptr) bool {
 	return err == 0
 }
 
+// controller gives a function the descriptor of a socket and keeps it open meanwhile: syscall.RawConn, and kernel.
+type controller interface {
+	Control(f func(fd uintptr)) error
+}
+
+// Control implements controller. It fails once the socket is closed.
+func (k *kernel) Control(f func(fd uintptr)) error {
+	return k.raw.Control(func(uintptr) { f(k.fd) })
+}
+
 // setInt sets an option of a socket.
-func setInt(raw syscall.RawConn, level, option, value int) error {
+func setInt(c controller, level, option, value int) error {
 	var failure error
-	err := raw.Control(func(fd uintptr) { failure = unix.SetsockoptInt(int(fd), level, option, value) })
+	err := c.Control(func(fd uintptr) { failure = unix.SetsockoptInt(int(fd), level, option, value) })
 	return errors.Join(err, failure)
 }

@@ -3,6 +3,7 @@ package udp
 import (
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +11,9 @@ import (
 
 // batchLength is how many runs one call sends at most. The call itself, some 300 ns, is nothing to so many: each costs 1.5 µs or more.
 const batchLength = 128
+
+// roomPatience is how long one wait for room in the send buffer takes at most.
+const roomPatience = 10 * time.Millisecond
 
 // batch is what sendmmsg sends. Everything in it keeps its place, so that the headers point to it once and for all.
 type batch struct {
@@ -19,10 +23,11 @@ type batch struct {
 	addresses   [batchLength]socketAddress
 	controls    [batchLength]sendControl
 	count, next int // runs in the batch, and the first of them that is not done
-	// try and tryOrWait are bound once, so that sending does not allocate.
-	try       func(fd uintptr)
-	tryOrWait func(fd uintptr) bool
+	// try and retry are bound once, so that sending does not allocate.
+	try, retry func(uintptr)
+	room       [1]unix.PollFd
 
+	fd    uintptr
 	call  multiCall
 	calls int // that sent something
 	err   syscall.Errno
@@ -50,10 +55,10 @@ var batches = sync.Pool{New: func() any { return newBatch() }}
 
 func newBatch() *batch {
 	b := new(batch)
-	b.try = b.send
-	b.tryOrWait = func(fd uintptr) bool {
-		b.send(fd)
-		return b.err != unix.EAGAIN
+	b.try = func(uintptr) { b.send() }
+	b.retry = func(uintptr) {
+		b.await()
+		b.send()
 	}
 	for i := range b.headers {
 		header := &b.headers[i].Hdr
@@ -102,10 +107,10 @@ func (b *batch) empty() {
 }
 
 // send sends from the first run that is not done, until all are sent or one is refused.
-func (b *batch) send(fd uintptr) {
+func (b *batch) send() {
 	b.err = 0
 	for b.next < b.count {
-		sent, err := b.call(fd, b.headers[b.next:b.count])
+		sent, err := b.call(b.fd, b.headers[b.next:b.count])
 		switch err {
 		case 0:
 			b.next += sent
@@ -115,6 +120,15 @@ func (b *batch) send(fd uintptr) {
 			b.err = err
 			return
 		}
+	}
+}
+
+// await waits until the send buffer has room, for roomPatience at most, since a socket can only be closed while nobody waits. An error that nobody has taken yet would end waiting at once.
+func (b *batch) await() {
+	b.room[0] = unix.PollFd{Fd: int32(b.fd), Events: unix.POLLOUT}
+	n, err := unix.Poll(b.room[:], int(roomPatience.Milliseconds()))
+	if err != nil || n > 0 && b.room[0].Revents&unix.POLLOUT == 0 {
+		time.Sleep(roomPatience / 10)
 	}
 }
 
@@ -128,7 +142,7 @@ func (s *Socket) send(messages []Message) error {
 // sendBatches sends all messages, in segmented runs where that is wanted and possible.
 func (s *Socket) sendBatches(messages []Message, segmented bool) error {
 	b := batches.Get().(*batch)
-	b.call, b.calls = s.kernel.sendmmsg, 0
+	b.fd, b.call, b.calls = s.kernel.fd, s.kernel.sendmmsg, 0
 	defer func() {
 		b.empty()
 		batches.Put(b)
@@ -168,17 +182,17 @@ func (s *Socket) fill(b *batch, rest *cursor, segmented bool) {
 
 // push sends until the batch is done or one run is refused, which it sees to.
 //
-// The first try does not take the descriptor's lock for writing, under which package net makes its calls: the kernel sends datagrams of several callers at once,
-// so that writers on several cores do not wait for each other. Only one that finds the send buffer full does, to wait for the poller.
+// It does not take the descriptor's lock for writing, under which package net makes its calls: the kernel sends datagrams of several callers at once, so that writers on several
+// cores do not wait for each other.
 func (s *Socket) push(b *batch) error {
 	first := b.next
 	err := s.kernel.raw.Control(b.try)
-	if err == nil && b.err == unix.EAGAIN {
-		err = s.kernel.raw.Write(b.tryOrWait)
+	for err == nil && b.err == unix.EAGAIN {
+		err = s.kernel.raw.Control(b.retry)
 	}
 	s.countSent(b, first)
 	if err != nil {
-		return err
+		return s.unlessClosed(err)
 	}
 	if b.err != 0 {
 		return s.refused(b)

@@ -3,6 +3,7 @@ package udp
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -12,7 +13,9 @@ import (
 
 // Socket is one of a port's sockets. Any of them reaches every peer; each receives from some.
 type Socket struct {
-	conn   packetConn
+	conn   packetConn // what plain calls are made on
+	closer io.Closer
+	closed atomic.Bool
 	kernel kernel // what the system offers beyond plain calls
 	local  netip.AddrPort
 	// What was granted, in bytes; 0 is unknown.
@@ -31,7 +34,7 @@ func newSocket(conn packetConn) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("local address: %w", err)
 	}
-	return &Socket{conn: conn, local: local}, nil
+	return &Socket{conn: conn, closer: conn, local: local}, nil
 }
 
 // Receive waits for at least one datagram, or one stamp of a datagram that was sent, and fills the Inbox with what there is. It belongs to one goroutine at a time. It returns net.ErrClosed, wrapped,
@@ -144,5 +147,6 @@ func (s *Socket) countDrops() {
 
 func (s *Socket) close() error {
 	s.countDrops()
-	return s.conn.Close()
+	s.closed.Store(true)
+	return s.closer.Close()
 }

@@ -35,7 +35,7 @@ func (s *Socket) TakeStamps(on bool) bool {
 		flags = takenStamps
 	}
 	// Kernels before 5.1 do not know the option.
-	taken := setInt(s.kernel.raw, unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags) == nil
+	taken := setInt(&s.kernel, unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags) == nil
 	s.kernel.stamping.Store(on && taken)
 	if !on {
 		s.kernel.awaited.Store(0)
@@ -71,7 +71,7 @@ func (d *departedBatch) read(fd uintptr) {
 		header.SetControllen(controlSpace)
 		header.Flags = 0
 	}
-	n, _, err := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&d.headers[0])), departedLength, unix.MSG_DONTWAIT|unix.MSG_ERRQUEUE, 0, 0)
+	n, _, err := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&d.headers[0])), departedLength, unix.MSG_DONTWAIT|unix.MSG_ERRQUEUE, 0, 0)
 	if err != 0 || n == 0 {
 		if d.misses++; d.misses == maxMisses {
 			d.misses = 0
