@@ -64,7 +64,7 @@ type ProbeConfig struct {
 	MinPackets   int           `yaml:"min_packets" help:"least packets of a probe"`
 	IntervalMin  time.Duration `yaml:"interval_min" help:"time between two probes for more than the estimate; doubled whenever one finds nothing"`
 	IntervalMax  time.Duration `yaml:"interval_max" help:"longest time between two such probes; for more than is wanted it is 5 minutes"`
-	Ample        float64       `yaml:"ample" help:"estimate up to which a sender that uses little of it probes, as a multiple of what is wanted: with 8 a frame leaves in an eighth of its interval; up to 120 Mbit/s, more only where that is wanted; 1 is for what is wanted only"`
+	Ample        float64       `yaml:"ample" help:"estimate up to which a sender that uses little of it probes, as a multiple of what is wanted: with 16 a frame leaves in a sixteenth of its interval; up to 120 Mbit/s, more only where that is wanted; 1 is for what is wanted only"`
 }
 
 // SilenceConfig tunes what happens without feedback.
@@ -128,7 +128,7 @@ func DefaultConfig() Config {
 			MinPackets:   5,
 			IntervalMin:  3 * time.Second,
 			IntervalMax:  20 * time.Second,
-			Ample:        8,
+			Ample:        16,
 		},
 		Silence: SilenceConfig{
 			// Feedback comes every 25 to 250 ms: half a second is two reports at least that are missing.

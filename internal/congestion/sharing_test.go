@@ -37,13 +37,13 @@ func TestLimitedSender(t *testing.T) {
 	t.Run("little wanted, with room for short frames", func(t *testing.T) {
 		cfg := startingAt(2 * mbit)
 		f := run(cfg, 5*mbit)
-		at, ok := f.reaches(0, 35*mbit)
+		at, ok := f.reaches(0, 70*mbit)
 		if !ok {
-			t.Fatal("the estimate never came to seven times what is wanted")
+			t.Fatal("the estimate never came to fourteen times what is wanted")
 		}
 		atMost(t, "time to that", at, 10*time.Second)
 		_, _, most := f.extremes(0, 20*time.Second)
-		atMost(t, "largest estimate", Bitrate(most), 45*mbit)
+		atMost(t, "largest estimate", Bitrate(most), 90*mbit)
 		atMost(t, "packets dropped", float64(f.link.dropped), 0)
 	})
 	t.Run("little wanted, and no more", func(t *testing.T) {
