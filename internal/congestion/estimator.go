@@ -3,6 +3,7 @@ package congestion
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/outcome"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -71,7 +72,7 @@ type Stats struct {
 	RTT time.Duration
 	// Loss is the share of packets lost over the last seconds, InherentLoss the share that does not depend on the rate, 0 to 1.
 	Loss, InherentLoss float64
-	// ApplicationLimited tells that the sender uses much less than the estimate.
+	// ApplicationLimited tells that the sender uses much less than the estimate: frames may leave as soon as that carries them.
 	ApplicationLimited bool
 	// Contended tells that others keep the queue of the path full: frames had better leave evenly.
 	Contended bool
@@ -83,6 +84,11 @@ type Stats struct {
 	Window int
 	// Received and Lost count packets by what was reported last about them; Congested those that arrived with ECN-CE, Capable those with ECT(0) or ECT(1).
 	Received, Lost, Congested, Capable uint64
+}
+
+// Path is what a pacer goes by.
+func (s *Stats) Path() pacing.Path {
+	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Contended: s.Contended, ApplicationLimited: s.ApplicationLimited}
 }
 
 // Estimator says how many bits per second one receiver can take. It is stepped with now, which never goes back, and belongs to the goroutine that steps it.

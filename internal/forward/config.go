@@ -25,7 +25,7 @@ type Config struct {
 	MaxFrameBytes   int   `yaml:"max_frame_bytes" help:"bytes of the longest frame of payload v1 that is forwarded"`
 	// MaxLag: a frame is worth repairing until 150 ms after its first packet, so one that a writer has not begun by then comes too late.
 	MaxLag time.Duration `yaml:"max_lag" help:"age at which a frame that a writer has not begun yet is dropped; audio never is"`
-	Pacing pacing.Mode   `yaml:"pacing" help:"how frames are spread: spread:PART of the frame interval (spread:0.4 adds 13 ms at 30 frames/s to a frame that comes at once, and less where the estimate lets it leave sooner), spread:DURATION (spread:20ms adds 20 ms), burst5ms (every 5 ms, at 2.5 x the estimate, as GCC), off (adds nothing)"`
+	Pacing pacing.Mode   `yaml:"pacing" help:"how frames are spread: spread:PART of the frame interval (spread:0.4 adds 13 ms at 30 frames/s to a frame that comes at once, and less where the receiver is sent much less than its estimate), spread:DURATION (spread:20ms adds 20 ms), burst5ms (every 5 ms, at 2.5 x the estimate, as GCC), off (adds nothing)"`
 	// QueueBudget: a frame that has not begun when the next one is there is older than what its receiver would get instead.
 	QueueBudget time.Duration `yaml:"queue_budget" help:"age at which a frame that waits for a receiver and has not begun to leave is dropped; 0 is one frame interval, or the time that pacing spreads one over if that is longer"`
 	// LateWindow: the deadline of frames (250 ms where the round trip is long) and the round trip of a repair.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/recent"
 )
@@ -43,10 +44,8 @@ type estimation struct {
 	clusters congestion.Clusters
 	// padding is where the packets of the newest probe come from that the media does not provide.
 	padding padding
-	// limit is the estimate that the pacer goes by, 0 for none, and carried what the path is taken to carry while the estimate is below that to empty a queue.
-	// contended says that it was told of others who keep the path's queue full.
-	limit, carried congestion.Bitrate
-	contended      bool
+	// path is what the pacer goes by, the zero Path before the receiver has reported something.
+	path pacing.Path
 	// trips are the latest round trips, queues included.
 	trips recent.Max[time.Duration]
 	// counted is what the writer's counts have of the estimator's.
@@ -106,7 +105,7 @@ func (w *writer) estimate(r *Receiver, wanted bool) {
 		r.estimation = nil
 		r.pacer.EndProbe()
 		w.reschedule(r)
-		w.limit(r, 0, 0, false)
+		w.limit(r, pacing.Path{})
 		r.publish(w.at)
 	}
 }
@@ -176,9 +175,9 @@ func (w *writer) consult(r *Receiver) {
 	w.countEstimation(e)
 	r.window.Store(int64(e.counted.Window))
 	r.publish(w.at)
-	if s := &e.counted; e.known && (s.Estimate != e.limit || s.DelayBased != e.carried || s.Contended != e.contended) {
-		e.limit, e.carried, e.contended = s.Estimate, s.DelayBased, s.Contended
-		w.limit(r, int64(e.limit), int64(e.carried), e.contended)
+	if path := e.counted.Path(); e.known && path != e.path {
+		e.path = path
+		w.limit(r, path)
 	}
 	e.due = never
 	if next := e.estimator.Next(); !next.IsZero() {

@@ -164,10 +164,11 @@ func (w *writer) clear(a *attachment) (frames int) {
 	return frames
 }
 
-// limit keeps a receiver within an estimate in bit/s: what leaves at once, to 2.5 times that, or half of it where others contend for the path, and retransmissions to 2.5 times what the path carries. 0 lifts that.
-func (w *writer) limit(r *Receiver, estimate, carried int64, contended bool) {
+// limit keeps a receiver within what is known of its path: what leaves at once, to 2.5 times the estimate, or half of it where others contend for the path, and retransmissions to 2.5 times what it carries. The
+// zero path lifts that.
+func (w *writer) limit(r *Receiver, path pacing.Path) {
 	if w.engine.paced() {
-		r.pacer.SetEstimate(estimate, carried, contended, w.at)
+		r.pacer.SetPath(path, w.at)
 		w.reschedule(r)
 	}
 }

@@ -48,7 +48,7 @@ func (r *rig) run() {
 
 // limit makes a receiver's pacer go by an estimate in bit/s, 0 for none.
 func (r *rig) limit(s *subscriber, estimate int64) {
-	s.receiver.writer.limit(s.receiver, estimate, 0, false)
+	s.receiver.writer.limit(s.receiver, pacing.Path{Estimate: estimate})
 }
 
 // pass lets time pass, in steps in which writers run.

@@ -10,17 +10,19 @@ const EarlyRate = 120_000_000
 // beside the estimate is through in the time that the path takes for it, and makes no queue there. One that takes longer than the plan's share of the interval at the estimate
 // leaves by its schedule.
 type lead struct {
-	// rate is the estimate in bytes per nanosecond, 0 where packets leave no earlier than they are due. bytes are what may leave early as of the pacer's last fill;
+	// rate is the estimate in bytes per nanosecond, 0 where the plan lets nothing leave early. bytes are what may leave early as of the pacer's last fill;
 	// below 0 they are what waits on such a path.
 	rate, bytes float64
+	// open says that the Path lets packets lead. What waits on the path is kept account of while it does not, since it may do so again at any time.
+	open bool
 }
 
 // lets tells whether a packet may leave before it is due.
-func (l *lead) lets() bool { return l.rate > 0 && l.bytes > 0 }
+func (l *lead) lets() bool { return l.open && l.bytes > 0 }
 
-// fill adds what the rate has allowed. A tick of it is kept, and while packets wait what a late wake-up needs.
+// fill adds what the rate has allowed. A tick of it is kept, and while packets wait for it what a late wake-up needs.
 func (l *lead) fill(passed time.Duration, tick float64, waits bool) {
-	if waits {
+	if waits && l.open {
 		tick += l.rate * float64(slack)
 	}
 	l.bytes = min(max(l.bytes, -l.rate*float64(maxDebt))+l.rate*float64(passed), tick)

@@ -16,7 +16,8 @@ var ErrMode = errors.New("unknown pacing mode")
 // arrives spread is held for the rest of it only.
 //
 //	spread:0.4, or 0.4   over that part of the frame interval, above 0 and at most 1: at 30 frames/s 0.4 adds 13.3 ms; or over the time that it takes at
-//	                     the estimate where that is shorter, and nobody contends for the path: that makes no queue, and adds frame size / estimate
+//	                     the estimate where that is shorter, the sender uses little of the estimate, and nobody contends for the path (Path.Leads): that makes
+//	                     no queue, and adds frame size / estimate
 //	spread:20ms          over that time, 1 to 100 ms, whatever the interval (the pacing interval of the L4S prototype): adds 20 ms
 //	burst5ms             every 5 ms what 2.5 × the estimate allows for 5 ms, as GCC does: adds frame size / (2.5 × estimate), and
 //	                     as long as nobody estimates, when the frames' own rate is taken for it, 0.4 of the interval
@@ -57,7 +58,7 @@ type Plan struct {
 	most  int
 	// byEstimate says that once there is an estimate it alone tells when packets are due.
 	byEstimate bool
-	// early says that packets leave before they are due as long as the estimate carries what leaves.
+	// early says that packets leave before they are due, where the Path leads, as long as the estimate carries what leaves.
 	early bool
 }
 

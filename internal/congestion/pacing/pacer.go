@@ -12,7 +12,7 @@ const (
 )
 
 // Pacer decides which packets of one receiver may leave. Packets leave in ticks: those that are due, and with them up to 16 that are due within 2 ms (with burst5ms:
-// all within 5 ms), so that segmented sends stay long. With an estimate, packets of a part of the interval leave before they are due for as long as all that leaves is within it. A packet never leaves before one that waits in its flow. R is what the caller knows of a retransmission.
+// all within 5 ms), so that segmented sends stay long. Where the Path leads, packets of a part of the interval leave before they are due for as long as all that leaves is within its estimate. A packet never leaves before one that waits in its flow. R is what the caller knows of a retransmission.
 //
 // A packet leaves at once where Admit says so, and is otherwise held. When Next has come, the caller begins a tick and pops what leaves, until nothing
 // does: retransmissions first. Each packet that has left, and each that has left past the pacer (audio, repairs), is to be told with Spend.
@@ -47,30 +47,6 @@ type Offer struct {
 
 // NewPacer returns a Pacer without limit of rate.
 func NewPacer[P, R any](plan Plan) *Pacer[P, R] { return &Pacer[P, R]{plan: plan} }
-
-// SetEstimate makes 2.5 × that many bits per second the rate which all frames under way share, 1.25 × where others contend for the path, and keeps what they take in the longer term, with all that leaves
-// beside them, within the estimate. Retransmissions leave at 2.5 × another rate: what the path carries while the estimate is below that to empty a queue.
-// An estimate of 0 lifts all limits.
-func (p *Pacer[P, R]) SetEstimate(bitsPerSecond, carried int64, contended bool, now time.Duration) {
-	p.fill(now)
-	estimate := float64(max(bitsPerSecond, 0)) / 8 / float64(time.Second)
-	begins := p.rate == 0
-	factor := rateFactor
-	if contended {
-		factor = contendedFactor
-	}
-	p.rate, p.room.rate, p.repairs.rate = factor*estimate, estimate, 0
-	if p.rate > 0 {
-		p.repairs.rate = max(p.rate, rateFactor*float64(carried)/8/float64(time.Second))
-	}
-	p.lead.rate = 0
-	if p.plan.early && !contended {
-		p.lead.rate = min(estimate, float64(EarlyRate)/8/float64(time.Second))
-	}
-	if begins {
-		p.credit, p.room.bytes, p.lead.bytes, p.repairs.credit = 0, estimate*float64(frameSlack), 0, p.tick(p.repairs.rate)
-	}
-}
 
 // Held is the number of packets that wait, without retransmissions.
 func (p *Pacer[P, R]) Held() int { return p.held }
@@ -159,7 +135,7 @@ func (p *Pacer[P, R]) leaving(f *Flow[P]) time.Duration {
 	switch {
 	case p.lead.lets():
 		at = min(at, p.filled)
-	case p.lead.rate > 0:
+	case p.lead.open:
 		at = min(at, p.refilled(p.lead.rate, p.lead.bytes))
 	}
 	if p.credit <= 0 {
@@ -298,29 +274,4 @@ func (p *Pacer[P, R]) planned(o Offer) time.Duration {
 // leaves tells whether a packet belongs to the tick under way.
 func (p *Pacer[P, R]) leaves(due, now time.Duration) bool {
 	return due <= now || due < p.until && p.left < p.plan.most || p.lead.lets()
-}
-
-// tick is what leaves in one tick at a rate, in bytes: max(1 packet, min(16 packets, 2 ms at the rate)).
-func (p *Pacer[P, R]) tick(rate float64) float64 {
-	return max(1, min(float64(p.plan.most)*fullPacket, rate*float64(p.plan.ahead)))
-}
-
-// refilled is when a tick may leave at a rate, of which so many bytes may leave as of the last fill.
-func (p *Pacer[P, R]) refilled(rate, bytes float64) time.Duration {
-	return p.filled + time.Duration((p.tick(rate)-bytes)/rate) + 1
-}
-
-// fill adds what the rates have allowed since the last time. Of what is not used one tick is kept, and while packets wait what a late wake-up needs.
-func (p *Pacer[P, R]) fill(now time.Duration) {
-	passed := now - p.filled
-	most := p.tick(p.rate)
-	if p.held > 0 {
-		most += p.rate * float64(slack)
-	}
-	p.credit = max(p.credit, -fullPacket-p.rate*float64(maxDebt))
-	p.credit = min(p.credit+p.rate*float64(passed), most)
-	p.room.fill(passed)
-	p.lead.fill(passed, p.tick(p.lead.rate), p.held > 0)
-	p.fillRepairs(passed)
-	p.filled = now
 }

@@ -12,6 +12,7 @@ type sent struct {
 	flow, number  int
 	begins        bool
 	arrived, left time.Duration
+	due           time.Duration
 }
 
 // path is one receiver, stepped in virtual time: what arrives is offered, and ticks begin when they are due.
@@ -68,7 +69,7 @@ func (p *path) leave(packet sent) {
 func (p *path) arrive(flow int, packet Packet) {
 	due := p.schedules[flow].Due(packet, p.now)
 	offer := Offer{Arrived: p.now, Due: due, Begins: packet.Framed && packet.Index == 0}
-	s := sent{flow: flow, number: p.numbers[flow], begins: offer.Begins, arrived: p.now}
+	s := sent{flow: flow, number: p.numbers[flow], begins: offer.Begins, arrived: p.now, due: due}
 	p.numbers[flow]++
 	if p.pacer.Admit(p.flows[flow], offer, p.now) {
 		p.leave(s)
@@ -99,23 +100,26 @@ func lines(s string) string {
 	return b.String()
 }
 
+// little is a path of whose estimate the sender uses little, in bit/s.
+func little(estimate int64) Path { return Path{Estimate: estimate, ApplicationLimited: true} }
+
 func TestTranscripts(t *testing.T) {
 	for _, test := range []struct {
-		name     string
-		mode     Mode
-		flows    int
-		estimate int64
-		run      func(p *path)
-		want     string
+		name  string
+		mode  Mode
+		flows int
+		known Path
+		run   func(p *path)
+		want  string
 	}{
-		{"42 packets at once", Default, 1, 0, func(p *path) { p.frame(42, 0) }, `
+		{"42 packets at once", Default, 1, Path{}, func(p *path) { p.frame(42, 0) }, `
 			0s: 7
 			2.22ms: 7
 			4.44ms: 7
 			6.67ms: 7
 			8.89ms: 7
 			11.11ms: 7`},
-		{"175 packets at once leave in ticks of 16", Default, 1, 0, func(p *path) { p.frame(175, 0) }, `
+		{"175 packets at once leave in ticks of 16", Default, 1, Path{}, func(p *path) { p.frame(175, 0) }, `
 			0s: 16
 			1.22ms: 16
 			2.44ms: 16
@@ -127,26 +131,26 @@ func TestTranscripts(t *testing.T) {
 			9.75ms: 16
 			10.97ms: 16
 			12.19ms: 15`},
-		{"few packets leave one by one", Default, 1, 0, func(p *path) { p.frame(4, 0) }, `
+		{"few packets leave one by one", Default, 1, Path{}, func(p *path) { p.frame(4, 0) }, `
 			0s: 1
 			3.33ms: 1
 			6.67ms: 1
 			10ms: 1`},
-		{"as it arrives, 13 ms, in the publisher's ticks", Default, 1, 0, func(p *path) { p.frame(42, 2220*time.Microsecond) }, `
+		{"as it arrives, 13 ms, in the publisher's ticks", Default, 1, Path{}, func(p *path) { p.frame(42, 2220*time.Microsecond) }, `
 			0s: 7
 			2.22ms: 7
 			4.44ms: 7
 			6.66ms: 7
 			8.88ms: 7
 			11.1ms: 7`},
-		{"slower than the pace", Default, 1, 0, func(p *path) { p.frame(42, 5*ms) }, `
+		{"slower than the pace", Default, 1, Path{}, func(p *path) { p.frame(42, 5*ms) }, `
 			0s: 7
 			5ms: 7
 			10ms: 7
 			15ms: 7
 			20ms: 7
 			25ms: 7`},
-		{"two frames at once: each at its pace, ticks of about 16", Default, 2, 0, func(p *path) { p.frame(84, 0) }, `
+		{"two frames at once: each at its pace, ticks of about 16", Default, 2, Path{}, func(p *path) { p.frame(84, 0) }, `
 			0s: 16
 			480µs: 16
 			2.54ms: 16
@@ -158,7 +162,7 @@ func TestTranscripts(t *testing.T) {
 			10.16ms: 16
 			11.43ms: 16
 			12.7ms: 8`},
-		{"spread over 20 ms", "spread:20ms", 1, 0, func(p *path) { p.frame(42, 0) }, `
+		{"spread over 20 ms", "spread:20ms", 1, Path{}, func(p *path) { p.frame(42, 0) }, `
 			0s: 5
 			2.38ms: 5
 			4.76ms: 5
@@ -168,16 +172,16 @@ func TestTranscripts(t *testing.T) {
 			14.29ms: 5
 			16.67ms: 5
 			19.05ms: 2`},
-		{"bursts as of GCC", Burst5ms, 1, 0, func(p *path) { p.frame(42, 0) }, `
+		{"bursts as of GCC", Burst5ms, 1, Path{}, func(p *path) { p.frame(42, 0) }, `
 			0s: 16
 			5.08ms: 16
 			10.16ms: 10`},
 		// 2.5 × 20 Mbit/s are 31.25 kB, 26 packets, in 5 ms.
-		{"bursts at 2.5 times the estimate", Burst5ms, 1, 20_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"bursts at 2.5 times the estimate", Burst5ms, 1, little(20_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 27
 			105.18ms: 15`},
 		// 2.5 × 4 Mbit/s are 2.5 kB, 2.08 packets, in 2 ms.
-		{"an estimate below the frame's pace", Default, 1, 4_000_000, func(p *path) { p.until(100 * ms); p.frame(20, 0) }, `
+		{"an estimate below the frame's pace", Default, 1, little(4_000_000), func(p *path) { p.until(100 * ms); p.frame(20, 0) }, `
 			100ms: 3
 			102.88ms: 3
 			105.76ms: 3
@@ -186,25 +190,32 @@ func TestTranscripts(t *testing.T) {
 			114.4ms: 3
 			117.28ms: 2`},
 		// 100 Mbit/s are 16 packets in 1.536 ms: 50 kB take 4 ms.
-		{"a frame that is short beside the estimate", Default, 1, 100_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"a frame that is short beside the estimate", Default, 1, little(100_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 16
 			101.54ms: 17
 			103.17ms: 9`},
-		{"two such frames share the estimate", Default, 2, 100_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"two such frames share the estimate", Default, 2, little(100_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 16
 			100.61ms: 9
 			102.4ms: 17
 			104.03ms: 17
 			105.66ms: 17
 			107.3ms: 8`},
-		{"a frame that fills its interval at the estimate", Default, 1, 12_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"a frame that fills its interval at the estimate", Default, 1, little(12_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 7
 			102.24ms: 7
 			104.48ms: 7
 			106.72ms: 7
 			108.96ms: 7
 			111.2ms: 7`},
-		{"a fixed span whatever the estimate", "spread:20ms", 1, 100_000_000, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"a short frame where the estimate is used", Default, 1, Path{Estimate: 100_000_000}, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+			100ms: 7
+			102.22ms: 7
+			104.44ms: 7
+			106.67ms: 7
+			108.89ms: 7
+			111.11ms: 7`},
+		{"a fixed span whatever the estimate", "spread:20ms", 1, little(100_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 5
 			102.38ms: 5
 			104.76ms: 5
@@ -217,7 +228,7 @@ func TestTranscripts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPath(t, test.mode, test.flows)
-			p.pacer.SetEstimate(test.estimate, 0, false, 0)
+			p.pacer.SetPath(test.known, 0)
 			test.run(p)
 			p.until(time.Second)
 			if got := p.transcript(); got != lines(test.want) {
@@ -230,7 +241,7 @@ func TestTranscripts(t *testing.T) {
 // TestContended halves the pace of the same frame where others keep the queue of the path full.
 func TestContended(t *testing.T) {
 	p := newPath(t, Default, 1)
-	p.pacer.SetEstimate(4_000_000, 0, true, 0)
+	p.pacer.SetPath(Path{Estimate: 4_000_000, Contended: true}, 0)
 	p.until(100 * ms)
 	p.frame(10, 0)
 	p.until(time.Second)
@@ -244,9 +255,9 @@ func TestContended(t *testing.T) {
 	if got := p.transcript(); got != want {
 		t.Errorf("packets left at\n%s, expected\n%s", got, want)
 	}
-	// Nor do short frames leave early.
+	// Nor do short frames leave early, however little of the estimate is used.
 	p = newPath(t, Default, 1)
-	p.pacer.SetEstimate(100_000_000, 0, true, 0)
+	p.pacer.SetPath(Path{Estimate: 100_000_000, Contended: true, ApplicationLimited: true}, 0)
 	p.until(100 * ms)
 	p.frame(42, 0)
 	p.until(time.Second)

@@ -167,7 +167,7 @@ func TestProbeDoesNotDelayWhatFollows(t *testing.T) {
 	var want string
 	for _, probes := range []bool{false, true} {
 		p := newPath(t, Default, 1)
-		p.pacer.SetEstimate(10_000_000, 0, false, 0)
+		p.pacer.SetPath(little(10_000_000), 0)
 		p.frame(20, 0)
 		p.until(40 * ms)
 		if probes {

@@ -16,7 +16,7 @@ func TestRandomArrivals(t *testing.T) {
 		p := newPath(t, mode, flows)
 		limited := random.IntN(3) == 0
 		if limited {
-			p.pacer.SetEstimate(1+random.Int64N(50_000_000), 0, false, 0)
+			p.pacer.SetPath(Path{Estimate: 1 + random.Int64N(50_000_000), ApplicationLimited: random.IntN(2) == 0}, 0)
 		}
 		var longest time.Duration
 		for frame := range int64(20) {
@@ -71,7 +71,7 @@ func TestRandomArrivals(t *testing.T) {
 func TestRate(t *testing.T) {
 	for _, estimate := range []int64{1_000_000, 10_000_000, 100_000_000} {
 		p := newPath(t, "spread:1ms", 3)
-		p.pacer.SetEstimate(estimate, 0, false, 0)
+		p.pacer.SetPath(Path{Estimate: estimate}, 0)
 		for frame := range int64(5) {
 			p.until(time.Duration(frame) * 33 * ms)
 			for flow := range p.flows {
@@ -106,13 +106,13 @@ func TestRate(t *testing.T) {
 // TestLimitLifted takes the limit away while packets wait.
 func TestLimitLifted(t *testing.T) {
 	p := newPath(t, Default, 1)
-	p.pacer.SetEstimate(1000, 0, false, 0)
+	p.pacer.SetPath(Path{Estimate: 1000}, 0)
 	p.frame(42, 0)
 	p.until(100 * ms)
 	if len(p.out) > 1 {
 		t.Fatalf("%d packets left at 2.5 kbit/s in 100 ms", len(p.out))
 	}
-	p.pacer.SetEstimate(0, 0, false, p.now)
+	p.pacer.SetPath(Path{}, p.now)
 	if next, ok := p.pacer.Next(); !ok || next > p.now {
 		t.Errorf("the next tick is at %v, expected at once", next)
 	}
@@ -125,7 +125,7 @@ func TestLimitLifted(t *testing.T) {
 // TestDebtIsBounded sends audio past a pacer at ten times the rate: frames go on half a second after that at the latest.
 func TestDebtIsBounded(t *testing.T) {
 	p := newPath(t, Default, 1)
-	p.pacer.SetEstimate(100_000, 0, false, 0)
+	p.pacer.SetPath(Path{Estimate: 100_000}, 0)
 	for range 1000 {
 		p.now += 20 * ms
 		p.pacer.Tick(p.now)

@@ -99,7 +99,7 @@ func TestRepairs(t *testing.T) {
 			9.68ms: 0+3
 			12.56ms: 0+3
 			15.44ms: 0+1`},
-		{"the limit is lifted", 100_000, 0, func(p *repairPath) { p.ask(10); p.until(10 * ms); p.pacer.SetEstimate(0, 0, false, p.now) }, `
+		{"the limit is lifted", 100_000, 0, func(p *repairPath) { p.ask(10); p.until(10 * ms); p.pacer.SetPath(Path{}, p.now) }, `
 			0s: 1+0
 			10ms: 9+0`},
 		// They have 2.5 kB for a tick by then, and as much for a late wake-up.
@@ -118,7 +118,7 @@ func TestRepairs(t *testing.T) {
 			8.4ms: 6+0`},
 	} {
 		p := &repairPath{path: newPath(t, "spread:1ms", 1)}
-		p.pacer.SetEstimate(test.estimate, test.carried, false, 0)
+		p.pacer.SetPath(Path{Estimate: test.estimate, Carried: test.carried}, 0)
 		test.run(p)
 		p.until(time.Second)
 		if got := p.transcript(); got != lines(test.want) {
@@ -133,7 +133,7 @@ func TestRepairs(t *testing.T) {
 // TestRepairsCountAgainstTheEstimate has retransmissions take half of an estimate of 4 Mbit/s: a flow that could fill it gets the rest.
 func TestRepairsCountAgainstTheEstimate(t *testing.T) {
 	p := &repairPath{path: newPath(t, Default, 1)}
-	p.pacer.SetEstimate(4_000_000, 0, false, 0)
+	p.pacer.SetPath(Path{Estimate: 4_000_000}, 0)
 	for frame := range int64(300) {
 		for i := range 14 {
 			p.arrive(0, framed(frame, i, 14))
@@ -150,7 +150,7 @@ func TestRepairsCountAgainstTheEstimate(t *testing.T) {
 // TestRepairsAreBounded asks for more than may wait, and lets go of it.
 func TestRepairsAreBounded(t *testing.T) {
 	p := &repairPath{path: newPath(t, Default, 1)}
-	p.pacer.SetEstimate(1_000_000, 0, false, 0)
+	p.pacer.SetPath(Path{Estimate: 1_000_000}, 0)
 	p.ask(3 * maxRepairs)
 	if n := p.pacer.repairs.waiting.Len(); n != maxRepairs {
 		t.Errorf("%d retransmissions wait, expected %d", n, maxRepairs)

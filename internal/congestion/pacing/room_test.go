@@ -58,7 +58,7 @@ func TestFramesBeginWithinTheEstimate(t *testing.T) {
 			a3: 344ms to 356ms`},
 	} {
 		p := newPath(t, "spread:1ms", test.flows)
-		p.pacer.SetEstimate(2_400_000, 0, false, 0)
+		p.pacer.SetPath(Path{Estimate: 2_400_000}, 0)
 		test.run(p)
 		p.until(10 * time.Second)
 		if got := p.frames(10); got != lines(test.want) {
@@ -71,7 +71,7 @@ func TestFramesBeginWithinTheEstimate(t *testing.T) {
 // estimate for 32.5 / (1/1.6 - 1/4) = 87 ms, in which they are 54, and then at the estimate: after 350 ms both have left.
 func TestBegunFramesGoOn(t *testing.T) {
 	p := newPath(t, "spread:1ms", 2)
-	p.pacer.SetEstimate(2_400_000, 0, false, 0)
+	p.pacer.SetPath(Path{Estimate: 2_400_000}, 0)
 	for i := range 60 {
 		p.arrive(0, framed(1, i, 60))
 	}
@@ -103,7 +103,7 @@ func (p *path) several(first int64, frames int64) {
 // TestShortOfRoomDoesNotAllocate has bursts of frames wait for room, and retransmissions ahead of them.
 func TestShortOfRoomDoesNotAllocate(t *testing.T) {
 	p := &repairPath{path: newPath(t, Default, 3)}
-	p.pacer.SetEstimate(10_000_000, 0, false, 0)
+	p.pacer.SetPath(Path{Estimate: 10_000_000}, 0)
 	p.out, p.repairs = make([]sent, 0, 1<<10), make([]time.Duration, 0, 1<<10)
 	first, waited := int64(0), false
 	step := func() {

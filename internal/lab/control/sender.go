@@ -239,10 +239,10 @@ func (s *sender) report(packet []byte, now time.Duration) {
 	s.consult(now)
 }
 
-// limit takes the estimate to the pacer.
+// limit takes what is known of the path to the pacer.
 func (s *sender) limit(now time.Duration) {
 	stats := s.estimator.Stats()
-	s.pacer.SetEstimate(int64(stats.Estimate), int64(stats.DelayBased), stats.Contended, now)
+	s.pacer.SetPath(stats.Path(), now)
 }
 
 // consult takes a new estimate to the pacer, and asks for a probe.

@@ -131,11 +131,11 @@ func (s *Sender) estimate(now time.Time) {
 	}
 }
 
-// follow makes the estimate the pacer's limit.
+// follow takes what is known of the path to the pacer.
 func (s *Sender) follow(now time.Time) {
 	stats := s.estimator.Stats()
-	if limit := s.estimator.Estimate(); limit != s.limit {
-		s.limit = limit
-		s.pacer.SetEstimate(int64(limit), int64(stats.DelayBased), stats.Contended, now.Sub(s.started))
+	if path := stats.Path(); path != s.path {
+		s.path = path
+		s.pacer.SetPath(path, now.Sub(s.started))
 	}
 }

@@ -74,7 +74,7 @@ type Sender struct {
 	estimator *congestion.GCC
 	clusters  congestion.Clusters
 	results   []congestion.PacketResult
-	limit     congestion.Bitrate
+	path      pacing.Path
 	// padded counts the packets that a probe has repeated since the newest left, which was at latest.
 	padded uint16
 	latest time.Time
