@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -93,7 +94,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 	m := newRig(t, Config{})
 	p, wires := published(t, m, described("film", volumetric.MIMEH264, 1, 1))
 	begin := time.Now()
-	m.pacer.limit(100e3, begin)
+	m.pacer.limit(pacing.Path{Estimate: 100e3}, begin)
 	for range 3 {
 		// 40 kB are more than 3 seconds.
 		if err := p.WritePackets(0, 0, begin, [][]byte{make([]byte, 40_000)}); err != nil {
@@ -101,7 +102,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 		}
 	}
 	for ms := range 600 {
-		m.depart(begin.Add(time.Duration(ms)*time.Millisecond), nil)
+		m.depart(begin.Add(time.Duration(ms)*time.Millisecond), 0, nil)
 	}
 	if counts := m.session.Uplink(); counts.Dropped != 2 || len(m.pacer.frames) != 0 {
 		t.Errorf("%d frames were left out, %d wait, %d were sent; want 2, 0, 1", counts.Dropped, len(m.pacer.frames), len(wires[0].sent))

@@ -17,6 +17,10 @@ const (
 	slack = 5 * time.Millisecond
 	// earlySlack is how long that is saved up: sleeps of a tick take up to 1.1 ms longer.
 	earlySlack = 2 * tick
+	// turnPackets is how many packets leave at once rather than in two ticks. Longer runs save little more.
+	turnPackets = 16
+	// wholeFrames is longer than any frame is spread.
+	wholeFrames = time.Hour
 	// maxDebt is for how long retransmissions and audio, which do not wait, can keep everything else waiting.
 	maxDebt = 500 * time.Millisecond
 	// foreignBudget is how long frames of real video wait: each that is left out costs all up to the next key frame.
@@ -26,7 +30,7 @@ const (
 // pacer spreads the packets of frames over time, within the rate of the uplink. It is stepped with now and belongs to media's lock.
 //
 // Frames are numbered when they begin to leave, so that one that is left out leaves no gap. Packets leave evenly over their frame's spread, or at the estimate where
-// that is sooner, which makes no queue; at rateFactor times the estimate at most. And frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
+// that is sooner and much more than is sent, which makes no queue; at rateFactor times the estimate at most. And frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
 type pacer struct {
 	frames []pacedFrame
 	// left are frames that were left out since somebody looked.
@@ -36,7 +40,9 @@ type pacer struct {
 	// to. Below 0 they are owed.
 	rate, credit, room float64
 	// lead is how many bytes may leave before their frames' spread says so, since all that has left is within the estimate: below 0 it is what waits on a path that carries just that.
+	// It is kept account of while leads does not let any leave so.
 	lead   float64
+	leads  bool
 	filled time.Time
 	// round counts calls of release.
 	round uint64
@@ -108,14 +114,14 @@ func (p *pacer) follow(publisher *Publisher, first, last int, begin time.Time) {
 	p.frames = append(kept, moved...)
 }
 
-// limit sets what all frames share, 0 for no limit.
-func (p *pacer) limit(estimate volumetric.Bitrate, now time.Time) {
+// limit sets what all frames share: the estimate of a path, and no limit where there is none.
+func (p *pacer) limit(path pacing.Path, now time.Time) {
 	p.fill(now)
-	rate := float64(estimate) / 8
+	rate := float64(path.Estimate) / 8
 	if p.rate == 0 {
 		p.credit, p.room, p.lead, p.filled = rateFactor*rate*slack.Seconds(), rate*frameSlack.Seconds(), 0, now
 	}
-	p.rate = rate
+	p.rate, p.leads = rate, path.Leads()
 }
 
 // fill adds what the rate has allowed since the last time.
@@ -138,10 +144,24 @@ func (p *pacer) spend(bytes int) {
 	p.lead -= float64(bytes)
 }
 
-// due appends the packets that are to leave by now, oldest frame first.
-func (p *pacer) due(now time.Time, packets []outgoing) []outgoing {
+// turn is how long what leaves now lasts: two ticks where it is few packets, so that runs are longer and the server wakes half as often, else one.
+func (p *pacer) turn(now time.Time) time.Duration {
+	packets := 0
+	for i := range p.frames {
+		if f := &p.frames[i]; !now.Before(f.begin) {
+			packets += f.dueBy(now.Add(2*tick)) - f.sent
+		}
+	}
+	if packets > turnPackets {
+		return tick
+	}
+	return 2 * tick
+}
+
+// due appends the packets that are to leave within turn from now on, oldest frame first.
+func (p *pacer) due(now time.Time, turn time.Duration, packets []outgoing) []outgoing {
 	p.fill(now)
-	return p.release(now, false, packets)
+	return p.release(now, turn, packets)
 }
 
 // ahead appends packets of as many bytes, and a packet more, whether or not their frames' spread is so far: a probe takes them.
@@ -149,13 +169,13 @@ func (p *pacer) ahead(now time.Time, bytes int, packets []outgoing) []outgoing {
 	p.fill(now)
 	lead := p.lead
 	p.credit = float64(bytes)
-	packets = p.release(now, true, packets)
+	packets = p.release(now, wholeFrames, packets)
 	p.credit, p.lead = min(p.credit, 0), lead
 	return packets
 }
 
-// release appends what may leave, and keeps the frames that are not through.
-func (p *pacer) release(now time.Time, early bool, packets []outgoing) []outgoing {
+// release appends what may leave within turn, and keeps the frames that are not through.
+func (p *pacer) release(now time.Time, turn time.Duration, packets []outgoing) []outgoing {
 	if p.short {
 		// Where there is not room for all, each track has its turn.
 		slices.SortStableFunc(p.frames, byTurn)
@@ -166,7 +186,7 @@ func (p *pacer) release(now time.Time, early bool, packets []outgoing) []outgoin
 	for _, f := range p.frames {
 		t, through := &f.publisher.tracks[f.track], false
 		if t.waits != p.round {
-			packets, through = p.advance(&f, now, early, packets)
+			packets, through = p.advance(&f, now, turn, packets)
 		}
 		if !through {
 			t.waits = p.round
@@ -192,7 +212,7 @@ func byTurn(a, b pacedFrame) int {
 }
 
 // advance appends what may leave of a frame. It tells whether nothing is left of it.
-func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outgoing) ([]outgoing, bool) {
+func (p *pacer) advance(f *pacedFrame, now time.Time, turn time.Duration, packets []outgoing) ([]outgoing, bool) {
 	if now.Before(f.begin) {
 		return packets, false
 	}
@@ -217,11 +237,8 @@ func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outg
 			p.room -= float64(f.packets[i].size())
 		}
 	}
-	upTo := f.dueBy(now)
-	if early {
-		upTo = len(f.packets)
-	}
-	for f.sent < len(f.packets) && (f.sent < upTo || p.rate > 0 && p.lead > 0) && (free || p.credit > 0) {
+	upTo := f.dueBy(now.Add(turn))
+	for f.sent < len(f.packets) && (f.sent < upTo || p.rate > 0 && p.leads && p.lead > 0) && (free || p.credit > 0) {
 		o := &f.packets[f.sent]
 		p.credit -= float64(o.size())
 		p.lead -= float64(o.size())
@@ -245,13 +262,16 @@ func (f *pacedFrame) number() bool {
 // size is what a packet takes on the wire.
 func (o *outgoing) size() int { return o.header.MarshalSize() + len(o.payload) + wireOverhead }
 
-// dueBy is how many packets of the frame are to leave by now; the first leaves at its begin.
-func (f *pacedFrame) dueBy(now time.Time) int {
-	elapsed := now.Sub(f.begin)
-	if elapsed >= f.spread {
-		return len(f.packets)
+// dueBy is how many packets of the frame are to leave by then; the first leaves at its begin.
+func (f *pacedFrame) dueBy(then time.Time) int {
+	packets, elapsed := len(f.packets), then.Sub(f.begin)
+	if f.packets == nil {
+		packets = len(f.payloads)
 	}
-	n := 1 + int(float64(len(f.packets)-1)*float64(elapsed)/float64(f.spread))
+	if elapsed >= f.spread {
+		return packets
+	}
+	n := 1 + int(float64(packets-1)*float64(elapsed)/float64(f.spread))
 	return max(n, f.sent)
 }
 

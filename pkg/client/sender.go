@@ -64,15 +64,18 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 	s.due = append(s.due[:0], m.urgent...)
 	clear(m.urgent)
 	m.urgent = m.urgent[:0]
-	s.due = m.depart(now, s.due)
+	wait = m.pacer.turn(now)
+	s.due = m.depart(now, wait, s.due)
 	idle = m.pacer.idle() && m.uplink.cluster.ID == 0
-	wait = tick
-	if idle {
+	switch {
+	case idle:
 		wait = idleTick
 		// Without a connection nothing is stepped, however long it has been due.
 		if next := m.uplink.next(); m.connected && !next.IsZero() {
 			wait = min(wait, max(tick, next.Sub(now)))
 		}
+	case m.uplink.cluster.ID != 0:
+		wait = tick
 	}
 	m.mu.Unlock()
 	for i := range s.due {
@@ -116,11 +119,11 @@ func (m *media) control(now time.Time) {
 	}
 	m.uplink.step(now)
 	m.weigh(now)
-	m.pacer.limit(m.uplink.rate(now), now)
+	m.pacer.limit(m.uplink.path(now), now)
 }
 
-// depart adds what is due to the packets that leave in any case, and notes that all of them leave.
-func (m *media) depart(now time.Time, packets []outgoing) []outgoing {
+// depart adds what is due within a turn to the packets that leave in any case, and notes that all of them leave.
+func (m *media) depart(now time.Time, turn time.Duration, packets []outgoing) []outgoing {
 	urgent := 0
 	for i := range packets {
 		urgent += packets[i].size()
@@ -131,7 +134,7 @@ func (m *media) depart(now time.Time, packets []outgoing) []outgoing {
 		packets = m.pad(bytes, packets)
 	} else {
 		m.pacer.spend(urgent)
-		packets = m.pacer.due(now, packets)
+		packets = m.pacer.due(now, turn, packets)
 	}
 	m.leaveOut()
 	for i := range packets {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -103,10 +104,24 @@ func (u *uplink) probe(now time.Time) (bytes int, ok bool) {
 
 // rate is what may be sent, 0 for no limit.
 func (u *uplink) rate(now time.Time) volumetric.Bitrate {
-	if !u.reported && !u.began.IsZero() && now.Sub(u.began) >= unreportedGrace {
+	if u.unlimited(now) {
 		return 0
 	}
 	return u.estimator.Estimate()
+}
+
+// path is what the pacer goes by.
+func (u *uplink) path(now time.Time) pacing.Path {
+	if u.unlimited(now) {
+		return pacing.Path{}
+	}
+	stats := u.estimator.Stats()
+	return stats.Path()
+}
+
+// unlimited tells whether reports have been awaited for long enough.
+func (u *uplink) unlimited(now time.Time) bool {
+	return !u.reported && !u.began.IsZero() && now.Sub(u.began) >= unreportedGrace
 }
 
 // estimate is what is known, 0 for nothing.

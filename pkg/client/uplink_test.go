@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -71,14 +72,14 @@ func TestFramesOfEndedPublicationsAreNotLeftOut(t *testing.T) {
 	m := newRig(t, Config{})
 	p, _ := published(t, m, described("desk", volumetric.MIMEH264, 1, 1))
 	start := time.Unix(100, 0)
-	m.pacer.limit(8e6, start)
+	m.pacer.limit(pacing.Path{Estimate: 8e6}, start)
 	m.pacer.spend(100_000)
 	m.pacer.add(pacedTrack(p, 0, 10, start, 10*time.Millisecond))
-	if n := len(m.pacer.due(start, nil)); n != 0 || m.pacer.idle() {
+	if n := len(m.pacer.due(start, 0, nil)); n != 0 || m.pacer.idle() {
 		t.Fatalf("%d packets leave without room, want the frame to wait", n)
 	}
 	m.detach(p)
-	if n := len(m.pacer.due(start.Add(20*time.Millisecond), nil)); n != 0 || !m.pacer.idle() || len(m.pacer.left) != 0 {
+	if n := len(m.pacer.due(start.Add(20*time.Millisecond), 0, nil)); n != 0 || !m.pacer.idle() || len(m.pacer.left) != 0 {
 		t.Errorf("%d packets leave, %d frames were left out, want none of a publication that has ended", n, len(m.pacer.left))
 	}
 }

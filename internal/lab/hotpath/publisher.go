@@ -51,8 +51,12 @@ func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() erro
 	return p
 }
 
-// tick is how often packets are sent while a frame is under way: timers are no finer.
-const tick = time.Millisecond
+const (
+	// tick is how often packets are sent while a frame is under way: timers are no finer.
+	tick = time.Millisecond
+	// turnPackets is how many packets the client library sends at once rather than in two ticks.
+	turnPackets = 16
+)
 
 // run sends frames until the context ends, always whole ones.
 func (p *publisher) run(ctx context.Context) {
@@ -80,7 +84,7 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// frame sends one frame on every track, spread over a time.
+// frame sends one frame on every track, spread over a time: what is due until it looks again, as the client library does.
 func (p *publisher) frame(spread time.Duration) error {
 	count := p.load.packetsPerFrame()
 	begun := time.Now()
@@ -88,10 +92,11 @@ func (p *publisher) frame(spread time.Duration) error {
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
 	for sent := 0; ; {
-		now := time.Now()
-		due := count
-		if elapsed := now.Sub(begun); elapsed < spread {
-			due = min(count, 1+int(float64(count)*float64(elapsed)/float64(spread)))
+		now, turn := time.Now(), 2*tick
+		due := p.load.due(now.Add(turn).Sub(begun), spread)
+		if (due-sent)*len(p.tracks) > turnPackets {
+			turn = tick
+			due = p.load.due(now.Add(turn).Sub(begun), spread)
 		}
 		for track := range p.tracks {
 			for index := sent; index < due; index++ {
@@ -106,12 +111,21 @@ func (p *publisher) frame(spread time.Duration) error {
 		if sent = due; sent == count {
 			break
 		}
-		timer.Reset(tick)
+		timer.Reset(turn)
 		<-timer.C
 	}
 	p.number++
 	p.frames.Add(1)
 	return nil
+}
+
+// due is how many packets of a track's frame are to be sent so long after its begin.
+func (l Load) due(elapsed, spread time.Duration) int {
+	count := l.packetsPerFrame()
+	if elapsed >= spread {
+		return count
+	}
+	return min(count, 1+int(float64(count)*float64(elapsed)/float64(spread)))
 }
 
 // send writes one fragment of the present frame.
