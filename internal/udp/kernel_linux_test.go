@@ -19,6 +19,8 @@ func systemVariants() []variant {
 	return []variant{
 		able("without segmenting", func(use *abilities) { use.segmenting = false }),
 		able("without coalescing", func(use *abilities) { use.coalescing = false }),
+		able("without an epoll", func(use *abilities) { use.watching = false }),
+		calling("full every third time", full),
 		calling("runs refused by the device", refusing(unix.EIO)),
 		calling("runs refused for the peer", refusing(unix.EINVAL)),
 		calling("interrupted, one at a time", interrupted),
@@ -43,6 +45,17 @@ func calling(name string, change func(multiCall) multiCall) variant {
 		}
 		return p
 	}}
+}
+
+// full is a kernel whose send buffer has no room for every third call, the first among them.
+func full(call multiCall) multiCall {
+	var calls atomic.Uint32
+	return func(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
+		if calls.Add(1)%3 == 1 {
+			return 0, unix.EAGAIN
+		}
+		return call(fd, headers)
+	}
 }
 
 // refusing is a kernel that does not take segmented runs.

@@ -102,20 +102,18 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 		_, err := unix.GetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT)
 		k.segmenting.Store(k.sending && use.segmenting && err == nil)
 	})
-	if err != nil || !k.receiving || !k.sending {
-		return err
+	// Plain calls are package net's.
+	if err == nil && k.receiving && k.sending && use.watching && watchable() {
+		s.watch(conn)
 	}
-	return s.watch(conn)
+	return err
 }
 
-// watch takes a socket on which no plain calls are made out of package net's hands.
-func (s *Socket) watch(conn *net.UDPConn) error {
-	w, err := watch(conn)
-	if err != nil {
-		return err
+// watch takes the socket out of package net's hands. Where that fails it stays there, and costs more.
+func (s *Socket) watch(conn *net.UDPConn) {
+	if w, err := watch(conn); err == nil {
+		s.closer, s.kernel.raw, s.kernel.fd = w, w.raw, uintptr(w.socket)
 	}
-	s.closer, s.kernel.raw, s.kernel.fd = w, w.raw, uintptr(w.socket)
-	return nil
 }
 
 // works tells whether a call exists and is allowed, by asking it to move nothing.

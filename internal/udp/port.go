@@ -74,6 +74,7 @@ type abilities struct {
 	coalescing       bool // UDP_GRO, only with batchedReceiving
 	batchedSending   bool // sendmmsg
 	segmenting       bool // UDP_SEGMENT, only with batchedSending
+	watching         bool // an epoll of the socket's own, only with both
 }
 
 // wanted is what a configuration allows.
@@ -83,6 +84,7 @@ func wanted(c Config) abilities {
 		coalescing:       !c.PlainReceiving,
 		batchedSending:   !c.PlainSending,
 		segmenting:       !c.PlainSending,
+		watching:         true,
 	}
 }
 

@@ -106,8 +106,8 @@ func recvmmsg(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
 
 // multi makes one of the two calls that move many messages; their arguments are alike, but for a time limit when receiving, which is left out.
 //
-// Neither waits, so Go's scheduler is not told of them: told, it wakes its system monitor, which then looks every 20 µs for a while whether the call has returned. That took a sixth
-// of the time of a server. A full batch of sends, 128 runs, takes some 5 ms, for which a garbage collection may have to wait.
+// Neither waits for the network, so Go's scheduler is not told of them: told, it wakes its system monitor, which then looks every 20 µs for a while whether the call has returned, and takes a sixth
+// of the time of a server. But what stops all goroutines, as the collector does twice, has to wait for the call.
 func multi(number, fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
 	n, _, err := unix.RawSyscall6(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(headers))), uintptr(len(headers)), unix.MSG_DONTWAIT, 0, 0)
 	if err != 0 {

@@ -26,8 +26,8 @@ const (
 
 // TakeStamps has the kernel tell when datagrams arrive, and when those leave that are sent with Message.Stamped. It reports whether the kernel does.
 func (s *Socket) TakeStamps(on bool) bool {
-	// Where words have 32 bits the two control messages of a send do not stand next to each other.
-	if !s.kernel.receiving || !s.kernel.sending || unsafe.Sizeof(segmentControl{}) != uintptr(segmentSpace) {
+	// Package net's poller takes a stamp in the error queue for an error. Where words have 32 bits the two control messages of a send do not stand next to each other.
+	if _, ok := s.closer.(*watched); !ok || unsafe.Sizeof(segmentControl{}) != uintptr(segmentSpace) {
 		return false
 	}
 	flags := 0

@@ -2,8 +2,10 @@ package udp
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -12,9 +14,9 @@ import (
 
 // watched is a socket that Go's poller hears of only when there is something to receive.
 //
-// Package net has its poller told of room in the send buffer, too: that is each time a packet has left the host. Beside a server that sends all the time, a thread which waits for the
-// next datagrams is then woken for nothing by every run, at several microseconds each on a virtual machine. Here an epoll of its own watches the socket, and Go's poller that epoll. It is never read: its
-// readiness is asked of the socket, and each arrival is a new edge.
+// Package net has its poller told of room in the send buffer, too: that is each time a packet has left the host, which wakes the thread that waits for the next datagrams for nothing. Here
+// an epoll of its own watches the socket, and Go's poller that epoll. It is never read, since the kernel asks the socket whether it is ready; and no wake-up is lost, since nobody waits
+// who has not found the socket empty.
 type watched struct {
 	socket int
 	epoll  *os.File
@@ -22,7 +24,20 @@ type watched struct {
 	raw syscall.RawConn
 }
 
-// watch takes over the socket of a connection, which it closes. With an error the connection stays as it is.
+// watchable tells whether the kernel tells an epoll of what another one becomes ready for, once each. Before 5.5 it repeats itself without end; 5.5 and 5.6 leave some out (Linux 339ddb53d373, 65759097d804).
+var watchable = sync.OnceValue(func() bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 5 || major == 5 && minor >= 7
+})
+
+// watch takes over the socket of a connection, which it closes only where there is no error.
 func watch(conn *net.UDPConn) (*watched, error) {
 	socket, err := duplicate(conn)
 	if err != nil {
@@ -33,10 +48,11 @@ func watch(conn *net.UDPConn) (*watched, error) {
 		return nil, errors.Join(err, unix.Close(socket))
 	}
 	w := &watched{socket: socket, epoll: epoll}
-	w.raw, err = epoll.SyscallConn()
-	if err = errors.Join(err, conn.Close()); err != nil {
+	if w.raw, err = epoll.SyscallConn(); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
+	// The socket stays open, and what else could go wrong with it.
+	_ = conn.Close()
 	return w, nil
 }
 
@@ -58,10 +74,10 @@ func newEpoll(socket int) (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, socket, &unix.EpollEvent{Events: unix.EPOLLIN})
+	err = os.NewSyscallError("epoll_ctl", unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, socket, &unix.EpollEvent{Events: unix.EPOLLIN}))
 	if err == nil {
 		// Only then does package os wait by the poller.
-		err = unix.SetNonblock(fd, true)
+		err = os.NewSyscallError("fcntl", unix.SetNonblock(fd, true))
 	}
 	epoll := os.NewFile(uintptr(fd), "epoll")
 	if err == nil {
@@ -69,7 +85,7 @@ func newEpoll(socket int) (*os.File, error) {
 		err = epoll.SetReadDeadline(time.Time{})
 	}
 	if err != nil {
-		return nil, errors.Join(os.NewSyscallError("epoll_ctl", err), epoll.Close())
+		return nil, errors.Join(err, epoll.Close())
 	}
 	return epoll, nil
 }

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -33,5 +34,37 @@ func TestOnlyArrivalsAreHeardOf(t *testing.T) {
 	same(t, take(t, to, to.Sockets()[0], 20), from.Address(), message)
 	if heard(from, 0) || heard(to, 0) {
 		t.Error("something was heard of while there was nothing to receive")
+	}
+}
+
+// TestDescriptors expects ports to leave no descriptor behind, closed or never opened.
+func TestDescriptors(t *testing.T) {
+	count := func() int {
+		t.Helper()
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	// The poller's own descriptors come with the first.
+	taken := opened(t)(Listen(Config{Address: loopback4}))
+	before := count()
+	for range 3 {
+		for _, plain := range []bool{false, true} {
+			p, err := Listen(Config{Address: loopback4, Sockets: 2, PlainSending: plain})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := Listen(Config{Address: taken.Address(), Sockets: 2}); err == nil {
+			t.Error("a port that is taken was opened")
+		}
+	}
+	if after := count(); after != before {
+		t.Errorf("%d descriptors, expected %d as before", after, before)
 	}
 }
