@@ -30,7 +30,7 @@ const (
 // pacer spreads the packets of frames over time, within the rate of the uplink. It is stepped with now and belongs to media's lock.
 //
 // Frames are numbered when they begin to leave, so that one that is left out leaves no gap. Packets leave evenly over their frame's spread, or at the estimate where
-// that is sooner and much more than is sent, which makes no queue; at rateFactor times the estimate at most. And frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
+// that is sooner and little of it is used, which makes no queue; at rateFactor times the estimate at most. And frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
 type pacer struct {
 	frames []pacedFrame
 	// left are frames that were left out since somebody looked.
@@ -144,12 +144,20 @@ func (p *pacer) spend(bytes int) {
 	p.lead -= float64(bytes)
 }
 
-// turn is how long what leaves now lasts: two ticks where it is few packets, so that runs are longer and the server wakes half as often, else one.
+// turn is how long what leaves now lasts: two ticks where it is few packets, so that runs are longer and the server wakes half as often. It is one where frames leave as fast as the
+// uplink takes them, where another one begins before the second, and where the rate has nothing left for now.
 func (p *pacer) turn(now time.Time) time.Duration {
-	packets := 0
+	p.fill(now)
+	if p.leads || p.rate > 0 && p.credit <= 0 {
+		return tick
+	}
+	packets, end := 0, now.Add(2*tick)
 	for i := range p.frames {
-		if f := &p.frames[i]; !now.Before(f.begin) {
-			packets += f.dueBy(now.Add(2*tick)) - f.sent
+		switch f := &p.frames[i]; {
+		case !now.Before(f.begin):
+			packets += f.dueBy(end) - f.sent
+		case f.begin.Before(end):
+			return tick
 		}
 	}
 	if packets > turnPackets {

@@ -268,3 +268,40 @@ func TestFewPacketsLeaveTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnsAreShort expects turns of one tick where waiting longer would make something late.
+func TestTurnsAreShort(t *testing.T) {
+	start := time.Unix(100, 0)
+	frameAt := func(begin time.Time) *media {
+		m := newRig(t, Config{})
+		publisher, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 2))
+		for track, begin := range []time.Time{start, begin} {
+			f := pacedTrack(publisher, track, 5, begin, 0)
+			f.spread = 13 * time.Millisecond
+			m.pacer.add(f)
+		}
+		return m
+	}
+	limited := func(path pacing.Path) *media {
+		m := frameAt(start)
+		m.pacer.limit(path, start)
+		return m
+	}
+	owing := limited(pacing.Path{Estimate: 10e6})
+	owing.pacer.spend(100_000)
+	for name, test := range map[string]struct {
+		media *media
+		want  time.Duration
+	}{
+		"few packets":                            {frameAt(start), 2 * tick},
+		"another frame after that":               {frameAt(start.Add(2 * tick)), 2 * tick},
+		"another frame before that":              {frameAt(start.Add(tick / 2)), tick},
+		"a path that is used":                    {limited(pacing.Path{Estimate: 10e6}), 2 * tick},
+		"a path of which little is used":         {limited(pacing.Path{Estimate: 10e6, ApplicationLimited: true}), tick},
+		"a path that retransmissions have taken": {owing, tick},
+	} {
+		if turn := test.media.pacer.turn(start); turn != test.want {
+			t.Errorf("%s: a turn of %v, expected %v", name, turn, test.want)
+		}
+	}
+}

@@ -36,19 +36,39 @@ func (m *media) send() {
 	s := sender{media: m}
 	for {
 		wait, idle := s.step(time.Now(), m.session.currentPeer())
-		timer.Reset(wait)
-		// While a frame is under way what comes meanwhile leaves at the next tick, in longer runs.
-		wake := m.wake
-		if !idle {
-			wake = nil
-		}
-		select {
-		case <-wake:
-		case <-timer.C:
-		case <-m.session.ctx.Done():
+		if !m.rest(timer, wait, idle) {
 			return
 		}
 	}
+}
+
+// rest sleeps until it is time for another step. It is false when the session ends.
+func (m *media) rest(timer *time.Timer, wait time.Duration, idle bool) bool {
+	if idle {
+		timer.Reset(wait)
+		select {
+		case <-m.wake:
+		case <-timer.C:
+		case <-m.session.ctx.Done():
+			return false
+		}
+		return true
+	}
+	// While a frame is under way what comes meanwhile leaves at the next tick, in longer runs.
+	for ; wait > 0; wait -= tick {
+		timer.Reset(tick)
+		select {
+		case <-timer.C:
+		case <-m.session.ctx.Done():
+			return false
+		}
+		select {
+		case <-m.wake:
+			return true
+		default:
+		}
+	}
+	return true
 }
 
 // step writes what is to leave by now, and tells when to look again and whether nothing is under way until then.

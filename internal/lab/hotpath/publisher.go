@@ -54,7 +54,7 @@ func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() erro
 const (
 	// tick is how often packets are sent while a frame is under way: timers are no finer.
 	tick = time.Millisecond
-	// turnPackets is how many packets the client library sends at once rather than in two ticks.
+	// turnPackets is how many packets the client library sends at once rather than in two ticks (pkg/client, pacer.turn, where it knows nothing of the path).
 	turnPackets = 16
 )
 
