@@ -102,7 +102,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 		}
 	}
 	for ms := range 600 {
-		m.depart(begin.Add(time.Duration(ms)*time.Millisecond), 0, nil)
+		m.depart(begin.Add(time.Duration(ms)*time.Millisecond), nil)
 	}
 	if counts := m.session.Uplink(); counts.Dropped != 2 || len(m.pacer.frames) != 0 {
 		t.Errorf("%d frames were left out, %d wait, %d were sent; want 2, 0, 1", counts.Dropped, len(m.pacer.frames), len(wires[0].sent))

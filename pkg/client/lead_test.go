@@ -29,7 +29,7 @@ func leaveWithin(t *testing.T, before, after pacing.Path, change time.Duration) 
 		if now.Sub(begin) >= change {
 			m.pacer.limit(after, now)
 		}
-		m.pacer.due(now, 0, nil)
+		m.pacer.due(now, nil)
 	}
 	return now.Sub(begin) - tick
 }
@@ -67,7 +67,7 @@ func TestLeadOwes(t *testing.T) {
 	f.spread = 8 * time.Millisecond
 	m.pacer.add(f)
 	for ms := range 10 {
-		m.pacer.due(start.Add(time.Duration(ms)*time.Millisecond), 0, nil)
+		m.pacer.due(start.Add(time.Duration(ms)*time.Millisecond), nil)
 	}
 	now := start.Add(10 * time.Millisecond)
 	m.pacer.limit(little(8e6), now)
@@ -75,7 +75,7 @@ func TestLeadOwes(t *testing.T) {
 	f.spread = 100 * time.Millisecond
 	m.pacer.add(f)
 	for sent := 0; now.Before(start.Add(18 * time.Millisecond)); now = now.Add(tick) {
-		if sent += len(m.pacer.due(now, 0, nil)); sent > 1 {
+		if sent += len(m.pacer.due(now, nil)); sent > 1 {
 			t.Fatalf("%d packets of a frame have left %v after one that takes 20 ms began, want the first", sent, now.Sub(start))
 		}
 	}

@@ -17,10 +17,8 @@ const (
 	slack = 5 * time.Millisecond
 	// earlySlack is how long that is saved up: sleeps of a tick take up to 1.1 ms longer.
 	earlySlack = 2 * tick
-	// turnPackets is how many packets leave at once rather than in two ticks. Longer runs save little more.
+	// turnPackets is how many packets wait for each other. Longer runs save little more.
 	turnPackets = 16
-	// wholeFrames is longer than any frame is spread.
-	wholeFrames = time.Hour
 	// maxDebt is for how long retransmissions and audio, which do not wait, can keep everything else waiting.
 	maxDebt = 500 * time.Millisecond
 	// foreignBudget is how long frames of real video wait: each that is left out costs all up to the next key frame.
@@ -144,10 +142,9 @@ func (p *pacer) spend(bytes int) {
 	p.lead -= float64(bytes)
 }
 
-// turn is how long what leaves now lasts: two ticks where it is few packets, so that runs are longer and the server wakes half as often. It is one where frames leave as fast as the
-// uplink takes them, where another one begins before the second, and where the rate has nothing left for now.
+// turn is how long the packets that are due next may wait for each other after those of now: two ticks where they are few, so that runs are longer and the server wakes half as often. It is one where frames
+// leave as fast as the uplink takes them, where another one begins before the second, and where the rate has nothing left for now. None leaves before it is due: the server would hold it until then.
 func (p *pacer) turn(now time.Time) time.Duration {
-	p.fill(now)
 	if p.leads || p.rate > 0 && p.credit <= 0 {
 		return tick
 	}
@@ -166,10 +163,10 @@ func (p *pacer) turn(now time.Time) time.Duration {
 	return 2 * tick
 }
 
-// due appends the packets that are to leave within turn from now on, oldest frame first.
-func (p *pacer) due(now time.Time, turn time.Duration, packets []outgoing) []outgoing {
+// due appends the packets that are to leave by now, oldest frame first.
+func (p *pacer) due(now time.Time, packets []outgoing) []outgoing {
 	p.fill(now)
-	return p.release(now, turn, packets)
+	return p.release(now, false, packets)
 }
 
 // ahead appends packets of as many bytes, and a packet more, whether or not their frames' spread is so far: a probe takes them.
@@ -177,13 +174,13 @@ func (p *pacer) ahead(now time.Time, bytes int, packets []outgoing) []outgoing {
 	p.fill(now)
 	lead := p.lead
 	p.credit = float64(bytes)
-	packets = p.release(now, wholeFrames, packets)
+	packets = p.release(now, true, packets)
 	p.credit, p.lead = min(p.credit, 0), lead
 	return packets
 }
 
-// release appends what may leave within turn, and keeps the frames that are not through.
-func (p *pacer) release(now time.Time, turn time.Duration, packets []outgoing) []outgoing {
+// release appends what may leave, and keeps the frames that are not through.
+func (p *pacer) release(now time.Time, early bool, packets []outgoing) []outgoing {
 	if p.short {
 		// Where there is not room for all, each track has its turn.
 		slices.SortStableFunc(p.frames, byTurn)
@@ -194,7 +191,7 @@ func (p *pacer) release(now time.Time, turn time.Duration, packets []outgoing) [
 	for _, f := range p.frames {
 		t, through := &f.publisher.tracks[f.track], false
 		if t.waits != p.round {
-			packets, through = p.advance(&f, now, turn, packets)
+			packets, through = p.advance(&f, now, early, packets)
 		}
 		if !through {
 			t.waits = p.round
@@ -220,7 +217,7 @@ func byTurn(a, b pacedFrame) int {
 }
 
 // advance appends what may leave of a frame. It tells whether nothing is left of it.
-func (p *pacer) advance(f *pacedFrame, now time.Time, turn time.Duration, packets []outgoing) ([]outgoing, bool) {
+func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outgoing) ([]outgoing, bool) {
 	if now.Before(f.begin) {
 		return packets, false
 	}
@@ -245,7 +242,10 @@ func (p *pacer) advance(f *pacedFrame, now time.Time, turn time.Duration, packet
 			p.room -= float64(f.packets[i].size())
 		}
 	}
-	upTo := f.dueBy(now.Add(turn))
+	upTo := f.dueBy(now)
+	if early {
+		upTo = len(f.packets)
+	}
 	for f.sent < len(f.packets) && (f.sent < upTo || p.rate > 0 && p.leads && p.lead > 0) && (free || p.credit > 0) {
 		o := &f.packets[f.sent]
 		p.credit -= float64(o.size())

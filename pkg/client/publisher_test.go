@@ -56,7 +56,7 @@ func published(t *testing.T, m *media, description volumetric.Publication) (*Pub
 
 // flush sends what the pacer holds by that time.
 func flush(m *media, now time.Time) {
-	for _, packet := range m.pacer.due(now, 0, nil) {
+	for _, packet := range m.pacer.due(now, nil) {
 		packet.keep(now)
 		packet.write()
 	}

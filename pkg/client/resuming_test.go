@@ -48,7 +48,7 @@ func (r *resuming) write(number uint32, tile int, quality volumetric.Quality) {
 func (r *resuming) left(wait time.Duration) string {
 	r.t.Helper()
 	var names []string
-	for _, o := range r.media.pacer.due(time.Now().Add(wait), 0, nil) {
+	for _, o := range r.media.pacer.due(time.Now().Add(wait), nil) {
 		var d payload.Descriptor
 		if _, err := d.Unmarshal(o.payload); err != nil {
 			r.t.Fatal(err)
@@ -166,7 +166,7 @@ func TestDescriptionsWaitForNoOther(t *testing.T) {
 	if err := r.body.WritePackets(0, 1, time.Now(), [][]byte{{1}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.media.pacer.due(time.Now(), 0, nil)); n != 1 {
+	if n := len(r.media.pacer.due(time.Now(), nil)); n != 1 {
 		t.Errorf("%d packets of video leave, want the one written", n)
 	}
 }
@@ -183,7 +183,7 @@ func TestFollowingKeepsTheOrder(t *testing.T) {
 	}
 	m.pacer.follow(p, 0, 3, start)
 	var order []int
-	for _, o := range m.pacer.due(start.Add(time.Second), 0, nil) {
+	for _, o := range m.pacer.due(start.Add(time.Second), nil) {
 		order = append(order, o.line.track)
 	}
 	if want := []int{1, 3, 4, 5, 0, 2}; !slices.Equal(order, want) {

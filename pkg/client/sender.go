@@ -84,9 +84,9 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 	s.due = append(s.due[:0], m.urgent...)
 	clear(m.urgent)
 	m.urgent = m.urgent[:0]
-	wait = m.pacer.turn(now)
-	s.due = m.depart(now, wait, s.due)
+	s.due = m.depart(now, s.due)
 	idle = m.pacer.idle() && m.uplink.cluster.ID == 0
+	wait = m.pacer.turn(now)
 	switch {
 	case idle:
 		wait = idleTick
@@ -142,8 +142,8 @@ func (m *media) control(now time.Time) {
 	m.pacer.limit(m.uplink.path(now), now)
 }
 
-// depart adds what is due within a turn to the packets that leave in any case, and notes that all of them leave.
-func (m *media) depart(now time.Time, turn time.Duration, packets []outgoing) []outgoing {
+// depart adds what is due to the packets that leave in any case, and notes that all of them leave.
+func (m *media) depart(now time.Time, packets []outgoing) []outgoing {
 	urgent := 0
 	for i := range packets {
 		urgent += packets[i].size()
@@ -154,7 +154,7 @@ func (m *media) depart(now time.Time, turn time.Duration, packets []outgoing) []
 		packets = m.pad(bytes, packets)
 	} else {
 		m.pacer.spend(urgent)
-		packets = m.pacer.due(now, turn, packets)
+		packets = m.pacer.due(now, packets)
 	}
 	m.leaveOut()
 	for i := range packets {

@@ -75,11 +75,11 @@ func TestFramesOfEndedPublicationsAreNotLeftOut(t *testing.T) {
 	m.pacer.limit(pacing.Path{Estimate: 8e6}, start)
 	m.pacer.spend(100_000)
 	m.pacer.add(pacedTrack(p, 0, 10, start, 10*time.Millisecond))
-	if n := len(m.pacer.due(start, 0, nil)); n != 0 || m.pacer.idle() {
+	if n := len(m.pacer.due(start, nil)); n != 0 || m.pacer.idle() {
 		t.Fatalf("%d packets leave without room, want the frame to wait", n)
 	}
 	m.detach(p)
-	if n := len(m.pacer.due(start.Add(20*time.Millisecond), 0, nil)); n != 0 || !m.pacer.idle() || len(m.pacer.left) != 0 {
+	if n := len(m.pacer.due(start.Add(20*time.Millisecond), nil)); n != 0 || !m.pacer.idle() || len(m.pacer.left) != 0 {
 		t.Errorf("%d packets leave, %d frames were left out, want none of a publication that has ended", n, len(m.pacer.left))
 	}
 }

@@ -54,7 +54,7 @@ func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() erro
 const (
 	// tick is how often packets are sent while a frame is under way: timers are no finer.
 	tick = time.Millisecond
-	// turnPackets is how many packets the client library sends at once rather than in two ticks (pkg/client, pacer.turn, where it knows nothing of the path).
+	// turnPackets is how many packets wait for each other for another tick, as in the client library (pkg/client, pacer.turn, where it knows nothing of the path).
 	turnPackets = 16
 )
 
@@ -84,7 +84,7 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// frame sends one frame on every track, spread over a time: what is due until it looks again, as the client library does.
+// frame sends one frame on every track, spread over a time.
 func (p *publisher) frame(spread time.Duration) error {
 	count := p.load.packetsPerFrame()
 	begun := time.Now()
@@ -92,12 +92,8 @@ func (p *publisher) frame(spread time.Duration) error {
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
 	for sent := 0; ; {
-		now, turn := time.Now(), 2*tick
-		due := p.load.due(now.Add(turn).Sub(begun), spread)
-		if (due-sent)*len(p.tracks) > turnPackets {
-			turn = tick
-			due = p.load.due(now.Add(turn).Sub(begun), spread)
-		}
+		now := time.Now()
+		due := p.load.due(now.Sub(begun), spread)
 		for track := range p.tracks {
 			for index := sent; index < due; index++ {
 				if err := p.send(track, index, now, begun); err != nil {
@@ -110,6 +106,10 @@ func (p *publisher) frame(spread time.Duration) error {
 		}
 		if sent = due; sent == count {
 			break
+		}
+		turn := 2 * tick
+		if (p.load.due(now.Add(turn).Sub(begun), spread)-sent)*len(p.tracks) > turnPackets {
+			turn = tick
 		}
 		timer.Reset(turn)
 		<-timer.C
