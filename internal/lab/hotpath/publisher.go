@@ -28,7 +28,8 @@ type publisher struct {
 
 	number    uint32
 	sequence  []uint16
-	timestamp uint32
+	epoch     time.Time
+	timestamp uint32 // of the present frame: the time since epoch
 	filling   []byte
 	packet    rtp.Packet
 
@@ -42,7 +43,7 @@ type publisher struct {
 func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() error, phase float64) *publisher {
 	p := &publisher{
 		load: load, tracks: tracks, quality: quality, flush: flush, phase: phase,
-		sequence: make([]uint16, len(tracks)), timestamp: rand.Uint32(),
+		sequence: make([]uint16, len(tracks)), epoch: time.Now(),
 		filling: make([]byte, payload.DescriptorSize+load.frameBytes()+payload.FragmentSize),
 	}
 	for i := range p.filling {
@@ -75,7 +76,7 @@ func (p *publisher) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if err := p.frame(time.Duration(p.load.Spread * float64(interval))); err != nil {
+		if err := p.frame(next, time.Duration(p.load.Spread*float64(interval))); err != nil {
 			p.mu.Lock()
 			p.err = err
 			p.mu.Unlock()
@@ -84,11 +85,12 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// frame sends one frame on every track, spread over a time.
-func (p *publisher) frame(spread time.Duration) error {
+// frame sends one frame of an instant on every track, spread over a time.
+func (p *publisher) frame(capture time.Time, spread time.Duration) error {
 	count := p.load.packetsPerFrame()
 	begun := time.Now()
-	p.timestamp += uint32(90000 / p.load.FrameRate)
+	// Of frames that are left out the time passes, too, or what comes later would count as late.
+	p.timestamp = uint32(capture.Sub(p.epoch) * 90 / time.Millisecond)
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
 	for sent := 0; ; {
