@@ -24,7 +24,8 @@ type watched struct {
 	raw syscall.RawConn
 }
 
-// watchable tells whether the kernel tells an epoll of what another one becomes ready for, once each. Before 5.5 it repeats itself without end; 5.5 and 5.6 leave some out (Linux 339ddb53d373, 65759097d804).
+// watchable tells whether the kernel (fs/eventpoll.c) tells an epoll once of each thing that another one becomes ready for. Before 5.5 it repeats itself as long as something is there; 5.5 and 5.6 leave out
+// what comes while they look.
 var watchable = sync.OnceValue(func() bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
