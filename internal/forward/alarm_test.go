@@ -15,6 +15,7 @@ import (
 type virtualAlarm struct {
 	mu      sync.Mutex
 	now     time.Time
+	due     time.Time
 	end     time.Time
 	reached chan struct{}
 }
@@ -25,9 +26,15 @@ func (a *virtualAlarm) clock() time.Time {
 	return a.now
 }
 
-func (a *virtualAlarm) wait(d time.Duration, woken <-chan struct{}) bool {
+func (a *virtualAlarm) set(d time.Duration) {
 	a.mu.Lock()
-	if a.now.Add(d).After(a.end) {
+	defer a.mu.Unlock()
+	a.due = a.now.Add(max(d, 0))
+}
+
+func (a *virtualAlarm) wait(woken <-chan struct{}) bool {
+	a.mu.Lock()
+	if a.due.After(a.end) {
 		a.mu.Unlock()
 		select {
 		case a.reached <- struct{}{}:
@@ -36,12 +43,10 @@ func (a *virtualAlarm) wait(d time.Duration, woken <-chan struct{}) bool {
 		}
 		return true
 	}
-	a.now = a.now.Add(max(d, 0))
+	a.now = a.due
 	a.mu.Unlock()
 	return false
 }
-
-func (a *virtualAlarm) rearm(time.Duration) {}
 
 func (a *virtualAlarm) stop() {}
 

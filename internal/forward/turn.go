@@ -90,15 +90,11 @@ func (w *writer) serve(packets int, now, end time.Duration) time.Duration {
 		if !done {
 			break
 		}
-		idle := w.idle()
-		sooner := w.at+idle < w.armed
-		if sooner {
+		if idle := w.idle(); w.at+idle < w.armed {
 			w.armed = w.at + idle
+			w.alarm.set(idle)
 		}
 		if w.yield() {
-			if sooner {
-				w.alarm.rearm(idle)
-			}
 			return now
 		}
 		if now >= end {
@@ -130,16 +126,15 @@ func (w *writer) forgetCost() {
 	w.cost.Store(cost - cost/costShare)
 }
 
-// retryTime is after how long the writer's goroutine looks again where it was woken by time and found the turn taken. Who has it sets the alarm, perhaps before
-// the goroutine sleeps again.
+// retryTime is after how long the writer's goroutine looks again where it was woken by time and found the turn taken: who has it may have set the alarm before.
 const retryTime = time.Millisecond
 
-// sleep returns when the writer's goroutine has the turn again. idle is for how long it sleeps at most.
-func (w *writer) sleep(idle time.Duration) {
-	for !w.alarm.wait(idle, w.turn.handed) {
+// sleep returns when the writer's goroutine has the turn again.
+func (w *writer) sleep() {
+	for !w.alarm.wait(w.turn.handed) {
 		if w.turn.take() {
 			return
 		}
-		idle = retryTime
+		w.alarm.set(retryTime)
 	}
 }

@@ -26,7 +26,7 @@ type writer struct {
 	// signalled are the followers that have something to read.
 	signalled signalStack
 	turn      turn
-	alarm     alarm
+	alarm     sleeper
 	stopping  atomic.Bool
 	// load is the number of slots of the receivers.
 	load  atomic.Int64
@@ -88,8 +88,9 @@ func (w *writer) run() {
 		w.work()
 		idle := w.idle()
 		w.armed = w.at + idle
+		w.alarm.set(idle)
 		if w.yield() {
-			w.sleep(idle)
+			w.sleep()
 		}
 	}
 	w.letGo()

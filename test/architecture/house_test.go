@@ -32,7 +32,7 @@ var house = []floor{
 		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},
 	},
 	{server: []string{"internal/feedback", "internal/congestion", "internal/transport", "internal/metrics"}},
-	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/outcome", "internal/recent", "internal/chunks", "internal/queue", "internal/quality", "internal/priority"}},
+	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/outcome", "internal/recent", "internal/chunks", "internal/queue", "internal/quality", "internal/priority", "internal/alarm"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
@@ -48,7 +48,7 @@ var bothSides = []string{"internal/lab"}
 
 // sharedWithClient is what pkg may import of internal: a client estimates its uplink and receives bursts as a server does.
 var sharedWithClient = map[string][]string{
-	"pkg/client": {"internal/feedback", "internal/congestion", "internal/transport"},
+	"pkg/client": {"internal/feedback", "internal/congestion", "internal/transport", "internal/alarm"},
 }
 
 // foreign says which other modules a package must not import: the cores stay free of sockets, logs and metrics, and what other

@@ -1,0 +1,78 @@
+package alarm
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestNeverEarly sets a timer anew as soon as it has gone off.
+func TestNeverEarly(t *testing.T) {
+	timer := New(time.Millisecond)
+	defer timer.Stop()
+	<-timer.C
+	for d := time.Duration(0); d < 3*time.Millisecond; d += 170 * time.Microsecond {
+		begun := time.Now()
+		timer.Reset(d)
+		<-timer.C
+		if took := time.Since(begun); took < d {
+			t.Errorf("it went off after %v, expected %v", took, d)
+		}
+	}
+}
+
+// TestResetReplaces sets a timer for sooner and for later than it was.
+func TestResetReplaces(t *testing.T) {
+	timer := New(time.Hour)
+	defer timer.Stop()
+	timer.Reset(time.Millisecond)
+	<-timer.C
+	timer.Reset(time.Millisecond)
+	timer.Reset(time.Hour)
+	select {
+	case <-timer.C:
+		t.Error("it went off though it was set for later")
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+// TestOnTime expects that of many sleeps of a process that does nothing else, the quickest is late by less than what Go's poller rounds up to.
+func TestOnTime(t *testing.T) {
+	if !newNudge().works() {
+		t.Skip("this system has no timers that wake Go's poller")
+	}
+	timer := New(time.Hour)
+	defer timer.Stop()
+	const d = 300 * time.Microsecond
+	least := time.Hour
+	for range 2000 {
+		begun := time.Now()
+		timer.Reset(d)
+		<-timer.C
+		if least = min(least, time.Since(begun)); least < 2*d {
+			return
+		}
+	}
+	t.Errorf("the quickest sleep of %v took %v", d, least)
+}
+
+// TestManyTimers has timers of several goroutines go off.
+func TestManyTimers(t *testing.T) {
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() {
+			timer := New(time.Duration(n) * 100 * time.Microsecond)
+			defer timer.Stop()
+			<-timer.C
+			for range 20 {
+				timer.Reset(time.Duration(n) * 50 * time.Microsecond)
+				<-timer.C
+			}
+		})
+	}
+	all.Wait()
+}

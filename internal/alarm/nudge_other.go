@@ -1,0 +1,16 @@
+//go:build !linux
+
+package alarm
+
+import "time"
+
+// nudge is nothing here.
+type nudge struct{}
+
+func newNudge() nudge { return nudge{} }
+
+func (nudge) after(time.Duration) {}
+
+func (nudge) works() bool { return false }
+
+func (nudge) close() {}
