@@ -45,12 +45,26 @@ func (w *writer) queued(r *Receiver, bytes int) {
 	}
 }
 
-// depart flushes a receiver that has been served, and counts how long its packets have stayed.
+// depart flushes a receiver that has been served. What it is sent may wait for what the next ones are.
 func (w *writer) depart(r *Receiver) {
 	if r.queued > 0 {
 		w.flush(r)
 	}
 	w.readClock()
+	if w.post.Empty() {
+		w.departed()
+	}
+}
+
+// dispatch sends what waits in the post.
+func (w *writer) dispatch() {
+	w.post.Send()
+	w.readClock()
+	w.departed()
+}
+
+// departed counts how long the packets have stayed that have been sent by now.
+func (w *writer) departed() {
 	now := w.engine.since(w.now)
 	for _, since := range w.arrived {
 		w.stats.residence.observe(time.Duration(now-since), 1)
@@ -68,18 +82,19 @@ func (w *writer) flush(r *Receiver) {
 	w.send(r)
 }
 
-// flushAll sends what the peers of all receivers have been given, the one first that was given something first.
+// flushAll sends what the peers of all receivers have been given, that of the first one first.
 func (w *writer) flushAll() {
 	for i, r := range w.unsent {
 		w.unsent[i] = nil
 		w.send(r)
 	}
 	w.unsent = w.unsent[:0]
+	w.post.Send()
 }
 
 // send flushes a receiver's peer, open or closed. Sending takes time like queueing.
 func (w *writer) send(r *Receiver) {
 	w.writes += r.queued
 	r.queued = 0
-	r.peer.Flush()
+	r.peer.Post(&w.post)
 }

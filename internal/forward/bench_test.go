@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -21,7 +22,7 @@ type nullPeer struct {
 	flushes *int
 }
 
-func (p *nullPeer) Flush() { *p.flushes++ }
+func (p *nullPeer) Post(*udp.Post) { *p.flushes++ }
 
 // nullOutlet takes packets and does nothing with them.
 type nullOutlet struct{ ssrc uint32 }

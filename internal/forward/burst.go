@@ -84,6 +84,7 @@ func (w *writer) spread() {
 		b.pass(r)
 		w.depart(r)
 	}
+	w.dispatch()
 	w.writes += len(b.packets)
 	b.end()
 	for i, f := range b.broken {

@@ -7,10 +7,11 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// fakePeer keeps the RTCP that it is given, and what its outlets queue until it is flushed.
+// fakePeer keeps the RTCP that it is given, and what its outlets queue until it is to send it.
 type fakePeer struct {
 	mu        sync.Mutex
 	rtt       time.Duration
@@ -20,7 +21,7 @@ type fakePeer struct {
 	queued    []queuedPacket
 	// flushed are the packets that were sent since numbers was called, in their order.
 	flushed []rtp.Packet
-	// runs are the numbers of packets that Flush found queued, without those of 0.
+	// runs are the numbers of packets that Post found queued, without those of 0.
 	runs []int
 }
 
@@ -30,7 +31,7 @@ type queuedPacket struct {
 	packet rtp.Packet
 }
 
-func (p *fakePeer) Flush() {
+func (p *fakePeer) Post(*udp.Post) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queued) > 0 {

@@ -85,6 +85,9 @@ func (w *writer) tick(r *Receiver) {
 	w.pad(r)
 	w.reschedule(r)
 	w.depart(r)
+	if w.ticking() == nil {
+		w.dispatch()
+	}
 }
 
 // release writes a packet that has waited, unless its frame has waited for too long. It tells whether the packet was queued.

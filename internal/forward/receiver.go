@@ -11,13 +11,14 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Peer is one peer connection. Its methods are safe for any goroutine.
 type Peer interface {
-	// Flush sends what outlets of the peer have queued. What cannot be sent is lost like on the way; on a closed peer, Flush has no effect.
-	Flush()
+	// Post sends what outlets of the peer have queued, or leaves it to the post, which is the caller's to send. What cannot be sent is lost like on the way; on a closed peer, Post has no effect.
+	Post(*udp.Post)
 	// WriteRTCP sends packets as one compound packet.
 	WriteRTCP([]rtcp.Packet) error
 	// RTT is the round-trip time, 0 while it is unknown.
@@ -67,7 +68,7 @@ type Receiver struct {
 	// estimation is nil while packets are not numbered.
 	estimation *estimation
 	protection protection
-	// queued is how many packets the peer has been given since its last Flush. place is where the receiver stands among the unsent while there are any.
+	// queued is how many packets the peer has been given since its last Post. place is where the receiver stands among the unsent while there are any.
 	queued, place int
 	// measured is the round-trip time by receiver reports.
 	measured  feedback.RoundTrip

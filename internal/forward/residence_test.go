@@ -6,6 +6,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -22,7 +23,7 @@ type timedPeer struct {
 	heard time.Time
 }
 
-func (p *timedPeer) Flush() {
+func (p *timedPeer) Post(post *udp.Post) {
 	p.rig.now = p.rig.now.Add(time.Duration(p.count) * sendTime(p.count))
 	if p.count > 0 {
 		p.waited = max(p.waited, p.rig.now.Sub(p.oldest))
@@ -31,7 +32,7 @@ func (p *timedPeer) Flush() {
 		p.heard = p.rig.now
 	}
 	p.count, p.spoke = 0, false
-	p.fakePeer.Flush()
+	p.fakePeer.Post(post)
 }
 
 // sendTime is what a packet takes in a run of that length, by the figures beside runPackets.

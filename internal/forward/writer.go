@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 const (
@@ -46,9 +47,10 @@ type writer struct {
 	// writes counts packets queued, and packets sent, since then.
 	writes int
 	burst  burst
-	// unsent are the receivers that have something queued. arrived tells, of packets queued to the receiver that is being served, when they came, or were intended
+	// unsent are the receivers that have something queued, and post is what they have given to be sent together. arrived tells, of packets that have been queued and not sent, when they came, or were intended
 	// to leave if that is later: in nanoseconds since the engine's start.
 	unsent  []*Receiver
+	post    udp.Post
 	arrived []int64
 	// housekeeping is when the next round is due.
 	housekeeping time.Time
@@ -191,9 +193,9 @@ func (w *writer) readClock() {
 	w.at = w.now.Sub(w.engine.started)
 }
 
-// rest is made after each group of packets: it takes the time, publishes counts, and does what is due.
+// rest is made after each group of packets: it sends them, takes the time, publishes counts, and does what is due.
 func (w *writer) rest() {
-	w.readClock()
+	w.dispatch()
 	if len(w.reporting) > 0 {
 		w.sendUrgentReports()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -16,7 +17,7 @@ import (
 // nowhere is a peer that leads nowhere.
 type nowhere struct{}
 
-func (nowhere) Flush()                        {}
+func (nowhere) Post(*udp.Post)                {}
 func (nowhere) WriteRTCP([]rtcp.Packet) error { return nil }
 func (nowhere) RTT() time.Duration            { return 0 }
 func (nowhere) TransportSequenceID() uint8    { return 0 }

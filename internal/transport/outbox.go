@@ -14,16 +14,11 @@ import (
 )
 
 const (
-	// outboxBytes is the largest UDP payload over IPv4 (65,535 less 20 for IP and 8 for UDP), which is what one segmented send takes.
-	outboxBytes = 65507
 	// outboxRun is how many datagrams one segmented send takes (UDP_MAX_SEGMENTS).
 	outboxRun = 64
 	// rtcpBytes holds the compounds that are sent: 50 report blocks of 24 bytes and what goes around them.
 	rtcpBytes = 1500
 )
-
-// outboxes are the send buffers of peers that have something to send.
-var outboxes = sync.Pool{New: func() any { return new([outboxBytes]byte) }}
 
 // peerRoute is where a peer's packets go: to an address, from a socket.
 type peerRoute struct {
@@ -36,7 +31,7 @@ type outbox struct {
 	mu     sync.Mutex
 	sealer *srtp.Sealer
 	// buffer is nil while nothing waits; used is how much of it is filled.
-	buffer *[outboxBytes]byte
+	buffer *udp.Buffer
 	used   int
 	// messages are the runs in the buffer. The last one takes more packets while they have its segment's length, and ends with a shorter one.
 	messages []udp.Message
@@ -59,13 +54,13 @@ func (p *Peer) queue(header *rtp.Header, payload []byte) error {
 		return ErrUnbound
 	}
 	if o.buffer == nil {
-		o.buffer = outboxes.Get().(*[outboxBytes]byte)
+		o.buffer = udp.NewBuffer()
 	}
 	// The sealer says when a packet does not fit; a packet that does not fit the empty buffer fits nowhere.
 	sealed, err := o.sealer.Seal(o.buffer[o.used:o.used], header, payload)
 	if errors.Is(err, srtp.ErrNoRoom) && o.used > 0 {
-		p.flush()
-		o.buffer = outboxes.Get().(*[outboxBytes]byte)
+		p.flush(nil)
+		o.buffer = udp.NewBuffer()
 		sealed, err = o.sealer.Seal(o.buffer[:0], header, payload)
 	}
 	if err != nil {
@@ -79,7 +74,7 @@ func (p *Peer) queue(header *rtp.Header, payload []byte) error {
 // release gives an empty buffer back.
 func (o *outbox) release() {
 	if o.buffer != nil && o.used == 0 {
-		outboxes.Put(o.buffer)
+		o.buffer.Release()
 		o.buffer = nil
 	}
 }
@@ -103,14 +98,17 @@ func (o *outbox) append(length int) {
 }
 
 // Flush sends what the peer's outlets have queued.
-func (p *Peer) Flush() {
+func (p *Peer) Flush() { p.Post(nil) }
+
+// Post is Flush, but leaves what the outlets have queued to the post where there is one: it leaves with what other peers are sent.
+func (p *Peer) Post(post *udp.Post) {
 	p.outbox.mu.Lock()
-	p.flush()
+	p.flush(post)
 	p.outbox.mu.Unlock()
 }
 
-// flush sends what waits. The caller holds the outbox's mutex.
-func (p *Peer) flush() {
+// flush sends what waits, or leaves it to the post. The caller holds the outbox's mutex.
+func (p *Peer) flush(post *udp.Post) {
 	o := &p.outbox
 	if o.buffer == nil {
 		return
@@ -119,8 +117,13 @@ func (p *Peer) flush() {
 		for i := range o.messages {
 			o.messages[i].Peer = route.address
 		}
-		// What cannot be sent is lost, as it might be on the network; the port counts it.
-		_ = route.socket.Send(o.messages)
+		if post != nil && o.used > 0 {
+			post.Add(route.socket, o.messages, o.buffer)
+			o.buffer = nil
+		} else {
+			// What cannot be sent is lost, as it might be on the network; the port counts it.
+			_ = route.socket.Send(o.messages)
+		}
 	} else if conn := p.conn.Load(); conn != nil {
 		for _, message := range o.messages {
 			sendThrough(conn, message)

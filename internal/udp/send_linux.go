@@ -12,9 +12,6 @@ import (
 const (
 	// batchLength is how many runs are prepared together.
 	batchLength = 128
-	// callLength is how many of them one call sends at most, since everything else may have to wait for it: 0.6 ms where each has 64 kB. The call itself, some 300 ns, is little
-	// to so many.
-	callLength = 16
 )
 
 // roomPatience is how long one wait for room in the send buffer takes at most.
