@@ -15,10 +15,11 @@ const (
 	frameSlack = 100 * time.Millisecond
 	// slack is how long the rate is saved up: what leaves at one late tick.
 	slack = 5 * time.Millisecond
-	// earlySlack is how long that is saved up: sleeps of a tick take up to 1.1 ms longer.
+	// earlySlack is how long that is saved up: sleeps of a tick take up to 1.1 ms longer where timers are no better.
 	earlySlack = 2 * tick
-	// turnPackets is how many packets wait for each other. Longer runs save little more.
-	turnPackets = 16
+	// turnPackets is how many packets wait for each other, for minTurn at least and maxTurn at most. Longer runs save little more; shorter turns wake the server and this process more often than that is worth.
+	turnPackets      = 16
+	minTurn, maxTurn = tick / 2, 2 * tick
 	// maxDebt is for how long retransmissions and audio, which do not wait, can keep everything else waiting.
 	maxDebt = 500 * time.Millisecond
 	// foreignBudget is how long frames of real video wait: each that is left out costs all up to the next key frame.
@@ -142,25 +143,34 @@ func (p *pacer) spend(bytes int) {
 	p.lead -= float64(bytes)
 }
 
-// turn is how long the packets that are due next may wait for each other after those of now: two ticks where they are few, so that runs are longer and the server wakes half as often. It is one where frames
-// leave as fast as the uplink takes them, where another one begins before the second, and where the rate has nothing left for now. None leaves before it is due: the server would hold it until then.
+// turn is how long the packets that are due next may wait for each other after those of now: as long as they are few, so that runs are longer and the server wakes less often, and until their frame's last
+// one is due. It is a tick where frames leave as fast as the uplink takes them, where another one begins sooner than that, and where the rate has nothing left for now. None leaves before it is due: the server
+// would hold it until then.
 func (p *pacer) turn(now time.Time) time.Duration {
 	if p.leads || p.rate > 0 && p.credit <= 0 {
 		return tick
 	}
-	packets, end := 0, now.Add(2*tick)
+	turn := maxTurn
 	for i := range p.frames {
 		switch f := &p.frames[i]; {
-		case !now.Before(f.begin):
+		case now.Before(f.begin):
+			if f.begin.Sub(now) < turn {
+				turn = min(turn, tick)
+			}
+		default:
+			turn = min(turn, max(minTurn, f.begin.Add(f.spread).Sub(now)))
+		}
+	}
+	packets, end := 0, now.Add(turn)
+	for i := range p.frames {
+		if f := &p.frames[i]; !now.Before(f.begin) {
 			packets += f.dueBy(end) - f.sent
-		case f.begin.Before(end):
-			return tick
 		}
 	}
 	if packets > turnPackets {
-		return tick
+		turn = max(minTurn, turn*turnPackets/time.Duration(packets))
 	}
-	return 2 * tick
+	return turn
 }
 
 // due appends the packets that are to leave by now, oldest frame first.

@@ -239,32 +239,40 @@ func TestProbesTakeMediaFirst(t *testing.T) {
 	}
 }
 
-// TestFewPacketsLeaveTogether expects frames of few packets to leave in turns of two ticks and others in turns of one.
+// TestFewPacketsLeaveTogether expects frames of few packets to leave in the longest turns, those of many in the shortest, and others some 16 packets at a time.
 func TestFewPacketsLeaveTogether(t *testing.T) {
 	start := time.Unix(100, 0)
 	const spread = 13 * time.Millisecond
 	for _, test := range []struct {
-		packets int
-		turn    time.Duration
-		most    int
-	}{{27, 2 * tick, 5}, {261, tick, 21}} {
+		packets           int
+		shortest, longest time.Duration
+		most              int
+	}{
+		{27, maxTurn, maxTurn, 5},
+		{261, 780 * time.Microsecond, 850 * time.Microsecond, 17},
+		{2610, minTurn, minTurn, 101},
+	} {
 		m := newRig(t, Config{})
 		publisher, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
 		f := pacedTrack(publisher, 0, test.packets, start, 0)
 		f.spread = spread
 		m.pacer.add(f)
-		now, sent := start, 0
+		now, last, sent := start, start, 0
 		for !m.pacer.idle() {
 			n := len(m.pacer.due(now, nil))
 			turn := m.pacer.turn(now)
 			sent += n
-			if n == 0 || n > test.most || !m.pacer.idle() && now.Add(2*tick).Before(start.Add(spread)) && turn != test.turn {
-				t.Errorf("%d packets after %v: %d and then a turn of %v, expected 1 to %d and %v", test.packets, now.Sub(start), n, turn, test.most, test.turn)
+			if n == 0 || n > test.most {
+				t.Errorf("%d of %d packets leave after %v, expected 1 to %d", n, test.packets, now.Sub(start), test.most)
 			}
+			if now.Add(maxTurn).Before(start.Add(spread)) && (turn < test.shortest || turn > test.longest) {
+				t.Errorf("%d packets have a turn of %v after %v, expected %v to %v", test.packets, turn, now.Sub(start), test.shortest, test.longest)
+			}
+			last = now
 			now = now.Add(turn)
 		}
-		if sent != test.packets || now.Sub(start) > spread+2*test.turn {
-			t.Errorf("%d of %d packets left, the last before %v", sent, test.packets, now.Sub(start))
+		if sent != test.packets || last.Sub(start) > spread+minTurn {
+			t.Errorf("%d of %d packets left, the last after %v", sent, test.packets, last.Sub(start))
 		}
 	}
 }

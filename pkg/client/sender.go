@@ -2,10 +2,12 @@ package client
 
 import (
 	"time"
+
+	"github.com/volsfu/volsfu/internal/alarm"
 )
 
 const (
-	// tick is how often the sending goroutine looks for packets that are due while a frame is under way. Timers are no finer than that.
+	// tick is how often the sending goroutine looks for what has come while a frame is under way.
 	tick = time.Millisecond
 	// idleTick is how often it looks while nothing is under way and nothing is due.
 	idleTick = time.Second
@@ -26,12 +28,14 @@ type sender struct {
 	// left are the traced frames that leave whole with these, and asked is when the kernel was last asked for a stamp.
 	left  []*sentTimes
 	asked time.Time
+	// planned is when it was to look again, the zero time while nothing is under way.
+	planned time.Time
 }
 
 // send is the sending goroutine: it writes what the pacer lets go.
 func (m *media) send() {
 	defer m.session.running.Done()
-	timer := time.NewTimer(tick)
+	timer := alarm.New(tick)
 	defer timer.Stop()
 	s := sender{media: m}
 	for {
@@ -43,7 +47,7 @@ func (m *media) send() {
 }
 
 // rest sleeps until it is time for another step. It is false when the session ends.
-func (m *media) rest(timer *time.Timer, wait time.Duration, idle bool) bool {
+func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 	if idle {
 		timer.Reset(wait)
 		select {
@@ -56,7 +60,7 @@ func (m *media) rest(timer *time.Timer, wait time.Duration, idle bool) bool {
 	}
 	// While a frame is under way what comes meanwhile leaves at the next tick, in longer runs.
 	for ; wait > 0; wait -= tick {
-		timer.Reset(tick)
+		timer.Reset(min(wait, tick))
 		select {
 		case <-timer.C:
 		case <-m.session.ctx.Done():
@@ -98,6 +102,7 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 		wait = tick
 	}
 	m.mu.Unlock()
+	wait = s.plan(now, wait, idle)
 	for i := range s.due {
 		if o := &s.due[i]; o.times != nil {
 			s.stamp(o, peer)
@@ -115,6 +120,19 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 	s.left = s.left[:0]
 	clear(s.due)
 	return wait, idle
+}
+
+// plan takes what this step is late off the time until the next: turns are as many as they are meant to be, and none is longer for one that was late.
+func (s *sender) plan(now time.Time, wait time.Duration, idle bool) time.Duration {
+	if idle {
+		s.planned = time.Time{}
+		return wait
+	}
+	if late := now.Sub(s.planned); late > 0 && late < wait {
+		wait -= late
+	}
+	s.planned = now.Add(wait)
+	return wait
 }
 
 // stamp takes the stamps of a packet that is about to be handed to the socket, and now and then has the kernel tell when it sends it.

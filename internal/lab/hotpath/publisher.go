@@ -9,6 +9,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/alarm"
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
@@ -33,6 +34,8 @@ type publisher struct {
 	filling   []byte
 	packet    rtp.Packet
 
+	timer *alarm.Timer
+
 	// frames counts the frames of each track that were sent.
 	frames atomic.Uint64
 	mu     sync.Mutex
@@ -53,26 +56,26 @@ func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() erro
 }
 
 const (
-	// tick is how often packets are sent while a frame is under way: timers are no finer.
-	tick = time.Millisecond
-	// turnPackets is how many packets wait for each other for another tick, as in the client library (pkg/client, pacer.turn, where it knows nothing of the path).
-	turnPackets = 16
+	// Packets that are due while a frame is under way wait for each other for between minTurn and maxTurn, so long that they are turnPackets at most, as in the client library
+	// (pkg/client, pacer.turn, where it knows nothing of the path).
+	minTurn, maxTurn = 500 * time.Microsecond, 2 * time.Millisecond
+	turnPackets      = 16
 )
 
 // run sends frames until the context ends, always whole ones.
 func (p *publisher) run(ctx context.Context) {
 	interval := time.Duration(float64(time.Second) / p.load.FrameRate)
 	next := time.Now().Add(time.Duration(p.phase * float64(interval)))
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	p.timer = alarm.New(0)
+	defer p.timer.Stop()
 	for ; ; next = next.Add(interval) {
 		// What a stalled machine could not send in time is left out, as a camera would: no burst follows.
 		if late := time.Since(next); late > interval {
 			next = next.Add(late.Truncate(interval))
 		}
-		timer.Reset(time.Until(next))
+		p.timer.Reset(time.Until(next))
 		select {
-		case <-timer.C:
+		case <-p.timer.C:
 		case <-ctx.Done():
 			return
 		}
@@ -91,9 +94,7 @@ func (p *publisher) frame(capture time.Time, spread time.Duration) error {
 	begun := time.Now()
 	// Of frames that are left out the time passes, too, or what comes later would count as late.
 	p.timestamp = uint32(capture.Sub(p.epoch) * 90 / time.Millisecond)
-	timer := time.NewTimer(tick)
-	defer timer.Stop()
-	for sent := 0; ; {
+	for sent, next := 0, begun; ; {
 		now := time.Now()
 		due := p.load.due(now.Sub(begun), spread)
 		for track := range p.tracks {
@@ -109,16 +110,24 @@ func (p *publisher) frame(capture time.Time, spread time.Duration) error {
 		if sent = due; sent == count {
 			break
 		}
-		turn := 2 * tick
-		if (p.load.due(now.Add(turn).Sub(begun), spread)-sent)*len(p.tracks) > turnPackets {
-			turn = tick
+		if next = next.Add(p.turn(next.Sub(begun), spread, sent)); next.Before(now) {
+			next = now
 		}
-		timer.Reset(turn)
-		<-timer.C
+		p.timer.Reset(next.Sub(now))
+		<-p.timer.C
 	}
 	p.number++
 	p.frames.Add(1)
 	return nil
+}
+
+// turn is how long the packets of a frame that are due after a time since its begin wait for each other, when so many of each track have been sent.
+func (p *publisher) turn(elapsed, spread time.Duration, sent int) time.Duration {
+	turn := min(maxTurn, max(minTurn, spread-elapsed))
+	if packets := (p.load.due(elapsed+turn, spread) - sent) * len(p.tracks); packets > turnPackets {
+		turn = max(minTurn, turn*turnPackets/time.Duration(packets))
+	}
+	return turn
 }
 
 // due is how many packets of a track's frame are to be sent so long after its begin.
