@@ -20,7 +20,7 @@ func Checks(progress lab.Progress) []lab.Check {
 			{Name: "50 receivers", Load: loadOf(50, 10), Pacing: PacingOff, Ratio: 1. / 4},
 		}},
 		&Comparison{bench: b, Runs: 3, Cases: []ComparisonCase{{Name: "1 receiver", Load: loadOf(1, 50), Pacing: PacingOff, Ratio: 1. / 2}}},
-		&Allocations{bench: b, Load: DefaultLoad(), Part: 0.2, PerPacket: 0.005},
+		&Allocations{bench: b, Load: DefaultLoad(), Part: 0.2, PerPacket: 0.005, Time: 20 * time.Second},
 		&Residence{bench: b, Load: DefaultLoad(), Share: 0.5, P50: 200 * time.Microsecond, P99: time.Millisecond, P999: 3 * time.Millisecond},
 		&Burst{bench: b, Load: Load{Publishers: 1, Receivers: 1, Tracks: 1, Qualities: 1, Mbps: 500, FrameRate: 30}},
 		&Memory{bench: b, More: 5, CacheBytes: 48 << 20, CacheAge: 6 * time.Second, Growth: 10, Load: Load{
@@ -63,8 +63,11 @@ const attempts = 3
 
 // run measures once, and again while that is not valid. The last attempt counts, valid or not. The machine's limit is measured beside it.
 func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
-	o.Progress, o.Duration, o.ServerBin = b.progress, runTime, b.serverBin
+	o.Progress, o.ServerBin = b.progress, b.serverBin
 	o.Arguments = append(o.Arguments, b.arguments...)
+	if o.Duration == 0 {
+		o.Duration = runTime
+	}
 	if b.duration != 0 {
 		o.Duration = b.duration
 	}

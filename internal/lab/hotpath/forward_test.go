@@ -68,7 +68,8 @@ func TestFanout(t *testing.T) {
 	if in, out := r.packets(); f.PacketsLost != 0 || f.FramesLost != 0 || out == 0 || out != 2*in {
 		t.Errorf("%g packets in, %g out, %d and %d frames lost; want twice as many out, none lost", in, out, f.PacketsLost, f.FramesLost)
 	}
-	if f.CPU <= 0 || f.Latency.P50 <= 0 || f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy <= 0 {
+	// The kernel counts the machine's time in ticks of 10 ms: of so small a load there may be none.
+	if f.CPU <= 0 || f.Latency.P50 <= 0 || f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy < 0 || f.MachineBusy > 1 {
 		t.Errorf("figures are missing: %+v", f)
 	}
 	if f.Residence != nil || f.SegmentsPerSend != nil {

@@ -17,6 +17,8 @@ type Allocations struct {
 	Part float64
 	// PerPacket is the bound: none, but for what two runs differ by otherwise.
 	PerPacket float64
+	// Time is how long each run takes: connectivity checks come every two seconds and allocate much at once, so that a run has one more or one less of them.
+	Time time.Duration
 }
 
 // Name implements lab.Check.
@@ -26,13 +28,13 @@ func (a *Allocations) Name() string {
 
 // Run implements lab.Check.
 func (a *Allocations) Run(ctx context.Context) ([]lab.Line, error) {
-	full, err := a.run(ctx, Options{Load: a.Load})
+	full, err := a.run(ctx, Options{Load: a.Load, Duration: a.Time})
 	if err != nil {
 		return nil, err
 	}
 	load := a.Load
 	load.Mbps *= a.Part
-	less, err := a.run(ctx, Options{Load: load})
+	less, err := a.run(ctx, Options{Load: load, Duration: a.Time})
 	if err != nil {
 		return nil, err
 	}
