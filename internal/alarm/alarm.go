@@ -1,10 +1,11 @@
 // Package alarm has timers that are on time. A process of Go that has nothing to do sleeps in whole milliseconds, so that package time's timers come up to 1.1 ms
-// late: as much as half of a pacer's tick. A Timer has no goroutine of its own, and belongs to one goroutine at a time.
+// late: as much as half of a pacer's tick. A Timer has no goroutine of its own.
 package alarm
 
 import "time"
 
-// Timer is a time.Timer that comes some 0.1 ms late at most while the process has nothing else to do, where the system allows for it (Linux), and is as others are elsewhere.
+// Timer is a time.Timer that comes some 0.1 ms late at most while the process has nothing else to do, where the system allows for it (Linux), and is as others are elsewhere. One goroutine waits for it, and stops
+// it in the end; any may reset it until then.
 type Timer struct {
 	// C brings the time, as that of a time.Timer does.
 	C     <-chan time.Time

@@ -40,24 +40,49 @@ func TestResetReplaces(t *testing.T) {
 	}
 }
 
-// TestOnTime expects that of many sleeps of a process that does nothing else, the quickest is late by less than what Go's poller rounds up to.
+// TestOnTime expects that of many sleeps of a process that does nothing else, some are late by less than what Go's poller rounds up to, however busy the machine is.
 func TestOnTime(t *testing.T) {
-	if !newNudge().works() {
+	if probe := newNudge(); !probe.works() {
 		t.Skip("this system has no timers that wake Go's poller")
+	} else {
+		probe.close()
 	}
 	timer := New(time.Hour)
 	defer timer.Stop()
-	const d = 300 * time.Microsecond
-	least := time.Hour
-	for range 2000 {
+	const d, enough = 300 * time.Microsecond, 50
+	quick := 0
+	for range 5000 {
 		begun := time.Now()
 		timer.Reset(d)
 		<-timer.C
-		if least = min(least, time.Since(begun)); least < 2*d {
+		if time.Since(begun) < 2*d {
+			quick++
+		}
+		if quick == enough {
 			return
 		}
 	}
-	t.Errorf("the quickest sleep of %v took %v", d, least)
+	t.Errorf("%d of 5,000 sleeps of %v took less than %v, expected %d", quick, d, 2*d, enough)
+}
+
+// TestResetByAnother has one goroutine wait while another sets the timer, for sooner each time.
+func TestResetByAnother(t *testing.T) {
+	timer := New(time.Hour)
+	defer timer.Stop()
+	rung := make(chan struct{})
+	go func() {
+		defer close(rung)
+		for range 50 {
+			<-timer.C
+			rung <- struct{}{}
+		}
+	}()
+	for range 50 {
+		timer.Reset(time.Hour)
+		timer.Reset(200 * time.Microsecond)
+		<-rung
+	}
+	<-rung
 }
 
 // TestManyTimers has timers of several goroutines go off.

@@ -8,7 +8,7 @@ import (
 
 // sleeper is what a writer sleeps by: it wakes for the next tick of a pacer, for housekeeping, and when there is something to read.
 type sleeper interface {
-	// set makes wait end after d, instead of what was set before. Who has the turn calls it.
+	// set makes wait end after d, instead of what was set before. It is safe for any goroutine.
 	set(d time.Duration)
 	// wait returns true when it is woken, and false when the time is up that was set.
 	wait(woken <-chan struct{}) bool

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"net/netip"
+	"runtime"
 	"testing"
 
 	"github.com/pion/rtp"
@@ -65,7 +66,7 @@ func TestReceiversShareCalls(t *testing.T) {
 		}
 	}
 	// Of 40 runs, 16 leave together at most.
-	if stats := port.Stats(); stats.Sends > 3*bursts && stats.Sends < receivers*bursts {
+	if stats := port.Stats(); runtime.GOOS == "linux" && stats.Sends > 3*bursts {
 		t.Errorf("%d runs took %d calls, expected %d", stats.Runs, stats.Sends, 3*bursts)
 	}
 	r.pass(housekeepingInterval)

@@ -1,6 +1,9 @@
 package udp
 
-import "testing"
+import (
+	"runtime"
+	"testing"
+)
 
 // letter makes a run in a buffer of the pool.
 func letter(m Message) ([]Message, *Buffer) {
@@ -60,7 +63,7 @@ func TestPostSendsWhatIsEnough(t *testing.T) {
 		}
 		take(t, to, to.Sockets()[0], test.runs)
 	}
-	if stats := from.Stats(); stats.Sends != 2 && stats.Sends != stats.Runs {
+	if stats := from.Stats(); runtime.GOOS == "linux" && stats.Sends != 2 {
 		t.Errorf("%d runs took %d calls, expected 2", stats.Runs, stats.Sends)
 	}
 }

@@ -29,6 +29,8 @@ type trackState struct {
 	begun time.Time
 	// waits is the pacer's round in which a frame of it was kept: those behind it wait, too.
 	waits uint64
+	// ended is that in which the last packet of a frame of it was put behind those of other tracks.
+	ended uint64
 	// resumption is set while it is wanted again and has not been sent.
 	resumption resumption
 }

@@ -19,7 +19,7 @@ const (
 	earlySlack = 2 * tick
 	// turnPackets is how many packets wait for each other, for minTurn at least and maxTurn at most. Longer runs save little more; shorter turns wake the server and this process more often than that is worth.
 	turnPackets      = 16
-	minTurn, maxTurn = tick / 2, 2 * tick
+	minTurn, maxTurn = tick / 2, 4 * tick
 	// maxDebt is for how long retransmissions and audio, which do not wait, can keep everything else waiting.
 	maxDebt = 500 * time.Millisecond
 	// foreignBudget is how long frames of real video wait: each that is left out costs all up to the next key frame.
@@ -43,8 +43,9 @@ type pacer struct {
 	lead   float64
 	leads  bool
 	filled time.Time
-	// round counts calls of release.
+	// round counts calls of release. ends are the last packets of frames in one.
 	round uint64
+	ends  []outgoing
 	// short says that a frame could not begin for want of room.
 	short bool
 }
@@ -143,27 +144,25 @@ func (p *pacer) spend(bytes int) {
 	p.lead -= float64(bytes)
 }
 
-// turn is how long the packets that are due next may wait for each other after those of now: as long as they are few, so that runs are longer and the server wakes less often, and until their frame's last
-// one is due. It is a tick where frames leave as fast as the uplink takes them, where another one begins sooner than that, and where the rate has nothing left for now. None leaves before it is due: the server
-// would hold it until then.
-func (p *pacer) turn(now time.Time) time.Duration {
+// turn is how long after from, when it was to look last, packets that are due next may wait for each other: as long as they are few, so that runs are longer and the server wakes less often, and until their
+// frame's last one is due. It is a tick where frames leave as fast as the uplink takes them, where another one begins sooner than that, and where the rate keeps back what is due. None leaves before it is due:
+// the server would hold it until then.
+func (p *pacer) turn(now, from time.Time) time.Duration {
 	if p.leads || p.rate > 0 && p.credit <= 0 {
 		return tick
 	}
 	turn := maxTurn
 	for i := range p.frames {
 		switch f := &p.frames[i]; {
-		case now.Before(f.begin):
-			if f.begin.Sub(now) < turn {
-				turn = min(turn, tick)
-			}
-		default:
-			turn = min(turn, max(minTurn, f.begin.Add(f.spread).Sub(now)))
+		case f.leaves(now):
+			turn = min(turn, max(minTurn, f.begin.Add(f.spread).Sub(from)))
+		case f.begin.Before(now.Add(turn)):
+			turn = min(turn, tick)
 		}
 	}
-	packets, end := 0, now.Add(turn)
+	packets, end := 0, from.Add(turn)
 	for i := range p.frames {
-		if f := &p.frames[i]; !now.Before(f.begin) {
+		if f := &p.frames[i]; f.leaves(now) {
 			packets += f.dueBy(end) - f.sent
 		}
 	}
@@ -171,6 +170,11 @@ func (p *pacer) turn(now time.Time) time.Duration {
 		turn = max(minTurn, turn*turnPackets/time.Duration(packets))
 	}
 	return turn
+}
+
+// leaves tells whether a frame leaves by its spread: it has begun, and nothing keeps it back.
+func (f *pacedFrame) leaves(now time.Time) bool {
+	return f.packets != nil && now.Before(f.begin.Add(f.spread))
 }
 
 // due appends the packets that are to leave by now, oldest frame first.
@@ -189,7 +193,7 @@ func (p *pacer) ahead(now time.Time, bytes int, packets []outgoing) []outgoing {
 	return packets
 }
 
-// release appends what may leave, and keeps the frames that are not through.
+// release appends what may leave, and keeps the frames that are not through. Frames end with a packet that is shorter than the others, and such a one ends a run: so these go last, the longest of them first.
 func (p *pacer) release(now time.Time, early bool, packets []outgoing) []outgoing {
 	if p.short {
 		// Where there is not room for all, each track has its turn.
@@ -200,6 +204,10 @@ func (p *pacer) release(now time.Time, early bool, packets []outgoing) []outgoin
 	p.round++
 	for _, f := range p.frames {
 		t, through := &f.publisher.tracks[f.track], false
+		if t.ended == p.round {
+			// Another frame of the track follows: it keeps its order.
+			packets = p.takeEnds(packets)
+		}
 		if t.waits != p.round {
 			packets, through = p.advance(&f, now, early, packets)
 		}
@@ -210,6 +218,15 @@ func (p *pacer) release(now time.Time, early bool, packets []outgoing) []outgoin
 	}
 	clear(p.frames[len(kept):])
 	p.frames = kept
+	return p.takeEnds(packets)
+}
+
+// takeEnds appends the last packets of frames.
+func (p *pacer) takeEnds(packets []outgoing) []outgoing {
+	slices.SortStableFunc(p.ends, func(a, b outgoing) int { return len(b.payload) - len(a.payload) })
+	packets = append(packets, p.ends...)
+	clear(p.ends)
+	p.ends = p.ends[:0]
 	return packets
 }
 
@@ -260,8 +277,13 @@ func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outg
 		o := &f.packets[f.sent]
 		p.credit -= float64(o.size())
 		p.lead -= float64(o.size())
-		packets = append(packets, *o)
 		f.sent++
+		if f.sent == len(f.packets) && f.sent > 1 {
+			p.ends = append(p.ends, *o)
+			f.publisher.tracks[f.track].ended = p.round
+		} else {
+			packets = append(packets, *o)
+		}
 	}
 	return packets, f.sent == len(f.packets)
 }

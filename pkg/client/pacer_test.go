@@ -248,7 +248,7 @@ func TestFewPacketsLeaveTogether(t *testing.T) {
 		shortest, longest time.Duration
 		most              int
 	}{
-		{27, maxTurn, maxTurn, 5},
+		{27, maxTurn, maxTurn, 9},
 		{261, 780 * time.Microsecond, 850 * time.Microsecond, 17},
 		{2610, minTurn, minTurn, 101},
 	} {
@@ -260,7 +260,7 @@ func TestFewPacketsLeaveTogether(t *testing.T) {
 		now, last, sent := start, start, 0
 		for !m.pacer.idle() {
 			n := len(m.pacer.due(now, nil))
-			turn := m.pacer.turn(now)
+			turn := m.pacer.turn(now, now)
 			sent += n
 			if n == 0 || n > test.most {
 				t.Errorf("%d of %d packets leave after %v, expected 1 to %d", n, test.packets, now.Sub(start), test.most)
@@ -274,6 +274,54 @@ func TestFewPacketsLeaveTogether(t *testing.T) {
 		if sent != test.packets || last.Sub(start) > spread+minTurn {
 			t.Errorf("%d of %d packets left, the last after %v", sent, test.packets, last.Sub(start))
 		}
+	}
+}
+
+// TestEndsOfFramesLeaveLast expects the last packets of frames behind all others of a turn, the longest of them first, and each track in its order.
+func TestEndsOfFramesLeaveLast(t *testing.T) {
+	start := time.Unix(100, 0)
+	m := newRig(t, Config{})
+	publisher, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 3))
+	for track := range 3 {
+		f := pacedTrack(publisher, track, 3, start, 0)
+		f.payloads[2] = f.payloads[2][:100+50*track]
+		m.pacer.add(f)
+	}
+	// Another frame of the first track comes after the end of its first one.
+	m.pacer.frames = append(m.pacer.frames, pacedTrack(publisher, 0, 1, start, 0))
+	var sizes []int
+	for _, o := range m.pacer.due(start, nil) {
+		sizes = append(sizes, len(o.payload))
+	}
+	full := len(pacedTrack(publisher, 0, 1, start, 0).payloads[0])
+	if want := []int{full, full, full, full, full, full, 200, 150, 100, full}; !slices.Equal(sizes, want) {
+		t.Errorf("payloads of %v bytes leave, expected %v", sizes, want)
+	}
+}
+
+// TestPlanCatchesUp gives steps that come late: turns stay where they were to be, but for those that would be over already.
+func TestPlanCatchesUp(t *testing.T) {
+	start := time.Unix(100, 0)
+	m := newRig(t, Config{})
+	publisher, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
+	f := pacedTrack(publisher, 0, 5, start, 0)
+	f.spread = 100 * time.Millisecond
+	m.pacer.add(f)
+	s := sender{media: m}
+	m.pacer.due(start, nil)
+	now := start
+	for _, test := range []struct{ late, wait time.Duration }{
+		{0, maxTurn},
+		{300 * time.Microsecond, maxTurn - 300*time.Microsecond},
+		{maxTurn - minTurn/2 - 1, minTurn/2 + 1},
+		{maxTurn - minTurn/4, maxTurn},
+		{50 * time.Millisecond, maxTurn},
+	} {
+		now = now.Add(test.late)
+		if wait := s.plan(now); wait != test.wait {
+			t.Errorf("%v late: a wait of %v, expected %v", test.late, wait, test.wait)
+		}
+		now = s.planned
 	}
 }
 
@@ -297,18 +345,25 @@ func TestTurnsAreShort(t *testing.T) {
 	}
 	owing := limited(pacing.Path{Estimate: 10e6})
 	owing.pacer.spend(100_000)
+	// The second frame of a track waits for the end of the first, though its own time is over.
+	kept := frameAt(start)
+	late := pacedTrack(kept.pacer.frames[0].publisher, 0, 5, start.Add(-20*time.Millisecond), 0)
+	late.spread = 13 * time.Millisecond
+	kept.pacer.frames = append(kept.pacer.frames, late)
 	for name, test := range map[string]struct {
 		media *media
 		want  time.Duration
 	}{
-		"few packets":                            {frameAt(start), 2 * tick},
-		"another frame after that":               {frameAt(start.Add(2 * tick)), 2 * tick},
+		"few packets":                            {frameAt(start), maxTurn},
+		"another frame after that":               {frameAt(start.Add(maxTurn)), maxTurn},
 		"another frame before that":              {frameAt(start.Add(tick / 2)), tick},
-		"a path that is used":                    {limited(pacing.Path{Estimate: 10e6}), 2 * tick},
+		"a path that is used":                    {limited(pacing.Path{Estimate: 10e6}), maxTurn},
 		"a path of which little is used":         {limited(pacing.Path{Estimate: 10e6, ApplicationLimited: true}), tick},
 		"a path that retransmissions have taken": {owing, tick},
+		"a frame that has to wait":               {kept, tick},
 	} {
-		if turn := test.media.pacer.turn(start); turn != test.want {
+		test.media.pacer.due(start, nil)
+		if turn := test.media.pacer.turn(start, start); turn != test.want {
 			t.Errorf("%s: a turn of %v, expected %v", name, turn, test.want)
 		}
 	}

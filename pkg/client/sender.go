@@ -58,21 +58,27 @@ func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 		}
 		return true
 	}
-	// While a frame is under way what comes meanwhile leaves at the next tick, in longer runs.
-	for ; wait > 0; wait -= tick {
-		timer.Reset(min(wait, tick))
+	// While a frame is under way what comes meanwhile leaves within a tick, in longer runs.
+	end := time.Now().Add(wait)
+	for come := m.wake; ; come = nil {
+		timer.Reset(time.Until(end))
 		select {
+		case <-come:
+			end = earlier(end, time.Now().Add(tick))
 		case <-timer.C:
+			return true
 		case <-m.session.ctx.Done():
 			return false
 		}
-		select {
-		case <-m.wake:
-			return true
-		default:
-		}
 	}
-	return true
+}
+
+// earlier is the earlier of two times.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // step writes what is to leave by now, and tells when to look again and whether nothing is under way until then.
@@ -90,7 +96,6 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 	m.urgent = m.urgent[:0]
 	s.due = m.depart(now, s.due)
 	idle = m.pacer.idle() && m.uplink.cluster.ID == 0
-	wait = m.pacer.turn(now)
 	switch {
 	case idle:
 		wait = idleTick
@@ -98,11 +103,14 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 		if next := m.uplink.next(); m.connected && !next.IsZero() {
 			wait = min(wait, max(tick, next.Sub(now)))
 		}
+		s.planned = time.Time{}
 	case m.uplink.cluster.ID != 0:
 		wait = tick
+		s.planned = time.Time{}
+	default:
+		wait = s.plan(now)
 	}
 	m.mu.Unlock()
-	wait = s.plan(now, wait, idle)
 	for i := range s.due {
 		if o := &s.due[i]; o.times != nil {
 			s.stamp(o, peer)
@@ -122,17 +130,17 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 	return wait, idle
 }
 
-// plan takes what this step is late off the time until the next: turns are as many as they are meant to be, and none is longer for one that was late.
-func (s *sender) plan(now time.Time, wait time.Duration, idle bool) time.Duration {
-	if idle {
-		s.planned = time.Time{}
-		return wait
+// plan gives the time until the next step while frames are under way. It counts from when this one was to be made, so that turns are as many as they are meant to be where wake-ups come late.
+func (s *sender) plan(now time.Time) time.Duration {
+	from := now
+	if late := now.Sub(s.planned); late > 0 && late < maxTurn {
+		from = s.planned
 	}
-	if late := now.Sub(s.planned); late > 0 && late < wait {
-		wait -= late
+	turn := s.media.pacer.turn(now, from)
+	if s.planned = from.Add(turn); s.planned.Before(now.Add(minTurn / 2)) {
+		s.planned = now.Add(turn)
 	}
-	s.planned = now.Add(wait)
-	return wait
+	return s.planned.Sub(now)
 }
 
 // stamp takes the stamps of a packet that is about to be handed to the socket, and now and then has the kernel tell when it sends it.

@@ -58,7 +58,7 @@ func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() erro
 const (
 	// Packets that are due while a frame is under way wait for each other for between minTurn and maxTurn, so long that they are turnPackets at most, as in the client library
 	// (pkg/client, pacer.turn, where it knows nothing of the path).
-	minTurn, maxTurn = 500 * time.Microsecond, 2 * time.Millisecond
+	minTurn, maxTurn = 500 * time.Microsecond, 4 * time.Millisecond
 	turnPackets      = 16
 )
 
@@ -97,8 +97,9 @@ func (p *publisher) frame(capture time.Time, spread time.Duration) error {
 	for sent, next := 0, begun; ; {
 		now := time.Now()
 		due := p.load.due(now.Sub(begun), spread)
-		for track := range p.tracks {
-			for index := sent; index < due; index++ {
+		// The last packets of all tracks, which are shorter, end one run so.
+		for index := sent; index < due; index++ {
+			for track := range p.tracks {
 				if err := p.send(track, index, now, begun); err != nil {
 					return err
 				}
