@@ -138,7 +138,11 @@ func (l *loop) poll() {
 		l.polled[i].Revents = 0
 	}
 	// An interrupted poll has found nothing, and what is there is found by the next.
-	_, _ = unix.Ppoll(l.polled, &timeout, nil)
+	if limit <= vigil {
+		pollBriefly(l.polled, &timeout)
+	} else {
+		_, _ = unix.Ppoll(l.polled, &timeout, nil)
+	}
 	// Devices without an event had nothing to read some time between before and now. The clock is read before the sleep is taken out of it: what of the time was not sleep may have come
 	// after the kernel has looked.
 	seen := l.busy.at(before)
@@ -177,7 +181,7 @@ func (l *loop) read(index int) {
 		if cap(p.Payload) < packetBytes {
 			p.Payload = make([]byte, packetBytes)
 		}
-		count, err := unix.Read(d.fd, p.Payload[:packetBytes])
+		count, err := transfer(unix.SYS_READ, d.fd, p.Payload[:packetBytes])
 		now := time.Now()
 		if err != nil {
 			l.pool.Put(p)
@@ -219,7 +223,7 @@ func (l *loop) write() {
 			setECN(p.Payload, p.ECN)
 		}
 		d := l.exits[p.Route]
-		if _, err := unix.Write(d.fd, p.Payload); err != nil {
+		if _, err := transfer(unix.SYS_WRITE, d.fd, p.Payload); err != nil {
 			l.stats.Refused++
 			l.pool.Put(p)
 			continue

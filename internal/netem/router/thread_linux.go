@@ -94,7 +94,7 @@ var errCounters = errors.New("/proc/thread-self/schedstat: expected three number
 
 // waited returns the time: the second of the three numbers, in nanoseconds.
 func (q *runQueue) waited() (time.Duration, error) {
-	count, err := unix.Pread(int(q.file.Fd()), q.buffer[:], 0)
+	count, err := transfer(unix.SYS_PREAD64, int(q.file.Fd()), q.buffer[:])
 	if err != nil {
 		return 0, err
 	}
