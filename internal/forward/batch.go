@@ -56,8 +56,11 @@ func (w *writer) depart(r *Receiver) {
 	}
 }
 
-// dispatch sends what waits in the post.
+// dispatch sends what waits in the post, and counts what has been sent.
 func (w *writer) dispatch() {
+	if w.post.Empty() && len(w.arrived) == 0 {
+		return
+	}
 	w.post.Send()
 	w.readClock()
 	w.departed()
@@ -89,7 +92,7 @@ func (w *writer) flushAll() {
 		w.send(r)
 	}
 	w.unsent = w.unsent[:0]
-	w.post.Send()
+	w.dispatch()
 }
 
 // send flushes a receiver's peer, open or closed. Sending takes time like queueing.

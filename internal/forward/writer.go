@@ -196,6 +196,7 @@ func (w *writer) readClock() {
 // rest is made after each group of packets: it sends them, takes the time, publishes counts, and does what is due.
 func (w *writer) rest() {
 	w.dispatch()
+	w.readClock()
 	if len(w.reporting) > 0 {
 		w.sendUrgentReports()
 	}

@@ -64,21 +64,14 @@ func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 		timer.Reset(time.Until(end))
 		select {
 		case <-come:
-			end = earlier(end, time.Now().Add(tick))
+			now := time.Now()
+			end = now.Add(min(tick, end.Sub(now)))
 		case <-timer.C:
 			return true
 		case <-m.session.ctx.Done():
 			return false
 		}
 	}
-}
-
-// earlier is the earlier of two times.
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // step writes what is to leave by now, and tells when to look again and whether nothing is under way until then.
