@@ -1,24 +1,25 @@
 package awake
 
-import (
-	"os/exec"
-	"sync"
-)
+import "sync"
 
 // watch is what keeps processors awake, on behalf of all who asked for it.
 type watch struct {
-	mu       sync.Mutex
-	holders  int
-	programs []*exec.Cmd
+	start func() (stop func())
+
+	mu      sync.Mutex
+	holders int
+	stop    func()
 }
 
-var machine watch
+var machine = watch{start: start}
 
-// Hold keeps the processors awake until the function that it returns is called, which may be done more than once. Several may hold at the same time. Where the system has no such class of
-// processes, or not the programs that it takes (util-linux's chrt and taskset), processors sleep as they do otherwise.
-func Hold() (release func()) {
-	machine.add(1)
-	return sync.OnceFunc(func() { machine.add(-1) })
+// Hold keeps the processors awake until the function that it returns is called, which may be done more than once. Several may hold at the same time. Where the system has no way to
+// do so, processors sleep as they do otherwise.
+func Hold() (release func()) { return machine.hold() }
+
+func (w *watch) hold() (release func()) {
+	w.add(1)
+	return sync.OnceFunc(func() { w.add(-1) })
 }
 
 func (w *watch) add(holders int) {
@@ -28,17 +29,8 @@ func (w *watch) add(holders int) {
 	w.holders += holders
 	switch {
 	case before == 0 && w.holders > 0:
-		for _, program := range loops() {
-			if program.Start() == nil {
-				w.programs = append(w.programs, program)
-			}
-		}
+		w.stop = w.start()
 	case before > 0 && w.holders == 0:
-		for _, program := range w.programs {
-			_ = program.Process.Kill()
-			// It says that the program was killed, which it was.
-			_ = program.Wait()
-		}
-		w.programs = nil
+		w.stop()
 	}
 }

@@ -1,8 +1,12 @@
 package awake
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
@@ -13,13 +17,70 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestHold: there is a loop for each processor, in its class, as long as somebody holds, and none of them afterwards.
-func TestHold(t *testing.T) {
+// TestLatency: the kernel is told where it has a driver that heeds it, and nothing is opened where it has none.
+func TestLatency(t *testing.T) {
+	for _, c := range []struct {
+		name, driver string
+		heeds        bool
+	}{
+		{"a driver", "haltpoll\n", true},
+		{"none", "none\n", false},
+		{"an empty name", "\n", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			latency, driver := filepath.Join(t.TempDir(), "latency"), filepath.Join(t.TempDir(), "driver")
+			for file, text := range map[string]string{latency: "", driver: c.driver} {
+				if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			demand, err := demandLatency(latency, driver)
+			if !c.heeds {
+				if !errors.Is(err, errNoDriver) {
+					t.Fatalf("%v, expected %v", err, errNoDriver)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = demand.Close() }()
+			if text, err := os.ReadFile(latency); err != nil || !bytes.Equal(text, make([]byte, 4)) {
+				t.Errorf("%v: %q, expected four bytes of 0", err, text)
+			}
+		})
+	}
+	missing := filepath.Join(t.TempDir(), "missing")
+	if _, err := demandLatency(missing, missing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v where the system has no such files", err)
+	}
+}
+
+// TestKernel: what the kernel is asked for is what it says that it is asked for.
+func TestKernel(t *testing.T) {
+	demand, err := demandLatency(latencyFile, driverFile)
+	if err != nil {
+		t.Skipf("no processors here that can be kept awake by %s: %v", latencyFile, err)
+	}
+	defer func() { _ = demand.Close() }()
+	file, err := os.Open(latencyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	var latency int32
+	if err := binary.Read(file, binary.NativeEndian, &latency); err != nil || latency != 0 {
+		t.Errorf("the kernel bounds the latency by %d µs (%v), expected 0", latency, err)
+	}
+}
+
+// TestLoops: there is a loop for each processor, in its class, until they are stopped.
+func TestLoops(t *testing.T) {
 	if _, err := exec.LookPath("chrt"); err != nil {
 		t.Skip("no chrt here, which util-linux has")
 	}
-	first, second := Hold(), Hold()
-	programs := machine.programs
+	programs := startLoops()
+	defer stopLoops(programs)
 	if len(programs) != runtime.NumCPU() {
 		t.Fatalf("%d programs for %d processors", len(programs), runtime.NumCPU())
 	}
@@ -29,12 +90,7 @@ func TestHold(t *testing.T) {
 			return err == nil && attributes.Policy == unix.SCHED_IDLE && attributes.Nice == 19
 		})
 	}
-	first()
-	first()
-	if len(machine.programs) != runtime.NumCPU() {
-		t.Errorf("%d programs while one still holds", len(machine.programs))
-	}
-	second()
+	stopLoops(programs)
 	for _, p := range programs {
 		if _, err := os.Stat("/proc/" + strconv.Itoa(p.Process.Pid)); err == nil {
 			t.Errorf("process %d is still there", p.Process.Pid)
