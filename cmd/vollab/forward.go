@@ -82,6 +82,7 @@ func newForward() *cobra.Command {
 	flags.DurationVar(&o.Load.RTT, "rtt", 0, "round-trip time between server and receivers")
 	flags.Float64Var(&seconds, "seconds", 10, "how long each server is measured")
 	flags.StringVar((*string)(&o.Pacing), "pacing", "", "on: fail unless the server paces what it sends; off: start it without pacing; by default as it is configured")
+	flags.BoolVar(&o.Sleep, "sleep", false, "let idle processors sleep, so that waking them counts; by default they stay awake where Linux can do that, which takes root")
 	flags.StringVar(&compare, "compare", "", "pion: measure a minimal fan-out server on Pion in turns with the server")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd

@@ -2,10 +2,9 @@ package awake
 
 // start keeps the processors awake until stop is called.
 func start() (stop func()) {
-	demand, err := demandLatency(latencyFile, driverFile)
-	if err != nil {
-		running := startLoops()
-		return func() { stopLoops(running) }
+	if stop, err := Demand(); err == nil {
+		return stop
 	}
-	return func() { _ = demand.Close() }
+	running := startLoops()
+	return func() { stopLoops(running) }
 }

@@ -2,5 +2,10 @@
 
 package awake
 
+import "errors"
+
+// Demand fails: the kernel's file is Linux's.
+func Demand() (release func(), err error) { return nil, errors.ErrUnsupported }
+
 // start does nothing: both ways are Linux's.
 func start() (stop func()) { return func() {} }

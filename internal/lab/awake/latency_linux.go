@@ -18,6 +18,15 @@ const (
 // errNoDriver says that nothing chooses how processors rest.
 var errNoDriver = errors.New("no driver for idle processors")
 
+// Demand has the kernel keep its idle processors awake until release is called, and does nothing else: the error says why it cannot. Several may demand it at the same time.
+func Demand() (release func(), err error) {
+	file, err := demandLatency(latencyFile, driverFile)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = file.Close() }, nil
+}
+
 // demandLatency has processors wake up at once until what it returns is closed.
 func demandLatency(latency, driver string) (*os.File, error) {
 	name, err := os.ReadFile(driver)

@@ -99,8 +99,11 @@ func (r *Result) state() string {
 
 // validity are the lines that say whether runs were valid, with what that depends on.
 func validity(prefix string, runs ...*Result) []lab.Line {
-	valid, busiest, lost := 0, 0.0, uint64(0)
+	valid, awoken, busiest, lost := 0, 0, 0.0, uint64(0)
 	for _, r := range runs {
+		if r.ProcessorsAwake {
+			awoken++
+		}
 		if r.Valid {
 			valid++
 		}
@@ -112,6 +115,7 @@ func validity(prefix string, runs ...*Result) []lab.Line {
 	}
 	return []lab.Line{
 		lab.Exactly(prefix+"valid runs", int64(valid), "", int64(len(runs))),
+		lab.Information(prefix+"runs in which idle processors stayed awake", float64(awoken), ""),
 		lab.Information(prefix+"machine busy, at most", 100*busiest, "%"),
 		lab.Information(prefix+"packets lost in all runs", float64(lost), ""),
 	}

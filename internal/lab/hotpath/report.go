@@ -82,6 +82,9 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintln(table)
 	}
 	_ = table.Flush()
+	if r.ProcessorsAwake {
+		fmt.Fprint(&text, "\nidle processors were kept awake\n")
+	}
 	if r.CPURatio != nil {
 		fmt.Fprintf(&text, "\nCPU per forwarded packet: %.3f of the other server's\n", *r.CPURatio)
 	}
