@@ -39,6 +39,7 @@ func TestLead(t *testing.T) {
 	used := pacing.Path{Estimate: 40e6}
 	contended := little(40e6)
 	contended.Contended = true
+	narrow, shared := pacing.Path{Estimate: 6e6}, pacing.Path{Estimate: 6e6, Contended: true}
 	for _, test := range []struct {
 		name          string
 		before, after pacing.Path
@@ -47,6 +48,8 @@ func TestLead(t *testing.T) {
 		{"the estimate is used", used, used, 12 * time.Millisecond, 14 * time.Millisecond},
 		{"little of it is used", little(40e6), little(40e6), 2 * time.Millisecond, 5 * time.Millisecond},
 		{"others contend for the path", contended, contended, 12 * time.Millisecond, 14 * time.Millisecond},
+		{"a frame as large as the estimate allows", narrow, narrow, 12 * time.Millisecond, 14 * time.Millisecond},
+		{"and others contend for the path", shared, shared, 15 * time.Millisecond, 18 * time.Millisecond},
 		{"it is used from 2 ms on", little(40e6), used, 12 * time.Millisecond, 14 * time.Millisecond},
 		{"little of it is used from 2 ms on", used, little(40e6), 3 * time.Millisecond, 7 * time.Millisecond},
 	} {

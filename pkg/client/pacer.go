@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	// rateFactor is how much faster than the estimate frames leave, as on the server: a frame is through in 0.4 of its interval at the rate that fills it.
-	rateFactor = 2.5
 	// frameSlack is how far frames may be ahead of the estimate together: it lets the estimate dip for three frames at 30 per second before any is left out.
 	frameSlack = 100 * time.Millisecond
 	// slack is how long the rate is saved up: what leaves at one late tick.
@@ -29,7 +27,7 @@ const (
 // pacer spreads the packets of frames over time, within the rate of the uplink. It is stepped with now and belongs to media's lock.
 //
 // Frames are numbered when they begin to leave, so that one that is left out leaves no gap. Packets leave evenly over their frame's spread, or at the estimate where
-// that is sooner and little of it is used, which makes no queue; at rateFactor times the estimate at most. And frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
+// that is sooner and little of it is used, which makes no queue; at 2.5 times the estimate at most, as on the server, and at 1.25 times where others contend for the path. And frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
 type pacer struct {
 	frames []pacedFrame
 	// left are frames that were left out since somebody looked.
@@ -38,6 +36,8 @@ type pacer struct {
 	// rate is the estimate in bytes per second, 0 without limit. credit is how many bytes may leave as of filled, and room how many bytes of frames may begin
 	// to. Below 0 they are owed.
 	rate, credit, room float64
+	// factor is how many times the estimate frames may leave at.
+	factor float64
 	// lead is how many bytes may leave before their frames' spread says so, since all that has left is within the estimate: below 0 it is what waits on a path that carries just that.
 	// It is kept account of while leads does not let any leave so.
 	lead   float64
@@ -119,9 +119,9 @@ func (p *pacer) limit(path pacing.Path, now time.Time) {
 	p.fill(now)
 	rate := float64(path.Estimate) / 8
 	if p.rate == 0 {
-		p.credit, p.room, p.lead, p.filled = rateFactor*rate*slack.Seconds(), rate*frameSlack.Seconds(), 0, now
+		p.credit, p.room, p.lead, p.filled = path.Factor()*rate*slack.Seconds(), rate*frameSlack.Seconds(), 0, now
 	}
-	p.rate, p.leads = rate, path.Leads()
+	p.rate, p.factor, p.leads = rate, path.Factor(), path.Leads()
 }
 
 // fill adds what the rate has allowed since the last time.
@@ -130,7 +130,7 @@ func (p *pacer) fill(now time.Time) {
 		return
 	}
 	passed, owed := now.Sub(p.filled).Seconds(), -p.rate*maxDebt.Seconds()
-	p.credit = min(max(p.credit, rateFactor*owed)+rateFactor*p.rate*passed, max(1, rateFactor*p.rate*slack.Seconds()))
+	p.credit = min(max(p.credit, p.factor*owed)+p.factor*p.rate*passed, max(1, p.factor*p.rate*slack.Seconds()))
 	p.room = min(max(p.room, owed)+p.rate*passed, max(1, p.rate*frameSlack.Seconds()))
 	early := min(p.rate, pacing.EarlyRate/8)
 	p.lead = min(max(p.lead, owed)+early*passed, early*earlySlack.Seconds())

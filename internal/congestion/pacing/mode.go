@@ -33,7 +33,8 @@ const (
 )
 
 const (
-	// tickTime is how long a tick may be. The sleeps of a Go program end at the next millisecond after they are due, so what is below cannot be kept apart.
+	// tickTime is how long a tick may be: little beside the 13 ms over which a frame is spread. What is below cannot be kept apart where timers are no better than Go's, whose sleeps end at
+	// the next millisecond after they are due.
 	tickTime = 2 * time.Millisecond
 	// tickPackets is how many packets leave early in one tick: a segmented send of 16 costs 0.75 µs per packet, longer ones save little more.
 	tickPackets = 16

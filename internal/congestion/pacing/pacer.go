@@ -5,7 +5,7 @@ import "time"
 const (
 	// fullPacket is the size that ticks at a rate are reckoned with, in bytes.
 	fullPacket = 1200
-	// slack is what a wake-up may be late without that the rate suffers: sleeps take up to 1.1 ms longer.
+	// slack is what a wake-up may be late without that the rate suffers: where timers are no better than Go's, sleeps take up to 1.1 ms longer.
 	slack = 2 * time.Millisecond
 	// maxDebt is for how long what leaves past the pacer can keep everything else waiting, as in GCC's pacer.
 	maxDebt = 500 * time.Millisecond

@@ -17,6 +17,14 @@ type Path struct {
 // runs.
 func (p Path) Leads() bool { return p.ApplicationLimited && !p.Contended }
 
+// Factor is how many times the estimate frames may leave at: the last of one that fills its interval leaves after 0.4 of it, or 0.8 where that has to be.
+func (p Path) Factor() float64 {
+	if p.Contended {
+		return contendedFactor
+	}
+	return rateFactor
+}
+
 // SetPath makes 2.5 × the estimate the rate which all frames under way share, 1.25 × where others contend for the path, and keeps what they take in the longer term, with all that leaves
 // beside them, within the estimate. Retransmissions leave at 2.5 × another rate: what the path carries while the estimate is below that to empty a queue. Frames under way go on by their
 // schedule where packets do not lead any more. An estimate of 0 lifts all limits.
@@ -24,11 +32,7 @@ func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {
 	p.fill(now)
 	estimate := bytesPerNanosecond(path.Estimate)
 	begins := p.rate == 0
-	factor := rateFactor
-	if path.Contended {
-		factor = contendedFactor
-	}
-	p.rate, p.room.rate, p.repairs.rate = factor*estimate, estimate, 0
+	p.rate, p.room.rate, p.repairs.rate = path.Factor()*estimate, estimate, 0
 	if p.rate > 0 {
 		p.repairs.rate = max(p.rate, rateFactor*bytesPerNanosecond(path.Carried))
 	}

@@ -3,8 +3,10 @@ package carriage
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -226,6 +228,19 @@ func TestWatcher(t *testing.T) {
 	}
 	if err := book.Close(); err != nil {
 		t.Fatal(err)
+	}
+	text, err := os.ReadFile(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undecoded := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, `"last_received"`) && !strings.Contains(line, `"decoded"`) {
+			undecoded++
+		}
+	}
+	if undecoded != 1 {
+		t.Errorf("%d frames are recorded as received and not decoded, want the late one:\n%s", undecoded, text)
 	}
 }
 

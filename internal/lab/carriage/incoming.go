@@ -68,6 +68,7 @@ func (w *Watcher) Take(a *Arrival) {
 	w.fulfil(t, in, a)
 	if t.taken && int32(in.frame.Number-t.newest) <= 0 {
 		w.counts.FramesLate++
+		w.records.Write(&in.record)
 		return
 	}
 	t.taken, t.newest = true, in.frame.Number

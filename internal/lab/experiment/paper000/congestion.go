@@ -25,7 +25,8 @@ func Collection() experiment.Collection {
 	}}
 }
 
-// congestionQuantities are of the stable state unless they say otherwise. Undecodable are frames that were sent and did not come whole. Transport latency is from the first packet sent to the last one
+// congestionQuantities are of the stable state unless they say otherwise. Undecodable are frames that were sent and did not come whole, those among them that a server has dropped whole; superseded are those
+// that came whole, and were not decoded since a newer one had come. Transport latency is from the first packet sent to the last one
 // received, latency from capture to decoded, of the ladder to whole. The queue is that of all flows.
 var congestionQuantities = []experiment.Quantity{
 	{Name: "throughput", Unit: "Mbit/s", Label: "received, stable state"},
@@ -35,6 +36,8 @@ var congestionQuantities = []experiment.Quantity{
 	{Name: "estimate", Unit: "Mbit/s", Label: "estimate in the stable state"},
 	{Name: "estimate_90", Unit: "s", Label: "until 90 Mbit/s are estimated"},
 	{Name: "undecodable", Unit: "%", Label: "undecodable frames"},
+	{Name: "superseded", Unit: "%", Label: "superseded frames"},
+	{Name: "dropped_whole", Unit: "frames", Label: "dropped whole by the server, whole run"},
 	{Name: "unsent", Unit: "%", Label: "frames not sent"},
 	{Name: "transport", Unit: "ms", Label: "transport latency"},
 	{Name: "transport_p95", Unit: "ms", Label: "transport latency, 95th percentile"},
@@ -82,6 +85,10 @@ func (p *performance) measure(o *experiment.Outcome) {
 	sent := count(stable, func(f *flight) bool { return f.Sent })
 	lost := count(stable, func(f *flight) bool { return f.Sent && !f.Whole })
 	o.Set("undecodable", share(lost, sent))
+	o.Set("superseded", share(count(stable, func(f *flight) bool { return f.Whole && !f.Shown }), sent))
+	if p.relayed != nil {
+		o.Set("dropped_whole", float64(p.relayed.FramesDropped))
+	}
 	o.Set("unsent", share(len(stable)-sent, len(stable)))
 	p.measureTimes(o, stable)
 	p.measureEstimates(o)

@@ -200,6 +200,13 @@ func (l *ladder) read() (*flights, error) {
 	f := &flights{list: ladderFlights(sent, received, l.network.Began)}
 	f.sent, f.received, f.source, f.prepared = sent, received, l.source, l.prepared
 	f.since = before(sent, l.network.Began)
+	if l.server != nil {
+		served, err := l.server.Summary()
+		if err != nil {
+			return nil, err
+		}
+		f.relayed = served.Server
+	}
 	f.notes = []string{l.source.Says}
 	if p := l.prepared; p != nil && len(p.Rates) > 0 {
 		f.notes = append(f.notes, fmt.Sprintf("The ladder of %s and %s has %d qualities, from %.1f to %.1f Mbit/s, prepared before: encoding takes no time while it is measured.",

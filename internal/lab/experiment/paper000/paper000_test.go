@@ -202,6 +202,7 @@ func TestLadderFlights(t *testing.T) {
 	received := []frametimes.Record{
 		record(0, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 0, frametimes.Decoded: 5}),
 		record(1, 1, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 122, frametimes.Decoded: 130}),
+		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 150}), // late, and shown before
 	}
 	list := ladderFlights(sent, received, begin)
 	if len(list) != 2 || list[0].At != 0.1 || !list[0].Shown || list[0].Bytes != 2000 || list[0].Transport != 20 || list[0].Latency != 30 || list[1].Whole || !math.IsNaN(list[1].Transport) {

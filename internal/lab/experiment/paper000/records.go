@@ -14,7 +14,10 @@ import (
 func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []flight) {
 	arrived := make(map[int64]*frametimes.Record, len(received))
 	for i := range received {
-		arrived[received[i].Frame] = &received[i]
+		// What came again, late, is not what was shown.
+		if r := arrived[received[i].Frame]; r == nil || !r.Has(frametimes.Decoded) {
+			arrived[received[i].Frame] = &received[i]
+		}
 	}
 	sent = slices.Clone(sent)
 	slices.SortStableFunc(sent, func(a, b frametimes.Record) int {

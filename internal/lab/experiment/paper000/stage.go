@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/lab/carriage"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/direct"
 	"github.com/volsfu/volsfu/internal/lab/topology"
@@ -139,6 +140,8 @@ type flights struct {
 	// frames is the log of volpeer direct; sent and received are the records of other senders.
 	frames         []direct.Frame
 	sent, received []frametimes.Record
+	// relayed is what a server has passed on, nil where there is none.
+	relayed *carriage.Relayed
 }
 
 // performance is what came of a run.
