@@ -53,9 +53,10 @@ func TestLinks(t *testing.T) {
 		{"10 Mbit/s", 10, feedbackSlow, 200 * time.Millisecond, false, 0.85},
 		{"50 Mbit/s", 50, feedbackFast, 200 * time.Millisecond, false, 0.85},
 		{"50 Mbit/s, CoDel", 50, feedbackFast, 200 * time.Millisecond, true, 0.85},
-		{"50 Mbit/s, queue of 20 ms", 50, feedbackFast, 20 * time.Millisecond, false, 0.85},
-		// The queue of a frame sent at 2.5 times its rate exceeds 10 ms from 0.7 of the capacity on.
-		{"50 Mbit/s, queue of 10 ms", 50, feedbackFast, 10 * time.Millisecond, false, 0.60},
+		// The queue of a frame sent at 2.5 times its rate exceeds 20 ms at the capacity, and 10 ms from 0.7 of it on, so that frames leave evenly. Their delays then rise sooner than those of bursts between
+		// which the queue empties, at 0.9 of the capacity.
+		{"50 Mbit/s, queue of 20 ms", 50, feedbackFast, 20 * time.Millisecond, false, 0.80},
+		{"50 Mbit/s, queue of 10 ms", 50, feedbackFast, 10 * time.Millisecond, false, 0.80},
 		{"100 Mbit/s", 100, feedbackFast, 200 * time.Millisecond, false, 0.85},
 		{"100 Mbit/s, slow feedback", 100, feedbackSlow, 200 * time.Millisecond, false, 0.85},
 		{"300 Mbit/s", 300, feedbackFast, 200 * time.Millisecond, false, 0.85},
@@ -82,7 +83,11 @@ func TestLinks(t *testing.T) {
 			atLeast(t, "utilisation", used/link.rate, c.utilisation)
 			atMost(t, "p95 of the queue", link.quantile(10*time.Second, until, 0.95), 30*time.Millisecond)
 			lost := link.dropped - dropped
-			atMost(t, "loss", float64(lost)/float64(len(link.delays)-served+lost), 0.06)
+			most := 0.01
+			if c.codel {
+				most = 0.06 // it drops before the queue is full
+			}
+			atMost(t, "loss", float64(lost)/float64(len(link.delays)-served+lost), most)
 		})
 	}
 }

@@ -1,10 +1,15 @@
 package congestion
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
 	// spill is the share of a report's packets, beyond what the path loses at any rate, whose loss says that a queue has overflowed.
 	spill = 0.02
+	// spillDeviations is by how many standard deviations that has to exceed what chance makes of the path's own losses: at 2 Mbit/s a report has five packets.
+	spillDeviations = 4
 	// spillTime is for how long that is remembered. Cubic comes back to the rate at which it filled a queue of some hundred Mbit/s × ms within about ten seconds.
 	spillTime = 15 * time.Second
 	// emptied is what a queue that is there for nobody else holds no more than, now and then: the sender slows down as soon as it grows, and empties it within some round trips.
@@ -27,9 +32,15 @@ func (c *contention) reported(now time.Duration, lost, packets int, inherent flo
 	case queued <= emptied || queued > lossyQueue:
 		// A path that has lost its capacity holds what is the sender's own.
 		c.empty, c.present = now, false
-	case float64(lost) > (spill+inherent)*float64(packets) && now-c.empty >= standingTime:
+	case spills(lost, packets, inherent) && now-c.empty >= standingTime:
 		c.present, c.spilled = true, now
 	case now-c.spilled >= spillTime:
 		c.present = false
 	}
+}
+
+// spills tells whether a queue has overflowed, by how many packets were lost on a path that loses a share of them at any rate.
+func spills(lost, packets int, share float64) bool {
+	n := float64(packets)
+	return float64(lost) > (spill+share)*n+spillDeviations*math.Sqrt(n*share*(1-share))
 }

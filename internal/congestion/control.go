@@ -32,7 +32,7 @@ const (
 func (g *GCC) react(now time.Duration, probe float64) {
 	acked := g.throughput(now)
 	usage := g.detector.usage
-	if g.queue.over(now, g.cfg.Delay.QueueMax) {
+	if g.queue.over(now, g.cfg.Delay.QueueMax) || g.spilled {
 		usage = Overusing
 	}
 	if g.lost {

@@ -74,8 +74,8 @@ type Stats struct {
 	Loss, InherentLoss float64
 	// ApplicationLimited tells that the sender uses much less than the estimate: frames may leave as soon as that carries them.
 	ApplicationLimited bool
-	// Contended tells that others keep the queue of the path full: frames had better leave evenly.
-	Contended bool
+	// Evenly tells that frames had better leave evenly: others keep the queue of the path full, or it is too short for bursts.
+	Evenly bool
 	// Overuses is how often the detector found the path overused, Silences how often the rate was reduced because no feedback came.
 	Overuses, Silences uint64
 	// Probes is the number of clusters handed out, ProbesMeasured the number of those that gave a rate.
@@ -88,7 +88,7 @@ type Stats struct {
 
 // Path is what a pacer goes by.
 func (s *Stats) Path() pacing.Path {
-	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Contended: s.Contended, ApplicationLimited: s.ApplicationLimited}
+	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Evenly: s.Evenly, ApplicationLimited: s.ApplicationLimited}
 }
 
 // Estimator says how many bits per second one receiver can take. It is stepped with now, which never goes back, and belongs to the goroutine that steps it.

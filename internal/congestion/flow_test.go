@@ -104,7 +104,9 @@ func (f *testFlow) run(now time.Duration) {
 			f.mediaAt = now
 		}
 		f.media += max(1, int(math.Round(bits/8/testPacketSize)))
-		f.pace = time.Duration(frameSpread * float64(f.interval) / float64(f.media))
+		stats := f.estimator.Stats()
+		path := stats.Path()
+		f.pace = time.Duration(1 / path.Factor() * float64(f.interval) / float64(f.media))
 		f.captured += f.interval
 		f.ask(now)
 		f.frame = f.captured + time.Duration(f.random.Int64N(int64(captureJitter)))

@@ -24,28 +24,31 @@ type GCC struct {
 	collapse collapse
 	trains   trainRates
 	rivals   contention
+	short    shortness
 	prober   prober
 
-	reported bool          // a packet was reported on
 	delay    time.Duration // of the last packet, with an unknown difference of clocks
-	delays   bool          // delay is valid
 	queued   time.Duration // what the last packet that arrived waited
 	newest   time.Duration // when the packet was sent that arrived last
 	empty    time.Duration // the least round trip since the path was forgotten last, 0 while unknown
 	waited   time.Duration // when a packet was reported last that had waited
 	sent     sentBytes
 	left     float64 // what a path that has lost its capacity still carries, bit/s
-	lost     bool    // the last report has shown that
 	rtt      time.Duration
-	sending  bool
 	stepped  time.Duration // when probes were last thought of
-	draining bool
 	drained  time.Duration // when draining began
-	deep     bool          // draining follows a collapse
 	relieved time.Duration // when a long queue had emptied; what was sent before and got lost was lost to it
 	longest  time.Duration // the longest standing queue since the path was strained
-	strained bool          // the rate was reduced, and the queue has not emptied since
 	estimate float64       // bit/s
+
+	reported bool // a packet was reported on
+	delays   bool // delay is valid
+	lost     bool // the last report has shown that the path has lost its capacity
+	spilled  bool // or that a short queue overflows by the rate
+	sending  bool
+	draining bool
+	deep     bool // draining follows a collapse
+	strained bool // the rate was reduced, and the queue has not emptied since
 
 	arrivals []arrival // of one report, in order
 }
@@ -96,9 +99,10 @@ func (g *GCC) Report(now time.Time, results []PacketResult) {
 		g.resume(at, before)
 	}
 	g.limited.step(at)
-	g.take(results)
+	met, lost := g.take(results)
 	queued := g.measureRoundTrip(at)
 	g.rivals.reported(at, len(results)-len(g.arrivals), len(results), g.loss.best.inherent, queued)
+	g.spilled = g.short.reported(at, lost, met, max(g.loss.bound, g.loss.loss()), g.rtt) && !g.rivals.present
 	probe := g.arrive(at)
 	g.react(at, probe)
 	g.publish(at)
@@ -175,7 +179,7 @@ func (g *GCC) Stats() Stats {
 	s.Trend, s.Threshold, s.Usage = g.detector.trend, g.detector.threshold, g.detector.usage
 	s.QueueDelay, s.RTT = g.queue.delay, g.rtt
 	s.Loss, s.InherentLoss = g.loss.loss(), g.loss.best.inherent
-	s.ApplicationLimited, s.Contended = g.limited.limited, g.rivals.present
+	s.ApplicationLimited, s.Evenly = g.limited.limited, g.rivals.present || g.short.present
 	return s
 }
 
@@ -193,7 +197,7 @@ func (g *GCC) forget() {
 	g.detector.reset()
 	g.queue.reset()
 	g.collapse = collapse{}
-	g.rivals = contention{}
+	g.rivals, g.short = contention{}, shortness{}
 	g.acked.reset()
 	g.delays, g.draining, g.deep = false, false, false
 	g.empty = 0

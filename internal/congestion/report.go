@@ -16,8 +16,8 @@ const (
 	maxSize = 1<<16 - 1
 )
 
-// take counts the packets of a report and keeps those that arrived, in the order of arrival.
-func (g *GCC) take(results []PacketResult) {
+// take counts the packets of a report and keeps those that arrived, in the order of arrival. It returns how many packets were sent when a queue was there, and how many of them were lost.
+func (g *GCC) take(results []PacketResult) (met, metLost int) {
 	g.arrivals = g.arrivals[:0]
 	for _, r := range results {
 		r.Size = min(max(r.Size, 0), maxSize)
@@ -37,10 +37,17 @@ func (g *GCC) take(results []PacketResult) {
 			g.stats.Received++
 			g.queued = g.queue.delayOf(r.Arrived - sent)
 			g.loss.add(sent, r.Size, true, g.queued)
+			if g.queued > calmQueue {
+				met++
+			}
 		default:
 			g.stats.Lost++
 			if sent >= max(g.silence.ended, g.relieved) {
 				g.loss.add(sent, r.Size, false, g.queued)
+				if g.queued > calmQueue {
+					met++
+					metLost++
+				}
 			}
 		}
 		g.reported = true
@@ -49,6 +56,7 @@ func (g *GCC) take(results []PacketResult) {
 	if !slices.IsSortedFunc(g.arrivals, byArrival) {
 		slices.SortStableFunc(g.arrivals, byArrival)
 	}
+	return met, metLost
 }
 
 func (g *GCC) countECN(ecn outcome.ECN) {

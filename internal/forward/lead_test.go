@@ -25,9 +25,9 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 	e := &toldEstimator{Estimator: congestion.NewGCC(c.engine.cfg.Congestion, c.now), stats: congestion.Stats{Estimate: 60e6, DelayBased: 60e6}}
 	c.receiver.estimation.estimator = e
 	for _, test := range []struct {
-		when               string
-		limited, contended bool
-		leads              bool
+		when            string
+		limited, evenly bool
+		leads           bool
 	}{
 		{"the estimate is used", false, false, false},
 		{"little of it is used", true, false, true},
@@ -35,7 +35,7 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 		{"they have gone", true, false, true},
 		{"the estimate is used again", false, false, false},
 	} {
-		e.stats.ApplicationLimited, e.stats.Contended = test.limited, test.contended
+		e.stats.ApplicationLimited, e.stats.Evenly = test.limited, test.evenly
 		// A report brings the news.
 		c.frames(150*time.Millisecond, 2e6, nil)
 		before := len(c.link.departed)

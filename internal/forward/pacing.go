@@ -167,7 +167,7 @@ func (w *writer) clear(a *attachment) (frames int) {
 	return frames
 }
 
-// limit keeps a receiver within what is known of its path: what leaves at once, to 2.5 times the estimate, or half of it where others contend for the path, and retransmissions to 2.5 times what it carries. The
+// limit keeps a receiver within what is known of its path: what leaves at once, to 2.5 times the estimate, or half of it where frames had better leave evenly, and retransmissions to 2.5 times what it carries. The
 // zero path lifts that.
 func (w *writer) limit(r *Receiver, path pacing.Path) {
 	if w.engine.paced() {

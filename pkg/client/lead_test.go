@@ -38,8 +38,8 @@ func leaveWithin(t *testing.T, before, after pacing.Path, change time.Duration) 
 func TestLead(t *testing.T) {
 	used := pacing.Path{Estimate: 40e6}
 	contended := little(40e6)
-	contended.Contended = true
-	narrow, shared := pacing.Path{Estimate: 6e6}, pacing.Path{Estimate: 6e6, Contended: true}
+	contended.Evenly = true
+	narrow, shared := pacing.Path{Estimate: 6e6}, pacing.Path{Estimate: 6e6, Evenly: true}
 	for _, test := range []struct {
 		name          string
 		before, after pacing.Path

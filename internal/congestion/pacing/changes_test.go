@@ -39,8 +39,8 @@ func (p *changingPath) change(to Path) {
 	p.pacer.SetPath(to, p.now)
 	p.room = float64(to.Estimate) / 8
 	p.rate = rateFactor * p.room
-	if to.Contended {
-		p.rate = contendedFactor * p.room
+	if to.Evenly {
+		p.rate = evenFactor * p.room
 	}
 }
 
@@ -74,7 +74,7 @@ func (p *changingPath) play(random *rand.Rand, repairs bool) {
 	for number := int64(0); p.now < 2*time.Second; {
 		if p.now >= change {
 			change = p.now + time.Duration(1+random.IntN(300))*ms
-			p.change(Path{Estimate: 1_000_000 << random.IntN(8), Contended: random.IntN(4) == 0, ApplicationLimited: random.IntN(2) == 0})
+			p.change(Path{Estimate: 1_000_000 << random.IntN(8), Evenly: random.IntN(4) == 0, ApplicationLimited: random.IntN(2) == 0})
 		}
 		if p.now >= audio {
 			audio += 20 * ms

@@ -16,7 +16,7 @@ func TestLeads(t *testing.T) {
 	}{
 		{Default, Path{Estimate: 60_000_000}, false},
 		{Default, Path{Estimate: 60_000_000, ApplicationLimited: true}, true},
-		{Default, Path{Estimate: 60_000_000, ApplicationLimited: true, Contended: true}, false},
+		{Default, Path{Estimate: 60_000_000, ApplicationLimited: true, Evenly: true}, false},
 		{Default, Path{ApplicationLimited: true}, false},
 		{"spread:13ms", Path{Estimate: 60_000_000, ApplicationLimited: true}, false},
 	} {

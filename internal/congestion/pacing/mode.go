@@ -16,7 +16,7 @@ var ErrMode = errors.New("unknown pacing mode")
 // arrives spread is held for the rest of it only.
 //
 //	spread:0.4, or 0.4   over that part of the frame interval, above 0 and at most 1: at 30 frames/s 0.4 adds 13.3 ms; or over the time that it takes at
-//	                     the estimate where that is shorter, the sender uses little of the estimate, and nobody contends for the path (Path.Leads): that makes
+//	                     the estimate where that is shorter, the sender uses little of the estimate, and its queue takes bursts (Path.Leads): that makes
 //	                     no queue, and adds frame size / estimate
 //	spread:20ms          over that time, 1 to 100 ms, whatever the interval (the pacing interval of the L4S prototype): adds 20 ms
 //	burst5ms             every 5 ms what 2.5 × the estimate allows for 5 ms, as GCC does: adds frame size / (2.5 × estimate), and
@@ -42,9 +42,9 @@ const (
 	burstTime = 5 * time.Millisecond
 	// rateFactor is how much faster than the estimate frames may leave, as in GCC's pacer; 1/2.5 of the interval is 0.4.
 	rateFactor = 2.5
-	// contendedFactor is that where others keep the queue of the path full: a frame is spread over 0.8 of its interval, which adds 13 ms to its latency at 30 frames/s,
+	// evenFactor is that where others keep the queue of the path full, or it is short: a frame is spread over 0.8 of its interval, which adds 13 ms to its latency at 30 frames/s,
 	// rather than overflow the queue with its burst and wait for the repair. Beside three flows of Cubic in a FIFO of two bandwidth-delay products a third as many packets are lost, and half as many frames.
-	contendedFactor = 1.25
+	evenFactor = 1.25
 	// minSpan and maxSpan bound spread:DURATION. Whoever spreads by more than 100 ms misses the deadline of 150 ms.
 	minSpan, maxSpan = time.Millisecond, 100 * time.Millisecond
 )

@@ -238,10 +238,10 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// TestContended halves the pace of the same frame where others keep the queue of the path full.
-func TestContended(t *testing.T) {
+// TestEvenly halves the pace of the same frame where the queue of the path is full, or short.
+func TestEvenly(t *testing.T) {
 	p := newPath(t, Default, 1)
-	p.pacer.SetPath(Path{Estimate: 4_000_000, Contended: true}, 0)
+	p.pacer.SetPath(Path{Estimate: 4_000_000, Evenly: true}, 0)
 	p.until(100 * ms)
 	p.frame(10, 0)
 	p.until(time.Second)
@@ -257,7 +257,7 @@ func TestContended(t *testing.T) {
 	}
 	// Nor do short frames leave early, however little of the estimate is used.
 	p = newPath(t, Default, 1)
-	p.pacer.SetPath(Path{Estimate: 100_000_000, Contended: true, ApplicationLimited: true}, 0)
+	p.pacer.SetPath(Path{Estimate: 100_000_000, Evenly: true, ApplicationLimited: true}, 0)
 	p.until(100 * ms)
 	p.frame(42, 0)
 	p.until(time.Second)

@@ -6,8 +6,8 @@ import "time"
 type Path struct {
 	// Estimate is what the sender may use, 0 for no limit. Carried is what the path is taken to carry while the estimate is below that to empty a queue. In bit/s.
 	Estimate, Carried int64
-	// Contended says that others keep the queue of the path full.
-	Contended bool
+	// Evenly says that frames had better leave evenly: others keep the queue of the path full, or it is too short for bursts.
+	Evenly bool
 	// ApplicationLimited says that the sender uses much less than the estimate.
 	ApplicationLimited bool
 }
@@ -15,17 +15,17 @@ type Path struct {
 // Leads tells whether packets may leave before they are due. That serves frames that take much less than the estimate; others are through by their schedule before the path would be. And a
 // sender that uses its estimate would take of others at the bottleneck by it: beside three flows of Cubic in a FIFO of one bandwidth-delay product 2.06 rather than 1.96 times its share, the mean of 27
 // runs.
-func (p Path) Leads() bool { return p.ApplicationLimited && !p.Contended }
+func (p Path) Leads() bool { return p.ApplicationLimited && !p.Evenly }
 
 // Factor is how many times the estimate frames may leave at: the last of one that fills its interval leaves after 0.4 of it, or 0.8 where that has to be.
 func (p Path) Factor() float64 {
-	if p.Contended {
-		return contendedFactor
+	if p.Evenly {
+		return evenFactor
 	}
 	return rateFactor
 }
 
-// SetPath makes 2.5 × the estimate the rate which all frames under way share, 1.25 × where others contend for the path, and keeps what they take in the longer term, with all that leaves
+// SetPath makes 2.5 × the estimate the rate which all frames under way share, 1.25 × where they had better leave evenly, and keeps what they take in the longer term, with all that leaves
 // beside them, within the estimate. Retransmissions leave at 2.5 × another rate: what the path carries while the estimate is below that to empty a queue. Frames under way go on by their
 // schedule where packets do not lead any more. An estimate of 0 lifts all limits.
 func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {

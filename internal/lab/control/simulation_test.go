@@ -189,6 +189,23 @@ func TestSteady(t *testing.T) {
 	}
 }
 
+// TestShortQueue: frames that leave in bursts need 20 ms of queue, and do with half of that once it has overflowed.
+func TestShortQueue(t *testing.T) {
+	for _, queue := range []string{"fifo:10", "fifo:15"} {
+		t.Run(queue, func(t *testing.T) {
+			o := short(20)
+			o.Queue = queue
+			r := run(t, "steady:100", o).Record().Result()
+			if r.FramesUndecodable > 0 || r.PacketsDiscarded > 1000 {
+				t.Errorf("%d frames undecodable, %d packets dropped by the queue", r.FramesUndecodable, r.PacketsDiscarded)
+			}
+			if r.Utilisation < 0.8 {
+				t.Errorf("utilisation %.3f", r.Utilisation)
+			}
+		})
+	}
+}
+
 // TestDropsWhole: what has waited too long for a receiver is dropped before anything of it is sent.
 func TestDropsWhole(t *testing.T) {
 	o := short(3)

@@ -1,0 +1,41 @@
+package congestion
+
+import (
+	"testing"
+	"time"
+)
+
+func TestShortness(t *testing.T) {
+	const s, ms = time.Second, time.Millisecond
+	type report struct {
+		at            time.Duration
+		lost, packets int
+		// short is what is expected, and evenSo that the rate is too high.
+		short, evenSo bool
+	}
+	tests := []struct {
+		name    string
+		share   float64
+		reports []report
+	}{
+		{"a frame overflows the queue", 0.01, []report{{1 * s, 0, 100, false, false}, {1100 * ms, 20, 100, true, false}, {10 * s, 0, 100, true, false}, {16100 * ms, 0, 100, false, false}}},
+		{"those under way do, too", 0.01, []report{{1 * s, 20, 100, true, false}, {1169 * ms, 20, 100, true, false}}},
+		{"it overflows though frames leave evenly", 0.01, []report{{1 * s, 20, 100, true, false}, {1170 * ms, 20, 100, true, true}, {2 * s, 0, 100, true, false}, {9 * s, 20, 100, true, true}}},
+		{"what comes later begins anew", 0.01, []report{{1 * s, 20, 100, true, false}, {16 * s, 0, 100, false, false}, {17 * s, 20, 100, true, false}}},
+		{"few packets met a queue", 0.01, []report{{1 * s, 20, 29, false, false}}},
+		// 100 packets of which 5 % are lost at any rate: 5 ± 2.2 are. 7 would say that a queue has spilled, and 4 × 2.2 are left to chance.
+		{"losses of the path", 0.05, []report{{1 * s, 5, 100, false, false}, {2 * s, 15, 100, false, false}, {3 * s, 16, 100, true, false}}},
+		{"nothing was sent", 0.01, []report{{1 * s, 0, 0, false, false}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var short shortness
+			for _, r := range test.reports {
+				evenSo := short.reported(r.at, r.lost, r.packets, test.share, 20*ms)
+				if short.present != r.short || evenSo != r.evenSo {
+					t.Errorf("at %v: short %v, the rate too high %v; expected %v, %v", r.at, short.present, evenSo, r.short, r.evenSo)
+				}
+			}
+		})
+	}
+}
