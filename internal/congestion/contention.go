@@ -9,7 +9,7 @@ const (
 	// spill is the share of a report's packets, beyond what the path loses at any rate, whose loss says that a queue has overflowed.
 	spill = 0.02
 	// spillDeviations is by how many standard deviations that has to exceed what chance makes of the path's own losses: at 2 Mbit/s a report has five packets.
-	spillDeviations = 4
+	spillDeviations = 5
 	// spillTime is for how long that is remembered. Cubic comes back to the rate at which it filled a queue of some hundred Mbit/s × ms within about ten seconds.
 	spillTime = 15 * time.Second
 	// emptied is what a queue that is there for nobody else holds no more than, now and then: the sender slows down as soon as it grows, and empties it within some round trips.

@@ -60,6 +60,18 @@ func (g *GCC) react(now time.Duration, probe float64) {
 	g.loss.update(now, g.rate.rate, ackedRate, float64(g.limits.Max))
 }
 
+// overflows tells whether a report shows that the rate is too high for a queue that is too short to show it by its length, by how many packets met a queue and how many of them were lost. A long queue
+// is not short. Probes, which take as much room as bursts do, others who keep the queue full, and what a sender does that uses little of the estimate are no reason to lower that.
+func (g *GCC) overflows(now time.Duration, lost, met int) bool {
+	if g.queue.delay > shortMost {
+		g.short.skip(now)
+		return false
+	}
+	evenSo := g.short.reported(now, lost, met, max(g.loss.bound, g.loss.loss()), g.rtt)
+	trying := g.tried > 0 && now-g.tried < probeShadow
+	return evenSo && !trying && !g.rivals.present && !g.limited.limited
+}
+
 // reduced takes note of a reduction of the rate, and of the rate at which bursts arrived then.
 func (g *GCC) reduced(now time.Duration, bursts float64) {
 	g.stats.Overuses++

@@ -16,13 +16,14 @@
 //	acknowledged  the rate of arrivals over half a second, over a tenth, and in bursts
 //
 // and make aimd's rate, around what is acknowledged. The loss estimator bounds it by the rate beyond which losses grow; limited tells whether the sender
-// uses what it is given; silence reduces the rate while no feedback comes; prober and trains try rates above the estimate: at the start, after a large fall,
-// after a silence, and, at intervals that double from 3 to 20 s while they find nothing, whenever more than the estimate is wanted (see Estimator.Want).
+// uses what it is given; contention and shortness tell from losses that others keep the queue full, or that it is too short for bursts; silence reduces
+// the rate while no feedback comes; prober and trains try rates above the estimate: at the start, after a large fall, after a silence, and, at intervals
+// that double from 3 to 20 s while they find nothing, whenever more than the estimate is wanted (see Estimator.Want).
 // A sender that uses little of its estimate probes further, for its frames to leave sooner, and at intervals up to 5 minutes.
 //
 // # Where it departs from libwebrtc
 //
-// The traffic is frames of up to megabytes, 30 per second, each sent at 2.5 times its mean rate, with gaps of 20 ms between. And the rates are a hundred
+// The traffic is frames of up to megabytes, 30 per second, each sent at 2.5 times its mean rate, with gaps of 20 ms between, or at 1.25 times where Stats.Evenly says so. And the rates are a hundred
 // times those that libwebrtc's constants were found at.
 //
 //   - Acknowledged rates are taken over time (half a second is 15 frame intervals), not over up to 500 packets, which are 50 ms at 100 Mbit/s.
@@ -39,6 +40,7 @@
 //   - The rate before a large fall is remembered for a minute and probed again and again: wireless links are down for seconds and come back as they were.
 //     Losses to a long queue are forgotten when it has emptied, and none hold the rate down once there was none for a second. All are where a probe arrives
 //     well above the rate that they allow, a second and more after the last of them.
+//   - Where a queue overflows that others keep full, or that is too short for bursts, frames leave evenly for a while. Where a short one overflows again and again even so, that is overuse.
 //   - While a long queue empties the estimate is below the rate control's, so that it empties within about half a second; libwebrtc has its congestion
 //     window for that.
 //   - The deviations of the link's capacity and the bounds of the loss estimator are relative to the rate. Losses that spare the packets which find the
@@ -51,7 +53,7 @@
 //
 // The least delay of the last 15 to 30 s is taken for the empty path's. Against flows that keep a queue full all that time (loss-based TCP with a deep
 // buffer) the estimate falls until that time is over. Losses beyond 10 % at any rate are taken for congestion. A queue shorter than that of a single frame
-// (20 ms at the full rate) overflows within frames: at 10 ms two thirds of the capacity are used. Beside several loss-based flows whose queue never empties,
+// (20 ms at the full rate) has to overflow once in 15 s, until frames leave evenly. Beside several loss-based flows whose queue never empties,
 // and is too short to become much longer, it takes up to twice its fair share: a queue that stays as it is is the path's, and so are losses up to InherentMax.
 //
 // ECN marks are counted in Stats and not acted upon.

@@ -106,7 +106,10 @@ func (f *testFlow) run(now time.Duration) {
 		f.media += max(1, int(math.Round(bits/8/testPacketSize)))
 		stats := f.estimator.Stats()
 		path := stats.Path()
-		f.pace = time.Duration(1 / path.Factor() * float64(f.interval) / float64(f.media))
+		f.pace = time.Duration(frameSpread * float64(f.interval) / float64(f.media))
+		if path.Evenly {
+			f.pace = max(f.pace, time.Duration(testPacketSize*8/path.Factor()/float64(path.Estimate)*1e9))
+		}
 		f.captured += f.interval
 		f.ask(now)
 		f.frame = f.captured + time.Duration(f.random.Int64N(int64(captureJitter)))

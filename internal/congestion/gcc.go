@@ -39,12 +39,13 @@ type GCC struct {
 	drained  time.Duration // when draining began
 	relieved time.Duration // when a long queue had emptied; what was sent before and got lost was lost to it
 	longest  time.Duration // the longest standing queue since the path was strained
+	tried    time.Duration // when a packet of a probe was reported last
 	estimate float64       // bit/s
 
 	reported bool // a packet was reported on
 	delays   bool // delay is valid
 	lost     bool // the last report has shown that the path has lost its capacity
-	spilled  bool // or that a short queue overflows by the rate
+	spilled  bool // the last report has shown that a short queue overflows though frames leave evenly
 	sending  bool
 	draining bool
 	deep     bool // draining follows a collapse
@@ -99,10 +100,10 @@ func (g *GCC) Report(now time.Time, results []PacketResult) {
 		g.resume(at, before)
 	}
 	g.limited.step(at)
-	met, lost := g.take(results)
+	metLost, met := g.take(at, results)
 	queued := g.measureRoundTrip(at)
 	g.rivals.reported(at, len(results)-len(g.arrivals), len(results), g.loss.best.inherent, queued)
-	g.spilled = g.short.reported(at, lost, met, max(g.loss.bound, g.loss.loss()), g.rtt) && !g.rivals.present
+	g.spilled = g.overflows(at, metLost, met)
 	probe := g.arrive(at)
 	g.react(at, probe)
 	g.publish(at)
@@ -199,6 +200,6 @@ func (g *GCC) forget() {
 	g.collapse = collapse{}
 	g.rivals, g.short = contention{}, shortness{}
 	g.acked.reset()
-	g.delays, g.draining, g.deep = false, false, false
+	g.delays, g.draining, g.deep, g.spilled = false, false, false, false
 	g.empty = 0
 }

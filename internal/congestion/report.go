@@ -16,12 +16,15 @@ const (
 	maxSize = 1<<16 - 1
 )
 
-// take counts the packets of a report and keeps those that arrived, in the order of arrival. It returns how many packets were sent when a queue was there, and how many of them were lost.
-func (g *GCC) take(results []PacketResult) (met, metLost int) {
+// take counts the packets of a report and keeps those that arrived, in the order of arrival. It returns how many packets met a queue, and how many of them were lost.
+func (g *GCC) take(now time.Duration, results []PacketResult) (metLost, met int) {
 	g.arrivals = g.arrivals[:0]
 	for _, r := range results {
 		r.Size = min(max(r.Size, 0), maxSize)
 		sent := r.Sent.Sub(g.epoch)
+		if r.Probe != 0 {
+			g.tried = now
+		}
 		if r.Received {
 			g.arrivals = append(g.arrivals, arrival{sent: sent, arrived: r.Arrived, size: int32(r.Size), probe: int32(r.Probe)})
 			g.countECN(r.ECN)
@@ -56,7 +59,7 @@ func (g *GCC) take(results []PacketResult) (met, metLost int) {
 	if !slices.IsSortedFunc(g.arrivals, byArrival) {
 		slices.SortStableFunc(g.arrivals, byArrival)
 	}
-	return met, metLost
+	return metLost, met
 }
 
 func (g *GCC) countECN(ecn outcome.ECN) {

@@ -19,12 +19,14 @@ func TestShortness(t *testing.T) {
 		reports []report
 	}{
 		{"a frame overflows the queue", 0.01, []report{{1 * s, 0, 100, false, false}, {1100 * ms, 20, 100, true, false}, {10 * s, 0, 100, true, false}, {16100 * ms, 0, 100, false, false}}},
-		{"those under way do, too", 0.01, []report{{1 * s, 20, 100, true, false}, {1169 * ms, 20, 100, true, false}}},
-		{"it overflows though frames leave evenly", 0.01, []report{{1 * s, 20, 100, true, false}, {1170 * ms, 20, 100, true, true}, {2 * s, 0, 100, true, false}, {9 * s, 20, 100, true, true}}},
-		{"what comes later begins anew", 0.01, []report{{1 * s, 20, 100, true, false}, {16 * s, 0, 100, false, false}, {17 * s, 20, 100, true, false}}},
-		{"few packets met a queue", 0.01, []report{{1 * s, 20, 29, false, false}}},
-		// 100 packets of which 5 % are lost at any rate: 5 ± 2.2 are. 7 would say that a queue has spilled, and 4 × 2.2 are left to chance.
-		{"losses of the path", 0.05, []report{{1 * s, 5, 100, false, false}, {2 * s, 15, 100, false, false}, {3 * s, 16, 100, true, false}}},
+		{"those under way do, too", 0.01, []report{{1 * s, 20, 100, true, false}, {1150 * ms, 20, 100, true, false}, {1169 * ms, 20, 100, true, false}}},
+		{"it overflows though frames leave evenly", 0.01, []report{{1 * s, 20, 100, true, false}, {1170 * ms, 20, 100, true, false}, {1195 * ms, 20, 100, true, true}, {1400 * ms, 20, 100, true, false}}},
+		{"now and then", 0.01, []report{{1 * s, 20, 100, true, false}, {3 * s, 20, 100, true, false}, {5 * s, 20, 100, true, false}, {9 * s, 20, 100, true, false}}},
+		{"what comes later begins anew", 0.01, []report{{1 * s, 20, 100, true, false}, {16 * s, 0, 100, false, false}, {17 * s, 20, 100, true, false}, {17025 * ms, 20, 100, true, false}}},
+		{"few packets in each report", 0.01, []report{{1 * s, 3, 25, false, false}, {1025 * ms, 3, 24, false, false}, {1050 * ms, 0, 1, true, false}}},
+		// 100 packets of which 5 % are lost at any rate: 5 ± 2.2 are. 7 would say that a queue has spilled, and 5 × 2.2 are left to chance.
+		{"losses of the path", 0.05, []report{{1 * s, 5, 100, false, false}, {2 * s, 17, 100, false, false}, {3 * s, 18, 100, true, false}}},
+		{"all is lost at any rate", 1, []report{{1 * s, 100, 100, false, false}}},
 		{"nothing was sent", 0.01, []report{{1 * s, 0, 0, false, false}}},
 	}
 	for _, test := range tests {
@@ -37,5 +39,15 @@ func TestShortness(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSkippedLosses: what was lost to a long queue says nothing about a short one.
+func TestSkippedLosses(t *testing.T) {
+	var short shortness
+	short.reported(time.Second, 10, 20, 0.01, 0)
+	short.skip(time.Second)
+	if short.reported(time.Second, 0, 100, 0.01, 0); short.present {
+		t.Error("losses that were left out count")
 	}
 }

@@ -31,8 +31,8 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 	}{
 		{"the estimate is used", false, false, false},
 		{"little of it is used", true, false, true},
-		{"others contend for the path, too", true, true, false},
-		{"they have gone", true, false, true},
+		{"and they had better leave evenly", true, true, false},
+		{"and need not any more", true, false, true},
 		{"the estimate is used again", false, false, false},
 	} {
 		e.stats.ApplicationLimited, e.stats.Evenly = test.limited, test.evenly

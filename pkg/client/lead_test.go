@@ -37,9 +37,9 @@ func leaveWithin(t *testing.T, before, after pacing.Path, change time.Duration) 
 // TestLead: at 40 Mbit/s a frame takes 4 ms, where it may leave before its spread says so. One that is under way when that changes goes on by its spread, or at the estimate.
 func TestLead(t *testing.T) {
 	used := pacing.Path{Estimate: 40e6}
-	contended := little(40e6)
-	contended.Evenly = true
-	narrow, shared := pacing.Path{Estimate: 6e6}, pacing.Path{Estimate: 6e6, Evenly: true}
+	even := little(40e6)
+	even.Evenly = true
+	narrow, short := pacing.Path{Estimate: 3e6}, pacing.Path{Estimate: 3e6, Evenly: true}
 	for _, test := range []struct {
 		name          string
 		before, after pacing.Path
@@ -47,9 +47,9 @@ func TestLead(t *testing.T) {
 	}{
 		{"the estimate is used", used, used, 12 * time.Millisecond, 14 * time.Millisecond},
 		{"little of it is used", little(40e6), little(40e6), 2 * time.Millisecond, 5 * time.Millisecond},
-		{"others contend for the path", contended, contended, 12 * time.Millisecond, 14 * time.Millisecond},
-		{"a frame as large as the estimate allows", narrow, narrow, 12 * time.Millisecond, 14 * time.Millisecond},
-		{"and others contend for the path", shared, shared, 15 * time.Millisecond, 18 * time.Millisecond},
+		{"they had better leave evenly", even, even, 12 * time.Millisecond, 14 * time.Millisecond},
+		{"a frame of more than the estimate", narrow, narrow, 15 * time.Millisecond, 18 * time.Millisecond},
+		{"and they had better leave evenly", short, short, 36 * time.Millisecond, 40 * time.Millisecond},
 		{"it is used from 2 ms on", little(40e6), used, 12 * time.Millisecond, 14 * time.Millisecond},
 		{"little of it is used from 2 ms on", used, little(40e6), 3 * time.Millisecond, 7 * time.Millisecond},
 	} {

@@ -27,7 +27,8 @@ const (
 // pacer spreads the packets of frames over time, within the rate of the uplink. It is stepped with now and belongs to media's lock.
 //
 // Frames are numbered when they begin to leave, so that one that is left out leaves no gap. Packets leave evenly over their frame's spread, or at the estimate where
-// that is sooner and little of it is used, which makes no queue; at 2.5 times the estimate at most, as on the server, and at 1.25 times where they had better leave evenly (pacing.Path). And frames begin as long as all before them have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
+// that is sooner and little of it is used, which makes no queue. As on the server they leave no faster than pacing.Path.Factor allows, and frames begin as long as all before them
+// have not taken more than the estimate. One that has waited for longer than its budget by then is left out whole.
 type pacer struct {
 	frames []pacedFrame
 	// left are frames that were left out since somebody looked.

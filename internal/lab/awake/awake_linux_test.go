@@ -17,48 +17,47 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestLatency: the kernel is told where it has a driver that heeds it, and nothing is opened where it has none.
+// TestLatency: the kernel is told where it has a driver that heeds it and processors that poll, and nothing is written where it has not.
 func TestLatency(t *testing.T) {
 	for _, c := range []struct {
-		name, driver string
-		heeds        bool
+		name, driver, state string
+		heeds               bool
 	}{
-		{"a driver", "haltpoll\n", true},
-		{"none", "none\n", false},
-		{"an empty name", "\n", false},
+		{"a driver", "haltpoll\n", "POLL\n", true},
+		{"none", "none\n", "POLL\n", false},
+		{"an empty name", "\n", "POLL\n", false},
+		{"processors that wait for interrupts", "psci_idle\n", "WFI\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			latency, driver := filepath.Join(t.TempDir(), "latency"), filepath.Join(t.TempDir(), "driver")
-			for file, text := range map[string]string{latency: "", driver: c.driver} {
+			latency, driver, state := filepath.Join(t.TempDir(), "latency"), filepath.Join(t.TempDir(), "driver"), filepath.Join(t.TempDir(), "state")
+			for file, text := range map[string]string{latency: "", driver: c.driver, state: c.state} {
 				if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 					t.Fatal(err)
 				}
 			}
-			demand, err := demandLatency(latency, driver)
-			if !c.heeds {
-				if !errors.Is(err, errNoDriver) {
-					t.Fatalf("%v, expected %v", err, errNoDriver)
-				}
-				return
+			demand, err := demandLatency(latency, driver, state)
+			if (err == nil) != c.heeds || err != nil && !errors.Is(err, errNoDriver) {
+				t.Fatalf("%v; heeded should be %v", err, c.heeds)
 			}
-			if err != nil {
-				t.Fatal(err)
+			expected := 0
+			if c.heeds {
+				expected = 4
+				defer func() { _ = demand.Close() }()
 			}
-			defer func() { _ = demand.Close() }()
-			if text, err := os.ReadFile(latency); err != nil || !bytes.Equal(text, make([]byte, 4)) {
-				t.Errorf("%v: %q, expected four bytes of 0", err, text)
+			if text, err := os.ReadFile(latency); err != nil || !bytes.Equal(text, make([]byte, expected)) {
+				t.Errorf("%v: %q, expected %d bytes of 0", err, text, expected)
 			}
 		})
 	}
 	missing := filepath.Join(t.TempDir(), "missing")
-	if _, err := demandLatency(missing, missing); !errors.Is(err, os.ErrNotExist) {
+	if _, err := demandLatency(missing, missing, missing); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v where the system has no such files", err)
 	}
 }
 
 // TestKernel: what the kernel is asked for is what it says that it is asked for.
 func TestKernel(t *testing.T) {
-	demand, err := demandLatency(latencyFile, driverFile)
+	demand, err := demandLatency(latencyFile, driverFile, stateFile)
 	if err != nil {
 		t.Skipf("no processors here that can be kept awake by %s: %v", latencyFile, err)
 	}

@@ -13,14 +13,17 @@ const (
 	latencyFile = "/dev/cpu_dma_latency"
 	// driverFile names the driver that puts idle processors to sleep; without one nobody heeds the other file.
 	driverFile = "/sys/devices/system/cpu/cpuidle/current_driver"
+	// stateFile names what a processor does that has to wake up at once: it polls, on x86. Elsewhere it waits for an interrupt, for which a virtual machine's is given to somebody else.
+	stateFile = "/sys/devices/system/cpu/cpu0/cpuidle/state0/name"
+	polling   = "POLL"
 )
 
-// errNoDriver says that nothing chooses how processors rest.
-var errNoDriver = errors.New("no driver for idle processors")
+// errNoDriver says that nothing chooses how processors rest, or has no way to rest awake.
+var errNoDriver = errors.New("no driver that keeps idle processors awake")
 
 // Demand has the kernel keep its idle processors awake until release is called, and does nothing else: the error says why it cannot. Several may demand it at the same time.
 func Demand() (release func(), err error) {
-	file, err := demandLatency(latencyFile, driverFile)
+	file, err := demandLatency(latencyFile, driverFile, stateFile)
 	if err != nil {
 		return nil, err
 	}
@@ -28,13 +31,20 @@ func Demand() (release func(), err error) {
 }
 
 // demandLatency has processors wake up at once until what it returns is closed.
-func demandLatency(latency, driver string) (*os.File, error) {
+func demandLatency(latency, driver, state string) (*os.File, error) {
 	name, err := os.ReadFile(driver)
 	if err != nil {
 		return nil, err
 	}
 	if n := strings.TrimSpace(string(name)); n == "" || n == "none" {
 		return nil, fmt.Errorf("%w: %s is %q", errNoDriver, driver, n)
+	}
+	resting, err := os.ReadFile(state)
+	if err != nil {
+		return nil, err
+	}
+	if n := strings.TrimSpace(string(resting)); n != polling {
+		return nil, fmt.Errorf("%w: %s is %q, expected %s", errNoDriver, state, n, polling)
 	}
 	file, err := os.OpenFile(latency, os.O_WRONLY, 0)
 	if err != nil {

@@ -127,7 +127,7 @@ type DecisionOutcome struct {
 type Relayed struct {
 	FramesReceived int64 `json:"frames_received"`
 	FramesSent     int64 `json:"frames_sent"`
-	// FramesDropped were not passed on to a receiver whose queue was full.
+	// FramesDropped were not passed on to a receiver, or not whole, since its queue was full, or they had waited for it for too long.
 	FramesDropped int64 `json:"frames_dropped"`
 	BytesReceived int64 `json:"bytes_received"`
 	BytesSent     int64 `json:"bytes_sent"`

@@ -189,7 +189,7 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestShortQueue: frames that leave in bursts need 20 ms of queue, and do with half of that once it has overflowed.
+// TestShortQueue: frames that leave in bursts need a queue of 20 ms. Where it is half as long they overflow it once, and leave evenly from then on.
 func TestShortQueue(t *testing.T) {
 	for _, queue := range []string{"fifo:10", "fifo:15"} {
 		t.Run(queue, func(t *testing.T) {

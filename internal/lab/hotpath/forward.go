@@ -69,7 +69,10 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 	}
 	awoken := false
 	if !o.Sleep {
-		if release, err := awake.Demand(); err == nil {
+		release, err := awake.Demand()
+		if err != nil {
+			o.Progress.Say("idle processors sleep, and waking them counts: %v", err)
+		} else {
 			awoken = true
 			defer release()
 		}

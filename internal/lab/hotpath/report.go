@@ -82,9 +82,11 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintln(table)
 	}
 	_ = table.Flush()
+	resting := "slept"
 	if r.ProcessorsAwake {
-		fmt.Fprint(&text, "\nidle processors were kept awake\n")
+		resting = "were kept awake"
 	}
+	fmt.Fprintf(&text, "\nidle processors %s\n", resting)
 	if r.CPURatio != nil {
 		fmt.Fprintf(&text, "\nCPU per forwarded packet: %.3f of the other server's\n", *r.CPURatio)
 	}

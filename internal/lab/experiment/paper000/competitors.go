@@ -26,9 +26,14 @@ type competitors struct{ server, client *lab.Program }
 func startCompetitors(ctx context.Context, n *topology.Network, from, to string, flows int, length time.Duration) (*competitors, error) {
 	c := &competitors{}
 	var err error
-	// The server ends with its first client.
-	if c.server, err = lab.StartCommand("iperf3 -s", n.Command(ctx, to, competitor, "--server", "--one-off", "--forceflush"), nil); err != nil {
+	listens := make(listening, 1)
+	// The server ends with its first client. What it says of itself goes to standard output, which is only read in the end.
+	server := n.Command(ctx, to, "sh", "-c", "exec "+competitor+" --server --one-off --forceflush >&2")
+	if c.server, err = lab.StartCommand("iperf3 -s", server, listens); err != nil {
 		return nil, err
+	}
+	if err := c.ready(ctx, listens); err != nil {
+		return nil, errors.Join(err, c.server.Stop())
 	}
 	arguments := []string{
 		"--client", n.Address(to).String(), "--congestion", "cubic", "--parallel", strconv.Itoa(flows), "--time", strconv.Itoa(max(1, int(length.Seconds()))),
@@ -38,6 +43,38 @@ func startCompetitors(ctx context.Context, n *topology.Network, from, to string,
 		return nil, errors.Join(err, c.server.Stop())
 	}
 	return c, nil
+}
+
+// listening is told when iperf3 says that it listens: a client that comes before is refused.
+type listening chan struct{}
+
+// Write implements io.Writer. The line is written at once.
+func (l listening) Write(data []byte) (int, error) {
+	if bytes.Contains(data, []byte("listening")) {
+		select {
+		case l <- struct{}{}:
+		default:
+		}
+	}
+	return len(data), nil
+}
+
+// readyTime is how long the server may take until it listens.
+const readyTime = 10 * time.Second
+
+func (c *competitors) ready(ctx context.Context, listens listening) error {
+	timer := time.NewTimer(readyTime)
+	defer timer.Stop()
+	select {
+	case <-listens:
+		return nil
+	case <-c.server.Ended():
+		return errors.Join(errCompetitors, c.server.Wait(ctx))
+	case <-timer.C:
+		return fmt.Errorf("%w: it did not listen within %v", errCompetitors, readyTime)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // endingTime is what iperf3 may take beyond its time: it waits until everything has arrived.

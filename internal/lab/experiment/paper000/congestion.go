@@ -25,8 +25,8 @@ func Collection() experiment.Collection {
 	}}
 }
 
-// congestionQuantities are of the stable state unless they say otherwise. Undecodable are frames that were sent and did not come whole, those among them that a server has dropped whole; superseded are those
-// that came whole, and were not decoded since a newer one had come. Transport latency is from the first packet sent to the last one
+// congestionQuantities are of the stable state unless they say otherwise. Undecodable are frames that were published and did not come whole, be it that a server dropped them; superseded are those that
+// came whole and were not decoded, most often since a newer one had come before. Transport latency is from the first packet sent to the last one
 // received, latency from capture to decoded, of the ladder to whole. The queue is that of all flows.
 var congestionQuantities = []experiment.Quantity{
 	{Name: "throughput", Unit: "Mbit/s", Label: "received, stable state"},
@@ -37,7 +37,7 @@ var congestionQuantities = []experiment.Quantity{
 	{Name: "estimate_90", Unit: "s", Label: "until 90 Mbit/s are estimated"},
 	{Name: "undecodable", Unit: "%", Label: "undecodable frames"},
 	{Name: "superseded", Unit: "%", Label: "superseded frames"},
-	{Name: "dropped_whole", Unit: "frames", Label: "dropped whole by the server, whole run"},
+	{Name: "server_dropped", Unit: "frames", Label: "dropped by the server, all run"},
 	{Name: "unsent", Unit: "%", Label: "frames not sent"},
 	{Name: "transport", Unit: "ms", Label: "transport latency"},
 	{Name: "transport_p95", Unit: "ms", Label: "transport latency, 95th percentile"},
@@ -87,7 +87,7 @@ func (p *performance) measure(o *experiment.Outcome) {
 	o.Set("undecodable", share(lost, sent))
 	o.Set("superseded", share(count(stable, func(f *flight) bool { return f.Whole && !f.Shown }), sent))
 	if p.relayed != nil {
-		o.Set("dropped_whole", float64(p.relayed.FramesDropped))
+		o.Set("server_dropped", float64(p.relayed.FramesDropped))
 	}
 	o.Set("unsent", share(len(stable)-sent, len(stable)))
 	p.measureTimes(o, stable)

@@ -15,7 +15,7 @@ func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []
 	arrived := make(map[int64]*frametimes.Record, len(received))
 	for i := range received {
 		// What came again, late, is not what was shown.
-		if r := arrived[received[i].Frame]; r == nil || !r.Has(frametimes.Decoded) {
+		if arrived[received[i].Frame] == nil || received[i].Has(frametimes.Decoded) {
 			arrived[received[i].Frame] = &received[i]
 		}
 	}
