@@ -60,11 +60,12 @@ func (g *GCC) react(now time.Duration, probe float64) {
 	g.loss.update(now, g.rate.rate, ackedRate, float64(g.limits.Max))
 }
 
-// overflows tells whether a report shows that the rate is too high for a queue that is too short to show it by its length, by how many packets met a queue and how many of them were lost. A long queue
-// is not short. Probes, which take as much room as bursts do, others who keep the queue full, and what a sender does that uses little of the estimate are no reason to lower that.
+// overflows tells whether a report shows that the rate is too high for a queue that is too short to show it by its length, by how many packets met a queue and how many of them were lost.
+// A long queue is not short, as shows soon where a path has lost its capacity. Probes, which take as much room as bursts do, others who keep the queue full, and a sender that uses little
+// of the estimate are no reason to lower that.
 func (g *GCC) overflows(now time.Duration, lost, met int) bool {
 	if g.queue.delay > shortMost {
-		g.short.skip(now)
+		g.short = shortness{}
 		return false
 	}
 	evenSo := g.short.reported(now, lost, met, max(g.loss.bound, g.loss.loss()), g.rtt)

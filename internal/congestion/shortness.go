@@ -10,8 +10,8 @@ const (
 	shortTime = 150 * time.Millisecond
 	// againTime is within what a queue overflows twice because of the rate, which goes on until that falls. A wireless link that loses what it carries for some milliseconds does so once.
 	againTime = 200 * time.Millisecond
-	// shortMost is the standing queue up to which one that overflows may be too short. A longer one would take the bursts of frames, were it empty: a frame that fills its interval and leaves in
-	// 0.4 of it needs 20 ms.
+	// shortMost is the standing queue up to which one that overflows may be too short. A longer one takes the bursts of frames once it is empty: a frame that fills its interval and leaves in 0.4 of
+	// it needs 20 ms.
 	shortMost = 20 * time.Millisecond
 	// probeShadow is how long after a probe has been reported the queue may hold what it left there.
 	probeShadow = 100 * time.Millisecond
@@ -37,7 +37,7 @@ func (s *shortness) reported(now time.Duration, lost, packets int, share float64
 		}
 		s.lost, s.packets = 0, 0
 	}
-	s.expire(now)
+	s.present = s.present && now-s.overflowed < spillTime
 	return evenSo
 }
 
@@ -47,11 +47,3 @@ func (s *shortness) overflow(now time.Duration) {
 	}
 	s.overflowed = now
 }
-
-// skip leaves out what was lost to a queue that is not short.
-func (s *shortness) skip(now time.Duration) {
-	s.lost, s.packets = 0, 0
-	s.expire(now)
-}
-
-func (s *shortness) expire(now time.Duration) { s.present = s.present && now-s.overflowed < spillTime }

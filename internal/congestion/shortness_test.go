@@ -42,12 +42,40 @@ func TestShortness(t *testing.T) {
 	}
 }
 
-// TestSkippedLosses: what was lost to a long queue says nothing about a short one.
-func TestSkippedLosses(t *testing.T) {
-	var short shortness
-	short.reported(time.Second, 10, 20, 0.01, 0)
-	short.skip(time.Second)
-	if short.reported(time.Second, 0, 100, 0.01, 0); short.present {
-		t.Error("losses that were left out count")
+// TestLongQueue: a queue that others fill, or that a path which has lost its capacity has, is not short, whatever it loses.
+func TestLongQueue(t *testing.T) {
+	g := NewGCC(DefaultConfig(), start)
+	for _, step := range []struct {
+		queue time.Duration
+		short bool
+	}{{0, true}, {shortMost, true}, {shortMost + 1, false}, {0, true}} {
+		g.queue.delay = step.queue
+		if g.overflows(time.Second, 50, 100); g.short.present != step.short {
+			t.Errorf("with a queue of %v short is %v", step.queue, g.short.present)
+		}
+	}
+}
+
+// TestSpilled: what overflows a short queue is no reason to lower the rate while it is a probe, others keep the queue full, or little of the estimate is used.
+func TestSpilled(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		change  func(*GCC)
+		spilled bool
+	}{
+		{"frames that leave evenly", func(*GCC) {}, true},
+		{"a probe", func(g *GCC) { g.tried = 2*time.Second - probeShadow/2 }, false},
+		{"others", func(g *GCC) { g.rivals.present = true }, false},
+		{"little is used", func(g *GCC) { g.limited.limited = true }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewGCC(DefaultConfig(), start)
+			test.change(g)
+			g.overflows(time.Second, 50, 100)
+			g.overflows(2*time.Second-againTime/2, 50, 100)
+			if spilled := g.overflows(2*time.Second, 50, 100); spilled != test.spilled {
+				t.Errorf("the rate is too high: %v", spilled)
+			}
+		})
 	}
 }

@@ -279,7 +279,7 @@ func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outg
 		p.credit -= float64(o.size())
 		p.lead -= float64(o.size())
 		f.sent++
-		if f.sent == len(f.packets) && f.sent > 1 {
+		if f.sent == len(f.packets) && f.endsLast() {
 			p.ends = append(p.ends, *o)
 			f.publisher.tracks[f.track].ended = p.round
 		} else {
@@ -287,6 +287,12 @@ func (p *pacer) advance(f *pacedFrame, now time.Time, early bool, packets []outg
 		}
 	}
 	return packets, f.sent == len(f.packets)
+}
+
+// endsLast tells whether the last packet may leave behind those of other tracks. Of codecs without payload v1 the server switches where the first packet of a key frame comes, by when the
+// other quality's frame has to be through.
+func (f *pacedFrame) endsLast() bool {
+	return len(f.packets) > 1 && f.publisher.publication.Codec.Is(volumetric.MIMEVolumetric)
 }
 
 // abandoned tells whether the line has changed hands since.

@@ -277,25 +277,34 @@ func TestFewPacketsLeaveTogether(t *testing.T) {
 	}
 }
 
-// TestEndsOfFramesLeaveLast expects the last packets of frames behind all others of a turn, the longest of them first, and each track in its order.
+// TestEndsOfFramesLeaveLast expects the last packets of frames behind all others of a turn, the longest of them first, and each track in its order. Frames of other codecs leave one after the
+// other: a switch from one to the next would cut off the end.
 func TestEndsOfFramesLeaveLast(t *testing.T) {
 	start := time.Unix(100, 0)
-	m := newRig(t, Config{})
-	publisher, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 3))
-	for track := range 3 {
-		f := pacedTrack(publisher, track, 3, start, 0)
-		f.payloads[2] = f.payloads[2][:100+50*track]
-		m.pacer.add(f)
-	}
-	// Another frame of the first track comes after the end of its first one.
-	m.pacer.frames = append(m.pacer.frames, pacedTrack(publisher, 0, 1, start, 0))
-	var sizes []int
-	for _, o := range m.pacer.due(start, nil) {
-		sizes = append(sizes, len(o.payload))
-	}
-	full := len(pacedTrack(publisher, 0, 1, start, 0).payloads[0])
-	if want := []int{full, full, full, full, full, full, 200, 150, 100, full}; !slices.Equal(sizes, want) {
-		t.Errorf("payloads of %v bytes leave, expected %v", sizes, want)
+	for _, test := range []struct {
+		mimeType string
+		short    []int // the sizes of what leaves, 0 for a full packet
+	}{
+		{volumetric.MIMEVolumetric, []int{0, 0, 0, 0, 0, 0, 200, 150, 100, 0}},
+		{volumetric.MIMEH264, []int{0, 0, 100, 0, 0, 150, 0, 0, 200, 0}},
+	} {
+		m := newRig(t, Config{})
+		publisher, _ := published(t, m, described("body", test.mimeType, 1, 3))
+		for track := range 3 {
+			f := pacedTrack(publisher, track, 3, start, 0)
+			f.payloads[2] = f.payloads[2][:100+50*track]
+			m.pacer.add(f)
+		}
+		// Another frame of the first track comes after the end of its first one.
+		m.pacer.frames = append(m.pacer.frames, pacedTrack(publisher, 0, 1, start, 0))
+		full := len(pacedTrack(publisher, 0, 1, start, 0).payloads[0])
+		var sizes []int
+		for _, o := range m.pacer.due(start, nil) {
+			sizes = append(sizes, len(o.payload)%full)
+		}
+		if !slices.Equal(sizes, test.short) {
+			t.Errorf("%s: payloads of %v bytes leave, expected %v", test.mimeType, sizes, test.short)
+		}
 	}
 }
 
