@@ -90,6 +90,22 @@ func (p *Program) Wait(ctx context.Context) error {
 	}
 }
 
+// AwaitSign waits until a program that was just started gives a sign, for as long as patience allows. The program goes on, whatever comes of it.
+func AwaitSign[T any](ctx context.Context, p *Program, sign <-chan T, patience time.Duration) (value T, err error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case value = <-sign:
+		return value, nil
+	case <-p.ended:
+		return value, errors.Join(fmt.Errorf("%w %s ended before it was ready", ErrProgram, p.name), p.failure())
+	case <-timer.C:
+		return value, fmt.Errorf("%w %s was not ready within %v", ErrProgram, p.name, patience)
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+}
+
 // Ended is closed once the program has ended.
 func (p *Program) Ended() <-chan struct{} { return p.ended }
 

@@ -3,8 +3,12 @@ package lab
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestReady(t *testing.T) {
@@ -99,5 +103,33 @@ func TestServerAbsent(t *testing.T) {
 	}
 	if _, err := StartServer(context.Background(), "/nowhere/volsfu"); !errors.Is(err, ErrProgram) {
 		t.Errorf("got %v, want ErrProgram", err)
+	}
+}
+
+// TestAwaitSign: a sign counts, and a program that ends before, or gives none, is an error that names it.
+func TestAwaitSign(t *testing.T) {
+	start := func(script string) *Program {
+		p, err := StartCommand("the program", exec.Command("/bin/sh", "-c", script), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Stop() })
+		return p
+	}
+	sign := make(chan string, 1)
+	sign <- "here"
+	if said, err := AwaitSign(t.Context(), start("exec sleep 60"), sign, wait.Patience); err != nil || said != "here" {
+		t.Errorf("%q, %v", said, err)
+	}
+	if _, err := AwaitSign(t.Context(), start("echo no luck >&2; exit 3"), sign, wait.Patience); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "no luck") {
+		t.Errorf("it ended before: %v", err)
+	}
+	if _, err := AwaitSign(t.Context(), start("exec sleep 60"), sign, time.Millisecond); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "the program was not ready") {
+		t.Errorf("it gave no sign: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := AwaitSign(cancelled, start("exec sleep 60"), sign, wait.Patience); !errors.Is(err, context.Canceled) {
+		t.Errorf("the context has ended: %v", err)
 	}
 }

@@ -71,16 +71,8 @@ func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) 
 		<-r.producer.Ended()
 		_ = writer.Close()
 	}()
-	timer := time.NewTimer(listenPatience)
-	defer timer.Stop()
-	select {
-	case address = <-listening:
-	case <-r.producer.Ended():
-		return nil, errors.Join(ErrMeeting, r.producer.Wait(ctx))
-	case <-timer.C:
-		return nil, errors.Join(fmt.Errorf("%w: the producer did not listen within %v", ErrMeeting, listenPatience), r.producer.Stop())
-	case <-ctx.Done():
-		return nil, errors.Join(ctx.Err(), r.producer.Stop())
+	if address, err = lab.AwaitSign(ctx, r.producer, listening, listenPatience); err != nil {
+		return nil, errors.Join(ErrMeeting, err, r.producer.Stop())
 	}
 	// Hosts of an emulated network have one clock.
 	arguments = append([]string{"direct", "consume", "--connect", address, "--same-clock", "--log", r.log, "--json"}, c.Consume...)

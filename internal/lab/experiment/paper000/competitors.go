@@ -32,8 +32,8 @@ func startCompetitors(ctx context.Context, n *topology.Network, from, to string,
 	if c.server, err = lab.StartCommand("iperf3 -s", server, listens); err != nil {
 		return nil, err
 	}
-	if err := c.ready(ctx, listens); err != nil {
-		return nil, errors.Join(err, c.server.Stop())
+	if _, err := lab.AwaitSign(ctx, c.server, listens, readyTime); err != nil {
+		return nil, errors.Join(errCompetitors, err, c.server.Stop())
 	}
 	arguments := []string{
 		"--client", n.Address(to).String(), "--congestion", "cubic", "--parallel", strconv.Itoa(flows), "--time", strconv.Itoa(max(1, int(length.Seconds()))),
@@ -61,21 +61,6 @@ func (l listening) Write(data []byte) (int, error) {
 
 // readyTime is how long the server may take until it listens.
 const readyTime = 10 * time.Second
-
-func (c *competitors) ready(ctx context.Context, listens listening) error {
-	timer := time.NewTimer(readyTime)
-	defer timer.Stop()
-	select {
-	case <-listens:
-		return nil
-	case <-c.server.Ended():
-		return errors.Join(errCompetitors, c.server.Wait(ctx))
-	case <-timer.C:
-		return fmt.Errorf("%w: it did not listen within %v", errCompetitors, readyTime)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // endingTime is what iperf3 may take beyond its time: it waits until everything has arrived.
 const endingTime = 10 * time.Second

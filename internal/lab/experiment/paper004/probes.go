@@ -154,17 +154,9 @@ func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *ex
 		return nil, nil, err
 	}
 	defer func() { _ = receiver.Stop() }()
-	timer := time.NewTimer(starting)
-	defer timer.Stop()
-	address := ""
-	select {
-	case address = <-said:
-	case <-receiver.Ended():
-		return nil, nil, errors.Join(errProbes, receiver.Wait(ctx))
-	case <-timer.C:
-		return nil, nil, fmt.Errorf("%w: the receiver did not listen within %v", errProbes, starting)
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	address, err := lab.AwaitSign(ctx, receiver, said, starting)
+	if err != nil {
+		return nil, nil, errors.Join(errProbes, err)
 	}
 	sender, err := lab.StartCommand("vollab probe send", n.Command(ctx, from, vollab, "probe", "send", "--to", address, "--size", strconv.Itoa(p.Size), "--count", strconv.Itoa(p.Count),
 		"--interval", p.Interval.String()), nil)
