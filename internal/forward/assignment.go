@@ -21,6 +21,7 @@ func (w *writer) selectSource(s *Slot, sel selection) {
 		w.attach(s, sel.track)
 	}
 	s.switcher.Select(source, w.now)
+	s.off = s.off || s.switcher.Active().Track == 0
 	if sel.track != nil && s.switcher.Active() == source {
 		// What was pending, a pause perhaps, is off: who was told of it has to hear that.
 		s.receiver.events.add(Event{Slot: s, Track: sel.track, Switched: true})

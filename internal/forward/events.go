@@ -14,9 +14,16 @@ type Event struct {
 	// Delay is from the request to the first packet, 0 where there was nothing to wait for.
 	Switched bool
 	Delay    time.Duration
+	// LeftOut are frames before the first of the track that the slot did not carry, because it was off.
+	LeftOut FrameRange
 	// DroppedFrames counts frames of the track that the slot will not get whole, for the reason Dropped.
 	DroppedFrames int
 	Dropped       DropReason
+}
+
+// FrameRange is consecutive frames of one tile. Numbers are those of payload v1, which go on at 0 after the last of 32 bits.
+type FrameRange struct {
+	First, Count uint32
 }
 
 // DropReason is why a slot does not get frames whole.

@@ -28,8 +28,8 @@ func (w *writer) write(a *attachment, p *packet) bool {
 	if v.Action != switching.Forward {
 		return false
 	}
-	if v.Switched {
-		w.switched(a)
+	if v.Switched || v.LeftOut > 0 {
+		w.began(a, p, v)
 	}
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
@@ -134,8 +134,33 @@ func (w *writer) dropped(s *Slot, t *Track, frames int, reason counter) {
 	s.receiver.events.add(Event{Slot: s, Track: t, DroppedFrames: frames, Dropped: dropReasons[reason]})
 }
 
-// switched notes that a track begins to feed the slot, or feeds it again after a pause.
-func (w *writer) switched(a *attachment) {
+// began notes that a packet begins a frame behind others that have not begun, or the first after a switch or a pause.
+func (w *writer) began(a *attachment, p *packet, v switching.Verdict) {
+	s := a.slot
+	var left FrameRange
+	if !s.off {
+		w.reckon(a, v.LeftOut-s.overdue)
+	} else if s.overtold = 0; v.LeftOut > 0 {
+		left = FrameRange{First: uint32(p.facts.Frame - int64(v.LeftOut)), Count: uint32(v.LeftOut)}
+	}
+	s.off, s.overdue, a.overdue = false, 0, 0
+	if v.Switched {
+		w.switched(a, left)
+	}
+}
+
+// reckon compares the frames that have not begun with those that the receiver was told of as over budget, which are so many more. What was told too much, since the next track has begun
+// them after all, is made up for later; too little where that track was to begin them, and had them too late.
+func (w *writer) reckon(a *attachment, untold int) {
+	if s := a.slot; untold < 0 {
+		s.overtold -= untold
+	} else if n := min(untold, a.overdue); n > 0 {
+		w.dropped(s, a.follower.track, n, droppedBudget)
+	}
+}
+
+// switched notes that a track begins to feed the slot, or feeds it again after a pause that left out some frames.
+func (w *writer) switched(a *attachment, left FrameRange) {
 	s := a.slot
 	a.fed = true
 	w.readClock()
@@ -146,7 +171,7 @@ func (w *writer) switched(a *attachment) {
 		w.stats.switchDelay.observe(delay, 1)
 	}
 	w.stats.counts[switches]++
-	s.receiver.events.add(Event{Slot: s, Track: a.follower.track, Switched: true, Delay: delay})
+	s.receiver.events.add(Event{Slot: s, Track: a.follower.track, Switched: true, Delay: delay, LeftOut: left})
 	if s.switcher.Active().Group != s.reportedGroup {
 		s.reportWanted = true
 		w.reportSoon(s.receiver)

@@ -98,15 +98,30 @@ func (w *writer) release(h heldPacket) bool {
 	}
 	if p.facts.Opens && !a.begun(p) && w.overBudget(a.follower.track, p) {
 		a.dropping, a.dropped = true, p.frame()
-		if s := a.slot; s.switcher.Active().Track == a.follower.track.id {
-			s.switcher.Skip(w.now)
-			w.dropped(s, a.follower.track, 1, droppedBudget)
-		}
+		w.tooLate(a, p)
 	}
 	if a.drops(p) {
 		return false
 	}
 	return w.begin(a, p)
+}
+
+// tooLate leaves out the frame that begins with a packet, since it has waited for too long. Which frames a track that is only to feed the slot should have begun shows when one begins.
+func (w *writer) tooLate(a *attachment, p *packet) {
+	s := a.slot
+	if s.switcher.Active().Track != a.follower.track.id {
+		a.overdue++
+		return
+	}
+	s.switcher.Skip(w.now)
+	if p.facts.Framed {
+		s.overdue++
+	}
+	if s.overtold > 0 {
+		s.overtold--
+	} else {
+		w.dropped(s, a.follower.track, 1, droppedBudget)
+	}
 }
 
 // overBudget tells whether a frame that has not begun is older than what may wait for a receiver.

@@ -211,6 +211,43 @@ func TestFramesOverBudget(t *testing.T) {
 	}
 }
 
+// TestFramesOverBudgetOfAPendingTrack gives a receiver less than it is sent, by two tracks in turns, of which the one that is selected has its frames 5 ms earlier: all that do not leave
+// are told of, whichever track was to begin them.
+func TestFramesOverBudgetOfAPendingTrack(t *testing.T) {
+	const total = 200
+	lost := 0
+	for estimate := int64(2_000_000); estimate <= 8_000_000; estimate += 250_000 {
+		r := newPacedRig(t, pacing.Default, nil)
+		i := r.ingress(&fakePeer{})
+		tracks := [2]*publisher{r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 12, volumetric.MIMEVolumetric)}
+		s := r.subscribe(1000, volumetric.KindVideo)
+		s.slot.Select(tracks[0].track, 1, r.now)
+		r.run()
+		r.limit(s, estimate)
+		for frame := range total {
+			selected := frame / 4 % 2
+			s.slot.Select(tracks[selected].track, 1, r.now)
+			for _, p := range []*publisher{tracks[selected], tracks[1-selected]} {
+				p.next()
+				p.send(r.now, p.packets(30*1144)...)
+				r.ticks(frameInterval / 6)
+			}
+			r.ticks(frameInterval - 2*(frameInterval/6))
+		}
+		r.ticks(time.Second)
+		sent := s.outlet.sent()
+		checkContinuous(t, sent)
+		whole, dropped := len(frames(t, sent)), s.dropped()[DroppedBudget]
+		lost += dropped
+		if whole+dropped != total {
+			t.Errorf("%d bit/s: %d of %d frames left, %d told as dropped", estimate, whole, total, dropped)
+		}
+	}
+	if lost == 0 {
+		t.Error("no frame was dropped")
+	}
+}
+
 func TestPacingDoesNotAllocate(t *testing.T) {
 	if raceDetector {
 		t.Skip("a sync.Pool drops packets at random under the race detector")

@@ -66,6 +66,10 @@ type Slot struct {
 	// newest is the highest timestamp sent, once begun is set.
 	newest uint32
 	begun  bool
+	// overdue counts the frames that were left out for want of budget since the last one began; overtold are those that the receiver was told of, and that came after all.
+	overdue, overtold int
+	// off says that the slot has been off since the last frame began.
+	off bool
 	// reporter makes sender reports, nil before the SSRC is known.
 	reporter *feedback.SenderReporter
 	// reportWanted asks for a sender report at the next occasion; reportedGroup is the group that the last one was about.
@@ -115,6 +119,8 @@ type attachment struct {
 	// dropping says that what comes of the frame dropped is not sent.
 	dropping bool
 	dropped  int64
+	// overdue counts those that were dropped so while another track fed the slot.
+	overdue int
 }
 
 // wireForm is how a peer takes the packets of a track: under which payload types, 0 for retransmissions where it takes none, and whether disguised.

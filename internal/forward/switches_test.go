@@ -3,6 +3,7 @@ package forward
 import (
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -292,5 +293,45 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 		if expected && len(s.switches()) != 3 {
 			t.Error("expected three switches")
 		}
+	}
+}
+
+// TestFramesLeftOutWhileOff switches a slot off and on again: the receiver is told which frames it does not carry for that, and not that they were dropped.
+func TestFramesLeftOutWhileOff(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 12, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	frame := func() {
+		for _, p := range []*publisher{high, low} {
+			p.next()
+			p.send(r.now, p.packets(3000)...)
+		}
+		r.run()
+		r.pass(frameInterval)
+	}
+	s.slot.Select(high.track, 1, r.now)
+	for range 3 {
+		frame()
+	}
+	s.slot.Select(nil, 0, r.now)
+	for range 4 {
+		frame()
+	}
+	s.slot.Select(low.track, 1, r.now)
+	frame()
+	s.slot.Select(high.track, 1, r.now)
+	frame()
+	var left []FrameRange
+	for _, e := range s.receiver.TakeEvents(nil) {
+		if e.Switched {
+			left = append(left, e.LeftOut)
+		}
+		if e.DroppedFrames > 0 {
+			t.Errorf("%d frames are told as dropped (%v), expected none", e.DroppedFrames, e.Dropped)
+		}
+	}
+	if want := []FrameRange{{}, {First: 4, Count: 4}, {}}; !slices.Equal(left, want) {
+		t.Errorf("left out are %+v, expected %+v", left, want)
 	}
 }

@@ -170,11 +170,15 @@ func (q slotEvents) apply(*Room) {
 		}
 		generation := signal.SlotGeneration{MID: s.mid, Generation: s.generation}
 		if event.Switched {
+			s.leaveOut(event.LeftOut)
 			quality, ok := s.target.publication.qualityOf(event.Track)
 			if !ok || !s.begun(quality) {
 				continue
 			}
 			carried := signal.SlotQuality{SlotGeneration: generation, Quality: quality, Reason: s.reason}
+			if s.news {
+				carried.LeftOut, s.news = s.leftOut, false
+			}
 			if s.asked && quality == s.quality {
 				carried.DelayUS = event.Delay.Microseconds()
 			}

@@ -28,8 +28,10 @@ type ledger struct {
 	// on says that a frame was seen since the tile was assigned; newest is the newest number of this stretch.
 	on     bool
 	newest int64
-	// paused says that the tile is switched off: frames that were begun may still come, but a jump of numbers is the pause's.
+	// paused says that the tile is switched off: frames that were begun may still come, and what is unseen waits for word of what the pause left out.
 	paused bool
+	// pauses are the frames that the latest pauses left out.
+	pauses []stretch
 	// unseen are numbers below newest of which nothing has come yet, oldest first, with the time at which the gap was noticed.
 	unseen []gap
 	// granted are frames that the server said it dropped, not yet matched with unseen numbers.
@@ -40,6 +42,12 @@ type gap struct {
 	number  int64
 	noticed time.Time
 }
+
+// stretch is consecutive frames, from first to before end.
+type stretch struct{ first, end int64 }
+
+// maxPauses bounds the pauses that are remembered: frames of more cannot be under way.
+const maxPauses = 8
 
 // maxStretch bounds one jump of frame numbers that is taken for missing frames: ten seconds at 100 frames per second. A publisher that
 // jumps further has begun anew. As many gaps are kept at most.
@@ -55,7 +63,7 @@ func (l *ledger) seen(number int64, now time.Time) {
 	case !l.on && number <= l.newest && number > l.newest-lateFrames && l.counts.Expected > 0:
 		// It is of the stretch before, and begins no other.
 		l.found(number)
-	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch, l.paused && number > l.newest+1:
+	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch:
 		l.on, l.newest = true, number
 		l.counts.Expected++
 	case number > l.newest:
@@ -90,23 +98,33 @@ func (l *ledger) dropped(frames int) { l.granted += int64(frames) }
 // end ends the stretch: numbers until the next frame are not expected.
 func (l *ledger) end() { l.on, l.paused = false, false }
 
-// pause says whether the tile is switched off. When it is on again a new stretch begins, since that is told sooner than its first frame comes.
-func (l *ledger) pause(paused bool) {
-	if l.paused && !paused {
-		l.end()
-		return
+// pause says whether the tile is switched off.
+func (l *ledger) pause(paused bool) { l.paused = paused }
+
+// leftOut takes the server's word that so many frames from the first on do not come because the tile was off. Those from before may still come after the word, which does not wait in the
+// queue that they wait in.
+func (l *ledger) leftOut(first, count int64) {
+	if len(l.pauses) == maxPauses {
+		l.pauses = slices.Delete(l.pauses, 0, 1)
 	}
-	l.paused = paused
+	l.pauses = append(l.pauses, stretch{first, first + count})
 }
 
 // settle counts gaps that are older than the deadline.
 func (l *ledger) settle(now time.Time, deadline time.Duration) {
 	n := 0
 	for n < len(l.unseen) && now.Sub(l.unseen[n].noticed) >= deadline {
-		if l.granted > 0 {
+		number := l.unseen[n].number
+		switch {
+		case l.granted > 0:
 			l.granted--
 			l.counts.DroppedByServer++
-		} else {
+		case slices.ContainsFunc(l.pauses, func(s stretch) bool { return s.first <= number && number < s.end }):
+			l.counts.Expected--
+		case l.paused:
+			l.unseen = slices.Delete(l.unseen, 0, n)
+			return
+		default:
 			l.counts.Missing++
 		}
 		n++

@@ -37,6 +37,7 @@ func TestLedger(t *testing.T) {
 			l.pause(true)
 			l.seen(2, at(33))
 			l.pause(false)
+			l.leftOut(3, 57)
 			l.seen(60, at(2000))
 			l.seen(62, at(2066))
 		}, FrameCounts{Expected: 5, Missing: 1}},
@@ -44,19 +45,47 @@ func TestLedger(t *testing.T) {
 			l.seen(1, at(0))
 			l.pause(true)
 			l.seen(60, at(2000))
+			l.settle(at(3000), deadline)
 			l.pause(false)
-			l.seen(61, at(2033))
+			l.leftOut(2, 58)
+			l.seen(61, at(3033))
 		}, FrameCounts{Expected: 3}},
 		{"a packet from before a pause comes after it", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
 			l.seen(3, at(60))
 			l.pause(true)
 			l.pause(false)
+			l.leftOut(4, 56)
 			l.seen(3, at(90))
 			l.seen(2, at(91))
 			l.seen(60, at(2000))
 			l.seen(61, at(2033))
 		}, FrameCounts{Expected: 5}},
+		{"a queue holds what came before a pause until after the word about its end", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.pause(true)
+			l.pause(false)
+			l.leftOut(5, 3)
+			l.seen(2, at(120))
+			l.seen(4, at(186))
+			l.seen(8, at(190))
+		}, FrameCounts{Expected: 5, Missing: 1}},
+		{"the server dropped a frame before a pause", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.dropped(1)
+			l.pause(true)
+			l.pause(false)
+			l.leftOut(2, 8)
+			l.seen(10, at(300))
+		}, FrameCounts{Expected: 3, DroppedByServer: 1}},
+		{"a pause that is longer than a stretch", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.pause(true)
+			l.pause(false)
+			l.leftOut(2, 4998)
+			l.seen(5000, at(166000))
+			l.seen(5002, at(166066))
+		}, FrameCounts{Expected: 4, Missing: 1}},
 		{"a publisher that begins anew after a pause", func(l *ledger, at func(int) time.Time) {
 			l.seen(5000, at(0))
 			l.pause(true)

@@ -243,6 +243,9 @@ func (m *media) sending(message *signal.Sending) []Event {
 			continue
 		}
 		s.book.ledger.pause(slot.Quality == volumetric.QualityOff)
+		if left := slot.LeftOut; left != nil {
+			s.book.ledger.leftOut(s.book.extend(left.First), int64(left.Count))
+		}
 		events = append(events, Sending{Track: *s.track, Quality: slot.Quality, Reason: slot.Reason, Delay: time.Duration(slot.DelayUS) * time.Microsecond})
 	}
 	return events

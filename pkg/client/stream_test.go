@@ -243,6 +243,7 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 	// Off, and on again: what was published meanwhile is nobody's loss.
 	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}})
 	in.send(60, 0, epoch.Add(2*time.Second))
+	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, LeftOut: &signal.FrameRange{First: 5, Count: 55}}}})
 	m.streams["4"].expire(epoch.Add(3*time.Second), feedback.DefaultConfig().NACK.Deadline, nil)
 	if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 5, Complete: 3, Missing: 1, DroppedByServer: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

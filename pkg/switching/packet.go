@@ -113,6 +113,9 @@ type Verdict struct {
 	Marker    bool
 	// Switched marks the first packet after a switch, or after a pause.
 	Switched bool
+	// LeftOut is how many frames of its group, by their numbers, no track has begun before the packet, which begins a frame after a switch, a pause, or Skip. Of a group that was not the
+	// last to feed the slot nothing is expected.
+	LeftOut int
 	// WantKey says that the packet's track is selected but waits for a key frame. It is said for every packet that is dropped for
 	// that reason; the caller limits the requests that it sends to the publisher.
 	WantKey bool

@@ -238,12 +238,16 @@ func (s *Switcher) candidate(src Source, p *Packet, now time.Time) Verdict {
 	case p.Sequence > last:
 		// Parity beyond the plan begins nothing: without its source packets the frame is likely to be lost.
 		return Verdict{}
-	case !known:
+	case !known || !p.Framed:
 		newest = p.Frame - 1
-	case pending && p.Framed:
+	case pending:
 		first = s.handover.owed(first, newest)
 	}
+	follows := s.history.len() > 0 && s.history.back(0).group == src.Group
 	v := s.begin(src, p, first, newest, now)
+	if follows {
+		v.LeftOut = int(p.Frame - newest - 1)
+	}
 	if pending {
 		s.handover, v.Switched = handover{}, true
 	}

@@ -61,6 +61,48 @@ func TestSameTrackOtherGroup(t *testing.T) {
 	}
 }
 
+// TestFramesLeftOut switches at frames that do not follow on the last one that the slot has begun.
+func TestFramesLeftOut(t *testing.T) {
+	s := New(Config{})
+	frame := func(track TrackID, frame int64) Verdict {
+		p := Packet{
+			Track: track, Sequence: frame, Timestamp: uint32(3000 * frame), Framed: true, Frame: frame,
+			FrameStart: frame, FramePackets: 1, Last: true, Opens: true, Key: true,
+		}
+		return s.Packet(&p, dawn)
+	}
+	for _, step := range []struct {
+		name    string
+		source  Source
+		frame   int64
+		leftOut int
+	}{
+		{"the first", Source{Track: 1, Group: 1}, 100, 0},
+		{"the next of another", Source{Track: 2, Group: 1}, 101, 0},
+		{"one of another after three", Source{Track: 1, Group: 1}, 105, 3},
+		{"of another group", Source{Track: 3, Group: 2}, 200, 0},
+		{"of the first group again", Source{Track: 1, Group: 1}, 150, 0},
+		{"of the other group again", Source{Track: 3, Group: 2}, 250, 0},
+	} {
+		s.Select(step.source, dawn)
+		if v := frame(step.source.Track, step.frame); v.Action != Forward || !v.Switched || v.LeftOut != step.leftOut {
+			t.Errorf("%s: got %+v, expected a switch with %d frames left out", step.name, v, step.leftOut)
+		}
+	}
+	s.Select(Source{}, dawn)
+	s.Select(Source{Track: 3, Group: 2}, dawn)
+	if v := frame(3, 260); !v.Switched || v.LeftOut != 9 {
+		t.Errorf("after a pause: got %+v, expected a switch with 9 frames left out", v)
+	}
+	s.Skip(dawn)
+	if v := frame(3, 263); v.Switched || v.LeftOut != 2 {
+		t.Errorf("after frames that were skipped: got %+v, expected 2 frames left out, and no switch", v)
+	}
+	if v := frame(3, 265); v.Switched || v.LeftOut != 0 {
+		t.Errorf("after a frame that was lost: got %+v, expected nothing of note", v)
+	}
+}
+
 // TestHistoryIsBounded switches at every packet, and looks up what the first numbers stood for.
 func TestHistoryIsBounded(t *testing.T) {
 	s := New(Config{})
