@@ -250,7 +250,7 @@ func TestFewPacketsLeaveTogether(t *testing.T) {
 	}{
 		{27, maxTurn, maxTurn, 9},
 		{261, 780 * time.Microsecond, 850 * time.Microsecond, 17},
-		{2610, minTurn, minTurn, 101},
+		{2610, minTurn, minTurn, 51},
 	} {
 		m := newRig(t, Config{})
 		publisher, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))

@@ -58,7 +58,7 @@ func newPublisher(load Load, tracks []outlet, quality []uint8, flush func() erro
 const (
 	// Packets that are due while a frame is under way wait for each other for between minTurn and maxTurn, so long that they are turnPackets at most, as in the client library
 	// (pkg/client, pacer.turn, where it knows nothing of the path).
-	minTurn, maxTurn = 500 * time.Microsecond, 4 * time.Millisecond
+	minTurn, maxTurn = 250 * time.Microsecond, 4 * time.Millisecond
 	turnPackets      = 16
 )
 
