@@ -272,6 +272,28 @@ func TestBandwidthIsToldTwiceASecond(t *testing.T) {
 	}
 }
 
+// TestAFallOfTheBandwidthIsToldAtOnce: who shows it, or has something else to send on the same path, need not find out by itself.
+func TestAFallOfTheBandwidthIsToldAtOnce(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 3))
+	bob := s.watches("bob", 100e6)
+	s.pass(time.Second)
+	bob.way.path = known(90e6)
+	s.pass(100 * time.Millisecond)
+	_, before := latest[*signal.Bandwidth](bob.shelf)
+	for i, estimate := range []volumetric.Bitrate{80e6, 20e6} {
+		bob.way.path = known(estimate)
+		s.pass(100 * time.Millisecond)
+		told, n := latest[*signal.Bandwidth](bob.shelf)
+		if n != before+i {
+			t.Fatalf("at %v bob was told %d times, expected %d", estimate, n-before, i)
+		}
+		if i > 0 && told.Estimate != estimate {
+			t.Errorf("bob was told of %v, expected %v", told.Estimate, estimate)
+		}
+	}
+}
+
 // TestBandwidthStaysWithinBounds: rates that publishers declare add up to more than a message may say.
 func TestBandwidthStaysWithinBounds(t *testing.T) {
 	s := newStage(t, nil)
