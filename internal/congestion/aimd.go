@@ -10,6 +10,9 @@ const (
 	// that rate is the one that the reduction was made for, or what is left of it after a burst.
 	maxReductionTrip = 200 * time.Millisecond
 	reductionTime    = ackShort * time.Millisecond
+	// settlingTime is how long, beyond a round trip, what a probe has allowed takes to show what it does: the qualities follow within 100 ms, and larger frames after smaller ones look
+	// like a queue that grows until half of the trend's groups, which span 200 ms and more, are of them.
+	settlingTime = 250 * time.Millisecond
 	// headroomOffset is added to what is acknowledged, so that a few packets per second do not hold the rate down.
 	headroomOffset = 10e3
 	// Near the capacity the rate grows by a packet per response time at least (draft-ietf-rmcat-gcc-02 section 5.5): a round trip, and 100 ms that the
@@ -61,6 +64,8 @@ type aimd struct {
 	begun      bool          // changed is valid
 	reduced    time.Duration // when it was reduced last
 	hasReduced bool
+	risen      time.Duration // when a probe raised it last
+	hasRisen   bool
 }
 
 func newAIMD(cfg RateConfig, limits Limits) aimd {
@@ -96,6 +101,11 @@ func (a *aimd) mayReduce(now time.Duration, acked throughput, rtt time.Duration)
 		return true
 	}
 	return acked.known && acked.latest < a.rate/2
+}
+
+// settling tells whether a probe has raised the rate so recently that the trend says nothing about it.
+func (a *aimd) settling(now, rtt time.Duration) bool {
+	return a.hasRisen && now-a.risen < rtt+settlingTime
 }
 
 func (a *aimd) reduce(now time.Duration, acked throughput) {
@@ -171,6 +181,9 @@ func (a *aimd) growthNear(acked throughput, rtt time.Duration) float64 {
 // probed takes the rate that a probe was received at.
 func (a *aimd) probed(now time.Duration, rate float64) {
 	a.changed, a.begun = now, true
+	if rate > a.rate {
+		a.risen, a.hasRisen = now, true
+	}
 	a.set(rate)
 }
 

@@ -32,6 +32,10 @@ const (
 func (g *GCC) react(now time.Duration, probe float64) {
 	acked := g.throughput(now)
 	usage := g.detector.usage
+	if usage == Overusing && g.queue.delay <= quietQueue && g.rate.settling(now, g.rtt) {
+		// The queue empties between frames, as large as they are now.
+		usage = Underusing
+	}
 	if g.queue.over(now, g.cfg.Delay.QueueMax) || g.spilled {
 		usage = Overusing
 	}

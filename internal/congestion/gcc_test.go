@@ -210,3 +210,30 @@ func TestResultsOutOfOrder(t *testing.T) {
 		t.Errorf("after ten late ones received %d, lost %d", s.Received, s.Lost)
 	}
 }
+
+// TestATrendAfterAProbe: frames that have become larger look like a queue that grows, until they have been as large for a while; a queue that stands is one.
+func TestATrendAfterAProbe(t *testing.T) {
+	const trip, found = 20 * time.Millisecond, 90e6
+	for _, c := range []struct {
+		name    string
+		after   time.Duration
+		queue   time.Duration
+		reduces bool
+	}{
+		{"at once, and the queue empties between frames", 100 * time.Millisecond, quietQueue, false},
+		{"at once, and the queue stands", 100 * time.Millisecond, quietQueue + time.Millisecond, true},
+		{"later", trip + settlingTime, 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewGCC(DefaultConfig(), start)
+			g.rtt = trip
+			g.rate.set(25e6)
+			g.rate.probed(time.Second, found)
+			g.detector.usage, g.queue.delay = Overusing, c.queue
+			g.react(time.Second+c.after, 0)
+			if reduced := g.rate.rate < found; reduced != c.reduces {
+				t.Errorf("the rate is %g bit/s after %g, expected that it is reduced: %v", g.rate.rate, found, c.reduces)
+			}
+		})
+	}
+}

@@ -129,8 +129,9 @@ func (p *prober) estimated(now time.Duration, estimate float64) {
 	if !p.waiting {
 		return
 	}
-	if !p.judged && estimate >= success*p.from {
+	if estimate >= success*p.from {
 		p.judged, p.interval = true, p.cfg.IntervalMin
+		p.due = min(p.due, now+p.interval)
 	}
 	if p.further > 0 && estimate > p.further {
 		p.plan(now, p.duration, furtherScale*estimate)
