@@ -14,8 +14,8 @@ type Event struct {
 	// Delay is from the request to the first packet, 0 where there was nothing to wait for.
 	Switched bool
 	Delay    time.Duration
-	// LeftOut are frames before the first of the track that the slot did not carry, because it was off.
-	LeftOut FrameRange
+	// OffFrames are those before the first of the track that the slot did not carry because it was off.
+	OffFrames FrameRange
 	// DroppedFrames counts frames of the track that the slot will not get whole, for the reason Dropped.
 	DroppedFrames int
 	Dropped       DropReason

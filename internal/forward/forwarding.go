@@ -28,8 +28,8 @@ func (w *writer) write(a *attachment, p *packet) bool {
 	if v.Action != switching.Forward {
 		return false
 	}
-	if v.Switched || v.LeftOut > 0 {
-		w.began(a, p, v)
+	if v.Switched || v.Unbegun > 0 {
+		w.resumed(a, p, v)
 	}
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
@@ -107,6 +107,9 @@ func (w *writer) skip(f *follower) bool {
 	f.next, f.position, f.turn = newest, newest.position, f.turnOf(newest)
 	for _, a := range f.attachments {
 		if s := a.slot; s.switcher.Active().Track == f.track.id {
+			if newest.facts.Framed {
+				s.unbegun, s.settled = s.unbegun+dropped, newest.facts.Frame-1
+			}
 			if a.skipping, a.resumes = true, newest.ordinal; s.held.Len() == 0 {
 				w.skipped(a)
 			}
@@ -134,33 +137,32 @@ func (w *writer) dropped(s *Slot, t *Track, frames int, reason counter) {
 	s.receiver.events.add(Event{Slot: s, Track: t, DroppedFrames: frames, Dropped: dropReasons[reason]})
 }
 
-// began notes that a packet begins a frame behind others that have not begun, or the first after a switch or a pause.
-func (w *writer) began(a *attachment, p *packet, v switching.Verdict) {
+// resumed notes that a packet begins a frame behind others that have not begun, or the first after a switch or a pause. The receiver is told what it does not know of the others: which came
+// while the slot was off, or which were to come from the track that begins, had that not had them too late.
+func (w *writer) resumed(a *attachment, p *packet, v switching.Verdict) {
 	s := a.slot
-	var left FrameRange
-	if !s.off {
-		w.reckon(a, v.LeftOut-s.overdue)
-	} else if s.overtold = 0; v.LeftOut > 0 {
-		left = FrameRange{First: uint32(p.facts.Frame - int64(v.LeftOut)), Count: uint32(v.LeftOut)}
-	}
-	s.off, s.overdue, a.overdue = false, 0, 0
-	if v.Switched {
-		w.switched(a, left)
-	}
-}
-
-// reckon compares the frames that have not begun with those that the receiver was told of as over budget, which are so many more. What was told too much, since the next track has begun
-// them after all, is made up for later; too little where that track was to begin them, and had them too late.
-func (w *writer) reckon(a *attachment, untold int) {
-	if s := a.slot; untold < 0 {
+	var off FrameRange
+	untold := v.Unbegun - s.unbegun
+	switch {
+	case untold < 0:
+		// The track has begun frames that another was told to have dropped. As many are not told later.
 		s.overtold -= untold
-	} else if n := min(untold, a.overdue); n > 0 {
-		w.dropped(s, a.follower.track, n, droppedBudget)
+	case untold == 0:
+	case s.off:
+		off = FrameRange{First: uint32(p.facts.Frame - int64(untold)), Count: uint32(untold)}
+	default:
+		if n := a.overdue.within(untold, p.facts.Frame); n > 0 {
+			w.dropped(s, a.follower.track, n, droppedBudget)
+		}
+	}
+	s.off, s.unbegun, s.settled = false, 0, p.facts.Frame-1
+	if v.Switched {
+		w.switched(a, off)
 	}
 }
 
-// switched notes that a track begins to feed the slot, or feeds it again after a pause that left out some frames.
-func (w *writer) switched(a *attachment, left FrameRange) {
+// switched notes that a track begins to feed the slot, or feeds it again after a pause for some frames.
+func (w *writer) switched(a *attachment, off FrameRange) {
 	s := a.slot
 	a.fed = true
 	w.readClock()
@@ -171,7 +173,7 @@ func (w *writer) switched(a *attachment, left FrameRange) {
 		w.stats.switchDelay.observe(delay, 1)
 	}
 	w.stats.counts[switches]++
-	s.receiver.events.add(Event{Slot: s, Track: a.follower.track, Switched: true, Delay: delay, LeftOut: left})
+	s.receiver.events.add(Event{Slot: s, Track: a.follower.track, Switched: true, Delay: delay, OffFrames: off})
 	if s.switcher.Active().Group != s.reportedGroup {
 		s.reportWanted = true
 		w.reportSoon(s.receiver)

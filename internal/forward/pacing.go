@@ -110,12 +110,18 @@ func (w *writer) release(h heldPacket) bool {
 func (w *writer) tooLate(a *attachment, p *packet) {
 	s := a.slot
 	if s.switcher.Active().Track != a.follower.track.id {
-		a.overdue++
+		if p.facts.Frame > s.settled {
+			a.overdue.add(p.facts.Frame)
+		}
 		return
 	}
 	s.switcher.Skip(w.now)
 	if p.facts.Framed {
-		s.overdue++
+		s.unbegun++
+		s.settled = p.facts.Frame
+		for _, other := range s.attachments {
+			other.overdue.less(p.facts.Frame)
+		}
 	}
 	if s.overtold > 0 {
 		s.overtold--

@@ -66,8 +66,10 @@ type Slot struct {
 	// newest is the highest timestamp sent, once begun is set.
 	newest uint32
 	begun  bool
-	// overdue counts the frames that were left out for want of budget since the last one began; overtold are those that the receiver was told of, and that came after all.
-	overdue, overtold int
+	// unbegun counts the frames that the receiver was told of as dropped before they had begun, since the last one began; overtold are those that began after all, by another track.
+	unbegun, overtold int
+	// settled is the newest frame of which the receiver knows what became of it, if it has not begun.
+	settled int64
 	// off says that the slot has been off since the last frame began.
 	off bool
 	// reporter makes sender reports, nil before the SSRC is known.
@@ -119,8 +121,31 @@ type attachment struct {
 	// dropping says that what comes of the frame dropped is not sent.
 	dropping bool
 	dropped  int64
-	// overdue counts those that were dropped so while another track fed the slot.
-	overdue int
+	// overdue are the latest consecutive frames that waited for too long while another track fed the slot.
+	overdue frameRun
+}
+
+// frameRun is consecutive frames, from first to before end.
+type frameRun struct{ first, end int64 }
+
+// add takes one more frame, later than those before.
+func (r *frameRun) add(frame int64) {
+	if frame != r.end {
+		r.first = frame
+	}
+	r.end = frame + 1
+}
+
+// less takes back the last one, if that is the given one.
+func (r *frameRun) less(frame int64) {
+	if frame == r.end-1 {
+		r.end = frame
+	}
+}
+
+// within counts those that are among so many frames before one.
+func (r *frameRun) within(frames int, before int64) int {
+	return int(max(min(r.end, before)-max(r.first, before-int64(frames)), 0))
 }
 
 // wireForm is how a peer takes the packets of a track: under which payload types, 0 for retransmissions where it takes none, and whether disguised.

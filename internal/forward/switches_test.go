@@ -296,8 +296,8 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 	}
 }
 
-// TestFramesLeftOutWhileOff switches a slot off and on again: the receiver is told which frames it does not carry for that, and not that they were dropped.
-func TestFramesLeftOutWhileOff(t *testing.T) {
+// TestFramesOfAPause switches a slot off and on again: the receiver is told which frames it does not carry for that, and not that they were dropped.
+func TestFramesOfAPause(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})
 	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 12, volumetric.MIMEVolumetric)
@@ -322,16 +322,16 @@ func TestFramesLeftOutWhileOff(t *testing.T) {
 	frame()
 	s.slot.Select(high.track, 1, r.now)
 	frame()
-	var left []FrameRange
+	var off []FrameRange
 	for _, e := range s.receiver.TakeEvents(nil) {
 		if e.Switched {
-			left = append(left, e.LeftOut)
+			off = append(off, e.OffFrames)
 		}
 		if e.DroppedFrames > 0 {
 			t.Errorf("%d frames are told as dropped (%v), expected none", e.DroppedFrames, e.Dropped)
 		}
 	}
-	if want := []FrameRange{{}, {First: 4, Count: 4}, {}}; !slices.Equal(left, want) {
-		t.Errorf("left out are %+v, expected %+v", left, want)
+	if want := []FrameRange{{}, {First: 4, Count: 4}, {}}; !slices.Equal(off, want) {
+		t.Errorf("frames of pauses are %+v, expected %+v", off, want)
 	}
 }

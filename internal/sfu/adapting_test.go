@@ -292,6 +292,11 @@ func TestAFallOfTheBandwidthIsToldAtOnce(t *testing.T) {
 			t.Errorf("bob was told of %v, expected %v", told.Estimate, estimate)
 		}
 	}
+	bob.choose(0, signal.Only(0))
+	s.pass(100 * time.Millisecond)
+	if told, n := latest[*signal.Bandwidth](bob.shelf); n != before+2 || told.Allocated != 1e6 {
+		t.Errorf("after a choice bob was told %d times of %v, expected once of 1 Mbit/s", n-before-1, told.Allocated)
+	}
 }
 
 // TestBandwidthStaysWithinBounds: rates that publishers declare add up to more than a message may say.

@@ -170,14 +170,17 @@ func (q slotEvents) apply(*Room) {
 		}
 		generation := signal.SlotGeneration{MID: s.mid, Generation: s.generation}
 		if event.Switched {
-			s.leaveOut(event.LeftOut)
 			quality, ok := s.target.publication.qualityOf(event.Track)
-			if !ok || !s.begun(quality) {
+			if !ok {
+				continue
+			}
+			s.wasOff(event.OffFrames)
+			if !s.begun(quality) {
 				continue
 			}
 			carried := signal.SlotQuality{SlotGeneration: generation, Quality: quality, Reason: s.reason}
-			if s.news {
-				carried.LeftOut, s.news = s.leftOut, false
+			if s.offNews {
+				carried.OffFrames, s.offNews = s.offFrames, q.owner.outbox == nil
 			}
 			if s.asked && quality == s.quality {
 				carried.DelayUS = event.Delay.Microseconds()

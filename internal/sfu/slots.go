@@ -48,9 +48,9 @@ type slot struct {
 	showing volumetric.Quality
 	// told is the reason that the client knows for what is showing.
 	told signal.Reason
-	// leftOut are the frames that the slot did not carry when it was off last, nil for none; the client is to hear of them while they are news.
-	leftOut *signal.FrameRange
-	news    bool
+	// offFrames are those that the slot did not carry when it was off last, nil for none; the client is to hear of them while they are news.
+	offFrames *signal.FrameRange
+	offNews   bool
 	// held is what the slot needs of its publication at present.
 	held hold
 }
@@ -73,7 +73,7 @@ func (s *slot) ready() bool {
 func (s *slot) assign(t *target) signal.Assignment {
 	s.generation++
 	s.target, s.selected, s.reason, s.told = t, false, "", ""
-	s.leftOut, s.news = nil, false
+	s.offFrames, s.offNews = nil, false
 	s.expected, s.showing = volumetric.QualityOff, volumetric.QualityOff
 	if s.forward != nil {
 		s.forward.Select(nil, 0, time.Time{})
@@ -136,16 +136,16 @@ func (s *slot) begun(q volumetric.Quality) bool {
 	return true
 }
 
-// leaveOut notes frames that the slot did not carry because it was off. Those that the client has not heard of yet are taken for one stretch with them.
-func (s *slot) leaveOut(frames forward.FrameRange) {
+// wasOff notes frames that the slot did not carry because it was off. Those that the client has not heard of yet are taken for one stretch with them.
+func (s *slot) wasOff(frames forward.FrameRange) {
 	if frames.Count == 0 {
 		return
 	}
 	first := frames.First
-	if s.news {
-		first = s.leftOut.First
+	if s.offNews {
+		first = s.offFrames.First
 	}
-	s.leftOut, s.news = &signal.FrameRange{First: first, Count: frames.First + frames.Count - first}, true
+	s.offFrames, s.offNews = &signal.FrameRange{First: first, Count: frames.First + frames.Count - first}, true
 }
 
 // expect says what the slot will carry once the client is connected and knows of it, so that its publisher has begun by then.

@@ -45,7 +45,8 @@ func (p *participant) tellSending() {
 	for _, s := range p.slots.slots {
 		if s.ready() && s.selected && s.told != "" {
 			generation := signal.SlotGeneration{MID: s.mid, Generation: s.generation}
-			o.sending = append(o.sending, signal.SlotQuality{SlotGeneration: generation, Quality: s.showing, Reason: s.told, LeftOut: s.leftOut})
+			o.sending = append(o.sending, signal.SlotQuality{SlotGeneration: generation, Quality: s.showing, Reason: s.told, OffFrames: s.offFrames})
+			s.offNews = false
 		}
 	}
 	o.tell()

@@ -8,7 +8,8 @@ import (
 // FrameCounts say what became of the frames of one tile while it was on. Each expected frame is counted under exactly one of the others
 // once its time is over, except those that are still on their way.
 type FrameCounts struct {
-	// Expected are the frame numbers from the first frame seen after the tile was switched on to the last.
+	// Expected are the frame numbers from the first frame seen to the last, without those of times when the tile was off: it falls by these once the deadline of the first frame
+	// after them is over.
 	Expected int64 `json:"frames_expected"`
 	// Complete frames were handed over.
 	Complete int64 `json:"frames_complete"`
@@ -28,10 +29,11 @@ type ledger struct {
 	// on says that a frame was seen since the tile was assigned; newest is the newest number of this stretch.
 	on     bool
 	newest int64
-	// paused says that the tile is switched off: frames that were begun may still come, and what is unseen waits for word of what the pause left out.
-	paused bool
-	// pauses are the frames that the latest pauses left out.
-	pauses []stretch
+	// off says that the tile is switched off, since when: frames that were begun may still come, and gaps noticed since wait for word of the frames that it is off for.
+	off      bool
+	offSince time.Time
+	// offFrames are those that the tile was off for, and that may yet be taken for missing.
+	offFrames []stretch
 	// unseen are numbers below newest of which nothing has come yet, oldest first, with the time at which the gap was noticed.
 	unseen []gap
 	// granted are frames that the server said it dropped, not yet matched with unseen numbers.
@@ -46,8 +48,8 @@ type gap struct {
 // stretch is consecutive frames, from first to before end.
 type stretch struct{ first, end int64 }
 
-// maxPauses bounds the pauses that are remembered: frames of more cannot be under way.
-const maxPauses = 8
+// maxStretches bounds the stretches that are remembered: a tile that was off more often than that within the time of a queue was not worth counting.
+const maxStretches = 8
 
 // maxStretch bounds one jump of frame numbers that is taken for missing frames: ten seconds at 100 frames per second. A publisher that
 // jumps further has begun anew. As many gaps are kept at most.
@@ -64,14 +66,16 @@ func (l *ledger) seen(number int64, now time.Time) {
 		// It is of the stretch before, and begins no other.
 		l.found(number)
 	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch:
-		l.on, l.newest = true, number
+		l.on, l.newest, l.offFrames = true, number, nil
 		l.counts.Expected++
 	case number > l.newest:
 		for n := l.newest + 1; n < number; n++ {
 			l.unseen = append(l.unseen, gap{n, now})
 		}
 		if over := len(l.unseen) - maxStretch; over > 0 {
-			l.counts.Missing += int64(over)
+			for _, g := range l.unseen[:over] {
+				l.lost(g.number)
+			}
 			l.unseen = slices.Delete(l.unseen, 0, over)
 		}
 		l.counts.Expected += number - l.newest
@@ -96,38 +100,54 @@ func (l *ledger) overflowed()  { l.counts.Overflowed++ }
 func (l *ledger) dropped(frames int) { l.granted += int64(frames) }
 
 // end ends the stretch: numbers until the next frame are not expected.
-func (l *ledger) end() { l.on, l.paused = false, false }
+func (l *ledger) end() { l.on, l.off, l.offFrames = false, false, nil }
 
-// pause says whether the tile is switched off.
-func (l *ledger) pause(paused bool) { l.paused = paused }
-
-// leftOut takes the server's word that so many frames from the first on do not come because the tile was off. Those from before may still come after the word, which does not wait in the
-// queue that they wait in.
-func (l *ledger) leftOut(first, count int64) {
-	if len(l.pauses) == maxPauses {
-		l.pauses = slices.Delete(l.pauses, 0, 1)
+// switched says whether the tile is off.
+func (l *ledger) switched(off bool, now time.Time) {
+	if off && !l.off {
+		l.offSince = now
 	}
-	l.pauses = append(l.pauses, stretch{first, first + count})
+	l.off = off
+}
+
+// wasOff takes the server's word that so many frames from the first on do not come because the tile was off. Those from before may still come after the word, which does not wait in the
+// queue that they wait in.
+func (l *ledger) wasOff(first, count int64) {
+	if len(l.offFrames) == maxStretches {
+		l.offFrames = slices.Delete(l.offFrames, 0, 1)
+	}
+	l.offFrames = append(l.offFrames, stretch{first, first + count})
 }
 
 // settle counts gaps that are older than the deadline.
 func (l *ledger) settle(now time.Time, deadline time.Duration) {
 	n := 0
 	for n < len(l.unseen) && now.Sub(l.unseen[n].noticed) >= deadline {
-		number := l.unseen[n].number
-		switch {
-		case l.granted > 0:
-			l.granted--
-			l.counts.DroppedByServer++
-		case slices.ContainsFunc(l.pauses, func(s stretch) bool { return s.first <= number && number < s.end }):
-			l.counts.Expected--
-		case l.paused:
-			l.unseen = slices.Delete(l.unseen, 0, n)
-			return
-		default:
-			l.counts.Missing++
+		if g := l.unseen[n]; l.off && !g.noticed.Before(l.offSince) && !l.wasOffFor(g.number) {
+			break
 		}
+		l.lost(l.unseen[n].number)
 		n++
 	}
 	l.unseen = slices.Delete(l.unseen, 0, n)
+	if len(l.unseen) == 0 {
+		l.offFrames = slices.DeleteFunc(l.offFrames, func(s stretch) bool { return s.end <= l.newest })
+	}
+}
+
+// lost counts a frame of which nothing came.
+func (l *ledger) lost(number int64) {
+	switch {
+	case l.wasOffFor(number):
+		l.counts.Expected--
+	case l.granted > 0:
+		l.granted--
+		l.counts.DroppedByServer++
+	default:
+		l.counts.Missing++
+	}
+}
+
+func (l *ledger) wasOffFor(number int64) bool {
+	return slices.ContainsFunc(l.offFrames, func(s stretch) bool { return s.first <= number && number < s.end })
 }

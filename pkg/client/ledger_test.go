@@ -34,28 +34,28 @@ func TestLedger(t *testing.T) {
 		}, FrameCounts{Expected: 4, Missing: 1, DroppedByServer: 1}},
 		{"a pause costs nothing, nor do frames that still come in it", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
-			l.pause(true)
+			l.switched(true, at(0))
 			l.seen(2, at(33))
-			l.pause(false)
-			l.leftOut(3, 57)
+			l.switched(false, at(33))
+			l.wasOff(3, 57)
 			l.seen(60, at(2000))
 			l.seen(62, at(2066))
 		}, FrameCounts{Expected: 5, Missing: 1}},
 		{"the first frame after a pause is sooner than the word about it", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
-			l.pause(true)
+			l.switched(true, at(0))
 			l.seen(60, at(2000))
 			l.settle(at(3000), deadline)
-			l.pause(false)
-			l.leftOut(2, 58)
+			l.switched(false, at(2000))
+			l.wasOff(2, 58)
 			l.seen(61, at(3033))
 		}, FrameCounts{Expected: 3}},
 		{"a packet from before a pause comes after it", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
 			l.seen(3, at(60))
-			l.pause(true)
-			l.pause(false)
-			l.leftOut(4, 56)
+			l.switched(true, at(60))
+			l.switched(false, at(60))
+			l.wasOff(4, 56)
 			l.seen(3, at(90))
 			l.seen(2, at(91))
 			l.seen(60, at(2000))
@@ -63,9 +63,9 @@ func TestLedger(t *testing.T) {
 		}, FrameCounts{Expected: 5}},
 		{"a queue holds what came before a pause until after the word about its end", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
-			l.pause(true)
-			l.pause(false)
-			l.leftOut(5, 3)
+			l.switched(true, at(0))
+			l.switched(false, at(0))
+			l.wasOff(5, 3)
 			l.seen(2, at(120))
 			l.seen(4, at(186))
 			l.seen(8, at(190))
@@ -73,23 +73,49 @@ func TestLedger(t *testing.T) {
 		{"the server dropped a frame before a pause", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
 			l.dropped(1)
-			l.pause(true)
-			l.pause(false)
-			l.leftOut(2, 8)
+			l.switched(true, at(0))
+			l.switched(false, at(0))
+			l.wasOff(3, 7)
 			l.seen(10, at(300))
 		}, FrameCounts{Expected: 3, DroppedByServer: 1}},
+		{"the server drops a frame after a pause", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.switched(true, at(0))
+			l.switched(false, at(300))
+			l.wasOff(2, 8)
+			l.seen(10, at(300))
+			l.dropped(1)
+			l.seen(12, at(366))
+		}, FrameCounts{Expected: 4, DroppedByServer: 1}},
+		{"a frame is lost before a pause that does not end", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.seen(3, at(66))
+			l.switched(true, at(100))
+			l.seen(5, at(132))
+		}, FrameCounts{Expected: 5, Missing: 1}},
+		{"a publisher that begins anew comes to the numbers of a pause", func(l *ledger, at func(int) time.Time) {
+			l.seen(3000, at(0))
+			l.switched(true, at(0))
+			l.switched(false, at(300))
+			l.wasOff(3001, 1999)
+			l.seen(1, at(300))
+			for n := range int64(6) {
+				l.seen(1+600*(n+1), at(int(n)*20000+20000))
+				l.settle(at(int(n)*20000+30000), deadline)
+			}
+		}, FrameCounts{Expected: 3602, Missing: 3594}},
 		{"a pause that is longer than a stretch", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
-			l.pause(true)
-			l.pause(false)
-			l.leftOut(2, 4998)
+			l.switched(true, at(0))
+			l.switched(false, at(0))
+			l.wasOff(2, 4998)
 			l.seen(5000, at(166000))
 			l.seen(5002, at(166066))
 		}, FrameCounts{Expected: 4, Missing: 1}},
 		{"a publisher that begins anew after a pause", func(l *ledger, at func(int) time.Time) {
 			l.seen(5000, at(0))
-			l.pause(true)
-			l.pause(false)
+			l.switched(true, at(0))
+			l.switched(false, at(0))
 			l.seen(1, at(33))
 			l.seen(2, at(66))
 		}, FrameCounts{Expected: 3}},

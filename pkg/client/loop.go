@@ -119,7 +119,7 @@ func (s *Session) handle(m signal.Message) {
 	case *signal.Assignments:
 		s.assign(m)
 	case *signal.Sending:
-		for _, e := range s.media.sending(m) {
+		for _, e := range s.media.sending(m, time.Now()) {
 			s.tell(e)
 		}
 	case *signal.Delivery:

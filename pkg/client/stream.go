@@ -233,7 +233,7 @@ func (s *stream) expire(now time.Time, deadline time.Duration, scratch []payload
 }
 
 // sending books a change of what the slot carries and turns it into an event.
-func (m *media) sending(message *signal.Sending) []Event {
+func (m *media) sending(message *signal.Sending, now time.Time) []Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var events []Event
@@ -242,9 +242,9 @@ func (m *media) sending(message *signal.Sending) []Event {
 		if s == nil || s.track == nil || s.generation != slot.Generation {
 			continue
 		}
-		s.book.ledger.pause(slot.Quality == volumetric.QualityOff)
-		if left := slot.LeftOut; left != nil {
-			s.book.ledger.leftOut(s.book.extend(left.First), int64(left.Count))
+		s.book.ledger.switched(slot.Quality == volumetric.QualityOff, now)
+		if off := slot.OffFrames; off != nil {
+			s.book.ledger.wasOff(s.book.extend(off.First), int64(off.Count))
 		}
 		events = append(events, Sending{Track: *s.track, Quality: slot.Quality, Reason: slot.Reason, Delay: time.Duration(slot.DelayUS) * time.Microsecond})
 	}

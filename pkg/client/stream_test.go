@@ -229,7 +229,7 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 		{SlotGeneration: present, Quality: 1, Reason: signal.ReasonAuto},
 		{SlotGeneration: signal.SlotGeneration{MID: "4", Generation: 2}, Quality: 0},
 		{SlotGeneration: signal.SlotGeneration{MID: "9", Generation: 3}, Quality: 0},
-	}})
+	}}, epoch)
 	if len(events) != 1 || events[0].(Sending).Quality != 1 || events[0].(Sending).Reason != signal.ReasonAuto {
 		t.Errorf("got %+v, want one event about the present assignment", events)
 	}
@@ -241,9 +241,9 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 	}})
 	m.streams["4"].expire(epoch.Add(time.Second), feedback.DefaultConfig().NACK.Deadline, nil)
 	// Off, and on again: what was published meanwhile is nobody's loss.
-	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}})
+	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}}, epoch.Add(time.Second))
 	in.send(60, 0, epoch.Add(2*time.Second))
-	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, LeftOut: &signal.FrameRange{First: 5, Count: 55}}}})
+	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, OffFrames: &signal.FrameRange{First: 5, Count: 55}}}}, epoch.Add(2*time.Second))
 	m.streams["4"].expire(epoch.Add(3*time.Second), feedback.DefaultConfig().NACK.Deadline, nil)
 	if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 5, Complete: 3, Missing: 1, DroppedByServer: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -54,7 +54,7 @@ type WantedPublication struct {
 	Parity float64 `json:"parity,omitempty"`
 }
 
-// Bandwidth tells a receiver what the server thinks of its link, at most twice per second, when it changes.
+// Bandwidth tells a receiver what the server thinks of its link, when it changes: at most twice per second, but at once where Estimate or Allocated falls by more than a quarter.
 type Bandwidth struct {
 	Header
 	// Estimate is what the link carries.

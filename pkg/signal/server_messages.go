@@ -150,8 +150,8 @@ type SlotQuality struct {
 	// DelayUS is the time from when the request for this quality was read to its first packet, in microseconds; 0 where the quality was not
 	// asked for since the last change.
 	DelayUS int64 `json:"delay_us,omitempty"`
-	// LeftOut are the frames that the slot did not carry because it was off: those since the last one before, up to the first of this quality.
-	LeftOut *FrameRange `json:"left_out,omitempty"`
+	// OffFrames are those that the slot did not carry because it was off: up to the first of this quality, without those before that Delivery tells of.
+	OffFrames *FrameRange `json:"off_frames,omitempty"`
 }
 
 // FrameRange is consecutive frames of a tile by their numbers in payload v1, which go on at 0 after the last of 32 bits.

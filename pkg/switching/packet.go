@@ -105,7 +105,7 @@ func (a Action) String() string {
 	return "drop"
 }
 
-// Verdict says what to do with a packet. Sequence, Timestamp, Marker and Switched hold for Forward only.
+// Verdict says what to do with a packet. Sequence, Timestamp, Marker, Switched and Unbegun hold for Forward only.
 type Verdict struct {
 	Action    Action
 	Sequence  uint16
@@ -113,9 +113,9 @@ type Verdict struct {
 	Marker    bool
 	// Switched marks the first packet after a switch, or after a pause.
 	Switched bool
-	// LeftOut is how many frames of its group, by their numbers, no track has begun before the packet, which begins a frame after a switch, a pause, or Skip. Of a group that was not the
-	// last to feed the slot nothing is expected.
-	LeftOut int
+	// Unbegun is how many frames of its group, by their numbers, no track has begun before the packet, which begins a frame: those lost, those skipped, and those that came during a pause.
+	// Of a group that was not the last to feed the slot, or that counts anew, nothing is expected.
+	Unbegun int
 	// WantKey says that the packet's track is selected but waits for a key frame. It is said for every packet that is dropped for
 	// that reason; the caller limits the requests that it sends to the publisher.
 	WantKey bool

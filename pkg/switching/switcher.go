@@ -246,7 +246,7 @@ func (s *Switcher) candidate(src Source, p *Packet, now time.Time) Verdict {
 	follows := s.history.len() > 0 && s.history.back(0).group == src.Group
 	v := s.begin(src, p, first, newest, now)
 	if follows {
-		v.LeftOut = int(p.Frame - newest - 1)
+		v.Unbegun = int(p.Frame - newest - 1)
 	}
 	if pending {
 		s.handover, v.Switched = handover{}, true

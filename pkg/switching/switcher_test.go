@@ -61,8 +61,8 @@ func TestSameTrackOtherGroup(t *testing.T) {
 	}
 }
 
-// TestFramesLeftOut switches at frames that do not follow on the last one that the slot has begun.
-func TestFramesLeftOut(t *testing.T) {
+// TestUnbegunFrames switches at frames that do not follow on the last one that the slot has begun.
+func TestUnbegunFrames(t *testing.T) {
 	s := New(Config{})
 	frame := func(track TrackID, frame int64) Verdict {
 		p := Packet{
@@ -75,7 +75,7 @@ func TestFramesLeftOut(t *testing.T) {
 		name    string
 		source  Source
 		frame   int64
-		leftOut int
+		unbegun int
 	}{
 		{"the first", Source{Track: 1, Group: 1}, 100, 0},
 		{"the next of another", Source{Track: 2, Group: 1}, 101, 0},
@@ -85,20 +85,20 @@ func TestFramesLeftOut(t *testing.T) {
 		{"of the other group again", Source{Track: 3, Group: 2}, 250, 0},
 	} {
 		s.Select(step.source, dawn)
-		if v := frame(step.source.Track, step.frame); v.Action != Forward || !v.Switched || v.LeftOut != step.leftOut {
-			t.Errorf("%s: got %+v, expected a switch with %d frames left out", step.name, v, step.leftOut)
+		if v := frame(step.source.Track, step.frame); v.Action != Forward || !v.Switched || v.Unbegun != step.unbegun {
+			t.Errorf("%s: got %+v, expected a switch with %d frames unbegun", step.name, v, step.unbegun)
 		}
 	}
 	s.Select(Source{}, dawn)
 	s.Select(Source{Track: 3, Group: 2}, dawn)
-	if v := frame(3, 260); !v.Switched || v.LeftOut != 9 {
+	if v := frame(3, 260); !v.Switched || v.Unbegun != 9 {
 		t.Errorf("after a pause: got %+v, expected a switch with 9 frames left out", v)
 	}
 	s.Skip(dawn)
-	if v := frame(3, 263); v.Switched || v.LeftOut != 2 {
+	if v := frame(3, 263); v.Switched || v.Unbegun != 2 {
 		t.Errorf("after frames that were skipped: got %+v, expected 2 frames left out, and no switch", v)
 	}
-	if v := frame(3, 265); v.Switched || v.LeftOut != 0 {
+	if v := frame(3, 265); v.Switched || v.Unbegun != 0 {
 		t.Errorf("after a frame that was lost: got %+v, expected nothing of note", v)
 	}
 }

@@ -1,0 +1,80 @@
+package sfu
+
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestOffFramesAreTold switches a slot off and on: its client hears once which frames it does not get for that, also where the slot was off again when it was to hear it, or the client away,
+// and again when it comes back.
+func TestOffFramesAreTold(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 2))
+	bob := s.watches("bob", 50e6)
+	carol := s.enter("carol", false, false, ladder(1, 2))
+	slot := bob.slots.slots[0]
+	own, other := slot.target.publication, carol.publications[0]
+	played := slot.forward
+	// begins has the slot begin a quality of a publication after so many frames for which it was off.
+	begins := func(publication *publication, q volumetric.Quality, first, count uint32) {
+		s.ask(func(r *Room) {
+			track, _ := publication.track(0, q)
+			real := &forward.Slot{}
+			slot.forward = real
+			slotEvents{bob.connection, []forward.Event{{Slot: real, Track: track, Switched: true, OffFrames: forward.FrameRange{First: first, Count: count}}}}.apply(r)
+			slot.forward = played
+		})
+	}
+	choose := func(q volumetric.Quality) {
+		bob.choose(0, signal.Only(q))
+		s.pass(allocationSpacing)
+	}
+	expectTold := func(when string, want signal.FrameRange) {
+		t.Helper()
+		told, _ := latest[*signal.Sending](bob.shelf)
+		if len(told.Slots) != 1 {
+			t.Fatalf("%s: told of %d slots, expected one", when, len(told.Slots))
+		}
+		if got := told.Slots[0].OffFrames; got == nil && want.Count > 0 || got != nil && *got != want {
+			t.Errorf("%s: off frames are %+v, expected %+v", when, got, want)
+		}
+	}
+	choose(1)
+	begins(own, 1, 0, 0)
+	expectTold("at first", signal.FrameRange{})
+	choose(volumetric.QualityOff)
+	expectTold("off", signal.FrameRange{})
+	choose(1)
+	choose(volumetric.QualityOff)
+	begins(own, 1, 100, 5)
+	expectTold("on when it is off again", signal.FrameRange{})
+	choose(0)
+	begins(own, 0, 107, 20)
+	expectTold("on", signal.FrameRange{First: 100, Count: 27})
+	choose(1)
+	begins(own, 1, 0, 0)
+	expectTold("another quality", signal.FrameRange{})
+	s.ask(func(*Room) { bob.tellSending() })
+	expectTold("after coming back", signal.FrameRange{First: 100, Count: 27})
+	choose(volumetric.QualityOff)
+	choose(1)
+	begins(own, 1, 1<<32-2, 4)
+	expectTold("on where numbers wrap around", signal.FrameRange{First: 1<<32 - 2, Count: 4})
+	choose(volumetric.QualityOff)
+	choose(1)
+	begins(other, 1, 5, 1000)
+	begins(own, 1, 2, 3)
+	expectTold("after word of what the slot carried before", signal.FrameRange{First: 2, Count: 3})
+	choose(volumetric.QualityOff)
+	choose(1)
+	s.ask(func(*Room) { bob.outbox = nil })
+	begins(own, 1, 10, 3)
+	choose(volumetric.QualityOff)
+	choose(1)
+	s.ask(func(*Room) { bob.outbox = bob.shelf })
+	begins(own, 1, 20, 3)
+	expectTold("of two pauses, one of them when nobody listened", signal.FrameRange{First: 10, Count: 13})
+}
