@@ -66,7 +66,8 @@ func (l *ledger) seen(number int64, now time.Time) {
 		// It is of the stretch before, and begins no other.
 		l.found(number)
 	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch:
-		l.on, l.newest, l.offFrames = true, number, nil
+		l.forgetOff()
+		l.on, l.newest = true, number
 		l.counts.Expected++
 	case number > l.newest:
 		for n := l.newest + 1; n < number; n++ {
@@ -100,7 +101,10 @@ func (l *ledger) overflowed()  { l.counts.Overflowed++ }
 func (l *ledger) dropped(frames int) { l.granted += int64(frames) }
 
 // end ends the stretch: numbers until the next frame are not expected.
-func (l *ledger) end() { l.on, l.off, l.offFrames = false, false, nil }
+func (l *ledger) end() {
+	l.on, l.off = false, false
+	l.forgetOff()
+}
 
 // switched says whether the tile is off.
 func (l *ledger) switched(off bool, now time.Time) {
@@ -117,6 +121,18 @@ func (l *ledger) wasOff(first, count int64) {
 		l.offFrames = slices.Delete(l.offFrames, 0, 1)
 	}
 	l.offFrames = append(l.offFrames, stretch{first, first + count})
+}
+
+// forgetOff counts the gaps that the tile was off for, and forgets when that was: numbers may come again.
+func (l *ledger) forgetOff() {
+	l.unseen = slices.DeleteFunc(l.unseen, func(g gap) bool {
+		if !l.wasOffFor(g.number) {
+			return false
+		}
+		l.lost(g.number)
+		return true
+	})
+	l.offFrames = nil
 }
 
 // settle counts gaps that are older than the deadline.

@@ -124,6 +124,15 @@ func TestLedger(t *testing.T) {
 			l.seen(1, at(33))
 			l.seen(2, at(66))
 		}, FrameCounts{Expected: 3}},
+		{"another assignment right after a pause", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.switched(true, at(0))
+			l.switched(false, at(300))
+			l.wasOff(2, 8)
+			l.seen(10, at(300))
+			l.end()
+			l.seen(50, at(333))
+		}, FrameCounts{Expected: 3}},
 		{"another assignment", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
 			l.end()
