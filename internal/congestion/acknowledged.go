@@ -37,6 +37,7 @@ type acknowledged struct {
 	highest [2]int64 // most bytes in burstWindow in this and in the former epoch
 	largest [2]int64 // packets of these
 	epoch   int64
+	close   batches
 
 	lastSent, lastArrived time.Duration
 	skipped               time.Duration // left out of the times of arrival
@@ -52,7 +53,7 @@ func (a *acknowledged) add(sent, arrived time.Duration, size int) {
 	}
 	if !a.begun || at-a.newest >= ackWindow {
 		former := *a
-		*a = acknowledged{newest: at, first: at, begun: true, epoch: at, highest: former.highest, largest: former.largest}
+		*a = acknowledged{newest: at, first: at, begun: true, epoch: at, highest: former.highest, largest: former.largest, close: former.close}
 		a.lastSent, a.lastArrived, a.skipped, a.skippedAt = former.lastSent, former.lastArrived, former.skipped, former.skippedAt
 	}
 	for a.newest < at {
@@ -66,6 +67,7 @@ func (a *acknowledged) add(sent, arrived time.Duration, size int) {
 		return
 	}
 	a.packets++
+	a.close.add(arrived, size)
 	a.bins[index(at)] += uint32(size)
 	a.long += int64(size)
 	if at > a.newest-ackShort {
@@ -114,7 +116,18 @@ func (a *acknowledged) over(bytes, window int64) (float64, bool) {
 
 // bursts is the highest rate at which packets arrived for a hundredth of a second, lately, in bit/s.
 func (a *acknowledged) bursts() float64 {
+	if rate := a.close.rate(); rate > 0 {
+		return rate
+	}
 	return float64(max(a.highest[0], a.highest[1])) * 8 * 1000 / burstWindow
+}
+
+// usual is what bursts usually arrive at, in bit/s.
+func (a *acknowledged) usual() float64 {
+	if a.close.rate() > 0 && a.close.usual > 0 {
+		return a.close.usual
+	}
+	return a.bursts()
 }
 
 // reset forgets everything.

@@ -45,7 +45,8 @@ const (
 type throughput struct {
 	rate   float64 // over half a second
 	latest float64 // over the last tenth
-	bursts float64 // of bursts
+	bursts float64 // of bursts, the highest
+	usual  float64 // of bursts usually
 	known  bool
 	// waited says that packets of bursts have waited on the path lately, so that bursts arrive at what it carries.
 	waited bool

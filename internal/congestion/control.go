@@ -103,7 +103,7 @@ func (g *GCC) throughput(now time.Duration) throughput {
 	rate, known := g.acked.rate()
 	latest, _ := g.acked.latest()
 	return throughput{
-		rate: rate, latest: latest, bursts: g.acked.bursts(), known: known, waited: now-g.waited < waitedTime, inherent: g.loss.best.inherent,
+		rate: rate, latest: latest, bursts: g.acked.bursts(), usual: g.acked.usual(), known: known, waited: now-g.waited < waitedTime, inherent: g.loss.best.inherent,
 	}
 }
 
@@ -152,7 +152,7 @@ func (g *GCC) plan(now time.Duration) {
 	quiet := g.detector.usage != Overusing && g.queue.delay <= quietQueue && !g.draining && !g.silence.broken
 	acked := g.throughput(now)
 	g.prober.step(now, situation{
-		estimate: g.estimate, bursts: acked.bursts, idle: now-g.waited >= idleTime, full: acked.waited && g.estimate*(1-acked.inherent) >= fullShare*acked.bursts,
+		estimate: g.estimate, bursts: acked.bursts, idle: now-g.waited >= idleTime, full: acked.waited && g.estimate*(1-acked.inherent) >= fullShare*acked.usual,
 		limited: g.limited.limited, quiet: quiet, eased: quiet && g.strained, rtt: g.rtt,
 	})
 	if quiet && g.strained {

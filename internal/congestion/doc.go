@@ -46,6 +46,7 @@
 //     window for that.
 //   - The deviations of the link's capacity and the bounds of the loss estimator are relative to the rate. Losses that spare the packets which find the
 //     queue empty are never the path's.
+//   - The rate of bursts bounds growth and probes. It is measured between batches of arrivals: hosts hand over what came since they looked last.
 //   - A sender that uses its estimate probes with 1.5 times that, for longer than a frame takes: 15 ms fit between the frames of others and would find the
 //     whole bottleneck idle. Short probes are for the start, for silences and for senders that use little.
 //   - Silence counts from half a second on, not three.
@@ -71,5 +72,5 @@
 // for, and losses need no part of their own. What it departs from BBR in is that it waits for no congestion window to be full: frames are bursts, between which the path is idle, and a conversation
 // does not put up with the queue that BBR keeps. So the rate grows until a queue shows, and delivery then tells how far to go back.
 //
-// A GCC takes 6.1 kB, and 24 bytes for each packet of the largest report.
+// A GCC takes 6.7 kB, and 24 bytes for each packet of the largest report.
 package congestion
