@@ -94,6 +94,24 @@ func (g *GCC) measureRoundTrip(now time.Duration) (queued time.Duration) {
 	return quickest - g.empty
 }
 
+// LongestTrip is the longest round trip of the packets of a report that came at a time, queues included, less the time that they waited for the report's last. It is 0 where none arrived.
+func LongestTrip(now time.Time, results []PacketResult) time.Duration {
+	var longest, last time.Duration // by the receiver's clock
+	known := false
+	for i := range results {
+		if r := &results[i]; r.Received {
+			if trip := r.Arrived + now.Sub(r.Sent); !known || trip > longest {
+				longest = trip
+			}
+			if !known || r.Arrived > last {
+				last = r.Arrived
+			}
+			known = true
+		}
+	}
+	return max(longest-last, 0)
+}
+
 // arrive puts the packets of a report through the parts that go by their times. It returns the rate of a probe, 0 for none.
 func (g *GCC) arrive(now time.Duration) float64 {
 	probe := 0.0

@@ -46,7 +46,7 @@ type estimation struct {
 	padding padding
 	// path is what the pacer goes by, the zero Path before the receiver has reported something.
 	path pacing.Path
-	// trips are the latest round trips, queues included.
+	// trips are the latest round trips, queues included: the estimator's own is an average, and late where a queue builds up.
 	trips recent.Max[time.Duration]
 	// counted is what the writer's counts have of the estimator's.
 	counted congestion.Stats
@@ -122,7 +122,7 @@ func (w *writer) learn(r *Receiver, results []congestion.PacketResult, arrived t
 	}
 	e.estimator.Report(e.pass(arrived), results)
 	e.known = true
-	e.trips.Add(w.at, e.estimator.Stats().RTT, feedback.QueueMemory)
+	e.trips.Add(w.at, congestion.LongestTrip(arrived, results), feedback.QueueMemory)
 }
 
 // stepAt has a receiver's estimator stepped at a time, if that is before what was planned.

@@ -266,6 +266,23 @@ func TestNACKAfterTheDeadline(t *testing.T) {
 	}
 }
 
+// TestNACKBehindAQueue asks for a packet of a frame that has waited for longer than frames are worth repairing elsewhere, as a receiver does that knows how late it was.
+func TestNACKBehindAQueue(t *testing.T) {
+	c := newConference(t, 20e6, withoutProbes)
+	c.receiver.deadline, c.peer.rtt = 0, 20*time.Millisecond
+	c.frames(time.Second, 5e6, nil)
+	sent := len(c.link.departed)
+	// A frame takes over 100 ms then.
+	c.link.rate = 1e6
+	c.frames(frameInterval, 5e6, nil)
+	c.link.pass(400 * time.Millisecond)
+	c.nack(t, c.now, c.link.departed[sent].SequenceNumber)
+	c.link.pass(50 * time.Millisecond)
+	if got := c.engine.Stats().NACKed; got != (NACKOutcome{Answered: 1}) {
+		t.Errorf("outcomes are %+v, expected one answered", got)
+	}
+}
+
 // TestLookupsAreBounded asks for numbers of hundreds of slots at once, which stand for nothing, so that nothing is sent and no credit spent.
 func TestLookupsAreBounded(t *testing.T) {
 	const slots, burst = 200, 100

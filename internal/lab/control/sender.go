@@ -235,7 +235,7 @@ func (s *sender) report(packet []byte, now time.Duration) {
 		s.results[i].Probe = s.trains.of(s.results[i].Sequence)
 	}
 	s.estimator.Report(at(now), s.results)
-	s.trips.Add(now, s.estimator.Stats().RTT, feedback.QueueMemory)
+	s.trips.Add(now, congestion.LongestTrip(at(now), s.results), feedback.QueueMemory)
 	s.consult(now)
 }
 
