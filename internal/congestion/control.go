@@ -32,8 +32,8 @@ const (
 func (g *GCC) react(now time.Duration, probe float64) {
 	acked := g.throughput(now)
 	usage := g.detector.usage
-	if usage == Overusing && g.queue.delay <= quietQueue && g.rate.settling(now, g.rtt) {
-		// The queue empties between frames, as large as they are now.
+	if usage == Overusing && g.rate.settling(now, g.rtt) {
+		// The queue is the probe's, or empties between frames, as large as they are now. One that stays is looked for below.
 		usage = Underusing
 	}
 	if g.queue.over(now, g.cfg.Delay.QueueMax) || g.spilled {

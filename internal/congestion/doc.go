@@ -37,7 +37,7 @@
 //   - Frames show what the path carries, as they are sent at 2.5 times their rate: while they queue up the rate does not grow beyond what they arrive at, and
 //     nothing is probed where that is near the estimate. A link that is used alone so comes to a rate at which no queue is left between frames, and stays there.
 //     Where they arrive much faster than when the path was overused, or do not wait at all any more, probes come sooner.
-//   - For a quarter of a second after a probe has raised the rate, a slope counts only where a queue stands: frames that have become larger look like a queue that grows.
+//   - For a quarter of a second after a probe has raised the rate, only a queue that stands counts: frames that have become larger look like one that grows, and what the probe has left empties.
 //   - The rate before a large fall is remembered for a minute and probed again and again: wireless links are down for seconds and come back as they were.
 //     Losses to a long queue are forgotten when it has emptied, and none hold the rate down once there was none for a second. All are where a probe arrives
 //     well above the rate that they allow, a second and more after the last of them.

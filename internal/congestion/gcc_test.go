@@ -211,17 +211,18 @@ func TestResultsOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestATrendAfterAProbe: frames that have become larger look like a queue that grows, until they have been as large for a while; a queue that stands is one.
+// TestATrendAfterAProbe: frames that have become larger look like a queue that grows, until they have been as large for a while, and what a probe leaves empties; a longer queue that stands is one.
 func TestATrendAfterAProbe(t *testing.T) {
 	const trip, found = 20 * time.Millisecond, 90e6
+	most := DefaultConfig().Delay.QueueMax
 	for _, c := range []struct {
 		name    string
 		after   time.Duration
 		queue   time.Duration
 		reduces bool
 	}{
-		{"at once, and the queue empties between frames", 100 * time.Millisecond, quietQueue, false},
-		{"at once, and the queue stands", 100 * time.Millisecond, quietQueue + time.Millisecond, true},
+		{"at once, and a queue as probes leave it", 100 * time.Millisecond, most, false},
+		{"at once, and a longer queue stands", 100 * time.Millisecond, most + time.Millisecond, true},
 		{"later", trip + settlingTime, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -229,11 +230,35 @@ func TestATrendAfterAProbe(t *testing.T) {
 			g.rtt = trip
 			g.rate.set(25e6)
 			g.rate.probed(time.Second, found)
-			g.detector.usage, g.queue.delay = Overusing, c.queue
+			g.detector.usage, g.queue.delay, g.queue.known = Overusing, c.queue, true
 			g.react(time.Second+c.after, 0)
 			if reduced := g.rate.rate < found; reduced != c.reduces {
 				t.Errorf("the rate is %g bit/s after %g, expected that it is reduced: %v", g.rate.rate, found, c.reduces)
 			}
 		})
+	}
+}
+
+func TestLongestTrip(t *testing.T) {
+	const ms = time.Millisecond
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	arrived := func(sent, arrived time.Duration) PacketResult {
+		return PacketResult{Sent: at(sent), Arrived: -time.Hour + arrived, Received: true}
+	}
+	for name, c := range map[string]struct {
+		results []PacketResult
+		want    time.Duration
+	}{
+		"none":                            {nil, 0},
+		"only lost ones":                  {[]PacketResult{{Sent: at(0)}}, 0},
+		"one":                             {[]PacketResult{arrived(60*ms, 0)}, 40 * ms},
+		"one that waited for the last":    {[]PacketResult{arrived(50*ms, 70*ms), arrived(60*ms, 90*ms)}, 40 * ms},
+		"one that a queue held up":        {[]PacketResult{arrived(0, 70*ms), arrived(60*ms, 90*ms)}, 80 * ms},
+		"one that the next has overtaken": {[]PacketResult{arrived(0, 90*ms), arrived(60*ms, 70*ms)}, 100 * ms},
+		"one that was sent afterwards":    {[]PacketResult{arrived(160*ms, 0)}, 0},
+	} {
+		if got := LongestTrip(at(100*ms), c.results); got != c.want {
+			t.Errorf("%s: the longest trip is %v, expected %v", name, got, c.want)
+		}
 	}
 }
