@@ -16,7 +16,7 @@ import (
 // Limit is what the machine needs at least for one packet of 1,200 bytes on one core: user and system time, on loopback, where sending includes the
 // network's work up to the receiving socket. No receiver accepts UDP_GRO but the one of Coalesced.
 type Limit struct {
-	// SealSegmented is AES-128-GCM and sending in runs of 43 (UDP_SEGMENT), to a socket that nobody reads.
+	// SealSegmented is AES-128-GCM and sending in runs of 43 (UDP_SEGMENT), to a socket that counts packets and lets none through.
 	SealSegmented float64 `json:"seal_segmented_us_per_packet"`
 	// PlainSend is one call per packet, without encryption.
 	PlainSend float64 `json:"plain_send_us_per_packet"`

@@ -14,8 +14,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// limitBench is the sockets that the limit is measured with: one that sends, one that nobody reads, one that is read packet by packet, and one that
-// accepts runs.
+// limitBench is the sockets that the limit is measured with: one that sends, one that only counts as the measured receivers do, one that is read packet by packet,
+// and one that accepts runs.
 type limitBench struct {
 	sender                  *net.UDPConn
 	unread, single, whole   *net.UDPConn
@@ -42,7 +42,7 @@ func newLimitBench() (*limitBench, error) {
 	udp.EnlargeBuffers(b.sender, socketBytes, socketBytes)
 	udp.EnlargeBuffers(b.single, socketBytes, socketBytes)
 	udp.EnlargeBuffers(b.whole, socketBytes, socketBytes)
-	if err := acceptRuns(b.whole); err != nil {
+	if err := errors.Join(acceptRuns(b.whole), countMedia(b.unread)); err != nil {
 		b.close()
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func TestMediaIsKeptFromAbove(t *testing.T) {
 	}
 }
 
-// TestCountedMedia: a socket that only counts media drops it, and lets everything else through.
+// TestCountedMedia: a socket that only counts media drops it, and what is as long as only media are, and lets everything else through.
 func TestCountedMedia(t *testing.T) {
 	s, err := openSocket(func([]byte, time.Time) bool { return true })
 	if err != nil {
@@ -114,14 +114,19 @@ func TestCountedMedia(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, size := range []int{surelyMedia - 1, surelyMedia} {
+		if _, err := s.WriteToUDPAddrPort(append([]byte{22, 253}, make([]byte, size-2)...), addressOf(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	buffer := make([]byte, 1500)
 	_ = s.SetReadDeadline(time.Now().Add(10 * time.Second))
-	for _, want := range [][]byte{{128, 200}, {0, 1}, {22, 254}, {192, 96}} {
+	for _, want := range [][]byte{{128, 200}, {0, 1}, {22, 254}, {192, 96}, {22, 253}} {
 		if n, _, err := s.ReadFromAddrPort(buffer); err != nil || !bytes.Equal(buffer[:2], want) {
 			t.Fatalf("got %d bytes that begin with %v, %v; want %v", n, buffer[:2], err, want)
 		}
 	}
-	if got := dropped(s.UDPConn); got != 3 {
-		t.Errorf("%d packets of media were counted, want 3", got)
+	if got := dropped(s.UDPConn); got != 4 {
+		t.Errorf("%d packets of media were counted, want 4", got)
 	}
 }
