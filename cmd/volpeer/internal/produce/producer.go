@@ -200,17 +200,15 @@ func (p *Producer) capture(ctx context.Context, newest *mailbox[captured], free 
 		if first {
 			missed = 0
 		}
-		older, replaced := newest.put(captured{frame, time.Now()})
-		if replaced {
-			free <- older.frame
-		}
+		// Before it is handed over: what is counted as published is counted as captured.
 		p.count(func(c *Counts) {
 			c.Captured += 1 + missed
 			c.Dropped.Missed += missed
-			if replaced {
-				c.Dropped.Replaced++
-			}
 		})
+		if older, replaced := newest.put(captured{frame, time.Now()}); replaced {
+			free <- older.frame
+			p.count(func(c *Counts) { c.Dropped.Replaced++ })
+		}
 	}
 }
 
