@@ -56,28 +56,58 @@ func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []tes
 	defer os.RemoveAll(scratch)
 
 	fmt.Fprintf(w, "\nfuzz tests: %d, %s each\n", targets, each)
-	binary := filepath.Join(scratch, "fuzz.test")
-	for _, p := range fuzzed {
-		// One instrumented binary serves all fuzz tests of the package; `go test -fuzz` would link it again for each.
-		build := goCommand(ctx, "test", "-c", "-vet=off", "-fuzz=.", "-o", binary, p.ImportPath)
-		var said bytes.Buffer
-		build.Stdout, build.Stderr = &said, &said
-		if err := build.Run(); err != nil {
-			tally.addFuzz(w, p.ImportPath, "(build)", 0, fmt.Sprintf("%s%v\n", said.String(), err))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for binary := range buildFuzzBinaries(ctx, scratch, fuzzed) {
+		if binary.failure != "" {
+			tally.addFuzz(w, binary.ImportPath, "(build)", 0, binary.failure)
 			continue
 		}
-		for _, target := range p.targets {
+		for _, target := range binary.targets {
 			if ctx.Err() != nil {
-				return ctx.Err()
+				break
 			}
 			started := time.Now()
 			// The same place that `go test -fuzz` uses, so that `go clean -fuzzcache` empties it.
-			corpus := filepath.Join(strings.TrimSpace(cache), "fuzz", p.ImportPath)
-			failure := fuzz(ctx, binary, p.Dir, target, corpus, each)
-			tally.addFuzz(w, p.ImportPath, target, time.Since(started), failure)
+			corpus := filepath.Join(strings.TrimSpace(cache), "fuzz", binary.ImportPath)
+			failure := fuzz(ctx, binary.path, binary.Dir, target, corpus, each)
+			tally.addFuzz(w, binary.ImportPath, target, time.Since(started), failure)
+		}
+		if err := os.Remove(binary.path); err != nil {
+			return err
 		}
 	}
-	return nil
+	return ctx.Err()
+}
+
+// fuzzBinary is what runs the fuzz tests of a package, or what the compiler said where there is none.
+type fuzzBinary struct {
+	fuzzedPackage
+	path, failure string
+}
+
+// buildFuzzBinaries builds one instrumented binary for each package, where `go test -fuzz` would link it again for each fuzz test: the next one while one is
+// used. The channel is closed after the last, or when the context has ended.
+func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage) <-chan fuzzBinary {
+	built := make(chan fuzzBinary)
+	go func() {
+		defer close(built)
+		for i, p := range packages {
+			binary := fuzzBinary{fuzzedPackage: p, path: filepath.Join(dir, fmt.Sprintf("fuzz-%d.test", i))}
+			build := goCommand(ctx, "test", "-c", "-vet=off", "-fuzz=.", "-o", binary.path, p.ImportPath)
+			var said bytes.Buffer
+			build.Stdout, build.Stderr = &said, &said
+			if err := build.Run(); err != nil {
+				binary.failure = fmt.Sprintf("%s%v\n", said.String(), err)
+			}
+			select {
+			case built <- binary:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return built
 }
 
 // fuzz runs one fuzz test and returns its output if it failed, else "".
