@@ -12,8 +12,8 @@ import (
 // ErrProc says that the system does not tell what is needed, as Linux does in /proc.
 var ErrProc = errors.New("this system does not tell, as Linux does in /proc")
 
-// MachineTime is the time of all cores since the start, in the system's ticks.
-type MachineTime struct{ Busy, All float64 }
+// MachineTime is the time of all cores since the start, in the system's ticks. Stolen is what a hypervisor gave to others of it, which counts as busy.
+type MachineTime struct{ Busy, Stolen, All float64 }
 
 // ReadMachineTime reads /proc/stat.
 func ReadMachineTime() (MachineTime, error) {
@@ -26,22 +26,32 @@ func ReadMachineTime() (MachineTime, error) {
 
 // BusySince is the share of all cores' time that was in use since another time, 0 to 1.
 func (t MachineTime) BusySince(before MachineTime) float64 {
+	return t.share(before, t.Busy-before.Busy)
+}
+
+// StolenSince is the share of all cores' time that a hypervisor gave to others since another time, 0 to 1.
+func (t MachineTime) StolenSince(before MachineTime) float64 {
+	return t.share(before, t.Stolen-before.Stolen)
+}
+
+func (t MachineTime) share(before MachineTime, ticks float64) float64 {
 	if t.All <= before.All {
 		return 0
 	}
-	return (t.Busy - before.Busy) / (t.All - before.All)
+	return ticks / (t.All - before.All)
 }
 
 // The columns of the first line of /proc/stat that stand for rest; guest time is part of user time and would count twice. Programs with a niceness above 0 give way to all others, and
 // package awake's do nothing.
 const (
-	columnNice = 1
-	columnIdle = 3
-	columnWait = 4
-	columns    = 8 // user, nice, system, idle, iowait, irq, softirq, steal
+	columnNice  = 1
+	columnIdle  = 3
+	columnWait  = 4
+	columnSteal = 7
+	columns     = 8 // user, nice, system, idle, iowait, irq, softirq, steal
 )
 
-// parseMachineTime reads the first line of /proc/stat (proc(5)). Time that a hypervisor took counts as busy.
+// parseMachineTime reads the first line of /proc/stat (proc(5)).
 func parseMachineTime(data []byte) (MachineTime, error) {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	fields := strings.Fields(string(line))
@@ -57,6 +67,9 @@ func parseMachineTime(data []byte) (MachineTime, error) {
 		t.All += ticks
 		if column != columnNice && column != columnIdle && column != columnWait {
 			t.Busy += ticks
+		}
+		if column == columnSteal {
+			t.Stolen = ticks
 		}
 	}
 	return t, nil

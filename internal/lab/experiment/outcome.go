@@ -132,6 +132,9 @@ type Pace struct {
 const (
 	// cpuDropped is the share of frames that computing may drop: at 15 frames per second one in one and a half seconds, which nobody would call keeping up.
 	cpuDropped = 0.05
+	// stolenLeast is what a hypervisor must have given to others of the processors' time to be named: a thousandth of 14 s on two processors is what one program is
+	// held up by for 28 ms, more than an emulated network may ever be late by.
+	stolenLeast = 0.001
 	// cpuBusy is where waiting for a processor becomes a part of every latency: with both of two cores busy 95 % of the time, a program that becomes ready mostly waits.
 	cpuBusy = 0.95
 )
@@ -157,5 +160,12 @@ func (o *Outcome) Judge(p Pace) {
 		o.Reason += "; and the emulated network was late: " + p.Late
 	default:
 		o.Invalidate("the emulated network was late: %s", p.Late)
+	}
+}
+
+// blame adds to the reason of an iteration that was disturbed what share of the processors' time a hypervisor gave to others meanwhile, where that may be why.
+func (o *Outcome) blame(stolen float64) {
+	if (o.Validity == Invalid || o.Validity == CPUBound) && stolen >= stolenLeast {
+		o.Reason += fmt.Sprintf("; meanwhile this machine's host gave %.1f %% of the processors' time to others", 100*stolen)
 	}
 }

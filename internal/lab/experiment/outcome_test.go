@@ -36,3 +36,24 @@ func TestJudge(t *testing.T) {
 		t.Errorf("expected what was skipped to stay so, got %s", skipped.Validity)
 	}
 }
+
+// TestBlame: what a host gave to others of the processors' time stands in the reason of what was disturbed, and nowhere else.
+func TestBlame(t *testing.T) {
+	for _, test := range []struct {
+		validity Validity
+		stolen   float64
+		want     string
+	}{
+		{Invalid, 0.021, "late; meanwhile this machine's host gave 2.1 % of the processors' time to others"},
+		{CPUBound, 0.5, "late; meanwhile this machine's host gave 50.0 % of the processors' time to others"},
+		{Invalid, 0.0009, "late"},
+		{Valid, 0.5, "late"},
+		{Failed, 0.5, "late"},
+		{Skipped, 0.5, "late"},
+	} {
+		o := &Outcome{Validity: test.validity, Reason: "late"}
+		if o.blame(test.stolen); o.Reason != test.want {
+			t.Errorf("%s, %g stolen: %q, want %q", test.validity, test.stolen, o.Reason, test.want)
+		}
+	}
+}

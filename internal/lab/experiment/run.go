@@ -118,9 +118,13 @@ func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration t
 	defer cancel()
 	result := IterationResult{Iteration: iteration, Seed: s.Seed, LoadBefore: lab.LoadAverage()}
 	begun := time.Now()
+	before, unknown := lab.ReadMachineTime()
 	outcome, err := e.scenario.Run(ctx, c, s)
 	result.Seconds = time.Since(begun).Seconds()
 	result.Outcome = e.judged(outcome, err)
+	if after, err := lab.ReadMachineTime(); unknown == nil && err == nil {
+		result.blame(after.StolenSince(before))
+	}
 	return result, tidy(s.Folder, !o.NoRaw)
 }
 
