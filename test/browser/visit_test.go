@@ -3,6 +3,7 @@ package browser
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -106,7 +107,7 @@ func (v *visit) read(output io.Reader, stop <-chan struct{}) {
 	for lines.Scan() {
 		s := step{raw: append(json.RawMessage(nil), lines.Bytes()...)}
 		if err := json.Unmarshal(s.raw, &s); err != nil {
-			s = step{Step: "failed", Message: "the script says " + lines.Text()}
+			s = step{Step: "failed", Message: fmt.Sprintf("%v in %d bytes that begin with %.200s", err, len(s.raw), s.raw)}
 		}
 		select {
 		case v.steps <- s:

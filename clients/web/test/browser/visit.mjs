@@ -88,6 +88,8 @@ export async function run(script) {
     tell("failed", { message: String(error?.stack ?? error) });
   } finally {
     await browser.close();
+    // What waits in a pipe is lost when the process exits.
+    await new Promise((written) => process.stdout.write("", written));
     process.exit(0);
   }
 }
