@@ -94,6 +94,37 @@ func TestPacketsWaitForTheirBatch(t *testing.T) {
 	expect("closed in the midst of a batch", signalAfter+4)
 }
 
+// TestABatchOfSeveralPublishers has packets of two publishers come together: the reader that goes on with those of the first finds those of the second as well, so that they leave as one run.
+func TestABatchOfSeveralPublishers(t *testing.T) {
+	for _, signalled := range []bool{true, false} {
+		r := newRig(t, func(c *Config) { c.Pacing = "off" })
+		one, two := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric), r.publish(r.ingress(&fakePeer{}), 20, volumetric.MIMEVolumetric)
+		peer := &fakePeer{}
+		receiver := r.engine.NewReceiver(peer, time.Hour)
+		receiver.AddSlot(newFakeOutlet(peer, 1000), volumetric.KindVideo).Select(one.track, 1, r.now)
+		receiver.AddSlot(newFakeOutlet(peer, 1010), volumetric.KindVideo).Select(two.track, 2, r.now)
+		r.run()
+		r.engine.writers[0].turn.free.Store(true)
+		for _, p := range []*publisher{one, two} {
+			p.next()
+			for _, packet := range p.packets(3 * 1144) {
+				p.ingress.RTP(p.ssrc, packet, r.now)
+			}
+		}
+		expected := []int{3, 3}
+		if signalled {
+			one.ingress.Signal()
+			two.ingress.Signal()
+			expected = []int{6}
+		}
+		one.ingress.Flush()
+		two.ingress.Flush()
+		if runs := peer.takeRuns(); !slices.Equal(runs, expected) {
+			t.Errorf("signalled %t: runs of %v packets, expected %v", signalled, runs, expected)
+		}
+	}
+}
+
 // TestClosedReceiverIsNotUnsent closes a receiver that has something queued.
 func TestClosedReceiverIsNotUnsent(t *testing.T) {
 	r := newRig(t, nil)

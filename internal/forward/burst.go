@@ -72,8 +72,8 @@ func (w *writer) spread() {
 	for r := b.receiver(); r != nil; r = b.receiver() {
 		for _, t := range b.packets {
 			f := t.follower
-			for i := f.cursor; i < len(f.attachments) && f.attachments[i].slot.receiver == r; i++ {
-				if w.offer(f.attachments[i], t.packet) {
+			for _, a := range f.attachments[f.cursor:f.end] {
+				if w.offer(a, t.packet) {
 					w.arrived = append(w.arrived, t.packet.order)
 					if w.engine.paced() && !f.track.audio {
 						w.stats.hold.observe(0, 1)
@@ -81,7 +81,7 @@ func (w *writer) spread() {
 				}
 			}
 		}
-		b.pass(r)
+		b.pass()
 		w.depart(r)
 	}
 	w.dispatch()
@@ -95,25 +95,27 @@ func (w *writer) spread() {
 	b.broken = b.broken[:0]
 }
 
-// receiver is the first that has not been served yet, nil after the last one.
+// receiver is the first that has not been served yet, nil after the last one. Its attachments are found once for all packets of the burst: each is in another place of the memory.
 func (b *burst) receiver() *Receiver {
 	var first *Receiver
 	for _, f := range b.sources {
 		if f.cursor < len(f.attachments) {
-			if r := f.attachments[f.cursor].slot.receiver; first == nil || r.serial < first.serial {
+			if r := f.attachments[f.cursor].receiver; first == nil || r.serial < first.serial {
 				first = r
 			}
+		}
+	}
+	for _, f := range b.sources {
+		for f.end = f.cursor; f.end < len(f.attachments) && f.attachments[f.end].receiver == first; f.end++ {
 		}
 	}
 	return first
 }
 
-// pass moves past a receiver that has been served.
-func (b *burst) pass(r *Receiver) {
+// pass moves past the receiver that has been served.
+func (b *burst) pass() {
 	for _, f := range b.sources {
-		for f.cursor < len(f.attachments) && f.attachments[f.cursor].slot.receiver == r {
-			f.cursor++
-		}
+		f.cursor = f.end
 	}
 }
 
@@ -158,8 +160,8 @@ func (w *writer) requeue(f *follower) {
 
 // insert adds an attachment, behind those of receivers that came before.
 func (f *follower) insert(a *attachment) {
-	at, _ := slices.BinarySearchFunc(f.attachments, a.slot.receiver.serial+1, func(a *attachment, number uint64) int {
-		return cmp.Compare(a.slot.receiver.serial, number)
+	at, _ := slices.BinarySearchFunc(f.attachments, a.receiver.serial+1, func(a *attachment, number uint64) int {
+		return cmp.Compare(a.receiver.serial, number)
 	})
 	f.attachments = slices.Insert(f.attachments, at, a)
 }

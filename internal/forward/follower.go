@@ -29,8 +29,8 @@ type follower struct {
 	last passed
 	// attachments are the slots that take the track, in the order of their receivers.
 	attachments []*attachment
-	// cursor is the first attachment that has not got the packets of the burst yet, -1 while none of them is the follower's.
-	cursor int
+	// cursor is the first attachment that has not got the packets of the burst yet, -1 while none of them is the follower's. end is behind those of the receiver that gets them at present.
+	cursor, end int
 	// broken counts frames that were hurt between the burst and the packet at hand.
 	broken int
 	// readyIndex is the place in the heap of the ready, -1 outside.

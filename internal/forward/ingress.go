@@ -39,8 +39,9 @@ type Ingress struct {
 	order int64
 	// unsignalled are the tracks of the packets that those who follow them have not been told of, at most signalAfter.
 	unsignalled []*Track
-	// roused is room for the writers that are to be woken, nil while a Flush has it.
-	roused []*writer
+	// roused are the writers that are to be woken, for so many packets.
+	roused  []*writer
+	rousing int
 	// budget bounds what the publisher is asked for, noticed what is noticed as missing, and chunks what is held of frames that come in chunks.
 	budget  requestBudget
 	noticed *feedback.MissingBudget

@@ -15,12 +15,21 @@ func (i *Ingress) Arrived(kernel, hardware time.Time) {
 	i.mu.Unlock()
 }
 
+// Signal tells the writers of the packets since the last call, without waking any. It is called before Flush where several ingresses have packets that came together: whoever is served first gets what
+// all of them have as one burst, and nobody's packets wait unseen for what another's cost.
+func (i *Ingress) Signal() {
+	i.mu.Lock()
+	i.signal()
+	i.mu.Unlock()
+}
+
 // Flush lets the packets since the last call go on to the slots, and forwards them as far as nobody else does (see turn). It is called by the goroutine that calls RTP.
 func (i *Ingress) Flush() {
 	i.mu.Lock()
-	packets := len(i.unsignalled)
+	i.signal()
 	i.kernelAt, i.hardwareAt = 0, 0
-	roused := i.signal()
+	roused, packets := i.roused, i.rousing
+	i.rousing = 0
 	if len(roused) == 0 {
 		i.mu.Unlock()
 		return
@@ -30,24 +39,25 @@ func (i *Ingress) Flush() {
 	lend(roused, packets)
 	clear(roused)
 	i.mu.Lock()
-	i.roused = roused[:0]
+	if i.roused == nil {
+		i.roused = roused[:0]
+	}
 	i.mu.Unlock()
 }
 
-// signal tells those who follow them of the tracks that packets have come on, and returns the writers that are to be woken for it. The caller holds the mutex, here and
+// signal tells those who follow them of the tracks that packets have come on, and notes the writers that are to be woken for it. The caller holds the mutex, here and
 // below.
-func (i *Ingress) signal() []*writer {
-	roused := i.roused[:0]
+func (i *Ingress) signal() {
+	i.rousing += len(i.unsignalled)
 	var told *Track
 	for n, t := range i.unsignalled {
 		if t != told {
-			roused = t.signal(roused)
+			i.roused = t.signal(i.roused)
 		}
 		told = t
 		i.unsignalled[n] = nil
 	}
 	i.unsignalled = i.unsignalled[:0]
-	return roused
 }
 
 // hold notes that a packet has come on a track, of which those who follow it are to be told.
@@ -59,9 +69,10 @@ func (i *Ingress) hold(t *Track) {
 
 // wakeWriters signals and leaves the work to the writers' goroutines.
 func (i *Ingress) wakeWriters() {
-	i.roused = i.signal()
+	i.signal()
 	for n, w := range i.roused {
 		w.wake()
 		i.roused[n] = nil
 	}
+	i.roused, i.rousing = i.roused[:0], 0
 }

@@ -20,8 +20,7 @@ type heldPacket struct {
 // offer writes a packet to a slot, now or when it is due. Audio is never held, and neither is what comes late of a frame that has begun to leave. It tells
 // whether the packet was queued on the outlet.
 func (w *writer) offer(a *attachment, p *packet) bool {
-	s := a.slot
-	r := s.receiver
+	s, r := a.slot, a.receiver
 	switch {
 	case !w.engine.paced() || a.follower.track.audio || !a.bound:
 		return w.write(a, p)
@@ -214,7 +213,7 @@ func (w *writer) begin(a *attachment, p *packet) bool {
 	if place := p.place(); queued && (p.facts.Opens || place > a.reached) {
 		a.reached = place
 		if p.facts.Opens {
-			a.slot.receiver.pacer.Begin(&a.slot.held)
+			a.receiver.pacer.Begin(&a.slot.held)
 		}
 	}
 	return queued

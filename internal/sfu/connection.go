@@ -69,6 +69,9 @@ func (s *mediaSink) RTP(ssrc uint32, packet []byte, now time.Time) { s.ingress.R
 // Flush implements transport.Sink.
 func (s *mediaSink) Flush() { s.ingress.Flush() }
 
+// Signal implements transport.BatchSink.
+func (s *mediaSink) Signal() { s.ingress.Signal() }
+
 // Arrived implements transport.StampSink.
 func (s *mediaSink) Arrived(kernel, hardware time.Time) { s.ingress.Arrived(kernel, hardware) }
 

@@ -22,6 +22,13 @@ type Sink interface {
 	Flush()
 }
 
+// BatchSink is a Sink that is told of packets that have come together with those of other peers before any of the peers' sinks is flushed.
+type BatchSink interface {
+	Sink
+	// Signal is called between the last packet of such a batch and the Flush of the first of its peers, by the goroutine that calls RTP.
+	Signal()
+}
+
 // StampSink is a Sink that takes the times at which the system saw packets, where the endpoint takes stamps (Endpoint.TakeStamps). Times are the zero time where it does not
 // tell; hardware is the network card's.
 type StampSink interface {

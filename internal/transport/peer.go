@@ -27,8 +27,10 @@ type Peer struct {
 	sink     Sink
 	// stamps is the sink where it takes the times of packets, else nil.
 	stamps StampSink
-	agent  *ice.Agent
-	events *eventList
+	// batches is the sink where it is told of batches of several peers, else nil.
+	batches BatchSink
+	agent   *ice.Agent
+	events  *eventList
 	negotiation
 
 	localCandidates candidateList
@@ -80,6 +82,7 @@ func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 		endpoint: e, sink: sink, agent: agent, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
 	}
 	p.stamps, _ = sink.(StampSink)
+	p.batches, _ = sink.(BatchSink)
 	p.context, p.cancel = context.WithCancel(context.Background())
 	if err := p.watch(); err != nil {
 		_ = agent.Close()

@@ -38,11 +38,23 @@ func (e *Endpoint) read(socket *udp.Socket) {
 				touched = append(touched, peer)
 			}
 		}
-		for _, peer := range touched {
-			peer.sink.Flush()
-		}
+		flush(touched)
 		clear(touched)
 		touched = touched[:0]
+	}
+}
+
+// flush tells the sinks of peers that their packets of one batch are complete.
+func flush(touched []*Peer) {
+	if len(touched) > 1 {
+		for _, peer := range touched {
+			if peer.batches != nil {
+				peer.batches.Signal()
+			}
+		}
+	}
+	for _, peer := range touched {
+		peer.sink.Flush()
 	}
 }
 

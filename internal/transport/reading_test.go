@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,6 +53,35 @@ func TestABrokenSocketIsTold(t *testing.T) {
 				t.Errorf("closing failed with %v", err)
 			}
 		})
+	}
+}
+
+// hearer notes what it is told, and by what name.
+type hearer struct {
+	*recorder
+	name string
+	told *[]string
+}
+
+func (b hearer) Signal() { *b.told = append(*b.told, "signal "+b.name) }
+func (b hearer) Flush()  { *b.told = append(*b.told, "flush "+b.name) }
+
+// TestBatchesOfSeveralPeers: all that take packets that came together are told before the first of them goes on with its own.
+func TestBatchesOfSeveralPeers(t *testing.T) {
+	for peers, expected := range map[int][]string{
+		1: {"flush a"},
+		3: {"signal a", "signal b", "signal c", "flush a", "flush b", "flush c"},
+	} {
+		var told []string
+		var touched []*Peer
+		for _, name := range []string{"a", "b", "c"}[:peers] {
+			sink := hearer{newRecorder(), name, &told}
+			touched = append(touched, &Peer{sink: sink, batches: sink})
+		}
+		flush(touched)
+		if !slices.Equal(told, expected) {
+			t.Errorf("%d peers were told %q, expected %q", peers, told, expected)
+		}
 	}
 }
 
