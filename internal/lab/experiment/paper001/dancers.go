@@ -28,14 +28,10 @@ func (p *dance) evaluate(o *experiment.Outcome, all *dancers, w cast.Window) err
 	right.watched(o, p, &left, leftRate, w)
 	both := slices.Concat(left.outcomes(w), right.outcomes(w))
 	o.Set("decisions", float64(len(both)))
-	first, decoded, shown := delays(both)
-	o.Set("unanswered", float64(len(both)-len(first)))
-	o.Sample("first_packet", first)
-	o.Sample("decoded", decoded)
-	o.Sample("shown", shown)
-	if len(shown) > 0 {
-		o.Set("shown_p95", experiment.Quantile(shown, 0.95))
+	for _, a := range answers {
+		o.Sample(a.name, a.times(both))
 	}
+	o.Set("unanswered", float64(len(both)-len(answers[0].times(both))))
 	o.Set("uplink", left.summary.Sent.Mbps+right.summary.Sent.Mbps)
 	o.Set("downlink", left.summary.Got.Mbps+right.summary.Got.Mbps)
 	o.Set("cpu_left", all.left.CPU(w))
@@ -100,34 +96,52 @@ func (d *dancer) watched(o *experiment.Outcome, p *dance, other *dancer, rate fl
 	p.answered(o, d.outcomes(w), rate, w)
 }
 
-// answered sets the 95th percentile from decisions of one who watches a rate to their first packets, and its bound.
+// answer is something that comes of a decision.
+type answer struct {
+	name string
+	// said is what a note calls it.
+	said string
+	// after is how long after the decision it came, in milliseconds; less than 0 where it did not.
+	after func(*carriage.DecisionOutcome) float64
+}
+
+// answers are all of them.
+var answers = []answer{
+	{"first_packet", "first packet", func(x *carriage.DecisionOutcome) float64 { return x.FirstPacket }},
+	{"decoded", "decoded frame", func(x *carriage.DecisionOutcome) float64 { return x.Decoded }},
+	{"shown", "shown frame", func(x *carriage.DecisionOutcome) float64 { return x.Shown }},
+}
+
+// answered sets the 95th percentiles from decisions of one who watches a rate to what comes of them, and the bound of that to the first packet.
 func (p *dance) answered(o *experiment.Outcome, outcomes []carriage.DecisionOutcome, rate float64, w cast.Window) {
-	p95, known := firstPacketP95(outcomes)
-	if !known {
+	if len(outcomes) == 0 {
 		return
 	}
 	suffix := fmt.Sprintf("_%g", rate)
-	if math.IsInf(p95, 1) {
-		// No figure would be left out of means over iterations, and none can be infinite.
-		p95 = w.Seconds() * 1000
-		o.Note("%s, %v, %g frames/s: no packet answered more than 5 %% of the decisions, so that there is no 95th percentile; all of the measured time stands for it.", p.System, p.Delay, rate)
+	for _, a := range answers {
+		p95 := a.p95(outcomes)
+		if math.IsInf(p95, 1) {
+			// No figure would be left out of means over iterations, and none can be infinite.
+			p95 = w.Seconds() * 1000
+			o.Note("%s, %v, %g frames/s: more than 5 %% of the decisions had no %s, so that there is no 95th percentile; all of the measured time stands for it.", p.System, p.Delay, rate, a.said)
+		}
+		o.Set(a.name+"_p95"+suffix, p95)
 	}
-	o.Set("first_packet_p95"+suffix, p95)
 	bound := time.Duration(float64(time.Second)/rate) + 2*p.Delay + decisionMargin
 	o.Set("bound"+suffix, lab.Milliseconds(bound))
 }
 
-// firstPacketP95 is the 95th percentile from all decisions to their first packets, in milliseconds: infinite where more than 5 % have none, be it that the
-// next decision overtook them. It is false without decisions.
-func firstPacketP95(outcomes []carriage.DecisionOutcome) (p95 float64, known bool) {
+// p95 is the 95th percentile from all decisions to the answer, in milliseconds: infinite where more than 5 % have none, be it that the next decision overtook them.
+func (a *answer) p95(outcomes []carriage.DecisionOutcome) float64 {
 	all := make([]float64, 0, len(outcomes))
-	for _, x := range outcomes {
-		if x.FirstPacket < 0 {
-			x.FirstPacket = math.Inf(1)
+	for i := range outcomes {
+		after := a.after(&outcomes[i])
+		if after < 0 {
+			after = math.Inf(1)
 		}
-		all = append(all, x.FirstPacket)
+		all = append(all, after)
 	}
-	return experiment.Quantile(all, 0.95), len(all) > 0
+	return experiment.Quantile(all, 0.95)
 }
 
 // outcomes are those of the decisions after warming up, as many seconds of them as are measured: the last ones, when everybody is being stopped, can have no answer.
@@ -138,17 +152,12 @@ func (d *dancer) outcomes(w cast.Window) []carriage.DecisionOutcome {
 	})
 }
 
-// delays are what passed from decisions until the first packet, the first frame decoded and the first one shown, where these came, in milliseconds.
-func delays(outcomes []carriage.DecisionOutcome) (first, decoded, shown []float64) {
-	for _, x := range outcomes {
-		for _, v := range []struct {
-			at   float64
-			into *[]float64
-		}{{x.FirstPacket, &first}, {x.Decoded, &decoded}, {x.Shown, &shown}} {
-			if v.at >= 0 {
-				*v.into = append(*v.into, v.at)
-			}
+// times are what passed from decisions until the answer, where it came, in milliseconds.
+func (a *answer) times(outcomes []carriage.DecisionOutcome) (all []float64) {
+	for i := range outcomes {
+		if after := a.after(&outcomes[i]); after >= 0 {
+			all = append(all, after)
 		}
 	}
-	return first, decoded, shown
+	return all
 }
