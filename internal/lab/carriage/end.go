@@ -62,3 +62,9 @@ type Estimator interface {
 	// Estimates are all so far, in the order of time, by their time since an instant.
 	Estimates(since time.Time) []Estimate
 }
+
+// Informed is an End whose server tells it what it estimates of the way to it.
+type Informed interface {
+	// Downlink are all so far, in the order of time, by their time since an instant. Each holds until the next.
+	Downlink(since time.Time) []Estimate
+}

@@ -62,13 +62,15 @@ func (p *Published) NotEncoded() int64 { return p.CapturesMissed + p.CapturesDro
 
 // Estimate is a bandwidth estimate.
 type Estimate struct {
-	// At is in seconds since Published.Begun, below 0 before that: transports estimate once they are connected.
+	// At is in seconds since Begun of what was published or received, below 0 before that: transports estimate once they are connected.
 	At   float64 `json:"t_s"`
 	Mbps float64 `json:"mbps"`
 }
 
 // Received is what one peer received.
 type Received struct {
+	// Begun is when the first frame had arrived.
+	Begun time.Time `json:"begun,omitzero"`
 	// FramesReceived came whole; FramesDamaged came with holes, FramesMissing did not come though frames around them did; FramesLate came after a
 	// newer one of their tile.
 	FramesReceived int64 `json:"frames_received"`
@@ -106,6 +108,8 @@ type Received struct {
 	DecisionLatency Percentiles `json:"decision_first_packet_ms"`
 	DecisionDecoded Percentiles `json:"decision_decoded_ms"`
 	DecisionShown   Percentiles `json:"decision_shown_ms"`
+	// Estimates are what a server told of the way to this peer, where it tells: each holds until the next.
+	Estimates []Estimate `json:"estimates,omitempty"`
 }
 
 // DecisionOutcome is what became of one decision on one tile. Times are milliseconds after it was sent, negative where that did not happen.

@@ -217,6 +217,10 @@ func (w *Watcher) summary() *Received {
 	s.Receiving, s.DecoderWait = w.samples.receiving.percentiles(), w.samples.wait.percentiles()
 	s.Decoding, s.DisplayWait = w.samples.decoding.percentiles(), w.samples.display.percentiles()
 	w.decided(&s)
+	s.Begun = w.first
+	if i, ok := w.end.(Informed); ok && !w.first.IsZero() {
+		s.Estimates = i.Downlink(w.first)
+	}
 	return &s
 }
 

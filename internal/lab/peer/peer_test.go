@@ -413,3 +413,14 @@ func TestAdapt(t *testing.T) {
 		t.Errorf("got estimates %v, want some from 12.5 Mbit/s on", e)
 	}
 }
+
+// TestTold: of the way to a watcher its server tells, and the watcher's summary has it; that the publisher's own would be of another way.
+func TestTold(t *testing.T) {
+	r := newTrial(t, baseline.Volsfu, prepare(t, 2, 2), 2)
+	r.watcher.End.Adapt, r.watcher.Duration = true, 2500*time.Millisecond
+	r.run()
+	got := r.watched.Got
+	if len(got.Estimates) == 0 || got.Estimates[0].Mbps <= 0 || got.Begun.IsZero() || len(r.published.Sent.Estimates) > 0 {
+		t.Errorf("since %v the watcher has estimates %v, and the publisher %v; expected some and none", got.Begun, got.Estimates, r.published.Sent.Estimates)
+	}
+}

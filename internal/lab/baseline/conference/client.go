@@ -44,6 +44,14 @@ type Client struct {
 	// wanted are the qualities of tiles, none where the server chooses; asked are those that it was asked for. known says that the publication is there.
 	asked, wanted []volumetric.Quality
 	known         bool
+	// told are the server's estimates of the way to this client, with when they came.
+	told []estimate
+}
+
+// estimate is one with its instant.
+type estimate struct {
+	at   time.Time
+	mbps float64
 }
 
 // dialPatience is how long the server is waited for, and dialInterval how often it is tried.
@@ -154,6 +162,10 @@ func (c *Client) watchEvents(ctx context.Context, stop context.CancelCauseFunc) 
 				if c.watching([]signal.Participant{e.Participant}) {
 					ask()
 				}
+			case client.Bandwidth:
+				c.mu.Lock()
+				c.told = append(c.told, estimate{time.Now(), float64(e.Estimate) / 1e6})
+				c.mu.Unlock()
 			case client.ParticipantLeft:
 				if e.Identity == c.config.Watched && c.config.Tiles > 0 {
 					stop(carriage.ErrEnded)
@@ -252,6 +264,17 @@ func (c *Client) Traffic() carriage.Traffic {
 		t.Received += int64(s.Bytes + s.Packets*rtpOverhead)
 	}
 	return t
+}
+
+// Downlink implements carriage.Informed.
+func (c *Client) Downlink(since time.Time) []carriage.Estimate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]carriage.Estimate, 0, len(c.told))
+	for _, e := range c.told {
+		list = append(list, carriage.Estimate{At: e.at.Sub(since).Seconds(), Mbps: e.mbps})
+	}
+	return list
 }
 
 // Close implements carriage.End.
