@@ -25,6 +25,9 @@ const (
 // Instant is a time in microseconds since 1970 by the producer's clock, 0 where it is not known.
 type Instant int64
 
+// Since is how many seconds it is after a time.
+func (i Instant) Since(t time.Time) float64 { return float64(int64(i)-t.UnixMicro()) / 1e6 }
+
 // Frame is what the log of volpeer direct says of a frame; docs/direct.md has what its times mean.
 type Frame struct {
 	Number        uint32  `json:"frame"`

@@ -17,7 +17,7 @@ func defaultBreakdown() stage {
 	return s
 }
 
-// breakdownQuantities are the stages of the frames that came whole. Transport is from the first packet sent to the last one received; waits are what is left of the whole: for the encoder, the sender, the
+// breakdownQuantities are the stages of the frames that came whole. Transport is from encoded to the last packet received, with what pacers hold back; waits are what is left of the whole: for the encoder, the
 // decoder and the display.
 var breakdownQuantities = []experiment.Quantity{
 	{Name: "encoding", Unit: "ms", Label: "encoding"},
@@ -56,7 +56,7 @@ func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*
 		outcome.Note("%s", note)
 	}
 	outcome.Note("The camera is not measured: there is none here. The paper's takes 104 ms.")
-	stages := p.stagesOfLog()
+	stages := p.stagesOfLog(n)
 	if s.Sender == senderPion {
 		stages = p.stagesOfRecords(n)
 		outcome.Note("Of %s rendering is not measured: its client shows frames when they are decoded.", senderPion)
@@ -90,20 +90,19 @@ func (s *stages) set(o *experiment.Outcome) {
 	o.Set("waits", experiment.Mean(s.all)-known)
 }
 
-// counts tells whether a frame that was captured so many seconds after the beginning is one of the stable state.
+// counts tells whether a frame that was captured so many seconds after the run began is one of the stable state.
 func (p *performance) counts(at float64) bool { return at >= p.stable && at < p.length }
 
 // stagesOfLog are those of the frames of volpeer direct that came whole in the stable state.
-func (p *performance) stagesOfLog() (s stages) {
+func (p *performance) stagesOfLog(n *network) (s stages) {
 	var whole []direct.Frame
-	begin := direct.Begin(p.frames)
 	for i := range p.frames {
-		if f := &p.frames[i]; f.Outcome == direct.Intact && f.Shown != 0 && p.counts(float64(f.Capture-begin)/1e6) {
+		if f := &p.frames[i]; f.Outcome == direct.Intact && f.Shown != 0 && p.counts(f.Capture.Since(n.Began)) {
 			whole = append(whole, *f)
 		}
 	}
 	s.encoding = direct.Span(whole, direct.Taken, direct.Encoded)
-	s.transport = direct.Span(whole, direct.FirstSent, direct.LastReceived)
+	s.transport = direct.Span(whole, direct.Encoded, direct.LastReceived)
 	s.decoding = direct.Span(whole, direct.DecodeBegun, direct.Decoded)
 	s.rendering = direct.Span(whole, direct.Decoded, direct.Shown)
 	s.all = direct.Span(whole, direct.Capture, direct.Shown)
@@ -119,7 +118,7 @@ func (p *performance) stagesOfRecords(n *network) (s stages) {
 		}
 	}
 	s.encoding = cast.Layer(decoded, frametimes.Encoding)
-	s.transport = cast.Layer(decoded, frametimes.Frame)
+	s.transport = cast.Between(decoded, frametimes.Encoded, frametimes.LastReceived)
 	s.decoding = cast.Layer(decoded, frametimes.Decoding)
 	s.all = cast.Layer(decoded, frametimes.Service)
 	return s

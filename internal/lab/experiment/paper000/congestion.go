@@ -25,14 +25,14 @@ func Collection() experiment.Collection {
 	}}
 }
 
-// congestionQuantities are of the stable state unless they say otherwise. Undecodable are frames that were published and did not come whole, be it that a server dropped them; superseded are those that
-// came whole and were not decoded, most often since a newer one had come before. Transport latency is from the first packet sent to the last one
-// received, latency from capture to decoded, of the ladder to whole. The queue is that of all flows.
+// congestionQuantities are of the stable state unless they say otherwise. Rates received are of the frames captured in each second. Undecodable are frames that were published and did not come whole, be it
+// that a server dropped them; superseded are those that came whole and were not decoded, most often since a newer one had come before. Transport latency is from encoded to the last packet received,
+// latency from capture to decoded, of the ladder to whole. The queue is that of all flows.
 var congestionQuantities = []experiment.Quantity{
 	{Name: "throughput", Unit: "Mbit/s", Label: "received, stable state"},
 	{Name: "throughput_max", Unit: "Mbit/s", Label: "received, best second"},
 	{Name: "throughput_startup", Unit: "Mbit/s", Label: "received, start-up"},
-	{Name: "convergence", Unit: "s", Label: "until 90 % of the stable rate"},
+	{Name: "convergence", Unit: "s", Label: "until the rate is stable, since competitors began"},
 	{Name: "estimate", Unit: "Mbit/s", Label: "estimate in the stable state"},
 	{Name: "estimate_90", Unit: "s", Label: "until 90 Mbit/s are estimated"},
 	{Name: "undecodable", Unit: "%", Label: "undecodable frames"},
@@ -78,8 +78,12 @@ func (p *performance) measure(o *experiment.Outcome) {
 		o.Sample("throughput", seconds[from:])
 		o.Set("throughput_max", experiment.Quantile(seconds[from:], 1))
 		o.Set("throughput_startup", experiment.Mean(seconds[:from]))
-		if at, ok := convergence(seconds, from); ok {
-			o.Set("convergence", at)
+		begin := 0.0
+		if len(p.rates) > 0 {
+			begin = p.began
+		}
+		if after, ok := convergence(seconds, begin, from); ok {
+			o.Set("convergence", after)
 		}
 	}
 	sent := count(stable, func(f *flight) bool { return f.Sent })

@@ -8,13 +8,14 @@ import (
 
 // flight is what became of one frame, whoever sent it.
 type flight struct {
-	// At is when it was captured, in seconds since the first one.
+	// At is when it was captured, in seconds since the run began.
 	At float64
 	// Bytes is its size as encoded.
 	Bytes int
 	// Sent says that it left, Whole that it came as it was sent, Shown that it was decoded.
 	Sent, Whole, Shown bool
-	// Transport is from its first packet sent to its last one received, Latency from capture to decoded, in ms; NaN where there is none.
+	// Transport is from encoded, when it was handed over to be sent, to its last packet received, Latency from capture to decoded, in ms; NaN where there is none. That its packets leave is no beginning
+	// to compare by: Pion's pacer does not say when it lets them go, so that what it holds back would be in the one and not in the other.
 	Transport, Latency float64
 	// Estimate is what the way was taken to carry when it was encoded, in bit/s; 0 where that is not known.
 	Estimate float64
@@ -40,7 +41,7 @@ func collect(flights []flight, number func(*flight) float64) (values []float64) 
 	return values
 }
 
-// perSecond is what arrived in each whole second from the first on, in Mbit/s.
+// perSecond is what came of the frames captured in each whole second from the first on, in Mbit/s, whenever they came.
 func perSecond(flights []flight, length float64) []float64 {
 	seconds := make([]float64, int(length))
 	for _, f := range flights {
@@ -63,18 +64,22 @@ func estimates(flights []flight) (points [][2]float64) {
 	return points
 }
 
-// reached is the share of the stable mean at which a rate counts as converged.
-const reached = 0.9
+// How a rate counts as converged: the mean of so many seconds, since frames differ in size and a flow with Cubic saws for some, differs by so much from the stable mean.
+const (
+	steadySeconds = 5
+	steadyShare   = 0.1
+)
 
-// convergence is the first second in which a rate comes to 90 % of what it has in the mean from a second on; false where it never does, or has none.
-func convergence(rates []float64, stable int) (float64, bool) {
+// convergence is after how many seconds from a beginning a rate has come to what it has in the mean from a second on: from then on five seconds are in the mean within 10 % of it, whether it
+// came from below or from above. Whoever competes has to have begun, since until then the rate is that of a link of one's own. It is false where it never does, or has none.
+func convergence(rates []float64, begin float64, stable int) (float64, bool) {
 	if stable >= len(rates) {
 		return 0, false
 	}
 	mean := experiment.Mean(rates[stable:])
-	for at, r := range rates {
-		if mean > 0 && r >= reached*mean {
-			return float64(at), true
+	for at := int(math.Ceil(begin)); mean > 0 && at+steadySeconds <= len(rates); at++ {
+		if math.Abs(experiment.Mean(rates[at:at+steadySeconds])-mean) <= steadyShare*mean {
+			return float64(at) - begin, true
 		}
 	}
 	return 0, false

@@ -12,10 +12,11 @@ import (
 
 // individual is a run of volpeer direct.
 type individual struct {
-	run    *direct.Run
-	length time.Duration
-	stable float64
-	source direct.Source
+	network *network
+	run     *direct.Run
+	length  time.Duration
+	stable  float64
+	source  direct.Source
 }
 
 // produce are the producer's flags; those of codec and source are what volpeer compare takes, too.
@@ -25,7 +26,7 @@ func (s *stage) produce(source *direct.Source, settings *experiment.Settings) []
 
 // startIndividual starts volpeer direct; what the consumer does more is in its flags.
 func (n *network) startIndividual(ctx context.Context, consume ...string) (*individual, error) {
-	i := &individual{length: n.settings.Duration, source: direct.SourceOf(direct.Figure, n.stage.Points, n.settings.Data)}
+	i := &individual{network: n, length: n.settings.Duration, source: direct.SourceOf(direct.Figure, n.stage.Points, n.settings.Data)}
 	_, stable := n.stage.phases(i.length)
 	i.stable = stable.Seconds()
 	var err error
@@ -45,27 +46,28 @@ func (i *individual) wait(ctx context.Context) (*flights, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &flights{list: flightsOf(frames), frames: frames, source: i.source, notes: []string{i.source.Says}}
+	// The network's time begins when both programs have been started: frames come once these have met.
+	began := i.network.Began
+	f := &flights{list: flightsOf(frames, began), frames: frames, source: i.source, since: -direct.Begin(frames).Since(began), notes: []string{i.source.Says}}
 	f.estimates = estimates(f.list)
 	f.pace = summary.Pace(frames)
-	f.bound = boundByTime(frames, i.stable)
+	f.bound = boundByTime(frames, began, i.stable)
 	return f, nil
 }
 
 // stop implements session.
 func (i *individual) stop() error { return i.run.Stop() }
 
-// flightsOf turns a log into flights.
-func flightsOf(frames []direct.Frame) (list []flight) {
-	begin := direct.Begin(frames)
+// flightsOf turns a log into flights of a run that began at a time.
+func flightsOf(frames []direct.Frame, began time.Time) (list []flight) {
 	for i := range frames {
 		f := &frames[i]
 		if f.Capture == 0 {
 			continue
 		}
 		list = append(list, flight{
-			At: float64(f.Capture-begin) / 1e6, Bytes: f.Bytes, Sent: f.Sent(), Whole: f.Outcome == direct.Intact, Shown: f.Decoded != 0 && f.Outcome == direct.Intact,
-			Transport: span(f.FirstSent, f.LastReceived), Latency: span(f.Capture, f.Decoded), Estimate: float64(f.Estimate),
+			At: f.Capture.Since(began), Bytes: f.Bytes, Sent: f.Sent(), Whole: f.Outcome == direct.Intact, Shown: f.Decoded != 0 && f.Outcome == direct.Intact,
+			Transport: span(f.Encoded, f.LastReceived), Latency: span(f.Capture, f.Decoded), Estimate: float64(f.Estimate),
 		})
 	}
 	return list
@@ -80,10 +82,10 @@ func span(from, until direct.Instant) float64 {
 }
 
 // boundByTime is the share of the frames from a second on whose points the time to encode them bounded, rather than the rate.
-func boundByTime(frames []direct.Frame, from float64) float64 {
-	begin, bound, all := direct.Begin(frames), 0, 0
+func boundByTime(frames []direct.Frame, began time.Time, from float64) float64 {
+	bound, all := 0, 0
 	for i := range frames {
-		if f := &frames[i]; f.Capture != 0 && float64(f.Capture-begin)/1e6 >= from {
+		if f := &frames[i]; f.Capture != 0 && f.Capture.Since(began) >= from {
 			all++
 			if f.Bound == "time" {
 				bound++

@@ -215,7 +215,10 @@ func (l *ladder) read() (*flights, error) {
 	if published.Sent == nil || watched.Got == nil {
 		return nil, fmt.Errorf("%w: the peers published and watched nothing", errLadder)
 	}
-	f.estimates = estimatesFrom(published.Sent, l.network.Began, l.network.settings.Duration)
+	if f.estimates = estimatesFrom(published.Sent.Begun, published.Sent.Estimates, l.network.Began, l.network.settings.Duration); l.server != nil {
+		// The server's are of the way behind the bottleneck; the publisher's, if any, of that within its host.
+		f.estimates = held(watched.Got.Begun, watched.Got.Estimates, l.network.Began, l.network.settings.Duration)
+	}
 	f.pace = experiment.Pace{
 		Wanted: int(published.Sent.Captures), Done: int(watched.Got.FramesDecoded), DroppedByCPU: int(published.Sent.NotEncoded() + watched.Got.FramesSkipped),
 	}

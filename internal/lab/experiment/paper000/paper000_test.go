@@ -128,7 +128,7 @@ func TestMeasure(t *testing.T) {
 	p.measure(o)
 	for figure, want := range map[string]float64{
 		// Of each two seconds one frame is lost.
-		"throughput": (27 + 30 + 27 + 30 + 27) / 5.0, "throughput_max": 30, "throughput_startup": (10 + 9 + 30 + 27 + 30) / 5.0, "convergence": 2, "estimate": 90, "estimate_90": 2,
+		"throughput": (27 + 30 + 27 + 30 + 27) / 5.0, "throughput_max": 30, "throughput_startup": (10 + 9 + 30 + 27 + 30) / 5.0, "convergence": 0, "estimate": 90, "estimate_90": 2,
 		"undecodable": 6, "unsent": 0, "transport": 20, "transport_max": 20, "latency": 50, "cubic": 120, "queue_dropped": 7, "time_bound": 25,
 	} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 0.01 {
@@ -154,11 +154,22 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestConvergence(t *testing.T) {
-	if _, ok := convergence([]float64{1, 2}, 2); ok {
-		t.Error("without a stable state there is convergence")
-	}
-	if _, ok := convergence([]float64{0, 0, 0}, 1); ok {
-		t.Error("without anything received there is convergence")
+	// Alone on the link it has 72; competitors begin after 4.5 s, and it comes to 30 from above, or from below.
+	fell := []float64{72, 72, 72, 72, 72, 60, 50, 40, 32, 30, 29, 31, 30, 28, 32, 30, 30, 30}
+	rose := []float64{72, 72, 72, 72, 72, 12, 12, 15, 20, 22, 27, 29, 31, 30, 28, 32, 30, 30}
+	for name, test := range map[string]struct {
+		rates  []float64
+		begin  float64
+		stable int
+		want   float64
+	}{
+		"from above": {fell, 4.5, 12, 7 - 4.5}, "from below": {rose, 4.5, 12, 9 - 4.5}, "alone": {rose[8:], 0, 4, 1}, "never": {[]float64{10, 10, 10, 10, 10, 10, 90, 90}, 0, 6, -1},
+		"without a stable state": {[]float64{1, 2}, 0, 2, -1}, "without anything received": {make([]float64, 9), 0, 1, -1}, "too short": {[]float64{1, 1, 1, 1}, 0, 1, -1},
+	} {
+		got, ok := convergence(test.rates, test.begin, test.stable)
+		if ok != (test.want >= 0) || ok && got != test.want {
+			t.Errorf("%s: got %g %v, expected %g", name, got, ok, test.want)
+		}
 	}
 	if _, ok := firstAbove([][2]float64{{0, 12.5}, {1, 40}}, 89); ok {
 		t.Error("40 is above 89")
@@ -168,14 +179,15 @@ func TestConvergence(t *testing.T) {
 // TestFlightsOfLog: what the log of volpeer direct says of frames.
 func TestFlightsOfLog(t *testing.T) {
 	frames := []direct.Frame{
-		{Capture: 1_000_000, FirstSent: 1_010_000, LastReceived: 1_030_000, Decoded: 1_040_000, Bytes: 10, Outcome: direct.Intact, Estimate: 20e6, Bound: "rate"},
+		{Capture: 1_000_000, Encoded: 1_010_000, FirstSent: 1_015_000, LastReceived: 1_030_000, Decoded: 1_040_000, Bytes: 10, Outcome: direct.Intact, Estimate: 20e6, Bound: "rate"},
 		{Capture: 1_500_000, FirstSent: 1_510_000, Bytes: 10, Outcome: "lost", Bound: "time"}, {Capture: 2_000_000, Outcome: direct.Unsent, Bound: "time"}, {Outcome: "unmatched"},
 	}
-	list := flightsOf(frames)
+	began := time.UnixMicro(1_000_000)
+	list := flightsOf(frames, began)
 	if len(list) != 3 || !list[0].Whole || list[0].Transport != 20 || list[0].Latency != 40 || list[1].Whole || !list[1].Sent || list[2].Sent || list[2].At != 1 {
 		t.Errorf("got %+v", list)
 	}
-	if got := boundByTime(frames, 0.5); got != 1 {
+	if got := boundByTime(frames, began, 0.5); got != 1 {
 		t.Errorf("from half a second on %g are bound by time, want all", got)
 	}
 }
@@ -194,10 +206,10 @@ func record(frame int64, quality int, begin time.Time, stamps map[frametimes.Sta
 func TestLadderFlights(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	sent := []frametimes.Record{
-		record(2, 1, begin, map[frametimes.Stamp]int{frametimes.Captured: 133, frametimes.FirstSent: 140}),
+		record(2, 1, begin, map[frametimes.Stamp]int{frametimes.Captured: 133, frametimes.Encoded: 140}),
 		record(0, 0, begin, map[frametimes.Stamp]int{frametimes.Captured: -33}),
-		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.Captured: 100, frametimes.FirstSent: 102}),
-		record(1, 1, begin, map[frametimes.Stamp]int{frametimes.Captured: 100, frametimes.FirstSent: 103}),
+		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.Captured: 100, frametimes.Encoded: 102, frametimes.FirstSent: 103}),
+		record(1, 1, begin, map[frametimes.Stamp]int{frametimes.Captured: 100, frametimes.Encoded: 103}),
 	}
 	received := []frametimes.Record{
 		record(0, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 0, frametimes.Decoded: 5}),
@@ -262,10 +274,10 @@ func TestStages(t *testing.T) {
 	late.Capture += 2_000_000
 	late.Shown += 3_000_000
 	p := &performance{flights: &flights{frames: append(frames, late)}, length: 2}
-	s := p.stagesOfLog()
+	s := p.stagesOfLog(&network{Metered: &direct.Metered{Began: time.UnixMicro(1_000_000)}})
 	o := experiment.NewOutcome()
 	s.set(o)
-	for figure, want := range map[string]float64{"encoding": 20, "transport": 30, "decoding": 14, "rendering": 5, "waits": 4, "end_to_end": 73} {
+	for figure, want := range map[string]float64{"encoding": 20, "transport": 31, "decoding": 14, "rendering": 5, "waits": 3, "end_to_end": 73} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: got %g, want %g", figure, got, want)
 		}

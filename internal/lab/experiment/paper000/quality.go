@@ -171,7 +171,7 @@ func (p *performance) compared(fps float64) (from, until time.Duration) {
 		}
 	}
 	// Half a frame after the last one, and half a frame before the next.
-	return seconds(p.stable), seconds(min(p.length, (float64(last)+0.5)/fps))
+	return seconds(p.stable + p.since), seconds(min(p.length+p.since, (float64(last)+0.5)/fps))
 }
 
 // pictures are what volpeer compare prints.

@@ -33,7 +33,7 @@ func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []
 		// A server may have sent another quality of the same frame than the publisher's first one.
 		if r := arrived[s.Frame]; r != nil {
 			f.Whole, f.Shown, f.Bytes = r.Has(frametimes.LastReceived), r.Has(frametimes.Decoded), r.Bytes
-			f.Transport = between(s, r, sentStamp(s), frametimes.LastReceived)
+			f.Transport = between(s, r, frametimes.Encoded, frametimes.LastReceived)
 			f.Latency = between(s, r, frametimes.Captured, frametimes.Decoded)
 			delete(arrived, s.Frame)
 		} else if alreadyCounted(list, f.At) {
@@ -42,14 +42,6 @@ func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []
 		list = append(list, f)
 	}
 	return list
-}
-
-// sentStamp is when a frame began to leave: with its first packet, or where its transport does not tell when that was, when it was handed over.
-func sentStamp(s *frametimes.Record) frametimes.Stamp {
-	if s.Has(frametimes.FirstSent) {
-		return frametimes.FirstSent
-	}
-	return frametimes.Encoded
 }
 
 // before is how long before a time the first frame was captured, in seconds.
@@ -76,12 +68,29 @@ func between(s, r *frametimes.Record, from, until frametimes.Stamp) float64 {
 	return float64(r.Times[until]-s.Times[from]) / 1e6
 }
 
-// estimatesFrom are a publisher's estimates from a time on and for as long as is measured, in Mbit/s over seconds. Those before are left out: it estimates as soon as it is
-// connected.
-func estimatesFrom(sent *carriage.Published, began time.Time, length time.Duration) (points [][2]float64) {
-	for _, e := range sent.Estimates {
-		if at := e.At + sent.Begun.Sub(began).Seconds(); at >= 0 && at < length.Seconds() {
+// estimatesFrom are estimates that count from an instant, from when the run began on and for as long as is measured, in Mbit/s over seconds. Those before are left out: a publisher estimates as soon as it
+// is connected.
+func estimatesFrom(since time.Time, list []carriage.Estimate, began time.Time, length time.Duration) (points [][2]float64) {
+	for _, e := range list {
+		if at := e.At + since.Sub(began).Seconds(); at >= 0 && at < length.Seconds() {
 			points = append(points, [2]float64{at, e.Mbps})
+		}
+	}
+	return points
+}
+
+// heldInterval is how often an estimate is looked at that is told of when it changes: as often as a publisher notes its own.
+const heldInterval = 100 * time.Millisecond
+
+// held are estimates that count from an instant and each hold until the next, as they hold from when the run began on: the mean of those told would be one of changes, and not over time.
+func held(since time.Time, told []carriage.Estimate, began time.Time, length time.Duration) (points [][2]float64) {
+	next := 0
+	for at := time.Duration(0); at < length; at += heldInterval {
+		for next < len(told) && told[next].At+since.Sub(began).Seconds() <= at.Seconds() {
+			next++
+		}
+		if next > 0 {
+			points = append(points, [2]float64{at.Seconds(), told[next-1].Mbps})
 		}
 	}
 	return points

@@ -50,10 +50,41 @@ func TestQueueing(t *testing.T) {
 // TestEstimatesFrom: estimates count from when it was begun to measure, whenever the publisher began, and end with the run.
 func TestEstimatesFrom(t *testing.T) {
 	began := time.Unix(1000, 0)
-	sent := &carriage.Published{Begun: began.Add(-2 * time.Second), Estimates: []carriage.Estimate{{At: -1, Mbps: 12}, {At: 1.5, Mbps: 13}, {At: 2, Mbps: 20}, {At: 11.5, Mbps: 90}, {At: 12, Mbps: 50}}}
-	points := estimatesFrom(sent, began, 10*time.Second)
+	list := []carriage.Estimate{{At: -1, Mbps: 12}, {At: 1.5, Mbps: 13}, {At: 2, Mbps: 20}, {At: 11.5, Mbps: 90}, {At: 12, Mbps: 50}}
+	points := estimatesFrom(began.Add(-2*time.Second), list, began, 10*time.Second)
 	if len(points) != 2 || points[0] != [2]float64{0, 20} || points[1] != [2]float64{9.5, 90} {
 		t.Errorf("got %v, expected 20 Mbit/s at 0 s and 90 at 9.5", points)
+	}
+}
+
+// TestHeld: an estimate that is told of when it changes holds until the next, whenever the one before came.
+func TestHeld(t *testing.T) {
+	began := time.Unix(1000, 0)
+	told := []carriage.Estimate{{At: 0.5, Mbps: 2}, {At: 1, Mbps: 40}, {At: 4.05, Mbps: 20}}
+	points := held(began.Add(-2*time.Second), told, began, 3*time.Second)
+	if len(points) != 30 || points[0] != [2]float64{0, 40} || points[20] != [2]float64{2, 40} || points[21][1] != 20 || points[29][1] != 20 {
+		t.Errorf("got %v, expected 40 Mbit/s for 2.05 s and 20 until 3 s", points)
+	}
+	if points := held(began.Add(time.Second), told, began, 3*time.Second); len(points) != 15 || points[0] != [2]float64{1.5, 2} {
+		t.Errorf("got %v, expected nothing before the first was told of", points)
+	}
+	if points := held(began, nil, began, time.Second); len(points) > 0 {
+		t.Errorf("got %v of nothing", points)
+	}
+}
+
+// TestOneInstant: frames of volpeer direct count from when the network's time began, as the competitors and the queue do, though they came later.
+func TestOneInstant(t *testing.T) {
+	began := time.Unix(1000, 0)
+	at := func(ms int) direct.Instant {
+		return direct.Instant(began.Add(time.Duration(ms) * time.Millisecond).UnixMicro())
+	}
+	frames := []direct.Frame{{Capture: at(700), Bound: "time"}, {Capture: at(5200), Bound: "rate"}}
+	if list := flightsOf(frames, began); list[0].At != 0.7 || list[1].At != 5.2 {
+		t.Errorf("got %+v, expected frames after 0.7 and 5.2 s", list)
+	}
+	if got := boundByTime(frames, began, 5); got != 0 {
+		t.Errorf("%g are bound by time from 5 s on, expected none", got)
 	}
 }
 
@@ -69,7 +100,11 @@ func TestCompared(t *testing.T) {
 	if last, next := 297*time.Second/30, 298*time.Second/30; from != 5*time.Second || until <= last || until >= next {
 		t.Errorf("of a log from %v to %v, expected 5 s to the last frame that was sent, though it was lost", from, until)
 	}
-	log.length = 8
+	log.since = -0.5
+	if from, _ := log.compared(30); from != 4500*time.Millisecond {
+		t.Errorf("from %v of what began half a second late, expected 4.5 s", from)
+	}
+	log.length, log.since = 8, 0
 	if _, until := log.compared(30); until != 8*time.Second {
 		t.Errorf("to %v, expected no longer than the run", until)
 	}

@@ -126,15 +126,15 @@ type session interface {
 // flights are the frames of a run.
 type flights struct {
 	list []flight
-	// estimates are those of the sender in Mbit/s, over time in seconds.
+	// estimates are those of whoever sends through the bottleneck, in Mbit/s over time in seconds.
 	estimates [][2]float64
 	// pace is what the machine got done, and bound the share of frames in the stable state whose size the time to encode them decided on.
 	pace   experiment.Pace
 	bound  float64
 	notes  []string
 	source direct.Source
-	// prepared are the frames of the ladder, nil where clouds were encoded as they were captured. Since is how long before the run began the first of them was captured, in
-	// seconds.
+	// prepared are the frames of the ladder, nil where clouds were encoded as they were captured. Since is how long before the run began the first frame was captured, in
+	// seconds, below 0 where that was after.
 	prepared *prepared
 	since    float64
 	// frames is the log of volpeer direct; sent and received are the records of other senders.
