@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,6 +54,9 @@ func (c *everything) Run(ctx context.Context) (lines []lab.Line, err error) {
 	var results []*experiment.Result
 	for _, e := range c.Library.Experiments() {
 		r, err := e.Run(ctx, c.options(filepath.Join(folder, e.Name), experiment.Options{Short: true}, c.progress))
+		if errors.Is(err, experiment.ErrNoCells) {
+			continue // it has no short cells
+		}
 		if err != nil {
 			return lines, err
 		}

@@ -100,6 +100,12 @@ scenario: trial
 matrix: [{system: [volsfu-warm, volsfu-neighbours, volsfu-unpaced, direct-tcp], delay: [5ms, 10ms], short: true}]
 plots: [{name: latency, title: Latency, kind: bars, x: [system], figures: [shown]}]
 `)},
+			"long.yaml": {Data: []byte(`
+name: long
+title: Nothing for a short run
+scenario: trial
+matrix: [{system: direct-tcp, delay: [5ms, 10ms]}]
+`)},
 			"troubles.yaml": {Data: []byte(`
 name: troubles
 title: What may happen
@@ -140,6 +146,9 @@ func TestEverything(t *testing.T) {
 		if l, ok := found[name]; !ok || l.Met != met {
 			t.Errorf("%s: expected a line that is met: %v, got %+v", name, met, l)
 		}
+	}
+	if l, ok := found["long: failed"]; ok {
+		t.Errorf("expected no line of an experiment without short cells, got %+v", l)
 	}
 }
 

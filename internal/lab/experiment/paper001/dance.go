@@ -16,10 +16,12 @@ import (
 
 // dance is two peers who publish and watch at the same time, and choose the qualities of each other's tiles as they move.
 type dance struct {
-	// System is direct-tcp, or volsfu with what its server asks publishers for: volsfu-warm (everything, as in the paper), volsfu-neighbours (its default) or
+	// System is direct-tcp, dash, or volsfu with what its server asks publishers for: volsfu-warm (everything, as in the paper), volsfu-neighbours (its default) or
 	// volsfu-strict; volsfu-unpaced is volsfu-warm without pacing.
-	System  string        `yaml:"system"`
-	Delay   time.Duration `yaml:"delay"`
+	System string        `yaml:"system"`
+	Delay  time.Duration `yaml:"delay"`
+	// Segment is the length of DASH's segments; 0 is one frame.
+	Segment time.Duration `yaml:"segment"`
 	Content string        `yaml:"content"`
 	// Left and Right are files of where the heads of both are over time (see package movement), "" for those that this package has.
 	Left  string `yaml:"left"`
@@ -32,9 +34,11 @@ func defaultDance() dance { return dance{System: "volsfu-warm", Content: content
 func (p dance) Validate() error {
 	switch {
 	case bothWays[p.System].transport == "":
-		return fmt.Errorf("system: expected direct-tcp, volsfu-warm, volsfu-neighbours, volsfu-strict or volsfu-unpaced, got %q", p.System)
+		return fmt.Errorf("system: expected direct-tcp, dash, volsfu-warm, volsfu-neighbours, volsfu-strict or volsfu-unpaced, got %q", p.System)
 	case p.Content != contentMan && p.Content != contentDesk:
 		return fmt.Errorf("content: expected %s or %s, got %q", contentMan, contentDesk, p.Content)
+	case wrongSegment(bothWays[p.System], p.Segment):
+		return errSegment(p.Segment)
 	case p.Delay < 0:
 		return fmt.Errorf("delay: expected 0 or more, got %v", p.Delay)
 	}
@@ -98,7 +102,8 @@ func runDance(ctx context.Context, p dance, s experiment.Settings) (*experiment.
 	}
 	carrier := bothWays[p.System]
 	carrier.note(o)
-	o.Note("Decisions go to volsfu's server over its websocket, as in the paper; Direct TCP closes the connection of a tile and opens another one.")
+	carrier.noteSegment(o, p.Segment)
+	o.Note("Decisions go to volsfu's server over its websocket, as in the paper; Direct TCP closes the connection of a tile and opens another one; dash asks for another quality with the next segment.")
 	return o, p.evaluate(o, &all, w)
 }
 
@@ -106,7 +111,10 @@ func runDance(ctx context.Context, p dance, s experiment.Settings) (*experiment.
 func (p *dance) begin(ctx context.Context, c *cast.Cast, material []string, s *experiment.Settings) (all dancers, err error) {
 	carrier := bothWays[p.System]
 	flags := []string{"--transport", string(carrier.transport)}
-	if carrier.transport == baseline.Volsfu {
+	if carrier.transport != baseline.Volsfu {
+		flags = append(flags, "--congestion", "cubic")
+	}
+	if carrier.transport.Served() {
 		arguments := slices.Concat(flags, []string{"--role", "server", "--listen", c.Listen(hostServer)}, carrier.server)
 		if all.server, err = c.Peer(ctx, hostServer, "server", arguments...); err != nil {
 			return all, err
@@ -115,9 +123,7 @@ func (p *dance) begin(ctx context.Context, c *cast.Cast, material []string, s *e
 		if err != nil {
 			return all, err
 		}
-		flags = slices.Concat(flags, []string{"--connect", address}, carrier.sends)
-	} else {
-		flags = append(flags, "--congestion", "cubic")
+		flags = slices.Concat(flags, []string{"--connect", address}, carrier.sends, segmented(carrier, p.Segment))
 	}
 	if all.left, err = p.peer(ctx, c, s, flags, material, true); err != nil {
 		return all, err
@@ -140,7 +146,7 @@ func (p *dance) peer(ctx context.Context, c *cast.Cast, s *experiment.Settings, 
 	arguments := slices.Concat(flags, material, []string{
 		"--role", "both", "--fps", fmt.Sprint(rate), "--watched", of, "--watched-tiles", fmt.Sprint(danceTiles), "--quality", "0", "--decisions", s.File(decisionsFile(left)),
 	})
-	if bothWays[p.System].transport != baseline.Volsfu {
+	if !bothWays[p.System].transport.Served() {
 		arguments = append(arguments, "--listen", c.On(host, directPort), "--connect", c.On(of, directPort))
 	}
 	return c.Peer(ctx, host, host, arguments...)

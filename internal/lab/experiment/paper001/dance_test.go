@@ -92,6 +92,7 @@ func TestValidate(t *testing.T) {
 		"system":  func(d *dance) { d.System = "tango" },
 		"content": func(d *dance) { d.Content = "loot" },
 		"delay":   func(d *dance) { d.Delay = -1 },
+		"segment": func(d *dance) { d.Segment = time.Second },
 	} {
 		d := defaultDance()
 		change(&d)

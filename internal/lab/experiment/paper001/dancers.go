@@ -44,6 +44,7 @@ func (p *dance) evaluate(o *experiment.Outcome, all *dancers, w cast.Window) err
 		c.add(danceTiles, d.summary.Sent, d.summary.Got)
 	}
 	w.Judge(o, c.wanted, c.done, c.dropped)
+	noteCongestion(o, left.summary)
 	return nil
 }
 
@@ -123,12 +124,20 @@ func (p *dance) answered(o *experiment.Outcome, outcomes []carriage.DecisionOutc
 		if math.IsInf(p95, 1) {
 			// No figure would be left out of means over iterations, and none can be infinite.
 			p95 = w.Seconds() * 1000
-			o.Note("%s, %v, %g frames/s: more than 5 %% of the decisions had no %s, so that there is no 95th percentile; all of the measured time stands for it.", p.System, p.Delay, rate, a.said)
+			o.Note("%s, %v, %g frames/s: more than 5 %% of the decisions had no %s, so that there is no 95th percentile; all of the measured time stands for it.", p.named(), p.Delay, rate, a.said)
 		}
 		o.Set(a.name+"_p95"+suffix, p95)
 	}
 	bound := time.Duration(float64(time.Second)/rate) + 2*p.Delay + decisionMargin
 	o.Set("bound"+suffix, lab.Milliseconds(bound))
+}
+
+// named is the system with the length of its segments, where these have one.
+func (p *dance) named() string {
+	if p.Segment == 0 {
+		return p.System
+	}
+	return fmt.Sprintf("%s in segments of %v", p.System, p.Segment)
 }
 
 // p95 is the 95th percentile from all decisions to the answer, in milliseconds: infinite where more than 5 % have none, be it that the next decision overtook them.

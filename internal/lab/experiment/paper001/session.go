@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/baseline"
+	"github.com/volsfu/volsfu/internal/lab/carriage"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/cast"
 	"github.com/volsfu/volsfu/internal/lab/topology"
@@ -31,6 +32,8 @@ type session struct {
 	Loss     float64       `yaml:"loss"`
 	// Congestion is TCP's congestion control.
 	Congestion string `yaml:"congestion"`
+	// Segment is the length of DASH's segments; 0 is one frame.
+	Segment time.Duration `yaml:"segment"`
 	// DecoderQueue is how many frames of a tile may wait for the decoder. With 1 the newest wins, and of what TCP holds back until a loss is repaired and then brings at once all others
 	// are left out of the latency, which were the latest. With 10, 300 ms at 30 frames per second, each counts; VR2Gather renders every frame.
 	DecoderQueue int `yaml:"decoder_queue"`
@@ -57,6 +60,8 @@ func (p session) Validate() error {
 		return fmt.Errorf("delay %v, loss %g: expected 0 or more, and at most 100 %%", p.Delay, p.Loss)
 	case p.DecoderQueue < 1:
 		return fmt.Errorf("decoder_queue: expected 1 or more, got %d", p.DecoderQueue)
+	case wrongSegment(oneWay[p.Transport], p.Segment):
+		return errSegment(p.Segment)
 	case !p.Emulated && (p.Delay > 0 || p.Loss > 0):
 		return fmt.Errorf("delay, loss: expected emulated: true with them")
 	}
@@ -113,6 +118,7 @@ func runSession(ctx context.Context, p session, s experiment.Settings) (*experim
 	}
 	carrier := oneWay[p.Transport]
 	carrier.note(outcome)
+	carrier.noteSegment(outcome, p.Segment)
 	return outcome, p.evaluate(outcome, all, w)
 }
 
@@ -126,7 +132,7 @@ func (p *session) begin(ctx context.Context, c *cast.Cast, material []string) (a
 	if p.Congestion != "" && s.transport != baseline.Volsfu && s.transport != baseline.Pion {
 		transport = append(transport, "--congestion", p.Congestion)
 	}
-	publish := slices.Concat(transport, []string{"--role", "publish", "--fps", fmt.Sprint(p.FPS)}, s.sends, material)
+	publish := slices.Concat(transport, []string{"--role", "publish", "--fps", fmt.Sprint(p.FPS)}, s.sends, segmented(s, p.Segment), material)
 	watch := slices.Concat(transport, []string{"--role", "watch", "--watched", hostPublisher, "--watched-tiles", fmt.Sprint(p.Tiles), "--decoder-queue", fmt.Sprint(p.DecoderQueue)})
 	if s.transport.Served() {
 		all.server, err = c.Peer(ctx, hostServer, hostServer, slices.Concat(transport, []string{"--role", "server", "--listen", c.Listen(hostServer)}, s.server)...)
@@ -213,8 +219,13 @@ func (p *session) evaluate(o *experiment.Outcome, all players, w cast.Window) er
 	var c counts
 	c.add(p.Tiles, published.Sent, watched.Got)
 	w.Judge(o, c.wanted, c.done, c.dropped)
-	if watched.Congestion != "" {
-		o.Note("TCP's congestion control is %s.", watched.Congestion)
-	}
+	noteCongestion(o, watched)
 	return nil
+}
+
+// noteCongestion names TCP's congestion control as the kernel does, where TCP carries frames.
+func noteCongestion(o *experiment.Outcome, s *carriage.Summary) {
+	if s.Congestion != "" {
+		o.Note("TCP's congestion control is %s.", s.Congestion)
+	}
 }

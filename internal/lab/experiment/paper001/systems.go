@@ -1,6 +1,9 @@
 package paper001
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/volsfu/volsfu/internal/lab/baseline"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/sfu"
@@ -43,6 +46,34 @@ func (s *system) note(o *experiment.Outcome) {
 	}
 }
 
+// segmented are the flags of a publisher whose segments have a length.
+func segmented(s system, length time.Duration) []string {
+	if s.transport != baseline.DASH {
+		return nil
+	}
+	return []string{"--segment", length.String()}
+}
+
+// wrongSegment tells whether a system does not take segments of a length.
+func wrongSegment(s system, length time.Duration) bool {
+	return length < 0 || length > 0 && s.transport != baseline.DASH
+}
+
+func errSegment(length time.Duration) error {
+	return fmt.Errorf("segment: expected 0 or more, and more only of dash, got %v", length)
+}
+
+// noteSegment tells the report how long segments are, which decides on when another quality begins.
+func (s *system) noteSegment(o *experiment.Outcome, length time.Duration) {
+	switch {
+	case s.transport != baseline.DASH:
+	case length == 0:
+		o.Note("dash with a segment of 0 has segments of one frame each. Segments are sent and received while they come into being, whatever their length.")
+	default:
+		o.Note("dash with a segment of %v sends and receives it while it comes into being; another quality begins with the next one.", length)
+	}
+}
+
 // oneWay are the systems that carry a session's frames one way.
 var oneWay = map[string]system{
 	string(baseline.DirectTCP): {transport: baseline.DirectTCP},
@@ -54,9 +85,10 @@ var oneWay = map[string]system{
 	volsfuUnpaced:              unpaced(),
 }
 
-// bothWays are those of a dance: volsfu with what its server asks publishers for, warm being everything, as in the paper.
+// bothWays are those of a dance: TCP that switches, DASH, and volsfu with what its server asks publishers for, warm being everything, as in the paper.
 var bothWays = map[string]system{
 	"direct-tcp":        {transport: baseline.TCPSwitching},
+	"dash":              {transport: baseline.DASH},
 	"volsfu-warm":       {transport: baseline.Volsfu, server: asks(sfu.SuppressionWarm)},
 	"volsfu-neighbours": {transport: baseline.Volsfu, server: asks(sfu.SuppressionNeighbours)},
 	"volsfu-strict":     {transport: baseline.Volsfu, server: asks(sfu.SuppressionStrict)},

@@ -1,12 +1,14 @@
 package paper001
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/lab/baseline"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
@@ -50,6 +52,25 @@ func checkNote(t *testing.T, name string, s system) {
 		}
 	case off || len(s.sends) > 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "by default"):
 		t.Errorf("%s: expected volsfu as delivered and a note of it, got %q %q %q", name, o.Notes, s.server, s.sends)
+	}
+}
+
+// TestSegments: DASH takes a length of segments and says it to its publishers and to the report, and nobody else does.
+func TestSegments(t *testing.T) {
+	for _, length := range []time.Duration{0, 100 * time.Millisecond} {
+		p, d := defaultSession(), defaultDance()
+		p.Transport, p.Segment, d.System, d.Segment = "dash", length, "dash", length
+		if err := errors.Join(p.Validate(), d.Validate()); err != nil {
+			t.Errorf("%v: %v", length, err)
+		}
+		o, s := experiment.NewOutcome(), oneWay["dash"]
+		if s.noteSegment(o, length); !slices.Equal(segmented(s, length), []string{"--segment", length.String()}) || len(o.Notes) != 1 {
+			t.Errorf("%v: got the flags %q and notes %q", length, segmented(s, length), o.Notes)
+		}
+	}
+	o, s := experiment.NewOutcome(), oneWay["reflector"]
+	if s.noteSegment(o, 0); len(segmented(s, 0)) > 0 || len(o.Notes) > 0 {
+		t.Errorf("the reflector has the flags %q and notes %q", segmented(s, 0), o.Notes)
 	}
 }
 
