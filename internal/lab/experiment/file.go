@@ -76,6 +76,8 @@ type Reference struct {
 	Value  float64    `yaml:"value"`
 	// PlusMinus is half the paper's interval, 0 where it has none.
 	PlusMinus float64 `yaml:"plus_minus"`
+	// Deviation is the paper's standard deviation over its iterations, 0 where it has none: how iterations differ, and not where their mean lies.
+	Deviation float64 `yaml:"deviation"`
 	// Why says why ours differs where the experiment's sentence does not fit.
 	Why string `yaml:"why"`
 }

@@ -97,6 +97,7 @@ type view struct {
 	Columns  []Quantity
 	Rows     []viewRow
 	Papers   []paperRow
+	Spreads  []iterationRow
 	Drawings []drawing
 	Methods  []string
 	LoadLow  float64
@@ -139,6 +140,7 @@ func (r *Result) view(drawings []drawing) *view {
 		}
 		v.Rows = append(v.Rows, row)
 		v.papers(c)
+		v.iterations(c)
 	}
 	v.circumstances()
 	return v

@@ -76,6 +76,7 @@ type Summary struct {
 type PaperFigure struct {
 	Value     float64 `json:"value"`
 	PlusMinus float64 `json:"plus_minus,omitempty"`
+	Deviation float64 `json:"deviation,omitempty"`
 	Why       string  `json:"why"`
 }
 
@@ -191,7 +192,7 @@ func (e *Experiment) paperFigure(cell Parameters, name string) *PaperFigure {
 	var found *PaperFigure
 	for _, r := range e.References {
 		if r.Figure == name && cell.Match(r.Cell) {
-			found = &PaperFigure{r.Value, r.PlusMinus, orElse(r.Why, e.Why)}
+			found = &PaperFigure{r.Value, r.PlusMinus, r.Deviation, orElse(r.Why, e.Why)}
 		}
 	}
 	return found

@@ -67,6 +67,9 @@ func TestShortRun(t *testing.T) {
 	if s := r.Cells[0].Figure("latency"); s == nil || s.Interval == nil || s.Interval.Method != MethodBatches {
 		t.Errorf("expected an interval from parts of the only iteration, got %+v", s)
 	}
+	if v := r.view(nil); len(v.Spreads) > 0 {
+		t.Errorf("expected nothing over iterations where there is one, got %+v", v.Spreads)
+	}
 	if less := r.Comparisons[1]; less.Value != nil {
 		t.Errorf("expected no value of a cell that did not run, got %g", *less.Value)
 	}
@@ -112,6 +115,11 @@ func TestNothingIsHidden(t *testing.T) {
 		}
 		if measured := c.Figure("latency") != nil; measured != (c.Worth == Valid || c.Worth == CPUBound || c.Worth == Invalid) {
 			t.Errorf("%s: figures there: %v", c.Name, measured)
+		}
+	}
+	for _, row := range r.view(nil).Spreads {
+		if len(row.Each) != 2 || row.Each[0].Validity != row.Worth {
+			t.Errorf("%s, %s: expected both iterations, got %+v", row.Cell, row.Figure, row.Each)
 		}
 	}
 	var text bytes.Buffer
@@ -243,7 +251,9 @@ func TestReportFiles(t *testing.T) {
 	html := read(PageFile)
 	for _, word := range []string{
 		"Waves by height and wind", "paper 042", "11.00 ± 2.48", "12.50 ± 1.50", "Our sea is smaller.", "the synthetic figure", "12 valid", "Latency &amp; height",
-		"one frame", "Student&#39;s t over iterations", "the sea is a sine",
+		"one frame", "Student&#39;s t over iterations", "the sea is a sine", "40.00, deviation 2.50",
+		// Of iterations with 10, 11 and 12: their deviation, the least, the largest, and each.
+		`<td class="n">1.00</td><td class="n">10.00</td><td class="n">12.00</td><td class="n valid">10.00</td><td class="n valid">11.00</td><td class="n valid">12.00</td>`,
 	} {
 		if !strings.Contains(html, word) {
 			t.Errorf("expected %q on the page", word)

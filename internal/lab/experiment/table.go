@@ -32,10 +32,14 @@ func (s *Statistics) spread() string {
 
 // spread writes a paper's figure as papers do.
 func (f *PaperFigure) spread() string {
-	if f.PlusMinus == 0 {
-		return number(f.Value)
+	text := number(f.Value)
+	if f.PlusMinus != 0 {
+		text += " ± " + number(f.PlusMinus)
 	}
-	return number(f.Value) + " ± " + number(f.PlusMinus)
+	if f.Deviation != 0 {
+		text += ", deviation " + number(f.Deviation)
+	}
+	return text
 }
 
 // varied are the names of the parameters that tell cells apart.
@@ -64,7 +68,7 @@ func (r *Result) WriteFigures(w io.Writer) error {
 	table := csv.NewWriter(w)
 	names := r.varied()
 	_ = table.Write(append(append([]string{"experiment"}, names...),
-		"figure", "unit", "worth", "iterations", "mean", "low", "high", "interval", "median", "deviation", "min", "max", "paper", "paper_plus_minus"))
+		"figure", "unit", "worth", "iterations", "mean", "low", "high", "interval", "median", "deviation", "min", "max", "paper", "paper_plus_minus", "paper_deviation"))
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		for _, s := range c.Figures {
@@ -76,9 +80,9 @@ func (r *Result) WriteFigures(w io.Writer) error {
 			}
 			row = append(row, exact(s.Median), exact(s.Deviation), exact(s.Min), exact(s.Max))
 			if s.Paper != nil {
-				row = append(row, exact(s.Paper.Value), exact(s.Paper.PlusMinus))
+				row = append(row, exact(s.Paper.Value), exact(s.Paper.PlusMinus), exact(s.Paper.Deviation))
 			} else {
-				row = append(row, "", "")
+				row = append(row, "", "", "")
 			}
 			_ = table.Write(row)
 		}

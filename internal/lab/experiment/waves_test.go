@@ -76,7 +76,7 @@ figures: [latency, rate]
 why: Our sea is smaller.
 references:
   - {cell: {wind: west, height: 10}, figure: latency, value: 12.5, plus_minus: 1.5}
-  - {cell: {height: 30}, figure: latency, value: 40}
+  - {cell: {height: 30}, figure: latency, value: 40, deviation: 2.5}
 comparisons:
   - {name: twice the height, figure: latency, of: {wind: west, height: 20}, to: {wind: west, height: 10}, as: ratio, paper: 1.9}
   - {name: how much less, figure: rate, of: {wind: west, height: 10}, to: {wind: east, height: 30}, as: less}

@@ -1,0 +1,37 @@
+package experiment
+
+// iterationRow is a figure of a cell over its iterations: how they differ, and each by itself.
+type iterationRow struct {
+	Cell, Figure, Unit  string
+	Worth               Validity
+	Deviation, Min, Max string
+	Each                []iterationFigure
+}
+
+// iterationFigure is what one iteration has of it.
+type iterationFigure struct {
+	Text     string
+	Validity Validity
+}
+
+// iterations adds the rows of a cell, of the figures that the table has. Deviation, least and largest are over the iterations that the cell's figures are of; the others stand beside them.
+func (v *view) iterations(c *CellResult) {
+	if v.Result.Iterations < 2 {
+		return
+	}
+	for _, q := range v.Columns {
+		s := c.Figure(q.Name)
+		if s == nil {
+			continue
+		}
+		row := iterationRow{Cell: c.Name, Figure: q.Label, Unit: q.Unit, Worth: c.Worth, Deviation: number(s.Deviation), Min: number(s.Min), Max: number(s.Max)}
+		for _, iteration := range c.Iterations {
+			text := "–"
+			if value, known := iteration.Figure(q.Name); known {
+				text = number(value)
+			}
+			row.Each = append(row.Each, iterationFigure{text, iteration.Validity})
+		}
+		v.Spreads = append(v.Spreads, row)
+	}
+}
