@@ -163,6 +163,7 @@ func TestConvergence(t *testing.T) {
 		stable int
 		want   float64
 	}{
+		"as before":  {[]float64{30, 30, 30, 30, 30, 10, 10, 10, 10, 10, 30, 30, 30, 30, 30, 30}, 5, 10, 5},
 		"from above": {fell, 4.5, 12, 7 - 4.5}, "from below": {rose, 4.5, 12, 9 - 4.5}, "alone": {rose[8:], 0, 4, 1}, "never": {[]float64{10, 10, 10, 10, 10, 10, 90, 90}, 0, 6, -1},
 		"without a stable state": {[]float64{1, 2}, 0, 2, -1}, "without anything received": {make([]float64, 9), 0, 1, -1}, "too short": {[]float64{1, 1, 1, 1}, 0, 1, -1},
 	} {
