@@ -61,7 +61,7 @@ func (g *GCC) react(now time.Duration, probe float64) {
 	if g.limited.limited {
 		ackedRate = 0
 	}
-	g.loss.update(now, g.rate.rate, ackedRate, float64(g.limits.Max))
+	g.loss.update(now, g.rate.rate, ackedRate, g.limits)
 }
 
 // overflows tells whether a report shows that the rate is too high for a queue that is too short to show it by its length, by how many packets met a queue and how many of them were lost.

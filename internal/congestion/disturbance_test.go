@@ -119,3 +119,34 @@ func TestLossesOfAnotherPath(t *testing.T) {
 		})
 	}
 }
+
+// TestAfterHighLoss loses nearly everything for a minute. The estimate is the least one then, and has to grow from there once that is over, be it by a probe or by itself.
+func TestAfterHighLoss(t *testing.T) {
+	const over = 65 * time.Second
+	for _, loss := range []float64{0.8, 0.95} {
+		for _, probes := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%v %%, probes %v", 100*loss, probes), func(t *testing.T) {
+				link := newTestLink(10 * mbit)
+				cfg := DefaultConfig()
+				cfg.Probe.Enabled = probes
+				f := newTestFlow(NewGCC(cfg, start), link, 7)
+				simulate(link, over+20*time.Second, func(now time.Duration) {
+					switch now {
+					case 5 * time.Second:
+						link.loss = loss
+					case over:
+						link.loss = 0
+					}
+				}, f)
+				_, during, _ := f.extremes(over-10*time.Second, over)
+				atMost(t, "mean estimate at the end of it", Bitrate(during), Bitrate(0.6*mbit))
+				back, ok := f.reaches(over, 1*mbit)
+				if !ok {
+					t.Fatal("the estimate never came to twice the least one")
+				}
+				// Without probes the other estimate grows by 8 % per second, and needs 9 s to double. Losses allow it after a second and three steps of 1.3, of half a second each.
+				atMost(t, "time until the estimate is twice the least one", back-over, 10*time.Second)
+			})
+		}
+	}
+}

@@ -111,7 +111,10 @@ func (l *lossEstimator) late() {
 }
 
 // update looks at new observations, if there are any. delayBased is the other estimate; acked is what is acknowledged, 0 where it says nothing.
-func (l *lossEstimator) update(now time.Duration, delayBased, acked, largest float64) {
+//
+// The bandwidth is the least estimate at least. One that went on to fall, by a twentieth per observation, would be at a thousandth of that within a minute, and have to come back from
+// there before any of it shows.
+func (l *lossEstimator) update(now time.Duration, delayBased, acked float64, limits Limits) {
 	if l.used == l.count {
 		return
 	}
@@ -119,11 +122,13 @@ func (l *lossEstimator) update(now time.Duration, delayBased, acked, largest flo
 	if l.best.bandwidth == 0 {
 		l.best.bandwidth = delayBased
 	}
+	least := float64(limits.Min)
+	l.best.bandwidth = max(l.best.bandwidth, least)
 	loss := l.loss()
 	l.bound = l.inherentBound()
 	best, most := l.best, math.Inf(-1)
 	candidates := [...]float64{1.02 * l.best.bandwidth, l.best.bandwidth, 0.95 * l.best.bandwidth, acked, max(delayBased, l.best.bandwidth)}
-	bound := largest
+	bound := float64(limits.Max)
 	if l.limiting {
 		bound = min(bound, l.ceiling)
 	}
@@ -132,7 +137,7 @@ func (l *lossEstimator) update(now time.Duration, delayBased, acked, largest flo
 		if bandwidth <= 0 {
 			continue
 		}
-		candidate := l.fit(lossModel{inherent: l.best.inherent, bandwidth: min(bandwidth, bound)})
+		candidate := l.fit(lossModel{inherent: l.best.inherent, bandwidth: min(max(bandwidth, least), bound)})
 		if objective := l.objective(candidate, loss); objective > most {
 			best, most = candidate, objective
 		}

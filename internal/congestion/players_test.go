@@ -203,7 +203,7 @@ func (p *lossPlayer) play(l *line) {
 			p.loss.add(p.now, size, received, queued)
 			p.now += gap
 		}
-		p.loss.update(p.now, l.key("delay", 10)*1e6, l.key("acked", 0)*1e6, 1000e6)
+		p.loss.update(p.now, l.key("delay", 10)*1e6, l.key("acked", 0)*1e6, DefaultConfig().Limits())
 	}
 	limit, limiting := p.loss.limit()
 	l.printf("bandwidth %.2f, limits %v, loss %.3f, inherent %.3f", limit/1e6, limiting, p.loss.loss(), p.loss.best.inherent)
