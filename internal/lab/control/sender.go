@@ -239,8 +239,11 @@ func (s *sender) report(packet []byte, now time.Duration) {
 	s.consult(now)
 }
 
-// limit takes what is known of the path to the pacer.
+// limit takes what is known of the path to the pacer, unless that holds nothing: then the server does not limit retransmissions either.
 func (s *sender) limit(now time.Duration) {
+	if s.plan.Off() {
+		return
+	}
 	stats := s.estimator.Stats()
 	s.pacer.SetPath(stats.Path(), now)
 }

@@ -1,0 +1,42 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// TestRepairsUnpaced: where nothing is paced, retransmissions leave when they are asked for, as the server's do, however many there are. Else they wait: a frame of 200 packets takes 0.4 s at 2.5 times
+// the first estimate.
+func TestRepairsUnpaced(t *testing.T) {
+	for mode, everything := range map[pacing.Mode]bool{pacing.Off: true, pacing.Burst5ms: false} {
+		plan, err := mode.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := DefaultOptions()
+		o.RTT = 20 * time.Millisecond
+		link, err := netem.NewLink(netem.Config{Delay: o.RTT / 2}, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLedger()
+		s := newSender(1, &o, congestion.NewGCC(congestion.DefaultConfig(), epoch), plan, link, l)
+		const packets = 200
+		f := outgoing{bytes: packets * fragmentSize, source: packets, planned: packets, begun: true}
+		for index := range packets {
+			s.release(fragment{&f, index}, 0)
+		}
+		for number := range packets {
+			s.repeat(0, uint16(number), o.RTT)
+		}
+		size := int64(fragmentSize + originalSize + congestion.PacketOverhead)
+		if repeated := l.sentBytes[feedback.Retransmission] / size; repeated == packets != everything {
+			t.Errorf("%s: %d of %d packets are repeated at once", mode, repeated, packets)
+		}
+	}
+}
