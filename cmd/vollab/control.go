@@ -59,6 +59,8 @@ CASE is one of
 	flags.StringVar(&o.Queue, "queue", "", "queue of the bottleneck: fifo:MS, codel or fq; by default fifo:50, beside Cubic fq. MS is at the mean rate")
 	flags.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing), "how frames are spread: spread:PART, spread:DURATION, burst5ms or off")
 	flags.StringVar(&o.Estimator.Profile, "profile", "", "limits of the estimate: default or paper000; by default the case's own")
+	flags.StringVar((*string)(&o.Feedback), "feedback", string(o.Feedback), "how receivers report what has arrived: transport (transport-wide feedback) or ccfb (RFC 8888)")
+	flags.BoolVar(&o.NoRTX, "no-rtx", false, "receivers take no retransmissions, nor the padding of probes that is made of them; not with --live")
 	flags.Float64Var(&mbps, "mbps", 0, "rate of the link in the cases that do not tell one; 0 is the case's own")
 	flags.StringVar(&plot, "plot", "", "write a diagram of rates, queue and losses over time to this SVG file")
 	flags.BoolVar(&live, "live", false, "run a server and its clients end to end over an emulated network in real time, instead")

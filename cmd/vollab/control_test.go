@@ -14,7 +14,7 @@ import (
 
 func TestControlCommand(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "run.svg")
-	arguments := []string{"control", "loss:2", "--seconds", "3", "--rtt", "30ms", "--mbps", "5", "--queue", "codel", "--pacing", "burst5ms"}
+	arguments := []string{"control", "loss:2", "--seconds", "3", "--rtt", "30ms", "--mbps", "5", "--queue", "codel", "--pacing", "burst5ms", "--feedback", "ccfb"}
 	out, err := run(t, append(arguments, "--json", "--plot", plot)...)
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestControlCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &figures); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"utilisation", "queue_ms", "frame_latency_ms", "frames_sent", "frames_undecodable", "frames_dropped_whole", "repair_overhead"} {
+	for _, key := range []string{"utilisation", "queue_ms", "frame_latency_ms", "frames_sent", "frames_undecodable", "frames_dropped_whole", "repair_overhead", "padding_overhead"} {
 		if figures[key] == nil {
 			t.Errorf("there is no %s in %s", key, out)
 		}
@@ -49,6 +49,8 @@ func TestControlRefuses(t *testing.T) {
 		{"no such case", []string{"steep:5"}, control.ErrCase},
 		{"no such queue", []string{"ramp", "--queue", "lifo"}, control.ErrCase},
 		{"no such pacing", []string{"ramp", "--pacing", "slowly"}, pacing.ErrMode},
+		{"no such feedback", []string{"ramp", "--feedback", "by post"}, control.ErrCase},
+		{"no retransmissions of a live run", []string{"ramp", "--live", "--no-rtx"}, control.ErrCase},
 		{"no place for a plot", []string{"steady:5", "--seconds", "2", "--plot", "/nowhere/run.svg"}, os.ErrNotExist},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -64,6 +64,8 @@ type Part struct {
 	QueueBudget time.Duration
 	// FrameBytes bounds received frames; 0 is the default.
 	FrameBytes int
+	// Feedback is the client's.
+	Feedback client.Feedback
 	// URL replaces the server's address where it is not empty, for clients that come through something.
 	URL string
 	// Media replaces the client's UDP socket where it is not nil.
@@ -94,6 +96,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		MinUplink:    part.MinUplink,
 		QueueBudget:  part.QueueBudget,
 		FrameBytes:   part.FrameBytes,
+		Feedback:     part.Feedback,
 		PacketConn:   part.Media,
 	})
 	if err != nil {

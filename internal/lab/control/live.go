@@ -51,6 +51,9 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	if sc.options.NoRTX {
+		return nil, fmt.Errorf("%w: the clients of a live run take retransmissions", ErrCase)
+	}
 	l := &Live{scenario: sc}
 	c := lab.ConferenceConfig()
 	c.Forward.Pacing, c.Forward.Congestion = sc.options.Pacing, sc.options.Estimator
@@ -150,7 +153,9 @@ func (l *Live) run(ctx context.Context) error {
 // receive brings the receivers in.
 func (l *Live) receive(ctx context.Context) error {
 	for i := range l.scenario.receivers {
-		peer, err := l.join(ctx, l.receiverHost, lab.Part{Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true})
+		peer, err := l.join(ctx, l.receiverHost, lab.Part{
+			Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true, Feedback: l.scenario.options.Feedback.client(),
+		})
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ func (l *Live) record() (*Record, error) {
 	first.sentBytes[feedback.Media] = int64(sent.Media.Bytes)
 	first.sentBytes[feedback.Parity] = int64(sent.Parity.Bytes)
 	first.sentBytes[feedback.Retransmission] = int64(sent.Retransmission.Bytes)
+	first.sentBytes[feedback.Probe] = int64(sent.Probe.Bytes)
 
 	delays, _ := l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
 	delays = delays.Since(&l.joining)

@@ -12,7 +12,8 @@ import (
 func TestLive(t *testing.T) {
 	o := short(3)
 	o.LinkBPS = 5e6
-	for _, text := range []string{"fair:2", "loss:2"} {
+	for text, form := range map[string]Feedback{"fair:2": FeedbackTransport, "loss:2": FeedbackCCFB} {
+		o.Feedback = form
 		r, err := RunLive(context.Background(), text, o)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)

@@ -34,18 +34,17 @@ type receiver struct {
 	id       uint64
 	rtt      time.Duration
 	tracks   [tiles]*track
-	recorder *feedback.TransportRecorder
+	arrivals arrivals
 	back     *netem.Link
 	ledger   *ledger
 	ask      []int64
 	lost     []int64
 }
 
-func newReceiver(id uint64, rtt time.Duration, back *netem.Link, l *ledger) *receiver {
-	cfg := feedback.DefaultConfig()
-	r := &receiver{id: id, rtt: rtt, recorder: feedback.NewTransportRecorder(cfg.Transport), back: back, ledger: l}
+func newReceiver(id uint64, o *Options, back *netem.Link, l *ledger) *receiver {
+	r := &receiver{id: id, rtt: o.RTT, arrivals: newArrivals(o.Feedback), back: back, ledger: l}
 	for t := range r.tracks {
-		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(cfg.NACK), lateness: feedback.NewLateness(clockRate), frames: make(map[int64]*incoming)}
+		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(nack), lateness: feedback.NewLateness(clockRate), frames: make(map[int64]*incoming)}
 	}
 	return r
 }
@@ -53,7 +52,7 @@ func newReceiver(id uint64, rtt time.Duration, back *netem.Link, l *ledger) *rec
 // take takes a packet that has arrived.
 func (r *receiver) take(p *netem.Packet, now time.Duration) {
 	h := unmarshalHeader(p.Payload)
-	r.recorder.Received(h.transport, p.Size, at(now))
+	r.arrivals.received(&h, p.Size, now)
 	if h.kind == feedback.Probe {
 		return
 	}
@@ -119,10 +118,7 @@ func newIncoming(h *header, now time.Duration) *incoming {
 
 // next is when run has something to do.
 func (r *receiver) next() time.Duration {
-	next := never
-	if due := r.recorder.Next(); !due.IsZero() {
-		next = due.Sub(epoch)
-	}
+	next := r.arrivals.next()
 	for _, t := range r.tracks {
 		if due := t.nacks.Next(); !due.IsZero() {
 			next = min(next, due.Sub(epoch))
@@ -139,7 +135,7 @@ func (r *receiver) run(now time.Duration) {
 		}
 		t.nacks.Late(r.late())
 		r.ask, r.lost = t.nacks.Due(at(now), r.rtt, r.ask[:0], r.lost[:0])
-		for _, compound := range feedback.Compounds(feedback.AppendNACKs(nil, 1, uint32(number), r.ask)) {
+		for _, compound := range feedback.Compounds(feedback.AppendNACKs(nil, reporter, uint32(number), r.ask)) {
 			packets, err := rtcp.Marshal(compound)
 			if err != nil {
 				panic("control: requests cannot be written: " + err.Error())
@@ -149,7 +145,7 @@ func (r *receiver) run(now time.Duration) {
 		t.forget(now - time.Second)
 	}
 	for {
-		compound := r.recorder.AppendReports(nil, 1, 2, at(now))
+		compound := r.arrivals.report(now)
 		if len(compound) == 0 {
 			return
 		}

@@ -35,6 +35,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	row("frames dropped whole", "%d", r.FramesDroppedWhole)
 	row("packets dropped by the queue", "%d", r.PacketsDiscarded)
 	row("repair overhead", "%.1f %%", 100*r.RepairOverhead)
+	row("padding of probes", "%.2f %% of media", 100*r.PaddingOverhead)
 	optional("time to the target", "s", r.SecondsToTarget)
 	optional("recovery", "s", r.RecoverySeconds)
 	optional("queue above 50 ms after the fall", "s", r.QueueSeconds)

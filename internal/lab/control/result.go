@@ -44,6 +44,8 @@ type Result struct {
 	EstimateShare float64 `json:"estimate_share"`
 	// RepairOverhead is what retransmissions and parity took, as a share of media.
 	RepairOverhead float64 `json:"repair_overhead"`
+	// PaddingOverhead is what the padding of probes took, as a share of media.
+	PaddingOverhead float64 `json:"padding_overhead"`
 }
 
 // OtherFigures are the losses of competitors at the bottleneck, as a share of their packets, and the 95th percentile of what their packets waited there.
@@ -85,7 +87,7 @@ type Record struct {
 func (r *Record) Result() *Result {
 	result := &Result{Case: r.scenario.name, Queue: r.queue, PacketsDiscarded: r.discarded, Others: r.others}
 	var latency lab.Distribution
-	var media, repairs int64
+	var media, repairs, padding int64
 	for _, l := range r.receivers {
 		for _, key := range l.order {
 			record := l.frames[key]
@@ -99,10 +101,11 @@ func (r *Record) Result() *Result {
 		result.FramesDroppedWhole += l.droppedWhole
 		media += l.sentBytes[feedback.Media]
 		repairs += l.sentBytes[feedback.Retransmission] + l.sentBytes[feedback.Parity]
+		padding += l.sentBytes[feedback.Probe]
 	}
 	ms := func(share float64) float64 { return lab.Milliseconds(latency.Percentile(share)) }
 	result.Latency = LatencyFigures{ms(0.5), ms(0.95), ms(0.99)}
-	result.RepairOverhead = float64(repairs) / max(float64(media), 1)
+	result.RepairOverhead, result.PaddingOverhead = float64(repairs)/max(float64(media), 1), float64(padding)/max(float64(media), 1)
 	r.rates(result)
 	r.changes(result)
 	return result

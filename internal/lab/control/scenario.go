@@ -31,6 +31,10 @@ type Options struct {
 	Pacing pacing.Mode
 	// Estimator tunes the estimator; its profile is the case's own where it is empty.
 	Estimator congestion.Config
+	// Feedback is the form in which receivers report what has arrived, empty for FeedbackTransport.
+	Feedback Feedback
+	// NoRTX says that receivers take no retransmissions, and with them no padding.
+	NoRTX bool
 	// LinkBPS is the rate of the bottleneck in the cases that do not name one, in bit/s; 0 for the case's own.
 	LinkBPS int64
 }
@@ -39,7 +43,7 @@ type Options struct {
 func DefaultOptions() Options {
 	cfg := congestion.DefaultConfig()
 	cfg.Profile = ""
-	return Options{Seed: 1, Pacing: pacing.Default, Estimator: cfg}
+	return Options{Seed: 1, Pacing: pacing.Default, Estimator: cfg, Feedback: FeedbackTransport}
 }
 
 // scenario is a case as it is run.
@@ -134,6 +138,8 @@ func (s *scenario) complete(d defaults) error {
 		}
 	}
 	switch {
+	case o.Feedback != "" && o.Feedback != FeedbackTransport && o.Feedback != FeedbackCCFB:
+		return fmt.Errorf("%w: feedback %q, expected %s or %s", ErrCase, o.Feedback, FeedbackTransport, FeedbackCCFB)
 	case o.RTT < time.Millisecond || o.RTT > time.Second:
 		return fmt.Errorf("%w: a round trip of %v, expected 1 ms to 1 s", ErrCase, o.RTT)
 	case o.Duration < max(s.least, s.begin+time.Second) || o.Duration > time.Hour:

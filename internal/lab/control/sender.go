@@ -16,13 +16,9 @@ import (
 const (
 	// maxSent packets of each tile are kept for retransmission: a second at 320 Mbit/s.
 	maxSent = 1 << 15
-	// paddingSize is a packet of padding on the wire: a retransmission of a recent full packet.
-	paddingSize = fragmentSize + originalSize + congestion.PacketOverhead
 	// maxProbeFactor and probeGrace bound the time of a probe, as the server does.
 	maxProbeFactor = 2
 	probeGrace     = 5 * time.Millisecond
-	// minRepeat is the least time between two retransmissions of one packet.
-	minRepeat = 5 * time.Millisecond
 	// never is after every time.
 	never = time.Duration(1<<63 - 1)
 )
@@ -64,6 +60,7 @@ type stream struct {
 	held     pacing.Flow[fragment]
 	next     int64 // sequence number
 	sent     [maxSent]sentFragment
+	repeated uint16 // sequence number of the next packet of its RTX stream
 }
 
 // sender is the server towards one receiver.
@@ -71,7 +68,7 @@ type sender struct {
 	id        uint64
 	path      time.Duration // round trip of the empty path
 	estimator congestion.Estimator
-	history   *feedback.TransportHistory
+	departed  departures
 	results   []feedback.PacketResult
 	plan      pacing.Plan
 	pacer     *pacing.Pacer[fragment, repair]
@@ -80,14 +77,15 @@ type sender struct {
 	ledger    *ledger
 
 	trains  trains
+	refuses bool                      // retransmissions: the receiver takes no RTX
 	trips   recent.Max[time.Duration] // round trips, queues included
 	dropped int                       // frames, since the allocator was told
 }
 
 func newSender(id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger) *sender {
 	s := &sender{
-		id: id, path: o.RTT, estimator: estimator, history: feedback.NewTransportHistory(1), plan: plan, pacer: pacing.NewPacer[fragment, repair](plan),
-		link: link, ledger: l,
+		id: id, path: o.RTT, estimator: estimator, departed: newDepartures(o.Feedback), plan: plan, pacer: pacing.NewPacer[fragment, repair](plan),
+		link: link, ledger: l, refuses: o.NoRTX,
 	}
 	s.limit(0)
 	for t := range s.streams {
@@ -142,68 +140,25 @@ func (s *sender) release(p fragment, now time.Duration) {
 
 // transmit puts a packet on the link.
 func (s *sender) transmit(p fragment, sequence int64, kind feedback.PacketKind, size int, now time.Duration) {
-	number := s.history.Sent(size, kind, at(now))
-	s.estimator.Sent(at(now), size)
-	if s.pacer.Probing() {
-		s.trains.add(number)
-	}
-	s.pacer.Spend(size)
-	s.ledger.sent(kind, size)
-	h := header{kind: kind, transport: uint16(number), sequence: sequence}
+	h := header{kind: kind, number: uint16(sequence), sequence: sequence}
 	if p.frame != nil {
 		f := p.frame
 		h.tile, h.index, h.source, h.parity = uint8(f.tile), uint16(p.index), uint16(f.source), uint16(f.parity)
 		h.frame, h.captured = f.number, f.captured
 	}
+	if h.repeats() {
+		st := s.streams[h.tile]
+		h.number = st.repeated
+		st.repeated++
+	}
+	place := s.departed.sent(&h, size, now)
+	s.estimator.Sent(at(now), size)
+	if s.pacer.Probing() {
+		s.trains.add(place)
+	}
+	s.pacer.Spend(size)
+	s.ledger.sent(kind, size)
 	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id}, at(now))
-}
-
-// repair is a packet to be sent again.
-type repair struct {
-	tile     int
-	sequence int64
-}
-
-// repeat answers a request for a packet, now or when the pacer lets it leave.
-func (s *sender) repeat(tile int, number uint16, now time.Duration) {
-	st := s.streams[tile]
-	sequence := st.next - 1 - int64(uint16(st.next-1)-number)
-	if sequence < max(0, st.next-maxSent) {
-		return
-	}
-	sent, rtt := &st.sent[sequence%maxSent], s.rtt()
-	if now-sent.repeated < max(rtt, minRepeat) || !feedback.Answerable(at(sent.at), at(now), rtt) {
-		return
-	}
-	switch r := (repair{tile, sequence}); {
-	case s.pacer.AdmitRepair(now):
-		s.resend(r, now)
-	case s.pacer.HoldRepair(r):
-		sent.repeated = sent.at + s.worth()
-	}
-}
-
-// rtt is the round trip, queues included.
-func (s *sender) rtt() time.Duration { return max(s.path, s.estimator.Stats().RTT) }
-
-// worth is how long after it was sent a packet is sent again: what was asked for in time arrives a round trip after the deadline at most. Both are those of packets
-// that a queue held up, as long as there are some.
-func (s *sender) worth() time.Duration {
-	trip := max(s.rtt(), s.trips.Value())
-	_, deadline := nack.Repair(s.path, trip-s.path)
-	return deadline + trip
-}
-
-// resend sends a packet again, unless it is too late for that.
-func (s *sender) resend(r repair, now time.Duration) {
-	sent := &s.streams[r.tile].sent[r.sequence%maxSent]
-	if now-sent.at > s.worth() {
-		return
-	}
-	sent.repeated = now
-	size := sent.frame.size(sent.index) + congestion.PacketOverhead + originalSize
-	s.pacer.SpendRepair(size)
-	s.transmit(sent.fragment, r.sequence, feedback.Retransmission, size, now)
 }
 
 // rtcp takes a compound from the receiver.
@@ -212,7 +167,7 @@ func (s *sender) rtcp(compound []byte, now time.Duration) {
 		size := 4 * (int(binary.BigEndian.Uint16(compound[2:])) + 1)
 		packet := compound[:size]
 		compound = compound[size:]
-		if feedback.IsTransportFeedback(packet) {
+		if isReport(packet) {
 			s.report(packet, now)
 			continue
 		}
@@ -228,9 +183,9 @@ func (s *sender) rtcp(compound []byte, now time.Duration) {
 	}
 }
 
-// report takes transport-wide feedback to the estimator.
+// report takes a report of arrivals to the estimator.
 func (s *sender) report(packet []byte, now time.Duration) {
-	s.results = s.history.Feedback(packet, at(now), s.results[:0])
+	s.results = s.departed.reported(packet, now, s.results[:0])
 	for i := range s.results {
 		s.results[i].Probe = s.trains.of(s.results[i].Sequence)
 	}
@@ -293,9 +248,7 @@ func (s *sender) run(now time.Duration) {
 		}
 		s.release(p, now)
 	}
-	for s.pacer.Pads() {
-		s.transmit(fragment{}, 0, feedback.Probe, paddingSize, now)
-	}
+	s.pad(now)
 	if probing && !s.pacer.Probing() {
 		s.consult(now)
 	}

@@ -111,7 +111,7 @@ func (s *Simulation) addFlow(id uint64, begins time.Duration) error {
 		return err
 	}
 	f.sender = newSender(id, o, f.estimator, plan, s.bottleneck, f.ledger)
-	f.receiver = newReceiver(id, o.RTT, back, f.ledger)
+	f.receiver = newReceiver(id, o, back, f.ledger)
 	f.watched = s.queue.watch(id, f.ledger.waited)
 	s.flows = append(s.flows, f)
 	return nil

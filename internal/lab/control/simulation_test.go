@@ -105,7 +105,7 @@ func checkFlow(t *testing.T, f *flow) {
 	if l.sentBytes[feedback.Parity] == 0 && sent != fragments {
 		t.Errorf("%d packets of media were sent of frames that have %d", sent, fragments)
 	}
-	if history := f.sender.history.Stats(); history.Sent < sent || history.Sent != f.watched.offered {
+	if history := f.sender.departed.stats(); history.Sent < sent || history.Sent != f.watched.offered {
 		t.Errorf("%d packets of media were sent, %d numbered and %d offered to the link", sent, history.Sent, f.watched.offered)
 	}
 	if f.sender.pacer.Held() != 0 {
@@ -139,7 +139,7 @@ func TestSeed(t *testing.T) {
 
 // TestFigures: a run of each case has its figures, by the names that others read them by.
 func TestFigures(t *testing.T) {
-	always := []string{"utilisation", "share_of_capacity", "queue_ms", "frame_latency_ms", "frames_sent", "frames_undecodable", "frames_dropped_whole", "repair_overhead"}
+	always := []string{"utilisation", "share_of_capacity", "queue_ms", "frame_latency_ms", "frames_sent", "frames_undecodable", "frames_dropped_whole", "repair_overhead", "padding_overhead"}
 	own := map[string][]string{
 		"ramp": {"seconds_to_target"}, "drop": {"recovery_seconds", "queue_seconds", "quality_seconds"}, "trace": {"recovery_seconds"},
 		"cubic": {"share_of_fair", "others"}, "fair": {"jain_index"},
@@ -286,6 +286,7 @@ func TestRefusedCases(t *testing.T) {
 		{"no such queue", "ramp", func(o *Options) { o.Queue = "lifo" }, ErrCase},
 		{"a queue without length", "ramp", func(o *Options) { o.Queue = "fifo:0" }, ErrCase},
 		{"no such pacing", "ramp", func(o *Options) { o.Pacing = "slowly" }, pacing.ErrMode},
+		{"no such feedback", "ramp", func(o *Options) { o.Feedback = "by post" }, ErrCase},
 		{"no link", "ramp", func(o *Options) { o.LinkBPS = -1 }, ErrCase},
 		{"no time", "ramp", func(o *Options) { o.Duration = time.Millisecond }, ErrCase},
 		{"no path", "ramp", func(o *Options) { o.RTT = time.Hour }, ErrCase},

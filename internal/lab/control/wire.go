@@ -24,7 +24,7 @@ const (
 type header struct {
 	kind                  feedback.PacketKind
 	tile                  uint8
-	transport             uint16
+	number                uint16 // transport-wide, or where packets carry no such numbers that of its RTP stream
 	index, source, parity uint16
 	sequence, frame       int64
 	captured              time.Duration
@@ -32,10 +32,21 @@ type header struct {
 
 const headerSize = 34
 
+// repeats tells whether the packet belongs to the RTX stream of its tile.
+func (h *header) repeats() bool { return h.kind == feedback.Retransmission || h.kind == feedback.Probe }
+
+// ssrc is that of the packet's RTP stream: each tile has one, and one for RTX.
+func (h *header) ssrc() uint32 {
+	if h.repeats() {
+		return tiles + uint32(h.tile)
+	}
+	return uint32(h.tile)
+}
+
 func (h *header) marshal() []byte {
 	b := make([]byte, 0, headerSize)
 	b = append(b, byte(h.kind), h.tile)
-	b = binary.BigEndian.AppendUint16(b, h.transport)
+	b = binary.BigEndian.AppendUint16(b, h.number)
 	b = binary.BigEndian.AppendUint16(b, h.index)
 	b = binary.BigEndian.AppendUint16(b, h.source)
 	b = binary.BigEndian.AppendUint16(b, h.parity)
@@ -51,12 +62,12 @@ func unmarshalHeader(b []byte) header {
 	}
 	return header{
 		kind: feedback.PacketKind(b[0]), tile: b[1],
-		transport: binary.BigEndian.Uint16(b[2:]),
-		index:     binary.BigEndian.Uint16(b[4:]),
-		source:    binary.BigEndian.Uint16(b[6:]),
-		parity:    binary.BigEndian.Uint16(b[8:]),
-		sequence:  int64(binary.BigEndian.Uint64(b[10:])),
-		frame:     int64(binary.BigEndian.Uint64(b[18:])),
-		captured:  time.Duration(binary.BigEndian.Uint64(b[26:])),
+		number:   binary.BigEndian.Uint16(b[2:]),
+		index:    binary.BigEndian.Uint16(b[4:]),
+		source:   binary.BigEndian.Uint16(b[6:]),
+		parity:   binary.BigEndian.Uint16(b[8:]),
+		sequence: int64(binary.BigEndian.Uint64(b[10:])),
+		frame:    int64(binary.BigEndian.Uint64(b[18:])),
+		captured: time.Duration(binary.BigEndian.Uint64(b[26:])),
 	}
 }

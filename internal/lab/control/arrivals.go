@@ -1,0 +1,111 @@
+package control
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/client"
+)
+
+// Feedback is a form in which receivers report what has arrived.
+type Feedback string
+
+// The forms: transport-wide feedback, by a number that packets carry, and congestion control feedback (RFC 8888), by SSRC and sequence number.
+const (
+	FeedbackTransport Feedback = "transport"
+	FeedbackCCFB      Feedback = "ccfb"
+)
+
+// client is what the SDK calls the form.
+func (f Feedback) client() client.Feedback {
+	if f == FeedbackCCFB {
+		return client.FeedbackCCFB
+	}
+	return client.FeedbackTransportCC
+}
+
+// departures are what was sent to a receiver. One of both is nil.
+type departures struct {
+	transport *feedback.TransportHistory
+	streams   *feedback.CongestionHistory
+}
+
+func newDepartures(form Feedback) departures {
+	if form == FeedbackCCFB {
+		return departures{streams: feedback.NewCongestionHistory()}
+	}
+	return departures{transport: feedback.NewTransportHistory(1)}
+}
+
+// sent takes a packet that leaves, and returns its place in the order of sending. Where packets carry transport-wide numbers it gives it one.
+func (d *departures) sent(h *header, size int, now time.Duration) int64 {
+	if d.streams != nil {
+		return d.streams.Sent(h.ssrc(), h.number, size, h.kind, at(now))
+	}
+	number := d.transport.Sent(size, h.kind, at(now))
+	h.number = uint16(number)
+	return number
+}
+
+// reported appends what is new in a report to results.
+func (d *departures) reported(packet []byte, now time.Duration, results []feedback.PacketResult) []feedback.PacketResult {
+	if d.streams != nil {
+		return d.streams.Feedback(packet, at(now), results)
+	}
+	return d.transport.Feedback(packet, at(now), results)
+}
+
+// stats are the counts so far.
+func (d *departures) stats() feedback.TransportHistoryStats {
+	if d.streams != nil {
+		return d.streams.Stats()
+	}
+	return d.transport.Stats()
+}
+
+// isReport tells whether a packet is a report of arrivals, in either form.
+func isReport(packet []byte) bool {
+	return feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet)
+}
+
+// arrivals are what a receiver reports. One of both is nil.
+type arrivals struct {
+	transport *feedback.TransportRecorder
+	streams   *feedback.CongestionRecorder
+}
+
+func newArrivals(form Feedback) arrivals {
+	cfg := feedback.DefaultConfig().Transport
+	if form == FeedbackCCFB {
+		return arrivals{streams: feedback.NewCongestionRecorder(cfg, reporter)}
+	}
+	return arrivals{transport: feedback.NewTransportRecorder(cfg)}
+}
+
+// The SSRCs of who reports and, where reports name one, of what they are about. Nothing goes by them.
+const reporter, reported = 1, 2
+
+// received takes a packet that has arrived.
+func (a *arrivals) received(h *header, size int, now time.Duration) {
+	if a.streams != nil {
+		a.streams.Received(h.ssrc(), h.number, size, feedback.NotECT, at(now))
+		return
+	}
+	a.transport.Received(h.number, size, at(now))
+}
+
+// next is when a report is due, never while there is nothing to report.
+func (a *arrivals) next() time.Duration {
+	if a.streams != nil {
+		return due(a.streams.Next())
+	}
+	return due(a.transport.Next())
+}
+
+// report makes one report if one is due. It is to be called until it makes none.
+func (a *arrivals) report(now time.Duration) []byte {
+	if a.streams != nil {
+		return a.streams.AppendReports(nil, at(now))
+	}
+	return a.transport.AppendReports(nil, reporter, reported, at(now))
+}
