@@ -48,6 +48,7 @@ func TestLinks(t *testing.T) {
 		codel       bool
 		utilisation float64
 	}{
+		{"1 Mbit/s", 1, feedbackSlow, 200 * time.Millisecond, false, 0.85},
 		{"2 Mbit/s", 2, feedbackSlow, 200 * time.Millisecond, false, 0.85},
 		{"2 Mbit/s, CoDel", 2, feedbackSlow, 200 * time.Millisecond, true, 0.85},
 		{"10 Mbit/s", 10, feedbackSlow, 200 * time.Millisecond, false, 0.85},
@@ -60,6 +61,8 @@ func TestLinks(t *testing.T) {
 		{"100 Mbit/s", 100, feedbackFast, 200 * time.Millisecond, false, 0.85},
 		{"100 Mbit/s, slow feedback", 100, feedbackSlow, 200 * time.Millisecond, false, 0.85},
 		{"300 Mbit/s", 300, feedbackFast, 200 * time.Millisecond, false, 0.85},
+		{"500 Mbit/s", 500, feedbackFast, 200 * time.Millisecond, false, 0.85},
+		{"1000 Mbit/s", 1000, feedbackFast, 200 * time.Millisecond, false, 0.85},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			link := newTestLink(c.rate * mbit)
@@ -71,7 +74,10 @@ func TestLinks(t *testing.T) {
 			f.feedback = c.feedback
 			var delivered, dropped, served int
 			until := 20 * time.Second
-			if c.rate > 100 {
+			switch {
+			case c.rate > 300:
+				until = 12 * time.Second // up to a million packets
+			case c.rate > 100:
 				until = 15 * time.Second // 330,000 packets
 			}
 			simulate(link, until, func(now time.Duration) {

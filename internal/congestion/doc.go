@@ -58,6 +58,9 @@
 // (20 ms at the full rate) has to overflow once in 15 s, until frames leave evenly. Beside several loss-based flows whose queue never empties,
 // and is too short to become much longer, it takes up to twice its fair share: a queue that stays as it is is the path's, and so are losses up to InherentMax.
 //
+// A sender knows up to 32,768 packets until they are reported (feedback.TransportHistory), which full ones at 1000 Mbit/s are after 0.32 s: round trip, queue and the time until a report together. On a
+// longer path the oldest are given up before. A share of them does no harm; where no report speaks of a known packet for half a second, that is a silence, though every packet has arrived.
+//
 // ECN marks are counted in Stats and not acted upon.
 //
 // # Reliable

@@ -1,0 +1,38 @@
+package control
+
+import (
+	"testing"
+	"time"
+)
+
+// TestRange runs the ends of the range of rates. A path of 1 Mbit/s is slower than the first estimate, so that the first frames overflow its queue; of those that are captured later none is lost. One of
+// 1000 Mbit/s has some 25,000 packets under way by a round trip of 250 ms, all of which are known until they are reported.
+func TestRange(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		seconds float64
+		rtt     time.Duration
+		settled time.Duration // from when on no frame is lost
+	}{
+		{"steady:1", 14, 20 * time.Millisecond, 2 * time.Second},
+		{"steady:1000", 6, 250 * time.Millisecond, 0},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			o := short(c.seconds)
+			o.RTT = c.rtt
+			s := run(t, c.text, o)
+			r := s.Record().Result()
+			if r.Utilisation < 0.85 || r.Queue.P95 > 30 {
+				t.Errorf("utilisation %.3f, times in the queue %+v", r.Utilisation, r.Queue)
+			}
+			for key, frame := range s.flows[0].ledger.frames {
+				if frame.complete == 0 && frame.captured >= c.settled {
+					t.Errorf("the frame of tile %d that was captured after %v is lost", key.tile, frame.captured)
+				}
+			}
+			if stats := s.flows[0].sender.departed.stats(); stats.Unreported > 0 || stats.Unmatched > 0 {
+				t.Errorf("packets were given up before they were reported: %+v", stats)
+			}
+		})
+	}
+}
