@@ -23,11 +23,14 @@ func TestSmoke(t *testing.T) {
 			[]string{"strict, the others at the lowest: share of sending everything", "strict, nothing else: share of sending everything"},
 		},
 		{
-			"switching", &Switching{Switches: 5, Pace: 10 * time.Millisecond, Hold: 50 * time.Millisecond, Load: load, Seed: 1},
+			"switching", &Switching{RTTs: []time.Duration{0, 40 * time.Millisecond}, Switches: 5, Pace: 10 * time.Millisecond, Hold: 50 * time.Millisecond, Load: load, Seed: 1},
 			[]string{
 				"warm, to a quality that is sent: switches seen",
 				"neighbours, to a quality that is suppressed: switches seen",
 				"strict, to a quality that is suppressed: switches seen",
+				"warm, a publisher 40ms away, to a quality that is sent: switches seen",
+				"neighbours, a publisher 40ms away, to a quality that is suppressed: switches seen",
+				"strict, a publisher 40ms away, to a quality that is suppressed: switches seen",
 			},
 		},
 	}

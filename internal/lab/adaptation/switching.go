@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -20,42 +18,49 @@ import (
 type Switching struct {
 	Progress lab.Progress
 	Load     lab.Load
+	// RTTs are the round trips between publisher and server that the switches are made at; 0 is a publisher on the server's host.
+	RTTs []time.Duration
+	// Encode is how long the publisher takes from capturing a frame to sending it.
+	Encode time.Duration
 	// Switches is how many are made under each policy at least: to qualities that are suppressed, where the policy suppresses any.
 	Switches int
 	// Pace is the mean time between two switches.
 	Pace time.Duration
 	// Hold is for how long the policy neighbours keeps what has got out of use.
 	Hold time.Duration
-	// WarmSlack and SuppressedSlack are by how much the server may exceed one frame interval in 99 % of switches of each kind.
+	// WarmSlack and SuppressedSlack are by how much 99 % of switches of each kind may exceed what they have to take: one frame interval, and where the publisher has to begin with the quality the round trip to
+	// it and Encode, too.
 	WarmSlack, SuppressedSlack time.Duration
 	Seed                       uint64
 }
 
-// NewSwitching is the check as the claim has it. Frames are prepared, so that encoding takes no time, and the publisher is on the server's host: a round trip to it
-// is far below a millisecond. A hold time of a quarter of a second lets neighbours suppress anything while tiles are switched twice per second.
+// NewSwitching is the check as the claim has it. Frames are prepared, so that encoding takes no time. The publisher is on the server's host, where a round trip to it is far below a millisecond, and then
+// as far away as the other end of a country. A hold time of a quarter of a second lets neighbours suppress anything while tiles are switched twice per second.
 func NewSwitching(progress lab.Progress) *Switching {
 	return &Switching{
-		Progress: progress, Load: body, Switches: 300, Pace: 40 * time.Millisecond, Hold: 250 * time.Millisecond,
+		Progress: progress, Load: body, RTTs: []time.Duration{0, 40 * time.Millisecond}, Switches: 300, Pace: 40 * time.Millisecond, Hold: 250 * time.Millisecond,
 		WarmSlack: 5 * time.Millisecond, SuppressedSlack: 10 * time.Millisecond, Seed: 1,
 	}
 }
 
 // Name implements lab.Check.
 func (s *Switching) Name() string {
-	return fmt.Sprintf("%d random switches over %d tiles × %d qualities for each policy, no time to encode, a publisher on the server's host",
-		s.Switches, s.Load.Tiles, s.Load.Qualities)
+	return fmt.Sprintf("%d random switches over %d tiles × %d qualities for each policy, %v to encode, a publisher on the server's host and one behind a link",
+		s.Switches, s.Load.Tiles, s.Load.Qualities, s.Encode)
 }
 
 // Run implements lab.Check.
 func (s *Switching) Run(ctx context.Context) ([]lab.Line, error) {
-	var lines []lab.Line
-	for _, policy := range policies {
-		s.Progress.Say("policy %s: %d switches", policy, s.Switches)
-		w, err := s.measure(ctx, policy)
-		if err != nil {
-			return lines, fmt.Errorf("policy %s: %w", policy, err)
+	lines := []lab.Line{lab.Information("time to encode", lab.Milliseconds(s.Encode), "ms")}
+	for _, rtt := range s.RTTs {
+		for _, policy := range policies {
+			s.Progress.Say("policy %s, a publisher %v away: %d switches", policy, rtt, s.Switches)
+			w, err := s.measure(ctx, policy, rtt)
+			if err != nil {
+				return lines, fmt.Errorf("policy %s, a publisher %v away: %w", policy, rtt, err)
+			}
+			lines = append(lines, s.lines(w)...)
 		}
-		lines = append(lines, s.lines(w)...)
 	}
 	return lines, nil
 }
@@ -63,20 +68,20 @@ func (s *Switching) Run(ctx context.Context) ([]lab.Line, error) {
 // settleTime is longer than the deadline after which a frame is given up.
 const settleTime = 500 * time.Millisecond
 
-// measure makes the switches under one policy.
-func (s *Switching) measure(ctx context.Context, policy sfu.SuppressionPolicy) (*switcher, error) {
+// measure makes the switches under one policy, with a publisher so far away.
+func (s *Switching) measure(ctx context.Context, policy sfu.SuppressionPolicy, rtt time.Duration) (*switcher, error) {
 	config := lab.ConferenceConfig()
 	config.Rooms.Suppression = sfu.SuppressionConfig{Policy: policy, Hold: s.Hold}
-	conference, err := lab.NewConference(config, nil, zap.NewNop())
+	host, err := newStage(config, rtt, s.Seed)
 	if err != nil {
 		return nil, err
 	}
-	defer conference.Close()
-	publisher, err := conference.Join(ctx, lab.Part{Room: "room", Identity: publisherName, Loads: []lab.Load{s.Load}, Seed: s.Seed})
+	defer host.close()
+	publisher, err := host.publish(ctx, lab.Part{Room: "room", Identity: publisherName, Loads: []lab.Load{s.Load}, Seed: s.Seed})
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	receiver, err := host.receive(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +89,7 @@ func (s *Switching) measure(ctx context.Context, policy sfu.SuppressionPolicy) (
 		return nil, err
 	}
 	w := &switcher{
-		check: s, policy: policy, publisher: publisher.Session.Publisher(s.Load.Name), receiver: receiver,
+		check: s, policy: policy, rtt: rtt, publisher: publisher.Session.Publisher(s.Load.Name), receiver: receiver,
 		random: rand.New(rand.NewPCG(s.Seed, 0)), tiles: tilesOf(s.Load), broken: -broken(receiver),
 	}
 	w.quality = make([]volumetric.Quality, s.Load.Tiles)
@@ -112,6 +117,7 @@ type delays struct {
 type switcher struct {
 	check     *Switching
 	policy    sfu.SuppressionPolicy
+	rtt       time.Duration
 	publisher *client.Publisher
 	receiver  *lab.Peer
 	random    *rand.Rand
@@ -223,12 +229,20 @@ func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 	return false
 }
 
-// lines are the figures of one policy.
+// lines are the figures of one policy and publisher. What a publisher behind a link is asked for is known here half a round trip late: where anything is suppressed, a switch that seems to be to a quality that is
+// sent may be to one that the server has just said is not wanted any more, so that nothing is judged by those.
 func (s *Switching) lines(w *switcher) []lab.Line {
 	interval := time.Duration(float64(time.Second) / s.Load.Rate)
-	lines := w.warm.lines(fmt.Sprintf("%s, to a quality that is sent", w.policy), interval+s.WarmSlack)
-	lines = append(lines, w.suppressed.lines(fmt.Sprintf("%s, to a quality that is suppressed", w.policy), interval+s.SuppressedSlack)...)
-	return append(lines, lab.Exactly(fmt.Sprintf("%s: frames that did not come whole", w.policy), w.broken, "", 0))
+	name := string(w.policy)
+	if w.rtt > 0 {
+		name = fmt.Sprintf("%s, a publisher %v away", w.policy, w.rtt)
+	}
+	var lines []lab.Line
+	if w.rtt == 0 || w.policy == sfu.SuppressionWarm {
+		lines = w.warm.lines(name+", to a quality that is sent", interval+s.WarmSlack)
+	}
+	lines = append(lines, w.suppressed.lines(name+", to a quality that is suppressed", interval+w.rtt+s.Encode+s.SuppressedSlack)...)
+	return append(lines, lab.Exactly(name+": frames that did not come whole", w.broken, "", 0))
 }
 
 // lines are the figures of one kind of switches, none where there were none.

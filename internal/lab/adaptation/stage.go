@@ -1,0 +1,72 @@
+package adaptation
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// stage is a server with a receiver beside it, and a publisher beside it or behind a link.
+type stage struct {
+	conference *lab.Conference
+	// The publisher's media pass the network, and its signalling the relay. Both are nil where it is on the server's host.
+	emulation *lab.Emulation
+	relay     *lab.Relay
+	rtt       time.Duration
+}
+
+// newStage starts a server whose publisher is a round trip away, 0 for the same host.
+func newStage(c config.Config, rtt time.Duration, seed uint64) (*stage, error) {
+	s := &stage{rtt: rtt}
+	var err error
+	if rtt == 0 {
+		s.conference, err = lab.NewConference(c, nil, zap.NewNop())
+		return s, err
+	}
+	if s.emulation, err = lab.NewEmulation(c, seed); err != nil {
+		return nil, err
+	}
+	s.conference = s.emulation.Conference
+	if s.relay, err = lab.NewRelay(strings.TrimPrefix(s.conference.Server.URL(), "ws://"), rtt/2); err != nil {
+		s.emulation.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// publish brings the publisher in.
+func (s *stage) publish(ctx context.Context, part lab.Part) (*lab.Peer, error) {
+	if s.emulation == nil {
+		return s.conference.Join(ctx, part)
+	}
+	part.URL = "ws://" + s.relay.Address()
+	access := netem.DefaultConfig()
+	access.Delay = s.rtt / 2
+	peer, _, err := s.emulation.JoinOver(ctx, access, part)
+	return peer, err
+}
+
+// receive brings the receiver in.
+func (s *stage) receive(ctx context.Context, part lab.Part) (*lab.Peer, error) {
+	if s.emulation == nil {
+		return s.conference.Join(ctx, part)
+	}
+	peer, _, err := s.emulation.JoinOver(ctx, netem.DefaultConfig(), part)
+	return peer, err
+}
+
+// close ends everything.
+func (s *stage) close() {
+	if s.emulation == nil {
+		s.conference.Close()
+		return
+	}
+	s.emulation.Close()
+	s.relay.Close()
+}
