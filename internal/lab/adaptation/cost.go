@@ -67,10 +67,10 @@ func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
 		}
 		notWhole += broken(r)
 	}
-	total := taken.of("")
+	total := taken.of([]string{""}, nil)
 	return []lab.Line{
-		lab.AtMost("estimator, pacer and allocator, share of the server's time", 100*taken.of("/internal/congestion", "/internal/allocate")/total, "%", 100*c.Share),
-		lab.Information("with reading reports and numbering packets", 100*taken.of("/internal/congestion", "/internal/allocate", "/internal/feedback")/total, "%"),
+		lab.AtMost("estimator, pacer and allocator, share of the server's time", 100*taken.of(adapting, driving)/total, "%", 100*c.Share),
+		lab.Information("with reading reports and numbering packets", 100*taken.of(slices.Concat(adapting, reading), slices.Concat(driving, hearing))/total, "%"),
 		lab.Information("server CPU, share of a core", 100*total/c.Window.Seconds(), "%"),
 		lab.Exactly("receivers with an estimate", int64(estimated), "", int64(c.Receivers)),
 		lab.Information("frames not whole", float64(notWhole), ""),
@@ -97,6 +97,19 @@ func (c *Cost) attend(ctx context.Context, conference *lab.Conference) ([]*lab.P
 	}
 	return receivers, lab.Pause(ctx, c.Settle)
 }
+
+// What adapting takes is what the parts take that decide, with all that they call, and what drives them: the functions of the hot path that ask an estimator and a pacer and keep the order in which receivers are due,
+// which would not be there if nothing were estimated or paced. They are in files of their own; what these call to number, write, encrypt and send a packet is in others, and would be there without them.
+var (
+	adapting = []string{"/internal/congestion", "/internal/allocate"}
+	driving  = []string{"pacing.go", "estimating.go", "probing.go", "path.go"}
+	// Reading what receivers report, and numbering packets for that, is told apart.
+	reading = []string{"/internal/feedback"}
+	hearing = []string{"departures.go", "report_box.go"}
+)
+
+// hotPath is the package whose files driving and hearing name.
+const hotPath = "/internal/forward/"
 
 // cpuProfile is where processor time went.
 type cpuProfile struct{ *profile.Profile }
@@ -126,19 +139,36 @@ func fetchProfile(ctx context.Context, admin string, window time.Duration) (cpuP
 	return cpuProfile{p}, nil
 }
 
-// of is the time, in seconds, in functions of packages with one of these in their names, and in what they call.
-func (p cpuProfile) of(packages ...string) float64 {
-	within := func(l *profile.Location) bool {
-		return slices.ContainsFunc(l.Line, func(line profile.Line) bool {
-			return slices.ContainsFunc(packages, func(name string) bool { return strings.Contains(line.Function.Name, name) })
-		})
-	}
+// of is the time, in seconds, in functions of packages with one of these in their names, and in what they call; and in functions of these files of the hot path, with what they call outside of it.
+func (p cpuProfile) of(packages, files []string) float64 {
 	// A profile of processor time counts samples first, and nanoseconds second.
 	sum := int64(0)
 	for _, s := range p.Sample {
-		if slices.ContainsFunc(s.Location, within) {
+		if within(s, packages) || slices.Contains(files, innermost(s)) {
 			sum += s.Value[1]
 		}
 	}
 	return time.Duration(sum).Seconds()
+}
+
+// within tells whether a stack passes a function of one of the packages.
+func within(s *profile.Sample, packages []string) bool {
+	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
+		return slices.ContainsFunc(l.Line, func(line profile.Line) bool {
+			return slices.ContainsFunc(packages, func(name string) bool { return strings.Contains(line.Function.Name, name) })
+		})
+	})
+}
+
+// innermost is the file of the hot path in which a stack ends, or that has called what is outside of it; empty where the stack does not pass the hot path.
+func innermost(s *profile.Sample) string {
+	for _, l := range s.Location {
+		// Of functions that were inlined the innermost comes first, too.
+		for _, line := range l.Line {
+			if _, file, ok := strings.Cut(line.Function.Filename, hotPath); ok {
+				return file
+			}
+		}
+	}
+	return ""
 }

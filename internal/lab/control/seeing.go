@@ -38,11 +38,16 @@ func seeing(ctx context.Context, b *bench) ([]lab.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	took, err := allocationTime(object)
+	took, err := allocationTimes(object)
 	if err != nil {
 		return nil, err
 	}
-	lines := []lab.Line{lab.AtMost(fmt.Sprintf("allocating %d × %d tiles × 3 qualities, median", publications, viewerTiles), lab.Milliseconds(took), "ms", 1)}
+	name := fmt.Sprintf("allocating %d × %d tiles × 3 qualities, ", publications, viewerTiles)
+	lines := []lab.Line{
+		lab.AtMost(name+"p99", lab.Milliseconds(took.Percentile(0.99)), "ms", 1),
+		lab.Information(name+"median", lab.Milliseconds(took.Percentile(0.5)), "ms"),
+		lab.Information(name+"max", lab.Milliseconds(took.Max()), "ms"),
+	}
 	traces, err := readViewers(b.viewers, viewerAngle*math.Pi/180, 1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return append(lines, lab.Skip("visible quality", fmt.Sprintf("no traces at %s; set %s", b.viewers, lab.TestDataVariable))), nil
@@ -130,11 +135,11 @@ func visible(ctx context.Context, strategy string, object allocate.Object, trace
 	return sum, nil
 }
 
-// allocationTime is how long one allocation takes in a room where publications stand in a circle around a viewer who turns, in the median.
-func allocationTime(object allocate.Object) (time.Duration, error) {
+// allocationTimes are how long allocations take in a room where publications stand in a circle around a viewer who turns.
+func allocationTimes(object allocate.Object) (*lab.Distribution, error) {
 	allocator, err := allocate.New(allocate.DefaultConfig())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	scene := allocate.Scene{Budget: publications * quarter(object)}
 	for i := range publications {
@@ -158,5 +163,5 @@ func allocationTime(object allocate.Object) (time.Duration, error) {
 			}
 		}
 	}
-	return took.Percentile(0.5), nil
+	return &took, nil
 }
