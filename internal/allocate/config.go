@@ -55,7 +55,7 @@ type ViewConfig struct {
 	EdgeShare   float64 `yaml:"edge_share" help:"worth of what lies just beyond the edge as a share of what is in the view, 0 to 1"`
 	// Unseen saves bits that nobody looks at, of links, of servers and of publishers. It costs who turns fast a fifth of a second at low quality.
 	Unseen        string  `yaml:"unseen" help:"what tiles out of sight are sent at most, also where the budget would do for more: lowest (their lowest quality), off, or full (what the budget leaves to them)"`
-	UnseenDegrees float64 `yaml:"unseen_degrees" help:"angle beyond the edge of the view from which on a tile is out of sight for that, 0 to 180"`
+	UnseenDegrees float64 `yaml:"unseen_degrees" help:"angle beyond the edge of the view within which a tile may be sent more again; it is out of sight for that from 5 degrees further out, 0 to 180"`
 }
 
 // BudgetConfig tunes a Budget.

@@ -27,7 +27,7 @@
 //
 // # Out of sight
 //
-// Tiles far beyond the edge of the view (20°) are sent their lowest quality at most, also where the budget would do for more (ViewConfig.Unseen): nobody looks at these
+// Tiles far beyond the edge of the view (25°, and until they are within 20° again) are sent their lowest quality at most, also where the budget would do for more (ViewConfig.Unseen): nobody looks at these
 // bits, and where nobody else does, their publisher stops making them. The angle is what a head turns by until the higher quality is there, and the lowest is
 // there meanwhile. Want still counts them whole, so that the budget for them is known when the receiver turns.
 //

@@ -42,7 +42,7 @@ func ladderFor(link congestion.Bitrate) ladder {
 	return l
 }
 
-// best is the most that an allocator can fit into a rate on the wire, in payload bits per second: tiles differ by one step at most, or are off.
+// best is the most that fits into a rate on the wire, in payload bits per second, where tiles differ by one step at most, or are off. The allocator may set them further apart, and fit a little more.
 func (l *ladder) best(wire float64) float64 {
 	budget := wire * fragmentSize / (fragmentSize + congestion.PacketOverhead)
 	best := 0.0

@@ -10,7 +10,8 @@ import (
 // Result holds the figures of a run; those that the case does not have are nil. Shares are from 0 to 1. Where there are several receivers they are taken together.
 type Result struct {
 	Case string `json:"case"`
-	// Utilisation is what was received in decodable frames, as a share of the most that the allocator's steps fit into the link. It counts after 10 s.
+	// Utilisation is what was received in decodable frames, as a share of the most that fits into the link where tiles are one step apart at
+	// most, which the allocator may exceed a little. It counts after 10 s.
 	Utilisation float64 `json:"utilisation"`
 	// ShareOfCapacity is the same as a share of the link's rate.
 	ShareOfCapacity float64 `json:"share_of_capacity"`
