@@ -209,6 +209,23 @@ func (p *lossPlayer) play(l *line) {
 	l.printf("bandwidth %.2f, limits %v, loss %.3f, inherent %.3f", limit/1e6, limiting, p.loss.loss(), p.loss.best.inherent)
 }
 
+// ackDelayPlayer: FROM TO trip=MS [swing=MS] adds a report every 10 ms, whose quickest round trip is longer by swing in every other epoch of 200 ms; restart and rebase NOW call those.
+type ackDelayPlayer struct{ delay ackDelay }
+
+func (p *ackDelayPlayer) play(l *line) {
+	switch l.words[0] {
+	case "restart":
+		p.delay.restart()
+	case "rebase":
+		p.delay.rebase(l.ms(1))
+	default:
+		for at := l.ms(0); at < l.ms(1); at += 10 * time.Millisecond {
+			p.delay.add(at, l.msKey("trip", 20)+l.msKey("swing", 0)*(at/delayEpoch%2))
+		}
+	}
+	l.printf("queue %v, tolerates %v: over %v, quiet %v", p.delay.queue, p.delay.tolerance(), p.delay.over(), p.delay.quiet())
+}
+
 // trainPlayer: cluster ID RATE; ID packets=N sent=RATE arrives=RATE [from=MS] adds packets of 1,000 bytes.
 type trainPlayer struct{ trains trainRates }
 

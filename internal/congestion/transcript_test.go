@@ -71,6 +71,7 @@ func TestTranscripts(t *testing.T) {
 		"limited":      func() player { return &limitedPlayer{applicationLimited{share: 0.65}} },
 		"silence":      func() player { return &silencePlayer{silence{cfg: DefaultConfig().Silence}} },
 		"loss":         func() player { return newLossPlayer() },
+		"ackdelay":     func() player { return &ackDelayPlayer{newAckDelay()} },
 		"train":        func() player { return &trainPlayer{} },
 		"probe":        func() player { return newProbePlayer() },
 	} {
