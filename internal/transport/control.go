@@ -38,7 +38,11 @@ func (c *controlConn) deliver(message udp.Message) {
 	}
 }
 
+// deliverOne keeps no datagram that the reader of ICE's connection would have no room for.
 func (c *controlConn) deliverOne(datagram []byte, from netip.AddrPort) {
+	if len(datagram) > receiveBytes {
+		return
+	}
 	select {
 	case c.queue <- controlDatagram{append([]byte(nil), datagram...), from}:
 	default:

@@ -49,7 +49,8 @@ type incoming struct {
 }
 
 // maxEarly bounds what waits for the keys. Who ends the handshake sends at once, while the other side still reads its last message: 256 packets are 20 ms at
-// 120 Mbit/s. Without them a receiver would begin in the midst of a frame.
+// 120 Mbit/s. Without them a receiver would begin in the midst of a frame. With receiveBytes, beyond which none is kept, a peer that never ends the handshake holds
+// 512 KiB; a datagram may have 64 KiB.
 const maxEarly = 256
 
 // receiveRun takes datagrams that came from the peer's address. Those that are not media go to ICE.
@@ -84,7 +85,7 @@ func (p *Peer) receiveOne(datagram []byte, now time.Time) {
 // The caller holds the mutex, here and below.
 func (p *Peer) receive(datagram []byte, now time.Time) {
 	if p.incoming.opener == nil {
-		if !p.incoming.closed && len(p.incoming.early) < maxEarly {
+		if !p.incoming.closed && len(p.incoming.early) < maxEarly && len(datagram) <= receiveBytes {
 			p.incoming.early = append(p.incoming.early, slices.Clone(datagram))
 		}
 		return
