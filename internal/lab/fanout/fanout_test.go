@@ -90,7 +90,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, series := range []string{MetricPackets + `{direction="in"}`, MetricPackets + `{direction="out"}`, MetricTracks} {
+	for _, series := range []string{MetricPackets + `{direction="in"}`, MetricPackets + `{direction="out"}`, MetricTracks, MetricResidence + "_count"} {
 		if v, err := counts.Value(series); err != nil || v != 0 {
 			t.Errorf("%s: got %g, %v; want 0", series, v, err)
 		}

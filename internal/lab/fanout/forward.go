@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/pion/webrtc/v4"
 )
@@ -52,10 +53,12 @@ func (s *Server) forward(remote *webrtc.TrackRemote, local *track) {
 		if err != nil {
 			return
 		}
+		at := time.Now()
 		s.in.Add(1)
 		if _, err := local.Write(packet[:n]); err == nil {
 			s.out.Add(uint64(local.bound.Load()))
 		}
+		s.residence.Observe(time.Since(at).Seconds())
 	}
 }
 

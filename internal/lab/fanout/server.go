@@ -37,6 +37,9 @@ const (
 	MetricPackets = "fanout_packets_total"
 	// MetricTracks is how many tracks have begun.
 	MetricTracks = "fanout_tracks"
+	// MetricResidence is a histogram of how long packets were with the server, in seconds: from when Pion's track gave one, which is after it was read from the
+	// socket, decrypted and queued, to when it had been written to the last receiver.
+	MetricResidence = "fanout_residence_seconds"
 )
 
 // Description is an offer or an answer, with all its candidates.
@@ -50,6 +53,9 @@ const descriptionBytes = 2 << 20
 // bufferBytes is what the media socket asks the kernel for: as much as volsfu does by default, so that neither loses what the other holds.
 const bufferBytes = 8 << 20
 
+// residenceBounds are 25 % apart, from 1 µs to 15 s, so that quantiles are as fine.
+var residenceBounds = prometheus.ExponentialBuckets(1e-6, 1.25, 75)
+
 // Server is a running server.
 type Server struct {
 	api      *webrtc.API
@@ -59,6 +65,7 @@ type Server struct {
 	http     *http.Server
 
 	in, out    atomic.Uint64
+	residence  prometheus.Histogram
 	forwarding sync.WaitGroup
 
 	mu     sync.Mutex
@@ -93,7 +100,9 @@ func (t *track) Unbind(c webrtc.TrackLocalContext) error {
 
 // Listen starts a server whose interface is at an address host:port; media goes to a UDP port of the same host that the system chooses.
 func Listen(address string) (*Server, error) {
-	s := &Server{}
+	s := &Server{residence: prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: MetricResidence, Help: "Time from when a track gave a packet to when it had been written to the last receiver.", Buckets: residenceBounds,
+	})}
 	if err := s.listen(address); err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("listen: %w", err)
@@ -140,7 +149,7 @@ func (s *Server) handler() http.Handler {
 		}, func() float64 { return float64(c.Load()) })
 	}
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		count("in", &s.in), count("out", &s.out),
+		count("in", &s.in), count("out", &s.out), s.residence,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: MetricTracks, Help: "Tracks that have begun."}, func() float64 { return float64(len(s.begun())) }))
 	mux := http.NewServeMux()
 	mux.Handle("GET "+MetricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -36,11 +36,9 @@ func (b *Burst) Run(ctx context.Context) ([]lab.Line, error) {
 		lab.Information("packets lost at the receiver's own socket", float64(result.ReceiverDrops), ""),
 		lab.Information("packets forwarded", float64(result.PacketsForwarded), ""),
 		lab.Information("frames lost", float64(result.FramesLost), ""),
-		lab.Information("end-to-end frame latency, p50", result.FrameLatency.P50/1000, "ms"),
-		lab.Information("end-to-end frame latency, p99", result.FrameLatency.P99/1000, "ms"),
 		lab.Information("server CPU per forwarded packet", result.CPU, "µs"),
-		lab.Information("machine busy", 100*result.MachineBusy, "%"),
 	}
+	lines = append(lines, two("end-to-end frame latency", result.FrameLatency, "ms", 1000)...)
 	warning, err := b.warning(ctx)
 	return append(lines, warning...), err
 }

@@ -121,6 +121,14 @@ func validity(prefix string, runs ...*Result) []lab.Line {
 	}
 }
 
+// two are the lines of a time's median and 99th percentile in a unit of so many microseconds; none where none was taken.
+func two(name string, q *Quantiles, unit string, microseconds float64) []lab.Line {
+	if q == nil {
+		return nil
+	}
+	return []lab.Line{lab.Information(name+", p50", q.P50/microseconds, unit), lab.Information(name+", p99", q.P99/microseconds, unit)}
+}
+
 // medianOf is the median of one figure over runs.
 func medianOf(runs []*Result, figure func(*Result) float64) float64 {
 	values := make([]float64, len(runs))

@@ -33,7 +33,10 @@ func (f *fanned) name() string { return "pion" }
 
 func (f *fanned) pid() int { return f.program.PID() }
 
-func (f *fanned) figures() metricNames { return metricNames{packets: fanout.MetricPackets} }
+// figures: each packet leaves by a send of its own, so the count of packets is that of sends.
+func (f *fanned) figures() metricNames {
+	return metricNames{packets: fanout.MetricPackets, residence: fanout.MetricResidence, datagrams: fanout.MetricPackets, sends: fanout.MetricPackets}
+}
 
 func (f *fanned) counts(ctx context.Context) (lab.Series, error) {
 	return lab.Scrape(ctx, f.program.URL()+fanout.MetricsPath)

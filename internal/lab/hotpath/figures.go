@@ -28,16 +28,16 @@ type Figures struct {
 	FramesLost  uint64 `json:"frames_lost"`
 	// ReceiverDrops are packets that the receivers' own sockets had no room for: the lab's doing, not the server's.
 	ReceiverDrops int `json:"receiver_drops"`
-	// Residence is from reading a packet to having written it, without PacerHold, the time that the pacer holds it on purpose; absent where the server
-	// does not tell.
-	Residence *Quantiles `json:"residence_us,omitempty"`
-	PacerHold *Quantiles `json:"pacer_hold_us,omitempty"`
-	// Latency is from sending a packet to its arrival at a receiver's socket, FrameLatency from sending the first packet of a frame to the arrival of its
-	// last one, whole frames only.
-	Latency      Quantiles `json:"latency_us"`
-	FrameLatency Quantiles `json:"frame_latency_us"`
-	// SegmentsPerSend is the mean number of packets in one send; absent where the server does not tell.
-	SegmentsPerSend *float64 `json:"segments_per_send,omitempty"`
+	// Residence is from reading a packet to having written it, without PacerHold, the time that the pacer holds it on purpose; null where the server
+	// does not tell. Of the server to compare with it is package fanout's MetricResidence, which begins later and ends with the last receiver.
+	Residence *Quantiles `json:"residence_us"`
+	PacerHold *Quantiles `json:"pacer_hold_us"`
+	// Latency is from sending a packet to its arrival at a receiver's socket, null where receivers are whole clients, which tell of frames only; FrameLatency
+	// from sending the first packet of a frame to the arrival of its last one, whole frames only, null where there were none.
+	Latency      *Quantiles `json:"latency_us"`
+	FrameLatency *Quantiles `json:"frame_latency_us"`
+	// SegmentsPerSend is the mean number of packets in one send; null where the server does not tell.
+	SegmentsPerSend *float64 `json:"segments_per_send"`
 	RSS             uint64   `json:"rss_bytes"`
 	Goroutines      int      `json:"goroutines"`
 	Allocations     float64  `json:"allocs_per_packet"`
@@ -117,10 +117,13 @@ func (w *window) quantiles(name string) *Quantiles {
 	return &Quantiles{at(0.5), at(0.99), at(0.999)}
 }
 
-// quantilesOf are those of times that were taken.
-func quantilesOf(d *lab.Distribution) Quantiles {
+// quantilesOf are those of times that were taken; nil where none were.
+func quantilesOf(d *lab.Distribution) *Quantiles {
+	if d.Count() == 0 {
+		return nil
+	}
 	at := func(share float64) float64 { return microseconds(d.Percentile(share)) }
-	return Quantiles{at(0.5), at(0.99), at(0.999)}
+	return &Quantiles{at(0.5), at(0.99), at(0.999)}
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -69,11 +70,11 @@ func TestFanout(t *testing.T) {
 		t.Errorf("%g packets in, %g out, %d and %d frames lost; want twice as many out, none lost", in, out, f.PacketsLost, f.FramesLost)
 	}
 	// The kernel counts the machine's time in ticks of 10 ms: of so small a load there may be none.
-	if f.CPU <= 0 || f.Latency.P50 <= 0 || f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy < 0 || f.MachineBusy > 1 {
+	if f.CPU <= 0 || f.Latency == nil || f.Latency.P50 <= 0 || f.FrameLatency == nil || f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy < 0 || f.MachineBusy > 1 {
 		t.Errorf("figures are missing: %+v", f)
 	}
-	if f.Residence != nil || f.SegmentsPerSend != nil {
-		t.Errorf("the server tells of residence %v and segments %v, which it does not know", f.Residence, f.SegmentsPerSend)
+	if f.Residence == nil || f.Residence.P50 <= 0 || f.SegmentsPerSend == nil || *f.SegmentsPerSend != 1 || f.PacerHold != nil {
+		t.Errorf("residence %v, segments %v, hold %v; want some, sends of one packet, and no pacer", f.Residence, f.SegmentsPerSend, f.PacerHold)
 	}
 	// Two publications in one connection are beyond it.
 	if _, err := server.attach(ctx, part{load: smallLoad(), publish: true, receive: true}); !errors.Is(err, ErrLoad) {
@@ -114,7 +115,14 @@ func TestForward(t *testing.T) {
 			t.Errorf("figures are missing: %+v", result)
 		}
 		result.Beside(&Limit{SealSegmented: 1, Receive: 1})
-		checkKeys(t, result)
+		object := checkKeys(t, result, "pacer_hold_us")
+		compare, _ := object["compare"].(map[string]any)
+		checkFigures(t, "compare", compare, "pacer_hold_us")
+		for _, key := range []string{"cpu_ratio", "ceiling_us_per_packet", "limit"} {
+			if object[key] == nil {
+				t.Errorf("%s is missing", key)
+			}
+		}
 		var text bytes.Buffer
 		if err := result.WriteText(&text); err != nil || !strings.Contains(text.String(), "server CPU per forwarded packet") {
 			t.Errorf("%v: %s", err, text.String())
@@ -131,8 +139,17 @@ func TestForward(t *testing.T) {
 	t.Run("lossy", func(t *testing.T) {
 		o := options
 		o.Load.Receivers, o.Load.Mbps, o.Load.Loss, o.Load.RTT = 1, 4, 0.2, 4*time.Millisecond
-		if result, err := Forward(ctx, o); err != nil || result.PacketsMissed == 0 || result.PacketsRecovered == 0 || result.Retransmissions == 0 {
-			t.Errorf("got %+v, %v; want losses and repairs", result, err)
+		result, err := Forward(ctx, o)
+		if err != nil || result.PacketsMissed == 0 || result.PacketsRecovered == 0 || result.Retransmissions == 0 || result.FrameLatency == nil {
+			t.Fatalf("got %+v, %v; want losses and repairs", result, err)
+		}
+		// Whole clients tell when frames came, and not when packets did.
+		if object := checkKeys(t, result, "pacer_hold_us", "latency_us"); object["latency_us"] != nil {
+			t.Errorf("a packet latency of %v, which nobody took", object["latency_us"])
+		}
+		var text bytes.Buffer
+		if err := result.WriteText(&text); err != nil || !regexp.MustCompile(`packet latency[^\n]* {2}-\n`).MatchString(text.String()) {
+			t.Errorf("%v: no dash for the packet latency in\n%s", err, text.String())
 		}
 	})
 	t.Run("paced", func(t *testing.T) {
@@ -201,8 +218,8 @@ func checkBuilt(ctx context.Context, t *testing.T, path string) {
 	}
 }
 
-// checkKeys holds the report against the names that it must have.
-func checkKeys(t *testing.T, result *Result) {
+// checkKeys holds a report against the names that it must have, and returns it. Those of unknown may have no figure.
+func checkKeys(t *testing.T, result *Result, unknown ...string) map[string]any {
 	t.Helper()
 	var text bytes.Buffer
 	if err := result.WriteJSON(&text); err != nil {
@@ -212,24 +229,28 @@ func checkKeys(t *testing.T, result *Result) {
 	if err := json.Unmarshal(text.Bytes(), &object); err != nil {
 		t.Fatal(err)
 	}
-	keys := []string{
-		"cpu_us_per_packet", "packets_forwarded", "packets_lost", "frames_lost", "latency_us", "rss_bytes", "goroutines", "allocs_per_packet", "machine_busy",
-	}
-	compare, _ := object["compare"].(map[string]any)
+	checkFigures(t, "the report", object, unknown...)
+	return object
+}
+
+// checkFigures holds the figures of one server against the names that they must have: each is there, and has a figure unless it may be unknown.
+func checkFigures(t *testing.T, name string, object map[string]any, unknown ...string) {
+	t.Helper()
+	quantiles := []string{"residence_us", "latency_us", "pacer_hold_us"}
+	keys := append([]string{
+		"cpu_us_per_packet", "packets_forwarded", "packets_lost", "frames_lost", "segments_per_send", "rss_bytes", "goroutines", "allocs_per_packet", "machine_busy",
+	}, quantiles...)
 	for _, key := range keys {
-		if object[key] == nil || compare[key] == nil {
-			t.Errorf("%s is missing", key)
+		if figure, there := object[key]; !there || figure == nil && !slices.Contains(unknown, key) {
+			t.Errorf("%s: %s is missing", name, key)
 		}
 	}
-	for _, key := range []string{"residence_us", "cpu_ratio", "ceiling_us_per_packet", "limit"} {
-		if object[key] == nil {
-			t.Errorf("%s is missing", key)
-		}
-	}
-	latency, _ := object["latency_us"].(map[string]any)
-	for _, quantile := range []string{"p50", "p99", "p999"} {
-		if latency[quantile] == nil {
-			t.Errorf("latency_us has no %s", quantile)
+	for _, key := range quantiles {
+		times, known := object[key].(map[string]any)
+		for _, quantile := range []string{"p50", "p99", "p999"} {
+			if known && times[quantile] == nil {
+				t.Errorf("%s: %s has no %s", name, key, quantile)
+			}
 		}
 	}
 }

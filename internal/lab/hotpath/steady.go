@@ -103,17 +103,13 @@ func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, b
 	} else {
 		lines = append(lines, r.quantiles(prefix, *result.Residence, bounded)...)
 	}
-	if hold := result.PacerHold; hold != nil {
-		lines = append(lines, lab.Information(prefix+"hold by the pacer, p50", hold.P50, "µs"), lab.Information(prefix+"hold by the pacer, p99", hold.P99, "µs"))
-	}
+	lines = append(lines, two(prefix+"hold by the pacer", result.PacerHold, "µs", 1)...)
 	lines = append(lines,
 		lab.Information(prefix+"server CPU, share of a core", 100*result.CPUShare, "%"),
 		lab.Information(prefix+"total bit rate from the publisher", load.Mbps, "Mbit/s"),
-		lab.Information(prefix+"end-to-end packet latency, p50", result.Latency.P50, "µs"),
-		lab.Information(prefix+"end-to-end packet latency, p99", result.Latency.P99, "µs"),
-		lab.Information(prefix+"end-to-end frame latency, p50", result.FrameLatency.P50, "µs"),
-		lab.Information(prefix+"end-to-end frame latency, p99", result.FrameLatency.P99, "µs"),
 	)
+	lines = append(lines, two(prefix+"end-to-end packet latency", result.Latency, "µs", 1)...)
+	lines = append(lines, two(prefix+"end-to-end frame latency", result.FrameLatency, "µs", 1)...)
 	return append(lines, validity(prefix, result)...), nil
 }
 
@@ -191,9 +187,8 @@ func (r *Repair) Run(ctx context.Context) ([]lab.Line, error) {
 		lab.Information("packets lost", missed, ""),
 		lab.Information("packets not recovered", missed-float64(result.PacketsRecovered), ""),
 		lab.Information("frames lost", float64(result.FramesLost), ""),
-		lab.Information("end-to-end frame latency, p50", result.FrameLatency.P50/1000, "ms"),
-		lab.Information("end-to-end frame latency, p99", result.FrameLatency.P99/1000, "ms"),
 	}
+	lines = append(lines, two("end-to-end frame latency", result.FrameLatency, "ms", 1000)...)
 	if result.PacketsMissed == 0 {
 		lines[0].Met = false
 	}
