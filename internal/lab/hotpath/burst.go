@@ -39,6 +39,7 @@ func (b *Burst) Run(ctx context.Context) ([]lab.Line, error) {
 		lab.Information("server CPU per forwarded packet", result.CPU, "µs"),
 	}
 	lines = append(lines, two("end-to-end frame latency", result.FrameLatency, "ms", 1000)...)
+	lines = append(lines, validity("", result)...)
 	warning, err := b.warning(ctx)
 	return append(lines, warning...), err
 }

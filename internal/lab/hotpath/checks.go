@@ -21,7 +21,7 @@ func Checks(progress lab.Progress) []lab.Check {
 		}},
 		&Comparison{bench: b, Runs: 3, Cases: []ComparisonCase{{Name: "1 receiver", Load: loadOf(1, 50), Pacing: PacingOff, Ratio: 1. / 2}}},
 		&Allocations{bench: b, Load: DefaultLoad(), Part: 0.2, PerPacket: 0.005, Time: 20 * time.Second},
-		&Residence{bench: b, Load: DefaultLoad(), Share: 0.5, P50: 200 * time.Microsecond, P99: time.Millisecond, P999: 3 * time.Millisecond},
+		&Residence{bench: b, Runs: 3, Load: DefaultLoad(), Share: 0.5, P50: 200 * time.Microsecond, P99: time.Millisecond, P999: 3 * time.Millisecond},
 		&Burst{bench: b, Load: Load{Publishers: 1, Receivers: 1, Tracks: 1, Qualities: 1, Mbps: 500, FrameRate: 30}},
 		&Memory{bench: b, More: 5, CacheBytes: 48 << 20, CacheAge: 6 * time.Second, Growth: 10, Load: Load{
 			Publishers: 10, Receivers: 10, Together: true, Tracks: 15, Qualities: 3, Mbps: 100, FrameRate: 30, Spread: defaultSpread,
@@ -99,13 +99,10 @@ func (r *Result) state() string {
 
 // validity are the lines that say whether runs were valid, with what that depends on.
 func validity(prefix string, runs ...*Result) []lab.Line {
-	valid, awoken, busiest, lost := 0, 0, 0.0, uint64(0)
+	awoken, busiest, lost := 0, 0.0, uint64(0)
 	for _, r := range runs {
 		if r.ProcessorsAwake {
 			awoken++
-		}
-		if r.Valid {
-			valid++
 		}
 		for _, f := range []*Figures{&r.Figures, r.Compare} {
 			if f != nil {
@@ -114,7 +111,7 @@ func validity(prefix string, runs ...*Result) []lab.Line {
 		}
 	}
 	return []lab.Line{
-		lab.Exactly(prefix+"valid runs", int64(valid), "", int64(len(runs))),
+		lab.Exactly(prefix+"valid runs", int64(Runs(runs).Valid()), "", int64(len(runs))),
 		lab.Information(prefix+"runs in which idle processors stayed awake", float64(awoken), ""),
 		lab.Information(prefix+"machine busy, at most", 100*busiest, "%"),
 		lab.Information(prefix+"packets lost in all runs", float64(lost), ""),
@@ -127,15 +124,6 @@ func two(name string, q *Quantiles, unit string, microseconds float64) []lab.Lin
 		return nil
 	}
 	return []lab.Line{lab.Information(name+", p50", q.P50/microseconds, unit), lab.Information(name+", p99", q.P99/microseconds, unit)}
-}
-
-// medianOf is the median of one figure over runs.
-func medianOf(runs []*Result, figure func(*Result) float64) float64 {
-	values := make([]float64, len(runs))
-	for i, r := range runs {
-		values[i] = figure(r)
-	}
-	return median(values)
 }
 
 // unpaced turns the error of a server without pacing into a skipped line; other errors stay.

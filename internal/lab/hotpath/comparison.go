@@ -51,43 +51,36 @@ func (c *Comparison) Run(ctx context.Context) ([]lab.Line, error) {
 
 // measure makes the runs of one case.
 func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]lab.Line, error) {
-	var runs []*Result
-	for run := range c.Runs {
-		c.progress.Say("%s: run %d of %d", one.Name, run+1, c.Runs)
-		result, err := c.run(ctx, Options{Load: one.Load, Pacing: one.Pacing, Compare: c.compare})
-		if err != nil {
-			return unpaced(one.Name+": CPU per forwarded packet", err)
-		}
-		runs = append(runs, result)
+	runs, err := c.repeat(ctx, one.Name, c.Runs, Options{Load: one.Load, Pacing: one.Pacing, Compare: c.compare})
+	if err != nil {
+		return unpaced(one.Name+": CPU per forwarded packet", err)
 	}
 	return one.lines(runs), nil
 }
 
 // lines are the figures of one case.
-func (one *ComparisonCase) lines(runs []*Result) []lab.Line {
+func (one *ComparisonCase) lines(runs Runs) []lab.Line {
 	prefix := one.Name + ": "
-	ours := medianOf(runs, func(r *Result) float64 { return r.CPU })
 	lines := []lab.Line{
-		lab.AtMost(prefix+"CPU per forwarded packet, of the other server's", medianOf(runs, func(r *Result) float64 { return *r.CPURatio }), "", one.Ratio),
-		lab.Information(prefix+"CPU per forwarded packet", ours, "µs"),
-		lab.Information(prefix+"the same of the other server", medianOf(runs, func(r *Result) float64 { return r.Compare.CPU }), "µs"),
+		lab.AtMost(prefix+"CPU per forwarded packet, of the other server's", runs.Median(func(r *Result) float64 { return *r.CPURatio }), "", one.Ratio),
+		lab.Information(prefix+"CPU per forwarded packet", runs.Median(func(r *Result) float64 { return r.CPU }), "µs"),
+		lab.Information(prefix+"the same of the other server", runs.Median(func(r *Result) float64 { return r.Compare.CPU }), "µs"),
 	}
-	if runs[0].Ceiling != nil {
-		ceiling := medianOf(runs, func(r *Result) float64 { return *r.Ceiling })
-		of := medianOf(runs, func(r *Result) float64 { return ratio(r.CPU, *r.Ceiling) })
+	if ceiling := runs.Figure(func(r *Result) *float64 { return r.Ceiling }); ceiling != nil {
+		of := runs.Median(func(r *Result) float64 { return ratio(r.CPU, *r.Ceiling) })
 		name := prefix + "CPU per forwarded packet, times the machine's limit"
 		if one.OfCeiling > 0 {
 			lines = append(lines, lab.AtMost(name, of, "", one.OfCeiling))
 		} else {
 			lines = append(lines, lab.Information(name, of, ""))
 		}
-		lines = append(lines, lab.Information(prefix+"the machine's limit", ceiling, "µs"))
+		lines = append(lines, lab.Information(prefix+"the machine's limit", *ceiling, "µs"))
 	}
-	if runs[0].SegmentsPerSend != nil {
-		lines = append(lines, lab.Information(prefix+"packets per send, mean", medianOf(runs, func(r *Result) float64 { return *r.SegmentsPerSend }), ""))
+	if segments := runs.Figure(func(r *Result) *float64 { return r.SegmentsPerSend }); segments != nil {
+		lines = append(lines, lab.Information(prefix+"packets per send, mean", *segments, ""))
 	}
-	if runs[0].PacerHold != nil {
-		lines = append(lines, lab.Information(prefix+"hold by the pacer, p50", medianOf(runs, func(r *Result) float64 { return r.PacerHold.P50 }), "µs"))
+	if hold := runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }); hold != nil {
+		lines = append(lines, lab.Information(prefix+"hold by the pacer, p50", hold.P50, "µs"))
 	}
 	return append(lines, validity(prefix, runs...)...)
 }

@@ -56,8 +56,9 @@ func (a *Allocations) Run(ctx context.Context) ([]lab.Line, error) {
 // Residence measures how long packets stay in a server that has half a core's work.
 type Residence struct {
 	bench
-	// Load is the load to begin with; its bit rate is changed until the server takes Share of a core.
+	// Load is the load to begin with; its bit rate is changed until the server takes Share of a core. There are Runs runs at that rate, of which medians count.
 	Load           Load
+	Runs           int
 	Share          float64
 	P50, P99, P999 time.Duration
 }
@@ -83,7 +84,7 @@ func (r *Residence) Run(ctx context.Context) ([]lab.Line, error) {
 	return append(lines, paced...), err
 }
 
-// measure finds the bit rate and measures at it.
+// measure finds the bit rate by a trial, and measures at it.
 func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, bounded bool) ([]lab.Line, error) {
 	trial, err := r.run(ctx, Options{Load: r.Load, Pacing: pacing})
 	if err != nil {
@@ -93,24 +94,24 @@ func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, b
 	if factor := min(ratio(r.Share, trial.CPUShare), ratio(busyTarget, trial.MachineBusy)); factor > 0 {
 		load.Mbps *= factor
 	}
-	result, err := r.run(ctx, Options{Load: load, Pacing: pacing})
+	runs, err := r.repeat(ctx, fmt.Sprintf("%sresidence at %.3g Mbit/s", prefix, load.Mbps), r.Runs, Options{Load: load, Pacing: pacing})
 	if err != nil {
 		return nil, err
 	}
 	var lines []lab.Line
-	if result.Residence == nil {
-		lines = append(lines, lab.Skip(prefix+"residence time", "the server's metrics have none"))
+	if residence := runs.Quantiles(func(r *Result) *Quantiles { return r.Residence }); residence != nil {
+		lines = append(lines, r.quantiles(prefix, *residence, bounded)...)
 	} else {
-		lines = append(lines, r.quantiles(prefix, *result.Residence, bounded)...)
+		lines = append(lines, lab.Skip(prefix+"residence time", "the server's metrics have none"))
 	}
-	lines = append(lines, two(prefix+"hold by the pacer", result.PacerHold, "µs", 1)...)
+	lines = append(lines, two(prefix+"hold by the pacer", runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }), "µs", 1)...)
 	lines = append(lines,
-		lab.Information(prefix+"server CPU, share of a core", 100*result.CPUShare, "%"),
+		lab.Information(prefix+"server CPU, share of a core", 100*runs.Median(func(r *Result) float64 { return r.CPUShare }), "%"),
 		lab.Information(prefix+"total bit rate from the publisher", load.Mbps, "Mbit/s"),
 	)
-	lines = append(lines, two(prefix+"end-to-end packet latency", result.Latency, "µs", 1)...)
-	lines = append(lines, two(prefix+"end-to-end frame latency", result.FrameLatency, "µs", 1)...)
-	return append(lines, validity(prefix, result)...), nil
+	lines = append(lines, two(prefix+"end-to-end packet latency", runs.Quantiles(func(r *Result) *Quantiles { return r.Latency }), "µs", 1)...)
+	lines = append(lines, two(prefix+"end-to-end frame latency", runs.Quantiles(func(r *Result) *Quantiles { return r.FrameLatency }), "µs", 1)...)
+	return append(lines, validity(prefix, runs...)...), nil
 }
 
 // quantiles are the lines with the bounds.
