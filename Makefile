@@ -85,11 +85,11 @@ lint: deps ## gofmt, go vet, staticcheck, shellcheck, promtool, and words that m
 	@scripts/lint.sh
 
 .PHONY: bench
-bench: build ## measure a standard set of loads into docs/performance.md; with BENCH=Forward PKG=./internal/forward run Go benchmarks instead
+bench: build ## measure a standard set of loads, and what is claimed of the hot path, into docs/performance.md; with BENCH=Forward PKG=./internal/forward run Go benchmarks instead
 ifdef BENCH
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 else
-	@bin/vollab bench --write docs/performance.md
+	@bin/vollab bench --claims --write docs/performance.md
 endif
 
 .PHONY: clib

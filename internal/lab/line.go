@@ -21,7 +21,7 @@ type Line struct {
 	Name   string  `json:"name"`
 	Figure float64 `json:"figure"`
 	Unit   string  `json:"unit,omitempty"`
-	// Target is the bound as it is printed, for instance "≥ 27"; empty where the figure is for information.
+	// Target is the bound as it is printed, for instance "≥ 27", or stated; empty where the figure is for information.
 	Target string `json:"target,omitempty"`
 	// Met says that the figure reaches its target, or has none. A line that is skipped is neither met nor missed.
 	Met bool `json:"met"`
@@ -48,6 +48,14 @@ func AtMost(name string, figure float64, unit string, bound float64) Line {
 func Exactly(name string, count int64, unit string, expected int64) Line {
 	return Line{Name: name, Figure: float64(count), Unit: unit, Target: "= " + strconv.FormatInt(expected, 10), Met: count == expected}
 }
+
+// Stated is a figure that a claim asks for without bounding it.
+func Stated(name string, figure float64, unit string) Line {
+	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: stated, Met: true}
+}
+
+// stated stands in place of a bound.
+const stated = "stated"
 
 // Skip is a line about what could not be measured here.
 func Skip(name, why string) Line { return Line{Name: name, Skipped: why} }
@@ -94,14 +102,15 @@ func (l Line) String() string {
 	if l.Skipped != "" {
 		return fmt.Sprintf("%s: skipped: %s", l.Name, l.Skipped)
 	}
-	text := fmt.Sprintf("%s: %s", l.Name, l.figure())
-	if l.Target != "" {
+	text := fmt.Sprintf("%s: %s", l.Name, l.Value())
+	if l.verdict() != "" {
 		text += fmt.Sprintf(" (target %s: %s)", l.Target, l.verdict())
 	}
 	return text
 }
 
-func (l Line) figure() string {
+// Value is the figure with its unit.
+func (l Line) Value() string {
 	if l.Unit == "" {
 		return formatNumber(l.Figure)
 	}
@@ -112,7 +121,7 @@ func (l Line) verdict() string {
 	switch {
 	case l.Skipped != "":
 		return "skipped"
-	case l.Target == "":
+	case l.Target == "" || l.Target == stated:
 		return ""
 	case l.Met:
 		return "met"

@@ -20,6 +20,7 @@ func TestLines(t *testing.T) {
 		{"as expected", Exactly("lost", 0, "", 0), false, "lost: 0 (target = 0: met)"},
 		{"one too many", Exactly("lost", 1, "", 0), true, "lost: 1 (target = 0: MISSED)"},
 		{"no target", Information("size", 0.000123456, "m"), false, "size: 0.000123 m"},
+		{"asked for without a bound", Stated("size", 2, "m"), false, "size: 2 m"},
 		{"nothing was measured", AtLeast("share", math.NaN(), "%", 99.9), true, "share: 0 % (target ≥ 99.900: MISSED)"},
 		{"without end", AtMost("delay", math.Inf(1), "ms", 5), true, "delay: 0 ms (target ≤ 5: MISSED)"},
 		{"skipped", Skip("capture", "no data"), false, "capture: skipped: no data"},
@@ -36,9 +37,10 @@ func TestLines(t *testing.T) {
 // TestSkippedInJSON leaves no verdict on what was not measured for a program to read.
 func TestSkippedInJSON(t *testing.T) {
 	for want, line := range map[string]Line{
-		`{"name":"capture","skipped":"no data"}`:                  Skip("capture", "no data"),
-		`{"name":"lost","figure":1,"target":"= 0","met":false}`:   Exactly("lost", 1, "", 0),
-		`{"name":"rate","figure":2.5,"unit":"Mbit/s","met":true}`: Information("rate", 2.5, "Mbit/s"),
+		`{"name":"capture","skipped":"no data"}`:                             Skip("capture", "no data"),
+		`{"name":"lost","figure":1,"target":"= 0","met":false}`:              Exactly("lost", 1, "", 0),
+		`{"name":"size","figure":2,"unit":"m","target":"stated","met":true}`: Stated("size", 2, "m"),
+		`{"name":"rate","figure":2.5,"unit":"Mbit/s","met":true}`:            Information("rate", 2.5, "Mbit/s"),
 	} {
 		got, err := json.Marshal(line)
 		if err != nil || string(got) != want {

@@ -135,7 +135,7 @@ func (s *Section) write(text *strings.Builder) {
 	for _, l := range s.Lines {
 		name = max(name, utf8.RuneCountInString(l.Name))
 		if l.Skipped == "" {
-			figure = max(figure, utf8.RuneCountInString(l.figure()))
+			figure = max(figure, utf8.RuneCountInString(l.Value()))
 		}
 		target = max(target, utf8.RuneCountInString(l.Target))
 	}
@@ -144,7 +144,7 @@ func (s *Section) write(text *strings.Builder) {
 			fmt.Fprintf(text, "  %s  skipped: %s\n", padded(l.Name, name), l.Skipped)
 			continue
 		}
-		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.figure(), figure), padded(l.Target, target), l.verdict())
+		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.Value(), figure), padded(l.Target, target), l.verdict())
 		fmt.Fprintln(text, strings.TrimRight(line, " "))
 	}
 	if s.Error != "" {

@@ -77,7 +77,7 @@ func (one *ComparisonCase) lines(runs Runs) []lab.Line {
 		lines = append(lines, lab.Information(prefix+"the machine's limit", *ceiling, "µs"))
 	}
 	if segments := runs.Figure(func(r *Result) *float64 { return r.SegmentsPerSend }); segments != nil {
-		lines = append(lines, lab.Information(prefix+"packets per send, mean", *segments, ""))
+		lines = append(lines, lab.Stated(prefix+"packets per send, mean", *segments, ""))
 	}
 	if hold := runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }); hold != nil {
 		lines = append(lines, lab.Information(prefix+"hold by the pacer, p50", hold.P50, "µs"))

@@ -150,9 +150,9 @@ func (u *Unwatched) Run(ctx context.Context) ([]lab.Line, error) {
 	tracks := float64(u.Load.Publishers * u.Load.Tracks)
 	lines := []lab.Line{
 		lab.Exactly("packets forwarded", int64(result.PacketsForwarded), "", 0),
-		lab.Information("CPU per packet received", result.CPUReceived, "µs"),
-		lab.Information(fmt.Sprintf("share of a core per track of %.3g Mbit/s", ratio(u.Load.Mbps, tracks)), 100*ratio(result.CPUShare, tracks), "%"),
-		lab.Information("packet cache per track", ratio(float64(result.CacheBytes), tracks)/1e6, "MB"),
+		lab.Stated("CPU per packet received", result.CPUReceived, "µs"),
+		lab.Stated(fmt.Sprintf("share of a core per track of %.3g Mbit/s", ratio(u.Load.Mbps, tracks)), 100*ratio(result.CPUShare, tracks), "%"),
+		lab.Stated("packet cache per track", ratio(float64(result.CacheBytes), tracks)/1e6, "MB"),
 	}
 	limit, err := u.limit(ctx)
 	if err == nil {
