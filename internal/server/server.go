@@ -129,7 +129,7 @@ func (s *Server) start(o Options) error {
 	return nil
 }
 
-// announce logs where the server listens, and warns of a receive buffer that cannot hold the bursts of volumetric video.
+// announce logs where the server listens, and warns of socket buffers that are too small.
 func (s *Server) announce(o Options) {
 	c := o.Config
 	fields := []zap.Field{zap.Uint16("media_port", s.endpoint.Port()), zap.String("admin", s.AdminAddress()), zap.Bool("dev", c.Server.Dev)}
@@ -140,10 +140,7 @@ func (s *Server) announce(o Options) {
 		fields = append(fields, zap.String("vr2gather", s.URL()+signalling.VR2GatherPath), zap.Bool("vr2gather_token", c.VR2Gather.RequireToken))
 	}
 	s.log.Info("volsfu is ready", fields...)
-	if got := s.endpoint.ReceiveBuffer(); got > 0 && got < c.Media.ReceiveBuffer {
-		s.log.Warn(fmt.Sprintf("the kernel limits the media sockets' receive buffers: bursts may be lost; allow them by: sysctl -w net.core.rmem_max=%d",
-			c.Media.ReceiveBuffer), zap.Int("bytes", got), zap.Int("wanted", c.Media.ReceiveBuffer))
-	}
+	warnOfBuffers(s.log, c.Media, s.endpoint.ReceiveBuffer(), s.endpoint.SendBuffer())
 }
 
 // ErrMediaPort is wrapped with why the media port cannot be listened on.

@@ -239,6 +239,14 @@ func (e *Endpoint) ReceiveBuffer() int {
 	return e.port.ReceiveBuffer()
 }
 
+// SendBuffer is the size in bytes that the kernel gave each socket's send buffer, 0 where it is unknown.
+func (e *Endpoint) SendBuffer() int {
+	if e.port == nil {
+		return 0
+	}
+	return e.port.SendBuffer()
+}
+
 // STUNServers are the configured ones, for clients to use as well.
 func (e *Endpoint) STUNServers() []string { return e.config.STUNServers }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 )
 
-// Burst sends frames each at once, and looks for what the server loses of them; and for its warning where the system limits its socket's buffer.
+// Burst sends frames each at once, and looks for what the server loses of them; and for its warnings where the system limits its sockets' buffers.
 type Burst struct {
 	bench
 	Load Load
@@ -44,25 +44,28 @@ func (b *Burst) Run(ctx context.Context) ([]lab.Line, error) {
 	return append(lines, warning...), err
 }
 
-// warningAdvice is what the server's warning has to tell people to do.
-const warningAdvice = "sysctl -w net.core.rmem_max="
+// limited are the server's buffers, by its flags, that the system limits, and by what.
+var limited = []struct{ flag, limit string }{{"--media-receive-buffer", "rmem_max"}, {"--media-send-buffer", "wmem_max"}}
 
-// warningPatience is how long the warning may take after the server is ready.
+// warningPatience is how long the warnings may take after the server is ready.
 const warningPatience = 5 * time.Second
 
-// warning starts a server that may not raise the system's limit of its socket's buffer, and looks for what it says.
+// warning starts a server that may not raise the system's limits of its sockets' buffers, and looks for what it tells people to do.
 func (b *Burst) warning(ctx context.Context) ([]lab.Line, error) {
-	const name = "warnings with the sysctl line, where the buffer is limited"
+	const name = "warnings with the sysctl line, where the buffers are limited"
 	path, err := b.copied()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(filepath.Dir(path)) }()
-	buffer, err := moreThanAllowed()
-	if err != nil {
-		return []lab.Line{lab.Skip(name, err.Error())}, nil
+	var wanted []string
+	for _, buffer := range limited {
+		bytes, err := moreThanAllowed(buffer.limit)
+		if err != nil {
+			return []lab.Line{lab.Skip(name, err.Error())}, nil
+		}
+		wanted = append(wanted, buffer.flag, strconv.Itoa(bytes))
 	}
-	wanted := []string{"--media-receive-buffer", strconv.Itoa(buffer)}
 	server, err := lab.StartServerUnprivileged(ctx, path, wanted...)
 	if errors.Is(err, errors.ErrUnsupported) {
 		// Who is not root starts servers without the right anyway.
@@ -73,11 +76,25 @@ func (b *Burst) warning(ctx context.Context) ([]lab.Line, error) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, warningPatience)
 	defer cancel()
-	found := lab.Await(waiting, "the server warns", func() bool { return strings.Contains(server.Said(), warningAdvice) }) == nil
+	found := 0
+	_ = lab.Await(waiting, "the server warns", func() bool { // what is missing then shows in the line
+		found = advised(server.Said())
+		return found == len(limited)
+	})
 	if err := server.Stop(); err != nil {
 		return nil, err
 	}
-	return []lab.Line{lab.Exactly(name, int64(map[bool]int{true: 1}[found]), "", 1)}, nil
+	return []lab.Line{lab.Exactly(name, int64(found), "", int64(len(limited)))}, nil
+}
+
+// advised counts the limits that a server has told how to raise.
+func advised(said string) (n int) {
+	for _, buffer := range limited {
+		if strings.Contains(said, "sysctl -w net.core."+buffer.limit+"=") {
+			n++
+		}
+	}
+	return n
 }
 
 // copied copies the server's program to where every user may run it.
@@ -114,15 +131,15 @@ func copyProgram(from, to string) (err error) {
 	return errors.Join(err, target.Close(), os.Chmod(to, 0o755))
 }
 
-// moreThanAllowed is a size of receive buffers that the system does not give to everybody.
-func moreThanAllowed() (int, error) {
-	data, err := os.ReadFile("/proc/sys/net/core/rmem_max")
+// moreThanAllowed is a size of buffers beyond a limit of the system, which it does not give to everybody.
+func moreThanAllowed(name string) (int, error) {
+	data, err := os.ReadFile("/proc/sys/net/core/" + name)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", lab.ErrProc, err)
 	}
 	limit, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil {
-		return 0, fmt.Errorf("%w: net.core.rmem_max: %w", lab.ErrProc, err)
+		return 0, fmt.Errorf("%w: net.core.%s: %w", lab.ErrProc, name, err)
 	}
 	// The server's own default is 8 MiB.
 	return max(8<<20, 2*limit), nil

@@ -200,7 +200,7 @@ func checkBuilt(ctx context.Context, t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := line(t, lines, "warnings with the sysctl line, where the buffer is limited"); !l.Met {
+	if l := line(t, lines, "warnings with the sysctl line, where the buffers are limited"); !l.Met {
 		t.Error(l)
 	}
 	_ = line(t, lines, "valid runs")
