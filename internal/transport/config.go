@@ -13,7 +13,7 @@ var ErrConfig = errors.New("invalid media configuration")
 
 // Config tunes an endpoint.
 type Config struct {
-	Address     string   `yaml:"address" flag:"media-address" help:"IP address that media is received on; 0.0.0.0 is every IPv4 address"`
+	Address     string   `yaml:"address" flag:"media-address" help:"IP address that media is received on; 0.0.0.0 is every IPv4 address, :: every one of IPv6 and IPv4"`
 	Port        int      `yaml:"port" flag:"media-port" help:"UDP port of all media, and TCP port of ICE-TCP; 0 lets the system choose"`
 	PublicIPs   []string `yaml:"public_ips" flag:"public-ip" help:"IP addresses that clients reach this host at, where they are not its own"`
 	STUNServers []string `yaml:"stun_servers" help:"STUN servers, as stun:host:port, by which the server learns its public address"`

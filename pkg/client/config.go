@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -155,7 +156,8 @@ func (c Config) congestion() congestion.Config {
 	return config
 }
 
-// endpoint opens the session's media socket. A server on this host is reached over loopback, which other addresses need not be offered for.
+// endpoint opens the session's media socket. A server on this host is reached over loopback, which other addresses need not be offered for. One that is named by an
+// address of IPv6 may have no other, so the socket then takes both families.
 func (c Config) endpoint() (*transport.Endpoint, error) {
 	config := transport.ClientConfig()
 	if c.PacketConn != nil {
@@ -164,7 +166,10 @@ func (c Config) endpoint() (*transport.Endpoint, error) {
 	if c.TCP {
 		return transport.Dial(config)
 	}
-	if c.loopback() {
+	switch {
+	case c.namedByIPv6():
+		config.Address = "::"
+	case c.loopback():
 		config.Address = "127.0.0.1"
 	}
 	return transport.Listen(config)
@@ -178,6 +183,16 @@ func (c Config) loopback() bool {
 	}
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// namedByIPv6 tells whether the server's address is one of IPv6, and no name.
+func (c Config) namedByIPv6() bool {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.Unmap().Is6()
 }
 
 // signalURL is where the websocket is opened.
