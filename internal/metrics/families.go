@@ -94,7 +94,7 @@ var families = slices.Concat([]family{
 	{packetsDropped, "Incoming packets that were of no use, by reason.", []string{"reason"}},
 	{keyFrameRequests, "PLI and FIR by direction: in from receivers, out to publishers; receivers of volumetric tracks need none.", []string{"direction"}},
 	{cacheBytes, "Bytes that the packet caches hold, and frames that come in pieces over data channels.", nil},
-	{receiveQueueDrops, "Datagrams that the kernel dropped because the media socket's receive buffer was full.", nil},
+	{receiveQueueDrops, "Datagrams that the kernel dropped at the media sockets, for the most part because a receive buffer was full.", nil},
 	{receivedDatagrams, "Datagrams that came in on the media sockets.", nil},
 	{receiveCalls, "System calls that brought datagrams in.", nil},
 	{sentDatagrams, "Datagrams that left by the media sockets.", nil},

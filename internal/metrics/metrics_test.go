@@ -311,7 +311,7 @@ volsfu_receive_calls_total 27
 # HELP volsfu_receive_datagrams_total Datagrams that came in on the media sockets.
 # TYPE volsfu_receive_datagrams_total counter
 volsfu_receive_datagrams_total 26
-# HELP volsfu_receive_queue_drops_total Datagrams that the kernel dropped because the media socket's receive buffer was full.
+# HELP volsfu_receive_queue_drops_total Datagrams that the kernel dropped at the media sockets, for the most part because a receive buffer was full.
 # TYPE volsfu_receive_queue_drops_total counter
 volsfu_receive_queue_drops_total 25
 # HELP volsfu_receiver_estimate_bytes_per_second What receivers are estimated to take, on the wire; a summary of the present values of those that report packets' arrivals: quantile 0 is the least, 1 the most.

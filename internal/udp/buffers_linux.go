@@ -38,7 +38,9 @@ func enlarge(fd, forced, plain, bytes int) int {
 	return doubled / 2
 }
 
-// memoryInfo is what SO_MEMINFO fills: nine numbers of 32 bits, of which the last counts the datagrams that were dropped at the socket since it was opened.
+// memoryInfo is what SO_MEMINFO fills: nine numbers of 32 bits, of which the last counts the datagrams that were dropped at the socket since it was opened, for
+// whatever reason: a full buffer, a wrong checksum, a filter. SO_RXQ_OVFL tells the same number in a control message, with each datagram once any was dropped, and
+// not before one comes after those.
 type memoryInfo [9]uint32
 
 const memoryInfoDrops = 8
