@@ -34,6 +34,15 @@ check_staticcheck() { staticcheck ./...; }
 # Servers are static, and the client must build where there is no C compiler.
 check_without_cgo() { CGO_ENABLED=0 go build ./...; }
 
+# Clients run on other systems, too, where sockets and clocks take portable paths that nothing else compiles: the client, and all of the repository that it needs.
+check_other_systems() {
+	local system packages
+	for system in windows darwin; do
+		packages=$(GOOS=$system CGO_ENABLED=0 go list -deps -f '{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' ./cmd/volpeer ./pkg/client) &&
+			xargs env GOOS="$system" GOARCH=amd64 CGO_ENABLED=0 go vet <<<"$packages" || return
+	done
+}
+
 check_shell() { files '*.sh' '.ci/run' | xargs -0r shellcheck; }
 
 check_prometheus() {
@@ -90,6 +99,7 @@ run gofmt 'gofmt'
 run vet 'go vet'
 run staticcheck 'staticcheck'
 run without_cgo 'build without cgo'
+run other_systems 'go vet for Windows and macOS'
 run shell 'shellcheck'
 run prometheus 'promtool'
 run words 'left-over words and machine paths'
