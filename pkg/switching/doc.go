@@ -12,6 +12,9 @@
 // one reserved. So the only holes that a receiver ever sees are packets that the publisher has not delivered. For framed
 // tracks the frame's extent is known from any of its packets, and is reserved as soon as one of them is forwarded.
 //
+// A frame that the caller knows cannot be completed any more is ended (End): what is left of it is not sent. Of the newest frame the numbers above the highest one sent are given
+// back; nobody outside has seen them. An older frame leaves holes.
+//
 // No number is given twice, and no number is given that is 2^15 or more above the highest one sent: senders of SRTP derive
 // the packet index from the number and from the highest one before, and with AES-GCM one index must never seal two different packets.
 //
@@ -41,7 +44,7 @@
 // The last 64 runs are remembered, for late packets and for Resolve. A switch makes one run, and so does parity that is left out, so that even
 // either at every frame leaves 2.1 s of history at 30 frames per second and 0.7 s at 90, where the deadline for repairs is 250 ms. Numbers that have
 // been sent are remembered in a window of 16,384, which is 0.33 s at 50,000 packets/s (500 Mbit/s through one slot); what is older is not
-// forwarded any more. A Switcher takes about 7 kB.
+// forwarded any more. A Switcher takes about 8 kB.
 //
 // # For other programs
 //

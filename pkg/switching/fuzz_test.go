@@ -11,6 +11,7 @@ func FuzzSwitcher(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 8, 1, 0, 0, 3, 8, 1, 1, 1, 3, 0, 2, 8, 2, 0, 2, 3})
 	f.Add([]byte{0, 4, 0, 9, 4, 1, 9, 4, 0, 1, 3, 0, 9, 5, 255, 255})
 	f.Add([]byte{0, 1, 1, 8, 1, 250, 0, 3, 8, 1, 251, 255, 3, 2, 8, 1, 252, 1, 3, 3, 0})
+	f.Add([]byte{0, 1, 0, 8, 1, 8, 1, 0, 50, 20, 0, 4, 1, 0, 0, 50, 20, 0, 8, 1, 8, 0, 8, 50, 20, 8, 4, 1, 0, 8, 50, 20, 0, 8, 1, 8, 0, 8, 50, 20, 0})
 	f.Add([]byte{3, 0, 50, 0, 1, 8, 1, 0, 3, 0, 50, 20, 0, 8, 1, 8, 0, 8, 50, 20, 0, 8, 1, 24, 1, 0, 50, 20, 30, 1, 0, 8, 1, 8, 0, 8, 50, 20, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := drive(t, data); err != nil {
@@ -85,7 +86,18 @@ func drive(t *testing.T, data []byte) error {
 		} else {
 			p.Last = false
 		}
+		if op%16 == 4 {
+			if s.End(&p, now) && p.Framed && !s.Ended(&p) {
+				return fmt.Errorf("frame %d of track %d was ended, and is not among those", p.Frame, p.Track)
+			}
+			l.released()
+			continue
+		}
+		ended := s.Ended(&p)
 		v := s.Packet(&p, now)
+		if ended && v.Action == Forward {
+			return fmt.Errorf("packet %d of frame %d was sent, which was ended", p.Sequence, p.Frame)
+		}
 		if err := check(s, l, &p, src, v); err != nil {
 			return err
 		}

@@ -17,6 +17,8 @@ type run struct {
 	framed    bool
 	// The run may carry frames above floor, up to the newest that it has begun.
 	floor, frame int64
+	// ended is one above the newest frame of the run that was ended, 0 while there is none.
+	ended int64
 }
 
 // leavesOut says whether the packet is parity of the newest frame beyond what was planned.
@@ -62,6 +64,17 @@ func (h *history) push(r run) *run {
 func (h *history) find(track TrackID, sequence int64) *run {
 	for i := range h.len() {
 		if r := h.back(i); r.track == track && sequence >= r.first && sequence <= r.last {
+			return r
+		}
+	}
+	return nil
+}
+
+// carrying returns the newest run that has reserved numbers for the frame of a framed packet, nil where there is none.
+func (h *history) carrying(p *Packet) *run {
+	first, last := p.extent()
+	for i := range h.len() {
+		if r := h.back(i); r.track == p.Track && r.framed && r.carries(p) && max(first, r.first) <= min(last, r.last) {
 			return r
 		}
 	}

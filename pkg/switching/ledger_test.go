@@ -21,6 +21,7 @@ type ledger struct {
 	feeder    map[frameKey]TrackID
 	selected  time.Duration
 	overruns  bool
+	ended     map[frameKey]TrackID
 }
 
 type input struct {
@@ -42,7 +43,7 @@ type frameKey struct {
 func newLedger(t *testing.T, s *Switcher, first int64) *ledger {
 	return &ledger{
 		t: t, s: s, checked: first, stands: map[int64]input{}, plans: map[int64]plan{}, sent: map[int64]Verdict{}, frameOf: map[int64]frameKey{},
-		delivered: map[input]bool{}, feeder: map[frameKey]TrackID{},
+		delivered: map[input]bool{}, feeder: map[frameKey]TrackID{}, ended: map[frameKey]TrackID{},
 	}
 }
 
@@ -77,6 +78,9 @@ func (l *ledger) packet(p *Packet, src Source, v Verdict) error {
 		if before, begun := l.feeder[key]; begun && before != p.Track {
 			return fmt.Errorf("frame %d of group %d was sent from tracks %d and %d", p.Frame, src.Group, before, p.Track)
 		}
+		if track, ended := l.ended[key]; ended && track == p.Track {
+			return fmt.Errorf("packet %d of frame %d of group %d was sent, which was ended", p.Sequence, p.Frame, src.Group)
+		}
 		l.feeder[key], l.frameOf[number] = p.Track, key
 	}
 	return nil
@@ -88,6 +92,32 @@ func (l *ledger) released() {
 	for ; l.checked > l.s.next; l.checked-- {
 		delete(l.stands, l.checked-1)
 	}
+}
+
+// end ends one of the latest frames of any track.
+func (l *ledger) end(w *world, now time.Time) {
+	p := w.events[w.rng.IntN(len(w.events))].packet
+	for range 20 {
+		// Mostly one that is under way.
+		if newest := l.frameOf[l.s.sent.newest]; p.Frame <= newest.frame && p.Frame > newest.frame-3 {
+			break
+		}
+		p = w.events[w.rng.IntN(len(w.events))].packet
+	}
+	first, last, begun := l.s.Planned(p)
+	next := l.s.next
+	if !p.Framed || !l.s.End(p, now) {
+		return
+	}
+	l.ended[frameKey{w.tracks[p.Track-1].source.Group, p.Frame}] = p.Track
+	if start, end := p.extent(); !begun || first > last || first < start || last > end {
+		l.t.Errorf("frame %d was ended with %d to %d planned, begun %t", p.Frame, first, last, begun)
+	}
+	// What is given back is the frame's own.
+	if given := next - l.s.next; given > last-first+1 || l.s.next <= l.s.sent.newest {
+		l.t.Errorf("%d numbers were given back of %d, the next is %d after the highest sent", given, last-first+1, l.s.next-l.s.sent.newest)
+	}
+	l.released()
 }
 
 // finish checks what holds over the whole stream.

@@ -139,6 +139,8 @@ func simulate(t *testing.T, seed uint64) (sent, switches int, err error) {
 	l := newLedger(t, s, first)
 	// In a third of all worlds the caller loses or leaves out packets.
 	lossy := seed%3 == 0
+	// In another third it ends frames.
+	ending := seed%3 == 1
 	mean := 1 + w.rng.IntN(200)
 	leaveOut := 0
 	for _, e := range w.events {
@@ -165,6 +167,9 @@ func simulate(t *testing.T, seed uint64) (sent, switches int, err error) {
 				s.Overrun(now)
 			}
 			l.released()
+		}
+		if ending && w.rng.IntN(100) == 0 {
+			l.end(w, now)
 		}
 		if leaveOut > 0 && p.Track == s.Active().Track {
 			leaveOut--

@@ -14,6 +14,7 @@ const (
 type Switcher struct {
 	cutAfter time.Duration
 	history  history
+	endings  endings
 	sent     window
 	time     timeline
 	// next is the first output number that is not reserved. It is extended: the receiver sees its low 16 bits.
@@ -136,10 +137,10 @@ func (s *Switcher) closed(p *Packet, now time.Time) Verdict {
 	return s.candidate(s.active, p, now)
 }
 
-// deliver sends a packet under its reserved number, unless it was sent before.
+// deliver sends a packet under its reserved number, unless it was sent before, or its frame has ended.
 func (s *Switcher) deliver(r *run, p *Packet) Verdict {
 	number := p.Sequence + r.offset
-	if !r.carries(p) || !s.sent.take(number) {
+	if !r.carries(p) || p.Frame < r.ended && s.Ended(p) || !s.sent.take(number) {
 		return Verdict{}
 	}
 	return Verdict{Action: Forward, Sequence: uint16(number), Timestamp: p.Timestamp + r.timestamp, Marker: r.marked(p)}

@@ -23,6 +23,7 @@ import (
 //	NAME #SEQUENCE FRAME.INDEX/SOURCE+PARITY      the same, where some of the frame's packets are parity
 //	NAME #SEQUENCE tTIMESTAMP [key] [marker] [last] a foreign packet; it opens if its timestamp is newer than all before
 //	  … [capture=DURATION] [opens|late]             both; opens or not, whatever its age
+//	end NAME #SEQUENCE FRAME.INDEX/PACKETS        ends the frame of such a packet
 //	overrun | skip | resolve NUMBER | map NAME TIMESTAMP | state
 //
 // A number is resolved to the packet that it stands for, and whether that has the marker if its frame's last packet is another.
@@ -38,6 +39,8 @@ type stage struct {
 	out    bytes.Buffer
 	names  []string
 	tracks []*actor
+	// ending says that frames of packets are to be ended.
+	ending bool
 }
 
 // actor is a track, with what its reader remembers.
@@ -111,6 +114,10 @@ func (st *stage) do(verb string, args []string) error {
 		st.s.Overrun(st.now)
 	case "skip":
 		st.s.Skip(st.now)
+	case "end":
+		st.ending = true
+		defer func() { st.ending = false }()
+		return st.packets(args[0], args[1:])
 	case "parity":
 		share, err := strconv.ParseFloat(args[0], 64)
 		if err != nil {
@@ -289,6 +296,15 @@ func (st *stage) framed(a *actor, p Packet, frame string, opens, late bool) erro
 }
 
 func (st *stage) give(p *Packet) {
+	if st.ending {
+		first, last, begun := st.s.Planned(p)
+		if !st.s.End(p, st.now) {
+			fmt.Fprintf(&st.out, "  => nothing to end, begun %t\n", begun)
+			return
+		}
+		fmt.Fprintf(&st.out, "  => ended, planned %d to %d, ended %t\n", first, last, st.s.Ended(p))
+		return
+	}
 	v := st.s.Packet(p, st.now)
 	line := v.Action.String()
 	if v.Action == Forward {
