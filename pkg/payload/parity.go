@@ -10,6 +10,8 @@ const (
 	blockTotal = 256
 	// maxPackets is the largest number of fragments of a frame, because Index has 16 bits.
 	maxPackets = 1 << 16
+	// maxBlocks is the largest number of parity blocks of a frame.
+	maxBlocks = (maxPackets + blockSource - 1) / blockSource
 )
 
 // MaxParity is the largest number of parity fragments that a frame with so many source fragments can have.
@@ -23,6 +25,27 @@ func blockCount(source int) int { return (source + blockSource - 1) / blockSourc
 
 // shardsOf is the number of fragments out of the first count that belong to block.
 func shardsOf(count, block, blocks int) int { return (count - block + blocks - 1) / blocks }
+
+// Completable tells whether the first fragments of a frame with so many source fragments complete it without those that are lost: whether every parity block
+// still has as many fragments, source or parity, as it has source fragments. Lost are indices, each at most once; those that are no such fragments do not count.
+func Completable(source, fragments int, lost []int) bool {
+	blocks := blockCount(source)
+	if fragments < source || source <= 0 || source > maxPackets {
+		return false
+	}
+	var missing [maxBlocks]int
+	for _, index := range lost {
+		if index >= 0 && index < fragments {
+			missing[index%blocks]++
+		}
+	}
+	for block := range blocks {
+		if missing[block] > shardsOf(fragments, block, blocks)-shardsOf(source, block, blocks) {
+			return false
+		}
+	}
+	return true
+}
 
 // coder makes the parity of one stream, and recovers with it what was lost. It keeps memory for the next frame.
 //

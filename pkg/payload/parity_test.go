@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -264,4 +265,39 @@ func BenchmarkParity(b *testing.B) {
 			frame.Release()
 		}
 	})
+}
+
+// TestCompletable holds what is said of a frame before anything has come of it against what a Reassembler makes of what comes: one block and more, all of the parity and part of it.
+func TestCompletable(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 9))
+	answers := map[bool]int{}
+	for number := range uint32(300) {
+		source := 1 + random.IntN([]int{20, 600}[number%2])
+		parity := random.IntN(MaxParity(source) + 1)
+		packets := packetsOf(t, Descriptor{Frame: number, Parity: uint16(parity)}, testData(source*FragmentSize))
+		sent := source + random.IntN(parity+1)
+		lost := random.Perm(len(packets))[:random.IntN(parity+2)]
+		r := NewReassembler(DefaultConfig())
+		complete := false
+		for index, packet := range packets[:sent] {
+			if slices.Contains(lost, index) {
+				continue
+			}
+			if frame := push(t, r, packet, start); frame != nil {
+				complete = true
+				frame.Release()
+				break
+			}
+		}
+		if got := Completable(source, sent, lost); got != complete {
+			t.Fatalf("the first %d packets of %d + %d without %v: %t, and the frame's is %t", sent, source, parity, lost, got, complete)
+		}
+		answers[complete]++
+	}
+	if answers[true] < 50 || answers[false] < 50 {
+		t.Errorf("frames were complete or not %v times, expected 50 of each", answers)
+	}
+	if Completable(10, 9, nil) || Completable(0, 0, nil) || Completable(maxPackets+1, maxPackets+1, nil) || !Completable(10, 10, []int{-1, 10}) {
+		t.Error("the bounds do not hold")
+	}
 }

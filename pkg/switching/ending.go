@@ -1,6 +1,9 @@
 package switching
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // endedLimit is how many ended frames are remembered, a power of two. At 90 frames per second, 23 are worth a retransmission within a deadline of 250 ms.
 const endedLimit = 32
@@ -13,21 +16,25 @@ type endings struct {
 
 type endedFrame struct {
 	track TrackID
+	// frame is the number of a framed packet's frame, and the timestamp of a foreign one's.
 	frame int64
 }
 
-func (e *endings) add(track TrackID, frame int64) {
-	e.frames[e.count&(endedLimit-1)] = endedFrame{track, frame}
+// endedFrame names the packet's frame.
+func (p *Packet) endedFrame() endedFrame {
+	if p.Framed {
+		return endedFrame{p.Track, p.Frame}
+	}
+	return endedFrame{p.Track, int64(p.Timestamp)}
+}
+
+func (e *endings) add(p *Packet) {
+	e.frames[e.count&(endedLimit-1)] = p.endedFrame()
 	e.count++
 }
 
-func (e *endings) has(track TrackID, frame int64) bool {
-	for _, f := range e.frames[:min(e.count, endedLimit)] {
-		if f.frame == frame && f.track == track {
-			return true
-		}
-	}
-	return false
+func (e *endings) has(p *Packet) bool {
+	return e.count > 0 && slices.Contains(e.frames[:min(e.count, endedLimit)], p.endedFrame())
 }
 
 // Planned is the range of input numbers of the packet's frame that go out: those that have numbers in the outgoing stream, once the frame has begun, or
@@ -51,6 +58,8 @@ func (s *Switcher) End(p *Packet, now time.Time) bool {
 		if !s.open || p.Track != s.active.Track {
 			return false
 		}
+		s.endings.add(p)
+		s.history.back(0).ended = p.Frame + 1
 		s.Overrun(now)
 		return true
 	}
@@ -58,7 +67,7 @@ func (s *Switcher) End(p *Packet, now time.Time) bool {
 	if r == nil || s.Ended(p) {
 		return false
 	}
-	s.endings.add(p.Track, p.Frame)
+	s.endings.add(p)
 	r.ended = max(r.ended, p.Frame+1)
 	if r == s.history.back(0) && p.Frame == r.frame {
 		s.giveBack(r, p, now)
@@ -67,7 +76,7 @@ func (s *Switcher) End(p *Packet, now time.Time) bool {
 }
 
 // Ended says whether the frame of a packet is among the latest that were ended, so that a retransmission is of no use.
-func (s *Switcher) Ended(p *Packet) bool { return p.Framed && s.endings.has(p.Track, p.Frame) }
+func (s *Switcher) Ended(p *Packet) bool { return s.endings.has(p) }
 
 // giveBack gives back what the newest run has reserved of its newest frame above the highest number sent.
 func (s *Switcher) giveBack(r *run, p *Packet, now time.Time) {

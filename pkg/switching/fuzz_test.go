@@ -87,13 +87,13 @@ func drive(t *testing.T, data []byte) error {
 			p.Last = false
 		}
 		if op%16 == 4 {
-			if s.End(&p, now) && p.Framed && !s.Ended(&p) {
+			if s.End(&p, now) && !s.Ended(&p) {
 				return fmt.Errorf("frame %d of track %d was ended, and is not among those", p.Frame, p.Track)
 			}
 			l.released()
 			continue
 		}
-		ended := s.Ended(&p)
+		ended := p.Framed && s.Ended(&p)
 		v := s.Packet(&p, now)
 		if ended && v.Action == Forward {
 			return fmt.Errorf("packet %d of frame %d was sent, which was ended", p.Sequence, p.Frame)

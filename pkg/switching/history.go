@@ -17,7 +17,7 @@ type run struct {
 	framed    bool
 	// The run may carry frames above floor, up to the newest that it has begun.
 	floor, frame int64
-	// ended is one above the newest frame of the run that was ended, 0 while there is none.
+	// ended is one above the newest frame of the run that was ended, 0 while there is none. Foreign packets are of frame 0.
 	ended int64
 }
 
