@@ -13,6 +13,9 @@
 // frame that waits for too long is dropped whole, without a gap. Audio and repairs never wait; retransmissions do where a receiver has an estimate, ahead of all
 // else and no longer than they are of use. Where pacing is off, nothing does.
 //
+// Nothing is sent of a frame that cannot be completed any more, neither first nor again, though it has begun (ending.go): because packets of it have not come from the publisher and are given up, or because what is
+// left of it has waited beyond the receiver's deadline.
+//
 // What is sent to a receiver that agrees on it is numbered over all its slots, and an estimator (internal/congestion) makes of its reports what it can take. The
 // writer steps the estimator, tells the pacer, and sends probes: for some milliseconds everything leaves at a rate above the estimate, media that waits first, then
 // repetitions by the retransmission stream. Receiver.Path tells what is known of the way; how many parity packets a receiver is sent follows from that, too.

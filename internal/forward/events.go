@@ -16,8 +16,10 @@ type Event struct {
 	Delay    time.Duration
 	// OffFrames are those before the first of the track that the slot did not carry because it was off.
 	OffFrames FrameRange
-	// DroppedFrames counts frames of the track that the slot will not get whole, for the reason Dropped.
+	// DroppedFrames counts frames of the track that the slot will not get whole, for the reason Dropped. EndedFrames had begun and were ended for that reason: the receiver has
+	// got a part of them.
 	DroppedFrames int
+	EndedFrames   int
 	Dropped       DropReason
 }
 
@@ -36,6 +38,10 @@ const (
 	DroppedLate
 	// DroppedOverrun: they left the track's cache before the writer came to them, or the publisher.
 	DroppedOverrun
+	// DroppedExpired: they had begun, and what was left of them waited to be let through to the receiver for longer than its deadline.
+	DroppedExpired
+	// DroppedIncomplete: packets of them did not come from the publisher and were given up, and what parity the receiver is sent does not make up for them.
+	DroppedIncomplete
 )
 
 // String names the reason as the metrics do.
@@ -47,12 +53,18 @@ func (d DropReason) String() string {
 		return "late"
 	case DroppedOverrun:
 		return "overrun"
+	case DroppedExpired:
+		return "expired"
+	case DroppedIncomplete:
+		return "incomplete"
 	}
 	return "none"
 }
 
 // dropReasons are the reasons by what is counted.
-var dropReasons = map[counter]DropReason{droppedBudget: DroppedBudget, droppedLate: DroppedLate, droppedOverrun: DroppedOverrun}
+var dropReasons = map[counter]DropReason{
+	droppedBudget: DroppedBudget, droppedLate: DroppedLate, droppedOverrun: DroppedOverrun, droppedExpired: DroppedExpired, droppedIncomplete: DroppedIncomplete,
+}
 
 // maxEvents bounds what waits to be taken. A receiver has hundreds of slots; one that takes no events for so long loses the oldest ones.
 const maxEvents = 4096

@@ -35,6 +35,9 @@ type follower struct {
 	broken int
 	// readyIndex is the place in the heap of the ready, -1 outside.
 	readyIndex int
+	// gaps is the change of the track's gaps that the slots have been told of last; gapped is set while there may be another, and the writer's inbox guards it.
+	gaps   uint64
+	gapped bool
 	// gone is set when the writer has given the track up; the follower may still be on the stack of the signalled.
 	gone bool
 }

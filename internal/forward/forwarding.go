@@ -20,6 +20,9 @@ func (w *writer) write(a *attachment, p *packet) bool {
 		}
 		return false
 	}
+	if p.facts.Opens && w.futile(a, p) {
+		return false
+	}
 	s := a.slot
 	v := s.switcher.Packet(&p.facts, w.now)
 	if v.WantKey {

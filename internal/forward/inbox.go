@@ -25,6 +25,8 @@ type orders struct {
 	closing []*Receiver
 	// ended are followers whose track is closed.
 	ended []*follower
+	// gapped are followers of whose track packets will not come any more.
+	gapped []*follower
 	// heard are receivers that have reported arrivals.
 	heard []*Receiver
 }
@@ -106,12 +108,27 @@ func (b *inbox) end(f *follower) {
 	f.writer.wake()
 }
 
+// gapped has the slots told of what will not come of the follower's track.
+func (b *inbox) gapped(f *follower) {
+	b.mu.Lock()
+	if !f.gapped {
+		f.gapped = true
+		b.orders.gapped = append(b.orders.gapped, f)
+	}
+	b.pending.Store(true)
+	b.mu.Unlock()
+	f.writer.wake()
+}
+
 // take gives what has been asked and leaves room for more in the given lists.
 func (b *inbox) take(room orders) orders {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.orders
-	b.orders = orders{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0], heard: room.heard[:0]}
+	b.orders = orders{slots: room.slots[:0], closing: room.closing[:0], ended: room.ended[:0], gapped: room.gapped[:0], heard: room.heard[:0]}
+	for _, f := range taken.gapped {
+		f.gapped = false
+	}
 	b.pending.Store(false)
 	return taken
 }

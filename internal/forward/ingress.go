@@ -207,8 +207,11 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 		return 0, false
 	}
 	if s.missing != nil {
-		if s.missing.Received(sequence, now) == feedback.Recovered {
+		switch s.missing.Received(sequence, now) {
+		case feedback.Recovered:
 			i.stats.add(recoveredPackets, 1)
+		case feedback.Old:
+			s.came(sequence)
 		}
 		i.overlook()
 	}

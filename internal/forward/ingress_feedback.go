@@ -101,6 +101,9 @@ func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Durati
 		ask, lost := s.missing.Due(now, rtt, nil, nil)
 		i.overlook()
 		i.stats.add(lostPackets, uint64(len(lost)))
+		if s.track.framed && len(lost) > 0 && s.lose(lost) {
+			s.track.tellGaps()
+		}
 		// What is left out, the newest, counts as asked for, and is asked for again a round trip later like what gets lost on the way.
 		granted := i.budget.take(len(ask))
 		i.stats.add(requestsLimited, uint64(len(ask)-granted))

@@ -200,9 +200,14 @@ func (l *packetLog) find(sequence int64) *packet {
 }
 
 // has tells whether a packet with that sequence number is in the log. Only who appends may ask: for others it might be gone meanwhile.
-func (l *packetLog) has(sequence int64) bool {
-	p := l.ring.Load().indexed(sequence).Load()
-	return p != nil && p.facts.Sequence == sequence
+func (l *packetLog) has(sequence int64) bool { return l.having(sequence) != nil }
+
+// having gives the packet with a sequence number without a reference, or nil if it is not in the log. Only who appends may ask, and does not keep it.
+func (l *packetLog) having(sequence int64) *packet {
+	if p := l.ring.Load().indexed(sequence).Load(); p != nil && p.facts.Sequence == sequence {
+		return p
+	}
+	return nil
 }
 
 // budgetChunk is what logs reserve at a time, so that they seldom meet at the counter they share: 64 kB are about 40 full packets.

@@ -102,6 +102,11 @@ func (w *writer) release(h heldPacket) bool {
 	if a.drops(p) {
 		return false
 	}
+	if w.expired(a, p) {
+		a.dropping, a.dropped = true, p.frame()
+		w.end(a, &p.facts, p.frame(), droppedExpired)
+		return false
+	}
 	return w.begin(a, p)
 }
 
@@ -114,6 +119,12 @@ func (w *writer) tooLate(a *attachment, p *packet) {
 		}
 		return
 	}
+	w.leaveOut(a, p, droppedBudget)
+}
+
+// leaveOut leaves out the frame that begins with a packet of the track that feeds the slot.
+func (w *writer) leaveOut(a *attachment, p *packet, reason counter) {
+	s := a.slot
 	s.switcher.Skip(w.now)
 	if p.facts.Framed {
 		s.unbegun++
@@ -125,7 +136,7 @@ func (w *writer) tooLate(a *attachment, p *packet) {
 	if s.overtold > 0 {
 		s.overtold--
 	} else {
-		w.dropped(s, a.follower.track, 1, droppedBudget)
+		w.dropped(s, a.follower.track, 1, reason)
 	}
 }
 
@@ -212,6 +223,9 @@ func (w *writer) begin(a *attachment, p *packet) bool {
 	queued := w.write(a, p)
 	if place := p.place(); queued && (p.facts.Opens || place > a.reached) {
 		a.reached = place
+		if p.facts.Opens || p.facts.Framed {
+			a.leaving, a.left = p.frame(), w.at
+		}
 		if p.facts.Opens {
 			a.receiver.pacer.Begin(&a.slot.held)
 		}

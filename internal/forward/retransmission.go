@@ -158,6 +158,10 @@ func (w *writer) find(n repair) (o original, outcome counter, ok bool) {
 		}
 		return o, nackedExpired, false
 	}
+	if n.slot.switcher.Ended(&p.facts) {
+		p.release()
+		return o, nackedExpired, false
+	}
 	if f := w.followers[track]; f != nil && p.position >= f.position || n.slot.holds(track, p) {
 		// It goes out as a packet of its own in a moment.
 		p.release()
@@ -179,12 +183,18 @@ func (w *writer) repeatAsked(n repair, p original) counter {
 // worth is how long after it arrived a packet is retransmitted: what was asked for in time arrives a round trip after the deadline at most.
 // Both are those of packets that a queue held up, as long as there are some.
 func (w *writer) worth(r *Receiver) time.Duration {
+	rtt, late := r.trip()
+	return w.deadline(r, rtt, late) + rtt + late
+}
+
+// trip is the round trip of a receiver's path while that is empty, and how much longer packets have taken of late.
+func (r *Receiver) trip() (rtt, late time.Duration) {
 	trip := r.rtt()
 	if e := r.estimation; e != nil {
 		trip = max(trip, e.trips.Value())
 	}
-	rtt := r.checkedRTT()
-	return w.deadline(r, rtt, trip-rtt) + trip
+	rtt = r.checkedRTT()
+	return rtt, trip - rtt
 }
 
 // deadline is how long a packet is worth repairing for a receiver.

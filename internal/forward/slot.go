@@ -116,6 +116,9 @@ type attachment struct {
 	until time.Time
 	// newest is the highest sequence number that the slot was offered, reached the highest place that has left.
 	newest, reached int64
+	// leaving is the newest frame that has begun to leave, and left is when it did, since the engine's start.
+	leaving int64
+	left    time.Duration
 	// skipping says that frames were left out, up to the one with the ordinal resumes, of which the switcher has not been told.
 	skipping bool
 	resumes  int64

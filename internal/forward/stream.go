@@ -30,6 +30,8 @@ type stream struct {
 	facts    classifier
 	// schedule spreads the packets of frames.
 	schedule pacing.Schedule
+	// gapChanges counts the changes of the track's gaps.
+	gapChanges uint64
 	// clock maps timestamps to capture times.
 	clock *feedback.CaptureClock
 	// keyFrameAsked is when the publisher was last asked for a key frame.
@@ -124,6 +126,7 @@ func (s *stream) restart() {
 	if s.converter != nil {
 		s.converter.restart()
 	}
+	s.track.gaps.Store(nil)
 	if s.missing != nil {
 		s.missing.Forget()
 	}

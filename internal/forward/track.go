@@ -49,6 +49,8 @@ type Track struct {
 	mapping atomic.Pointer[mapping]
 	// named is the codec of the newest frame of a converted track, nil before the first.
 	named atomic.Pointer[volumetric.FourCC]
+	// gaps are the latest frames with packets that will not come, nil before the first.
+	gaps atomic.Pointer[frameGaps]
 	// keyFrameWanted is set from when a key frame is wanted until the publisher has been asked, or one has come.
 	keyFrameWanted atomic.Bool
 	// followers are the writers that read the log. The list is replaced, never changed.
@@ -181,6 +183,13 @@ func (t *Track) signal(roused []*writer) []*writer {
 		}
 	}
 	return roused
+}
+
+// tellGaps has those who follow the track look at its gaps.
+func (t *Track) tellGaps() {
+	for _, f := range *t.followers.Load() {
+		f.writer.inbox.gapped(f)
+	}
 }
 
 // wantKeyFrame asks the publisher for a key frame, as soon as the limit allows. It is cheap to call for every packet.

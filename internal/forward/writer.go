@@ -223,6 +223,10 @@ func (w *writer) obey() {
 		w.detachAll(f)
 		w.orders.ended[i] = nil
 	}
+	for i, f := range w.orders.gapped {
+		w.endIncomplete(f)
+		w.orders.gapped[i] = nil
+	}
 	for i, s := range w.orders.slots {
 		m := w.inbox.open(s, w.nacked)
 		w.nacked = m.nacked

@@ -59,6 +59,8 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(framesDropped, s.FramesDropped.Late, "late")
 	e.count(framesDropped, s.FramesDropped.Overrun, "overrun")
 	e.count(framesDropped, s.FramesDropped.Budget, "budget")
+	e.count(framesDropped, s.FramesDropped.Expired, "expired")
+	e.count(framesDropped, s.FramesDropped.Incomplete, "incomplete")
 	e.count(switches, s.Switches)
 	e.histogram(switchDelay, s.SwitchDelay)
 	e.histogram(residence, s.Residence)

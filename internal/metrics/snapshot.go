@@ -92,6 +92,10 @@ type FrameDrops struct {
 	Overrun uint64
 	// Budget frames waited longer for their turn than the receiver's latency budget.
 	Budget uint64
+	// Expired frames had begun, and their rest waited beyond the receiver's deadline.
+	Expired uint64
+	// Incomplete frames miss packets of the publisher's that did not come.
+	Incomplete uint64
 }
 
 // NACKsReceived are NACK messages of receivers and what became of the packets that they asked for.

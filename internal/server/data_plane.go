@@ -21,12 +21,14 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 		Received:        traffic(s.Received),
 		Sent:            traffic(s.Sent),
 		FramesForwarded: s.FramesForwarded,
-		FramesDropped:   metrics.FrameDrops{Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget},
-		Switches:        s.Switches,
-		SwitchDelay:     histogram(s.SwitchDelay),
-		Residence:       histogram(s.Residence),
-		PacerHold:       histogram(s.PacerHold),
-		Paced:           s.Paced,
+		FramesDropped: metrics.FrameDrops{
+			Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget, Expired: s.DroppedExpired, Incomplete: s.DroppedIncomplete,
+		},
+		Switches:    s.Switches,
+		SwitchDelay: histogram(s.SwitchDelay),
+		Residence:   histogram(s.Residence),
+		PacerHold:   histogram(s.PacerHold),
+		Paced:       s.Paced,
 
 		FrameHold: histogram(s.FrameHold), FrameReception: histogram(s.FrameReception), FrameDistribution: histogram(s.FrameDistribution),
 		NACKsReceived: metrics.NACKsReceived{

@@ -187,8 +187,11 @@ func (q slotEvents) apply(*Room) {
 			}
 			sending = append(sending, carried)
 		}
+		if event.Dropped != forward.DroppedIncomplete {
+			// What a publisher's link loses says nothing of what the receiver's carries.
+			q.owner.reception.dropped += event.DroppedFrames + event.EndedFrames
+		}
 		if event.DroppedFrames > 0 {
-			q.owner.reception.dropped += event.DroppedFrames
 			dropped = append(dropped, signal.SlotDrops{SlotGeneration: generation, Frames: event.DroppedFrames})
 		}
 	}

@@ -207,7 +207,7 @@ func (g *gathering) goOn(t *testing.T) map[string]loss {
 // dropped is how many frames the server has dropped for want of time.
 func (g *gathering) dropped() int {
 	stats := g.server.Server.Stats()
-	return int(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedUnbound)
+	return int(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedExpired + stats.DroppedUnbound)
 }
 
 // TestLeavingTheServer ends three old peers, one by one: one is killed, one leaves, one sends garbage. Another one and two participants by v1 go on, and lose

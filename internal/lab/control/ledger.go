@@ -17,6 +17,8 @@ type frameRecord struct {
 	captured time.Duration
 	bytes    int
 	complete time.Duration // 0 if it was not in time
+	// unsent counts the fragments with payload that were not sent, and unsentBytes what they would have carried, where the frame was ended before.
+	unsent, unsentBytes int
 }
 
 // ledger keeps what happened to one receiver's frames and packets.
@@ -58,6 +60,15 @@ func (l *ledger) begin(f *outgoing) {
 	key := frameKey{f.tile, f.number}
 	l.frames[key] = &frameRecord{captured: f.captured, bytes: f.bytes}
 	l.order = append(l.order, key)
+}
+
+// end notes that a frame is not sent further from a fragment on.
+func (l *ledger) end(f *outgoing, index int) {
+	record := l.frames[frameKey{f.tile, f.number}]
+	for ; index < f.source; index++ {
+		record.unsent++
+		record.unsentBytes += f.size(index)
+	}
 }
 
 // complete notes that a frame can be decoded.

@@ -31,7 +31,7 @@ func (s *sender) repeat(tile int, number uint16, now time.Duration) {
 		return
 	}
 	sent, rtt := &st.sent[sequence%maxSent], s.rtt()
-	if now-sent.repeated < max(rtt, minRepeat) || !feedback.Answerable(at(sent.at), at(now), rtt) {
+	if sent.frame.dropped || now-sent.repeated < max(rtt, minRepeat) || !feedback.Answerable(at(sent.at), at(now), rtt) {
 		return
 	}
 	switch r := (repair{tile, sequence}); {
@@ -47,16 +47,19 @@ func (s *sender) rtt() time.Duration { return max(s.path, s.estimator.Stats().RT
 
 // worth is how long after it was sent a packet is sent again: what was asked for in time arrives a round trip after the deadline at most. Both are those of packets
 // that a queue held up, as long as there are some.
-func (s *sender) worth() time.Duration {
-	trip := max(s.rtt(), s.trips.Value())
-	_, deadline := nack.Repair(s.path, trip-s.path)
-	return deadline + trip
+func (s *sender) worth() time.Duration { return s.patience() + s.path }
+
+// patience is how long after the first packet of a frame the others leave in time: until the deadline, and for as much longer as the first may have been late.
+func (s *sender) patience() time.Duration {
+	late := max(s.rtt(), s.trips.Value()) - s.path
+	_, deadline := nack.Repair(s.path, late)
+	return deadline + late
 }
 
 // resend sends a packet again, unless it is too late for that.
 func (s *sender) resend(r repair, now time.Duration) {
 	sent := &s.streams[r.tile].sent[r.sequence%maxSent]
-	if now-sent.at > s.worth() {
+	if sent.frame.dropped || now-sent.at > s.worth() {
 		return
 	}
 	sent.repeated = now

@@ -31,6 +31,7 @@ type outgoing struct {
 	source, parity int // fragments
 	planned        int // fragments that are sent unless the frame is dropped
 	begun, dropped bool
+	left           time.Duration // when the first fragment left, once it has begun
 }
 
 // size is that of a fragment's payload.
@@ -119,10 +120,13 @@ func (s *sender) release(p fragment, now time.Duration) {
 			s.dropped++
 			s.ledger.droppedWhole++
 		} else {
-			f.begun = true
+			f.begun, f.left = true, now
 			s.pacer.Begin(&s.streams[f.tile].held)
 			s.ledger.begin(f)
 		}
+	}
+	if f.begun && !f.dropped && now-f.left > s.patience() {
+		s.end(p)
 	}
 	if f.dropped {
 		return
@@ -136,6 +140,15 @@ func (s *sender) release(p fragment, now time.Duration) {
 		kind = feedback.Parity
 	}
 	s.transmit(p, sequence, kind, f.size(p.index)+congestion.PacketOverhead, now)
+}
+
+// end drops a packet and what waits of its frame, which cannot be complete in time any more.
+func (s *sender) end(p fragment) {
+	f := p.frame
+	f.dropped = true
+	s.dropped++
+	s.ledger.end(f, p.index)
+	s.pacer.Filter(&s.streams[f.tile].held, func(other fragment) bool { return other.frame != f })
 }
 
 // transmit puts a packet on the link.

@@ -80,8 +80,11 @@ func checkFlow(t *testing.T, f *flow) {
 	var fragments uint64
 	complete := 0
 	for _, record := range l.frames {
-		bytes += int64(record.bytes)
-		fragments += uint64(record.bytes+fragmentSize-1) / fragmentSize
+		bytes += int64(record.bytes - record.unsentBytes)
+		fragments += uint64((record.bytes+fragmentSize-1)/fragmentSize - record.unsent)
+		if record.unsent > 0 && record.complete > 0 {
+			t.Errorf("a frame was ended with %d fragments unsent, and was complete %v after its capture", record.unsent, record.complete-record.captured)
+		}
 		if record.complete == 0 {
 			continue
 		}
@@ -94,7 +97,7 @@ func checkFlow(t *testing.T, f *flow) {
 	if goodput != l.goodput || complete == 0 {
 		t.Errorf("%d frames with %d bytes are complete, expected %d bytes", complete, goodput, l.goodput)
 	}
-	// Every frame that began was sent to its end, with its headers and nothing else.
+	// Every frame that began was sent to its end, or until it could not be completed any more, with its headers and nothing else.
 	if media := l.sentBytes[feedback.Media]; media < bytes || float64(media) > 1.6*float64(bytes) {
 		t.Errorf("media took %d bytes on the wire for %d of payload", media, bytes)
 	}
@@ -215,6 +218,27 @@ func TestDropsWhole(t *testing.T) {
 	r := run(t, "loss:0", o).Record().Result()
 	if r.FramesDroppedWhole == 0 || r.FramesUndecodable > 0 {
 		t.Errorf("%d frames dropped whole, %d undecodable", r.FramesDroppedWhole, r.FramesUndecodable)
+	}
+}
+
+// TestEndsWhatExpires: of a frame that has begun when the link collapses under it, what waits beyond the deadline is not sent, and nothing again.
+func TestEndsWhatExpires(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "link.csv")
+	if err := os.WriteFile(trace, []byte("t_s,mbps\n0,100\n2,0.5\n4,50\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := run(t, "trace:"+trace, short(6))
+	ended := 0
+	for _, f := range s.flows {
+		checkFlow(t, f)
+		for _, record := range f.ledger.frames {
+			if record.unsent > 0 {
+				ended++
+			}
+		}
+	}
+	if r := s.Record().Result(); ended == 0 || ended > r.FramesUndecodable {
+		t.Errorf("%d frames were ended, %d are undecodable, expected some", ended, r.FramesUndecodable)
 	}
 }
 

@@ -1,0 +1,90 @@
+package forward
+
+import (
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// Nothing is sent of a frame that cannot be completed. For those that have begun to leave on a slot this shows in two ways.
+//
+// Packets that the publisher's link lost are given up when it is too late to ask for them (feedback.NACKGenerator). A frame of payload v1 is then judged for each slot by what was planned for it
+// there: it ends once what will not come is more than the parity makes up for that the receiver is sent, block by block. What the publisher makes beyond that does not count,
+// since no slot sends it. Given up is the server's word: a packet may come after all, and so may a receiver's deadline be longer than the one it was given up by. But by then the frame has been
+// asked for as long as the server does for anybody.
+//
+// What waits in a pacer that has become slow may be late, too. Of a frame of which every one decodes by itself, what waits is dropped when the frame has begun longer ago than its receiver
+// goes on completing it.
+
+// endIncomplete ends, on all slots of a track, frames of which too many packets will not come.
+func (w *writer) endIncomplete(f *follower) {
+	gaps := f.track.gaps.Load()
+	if f.gone || gaps == nil {
+		return
+	}
+	for _, gap := range gaps.frames {
+		if gap.change <= f.gaps {
+			continue
+		}
+		for _, a := range f.attachments {
+			if _, last, begun := a.slot.switcher.Planned(&gap.facts); begun && !gap.completes(last) {
+				w.end(a, &gap.facts, gap.facts.Frame, droppedIncomplete)
+			}
+		}
+	}
+	f.gaps = gaps.change
+}
+
+// futile tells whether a packet begins a frame on a slot of which too many packets will not come, and leaves the frame out then.
+func (w *writer) futile(a *attachment, p *packet) bool {
+	gap := a.follower.track.gaps.Load().find(p.facts.Frame)
+	if gap == nil {
+		return false
+	}
+	s := a.slot
+	if _, last, begun := s.switcher.Planned(&p.facts); begun || gap.completes(last) {
+		return false
+	}
+	a.dropping, a.dropped = true, p.frame()
+	if s.switcher.Active().Track == a.follower.track.id {
+		w.leaveOut(a, p, droppedIncomplete)
+	}
+	return true
+}
+
+// expired tells whether what waits of a frame cannot get to the receiver in time any more. The receiver's deadline counts from when the first packet came to it. One that leaves so long after the
+// first as the deadline is has come too late, unless the first one met a queue that has emptied since: it may have been later by as much as packets have been of late.
+func (w *writer) expired(a *attachment, p *packet) bool {
+	if p.facts.Opens || p.frame() != a.leaving || !a.follower.track.skippable {
+		return false
+	}
+	r, age := a.slot.receiver, w.at-a.left
+	if age <= w.deadline(r, 0, 0) {
+		// No deadline is shorter.
+		return false
+	}
+	rtt, late := r.trip()
+	return age > w.deadline(r, rtt, late)+late
+}
+
+// end ends a frame that has begun to leave on a slot, and lets go of what waits of it.
+func (w *writer) end(a *attachment, p *switching.Packet, frame int64, reason counter) {
+	s := a.slot
+	w.clearFrame(a, frame)
+	if s.switcher.End(p, w.now) {
+		w.stats.counts[reason]++
+		s.receiver.events.add(Event{Slot: s, Track: a.follower.track, EndedFrames: 1, Dropped: dropReasons[reason]})
+	}
+}
+
+// clearFrame lets go of what waits of one frame of a track for a slot.
+func (w *writer) clearFrame(a *attachment, frame int64) {
+	s := a.slot
+	if s.receiver.pacer.Filter(&s.held, func(h heldPacket) bool {
+		if h.attachment != a || h.packet.frame() != frame {
+			return true
+		}
+		h.packet.release()
+		return false
+	}) {
+		w.reschedule(s.receiver)
+	}
+}

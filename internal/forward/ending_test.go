@@ -1,0 +1,298 @@
+package forward
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/recent"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// giveUp lets time pass until an ingress has given up what is missing, and all that waits has left.
+func (r *rig) giveUp(i *Ingress) {
+	for end := r.now.Add(feedback.DefaultConfig().NACK.Deadline + 50*time.Millisecond); r.now.Before(end); r.now = r.now.Add(5 * time.Millisecond) {
+		i.step(r.now)
+		r.run()
+	}
+}
+
+// protect has a receiver be sent a share of parity.
+func (s *subscriber) protect(share float64) { s.slot.switcher.SetParity(share) }
+
+// ended counts the frames of the events since the last call that were ended, and those that were dropped, by reason.
+func (s *subscriber) ended() (ended, dropped map[DropReason]int) {
+	ended, dropped = make(map[DropReason]int), make(map[DropReason]int)
+	for _, e := range s.receiver.TakeEvents(nil) {
+		if e.EndedFrames > 0 {
+			ended[e.Dropped] += e.EndedFrames
+		}
+		if e.DroppedFrames > 0 {
+			dropped[e.Dropped] += e.DroppedFrames
+		}
+	}
+	return ended, dropped
+}
+
+// TestFramesThatMissPacketsAreEnded loses three packets of a frame of 10 source and 4 parity packets until they have been given up. Only who is sent three parity packets can complete it, and
+// is sent the one of them that comes after all, and again what it asks for.
+func TestFramesThatMissPacketsAreEnded(t *testing.T) {
+	for _, mode := range []pacing.Mode{pacing.Off, pacing.Default} {
+		for _, newer := range []bool{false, true} {
+			r := newPacedRig(t, mode, nil)
+			i := r.ingress(&fakePeer{})
+			p := r.publish(i, 10, volumetric.MIMEVolumetric)
+			p.parity = 4
+			subscribers := r.subscribeAll(3, p)
+			subscribers[1].protect(0.1)
+			subscribers[2].protect(0.3)
+			p.next()
+			packets := p.packets(10 * 1144)
+			late := packets[9]
+			p.send(r.now, slices.Concat(packets[:3], packets[5:9], packets[10:])...)
+			r.ticks(frameInterval)
+			if newer {
+				p.next()
+				p.send(r.now, p.packets(2*1144)...)
+			}
+			r.giveUp(i)
+			p.send(r.now, late)
+			r.ticks(frameInterval)
+			for _, s := range subscribers {
+				s.nack(t, r.now, s.outlet.sent()[1].SequenceNumber)
+			}
+			r.run()
+			p.next()
+			p.send(r.now, p.packets(3*1144)...)
+			r.ticks(frameInterval)
+			for n, s := range subscribers {
+				// Of the first frame: what came in time, the late packet where it can be completed, and the parity that is sent.
+				want, repairs, endings := 7+n, 0, 1
+				if n == 2 {
+					want, repairs, endings = 11, 1, 0
+				}
+				sent := s.outlet.sent()
+				if f := frames(t, sent); f[1] != want {
+					t.Errorf("%s, newer %t: receiver %d was sent %d packets of the frame, expected %d", mode, newer, n, f[1], want)
+				}
+				if got := len(s.outlet.repaired()); got != repairs {
+					t.Errorf("%s, newer %t: receiver %d was sent %d packets again, expected %d", mode, newer, n, got, repairs)
+				}
+				if ended, dropped := s.ended(); ended[DroppedIncomplete] != endings || len(dropped) > 0 {
+					t.Errorf("%s, newer %t: receiver %d is told of %v ended and %v dropped, expected %d ended as incomplete", mode, newer, n, ended, dropped, endings)
+				}
+				// The two that never came are 3 and 4. What was reserved behind the highest number sent is given back unless something newer has one.
+				last := sent[len(sent)-1]
+				holes := int(last.SequenceNumber-sent[0].SequenceNumber) + 1 - len(sent)
+				want = 2
+				if n < 2 && newer || n == 1 {
+					want = 3
+				}
+				if holes != want {
+					t.Errorf("%s, newer %t: the numbers of receiver %d have %d holes, expected %d", mode, newer, n, holes, want)
+				}
+			}
+			stats := r.engine.Stats()
+			if stats.DroppedIncomplete != 2 || stats.Lost != 3 || stats.NACKed != (NACKOutcome{Answered: 1, Expired: 2}) {
+				t.Errorf("%s, newer %t: %d frames are counted as incomplete, %d packets as lost, requests as %+v", mode, newer, stats.DroppedIncomplete, stats.Lost, stats.NACKed)
+			}
+			checkReferences(t, []*publisher{p})
+		}
+	}
+}
+
+// TestWhatWaitsOfAnIncompleteFrameIsLetGo gives a packet up while most of its frame waits for a slow receiver, and all of the next frame, which misses one, too: that one is left out whole, and the receiver is told.
+func TestWhatWaitsOfAnIncompleteFrameIsLetGo(t *testing.T) {
+	r := newPacedRig(t, pacing.Default, func(c *Config) { c.QueueBudget = time.Hour })
+	i := r.ingress(&fakePeer{})
+	p := r.publish(i, 10, volumetric.MIMEVolumetric)
+	s := r.subscribeAll(1, p)[0]
+	r.begin(p)
+	r.limit(s, 1000)
+	for range 2 {
+		p.next()
+		packets := p.packets(20 * 1144)
+		p.send(r.now, slices.Concat(packets[:10], packets[11:])...)
+		r.ticks(time.Millisecond)
+	}
+	p.next()
+	p.send(r.now, p.packets(3*1144)...)
+	r.giveUp(i)
+	if ended, dropped := s.ended(); ended[DroppedIncomplete] != 1 || len(dropped) > 0 {
+		t.Errorf("%v frames are told as ended and %v as dropped, expected the first one ended", ended, dropped)
+	}
+	left := len(s.outlet.sent())
+	if held := s.slot.held.Len(); left > 12 || held != 19+3 {
+		t.Errorf("%d packets have left and %d wait, expected 22 to wait of the two frames that have not begun", left, held)
+	}
+	r.limit(s, 0)
+	r.ticks(time.Second)
+	sent := s.outlet.sent()
+	checkContinuous(t, sent)
+	if f := frames(t, sent); f[4] != 0 || f[5] != 3 || len(sent) != left+3 {
+		t.Errorf("packets by frame are %v after %d packets, expected none of frame 4 and 3 of frame 5", f, left)
+	}
+	if ended, dropped := s.ended(); dropped[DroppedIncomplete] != 1 || len(ended) > 0 {
+		t.Errorf("%v frames are told as dropped and %v as ended, expected one dropped", dropped, ended)
+	}
+	checkReferences(t, []*publisher{p})
+}
+
+// TestGaps loses packets of frames of all lengths at random, whole frames among them, and has some come after all: what a track knows is what was lost of those of its frames of which something
+// has come.
+func TestGaps(t *testing.T) {
+	type numbered struct {
+		frame, index int
+		packet       []byte
+	}
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		r := newRig(t, nil)
+		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+		// All packets, in the order of their numbers.
+		var packets []numbered
+		var lost []int64
+		partly := make(map[int]bool)
+		for frame := range keptGaps {
+			p.next()
+			whole := random.IntN(5) == 0
+			for index, packet := range p.packets(1144 * (1 + random.IntN(40))) {
+				if frame > 0 && (whole || random.IntN(3) == 0) {
+					lost = append(lost, int64(len(packets)))
+				} else {
+					partly[frame] = true
+					p.send(r.now, packet)
+				}
+				packets = append(packets, numbered{frame, index, packet})
+			}
+		}
+		stream := p.track.stream
+		want := make(map[int][]int)
+		var numbers []int64
+		for _, n := range lost {
+			if at := packets[n]; partly[at.frame] {
+				want[at.frame] = append(want[at.frame], at.index)
+			}
+			numbers = append(numbers, stream.facts.first+n)
+		}
+		// Packets of one frame may be given up at different times.
+		half := random.IntN(len(numbers))
+		stream.lose(numbers[:half])
+		stream.lose(numbers[half:])
+		checkGaps(t, p.track, want)
+		for _, n := range lost {
+			if at := packets[n]; random.IntN(3) == 0 {
+				stream.missing.Received(stream.facts.first+n, r.now)
+				p.send(r.now, at.packet)
+				want[at.frame] = slices.DeleteFunc(want[at.frame], func(index int) bool { return index == at.index })
+			}
+		}
+		checkGaps(t, p.track, want)
+	}
+}
+
+// checkGaps fails unless the gaps of a track are those, by the places of frames and of what is missing of them.
+func checkGaps(t *testing.T, track *Track, want map[int][]int) {
+	t.Helper()
+	known := 0
+	for frame, missing := range want {
+		gap := track.gaps.Load().find(1<<32 + 1 + int64(frame))
+		if gap == nil && len(missing) > 0 || gap != nil && !slices.Equal(gap.lost, missing) {
+			t.Errorf("the gap of frame %d is %+v, expected that %v are lost", frame, gap, missing)
+		}
+		if gap != nil {
+			known++
+		}
+	}
+	if gaps := track.gaps.Load(); len(gaps.frames) != known {
+		t.Errorf("there are %d gaps, expected %d", len(gaps.frames), known)
+	}
+}
+
+// TestFramesThatExpireAreEnded holds half of a frame up for longer than its receiver goes on completing it: the other half is not sent, nor what is asked for again, and the newest frame
+// leaves in its place.
+func TestFramesThatExpireAreEnded(t *testing.T) {
+	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpaque, volumetric.MIMEH264} {
+		for held, ends := range map[time.Duration]bool{90 * time.Millisecond: false, 110 * time.Millisecond: true} {
+			r := newPacedRig(t, "spread:20ms", nil)
+			p := r.publish(r.ingress(&fakePeer{}), 10, mime)
+			s := r.subscribeAll(1, p)[0]
+			s.receiver.deadline = 100 * time.Millisecond
+			ends := ends && mime != volumetric.MIMEH264
+			s.peer.rtt = 60 * time.Millisecond
+			p.next()
+			p.send(r.now, p.packet([]byte{0x65, 1}, true))
+			r.ticks(frameInterval)
+			// Frames of other codecs are taken to be as long as the one before.
+			for range 2 {
+				p.next()
+				p.send(r.now, p.packets(40*1144)...)
+				r.ticks(frameInterval)
+			}
+			before := len(s.outlet.sent())
+			p.next()
+			p.send(r.now, p.packets(40*1144)...)
+			r.ticks(9 * time.Millisecond)
+			begun := len(s.outlet.sent()) - before
+			r.limit(s, 1000)
+			r.ticks(held - 9*time.Millisecond)
+			p.next()
+			p.send(r.now, p.packets(5*1144)...)
+			r.run()
+			if begun < 10 || begun > 30 || s.slot.held.Len() < 10 {
+				t.Fatalf("%s: %d packets of the frame have left, %d wait", mime, begun, s.slot.held.Len())
+			}
+			r.limit(s, 0)
+			r.ticks(time.Millisecond)
+			s.nack(t, r.now, s.outlet.sent()[before+1].SequenceNumber)
+			r.ticks(frameInterval)
+			sent := s.outlet.sent()
+			checkContinuous(t, sent)
+			left := len(sent) - before
+			if !ends && left != 45 || ends && left > begun+3+5 || sent[len(sent)-1].Timestamp-sent[before].Timestamp != 3000 {
+				t.Errorf("%s, after %v: %d packets left of two frames, %d of them before", mime, held, left, begun)
+			}
+			want := map[DropReason]int{}
+			if ends {
+				want[DroppedExpired] = 1
+			}
+			if ended, dropped := s.ended(); !maps.Equal(ended, want) || len(dropped) > 0 {
+				t.Errorf("%s, after %v: frames are told as ended %v and as dropped %v, expected %v", mime, held, ended, dropped, want)
+			}
+			asked := NACKOutcome{Answered: 1}
+			if ends {
+				asked = NACKOutcome{Expired: 1}
+			}
+			if stats := r.engine.Stats(); int(stats.DroppedExpired) != want[DroppedExpired] || stats.NACKed != asked {
+				t.Errorf("%s, after %v: %d frames count as expired, the request came to %+v", mime, held, stats.DroppedExpired, stats.NACKed)
+			}
+			checkReferences(t, []*publisher{p})
+		}
+	}
+}
+
+// TestAQueueProlongsTheDeadline has packets be late by a queue that has emptied: what waits for that long beyond the deadline may still be in time.
+func TestAQueueProlongsTheDeadline(t *testing.T) {
+	c := newConference(t, 20e6, nil)
+	c.receiver.deadline = 100 * time.Millisecond
+	c.frames(time.Second, 2e6, nil)
+	a := c.slot.attachments[0]
+	w, p := c.engine.writers[0], &packet{}
+	p.facts.Framed, p.facts.Frame = true, a.leaving
+	for _, late := range []time.Duration{0, 80 * time.Millisecond} {
+		rtt, _ := c.receiver.trip()
+		c.receiver.estimation.trips = recent.Max[time.Duration]{}
+		c.receiver.estimation.trips.Add(w.at, rtt+late, feedback.QueueMemory)
+		_, late = c.receiver.trip()
+		for _, beyond := range []time.Duration{0, time.Millisecond} {
+			a.left = w.at - 100*time.Millisecond - late - beyond
+			if got := w.expired(a, p); got != (beyond > 0) {
+				t.Errorf("%v late, %v beyond the deadline: expired is %t", late, beyond, got)
+			}
+		}
+	}
+}

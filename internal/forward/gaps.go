@@ -1,0 +1,152 @@
+package forward
+
+import (
+	"math"
+	"slices"
+
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/switching"
+)
+
+// keptGaps is how many frames of a track with packets that will not come are remembered, of which a slot may still begin one: those of a third of a second at 90 frames
+// per second.
+const keptGaps = 32
+
+// frameGap is a frame of payload v1 of which packets will not come any more: the server has given them up, and asks for them no longer. It is never changed.
+type frameGap struct {
+	// facts are those of a packet that has come of the frame.
+	facts switching.Packet
+	// lost are the places in the frame of the packets that will not come, ascending.
+	lost []int
+	// change is the change of the track's gaps that the frame last had part in.
+	change uint64
+}
+
+// completes tells whether a receiver that is sent the frame's packets up to an input number can complete it.
+func (g *frameGap) completes(last int64) bool {
+	source := g.facts.SourcePackets
+	return payload.Completable(source, int(last-g.facts.FrameStart)+1, g.lost)
+}
+
+// frameGaps are the latest frames of a track with packets that will not come. They are replaced, never changed.
+type frameGaps struct {
+	// frames are in the order in which their first packet was given up; newest is the highest of their numbers.
+	frames []*frameGap
+	newest int64
+	change uint64
+}
+
+// find gives the gap of a frame, nil where there is none.
+func (g *frameGaps) find(frame int64) *frameGap {
+	if g == nil || frame > g.newest {
+		return nil
+	}
+	for _, gap := range g.frames {
+		if gap.facts.Frame == frame {
+			return gap
+		}
+	}
+	return nil
+}
+
+// with gives the gaps with one replaced, or added.
+func (g *frameGaps) with(gap *frameGap, change uint64) *frameGaps {
+	next := &frameGaps{newest: gap.facts.Frame, change: change}
+	if g != nil {
+		next.newest = max(next.newest, g.newest)
+		next.frames = slices.DeleteFunc(slices.Clone(g.frames), func(other *frameGap) bool { return other.facts.Frame == gap.facts.Frame })
+	}
+	if len(next.frames) == keptGaps {
+		next.frames = slices.Delete(next.frames, 0, 1)
+	}
+	gap.change = change
+	next.frames = append(next.frames, gap)
+	return next
+}
+
+// lose takes note of packets that will not come any more, by their numbers, ascending, and tells whether frames are hurt of which something has come. Of the others nothing can be sent.
+func (s *stream) lose(numbers []int64) (hurt bool) {
+	log := s.track.log
+	var frame *switching.Packet
+	var lost []int
+	// Below empty no frame has come of which anything is known.
+	empty := int64(math.MinInt64)
+	for _, n := range numbers {
+		if frame != nil && !covers(frame, n) {
+			s.gapped(frame, lost)
+			frame, lost = nil, nil
+		}
+		if frame == nil {
+			if n < empty {
+				continue
+			}
+			if frame, empty = log.around(n, s.facts.highest); frame == nil {
+				continue
+			}
+			hurt = true
+		}
+		lost = append(lost, int(n-frame.FrameStart))
+	}
+	if frame != nil {
+		s.gapped(frame, lost)
+	}
+	return hurt
+}
+
+// gapped adds lost packets to a frame's gap.
+func (s *stream) gapped(frame *switching.Packet, lost []int) {
+	gaps := s.track.gaps.Load()
+	if before := gaps.find(frame.Frame); before != nil {
+		lost = append(lost, before.lost...)
+		slices.Sort(lost)
+		lost = slices.Compact(lost)
+	}
+	s.gapChanges++
+	s.track.gaps.Store(gaps.with(&frameGap{facts: *frame, lost: lost}, s.gapChanges))
+}
+
+// came takes note of a packet that has come after all, though it may have been given up.
+func (s *stream) came(n int64) {
+	gaps := s.track.gaps.Load()
+	if gaps == nil {
+		return
+	}
+	for _, gap := range gaps.frames {
+		if !covers(&gap.facts, n) {
+			continue
+		}
+		if i, found := slices.BinarySearch(gap.lost, int(n-gap.facts.FrameStart)); found {
+			s.gapChanges++
+			s.track.gaps.Store(gaps.with(&frameGap{facts: gap.facts, lost: slices.Delete(slices.Clone(gap.lost), i, i+1)}, s.gapChanges))
+		}
+		return
+	}
+}
+
+// covers tells whether a number is one of the frame's of a packet.
+func covers(p *switching.Packet, n int64) bool {
+	return n >= p.FrameStart && n < p.FrameStart+int64(p.FramePackets)
+}
+
+// around finds a packet in the log whose frame a number belongs to that is not in the log, among those up to the highest. Where there is none, no number below the returned one belongs
+// to the frame of a packet in the log. Only who appends may call it. A frame is at most maxFramePackets long, so that a call takes half a millisecond at most, and
+// only where thousands of packets have not come in a row.
+func (l *packetLog) around(n, highest int64) (frame *switching.Packet, empty int64) {
+	for below := n - 1; below > n-maxFramePackets; below-- {
+		if p := l.having(below); p != nil {
+			if covers(&p.facts, n) {
+				return &p.facts, n
+			}
+			break
+		}
+	}
+	for above := n + 1; above <= min(highest, n+maxFramePackets); above++ {
+		if p := l.having(above); p != nil {
+			if covers(&p.facts, n) {
+				return &p.facts, n
+			}
+			return nil, max(n+1, min(above, p.facts.FrameStart))
+		}
+	}
+	return nil, n + maxFramePackets
+}
