@@ -51,6 +51,15 @@ func TestParityShareGrows(t *testing.T) {
 	}
 }
 
+// TestJoinParity: two paths call for what both call for, and for no more than publishers make.
+func TestJoinParity(t *testing.T) {
+	for _, test := range []struct{ first, second, want float64 }{{0, 0, 0}, {0.07, 0, 0.07}, {0, 0.11, 0.11}, {0.125, 0.0625, 0.1875}, {0.11, 0.19, 0.25}, {0.25, 0.25, 0.25}} {
+		if got := JoinParity(test.first, test.second); got != test.want {
+			t.Errorf("JoinParity(%v, %v) = %v, expected %v", test.first, test.second, got, test.want)
+		}
+	}
+}
+
 // TestUndecodable holds the formula against a simulation of its words.
 func TestUndecodable(t *testing.T) {
 	const frames = 200_000

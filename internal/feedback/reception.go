@@ -16,6 +16,8 @@ type Reception struct {
 	received      int64
 	priorExpected int64
 	priorReceived int64
+	interval      int64 // packets expected between the last two reports
+	lostInterval  int64 // those of them that did not come
 
 	epoch     time.Time
 	transit   int64 // arrival minus timestamp of the last frame's first packet, in timestamp units
@@ -80,8 +82,8 @@ func (r *Reception) Report(ssrc uint32, now time.Time) (rtcp.ReceptionReport, bo
 	}
 	expected := r.highest - r.base + 1
 	lost := min(max(expected-r.received, -maxLost-1), maxLost)
-	interval := expected - r.priorExpected
-	lostInterval := interval - (r.received - r.priorReceived)
+	r.interval = expected - r.priorExpected
+	r.lostInterval = r.interval - (r.received - r.priorReceived)
 	r.priorExpected, r.priorReceived = expected, r.received
 	report := rtcp.ReceptionReport{
 		SSRC:      ssrc,
@@ -90,8 +92,8 @@ func (r *Reception) Report(ssrc uint32, now time.Time) (rtcp.ReceptionReport, bo
 		LastSequenceNumber: uint32(r.highest - r.base&^0xffff),
 		Jitter:             uint32(r.jitter >> 4),
 	}
-	if interval > 0 && lostInterval > 0 {
-		report.FractionLost = uint8(min(lostInterval*256/interval, 255))
+	if r.interval > 0 && r.lostInterval > 0 {
+		report.FractionLost = uint8(min(r.lostInterval*256/r.interval, 255))
 	}
 	if !r.lastReportAt.IsZero() {
 		report.LastSenderReport = r.lastReport
@@ -99,6 +101,10 @@ func (r *Reception) Report(ssrc uint32, now time.Time) (rtcp.ReceptionReport, bo
 	}
 	return report, true
 }
+
+// Interval is how many packets were expected between the last two reports, and how many of those did not come: less than 0 where more came late that had been counted
+// as lost.
+func (r *Reception) Interval() (expected, lost int64) { return r.interval, r.lostInterval }
 
 // Reset begins anew, for a stream whose numbers do.
 func (r *Reception) Reset() { *r = Reception{clockRate: r.clockRate} }

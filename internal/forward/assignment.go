@@ -14,7 +14,7 @@ import (
 func (w *writer) selectSource(s *Slot, sel selection) {
 	w.adopt(s.receiver)
 	s.selection = sel
-	s.switcher.SetParity(s.receiver.ParityShare())
+	s.protect()
 	var source switching.Source
 	if sel.track != nil {
 		source = switching.Source{Track: sel.track.id, Group: sel.group, NeedsKey: sel.track.needsKey}

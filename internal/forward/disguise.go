@@ -56,11 +56,9 @@ func (w *writer) body(form wireForm, p *packet) []byte {
 
 // endParity says that the receiver's peer can do nothing with parity.
 func (r *Receiver) endParity() {
-	if r.bare {
+	if r.bare.Swap(true) {
 		return
 	}
-	r.bare = true
-	r.parityShare.Store(0)
 	for _, s := range r.all() {
 		s.switcher.SetParity(0)
 	}

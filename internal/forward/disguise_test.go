@@ -3,6 +3,7 @@ package forward
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"slices"
 	"testing"
 
@@ -99,7 +100,7 @@ func TestDisguiseWithoutParity(t *testing.T) {
 	p.parity = 2
 	browser, native := r.browse(1000), r.subscribe(2000, volumetric.KindVideo)
 	for _, s := range []*subscriber{browser, native} {
-		s.receiver.parityShare.Store(0x3fd0000000000000) // 0.25
+		s.receiver.protection.bits.Store(math.Float64bits(0.25))
 		s.slot.Select(p.track, 7, r.now)
 	}
 	r.run()

@@ -18,7 +18,7 @@ func TestForwardsToEveryReceiver(t *testing.T) {
 	var subscribers []*subscriber
 	for n := range 7 {
 		s := r.subscribe(uint32(1000+10*n), volumetric.KindVideo)
-		s.receiver.parityShare.Store(math.Float64bits(0.25))
+		s.receiver.protection.bits.Store(math.Float64bits(0.25))
 		s.slot.Select(p.track, 1, r.now)
 		subscribers = append(subscribers, s)
 	}

@@ -46,6 +46,9 @@ type Ingress struct {
 	budget  requestBudget
 	noticed *feedback.MissingBudget
 	chunks  allotment
+	// loss is what the publisher's path loses, and protection the share of parity that it calls for.
+	loss       feedback.Loss
+	protection protection
 	// arrivals are what the publisher is told of its packets as a whole.
 	arrivals arrivals
 	// stepped is when the goroutine last looked at what is missing, scheduled when it does next.

@@ -85,6 +85,7 @@ func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 	packets, next = i.keyFrameRequests(packets, now)
 	if !now.Before(i.reportDue) {
 		packets = i.reports(packets, now)
+		i.protect(rtt)
 		i.reportDue = now.Add(i.engine.cfg.ReportInterval)
 	}
 	return packets, earliest(next, earliest(i.scheduled, i.reportDue))

@@ -66,22 +66,3 @@ func TestParityFollowsThePath(t *testing.T) {
 		}
 	}
 }
-
-// TestPublishersLossNeedsNoParity has the publisher's packets get lost: what receivers are sent does not grow for it.
-func TestPublishersLossNeedsNoParity(t *testing.T) {
-	c := newConference(t, 100e6, nil)
-	c.publisher.parity, c.receiver.deadline, c.link.delay = 10, 0, 200*time.Millisecond
-	for range 150 {
-		c.publisher.next()
-		for n, packet := range c.publisher.packets(20 * 1144) {
-			if n%10 != 3 {
-				c.publisher.ingress.RTP(c.publisher.ssrc, packet, c.now)
-			}
-		}
-		c.publisher.ingress.Flush()
-		c.link.pass(frameInterval)
-	}
-	if share, sent := c.receiver.ParityShare(), c.engine.Stats().Sent.Parity.Packets; share != 0 || sent != 0 {
-		t.Errorf("the share is %v, %d packets of parity were sent, expected none", share, sent)
-	}
-}

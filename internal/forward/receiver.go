@@ -54,8 +54,9 @@ type Receiver struct {
 	window atomic.Int64
 	path   pathBox
 	tracer tracer
-	// parityShare is the share of parity as the bits of a float64.
-	parityShare atomic.Uint64
+	// protection is the share of parity that its path calls for. bare receivers are sent none, whatever is lost.
+	protection protection
+	bare       atomic.Bool
 
 	// What follows is the writer's.
 
@@ -67,7 +68,8 @@ type Receiver struct {
 	departed sentRate
 	// estimation is nil while packets are not numbered.
 	estimation *estimation
-	protection protection
+	// protectDue is when the share of parity is looked at next.
+	protectDue time.Duration
 	// queued is how many packets the peer has been given since its last Post. place is where the receiver stands among the unsent while there are any.
 	queued, place int
 	// measured is the round-trip time by receiver reports.
@@ -87,8 +89,6 @@ type Receiver struct {
 	chunks allotment
 	// deadline is how long after its arrival a packet is worth repairing.
 	deadline time.Duration
-	// bare receivers are sent no parity, whatever their links lose.
-	bare bool
 	// reliable receivers are sent whole frames by a transport that repeats what is lost, and report what that acknowledges.
 	reliable bool
 	// departures number the packets to the receiver, nil before its peer has agreed on it.
@@ -98,7 +98,7 @@ type Receiver struct {
 }
 
 // SendBare makes the receiver one that is never sent parity. It must be called before AddSlot.
-func (r *Receiver) SendBare() { r.bare = true }
+func (r *Receiver) SendBare() { r.bare.Store(true) }
 
 // AddSlot adds an outgoing stream. It carries nothing until Select.
 func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {

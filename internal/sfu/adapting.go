@@ -296,19 +296,3 @@ func (p *participant) audioRate() volumetric.Bitrate {
 	}
 	return p.carriedRate(volumetric.KindAudio) + headers
 }
-
-// needParity notes what the receiver needs of the publications that it takes.
-func (p *participant) needParity() {
-	share := p.reception.link.ParityShare()
-	if share <= 0 {
-		return
-	}
-	for _, s := range p.slots.slots {
-		if s.target == nil || !s.selected || s.quality == volumetric.QualityOff {
-			continue
-		}
-		if p := s.target.publication; p.description.Codec.Is(volumetric.MIMEVolumetric) {
-			p.wanting.parityNeeded = max(p.wanting.parityNeeded, share)
-		}
-	}
-}

@@ -19,8 +19,9 @@ type link interface {
 	Want(volumetric.Bitrate)
 	// SetLimits bounds the estimate; what is 0 is the server's.
 	SetLimits(congestion.Limits)
-	// ParityShare is the share of parity packets that the receiver needs.
+	// ParityShare is the share of parity packets that the way calls for, and ParityOf what a track is sent with, for the sake of the way to the server, too.
 	ParityShare() float64
+	ParityOf(*forward.Track) float64
 }
 
 // allocator decides what receivers are sent. Its result is valid until the next call.
@@ -77,6 +78,8 @@ type reception struct {
 	layout  layout
 	scene   allocate.Scene
 	history history
+	// uplinkParity is what parity for the sake of publishers' ways adds to video, as a share of it.
+	uplinkParity float64
 	// dropped counts frames that were dropped since the budget was last stepped.
 	dropped int
 	// stale says that what the receiver chose, or what its slots can carry, has changed since the last decision. deferred says that it was put off
@@ -106,7 +109,7 @@ func (r *reception) connect(l link, config allocate.Config) {
 	if err != nil {
 		panic("a configuration is to be validated before it is used: " + err.Error())
 	}
-	r.link, r.known, r.budget = l, false, budget
+	r.link, r.known, r.budget, r.uplinkParity = l, false, budget, 0
 	r.sparing = config.Strategy == allocate.StrategyVolsfu && config.View.Unseen != allocate.UnseenFull
 	r.layout.stale = true
 	l.SetLimits(congestion.Limits{Min: r.limits.Min, Max: r.limits.Max})
@@ -150,7 +153,7 @@ func (r *reception) step(now time.Time, path forward.Path, audio volumetric.Bitr
 
 // overhead is what headers, retransmissions and parity add to media.
 func (r *reception) overhead(path forward.Path) float64 {
-	return headerShare + path.Loss + r.link.ParityShare()
+	return headerShare + path.Loss + r.link.ParityShare() + r.uplinkParity
 }
 
 // surroundings count the changes that concern every receiver of a room.

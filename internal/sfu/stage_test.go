@@ -52,8 +52,10 @@ type player struct {
 
 // playedLink is a receiver's link as the test says.
 type playedLink struct {
-	path   forward.Path
-	share  float64
+	path  forward.Path
+	share float64
+	// uplink is what every publisher's way calls for.
+	uplink float64
 	wanted volumetric.Bitrate
 	limits congestion.Limits
 }
@@ -69,6 +71,9 @@ func (l *playedLink) SetLimits(limits congestion.Limits) { l.limits = limits }
 
 // ParityShare implements link.
 func (l *playedLink) ParityShare() float64 { return l.share }
+
+// ParityOf implements link.
+func (l *playedLink) ParityOf(*forward.Track) float64 { return l.share + l.uplink }
 
 // playedSlot is the data plane's part of a slot.
 type playedSlot struct {

@@ -25,7 +25,7 @@ type wanting struct {
 	// list is the room's; listed is set while the publication is on it.
 	list   *unsettled
 	listed bool
-	// parity is the share that the publisher was told, since when; parityNeeded is what the receiver in greatest need asks for.
+	// parity is the share that the publisher was told, since when; parityNeeded is what the receiver in greatest need asks for, the publisher's own way included.
 	parity, parityNeeded float64
 	parityTold           time.Time
 	// pausedTracks are those that the publisher was told not to send, and pausedRate what they would take.
@@ -87,6 +87,33 @@ func (p *publication) unsettle() {
 	if p.suppression != nil && !p.wanting.listed {
 		p.wanting.listed = true
 		p.wanting.list.publications = append(p.wanting.list.publications, p)
+	}
+}
+
+// needParity notes what the receiver needs of the publications that it takes, and what of that is for the sake of the ways to the server.
+func (p *participant) needParity() {
+	r := p.reception
+	own := r.link.ParityShare()
+	var video, added float64
+	for _, s := range p.slots.slots {
+		if s.target == nil || !s.selected || s.quality == volumetric.QualityOff || s.kind != volumetric.KindVideo {
+			continue
+		}
+		publication := s.target.publication
+		rate := float64(publication.levels.rate(s.target.tile.Tile, s.quality))
+		video += rate
+		track, _ := publication.track(s.target.tile.Tile, s.quality)
+		share := r.link.ParityOf(track)
+		if share <= 0 || !publication.description.Codec.Is(volumetric.MIMEVolumetric) {
+			continue
+		}
+		w := &publication.wanting
+		w.parityNeeded = max(w.parityNeeded, share)
+		// What the publisher has not been asked for does not come.
+		added += rate * max(min(share, w.parity)-own, 0)
+	}
+	if r.uplinkParity = 0; added > 0 {
+		r.uplinkParity = added / video
 	}
 }
 

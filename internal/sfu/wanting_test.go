@@ -191,6 +191,40 @@ func TestParityFollowsTheGreatestNeed(t *testing.T) {
 	}
 }
 
+// TestParityForThePublishersWay is asked for as long as somebody takes the publication, beside what receivers need for their own ways, and leaves less of their links to
+// video.
+func TestParityForThePublishersWay(t *testing.T) {
+	s := newStage(t, nil)
+	alice := s.enter("alice", false, true, ladder(1, 1))
+	foreign := ladder(1, 1)
+	foreign.Name, foreign.Codec = "camera", volumetric.Codec{MIMEType: volumetric.MIMEVP8, ClockRate: 90000}
+	s.enter("dave", false, true, foreign)
+	bob := s.watches("bob", 100e6)
+	step := func(own, uplink, want, added float64) {
+		t.Helper()
+		bob.way.share, bob.way.uplink = own, uplink
+		s.pass(2 * time.Second)
+		asked := 0.0
+		if m, n := latest[*signal.Wanted](alice.shelf); n > 0 {
+			asked = m.Publications[0].Parity
+		}
+		if asked != want {
+			t.Errorf("asked for %g, expected %g", asked, want)
+		}
+		overhead := bob.reception.overhead(bob.way.path)
+		if got := overhead - headerShare - own; got < added-1e-9 || got > added+1e-9 {
+			t.Errorf("the publisher's way adds %g to video, expected %g", got, added)
+		}
+	}
+	// Only half of what bob gets has parity.
+	step(0, 0, 0, 0)
+	step(0, 0.11, 0.11, 0.055)
+	step(0.07, 0.11, 0.18, 0.055)
+	step(0.07, 0, 0.07, 0)
+	bob.choose(-1, signal.Only(volumetric.QualityOff))
+	step(0, 0.11, 0, 0)
+}
+
 // TestNobodyNeedsParity: whoever asked for it has gone, while the publisher goes on.
 func TestNobodyNeedsParity(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Suppression.Policy = SuppressionWarm })

@@ -206,6 +206,38 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	}
 }
 
+// TestParityForThePublishersUplink: a publisher whose round trip is longer than the server waits for repairs is asked for parity, so that a receiver on a short path gets the frames
+// that the uplink has lost packets of.
+func TestParityForThePublishersUplink(t *testing.T) {
+	e := emulate(t, 3, func(c *config.Config) {
+		c.Forward.NACK.Deadline, c.Forward.NACK.LongDeadline = 150*time.Millisecond, 150*time.Millisecond
+		c.Forward.Congestion.Min, c.Forward.Congestion.Start = lab.Everything, lab.Everything
+	})
+	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 40_000, Rate: 20}
+	alice, address := e.join(t, "delay=80ms,loss=5%", "delay=80ms", lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything})
+	bob, _ := e.join(t, "delay=10ms", "delay=10ms", lab.Part{Room: "room", Identity: "bob", Receive: true})
+	ref := tile("alice", "body", 0)
+	sentParity := func() uint64 { return e.Server.Stats().Sent.Parity.Packets }
+	wait.Until(t, "parity comes", func() bool { return sentParity() > 0 })
+	before, lost := tileStats(bob, ref), losses(e.Network, address)
+	wait.Until(t, "many frames were sent with it", func() bool { return tileStats(bob, ref).Expected-before.Expected >= 200 })
+	alice.StopPublishing()
+	var s client.TileStats
+	wait.Until(t, "no frame is on its way", func() bool {
+		s = tileStats(bob, ref)
+		return settled(s)
+	})
+	expected, complete := s.Expected-before.Expected, s.Complete-before.Complete
+	t.Logf("%d of %d frames complete, %d packets of parity; the uplink lost %d packets", complete, expected, sentParity(), losses(e.Network, address)-lost)
+	// A frame has 35 packets, so that 83 % miss one at least. With 4 of parity 5 % are expected to miss more: a quarter leaves room for a share that has only begun to rise.
+	if complete < expected*3/4 {
+		t.Errorf("%d of %d frames complete, expected three quarters", complete, expected)
+	}
+	if err := bob.Failure(); err != nil {
+		t.Error(err)
+	}
+}
+
 // losses is what the uplink of a host has lost.
 func losses(n *netem.Network, address netip.Addr) uint64 {
 	up, _ := n.AccessStats(address)
