@@ -77,7 +77,7 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 	}
 	config.Receive = c.flags&C.VOLSFU_RECEIVE != 0
 	config.TCP = c.flags&C.VOLSFU_TCP != 0
-	config.MaxBitrate = volumetric.Bitrate(c.max_bitrate)
+	config.MaxBitrate, config.StartBitrate = volumetric.Bitrate(c.max_bitrate), volumetric.Bitrate(c.start_bitrate)
 	config.MaxUplink, config.MinUplink = volumetric.Bitrate(c.max_uplink), volumetric.Bitrate(c.min_uplink)
 	config.Deadline = time.Duration(c.deadline_ms) * time.Millisecond
 	config.FrameBytes = int(c.frame_bytes)

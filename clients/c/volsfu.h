@@ -130,6 +130,7 @@ typedef struct {
   const char *identity;   /* this participant's name in the room; NULL where the token names it */
   const char *token;      /* the access token; NULL for servers that need none */
   int64_t max_bitrate;    /* what is to be received at most; 0: no limit */
+  int64_t start_bitrate;  /* what the downlink is believed to carry until the server has measured it; 0: the server's own start rate */
   int64_t max_uplink;     /* what is sent at most; 0: 1 Gbit/s */
   int64_t min_uplink;     /* what the uplink is known to carry: no less is sent for want of bandwidth; 0: 500 kbit/s */
   uint32_t deadline_ms;   /* how long after its first packet a frame is repaired; 0: 150, or 250 where the round trip exceeds 50 ms */

@@ -198,6 +198,7 @@ func TestCommandLine(t *testing.T) {
 		{"watch --token t --quality -3", "--quality: cannot read"},
 		{"watch --token t --deadline -1s", "expected 0 or more"},
 		{"watch --token t --max-bitrate much", "expected a rate such as 20Mbit"},
+		{"watch --token t --max-bitrate 20Mbit --start-bitrate 30Mbit", "start bitrate"},
 		{"watch --token t --viewpoint nowhere.csv", "--viewpoint: open nowhere.csv"},
 		{"watch --token t --save /dev/null/frames", "--save"},
 		{"watch --token t --audio /dev/null/out.ogg", "--audio"},

@@ -32,6 +32,7 @@ type watching struct {
 	seed        uint64
 	deadline    time.Duration
 	most        bitrate
+	start       bitrate
 	viewpoint   string
 	person      string
 	save        string
@@ -61,6 +62,7 @@ func newWatch() *cobra.Command {
 	f.Uint64Var(&w.seed, "seed", 0, "chooses the random qualities")
 	f.DurationVar(&w.deadline, "deadline", 0, "how long after its first packet a frame is repaired; 0 is 150 ms, or 250 ms where the round trip exceeds 50 ms")
 	f.Var(&w.most, "max-bitrate", "what is to be sent here at most, such as 20Mbit; without, as much as the network carries")
+	f.Var(&w.start, "start-bitrate", "what the network is believed to carry to here until the server has measured it, such as 10Mbit; without, the server's own start rate")
 	f.StringVar(&w.viewpoint, "viewpoint", "", "CSV file with recorded head movements to look around by, 30 per second, in a loop")
 	f.StringVar(&w.person, "viewpoint-of", "", "whose movements of that file; without, those of the first person there")
 	f.StringVar(&w.save, "save", "", "folder for shown frames, as PLY")
@@ -120,7 +122,7 @@ func (w *watching) run(ctx context.Context, in io.Reader, out, console io.Writer
 		return err
 	}
 	session, err := w.room.join(ctx, client.Config{
-		Receive: true, Deadline: w.deadline, MaxBitrate: volumetric.Bitrate(w.most), FrameTimes: w.times.wanted(), Log: log,
+		Receive: true, Deadline: w.deadline, MaxBitrate: volumetric.Bitrate(w.most), StartBitrate: volumetric.Bitrate(w.start), FrameTimes: w.times.wanted(), Log: log,
 	})
 	if err != nil {
 		viewer.close()

@@ -25,6 +25,10 @@ func TestReportsAreAwaited(t *testing.T) {
 	c.expectAwaited("with a least estimate", 5e6)
 	c.receiver.SetLimits(congestion.Limits{Max: 1e6})
 	c.expectAwaited("with a largest estimate", 1e6)
+	c.receiver.SetLimits(congestion.Limits{Start: 8e6})
+	c.expectAwaited("with a start rate", 8e6)
+	c.receiver.SetLimits(congestion.Limits{Start: 1})
+	c.expectAwaited("with a start rate below the least", 500e3)
 	c.receiver.SetLimits(congestion.Limits{})
 	c.peer.agree(maxExtension + 1)
 	c.expectAwaited("with numbers that have no room", 0)
@@ -51,6 +55,26 @@ func TestReportsAreAwaited(t *testing.T) {
 	c.frames(500*time.Millisecond, 2e6, nil)
 	if p := c.receiver.Path(); !p.Known || p.Awaited {
 		t.Errorf("the path is %+v, expected it to be known", p)
+	}
+}
+
+// TestStartRateOfAReceiver: what is sent until the first report is what the receiver named, and naming another later changes nothing.
+func TestStartRateOfAReceiver(t *testing.T) {
+	c := newConference(t, 20e6, withoutProbes)
+	c.link.deaf = true
+	c.receiver.SetLimits(congestion.Limits{Start: 6e6})
+	c.frames(300*time.Millisecond, 30e6, func(p Path) {
+		if p.Known || p.Estimate != 6e6 {
+			t.Fatalf("the path is %+v, expected to begin with 6 Mbit/s", p)
+		}
+	})
+	c.link.deaf = false
+	c.frames(2*time.Second, 5e6, nil)
+	before := c.receiver.Path().Estimate
+	c.receiver.SetLimits(congestion.Limits{Start: 500e3})
+	c.frames(housekeepingInterval+frameInterval, 5e6, nil)
+	if p := c.receiver.Path(); !p.Known || p.Estimate < before {
+		t.Errorf("the path is %+v after another start rate was named, expected %d or more", p, before)
 	}
 }
 

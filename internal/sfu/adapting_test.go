@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -214,6 +215,24 @@ func TestLimits(t *testing.T) {
 	bob.say(&signal.SetLimits{})
 	s.pass(10 * time.Second)
 	bob.expectCarried("2 2")
+}
+
+// TestStartRates: a receiver's own start rate holds for its connection and for later ones, as far as the server takes its word for it.
+func TestStartRates(t *testing.T) {
+	s := newStage(t, nil)
+	bob := s.watches("bob", 100e6)
+	for _, test := range []struct{ asked, want volumetric.Bitrate }{{8e6, 8e6}, {1e12, 12_500_000}, {0, 0}, {300e3, 300e3}} {
+		bob.say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Start: test.asked}})
+		if got := bob.way.limits; got != (congestion.Limits{Start: test.want}) {
+			t.Errorf("a start rate of %d became %+v, expected %d", test.asked, got, test.want)
+		}
+		again := &playedLink{}
+		s.ask(func(r *Room) { bob.reception.connect(again, r.node.config.Allocation) })
+		if got := again.limits; got != (congestion.Limits{Start: test.want}) {
+			t.Errorf("a start rate of %d became %+v on the next connection, expected %d", test.asked, got, test.want)
+		}
+		s.ask(func(r *Room) { bob.reception.connect(bob.way, r.node.config.Allocation) })
+	}
 }
 
 // TestAudioComesFirst: what audio takes is not there for video.

@@ -40,7 +40,7 @@ type Config struct {
 	// AllocationInterval: three frames at 60 frames per second; a falling estimate counts one and a half frames later at 30.
 	AllocationInterval time.Duration `yaml:"allocation_interval" help:"how often it is looked whether something has changed that calls for other qualities"`
 	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries hurts whoever shares the link.
-	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
+	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps and start_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
 	// ClockSource is a word for those who read times: whether the server's time is good is its host's matter.
 	ClockSource string            `yaml:"clock_source" flag:"clock" help:"where this host has its time from, as receivers of frame times are told: system, or ptp where the precision time protocol keeps it"`
 	ClockOffset time.Duration     `yaml:"clock_offset" flag:"clock-offset" help:"what this host's clock is to be ahead of what it says, as clients see it: for trials with clocks that disagree"`

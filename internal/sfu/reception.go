@@ -112,16 +112,21 @@ func (r *reception) connect(l link, config allocate.Config) {
 	r.link, r.known, r.budget, r.uplinkParity = l, false, budget, 0
 	r.sparing = config.Strategy == allocate.StrategyVolsfu && config.View.Unseen != allocate.UnseenFull
 	r.layout.stale = true
-	l.SetLimits(congestion.Limits{Min: r.limits.Min, Max: r.limits.Max})
+	l.SetLimits(r.estimateLimits())
 }
 
-// limit bounds what the receiver is sent. A receiver may say what its link carries only up to what the server takes its word for.
-func (r *reception) limit(limits signal.BitrateLimits, largestMin volumetric.Bitrate) {
-	limits.Min = min(limits.Min, largestMin)
+// limit bounds what the receiver is sent. A receiver may say what its link carries, or is to begin with, only up to what the server takes its word for.
+func (r *reception) limit(limits signal.BitrateLimits, claimed volumetric.Bitrate) {
+	limits.Min, limits.Start = min(limits.Min, claimed), min(limits.Start, claimed)
 	r.limits, r.stale = limits, true
 	if r.link != nil {
-		r.link.SetLimits(congestion.Limits{Min: limits.Min, Max: limits.Max})
+		r.link.SetLimits(r.estimateLimits())
 	}
+}
+
+// estimateLimits are those of the estimate of what the link carries.
+func (r *reception) estimateLimits() congestion.Limits {
+	return congestion.Limits{Min: r.limits.Min, Start: r.limits.Start, Max: r.limits.Max}
 }
 
 // arrange takes where the receiver sees objects, in place of what it said before.

@@ -65,6 +65,9 @@ type Config struct {
 	ClockShift time.Duration
 	// MaxBitrate is what this client is to be sent at most, in bit/s; 0 is no limit. Session.SetLimits changes it.
 	MaxBitrate volumetric.Bitrate
+	// StartBitrate is what this client's downlink is believed to carry, in bit/s: what the server begins with on each connection, as far as it takes the client's word for it.
+	// 0 is the server's own start rate.
+	StartBitrate volumetric.Bitrate
 	// Log takes what the session has to say; nil is silence.
 	Log *slog.Logger
 	// PacketConn replaces the UDP socket, for emulated networks. The session closes it.
@@ -119,6 +122,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: uplink from %d to %d, at least %d, bitrate %d, queue budget %v: expected 0 or more",
 			ErrConfig, c.StartUplink, c.MaxUplink, c.MinUplink, c.MaxBitrate, c.QueueBudget)
 	}
+	if c.StartBitrate < 0 || c.MaxBitrate > 0 && c.StartBitrate > c.MaxBitrate {
+		return c, fmt.Errorf("%w: start bitrate %d: expected 0 or more, and at most the bitrate of %d, if that is not 0", ErrConfig, c.StartBitrate, c.MaxBitrate)
+	}
 	if err := c.congestion().Validate(); err != nil {
 		return c, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -154,6 +160,19 @@ func (c Config) congestion() congestion.Config {
 		config.Min = c.MinUplink
 	}
 	return config
+}
+
+// limits are what the server is told of this client's downlink. The start rate keeps to the other two.
+func (c Config) limits(most, least volumetric.Bitrate) signal.BitrateLimits {
+	limits := signal.BitrateLimits{Max: most, Min: least, Start: c.StartBitrate}
+	if limits.Start == 0 {
+		return limits
+	}
+	limits.Start = max(limits.Start, least)
+	if most > 0 {
+		limits.Start = min(limits.Start, most)
+	}
+	return limits
 }
 
 // endpoint opens the session's media socket. A server on this host is reached over loopback, which other addresses need not be offered for. One that is named by an

@@ -103,7 +103,7 @@ func (s *Session) enter(ctx context.Context) error {
 		Pauses:       true,
 		FrameTimes:   s.config.FrameTimes,
 	}
-	s.limits.Max = s.config.MaxBitrate
+	s.limits = s.config.limits(s.config.MaxBitrate, 0)
 	join.BitrateLimits = s.limits
 	l, joined, err := s.greet(ctx, join)
 	if err != nil {

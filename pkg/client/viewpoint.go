@@ -71,7 +71,7 @@ func (p *Publisher) SetPose(pose Pose) {
 // SetLimits bounds what this client is sent, in bit/s: at most so much, and what its link is known to carry, below which the server's estimate does not
 // fall. 0 is no limit. It returns when the server has taken them.
 func (s *Session) SetLimits(ctx context.Context, most, least volumetric.Bitrate) error {
-	limits := signal.BitrateLimits{Max: most, Min: least}
+	limits := s.config.limits(most, least)
 	if _, err := s.request(ctx, &signal.SetLimits{BitrateLimits: limits}); err != nil {
 		return err
 	}

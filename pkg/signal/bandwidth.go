@@ -14,6 +14,8 @@ type BitrateLimits struct {
 	Max volumetric.Bitrate `json:"max_bps,omitempty"`
 	// Min is what the receiver knows that its link carries: the server's estimate does not fall below it.
 	Min volumetric.Bitrate `json:"min_bps,omitempty"`
+	// Start is what the receiver believes that its link carries: the server's first estimate, until the receiver's first feedback of a peer connection.
+	Start volumetric.Bitrate `json:"start_bps,omitempty"`
 }
 
 // SetLimits replaces the limits on what the receiver is sent.
@@ -75,8 +77,17 @@ func (l BitrateLimits) check() error {
 	if err := checkBitrate("min_bps", l.Min); err != nil {
 		return err
 	}
+	if err := checkBitrate("start_bps", l.Start); err != nil {
+		return err
+	}
 	if l.Max != 0 && l.Min > l.Max {
 		return invalid("min_bps is %d, expected at most max_bps, which is %d", l.Min, l.Max)
+	}
+	if l.Max != 0 && l.Start > l.Max {
+		return invalid("start_bps is %d, expected at most max_bps, which is %d", l.Start, l.Max)
+	}
+	if l.Start != 0 && l.Start < l.Min {
+		return invalid("start_bps is %d, expected at least min_bps, which is %d", l.Start, l.Min)
 	}
 	return nil
 }

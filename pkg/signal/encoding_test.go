@@ -55,7 +55,7 @@ func samples() []Message {
 	return []Message{
 		&Join{
 			Header: header, Version: Version, Room: "lab", Identity: "ada", Publications: []volumetric.Publication{body(), voice()},
-			Receive: true, DeadlineMS: 250, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6}, Pauses: true,
+			Receive: true, DeadlineMS: 250, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6, Start: 10e6}, Pauses: true,
 			Resume: &ResumeRequest{Session: "s1", Secret: "a secret", NewConnection: true},
 		},
 		&Publish{Header: header, Publication: body()},
@@ -77,7 +77,7 @@ func samples() []Message {
 			Boxes: []volumetric.BoundingBox{body().Tiles[0].Box, body().Tiles[1].Box}, Priority: 3,
 		},
 		&Arrange{Header: header, Objects: []Placement{{PublicationRef: ref, Position: Vector{1, 0, -2}, Orientation: Rotation{0, 1, 0, 0}, Scale: 1.5}}},
-		&SetLimits{Header: header, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6}},
+		&SetLimits{Header: header, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6, Start: 10e6}},
 		&Uplink{Header: header, Estimate: 12e6, GaveUp: []OwnTrack{{Publication: "body", Tile: 1, Quality: 1}}},
 		&Time{Header: header, T0: 1_800_000_000_000_000},
 		&Leave{Header: header},

@@ -164,9 +164,17 @@ func TestValidate(t *testing.T) {
 		{"no limits", &SetLimits{}, ""},
 		{"a least rate only", &SetLimits{BitrateLimits: BitrateLimits{Min: 1e6}}, ""},
 		{"limits the wrong way round", &SetLimits{BitrateLimits: BitrateLimits{Max: 1e6, Min: 2e6}}, CodeInvalid},
+		{"a start rate only", &SetLimits{BitrateLimits: BitrateLimits{Start: 1e6}}, ""},
+		{"a start rate between the others", &SetLimits{BitrateLimits: BitrateLimits{Max: 3e6, Min: 1e6, Start: 2e6}}, ""},
+		{"a start rate above the largest", &SetLimits{BitrateLimits: BitrateLimits{Max: 1e6, Start: 2e6}}, CodeInvalid},
+		{"a start rate below the least", &SetLimits{BitrateLimits: BitrateLimits{Min: 2e6, Start: 1e6}}, CodeInvalid},
+		{"a negative start rate", &SetLimits{BitrateLimits: BitrateLimits{Start: -1}}, CodeInvalid},
+		{"a start rate beyond all rates", &SetLimits{BitrateLimits: BitrateLimits{Start: MaxBitrate + 1}}, CodeInvalid},
 		{"a negative limit", &SetLimits{BitrateLimits: BitrateLimits{Max: -1}}, CodeInvalid},
 		{"a limit beyond all rates", &SetLimits{BitrateLimits: BitrateLimits{Max: MaxBitrate + 1}}, CodeInvalid},
 		{"join with limits", join(func(m *Join) { m.Max = 1e6 }), ""},
+		{"join with a start rate", join(func(m *Join) { m.Start = 1e6 }), ""},
+		{"join with a start rate above the largest", join(func(m *Join) { m.Max, m.Start = 1e6, 2e6 }), CodeInvalid},
 		{"join with a negative limit", join(func(m *Join) { m.Min = -1 }), CodeInvalid},
 
 		{"trace", &Trace{FrameTimes: true}, ""},
@@ -259,6 +267,7 @@ func TestValidationAgreesWithSchema(t *testing.T) {
 		`{"type":"viewpoint","position":[0,2000000,0],"orientation":[0,0,0,1],"fov":60,"aspect":1}`,
 		`{"type":"pose","publication":"b","position":[0,0,0],"orientation":[0,0,0,1],"scale":0.0001}`,
 		`{"type":"limits","max_bps":-1}`,
+		`{"type":"limits","start_bps":-1}`,
 		`{"type":"uplink","estimate_bps":0,"gave_up":[{"publication":"b","tile":0,"quality":-1}]}`,
 	} {
 		if conforms(t, "ClientMessage", []byte(text)) == nil {

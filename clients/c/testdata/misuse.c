@@ -71,6 +71,9 @@ static void connecting(void) {
   config = config_of("mallory");
   config.max_bitrate = -1;
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
+  config = config_of("mallory");
+  config.start_bitrate = -1;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
   char *endless = malloc(5000);
   memset(endless, 'x', 5000);  // without an end
   config = config_of(endless);

@@ -22,7 +22,7 @@ namespace Volsfu.Tests
 
         static SignallingSession Start()
         {
-            var session = new SignallingSession(new JoinSettings { Room = "lab", Identity = "ada", Receive = true });
+            var session = new SignallingSession(new JoinSettings { Room = "lab", Identity = "ada", Receive = true, StartBitrate = 7 });
             Check.True(session.TakeConnect(0), "wants a websocket");
             Check.True(!session.TakeConnect(0), "wants one only");
             session.Opened(0);
@@ -32,7 +32,9 @@ namespace Volsfu.Tests
         static SignallingSession Join()
         {
             SignallingSession session = Start();
-            session.Received(Joined(Id(Next(session, "join")), "first", false), 0);
+            JsonValue join = Next(session, "join");
+            Check.Equal(7L, join.Integer("start_bps", 0, 9), "start rate");
+            session.Received(Joined(Id(join), "first", false), 0);
             Event<Joined>(session);
             return session;
         }
@@ -111,7 +113,9 @@ namespace Volsfu.Tests
             session.Received("{\"type\":\"error\",\"id\":\"" + id + "\",\"code\":\"not_found\",\"message\":\"no\"}", 0);
             Check.Equal("not_found", Event<RequestFailed>(session).Code, "code");
             id = session.SetLimits(5, 0);
-            Check.Equal(5L, Next(session, "limits").Integer("max_bps", 0, 9), "limit");
+            JsonValue limits = Next(session, "limits");
+            Check.Equal(5L, limits.Integer("max_bps", 0, 9), "limit");
+            Check.Equal(5L, limits.Integer("start_bps", 0, 9), "the start rate, which keeps to the limit");
             session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
             Check.Equal(id, Event<RequestDone>(session).Id, "done");
             session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
@@ -119,6 +123,7 @@ namespace Volsfu.Tests
             Check.Refuses(() => session.SetQuality(new[] { Choice.Of("grace", "", 0, 1) }), "a choice without a publication");
             Check.Refuses(() => session.SetQuality(new[] { Choice.Of("grace", "body", 256, 1) }), "a tile that no publication has");
             Check.Refuses(() => session.Publish(new Publication { Name = "empty" }), "a publication without tiles");
+            Check.Refuses(() => new SignallingSession(new JoinSettings { MaxBitrate = 1, StartBitrate = 2 }), "a start rate above the largest");
             Check.Refuses(() => session.SetViewpoint(new Viewpoint { FieldOfView = 171 }), "a field of view of 171 degrees");
             Check.Refuses(() => session.SetViewpoint(new Viewpoint { Position = new[] { 0, double.NaN, 0 } }), "a place that is none");
         }

@@ -162,6 +162,6 @@ export type ClientMessage =
   | ({ type: "viewpoint" } & Viewpoint)
   | { type: "arrange"; objects: Placement[] }
   | { type: "trace"; frame_times: boolean }
-  | { type: "limits"; max_bps?: number; min_bps?: number }
+  | { type: "limits"; max_bps?: number; min_bps?: number; start_bps?: number }
   | { type: "time"; id: string; t0_us: number }
   | { type: "leave" };

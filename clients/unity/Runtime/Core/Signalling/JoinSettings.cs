@@ -23,6 +23,8 @@ namespace Volsfu.Signalling
         public int DeadlineMilliseconds;
         /// <summary>What this client is to be sent at most, in bit/s; 0 is no limit.</summary>
         public long MaxBitrate;
+        /// <summary>What this client's link is believed to carry, in bit/s: what the server begins with until it has measured it; 0 is the server's own start rate.</summary>
+        public long StartBitrate;
         /// <summary>What is published from the beginning.</summary>
         public List<Publication> Publications = new List<Publication>();
         /// <summary>Whether resuming asks for a new peer connection; false where the program's own outlives a broken websocket.</summary>
@@ -38,6 +40,7 @@ namespace Volsfu.Signalling
             Checks.OptionalName("room", Room);
             Checks.OptionalName("participant", Identity);
             Checks.Range("bitrate", MaxBitrate, 0, Limits.Bitrate);
+            Checks.Range("start bitrate", StartBitrate, 0, MaxBitrate == 0 ? Limits.Bitrate : MaxBitrate);
             Checks.Range("publications", Publications.Count, 0, Limits.Publications);
             if (DeadlineMilliseconds != 0)
             {

@@ -1,3 +1,4 @@
+using System;
 using System.Collections.Generic;
 using Volsfu.Json;
 
@@ -93,7 +94,8 @@ namespace Volsfu.Signalling
                 publication.Write(json);
                 json.EndObject();
             }
-            json.EndList().Member("receive", settings.Receive).Optional("deadline_ms", settings.DeadlineMilliseconds).Optional("max_bps", settings.MaxBitrate);
+            json.EndList().Member("receive", settings.Receive).Optional("deadline_ms", settings.DeadlineMilliseconds).Optional("max_bps", settings.MaxBitrate)
+                .Optional("start_bps", settings.StartBitrate);
             if (session != "")
             {
                 json.Object("resume").Member("session", session).Member("secret", secret).Member("new_connection", settings.NewConnectionOnResume).EndObject();
@@ -144,11 +146,17 @@ namespace Volsfu.Signalling
             return End(json.EndList());
         }
 
-        internal static string SetLimits(string id, long most, long least)
+        /// <summary>The start rate, 0 for none, keeps to the other two.</summary>
+        internal static string SetLimits(string id, long most, long least, long start)
         {
             Checks.Range("max_bps", most, 0, Limits.Bitrate);
             Checks.Range("min_bps", least, 0, Limits.Bitrate);
-            return End(Begin("limits", id).Optional("max_bps", most).Optional("min_bps", least));
+            if (start > 0)
+            {
+                start = Math.Max(start, least);
+                start = most > 0 ? Math.Min(start, most) : start;
+            }
+            return End(Begin("limits", id).Optional("max_bps", most).Optional("min_bps", least).Optional("start_bps", start));
         }
 
         internal static string SetViewpoint(Viewpoint viewpoint, long at)

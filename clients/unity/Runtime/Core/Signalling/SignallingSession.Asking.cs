@@ -23,7 +23,7 @@ namespace Volsfu.Signalling
         /// </summary>
         public string SetLimits(long most, long least)
         {
-            string text = Requests.SetLimits("r" + (requests + 1), most, least);
+            string text = Requests.SetLimits("r" + (requests + 1), most, least, settings.StartBitrate);
             maxBitrate = most;
             minBitrate = least;
             limited = true;

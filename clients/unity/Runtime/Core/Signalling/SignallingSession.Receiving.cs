@@ -114,7 +114,7 @@ namespace Volsfu.Signalling
             }
             if (limited)
             {
-                Send(Requests.SetLimits("", maxBitrate, minBitrate));
+                Send(Requests.SetLimits("", maxBitrate, minBitrate, settings.StartBitrate));
             }
         }
 
