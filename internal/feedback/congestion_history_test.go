@@ -82,11 +82,6 @@ func TestCongestionHistory(t *testing.T) {
 	if s.Received != 5 || s.Lost != 1 || s.Late != 1 || s.Reports != 2 || s.Malformed != 0 || s.Unmatched != 1 {
 		t.Errorf("%+v", s)
 	}
-	// Who is forgotten is not known.
-	r.h.Forget(2)
-	if got := r.tell(66_001, StreamReport{SSRC: 2, Begin: 12, Packets: []PacketArrival{at(0, 0)}}); len(got) != 0 {
-		t.Errorf("got %+v of a stream that was forgotten", got)
-	}
 	if got := r.h.Feedback([]byte{0x8b, transportType, 0, 9}, after(r.now), nil); len(got) != 0 || r.h.Stats().Malformed != 1 {
 		t.Errorf("got %+v of a malformed packet", got)
 	}
@@ -152,6 +147,124 @@ func TestCongestionHistoryGrows(t *testing.T) {
 	}
 	if s := h.Stats(); results != 300_000 || s.Unmatched != 0 || s.Unreported != 0 {
 		t.Errorf("%d results of 300000 packets; %+v", results, s)
+	}
+}
+
+// sizes adds up what the tables have room for, and holds the history's own count against it.
+func (h *CongestionHistory) sizes(t *testing.T) (entries int) {
+	t.Helper()
+	for _, s := range h.streams {
+		entries += len(s.packets)
+	}
+	if grown := entries - minStream*len(h.streams); grown != h.grown || grown > maxGrown {
+		t.Fatalf("tables have grown by %d entries, %d are counted, expected %d at most", grown, h.grown, maxGrown)
+	}
+	return entries
+}
+
+// TestCongestionHistoryIsBounded has a receiver that never reports take one stream after the other, at a rate that fills the window each time, and a little of all others
+// meanwhile, or have numbers that are far apart: the tables stay within their bound, and those that nothing is sent on any more are given back. Who reports in the end gets
+// results of what its stream sent last.
+func TestCongestionHistoryIsBounded(t *testing.T) {
+	const streams, each = 40, 2 * maxWindow
+	for name, test := range map[string]struct {
+		trickle bool
+		step    uint16
+	}{"one after the other": {false, 1}, "with a trickle on all others": {true, 1}, "numbers far apart": {true, 4096}} {
+		t.Run(name, func(t *testing.T) {
+			h := NewCongestionHistory()
+			var next [streams]uint16
+			now := time.Duration(0)
+			send := func(stream int, step uint16) {
+				h.Sent(uint32(stream), next[stream], 1200, Media, after(now))
+				next[stream] += step
+				now += 100 * time.Microsecond
+			}
+			most := 0
+			for stream := range streams {
+				for n := range each {
+					send(stream, test.step)
+					if other := n % streams; test.trickle && n < 2*streams && other < stream {
+						send(other, test.step)
+					}
+					if n%1024 == 0 {
+						most = max(most, h.sizes(t))
+					}
+				}
+			}
+			t.Logf("%d streams of %d have tables of %d entries together, %d at most", len(h.streams), streams, h.sizes(t), most)
+			if got := 16 * (most - minStream*streams); got > 2_100_000 {
+				t.Errorf("the tables took %d bytes beyond 1 kB for each stream, expected 2.1 MB at most", got)
+			}
+			if !test.trickle && len(h.streams) > 8 {
+				t.Errorf("%d streams are known, expected those of the window and few others", len(h.streams))
+			}
+			const last = streams - 1
+			report := CongestionReport{
+				Timestamp: uint32(now.Seconds() * tickRate),
+				Streams:   []StreamReport{{SSRC: last, Begin: next[last] - test.step, Packets: []PacketArrival{{Received: true}}}},
+			}
+			packet, err := report.Append(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := h.Feedback(packet, after(now), nil); len(got) != 1 || !got[0].Received || got[0].Sequence != h.history.next-1 {
+				t.Errorf("got %+v of the packet sent last", got)
+			}
+		})
+	}
+}
+
+// TestSweptStreamsKeepTheirPackets: what waits for a result has one, though the tables were made smaller meanwhile, also of streams that were forgotten and come again.
+func TestSweptStreamsKeepTheirPackets(t *testing.T) {
+	h := NewCongestionHistory()
+	now := time.Duration(0)
+	send := func(ssrc uint32, from uint16, count int) (places []int64) {
+		for n := range count {
+			now += 10 * time.Microsecond
+			places = append(places, h.Sent(ssrc, from+uint16(n), 1200, Media, after(now)))
+		}
+		return places
+	}
+	send(1, 0, 20_000)
+	send(2, 0, maxWindow)
+	kept := append(send(1, 20_000, 100), send(3, 65_500, 200)...)
+	h.sweep(nil)
+	if size := len(h.streams[1].packets); size != 128 {
+		t.Errorf("the table of 100 packets has %d entries, expected 128", size)
+	}
+	send(2, maxWindow, maxWindow-len(kept)-100)
+	h.sweep(nil)
+	again := send(4, 0, 100)
+	report := CongestionReport{Timestamp: uint32(now.Seconds() * tickRate)}
+	for _, s := range []StreamReport{{SSRC: 1, Begin: 20_000}, {SSRC: 3, Begin: 65_500}, {SSRC: 4}} {
+		s.Packets = make([]PacketArrival, map[uint32]int{1: 100, 3: 200, 4: 100}[s.SSRC])
+		for i := range s.Packets {
+			s.Packets[i].Received = true
+		}
+		report.Streams = append(report.Streams, s)
+	}
+	packet, err := report.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := h.Feedback(packet, after(now), nil)
+	want := append(kept, again...)
+	if len(got) != len(want) {
+		t.Fatalf("%d results, expected %d", len(got), len(want))
+	}
+	for i, result := range got {
+		if result.Sequence != want[i] || !result.Received {
+			t.Fatalf("result %d is %+v, expected packet %d", i, result, want[i])
+		}
+	}
+	send(2, 0, 2*maxWindow)
+	h.sweep(nil)
+	if len(h.streams) != 1 {
+		t.Errorf("%d streams are known, expected the one that fills the window", len(h.streams))
+	}
+	if places := send(1, 7, 1); h.streams[1] == nil || len(h.streams[1].packets) != minStream || places[0] != h.history.next-1 {
+		t.Error("a stream that comes again does not begin anew")
 	}
 }
 
