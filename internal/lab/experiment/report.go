@@ -26,15 +26,13 @@ var pageText string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{"number": number}).Parse(pageText))
 
-// WriteReport writes all files of the report to a folder: the page with its plots, the plots by themselves, JSON and CSV.
+// WriteReport writes all files of the report to a folder: the page with its plots, the plots by themselves, JSON and CSV. One that cannot be written keeps none of the others from
+// being written; the error names all of them.
 func (r *Result) WriteReport(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	drawings, err := r.draw(folder)
-	if err != nil {
-		return err
-	}
+	drawings, failed := r.draw(folder)
 	files := []struct {
 		name  string
 		write func(io.Writer) error
@@ -46,10 +44,10 @@ func (r *Result) WriteReport(folder string) error {
 	}
 	for _, f := range files {
 		if err := writeFile(filepath.Join(folder, f.name), f.write); err != nil {
-			return fmt.Errorf("%s: %s: %w", r.Name, f.name, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %s: %w", r.Name, f.name, err))
 		}
 	}
-	return nil
+	return failed
 }
 
 func writeFile(name string, write func(io.Writer) error) error {
@@ -66,9 +64,8 @@ type drawing struct {
 	SVG         template.HTML
 }
 
-// draw writes every plot to a file of its own and returns them for the page.
-func (r *Result) draw(folder string) ([]drawing, error) {
-	var drawings []drawing
+// draw writes every plot to a file of its own and returns them for the page; what cannot be drawn is not on it.
+func (r *Result) draw(folder string) (drawings []drawing, failed error) {
 	for i := range r.experiment.Plots {
 		p := &r.experiment.Plots[i]
 		var b bytes.Buffer
@@ -78,15 +75,16 @@ func (r *Result) draw(folder string) ([]drawing, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("plot %s: %w", p.Name, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: plot %s: %w", r.Name, p.Name, err))
+			continue
 		}
 		if err := os.WriteFile(filepath.Join(folder, p.Name+".svg"), b.Bytes(), 0o644); err != nil {
-			return nil, err
+			failed = errors.Join(failed, fmt.Errorf("%s: plot %s: %w", r.Name, p.Name, err))
 		}
 		// The SVG is of this package's making; texts from files are escaped in it.
 		drawings = append(drawings, drawing{p.Name, p.Title, template.HTML(b.String())})
 	}
-	return drawings, nil
+	return drawings, failed
 }
 
 // view is what the page shows.

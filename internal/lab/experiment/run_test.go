@@ -215,6 +215,31 @@ func TestUnknownFiguresFail(t *testing.T) {
 	}
 }
 
+// TestRatioToZeros: a cell that measured 0 in most iterations has a mean above 0, but nothing that bounds a ratio to it; the result can be written all the same.
+func TestRatioToZeros(t *testing.T) {
+	scenario := Define(waves{}, waveQuantities, func(_ context.Context, w waves, s Settings) (*Outcome, error) {
+		o := NewOutcome()
+		o.Set("rate", float64(w.Height))
+		if w.Height == 1 && s.Iteration < 2 {
+			o.Set("rate", 0)
+		}
+		return o, nil
+	})
+	l, err := NewLibrary(Collection{nil, map[string]Scenario{"test/waves": scenario}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := l.Parse([]byte(`{name: a, title: b, why: c, scenario: test/waves, iterations: 3, seconds: 1, matrix: [{height: [1, 2]}],
+		comparisons: [{name: higher, figure: rate, of: {height: 2}, to: {height: 1}, as: ratio}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := voyage(t, e, Options{})
+	if higher := r.Comparisons[0]; higher.Value == nil || !near(*higher.Value, 6, 1e-9) || higher.Interval != nil {
+		t.Errorf("expected 6 without interval, got %+v", higher)
+	}
+}
+
 // zero is not a constant, so that the compiler lets it divide.
 var zero = 0.0
 
@@ -262,6 +287,37 @@ func TestReportFiles(t *testing.T) {
 	for _, word := range []string{"<script", "http://fonts", "https://", "ZgotmplZ"} {
 		if strings.Contains(html, word) {
 			t.Errorf("expected no %q on the page", word)
+		}
+	}
+}
+
+// TestReportWithoutJSON: a series with a point that is no number cannot be written as JSON; the tables and the page are there all the same.
+func TestReportWithoutJSON(t *testing.T) {
+	scenario := Define(waves{}, waveQuantities, func(context.Context, waves, Settings) (*Outcome, error) {
+		o := NewOutcome()
+		o.Set("rate", 1)
+		o.Series("rate", "s", "Mbit/s", [][2]float64{{1, 1 / zero}})
+		return o, nil
+	})
+	l, err := NewLibrary(Collection{nil, map[string]Scenario{"test/waves": scenario}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := l.Parse([]byte("{name: a, title: b, scenario: test/waves, iterations: 1, seconds: 1}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	r, err := e.Run(t.Context(), Options{Folder: folder, Shared: filepath.Join(folder, "shared")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteReport(folder); err == nil || !strings.Contains(err.Error(), ResultFile) {
+		t.Errorf("expected an error that names %s, got %v", ResultFile, err)
+	}
+	for _, name := range []string{FiguresFile, IterationsFile, PageFile} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: expected a file, got %v", name, err)
 		}
 	}
 }

@@ -122,8 +122,8 @@ func Summarise(figures []Figure) Statistics {
 // resamples is how often a bootstrap draws; more than 1,000 are advised for intervals of 95 % (Efron and Tibshirani, An Introduction to the Bootstrap, section 13.3).
 const resamples = 2000
 
-// Bootstrap is the percentile interval of a statistic of two sets of values that were measured independently. It is nil where one of them has fewer than two. The same
-// values give the same interval.
+// Bootstrap is the percentile interval of a statistic of two sets of values that were measured independently. It is nil where one of them has fewer than two, and where the
+// statistic of what is drawn has no interval: a ratio to values some of which are 0 is infinite in many draws, or none at all. The same values give the same interval.
 func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
 	if len(a) < 2 || len(b) < 2 {
 		return nil
@@ -133,9 +133,14 @@ func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
 	for i := range drawn {
 		drawn[i] = statistic(resample(random, a), resample(random, b))
 	}
+	// NaN is sorted first; even one could be anywhere.
 	slices.Sort(drawn)
 	tail := int((1 - confidence) / 2 * resamples)
-	return &Interval{drawn[tail], drawn[resamples-1-tail], fmt.Sprintf("%s of %d draws", MethodBootstrap, resamples)}
+	low, high := drawn[tail], drawn[resamples-1-tail]
+	if math.IsNaN(drawn[0]) || math.IsInf(low, 0) || math.IsInf(high, 0) {
+		return nil
+	}
+	return &Interval{low, high, fmt.Sprintf("%s of %d draws", MethodBootstrap, resamples)}
 }
 
 // resample is the mean of as many values, drawn with replacement.

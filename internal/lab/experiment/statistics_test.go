@@ -109,3 +109,19 @@ func TestBootstrap(t *testing.T) {
 		t.Errorf("expected the same again, got %+v and %+v", got, again)
 	}
 }
+
+// TestBootstrapOfZeros: of {0, 0, 1} three are drawn that are all 0 in 8 of 27 draws, and what is divided by their mean is infinite, or no number.
+func TestBootstrapOfZeros(t *testing.T) {
+	ratio := func(a, b float64) float64 { return a / b }
+	less := func(a, b float64) float64 { return 100 * (1 - a/b) }
+	for name, of := range map[string][]float64{"infinite": {4, 5, 6}, "no number": {0, 0, 0}, "either": {0, 0, 1}} {
+		for as, relate := range map[string]func(a, b float64) float64{"ratio": ratio, "less": less} {
+			if got := Bootstrap(of, []float64{0, 0, 1}, relate); got != nil {
+				t.Errorf("%s, %s: expected no interval, got %+v", name, as, got)
+			}
+		}
+	}
+	if got := Bootstrap([]float64{0, 0, 1}, []float64{4, 5, 6}, ratio); got == nil || got.Low != 0 {
+		t.Errorf("expected an interval from 0 on where nothing is divided by 0, got %+v", got)
+	}
+}

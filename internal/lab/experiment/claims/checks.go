@@ -52,6 +52,7 @@ func (c *everything) Run(ctx context.Context) (lines []lab.Line, err error) {
 	}
 	begun := time.Now()
 	var results []*experiment.Result
+	var unwritten error
 	for _, e := range c.Library.Experiments() {
 		r, err := e.Run(ctx, c.options(filepath.Join(folder, e.Name), experiment.Options{Short: true}, c.progress))
 		if errors.Is(err, experiment.ErrNoCells) {
@@ -63,16 +64,12 @@ func (c *everything) Run(ctx context.Context) (lines []lab.Line, err error) {
 		if err := ctx.Err(); err != nil {
 			return lines, err
 		}
-		if err := r.WriteReport(filepath.Join(folder, e.Name)); err != nil {
-			return lines, err
-		}
+		unwritten = errors.Join(unwritten, r.WriteReport(filepath.Join(folder, e.Name)))
 		results = append(results, r)
 		lines = append(lines, reported(r, filepath.Join(folder, e.Name))...)
 	}
-	if err := experiment.WriteIndex(folder, results); err != nil {
-		return lines, err
-	}
-	return append(lines, lab.AtMost("all of it", time.Since(begun).Minutes(), "min", allMinutes)), nil
+	unwritten = errors.Join(unwritten, experiment.WriteIndex(folder, results))
+	return append(lines, lab.AtMost("all of it", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
 }
 
 // options are those of a run.
