@@ -145,7 +145,8 @@ func parseOnly(pairs []string) (experiment.Parameters, error) {
 	return only, nil
 }
 
-// runAll runs experiments one after the other and writes the report of each as soon as it is there. An interruption ends the one that runs and leaves out the rest.
+// runAll runs experiments one after the other and writes the report of each as soon as it is there. A report that cannot be written keeps none of those after it from being
+// measured. An interruption ends the one that runs and leaves out the rest.
 func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, out io.Writer) error {
 	shared, err := os.MkdirTemp("", "vollab-run-")
 	if err != nil {
@@ -153,6 +154,7 @@ func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, o
 	}
 	defer func() { _ = os.RemoveAll(shared) }()
 	var results []*experiment.Result
+	var unwritten error
 	failed := 0
 	for _, e := range chosen {
 		if ctx.Err() != nil {
@@ -165,26 +167,22 @@ func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, o
 			continue
 		}
 		if err != nil {
-			return err
+			return errors.Join(unwritten, err)
 		}
-		if err := result.WriteReport(o.Folder); err != nil {
-			return err
-		}
+		unwritten = errors.Join(unwritten, result.WriteReport(o.Folder))
 		if err := r.print(result, out); err != nil {
-			return err
+			unwritten = errors.Join(unwritten, fmt.Errorf("print %s: %w", e.Name, err))
 		}
 		results = append(results, result)
 		failed += result.Counts()[experiment.Failed]
 	}
 	if len(chosen) > 1 {
-		if err := experiment.WriteIndex(r.out, results); err != nil {
-			return err
-		}
+		unwritten = errors.Join(unwritten, experiment.WriteIndex(r.out, results))
 	}
 	if failed > 0 {
-		return fmt.Errorf("%w: %d", errFailed, failed)
+		return errors.Join(unwritten, fmt.Errorf("%w: %d", errFailed, failed))
 	}
-	return ctx.Err()
+	return errors.Join(unwritten, ctx.Err())
 }
 
 func (r *running) print(result *experiment.Result, out io.Writer) error {
