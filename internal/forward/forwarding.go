@@ -48,7 +48,7 @@ func (w *writer) write(a *attachment, p *packet) bool {
 		return false
 	}
 	if traces {
-		w.trace(s, a.follower.track, p, v.Sequence)
+		w.trace(s, a.follower.track, p, v.Sequence, v.Marker)
 	}
 	w.queued(s.receiver, len(body))
 	w.count(s, p, v.Timestamp)

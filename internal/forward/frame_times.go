@@ -16,8 +16,10 @@ const (
 	timesInterval = 250 * time.Millisecond
 	// keptTimes bounds the frames of one receiver whose times wait to be handed over: 60 tiles at 60 frames per second, of half a second, in 200 kB.
 	keptTimes = 2048
-	// timesAge is after how long nothing is added to the times of a frame any more, so that the last one before a pause is told, too.
-	timesAge = 100 * time.Millisecond
+	// timesAge is after how long nothing is added to the times of a frame whose last packet has left, so that the last one before a pause is told, too. unendedAge is the same for
+	// others: a frame that is spread over its interval takes that long at one per second. Who puts the times of all hosts together waits for two.
+	timesAge   = 100 * time.Millisecond
+	unendedAge = time.Second
 	// maxSentStamps bounds the kernel's stamps that wait for their frames.
 	maxSentStamps = 256
 	// stampInterval is the least time between two packets of one receiver whose stamps the kernel is asked for when sending: each costs some 3 µs, in a system call
@@ -51,8 +53,18 @@ type frameTrace struct {
 	kernelIn, hardwareIn      int32
 	lastIn, firstOut, lastOut int32
 	bytes                     uint32
-	// sequence is the number of the first packet on the slot.
+	// sequence is the number of the first packet on the slot; ended says that the last one has left.
 	sequence uint16
+	ended    bool
+}
+
+// told tells whether nothing is added to the frame any more at a time of the engine's.
+func (f *frameTrace) told(at time.Duration) bool {
+	age := unendedAge
+	if f.ended {
+		age = timesAge
+	}
+	return at-time.Duration(f.firstIn+int64(f.lastOut)) > age
 }
 
 // span is a time of nanoseconds within two seconds, which no frame stays.
@@ -194,8 +206,8 @@ func (w *writer) expectFrame(s *Slot, p *packet) {
 	t.stamping.StampNext()
 }
 
-// trace notes a packet at the edge of a frame that was queued on a slot.
-func (w *writer) trace(s *Slot, track *Track, p *packet, sequence uint16) {
+// trace notes a packet at the edge of a frame that was queued on a slot; the marker is on the last one.
+func (w *writer) trace(s *Slot, track *Track, p *packet, sequence uint16, marker bool) {
 	f := &s.traced[s.tracing]
 	if f.frame != p.facts.Frame || f.track != track {
 		if f = w.traceAnother(s, track, p, sequence); f == nil {
@@ -203,6 +215,7 @@ func (w *writer) trace(s *Slot, track *Track, p *packet, sequence uint16) {
 		}
 	}
 	f.lastIn, f.lastOut = max(f.lastIn, span(p.order-f.firstIn)), span(int64(w.at)-f.firstIn)
+	f.ended = f.ended || marker
 }
 
 // traceAnother finds the frame before the present one on a slot, or begins the next in its place. It gives nil for packets of frames before those, and of
@@ -266,7 +279,7 @@ func (w *writer) handTimes(r *Receiver) {
 	}
 	for _, s := range r.all() {
 		for i := range s.traced {
-			if f := &s.traced[i]; f.track != nil && w.at-time.Duration(f.firstIn+int64(f.lastOut)) > timesAge {
+			if f := &s.traced[i]; f.track != nil && f.told(w.at) {
 				w.traced(r, f)
 			}
 		}

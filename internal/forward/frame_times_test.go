@@ -83,6 +83,42 @@ func TestFrameTimes(t *testing.T) {
 	}
 }
 
+// TestFrameTimesLong: a frame that takes long to leave is not told before its last packet has left.
+func TestFrameTimesLong(t *testing.T) {
+	r, p, s := tracedStage(t, nil)
+	p.next()
+	packets := p.packets(10 * 1144)
+	begin := r.now
+	for i, packet := range packets {
+		p.send(r.now, packet)
+		r.run()
+		if i < len(packets)-1 {
+			r.pass(40 * time.Millisecond)
+		}
+	}
+	last := r.now
+	times := r.taken(s)
+	if len(times) != 1 || !near(times[0].FirstOut, begin) || !near(times[0].LastIn, last) || !near(times[0].LastOut, last) {
+		t.Errorf("times are %+v, expected those of one frame from %d to %d", times, begin.UnixNano(), last.UnixNano())
+	}
+}
+
+// TestFrameTimesUnended: of a frame whose last packet never came is told what there was.
+func TestFrameTimesUnended(t *testing.T) {
+	r, p, s := tracedStage(t, nil)
+	p.next()
+	packets := p.packets(10 * 1144)
+	p.send(r.now, packets[:6]...)
+	r.run()
+	if times := r.taken(s); len(times) != 0 {
+		t.Fatalf("times are %+v, expected none while the frame may go on", times)
+	}
+	r.pass(unendedAge + timesInterval)
+	if times := s.receiver.TakeFrameTimes(nil); len(times) != 1 {
+		t.Errorf("times of %d frames, expected 1", len(times))
+	}
+}
+
 // TestFrameTimesPaced: what the pacer holds shows between arrival and leaving.
 func TestFrameTimesPaced(t *testing.T) {
 	r, p, s := tracedStage(t, func(c *Config) { c.Pacing = pacing.Default })
