@@ -44,7 +44,7 @@ const (
 	RenderWait
 	Rendering
 
-	// ServerDistribution is from the first packet that the server has to the last one that it sends.
+	// ServerDistribution is from the first packet that the server has to the last one that it sends to the record's receiver. To all receivers it lasts until the latest of their ends.
 	ServerDistribution
 
 	// Protocol layers are those of packets, hop by hop: ProtocolUp = ProtocolUpNetwork + ProtocolUpRx (Protocol(L) = Network(L) + Protocol(Rx)), and down likewise;

@@ -1,12 +1,14 @@
 package layers
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/conversation"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
@@ -98,32 +100,31 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// TestStayed: residence is the server's histogram, hold and Frame(L) are the first receiver's, and the distribution is to all of them.
 func TestStayed(t *testing.T) {
-	a := &audience{frames: map[int][]int64{0: {9, 10, 10, 10, 11}, 1: {10, 10, 10, 20}}}
-	for i := range 30 {
-		r, _ := told(int64(i), 0, 0, 0)
-		a.records = append(a.records, r)
+	c := &conversation.Conversation{
+		Due: 4, Sent: 4, Others: []int{3}, Busy: 0.5, Residence: []lab.Bucket{{Bound: 2 * time.Millisecond, Count: 10}},
+		Distributions: []conversation.Distribution{{Frame: 0, Time: 20 * time.Millisecond}, {Frame: 1, Time: 25 * time.Millisecond}},
 	}
-	s := a.sum(10, 12)
-	if s.sent != 6 || s.arrived != 7 || s.hold.Count() != 2 {
-		t.Errorf("sent %d, arrived %d, %d records; expected 6, 7 and 2", s.sent, s.arrived, s.hold.Count())
+	for i := range int64(4) {
+		r, _ := told(i, 0, 0, 0)
+		c.Records = append(c.Records, r)
 	}
-	if got, want := s.hold.Max(), time.Duration(frametimes.ServerFirstOut-frametimes.ServerFirstIn)*time.Millisecond; got != want {
-		t.Errorf("held for %v, expected %v", got, want)
+	if got := share(c); got != 87.5 {
+		t.Errorf("%g %% came, expected 7 of 8", got)
 	}
-	if (&stayed{}).share() != 0 {
+	if share(nil) != 0 || share(&conversation.Conversation{}) != 0 {
 		t.Error("nothing sent arrives")
 	}
-	for _, l := range s.lines(30) {
-		if strings.Contains(l.Name, "Mbit") || l.Unit == "Mbit/s" && l.Figure != 888 {
-			t.Errorf("%v, expected 888 Mbit/s", l)
+	lines := stayed(c, 30)
+	for name, want := range map[string]float64{
+		"content to the server": 932.736, "less what the pacer holds it, p50": 1,
+		"first packet out, p50": float64(frametimes.ServerFirstOut - frametimes.ServerFirstIn),
+		"last receiver, p50":    20, "last receiver, p99": 25, "Frame(L) to the first receiver, p99": float64(frametimes.LastReceived - frametimes.FirstSent),
+	} {
+		i := slices.IndexFunc(lines, func(l lab.Line) bool { return strings.Contains(l.Name, name) })
+		if i < 0 || math.Abs(lines[i].Figure-want) > 1e-6 {
+			t.Errorf("%s: lines are %v, expected one of %g", name, lines, want)
 		}
-	}
-	sum := 0
-	for _, part := range parts {
-		sum += part
-	}
-	if sum != frameBytes {
-		t.Errorf("the parts have %d bytes, expected %d", sum, frameBytes)
 	}
 }

@@ -1,5 +1,5 @@
 // Package paper004 repeats the experiments of paper 004 (Hong et al., Latency in real-time 3D volumetric streaming: a comprehensive study): raw frames of a depth camera from one
 // sender through the server to two receivers, with the time of each frame in layers, and probe packets with the stamps of kernels and network cards.
 //
-// The clients of a run live in this process, the server in one of its own. A run belongs to the goroutine that started it.
+// A run belongs to the goroutine that started it.
 package paper004

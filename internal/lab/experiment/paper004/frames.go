@@ -3,7 +3,6 @@ package paper004
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/conversation"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
@@ -39,10 +39,15 @@ type frames struct {
 	Down   float64 `yaml:"down"`
 }
 
-// defaultFrames are the paper's 300 frames at 30 per second. A frame of 3.9 MB leaves the sender at 2 Gbit/s in 15.5 ms, 0.47 of the interval, and the server at 1.5 Gbit/s in 20.7 ms, 0.62 of it.
-// Where the machine carries fewer frames, it sends them slower by as much.
+// defaultFrames are the paper's 300 frames at 30 per second, and the default plan.
 func defaultFrames() frames {
-	return frames{FPS: 30, Count: 300, Receivers: 2, Spread: 0.47, Down: 0.62}
+	plan := conversation.DefaultPlan()
+	return frames{FPS: 30, Count: 300, Receivers: plan.Receivers, Spread: plan.Spread, Down: plan.Down}
+}
+
+// plan is the conversation of an iteration.
+func (f *frames) plan(seed uint64) conversation.Plan {
+	return conversation.Plan{Receivers: f.Receivers, Spread: f.Spread, Down: f.Down, Seed: seed}
 }
 
 // maxReceivers bounds the load.
@@ -56,7 +61,8 @@ func (f frames) Validate() error {
 	return nil
 }
 
-// frameQuantities are the paper's, by the definitions of package frametimes. The server's hold is residence and pacing of the first packet, its distribution from the first packet in to the last one out.
+// frameQuantities are the paper's, by the definitions of package frametimes. The server's hold is residence and pacing of the first packet; its distribution is to all receivers, from
+// the first packet in to the last one out.
 var frameQuantities = []experiment.Quantity{
 	{Name: "service", Unit: "ms", Label: "Service(L)"},
 	{Name: "service_p99", Unit: "ms", Label: "Service(L), 99th percentile"},
@@ -68,8 +74,8 @@ var frameQuantities = []experiment.Quantity{
 	{Name: "server_hold", Unit: "ms", Label: "server hold"},
 	{Name: "network_down", Unit: "ms", Label: "Network(L) down"},
 	{Name: "app_rx", Unit: "ms", Label: "App(Rx)"},
-	{Name: "server_distribution", Unit: "ms", Label: "server distribution"},
-	{Name: "server_distribution_p99", Unit: "ms", Label: "server distribution, 99th percentile"},
+	{Name: "server_distribution", Unit: "ms", Label: "server distribution to all receivers"},
+	{Name: "server_distribution_p99", Unit: "ms", Label: "server distribution to all receivers, 99th percentile"},
 	{Name: "residence_p50", Unit: "ms", Label: "server residence, median"},
 	{Name: "residence_p99", Unit: "ms", Label: "server residence, 99th percentile"},
 	{Name: "protocol_up", Unit: "ms", Label: "Protocol(L) up"},
@@ -91,20 +97,9 @@ var frameQuantities = []experiment.Quantity{
 var layered = map[string]frametimes.Layer{
 	"service": frametimes.Service, "app_tx": frametimes.AppTx, "frame": frametimes.Frame, "frame_tx": frametimes.FrameTx, "frame_rx": frametimes.FrameRx,
 	"network_up": frametimes.NetworkUp, "server_hold": frametimes.ServerHold, "network_down": frametimes.NetworkDown, "app_rx": frametimes.AppRx,
-	"server_distribution": frametimes.ServerDistribution,
-	"protocol_up":         frametimes.ProtocolUp, "protocol_up_tx": frametimes.ProtocolUpTx, "protocol_up_network": frametimes.ProtocolUpNetwork, "protocol_up_rx": frametimes.ProtocolUpRx,
+	"protocol_up": frametimes.ProtocolUp, "protocol_up_tx": frametimes.ProtocolUpTx, "protocol_up_network": frametimes.ProtocolUpNetwork, "protocol_up_rx": frametimes.ProtocolUpRx,
 	"protocol_down": frametimes.ProtocolDown, "protocol_down_tx": frametimes.ProtocolDownTx, "protocol_down_network": frametimes.ProtocolDownNetwork, "protocol_down_rx": frametimes.ProtocolDownRx,
 }
-
-// rates are the frame rates that are tried, the paper's first. The last one is taken whatever comes of it.
-var rates = []float64{30, 20, 15, 10, 7.5, 5, 3}
-
-// Trials of rates.
-const (
-	trial = 2 * time.Second
-	// carried is the share of the frames that have to come for a rate to count as carried.
-	carried = 0.98
-)
 
 // runFrames measures one iteration.
 func runFrames(ctx context.Context, f frames, settings experiment.Settings) (*experiment.Outcome, error) {
@@ -120,24 +115,24 @@ func runFrames(ctx context.Context, f frames, settings experiment.Settings) (*ex
 		}
 		outcome.Note("The machine carries %g of the paper's 30 frames per second to %d receivers.", rate, f.Receivers)
 	}
-	outcome.Note("At %g frames per second, frames are paced at %.2f Gbit/s to the server and at %.2f from it.", rate, 8*frameBytes*rate/f.Spread/1e9, 8*frameBytes*rate/f.Down/1e9)
-	c, err := f.confer(ctx, volsfu, rate, min(settings.Duration, time.Duration(float64(f.Count)/rate*float64(time.Second))), settings.Seed)
+	outcome.Note("At %g frames per second, frames are paced at %.2f Gbit/s to the server and at %.2f from it.", rate, 8*conversation.FrameBytes*rate/f.Spread/1e9, 8*conversation.FrameBytes*rate/f.Down/1e9)
+	c, err := f.plan(settings.Seed).Run(ctx, volsfu, rate, min(settings.Duration, time.Duration(float64(f.Count)/rate*float64(time.Second))))
 	if err != nil {
 		return nil, err
 	}
 	outcome.Note("A frame is %d bytes of colour, %d of places in space and %d of audio: %d segments of 65,000 bytes; the paper counts 57, without audio.",
-		colourBytes, depthBytes, audioBytes, (frameBytes+frametimes.SegmentBytes-1)/frametimes.SegmentBytes)
+		conversation.ColourBytes, conversation.DepthBytes, conversation.AudioBytes, (conversation.FrameBytes+frametimes.SegmentBytes-1)/frametimes.SegmentBytes)
 	outcome.Note("Sender, server and receivers share this machine and its loopback interface; the first receiver makes meshes, the others only receive. Nothing is displayed: a frame is shown when its " +
 		"mesh is there.")
 	measureFrames(outcome, c)
-	c.judge(outcome)
+	judge(outcome, c)
 	return outcome, nil
 }
 
 // judge says what the run is worth, by all receivers. Nothing loses frames here but processors that do not get to them.
-func (c *conversation) judge(o *experiment.Outcome) {
-	wanted, done := c.due*(1+len(c.others)), c.all()
-	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: max(0, wanted-done), Busy: c.busy})
+func judge(o *experiment.Outcome, c *conversation.Conversation) {
+	wanted, done := c.Wanted(), c.All()
+	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: max(0, wanted-done), Busy: c.Busy})
 }
 
 // knownRate is the carried rate, which is found once for all cells and iterations of a run.
@@ -146,62 +141,59 @@ func (f *frames) knownRate(ctx context.Context, volsfu string, settings *experim
 	if text, err := os.ReadFile(file); err == nil {
 		return strconv.ParseFloat(string(text), 64)
 	}
-	rate, err := f.carriedRate(ctx, volsfu, settings.Seed)
+	rate, err := f.plan(settings.Seed).CarriedRate(ctx, volsfu)
 	if err != nil {
 		return 0, err
 	}
 	return rate, os.WriteFile(file, []byte(strconv.FormatFloat(rate, 'g', -1, 64)), 0o666)
 }
 
-// carriedRate is the highest frame rate of which nearly all frames come.
-func (f *frames) carriedRate(ctx context.Context, volsfu string, seed uint64) (float64, error) {
-	for _, rate := range rates[:len(rates)-1] {
-		c, err := f.confer(ctx, volsfu, rate, trial, seed)
-		if errors.Is(err, errNothing) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		if c.carries() {
-			return rate, nil
-		}
+// measureFrames turns records into figures.
+func measureFrames(o *experiment.Outcome, c *conversation.Conversation) {
+	for name, layer := range layered {
+		o.Sample(name, layerOf(c.Records, layer))
 	}
-	return rates[len(rates)-1], nil
+	o.Set("service_p99", experiment.Quantile(layerOf(c.Records, frametimes.Service), 0.99))
+	distributions := overDistributions(c.Distributions)
+	o.Sample("server_distribution", values(distributions))
+	o.Set("server_distribution_p99", experiment.Quantile(values(distributions), 0.99))
+	o.Set("residence_p50", lab.Milliseconds(lab.Quantile(c.Residence, 0.5)))
+	o.Set("residence_p99", lab.Milliseconds(lab.Quantile(c.Residence, 0.99)))
+	o.Set("frames", float64(len(c.Records)))
+	if c.Sent > 0 {
+		o.Set("missing", 100*float64(max(0, c.Sent-len(c.Records)))/float64(c.Sent))
+	}
+	if all := c.Sent * len(c.Others); all > 0 {
+		o.Set("missing_others", 100*float64(max(0, all+len(c.Records)-c.All()))/float64(all))
+	}
+	o.Set("fps", float64(c.Sent)/c.Took.Seconds())
+	o.Set("uplink", 8*conversation.FrameBytes*float64(c.Sent)/c.Took.Seconds()/1e6)
+	o.Series("server_distribution", "frame", "ms", distributions)
+	for _, name := range []string{"service", "frame", "protocol_up", "protocol_down", "protocol_up_network", "protocol_down_network"} {
+		o.Series(name, "frame", "ms", overFrames(c.Records, layered[name]))
+	}
 }
 
-// carries tells whether nearly all frames came to every receiver.
-func (c *conversation) carries() bool { return float64(c.least()) >= carried*float64(c.due) }
+// overDistributions are the milliseconds of distributions over the numbers of the frames, from the first on.
+func overDistributions(all []conversation.Distribution) (points [][2]float64) {
+	for _, d := range all {
+		points = append(points, [2]float64{float64(d.Frame - all[0].Frame), lab.Milliseconds(d.Time)})
+	}
+	return points
+}
 
-// measureFrames turns records into figures.
-func measureFrames(o *experiment.Outcome, c *conversation) {
-	for name, layer := range layered {
-		o.Sample(name, layerOf(c.records, layer))
+// values are those of points.
+func values(points [][2]float64) []float64 {
+	list := make([]float64, len(points))
+	for i, point := range points {
+		list[i] = point[1]
 	}
-	o.Set("service_p99", experiment.Quantile(layerOf(c.records, frametimes.Service), 0.99))
-	o.Set("server_distribution_p99", experiment.Quantile(layerOf(c.records, frametimes.ServerDistribution), 0.99))
-	o.Set("residence_p50", lab.Milliseconds(lab.Quantile(c.residence, 0.5)))
-	o.Set("residence_p99", lab.Milliseconds(lab.Quantile(c.residence, 0.99)))
-	o.Set("frames", float64(len(c.records)))
-	if c.sent > 0 {
-		o.Set("missing", 100*float64(max(0, c.sent-len(c.records)))/float64(c.sent))
-	}
-	if all := c.sent * len(c.others); all > 0 {
-		o.Set("missing_others", 100*float64(max(0, all+len(c.records)-c.all()))/float64(all))
-	}
-	o.Set("fps", float64(c.sent)/c.took.Seconds())
-	o.Set("uplink", 8*frameBytes*float64(c.sent)/c.took.Seconds()/1e6)
-	for _, name := range []string{"service", "frame", "server_distribution", "protocol_up", "protocol_down", "protocol_up_network", "protocol_down_network"} {
-		o.Series(name, "frame", "ms", overFrames(c.records, layered[name]))
-	}
+	return list
 }
 
 // layerOf are the milliseconds of a layer of all frames that know it.
-func layerOf(records []frametimes.Record, layer frametimes.Layer) (ms []float64) {
-	for _, point := range overFrames(records, layer) {
-		ms = append(ms, point[1])
-	}
-	return ms
+func layerOf(records []frametimes.Record, layer frametimes.Layer) []float64 {
+	return values(overFrames(records, layer))
 }
 
 // overFrames is a layer over the numbers of the frames, from the first on.

@@ -10,9 +10,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/conversation"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/probe"
-	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
@@ -53,46 +53,6 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestMesh: a frame has what the camera saw, and the mesh is the person without the wall.
-func TestMesh(t *testing.T) {
-	c := newCamera(1)
-	frame := c.compose(nil)
-	if len(frame) != frameBytes || (frameBytes+frametimes.SegmentBytes-1)/frametimes.SegmentBytes != 60 {
-		t.Fatalf("a frame of %d bytes", len(frame))
-	}
-	var m mesh
-	if !m.extract(frame) {
-		t.Fatal("the frame is none")
-	}
-	// An ellipse with half axes of 85 and 250 pixels.
-	if area := math.Pi * 85 * 250; math.Abs(float64(len(m.vertices))-area) > 0.01*area || len(m.colours) != len(m.vertices) {
-		t.Errorf("%d points, want some %.0f", len(m.vertices), area)
-	}
-	if triangles := len(m.indices) / 3; triangles < 19*len(m.vertices)/10 || triangles > 2*len(m.vertices) {
-		t.Errorf("%d triangles between %d points, want nearly two for each", triangles, len(m.vertices))
-	}
-	for i, v := range m.vertices {
-		if math.Abs(float64(v[0])) > 0.32 || math.Abs(float64(v[1])) > 0.92 || v[2] < 1.3 || v[2] > 1.51 {
-			t.Fatalf("point %d is at %v", i, v)
-		}
-	}
-	for _, i := range m.indices {
-		if int(i) >= len(m.vertices) {
-			t.Fatalf("corner %d of %d points", i, len(m.vertices))
-		}
-	}
-	if m.extract(frame[1:]) {
-		t.Error("a shorter frame is one")
-	}
-	buffer := frame
-	if n := testing.AllocsPerRun(5, func() {
-		buffer = c.compose(buffer)
-		m.extract(buffer)
-	}); n > 0 {
-		t.Errorf("%g allocations per frame", n)
-	}
-}
-
 // TestMeasure: figures are the layers of the records, series go over frames.
 func TestMeasure(t *testing.T) {
 	var records []frametimes.Record
@@ -110,9 +70,13 @@ func TestMeasure(t *testing.T) {
 		records = append(records, r)
 	}
 	o := experiment.NewOutcome()
-	measureFrames(o, &conversation{records: records, others: []int{4, 1}, sent: 4, due: 4, took: 2 * time.Second, residence: []lab.Bucket{{Bound: 2 * time.Millisecond, Count: 10}}})
+	measureFrames(o, &conversation.Conversation{
+		Records: records, Others: []int{4, 1}, Sent: 4, Due: 4, Took: 2 * time.Second, Residence: []lab.Bucket{{Bound: 2 * time.Millisecond, Count: 10}},
+		Distributions: []conversation.Distribution{{Frame: 7, Time: 24 * time.Millisecond}, {Frame: 9, Time: 26 * time.Millisecond}},
+	})
 	for figure, want := range map[string]float64{
-		"service": 51, "service_p99": 52, "app_tx": 7, "frame": 23, "app_rx": 21, "network_up": 1, "server_hold": 1, "network_down": 2, "frame_rx": 19, "server_distribution": 21,
+		"service": 51, "service_p99": 52, "app_tx": 7, "frame": 23, "app_rx": 21, "network_up": 1, "server_hold": 1, "network_down": 2, "frame_rx": 19,
+		"server_distribution": 25, "server_distribution_p99": 26,
 		"protocol_up": 16, "protocol_up_rx": 15, "protocol_down": 21, "missing": 25, "missing_others": 37.5, "frames": 3, "fps": 2, "residence_p50": 1,
 	} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 1e-6 {
@@ -121,6 +85,9 @@ func TestMeasure(t *testing.T) {
 	}
 	for _, line := range o.Lines {
 		if line.Name == "service" && (len(line.Points) != 3 || line.Points[2] != [2]float64{2, 52}) {
+			t.Errorf("series %+v", line)
+		}
+		if line.Name == "server_distribution" && (len(line.Points) != 2 || line.Points[1] != [2]float64{2, 26}) {
 			t.Errorf("series %+v", line)
 		}
 	}
@@ -138,26 +105,11 @@ func TestReceivers(t *testing.T) {
 		{nil, 0.5, true, experiment.Valid}, {[]int{100}, 0.5, true, experiment.Valid}, {[]int{50}, 0.5, false, experiment.CPUBound}, {[]int{97}, 0.5, false, experiment.Valid},
 		{[]int{100}, 0.96, true, experiment.CPUBound},
 	} {
-		c := &conversation{records: whole, others: test.others, due: 100, sent: 100, busy: test.busy}
+		c := &conversation.Conversation{Records: whole, Others: test.others, Due: 100, Sent: 100, Busy: test.busy}
 		o := experiment.NewOutcome()
-		if c.judge(o); c.carries() != test.carries || o.Validity != test.worth {
-			t.Errorf("100 frames came to the first and %v to others, %.0f %% busy: carried %v, %s; want %v, %s", test.others, 100*test.busy, c.carries(), o.Validity, test.carries, test.worth)
+		if judge(o, c); c.Carries() != test.carries || o.Validity != test.worth {
+			t.Errorf("100 frames came to the first and %v to others, %.0f %% busy: carried %v, %s; want %v, %s", test.others, 100*test.busy, c.Carries(), o.Validity, test.carries, test.worth)
 		}
-	}
-}
-
-// TestCounted: of the frames that come to another receiver those count that were sent while it was measured, and are whole.
-func TestCounted(t *testing.T) {
-	p := &parties{numbers: make([][]int64, 2)}
-	frames := make(chan client.Frame, 5)
-	for number := range int64(4) {
-		frames <- client.Frame{Number: number, Data: make([]byte, frameBytes)}
-	}
-	frames <- client.Frame{Number: 2}
-	close(frames)
-	p.count(frames, 1)
-	if got := p.counted(1, 3); len(got) != 2 || got[0] != 0 || got[1] != 2 {
-		t.Errorf("got %v, want none and 2", got)
 	}
 }
 

@@ -1,4 +1,4 @@
-package paper004
+package conversation
 
 import (
 	"context"

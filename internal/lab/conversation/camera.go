@@ -1,4 +1,4 @@
-package paper004
+package conversation
 
 import (
 	"encoding/binary"
@@ -12,12 +12,12 @@ const (
 	pixels        = width * height
 	// focal is that of 75° over 640 pixels.
 	focal = 417
-	// colourBytes are red, green, blue and alpha of each pixel, 1.4 MiB; depthBytes its place in space, three numbers of 16 bits in millimetres, 2.1 MiB.
-	colourBytes = 4 * pixels
-	depthBytes  = 6 * pixels
-	// audioBytes is what the paper has of audio in each frame.
-	audioBytes = 200_000
-	frameBytes = colourBytes + depthBytes + audioBytes
+	// ColourBytes are red, green, blue and alpha of each pixel, 1.4 MiB; DepthBytes its place in space, three numbers of 16 bits in millimetres, 2.1 MiB.
+	ColourBytes = 4 * pixels
+	DepthBytes  = 6 * pixels
+	// AudioBytes is what the paper has of audio in each frame.
+	AudioBytes = 200_000
+	FrameBytes = ColourBytes + DepthBytes + AudioBytes
 )
 
 // camera gives images of a person before a wall. What they show decides on how much there is to mesh; that they are made costs nothing while it is measured.
@@ -38,7 +38,7 @@ const (
 // newCamera makes the images, which a seed makes different from others.
 func newCamera(seed uint64) *camera {
 	random := rand.New(rand.NewPCG(seed, 4))
-	c := &camera{colour: make([]byte, colourBytes), depth: make([]uint16, pixels), audio: make([]byte, audioBytes)}
+	c := &camera{colour: make([]byte, ColourBytes), depth: make([]uint16, pixels), audio: make([]byte, AudioBytes)}
 	for i := range c.audio {
 		c.audio[i] = byte(random.Uint32())
 	}
@@ -86,14 +86,14 @@ const largestStep = 50
 
 // extract takes the object out of a frame and makes its mesh, as the paper's receiver does. It is false where the frame is none.
 func (m *mesh) extract(frame []byte) bool {
-	if len(frame) != frameBytes {
+	if len(frame) != FrameBytes {
 		return false
 	}
 	if m.index == nil {
 		m.index = make([]uint32, pixels)
 	}
 	m.vertices, m.colours, m.indices = m.vertices[:0], m.colours[:0], m.indices[:0]
-	places := frame[colourBytes:][:depthBytes]
+	places := frame[ColourBytes:][:DepthBytes]
 	for at := range pixels {
 		place := places[6*at:][:6]
 		z := int16(binary.LittleEndian.Uint16(place[4:]))

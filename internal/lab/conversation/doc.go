@@ -1,0 +1,5 @@
+// Package conversation sends raw frames of a depth camera from one sender through the server to several receivers, paced as in paper 004 (Hong et al., Latency in real-time 3D
+// volumetric streaming: a comprehensive study, sections III-B and IV), and gathers the times of every frame from all of them.
+//
+// The server is a process of its own; sender and receivers live in this one. A run belongs to the goroutine that started it.
+package conversation

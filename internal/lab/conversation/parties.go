@@ -1,0 +1,163 @@
+package conversation
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/frametimes"
+)
+
+// parties are those who confer.
+type parties struct {
+	rate      float64
+	camera    *camera
+	sender    *client.Session
+	receivers []*client.Session
+	running   sync.WaitGroup
+
+	mu      sync.Mutex
+	records []frametimes.Record
+	got     int
+	// numbers are those of the frames that came to each of the other receivers.
+	numbers [][]int64
+	// stays are how long each frame was in the server, by its number.
+	stays map[int64]stay
+}
+
+// stay is from when the server read the first packet of a frame until it sent the last one, over the receivers that told of it.
+type stay struct {
+	firstIn, lastOut int64
+	receivers        int
+}
+
+// receive takes what comes to a receiver until its session ends. The first one makes meshes.
+func (p *parties) receive(session *client.Session) {
+	first := len(p.receivers) == 0
+	p.receivers = append(p.receivers, session)
+	p.running.Go(func() { discard(session.Events()) })
+	if first {
+		p.running.Go(func() { p.draw(session) })
+	} else {
+		p.mu.Lock()
+		at := len(p.numbers)
+		p.numbers = append(p.numbers, nil)
+		p.mu.Unlock()
+		p.running.Go(func() { p.count(session.Frames(), at) })
+	}
+	p.running.Go(func() {
+		for r := range session.FrameTimes() {
+			p.note(r, first)
+		}
+	})
+}
+
+// note takes a record of a receiver's.
+func (p *parties) note(r frametimes.Record, first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first && r.Has(frametimes.Decoded) {
+		p.records = append(p.records, r)
+	}
+	if !r.Has(frametimes.ServerFirstIn) || !r.Has(frametimes.ServerLastOut) {
+		return
+	}
+	in, out := r.Times[frametimes.ServerFirstIn], r.Times[frametimes.ServerLastOut]
+	s, known := p.stays[r.Frame]
+	if !known {
+		s = stay{firstIn: in, lastOut: out}
+	}
+	if p.stays == nil {
+		p.stays = make(map[int64]stay)
+	}
+	p.stays[r.Frame] = stay{min(s.firstIn, in), max(s.lastOut, out), s.receivers + 1}
+}
+
+// distributed are the distributions of the frames from a number up to another one that came to all receivers: of others nobody knows when the last packet would have left.
+func (p *parties) distributed(from, until uint32) (all []Distribution) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for frame, s := range p.stays {
+		if frame >= int64(from) && frame < int64(until) && s.receivers == len(p.receivers) {
+			all = append(all, Distribution{frame, time.Duration(s.lastOut - s.firstIn)})
+		}
+	}
+	slices.SortFunc(all, func(a, b Distribution) int { return cmp.Compare(a.Frame, b.Frame) })
+	return all
+}
+
+// draw makes meshes of what comes.
+func (p *parties) draw(session *client.Session) {
+	var m mesh
+	for frame := range session.Frames() {
+		began := time.Now()
+		if m.extract(frame.Data) {
+			session.FrameDecoded(&frame, began, time.Now())
+			p.mu.Lock()
+			p.got++
+			p.mu.Unlock()
+		}
+	}
+}
+
+// count notes which frames come to another receiver.
+func (p *parties) count(frames <-chan client.Frame, receiver int) {
+	for frame := range frames {
+		if len(frame.Data) == FrameBytes {
+			p.mu.Lock()
+			p.numbers[receiver] = append(p.numbers[receiver], frame.Number)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// counted is how many of the frames from a number up to another one came to each of the other receivers.
+func (p *parties) counted(from, until uint32) []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	counts := make([]int, len(p.numbers))
+	for i, numbers := range p.numbers {
+		for _, n := range numbers {
+			if n >= int64(from) && n < int64(until) {
+				counts[i]++
+			}
+		}
+	}
+	return counts
+}
+
+// discard takes what comes.
+func discard[T any](from <-chan T) {
+	for range from {
+		continue
+	}
+}
+
+// leave ends all sessions.
+func (p *parties) leave() {
+	_ = p.sender.Close()
+	for _, session := range p.receivers {
+		_ = session.Close()
+	}
+	p.running.Wait()
+}
+
+func (p *parties) drawn() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.got
+}
+
+// recordsOf are those of the frames that were captured between two times, in their order.
+func (p *parties) recordsOf(from, until time.Time) []frametimes.Record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	records := slices.DeleteFunc(slices.Clone(p.records), func(r frametimes.Record) bool {
+		at := r.Time(frametimes.Captured)
+		return at.Before(from) || !at.Before(until)
+	})
+	slices.SortFunc(records, func(a, b frametimes.Record) int { return cmp.Compare(a.Frame, b.Frame) })
+	return records
+}
