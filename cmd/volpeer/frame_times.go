@@ -119,10 +119,10 @@ func layersTable(l *summary.Layers) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "layers of %d tile frames, %d of them with every stage, in ms\n", l.Frames, l.Complete)
-	fmt.Fprintf(&b, "  %-22s %9s %9s %9s %9s %9s %9s\n", "", "mean", "median", "95 %", "99 %", "largest", "± at most")
+	fmt.Fprintf(&b, "  %-22s %9s %9s %9s %9s %9s %9s %11s\n", "", "mean", "median", "95 %", "99 %", "largest", "± at most", "± symmetric")
 	for i := range l.Layers {
 		r := &l.Layers[i]
-		fmt.Fprintf(&b, "  %-22s %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f\n", r.Name, r.Mean, *r.P50, *r.P95, *r.P99, *r.Max, r.Bound)
+		fmt.Fprintf(&b, "  %-22s %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %11.3f\n", r.Name, r.Mean, *r.P50, *r.P95, *r.P99, *r.Max, r.Bound, r.Uncertainty)
 	}
 	for _, c := range l.Clocks {
 		fmt.Fprintf(&b, "  clock of the %s: %s", c.Host, c.Source)

@@ -159,11 +159,12 @@ var (
 
 // Layers are those of one frame.
 type Layers struct {
-	durations [LayerCount]time.Duration
-	bounds    [LayerCount]time.Duration
-	known     [LayerCount]bool
-	shown     bool
-	direct    bool
+	durations     [LayerCount]time.Duration
+	bounds        [LayerCount]time.Duration
+	uncertainties [LayerCount]time.Duration
+	known         [LayerCount]bool
+	shown         bool
+	direct        bool
 }
 
 // Get is a layer's duration; it is false where a stamp of it is missing. Layers between hosts are off by up to Bound, and may come out below 0.
@@ -173,6 +174,9 @@ func (l *Layers) Get(layer Layer) (time.Duration, bool) {
 
 // Bound is how far a layer may be off, whatever the path: the bounds of the two hosts' clocks, 0 within one host.
 func (l *Layers) Bound(layer Layer) time.Duration { return l.bounds[layer] }
+
+// Uncertainty is how far a layer may be off if the paths between its two hosts and the server take equally long in both directions: the uncertainties of their clocks, 0 within one host.
+func (l *Layers) Uncertainty(layer Layer) time.Duration { return l.uncertainties[layer] }
 
 // Layers computes the layers from the stamps.
 func (r *Record) Layers() Layers {
@@ -189,6 +193,7 @@ func (r *Record) Layers() Layers {
 		l.durations[i] = time.Duration(r.Times[to] - r.Times[from])
 		if a, b := from.Host(), to.Host(); a != b {
 			l.bounds[i] = r.Clocks[a].Bound + r.Clocks[b].Bound
+			l.uncertainties[i] = r.Clocks[a].Uncertainty + r.Clocks[b].Uncertainty
 		}
 	}
 	return l

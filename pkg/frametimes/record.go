@@ -32,7 +32,7 @@ type Clock struct {
 	Offset time.Duration
 	// Bound is how far the result may be off at most, whatever the path: half of the quickest round trip where the offset is estimated.
 	Bound time.Duration
-	// Uncertainty is how far it may be off if the quickest messages of both directions are on their way for equally long.
+	// Uncertainty is how far it may be off if the path takes equally long in both directions.
 	Uncertainty time.Duration
 	// Disagreement is the offset that the estimate, which goes on as a check, finds for a clock that is taken for right; 0 where it confirms that clock within
 	// its bound, or where there is no estimate.

@@ -27,7 +27,7 @@ func sample() Record {
 	}
 	r.Clocks[Sender] = Clock{Source: SourceEstimated, Offset: 50 * time.Millisecond, Bound: 400 * time.Microsecond, Uncertainty: 20 * time.Microsecond}
 	r.Clocks[Server] = Clock{Source: SourceSystem}
-	r.Clocks[Receiver] = Clock{Source: SourcePTP, Bound: 5 * time.Microsecond, Disagreement: -30 * time.Microsecond}
+	r.Clocks[Receiver] = Clock{Source: SourcePTP, Bound: 5 * time.Microsecond, Uncertainty: 3 * time.Microsecond, Disagreement: -30 * time.Microsecond}
 	for s := range Stamp(Stamps) {
 		r.Set(s, began.Add(time.Duration(s)*time.Millisecond))
 	}
@@ -102,8 +102,14 @@ func TestLayers(t *testing.T) {
 	if got, want := l.Bound(Service), 405*time.Microsecond; got != want {
 		t.Errorf("the bound of the service is %v, expected %v", got, want)
 	}
-	if got := l.Bound(Encoding); got != 0 {
-		t.Errorf("the bound of encoding is %v, expected none within one host", got)
+	if got, want := l.Uncertainty(NetworkUp), 20*time.Microsecond; got != want {
+		t.Errorf("the uncertainty of the way up is %v, expected %v", got, want)
+	}
+	if got, want := l.Uncertainty(Service), 23*time.Microsecond; got != want {
+		t.Errorf("the uncertainty of the service is %v, expected %v", got, want)
+	}
+	if got := l.Bound(Encoding) + l.Uncertainty(Encoding); got != 0 {
+		t.Errorf("encoding is off by %v, expected nothing within one host", got)
 	}
 }
 

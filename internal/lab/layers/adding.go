@@ -28,6 +28,8 @@ const (
 	linkDelay = time.Millisecond
 	// apart is how far the clocks of sender and receiver are set apart.
 	apart = 50 * time.Millisecond
+	// mostUncertain is how uncertain an estimated clock may be on a symmetric link of linkDelay.
+	mostUncertain = 100 * time.Microsecond
 	// overlap is how much longer than the receiver the sender runs: joining takes some of it.
 	overlap = 6 * time.Second
 )
@@ -65,7 +67,7 @@ func (a *Adding) Run(ctx context.Context) ([]lab.Line, error) {
 	case err != nil:
 		return lines, fmt.Errorf("between namespaces: %w", err)
 	}
-	return append(lines, there.lines("two namespaces, clocks 50 ms apart")...), nil
+	return slices.Concat(lines, there.lines("two namespaces, clocks 50 ms apart"), there.clockLines("links of 1 ms each way")), nil
 }
 
 // lines are what is claimed of a comparison. The claim is of frames; on a machine that does other things at the same time a scheduler may keep a message of the clock waiting that
@@ -79,7 +81,6 @@ func (c *comparison) lines(where string) []lab.Line {
 	percent := func(share float64) float64 {
 		return 100 * shares[min(int(share*float64(len(shares))), len(shares)-1)]
 	}
-	micro := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 	return []lab.Line{
 		lab.AtLeast(where+": frames with every stage", 100*float64(c.complete)/float64(c.frames), "%", 95),
 		lab.Information(where+": latency, median", lab.Milliseconds(c.real.Percentile(0.5)), "ms"),
@@ -87,10 +88,27 @@ func (c *comparison) lines(where string) []lab.Line {
 		lab.Information(where+": sum of the layers off the latency, largest", percent(1), "%"),
 		lab.Information(where+": sum of the layers off the latency, 99 % of frames", micro(c.misses.Percentile(0.99)), "µs"),
 		lab.Information(where+": bound that is reported with the latency, median", micro(c.bounds.Percentile(0.5)), "µs"),
+		lab.Information(where+": uncertainty that is reported with the latency, median", micro(c.uncertainties.Percentile(0.5)), "µs"),
 		lab.Information(where+": frames whose number stands for two captures, left out", float64(c.others), ""),
 		lab.Exactly(where+": frames further off than the bound reported with them", int64(c.outside), "", 0),
+		lab.Information(where+": frames further off than the uncertainty reported with them", float64(c.uncertain), ""),
 	}
 }
+
+// clockLines are what is claimed of the clocks on links that are symmetric: that the uncertainty of each is small, which no bound can be that covers asymmetric paths, too. It is the median over frames that
+// counts: a thread that is kept waiting makes single messages late.
+func (c *comparison) clockLines(where string) (lines []lab.Line) {
+	if c.complete == 0 {
+		return nil
+	}
+	for _, host := range []frametimes.Host{frametimes.Sender, frametimes.Receiver} {
+		name, d := fmt.Sprintf("%s: uncertainty of the %s's clock", where, host), c.clocks[host]
+		lines = append(lines, lab.AtMost(name+", median over frames", micro(d.Percentile(0.5)), "µs", micro(mostUncertain)), lab.Information(name+", 99 % of frames", micro(d.Percentile(0.99)), "µs"))
+	}
+	return lines
+}
+
+func micro(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // programs are those of the repository that stand beside this one.
 type programs struct{ volpeer, volsfu string }

@@ -14,11 +14,12 @@ type comparison struct {
 	frames, complete, unknown int
 	// others counts frames whose number the sender used for another capture, too: its own stamps differ by its own clock, so that there is nothing to compare.
 	others int
-	// outside counts frames whose layers are further off than the bound that stands beside them.
-	outside int
-	// shares are by what share of the latency the layers are off, and misses by what time. bounds are those of the latencies.
-	shares               []float64
-	misses, bounds, real lab.Distribution
+	// outside counts frames whose layers are further off than the bound that stands beside them, and uncertain those further off than the uncertainty.
+	outside, uncertain int
+	// shares are by what share of the latency the layers are off, and misses by what time. bounds and uncertainties are those of the latencies, clocks the uncertainties of hosts' clocks.
+	shares                              []float64
+	misses, bounds, uncertainties, real lab.Distribution
+	clocks                              map[frametimes.Host]*lab.Distribution
 }
 
 // ends is the stamp that a frame's latency ends with.
@@ -31,7 +32,7 @@ func ends(r *frametimes.Record) frametimes.Stamp {
 
 // compare compares. sender and receiver are how far the hosts' clocks are ahead; captures are the sender's records of the same frames.
 func compare(records []frametimes.Record, captures map[frametimes.Key]frametimes.Record, sender, receiver time.Duration) *comparison {
-	c := &comparison{}
+	c := &comparison{clocks: map[frametimes.Host]*lab.Distribution{frametimes.Sender: {}, frametimes.Receiver: {}}}
 	for i := range records {
 		r := &records[i]
 		if !r.Has(ends(r)) {
@@ -59,11 +60,18 @@ func compare(records []frametimes.Record, captures map[frametimes.Key]frametimes
 		c.real.Add(latency)
 		c.misses.Add(miss)
 		c.shares = append(c.shares, float64(miss)/float64(latency))
-		bound := layers.Bound(frametimes.Service)
+		bound, uncertainty := layers.Bound(frametimes.Service), layers.Uncertainty(frametimes.Service)
 		c.bounds.Add(bound)
+		c.uncertainties.Add(uncertainty)
+		for host, d := range c.clocks {
+			d.Add(r.Clocks[host].Uncertainty)
+		}
 		// Stamps travel in microseconds and nanoseconds after them.
 		if miss > bound+rounding {
 			c.outside++
+		}
+		if miss > uncertainty+rounding {
+			c.uncertain++
 		}
 	}
 	return c

@@ -74,6 +74,33 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestUncertainty: clocks are judged by their uncertainty, each by itself, and frames that are further off are counted.
+func TestUncertainty(t *testing.T) {
+	var records []frametimes.Record
+	captures := make(map[frametimes.Key]frametimes.Record)
+	for i := range int64(3) {
+		r, own := told(i, 50*time.Millisecond, time.Duration(i)*60*time.Microsecond, time.Millisecond)
+		r.Clocks[frametimes.Sender].Uncertainty, r.Clocks[frametimes.Receiver].Uncertainty = 40*time.Microsecond, time.Duration(50+50*i)*time.Microsecond
+		records = append(records, r)
+		captures[frametimes.Key{Track: r.Track, Frame: uint32(i)}] = own
+	}
+	records[2].Clocks[frametimes.Receiver].Uncertainty = 70 * time.Microsecond
+	c := compare(records, captures, 50*time.Millisecond, 0)
+	if c.uncertain != 1 || c.outside != 0 {
+		t.Errorf("%d frames off by more than the uncertainty and %d than the bound, expected 1 and none", c.uncertain, c.outside)
+	}
+	if lines := c.clockLines("here"); len(lines) != 4 || lines[0].Figure != 40 || lines[2].Figure != 70 || lines[0].Missed() || lines[2].Missed() {
+		t.Errorf("lines are %v, expected clocks of 40 and 70 µs", lines)
+	}
+	c.clocks[frametimes.Receiver].Add(time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond)
+	if lines := c.clockLines("here"); lines[0].Missed() || !lines[2].Missed() {
+		t.Errorf("lines are %v, expected that of the receiver's clock to miss its target", lines)
+	}
+	if lines := (&comparison{}).clockLines("here"); len(lines) != 0 {
+		t.Errorf("nothing compared gives %v", lines)
+	}
+}
+
 // TestCompareExactly: where clocks are known the layers are the latency.
 func TestCompareExactly(t *testing.T) {
 	r, own := told(7, time.Hour, 0, 0)

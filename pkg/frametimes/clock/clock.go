@@ -33,7 +33,8 @@ type Estimate struct {
 	// Bound is how far Offset may be off, however the travelling time divides between the two directions: half of what the quickest messages of both directions took
 	// together. It counts on a drift below 100 ppm.
 	Bound time.Duration
-	// Uncertainty is how far it may be off if the quickest messages of both directions were on their way for equally long. It is never above Bound.
+	// Uncertainty is how far it may be off if the path takes equally long in both directions: what the quickest messages of either may still have waited, of which the third quickest
+	// gives an idea, and what the clocks may have drifted apart since. It guarantees nothing where the path is asymmetric, and is never above Bound.
 	Uncertainty time.Duration
 	// Drift is how fast Offset changes, in seconds per second; 0 until it is known.
 	Drift float64

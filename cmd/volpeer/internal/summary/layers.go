@@ -24,8 +24,9 @@ type Layer struct {
 	Frames int64   `json:"frames"`
 	Mean   float64 `json:"mean"`
 	Percentiles
-	// Bound is how far a single value may be off at most, because clocks are only known so well; 0 within one host.
-	Bound float64 `json:"bound"`
+	// Bound is how far a single value may be off at most, because clocks are only known so well, and Uncertainty how far if paths take equally long in both directions; 0 within one host.
+	Bound       float64 `json:"bound"`
+	Uncertainty float64 `json:"uncertainty"`
 }
 
 // HostClock is where one host had its time from, in microseconds.
@@ -46,9 +47,9 @@ type LayerBook struct {
 }
 
 type layerPage struct {
-	sum    time.Duration
-	spread distribution.Distribution
-	bound  time.Duration
+	sum                time.Duration
+	spread             distribution.Distribution
+	bound, uncertainty time.Duration
 }
 
 // Add books a frame.
@@ -62,7 +63,7 @@ func (b *LayerBook) Add(r *frametimes.Record, layers *frametimes.Layers) {
 			p := &b.layers[l]
 			p.sum += d
 			p.spread.Add(d)
-			p.bound = max(p.bound, layers.Bound(l))
+			p.bound, p.uncertainty = max(p.bound, layers.Bound(l)), max(p.uncertainty, layers.Uncertainty(l))
 		}
 	}
 	for host, c := range r.Clocks {
@@ -82,7 +83,8 @@ func (b *LayerBook) Sum() *Layers {
 			continue
 		}
 		s.Layers = append(s.Layers, Layer{
-			Name: l.String(), Frames: n, Mean: round(float64(p.sum)/float64(n)/1e6, 3), Percentiles: PercentilesOf(&p.spread), Bound: round(float64(p.bound)/1e6, 3),
+			Name: l.String(), Frames: n, Mean: round(float64(p.sum)/float64(n)/1e6, 3), Percentiles: PercentilesOf(&p.spread),
+			Bound: round(float64(p.bound)/1e6, 3), Uncertainty: round(float64(p.uncertainty)/1e6, 3),
 		})
 	}
 	microseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
