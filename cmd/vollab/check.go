@@ -75,7 +75,7 @@ func laboratory(f *pflag.FlagSet) checklist {
 			panic("the experiments that this program carries cannot be read, which its tests hold: " + err.Error())
 		}
 		o.Library = all
-		return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress)}, layers.Checks(progress))
+		return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress)}, layers.Checks(progress), []lab.Check{hotpath.NewTracing(progress)})
 	}
 }
 

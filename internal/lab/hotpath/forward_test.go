@@ -167,6 +167,7 @@ func TestForward(t *testing.T) {
 		}
 	})
 	t.Run("checks", func(t *testing.T) { checkBuilt(ctx, t, path) })
+	t.Run("traced", func(t *testing.T) { traceBuilt(ctx, t, path) })
 }
 
 // unwatchedTracks has two of four tracks go to two receivers.

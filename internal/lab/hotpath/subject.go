@@ -50,7 +50,9 @@ type member struct {
 	receiver  receiver
 	// socket is nil on impaired paths.
 	socket *socket
-	end    func() error
+	// trace asks for the times of the frames that it is sent, or no more; nil where it cannot.
+	trace func(wanted bool) error
+	end   func() error
 }
 
 // receiver is how a client counts what it receives.

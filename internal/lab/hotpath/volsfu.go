@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -64,7 +65,7 @@ func (v *volsfu) attach(ctx context.Context, part part) (*member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", part.identity(), err)
 	}
-	m := &member{socket: s.socket, end: s.close}
+	m := &member{socket: s.socket, end: s.close, trace: func(wanted bool) error { return s.send(&signal.Trace{FrameTimes: wanted}) }}
 	if part.publish {
 		m.publisher = s.publisher()
 	}
