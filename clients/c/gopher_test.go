@@ -107,7 +107,7 @@ func (g *gopher) write() {
 		capture, sent := time.Now(), false
 		for tile := range uint32(deskTiles) {
 			for quality := range uint32(deskQualities) {
-				err := desk.WriteFrame(int(tile), volumetric.Quality(quality), client.OutgoingFrame{
+				_, err := desk.WriteFrame(int(tile), volumetric.Quality(quality), client.OutgoingFrame{
 					Number: number, Capture: capture, Codec: volumetric.FourCC{'d', 'e', 's', 'k'}, Data: frameData(number, tile, quality),
 				})
 				if err != nil && !errors.Is(err, client.ErrNotConnected) {

@@ -82,7 +82,7 @@ func TestBridgeTranscodesSound(t *testing.T) {
 		case now := <-ticker.C:
 			s.speak()
 			// Before the connection is there nothing is sent.
-			_ = s.session.Publisher(soundName).WritePackets(0, 0, now, [][]byte{tone.Packets[s.said%len(tone.Packets)].Data})
+			_, _ = s.session.Publisher(soundName).WritePackets(0, 0, now, [][]byte{tone.Packets[s.said%len(tone.Packets)].Data})
 		case p := <-s.session.Packets():
 			s.hearOpus(&p)
 		case p := <-s.n.sounds:

@@ -320,7 +320,7 @@ func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 		case now := <-ticker.C:
 			for _, name := range []string{foreign.Name, readable.Name} {
 				f := client.OutgoingFrame{Number: number, Capture: now, Data: somePoints(3000)}
-				if err := session.Publisher(name).WriteFrame(0, 0, f); err != nil && !errors.Is(err, client.ErrNotConnected) {
+				if _, err := session.Publisher(name).WriteFrame(0, 0, f); err != nil && !errors.Is(err, client.ErrNotConnected) {
 					t.Fatal(err)
 				}
 			}

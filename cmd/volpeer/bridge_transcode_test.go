@@ -118,7 +118,7 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 			n.send(t, number, packedRaw(t, ours, now))
 			f := client.OutgoingFrame{Number: number, Capture: now, Codec: c.FourCC(), Data: encoded(t, c, theirs)}
 			// Before the connection is there nothing is sent.
-			_ = session.Publisher(body.Name).WriteFrame(0, 0, f)
+			_, _ = session.Publisher(body.Name).WriteFrame(0, 0, f)
 		case f := <-session.Frames():
 			if f.Codec != c.FourCC() || f.Whole != nil || f.Track.Participant != "1" || time.Since(f.Capture).Abs() > patience {
 				t.Fatalf("frame of codec %v from %v, captured at %v", f.Codec, f.Track, f.Capture)

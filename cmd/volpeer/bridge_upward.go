@@ -63,7 +63,7 @@ func asItIs(f *bridge.Frame) outgoing {
 	return outgoing{Frame: f, codec: f.Header.FourCC, data: f.Data}
 }
 
-// send sends one frame, and tells whether it could.
+// send sends one frame, and tells whether it could. What nobody takes is counted by the session.
 func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) bool {
 	if p := u.published(f.Kind); p != nil && p.VR2Gather == f.foreign {
 		u.tally.Add(bridge.DropCodec)
@@ -74,12 +74,13 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 		u.tally.Add(bridge.DropUnsent)
 		return false
 	}
+	var taken bool
 	var err error
 	if f.Kind == volumetric.KindAudio {
-		err = u.speak(publisher, f)
+		taken, err = u.speak(publisher, f)
 	} else {
 		number, capture := u.instants.Of(f.Track, f.Header.TimestampMS, f.Arrival)
-		err = publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: f.codec, Data: f.data})
+		taken, err = publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: f.codec, Data: f.data})
 	}
 	if err != nil {
 		u.tally.Add(bridge.DropUnsent)
@@ -87,7 +88,7 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 			u.log.Warn("frame not sent", "kind", f.Kind, "bytes", len(f.data), "error", err)
 		}
 	}
-	return err == nil
+	return taken
 }
 
 // published is what is published of a kind, nil before its first frame.
@@ -99,7 +100,7 @@ func (u *upward) published(kind volumetric.Kind) *volumetric.Publication {
 }
 
 // speak sends a frame of sound: one packet of Opus where it was transcoded, and else the packets of VR2Gather's peers.
-func (u *upward) speak(publisher *client.Publisher, f outgoing) error {
+func (u *upward) speak(publisher *client.Publisher, f outgoing) (taken bool, err error) {
 	if f.foreign {
 		return publisher.WritePackets(0, 0, f.capture, [][]byte{f.data})
 	}
@@ -109,7 +110,7 @@ func (u *upward) speak(publisher *client.Publisher, f outgoing) error {
 	for p := range vr2gather.Cut(frame, f.Data) {
 		payload, err := p.Append(nil)
 		if err != nil {
-			return err
+			return false, err
 		}
 		payloads = append(payloads, payload)
 	}

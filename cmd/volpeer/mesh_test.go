@@ -66,7 +66,7 @@ func TestMeshes(t *testing.T) {
 				return
 			case now := <-ticker.C:
 				frame := client.OutgoingFrame{Number: number, Capture: now, Codec: codec.FourCC{'d', 'r', 'c', 'm'}, Data: mesh}
-				if err := session.Publisher("body").WriteFrame(0, 0, frame); err != nil && !errors.Is(err, client.ErrNotConnected) {
+				if _, err := session.Publisher("body").WriteFrame(0, 0, frame); err != nil && !errors.Is(err, client.ErrNotConnected) {
 					t.Error(err)
 					return
 				}

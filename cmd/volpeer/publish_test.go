@@ -35,18 +35,18 @@ func (p *fakePublisher) GaveUp(tile int, quality volumetric.Quality) bool {
 	return p.choosy && tile == 0 && quality == 2
 }
 
-func (p *fakePublisher) WriteFrame(int, volumetric.Quality, client.OutgoingFrame) error {
+func (p *fakePublisher) WriteFrame(int, volumetric.Quality, client.OutgoingFrame) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.frames++
-	return p.err
+	return p.err == nil, p.err
 }
 
-func (p *fakePublisher) WritePackets(_ int, _ volumetric.Quality, _ time.Time, payloads [][]byte) error {
+func (p *fakePublisher) WritePackets(_ int, _ volumetric.Quality, _ time.Time, payloads [][]byte) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.packets += len(payloads)
-	return p.err
+	return p.err == nil, p.err
 }
 
 func (p *fakePublisher) enough() bool {

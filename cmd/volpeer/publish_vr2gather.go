@@ -26,7 +26,7 @@ type clock interface {
 var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
 // WriteFrame implements produce.Sink. Capture times are by the server's clock, as those of other publications: receivers reckon by it.
-func (s vr2gatherSink) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error {
+func (s vr2gatherSink) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	whole := wholeFrames.Get().(*[]byte)
 	defer wholeFrames.Put(whole)
 	*whole = appendVR2Gather((*whole)[:0], f.Codec, f.Data, s.clock.ServerTime(f.Capture))

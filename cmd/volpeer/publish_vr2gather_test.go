@@ -69,7 +69,7 @@ type frameName struct {
 	number  int64
 }
 
-func (k *keeper) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error {
+func (k *keeper) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	k.mu.Lock()
 	k.hashes[frameName{tile, quality, int64(f.Number)}] = sha256.Sum256(f.Data)
 	k.newest = f
@@ -89,7 +89,7 @@ func TestVR2GatherSinkTellsTheServersTime(t *testing.T) {
 	kept := &keeper{Sink: &fakePublisher{}, hashes: make(map[frameName][sha256.Size]byte)}
 	sink := vr2gatherSink{kept, lateClock{}}
 	capture := time.UnixMilli(1_795_188_600_250)
-	if err := sink.WriteFrame(1, 2, client.OutgoingFrame{Number: 7, Capture: capture, Codec: codec.CWI0.FourCC()}); err != nil {
+	if _, err := sink.WriteFrame(1, 2, client.OutgoingFrame{Number: 7, Capture: capture, Codec: codec.CWI0.FourCC()}); err != nil {
 		t.Fatal(err)
 	}
 	var header vr2gather.FrameHeader

@@ -194,8 +194,9 @@ func (tileSink) Wanted(int, volumetric.Quality) bool { return true }
 func (tileSink) GaveUp(int, volumetric.Quality) bool { return false }
 
 // WriteFrame implements produce.Sink.
-func (s tileSink) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error {
-	return s.writer.WriteTile(&journal.Tile{Number: f.Number, Capture: f.Capture, Tile: tile, Quality: quality, Codec: f.Codec, Data: f.Data})
+func (s tileSink) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
+	err := s.writer.WriteTile(&journal.Tile{Number: f.Number, Capture: f.Capture, Tile: tile, Quality: quality, Codec: f.Codec, Data: f.Data})
+	return err == nil, err
 }
 
 var _ produce.Sink = tileSink{}

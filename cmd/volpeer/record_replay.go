@@ -113,30 +113,37 @@ func (r *replay) end(published bool, took time.Duration) {
 func (r *replay) send(index int, capture time.Time, number uint32, sink produce.Sink, tile *journal.Tile) (bool, error) {
 	e := &r.reader.Entries()[index]
 	if !sink.Wanted(e.Tile, e.Quality) {
-		gaveUp := sink.GaveUp(e.Tile, e.Quality)
-		r.count(func(c *produce.Counts) {
-			c.Saved += int64(e.Bytes)
-			if gaveUp {
-				c.GivenUp++
-			} else {
-				c.Paused++
-			}
-		})
+		r.withheld(sink.GaveUp(e.Tile, e.Quality), e.Bytes)
 		return false, nil
 	}
 	if err := r.reader.ReadTile(index, tile); err != nil {
 		return false, err
 	}
-	err := sink.WriteFrame(tile.Tile, tile.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: tile.Codec, Data: tile.Data})
+	taken, err := sink.WriteFrame(tile.Tile, tile.Quality, client.OutgoingFrame{Number: number, Capture: capture, Codec: tile.Codec, Data: tile.Data})
 	switch {
-	case err == nil:
+	case taken:
 		r.count(func(c *produce.Counts) { c.Sent++; c.Bytes += int64(len(tile.Data)) })
+	case err == nil:
+		r.withheld(sink.GaveUp(e.Tile, e.Quality), 0)
+		return false, nil
 	case errors.Is(err, client.ErrNotConnected):
 		r.count(func(c *produce.Counts) { c.Unsent++ })
 	default:
 		return false, err
 	}
 	return true, nil
+}
+
+// withheld counts a tile that is not sent, and the bytes that were not even read for it.
+func (r *replay) withheld(gaveUp bool, saved int) {
+	r.count(func(c *produce.Counts) {
+		c.Saved += int64(saved)
+		if gaveUp {
+			c.GivenUp++
+		} else {
+			c.Paused++
+		}
+	})
 }
 
 func (r *replay) count(change func(*produce.Counts)) {

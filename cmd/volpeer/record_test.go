@@ -92,12 +92,12 @@ func (c *collector) Wanted(tile int, quality volumetric.Quality) bool {
 }
 func (c *collector) GaveUp(tile int, _ volumetric.Quality) bool { return tile == 1 }
 
-func (c *collector) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error {
+func (c *collector) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.Data = slices.Clone(f.Data)
 	c.frames, c.tiles, c.levels = append(c.frames, f), append(c.tiles, tile), append(c.levels, quality)
-	return nil
+	return true, nil
 }
 
 func (c *collector) count() int {

@@ -22,7 +22,7 @@ type scales struct {
 	sizes, sent [2]int
 }
 
-func (s *scales) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error {
+func (s *scales) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	wanted := s.Wanted(tile, quality)
 	s.mu.Lock()
 	s.sizes[quality] = len(f.Data)

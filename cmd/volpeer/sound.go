@@ -14,7 +14,7 @@ import (
 
 // voice takes packets of sound; *client.Publisher is one.
 type voice interface {
-	WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) error
+	WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) (taken bool, err error)
 }
 
 // soundCounts are packets of sound.
@@ -34,9 +34,10 @@ func (b *broadcast) speak(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		switch err := b.voice.WritePackets(0, 0, begin, [][]byte{packet.Data}); {
-		case err == nil:
+		switch taken, err := b.voice.WritePackets(0, 0, begin, [][]byte{packet.Data}); {
+		case taken:
 			b.heard.sent.Add(1)
+		case err == nil: // nobody listens
 		case errors.Is(err, client.ErrNotConnected):
 			b.heard.unsent.Add(1)
 		default:

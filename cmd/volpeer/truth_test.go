@@ -30,14 +30,14 @@ func (tr *truth) GaveUp(tile int, quality volumetric.Quality) bool {
 	return tr.sink.GaveUp(tile, quality)
 }
 
-func (tr *truth) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error {
+func (tr *truth) WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	tr.mu.Lock()
 	tr.frames[f.Number] = f.Capture
 	tr.mu.Unlock()
 	return tr.sink.WriteFrame(tile, quality, f)
 }
 
-func (tr *truth) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) error {
+func (tr *truth) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) (bool, error) {
 	tr.mu.Lock()
 	for _, p := range payloads {
 		tr.sound[string(p)] = append(tr.sound[string(p)], capture)

@@ -255,9 +255,8 @@ func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 					continue
 				}
 				frame := client.OutgoingFrame{Number: number, Capture: next, Codec: [4]byte{'l', 'a', 'b', ' '}, Data: factory.frame(number, tile, quality)}
-				if publisher.WriteFrame(tile, quality, frame) == nil {
-					written = true
-				}
+				taken, _ := publisher.WriteFrame(tile, quality, frame)
+				written = written || taken
 			}
 		}
 		if written {

@@ -111,9 +111,9 @@ func (a *attendee) speak(stop <-chan struct{}, sent *sums) {
 			for quality := range volumetric.Quality(2) {
 				whole := frame(vr2gather.CodecOctree, 4000+2000*int(quality), now)
 				sent.add(whole)
-				_ = a.Publisher("points").WriteFrame(0, quality, client.OutgoingFrame{Number: n, Capture: now, Data: whole})
+				_, _ = a.Publisher("points").WriteFrame(0, quality, client.OutgoingFrame{Number: n, Capture: now, Data: whole})
 				plain := client.OutgoingFrame{Number: n, Capture: now, Codec: volumetric.FourCC{'r', 'a', 'w', '0'}, Data: bytes.Repeat([]byte{1}, 3000)}
-				_ = a.Publisher("plain").WriteFrame(0, quality, plain)
+				_, _ = a.Publisher("plain").WriteFrame(0, quality, plain)
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func (c *company) publish(ctx context.Context) {
 			for tile := range 2 {
 				for q, data := range tiles {
 					frame := client.OutgoingFrame{Number: number, Capture: now, Codec: codec.Raw.FourCC(), Data: data}
-					_ = c.session.Publisher("body").WriteFrame(tile, volumetric.Quality(q), frame)
+					_, _ = c.session.Publisher("body").WriteFrame(tile, volumetric.Quality(q), frame)
 				}
 			}
 		case <-ctx.Done():

@@ -19,8 +19,10 @@ func TestWantedTracks(t *testing.T) {
 	write := func(number uint32) {
 		t.Helper()
 		for track := range wires {
-			if err := p.WriteFrame(track/2, volumetric.Quality(track%2), OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte("tile")}); err != nil {
-				t.Fatal(err)
+			wanted := p.Wanted(track/2, volumetric.Quality(track%2))
+			taken, err := p.WriteFrame(track/2, volumetric.Quality(track%2), OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte("tile")})
+			if err != nil || taken != wanted {
+				t.Fatalf("frame %d of track %d: taken %t, %v; want %t", number, track, taken, err, wanted)
 			}
 		}
 		flush(m, time.Now().Add(time.Second))
@@ -56,7 +58,7 @@ func TestWantedTracks(t *testing.T) {
 	}
 	// What nobody takes is not sent without a connection, either.
 	m.disconnect()
-	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 4}); !errors.Is(err, ErrNotConnected) {
+	if taken, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 4}); taken || !errors.Is(err, ErrNotConnected) {
 		t.Errorf("got %v, want an error around %v", err, ErrNotConnected)
 	}
 }
@@ -97,7 +99,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 	m.pacer.limit(pacing.Path{Estimate: 100e3}, begin)
 	for range 3 {
 		// 40 kB are more than 3 seconds.
-		if err := p.WritePackets(0, 0, begin, [][]byte{make([]byte, 40_000)}); err != nil {
+		if _, err := p.WritePackets(0, 0, begin, [][]byte{make([]byte, 40_000)}); err != nil {
 			t.Fatal(err)
 		}
 	}

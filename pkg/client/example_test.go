@@ -93,16 +93,16 @@ func ExamplePublisher_WriteFrame() {
 		written := false
 		for tile := range body.Tiles {
 			for quality := range body.Qualities {
-				err := publisher.WriteFrame(tile, volumetric.Quality(quality), client.OutgoingFrame{
+				taken, err := publisher.WriteFrame(tile, volumetric.Quality(quality), client.OutgoingFrame{
 					Number:  number,
 					Capture: capture,
 					Codec:   codec.Raw.FourCC(),
 					Data:    someTile(quality),
 				})
 				switch {
-				case err == nil:
+				case taken:
 					written = true
-				case !errors.Is(err, client.ErrNotConnected): // this one says: not yet, or not just now
+				case err != nil && !errors.Is(err, client.ErrNotConnected): // this one says: not yet, or not just now
 					fmt.Println(err)
 					return
 				}
@@ -272,7 +272,7 @@ func ExamplePublisher_WritePackets() {
 	for {
 		select {
 		case capture := <-microphone.C:
-			err := publisher.WritePackets(0, 0, capture, [][]byte{silence})
+			_, err := publisher.WritePackets(0, 0, capture, [][]byte{silence})
 			if err != nil && !errors.Is(err, client.ErrNotConnected) {
 				fmt.Println(err)
 				return
@@ -355,7 +355,8 @@ func ExamplePublisher_Wanted() {
 					continue // the next capture may be
 				}
 				frame := client.OutgoingFrame{Number: number, Capture: capture, Codec: codec.Raw.FourCC(), Data: someTile(quality)}
-				written = publisher.WriteFrame(tile, volumetric.Quality(quality), frame) == nil || written
+				taken, _ := publisher.WriteFrame(tile, volumetric.Quality(quality), frame)
+				written = written || taken
 			}
 		}
 		if written {

@@ -17,7 +17,7 @@ func TestNumbersStayWithTheLine(t *testing.T) {
 	l.next = 65534
 	write := func(p *Publisher) {
 		t.Helper()
-		if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: time.Now(), Data: make([]byte, 3000)}); err != nil {
+		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: time.Now(), Data: make([]byte, 3000)}); err != nil {
 			t.Fatal(err)
 		}
 		flush(m, time.Now().Add(time.Second))
@@ -51,7 +51,7 @@ func TestRetransmissions(t *testing.T) {
 	m.session.peer = newPeer(t, m)
 	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
 	m.lines["b"].next = 65534
-	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: time.Now(), Data: make([]byte, 3000)}); err != nil {
+	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: time.Now(), Data: make([]byte, 3000)}); err != nil {
 		t.Fatal(err)
 	}
 	nack := func(at time.Time) []outgoing {
@@ -105,7 +105,7 @@ func TestKeyFrameRequestsNameTheTrack(t *testing.T) {
 	m.session.peer = newPeer(t, m)
 	p, _ := published(t, m, described("film", volumetric.MIMEH264, 2, 3))
 	for track := range 6 {
-		if err := p.WritePackets(track/3, volumetric.Quality(track%3), time.Now(), [][]byte{{1}}); err != nil {
+		if _, err := p.WritePackets(track/3, volumetric.Quality(track%3), time.Now(), [][]byte{{1}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,7 +46,7 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 	m := newRig(t, Config{})
 	m.session.peer = newPeer(t, m)
 	p, _ := published(t, m, described("film", volumetric.MIMEH264, 1, 1))
-	if err := p.WritePackets(0, 0, time.Now(), [][]byte{{1}}); err != nil {
+	if _, err := p.WritePackets(0, 0, time.Now(), [][]byte{{1}}); err != nil {
 		t.Fatal(err)
 	}
 	body := described("body", volumetric.MIMEVolumetric, 1, 1)
@@ -61,7 +61,7 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.RTCP(request, epoch)
-	if err := p.WritePackets(0, 0, time.Now(), [][]byte{{1}}); !errors.Is(err, ErrNotConnected) {
+	if _, err := p.WritePackets(0, 0, time.Now(), [][]byte{{1}}); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("got %v, want an error around %v", err, ErrNotConnected)
 	}
 	if _, open := <-m.frames; open {
@@ -77,7 +77,7 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 	assign(t, m, "4", 1, "grace", 0, &body)
 	former.send(1, 0, epoch)
 	m.reset()
-	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: time.Now()}); !errors.Is(err, ErrNotConnected) {
+	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: time.Now()}); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("got %v, want an error around %v", err, ErrNotConnected)
 	}
 	former.send(2, 0, epoch)
@@ -94,7 +94,7 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 	w := newOutlet(volumetric.MIMEVolumetric, 200, 201)
 	m.connect(1)
 	m.attach("0", w, p, 0, 0)
-	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 2, Capture: time.Now()}); err != nil {
+	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 2, Capture: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	flush(m, time.Now().Add(time.Second))

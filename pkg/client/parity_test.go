@@ -31,7 +31,7 @@ func TestPublishersMakeParity(t *testing.T) {
 		for i := range data {
 			data[i] = byte(i * i >> 3)
 		}
-		if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 7, Capture: time.Now(), Data: data}); err != nil {
+		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 7, Capture: time.Now(), Data: data}); err != nil {
 			t.Fatal(err)
 		}
 		flush(m, time.Now().Add(time.Second))
@@ -67,7 +67,7 @@ func TestParityCountsForTheUplink(t *testing.T) {
 		m := newRig(t, Config{})
 		p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
 		p.setParity(share)
-		if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 7, Capture: time.Now(), Data: make([]byte, 100_000)}); err != nil {
+		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 7, Capture: time.Now(), Data: make([]byte, 100_000)}); err != nil {
 			t.Fatal(err)
 		}
 		rates[share] = p.rate(0)

@@ -104,9 +104,12 @@ func (p *Publisher) index(tile int, quality volumetric.Quality) int {
 
 // WriteFrame sends one frame as payload v1, spread over part of the frame interval. ErrNotConnected says that it was not sent, since the
 // track is not negotiated yet or the connection is down.
-func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) error {
+//
+// It is taken where it will leave, unless it waits for the uplink for too long (UplinkCounts.Dropped). Where it is not, and there is no error, nobody takes the track, or the uplink
+// does not carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not sent.
+func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) (taken bool, err error) {
 	if !p.has(tile, quality) {
-		return fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
+		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
 	}
 	prefixed, length := !p.publication.VR2Gather, len(f.Data)
 	if prefixed {
@@ -115,7 +118,7 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	parity := p.parityOf(payload.SourceFragments(length))
 	size := frameSize(length) + parity*(payload.MaxPacketSize+congestion.PacketOverhead)
 	if taken, err := p.takes(p.index(tile, quality), f.Capture, size); !taken {
-		return err
+		return false, err
 	}
 	data := f.Data
 	if prefixed {
@@ -125,10 +128,10 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	descriptor := payload.Descriptor{Prefixed: prefixed, Quality: uint8(quality), Parity: uint16(parity), Frame: f.Number}
 	payloads, err := fragment(descriptor, data)
 	if err != nil {
-		return fmt.Errorf("%q tile %d quality %d: %w", p.publication.Name, tile, quality, err)
+		return false, fmt.Errorf("%q tile %d quality %d: %w", p.publication.Name, tile, quality, err)
 	}
-	return p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(len(payloads)), false,
-		p.times(p.index(tile, quality), &f))
+	err = p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(len(payloads)), false, p.times(p.index(tile, quality), &f))
+	return err == nil, err
 }
 
 // times are those of a frame, nil where frames are not traced.
@@ -140,22 +143,23 @@ func (p *Publisher) times(track int, f *OutgoingFrame) *sentTimes {
 }
 
 // WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. The last has the marker
-// where the publication is video. The payloads must not change afterwards.
+// where the publication is video. The payloads must not change afterwards. Whether it is taken is told as by WriteFrame.
 //
 // The qualities of a tile leave one after the other, not interleaved as with WriteFrame: without a descriptor nobody knows where a frame
 // ends before its last packet, so the server could not switch between frames that overlap.
-func (p *Publisher) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) error {
+func (p *Publisher) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) (taken bool, err error) {
 	if !p.has(tile, quality) {
-		return fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
+		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
 	}
 	if taken, err := p.takes(p.index(tile, quality), capture, packetsSize(payloads)); !taken {
-		return err
+		return false, err
 	}
 	spread := p.spread / time.Duration(len(p.publication.Qualities))
 	if p.publication.Kind == volumetric.KindAudio {
 		spread = 0
 	}
-	return p.session.media.enqueue(p, p.index(tile, quality), capture, payloads, spread, true, nil)
+	err = p.session.media.enqueue(p, p.index(tile, quality), capture, payloads, spread, true, nil)
+	return err == nil, err
 }
 
 // detach forgets the lines of a publication that has ended.

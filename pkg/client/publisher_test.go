@@ -74,7 +74,7 @@ func TestTracksOfOneInstantShareATimestamp(t *testing.T) {
 	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 2, 2))
 	capture := time.Now()
 	for track := range wires {
-		if err := p.WriteFrame(track/2, volumetric.Quality(track%2), OutgoingFrame{Number: 7, Capture: capture, Data: make([]byte, 2000)}); err != nil {
+		if _, err := p.WriteFrame(track/2, volumetric.Quality(track%2), OutgoingFrame{Number: 7, Capture: capture, Data: make([]byte, 2000)}); err != nil {
 			t.Fatal(err)
 		}
 		// The estimate of the server's clock may change at any time.
@@ -104,7 +104,7 @@ func TestCaptureTimesAreOfTheServersClock(t *testing.T) {
 	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
 	reply(m, time.Hour)
 	capture := time.Now()
-	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: capture, Codec: volumetric.FourCC{'t', 'e', 's', 't'}, Data: []byte("tile")}); err != nil {
+	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: capture, Codec: volumetric.FourCC{'t', 'e', 's', 't'}, Data: []byte("tile")}); err != nil {
 		t.Fatal(err)
 	}
 	flush(m, time.Now().Add(time.Second))
@@ -151,24 +151,24 @@ func TestWriteErrors(t *testing.T) {
 	for _, track := range []volumetric.TrackRef{
 		{TileRef: volumetric.TileRef{Tile: 2}, Quality: 0}, {TileRef: volumetric.TileRef{Tile: -1}, Quality: 0}, {Quality: 2}, {Quality: -1},
 	} {
-		if err := p.WriteFrame(track.Tile, track.Quality, frame); !errors.Is(err, ErrNotPublished) {
+		if _, err := p.WriteFrame(track.Tile, track.Quality, frame); !errors.Is(err, ErrNotPublished) {
 			t.Errorf("frame of %v: got %v, want an error around %v", track, err, ErrNotPublished)
 		}
-		if err := p.WritePackets(track.Tile, track.Quality, frame.Capture, [][]byte{{1}}); !errors.Is(err, ErrNotPublished) {
+		if _, err := p.WritePackets(track.Tile, track.Quality, frame.Capture, [][]byte{{1}}); !errors.Is(err, ErrNotPublished) {
 			t.Errorf("packets of %v: got %v, want an error around %v", track, err, ErrNotPublished)
 		}
 	}
 	m.disconnect()
-	if err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
+	if _, err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("without connection: got %v, want an error around %v", err, ErrNotConnected)
 	}
 	m.connect(1)
-	if err := p.WriteFrame(0, 0, frame); err != nil {
+	if _, err := p.WriteFrame(0, 0, frame); err != nil {
 		t.Errorf("with connection: %v", err)
 	}
 	flush(m, time.Now().Add(time.Second))
 	p.detach()
-	if err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
+	if _, err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("after its end: got %v, want an error around %v", err, ErrNotConnected)
 	}
 	if n := len(wires[0].sent); n != 1 {
@@ -181,7 +181,7 @@ func TestQualitiesOfAForeignCodecLeaveInTurn(t *testing.T) {
 	p, wires := published(t, m, described("film", volumetric.MIMEH264, 1, 2))
 	begin := time.Now()
 	for q := range wires {
-		if err := p.WritePackets(0, volumetric.Quality(q), begin, [][]byte{{1}, {2}, {3}}); err != nil {
+		if _, err := p.WritePackets(0, volumetric.Quality(q), begin, [][]byte{{1}, {2}, {3}}); err != nil {
 			t.Fatal(err)
 		}
 	}

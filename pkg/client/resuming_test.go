@@ -39,7 +39,7 @@ func (r *resuming) want(qualities ...volumetric.Quality) {
 
 func (r *resuming) write(number uint32, tile int, quality volumetric.Quality) {
 	r.t.Helper()
-	if err := r.body.WriteFrame(tile, quality, OutgoingFrame{Number: number, Capture: time.Now(), Data: make([]byte, 10)}); err != nil {
+	if _, err := r.body.WriteFrame(tile, quality, OutgoingFrame{Number: number, Capture: time.Now(), Data: make([]byte, 10)}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -163,7 +163,7 @@ func TestDescriptionsWaitForNoOther(t *testing.T) {
 	r.want(1)
 	r.want(1, 2)
 	r.body.Wanted(0, 2)
-	if err := r.body.WritePackets(0, 1, time.Now(), [][]byte{{1}}); err != nil {
+	if _, err := r.body.WritePackets(0, 1, time.Now(), [][]byte{{1}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(r.media.pacer.due(time.Now(), nil)); n != 1 {

@@ -47,7 +47,7 @@ func newFuzzRig(t testing.TB, peer *transport.Peer) *media {
 	m.connect(1)
 	outlet := newOutlet(volumetric.MIMEH264, fuzzLine, fuzzLine+1)
 	m.attach("0", outlet, film, 0, 0)
-	if err := film.WritePackets(0, 0, epoch, [][]byte{{1}, {2}, {3}}); err != nil {
+	if _, err := film.WritePackets(0, 0, epoch, [][]byte{{1}, {2}, {3}}); err != nil {
 		t.Fatal(err)
 	}
 	flush(m, epoch)

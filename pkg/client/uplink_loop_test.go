@@ -135,7 +135,7 @@ func (r *uplinkRig) write(now time.Time, sizes []int) {
 				continue
 			}
 			size += r.random.IntN(2*size/5+1) - size/5
-			if err := r.publisher.WriteFrame(tile, quality, OutgoingFrame{Number: r.number, Capture: now, Data: make([]byte, size)}); err != nil {
+			if _, err := r.publisher.WriteFrame(tile, quality, OutgoingFrame{Number: r.number, Capture: now, Data: make([]byte, size)}); err != nil {
 				r.t.Fatal(err)
 			}
 		}

@@ -50,7 +50,7 @@ func TestNothingIsDueWithoutAConnection(t *testing.T) {
 	m.connect(1)
 	s := sender{media: m}
 	now := time.Now()
-	if err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: now, Data: []byte("tile")}); err != nil {
+	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: now, Data: []byte("tile")}); err != nil {
 		t.Fatal(err)
 	}
 	for range 500 {

@@ -37,7 +37,7 @@ func TestVR2GatherFramesPassUnchanged(t *testing.T) {
 	sizes := []int{0, 1, 1128, 1129, 10_000}
 	for i, size := range sizes {
 		whole := framed(capture, size)
-		if err := p.WriteFrame(0, 0, OutgoingFrame{Number: uint32(40 + i), Capture: time.Now(), Codec: volumetric.FourCC{'n', 'o', 'n', 'e'}, Data: whole}); err != nil {
+		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: uint32(40 + i), Capture: time.Now(), Codec: volumetric.FourCC{'n', 'o', 'n', 'e'}, Data: whole}); err != nil {
 			t.Fatal(err)
 		}
 		clear(whole) // it was copied

@@ -158,7 +158,7 @@ func publishFrame(t *testing.T, s *server.Server, identity string, name codec.Fo
 			case <-stop:
 				return
 			case capture := <-camera.C:
-				if session.Publisher("body").WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: capture, Codec: name, Data: data}) == nil {
+				if taken, _ := session.Publisher("body").WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: capture, Codec: name, Data: data}); taken {
 					number++
 				}
 			}

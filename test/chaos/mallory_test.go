@@ -157,5 +157,6 @@ func contextWithPatience() (context.Context, context.CancelFunc) {
 
 // writeFrame sends a frame on the first track of a publication.
 func writeFrame(p *client.Publisher, number uint32) error {
-	return p.WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(), Data: make([]byte, load.FrameBytes)})
+	_, err := p.WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(), Data: make([]byte, load.FrameBytes)})
+	return err
 }

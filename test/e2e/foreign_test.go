@@ -79,7 +79,7 @@ func (p *foreignPublisher) run(ctx context.Context, qualities int) {
 				if wanted[q] {
 					nal = nalIDR
 				}
-				if publisher.WritePackets(0, q, now, foreignPayloads(nal, q, number)) == nil {
+				if taken, _ := publisher.WritePackets(0, q, now, foreignPayloads(nal, q, number)); taken {
 					delete(wanted, q)
 				}
 			}

@@ -81,7 +81,7 @@ func (u *truth) send(ctx context.Context, p *client.Publisher) {
 			u.mu.Unlock()
 			encoded := time.Now()
 			// What is not connected yet is not sent.
-			_ = p.WriteFrame(tile, 0, client.OutgoingFrame{
+			_, _ = p.WriteFrame(tile, 0, client.OutgoingFrame{
 				Number: number, Capture: now, Data: data,
 				Stages: client.Stages{Acquired: now, TilingBegan: now, Tiled: encoded, EncodingBegan: encoded, Encoded: encoded},
 			})

@@ -129,7 +129,7 @@ func publishMore(t *testing.T, p *lab.Peer, load lab.Load) {
 				for i := range load.Tiles * load.Qualities {
 					frame := client.OutgoingFrame{Number: number, Capture: now, Data: make([]byte, load.FrameBytes)}
 					// What is not negotiated yet is not sent.
-					_ = publisher.WriteFrame(i/load.Qualities, volumetric.Quality(i%load.Qualities), frame)
+					_, _ = publisher.WriteFrame(i/load.Qualities, volumetric.Quality(i%load.Qualities), frame)
 				}
 			case <-running.Done():
 				return

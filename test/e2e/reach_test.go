@@ -58,7 +58,8 @@ func nextFrame(t *testing.T, s *client.Session) client.Frame {
 func sendFrame(t *testing.T, p *client.Publisher, number uint32, data string) {
 	t.Helper()
 	wait.Until(t, "a frame is sent", func() bool {
-		return p.WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte(data)}) == nil
+		taken, _ := p.WriteFrame(0, 0, client.OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte(data)})
+		return taken
 	})
 }
 

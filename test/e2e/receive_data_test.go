@@ -231,7 +231,7 @@ func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent fu
 				return
 			case at := <-camera.C:
 				for tile := range tiles {
-					_ = session.Publisher("body").WriteFrame(tile, 0, client.OutgoingFrame{
+					_, _ = session.Publisher("body").WriteFrame(tile, 0, client.OutgoingFrame{
 						Number: number, Capture: at, Codec: volumetric.FourCC{'r', 'a', 'w', '1'}, Data: content(number, tile),
 					})
 				}

@@ -17,7 +17,8 @@ func TestPublishingAnewUnderTheSameName(t *testing.T) {
 	s := joinAs(t, client.Config{URL: c.Server.URL(), Room: "room", Identity: "alice"})
 	works := func(p *client.Publisher) func() bool {
 		return func() bool {
-			return p.WriteFrame(0, 0, client.OutgoingFrame{Number: 1, Capture: time.Now(), Data: []byte("x")}) == nil
+			_, err := p.WriteFrame(0, 0, client.OutgoingFrame{Number: 1, Capture: time.Now(), Data: []byte("x")})
+			return err == nil
 		}
 	}
 	first, other := body(1, 1).Publication(), body(16, 4).Publication()

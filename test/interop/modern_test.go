@@ -98,7 +98,7 @@ func (m *modern) publish(ctx context.Context, p programme) {
 		sound := content{Client: p.Client, Tile: oldpeer.SoundTile, Instant: instant, Size: soundBytes}.frame(capture)
 		packet := vr2gather.Packet{Kind: volumetric.KindAudio, Client: uint32(p.Client), Frame: instant, Length: uint32(len(sound)), Data: sound}
 		if payload, err := packet.Append(nil); err == nil {
-			_ = voice.WritePackets(0, 0, capture, [][]byte{payload})
+			_, _ = voice.WritePackets(0, 0, capture, [][]byte{payload})
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (p programme) show(body *client.Publisher, instant uint32, capture time.Tim
 		for quality := range p.Qualities {
 			if q := volumetric.Quality(quality); body.Wanted(tile, q) && !p.skips(tile, quality, instant) {
 				data := p.tile(tile, quality, instant).frame(capture)
-				_ = body.WriteFrame(tile, q, client.OutgoingFrame{Number: instant, Capture: capture, Data: data})
+				_, _ = body.WriteFrame(tile, q, client.OutgoingFrame{Number: instant, Capture: capture, Data: data})
 			}
 		}
 	}

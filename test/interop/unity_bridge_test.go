@@ -176,7 +176,7 @@ func (p *unityPublisher) publish(publisher *client.Publisher, stop <-chan struct
 			p.sent[fmt.Sprintf("%d %d %s", track/2, quality, unityHash(frame))] = true
 			p.mu.Unlock()
 			// Before the connection is there nothing is sent, which is what a camera does that was switched on early.
-			_ = publisher.WriteFrame(track/2, quality, client.OutgoingFrame{Number: number, Capture: now, Codec: vr2gather.CodecOctree, Data: frame})
+			_, _ = publisher.WriteFrame(track/2, quality, client.OutgoingFrame{Number: number, Capture: now, Codec: vr2gather.CodecOctree, Data: frame})
 		}
 		select {
 		case <-ticker.C:

@@ -40,11 +40,11 @@ func (s *sending) send(ctx context.Context, wanted func() bool) error {
 		acquired := time.Now()
 		s.frame = s.parties.camera.compose(s.frame)
 		composed := time.Now()
-		err := s.publisher.WriteFrame(0, 0, client.OutgoingFrame{
+		taken, _ := s.publisher.WriteFrame(0, 0, client.OutgoingFrame{
 			Number: s.number, Capture: s.next, Codec: volumetric.FourCC{'r', 'g', 'b', 'd'}, Data: s.frame,
 			Stages: client.Stages{Acquired: acquired, TilingBegan: acquired, Tiled: acquired, EncodingBegan: acquired, Encoded: composed},
 		})
-		if err == nil {
+		if taken {
 			s.number++
 			s.written++
 		}

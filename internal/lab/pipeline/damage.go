@@ -100,12 +100,11 @@ func (v *vandal) take(f client.Frame) {
 		return
 	}
 	out := client.OutgoingFrame{Number: uint32(v.sent), Capture: time.Now(), Codec: f.Codec, Data: damage(f.Data, v.random)}
-	switch err := v.session.Publisher(objectName).WriteFrame(0, 0, out); {
-	case errors.Is(err, client.ErrNotConnected):
-	case err != nil:
-		v.err = err
-	default:
+	switch taken, err := v.session.Publisher(objectName).WriteFrame(0, 0, out); {
+	case taken:
 		v.sent++
+	case err != nil && !errors.Is(err, client.ErrNotConnected):
+		v.err = err
 	}
 }
 

@@ -99,7 +99,8 @@ func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.Out
 		header := vr2gather.NewFrameHeader(frame.Codec, len(frame.Data), p.guest.session.ServerTime(frame.Capture))
 		frame.Data = append(header.Append(make([]byte, 0, vr2gather.FrameHeaderSize+len(frame.Data))), frame.Data...)
 	}
-	err = p.publisher.WriteFrame(tile, quality, frame)
+	// One that nobody takes is written, and uses up its number, as the session's counts say.
+	_, err = p.publisher.WriteFrame(tile, quality, frame)
 	switch {
 	case errors.Is(err, payload.ErrFrame):
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)

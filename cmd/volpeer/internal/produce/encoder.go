@@ -69,7 +69,7 @@ type worker struct {
 // outcome is what became of a frame's tiles.
 type outcome struct {
 	sent, unsent int
-	// paused and gaveUp were not encoded, which has saved so many bytes.
+	// paused and gaveUp were not sent; most of them were not encoded, which has saved so many bytes.
 	paused, gaveUp, saved int
 	// late were not encoded for want of time. Where dropped is set, nothing was: a newer capture will be in time.
 	late    int
@@ -236,7 +236,7 @@ func (e *encoder) do(w *worker, j job) error {
 	e.sizes[e.track(j)], e.points[e.track(j)], e.fresh[e.track(j)] = len(w.data), cloud.Len(), true
 	w.outcome.points += cloud.Len()
 	stages.Encoded = time.Now()
-	err = e.sink.WriteFrame(j.tile, quality, client.OutgoingFrame{
+	taken, err := e.sink.WriteFrame(j.tile, quality, client.OutgoingFrame{
 		Number:  e.number,
 		Capture: e.frame.Capture,
 		Codec:   e.config.Codec.FourCC(),
@@ -244,8 +244,10 @@ func (e *encoder) do(w *worker, j job) error {
 		Stages:  stages,
 	})
 	switch {
-	case err == nil && !wanted:
+	case err == nil && !taken && e.sink.GaveUp(j.tile, quality):
 		w.outcome.gaveUp++
+	case err == nil && !taken:
+		w.outcome.paused++
 	case err == nil:
 		w.outcome.sent++
 		w.outcome.bytes += len(w.data)
@@ -310,4 +312,6 @@ type nowhere struct{}
 func (nowhere) Wanted(int, volumetric.Quality) bool { return true }
 func (nowhere) GaveUp(int, volumetric.Quality) bool { return false }
 
-func (nowhere) WriteFrame(int, volumetric.Quality, client.OutgoingFrame) error { return nil }
+func (nowhere) WriteFrame(int, volumetric.Quality, client.OutgoingFrame) (bool, error) {
+	return true, nil
+}

@@ -90,7 +90,7 @@ func (s *fakeSink) GaveUp(tile int, q volumetric.Quality) bool {
 	return s.gaveUp[[2]int{tile, int(q)}]
 }
 
-func (s *fakeSink) WriteFrame(tile int, q volumetric.Quality, f client.OutgoingFrame) error {
+func (s *fakeSink) WriteFrame(tile int, q volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	if s.enter != nil {
 		s.enter <- struct{}{}
 		<-s.leave
@@ -101,15 +101,15 @@ func (s *fakeSink) WriteFrame(tile int, q volumetric.Quality, f client.OutgoingF
 		err = c.NewDecoder().Decode(&r.cloud, f.Data)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
-		return s.refuse
+		return false, s.refuse
 	}
 	key := [2]int{tile, int(q)}
 	s.frames[key] = append(s.frames[key], r)
 	s.wrote <- struct{}{}
-	return nil
+	return !s.unwanted[key] && !s.gaveUp[key], nil
 }

@@ -38,9 +38,9 @@ type Source interface {
 
 // Sink takes encoded tiles; *client.Publisher is one. Several goroutines call it at once, but the frames of one tile at one quality come in
 // the order of their numbers. The data is the sink's only during the call. An error around client.ErrNotConnected counts the tile as
-// unsent, any other ends the production.
+// unsent, any other ends the production; one that is not taken counts as paused, or as given up.
 type Sink interface {
-	WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) error
+	WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (taken bool, err error)
 	// Wanted tells whether a tile is to be encoded at a quality now, and GaveUp whether it is not because the network cannot carry it.
 	Wanted(tile int, quality volumetric.Quality) bool
 	GaveUp(tile int, quality volumetric.Quality) bool

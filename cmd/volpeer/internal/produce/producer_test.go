@@ -253,6 +253,35 @@ func TestUnwantedTilesAreNotEncoded(t *testing.T) {
 	}
 }
 
+// refusing wants every tile until it has it.
+type refusing struct{ *fakeSink }
+
+func (refusing) Wanted(int, volumetric.Quality) bool { return true }
+
+// TestWhatIsNotTakenIsNotSent: what stops being wanted while it is encoded counts as paused, or as given up, and a capture of which nothing is taken is not published.
+func TestWhatIsNotTakenIsNotSent(t *testing.T) {
+	p, err := New(newFakeSource(100), config(t, 2, "full=100%,half=50%"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	source := newFakeSource(100)
+	source.steps <- nil
+	var frame capture.Frame
+	if err := source.Read(t.Context(), &frame); err != nil {
+		t.Fatal(err)
+	}
+	sink := refusing{newFakeSink()}
+	sink.set(map[[2]int]bool{{0, 0}: true, {0, 1}: true}, map[[2]int]bool{{1, 1}: true})
+	if o := p.encoder.encode(&frame, time.Time{}, 0, sink); o.err != nil || o.sent != 1 || o.paused != 2 || o.gaveUp != 1 || o.saved != 0 || o.bytes == 0 {
+		t.Errorf("got %+v, want 1 tile sent, 2 paused and 1 given up, all encoded", o)
+	}
+	sink.set(map[[2]int]bool{{0, 0}: true, {0, 1}: true, {1, 0}: true, {1, 1}: true}, nil)
+	if o := p.encoder.encode(&frame, time.Time{}, 1, sink); o.err != nil || o.sent != 0 || o.paused != 4 || o.bytes != 0 {
+		t.Errorf("got %+v, want all paused", o)
+	}
+}
+
 // TestWhatIsWantedAgainIsEncodedFirst, and keeps its usual place afterwards.
 func TestWhatIsWantedAgainIsEncodedFirst(t *testing.T) {
 	c := config(t, 4, "full=100%,half=50%")
@@ -300,7 +329,7 @@ type orderedSink struct {
 
 func newOrderedSink() *orderedSink { return &orderedSink{fakeSink: newFakeSink()} }
 
-func (s *orderedSink) WriteFrame(tile int, q volumetric.Quality, f client.OutgoingFrame) error {
+func (s *orderedSink) WriteFrame(tile int, q volumetric.Quality, f client.OutgoingFrame) (bool, error) {
 	s.order = append(s.order, [2]int{tile, int(q)})
 	return s.fakeSink.WriteFrame(tile, q, f)
 }

@@ -233,16 +233,17 @@ func (c *Client) Wanted(tile int, quality volumetric.Quality) bool {
 	return c.publisher != nil && c.publisher.Wanted(tile, quality)
 }
 
-// Send implements carriage.End. The frame leaves over a part of its interval, after this returns.
+// Send implements carriage.End. The frame leaves over a part of its interval, after this returns; one that nobody takes does not leave.
 func (c *Client) Send(_ context.Context, f *carriage.Frame) (carriage.Departure, error) {
-	err := c.publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: f.Number, Capture: f.Capture, Codec: f.Codec, Data: f.Bytes})
+	taken, err := c.publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: f.Number, Capture: f.Capture, Codec: f.Codec, Data: f.Bytes})
 	if errors.Is(err, client.ErrNotConnected) {
 		return carriage.Departure{}, nil
 	}
-	if err == nil {
-		c.sent.Add(int64(wireBytes(len(f.Bytes))))
+	if !taken {
+		return carriage.Departure{}, err
 	}
-	return carriage.Departure{Copies: 1}, err
+	c.sent.Add(int64(wireBytes(len(f.Bytes))))
+	return carriage.Departure{Copies: 1}, nil
 }
 
 // Choose implements carriage.End: it asks the server over the websocket.
