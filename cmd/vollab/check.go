@@ -69,13 +69,14 @@ func laboratory(f *pflag.FlagSet) checklist {
 	o := claims.Options{Version: version}
 	f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable), "folder of the test data; without, the synthetic figure stands in")
 	f.StringVar(&o.Folder, "out", "", "folder for the reports of the first check; without, they are removed")
+	seed := f.Uint64("seed", 0, "seed of the losses in the third check, which tells it; 0 draws one from the time")
 	return func(progress lab.Progress) []lab.Check {
 		all, err := library()
 		if err != nil {
 			panic("the experiments that this program carries cannot be read, which its tests hold: " + err.Error())
 		}
 		o.Library = all
-		return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress)}, layers.Checks(progress), []lab.Check{hotpath.NewTracing(progress)})
+		return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress, *seed)}, layers.Checks(progress), []lab.Check{hotpath.NewTracing(progress)})
 	}
 }
 

@@ -59,10 +59,14 @@ func (s sustained) String() string {
 // losses are shares of packets lost at random.
 var losses = []float64{0.001, 0.01, 0.1}
 
-type check struct{ progress lab.Progress }
+type check struct {
+	progress lab.Progress
+	seed     uint64
+}
 
 // New is the check of the emulated network: pings and sweeps of UDP through links of 1, 10 and 50 ms and 10, 100 and 300 Mbit/s, 400 Mbit/s for some seconds, losses, and marks.
-func New(progress lab.Progress) lab.Check { return check{progress} }
+// Which packets are lost follows from the seed, the same ones of every run with it; 0 draws one from the time, which a line tells.
+func New(progress lab.Progress, seed uint64) lab.Check { return check{progress, seed} }
 
 // Name implements lab.Check.
 func (check) Name() string {
@@ -89,7 +93,12 @@ func (c check) Run(ctx context.Context) ([]lab.Line, error) {
 		lines = append(lines, got...)
 		return nil
 	}
-	for _, m := range measurements() {
+	seed := c.seed
+	if seed == 0 {
+		// Seconds since 1970 are written out whole by a line.
+		seed = uint64(time.Now().Unix())
+	}
+	for _, m := range measurements(seed) {
 		err := add(m.name, m.measure)
 		if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
 			return []lab.Line{lab.Skip("emulated network", err.Error())}, nil
@@ -98,6 +107,7 @@ func (c check) Run(ctx context.Context) ([]lab.Line, error) {
 			return lines, err
 		}
 	}
+	lines = append(lines, lab.Information("seed of the losses", float64(seed), ""))
 	return append(lines, lab.Exactly("measurements during which the network was never in time", late, "", 0)), nil
 }
 
@@ -108,7 +118,7 @@ type measurement struct {
 }
 
 // measurements are all of them.
-func measurements() (list []measurement) {
+func measurements(seed uint64) (list []measurement) {
 	for _, c := range cells() {
 		list = append(list,
 			measurement{c.String() + ": ping", c.ping}, measurement{c.String() + ": UDP at 80 % of the rate", c.sweep},
@@ -116,8 +126,10 @@ func measurements() (list []measurement) {
 	}
 	all := sustained{delay: 10 * time.Millisecond, mbps: sustainedMbps, link: sustainedLink, lasts: sustainedTime}
 	list = append(list, measurement{all.String(), all.measure})
-	for _, share := range losses {
-		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share), func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, share) }})
+	for i, share := range losses {
+		// Each has a seed of its own: with the same one the packets of a small share are lost with a larger one, too.
+		seed := seed + uint64(i)
+		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share), func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, share, seed) }})
 	}
 	return append(list, measurement{"marks", marks})
 }

@@ -37,10 +37,15 @@ type trial struct {
 	stamping         int // a socket that keeps the kernel stamping
 }
 
-// openTrial starts a network whose link is the same both ways.
+// openTrial starts a network whose link is the same both ways. What a queue marks at random is the same in every run.
 func openTrial(ctx context.Context, c netem.Config, kind, protocol int) (*trial, error) {
+	return openRandomTrial(ctx, c, kind, protocol, 1)
+}
+
+// openRandomTrial does the same, and what is random follows from a seed.
+func openRandomTrial(ctx context.Context, c netem.Config, kind, protocol int, seed uint64) (*trial, error) {
 	layout := topology.Pair(near, far, topology.Duplex(c))
-	layout.Seed = 1
+	layout.Seed = seed
 	n, err := topology.Start(ctx, layout)
 	if err != nil {
 		return nil, err
@@ -202,9 +207,9 @@ func (c cell) overload(ctx context.Context) (lines []lab.Line, err error) {
 	return []lab.Line{lab.AtMost(c.String()+": error of the rate", 100*math.Abs(mbps/float64(c.mbps)-1), "%", rateError)}, nil
 }
 
-// loss compares the number of packets lost with the binomial distribution, and with what the network counted.
-func loss(ctx context.Context, share float64) (lines []lab.Line, err error) {
-	t, err := openTrial(ctx, netem.Config{Delay: time.Millisecond, Loss: share}, unix.SOCK_DGRAM, 0)
+// loss compares the number of packets lost with the binomial distribution, and with what the network counted. Which are lost follows from the seed.
+func loss(ctx context.Context, share float64, seed uint64) (lines []lab.Line, err error) {
+	t, err := openRandomTrial(ctx, netem.Config{Delay: time.Millisecond, Loss: share}, unix.SOCK_DGRAM, 0, seed)
 	if err != nil {
 		return nil, err
 	}

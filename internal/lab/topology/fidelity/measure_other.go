@@ -15,6 +15,6 @@ func (c cell) overload(context.Context) ([]lab.Line, error) { return nil, router
 
 func (s sustained) measure(context.Context) ([]lab.Line, error) { return nil, router.ErrPrivileges }
 
-func loss(context.Context, float64) ([]lab.Line, error) { return nil, router.ErrPrivileges }
+func loss(context.Context, float64, uint64) ([]lab.Line, error) { return nil, router.ErrPrivileges }
 
 func marks(context.Context) ([]lab.Line, error) { return nil, router.ErrPrivileges }

@@ -21,7 +21,7 @@ func TestSmoke(t *testing.T) {
 	}
 	small := cell{10 * time.Millisecond, 10}
 	for name, measure := range map[string]func(context.Context) ([]lab.Line, error){
-		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, 0.1) },
+		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, 0.1, 1) },
 		"sustained": sustained{delay: 10 * time.Millisecond, mbps: 8, link: 10, lasts: 300 * time.Millisecond}.measure,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,5 +42,27 @@ func TestSmoke(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLossFollowsTheSeed: another seed loses other packets, the same seed the same ones again.
+func TestLossFollowsTheSeed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: it takes some seconds")
+	}
+	var lost []float64
+	for _, seed := range []uint64{1, 2, 1} {
+		lines, err := loss(t.Context(), 0.01, seed)
+		var invalid invalidError
+		switch {
+		case errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) || errors.As(err, &invalid):
+			t.Skipf("skipped: %v", err)
+		case err != nil:
+			t.Fatal(err)
+		}
+		lost = append(lost, lines[0].Figure)
+	}
+	if lost[0] == lost[1] || lost[0] != lost[2] {
+		t.Errorf("lost %v packets, expected other ones with the second seed only", lost)
 	}
 }

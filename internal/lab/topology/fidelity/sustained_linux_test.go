@@ -10,7 +10,7 @@ import (
 
 // TestSustainedIsMeasured: 400 Mbit/s of packets of 1,200 bytes are among what is measured, through a link that carries more.
 func TestSustainedIsMeasured(t *testing.T) {
-	found := slices.ContainsFunc(measurements(), func(m measurement) bool {
+	found := slices.ContainsFunc(measurements(1), func(m measurement) bool {
 		return strings.Contains(m.name, "400 Mbit/s of UDP for 5s through 500 Mbit/s")
 	})
 	if !found || packetBytes != 1200 {
