@@ -95,15 +95,18 @@ func (c *comparison) lines(where string) []lab.Line {
 	}
 }
 
-// clockLines are what is claimed of the clocks on links that are symmetric: that the uncertainty of each is small, which no bound can be that covers asymmetric paths, too. It is the median over frames that
-// counts: a thread that is kept waiting makes single messages late.
+// clockLines are what is claimed of the clocks on links that are symmetric: that the uncertainty of each is small, which no bound can be that covers asymmetric paths, too. It is the
+// median over frames that counts: a thread that is kept waiting makes single messages late.
 func (c *comparison) clockLines(where string) (lines []lab.Line) {
 	if c.complete == 0 {
 		return nil
 	}
 	for _, host := range []frametimes.Host{frametimes.Sender, frametimes.Receiver} {
 		name, d := fmt.Sprintf("%s: uncertainty of the %s's clock", where, host), c.clocks[host]
-		lines = append(lines, lab.AtMost(name+", median over frames", micro(d.Percentile(0.5)), "µs", micro(mostUncertain)), lab.Information(name+", 99 % of frames", micro(d.Percentile(0.99)), "µs"))
+		lines = append(lines,
+			lab.AtMost(name+", median over frames", micro(d.Percentile(0.5)), "µs", micro(mostUncertain)),
+			lab.Information(name+", 99 % of frames", micro(d.Percentile(0.99)), "µs"),
+		)
 	}
 	return lines
 }
