@@ -33,10 +33,10 @@ func deviation(at, early, late int64) time.Duration {
 	}
 }
 
-// binomialInterval is where the number of successes in n trials of probability p lies with 99.9 %: below it and above it lies half a thousandth each, at most. With three shares of
-// losses one run in three hundred is outside by chance.
+// binomialInterval is where the number of successes in n trials of probability p lies with 99 %: below it and above it lies half a percent each, at most. With three shares of losses one run in 33
+// is outside by chance.
 func binomialInterval(n int, p float64) (low, high int) {
-	const tail = 0.0005
+	const tail = 0.005
 	// log P(k) = log P(k-1) + log((n-k+1)/k · p/(1-p)); P(0) = (1-p)^n may be too small for a number, but not for its logarithm.
 	logarithm := float64(n) * math.Log1p(-p)
 	ratio := math.Log(p) - math.Log1p(-p)
