@@ -169,46 +169,6 @@ func (p *silencePlayer) play(l *line) {
 	}
 }
 
-// lossPlayer: COUNT rate=R loss=SHARE [calm=SHARE] [delay=R] [acked=R] makes so many observations of 1,000 packets sent at a rate, of which every hundred
-// lose as many as the share says, spread evenly; one packet in ten finds the queue empty, and of those the share calm is lost (the same share without it).
-// delay is the other estimate.
-type lossPlayer struct {
-	loss lossEstimator
-	now  time.Duration
-}
-
-func newLossPlayer() *lossPlayer { return &lossPlayer{loss: newLossEstimator(DefaultConfig().Loss)} }
-
-func (p *lossPlayer) play(l *line) {
-	const packets = 1000
-	rate, share := l.key("rate", 10)*1e6, l.key("loss", 0)
-	calm := l.key("calm", share)
-	size := int(rate * p.loss.cfg.Interval.Seconds() / 8 / packets)
-	gap := p.loss.cfg.Interval / packets
-	for range int(l.number(0)) {
-		lost, calmLost := 0.0, 0.0
-		for i := range packets {
-			received, queued := true, 10*time.Millisecond
-			if i%10 == 0 {
-				queued = 0
-				calmLost += calm
-				if calmLost >= 1 {
-					calmLost--
-					received = false
-				}
-			} else if lost += (share*10 - calm) / 9; lost >= 1 {
-				lost--
-				received = false
-			}
-			p.loss.add(p.now, size, received, queued)
-			p.now += gap
-		}
-		p.loss.update(p.now, l.key("delay", 10)*1e6, l.key("acked", 0)*1e6, DefaultConfig().Limits())
-	}
-	limit, limiting := p.loss.limit()
-	l.printf("bandwidth %.2f, limits %v, loss %.3f, inherent %.3f", limit/1e6, limiting, p.loss.loss(), p.loss.best.inherent)
-}
-
 // ackDelayPlayer: FROM TO trip=MS [swing=MS] adds a report every 10 ms, whose quickest round trip is longer by swing in every other epoch of 200 ms; restart and rebase NOW call those.
 type ackDelayPlayer struct{ delay ackDelay }
 

@@ -72,6 +72,8 @@ func TestTranscripts(t *testing.T) {
 		"silence":      func() player { return &silencePlayer{silence{cfg: DefaultConfig().Silence}} },
 		"loss":         func() player { return newLossPlayer() },
 		"ackdelay":     func() player { return &ackDelayPlayer{newAckDelay()} },
+		"contention":   func() player { return &contentionPlayer{} },
+		"shortness":    func() player { return &shortnessPlayer{} },
 		"train":        func() player { return &trainPlayer{} },
 		"probe":        func() player { return newProbePlayer() },
 	} {
