@@ -31,43 +31,6 @@ func (r *budgetRig) step(estimate float64, in BudgetInput) float64 {
 	return float64(r.budget.Step(r.now, volumetric.Bitrate(estimate), in))
 }
 
-// expect compares with what is wanted, to a thousandth.
-func (r *budgetRig) expect(what string, got, want float64) {
-	r.t.Helper()
-	if math.Abs(got-want) > want/1000 {
-		r.t.Errorf("%s: %.0f bit/s, expected %.0f", what, got, want)
-	}
-}
-
-func TestBudgetLeavesWhatOthersTake(t *testing.T) {
-	r := newBudgetRig(t)
-	r.expect("alone", r.step(10e6, BudgetInput{}), 9.6e6)
-	r.expect("audio and headers", r.step(10e6, BudgetInput{Audio: 100_000, Overhead: 0.06}), 9.9e6*0.96/1.06)
-	if got := r.step(50e3, BudgetInput{Audio: 100_000}); got != 0 {
-		t.Errorf("less than audio takes: %v", got)
-	}
-	if got := newBudgetRig(t).step(10e6, BudgetInput{Overhead: math.NaN(), DroppedFrames: -5, Audio: -5}); got != 9.6e6 {
-		t.Errorf("absurd input: %v", got)
-	}
-}
-
-func TestBudgetFallsAtOnceAndRisesWhole(t *testing.T) {
-	r := newBudgetRig(t)
-	for estimate := 12.5e6; estimate < 90e6; estimate *= 1.03 {
-		r.expect("ramp", r.step(estimate, BudgetInput{}), 0.96*estimate)
-	}
-	r.expect("fall", r.step(25e6, BudgetInput{}), 24e6)
-	// After a fall a rise counts but for the reserve, and whole once it has lasted.
-	r.expect("rise", r.step(50e6, BudgetInput{}), 0.94*48e6)
-	var got float64
-	for range 20 * 40 {
-		got = r.step(50e6, BudgetInput{})
-	}
-	if got < 0.98*48e6 || got > 48e6 {
-		t.Errorf("rise that lasts: %.0f bit/s, expected 48000000 but for steps too small to make", got)
-	}
-}
-
 func TestBudgetIsSteadyUnderNoise(t *testing.T) {
 	r := newBudgetRig(t)
 	noise := rand.New(rand.NewPCG(7, 8))
@@ -82,36 +45,6 @@ func TestBudgetIsSteadyUnderNoise(t *testing.T) {
 	t.Logf("within ±%.1f %% in two minutes, %.1f %% of the mean estimate", 50*(most/least-1), 100*sum/50e6)
 	if most > 1.025*least || sum < 0.92*50e6 {
 		t.Errorf("%.2f to %.2f Mbit/s in two minutes, %.2f in the mean", least/1e6, most/1e6, sum/1e6)
-	}
-}
-
-func TestBudgetGivesWayToQueues(t *testing.T) {
-	r := newBudgetRig(t)
-	r.expect("no queue", r.step(10e6, BudgetInput{QueueDelay: 15 * time.Millisecond}), 9.6e6)
-	// 50 ms above what is tolerated, to be emptied in half a second.
-	r.expect("queue", r.step(10e6, BudgetInput{QueueDelay: 65 * time.Millisecond}), 0.9*9.6e6)
-	r.expect("long queue", r.step(10e6, BudgetInput{QueueDelay: time.Second}), 0.8*9.6e6)
-	var got float64
-	for range 20 * 8 {
-		got = r.step(10e6, BudgetInput{})
-	}
-	if got < 0.98*9.6e6 {
-		t.Errorf("after eight seconds: %.0f bit/s", got)
-	}
-	r.expect("a frame dropped", r.step(10e6, BudgetInput{DroppedFrames: 1}), 0.97*9.6e6)
-	if got := r.step(10e6, BudgetInput{DroppedFrames: 100}); got < 0.799*9.6e6 {
-		t.Errorf("many frames dropped: %.0f", got)
-	}
-}
-
-func TestBudgetStandsStillWithTime(t *testing.T) {
-	r := newBudgetRig(t)
-	r.step(10e6, BudgetInput{DroppedFrames: 2})
-	cut := r.budget.cut
-	r.now = r.now.Add(-time.Hour)
-	r.step(10e6, BudgetInput{})
-	if r.budget.cut != cut {
-		t.Errorf("a step back in time changes the cut from %v to %v", cut, r.budget.cut)
 	}
 }
 

@@ -54,38 +54,6 @@ func TestPredictorGoesOn(t *testing.T) {
 	}
 }
 
-func TestPredictorForgetsJumps(t *testing.T) {
-	for name, next := range map[string]Viewpoint{
-		"place":     {At: epoch.Add(time.Second), Position: [3]float64{50, 1.6, 0}, Orientation: unrotated},
-		"direction": {At: epoch.Add(time.Second), Position: moving(59. / 60).Position, Orientation: rotationBy(vector{0, -2, 0})},
-		"pause":     {At: epoch.Add(3 * time.Second), Position: [3]float64{2, 1.6, 0}, Orientation: unrotated},
-	} {
-		var p Predictor
-		for n := range 60 {
-			p.Observe(moving(float64(n) / 60))
-		}
-		p.Observe(next)
-		got, _ := p.Predict(next.At.Add(200 * time.Millisecond))
-		if distance, angle := apart(got, next); distance > 1e-9 || angle > 1e-9 {
-			t.Errorf("%s: goes on after a jump by %.3f m and %.3f rad", name, distance, angle)
-		}
-	}
-}
-
-func TestPredictorPassesOverNonsense(t *testing.T) {
-	var p Predictor
-	p.Observe(Viewpoint{At: epoch, Position: [3]float64{math.NaN(), 0, 0}, Orientation: unrotated})
-	p.Observe(Viewpoint{At: epoch, Orientation: [4]float64{math.Inf(1), 0, 0, 0}})
-	p.Observe(Viewpoint{At: epoch, Position: [3]float64{1e300, 0, 0}})
-	if got, known := p.Predict(epoch); known {
-		t.Errorf("took %+v", got)
-	}
-	p.Observe(Viewpoint{At: epoch, Orientation: [4]float64{0, 0, 0, 5}})
-	if got, known := p.Predict(epoch); !known || got.Orientation != unrotated {
-		t.Errorf("an orientation that is not normalised: %+v, %v", got, known)
-	}
-}
-
 // What prediction gains over taking the last report, for a tenth of a second: a round trip and two frame intervals.
 func TestPredictionOfRealViewers(t *testing.T) {
 	const ahead = 3 // rows at 30 per second
