@@ -41,7 +41,7 @@ func endToEnd(b bench) []lab.Check {
 		&check{b, "from 12.5 to 90 Mbit/s on an idle link (end to end)", idleRamp},
 		&check{b, "100 Mbit/s that become 25 for ten seconds (end to end)", fallAndRise},
 		&check{b, "recorded wireless links (end to end)", recordedLinks},
-		&check{b, "beside TCP Cubic, and beside another receiver (end to end)", besideShares},
+		&check{b, "beside TCP Cubic, and beside another receiver (end to end)", besideOthersOnce},
 		&check{b, "random losses without congestion (end to end)", randomLosses},
 	}
 }

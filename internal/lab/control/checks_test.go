@@ -133,6 +133,82 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestRampsEndToEnd: in real time others are looked at in one run beside a fast and one beside a slow ramp, for as long, and judged by the same bound. The lines say of how many runs they are.
+func TestRampsEndToEnd(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		checks         func(bench) []lab.Check
+		runs           int
+		fast           OtherFigures
+		missed, single int
+	}{
+		{"one run", endToEnd, 1, OtherFigures{Loss: 0.0015, QueueP95: 30}, 0, 24},
+		{"others lose more", endToEnd, 1, OtherFigures{Loss: 0.0016, QueueP95: 30}, 6, 24},
+		{"others wait longer", endToEnd, 1, OtherFigures{Loss: 0.0015, QueueP95: 31}, 6, 24},
+		{"virtual time", virtual, 8, OtherFigures{Loss: 0.001, QueueP95: 20}, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			type ramp struct {
+				text, queue string
+				fast        bool
+			}
+			seeds := map[ramp][]uint64{}
+			b := bench{traces: t.TempDir(), run: func(_ context.Context, text string, o Options) (*Result, error) {
+				r := good()
+				if o.Duration == 0 {
+					return r, nil
+				}
+				if o.Duration != 22*time.Second {
+					t.Errorf("%s for %v", text, o.Duration)
+				}
+				key := ramp{text, o.Queue, o.Estimator.Probe.Enabled}
+				seeds[key] = append(seeds[key], o.Seed)
+				if key.fast {
+					r.Others = &test.fast
+				}
+				return r, nil
+			}}
+			lines, err := test.checks(b)[4].Run(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			missed, single := 0, 0
+			for _, l := range lines {
+				if l.Missed() {
+					missed++
+				}
+				if strings.Contains(l.Name, "one run each") {
+					single++
+				}
+			}
+			if missed != test.missed || single != test.single {
+				t.Errorf("%d lines miss a target and %d are of one run, expected %d and %d", missed, single, test.missed, test.single)
+			}
+			// Three queues, one and three flows, fast and slow.
+			if len(seeds) != 12 {
+				t.Errorf("ramps %v, expected twelve", seeds)
+			}
+			for key, of := range seeds {
+				if slices.Sort(of); len(slices.Compact(of)) != test.runs {
+					t.Errorf("%+v with the seeds %v, expected %d", key, of, test.runs)
+				}
+			}
+		})
+	}
+}
+
+// TestRampOverEarly: a run that tells nothing of others, as it was over when its receiver had come, ends the check.
+func TestRampOverEarly(t *testing.T) {
+	b := bench{run: func(context.Context, string, Options) (*Result, error) {
+		r := good()
+		r.Others = nil
+		return r, nil
+	}}
+	if _, err := endToEnd(b)[4].Run(context.Background()); !errors.Is(err, errEarly) {
+		t.Errorf("got %v, want errEarly", err)
+	}
+}
+
 // TestBrokenChecks: a run that fails ends its check, and traces that are not there are said to be missing.
 func TestBrokenChecks(t *testing.T) {
 	broken := errors.New("broken")
