@@ -80,13 +80,14 @@ func (h *CongestionHistory) sweep(but *sentStream) {
 			continue
 		}
 		before := len(s.packets)
-		size := s.needs(h.history.begin)
-		if size == 0 {
+		switch size := s.needs(h.history.begin); {
+		case size == 0:
 			delete(h.streams, ssrc)
-		} else if size < before {
+			h.grown -= before - minStream
+		case size < before:
 			s.resize(size)
+			h.grown -= before - size
 		}
-		h.grown -= before - max(size, minStream)
 	}
 }
 

@@ -215,6 +215,34 @@ func TestCongestionHistoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestSweepsCountWhatTheyTakeBack sweeps streams whose newest packet has not the highest number, or whose numbers are sparse: tables do not become larger by that, and what is counted is what they take.
+func TestSweepsCountWhatTheyTakeBack(t *testing.T) {
+	h := NewCongestionHistory()
+	now := time.Duration(0)
+	send := func(ssrc uint32, sequences ...uint16) {
+		for _, sequence := range sequences {
+			now += 10 * time.Microsecond
+			h.Sent(ssrc, sequence, 1200, Media, after(now))
+		}
+	}
+	for sequence := range uint16(100) {
+		if sequence != 50 {
+			send(1, sequence)
+		}
+	}
+	send(1, 50)
+	send(2, 65_500, 20, 100)
+	for range 3 {
+		h.sweep(nil)
+		h.sizes(t)
+	}
+	for ssrc, want := range map[uint32]int{1: 128, 2: minStream} {
+		if size := len(h.streams[ssrc].packets); size != want {
+			t.Errorf("the table of stream %d has %d entries, expected %d", ssrc, size, want)
+		}
+	}
+}
+
 // TestSweptStreamsKeepTheirPackets: what waits for a result has one, though the tables were made smaller meanwhile, also of streams that were forgotten and come again.
 func TestSweptStreamsKeepTheirPackets(t *testing.T) {
 	h := NewCongestionHistory()

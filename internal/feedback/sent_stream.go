@@ -18,25 +18,25 @@ func (s *sentStream) at(sequence uint16) *sentNumber {
 	return &s.packets[int(sequence)&(len(s.packets)-1)]
 }
 
-// needs is the size of the table that the packets from a place on need, 0 where there are none.
+// needs is the size of a table in which each packet from a place on in the order of sending has a place of its own, 0 where there are none. Numbers may have been sent in any order: what a publisher owed
+// leaves late.
 func (s *sentStream) needs(begin int64) int {
-	var newest sentNumber
+	var lowest, highest int
+	var first sentNumber
 	for _, p := range s.packets {
-		if p.number >= begin && p.number > newest.number {
-			newest = p
+		switch distance := int(int16(p.sequence - first.sequence)); {
+		case p.number == 0 || p.number < begin:
+		case first.number == 0:
+			first = p
+		default:
+			lowest, highest = min(lowest, distance), max(highest, distance)
 		}
 	}
-	if newest.number == 0 {
+	if first.number == 0 {
 		return 0
 	}
-	span := 0
-	for _, p := range s.packets {
-		if p.number > 0 && p.number >= begin {
-			span = max(span, int(newest.sequence-p.sequence)+1)
-		}
-	}
 	size := minStream
-	for size < min(span, maxWindow) {
+	for size < min(highest-lowest+1, maxWindow) {
 		size *= 2
 	}
 	return size

@@ -86,6 +86,7 @@ func (w *writer) spread() {
 	}
 	w.dispatch()
 	w.writes += len(b.packets)
+	w.gathered += len(b.packets)
 	b.end()
 	for i, f := range b.broken {
 		lost := f.broken

@@ -46,6 +46,8 @@ func (w *writer) futile(a *attachment, p *packet) bool {
 	a.dropping, a.dropped = true, p.frame()
 	if s.switcher.Active().Track == a.follower.track.id {
 		w.leaveOut(a, p, droppedIncomplete)
+	} else {
+		a.overdueAt(p)
 	}
 	return true
 }

@@ -142,6 +142,32 @@ func TestWhatWaitsOfAnIncompleteFrameIsLetGo(t *testing.T) {
 	checkReferences(t, []*publisher{p})
 }
 
+// TestPaddingIsMadeOfEndedFrames: packets of a frame that was ended are of no use to who asks for them, but as good as others to fill a probe with.
+func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
+	r := newPacedRig(t, pacing.Off, nil)
+	i := r.ingress(&fakePeer{})
+	p := r.publish(i, 10, volumetric.MIMEVolumetric)
+	s := r.subscribeAll(1, p)[0]
+	p.next()
+	packets := p.packets(3 * 1144)
+	p.send(r.now, packets[0], packets[2])
+	r.giveUp(i)
+	if ended, _ := s.ended(); ended[DroppedIncomplete] != 1 {
+		t.Fatalf("frames ended: %v, expected one", ended)
+	}
+	number := s.outlet.sent()[0].SequenceNumber
+	s.nack(t, r.now, number)
+	r.run()
+	found, _, ok := r.engine.writers[0].find(repair{s.slot, number})
+	if !ok {
+		t.Fatal("a probe finds nothing to repeat")
+	}
+	found.release()
+	if got := len(s.outlet.repaired()); got != 0 {
+		t.Errorf("%d packets were sent again to who asked, expected none", got)
+	}
+}
+
 // TestGaps loses packets of frames of all lengths at random, whole frames among them, and has some come after all: what a track knows is what was lost of those of its frames of which something
 // has come.
 func TestGaps(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
@@ -113,6 +114,9 @@ func (e *Engine) retire(i *Ingress) {
 	i.stats.addTo(&c)
 	e.control.merge(&c)
 }
+
+// StartRate is what the estimates of receivers that name no rate begin with, in bit/s.
+func (e *Engine) StartRate() congestion.Bitrate { return e.cfg.Congestion.Limits().Start }
 
 // since gives a time as nanoseconds since the engine's start.
 func (e *Engine) since(t time.Time) int64 { return int64(t.Sub(e.started)) }

@@ -114,9 +114,7 @@ func (w *writer) release(h heldPacket) bool {
 func (w *writer) tooLate(a *attachment, p *packet) {
 	s := a.slot
 	if s.switcher.Active().Track != a.follower.track.id {
-		if p.facts.Frame > s.settled {
-			a.overdue.add(p.facts.Frame)
-		}
+		a.overdueAt(p)
 		return
 	}
 	w.leaveOut(a, p, droppedBudget)

@@ -105,6 +105,9 @@ func (w *writer) answerNow(n repair, rtt, worth time.Duration) (outcome counter,
 		return outcome, true
 	}
 	defer p.release()
+	if s.switcher.Ended(&p.facts) {
+		return nackedExpired, true
+	}
 	if arrived := w.engine.started.Add(time.Duration(p.order)); rtt > 0 && !feedback.Answerable(arrived, w.now, rtt) {
 		// The request was made before the packet could get there: the publisher had owed it.
 		return nackedSuppressed, true
@@ -132,7 +135,7 @@ func (w *writer) repeatHeld(r *Receiver) {
 		p, outcome, ok := w.find(n)
 		if ok {
 			outcome = nackedExpired
-			if w.at <= time.Duration(p.order)+w.worth(r) {
+			if w.at <= time.Duration(p.order)+w.worth(r) && !n.slot.switcher.Ended(&p.facts) {
 				outcome = w.repeatAsked(n, p)
 			}
 			p.release()
@@ -156,10 +159,6 @@ func (w *writer) find(n repair) (o original, outcome counter, ok bool) {
 		if sequence > track.log.gone.Load() {
 			return o, nackedOwed, false
 		}
-		return o, nackedExpired, false
-	}
-	if n.slot.switcher.Ended(&p.facts) {
-		p.release()
 		return o, nackedExpired, false
 	}
 	if f := w.followers[track]; f != nil && p.position >= f.position || n.slot.holds(track, p) {

@@ -125,8 +125,15 @@ type attachment struct {
 	// dropping says that what comes of the frame dropped is not sent.
 	dropping bool
 	dropped  int64
-	// overdue are the latest consecutive frames that waited for too long while another track fed the slot.
+	// overdue are the latest consecutive frames that waited for too long, or could not be completed, while another track fed the slot.
 	overdue frameRun
+}
+
+// overdueAt notes that the frame that begins with a packet is left out while another track feeds the slot.
+func (a *attachment) overdueAt(p *packet) {
+	if p.facts.Frame > a.slot.settled {
+		a.overdue.add(p.facts.Frame)
+	}
 }
 
 // frameRun is consecutive frames, from first to before end.

@@ -35,6 +35,8 @@ type writer struct {
 	// cost is what an incoming packet has lately cost, in nanoseconds; armed is when the goroutine wakes by itself, since the engine's start.
 	cost  atomic.Int64
 	armed time.Duration
+	// gathered counts packets taken for bursts since a reader began to do the writer's work.
+	gathered int
 
 	ready readyHeap
 	// paced are the receivers for which packets wait, or a probe is under way.

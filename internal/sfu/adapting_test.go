@@ -235,6 +235,15 @@ func TestStartRates(t *testing.T) {
 	}
 }
 
+// TestStartRatesKeepTheServersOwn: where the server takes nobody's word for much, who names a rate begins no lower than who names none.
+func TestStartRatesKeepTheServersOwn(t *testing.T) {
+	r := &reception{}
+	r.limit(signal.BitrateLimits{Start: 10e6}, 500e3, 2e6)
+	if got := r.limits.Start; got != 2e6 {
+		t.Errorf("the start rate became %d, expected the server's 2000000", got)
+	}
+}
+
 // TestAudioComesFirst: what audio takes is not there for video.
 func TestAudioComesFirst(t *testing.T) {
 	s := newStage(t, nil)

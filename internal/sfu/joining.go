@@ -91,7 +91,7 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 		p.vr2gather = &vr2GatherPeer{query: *q.VR2Gather, told: make(map[string]bool)}
 		p.number, p.numbered, p.slots.named, p.slots.limit = q.VR2Gather.Client, true, true, r.node.config.MaxSlots
 	}
-	p.reception.limit(q.Join.BitrateLimits, r.node.config.ClaimedMin)
+	p.reception.limit(q.Join.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
 	connection, err := newConnection(r, p)
 	if err != nil {
 		p.log.Error("no peer connection", errorField(err))

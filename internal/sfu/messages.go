@@ -52,7 +52,7 @@ func (q messageRequest) apply(r *Room) {
 		p.reception.arrange(m.Objects)
 		p.reply(id, nil)
 	case *signal.SetLimits:
-		p.reception.limit(m.BitrateLimits, r.node.config.ClaimedMin)
+		p.reception.limit(m.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
 		p.reply(id, nil)
 	case *signal.Uplink:
 		p.reply(id, r.uplinkReported(p, m))

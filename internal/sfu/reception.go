@@ -115,9 +115,9 @@ func (r *reception) connect(l link, config allocate.Config) {
 	l.SetLimits(r.estimateLimits())
 }
 
-// limit bounds what the receiver is sent. A receiver may say what its link carries, or is to begin with, only up to what the server takes its word for.
-func (r *reception) limit(limits signal.BitrateLimits, claimed volumetric.Bitrate) {
-	limits.Min, limits.Start = min(limits.Min, claimed), min(limits.Start, claimed)
+// limit bounds what the receiver is sent. A receiver may say what its link carries, or is to begin with, only up to what the server takes its word for, or begins with by itself.
+func (r *reception) limit(limits signal.BitrateLimits, claimed, start volumetric.Bitrate) {
+	limits.Min, limits.Start = min(limits.Min, claimed), min(limits.Start, max(claimed, start))
 	r.limits, r.stale = limits, true
 	if r.link != nil {
 		r.link.SetLimits(r.estimateLimits())

@@ -17,8 +17,6 @@ type kernel struct {
 	// raw waits for something to receive, and keeps the socket open while its methods run; fd is that socket, which raw may not know.
 	raw syscall.RawConn
 	fd  uintptr
-	// watched is what raw waits by, nil where that is the socket itself.
-	watched *watched
 	// receiving and sending tell whether to use recvmmsg and sendmmsg.
 	receiving, sending bool
 	recvmmsg, sendmmsg multiCall
@@ -114,7 +112,7 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 // watch takes the socket out of package net's hands. Where that fails it stays there, and costs more.
 func (s *Socket) watch(conn *net.UDPConn) {
 	if w, err := watch(conn); err == nil {
-		s.closer, s.kernel.raw, s.kernel.fd, s.kernel.watched = w, w.raw, uintptr(w.socket), w
+		s.closer, s.kernel.raw, s.kernel.fd = w, w.raw, uintptr(w.socket)
 	}
 }
 

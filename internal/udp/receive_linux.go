@@ -20,11 +20,10 @@ type inboxBatch struct {
 	departed  departedBatch
 	read      func(uintptr) bool // try, bound once, so that receiving does not allocate
 
-	fd      uintptr
-	watched *watched
-	call    multiCall
-	count   int // of headers that the last call filled
-	err     syscall.Errno
+	fd    uintptr
+	call  multiCall
+	count int // of headers that the last call filled
+	err   syscall.Errno
 }
 
 // controlSpace holds the control messages of one message: the length of the segments of a coalesced run, which takes 24 bytes, and three times of day with 64; those of a
@@ -63,7 +62,7 @@ func (s *Socket) receive(in *Inbox) error {
 	in.prepare()
 	b := &in.batch
 	b.reset()
-	b.fd, b.watched, b.call, b.departed.awaited = s.kernel.fd, s.kernel.watched, s.kernel.recvmmsg, &s.kernel.awaited
+	b.fd, b.call, b.departed.awaited = s.kernel.fd, s.kernel.recvmmsg, &s.kernel.awaited
 	if err := s.kernel.raw.Read(b.read); err != nil {
 		return s.unlessClosed(err)
 	}
@@ -93,15 +92,11 @@ func (b *inboxBatch) reset() {
 	b.count = 0
 }
 
-// try receives what there is. It reports false where the poller shall wait for something. The descriptor is the one that waits.
-func (b *inboxBatch) try(waiting uintptr) bool {
+// try receives what there is. It reports false where the poller shall wait for something.
+func (b *inboxBatch) try(uintptr) bool {
 	b.count, b.err = b.call(b.fd, b.headers)
 	b.departed.read(b.fd)
-	found := b.err != unix.EAGAIN || b.departed.count > 0
-	if b.watched != nil {
-		b.watched.attend(waiting, !found)
-	}
-	return found
+	return b.err != unix.EAGAIN || b.departed.count > 0
 }
 
 // recvmmsg is the system call. On error it returns 0 as the number.

@@ -17,32 +17,11 @@ import (
 // Package net has its poller told of room in the send buffer, too: that is each time a packet has left the host, which wakes the thread that waits for the next datagrams for nothing. Here
 // an epoll of its own watches the socket, and Go's poller that epoll. It is never read, since the kernel asks the socket whether it is ready; and no wake-up is lost, since nobody waits
 // who has not found the socket empty.
-//
-// Who receives has the epoll look away while there is something to receive (attend): while one thread works on what has come, another may be waiting for all descriptors of the process, and what comes
-// meanwhile would wake it for nothing.
 type watched struct {
 	socket int
 	epoll  *os.File
 	// raw waits for the socket and keeps it open meanwhile. It gives functions the epoll's descriptor.
 	raw syscall.RawConn
-	// event is what the epoll is told of the socket. It and away, which says that the epoll looks away, belong to who receives.
-	event unix.EpollEvent
-	away  bool
-}
-
-// attend has the epoll watch the socket, or look away. What has come before it watches again it tells of at once (ep_modify in fs/eventpoll.c). Errors are told in any case.
-func (w *watched) attend(epoll uintptr, watch bool) {
-	if w.away != watch {
-		return
-	}
-	w.event.Events = 0
-	if watch {
-		w.event.Events = unix.EPOLLIN
-	}
-	// Fails where there is no memory or no such descriptor: neither is touched by a change of events.
-	if unix.EpollCtl(int(epoll), unix.EPOLL_CTL_MOD, w.socket, &w.event) == nil {
-		w.away = !watch
-	}
 }
 
 // watchable tells whether the kernel (fs/eventpoll.c) tells an epoll once of each thing that another one becomes ready for. Before 5.5 it repeats itself as long as something is there; 5.5 and 5.6 leave out

@@ -28,8 +28,8 @@ func (p *Packet) endedFrame() endedFrame {
 	return endedFrame{p.Track, int64(p.Timestamp)}
 }
 
-func (e *endings) add(p *Packet) {
-	e.frames[e.count&(endedLimit-1)] = p.endedFrame()
+func (e *endings) add(f endedFrame) {
+	e.frames[e.count&(endedLimit-1)] = f
 	e.count++
 }
 
@@ -52,13 +52,13 @@ func (s *Switcher) Planned(p *Packet) (first, last int64, begun bool) {
 // End says that the frame of a packet cannot be completed any more at the receiver, whatever comes. What has not been sent of it is not sent. Where it is the
 // newest that has begun, the numbers that are reserved for its rest are given back, and its track goes on at its next frame that opens; the numbers of an older
 // one stay holes, since later ones have been sent. A foreign frame is taken for the one under way, and ends as with Overrun. End returns false where there
-// is nothing to end: the frame has not begun, or was ended before.
+// is nothing to end: the frame has not begun, or was ended before, by Overrun perhaps.
 func (s *Switcher) End(p *Packet, now time.Time) bool {
 	if !p.Framed {
 		if !s.open || p.Track != s.active.Track {
 			return false
 		}
-		s.endings.add(p)
+		s.endings.add(p.endedFrame())
 		s.history.back(0).ended = p.Frame + 1
 		s.Overrun(now)
 		return true
@@ -67,7 +67,7 @@ func (s *Switcher) End(p *Packet, now time.Time) bool {
 	if r == nil || s.Ended(p) {
 		return false
 	}
-	s.endings.add(p)
+	s.endings.add(p.endedFrame())
 	r.ended = max(r.ended, p.Frame+1)
 	if r == s.history.back(0) && p.Frame == r.frame {
 		s.giveBack(r, p, now)

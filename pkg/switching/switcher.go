@@ -308,7 +308,14 @@ func (s *Switcher) Overrun(now time.Time) {
 	if s.active.Track == 0 {
 		return
 	}
-	s.release()
+	if s.history.len() > 0 {
+		r := s.history.back(0)
+		before := r.last
+		s.release()
+		if r.framed && r.last < before {
+			s.endings.add(endedFrame{r.track, r.frame})
+		}
+	}
 	s.Skip(now)
 }
 

@@ -275,7 +275,7 @@ func TestReadingIsAllocationFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if allocations := testing.AllocsPerRun(10, func() { _ = w.WriteFrame(&frame) }); allocations > 0 {
+	if allocations := allocations(func() { _ = w.WriteFrame(&frame) }); allocations > 0 {
 		t.Errorf("writing allocates %g times", allocations)
 	}
 	if err := w.Close(); err != nil {
@@ -283,9 +283,18 @@ func TestReadingIsAllocationFree(t *testing.T) {
 	}
 	r := open(t, path)
 	var got Frame
-	if allocations := testing.AllocsPerRun(10, func() { _ = r.ReadFrame(3, &got) }); allocations > 1 {
+	if allocations := allocations(func() { _ = r.ReadFrame(3, &got) }); allocations > 1 {
 		t.Errorf("reading allocates %g times", allocations)
 	}
+}
+
+// allocations is how often a function allocates: the least of several counts, since what the runtime and other goroutines allocate meanwhile counts as well.
+func allocations(f func()) float64 {
+	least := testing.AllocsPerRun(10, f)
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(10, f))
+	}
+	return least
 }
 
 // FuzzReader gives any bytes for a journal: it is refused, or every frame of it is an error or a frame.
