@@ -90,9 +90,9 @@ func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
 
 // state says in a few words what a run's validity depends on.
 func (r *Result) state() string {
-	text := fmt.Sprintf("machine %.0f %% busy, %d packets lost", 100*r.MachineBusy, r.PacketsLost)
+	text := fmt.Sprintf("machine %.0f %% busy, %d packets and %d frames lost", 100*r.MachineBusy, r.PacketsLost, r.FramesLost)
 	if r.Compare != nil {
-		text += fmt.Sprintf("; %.0f %% and %d with the other server", 100*r.Compare.MachineBusy, r.Compare.PacketsLost)
+		text += fmt.Sprintf("; %.0f %%, %d and %d with the other server", 100*r.Compare.MachineBusy, r.Compare.PacketsLost, r.Compare.FramesLost)
 	}
 	return text
 }

@@ -107,6 +107,9 @@ func (l Load) watchers() int {
 	return l.Receivers
 }
 
+// watches tells whether a receiver takes a publisher's tracks, both by their places: who publishes in a common room does not take its own.
+func (l Load) watches(receiver, publisher int) bool { return !l.Together || receiver != publisher }
+
 // timesTaken bounds how many packets per second are decrypted to take their times: it costs a core about 5 % with Pion's receiving path.
 const timesTaken = 10_000
 

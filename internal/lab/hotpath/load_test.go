@@ -67,3 +67,31 @@ func TestLoadInPackets(t *testing.T) {
 		t.Errorf("%d watch each publisher, want the 4 others", l.watchers())
 	}
 }
+
+// TestWhoWatchesWhom holds what each receiver takes against how many streams it gets, and how many receivers each publisher has.
+func TestWhoWatchesWhom(t *testing.T) {
+	for _, l := range []Load{
+		{Publishers: 10, Receivers: 15, Tracks: 45, Together: true},
+		{Publishers: 10, Receivers: 10, Tracks: 45, Together: true},
+		{Publishers: 2, Receivers: 3, Tracks: 4},
+	} {
+		watchers := make([]int, l.Publishers)
+		for i := range l.Receivers {
+			streams := 0
+			for p := range l.Publishers {
+				if l.watches(i, p) {
+					streams += l.Tracks
+					watchers[p]++
+				}
+			}
+			if streams != l.streams(i) {
+				t.Errorf("receiver %d of %+v takes %d streams, expected %d", i, l, streams, l.streams(i))
+			}
+		}
+		for p, n := range watchers {
+			if n != l.watchers() {
+				t.Errorf("publisher %d of %+v has %d receivers, expected %d", p, l, n, l.watchers())
+			}
+		}
+	}
+}

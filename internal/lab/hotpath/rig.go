@@ -271,18 +271,21 @@ func (r *rig) figures() Figures {
 	f := r.window.figures(names)
 	retransmissions := func(s lab.Series) float64 { return s.Sum(names.retransmissions, `direction="out"`) }
 	f.Retransmissions = uint64(retransmissions(r.drained) - retransmissions(r.baseCounts))
-	var framesSent uint64
+	// framesSent are those of each publisher's tracks.
+	framesSent := make([]int64, len(r.publishers))
+	var expected, expectedSeen int64
 	for i, sent := range r.sent() {
-		framesSent += sent - r.baseSent[i]
+		framesSent[i] = int64(sent-r.baseSent[i]) * int64(r.load.Tracks)
+		expected += framesSent[i] * int64(r.load.watchers())
 	}
-	expected := int64(framesSent) * int64(r.load.Tracks*r.load.watchers())
-	var expectedSeen int64
 	var sum received
 	var packet, frame lab.Distribution
 	for i, now := range r.received() {
 		got := now.since(r.base[i])
-		if r.seen[i] {
-			expectedSeen += expected / int64(len(r.receivers))
+		for publisher, sent := range framesSent {
+			if r.seen[i] && r.load.watches(i, publisher) {
+				expectedSeen += sent
+			}
 		}
 		sum.packets, sum.frames = sum.packets+got.packets, sum.frames+got.frames
 		sum.missing += got.missing
