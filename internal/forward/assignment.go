@@ -85,7 +85,7 @@ func (w *writer) attach(s *Slot, t *Track) {
 		}
 		w.followers[t] = f
 	}
-	a := &attachment{slot: s, receiver: s.receiver, follower: f, newest: math.MinInt64, reached: math.MinInt64, leaving: math.MinInt64}
+	a := &attachment{slot: s, follower: f, newest: math.MinInt64, reached: math.MinInt64, leaving: math.MinInt64}
 	s.attachments = append(s.attachments, a)
 	f.insert(a)
 }

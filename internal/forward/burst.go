@@ -101,13 +101,13 @@ func (b *burst) receiver() *Receiver {
 	var first *Receiver
 	for _, f := range b.sources {
 		if f.cursor < len(f.attachments) {
-			if r := f.attachments[f.cursor].receiver; first == nil || r.serial < first.serial {
+			if r := f.attachments[f.cursor].slot.receiver; first == nil || r.serial < first.serial {
 				first = r
 			}
 		}
 	}
 	for _, f := range b.sources {
-		for f.end = f.cursor; f.end < len(f.attachments) && f.attachments[f.end].receiver == first; f.end++ {
+		for f.end = f.cursor; f.end < len(f.attachments) && f.attachments[f.end].slot.receiver == first; f.end++ {
 		}
 	}
 	return first
@@ -161,8 +161,8 @@ func (w *writer) requeue(f *follower) {
 
 // insert adds an attachment, behind those of receivers that came before.
 func (f *follower) insert(a *attachment) {
-	at, _ := slices.BinarySearchFunc(f.attachments, a.receiver.serial+1, func(a *attachment, number uint64) int {
-		return cmp.Compare(a.receiver.serial, number)
+	at, _ := slices.BinarySearchFunc(f.attachments, a.slot.receiver.serial+1, func(a *attachment, number uint64) int {
+		return cmp.Compare(a.slot.receiver.serial, number)
 	})
 	f.attachments = slices.Insert(f.attachments, at, a)
 }

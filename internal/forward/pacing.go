@@ -20,7 +20,7 @@ type heldPacket struct {
 // offer writes a packet to a slot, now or when it is due. Audio is never held, and neither is what comes late of a frame that has begun to leave. It tells
 // whether the packet was queued on the outlet.
 func (w *writer) offer(a *attachment, p *packet) bool {
-	s, r := a.slot, a.receiver
+	s, r := a.slot, a.slot.receiver
 	switch {
 	case !w.engine.paced() || a.follower.track.audio || !a.bound:
 		return w.write(a, p)
@@ -225,7 +225,7 @@ func (w *writer) begin(a *attachment, p *packet) bool {
 			a.leaving, a.left = p.frame(), w.at
 		}
 		if p.facts.Opens {
-			a.receiver.pacer.Begin(&a.slot.held)
+			a.slot.receiver.pacer.Begin(&a.slot.held)
 		}
 	}
 	return queued

@@ -105,7 +105,6 @@ type selection struct {
 // attachment is a slot on a track that its writer follows.
 type attachment struct {
 	slot     *Slot
-	receiver *Receiver
 	follower *follower
 	// wireForm is how the outlet's peer takes the track, once bound is set.
 	wireForm
