@@ -39,17 +39,13 @@ func (w *writer) selectSource(s *Slot, sel selection) {
 }
 
 // catchUp offers a slot the newest frame of a pending track as far as the writer has passed it already, so that the slot begins there instead of waiting
-// for the next one, or at least its switcher learns that the track is alive. A frame from before a pause says nothing about that.
+// for the next one, or at least its switcher learns that the track is alive.
 func (w *writer) catchUp(s *Slot, t *Track) {
 	a := s.attachment(t)
 	if a == nil {
 		return
 	}
-	opened := t.opened.Load()
-	if opened < t.expected.Load() {
-		return
-	}
-	for position := opened; position < a.follower.position; position++ {
+	for position := t.opened.Load(); position < a.follower.position; position++ {
 		p := t.log.at(position)
 		if p == nil || w.engine.since(w.now)-p.order > int64(w.engine.cfg.MaxLag) {
 			if p != nil {

@@ -20,10 +20,10 @@ func (w *writer) write(a *attachment, p *packet) bool {
 		}
 		return false
 	}
-	if p.facts.Opens && w.futile(a, p) {
+	s := a.slot
+	if p.facts.Opens && (s.outlived(a.follower.track, p) || w.futile(a, p)) {
 		return false
 	}
-	s := a.slot
 	v := s.switcher.Packet(&p.facts, w.now)
 	if v.WantKey {
 		a.follower.track.wantKeyFrame()
@@ -53,6 +53,11 @@ func (w *writer) write(a *attachment, p *packet) bool {
 	w.queued(s.receiver, len(body))
 	w.count(s, p, v.Timestamp)
 	return true
+}
+
+// outlived tells whether a frame is from before a pause of the track that the slot waits for: it is no sign that the track goes on, and nothing to begin with.
+func (s *Slot) outlived(t *Track, p *packet) bool {
+	return s.waiting && s.selection.track == t && p.order < t.expected.Load()
 }
 
 // count adds a packet that was queued to what the slot and the writer have sent.

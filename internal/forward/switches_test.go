@@ -296,6 +296,52 @@ func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 	}
 }
 
+// TestFramesUnderWayAtAPauseAreNotBegunWith selects a track that its publisher, 40 ms away, was told to pause 10 ms before. Frames of it that were under way then still come, those
+// of the time until it is told to go on do not: the other track goes on until that time is over.
+func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
+	const rtt = 40 * time.Millisecond
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{rtt: rtt})
+	low, high := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(low.track, 1, r.now)
+	r.run()
+	begin := r.now
+	paused, resumed := begin.Add(105*time.Millisecond), begin.Add(115*time.Millisecond)
+	for n := 1; n <= 9; n++ {
+		sent := begin.Add(time.Duration(n)*25*time.Millisecond - rtt/2)
+		come := sent.Add(rtt / 2)
+		for _, event := range []struct {
+			at time.Time
+			do func()
+		}{
+			{paused, high.track.Pause},
+			{resumed, func() { high.track.Expect(); s.slot.Select(high.track, 1, r.now) }},
+		} {
+			if event.at.After(r.now) && !event.at.After(come) {
+				r.now = event.at
+				event.do()
+				r.run()
+			}
+		}
+		r.now = come
+		low.next()
+		high.next()
+		// What the server says is heard half a round trip later.
+		if sent.Before(paused.Add(rtt/2)) || !sent.Before(resumed.Add(rtt/2)) {
+			high.send(r.now, high.packets(4000)...)
+		}
+		low.send(r.now, low.packets(1000)...)
+		r.run()
+	}
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	// The fifth frame came after the choice and was sent before the pause, the sixth is not sent.
+	if f, want := frames(t, got), map[uint32]int{1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 4, 8: 4, 9: 4}; !maps.Equal(f, want) {
+		t.Errorf("packets by frame are %v, expected %v", f, want)
+	}
+}
+
 // TestFramesOfAPause switches a slot off and on again: the receiver is told which frames it does not carry for that, and not that they were dropped.
 func TestFramesOfAPause(t *testing.T) {
 	r := newRig(t, nil)

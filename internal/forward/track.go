@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/pkg/switching"
@@ -43,8 +44,9 @@ type Track struct {
 
 	// opened is the position of the newest packet that opened a frame.
 	opened atomic.Int64
-	// expected is the position from which on packets count that the track is expected to go on with.
-	expected atomic.Int64
+	// paused is when the publisher was last told to pause the track, expected from when on what comes of it has been sent since it was told to go on. Both are in nanoseconds
+	// since the engine's start, 0 before the first time.
+	paused, expected atomic.Int64
 	// mapping is the publisher's latest sender report, nil before the first.
 	mapping atomic.Pointer[mapping]
 	// named is the codec of the newest frame of a converted track, nil before the first.
@@ -110,9 +112,22 @@ func (t *Track) Stats() TrackStats {
 	return TrackStats{Packets: t.packets.Load(), Bytes: t.bytes.Load(), Frames: t.frames.Load(), CacheBytes: t.log.bytes.Load()}
 }
 
-// Expect says that the track was paused and is to go on: slots that it is selected for wait for a frame that comes from now on, and do not take one from before the
-// pause for a sign that it goes on.
-func (t *Track) Expect() { t.expected.Store(t.log.head.Load()) }
+// Pause says that the publisher is told not to send the track. Frames that are under way come for as long as a round trip.
+func (t *Track) Pause() { t.paused.Store(t.engine.since(t.engine.clock())) }
+
+// Expect says that the track was paused and that its publisher is told to go on with it: slots that it is selected for wait for a frame from after the pause. A slot
+// that began with one from before it would miss those between.
+func (t *Track) Expect() {
+	var rtt time.Duration
+	if i := t.ingress.Load(); i != nil {
+		rtt = i.peer.RTT()
+	}
+	now, interval := t.engine.since(t.engine.clock()), t.interval.Load()
+	// The last frame before the pause comes less than a round trip after it, and 0.4 of the interval more, as publishers spread their packets. It is followed by others if what the
+	// publisher is told now gets to it before the next capture.
+	last := min(t.paused.Load(), now-interval) + int64(rtt) + interval/2
+	t.expected.Store(max(now, last))
+}
 
 // Close ends the track: it is unbound, what it holds is given back, and slots that it feeds fall silent until their next Select.
 func (t *Track) Close() {

@@ -81,8 +81,8 @@ type suppression struct {
 	idle []time.Time
 	// due is when the next track will have been out of use for long enough, zero where none is.
 	due time.Time
-	// resumed are the tracks that the last step began to ask for again.
-	resumed []int
+	// resumed are the tracks that the last step began to ask for again, dismissed those that it ceased to ask for.
+	resumed, dismissed []int
 }
 
 // newSuppression begins with everything wanted, as publishers do.
@@ -96,7 +96,7 @@ func newSuppression(config SuppressionConfig, tiles, qualities int) *suppression
 
 // step takes what is needed now, and reports whether the wanted tracks have changed. What is needed is wanted at once.
 func (s *suppression) step(now time.Time, d *demand) (changed bool) {
-	s.due, s.resumed = time.Time{}, s.resumed[:0]
+	s.due, s.resumed, s.dismissed = time.Time{}, s.resumed[:0], s.dismissed[:0]
 	for tile := range s.wanted {
 		needed := s.needed(tile, d)
 		for q := range (needed &^ s.wanted[tile]).Each {
@@ -111,6 +111,7 @@ func (s *suppression) step(now time.Time, d *demand) (changed bool) {
 			case !wanted.Has(volumetric.Quality(q)):
 			case s.expired(idle, now):
 				wanted &^= 1 << q
+				s.dismissed = append(s.dismissed, tile*s.qualities+q)
 			}
 		}
 		changed = changed || wanted != s.wanted[tile]

@@ -128,23 +128,23 @@ func TestSuppressionIsDue(t *testing.T) {
 	}
 }
 
-// TestResumedTracks are those that a step asks for again, and only then.
+// TestResumedTracks are those that a step asks for again, and only then; dismissed are those that it ceases to ask for.
 func TestResumedTracks(t *testing.T) {
 	s := newSuppression(SuppressionConfig{Policy: SuppressionNeighbours}, 2, 3)
 	for _, test := range []struct {
-		needs string
-		want  []int
+		needs              string
+		resumed, dismissed []int
 	}{
-		{"0/2 1/0", nil},
-		{"0/0 1/0", []int{0}},
-		{"0/0 1/0", nil},
-		{"0/1 1/2", []int{2, 5}},
-		{"nothing", nil},
-		{"1/near", []int{3}},
+		{"0/2 1/0", nil, []int{0, 5}},
+		{"0/0 1/0", []int{0}, []int{2}},
+		{"0/0 1/0", nil, nil},
+		{"0/1 1/2", []int{2, 5}, []int{3}},
+		{"nothing", nil, []int{0, 1, 2, 4, 5}},
+		{"1/near", []int{3}, nil},
 	} {
 		d := needs(t, strings.Fields(test.needs))
-		if s.step(start, &d); !slices.Equal(s.resumed, test.want) {
-			t.Errorf("%s: tracks %v are resumed, expected %v", test.needs, s.resumed, test.want)
+		if s.step(start, &d); !slices.Equal(s.resumed, test.resumed) || !slices.Equal(s.dismissed, test.dismissed) {
+			t.Errorf("%s: tracks %v are resumed and %v dismissed, expected %v and %v", test.needs, s.resumed, s.dismissed, test.resumed, test.dismissed)
 		}
 	}
 }

@@ -142,6 +142,9 @@ func (r *Room) settle() {
 		for _, track := range p.suppression.resumed {
 			p.tracks[track].Expect()
 		}
+		for _, track := range p.suppression.dismissed {
+			p.tracks[track].Pause()
+		}
 		if changed {
 			r.account(p)
 			p.pause(r.node.metrics)
