@@ -3,14 +3,11 @@ package adaptation
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/google/pprof/profile"
-
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/cpuprofile"
 )
 
 // Cost has receivers of the SDK report on what they are sent, and tells by a profile of the server's processor time what adapting to them takes.
@@ -56,7 +53,7 @@ func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
 		return nil, err
 	}
 	c.Progress.Say("a profile of %v", c.Window)
-	taken, err := fetchProfile(ctx, server.Admin, c.Window)
+	taken, err := cpuprofile.Take(ctx, server.Admin, c.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +64,14 @@ func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
 		}
 		notWhole += broken(r)
 	}
-	total := taken.of([]string{""}, nil)
+	total := taken.Total()
+	share := func(packages, files []string) float64 {
+		return 100 * taken.Of(in(packages, files)).Seconds() / total.Seconds()
+	}
 	return []lab.Line{
-		lab.AtMost("estimator, pacer and allocator, share of the server's time", 100*taken.of(adapting, driving)/total, "%", 100*c.Share),
-		lab.Information("with reading reports and numbering packets", 100*taken.of(slices.Concat(adapting, reading), slices.Concat(driving, hearing))/total, "%"),
-		lab.Information("server CPU, share of a core", 100*total/c.Window.Seconds(), "%"),
+		lab.AtMost("estimator, pacer and allocator, share of the server's time", share(adapting, driving), "%", 100*c.Share),
+		lab.Information("with reading reports and numbering packets", share(slices.Concat(adapting, reading), slices.Concat(driving, hearing)), "%"),
+		lab.Information("server CPU, share of a core", 100*total.Seconds()/c.Window.Seconds(), "%"),
 		lab.Exactly("receivers with an estimate", int64(estimated), "", int64(c.Receivers)),
 		lab.Information("frames not whole", float64(notWhole), ""),
 	}, nil
@@ -111,64 +111,9 @@ var (
 // hotPath is the package whose files driving and hearing name.
 const hotPath = "/internal/forward/"
 
-// cpuProfile is where processor time went.
-type cpuProfile struct{ *profile.Profile }
-
-// fetchProfile has a server take one for some time.
-func fetchProfile(ctx context.Context, admin string, window time.Duration) (cpuProfile, error) {
-	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", admin, max(1, int(window.Seconds())))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return cpuProfile{}, err
+// in counts what is in functions of packages with one of these in their names, with what they call, and in functions of these files of the hot path, with what they call outside of it.
+func in(packages, files []string) func(cpuprofile.Stack) bool {
+	return func(s cpuprofile.Stack) bool {
+		return s.Through(packages...) || slices.Contains(files, s.Innermost(hotPath))
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return cpuProfile{}, fmt.Errorf("take a profile: %w", err)
-	}
-	defer func() {
-		_ = response.Body.Close()
-		http.DefaultClient.CloseIdleConnections()
-	}()
-	if response.StatusCode != http.StatusOK {
-		return cpuProfile{}, fmt.Errorf("take a profile: the server answers %s", response.Status)
-	}
-	p, err := profile.Parse(response.Body)
-	if err != nil {
-		return cpuProfile{}, fmt.Errorf("read the server's profile: %w", err)
-	}
-	return cpuProfile{p}, nil
-}
-
-// of is the time, in seconds, in functions of packages with one of these in their names, and in what they call; and in functions of these files of the hot path, with what they call outside of it.
-func (p cpuProfile) of(packages, files []string) float64 {
-	// A profile of processor time counts samples first, and nanoseconds second.
-	sum := int64(0)
-	for _, s := range p.Sample {
-		if within(s, packages) || slices.Contains(files, innermost(s)) {
-			sum += s.Value[1]
-		}
-	}
-	return time.Duration(sum).Seconds()
-}
-
-// within tells whether a stack passes a function of one of the packages.
-func within(s *profile.Sample, packages []string) bool {
-	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
-		return slices.ContainsFunc(l.Line, func(line profile.Line) bool {
-			return slices.ContainsFunc(packages, func(name string) bool { return strings.Contains(line.Function.Name, name) })
-		})
-	})
-}
-
-// innermost is the file of the hot path in which a stack ends, or that has called what is outside of it; empty where the stack does not pass the hot path.
-func innermost(s *profile.Sample) string {
-	for _, l := range s.Location {
-		// Of functions that were inlined the innermost comes first, too.
-		for _, line := range l.Line {
-			if _, file, ok := strings.Cut(line.Function.Filename, hotPath); ok {
-				return file
-			}
-		}
-	}
-	return ""
 }

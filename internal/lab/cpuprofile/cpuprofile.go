@@ -1,0 +1,107 @@
+// Package cpuprofile takes profiles of a server's processor time, and tells what share of it went where. It has no state and no goroutines.
+package cpuprofile
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+)
+
+// Profile is where processor time went.
+type Profile struct{ samples []sample }
+
+// sample is some time, in nanoseconds, and where it went.
+type sample struct {
+	stack Stack
+	spent int64
+}
+
+// Frame is one function on a stack, with the package's path before its name, and the file that it is in.
+type Frame struct{ Function, File string }
+
+// Stack is where some processor time went, the innermost function first.
+type Stack []Frame
+
+// Take has a server with this admin address take a profile for some time, in whole seconds.
+func Take(ctx context.Context, admin string, window time.Duration) (Profile, error) {
+	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", admin, max(1, int(window.Seconds())))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return Profile{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return Profile{}, fmt.Errorf("take a profile: %w", err)
+	}
+	defer func() {
+		_ = response.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+	}()
+	if response.StatusCode != http.StatusOK {
+		return Profile{}, fmt.Errorf("take a profile: the server answers %s", response.Status)
+	}
+	p, err := profile.Parse(response.Body)
+	if err != nil {
+		return Profile{}, fmt.Errorf("read the server's profile: %w", err)
+	}
+	return read(p), nil
+}
+
+func read(p *profile.Profile) Profile {
+	var read Profile
+	for _, s := range p.Sample {
+		var stack Stack
+		for _, l := range s.Location {
+			// Of functions that were inlined the innermost comes first, too.
+			for _, line := range l.Line {
+				stack = append(stack, Frame{Function: line.Function.Name, File: line.Function.Filename})
+			}
+		}
+		// A profile of processor time counts samples first, and nanoseconds second.
+		read.samples = append(read.samples, sample{stack, s.Value[1]})
+	}
+	return read
+}
+
+// Of is the time on the stacks that count.
+func (p Profile) Of(counts func(Stack) bool) time.Duration {
+	sum := int64(0)
+	for _, s := range p.samples {
+		if counts(s.stack) {
+			sum += s.spent
+		}
+	}
+	return time.Duration(sum)
+}
+
+// Total is all time.
+func (p Profile) Total() time.Duration { return p.Of(func(Stack) bool { return true }) }
+
+// Through tells whether the stack passes a function with one of these in its name or its package's path.
+func (s Stack) Through(names ...string) bool {
+	return slices.ContainsFunc(s, func(f Frame) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(f.Function, name) })
+	})
+}
+
+// ThroughFile tells whether the stack passes one of these files, which are the ends of paths.
+func (s Stack) ThroughFile(files ...string) bool {
+	return slices.ContainsFunc(s, func(f Frame) bool {
+		return slices.ContainsFunc(files, func(file string) bool { return strings.HasSuffix(f.File, file) })
+	})
+}
+
+// Innermost is the file of a folder in which the stack ends, or that has called what is outside of it; empty where the stack does not pass the folder.
+func (s Stack) Innermost(folder string) string {
+	for _, f := range s {
+		if _, file, ok := strings.Cut(f.File, folder); ok {
+			return file
+		}
+	}
+	return ""
+}
