@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// timesInterval is how often the times of frames are handed over: four times per second.
-	timesInterval = 250 * time.Millisecond
+	// timesInterval is how often the times of frames are handed over: twice per second.
+	timesInterval = 500 * time.Millisecond
 	// keptTimes bounds the frames of one receiver whose times wait to be handed over: 60 tiles at 60 frames per second, of half a second, in 200 kB.
 	keptTimes = 2048
 	// timesAge is after how long nothing is added to the times of a frame whose last packet has left, so that the last one before a pause is told, too. unendedAge is the same for
@@ -22,9 +22,10 @@ const (
 	unendedAge = time.Second
 	// maxSentStamps bounds the kernel's stamps that wait for their frames.
 	maxSentStamps = 256
-	// stampInterval is the least time between two packets of one receiver whose stamps the kernel is asked for when sending: each costs some 3 µs, in a system call
-	// that reads it.
+	// stampInterval is the least time between two packets of one receiver whose stamps the kernel is asked for when sending, and stampShare that between two of any receivers, as
+	// the mean: each costs some 3 µs, in a system call that reads it.
 	stampInterval = 20 * time.Millisecond
+	stampShare    = 10 * time.Millisecond
 )
 
 // FrameTimes are the stamps of one frame of payload v1 on its way through the server to one slot, in nanoseconds since 1970; 0 where they were not taken.
@@ -202,7 +203,7 @@ func (w *writer) expectFrame(s *Slot, p *packet) {
 	if t.stamping == nil || w.at < t.stampDue || !p.facts.Opens || !t.wanted.Load() {
 		return
 	}
-	t.stampDue = w.at + stampInterval
+	t.stampDue = w.at + max(stampInterval, time.Duration(len(w.receivers))*stampShare)
 	t.stamping.StampNext()
 }
 

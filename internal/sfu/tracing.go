@@ -95,17 +95,14 @@ func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 		passed.Tracks = append(passed.Tracks, track)
 	}
 	passed.Dropped = t.dropped
-	told := false
 	for _, other := range r.others(p) {
-		if other.tracing.wanted && other.outbox != nil {
-			// Each has a message of its own, since sending fills in the type; what is in it is shared, and nobody changes it.
-			each := *passed
-			other.send(&each)
-			told = true
+		if !other.tracing.wanted || other.outbox == nil {
+			continue
 		}
-	}
-	if told {
-		t.dropped = 0
+		if t.dropped = 0; passed.Type == "" {
+			passed.Prepare()
+		}
+		other.send(passed)
 	}
 }
 

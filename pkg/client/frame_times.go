@@ -14,7 +14,7 @@ import (
 
 const (
 	// timesInterval is how often times of frames are sent to the server.
-	timesInterval = 250 * time.Millisecond
+	timesInterval = 500 * time.Millisecond
 	// timesPatience is how long what is known of a frame is gathered: reports of sender and server take up to half a second and the way, decoding and playout as long.
 	timesPatience = 2 * time.Second
 	// keptTimes bounds the frames whose times are gathered: those of two seconds at 4,096 tile frames per second, in 5 MB.

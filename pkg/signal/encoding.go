@@ -51,6 +51,9 @@ func Encode(m Message) ([]byte, error) {
 	if head, t := m.Head(), m.messageType(); head.Type != t {
 		head.Type = t
 	}
+	if times, ok := m.(*FrameTimes); ok {
+		return times.byHand(), nil
+	}
 	return json.Marshal(m)
 }
 

@@ -179,6 +179,26 @@ func TestRequestsAreWhatClientsSend(t *testing.T) {
 	}
 }
 
+// TestPreparedTimesAreTheSame as those that are encoded anew for each, and are not encoded anew.
+func TestPreparedTimesAreTheSame(t *testing.T) {
+	times := func() *FrameTimes {
+		return &FrameTimes{Host: FrameHostSender, Tracks: []TrackTimes{{Participant: "ada", Publication: "body", Frames: [][]int64{{1, 2, 3}}}}}
+	}
+	want, err := Encode(times())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := times()
+	m.Prepare()
+	first, err := Encode(m)
+	if err != nil || !bytes.Equal(first, want) {
+		t.Errorf("prepared it is %s, %v, expected %s", first, err, want)
+	}
+	if second, _ := Encode(m); &second[0] != &first[0] {
+		t.Error("a prepared message was encoded anew")
+	}
+}
+
 // TestEmptyListsAreLists: readers in other languages iterate without asking.
 func TestEmptyListsAreLists(t *testing.T) {
 	messages := []Message{

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// MaxFrameTimes is the number of frames in one message of their times, over all tracks: a quarter of a second of 4,096 tile frames per second.
+	// MaxFrameTimes is the number of frames in one message of their times, over all tracks: half a second of 2,048 tile frames per second.
 	MaxFrameTimes = 1024
 	// FrameTimesHead is how many numbers stand before the stamps of a frame: its number, its bytes, and when it began.
 	FrameTimesHead = 3
@@ -64,7 +64,7 @@ type HostClock struct {
 	Disagreement int64 `json:"disagreement_ns,omitempty"`
 }
 
-// FrameTimes brings the stamps that one host took of many frames, of all its tracks, every quarter of a second or so. A client that publishes sends those of its own; the
+// FrameTimes brings the stamps that one host took of many frames, of all its tracks, every half second or so. A client that publishes sends those of its own; the
 // server passes them on to those who asked, with the participant's name, and adds messages with its own.
 type FrameTimes struct {
 	Header
@@ -74,6 +74,9 @@ type FrameTimes struct {
 	Tracks []TrackTimes `json:"tracks"`
 	// Dropped is how many frames were left out since the message before, because there were too many.
 	Dropped int `json:"dropped,omitempty"`
+
+	// text is the message as it is sent, once it is prepared.
+	text []byte
 }
 
 // TrackTimes are the stamps of frames of one tile at one quality.
@@ -185,22 +188,52 @@ func checkFrameTimes(frame []int64) error {
 	return nil
 }
 
-// MarshalJSON writes every list of the message.
-func (m *FrameTimes) MarshalJSON() ([]byte, error) {
-	type plain FrameTimes
-	p := plain(*m)
-	p.Tracks = listed(p.Tracks)
-	return json.Marshal(p)
+// Prepare has the message encoded once, however many it is sent to. It is not to be changed afterwards.
+func (m *FrameTimes) Prepare() {
+	m.Type = m.messageType()
+	m.text = m.byHand()
 }
 
-// MarshalJSON writes the track by hand: there are hundreds of frames per second, of a dozen numbers each, and reflection takes three times as long.
-func (t TrackTimes) MarshalJSON() ([]byte, error) {
-	dst := make([]byte, 0, 128+len(t.Frames)*(FrameTimesHead+SenderStamps)*10)
+// MarshalJSON writes every list of the message.
+func (m *FrameTimes) MarshalJSON() ([]byte, error) { return m.byHand(), nil }
+
+// byHand gives the message's text: there are hundreds of frames per second, of a dozen numbers each, and reflection takes three times as long, as does checking what was written.
+func (m *FrameTimes) byHand() []byte {
+	if m.text != nil {
+		return m.text
+	}
+	const messageSize, trackSize, numberSize = 256, 128, 10
+	size := messageSize
+	for i := range m.Tracks {
+		size += trackSize + len(m.Tracks[i].Frames)*(FrameTimesHead+SenderStamps)*numberSize
+	}
+	dst := appendValue(append(make([]byte, 0, size), `{"type":`...), m.Type)
+	if m.ID != "" {
+		dst = appendValue(append(dst, `,"id":`...), m.ID)
+	}
+	dst = appendValue(append(dst, `,"host":`...), m.Host)
+	dst = appendValue(append(dst, `,"clock":`...), &m.Clock)
+	dst = append(dst, `,"tracks":[`...)
+	for i := range m.Tracks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = m.Tracks[i].append(dst)
+	}
+	dst = append(dst, ']')
+	if m.Dropped != 0 {
+		dst = strconv.AppendInt(append(dst, `,"dropped":`...), int64(m.Dropped), 10)
+	}
+	return append(dst, '}')
+}
+
+// append writes the track.
+func (t *TrackTimes) append(dst []byte) []byte {
 	dst = append(dst, '{')
 	if t.Participant != "" {
-		dst = append(appendText(append(dst, `"participant":`...), t.Participant), ',')
+		dst = append(appendValue(append(dst, `"participant":`...), t.Participant), ',')
 	}
-	dst = appendText(append(dst, `"publication":`...), t.Publication)
+	dst = appendValue(append(dst, `"publication":`...), t.Publication)
 	dst = strconv.AppendInt(append(dst, `,"tile":`...), int64(t.Tile), 10)
 	dst = strconv.AppendInt(append(dst, `,"quality":`...), int64(t.Quality), 10)
 	dst = append(dst, `,"frames":[`...)
@@ -217,14 +250,14 @@ func (t TrackTimes) MarshalJSON() ([]byte, error) {
 		}
 		dst = append(dst, ']')
 	}
-	return append(dst, "]}"...), nil
+	return append(dst, "]}"...)
 }
 
-// appendText appends a string in JSON.
-func appendText(dst []byte, text string) []byte {
-	quoted, err := json.Marshal(text)
+// appendValue appends what always has a form in JSON.
+func appendValue(dst []byte, value any) []byte {
+	text, err := json.Marshal(value)
 	if err != nil {
-		panic("a string has no JSON: " + err.Error())
+		panic("texts and numbers have no JSON: " + err.Error())
 	}
-	return append(dst, quoted...)
+	return append(dst, text...)
 }

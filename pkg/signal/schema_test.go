@@ -204,6 +204,9 @@ func jsonFields(goType reflect.Type) map[string]jsonField {
 			maps.Copy(fields, jsonFields(f.Type))
 			continue
 		}
+		if !f.IsExported() {
+			continue
+		}
 		fields[name] = jsonField{f.Type, options == "omitempty"}
 	}
 	return fields

@@ -18,7 +18,7 @@ const (
 	room, publication = "layers", "scene"
 	// connecting is how long all may take to join and to connect, and for the first frame to come.
 	connecting = 30 * time.Second
-	// gathering is how long the times of the last frames are waited for: sender and server report them every quarter of a second, and the client gives them out after two.
+	// gathering is how long the times of the last frames are waited for: sender and server report them every half second, and the client gives them out after two.
 	gathering = 3 * time.Second
 	// warming is what does not count: estimates climb.
 	warming = time.Second
