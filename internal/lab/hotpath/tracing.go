@@ -4,167 +4,113 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/awake"
+	"github.com/volsfu/volsfu/internal/lab/cpuprofile"
 )
 
-// Tracing compares the server's CPU time per forwarded packet with times of all frames and without them, in turns.
+// Tracing tells by profiles of the server's processor time what share of it times of frames take: those of all frames for the metrics, which can be left on, and where every receiver asks for its own as well, which goes
+// by frames and receivers. Servers that do without are no measure: what a packet costs differs by a tenth from one second to the next.
 type Tracing struct {
 	bench
 	Load Load
-	// Rounds is how many pairs of servers are started, since two processes of the same program differ, too, and Turns how often the servers of a pair are measured, for Window
-	// each.
-	Rounds, Turns int
-	Window        time.Duration
-	// Share is how much more it may be, in parts of what it is without.
+	// Window is how long a profile covers.
+	Window time.Duration
+	// Share is what times of all frames may take.
 	Share float64
 }
 
-// NewTracing is the check of what times of frames cost, under the load of the first claim of forwarding. With attaching and warming up its 21 windows take some 80 s.
+// NewTracing is the check of what times of frames cost, under the load of the first claim of forwarding for twice as many receivers. At 28 % of a core and 100 samples per second, 40 s are 1,100 samples: a share of a
+// hundredth is known to a third of one (the standard deviation of 11).
 func NewTracing(progress lab.Progress) *Tracing {
-	return &Tracing{bench: bench{progress: progress}, Load: DefaultLoad(), Rounds: 3, Turns: 3, Window: 1500 * time.Millisecond, Share: 0.01}
+	load := DefaultLoad()
+	load.Receivers *= 2
+	return &Tracing{bench: bench{progress: progress}, Load: load, Window: 40 * time.Second, Share: 0.01}
 }
 
 // Name implements lab.Check.
 func (t *Tracing) Name() string {
-	return fmt.Sprintf("what times of frames cost the server: %d receivers at %g Mbit/s, in turns with and without", t.Load.Receivers, t.Load.Mbps)
-}
-
-// traced is what was measured: CPU times per forwarded packet with times of all frames in parts of those without, pair by pair; the same where every receiver asks for them; and those
-// without, in microseconds.
-type traced struct {
-	all, asked, without []float64
-	// invalid counts pairs that are left out, because packets were lost or the machine was full; busiest is the most that it was.
-	invalid int
-	busiest float64
+	return fmt.Sprintf("what times of frames take of the server: %d receivers at %g Mbit/s", t.Load.Receivers, t.Load.Mbps)
 }
 
 // Run implements lab.Check.
-func (t *Tracing) Run(ctx context.Context) ([]lab.Line, error) {
-	if release, err := awake.Demand(); err != nil {
-		t.progress.Say("idle processors sleep, and waking them counts: %v", err)
-	} else {
-		defer release()
-	}
-	var sum traced
-	for round := range t.Rounds {
-		t.progress.Say("pair of servers %d of %d", round+1, t.Rounds)
-		if err := t.round(ctx, round, &sum); err != nil {
-			return nil, err
-		}
-	}
-	return sum.lines(t.Share), nil
-}
-
-// round measures one pair of servers. In every second one the server with times of frames is the first to be started.
-func (t *Tracing) round(ctx context.Context, number int, sum *traced) (err error) {
-	var rigs [2]*rig // without and with
-	for i := range rigs {
-		which := (number + i) % 2
-		options := Options{ServerBin: t.serverBin, Arguments: slices.Clone(t.arguments)}
-		if which == 1 {
-			options.Arguments = append(options.Arguments, "--forward-frame-times")
-		}
-		server, failed := options.start(ctx)
-		if failed != nil {
-			return failed
-		}
-		defer func() { err = errors.Join(err, server.close()) }()
-		if rigs[which], failed = newRig(ctx, server, t.Load); failed != nil {
-			return failed
-		}
-		defer func() { err = errors.Join(err, rigs[which].close()) }()
-	}
-	var figures [2]Figures
-	for turn := range t.Turns {
-		// Each is first in every second turn.
-		for i := range rigs {
-			which := (turn + i) % 2
-			if figures[which], err = t.window(ctx, rigs[which]); err != nil {
-				return err
-			}
-		}
-		sum.add(&sum.all, t.Load, &figures[0], &figures[1])
-	}
-	// In the end the receivers of the server without ask for their frames' times.
-	if err := rigs[0].trace(true); err != nil {
-		return err
-	}
-	asked, err := t.window(ctx, rigs[0])
+func (t *Tracing) Run(ctx context.Context) (lines []lab.Line, err error) {
+	options := Options{ServerBin: t.serverBin, Arguments: append([]string{"--forward-frame-times"}, t.arguments...)}
+	server, err := options.start(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sum.add(&sum.asked, t.Load, &figures[0], &asked)
-	return nil
-}
-
-// window measures one server once.
-func (t *Tracing) window(ctx context.Context, r *rig) (Figures, error) {
-	length := t.Window
-	if t.duration != 0 {
-		length = t.duration
+	defer func() { err = errors.Join(err, server.close()) }()
+	r, err := newRig(ctx, server, t.Load)
+	if err != nil {
+		return nil, err
 	}
-	r.window = window{}
-	if err := r.measure(ctx, length); err != nil {
-		return Figures{}, err
-	}
-	return r.figures(), nil
-}
-
-// add takes a pair.
-func (s *traced) add(to *[]float64, load Load, without, with *Figures) {
-	s.busiest = max(s.busiest, without.MachineBusy, with.MachineBusy)
-	if !without.valid(load) || !with.valid(load) || without.CPU == 0 {
-		s.invalid++
-		return
-	}
-	*to = append(*to, with.CPU/without.CPU)
-	s.without = append(s.without, without.CPU)
-}
-
-// lines are the figures: the median of the pairs is judged, and what it may be off by stands beside it.
-func (s *traced) lines(share float64) []lab.Line {
-	const name = "CPU per forwarded packet with times of all frames, more than without"
-	if len(s.all) == 0 {
-		return []lab.Line{lab.AtLeast(name+": pairs that are valid", 0, "", 1), lab.Information("machine busy, at most", 100*s.busiest, "%")}
-	}
-	more := func(quotient float64) float64 { return 100 * (quotient - 1) }
-	low, high := medianInterval(s.all)
-	lines := []lab.Line{
-		lab.AtMost(name+", median of the pairs", more(median(s.all)), "%", 100*share),
-		lab.Information("noise: the pairs' median lies above, with a confidence of 95 %", more(low), "%"),
-		lab.Information("noise: and below", more(high), "%"),
-		lab.Information("CPU per forwarded packet without", median(s.without), "µs"),
-	}
-	if len(s.asked) > 0 {
-		name := "where every receiver asks for its frames' times, with reports and the kernel's stamps: more than without"
-		lines = append(lines, lab.Information(name, more(median(s.asked)), "%"))
-	}
-	return append(lines,
-		lab.Information("pairs", float64(len(s.all)), ""), lab.Exactly("pairs left out, since packets were lost or the machine was full", int64(s.invalid), "", 0),
-		lab.Information("machine busy, at most", 100*s.busiest, "%"),
-	)
-}
-
-// medianInterval is where the median of what some values are drawn from lies with a confidence of 95 % or more: of n independent values as many lie below it as of n coins show heads
-// (Conover, Practical Nonparametric Statistics, section 3.2). Of fewer than six it is where all of them lie, which is less.
-func medianInterval(values []float64) (low, high float64) {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	outside := 0
-	tail, term := 0.0, math.Pow(0.5, float64(n))
-	for k := 0; k < n/2; k++ {
-		if tail += term; tail > 0.025 {
-			break
+	defer func() { err = errors.Join(err, r.close()) }()
+	for _, asked := range []bool{false, true} {
+		t.progress.Say("a profile of %v, asked by receivers: %t", t.Window, asked)
+		if err := r.trace(asked); err != nil {
+			return lines, err
 		}
-		outside = k
-		term *= float64(n-k) / float64(k+1)
+		taken, err := t.profile(ctx, r, server.program.Admin)
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, t.lines(asked, taken, r.figures())...)
 	}
-	return sorted[outside], sorted[n-1-outside]
+	return lines, nil
+}
+
+// profile takes one while frames flow.
+func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpuprofile.Profile, err error) {
+	var taking sync.WaitGroup
+	taking.Go(func() {
+		if err = lab.Pause(ctx, warmTime); err == nil {
+			taken, err = cpuprofile.Take(ctx, admin, t.Window)
+		}
+	})
+	r.window = window{}
+	measured := r.measure(ctx, max(t.Window, time.Second))
+	taking.Wait()
+	return taken, errors.Join(err, measured)
+}
+
+// Where times of frames are taken, told and passed on. While receivers ask for them, they are nearly all that there is on websockets.
+var (
+	tracingFiles = []string{
+		"/internal/forward/frame_times.go", "/internal/sfu/tracing.go", "/internal/transport/stamps.go", "/internal/udp/stamps_linux.go", "/pkg/signal/frame_times.go",
+	}
+	signallingPackages = []string{"/internal/signalling.", "/pkg/signal."}
+)
+
+// traces counts what is in times of frames, with what they call, and where they are asked for in signalling as well.
+func traces(asked bool) func(cpuprofile.Stack) bool {
+	return func(s cpuprofile.Stack) bool {
+		return s.ThroughFile(tracingFiles...) || asked && s.Through(signallingPackages...)
+	}
+}
+
+// lines are the figures of one profile.
+func (t *Tracing) lines(asked bool, taken cpuprofile.Profile, f Figures) []lab.Line {
+	total := taken.Total().Seconds()
+	share := 0.0
+	if total > 0 {
+		share = 100 * taken.Of(traces(asked)).Seconds() / total
+	}
+	name := "times of all frames"
+	taking := lab.AtMost(name+": share of the server's processor time", share, "%", 100*t.Share)
+	if asked {
+		name += ", with reports and the kernel's stamps for every receiver"
+		taking = lab.Information(name+": share of the server's processor time", share, "%")
+	}
+	return []lab.Line{
+		taking,
+		lab.AtLeast(name+": processor time in the profile", total, "s", t.Window.Seconds()/100),
+		lab.Information(name+": CPU per forwarded packet", f.CPU, "µs"),
+		lab.Exactly(name+": packets lost", int64(f.PacketsLost), "", 0),
+		lab.Information(name+": machine busy", 100*f.MachineBusy, "%"),
+	}
 }
 
 // trace has all receivers ask for the times of their frames, or ask no more.

@@ -2,75 +2,70 @@ package hotpath
 
 import (
 	"context"
-	"math"
-	"strings"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/cpuprofile"
 )
 
-// TestMedianInterval compares with the tables of the sign test: of 9 values the second and the eighth bound the median with 96 %, of 15 the fourth and the twelfth.
-func TestMedianInterval(t *testing.T) {
-	for n, want := range map[int][2]float64{1: {1, 1}, 5: {1, 5}, 6: {1, 6}, 8: {1, 8}, 9: {2, 8}, 12: {3, 10}, 15: {4, 12}} {
-		var values []float64
-		for i := range n {
-			values = append(values, float64(n-i))
-		}
-		if low, high := medianInterval(values); low != want[0] || high != want[1] {
-			t.Errorf("%d values: %g to %g, want %g to %g", n, low, high, want[0], want[1])
+// TestTracingStacks: signalling counts where it is asked for times.
+func TestTracingStacks(t *testing.T) {
+	const module = "github.com/volsfu/volsfu"
+	frame := func(name, file string) cpuprofile.Frame {
+		return cpuprofile.Frame{Function: module + name, File: module + file}
+	}
+	noted, sent := frame("/internal/forward.(*writer).trace", "/internal/forward/frame_times.go"), frame("/internal/forward.(*writer).write", "/internal/forward/forwarding.go")
+	told, read := frame("/internal/signalling.(*outbox).write", "/internal/signalling/outbox.go"), frame("/pkg/signal.DecodeFromClient", "/pkg/signal/encoding.go")
+	for _, c := range []struct {
+		stack       cpuprofile.Stack
+		idle, asked bool
+	}{
+		{cpuprofile.Stack{noted, sent}, true, true},
+		{cpuprofile.Stack{sent}, false, false},
+		{cpuprofile.Stack{told}, false, true},
+		{cpuprofile.Stack{read}, false, true},
+	} {
+		if idle, asked := traces(false)(c.stack), traces(true)(c.stack); idle != c.idle || asked != c.asked {
+			t.Errorf("%v counts %t, asked %t, expected %t and %t", c.stack, idle, asked, c.idle, c.asked)
 		}
 	}
 }
 
-func TestTracingLines(t *testing.T) {
-	figures := func(cpu, busy float64, lost uint64) *Figures {
-		return &Figures{CPU: cpu, MachineBusy: busy, PacketsLost: lost}
-	}
-	var s traced
-	for _, with := range []float64{1.002, 1.004, 1.03} {
-		s.add(&s.all, DefaultLoad(), figures(1, 0.4, 0), figures(with, 0.5, 0))
-	}
-	s.add(&s.asked, DefaultLoad(), figures(1, 0.4, 0), figures(1.05, 0.4, 0))
-	for name, want := range map[string]float64{
-		"median of the pairs": 0.4, "noise: the pairs' median lies above": 0.2, "noise: and below": 3, "where every receiver asks": 5, "CPU per forwarded packet without": 1,
-	} {
-		found := false
-		for _, l := range s.lines(0.01) {
-			if strings.Contains(l.Name, name) && math.Abs(l.Figure-want) < 1e-9 {
-				found = true
-			}
-			if l.Missed() {
-				t.Error(l)
-			}
-		}
-		if !found {
-			t.Errorf("%s: want %g among %v", name, want, s.lines(0.01))
+// TestTracingFiles: the files that are counted are there.
+func TestTracingFiles(t *testing.T) {
+	for _, file := range tracingFiles {
+		if _, err := os.Stat(filepath.Join("..", "..", "..", filepath.FromSlash(file))); err != nil {
+			t.Error(err)
 		}
 	}
-	s.add(&s.all, DefaultLoad(), figures(1, 0.4, 0), figures(1.05, 0.4, 0))
-	if l := s.lines(0.01)[0]; !l.Missed() {
-		t.Errorf("%v: want it missed at 1.7 %%", l)
+}
+
+// TestNoTracingProfile: a profile of nothing shows nothing.
+func TestNoTracingProfile(t *testing.T) {
+	lines := NewTracing(lab.Progress{}).lines(true, cpuprofile.Profile{}, Figures{PacketsLost: 1})
+	const name = "times of all frames, with reports and the kernel's stamps for every receiver: "
+	if l := line(t, lines, name+"processor time in the profile"); !l.Missed() {
+		t.Errorf("%v: expected it to be missed", l)
 	}
-	s.add(&s.all, DefaultLoad(), figures(1, 0.9, 0), figures(1, 0.4, 0))
-	s.add(&s.all, DefaultLoad(), figures(1, 0.4, 0), figures(1, 0.4, 1))
-	if l := line(t, s.lines(0.01), "pairs left out, since packets were lost or the machine was full"); l.Figure != 2 || !l.Missed() || len(s.all) != 4 {
-		t.Errorf("%v with %d pairs: want two left out of six", l, len(s.all))
-	}
-	if lines := (&traced{}).lines(0.01); !lines[0].Missed() {
-		t.Errorf("%v: want a missed target where nothing was measured", lines)
+	if l := line(t, lines, name+"packets lost"); !l.Missed() {
+		t.Errorf("%v: expected it to be missed", l)
 	}
 }
 
 // traceBuilt runs the check on a built server, and looks at whether frames are timed where they should be.
 func traceBuilt(ctx context.Context, t *testing.T, path string) {
 	check := NewTracing(lab.Progress{})
-	check.serverBin, check.duration, check.Load, check.Rounds, check.Turns = path, 300*time.Millisecond, smallLoad(), 2, 1
+	check.serverBin, check.Window, check.Load = path, time.Second, smallLoad()
 	lines, err := check.Run(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line(t, lines, "machine busy, at most")
+	for _, asked := range []string{"times of all frames: ", "times of all frames, with reports and the kernel's stamps for every receiver: "} {
+		line(t, lines, asked+"share of the server's processor time")
+	}
 	for _, test := range []struct {
 		arguments    []string
 		asked, timed bool
