@@ -99,10 +99,11 @@ func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 		if !other.tracing.wanted || other.outbox == nil {
 			continue
 		}
-		if t.dropped = 0; passed.Type == "" {
+		if passed.Type == "" {
 			passed.Prepare()
 		}
 		other.send(passed)
+		t.dropped = 0
 	}
 }
 
