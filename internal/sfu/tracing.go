@@ -99,9 +99,7 @@ func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 		if !other.tracing.wanted || other.outbox == nil {
 			continue
 		}
-		if passed.Type == "" {
-			passed.Prepare()
-		}
+		passed.Prepare()
 		other.send(passed)
 		t.dropped = 0
 	}
