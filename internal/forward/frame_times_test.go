@@ -327,3 +327,31 @@ func TestFrameTimesAllocate(t *testing.T) {
 		t.Errorf("%g allocations per frame, expected none", n)
 	}
 }
+
+// TestStampsAreShared among the receivers of a writer: five are asked for a hundred stamps per second together, each for one in 50 ms.
+func TestStampsAreShared(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	var peers []*stampedPeer
+	for n := range uint32(5) {
+		peer := &stampedPeer{fakePeer: &fakePeer{}}
+		receiver := r.engine.NewReceiver(peer, time.Hour)
+		slot := receiver.AddSlot(newFakeOutlet(peer.fakePeer, 1000+n), volumetric.KindVideo)
+		slot.Select(p.track, 1, r.now)
+		receiver.TraceFrames(true)
+		peers = append(peers, peer)
+	}
+	r.run()
+	for range 10 {
+		p.next()
+		p.send(r.now, p.packets(1000)...)
+		r.run()
+		r.now = r.now.Add(20 * time.Millisecond)
+	}
+	for n, peer := range peers {
+		// Of frames every 20 ms from the first on every third one.
+		if peer.asked != 4 {
+			t.Errorf("receiver %d: %d stamps were asked for, expected 4", n, peer.asked)
+		}
+	}
+}
