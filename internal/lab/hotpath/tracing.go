@@ -71,7 +71,7 @@ func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpup
 		}
 	})
 	r.window = window{}
-	measured := r.measure(ctx, max(t.Window, time.Second))
+	measured := r.measure(ctx, t.Window)
 	taking.Wait()
 	return taken, errors.Join(err, measured)
 }
