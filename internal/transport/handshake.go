@@ -12,7 +12,7 @@ import (
 	"github.com/pion/dtls/v3"
 	"github.com/pion/dtls/v3/pkg/crypto/fingerprint"
 	"github.com/pion/ice/v4"
-	"github.com/pion/transport/v4/packetio"
+	"github.com/pion/transport/v5/packetio"
 
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/srtp"
@@ -74,7 +74,7 @@ func (p *Peer) readICE(records *recordConn) {
 			p.receiveOne(buffer[:n], time.Now())
 		default:
 			// What DTLS does not read in time is lost, as it might be on the network.
-			_, _ = records.in.Write(buffer[:n])
+			_, _ = records.in.Write(buffer[:n], nil)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func newRecordConn(conn *ice.Conn) *recordConn {
 
 // ReadFrom implements net.PacketConn.
 func (c *recordConn) ReadFrom(b []byte) (int, net.Addr, error) {
-	n, err := c.in.Read(b)
+	n, _, err := c.in.Read(b, nil)
 	return n, c.RemoteAddr(), err
 }
 

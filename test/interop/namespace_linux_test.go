@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pion/transport/v4"
-	"github.com/pion/transport/v4/stdnet"
+	"github.com/pion/transport/v5"
+	"github.com/pion/transport/v5/stdnet"
 	"golang.org/x/sys/unix"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pion/transport/v4"
+	"github.com/pion/transport/v5"
 )
 
 // Config says how a peer comes to a server. The names of the original's flags are given with what they became.

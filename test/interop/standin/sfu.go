@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/pion/transport/v4"
+	"github.com/pion/transport/v5"
 )
 
 // Config says how a stand-in is made.
