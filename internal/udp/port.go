@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // ErrAddress says that an address is none that UDP sockets can have.
@@ -21,6 +22,9 @@ type Config struct {
 	// ReceiveBuffer and SendBuffer are the buffers asked for each socket, in bytes: beyond the system's limits where the process may (CAP_NET_ADMIN), else as
 	// much as the system gives. 0 keeps the system's default.
 	ReceiveBuffer, SendBuffer int
+	// Patience is how long one call of Send waits for room in the send buffer before it drops packets, and 0 is as long
+	// as it takes. Sockets of plain calls always wait.
+	Patience time.Duration
 	// PlainSending switches off segmented sends and sendmmsg: every datagram is a system call.
 	PlainSending bool
 	// PlainReceiving switches off UDP_GRO and recvmmsg: every system call receives one datagram.
@@ -30,6 +34,7 @@ type Config struct {
 // Port is the sockets of one UDP port. Its methods are safe for concurrent use.
 type Port struct {
 	sockets []*Socket
+	senders senders
 	closing sync.Once
 	failure error // of closing
 }
@@ -55,7 +60,9 @@ func listenWith(c Config, use abilities) (*Port, error) {
 		}
 		return nil, err
 	}
-	return &Port{sockets: sockets}, nil
+	p := &Port{sockets: sockets}
+	p.senders.config, p.senders.use, p.senders.able = c, use, true
+	return p, nil
 }
 
 // Attach makes a port of one socket on a packet connection of the caller's, such as one of an emulated network, by plain calls. Closing the port closes the
@@ -123,6 +130,9 @@ type Stats struct {
 	Runs uint64
 	// ReceiveDrops counts datagrams that the kernel dropped, for the most part because the receive buffer was full. 0 where it does not tell.
 	ReceiveDrops uint64
+	// SendDrops counts datagrams that were dropped because the send buffer had no room for too long. They are among
+	// SendErrors.
+	SendDrops uint64
 	// SendErrors counts datagrams that could not be sent. Every datagram given to Send is in either Sent or SendErrors, unless the port was closed meanwhile.
 	SendErrors uint64
 }
@@ -133,12 +143,26 @@ func (p *Port) Stats() Stats {
 	for _, s := range p.sockets {
 		s.addStats(&sum)
 	}
+	p.addSenderStats(&sum)
 	return sum
+}
+
+// add adds other counts.
+func (s *Stats) add(other Stats) {
+	s.Received += other.Received
+	s.Sent += other.Sent
+	s.Receives += other.Receives
+	s.Sends += other.Sends
+	s.Runs += other.Runs
+	s.ReceiveDrops += other.ReceiveDrops
+	s.SendDrops += other.SendDrops
+	s.SendErrors += other.SendErrors
 }
 
 // Close closes the sockets, which ends Receive and Send wherever they wait, and returns what went wrong. Closing again does nothing and returns the same.
 func (p *Port) Close() error {
 	p.closing.Do(func() {
+		p.failure = p.closeSenders()
 		for _, s := range p.sockets {
 			p.failure = errors.Join(p.failure, s.close())
 		}

@@ -19,7 +19,7 @@ const postBytes = 32 << 10
 // Post collects what several peers are sent at one time, so that a system call takes it all: a call of its own makes a run of five packets dearer by a quarter (5.9 µs instead of 4.8, on one core).
 // The zero Post is empty. It belongs to one goroutine at a time.
 type Post struct {
-	// bags are the messages by socket; sockets stay where they are.
+	// bags are the messages by socket. Beyond their length the array keeps slices for messages to come.
 	bags    []bag
 	buffers []*Buffer
 	bytes   int
@@ -32,14 +32,19 @@ type bag struct {
 	messages []Message
 }
 
-// Add takes messages, and the buffer that they are in, which is no more the caller's. They leave from the socket when the Post is sent, or at once where that makes enough.
+// Add takes messages, and the buffer that they are in, which is no more the caller's. They leave from the socket when the
+// Post is sent, or at once if that makes enough. Without a buffer the messages are in one that the next Add brings.
 func (p *Post) Add(from *Socket, messages []Message, in *Buffer) {
 	i := 0
 	for i < len(p.bags) && p.bags[i].from != from {
 		i++
 	}
 	if i == len(p.bags) {
-		p.bags = append(p.bags, bag{from: from})
+		if i == cap(p.bags) {
+			p.bags = append(p.bags, bag{})
+		}
+		p.bags = p.bags[:i+1]
+		p.bags[i].from = from
 	}
 	b := &p.bags[i]
 	b.messages = append(b.messages, messages...)
@@ -47,7 +52,9 @@ func (p *Post) Add(from *Socket, messages []Message, in *Buffer) {
 		p.bytes += len(m.Data)
 	}
 	p.runs += len(messages)
-	p.buffers = append(p.buffers, in)
+	if in != nil {
+		p.buffers = append(p.buffers, in)
+	}
 	if p.bytes >= postBytes || p.runs >= callLength {
 		p.Send()
 	}
@@ -63,12 +70,11 @@ func (p *Post) Send() {
 	}
 	for i := range p.bags {
 		b := &p.bags[i]
-		if len(b.messages) > 0 {
-			_ = b.from.Send(b.messages)
-		}
+		_ = b.from.Send(b.messages)
 		clear(b.messages)
-		b.messages = b.messages[:0]
+		b.from, b.messages = nil, b.messages[:0]
 	}
+	p.bags = p.bags[:0]
 	for i, buffer := range p.buffers {
 		buffer.Release()
 		p.buffers[i] = nil

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"math"
 	"sync"
 	"syscall"
 	"time"
@@ -14,8 +15,9 @@ const (
 	batchLength = 128
 )
 
-// roomPatience is how long one wait for room in the send buffer takes at most.
-const roomPatience = 10 * time.Millisecond
+// roomInterval is how long one wait for room in the send buffer takes at most. The kernel reports room only when half of
+// the buffer is free, but takes packets before.
+const roomInterval = time.Millisecond
 
 // batch is what sendmmsg sends. Everything in it keeps its place, so that the headers point to it once and for all.
 type batch struct {
@@ -28,6 +30,8 @@ type batch struct {
 	// try and retry are bound once, so that sending does not allocate.
 	try, retry func(uintptr)
 	room       [1]unix.PollFd
+	// patience is how long the batch may still wait for room.
+	patience time.Duration
 
 	fd    uintptr
 	call  multiCall
@@ -125,12 +129,12 @@ func (b *batch) send() {
 	}
 }
 
-// await waits until the send buffer has room, for roomPatience at most, since Close waits for whoever uses the socket. An error that nobody has taken yet would end waiting at once.
+// await waits for room in the send buffer, for roomInterval and the rest of the patience at most. A pending socket error ends the poll at once.
 func (b *batch) await() {
 	b.room[0] = unix.PollFd{Fd: int32(b.fd), Events: unix.POLLOUT}
-	n, err := unix.Poll(b.room[:], int(roomPatience.Milliseconds()))
+	n, err := unix.Poll(b.room[:], int(min(b.patience, roomInterval).Milliseconds()))
 	if err != nil || n > 0 && b.room[0].Revents&unix.POLLOUT == 0 {
-		time.Sleep(roomPatience / 10)
+		time.Sleep(roomInterval / 10)
 	}
 }
 
@@ -144,7 +148,13 @@ func (s *Socket) send(messages []Message) error {
 // sendBatches sends all messages, in segmented runs where that is wanted and possible.
 func (s *Socket) sendBatches(messages []Message, segmented bool) error {
 	b := batches.Get().(*batch)
-	b.fd, b.call, b.calls = s.kernel.fd, s.kernel.sendmmsg, 0
+	b.fd, b.call, b.calls, b.patience = s.kernel.fd, s.kernel.sendmmsg, 0, s.kernel.patience
+	switch {
+	case b.patience == 0:
+		b.patience = math.MaxInt64
+	case s.Full(time.Now()):
+		b.patience = 0
+	}
 	defer func() {
 		b.empty()
 		batches.Put(b)
@@ -182,17 +192,23 @@ func (s *Socket) fill(b *batch, rest *cursor, segmented bool) {
 	}
 }
 
-// push sends until the batch is done or one run is refused, which it sees to.
+// push sends until the batch is done, or until one run is refused or finds no room, and settles that run.
 //
 // It does not take the descriptor's lock for writing, under which package net makes its calls: the kernel sends datagrams of several callers at once, so that writers on several
 // cores do not wait for each other.
 func (s *Socket) push(b *batch) error {
 	first := b.next
 	err := s.kernel.raw.Control(b.try)
-	for err == nil && b.err == unix.EAGAIN {
+	for err == nil && b.err == unix.EAGAIN && b.patience > 0 {
+		asked := time.Now()
 		err = s.kernel.raw.Control(b.retry)
+		b.patience -= time.Since(asked)
 	}
 	s.countSent(b, first)
+	if err == nil && b.err == unix.EAGAIN {
+		s.discard(b)
+		return nil
+	}
 	if err != nil {
 		return s.unlessClosed(err)
 	}
@@ -200,6 +216,18 @@ func (s *Socket) push(b *batch) error {
 		return s.refused(b)
 	}
 	return nil
+}
+
+// discard drops the rest of the batch, for which the send buffer has no room.
+func (s *Socket) discard(b *batch) {
+	datagrams := 0
+	for _, run := range b.runs[b.next:b.count] {
+		datagrams += run.Count()
+	}
+	b.next = b.count
+	s.sendErrors.Add(uint64(datagrams))
+	s.sendDrops.Add(uint64(datagrams))
+	s.fullAt.Store(time.Now().UnixNano())
 }
 
 // countSent counts the runs that were done since first.

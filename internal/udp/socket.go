@@ -9,7 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
+
+// fullPause is how long a socket counts as full after it had no room for as long as Send waits.
+const fullPause = 20 * time.Millisecond
 
 // Socket is one of a port's sockets. Any of them reaches every peer; each receives from some.
 type Socket struct {
@@ -23,6 +27,10 @@ type Socket struct {
 
 	received, receives                   atomic.Uint64
 	sent, sends, runs, sendErrors, drops atomic.Uint64
+	// sendDrops counts datagrams that found the send buffer full, which are among sendErrors. fullAt is when one did
+	// last, in nanoseconds since 1970.
+	sendDrops atomic.Uint64
+	fullAt    atomic.Int64
 
 	counting  sync.Mutex
 	lastDrops uint32 // what the kernel told last, guarded by counting
@@ -59,13 +67,22 @@ func (s *Socket) Receive(in *Inbox) error {
 	}
 }
 
-// Send sends all messages in order. It is safe for concurrent use, and waits where the send buffer is full. A message that the system refuses is counted in
-// Stats.SendErrors and does not keep back the others; so the only error is net.ErrClosed, wrapped, once the port is closed. The messages are not kept.
+// Send sends all messages in order. It is safe for concurrent use. If the send buffer is full, Send waits, in all for
+// as long as it was configured to, and then drops what is left. A message that the system refuses does not keep back the
+// others. Both are counted in Stats.SendErrors, so the only error is net.ErrClosed, wrapped, once the socket is closed.
+// The messages are not kept.
 func (s *Socket) Send(messages []Message) error {
 	if err := s.send(messages); err != nil {
 		return fmt.Errorf("sending from %s: %w", s.local, err)
 	}
 	return nil
+}
+
+// Full reports whether the send buffer had no room for the socket's packets a moment ago. While a socket is full, Send
+// does not wait. It takes no lock.
+func (s *Socket) Full(now time.Time) bool {
+	at := s.fullAt.Load()
+	return at != 0 && now.UnixNano()-at < int64(fullPause)
 }
 
 // receivePlain receives one datagram.
@@ -126,13 +143,11 @@ func passing(err error) bool {
 // addStats adds the socket's numbers.
 func (s *Socket) addStats(sum *Stats) {
 	s.countDrops()
-	sum.Received += s.received.Load()
-	sum.Receives += s.receives.Load()
-	sum.Sent += s.sent.Load()
-	sum.Sends += s.sends.Load()
-	sum.Runs += s.runs.Load()
-	sum.SendErrors += s.sendErrors.Load()
-	sum.ReceiveDrops += s.drops.Load()
+	sum.add(Stats{
+		Received: s.received.Load(), Receives: s.receives.Load(),
+		Sent: s.sent.Load(), Sends: s.sends.Load(), Runs: s.runs.Load(),
+		SendDrops: s.sendDrops.Load(), SendErrors: s.sendErrors.Load(), ReceiveDrops: s.drops.Load(),
+	})
 }
 
 // countDrops brings the drops up to date. The kernel counts them modulo 2^32.

@@ -54,3 +54,6 @@ func ReceiveDrops(*net.UDPConn) (drops uint32, known bool) { return 0, false }
 
 // receiveDrops is what the system tells of dropped datagrams: nothing.
 func (s *Socket) receiveDrops() (uint32, bool) { return 0, false }
+
+// openSender fails: no other system gives the sockets of one port datagrams as they are told.
+func (p *Port) openSender(SenderConfig) (*Socket, error) { return nil, errors.ErrUnsupported }
