@@ -54,6 +54,10 @@ func readSection(value reflect.Value, path []string, name, help string) *section
 	for i := range value.NumField() {
 		field := value.Type().Field(i)
 		tag, help := field.Tag.Get("yaml"), field.Tag.Get("help")
+		if tag == "-" {
+			// The program sets it.
+			continue
+		}
 		if tag == "" || help == "" || !field.IsExported() {
 			panic(fmt.Sprintf("field %s of %s is no setting: it has to be exported and have the tags yaml and help", field.Name, value.Type()))
 		}

@@ -22,7 +22,8 @@ type nullPeer struct {
 	flushes *int
 }
 
-func (p *nullPeer) Post(*udp.Post) { *p.flushes++ }
+func (p *nullPeer) Blocked(time.Time) bool { return false }
+func (p *nullPeer) Post(*udp.Post)         { *p.flushes++ }
 
 // nullOutlet takes packets and does nothing with them.
 type nullOutlet struct{ ssrc uint32 }

@@ -43,13 +43,33 @@ func (w *writer) futile(a *attachment, p *packet) bool {
 	if _, last, begun := s.switcher.Planned(&p.facts); begun || gap.completes(last) {
 		return false
 	}
+	w.refuse(a, p, droppedIncomplete)
+	return true
+}
+
+// blocked reports whether a packet begins a frame of which nothing would leave the host, and leaves the frame out if so.
+func (w *writer) blocked(a *attachment, p *packet) bool {
+	if !a.follower.track.skippable || a.begun(p) || !a.slot.receiver.peer.Blocked(w.now) {
+		return false
+	}
+	w.refuse(a, p, droppedBlocked)
+	return true
+}
+
+// refuse leaves out the frame that a packet begins. Which frames a track that is only to feed the slot should have begun
+// shows when one begins.
+func (w *writer) refuse(a *attachment, p *packet, reason counter) {
 	a.dropping, a.dropped = true, p.frame()
-	if s.switcher.Active().Track == a.follower.track.id {
-		w.leaveOut(a, p, droppedIncomplete)
+	if a.slot.switcher.Active().Track == a.follower.track.id {
+		w.leaveOut(a, p, reason)
 	} else {
 		a.overdueAt(p)
 	}
-	return true
+}
+
+// stuck reports whether packets of a frame that has begun to leave are lost on this host.
+func (w *writer) stuck(a *attachment, p *packet) bool {
+	return !p.facts.Opens && p.frame() == a.leaving && a.follower.track.skippable && a.slot.receiver.peer.Blocked(w.now)
 }
 
 // expired tells whether what waits of a frame cannot get to the receiver in time any more. The receiver's deadline counts from when the first packet came to it. One that leaves so long after the

@@ -322,3 +322,50 @@ func TestAQueueProlongsTheDeadline(t *testing.T) {
 		}
 	}
 }
+
+// TestBlockedReceivers has a receiver's packets find no room on the host for a while: the frame that has begun ends, those
+// after it are left out whole, other receivers get everything, and frames go on when there is room.
+func TestBlockedReceivers(t *testing.T) {
+	for _, mode := range []pacing.Mode{"spread:20ms", "off"} {
+		r := newPacedRig(t, mode, nil)
+		p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+		s := r.subscribeAll(2, p)
+		frame := func() (left int) {
+			before := len(s[0].outlet.sent())
+			p.next()
+			p.send(r.now, p.packets(20*1144)...)
+			r.ticks(9 * time.Millisecond)
+			return len(s[0].outlet.sent()) - before
+		}
+		if frame() == 0 {
+			t.Fatalf("%s: nothing leaves of the first frame", mode)
+		}
+		s[0].peer.block(true)
+		r.ticks(frameInterval)
+		begun := len(s[0].outlet.sent())
+		for range 3 {
+			if left := frame(); left != 0 {
+				t.Errorf("%s: %d packets of a frame leave to a receiver that is blocked", mode, left)
+			}
+			r.ticks(frameInterval)
+		}
+		s[0].peer.block(false)
+		frame()
+		r.ticks(frameInterval)
+		want, ends := map[DropReason]int{DroppedBlocked: 3}, map[DropReason]int{}
+		if begun < 20 {
+			ends[DroppedBlocked] = 1
+		}
+		if ended, dropped := s[0].ended(); !maps.Equal(ended, ends) || !maps.Equal(dropped, want) {
+			t.Errorf("%s: frames are told as ended %v and as dropped %v, expected %v and %v", mode, ended, dropped, ends, want)
+		}
+		if got, all := len(s[0].outlet.sent()), len(s[1].outlet.sent()); got != begun+20 || all != 5*20 {
+			t.Errorf("%s: %d and %d packets left, expected %d to the one that was blocked and 100 to the other", mode, got, all, begun+20)
+		}
+		checkContinuous(t, s[0].outlet.sent())
+		if stats := r.engine.Stats(); int(stats.DroppedBlocked) != 3+len(ends) {
+			t.Errorf("%s: %d frames count as blocked, expected %d", mode, stats.DroppedBlocked, 3+len(ends))
+		}
+		checkReferences(t, []*publisher{p})
+	}
+}

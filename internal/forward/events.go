@@ -42,6 +42,9 @@ const (
 	DroppedExpired
 	// DroppedIncomplete: packets of them did not come from the publisher and were given up, and what parity the receiver is sent does not make up for them.
 	DroppedIncomplete
+	// DroppedBlocked: packets to the receiver found no room in this host's send buffer, or the receiver did not consent to
+	// being sent anything (Peer.Blocked).
+	DroppedBlocked
 )
 
 // String names the reason as the metrics do.
@@ -57,6 +60,8 @@ func (d DropReason) String() string {
 		return "expired"
 	case DroppedIncomplete:
 		return "incomplete"
+	case DroppedBlocked:
+		return "blocked"
 	}
 	return "none"
 }
@@ -64,6 +69,7 @@ func (d DropReason) String() string {
 // dropReasons are the reasons by what is counted.
 var dropReasons = map[counter]DropReason{
 	droppedBudget: DroppedBudget, droppedLate: DroppedLate, droppedOverrun: DroppedOverrun, droppedExpired: DroppedExpired, droppedIncomplete: DroppedIncomplete,
+	droppedBlocked: DroppedBlocked,
 }
 
 // maxEvents bounds what waits to be taken. A receiver has hundreds of slots; one that takes no events for so long loses the oldest ones.

@@ -17,6 +17,7 @@ type fakePeer struct {
 	rtt       time.Duration
 	extension uint8
 	byStream  bool
+	blocked   bool
 	compounds [][]rtcp.Packet
 	queued    []queuedPacket
 	// flushed are the packets that were sent since numbers was called, in their order.
@@ -29,6 +30,19 @@ type fakePeer struct {
 type queuedPacket struct {
 	outlet *fakeOutlet
 	packet rtp.Packet
+}
+
+// Blocked implements Peer.
+func (p *fakePeer) Blocked(time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.blocked
+}
+
+func (p *fakePeer) block(blocked bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.blocked = blocked
 }
 
 func (p *fakePeer) Post(*udp.Post) {

@@ -21,7 +21,7 @@ func (w *writer) write(a *attachment, p *packet) bool {
 		return false
 	}
 	s := a.slot
-	if p.facts.Opens && (s.outlived(a.follower.track, p) || w.futile(a, p)) {
+	if p.facts.Opens && (s.outlived(a.follower.track, p) || w.futile(a, p) || w.blocked(a, p)) {
 		return false
 	}
 	v := s.switcher.Packet(&p.facts, w.now)

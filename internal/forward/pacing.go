@@ -96,8 +96,7 @@ func (w *writer) release(h heldPacket) bool {
 		w.skipped(a)
 	}
 	if p.facts.Opens && !a.begun(p) && w.overBudget(a.follower.track, p) {
-		a.dropping, a.dropped = true, p.frame()
-		w.tooLate(a, p)
+		w.refuse(a, p, droppedBudget)
 	}
 	if a.drops(p) {
 		return false
@@ -107,17 +106,12 @@ func (w *writer) release(h heldPacket) bool {
 		w.end(a, &p.facts, p.frame(), droppedExpired)
 		return false
 	}
-	return w.begin(a, p)
-}
-
-// tooLate leaves out the frame that begins with a packet, since it has waited for too long. Which frames a track that is only to feed the slot should have begun shows when one begins.
-func (w *writer) tooLate(a *attachment, p *packet) {
-	s := a.slot
-	if s.switcher.Active().Track != a.follower.track.id {
-		a.overdueAt(p)
-		return
+	if w.stuck(a, p) {
+		a.dropping, a.dropped = true, p.frame()
+		w.end(a, &p.facts, p.frame(), droppedBlocked)
+		return false
 	}
-	w.leaveOut(a, p, droppedBudget)
+	return w.begin(a, p)
 }
 
 // leaveOut leaves out the frame that begins with a packet of the track that feeds the slot.

@@ -19,6 +19,9 @@ import (
 type Peer interface {
 	// Post sends what outlets of the peer have queued, or leaves it to the post, which is the caller's to send. What cannot be sent is lost like on the way; on a closed peer, Post has no effect.
 	Post(*udp.Post)
+	// Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or
+	// the remote peer does not consent to being sent anything (RFC 7675). It takes no lock.
+	Blocked(now time.Time) bool
 	// WriteRTCP sends packets as one compound packet.
 	WriteRTCP([]rtcp.Packet) error
 	// RTT is the round-trip time, 0 while it is unknown.

@@ -19,6 +19,7 @@ const (
 	droppedLate
 	droppedBudget
 	droppedExpired
+	droppedBlocked
 	droppedIncomplete
 	droppedUnbound
 	switches
@@ -145,10 +146,11 @@ type Stats struct {
 	FramesReceived, FramesForwarded uint64
 	// DroppedOverrun, DroppedLate and DroppedBudget count frames that slots did not get whole: because a writer fell behind by more than a cache holds,
 	// because the frame waited longer than Config.MaxLag for the writer, or longer than Config.QueueBudget for its receiver's pacer. DroppedExpired frames had begun,
-	// and their rest waited there beyond the receiver's deadline; of DroppedIncomplete ones the publisher's packets did not come. DroppedUnbound counts frames for
-	// slots whose line is not negotiated, or not for the codec.
-	DroppedOverrun, DroppedLate, DroppedBudget, DroppedExpired, DroppedIncomplete, DroppedUnbound uint64
-	Switches                                                                                      uint64
+	// and their rest waited there beyond the receiver's deadline; of DroppedIncomplete ones the publisher's packets did not come. DroppedBlocked frames found no room in the host's
+	// send buffer, or their receiver did not consent to being sent anything. DroppedUnbound counts frames for slots whose
+	// line is not negotiated, or not for the codec.
+	DroppedOverrun, DroppedLate, DroppedBudget, DroppedExpired, DroppedIncomplete, DroppedBlocked, DroppedUnbound uint64
+	Switches                                                                                                      uint64
 	// SwitchDelay is from a slot's selection to the first packet of the new track. Residence is from a packet's arrival until it was sent, for each receiver,
 	// without the time that the pacer intended to hold it. That is PacerHold, of every packet but audio and repairs, most often 0; it is empty unless Paced.
 	SwitchDelay, Residence, PacerHold Histogram
@@ -240,7 +242,7 @@ func (s *Stats) take(c *counts) {
 	s.Received, s.Sent = kinds(receivedPackets, receivedBytes), kinds(sentPackets, sentBytes)
 	s.FramesReceived, s.FramesForwarded = c[framesReceived], c[framesForwarded]
 	s.DroppedOverrun, s.DroppedLate, s.DroppedBudget, s.DroppedUnbound = c[droppedOverrun], c[droppedLate], c[droppedBudget], c[droppedUnbound]
-	s.DroppedExpired, s.DroppedIncomplete = c[droppedExpired], c[droppedIncomplete]
+	s.DroppedExpired, s.DroppedIncomplete, s.DroppedBlocked = c[droppedExpired], c[droppedIncomplete], c[droppedBlocked]
 	s.Switches, s.WriteErrors, s.TimesDropped = c[switches], c[writeErrors], c[timesDropped]
 	s.NACKsReceived, s.NACKsSent = c[nacksReceived], c[nacksSent]
 	s.Requested, s.Recovered, s.Lost, s.RequestsLimited = c[requestedPackets], c[recoveredPackets], c[lostPackets], c[requestsLimited]

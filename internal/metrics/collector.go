@@ -61,6 +61,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(framesDropped, s.FramesDropped.Budget, "budget")
 	e.count(framesDropped, s.FramesDropped.Expired, "expired")
 	e.count(framesDropped, s.FramesDropped.Incomplete, "incomplete")
+	e.count(framesDropped, s.FramesDropped.Blocked, "blocked")
 	e.count(switches, s.Switches)
 	e.histogram(switchDelay, s.SwitchDelay)
 	e.histogram(residence, s.Residence)

@@ -71,7 +71,7 @@ var families = slices.Concat([]family{
 	{packets, "RTP packets by direction (in from publishers, out to receivers) and kind.", []string{"direction", "kind"}},
 	{octets, "Bytes of RTP payload by direction and kind; headers are not counted.", []string{"direction", "kind"}},
 	{framesForwarded, "Video frames that were begun to be sent to a receiver, counted per receiver.", nil},
-	{framesDropped, "Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn), expired (had begun, and its rest waited beyond the receiver's deadline), incomplete (packets of the publisher's did not come, and the parity that the receiver is sent does not make up for them).", []string{"reason"}},
+	{framesDropped, "Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn), expired (had begun, and its rest waited beyond the receiver's deadline), incomplete (packets of the publisher's did not come, and the parity that the receiver is sent does not make up for them), blocked (found no room in the host's send buffer, or the receiver had stopped answering connectivity checks).", []string{"reason"}},
 	{switches, "Switches of a slot to another track, or on again after it was off.", nil},
 	{switchDelay, "Time from reading the request to sending the first packet of the new quality.", nil},
 	{residence, "Time from reading a packet to having written it to a receiver's socket; what a pacer held it on purpose is not counted.", nil},

@@ -182,7 +182,7 @@ func TestDataPlane(t *testing.T) {
 		Received:        Traffic{Media: Count{100, 110_000}, Audio: Count{50, 5_000}, Retransmission: Count{1, 1_100}},
 		Sent:            Traffic{Media: Count{300, 330_000}, Retransmission: Count{2, 2_200}, Parity: Count{4, 4_400}, Probe: Count{6, 600}},
 		FramesForwarded: 30,
-		FramesDropped:   FrameDrops{Late: 1, Overrun: 3, Budget: 33, Expired: 7, Incomplete: 5},
+		FramesDropped:   FrameDrops{Late: 1, Overrun: 3, Budget: 33, Expired: 7, Incomplete: 5, Blocked: 35},
 		Switches:        7,
 		SwitchDelay:     Histogram{Bounds: []time.Duration{10 * time.Millisecond, 100 * time.Millisecond}, Counts: []uint64{1, 2, 3}, Sum: 4500 * time.Millisecond},
 		NACKsReceived:   NACKsReceived{Messages: 5, Answered: 6, Owed: 7, Unknown: 8, Expired: 9, Suppressed: 10, Limited: 11, Refused: 12},
@@ -241,8 +241,9 @@ volsfu_frame_seconds_bucket{layer="reception",le="0.001"} 74
 volsfu_frame_seconds_bucket{layer="reception",le="+Inf"} 149
 volsfu_frame_seconds_sum{layer="reception"} 4
 volsfu_frame_seconds_count{layer="reception"} 149
-# HELP volsfu_frames_dropped_total Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn), expired (had begun, and its rest waited beyond the receiver's deadline), incomplete (packets of the publisher's did not come, and the parity that the receiver is sent does not make up for them).
+# HELP volsfu_frames_dropped_total Video frames that a receiver did not get whole, counted per receiver, by reason: late (waited beyond the latency limit), overrun (left the cache before they were sent), budget (waited beyond the receiver's latency budget for its turn), expired (had begun, and its rest waited beyond the receiver's deadline), incomplete (packets of the publisher's did not come, and the parity that the receiver is sent does not make up for them), blocked (found no room in the host's send buffer, or the receiver had stopped answering connectivity checks).
 # TYPE volsfu_frames_dropped_total counter
+volsfu_frames_dropped_total{reason="blocked"} 35
 volsfu_frames_dropped_total{reason="budget"} 33
 volsfu_frames_dropped_total{reason="expired"} 7
 volsfu_frames_dropped_total{reason="incomplete"} 5

@@ -96,6 +96,8 @@ type FrameDrops struct {
 	Expired uint64
 	// Incomplete frames miss packets of the publisher's that did not come.
 	Incomplete uint64
+	// Blocked frames found no room in the host's send buffer, or their receiver had stopped answering connectivity checks.
+	Blocked uint64
 }
 
 // NACKsReceived are NACK messages of receivers and what became of the packets that they asked for.

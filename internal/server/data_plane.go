@@ -23,6 +23,7 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 		FramesForwarded: s.FramesForwarded,
 		FramesDropped: metrics.FrameDrops{
 			Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget, Expired: s.DroppedExpired, Incomplete: s.DroppedIncomplete,
+			Blocked: s.DroppedBlocked,
 		},
 		Switches:    s.Switches,
 		SwitchDelay: histogram(s.SwitchDelay),

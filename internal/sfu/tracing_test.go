@@ -17,6 +17,7 @@ import (
 // nowhere is a peer that leads nowhere.
 type nowhere struct{}
 
+func (nowhere) Blocked(time.Time) bool        { return false }
 func (nowhere) Post(*udp.Post)                {}
 func (nowhere) WriteRTCP([]rtcp.Packet) error { return nil }
 func (nowhere) RTT() time.Duration            { return 0 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"time"
 
 	"github.com/pion/ice/v4"
@@ -92,34 +93,43 @@ func (p *Peer) candidateFound(c ice.Candidate) {
 	p.events.add(Event{Candidate: &Candidate{Candidate: text, MID: firstMID}})
 }
 
-// selected takes the pair that ICE sends on from now on. Where it is one of UDP addresses, media goes past ICE.
+// selected takes the pair that ICE sends on from now on. If it is one of UDP addresses, media passes ICE by.
 func (p *Peer) selected(local, remote ice.Candidate) {
 	p.routing.Lock()
 	defer p.routing.Unlock()
 	if p.closed.Load() {
 		return
 	}
-	to := &peerRoute{}
+	var to netip.AddrPort
 	if p.endpoint.port != nil && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
-		to.address = remoteAddress(remote)
+		to = remoteAddress(remote)
 	}
 	p.reroute(to)
 }
 
-// reroute makes media take another way, that of ICE where the address is not valid. The caller holds the mutex.
-func (p *Peer) reroute(to *peerRoute) {
+// reroute makes media go to another address, and through ICE if that is not valid. The caller holds the mutex.
+func (p *Peer) reroute(to netip.AddrPort) {
 	var from peerRoute
 	if old := p.route.Load(); old != nil {
 		from = *old
 	}
-	if from.address == to.address {
+	if from.address == to {
 		return
 	}
-	p.endpoint.routes.move(p, from.address, to.address)
-	if !to.address.IsValid() {
-		p.route.Store(nil)
-		return
+	var route *peerRoute
+	if to.IsValid() {
+		p.consent.begin(to, time.Now())
+		if a := p.agentOnPort.Load(); a != nil {
+			p.rtt.begin(a.roundTrip(to))
+		}
+		route = &peerRoute{address: to, socket: p.endpoint.neighbours.take(to.Addr())}
+		if route.apart = route.socket != nil; !route.apart {
+			route.socket = p.endpoint.port.Sockets()[0]
+		}
 	}
-	to.socket = p.endpoint.port.Sockets()[0]
-	p.route.Store(to)
+	p.endpoint.routes.move(p, from.address, to)
+	p.route.Store(route)
+	if from.apart {
+		p.endpoint.neighbours.release(from.address.Addr())
+	}
 }

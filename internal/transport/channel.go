@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/pion/datachannel"
 	"github.com/pion/sctp"
@@ -122,20 +120,4 @@ func (c *Channel) Unacknowledged() int {
 		return int(o.stream.BufferedAmount())
 	}
 	return 0
-}
-
-// dataConn is the DTLS connection as SCTP sees it. SCTP reads the next packet once it has taken the one before: whatever that has acknowledged is known by then.
-type dataConn struct {
-	net.Conn
-	sink  DataSink
-	begun bool
-}
-
-// Read implements net.Conn.
-func (c *dataConn) Read(b []byte) (int, error) {
-	if c.begun {
-		c.sink.Acknowledged(time.Now())
-	}
-	c.begun = true
-	return c.Conn.Read(b)
 }

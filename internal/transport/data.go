@@ -1,7 +1,11 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/datachannel"
@@ -29,7 +33,15 @@ const (
 	// longestRepeat is after how long SCTP repeats what is not acknowledged at the latest, in milliseconds. It doubles that time with each repetition, up to a minute by RFC 9260
 	// (section 16): after an outage of 20 s nothing would be sent for 11 s more. Browsers' is 0.8 s; Pion's is a second at least.
 	longestRepeat = 1000
+	// maxStreams bounds the SCTP streams that a remote peer has used and not reset: SCTP keeps the state of each, and looks
+	// at all of them for each chunk.
+	maxStreams = 2 * maxChannels
+	// maxLabel bounds the label of a data channel, in bytes: a publication's name has 64 at most.
+	maxLabel = 256
 )
+
+// errTooManyStreams ends an association whose remote peer uses more than maxStreams streams.
+var errTooManyStreams = errors.New("too many SCTP streams")
 
 // AddData adds a line with data channels, which the remote peer opens. It takes part in the first offer; what comes goes to the peer's sink, which has to be a DataSink.
 func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
@@ -46,8 +58,10 @@ func (p *Peer) agreeOnData(answer *description.Description) {
 // serveData takes what comes on data channels until the connection ends. It is the goroutine that secured the connection.
 func (p *Peer) serveData(conn *dtls.Conn, client bool, sink DataSink) error {
 	association, err := sctp.ClientWithOptions(
-		sctp.WithNetConn(&dataConn{Conn: conn, sink: sink}), sctp.WithMinCwnd(leastWindow), sctp.WithRTOMax(longestRepeat), sctp.WithLoggerFactory(p.endpoint.logs),
+		sctp.WithNetConn(newDataConn(conn, sink)), sctp.WithLoggerFactory(p.endpoint.logs),
+		sctp.WithMinCwnd(leastWindow), sctp.WithRTOMax(longestRepeat),
 		sctp.WithMaxReceiveBufferSize(receiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
+		sctp.WithMaxReassemblyQueueEntries(maxFragments), sctp.WithEnableInterleaving(false),
 	)
 	if err != nil {
 		return err
@@ -56,21 +70,27 @@ func (p *Peer) serveData(conn *dtls.Conn, client bool, sink DataSink) error {
 	var channels sync.WaitGroup
 	defer channels.Wait()
 	defer func() { _ = association.Close() }()
-	open := make(chan struct{}, maxChannels)
+	var open, used atomic.Int32
 	for {
 		stream, err := association.AcceptStream()
 		if err != nil {
 			return err
 		}
-		select {
-		case open <- struct{}{}:
-			channels.Go(func() {
-				readChannel(stream, sink, p.endpoint.dataConfig())
-				<-open
-			})
-		default:
-			_ = stream.Close()
+		if used.Add(1) > maxStreams {
+			return errTooManyStreams
 		}
+		if open.Add(1) > maxChannels {
+			open.Add(-1)
+			_ = stream.Close()
+			continue
+		}
+		channels.Go(func() {
+			defer open.Add(-1)
+			// After a reset by the remote peer SCTP forgets the stream.
+			if errors.Is(readChannel(stream, sink, p.endpoint.dataConfig()), io.EOF) {
+				used.Add(-1)
+			}
+		})
 	}
 }
 
@@ -82,20 +102,24 @@ func (e *Endpoint) dataConfig() *datachannel.Config {
 // dataMessages are what messages are read into. A remote peer may open and end channels as quickly as it likes, at some hundred bytes each.
 var dataMessages = sync.Pool{New: func() any { return new([description.MaxDataMessage]byte) }}
 
-// readChannel is the goroutine of one data channel.
-func readChannel(stream *sctp.Stream, sink DataSink, config *datachannel.Config) {
+// readChannel is the goroutine of one data channel. Its error is io.EOF if the remote peer has reset the stream.
+func readChannel(stream *sctp.Stream, sink DataSink, config *datachannel.Config) error {
 	defer func() { _ = stream.Close() }()
 	channel, err := datachannel.Server(stream, config)
 	if err != nil {
-		return
+		return err
+	}
+	label := channel.Config.Label
+	if len(label) > maxLabel {
+		return fmt.Errorf("%w: a label of %d bytes, at most %d are taken", ErrChannel, len(label), maxLabel)
 	}
 	buffer := dataMessages.Get().(*[description.MaxDataMessage]byte)
 	defer dataMessages.Put(buffer)
 	for {
 		n, err := channel.Read(buffer[:])
 		if err != nil {
-			return
+			return err
 		}
-		sink.Data(channel.Config.Label, buffer[:n], time.Now())
+		sink.Data(label, buffer[:n], time.Now())
 	}
 }

@@ -12,11 +12,9 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/pion/dtls/v3/pkg/crypto/fingerprint"
 	"github.com/pion/dtls/v3/pkg/crypto/selfsign"
@@ -33,10 +31,10 @@ type Endpoint struct {
 	certificate tls.Certificate
 	// fingerprint is the certificate's, as descriptions carry it.
 	fingerprint string
-	// port, control and mux are nil where media goes over TCP that this endpoint dials.
-	port    *udp.Port
-	control *controlConn
-	mux     *limitedMux
+	// port and mux are nil if media goes over TCP that this endpoint dials.
+	port       *udp.Port
+	mux        *iceMux
+	neighbours neighbours
 	// tcp and connections are nil where ICE-TCP is not accepted.
 	tcp         ice.TCPMux
 	connections *tcpListener
@@ -47,9 +45,11 @@ type Endpoint struct {
 	stamping atomic.Int32
 	stamped  sync.Mutex
 	readers  sync.WaitGroup
+	// closed ends the goroutines that do not read.
+	closed chan struct{}
 	// failed takes the error of a socket that cannot be read any more; closing ends it.
-	failed  chan error
-	closing sync.Once
+	failed           chan error
+	closing, failing sync.Once
 }
 
 // Listen opens the media port.
@@ -89,7 +89,7 @@ func listenBoth(config Config) (*udp.Port, net.Listener, error) {
 	for attempt := 1; ; attempt++ {
 		port, err := udp.Listen(udp.Config{
 			Address: address, Sockets: sockets, ReceiveBuffer: config.ReceiveBuffer, SendBuffer: config.SendBuffer,
-			PlainSending: !config.Segmentation, PlainReceiving: !config.Coalescing,
+			Patience: config.patience(), PlainSending: !config.Segmentation, PlainReceiving: !config.Coalescing,
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("listen for media: %w", err)
@@ -134,25 +134,25 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	// Pion writes to standard error by itself; what matters of its messages reaches us as errors and states.
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
-	e := &Endpoint{config: config, logs: logs, port: port, failed: make(chan error, 1)}
+	e := &Endpoint{config: config, logs: logs, port: port, failed: make(chan error, 1), closed: make(chan struct{})}
 	if err := e.certify(); err != nil {
 		return nil, err
 	}
 	if port == nil {
 		return e, nil
 	}
-	e.control = newControlConn(port)
+	e.mux = newICEMux(port, &e.routes, config)
+	if !config.Initiates {
+		e.neighbours.port = port
+		e.neighbours.config = udp.SenderConfig{Buffer: config.SendBuffer, Patience: sendPatience}
+	}
 	for _, socket := range port.Sockets() {
 		e.readers.Go(func() { e.read(socket) })
 	}
-	logger := logs.NewLogger("ice")
-	if len(config.STUNServers) == 0 || len(config.PublicIPs) > 0 {
-		e.mux = newLimitedMux(ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: logger, UDPConn: e.control}))
-		return e, nil
+	e.readers.Go(e.tend)
+	if len(config.PublicIPs) == 0 {
+		e.reflexive = learnAddresses(e.mux, config.STUNServers)
 	}
-	// This mux can ask STUN servers from the media port itself; each peer would ask from a port of its own.
-	mux := ice.NewUniversalUDPMuxDefault(ice.UniversalUDPMuxParams{Logger: logger, UDPConn: e.control})
-	e.mux, e.reflexive = newLimitedMux(mux), learnAddresses(mux, config.STUNServers)
 	return e, nil
 }
 
@@ -175,24 +175,6 @@ func (e *Endpoint) certify() error {
 	}
 	e.fingerprint = "sha-256 " + strings.ToUpper(value)
 	return nil
-}
-
-// stunTimeout bounds how long a STUN server may take to answer; the server's start waits for it.
-const stunTimeout = 2 * time.Second
-
-// learnAddresses asks STUN servers where they see the media port. Those that do not answer are passed over.
-func learnAddresses(mux *ice.UniversalUDPMuxDefault, servers []string) []string {
-	var known []string
-	for _, server := range servers {
-		address, err := net.ResolveUDPAddr("udp4", strings.TrimPrefix(server, "stun:"))
-		if err != nil {
-			continue
-		}
-		if seen, err := mux.GetXORMappedAddr(address, stunTimeout); err == nil && !slices.Contains(known, seen.IP.String()) {
-			known = append(known, seen.IP.String())
-		}
-	}
-	return known
 }
 
 // Port is the number of the media port, 0 where there is none.
@@ -219,12 +201,24 @@ func (e *Endpoint) TCPStats() TCPStats {
 	return e.connections.stats()
 }
 
-// ChecksRefused counts the connectivity checks that came from more addresses than a remote peer may have.
-func (e *Endpoint) ChecksRefused() uint64 {
+// Limits are the counts of what was not taken or sent since a limit was reached, all zero if there is no media port.
+type Limits struct {
+	// ChecksRefused are connectivity checks from more addresses than a remote peer may have.
+	ChecksRefused uint64
+	// ControlLimited are STUN messages and DTLS records beyond what one client or one address may send.
+	ControlLimited uint64
+	// Unconsented are datagrams that were not sent since the remote peer had answered no check for too long.
+	Unconsented uint64
+}
+
+// Limits returns the counts since the endpoint was opened.
+func (e *Endpoint) Limits() Limits {
 	if e.mux == nil {
-		return 0
+		return Limits{}
 	}
-	return e.mux.refused.Load()
+	return Limits{
+		ChecksRefused: e.mux.refused.Load(), ControlLimited: e.mux.limited.Load(), Unconsented: e.mux.unconsented.Load(),
+	}
 }
 
 // Failed gives the error of a socket that cannot be read any more, or accepts nothing any more, though nobody has closed it: what comes on it is lost from then on. Close
@@ -254,13 +248,14 @@ func (e *Endpoint) STUNServers() []string { return e.config.STUNServers }
 func (e *Endpoint) Close() error {
 	var errs []error
 	if e.port != nil {
-		errs = append(errs, e.mux.Close(), e.port.Close(), e.control.Close())
+		e.closing.Do(func() { close(e.closed) })
+		errs = append(errs, e.mux.Close(), e.port.Close())
 		e.readers.Wait()
 	}
 	if e.tcp != nil {
 		errs = append(errs, e.tcp.Close())
 	}
-	// Nobody is left who could tell anything.
-	e.closing.Do(func() { close(e.failed) })
+	// No goroutine is left that reports failures.
+	e.failing.Do(func() { close(e.failed) })
 	return errors.Join(errs...)
 }

@@ -115,6 +115,15 @@ func TestMediaWithAForeignPeer(t *testing.T) {
 			t.Fatalf("received %d and %d packets, expected 10 and more", foreign.received.Load(), len(heard.packets(theirs)))
 		case <-tick.C:
 		}
+		// The endpoint sends nothing to this host's own addresses before something has come from there.
+		for _, event := range peer.Events() {
+			if event.Candidate == nil {
+				continue
+			}
+			if err := foreign.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: event.Candidate.Candidate}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		header := rtp.Header{Version: 2, PayloadType: 96, SequenceNumber: number, SSRC: sending.Outlet.SSRC()}
 		_ = sending.Outlet.WriteRTP(&header, []byte("payload"))
 		if err := foreign.sent.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: number}, Payload: []byte("payload")}); err != nil {

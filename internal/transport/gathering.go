@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +27,13 @@ func (p *Peer) gather() error {
 		return nil
 	}
 	p.gathering = true
+	if p.endpoint.mux != nil {
+		ufrag, _, err := p.agent.GetLocalUserCredentials()
+		if err != nil {
+			return fmt.Errorf("ICE credentials: %w", err)
+		}
+		p.endpoint.mux.register(ufrag, p)
+	}
 	if err := p.agent.GatherCandidates(); err != nil {
 		return fmt.Errorf("gather ICE candidates: %w", err)
 	}
@@ -42,7 +48,8 @@ func (p *Peer) restartICE() error {
 	}
 	p.localCandidates.clear()
 	p.gathered.Store(false)
-	p.gathering, p.trickled = false, 0
+	p.gathering = false
+	clear(p.named)
 	return nil
 }
 
@@ -60,11 +67,14 @@ func (p *Peer) setRemote(remote description.Transport, controlling bool) error {
 		}
 	}
 	if !controlling && remote.Ufrag != p.remote.Ufrag {
-		p.trickled = 0
+		clear(p.named)
 	}
 	p.remote = remote
 	// A candidate that cannot be used is one way less to reach the remote peer.
-	for _, candidate := range slices.Concat(remote.Candidates, p.early) {
+	for _, candidate := range remote.Candidates {
+		_ = p.name(candidate)
+	}
+	for _, candidate := range p.early {
 		_ = p.addRemote(candidate)
 	}
 	p.early = nil
@@ -86,17 +96,24 @@ func (p *Peer) awaitGathering() {
 	}
 }
 
-// AddCandidate takes a remote candidate, of as many as a description may have. One that comes before the description waits for it.
-func (p *Peer) AddCandidate(c Candidate) error {
-	if p.trickled == description.MaxCandidates {
-		return fmt.Errorf("%w: more than %d", ErrCandidate, description.MaxCandidates)
-	}
-	p.trickled++
-	if !p.begun {
-		p.early = append(p.early, c.Candidate)
+// AddCandidate takes a remote candidate. One that comes before the description waits for it. Descriptions and this method
+// may name description.MaxCandidates candidates in all until ICE restarts; the error of another one wraps ErrCandidate.
+func (p *Peer) AddCandidate(c Candidate) error { return p.name(c.Candidate) }
+
+// name counts a remote candidate and hands it to ICE. One that was named before changes nothing.
+func (p *Peer) name(candidate string) error {
+	if _, known := p.named[candidate]; known {
 		return nil
 	}
-	return p.addRemote(c.Candidate)
+	if len(p.named) == description.MaxCandidates {
+		return fmt.Errorf("%w: more than %d candidates until ICE restarts", ErrCandidate, description.MaxCandidates)
+	}
+	p.named[strings.Clone(candidate)] = struct{}{}
+	if !p.begun {
+		p.early = append(p.early, candidate)
+		return nil
+	}
+	return p.addRemote(candidate)
 }
 
 // addRemote hands a candidate to ICE. An empty one says that there are no more.

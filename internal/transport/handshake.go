@@ -11,8 +11,6 @@ import (
 
 	"github.com/pion/dtls/v3"
 	"github.com/pion/dtls/v3/pkg/crypto/fingerprint"
-	"github.com/pion/ice/v4"
-	"github.com/pion/transport/v5/packetio"
 
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/srtp"
@@ -51,8 +49,9 @@ func (p *Peer) start(remote description.Transport, controlling bool) error {
 	if err != nil {
 		return err
 	}
-	p.conn.Store(conn)
 	records := newRecordConn(conn)
+	p.conn.Store(conn)
+	p.records.Store(records)
 	client := remote.Role == description.RolePassive || remote.Role == description.RoleActpass
 	p.running.Go(func() { p.readICE(records) })
 	p.running.Go(func() { p.secureConnection(records, client, remote.Fingerprint) })
@@ -72,9 +71,8 @@ func (p *Peer) readICE(records *recordConn) {
 			return
 		case isMedia(buffer[:n]):
 			p.receiveOne(buffer[:n], time.Now())
-		default:
-			// What DTLS does not read in time is lost, as it might be on the network.
-			_, _ = records.in.Write(buffer[:n], nil)
+		case isRecord(buffer[:n]):
+			records.take(buffer[:n], time.Now())
 		}
 	}
 }
@@ -85,6 +83,7 @@ func (p *Peer) secureConnection(records *recordConn, client bool, fingerprint st
 		return
 	}
 	conn, err := p.handshake(records, client, fingerprint)
+	records.finish()
 	if err == nil {
 		err = p.takeKeys(conn, client)
 	}
@@ -216,55 +215,3 @@ func (p *Peer) takeKeys(conn *dtls.Conn, client bool) error {
 	p.outbox.open(sealer)
 	return nil
 }
-
-// recordConn is what DTLS sends and receives: the records among what comes through ICE. It implements net.PacketConn.
-type recordConn struct {
-	conn *ice.Conn
-	in   *packetio.Buffer
-}
-
-// recordBytes bounds what DTLS has not read yet: a handshake is some 4 kB, what data channels carry as much as they may send ahead.
-const recordBytes = 2 * receiveWindow
-
-func newRecordConn(conn *ice.Conn) *recordConn {
-	in := packetio.NewBuffer()
-	in.SetLimitSize(recordBytes)
-	return &recordConn{conn: conn, in: in}
-}
-
-// ReadFrom implements net.PacketConn.
-func (c *recordConn) ReadFrom(b []byte) (int, net.Addr, error) {
-	n, _, err := c.in.Read(b, nil)
-	return n, c.RemoteAddr(), err
-}
-
-// WriteTo implements net.PacketConn. Records go where ICE says. One that ICE has no way for, as while it begins anew, is lost as it might be on the network: to SCTP
-// an error is the end of all data channels.
-func (c *recordConn) WriteTo(b []byte, _ net.Addr) (int, error) {
-	_, _ = c.conn.Write(b)
-	return len(b), nil
-}
-
-// RemoteAddr is where ICE sends.
-func (c *recordConn) RemoteAddr() net.Addr {
-	if address := c.conn.RemoteAddr(); address != nil {
-		return address
-	}
-	return &net.UDPAddr{}
-}
-
-// LocalAddr implements net.PacketConn.
-func (c *recordConn) LocalAddr() net.Addr {
-	if address := c.conn.LocalAddr(); address != nil {
-		return address
-	}
-	return &net.UDPAddr{}
-}
-
-// Close implements net.PacketConn. ICE is the peer's to close.
-func (c *recordConn) Close() error { return c.in.Close() }
-
-// SetDeadline implements net.PacketConn, as do the others. Writing never waits.
-func (c *recordConn) SetDeadline(t time.Time) error     { return c.in.SetReadDeadline(t) }
-func (c *recordConn) SetReadDeadline(t time.Time) error { return c.in.SetReadDeadline(t) }
-func (c *recordConn) SetWriteDeadline(time.Time) error  { return nil }

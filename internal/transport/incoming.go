@@ -3,6 +3,7 @@ package transport
 import (
 	"encoding/binary"
 	"errors"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -55,8 +56,10 @@ const maxEarly = 256
 
 // receiveRun takes datagrams that came from the peer's address. Those that are not media go to ICE.
 func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time) {
-	if route := p.route.Load(); route != nil && route.socket != socket && route.address == message.Peer {
-		p.route.CompareAndSwap(route, &peerRoute{socket: socket, address: route.address})
+	if route := p.route.Load(); route != nil && !route.apart && route.socket != socket && route.address == message.Peer {
+		moved := *route
+		moved.socket = socket
+		p.route.CompareAndSwap(route, &moved)
 	}
 	p.incoming.mu.Lock()
 	defer p.incoming.mu.Unlock()
@@ -66,11 +69,20 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 	}
 	for datagram := range message.Datagrams() {
 		if !isMedia(datagram) {
-			p.endpoint.control.deliverOne(datagram, message.Peer)
+			p.receiveControl(datagram, message.Peer, now)
 			continue
 		}
 		p.receive(datagram, now)
 	}
+}
+
+// receiveControl takes a datagram that is no media from the address that media goes to. DTLS records need no ICE.
+func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
+	if records := p.records.Load(); records != nil && isRecord(datagram) {
+		records.take(datagram, now)
+		return
+	}
+	p.endpoint.mux.deliverOne(datagram, from, now)
 }
 
 // receiveOne takes a datagram that came through ICE.

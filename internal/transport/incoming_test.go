@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 )
@@ -31,18 +30,5 @@ func TestWhatComesBeforeTheKeysIsBounded(t *testing.T) {
 				t.Errorf("%d datagrams are kept, want %d", kept, test.kept)
 			}
 		})
-	}
-}
-
-// TestLongDatagramsDoNotWaitForICE: anybody may send them, and ICE would drop them.
-func TestLongDatagramsDoNotWaitForICE(t *testing.T) {
-	c := newControlConn(nil)
-	source := netip.MustParseAddrPort("127.0.0.1:1")
-	for _, bytes := range []int{receiveBytes + 1, receiveBytes} {
-		c.deliverOne(make([]byte, bytes), source)
-	}
-	buffer := make([]byte, 2*receiveBytes)
-	if n, from, err := c.ReadFromAddrPort(buffer); n != receiveBytes || from != source || err != nil || len(c.queue) != 0 {
-		t.Errorf("got %d bytes from %v, %v, and %d more datagrams; want %d from %v and no more", n, from, err, len(c.queue), receiveBytes, source)
 	}
 }

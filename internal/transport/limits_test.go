@@ -39,7 +39,7 @@ func TestCandidatesAreLimitedUntilICEBeginsAnew(t *testing.T) {
 				t.Fatalf("candidate %d after %s: %v", port, round.name, err)
 			}
 		}
-		if err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(1), MID: "0"}); !errors.Is(err, ErrCandidate) {
+		if err := p.offers.AddCandidate(Candidate{Candidate: hostCandidate(description.MaxCandidates + 1), MID: "0"}); !errors.Is(err, ErrCandidate) {
 			t.Errorf("a candidate too many after %s: got %v, want ErrCandidate", round.name, err)
 		}
 	}

@@ -35,14 +35,15 @@ type negotiation struct {
 	outlets map[string]*Outlet
 	// byStream says that answers take reports by RFC 8888 where they are offered.
 	byStream bool
-	// early are remote candidates that came before the description; trickled counts those since ICE began, or began anew.
-	early    []string
-	trickled int
+	// early are remote candidates that came before the description. named are all of the ICE generation, in descriptions and
+	// by themselves; there are description.MaxCandidates at most.
+	early []string
+	named map[string]struct{}
 }
 
 func newNegotiation() negotiation {
 	// 62 bits, so that it is a positive number for whoever reads it as a signed one (RFC 8829 section 5.2.1).
-	return negotiation{session: rand.Uint64() >> 2, outlets: make(map[string]*Outlet)}
+	return negotiation{session: rand.Uint64() >> 2, outlets: make(map[string]*Outlet), named: make(map[string]struct{})}
 }
 
 // Line is a media line of an offering peer.

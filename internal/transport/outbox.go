@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/pion/ice/v4"
 	"github.com/pion/rtcp"
@@ -24,6 +25,10 @@ const (
 type peerRoute struct {
 	socket  *udp.Socket
 	address netip.AddrPort
+	// apart is set if the socket sends to the peer's host alone.
+	apart bool
+	// silent is set while the remote peer does not consent to being sent anything (RFC 7675).
+	silent bool
 }
 
 // outbox seals packets of one peer and collects them until they are sent. Its mutex is the peer's own.
@@ -107,6 +112,13 @@ func (p *Peer) Post(post *udp.Post) {
 	p.outbox.mu.Unlock()
 }
 
+// Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or the
+// remote peer does not consent to being sent anything (RFC 7675). It takes no lock.
+func (p *Peer) Blocked(now time.Time) bool {
+	route := p.route.Load()
+	return route != nil && (route.silent || route.socket.Full(now))
+}
+
 // flush sends what waits, or leaves it to the post. The caller holds the outbox's mutex.
 func (p *Peer) flush(post *udp.Post) {
 	o := &p.outbox
@@ -117,7 +129,12 @@ func (p *Peer) flush(post *udp.Post) {
 		for i := range o.messages {
 			o.messages[i].Peer = route.address
 		}
-		if post != nil && o.used > 0 {
+		if route.silent {
+			p.endpoint.mux.unconsented.Add(uint64(o.datagrams()))
+		} else if post != nil && o.used > 0 {
+			if route.apart {
+				o.addStamped(post, p.endpoint.port.Sockets()[0])
+			}
 			post.Add(route.socket, o.messages, o.buffer)
 			o.buffer = nil
 		} else {
@@ -132,6 +149,29 @@ func (p *Peer) flush(post *udp.Post) {
 	clear(o.messages)
 	o.used, o.messages, o.short = 0, o.messages[:0], false
 	o.release()
+}
+
+// datagrams counts what waits.
+func (o *outbox) datagrams() (count int) {
+	for _, message := range o.messages {
+		count += message.Count()
+	}
+	return count
+}
+
+// addStamped leaves the messages that a departure stamp is asked for to the post. They leave from a socket that is read:
+// the kernel tells departures to the socket that has sent, and bounds how many it owes (udp.Message).
+func (o *outbox) addStamped(post *udp.Post, from *udp.Socket) {
+	rest := o.messages[:0]
+	for _, message := range o.messages {
+		if message.Stamped {
+			post.Add(from, []udp.Message{message}, nil)
+		} else {
+			rest = append(rest, message)
+		}
+	}
+	clear(o.messages[len(rest):])
+	o.messages = rest
 }
 
 // sendThrough sends a run's datagrams by ICE, one by one.
@@ -181,6 +221,9 @@ func (p *Peer) WriteRTCP(packets []rtcp.Packet) error {
 	}
 	message := udp.Message{Data: sealed, Segment: len(sealed)}
 	if route := p.route.Load(); route != nil {
+		if route.silent {
+			return nil
+		}
 		message.Peer = route.address
 		return route.socket.Send([]udp.Message{message})
 	}

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +40,12 @@ type Peer struct {
 
 	incoming incoming
 	outbox   outbox
-	// conn is what ICE connects, once it was begun.
-	conn atomic.Pointer[ice.Conn]
+	// conn is what ICE connects, and records what DTLS reads, once ICE was begun.
+	conn    atomic.Pointer[ice.Conn]
+	records atomic.Pointer[recordConn]
+	consent consent
+	// agentOnPort is the ICE agent on the media port, nil before it gathers.
+	agentOnPort atomic.Pointer[muxAgent]
 	// route is the way past ICE, nil while there is none. Who changes it holds routing.
 	route   atomic.Pointer[peerRoute]
 	routing sync.Mutex
@@ -105,9 +110,10 @@ func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Lo
 // reports of what it sends on data channels. It takes no lock.
 func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.sendsData.Load() }
 
-// RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask for it.
+// RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask
+// for it. Checks that pass the media port are measured there, others by the ICE agent.
 func (p *Peer) RTT() time.Duration {
-	if p.secure.Load() == nil || p.closed.Load() {
+	if p.secure.Load() == nil || p.closed.Load() || p.route.Load() != nil {
 		return p.rtt.value()
 	}
 	now := time.Now().UnixNano()
@@ -115,7 +121,7 @@ func (p *Peer) RTT() time.Duration {
 		return p.rtt.value()
 	}
 	if stats, ok := p.agent.GetSelectedCandidatePairStats(); ok {
-		p.rtt.add(stats.ResponsesReceived, time.Duration(stats.CurrentRoundTripTime*float64(time.Second)))
+		p.rtt.addAnswered(stats.ResponsesReceived, time.Duration(stats.CurrentRoundTripTime*float64(time.Second)))
 	}
 	return p.rtt.value()
 }
@@ -136,7 +142,7 @@ func (p *Peer) Close() error {
 		_ = conn.Close()
 	}
 	p.routing.Lock()
-	p.reroute(&peerRoute{})
+	p.reroute(netip.AddrPort{})
 	p.routing.Unlock()
 	err := p.agent.GracefulClose()
 	p.running.Wait()

@@ -30,7 +30,7 @@ func (e *Endpoint) read(socket *udp.Socket) {
 		for _, message := range inbox.Messages() {
 			peer := e.routes.peer(message.Peer)
 			if peer == nil {
-				e.control.deliver(message)
+				e.mux.deliver(message, now)
 				continue
 			}
 			peer.receiveRun(message, socket, now)
@@ -42,6 +42,62 @@ func (e *Endpoint) read(socket *udp.Socket) {
 		clear(touched)
 		touched = touched[:0]
 	}
+}
+
+// tend is the goroutine that looks after the consent of the endpoint's peers.
+func (e *Endpoint) tend() {
+	ticker := time.NewTicker(consentInterval)
+	defer ticker.Stop()
+	var buffer []byte
+	for {
+		select {
+		case now := <-ticker.C:
+			if peers := e.routes.peers.Load(); peers != nil {
+				for _, peer := range *peers {
+					buffer = peer.tend(now, buffer[:0])
+				}
+			}
+		case <-e.closed:
+			return
+		}
+	}
+}
+
+// tend repeats a check that was not answered, and stops media while the remote peer does not consent. It returns the
+// buffer, which it has used.
+func (p *Peer) tend(now time.Time, buffer []byte) []byte {
+	fresh, check := p.consent.step(now, buffer)
+	route := p.route.Load()
+	if route == nil {
+		return buffer
+	}
+	if route.silent == fresh {
+		p.hush(route, !fresh)
+	}
+	if len(check) > 0 {
+		_ = route.socket.Send([]udp.Message{{Peer: route.address, Data: check, Segment: len(check)}})
+		return check
+	}
+	return buffer
+}
+
+// consents notes that the remote peer has answered a check from an address.
+func (p *Peer) consents(from netip.AddrPort, id transactionID, now time.Time) {
+	took, there := p.consent.answered(from, id, now)
+	if !there {
+		return
+	}
+	p.rtt.add(took)
+	if route := p.route.Load(); route != nil && route.silent {
+		p.hush(route, false)
+	}
+}
+
+// hush stops media on a route, or lets it go on, unless the peer has another route by now.
+func (p *Peer) hush(route *peerRoute, silent bool) {
+	changed := *route
+	changed.silent = silent
+	p.route.CompareAndSwap(route, &changed)
 }
 
 // flush tells the sinks of peers that their packets of one batch are complete.
@@ -92,6 +148,26 @@ func (r *routes) peer(address netip.AddrPort) *Peer {
 		return (*peers)[address]
 	}
 	return nil
+}
+
+// socket is the socket that media to an address leaves from, the port's first one if there is none.
+func (r *routes) socket(address netip.AddrPort, port *udp.Port) *udp.Socket {
+	if peer := r.peer(address); peer != nil {
+		if route := peer.route.Load(); route != nil && route.address == address {
+			return route.socket
+		}
+	}
+	return port.Sockets()[0]
+}
+
+// silent reports whether media goes to an address, but not at present.
+func (r *routes) silent(address netip.AddrPort) bool {
+	if peer := r.peer(address); peer != nil {
+		if route := peer.route.Load(); route != nil && route.address == address {
+			return route.silent
+		}
+	}
+	return false
 }
 
 // move gives a peer another address, and none if that is not valid.

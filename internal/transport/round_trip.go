@@ -15,24 +15,48 @@ const checksKept = 4
 type roundTrip struct {
 	mu     sync.Mutex
 	checks [checksKept]time.Duration
-	count  uint64
+	count  int
+	// answered is how many checks the ICE agent had counted at the last call of addAnswered.
+	answered uint64
 }
 
-// add takes the time of the latest check, of so many that were answered. One that is known already changes nothing.
-func (r *roundTrip) add(answered uint64, took time.Duration) {
+// add takes the time of another check.
+func (r *roundTrip) add(took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if took <= 0 || answered == r.count {
+	r.take(took)
+}
+
+// addAnswered takes the time of the latest check, of so many that were answered. One that is known already changes nothing.
+func (r *roundTrip) addAnswered(answered uint64, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if answered != r.answered {
+		r.answered = answered
+		r.take(took)
+	}
+}
+
+// begin forgets all checks, and takes the time of one on another path, 0 if it is unknown.
+func (r *roundTrip) begin(took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.checks, r.count = [checksKept]time.Duration{}, 0
+	r.take(took)
+}
+
+// take is add. The caller holds the mutex.
+func (r *roundTrip) take(took time.Duration) {
+	if took <= 0 {
 		return
 	}
 	if r.count == 0 {
-		// Those before are not known one by one.
 		for i := range r.checks {
 			r.checks[i] = took
 		}
 	}
-	r.checks[answered%checksKept] = took
-	r.count = answered
+	r.checks[r.count%checksKept] = took
+	r.count++
 }
 
 // value is the round-trip time, 0 before the first check.

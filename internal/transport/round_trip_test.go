@@ -29,7 +29,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var r roundTrip
 			for _, c := range test.checks {
-				r.add(c.answered, c.took)
+				r.addAnswered(c.answered, c.took)
 			}
 			if got := r.value(); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)

@@ -74,7 +74,8 @@ func Serve(ctx context.Context, s Settings, listening func(string)) (*carriage.R
 	}
 	return &carriage.Relayed{
 		FramesReceived: int64(stats.FramesReceived), FramesSent: int64(stats.FramesForwarded),
-		FramesDropped: int64(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedExpired + stats.DroppedIncomplete + stats.DroppedUnbound),
+		FramesDropped: int64(stats.DroppedOverrun + stats.DroppedLate + stats.DroppedBudget + stats.DroppedExpired + stats.DroppedIncomplete +
+			stats.DroppedBlocked + stats.DroppedUnbound),
 		BytesReceived: int64(stats.Received.Media.Bytes + stats.Received.Parity.Bytes + stats.Received.Retransmission.Bytes),
 		BytesSent:     int64(stats.Sent.Media.Bytes + stats.Sent.Parity.Bytes + stats.Sent.Retransmission.Bytes),
 	}, err

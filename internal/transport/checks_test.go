@@ -1,0 +1,240 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// address is the nth of many remote addresses (RFC 5737).
+func address(n int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, 1}), uint16(1+n))
+}
+
+// id is the nth transaction identifier.
+func id(n int) (id transactionID) {
+	binary.BigEndian.PutUint64(id[:], uint64(n+1))
+	return id
+}
+
+// agentOf steps the checks of an agent that wants to check all addresses every checkInterval for a while, and counts the
+// checks that leave, by address.
+func agentOf(c *checks, addresses []netip.AddrPort, from time.Time, lasts time.Duration) map[netip.AddrPort]int {
+	left := map[netip.AddrPort]int{}
+	number := 1 << 20
+	for now := from; now.Before(from.Add(lasts)); now = now.Add(checkInterval) {
+		for _, to := range addresses {
+			number++
+			if _, allowed := c.sends(to, id(number), now); allowed {
+				left[to]++
+			}
+		}
+	}
+	return left
+}
+
+func everywhere(netip.AddrPort) bool { return true }
+
+var start = time.Unix(1_000_000, 0)
+
+// TestChecksToNamedAddresses counts the checks to addresses that do not answer.
+func TestChecksToNamedAddresses(t *testing.T) {
+	for _, test := range []struct {
+		addresses, total, most int
+		heard                  bool
+	}{
+		{addresses: 1, total: namedAttempts, most: namedAttempts},
+		{addresses: 3, total: 3 * namedAttempts, most: namedAttempts},
+		{addresses: maxRemotes, total: maxUnanswered, most: namedAttempts},
+		// No more addresses are checked than there is room for.
+		{addresses: 10 * maxRemotes, total: maxUnanswered, most: namedAttempts},
+		{addresses: 1, total: heardAttempts, most: heardAttempts, heard: true},
+		{addresses: maxRemotes, total: maxUnanswered, most: heardAttempts, heard: true},
+	} {
+		t.Run(fmt.Sprintf("%d addresses, heard %t", test.addresses, test.heard), func(t *testing.T) {
+			c := newChecks(false, everywhere)
+			var addresses []netip.AddrPort
+			for n := range test.addresses {
+				addresses = append(addresses, address(n))
+				if test.heard {
+					c.heard(address(n))
+				}
+			}
+			total := 0
+			for to, count := range agentOf(c, addresses, start, time.Minute) {
+				if total += count; count > test.most {
+					t.Errorf("%d checks went to %v, expected %d at most", count, to, test.most)
+				}
+			}
+			if total != test.total {
+				t.Errorf("%d checks left, expected %d", total, test.total)
+			}
+			if len(c.remotes) > maxRemotes || len(c.pending) > maxPending {
+				t.Errorf("%d addresses and %d checks are kept, expected %d and %d at most", len(c.remotes), len(c.pending), maxRemotes, maxPending)
+			}
+		})
+	}
+}
+
+// TestChecksArePaced looks at the checks of the first second.
+func TestChecksArePaced(t *testing.T) {
+	c := newChecks(false, everywhere)
+	var addresses []netip.AddrPort
+	for n := range maxRemotes {
+		addresses = append(addresses, address(n))
+	}
+	first := 0
+	for _, count := range agentOf(c, addresses, start, checkInterval) {
+		first += count
+	}
+	total := first
+	for _, count := range agentOf(c, addresses, start.Add(checkInterval), time.Second-checkInterval) {
+		total += count
+	}
+	if most := checkBurst + checkRate; first != checkBurst || total > most {
+		t.Errorf("%d checks left at once and %d in the first second, expected %d and %d at most", first, total, checkBurst, most)
+	}
+}
+
+// TestChecksToAddressesThatAnswer goes on for ever.
+func TestChecksToAddressesThatAnswer(t *testing.T) {
+	c := newChecks(false, everywhere)
+	if _, allowed := c.sends(address(0), id(0), start); !allowed {
+		t.Fatal("the first check did not leave")
+	}
+	for name, answer := range map[string]bool{
+		"from another address": c.answers(address(1), id(0), start),
+		"to another check":     c.answers(address(0), id(1), start),
+	} {
+		if answer {
+			t.Errorf("an answer %s counts", name)
+		}
+	}
+	if !c.answers(address(0), id(0), start) || c.answers(address(0), id(0), start) {
+		t.Error("an answer does not count exactly once")
+	}
+	if left := agentOf(c, []netip.AddrPort{address(0)}, start, time.Hour); left[address(0)] != int(time.Hour/checkInterval) {
+		t.Errorf("%d checks left in an hour, expected all of %d", left[address(0)], time.Hour/checkInterval)
+	}
+	if len(c.pending) > maxPending {
+		t.Errorf("%d checks wait for answers, expected %d at most", len(c.pending), maxPending)
+	}
+}
+
+// TestChecksThatAreTaken sends checks from ever other addresses, of which the agent accepts none, then some.
+func TestChecksThatAreTaken(t *testing.T) {
+	c := newChecks(false, everywhere)
+	taken := 0
+	for n := range 10 * maxRemotes {
+		if c.hears(address(n), start) {
+			taken++
+		}
+	}
+	if taken != maxRemotes {
+		t.Errorf("checks from %d addresses are taken, expected %d", taken, maxRemotes)
+	}
+	c.heard(address(0))
+	later := start.Add(2 * unprovenLife)
+	// Those that the agent has not accepted make room, the one that it has accepted stays.
+	for n := range 10 * maxRemotes {
+		if c.hears(address(1000+n), later) != (n < maxRemotes-1) {
+			t.Fatalf("the check from new address %d is taken, or is not", n)
+		}
+	}
+	if !c.hears(address(0), later) {
+		t.Error("the address that the agent has accepted is forgotten")
+	}
+}
+
+// TestForbiddenAddresses are checked only after something has come from there.
+func TestForbiddenAddresses(t *testing.T) {
+	config := DefaultConfig()
+	config.PublicIPs = []string{"198.51.100.7"}
+	public := config
+	public.PrivateCandidates = false
+	for _, test := range []struct {
+		address       string
+		config        Config
+		sent, sentToo bool
+	}{
+		{"198.51.100.8:1", config, true, true},
+		{"10.1.2.3:1", config, true, true},
+		{"10.1.2.3:1", public, false, true},
+		{"[fd00::1]:1", public, false, true},
+		{"127.0.0.1:1", config, false, true},
+		{"[::1]:1", config, false, true},
+		{"169.254.1.1:1", config, false, true},
+		{"[fe80::1%eth0]:1", config, false, true},
+		{"224.0.0.1:1", config, false, true},
+		{"255.255.255.255:1", config, false, true},
+		{"0.0.0.0:1", config, false, true},
+		{"198.51.100.7:1", config, false, true},
+	} {
+		to := netip.MustParseAddrPort(test.address)
+		c := newChecks(false, test.config.permitsChecks())
+		if _, allowed := c.sends(to, id(0), start); allowed != test.sent {
+			t.Errorf("a check to %v leaves: %t, expected %t", to, allowed, test.sent)
+		}
+		c.heard(to)
+		if _, allowed := c.sends(to, id(1), start); allowed != test.sentToo {
+			t.Errorf("a check to %v after one from there leaves: %t, expected %t", to, allowed, test.sentToo)
+		}
+	}
+}
+
+// TestChecksOfClients are not bounded: they have to be the first to send.
+func TestChecksOfClients(t *testing.T) {
+	c := newChecks(true, func(netip.AddrPort) bool { return false })
+	loopback := netip.MustParseAddrPort("127.0.0.1:7882")
+	if left := agentOf(c, []netip.AddrPort{loopback}, start, 20*time.Second); left[loopback] != 400 {
+		t.Errorf("%d checks left in 20 s, expected 400", left[loopback])
+	}
+}
+
+// TestConsent follows a remote peer that answers, falls silent, and answers again.
+func TestConsent(t *testing.T) {
+	var c consent
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	check := func(n int) []byte {
+		number := id(n)
+		return append(make([]byte, 8), number[:]...)
+	}
+	step := func(ms int, fresh bool, repeated []byte) {
+		t.Helper()
+		if f, r := c.step(at(ms), nil); f != fresh || !bytes.Equal(r, repeated) {
+			t.Errorf("after %d ms: consents %t, repeats %x; expected %t, %x", ms, f, r, fresh, repeated)
+		}
+	}
+	answered := func(ms, from, number int, took time.Duration, there bool) {
+		t.Helper()
+		if tk, th := c.answered(address(from), id(number), at(ms)); tk != took || th != there {
+			t.Errorf("after %d ms: took %v, there %t; expected %v, %t", ms, tk, th, took, there)
+		}
+	}
+	c.begin(address(0), at(0))
+	c.checked(address(1), check(1), at(100))
+	step(900, true, nil)
+	c.checked(address(0), check(2), at(1000))
+	answered(1020, 0, 2, 20*time.Millisecond, true)
+	c.checked(address(0), check(3), at(3000))
+	step(3400, true, nil)
+	step(3500, true, check(3))
+	step(3750, true, nil)
+	answered(3800, 1, 3, 0, false)
+	// Which of the two the answer answers is unknown.
+	answered(3900, 0, 3, 0, true)
+	step(5000, true, nil)
+	c.checked(address(0), check(4), at(5100))
+	answered(5200, 0, 3, 0, true)
+	step(5600, true, check(4))
+	step(10_199, true, check(4))
+	step(10_200, false, nil)
+	answered(20_000, 0, 4, 0, true)
+	step(20_000, true, nil)
+	c.begin(address(2), at(30_000))
+	step(30_000, true, nil)
+	answered(30_001, 0, 4, 0, false)
+}

@@ -1,0 +1,78 @@
+package transport
+
+import (
+	"net"
+	"net/netip"
+)
+
+// hostAddress is an address of one of this host's network interfaces.
+type hostAddress struct {
+	address netip.Addr
+	// network is the network that the interface is on.
+	network netip.Prefix
+}
+
+// hostAddresses are the addresses of the network interfaces that are up. Interfaces that cannot be read have none.
+func hostAddresses() []hostAddress {
+	var found []hostAddress
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addresses, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, address := range addresses {
+			network, ok := address.(*net.IPNet)
+			if !ok {
+				continue
+			}
+			ip, _ := netip.AddrFromSlice(network.IP)
+			bits, _ := network.Mask.Size()
+			host := hostAddress{address: ip.Unmap()}
+			host.network = netip.PrefixFrom(host.address, bits)
+			if host.address.Is6() && host.address.IsLinkLocalUnicast() {
+				host.address = host.address.WithZone(i.Name)
+			}
+			found = append(found, host)
+		}
+	}
+	return found
+}
+
+// listenAddresses are the addresses that a port can be reached at.
+func listenAddresses(port netip.AddrPort) []net.Addr {
+	if !port.Addr().IsUnspecified() {
+		return []net.Addr{net.UDPAddrFromAddrPort(port)}
+	}
+	var addresses []net.Addr
+	for _, host := range hostAddresses() {
+		// A port on an address of IPv6 that is unspecified is one of IPv4, too.
+		if host.address.Is4() || port.Addr().Is6() {
+			addresses = append(addresses, net.UDPAddrFromAddrPort(netip.AddrPortFrom(host.address, port.Port())))
+		}
+	}
+	return addresses
+}
+
+// isNeighbour reports whether an address is in a network that this host is on, and not the host's own: packets to it wait
+// in the kernel until the address is resolved (ARP; RFC 4861), where those to other hosts wait for a gateway.
+func isNeighbour(address netip.Addr) bool {
+	address = address.WithZone("")
+	if address.IsLoopback() {
+		return false
+	}
+	neighbour := false
+	for _, host := range hostAddresses() {
+		if host.address.WithZone("") == address {
+			return false
+		}
+		neighbour = neighbour || host.network.Contains(address)
+	}
+	return neighbour
+}

@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pion/stun/v4"
+
+	"github.com/volsfu/volsfu/internal/udp"
+)
+
+const (
+	// stunTimeout bounds how long a STUN server may take to answer; the server's start waits for it.
+	stunTimeout = 2 * time.Second
+	// stunRepeat is after how long a request to a STUN server is repeated (RFC 8489 section 6.2.1).
+	stunRepeat = 500 * time.Millisecond
+)
+
+var errNoMapping = errors.New("STUN server did not answer")
+
+// learnAddresses asks STUN servers at which addresses they see the media port. Servers that do not answer are passed over.
+func learnAddresses(mux *iceMux, servers []string) []string {
+	var known []string
+	for _, server := range servers {
+		address, err := net.ResolveUDPAddr("udp4", strings.TrimPrefix(server, "stun:"))
+		if err != nil {
+			continue
+		}
+		seen, err := mux.mappedAddress(address.AddrPort())
+		if err == nil && !slices.Contains(known, seen.Addr().String()) {
+			known = append(known, seen.Addr().String())
+		}
+	}
+	return known
+}
+
+// mappedAddress asks a STUN server for the media port's address.
+func (m *iceMux) mappedAddress(server netip.AddrPort) (netip.AddrPort, error) {
+	request, err := stun.Build(stun.TransactionID, stun.BindingRequest)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	mapped := make(chan netip.AddrPort, 1)
+	m.mu.Lock()
+	m.mapping[request.TransactionID] = mapped
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		delete(m.mapping, request.TransactionID)
+		m.mu.Unlock()
+	}()
+	server = netip.AddrPortFrom(server.Addr().Unmap(), server.Port())
+	repeat, timeout := time.NewTicker(stunRepeat), time.NewTimer(stunTimeout)
+	defer repeat.Stop()
+	defer timeout.Stop()
+	for {
+		datagram := udp.Message{Peer: server, Data: request.Raw, Segment: len(request.Raw)}
+		if err := m.port.Sockets()[0].Send([]udp.Message{datagram}); err != nil {
+			return netip.AddrPort{}, err
+		}
+		select {
+		case address := <-mapped:
+			return address, nil
+		case <-repeat.C:
+		case <-timeout.C:
+			return netip.AddrPort{}, errNoMapping
+		}
+	}
+}
+
+// mapped gives a STUN server's response to the one that waits for it. The caller holds the mutex.
+func (m *iceMux) mapped(waiting chan<- netip.AddrPort, response stunMessage) {
+	message := stun.Message{Raw: append([]byte(nil), response...)}
+	var seen stun.XORMappedAddress
+	if message.Decode() != nil || seen.GetFrom(&message) != nil {
+		return
+	}
+	ip, ok := netip.AddrFromSlice(seen.IP)
+	if !ok {
+		return
+	}
+	select {
+	case waiting <- netip.AddrPortFrom(ip.Unmap(), uint16(seen.Port)):
+	default:
+	}
+}

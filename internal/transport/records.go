@@ -1,0 +1,199 @@
+package transport
+
+import (
+	"encoding/binary"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/pion/ice/v4"
+	"github.com/pion/transport/v5/packetio"
+)
+
+// Sizes and content types of DTLS 1.2 records (RFC 6347 section 4.1) and handshake messages (section 4.2.2).
+const (
+	recordHeader    = 13
+	handshakeHeader = 12
+
+	contentChangeCipherSpec = 20
+	contentAlert            = 21
+	contentHandshake        = 22
+	contentApplicationData  = 23
+
+	alertBytes = 2
+)
+
+const (
+	// maxHandshake is the longest handshake message that is taken. The longest in use carries a chain of certificates, of
+	// which WebRTC has one, of some 1 kB.
+	maxHandshake = 16 << 10
+	// maxHandshakeNumber bounds message_seq. A handshake with client certificates has seven messages of each side, and two
+	// more if the hello is repeated.
+	maxHandshakeNumber = 32
+	// maxPlaintext is how many bytes of unprotected records one connection takes: 20 handshakes of 4 kB with as many
+	// repetitions of each flight.
+	maxPlaintext = 128 << 10
+)
+
+// recordFilter takes those DTLS records out of datagrams that no correct peer sends, before the DTLS library reads them.
+// Unprotected records can be forged by anybody who knows the peer's address: after the handshake they mean nothing. It
+// is pure and not safe for concurrent use.
+type recordFilter struct {
+	// finished is set after the handshake.
+	finished bool
+	// plaintext counts the bytes of unprotected records.
+	plaintext int
+}
+
+// filter leaves in the datagram the records that are taken, and returns them. The rest of a datagram is dropped from the
+// first record on whose length is wrong.
+func (f *recordFilter) filter(datagram []byte) []byte {
+	kept := datagram[:0]
+	for rest := datagram; len(rest) >= recordHeader; {
+		size := recordHeader + int(binary.BigEndian.Uint16(rest[11:]))
+		if size > len(rest) {
+			break
+		}
+		if record := rest[:size]; f.takes(record) {
+			// In place: the records before take as much room as they did, or less.
+			kept = append(kept, record...)
+		}
+		rest = rest[size:]
+	}
+	return kept
+}
+
+// takes reports whether a record is taken.
+func (f *recordFilter) takes(record []byte) bool {
+	content, epoch, body := record[0], binary.BigEndian.Uint16(record[3:]), record[recordHeader:]
+	if epoch > 0 {
+		// Only who has the keys can tell what is in it.
+		return content >= contentChangeCipherSpec && content <= contentApplicationData
+	}
+	// A client repeats its last flight if the server's answer is lost. The server recognises that by the Finished message,
+	// which is protected.
+	if f.finished || f.plaintext+len(record) > maxPlaintext {
+		return false
+	}
+	f.plaintext += len(record)
+	switch content {
+	case contentChangeCipherSpec:
+		return len(body) == 1
+	case contentAlert:
+		return len(body) == alertBytes
+	case contentHandshake:
+		return areFragments(body)
+	}
+	return false
+}
+
+// areFragments reports whether the body of a record is fragments of handshake messages, each inside its message.
+func areFragments(body []byte) bool {
+	if len(body) == 0 {
+		return false
+	}
+	for len(body) > 0 {
+		if len(body) < handshakeHeader {
+			return false
+		}
+		total, number := uint24(body[1:]), binary.BigEndian.Uint16(body[4:])
+		offset, length := uint24(body[6:]), uint24(body[9:])
+		empty := length == 0 && total > 0
+		if empty || total > maxHandshake || offset+length > total || number >= maxHandshakeNumber ||
+			handshakeHeader+length > len(body) {
+			return false
+		}
+		body = body[handshakeHeader+length:]
+	}
+	return true
+}
+
+func uint24(b []byte) int { return int(b[0])<<16 | int(b[1])<<8 | int(b[2]) }
+
+// isRecord reports whether a datagram holds DTLS records, by its first byte (RFC 7983).
+func isRecord(datagram []byte) bool {
+	return len(datagram) > 0 && datagram[0] >= 20 && datagram[0] <= 63
+}
+
+// recordConn is what DTLS sends and receives: the records among what comes through ICE or past it. It implements
+// net.PacketConn.
+type recordConn struct {
+	conn *ice.Conn
+	in   *packetio.Buffer
+
+	mu     sync.Mutex
+	filter recordFilter
+	rate   bucket
+}
+
+const (
+	// recordBytes bounds the bytes that DTLS has not read yet: a handshake is some 4 kB, data channels carry as much as
+	// they may send ahead.
+	recordBytes = 2 * receiveWindow
+	// recordRate and recordBurst bound how many datagrams with records a remote peer may send per second. Data channels of
+	// browsers come to 155 Mbit/s, which is 16,000 packets of 1,200 bytes.
+	recordRate, recordBurst = 16_000, 4096
+)
+
+func newRecordConn(conn *ice.Conn) *recordConn {
+	in := packetio.NewBuffer()
+	in.SetLimitSize(recordBytes)
+	return &recordConn{conn: conn, in: in, rate: newBucket(recordRate, recordBurst)}
+}
+
+// take takes a datagram of records. Records that DTLS does not read in time are lost, as on the network. The datagram is
+// overwritten.
+func (c *recordConn) take(datagram []byte, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.rate.take(now) {
+		return
+	}
+	if records := c.filter.filter(datagram); len(records) > 0 {
+		_, _ = c.in.Write(records, nil)
+	}
+}
+
+// finish says that the handshake is done.
+func (c *recordConn) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.filter.finished = true
+}
+
+// ReadFrom implements net.PacketConn.
+func (c *recordConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, _, err := c.in.Read(b, nil)
+	return n, c.RemoteAddr(), err
+}
+
+// WriteTo implements net.PacketConn. Records go where ICE sends. If ICE has no pair, as while it restarts, a record is
+// lost, as on the network: to SCTP an error is the end of all data channels.
+func (c *recordConn) WriteTo(b []byte, _ net.Addr) (int, error) {
+	_, _ = c.conn.Write(b)
+	return len(b), nil
+}
+
+// RemoteAddr is where ICE sends.
+func (c *recordConn) RemoteAddr() net.Addr {
+	if address := c.conn.RemoteAddr(); address != nil {
+		return address
+	}
+	return &net.UDPAddr{}
+}
+
+// LocalAddr implements net.PacketConn.
+func (c *recordConn) LocalAddr() net.Addr {
+	if address := c.conn.LocalAddr(); address != nil {
+		return address
+	}
+	return &net.UDPAddr{}
+}
+
+// Close implements net.PacketConn. ICE is the peer's to close.
+func (c *recordConn) Close() error { return c.in.Close() }
+
+// SetDeadline implements net.PacketConn, as do the others. Writing never waits.
+func (c *recordConn) SetDeadline(t time.Time) error     { return c.in.SetReadDeadline(t) }
+func (c *recordConn) SetReadDeadline(t time.Time) error { return c.in.SetReadDeadline(t) }
+func (c *recordConn) SetWriteDeadline(time.Time) error  { return nil }

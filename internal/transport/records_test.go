@@ -1,0 +1,204 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// record makes a DTLS 1.2 record.
+func record(content byte, epoch uint16, body ...byte) []byte {
+	r := []byte{content, 0xfe, 0xfd}
+	r = binary.BigEndian.AppendUint16(r, epoch)
+	r = append(r, 0, 0, 0, 0, 0, 1)
+	r = binary.BigEndian.AppendUint16(r, uint16(len(body)))
+	return append(r, body...)
+}
+
+// fragment makes a handshake fragment with as many bytes of body as it says.
+func fragment(total, number, offset, length int) []byte {
+	f := []byte{1, byte(total >> 16), byte(total >> 8), byte(total), byte(number >> 8), byte(number)}
+	f = append(f, byte(offset>>16), byte(offset>>8), byte(offset), byte(length>>16), byte(length>>8), byte(length))
+	return append(f, make([]byte, length)...)
+}
+
+func TestRecordsThatAreTaken(t *testing.T) {
+	hello := record(contentHandshake, 0, fragment(100, 0, 0, 100)...)
+	for _, test := range []struct {
+		name     string
+		datagram []byte
+		finished bool
+		kept     int
+	}{
+		{"a hello", hello, false, len(hello)},
+		{"a hello after the handshake", hello, true, 0},
+		{"an empty message", record(contentHandshake, 0, fragment(0, 1, 0, 0)...), false, 25},
+		{"two messages in a record", record(contentHandshake, 0, append(fragment(8, 1, 0, 8), fragment(8, 2, 0, 8)...)...), false, 53},
+		{"the middle of a message", record(contentHandshake, 0, fragment(100, 1, 20, 30)...), false, 55},
+		// An empty fragment behind the message's beginning ends dtls 3.1.8.
+		{"an empty fragment at an offset", record(contentHandshake, 0, fragment(0, 0, 5, 0)...), false, 0},
+		{"an empty fragment of a message", record(contentHandshake, 0, fragment(100, 0, 0, 0)...), false, 0},
+		{"a fragment beyond its message", record(contentHandshake, 0, fragment(100, 1, 90, 11)...), false, 0},
+		{"a fragment longer than its record", record(contentHandshake, 0, fragment(100, 1, 0, 100)[:50]...), false, 0},
+		{"half a fragment's header", record(contentHandshake, 0, fragment(0, 1, 0, 0)[:6]...), false, 0},
+		{"a record without a message", record(contentHandshake, 0), false, 0},
+		{"a message that is too long", record(contentHandshake, 0, fragment(maxHandshake+1, 1, 0, 10)...), false, 0},
+		{"a message of a far number", record(contentHandshake, 0, fragment(10, maxHandshakeNumber, 0, 10)...), false, 0},
+		{"a change of keys", record(contentChangeCipherSpec, 0, 1), false, 14},
+		{"an alert", record(contentAlert, 0, 2, 40), false, 15},
+		{"an alert after the handshake", record(contentAlert, 0, 1, 0), true, 0},
+		{"a long alert", record(contentAlert, 0, 2, 40, 0), false, 0},
+		{"data without protection", record(contentApplicationData, 0, 1, 2, 3), false, 0},
+		{"a heartbeat", record(24, 0, 1), false, 0},
+		{"protected data", record(contentApplicationData, 1, 1, 2, 3), true, 16},
+		{"an unknown record of a later epoch", record(26, 1, 1, 2, 3), true, 0},
+		{"half a record", hello[:20], false, 0},
+		// The peer's last flight, repeated since the answer was lost: what is protected asks for the answer.
+		{"a repeated last flight", append(bytes.Clone(hello), record(contentHandshake, 1, make([]byte, 40)...)...), true, 53},
+	} {
+		f := recordFilter{finished: test.finished}
+		if kept := f.filter(bytes.Clone(test.datagram)); len(kept) != test.kept {
+			t.Errorf("%s: %d of %d bytes are kept, expected %d", test.name, len(kept), len(test.datagram), test.kept)
+		}
+	}
+}
+
+// TestUnprotectedRecordsAreBounded sends hellos without end.
+func TestUnprotectedRecordsAreBounded(t *testing.T) {
+	var f recordFilter
+	taken := 0
+	for range 10_000 {
+		taken += len(f.filter(record(contentHandshake, 0, fragment(1000, 0, 0, 1000)...)))
+	}
+	if taken == 0 || taken > maxPlaintext {
+		t.Errorf("%d bytes are taken, expected some and %d at most", taken, maxPlaintext)
+	}
+	if protected := record(contentApplicationData, 1, 1); len(f.filter(protected)) != len(protected) {
+		t.Error("a protected record is not taken")
+	}
+}
+
+// FuzzRecords holds that what the filter keeps is records, which it would keep again, and that it never keeps more than
+// there was.
+func FuzzRecords(f *testing.F) {
+	f.Add(record(contentHandshake, 0, fragment(100, 0, 0, 100)...), false)
+	f.Add(append(record(contentAlert, 0, 2, 40), record(contentHandshake, 1, 1, 2, 3)...), true)
+	f.Fuzz(func(t *testing.T, datagram []byte, finished bool) {
+		before := len(datagram)
+		first := recordFilter{finished: finished}
+		kept := first.filter(bytes.Clone(datagram))
+		if len(kept) > before {
+			t.Fatalf("%d of %d bytes are kept", len(kept), before)
+		}
+		again := recordFilter{finished: finished}
+		if twice := again.filter(bytes.Clone(kept)); !bytes.Equal(twice, kept) {
+			t.Fatalf("of %x a second filter keeps %x", kept, twice)
+		}
+	})
+}
+
+// chunk makes an SCTP chunk with as many bytes of body.
+func chunk(kind, flags byte, body int) []byte {
+	c := binary.BigEndian.AppendUint16([]byte{kind, flags}, uint16(chunkHeader+body))
+	return append(c, make([]byte, (body+3)&^3)...)
+}
+
+func TestDataChunks(t *testing.T) {
+	packet := func(chunks ...[]byte) []byte { return append(make([]byte, sctpHeader), bytes.Join(chunks, nil)...) }
+	const whole, middle, begin = 3, 0, 2
+	data := func(flags byte, bytes int) []byte { return chunk(chunkData, flags, dataHeader-chunkHeader+bytes) }
+	for _, test := range []struct {
+		name   string
+		packet []byte
+		count  int
+		fails  bool
+	}{
+		{"no chunk", packet(), 0, false},
+		{"an acknowledgement", packet(chunk(3, 0, 12)), 0, false},
+		{"two messages and an acknowledgement", packet(data(whole, 1), chunk(3, 0, 12), data(whole, 7)), 2, false},
+		{"a large fragment", packet(data(begin, 1150)), 1, false},
+		{"the end of a message", packet(data(flagEnding, 1)), 1, false},
+		{"an empty message", packet(data(whole, 0)), 1, true},
+		{"an empty fragment", packet(data(middle, 0)), 1, true},
+		{"a tiny fragment", packet(data(middle, leastFragment-1)), 1, true},
+		{"a chunk that is cut off", packet(data(whole, 100)[:40]), 0, false},
+		{"a chunk without length", packet([]byte{0, 3, 0, 0}), 0, false},
+		{"half a header", make([]byte, 5), 0, false},
+	} {
+		count, err := dataChunks(test.packet)
+		if count != test.count || (err != nil) != test.fails {
+			t.Errorf("%s: counted %d, %v; expected %d, an error %t", test.name, count, err, test.count, test.fails)
+		}
+	}
+}
+
+func TestBucket(t *testing.T) {
+	b := newBucket(10, 5)
+	take := func(now time.Time, tries int) (taken int) {
+		for range tries {
+			if b.take(now) {
+				taken++
+			}
+		}
+		return taken
+	}
+	if taken := take(start, 100); taken != 5 {
+		t.Errorf("a full bucket gave %d tokens, expected 5", taken)
+	}
+	if b.full(start.Add(499*time.Millisecond)) || !b.full(start.Add(500*time.Millisecond)) {
+		t.Error("an empty bucket of 5 tokens is not full after the time of 5")
+	}
+	if taken := take(start.Add(250*time.Millisecond), 100); taken != 2 {
+		t.Errorf("a quarter of a second gave %d tokens, expected 2", taken)
+	}
+	total := 0
+	for ms := 300; ms < 10_300; ms++ {
+		total += take(start.Add(time.Duration(ms)*time.Millisecond), 3)
+	}
+	if total < 99 || total > 101 {
+		t.Errorf("10 s gave %d tokens, expected 100", total)
+	}
+}
+
+// TestSources floods from one address, from one network of IPv6, from this host, and from more addresses than are told
+// apart.
+func TestSources(t *testing.T) {
+	prefix := func(n, host int) netip.Addr {
+		var a [16]byte
+		a[0] = 0x20
+		binary.BigEndian.PutUint32(a[4:], uint32(n))
+		binary.BigEndian.PutUint32(a[12:], uint32(host))
+		return netip.AddrFrom16(a)
+	}
+	for _, test := range []struct {
+		name  string
+		from  func(n int) netip.Addr
+		tries int
+		taken int
+	}{
+		{"one address", func(int) netip.Addr { return address(0).Addr() }, 10 * sourceBurst, sourceBurst},
+		{"one network", func(n int) netip.Addr { return prefix(0, n) }, 10 * sourceBurst, sourceBurst},
+		{"this host", func(int) netip.Addr { return netip.MustParseAddr("127.0.0.1") }, 10 * sourceBurst, 10 * sourceBurst},
+		{"as many networks as are told apart", func(n int) netip.Addr { return prefix(n, 0) }, maxSources, maxSources},
+		{"ever other networks", func(n int) netip.Addr { return prefix(n, 0) }, 10 * maxSources, maxSources + sourceBurst},
+	} {
+		var s sources
+		taken := 0
+		for n := range test.tries {
+			if s.take(test.from(n), start) {
+				taken++
+			}
+		}
+		if taken != test.taken || len(s.buckets) > maxSources {
+			t.Errorf("%s: %d of %d datagrams are taken and %d addresses kept, expected %d and %d at most",
+				test.name, taken, test.tries, len(s.buckets), test.taken, maxSources)
+		}
+		// After a while all are forgotten.
+		s.take(prefix(1<<20, 0), start.Add(time.Hour))
+		if len(s.buckets) > 1 {
+			t.Errorf("%s: %d addresses are kept after an hour", test.name, len(s.buckets))
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package transport
+
+import (
+	"net/netip"
+	"time"
+)
+
+const (
+	// maxSources is how many addresses are told apart at once, at some 100 bytes each.
+	maxSources = 4096
+	// sourceSweep is how often addresses are forgotten whose bucket is full.
+	sourceSweep = time.Second
+)
+
+// sources bounds what each address sends. If there are more addresses than are told apart, the others share one bucket.
+// The zero value is ready. It is pure and not safe for concurrent use.
+type sources struct {
+	buckets map[netip.Prefix]*bucket
+	shared  bucket
+	swept   time.Time
+}
+
+// take reports whether an address may send one datagram more. This host's own addresses always may.
+func (s *sources) take(from netip.Addr, now time.Time) bool {
+	source, limited := Source(from)
+	if !limited {
+		return true
+	}
+	b := s.buckets[source]
+	if b == nil {
+		b = s.add(source, now)
+	}
+	return b.take(now)
+}
+
+// add makes a bucket for an address if there is room for one.
+func (s *sources) add(source netip.Prefix, now time.Time) *bucket {
+	if s.buckets == nil {
+		s.buckets, s.shared = make(map[netip.Prefix]*bucket), newBucket(sourceRate, sourceBurst)
+	}
+	if now.Sub(s.swept) >= sourceSweep {
+		s.swept = now
+		for known, b := range s.buckets {
+			if b.full(now) {
+				delete(s.buckets, known)
+			}
+		}
+	}
+	if len(s.buckets) >= maxSources {
+		return &s.shared
+	}
+	b := newBucket(sourceRate, sourceBurst)
+	s.buckets[source] = &b
+	return &b
+}

@@ -1,0 +1,52 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// The parts of STUN (RFC 8489 sections 5 and 14) that say which ICE agent a message is for.
+const (
+	stunHeader      = 20
+	stunCookie      = 0x2112a442
+	attributeHeader = 4
+	usernameType    = 0x0006
+
+	kindRequest = 0x0001
+	kindSuccess = 0x0101
+	kindError   = 0x0111
+)
+
+// stunMessage is a STUN message whose header is right. What follows the header may be anything.
+type stunMessage []byte
+
+// parseSTUN checks a datagram's header. It reports false for datagrams that are no STUN messages.
+func parseSTUN(datagram []byte) (stunMessage, bool) {
+	ok := len(datagram) >= stunHeader && datagram[0] < 64 && binary.BigEndian.Uint32(datagram[4:]) == stunCookie &&
+		int(binary.BigEndian.Uint16(datagram[2:])) == len(datagram)-stunHeader && len(datagram)%4 == 0
+	return stunMessage(datagram), ok
+}
+
+// kind is the method and class.
+func (m stunMessage) kind() uint16 { return binary.BigEndian.Uint16(m) }
+
+// transaction identifies the transaction.
+func (m stunMessage) transaction() transactionID { return transactionID(m[8:stunHeader]) }
+
+// addressee is the ICE user name fragment of the agent that a request is for, the first part of its USERNAME (RFC 8445
+// section 7.2.2). It points into the message, and is empty if there is none.
+func (m stunMessage) addressee() []byte {
+	for rest := m[stunHeader:]; len(rest) >= attributeHeader; {
+		size := int(binary.BigEndian.Uint16(rest[2:]))
+		if attributeHeader+size > len(rest) {
+			return nil
+		}
+		if binary.BigEndian.Uint16(rest) == usernameType {
+			ufrag, _, _ := bytes.Cut(rest[attributeHeader:attributeHeader+size], []byte{':'})
+			return ufrag
+		}
+		// Attributes are padded to a multiple of four bytes.
+		rest = rest[min(attributeHeader+(size+3)&^3, len(rest)):]
+	}
+	return nil
+}
