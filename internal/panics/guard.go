@@ -3,7 +3,7 @@
 //
 // A goroutine may be guarded only if it meets all of these conditions. The guard cannot check them.
 //   - Nobody but its client depends on it. Goroutines that many clients share (readers of sockets, writers, rooms) are not guarded: what they leave
-//     half changed is everybody's, and without them nothing is served.
+//     half changed is everybody's, and without them nothing is served. If a client's goroutine does some of their work, that work defers Shared.
 //   - What it changes belongs to its client alone, or is changed with a mutex that is released by defer and in one step, so that others find either
 //     the old state or the new one.
 //   - The client can be ended from outside by what the goroutine did not hold when it panicked.
@@ -87,6 +87,29 @@ func NewGuard(report func(Report), places ...string) *Guard {
 	return g
 }
 
+// shared is a panic in work on what many clients share. It is an error, so that the runtime prints its text as the program ends.
+type shared struct {
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (s shared) Error() string {
+	return fmt.Sprintf("while something was changed that many clients share: %v\n\n%s", s.value, s.stack)
+}
+
+// Shared is deferred by work on what many clients share. No Guard recovers from a panic in that work, whichever goroutine does it.
+func Shared() {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if _, nested := value.(shared); !nested {
+		value = shared{value, debug.Stack()}
+	}
+	panic(value)
+}
+
 // Recover is deferred by a goroutine that serves one client. If the goroutine panics, Recover counts and reports the panic, and has another
 // goroutine call end, which ends the client. It does not wait for end, which may therefore wait for the goroutine that panicked.
 //
@@ -100,6 +123,9 @@ func (g *Guard) Recover(where string, end func()) {
 	value := recover()
 	if value == nil {
 		return
+	}
+	if _, is := value.(shared); is {
+		panic(value)
 	}
 	stack := debug.Stack()
 	g.Note(where, value, stack)

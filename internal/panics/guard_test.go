@@ -68,6 +68,34 @@ func TestNilGuardRecoversNothing(t *testing.T) {
 	panic(cause)
 }
 
+// TestSharedWorkIsNotRecovered has a client's goroutine panic in work for others, within other such work.
+func TestSharedWorkIsNotRecovered(t *testing.T) {
+	g := NewGuard(func(Report) {}, "connection")
+	defer func() {
+		err, is := recover().(error)
+		if !is || g.Count("connection") != 0 {
+			t.Fatalf("the panic is %v, counted %d times, expected it to go on uncounted", err, g.Count("connection"))
+		}
+		if text := err.Error(); strings.Count(text, "many clients share") != 1 || !strings.Contains(text, "cause") || !strings.Contains(text, "TestSharedWorkIsNotRecovered") {
+			t.Errorf("the panic is %q, expected the cause and its stack, once", text)
+		}
+	}()
+	defer g.Recover("connection", func() { t.Error("the client is ended") })
+	func() {
+		defer Shared()
+		func() {
+			defer Shared()
+			panic("cause")
+		}()
+	}()
+}
+
+func TestSharedWithoutPanic(t *testing.T) {
+	func() {
+		defer Shared()
+	}()
+}
+
 // TestClientThatCannotBeEnded has a goroutine panic with a lock that it does not release, and which the client's end needs.
 func TestClientThatCannotBeEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
