@@ -176,8 +176,8 @@ func (b *bridging) check() error {
 	return b.checkRoom()
 }
 
-// checkSecret takes the secret from the flag or the environment. A bridge that listens beyond loopback needs one: whoever is taken for the connector
-// is sent the room's media.
+// checkSecret takes the secret from the flag or the environment. A bridge that listens beyond loopback needs one: the
+// connector is sent the room's media, and without a secret the first sender is the connector.
 func (b *bridging) checkSecret() error {
 	b.secret = cmp.Or(b.secret, os.Getenv(secretVariable))
 	if b.secret == "" {

@@ -118,7 +118,7 @@ namespace Volsfu.Bridge
         }
 
         /// <summary>
-        /// Fills Size bytes with the datagram that presents a secret, in the place of a ready datagram. Throws ProtocolException where the secret is shorter than
+        /// Fills Size bytes with the datagram that presents a secret, in the place of a ready datagram. Throws ProtocolException if the secret is shorter than
         /// MinSecret or longer than MaxSecret bytes of UTF-8.
         /// </summary>
         public static void WriteSecret(byte[] datagram, string secret)
