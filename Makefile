@@ -81,7 +81,7 @@ fuzz: deps-build $(SUITE) ## run only the fuzz tests, each as long as it is told
 	@$(SUITE) -tests=false -fuzztime $(FUZZTIME) -fuzzbudget 0 $(PKG)
 
 .PHONY: lint
-lint: deps ## gofmt, go vet, also for other systems, staticcheck, shellcheck, promtool, and words that must not be left over
+lint: deps ## gofmt, go vet, also for other systems, staticcheck, govulncheck, shellcheck, promtool, and words that must not be left over
 	@scripts/lint.sh
 
 .PHONY: bench

@@ -2,7 +2,7 @@
 # Installs what volsfu needs and the machine lacks, and nothing that is there already.
 #
 #   scripts/deps.sh build    compiler, Draco, Opus and Speex, librealsense for tests: what building, testing and the demo need
-#   scripts/deps.sh lint     shellcheck, promtool, staticcheck
+#   scripts/deps.sh lint     shellcheck, promtool, staticcheck, govulncheck
 #   scripts/deps.sh web      Node and npm, for the pages for browsers
 #   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages
 #   scripts/deps.sh lab      iperf3 and an ffmpeg with VMAF, for experiments
@@ -19,6 +19,8 @@ export PATH="$tools:$PATH"
 # v0.8.2 is the release that calls itself 2026.2.2.
 staticcheck_module=honnef.co/go/tools
 staticcheck_version=v0.8.2
+govulncheck_module=golang.org/x/vuln
+govulncheck_version=v1.9.0
 
 # A Node that Vite runs on, of the last release with long support, and an npm of its own. Debian's are too old. Both come from the npm registry, as the pages'
 # packages do.
@@ -96,17 +98,20 @@ install_promtool() (
 	install -D -m 755 usr/bin/promtool "$tools/promtool"
 )
 
-# A staticcheck that an older Go built refuses the packages of a newer one: the Go that built it counts as its version, too.
-has_staticcheck() {
-	[ -x "$tools/staticcheck" ] || return 1
+# has_checker PROGRAM MODULE VERSION. A checker that an older Go built refuses the packages of a newer one: the Go that built it counts as its
+# version, too.
+has_checker() {
+	[ -x "$tools/$1" ] || return 1
 	local built
-	built=$(go version -m "$tools/staticcheck" 2>/dev/null) || return 1
-	[[ $built == *": $(go env GOVERSION)"* && $built == *"$staticcheck_module"$'\t'"$staticcheck_version"* ]]
+	built=$(go version -m "$tools/$1" 2>/dev/null) || return 1
+	[[ $built == *": $(go env GOVERSION)"* && $built == *"$2"$'\t'"$3"* ]]
 }
 
-install_staticcheck() {
-	say "building staticcheck $staticcheck_version"
-	GOFLAGS='' GOBIN=$tools go install "$staticcheck_module/cmd/staticcheck@$staticcheck_version"
+# install_checker PROGRAM MODULE VERSION, unless that version is there.
+install_checker() {
+	! has_checker "$@" || return 0
+	say "building $1 $3"
+	GOFLAGS='' GOBIN=$tools go install "$2/cmd/$1@$3"
 }
 
 deps_build() {
@@ -283,7 +288,8 @@ esac
 case " $* " in
 *" lint "*)
 	has promtool || install_promtool
-	has_staticcheck || install_staticcheck
+	install_checker staticcheck "$staticcheck_module" "$staticcheck_version"
+	install_checker govulncheck "$govulncheck_module" "$govulncheck_version"
 	;;
 esac
 case " $* " in

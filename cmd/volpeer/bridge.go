@@ -48,6 +48,9 @@ type bridging struct {
 	stdin     io.Reader
 	// local is what the port says, invalid where there is no connector.
 	local netip.AddrPort
+	// secret is what the connector has to present, as text, and required the same as the handshake takes it, nil if there is none.
+	secret   string
+	required *bridge.Secret
 }
 
 func newBridge() *cobra.Command {
@@ -64,7 +67,8 @@ func newBridge() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&b.sfu, "sfu", "localhost:8080", "the server, HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
 	f.StringVar(&b.dialect, "dialect", dialectV1, "how to speak to the server: v1, or vr2gather, as VR2Gather's own peer does")
-	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with an address before it the bridge listens there and not on loopback only")
+	f.StringVarP(&b.port, "port", "p", "", "UDP port for the connector, :PORT; with an address before it the bridge listens there and not on loopback only, and the connector has to present a secret")
+	f.StringVar(&b.secret, "secret", "", "what the connector has to present, 16 to 128 bytes; without, the environment's VOLPEER_BRIDGE_SECRET, which other users of this host cannot read; needed beyond loopback")
 	f.BoolVarP(&b.input, "input", "i", false, "publish what the connector sends")
 	f.BoolVarP(&b.output, "output", "o", false, "give the connector what others publish")
 	f.Uint32VarP(&b.client, "client", "c", 0, "this client's number, by which the others' connectors know it")
@@ -88,6 +92,8 @@ const (
 	defaultRoom = "vr2gather"
 	// roomVariable and tokenVariable are for launchers whose command line cannot be changed.
 	roomVariable, tokenVariable = "VOLPEER_ROOM", "VOLPEER_TOKEN"
+	// secretVariable keeps the secret off the command line, which other users of the host can read.
+	secretVariable = "VOLPEER_BRIDGE_SECRET"
 	// peerProgram is the name under which VR2Gather starts its own peer: a bridge with that name needs no word that says what it is.
 	peerProgram = "WebRTCSFU-peer"
 )
@@ -106,6 +112,7 @@ var (
 	errIdentity = errors.New("clients are numbers in VR2Gather's dialect, expected --client")
 	errPort     = errors.New("expected :PORT or ADDRESS:PORT, with a port of 1 to 65534: the connector has the next one")
 	errLayout   = fmt.Errorf("expected 1 to %d tiles and 1 to %d qualities", volumetric.MaxTiles, volumetric.MaxQualities)
+	errNoSecret = errors.New("listening beyond loopback, where anybody may send, takes a secret: expected --secret, or VOLPEER_BRIDGE_SECRET in the environment")
 	errNoPort   = errors.New("expected --port, or --debug, which needs no connector")
 )
 
@@ -159,11 +166,31 @@ func (b *bridging) check() error {
 			return fmt.Errorf("--port %q: %w", b.port, err)
 		}
 		b.local = local
+		if err := b.checkSecret(); err != nil {
+			return err
+		}
 	}
 	if err := b.checkTranscoding(); err != nil {
 		return fmt.Errorf("--transcode: %w", err)
 	}
 	return b.checkRoom()
+}
+
+// checkSecret takes the secret from the flag or the environment. A bridge that listens beyond loopback needs one: the
+// connector is sent the room's media, and without a secret the first sender is the connector.
+func (b *bridging) checkSecret() error {
+	b.secret = cmp.Or(b.secret, os.Getenv(secretVariable))
+	if b.secret == "" {
+		if b.local.Addr().Unmap().IsLoopback() {
+			return nil
+		}
+		return fmt.Errorf("--port %q: %w", b.port, errNoSecret)
+	}
+	var err error
+	if b.required, err = bridge.NewSecret(b.secret); err != nil {
+		return fmt.Errorf("--secret, %s: %w", secretVariable, err)
+	}
+	return nil
 }
 
 // checkTranscoding finds the codec that is published where points are transcoded.

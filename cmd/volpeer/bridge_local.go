@@ -49,11 +49,15 @@ func openConnector(b *bridging, frames chan<- *bridge.Frame, tally *bridge.Tally
 	if home.IsUnspecified() {
 		home = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
-	return &connector{
+	c := &connector{
 		port: port, tally: tally, log: log, frames: frames, answered: make(chan struct{}),
 		choices: make(chan string, 1), views: make(chan *signal.Viewpoint, 1), poses: make(chan *signal.Pose, 1),
 		inlet: bridge.NewInlet(netip.AddrPortFrom(home, b.local.Port()+1), b.layout, b.input, tally),
-	}, nil
+	}
+	if b.required != nil {
+		c.inlet.Handshake.Require(b.required)
+	}
+	return c, nil
 }
 
 // read takes datagrams until the socket is closed.
@@ -134,6 +138,7 @@ func (c *connector) step(ctx context.Context) {
 	ticker := time.NewTicker(stepInterval)
 	defer ticker.Stop()
 	var to []netip.AddrPort
+	var told told
 	for now := time.Now(); ; {
 		c.mu.Lock()
 		to = c.inlet.Handshake.Ready(now, to[:0])
@@ -142,11 +147,44 @@ func (c *connector) step(ctx context.Context) {
 		for _, address := range to {
 			c.send(ready, address)
 		}
+		c.tell(&told, now)
 		select {
 		case now = <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// told is what the log has of the connector.
+type told struct {
+	// silent is whether the connector was silent, and wrong how many wrong secrets had come, of which the log had at refusedAt.
+	silent    bool
+	wrong     int64
+	refusedAt time.Time
+}
+
+// refusedInterval is the least time between two log lines about wrong secrets.
+const refusedInterval = time.Second
+
+// tell logs when the connector falls silent and when it is back. Wrong secrets are logged as long as there is no connector: later they are among
+// the reasons for drops.
+func (c *connector) tell(t *told, now time.Time) {
+	c.mu.Lock()
+	peer, known := c.inlet.Handshake.Peer()
+	_, receives := c.inlet.Handshake.Receiver(now)
+	c.mu.Unlock()
+	silent := known && !receives
+	switch {
+	case silent && !t.silent:
+		c.log.Warn("the connector does not answer, nothing is sent to it", "address", peer)
+	case !silent && t.silent:
+		c.log.Info("the connector answers again", "address", peer)
+	}
+	t.silent = silent
+	if wrong := c.tally.Count(bridge.DropSecret); !known && wrong > t.wrong && now.Sub(t.refusedAt) >= refusedInterval {
+		c.log.Warn("a connector presents another secret than this bridge has, and is not listened to", "datagrams", wrong-t.wrong)
+		t.wrong, t.refusedAt = wrong, now
 	}
 }
 
@@ -167,6 +205,13 @@ func (c *connector) peer() (netip.AddrPort, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inlet.Handshake.Peer()
+}
+
+// receiver is the address that media for the connector is sent to, if it is to be sent any by now.
+func (c *connector) receiver(now time.Time) (netip.AddrPort, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inlet.Handshake.Receiver(now)
 }
 
 // counts are what came from the connector so far.

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func TestBridgeFlags(t *testing.T) {
 	}
 	t.Setenv(roomVariable, "lobby")
 	t.Setenv(tokenVariable, "")
+	t.Setenv(secretVariable, "")
 	b := good()
 	if err := b.check(); err != nil {
 		t.Fatal(err)
@@ -68,7 +70,7 @@ func TestBridgeFlags(t *testing.T) {
 	t.Setenv(tokenVariable, "secret")
 	t.Setenv(roomVariable, "")
 	b = good()
-	b.sfu, b.port = "wss://host", "0.0.0.0:8000"
+	b.sfu, b.port, b.secret = "wss://host", "0.0.0.0:8000", "sixteen letters!"
 	if err := b.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -89,12 +91,36 @@ func TestBridgeFlags(t *testing.T) {
 		"too many qualities": {func(b *bridging) { b.layout.Qualities = volumetric.MaxQualities + 1 }, errLayout},
 		"negative time":      {func(b *bridging) { b.seconds = -1 }, errDuration},
 		"dialect":            {func(b *bridging) { b.dialect = "v2" }, errDialect},
+		"beyond loopback":    {func(b *bridging) { b.port = "0.0.0.0:8000" }, errNoSecret},
+		"beyond, IPv6":       {func(b *bridging) { b.port = "[::]:8000" }, errNoSecret},
+		"short secret":       {func(b *bridging) { b.secret = "fifteen letters" }, bridge.ErrSecret},
 		"named client":       {func(b *bridging) { b.dialect, b.room.identity = dialectVR2Gather, "ada" }, errIdentity},
 	} {
 		b := good()
 		test.change(b)
 		if err := b.check(); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, expected %v", name, err, test.want)
+		}
+	}
+}
+
+// TestBridgeTakesItsSecretFromTheEnvironment has bridges listen beyond loopback, and on addresses of loopback that need no secret.
+func TestBridgeTakesItsSecretFromTheEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		port, variable string
+		required       bool
+	}{
+		{"0.0.0.0:8000", "sixteen letters!", true},
+		{":8000", "sixteen letters!", true},
+		{":8000", "", false},
+		{"127.0.0.2:8000", "", false},
+		{"[::1]:8000", "", false},
+		{"[::ffff:127.0.0.1]:8000", "", false},
+	} {
+		t.Setenv(secretVariable, test.variable)
+		b := &bridging{sfu: "host:8094", port: test.port, layout: bridge.Layout{Tiles: 1, Qualities: 1}}
+		if err := b.check(); err != nil || (b.required != nil) != test.required {
+			t.Errorf("%s, %s=%q: a secret is required: %v, error %v; expected %v", test.port, secretVariable, test.variable, b.required != nil, err, test.required)
 		}
 	}
 }
@@ -167,6 +193,8 @@ func bridgeTo(t testing.TB, b *bridging) func() bridged {
 type neighbour struct {
 	conn   *net.UDPConn
 	bridge netip.AddrPort
+	// answer is what ready datagrams are answered with, nil for nothing.
+	answer atomic.Pointer[[]byte]
 	// frames are those of tiles, sounds those of sound.
 	frames, sounds chan vr2gather.Packet
 	read           sync.WaitGroup
@@ -189,6 +217,8 @@ func openNeighbour(t testing.TB) *neighbour {
 		_ = before.Close()
 		n := &neighbour{conn: conn, bridge: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port-1), frames: make(chan vr2gather.Packet, 1000), sounds: make(chan vr2gather.Packet, 1000)}
 		_ = conn.SetReadBuffer(4 << 20)
+		zeros := make([]byte, vr2gather.DatagramSize)
+		n.answer.Store(&zeros)
 		n.read.Go(n.receive)
 		t.Cleanup(func() {
 			_ = conn.Close()
@@ -214,7 +244,9 @@ func (n *neighbour) receive() {
 			continue
 		}
 		if d.Type == vr2gather.DatagramReady {
-			_, _ = n.conn.WriteToUDPAddrPort(make([]byte, vr2gather.DatagramSize), n.bridge)
+			if answer := n.answer.Load(); answer != nil {
+				_, _ = n.conn.WriteToUDPAddrPort(*answer, n.bridge)
+			}
 			continue
 		}
 		p, err := d.Packet()
@@ -342,6 +374,78 @@ func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 	if s.ToConnector.Frames < 10 || s.FromConnector.Frames != 0 {
 		t.Errorf("summary is %+v", s)
 	}
+}
+
+// TestBridgeStopsSendingToASilentConnector has a connector that presents a secret, receives, falls silent and comes back.
+func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
+	url := openConference(t)
+	n := openNeighbour(t)
+	const secret = "sixteen letters!"
+	present := make([]byte, vr2gather.DatagramSize)
+	present[0], present[4] = 18, byte(len(secret)) // as docs/bridge.md has it
+	copy(present[8:], secret)
+	b := &bridging{sfu: url, port: n.bridge.String(), secret: secret, client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true}
+	if err := b.check(); err != nil {
+		t.Fatal(err)
+	}
+	s := newSpan(b, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	publication := (&upward{settings: &bridging{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(vr2gather.CodecRawPoints)
+	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12", Publications: []volumetric.Publication{publication}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close() }()
+	number := uint32(0)
+	// publishUntil publishes frames, and counts those that come to the connector, until a condition holds.
+	publishUntil := func(what string, holds func(came int) bool) {
+		t.Helper()
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		came := 0
+		for end := time.After(patience); !holds(came); {
+			select {
+			case now := <-ticker.C:
+				f := client.OutgoingFrame{Number: number, Capture: now, Data: somePoints(3000)}
+				if _, err := session.Publisher(publication.Name).WriteFrame(0, 0, f); err != nil && !errors.Is(err, client.ErrNotConnected) {
+					t.Fatal(err)
+				}
+				number++
+			case <-n.frames:
+				came++
+			case <-end:
+				t.Fatalf("%s: not within %v, %d frames came", what, patience, came)
+			}
+		}
+	}
+	// Plain answers are not listened to: the tally counts them as foreign, and the bridge does not even join.
+	for end := time.Now().Add(patience); s.tally.Count(bridge.DropSource) <= 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("answers without the secret are not dropped: %v", s.tally.Counts())
+		}
+	}
+	if figures := s.summary(); figures.Sessions != 0 || figures.ToConnector.Datagrams != 0 {
+		t.Fatalf("without the secret the bridge has joined: %+v", figures)
+	}
+	n.answer.Store(&present)
+	publishUntil("frames for a connector that has the secret", func(came int) bool { return came > 5 })
+	n.answer.Store(nil)
+	publishUntil("frames are withheld from a silent connector", func(int) bool { return s.tally.Count(bridge.DropSilent) > 5 })
+	sent := s.summary().ToConnector.Datagrams
+	publishUntil("more frames are withheld", func(int) bool { return s.tally.Count(bridge.DropSilent) > 20 })
+	if now := s.summary().ToConnector.Datagrams; now != sent {
+		t.Errorf("%d datagrams were sent to a silent connector", now-sent)
+	}
+	n.answer.Store(&present)
+	publishUntil("frames for a connector that is back", func(came int) bool { return came > 5 })
 }
 
 // BenchmarkBridge sends frames of 100 kB through two bridges and a server, 100 per second. Its figures are those of the bridges' summaries: up is from

@@ -3,6 +3,8 @@ package forward
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/panics"
 )
 
 // turn is the right to touch what is a writer's: one goroutine has it at a time. While the writer sleeps it is there to be taken, by who wakes the writer's
@@ -86,8 +88,9 @@ func lend(writers []*writer, packets int) {
 }
 
 // serve does the writer's work on a goroutine that is not its own, from now until end at the latest, and returns the time. Times are since the engine's start. What is left is the
-// writer's own.
+// writer's own. A panic ends the process: the work is half done for receivers of other clients.
 func (w *writer) serve(packets int, now, end time.Duration) time.Duration {
+	defer panics.Shared()
 	for !w.stopping.Load() {
 		begin := now
 		w.gathered = 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -138,6 +139,29 @@ func TestReadersGoOnReading(t *testing.T) {
 	if share, woken := burst(2); share != 1 || woken {
 		t.Errorf("the reader did %v of a short burst, writer woken: %t", share, woken)
 	}
+}
+
+// brokenOutlet cannot take a packet.
+type brokenOutlet struct{ nullOutlet }
+
+func (brokenOutlet) Queue(*rtp.Header, []byte) error { panic("broken") }
+
+// TestWritersWorkIsNotGuarded has the goroutine of one client panic in the work that it does for all receivers of a writer.
+func TestWritersWorkIsNotGuarded(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	r.engine.NewReceiver(&nullPeer{flushes: new(int)}, 0).AddSlot(brokenOutlet{nullOutlet{1000}}, volumetric.KindVideo).Select(p.track, 1, r.now)
+	r.run()
+	r.engine.writers[0].turn.free.Store(true)
+	guard := panics.NewGuard(func(panics.Report) {}, "publisher")
+	defer func() {
+		if value := recover(); value == nil || guard.Count("publisher") != 0 {
+			t.Errorf("the panic is %v, %d were recovered from, expected it to end the process", value, guard.Count("publisher"))
+		}
+	}()
+	defer guard.Recover("publisher", func() { t.Error("the publisher is ended") })
+	p.next()
+	p.send(r.now, p.packets(1000)...)
 }
 
 // TestAReaderSharesItsTime has a burst go to two writers, the first of which takes all the time that a reader has.

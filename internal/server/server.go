@@ -79,6 +79,10 @@ func (s *Server) start(o Options) error {
 	if err != nil {
 		return err
 	}
+	guard, err := newGuard(registry, s.log)
+	if err != nil {
+		return err
+	}
 	if s.endpoint, err = listenMedia(c.Media, o.Media); err != nil {
 		return err
 	}
@@ -117,11 +121,12 @@ func (s *Server) start(o Options) error {
 			return err
 		}
 	}
-	if err := s.listen(mux); err != nil {
+	if err := s.listen(guarded(guard, placeRequest, mux)); err != nil {
 		return err
 	}
 	if c.Admin.Listen != "" {
-		if s.admin, err = admin.Start(c.Admin.Listen, admin.Handler(registry, admin.NewAPI(admin.Loopback{}, s.node, host, s.log), s)); err != nil {
+		handler := admin.Handler(registry, admin.NewAPI(admin.Loopback{}, s.node, host, s.log), s)
+		if s.admin, err = admin.Start(c.Admin.Listen, guarded(guard, placeOperator, handler)); err != nil {
 			return err
 		}
 	}

@@ -190,12 +190,12 @@ func (p *unityPublisher) publish(publisher *client.Publisher, stop <-chan struct
 const unityEnough = 40
 
 // TestUnityBridge sends frames from C# through a real bridge and a real server to a watcher in Go, and the other way round, switches qualities both ways, and
-// kills the bridge.
+// kills the bridge. The program presents a secret to the bridge.
 func TestUnityBridge(t *testing.T) {
 	core, bridge := unityCore(t), unityBridge(t)
 	c := startUnityConference(t)
 	watcher, publisher := newUnityWatcher(t, c), newUnityPublisher(t, c, volumetric.BoundingBox{}, volumetric.BoundingBox{})
-	unity := startUnity(t, nil, core, "bridge", bridge, c.Server.URL(), unityRoom, "unity-1", strconv.Itoa(portPair(t)), "1", "2", "2")
+	unity := startUnity(t, nil, core, "bridge", bridge, c.Server.URL(), unityRoom, "unity-1", strconv.Itoa(portPair(t)), "1", "2", "2", "a secret of this test")
 	unity.await(t, "event Ready")
 	// Frames of 1.2 and 2.4 kB take 1.7 Mbit/s together: the bridge takes 2 Mbit/s for granted, and a machine without time does not let it find more.
 	unity.say("publish 1200")

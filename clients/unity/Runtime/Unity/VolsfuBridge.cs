@@ -22,6 +22,8 @@ namespace Volsfu.Unity
         public string identity = "";
         [Tooltip("Access token; empty for servers that run with --dev.")]
         public string token = "";
+        [Tooltip("What this program presents to the bridge, 16 to 128 bytes: no other program of this machine is then taken for it. Empty: nothing.")]
+        public string secret = "";
         [Tooltip("UDP port of the bridge on this machine; the next one is taken, too.")]
         public int port = 8000;
         [Tooltip("This client's number, from 1; different for everybody in the room.")]
@@ -104,7 +106,7 @@ namespace Volsfu.Unity
         {
             return new BridgeSettings
             {
-                Executable = ExecutablePath(), Server = server, Room = room, Identity = identity, Token = token, Port = port, Client = (uint)client, Tiles = tiles,
+                Executable = ExecutablePath(), Server = server, Room = room, Identity = identity, Token = token, Secret = secret, Port = port, Client = (uint)client, Tiles = tiles,
                 Qualities = qualities, Publish = publish, Receive = receive
             };
         }

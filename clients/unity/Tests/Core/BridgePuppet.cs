@@ -18,7 +18,7 @@ namespace Volsfu.Tests
             settings = new BridgeSettings
             {
                 Executable = args[1], Server = args[2], Room = args[3], Identity = args[4], Port = Number(args[5]), Client = (uint)Number(args[6]),
-                Tiles = Number(args[7]), Qualities = Number(args[8])
+                Tiles = Number(args[7]), Qualities = Number(args[8]), Secret = args.Length > 9 ? args[9] : ""
             };
             using (var client = new BridgeClient(settings))
             {

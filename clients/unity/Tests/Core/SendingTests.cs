@@ -117,6 +117,22 @@ namespace Volsfu.Tests
             Check.Equal(@"- """" ""a\""b"" ""c\d"" ""e f\\""", BridgeSettings.CommandLine(new[] { "-", "", "a\"b", @"c\d", @"e f\" }), "quoting");
             Check.Refuses(() => new BridgeClient(new BridgeSettings { Port = 65535 }), "a port without a next one");
             Check.Refuses(() => new BridgeClient(new BridgeSettings { Tiles = 0 }), "no tiles");
+            Check.Refuses(() => new BridgeClient(new BridgeSettings { Secret = "fifteen letters" }), "a short secret");
+        }
+
+        public static void SecretsArePresented()
+        {
+            var datagram = new byte[Datagram.Size];
+            Datagram.WriteText(datagram, new string('x', Datagram.MaxText));
+            Datagram.WriteSecret(datagram, "sixteen letters!");
+            Check.Equal(18, (int)Datagram.ReadNumber(datagram, 0), "type");
+            Check.Equal(16, (int)Datagram.ReadNumber(datagram, 4), "length");
+            Check.Equal("sixteen letters!", System.Text.Encoding.UTF8.GetString(datagram, 8, 16), "secret");
+            for (int i = 24; i < Datagram.Size; i++)
+            {
+                Check.Equal(0, datagram[i], "padding");
+            }
+            Check.Refuses(() => Datagram.WriteSecret(datagram, new string('x', Datagram.MaxSecret + 1)), "a long secret");
         }
     }
 }

@@ -54,16 +54,58 @@ func TestSilentConnectorIsToldAgain(t *testing.T) {
 	if to := h.Ready(now, nil); !slices.Equal(to, []netip.AddrPort{other, home}) {
 		t.Errorf("%v are told, expected the connector where it was and where it is expected", to)
 	}
-	if to := h.Ready(now.Add(againInterval/2), nil); len(to) != 0 {
+	if to := h.Ready(now.Add(askInterval/2), nil); len(to) != 0 {
 		t.Errorf("%v are told too soon", to)
 	}
-	if !h.Heard(another, now.Add(againInterval)) {
+	if !h.Heard(another, now.Add(askInterval)) {
 		t.Error("a connector that took the place of a silent one is not taken")
 	}
 	if peer, _ := h.Peer(); peer != another {
 		t.Errorf("the connector is at %v, expected %v", peer, another)
 	}
-	if to := h.Ready(now.Add(2*againInterval), nil); len(to) != 0 {
+	if to := h.Ready(now.Add(2*askInterval), nil); len(to) != 0 {
 		t.Errorf("%v are told after an answer", to)
+	}
+}
+
+// TestConnectorIsAskedBeforeItIsSilent has a connector that sends nothing of its own and answers what it is asked.
+func TestConnectorIsAskedBeforeItIsSilent(t *testing.T) {
+	h := NewHandshake(home)
+	h.Heard(other, start)
+	asked := 0
+	for now := start; now.Before(start.Add(time.Minute)); now = now.Add(20 * time.Millisecond) {
+		if _, ok := h.Receiver(now); !ok {
+			t.Fatalf("%v after the first answer nothing is sent to a connector that answers", now.Sub(start))
+		}
+		for _, to := range h.Ready(now, nil) {
+			if to != other {
+				t.Fatalf("%v is asked, expected %v", to, other)
+			}
+			// Two of three questions are lost.
+			if asked++; asked%3 == 0 {
+				h.Heard(other, now)
+			}
+		}
+	}
+	if asked == 0 {
+		t.Error("a connector that sends nothing is not asked")
+	}
+}
+
+func TestNothingIsSentToASilentConnector(t *testing.T) {
+	h := NewHandshake(home)
+	if _, ok := h.Receiver(start); ok {
+		t.Error("media is sent before there is a connector")
+	}
+	h.Heard(other, start)
+	if to, ok := h.Receiver(start.Add(silence - 1)); !ok || to != other {
+		t.Errorf("media is sent to %v, %v, expected %v", to, ok, other)
+	}
+	if _, ok := h.Receiver(start.Add(silence)); ok {
+		t.Error("media is sent to a silent connector")
+	}
+	h.Heard(other, start.Add(time.Hour))
+	if to, ok := h.Receiver(start.Add(time.Hour)); !ok || to != other {
+		t.Errorf("after a silence media is sent to %v, %v, expected %v", to, ok, other)
 	}
 }

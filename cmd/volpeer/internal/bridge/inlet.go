@@ -88,6 +88,10 @@ func NewInlet(home netip.AddrPort, layout Layout, takes bool, tally *Tally) *Inl
 // Receive takes a datagram, which may be used for other things afterwards.
 func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arrival {
 	i.counts.Datagrams++
+	if presentsSecret(datagram) {
+		i.presented(from, datagram, now)
+		return Arrival{}
+	}
 	if i.scene.about(datagram) {
 		return i.seen(from, datagram, now)
 	}
@@ -119,6 +123,18 @@ func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arr
 		return Arrival{}
 	}
 	return Arrival{Frame: i.media(&p, now)}
+}
+
+// presented takes a datagram that presents a secret.
+func (i *Inlet) presented(from netip.AddrPort, datagram []byte, now time.Time) {
+	secret, ok := readSecret(datagram)
+	if !ok {
+		i.tally.Add(DropPacket)
+		return
+	}
+	if reason, ok := i.Handshake.Presented(from, secret, now); !ok {
+		i.tally.Add(reason)
+	}
 }
 
 // seen takes a datagram about the scene.

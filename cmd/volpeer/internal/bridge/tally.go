@@ -11,6 +11,8 @@ const (
 	DropDatagram Drop = iota
 	// DropSource counts datagrams of others than the connector.
 	DropSource
+	// DropSecret counts datagrams that present another secret than the bridge's.
+	DropSecret
 	// DropPacket counts datagrams whose header does not fit what follows it.
 	DropPacket
 	// DropTrack counts datagrams of a tile or quality that was not announced.
@@ -51,6 +53,8 @@ const (
 	// DropCodec and DropReceivedCodec count frames that could not be transcoded, the connector's and received ones.
 	DropCodec
 	DropReceivedCodec
+	// DropSilent counts received frames that came while the connector was silent.
+	DropSilent
 	// DropSocket counts datagrams that could not be sent to the connector.
 	DropSocket
 
@@ -62,6 +66,7 @@ const (
 var reasonNames = [Reasons]string{
 	DropDatagram:           "malformed_datagrams",
 	DropSource:             "foreign_datagrams",
+	DropSecret:             "wrong_secrets",
 	DropPacket:             "malformed_packets",
 	DropTrack:              "packets_of_unknown_tracks",
 	DropNotTaken:           "packets_not_taken",
@@ -83,6 +88,7 @@ var reasonNames = [Reasons]string{
 	DropReceivedSuperseded: "received_frames_superseded",
 	DropCodec:              "frames_not_transcoded",
 	DropReceivedCodec:      "received_frames_not_transcoded",
+	DropSilent:             "received_frames_connector_silent",
 	DropSocket:             "datagrams_not_sent",
 }
 

@@ -212,7 +212,14 @@ namespace Volsfu.Bridge
             }
             if (ready)
             {
-                Datagram.WriteReady(datagram);
+                if (string.IsNullOrEmpty(settings.Secret))
+                {
+                    Datagram.WriteReady(datagram);
+                }
+                else
+                {
+                    Datagram.WriteSecret(datagram, settings.Secret);
+                }
                 socket.Send(datagram);
             }
         }

@@ -81,6 +81,10 @@ namespace Volsfu.Bridge
             {
                 starting.StartInfo.EnvironmentVariables["VOLPEER_TOKEN"] = settings.Token;
             }
+            if (!string.IsNullOrEmpty(settings.Secret))
+            {
+                starting.StartInfo.EnvironmentVariables["VOLPEER_BRIDGE_SECRET"] = settings.Secret;
+            }
             starting.ErrorDataReceived += (sender, line) => Log(line.Data);
             starting.OutputDataReceived += (sender, line) => Log(line.Data);
             try

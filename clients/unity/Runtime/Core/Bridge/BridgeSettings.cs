@@ -18,6 +18,11 @@ namespace Volsfu.Bridge
         public string Identity = "";
         /// <summary>An access token, given to the bridge in its environment, not on its command line; empty where the server runs for development.</summary>
         public string Token = "";
+        /// <summary>
+        /// What the program presents to the bridge, 16 to 128 bytes of UTF-8, so that no other program of this machine is taken for it; given to the bridge in its
+        /// environment. Empty presents nothing: the bridge then takes the first program that it hears.
+        /// </summary>
+        public string Secret = "";
         /// <summary>The bridge's UDP port on this machine; the program has the next one. Two programs on one machine need two pairs.</summary>
         public int Port = 8000;
         /// <summary>The own number, from 1, by which others know this client.</summary>
@@ -33,6 +38,11 @@ namespace Volsfu.Bridge
 
         internal void Check()
         {
+            int bytes = Encoding.UTF8.GetByteCount(Secret ?? "");
+            if (bytes != 0 && (bytes < Datagram.MinSecret || bytes > Datagram.MaxSecret))
+            {
+                throw new ProtocolException("bridge: a secret of " + bytes + " bytes, expected " + Datagram.MinSecret + " to " + Datagram.MaxSecret + ", or none");
+            }
             if (Port < 1 || Port > 65534 || Tiles < 1 || Tiles > 256 || Qualities < 1 || Qualities > 64 || string.IsNullOrEmpty(Server))
             {
                 throw new ProtocolException("bridge: expected a server, a port of 1 to 65534, 1 to 256 tiles and 1 to 64 qualities");

@@ -55,6 +55,11 @@ namespace Volsfu.Bridge
         /// <summary>The bytes of a control datagram's text at most.</summary>
         public const int MaxText = Size - typeSize;
 
+        /// <summary>The bounds of a secret, in bytes of UTF-8.</summary>
+        public const int MinSecret = 16, MaxSecret = 128;
+
+        /// <summary>The type of the datagram that presents a secret to the bridge. VR2Gather's own peer does not know it.</summary>
+        const uint secretType = 18;
         const int typeSize = 4;
         const int tileHeader = 28, audioHeader = 20;
 
@@ -110,6 +115,23 @@ namespace Volsfu.Bridge
         public static void WriteReady(byte[] datagram)
         {
             Array.Clear(datagram, 0, Size);
+        }
+
+        /// <summary>
+        /// Fills Size bytes with the datagram that presents a secret, in the place of a ready datagram. Throws ProtocolException if the secret is shorter than
+        /// MinSecret or longer than MaxSecret bytes of UTF-8.
+        /// </summary>
+        public static void WriteSecret(byte[] datagram, string secret)
+        {
+            byte[] bytes = Encoding.UTF8.GetBytes(secret);
+            if (bytes.Length < MinSecret || bytes.Length > MaxSecret)
+            {
+                throw new ProtocolException("secret of " + bytes.Length + " bytes, expected " + MinSecret + " to " + MaxSecret);
+            }
+            Array.Clear(datagram, 0, Size);
+            WriteNumber(datagram, 0, secretType);
+            WriteNumber(datagram, typeSize, (uint)bytes.Length);
+            System.Buffer.BlockCopy(bytes, 0, datagram, typeSize + 4, bytes.Length);
         }
 
         /// <summary>Fills Size bytes with a piece of a frame.</summary>

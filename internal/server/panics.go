@@ -1,0 +1,57 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/panics"
+)
+
+// The places of panics that end one client. They are values of a label.
+const (
+	// placeRequest is an HTTP request on the clients' listener, and the reading side of a websocket.
+	placeRequest = "request"
+	// placeOperator is an HTTP request on the operators' listener.
+	placeOperator = "operator"
+)
+
+// newGuard makes the server's guard, which logs panics, and adds its counts to the metrics.
+func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, error) {
+	guard := panics.NewGuard(func(r panics.Report) {
+		log.Error("panic: the client that it concerns is ended, the server goes on; please report this", zap.String("where", r.Where),
+			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported), zap.ByteString("stack", r.Stack))
+	}, placeRequest, placeOperator)
+	for _, where := range guard.Places() {
+		options := prometheus.CounterOpts{
+			Name: "volsfu_panics_total", Help: "Panics that ended one client and not the server, by the kind of goroutine.",
+			ConstLabels: prometheus.Labels{"where": where},
+		}
+		if err := registry.Register(prometheus.NewCounterFunc(options, func() float64 { return float64(guard.Count(where)) })); err != nil {
+			return nil, err
+		}
+	}
+	return guard, nil
+}
+
+// guarded makes a handler whose panics are counted and logged. The HTTP server recovers from panics of handlers, and ends the connection; the
+// websocket of a handler that has taken the connection over is closed by that handler's deferred calls.
+func guarded(guard *panics.Guard, where string, inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			value := recover()
+			if value == nil {
+				return
+			}
+			if value != http.ErrAbortHandler {
+				guard.Note(where, value, debug.Stack())
+			}
+			// The HTTP server ends the connection without a line in the log.
+			panic(http.ErrAbortHandler)
+		}()
+		inner.ServeHTTP(w, r)
+	})
+}
