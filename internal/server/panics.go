@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/transport"
 )
 
 // The places of panics that end one client. They are values of a label.
@@ -24,7 +25,7 @@ func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, er
 	guard := panics.NewGuard(func(r panics.Report) {
 		log.Error("panic: the client that it concerns is ended, the server goes on; please report this", zap.String("where", r.Where),
 			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported), zap.ByteString("stack", r.Stack))
-	}, placeRequest, placeOperator)
+	}, append([]string{placeRequest, placeOperator}, transport.PanicPlaces...)...)
 	for _, where := range guard.Places() {
 		options := prometheus.CounterOpts{
 			Name: "volsfu_panics_total", Help: "Panics that ended one client and not the server, by the kind of goroutine.",

@@ -83,6 +83,7 @@ func (s *Server) start(o Options) error {
 	if err != nil {
 		return err
 	}
+	c.Media.Guard = guard
 	if s.endpoint, err = listenMedia(c.Media, o.Media); err != nil {
 		return err
 	}

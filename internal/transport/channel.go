@@ -86,7 +86,10 @@ func (p *Peer) openChannel(c *Channel) {
 	p.starting.Lock()
 	defer p.starting.Unlock()
 	if !p.closed.Load() {
-		p.running.Go(func() { drain(channel) })
+		p.running.Go(func() {
+			defer p.endpoint.config.Guard.Recover(placeChannel, func() { p.events.enter(StateFailed) })
+			drain(channel)
+		})
 		c.open.Store(&openChannel{stream, channel})
 	}
 }

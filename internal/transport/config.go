@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/panics"
 )
 
 // ErrConfig is wrapped with the key that is wrong and what was expected.
@@ -42,6 +44,8 @@ type Config struct {
 	// Initiates is set for clients. They send to the server of their user's choice before it sends to them, and the pace
 	// of their own uplink is all that their send buffer waits for.
 	Initiates bool `yaml:"-"`
+	// Guard confines panics of goroutines that serve one peer to that peer. Without one they end the program.
+	Guard *panics.Guard `yaml:"-"`
 }
 
 // sendPatience is how long media waits for room in a send buffer before packets are dropped. A local queue drains
@@ -55,6 +59,18 @@ func (c Config) patience() time.Duration {
 	}
 	return sendPatience
 }
+
+// PanicPlaces are the places that this package names to Config.Guard.
+var PanicPlaces = []string{placeHandshake, placeChannel, placeTCP}
+
+const (
+	// placeHandshake is the goroutine of a peer that shakes hands and then serves its data channels.
+	placeHandshake = "handshake"
+	// placeChannel is the goroutine that reads what comes back on a data channel that a peer sends on.
+	placeChannel = "channel"
+	// placeTCP is the goroutine that writes to an ICE-TCP connection.
+	placeTCP = "tcp"
+)
 
 // maxSockets is above the number of cores that can be kept busy with receiving.
 const maxSockets = 256

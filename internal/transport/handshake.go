@@ -54,7 +54,10 @@ func (p *Peer) start(remote description.Transport, controlling bool) error {
 	p.records.Store(records)
 	client := remote.Role == description.RolePassive || remote.Role == description.RoleActpass
 	p.running.Go(func() { p.readICE(records) })
-	p.running.Go(func() { p.secureConnection(records, client, remote.Fingerprint) })
+	p.running.Go(func() {
+		defer p.endpoint.config.Guard.Recover(placeHandshake, func() { p.events.enter(StateFailed) })
+		p.secureConnection(records, client, remote.Fingerprint)
+	})
 	return nil
 }
 

@@ -75,22 +75,32 @@ var batches = sync.Pool{New: func() any { return new([tcpBatch]byte) }}
 func (c *tcpConn) write() {
 	room := batches.Get().(*[tcpBatch]byte)
 	defer batches.Put(room)
+	// A connection that cannot be written any more ends; reading notices.
+	defer c.listener.endpoint.config.Guard.Recover(placeTCP, func() { _ = c.Conn.Close() })
 	for {
-		c.mu.Lock()
-		before := c.queue.dropped
-		batch := c.queue.take(room[:0], c.listener.clock())
-		c.listener.stale.Add(c.queue.dropped - before)
-		if len(batch) == 0 || c.ended {
-			c.writing = false
-			c.mu.Unlock()
+		batch := c.next(room[:0])
+		if len(batch) == 0 {
 			return
 		}
-		c.mu.Unlock()
-		// Where it fails, the connection is at its end, and so will reading notice; what was to go is lost, as it might be on the network.
+		// If it fails, the connection is at its end, and so will reading notice; what was to go is lost, as on the network.
 		if _, err := c.Conn.Write(batch); err != nil {
 			_ = c.Close()
 		}
 	}
+}
+
+// next takes what is to be written next. If there is nothing, the goroutine that writes ends.
+func (c *tcpConn) next(room []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.queue.dropped
+	batch := c.queue.take(room, c.listener.clock())
+	c.listener.stale.Add(c.queue.dropped - before)
+	if c.ended {
+		batch = nil
+	}
+	c.writing = len(batch) > 0
+	return batch
 }
 
 // Close implements net.Conn.

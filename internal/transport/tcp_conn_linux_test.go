@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/panics"
 )
 
 // steadyClock goes on when the test says so.
@@ -159,4 +161,32 @@ func TestWritingToWhoDoesNotReadEnds(t *testing.T) {
 	if _, err := k.near.Write(framed(make([]byte, 100))); err == nil {
 		t.Error("a packet was taken for a connection that is closed")
 	}
+}
+
+// brokenTCP is a connection whose writing panics.
+type brokenTCP struct {
+	net.Conn
+	closed chan struct{}
+}
+
+func (brokenTCP) Write([]byte) (int, error) { panic("broken") }
+
+func (b brokenTCP) Close() error {
+	close(b.closed)
+	return b.Conn.Close()
+}
+
+// TestAPanicEndsOneTCPConnection has the goroutine that writes to a connection panic.
+func TestAPanicEndsOneTCPConnection(t *testing.T) {
+	k := newTCPLink(t)
+	reported := make(chan panics.Report, 1)
+	k.near.listener.endpoint.config.Guard = panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlaces...)
+	broken := brokenTCP{k.near.Conn, make(chan struct{})}
+	k.near.Conn = broken
+	k.send(1)
+	if r := <-reported; r.Where != placeTCP {
+		t.Errorf("the panic is one of %q, expected %q", r.Where, placeTCP)
+	}
+	<-broken.closed
+	k.near.Conn = broken.Conn
 }
