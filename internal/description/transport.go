@@ -12,21 +12,23 @@ import (
 // have some twenty; each is sent connectivity checks, wherever it points.
 const MaxCandidates = 64
 
-// The lengths of ICE's credentials (RFC 8839 section 5.4).
+// The lengths of ICE's credentials. RFC 8839 section 5.4 has 256 for the longest. User name fragments are sent in every
+// check, to whatever address the remote peer names; implementations have 4 to 32 characters.
 const (
-	minUfrag      = 4
-	minPassword   = 22
-	maxCredential = 256
+	minUfrag    = 4
+	maxUfrag    = 64
+	minPassword = 22
+	maxPassword = 256
 )
 
 // transport reads the one transport: from the tagged line, and what that does not say from the session. Candidates are those of all lines.
 func (p *parser) transport(lines []*sdp.MediaDescription, t *Transport) error {
 	levels := [][]sdp.Attribute{p.tagged(lines), p.session}
 	t.Ufrag, t.Password = first(levels, "ice-ufrag"), first(levels, "ice-pwd")
-	if err := checkCredential("ice-ufrag", t.Ufrag, minUfrag); err != nil {
+	if err := checkCredential("ice-ufrag", t.Ufrag, minUfrag, maxUfrag); err != nil {
 		return err
 	}
-	if err := checkCredential("ice-pwd", t.Password, minPassword); err != nil {
+	if err := checkCredential("ice-pwd", t.Password, minPassword, maxPassword); err != nil {
 		return err
 	}
 	switch t.Role = Role(first(levels, "setup")); t.Role {
@@ -88,12 +90,12 @@ func (p *parser) candidates(lines []*sdp.MediaDescription, t *Transport) error {
 }
 
 // checkCredential reports a credential of ICE that does not fit what is sent in STUN. A missing one passes.
-func checkCredential(key, value string, shortest int) error {
+func checkCredential(key, value string, shortest, longest int) error {
 	printable := !strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
-	if value == "" || len(value) >= shortest && len(value) <= maxCredential && printable {
+	if value == "" || len(value) >= shortest && len(value) <= longest && printable {
 		return nil
 	}
-	return fmt.Errorf("%s of %d bytes, expected %d to %d letters and digits", key, len(value), shortest, maxCredential)
+	return fmt.Errorf("%s of %d bytes, expected %d to %d letters and digits", key, len(value), shortest, longest)
 }
 
 // parseFingerprints gives the first fingerprint by a hash function that is known, or an error where there are others only. It is empty where there

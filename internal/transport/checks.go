@@ -24,13 +24,16 @@ const (
 	// maxUnanswered bounds the checks of one ICE generation to addresses that have answered none, in all. A host with 20
 	// candidates is checked five times at each, and a third party that candidates name receives 100 datagrams.
 	maxUnanswered = 100
+	// maxReplies bounds the responses of one ICE generation to addresses that have answered no check, in all. A host that
+	// is there answers the check that its own first one makes due.
+	maxReplies = 200
 	// maxPending is how many checks wait for their answers. ICE checks an address that answers every two seconds, and
 	// while it connects maxRemotes addresses every checkInterval; an answer to an older check counts no more.
 	maxPending = 4 * maxRemotes
 )
 
-// Checks that leave for addresses which have answered none are paced for each agent (RFC 8445 section 14.2). An address
-// of the local host and one of its network leave at once, with their IPv6 counterparts and a few of containers.
+// Checks that leave for addresses which have not been heard from are paced for each agent (RFC 8445 section 14.2). The
+// candidates of a usual host are checked at once: an address of IPv4, some of IPv6, and a few of containers.
 const (
 	checkRate  = 50 // per second
 	checkBurst = 16
@@ -53,6 +56,8 @@ type checks struct {
 	pace    bucket
 	// unanswered counts the checks to addresses that have answered none.
 	unanswered int
+	// replies counts the responses to addresses that have answered none.
+	replies int
 	// pending are the checks that wait for an answer; order is a ring of their identifiers, next its oldest.
 	pending map[transactionID]pendingCheck
 	order   [maxPending]transactionID
@@ -117,7 +122,7 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 	} else if !c.permits(to) {
 		return false
 	}
-	if r.attempts >= attempts || c.unanswered >= maxUnanswered || now.Before(r.due) || !c.pace.take(now) {
+	if r.attempts >= attempts || c.unanswered >= maxUnanswered || now.Before(r.due) || !r.heard && !c.pace.take(now) {
 		return false
 	}
 	r.due = now.Add(min(checkInterval<<max(0, r.attempts-2), longest))
@@ -149,6 +154,16 @@ func (c *checks) heard(from netip.AddrPort) {
 	if r := c.remote(from); r != nil && !r.heard {
 		r.heard, r.attempts, r.due = true, 0, time.Time{}
 	}
+}
+
+// repliesTo reports whether a response to a check may leave for an address, and counts it if the address has answered none.
+// A remote peer may know somebody who sends checks under the address of a third party, or of a host that is not there.
+func (c *checks) repliesTo(to netip.AddrPort) bool {
+	if r := c.remotes[to]; c.unbounded || r != nil && r.answered {
+		return true
+	}
+	c.replies++
+	return c.replies <= maxReplies
 }
 
 // reached reports whether the remote peer has been heard from at an address.

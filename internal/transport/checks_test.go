@@ -149,6 +149,27 @@ func TestChecksThatAreTaken(t *testing.T) {
 	}
 }
 
+// TestRepliesAreBounded for addresses that do not answer.
+func TestRepliesAreBounded(t *testing.T) {
+	c := newChecks(false, everywhere)
+	c.heard(address(0))
+	left := 0
+	for range 10 * maxReplies {
+		if c.repliesTo(address(0)) {
+			left++
+		}
+	}
+	if left != maxReplies {
+		t.Errorf("%d responses left, expected %d", left, maxReplies)
+	}
+	if _, allowed := c.sends(address(0), id(0), start); !allowed || !c.answers(address(0), id(0), start) {
+		t.Fatal("a check is not answered")
+	}
+	if !c.repliesTo(address(0)) {
+		t.Error("an address that has answered a check is sent no response")
+	}
+}
+
 // TestForbiddenAddresses are checked only after something has come from there.
 func TestForbiddenAddresses(t *testing.T) {
 	config := DefaultConfig()

@@ -402,6 +402,9 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 	if isSTUN && message.kind() == kindSuccess {
 		a.checks.heard(to)
 		a.own(to, false)
+		if !a.checks.repliesTo(to) {
+			return nil
+		}
 	}
 	known := m.owners[to]
 	proven := known.agent == a && known.proven
