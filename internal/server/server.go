@@ -165,12 +165,9 @@ func (s *Server) listen(handler http.Handler) error {
 		return fmt.Errorf("listen for signalling: %w", err)
 	}
 	s.listener = listener
-	s.http = &http.Server{
-		Handler: withBodiesInTime(handler), ConnState: s.connections.changed, MaxHeaderBytes: maxHeaderBytes,
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: zap.NewStdLog(s.log),
-	}
 	serving := listener
 	if c.TLSCert != "" {
+		handler = withStrictTransport(handler)
 		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {
 			return errors.Join(fmt.Errorf("load TLS certificate: %w", err), listener.Close())
@@ -180,6 +177,8 @@ func (s *Server) listen(handler http.Handler) error {
 			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		})
 	}
+	s.http = newHTTPServer(handler)
+	s.http.ConnState, s.http.ErrorLog = s.connections.changed, zap.NewStdLog(s.log)
 	go func() {
 		if err := s.http.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
 			s.fail(fmt.Errorf("serve signalling: %w", err))
