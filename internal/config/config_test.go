@@ -247,3 +247,15 @@ func TestPrintHidesSecrets(t *testing.T) {
 		t.Errorf("the secret is not hidden in\n%s", text.String())
 	}
 }
+
+// TestRedactArguments: no secret of a command line is shown, however it is written.
+func TestRedactArguments(t *testing.T) {
+	arguments := []string{"volsfu", "serve", "--auth-keys", "first:x", "--auth-keys=second:y,third:z", "--listen", ":8080", "--auth-keys"}
+	want := []string{"volsfu", "serve", "--auth-keys", redacted, "--auth-keys=" + redacted, "--listen", ":8080", "--auth-keys"}
+	if got := RedactArguments(arguments); !slices.Equal(got, want) {
+		t.Errorf("shown are %q, expected %q", got, want)
+	}
+	if arguments[3] != "first:x" {
+		t.Error("the command line itself was changed")
+	}
+}

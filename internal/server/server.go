@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -121,7 +122,11 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	if c.Admin.Listen != "" {
-		if s.admin, err = admin.Start(c.Admin.Listen, admin.Handler(registry, admin.NewAPI(admin.Loopback{}, s.node, host, s.log), s)); err != nil {
+		endpoints := admin.Handler(admin.Endpoints{
+			Metrics: registry, API: admin.NewAPI(admin.Loopback{}, s.node, host, s.log), Checks: []admin.Readiness{s},
+			CommandLine: config.RedactArguments(os.Args), AllowedHosts: c.Admin.AllowedHosts,
+		})
+		if s.admin, err = admin.Start(c.Admin.Listen, endpoints); err != nil {
 			return err
 		}
 	}
