@@ -38,7 +38,7 @@ const longestSilence = 10_000;
 const graces = 2;
 
 /** Codes with which the server ends a session for good: trying again would end the same way. */
-const final = new Set(["unauthorized", "version", "malformed", "too_large", "rate_limited", "forbidden", "replaced", "kicked", "closed"]);
+const final = new Set(["unauthorized", "version", "malformed", "too_large", "rate_limited", "forbidden", "replaced", "kicked", "closed", "revoked"]);
 
 export class Session {
   readonly clock = new ServerClock();
