@@ -71,7 +71,7 @@ func Start(o Options) (*Server, error) {
 
 func (s *Server) start(o Options) error {
 	c := o.Config
-	authenticator, gate, err := newAuthenticator(o)
+	authenticator, gate, err := newAuthenticator(o, func(t sfu.Token) bool { return s.node.Revoked(t) })
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *Server) start(o Options) error {
 			return err
 		}
 		mux.Handle(signal.Path, door.Guard(handler))
-		mux.Handle("GET "+signalling.RoomsPath, door.Guard(signalling.NewRooms(s.node, authenticator, s.log, c.Server.Dev)))
+		mux.Handle("GET "+signalling.RoomsPath, door.Guard(signalling.NewRooms(c.Signalling, s.node, authenticator, counts, c.Server.Dev)))
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages))
 		mux.Handle(admin.APIPath, admin.NewAPI(gate, s.node, host, s.log))
