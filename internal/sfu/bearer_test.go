@@ -1,6 +1,7 @@
 package sfu
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -23,11 +24,11 @@ func arrives(n *Node, room, identity string, bearer Bearer, publications ...volu
 // hears waits until everything that a room was asked before is done.
 func hears(t *testing.T, s *Session) { inRoom(t, s, func(*Room) {}) }
 
-// TestRefusedJoinsMakeNoConnection: the endpoint is closed, so that a peer connection cannot be made. Joins are refused for
-// what is wrong with them, not for that, and the log says nothing of publications.
+// TestRefusedJoinsMakeNoConnection: joins are refused before a peer connection is made, before a room is opened, and before
+// the log says that something is published.
 func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) {
-		c.PublicationsPerParticipant, c.ParticipantsPerRoom, c.DescriptionBytes = 2, 2, 4096
+		c.PublicationsPerParticipant, c.ParticipantsPerRoom, c.DescriptionBytes, c.BearerRoomPlaces = 2, 2, 4096, 1
 	})
 	core, logs := observer.New(zap.DebugLevel)
 	n.log = zap.New(core)
@@ -42,30 +43,36 @@ func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 	if _, refused := arrives(n, "full", "grace", ""); refused != nil {
 		t.Fatal(refused)
 	}
-	if err := n.endpoint.Close(); err != nil {
-		t.Fatal(err)
+	if _, refused := arrives(n, "half", "mallory", "mallory", body("a", 8)); refused != nil {
+		t.Fatal(refused)
 	}
 	logs.TakeAll()
+	n.connect = func(*Room, *participant) (*connection, error) {
+		t.Error("a peer connection is made for a join that is refused")
+		return nil, errors.New("none for refused joins")
+	}
 	for _, test := range []struct {
 		what, room, identity string
+		bearer               Bearer
 		publications         []volumetric.Publication
 		code                 signal.Code
 	}{
-		{"two of one name", "new", "eve", []volumetric.Publication{body("a", 1), body("a", 1)}, signal.CodeExists},
-		{"one too many", "new", "eve", []volumetric.Publication{body("a", 1), body("b", 1), body("c", 1)}, signal.CodeLimit},
-		{"one with too long a description", "new", "eve", []volumetric.Publication{body("a", 60)}, signal.CodeLimit},
-		{"one that is not valid", "new", "eve", []volumetric.Publication{{Name: "a"}}, signal.CodeInvalid},
-		{"the identity of somebody", "full", "ada", []volumetric.Publication{body("a", 1)}, signal.CodeIdentityTaken},
-		{"a full room", "full", "eve", []volumetric.Publication{body("a", 1)}, signal.CodeLimit},
+		{"two of one name", "new", "eve", "", []volumetric.Publication{body("a", 1), body("a", 1)}, signal.CodeExists},
+		{"one too many", "new", "eve", "", []volumetric.Publication{body("a", 1), body("b", 1), body("c", 1)}, signal.CodeLimit},
+		{"one with too long a description", "new", "eve", "", []volumetric.Publication{body("a", 60)}, signal.CodeLimit},
+		{"one that is not valid", "new", "eve", "", []volumetric.Publication{{Name: "a"}}, signal.CodeInvalid},
+		{"the identity of somebody", "full", "ada", "", []volumetric.Publication{body("a", 1)}, signal.CodeIdentityTaken},
+		{"places of one token", "half", "eve", "mallory", nil, signal.CodeLimit},
+		{"a full room", "full", "eve", "", []volumetric.Publication{body("a", 1)}, signal.CodeLimit},
 	} {
-		if _, refused := arrives(n, test.room, test.identity, "", test.publications...); refused == nil || refused.Code != test.code {
+		if _, refused := arrives(n, test.room, test.identity, test.bearer, test.publications...); refused == nil || refused.Code != test.code {
 			t.Errorf("%s: %v, expected %q", test.what, refused, test.code)
 		}
 	}
 	if lines := logs.FilterMessage("published").Len(); lines != 0 {
 		t.Errorf("%d publications of refused joins are in the log", lines)
 	}
-	if n.Summaries("new"); len(n.Summaries("new")) != 0 {
+	if len(n.Summaries("new")) != 0 {
 		t.Error("a room exists that nobody was admitted to")
 	}
 }

@@ -127,7 +127,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if refused := r.announces(p.bearer, announceOverhead+encodedBytes(publications)); refused != nil {
 		return nil, refused
 	}
-	connection, err := newConnection(r, p)
+	connection, err := r.node.connect(r, p)
 	if err != nil {
 		p.log.Error("no peer connection", errorField(err))
 		return nil, refuse(signal.CodeInternal, "no peer connection could be made")
@@ -271,7 +271,7 @@ func (p *participant) catchUp() {
 
 // reconnect gives a client that came back a new peer connection. Publications and choices stay; slots are made anew.
 func (r *Room) reconnect(p *participant) {
-	connection, err := newConnection(r, p)
+	connection, err := r.node.connect(r, p)
 	if err != nil {
 		p.log.Error("no peer connection", errorField(err))
 		r.expel(p, signal.CodeInternal, "no peer connection could be made")

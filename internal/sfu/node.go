@@ -40,6 +40,8 @@ type Node struct {
 	// running counts the goroutines of rooms and connections.
 	running sync.WaitGroup
 	counts  vr2GatherCounts
+	// connect makes a peer connection for a participant: newConnection but in tests.
+	connect func(*Room, *participant) (*connection, error)
 	// exclusions are whom operators keep out.
 	exclusions exclusions
 
@@ -77,6 +79,7 @@ func NewNode(config Config, endpoint *transport.Endpoint, engine *forward.Engine
 		rooms:    make(map[string]*occupied),
 		sessions: make(map[string]*Room),
 		holdings: make(map[Bearer]holding),
+		connect:  newConnection,
 		empty:    make(chan struct{}),
 	}, nil
 }
