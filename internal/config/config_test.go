@@ -205,7 +205,7 @@ var (
 // TestOperatorsNames: the variables, flags and keys that operators read of, here and in deploy, exist. Those of volsfu token are its own.
 func TestOperatorsNames(t *testing.T) {
 	known := map[string]bool{fileVariable: true, "--" + fileFlag: true}
-	for _, own := range []string{"room", "identity", "publish", "subscribe", "admin", "valid-for", "key"} {
+	for _, own := range []string{"room", "identity", "publish", "subscribe", "admin", "valid-for", "key", "id"} {
 		known["--"+own] = true
 	}
 	config := DefaultConfig()

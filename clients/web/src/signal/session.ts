@@ -151,7 +151,8 @@ export class Session {
       case "closing":
         if (message.grace_ms === undefined) {
           this.closing = message.message;
-          if (final.has(message.code)) {
+          // Too many joins of one address, as after an outage of a whole house, pass with time.
+          if (final.has(message.code) && !(message.code === "rate_limited" && this.state !== "joined")) {
             this.end(message.message);
           }
         }
