@@ -105,7 +105,7 @@ func TestOneBearerLeavesRoomForOthers(t *testing.T) {
 	inRoom(t, first, func(r *Room) { r.remove(first.participant, "left") })
 	take("one", "d", "mallory", "")
 	for range 10 {
-		take("one", fmt.Sprint("host"), "", "")
+		take("one", "host", "", "")
 		s := n.rooms["one"].room
 		done := make(chan struct{})
 		s.post(inspection{func(r *Room) { r.remove(r.participants["host"], "left") }, done})
