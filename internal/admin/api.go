@@ -155,7 +155,8 @@ func (a *API) kick(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = a.rooms.Kick(r.Context(), room, identity, ban)
 	}
-	a.act(w, r, err, "participant removed", zap.String("room", room), zap.String("participant", identity), zap.Duration("ban", ban))
+	a.act(w, r, err, "participant removed", zap.String("room", room), zap.String("participant", identity),
+		zap.Duration("ban", ban))
 }
 
 func (a *API) bans(w http.ResponseWriter, _ *http.Request) {
@@ -193,7 +194,8 @@ func lasting(r *http.Request, parameter string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%w: %s is %.40q, expected a duration over 0 such as 90m or 24h", sfu.ErrExclusion, parameter, text)
+		return 0, fmt.Errorf("%w: %s is %.40q, expected a duration over 0 such as 90m or 24h", sfu.ErrExclusion, parameter,
+			text)
 	}
 	return d, nil
 }
@@ -226,8 +228,8 @@ type Snapshot struct {
 	Rooms  []sfu.RoomState `json:"rooms"`
 }
 
-// events tells what goes on as server-sent events of type "state", the first one with the history of receivers, until who
-// asked goes away, or the gate admits it no longer: its token has ended, or was revoked.
+// events tells what goes on as server-sent events of type "state", the first one with the history of receivers, until
+// who asked goes away, or the gate admits it no longer: its token has ended, or was revoked.
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	stream := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")

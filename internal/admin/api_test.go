@@ -269,7 +269,8 @@ func TestEventsEndWithTheToken(t *testing.T) {
 		g.left.Store(3)
 		recorder := httptest.NewRecorder()
 		// It returns only if the stream ends by itself.
-		NewAPI(g, &fakeRooms{}, &fakeHost{}, zap.NewNop()).ServeHTTP(recorder, httptest.NewRequest("GET", "/admin/v1/events", nil))
+		NewAPI(g, &fakeRooms{}, &fakeHost{}, zap.NewNop()).ServeHTTP(recorder,
+			httptest.NewRequest("GET", "/admin/v1/events", nil))
 		if events := strings.Count(recorder.Body.String(), "event: state"); events != 3 {
 			t.Errorf("%d events came, expected 3", events)
 		}
@@ -303,7 +304,8 @@ func TestDescription(t *testing.T) {
 		t.Errorf("%d operations are described, expected 13", operations)
 	}
 	for path, name := range map[string]string{
-		"/admin/v1/server": "Server", "/admin/v1/rooms/lab?past=1": "Room", "/admin/v1/bans": "Bans", "/admin/v1/revocations": "Revocations",
+		"/admin/v1/server": "Server", "/admin/v1/rooms/lab?past=1": "Room", "/admin/v1/bans": "Bans",
+		"/admin/v1/revocations": "Revocations",
 	} {
 		var body any
 		if err := json.Unmarshal(ask(a, "GET", path).Body.Bytes(), &body); err != nil {

@@ -50,11 +50,12 @@ func withoutPort(host string) string {
 	return host
 }
 
-// browsers keeps pages of other servers from the operators' listener, which asks for no token. A page reaches the listener
-// through the browser of somebody who may: by naming the listener's address, or by having the page's own name resolved to
-// that address (DNS rebinding). Requests of programs, such as Prometheus and probes, pass under every name.
+// browsers keeps pages of other servers from the operators' listener, which asks for no token. A page reaches the
+// listener through the browser of somebody who may: by naming the listener's address, or by having the page's own name
+// resolved to that address (DNS rebinding). Requests of programs, such as Prometheus and probes, pass under every name.
 type browsers struct {
-	// hosts are the names under which browsers may open the listener, beside addresses, localhost and names without a dot.
+	// hosts are the names under which browsers may open the listener, beside addresses, localhost and names without a
+	// dot.
 	hosts []string
 }
 
@@ -76,8 +77,9 @@ func (b browsers) check(r *http.Request) error {
 	}
 	// What a page loads, as an image or a frame, has no Origin, but the metadata of Fetch where the listener is at a
 	// loopback address or has TLS. Following a link is harmless: the page that has the link does not see the answer.
-	site, mode, destination := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
-	follows := mode == "navigate" && destination == "document" && r.Method == http.MethodGet
+	site := r.Header.Get("Sec-Fetch-Site")
+	follows := r.Method == http.MethodGet &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 	if site != "" && site != "same-origin" && site != "none" && !follows {
 		return fmt.Errorf("%w: the request comes from a page of another server (Sec-Fetch-Site is %q)", ErrForbidden, site)
 	}

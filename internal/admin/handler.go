@@ -37,7 +37,8 @@ type Endpoints struct {
 	Checks []Readiness
 }
 
-// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API. It refuses requests of pages of other servers.
+// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API. It refuses requests of pages of other
+// servers.
 func Handler(e Endpoints) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.Metrics, promhttp.HandlerOpts{

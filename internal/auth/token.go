@@ -20,7 +20,8 @@ type Claims struct {
 	Publish   bool
 	Subscribe bool
 	Admin     bool
-	// ID names the token (claim jti, RFC 7519 section 4.1.7), so that the token can be revoked; empty for a token without a name.
+	// ID names the token (claim jti, RFC 7519 section 4.1.7), so that the token can be revoked; empty for a token
+	// without a name.
 	ID string
 	// Expires is the time from which the token is not valid any more, in whole seconds.
 	Expires time.Time

@@ -40,7 +40,8 @@ func TestMintAndVerify(t *testing.T) {
 		name, key string
 		claims    Claims
 	}{
-		{"everything", "", Claims{ID: "t1", Identity: "ada", Room: "lab", Publish: true, Subscribe: true, Admin: true, Expires: noon.Add(time.Hour)}},
+		{"everything", "", Claims{ID: "t1", Identity: "ada", Room: "lab", Publish: true, Subscribe: true, Admin: true,
+			Expires: noon.Add(time.Hour)}},
 		{"the longest id", "", Claims{ID: strings.Repeat("x", maxIDBytes), Expires: noon.Add(time.Hour)}},
 		{"nothing", "new", Claims{Expires: noon.Add(time.Second)}},
 		{"another key", "old", Claims{Identity: "Ωmega", Room: "a room", Subscribe: true, Expires: noon.Add(time.Hour)}},
@@ -202,7 +203,8 @@ func TestIDTooLong(t *testing.T) {
 	if _, err := r.Mint("", Claims{ID: id, Expires: noon.Add(time.Hour)}, noon); !errors.Is(err, ErrClaims) {
 		t.Errorf("minting gave %v", err)
 	}
-	token := forge(sha256.New, secret32, `{"alg":"HS256","kid":"new"}`, fmt.Sprintf(`{"exp":%d,"jti":%q}`, noon.Add(time.Hour).Unix(), id))
+	token := forge(sha256.New, secret32, `{"alg":"HS256","kid":"new"}`,
+		fmt.Sprintf(`{"exp":%d,"jti":%q}`, noon.Add(time.Hour).Unix(), id))
 	if _, err := r.Verify(token, noon); !errors.Is(err, ErrClaims) {
 		t.Errorf("verifying gave %v", err)
 	}

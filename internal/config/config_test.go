@@ -250,8 +250,10 @@ func TestPrintHidesSecrets(t *testing.T) {
 
 // TestRedactArguments: no secret of a command line is shown, however it is written.
 func TestRedactArguments(t *testing.T) {
-	arguments := []string{"volsfu", "serve", "--auth-keys", "first:x", "--auth-keys=second:y,third:z", "--listen", ":8080", "--auth-keys"}
-	want := []string{"volsfu", "serve", "--auth-keys", redacted, "--auth-keys=" + redacted, "--listen", ":8080", "--auth-keys"}
+	arguments := []string{"volsfu", "serve", "--auth-keys", "first:x", "--auth-keys=second:y,third:z", "--listen",
+		":8080", "--auth-keys"}
+	want := []string{"volsfu", "serve", "--auth-keys", redacted, "--auth-keys=" + redacted, "--listen", ":8080",
+		"--auth-keys"}
 	if got := RedactArguments(arguments); !slices.Equal(got, want) {
 		t.Errorf("shown are %q, expected %q", got, want)
 	}

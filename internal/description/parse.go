@@ -13,11 +13,12 @@ import (
 )
 
 // Parse reads a description: an offer or answer of Pion or of a browser. An error names the line and what was expected; it wraps ErrDescription.
-// A description without a BUNDLE group is taken to bundle all its lines. Simulcast and what lines of other kinds say are ignored.
+// A description without a BUNDLE group is taken to bundle all its lines. Simulcast and what lines of other kinds say
+// are ignored.
 //
-// Lines share their codecs and extensions: what is returned must not be changed in place. The strings of what is returned
-// are copies of their own: the text of an answer has up to 2 MiB, of which a connection keeps some kilobytes for as long
-// as the connection lives, and Pion's strings are parts of buffers of 4 KiB.
+// Lines share their codecs and extensions: what is returned must not be changed in place. The strings of what is
+// returned are copies of their own: the text of an answer has up to 2 MiB, of which a connection keeps some kilobytes
+// for as long as the connection lives, and Pion's strings are parts of buffers of 4 KiB.
 func Parse(text string) (*Description, error) {
 	if strings.Count(text, "\r") != strings.Count(text, "\r\n") {
 		return nil, fmt.Errorf("%w: carriage return within a line", ErrDescription)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAnswersPinLittle keeps what was read of answers that are as long as messages may be: the memory that stays in use is
-// that of what is kept, not that of the texts.
+// TestAnswersPinLittle keeps what was read of answers that are as long as messages may be: the memory that stays in use
+// is that of what is kept, not that of the texts.
 func TestAnswersPinLittle(t *testing.T) {
 	const texts, padding = 8, 6 << 10
 	text := offerOfHundreds().Marshal()

@@ -63,7 +63,8 @@ func (g *frameGap) completes(last int64, scratch *[]int) bool {
 	return payload.Completable(g.facts.SourcePackets, packets, *scratch)
 }
 
-// frameGaps are the latest frames of a track with packets that will not come. They are replaced when a frame loses packets.
+// frameGaps are the latest frames of a track with packets that will not come. They are replaced when a frame loses
+// packets.
 type frameGaps struct {
 	// frames are in the order in which their first packet was given up; newest is the highest of their numbers.
 	frames []*frameGap

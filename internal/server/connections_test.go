@@ -111,7 +111,8 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 			_ = server.Serve(listener)
 		}()
 		go func() { _, _ = io.WriteString(far, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") }()
-		// The test has no time of its own: it goes on once the deadline of the server has passed, and never without one.
+		// The test has no time of its own: it goes on once the deadline of the server has passed, and never without
+		// one.
 		if err := <-ended; err == nil {
 			t.Error("an answer that is not read was written whole")
 		}

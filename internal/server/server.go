@@ -108,7 +108,8 @@ func (s *Server) start(o Options) error {
 			return err
 		}
 		mux.Handle(signal.Path, door.Guard(handler))
-		mux.Handle("GET "+signalling.RoomsPath, door.Guard(signalling.NewRooms(c.Signalling, s.node, authenticator, counts, c.Server.Dev)))
+		rooms := signalling.NewRooms(c.Signalling, s.node, authenticator, counts, c.Server.Dev)
+		mux.Handle("GET "+signalling.RoomsPath, door.Guard(rooms))
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages))
 		mux.Handle(admin.APIPath, admin.NewAPI(gate, s.node, host, s.log))

@@ -64,15 +64,16 @@ func TestWebsocketsByOneToken(t *testing.T) {
 // alphabet is that of base64 in tokens (RFC 4648, section 5).
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// TestRevokedTokens: a token that an operator revokes ends its session, and opens neither a websocket nor the operators'
-// interface, until it is accepted again.
+// TestRevokedTokens: a token that an operator revokes ends its session, and opens neither a websocket nor the
+// operators' interface, until it is accepted again.
 func TestRevokedTokens(t *testing.T) {
 	keys := signing()
 	keyring, err := auth.NewKeyring(keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims := auth.Claims{ID: "one", Identity: "ada", Room: "lab", Publish: true, Admin: true, Expires: time.Now().Add(time.Hour)}
+	claims := auth.Claims{ID: "one", Identity: "ada", Room: "lab", Publish: true, Admin: true,
+		Expires: time.Now().Add(time.Hour)}
 	token, err := keyring.Mint("", claims, time.Now())
 	if err != nil {
 		t.Fatal(err)

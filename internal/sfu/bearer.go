@@ -20,8 +20,8 @@ type Token struct {
 	Expires time.Time
 }
 
-// holding is what one bearer has at present. A bearer with a place, or with a room that it opened, has an entry: there are
-// no more entries than places and rooms.
+// holding is what one bearer has at present. A bearer with a place, or with a room that it opened, has an entry: there
+// are no more entries than places and rooms.
 type holding struct {
 	// rooms that the bearer opened and that have not ended, whoever is in them.
 	rooms int
@@ -36,7 +36,8 @@ func (n *Node) hold(b Bearer, opens bool) *signal.Error {
 	}
 	h := n.holdings[b]
 	if h.places >= n.config.BearerPlaces {
-		return refuse(signal.CodeLimit, "%d places in rooms are held by this token or address, the limit is %d (rooms.bearer_places)",
+		return refuse(signal.CodeLimit,
+			"%d places in rooms are held by this token or address, the limit is %d (rooms.bearer_places)",
 			h.places, n.config.BearerPlaces)
 	}
 	if opens && h.rooms >= n.config.BearerRooms {
@@ -76,13 +77,13 @@ func (r *Room) placesOf(b Bearer, replaced *participant) (places int) {
 }
 
 const (
-	// announceRate is how many bytes per second one bearer may have each of the others in a room be told, by joining and
-	// publishing, in the long run: 512 kbit/s, a hundredth of the media of a body at 50 Mbit/s. At once it is the
-	// descriptions of a full room (description_bytes), which one bearer has if all of the room come again with one token:
-	// after 24 s with the default the bearer has all of it again.
+	// announceRate is how many bytes per second one bearer may have each of the others in a room be told, by joining
+	// and publishing, in the long run: 512 kbit/s, a hundredth of the media of a body at 50 Mbit/s. At once it is the
+	// descriptions of a full room (description_bytes), which one bearer has if all of the room come again with one
+	// token: after 24 s with the default the bearer has all of it again.
 	announceRate = 64 << 10
-	// announceOverhead is what a join costs beside its descriptions: participant_joined and participant_left have 60 bytes
-	// each, and an identity of up to 128 bytes.
+	// announceOverhead is what a join costs beside its descriptions: participant_joined and participant_left have 60
+	// bytes each, and an identity of up to 128 bytes.
 	announceOverhead = 256
 	// leastAnnouncing keeps sweeps of the bearers' budgets rare in small rooms.
 	leastAnnouncing = 64
@@ -101,7 +102,8 @@ func (r *Room) announces(b Bearer, bytes int) *signal.Error {
 		r.announcing[b] = budget
 	}
 	if !budget.AllowN(r.now, min(bytes, burst)) {
-		return refuse(signal.CodeLimit, "the others would be told %d bytes: by one token or address they are told %d bytes per second, and %d at once",
+		return refuse(signal.CodeLimit,
+			"the others would be told %d bytes: by one token or address they are told %d bytes per second, and %d at once",
 			bytes, announceRate, burst)
 	}
 	return nil

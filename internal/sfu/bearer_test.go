@@ -14,9 +14,12 @@ import (
 )
 
 // arrives asks for a place by a bearer.
-func arrives(n *Node, room, identity string, bearer Bearer, publications ...volumetric.Publication) (*Session, *signal.Error) {
+func arrives(
+	n *Node, room, identity string, bearer Bearer, publications ...volumetric.Publication,
+) (*Session, *signal.Error) {
 	return n.Join(JoinRequest{
-		Join: &signal.Join{Version: signal.Version, Publications: publications}, Room: room, Identity: identity, Bearer: bearer,
+		Join: &signal.Join{Version: signal.Version, Publications: publications}, Room: room, Identity: identity,
+		Bearer: bearer,
 		Grants: Grants{Publish: true, Subscribe: true}, Outbox: &shelf{}, At: time.Now(),
 	})
 }
@@ -24,8 +27,8 @@ func arrives(n *Node, room, identity string, bearer Bearer, publications ...volu
 // hears waits until everything that a room was asked before is done.
 func hears(t *testing.T, s *Session) { inRoom(t, s, func(*Room) {}) }
 
-// TestRefusedJoinsMakeNoConnection: joins are refused before a peer connection is made, before a room is opened, and before
-// the log says that something is published.
+// TestRefusedJoinsMakeNoConnection: joins are refused before a peer connection is made, before a room is opened, and
+// before the log says that something is published.
 func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) {
 		c.PublicationsPerParticipant, c.ParticipantsPerRoom, c.DescriptionBytes, c.BearerRoomPlaces = 2, 2, 4096, 1
@@ -58,14 +61,16 @@ func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 		code                 signal.Code
 	}{
 		{"two of one name", "new", "eve", "", []volumetric.Publication{body("a", 1), body("a", 1)}, signal.CodeExists},
-		{"one too many", "new", "eve", "", []volumetric.Publication{body("a", 1), body("b", 1), body("c", 1)}, signal.CodeLimit},
+		{"one too many", "new", "eve", "", []volumetric.Publication{body("a", 1), body("b", 1), body("c", 1)},
+			signal.CodeLimit},
 		{"one with too long a description", "new", "eve", "", []volumetric.Publication{body("a", 60)}, signal.CodeLimit},
 		{"one that is not valid", "new", "eve", "", []volumetric.Publication{{Name: "a"}}, signal.CodeInvalid},
 		{"the identity of somebody", "full", "ada", "", []volumetric.Publication{body("a", 1)}, signal.CodeIdentityTaken},
 		{"places of one token", "half", "eve", "mallory", nil, signal.CodeLimit},
 		{"a full room", "full", "eve", "", []volumetric.Publication{body("a", 1)}, signal.CodeLimit},
 	} {
-		if _, refused := arrives(n, test.room, test.identity, test.bearer, test.publications...); refused == nil || refused.Code != test.code {
+		_, refused := arrives(n, test.room, test.identity, test.bearer, test.publications...)
+		if codeOf(refused) != test.code {
 			t.Errorf("%s: %v, expected %q", test.what, refused, test.code)
 		}
 	}
@@ -77,8 +82,8 @@ func TestRefusedJoinsMakeNoConnection(t *testing.T) {
 	}
 }
 
-// TestOneBearerLeavesRoomForOthers bounds the rooms that one token opens and the places that it holds, those in their time
-// of grace included, and gives them back.
+// TestOneBearerLeavesRoomForOthers bounds the rooms that one token opens and the places that it holds, those in their
+// time of grace included, and gives them back.
 func TestOneBearerLeavesRoomForOthers(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.BearerRooms, c.BearerPlaces, c.BearerRoomPlaces = 2, 4, 2 })
 	take := func(room, identity string, bearer Bearer, code signal.Code) *Session {
@@ -120,8 +125,8 @@ func TestOneBearerLeavesRoomForOthers(t *testing.T) {
 	eventually(t, over, "no bearer to hold anything when all have gone")
 }
 
-// TestWhatOthersAreToldByOneBearer: whoever joins and leaves without end with long descriptions is refused once the others
-// have been told as much as a full room has; others by other tokens are not.
+// TestWhatOthersAreToldByOneBearer: whoever joins and leaves without end with long descriptions is refused once the
+// others have been told as much as a full room has; others by other tokens are not.
 func TestWhatOthersAreToldByOneBearer(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.DescriptionBytes = 64 << 10 })
 	witness, _ := enter(t, n, "ada", false)

@@ -17,8 +17,8 @@ var ErrConfig = errors.New("invalid room configuration")
 type Config struct {
 	Rooms               int `yaml:"rooms" help:"rooms on this node"`
 	ParticipantsPerRoom int `yaml:"participants_per_room" help:"participants in one room"`
-	// BearerRooms: a tenth of all rooms by default. BearerPlaces: as many as websockets by one token. BearerRoomPlaces: a class
-	// that shares one token or one address comes in, and leaves a fifth of the places to others.
+	// BearerRooms: a tenth of all rooms by default. BearerPlaces: as many as websockets by one token. BearerRoomPlaces:
+	// a class that shares one token or one address comes in, and leaves a fifth of the places to others.
 	BearerRooms      int `yaml:"bearer_rooms" help:"rooms at once that were opened by one token, or from one address where no token is asked for; this host's own addresses may open any number"`
 	BearerPlaces     int `yaml:"bearer_places" help:"places in all rooms that one token or address may hold, those in their time of grace included"`
 	BearerRoomPlaces int `yaml:"bearer_room_places" help:"places in one room that one token or address may hold; it should be less than participants_per_room"`

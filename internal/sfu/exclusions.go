@@ -23,22 +23,23 @@ var (
 )
 
 const (
-	// maxBans bounds the bans. One has the names of a room and a participant, of 128 bytes each, and the id of a token, of
-	// MaxTokenID bytes, in up to two entries of 500 bytes beside the texts: 8,192 bans take 12 MB at most.
+	// maxBans bounds the bans. One has the names of a room and a participant, of 128 bytes each, and the id of a token,
+	// of MaxTokenID bytes, in up to two entries of 500 bytes beside the texts: 8,192 bans take 12 MB at most.
 	maxBans = 1 << 13
-	// maxRevocations bounds the revoked tokens: 16,384 entries of up to MaxTokenID bytes and 100 bytes beside take 6 MB.
+	// maxRevocations bounds the revoked tokens: 16,384 entries of up to MaxTokenID bytes and 100 bytes beside take 6
+	// MB.
 	maxRevocations = 1 << 14
 	// MaxTokenID is how long a token's id may be that is revoked, in bytes. A UUID has 36.
 	MaxTokenID = 256
 	// MaxBan bounds how long a ban lasts: a month is for good, as rooms go.
 	MaxBan = 30 * 24 * time.Hour
-	// DefaultRevocation is how long a revocation lasts of a token that the server has not seen: 30 times the time for which
-	// "volsfu token" mints by default.
+	// DefaultRevocation is how long a revocation lasts of a token that the server has not seen: 30 times the time for
+	// which "volsfu token" mints by default.
 	DefaultRevocation = 30 * 24 * time.Hour
 	// MaxRevocation bounds the time that an operator may give.
 	MaxRevocation = 366 * 24 * time.Hour
-	// clockDifference is how long after its end a token may still be taken, by the greatest difference of clocks that can be
-	// configured (auth.leeway).
+	// clockDifference is how long after its end a token may still be taken, by the greatest difference of clocks that
+	// can be configured (auth.leeway).
 	clockDifference = 5 * time.Minute
 )
 
@@ -46,8 +47,8 @@ const (
 type Ban struct {
 	Room     string `json:"room"`
 	Identity string `json:"identity"`
-	// TokenID is the id of the token that the participant had when it was removed, which opens the room to no other identity
-	// either; empty if the participant was not there, or its token had no id.
+	// TokenID is the id of the token that the participant had when it was removed, which opens the room to no other
+	// identity either; empty if the participant was not there, or its token had no id.
 	TokenID string    `json:"token_id,omitempty"`
 	Until   time.Time `json:"until"`
 }
@@ -227,7 +228,8 @@ func (n *Node) excluded(q *JoinRequest, now time.Time) *signal.Error {
 		return refuse(signal.CodeRevoked, "an operator revoked the token")
 	}
 	if b, found := n.exclusions.banned(q.Room, q.Identity, q.Token.ID, now); found {
-		return refuse(signal.CodeKicked, "an operator keeps %q from room %q until %s", b.Identity, b.Room, b.Until.UTC().Format(time.RFC3339))
+		return refuse(signal.CodeKicked, "an operator keeps %q from room %q until %s", b.Identity, b.Room,
+			b.Until.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -305,9 +307,10 @@ func (q revokedRequest) apply(r *Room) {
 	}
 }
 
-// Kick removes a participant from a room: a client that is told so does not come back by itself. If the ban is longer than
-// 0, the identity, and the token that the participant has, are kept from the room for that time, also if the participant
-// is not there. The error wraps ErrNotFound if there is no such participant and no ban, or ErrExclusion or ErrFull.
+// Kick removes a participant from a room: a client that is told so does not come back by itself. If the ban is longer
+// than 0, the identity, and the token that the participant has, are kept from the room for that time, also if the
+// participant is not there. The error wraps ErrNotFound if there is no such participant and no ban, or ErrExclusion or
+// ErrFull.
 func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duration) error {
 	if identity == "" {
 		return fmt.Errorf("%w: a participant without a name", ErrNotFound)

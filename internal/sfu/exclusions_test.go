@@ -26,8 +26,8 @@ func codeOf(refused *signal.Error) signal.Code {
 	return refused.Code
 }
 
-// TestBan keeps a participant that is removed from its room under its name, and by its token under every name, until the
-// ban ends.
+// TestBan keeps a participant that is removed from its room under its name, and by its token under every name, until
+// the ban ends.
 func TestBan(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	eve := Token{ID: "e"}
@@ -53,7 +53,8 @@ func TestBan(t *testing.T) {
 		{"attic", "eve", eve, ""},
 	} {
 		if _, refused := brings(n, test.room, test.identity, test.token); codeOf(refused) != test.code {
-			t.Errorf("%s in %s by token %q: %v, expected the code %q", test.identity, test.room, test.token.ID, refused, test.code)
+			t.Errorf("%s in %s by token %q: %v, expected the code %q", test.identity, test.room, test.token.ID, refused,
+				test.code)
 		}
 	}
 	if bans := n.Bans(); len(bans) != 1 || bans[0].Room != "room" || bans[0].Identity != "eve" || bans[0].TokenID != "e" {
@@ -85,8 +86,8 @@ func TestBan(t *testing.T) {
 	}
 }
 
-// TestRevokedToken ends the sessions of a token that is revoked, in their time of grace as well, and lets no session begin
-// or go on by it.
+// TestRevokedToken ends the sessions of a token that is revoked, in their time of grace as well, and lets no session
+// begin or go on by it.
 func TestRevokedToken(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	token := Token{ID: "e", Expires: time.Now().Add(time.Hour)}
@@ -101,7 +102,8 @@ func TestRevokedToken(t *testing.T) {
 	if err := n.Revoke("e", 0); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { code, _ := here.ended(); return code == signal.CodeRevoked }, "the end of a session by a revoked token")
+	eventually(t, func() bool { code, _ := here.ended(); return code == signal.CodeRevoked },
+		"the end of a session by a revoked token")
 	if code, over := other.ended(); over {
 		t.Errorf("a session by another token was closed with %q", code)
 	}
@@ -110,13 +112,15 @@ func TestRevokedToken(t *testing.T) {
 	}
 	joined := expect[*signal.Joined](t, other, 1)
 	_, refused = n.Join(JoinRequest{
-		Join: &signal.Join{Version: signal.Version, Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}},
+		Join: &signal.Join{Version: signal.Version,
+			Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}},
 		Room: "room", Identity: "ada", Token: token, Outbox: &shelf{}, At: time.Now(),
 	})
 	if codeOf(refused) != signal.CodeRevoked {
 		t.Errorf("resumed by a revoked token: %v", refused)
 	}
-	if list := n.Revocations(); len(list) != 1 || !list[0].Seen || !list[0].Until.Equal(token.Expires.Add(clockDifference)) {
+	list := n.Revocations()
+	if len(list) != 1 || !list[0].Seen || !list[0].Until.Equal(token.Expires.Add(clockDifference)) {
 		t.Errorf("the revocations are %+v, expected one until the token has ended", list)
 	}
 	if err := n.Restore("e"); err != nil {
@@ -168,7 +172,8 @@ func TestExclusionsAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 	if len(e.bans) != 2 || len(e.byToken) != 0 || len(e.revoked) != 1 {
-		t.Errorf("kept are %d bans, %d by token, and %d revocations, expected 2, 0 and 1", len(e.bans), len(e.byToken), len(e.revoked))
+		t.Errorf("kept are %d bans, %d by token, and %d revocations, expected 2, 0 and 1", len(e.bans), len(e.byToken),
+			len(e.revoked))
 	}
 	if len(e.allBans(late)) != 0 || len(e.allRevoked(late)) != 0 {
 		t.Error("what has ended is listed")

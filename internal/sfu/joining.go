@@ -54,7 +54,8 @@ func (q joinRequest) apply(r *Room) {
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
 }
 
-// mayEnter refuses somebody who has no place in the room. Present is who is kept there under the identity, if anybody is.
+// mayEnter refuses somebody who has no place in the room. Present is who is kept there under the identity, if anybody
+// is.
 func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 	config := &r.node.config
 	switch {

@@ -35,12 +35,12 @@ type participant struct {
 	secret, former string
 
 	grants Grants
-	// bearer is whom the place counts for from the join on, whatever token resumes the session. token is that of the last
-	// join or return.
+	// bearer is whom the place counts for from the join on, whatever token resumes the session. token is that of the
+	// last join or return.
 	bearer Bearer
 	token  Token
-	// asked is what the client asked for when it joined, whether its token granted that or not. receive says that it takes
-	// publications of others.
+	// asked is what the client asked for when it joined, whether its token granted that or not. receive says that it
+	// takes publications of others.
 	asked   wishes
 	receive bool
 	// deadline is how long the client repairs a frame, 0 where it leaves that to the server.

@@ -17,8 +17,8 @@ type regranted struct {
 	deaf, receives bool
 }
 
-// regrant gives a participant the grants of the token that it came back with. Publications whose grant is gone end, and so
-// do slots. The client hears of that by tell, once it has the reply to its join.
+// regrant gives a participant the grants of the token that it came back with. Publications whose grant is gone end, and
+// so do slots. The client hears of that by tell, once it has the reply to its join.
 func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (changed regranted) {
 	p.grants = grants
 	if newConnection {
@@ -29,7 +29,8 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 		for _, publication := range slices.Clone(p.publications) {
 			changed.ended = append(changed.ended, publication.ref)
 			r.unpublish(p, publication, true)
-			p.log.Info("unpublished: the token does not grant publishing any more", zap.String("publication", publication.ref.Publication))
+			p.log.Info("unpublished: the token does not grant publishing any more",
+				zap.String("publication", publication.ref.Publication))
 		}
 	}
 	receives := p.asked.receive && grants.Subscribe
@@ -51,14 +52,16 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 func (c *regranted) tell(p *participant) {
 	for _, ref := range c.ended {
 		p.send(&signal.Unpublished{PublicationRef: ref})
-		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the token does not grant publishing any more", ref.Publication))
+		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the token does not grant publishing any more",
+			ref.Publication))
 	}
 	if c.deaf {
 		p.send(refuse(signal.CodeForbidden, "nothing is sent any more: the token does not grant receiving"))
 	}
 }
 
-// useDataChannels decides whether a new connection has data channels for what the client publishes, and for what it takes.
+// useDataChannels decides whether a new connection has data channels for what the client publishes, and for what it
+// takes.
 func (p *participant) useDataChannels() {
 	p.byData = p.asked.publishData && p.grants.Publish
 	p.takesChunks = p.asked.receiveData && p.receive

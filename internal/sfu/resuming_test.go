@@ -155,7 +155,8 @@ func returns(t *testing.T, n *Node, identity string, former *shelf, grants Grant
 	joined, o := expect[*signal.Joined](t, former, 1), &shelf{}
 	grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: renewed}
 	s, refused := n.Join(JoinRequest{
-		Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: identity, Grants: grants, Outbox: o, At: time.Now(),
+		Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: identity, Grants: grants,
+		Outbox: o, At: time.Now(),
 	})
 	if refused != nil {
 		t.Fatal(refused)
@@ -172,7 +173,8 @@ func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
 		s.Detach()
 		s, o := returns(t, n, "bob", former, Grants{}, renewed)
 		gone := expect[*signal.Unpublished](t, witness, 1)
-		if told := expect[*signal.Unpublished](t, o, 1); gone.Participant != "bob" || told.PublicationRef != gone.PublicationRef {
+		told := expect[*signal.Unpublished](t, o, 1)
+		if gone.Participant != "bob" || told.PublicationRef != gone.PublicationRef {
 			t.Errorf("%v ended for others, %v for its owner", gone.PublicationRef, told.PublicationRef)
 		}
 		if e, told := latest[*signal.Error](o); told != 2 || e.Code != signal.CodeForbidden {
@@ -200,8 +202,8 @@ func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
 	}
 }
 
-// TestAPlaceInGraceIsItsOwners: who does not have the secret, and no token that names the identity, does not get the place
-// that is kept for a return.
+// TestAPlaceInGraceIsItsOwners: who does not have the secret, and no token that names the identity, does not get the
+// place that is kept for a return.
 func TestAPlaceInGraceIsItsOwners(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, former := enter(t, n, "bob", false)

@@ -228,7 +228,9 @@ type checked struct {
 
 // check refuses publications that somebody may not add to those that it has, for what needs no room to be known. It is
 // safe for concurrent use.
-func (c *Config) check(grants Grants, present []*publication, added []volumetric.Publication) ([]checked, *signal.Error) {
+func (c *Config) check(
+	grants Grants, present []*publication, added []volumetric.Publication,
+) ([]checked, *signal.Error) {
 	list := make([]checked, 0, len(added))
 	own := describedBytes(present)
 	for i, description := range added {
@@ -246,14 +248,16 @@ func (c *Config) check(grants Grants, present []*publication, added []volumetric
 			return nil, refuse(signal.CodeInvalid, "%v", err)
 		}
 		if n := description.TrackCount(); n > c.TracksPerPublication {
-			return nil, refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n, c.TracksPerPublication)
+			return nil, refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n,
+				c.TracksPerPublication)
 		}
 		text, err := json.Marshal(&description)
 		if err != nil {
 			return nil, refuse(signal.CodeInvalid, "%v", err)
 		}
 		if own += len(text); own > c.DescriptionBytes/descriptionShare {
-			return nil, refuse(signal.CodeLimit, "the descriptions of this participant's publications would have %d bytes, the limit is %d",
+			return nil, refuse(signal.CodeLimit,
+				"the descriptions of this participant's publications would have %d bytes, the limit is %d",
 				own, c.DescriptionBytes/descriptionShare)
 		}
 		list = append(list, checked{description, len(text)})
@@ -261,8 +265,8 @@ func (c *Config) check(grants Grants, present []*publication, added []volumetric
 	return list, nil
 }
 
-// checkRoom refuses publications of which newcomers could not be told any more. Somebody who joins anew takes the place of
-// what was there under the name.
+// checkRoom refuses publications of which newcomers could not be told any more. Somebody who joins anew takes the place
+// of what was there under the name.
 func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 	all := describedBytes(p.publications) + encodedBytes(added)
 	for _, other := range r.participants {
@@ -271,7 +275,8 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 		}
 	}
 	if limit := r.node.config.DescriptionBytes; all > limit && len(added) > 0 {
-		return refuse(signal.CodeLimit, "the descriptions of publications would have %d bytes in this room, the limit is %d", all, limit)
+		return refuse(signal.CodeLimit, "the descriptions of publications would have %d bytes in this room, the limit is %d",
+			all, limit)
 	}
 	return nil
 }
@@ -311,7 +316,8 @@ func (r *Room) add(p *participant, description checked) {
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
 }
 
-// describedBytes is how many bytes of JSON the descriptions of publications have, and encodedBytes of those to be added.
+// describedBytes is how many bytes of JSON the descriptions of publications have, and encodedBytes of those to be
+// added.
 func describedBytes(publications []*publication) (sum int) {
 	for _, p := range publications {
 		sum += p.encoded

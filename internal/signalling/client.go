@@ -22,7 +22,8 @@ type client struct {
 	opened      time.Time
 	session     *sfu.Session
 	inbox       *inbox
-	// remote is the client's address and port, source what counts as one address, which is not valid for this host's own.
+	// remote is the client's address and port, source what counts as one address, which is not valid for this host's
+	// own.
 	remote string
 	source netip.Prefix
 	// refused is how many joins were refused.
@@ -122,7 +123,8 @@ func (c *client) join(join *signal.Join) bool {
 		Outbox:   c.outbox,
 		At:       c.opened,
 
-		Bearer: bearerOf(c.credentials.Fingerprint, c.source), Token: c.credentials.Token, OwnsIdentity: c.credentials.ownsIdentity(),
+		Bearer: bearerOf(c.credentials.Fingerprint, c.source), Token: c.credentials.Token,
+		OwnsIdentity: c.credentials.ownsIdentity(),
 	}
 	if refused := c.checkNames(join, request); refused != nil {
 		return c.refuseJoin(join.ID, refused)
@@ -156,7 +158,8 @@ func (c *client) refuseError(message signal.Message, err error) bool {
 // refuseJoin tells a client that has not joined why it has not, and reports whether the client may try again.
 func (c *client) refuseJoin(id string, e *signal.Error) bool {
 	c.refused++
-	c.server.refusals.refused(time.Now(), c.remote, "join refused", zap.String("code", string(e.Code)), zap.String("reason", e.Message))
+	c.server.refusals.refused(time.Now(), c.remote, "join refused", zap.String("code", string(e.Code)),
+		zap.String("reason", e.Message))
 	c.refuse(id, e)
 	if e.Code.Closes() {
 		return false
@@ -169,7 +172,8 @@ func (c *client) refuseJoin(id string, e *signal.Error) bool {
 }
 
 func (c *client) logViolation(code signal.Code, what string) {
-	c.server.refusals.refused(time.Now(), c.remote, "client violates the protocol", zap.String("code", string(code)), zap.String("what", what))
+	c.server.refusals.refused(time.Now(), c.remote, "client violates the protocol", zap.String("code", string(code)),
+		zap.String("what", what))
 }
 
 // refuse tells the client that a request failed, and closes the connection where the code says so.

@@ -80,7 +80,8 @@ func (c Config) Validate() error {
 func (c Config) tokenLimits() crowdLimits {
 	return crowdLimits{
 		open: c.TokenWebsockets, perSecond: c.TokenRate, burst: c.TokenBurst,
-		what: "websockets", of: "by this token", openKey: "signalling.token_websockets", rateKeys: "signalling.token_rate, signalling.token_burst",
+		what: "websockets", of: "by this token", openKey: "signalling.token_websockets",
+		rateKeys: "signalling.token_rate, signalling.token_burst",
 	}
 }
 
@@ -88,6 +89,7 @@ func (c Config) tokenLimits() crowdLimits {
 func (c Config) addressLimits() crowdLimits {
 	return crowdLimits{
 		open: c.AddressWebsockets, perSecond: c.AddressRate, burst: c.AddressBurst,
-		what: "websockets", of: "from this address", openKey: "signalling.address_websockets", rateKeys: "signalling.address_rate, signalling.address_burst",
+		what: "websockets", of: "from this address", openKey: "signalling.address_websockets",
+		rateKeys: "signalling.address_rate, signalling.address_burst",
 	}
 }

@@ -72,7 +72,8 @@ func (c *crowd[K]) enter(key K, now time.Time) error {
 		return err
 	}
 	if m.open >= c.limits.open {
-		return &overcrowded{refusedOpen, fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, c.limits.of, c.limits.open, c.limits.openKey), openAgain}
+		return &overcrowded{refusedOpen, fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, c.limits.of,
+			c.limits.open, c.limits.openKey), openAgain}
 	}
 	if err := c.take(m, 1, now); err != nil {
 		return err
@@ -117,7 +118,8 @@ func (c *crowd[K]) take(m *member, units int, now time.Time) error {
 	missing := float64(units) - m.opened.TokensAt(now)
 	text := fmt.Sprintf("%g %s per second are the limit %s, and %d at once (%s)",
 		c.limits.perSecond, c.limits.what, c.limits.of, c.limits.burst, c.limits.rateKeys)
-	return &overcrowded{refusedRate, text, time.Duration(min(missing/c.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second))}
+	return &overcrowded{refusedRate, text,
+		time.Duration(min(missing/c.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second))}
 }
 
 // maxRetryAfter bounds what a client is told to wait, however slow a rate is configured.

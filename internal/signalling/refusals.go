@@ -15,8 +15,8 @@ const (
 	// refusalLines is how many lines per second, and at once, tell of what one address was refused. A line has some 300
 	// bytes: an address that does nothing else fills 130 MB a day.
 	refusalLines = 5
-	// maxRefused bounds the addresses whose lines are counted by themselves, at some 200 bytes each. All further ones share
-	// one count: whoever comes from ever other addresses does not get more lines by that.
+	// maxRefused bounds the addresses whose lines are counted by themselves, at some 200 bytes each. All further ones
+	// share one count: whoever comes from ever other addresses does not get more lines by that.
 	maxRefused = 4096
 )
 
@@ -39,8 +39,8 @@ func newRefusalLog(log *zap.Logger) *refusalLog {
 	return &refusalLog{log: log, sources: make(map[netip.Prefix]*refusedSource)}
 }
 
-// refused logs that a remote address was refused something, unless the address has had its lines. The next line says how
-// many were left out.
+// refused logs that a remote address was refused something, unless the address has had its lines. The next line says
+// how many were left out.
 func (l *refusalLog) refused(now time.Time, remote, what string, fields ...zap.Field) {
 	suppressed, due := l.take(sourceOf(remote), now)
 	if !due {

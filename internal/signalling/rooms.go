@@ -16,8 +16,8 @@ import (
 // RoomsPath is where clients learn which rooms they may join.
 const RoomsPath = "/v1/rooms"
 
-// roomsPerPage is how many rooms one answer lists at most: as many as there are by default. Names of 128 bytes that JSON
-// writes as six times as much make 850 kB of them.
+// roomsPerPage is how many rooms one answer lists at most: as many as there are by default. Names of 128 bytes that
+// JSON writes as six times as much make 850 kB of them.
 const roomsPerPage = 1000
 
 // Lister tells how much goes on in rooms.
@@ -33,9 +33,9 @@ type Page struct {
 	Next string `json:"next,omitempty"`
 }
 
-// Rooms lists the rooms that somebody is in and that the client's token lets it join, as a JSON object of type Page. It is
-// authenticated as the websocket is. An answer takes some counts and no room's time; one token gets as many answers as it may
-// open websockets, and the door bounds those of one address.
+// Rooms lists the rooms that somebody is in and that the client's token lets it join, as a JSON object of type Page. It
+// is authenticated as the websocket is. An answer takes some counts and no room's time; one token gets as many answers
+// as it may open websockets, and the door bounds those of one address.
 type Rooms struct {
 	rooms  Lister
 	auth   Authenticator
@@ -48,7 +48,8 @@ type Rooms struct {
 func NewRooms(config Config, rooms Lister, auth Authenticator, counts Metrics, dev bool) *Rooms {
 	limits := config.tokenLimits()
 	limits.what = "requests for the list of rooms"
-	return &Rooms{rooms: rooms, auth: auth, pages: pages{rebound: dev}, asked: newCrowd[Fingerprint](limits), counts: counts}
+	return &Rooms{rooms: rooms, auth: auth, pages: pages{rebound: dev}, asked: newCrowd[Fingerprint](limits),
+		counts: counts}
 }
 
 // ServeHTTP implements http.Handler.
@@ -82,8 +83,8 @@ func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(page)
 }
 
-// pageOf is the part of a list, sorted by name, that a query asks for: the rooms whose names follow the parameter after, so
-// many as the parameter limit says.
+// pageOf is the part of a list, sorted by name, that a query asks for: the rooms whose names follow the parameter
+// after, so many as the parameter limit says.
 func pageOf(list []sfu.RoomSummary, query url.Values) (Page, error) {
 	limit := roomsPerPage
 	if text := query.Get("limit"); text != "" {

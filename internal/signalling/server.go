@@ -16,13 +16,14 @@ type Credentials struct {
 	Identity string
 	Room     string
 	Grants   sfu.Grants
-	// Fingerprint tells tokens apart, of which each opens so many websockets. It is zero if nobody is asked for a token.
+	// Fingerprint tells tokens apart, of which each opens so many websockets. It is zero if nobody is asked for a
+	// token.
 	Fingerprint Fingerprint
 	Token       sfu.Token
 }
 
-// ownsIdentity reports whether the client's identity is the client's own: its token names the identity, or nobody is asked
-// for a token.
+// ownsIdentity reports whether the client's identity is the client's own: its token names the identity, or nobody is
+// asked for a token.
 func (c *Credentials) ownsIdentity() bool { return c.Identity != "" || c.Fingerprint == Fingerprint{} }
 
 // Authenticator checks a client's token.

@@ -117,7 +117,8 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &vr2GatherClient{
-		server: s, conn: conn, opened: opened, remote: r.RemoteAddr, query: query, place: vr2GatherPlace{room, query.Client}, signs: newSigns(), gone: make(chan struct{}),
+		server: s, conn: conn, opened: opened, remote: r.RemoteAddr, query: query, place: vr2GatherPlace{room, query.Client},
+		signs: newSigns(), gone: make(chan struct{}),
 		log: log.With(zap.String("room", room), zap.Uint32("client", query.Client)),
 	}
 	c.serve(sfu.JoinRequest{

@@ -53,7 +53,8 @@ const (
 	CodeSlowReader Code = "slow_reader"
 	// CodeReplaced: the session went on over another connection.
 	CodeReplaced Code = "replaced"
-	// CodeKicked: an operator removed the participant, who is not to come back by itself; or the operator's ban still lasts.
+	// CodeKicked: an operator removed the participant, who is not to come back by itself; or the operator's ban still
+	// lasts.
 	CodeKicked Code = "kicked"
 	// CodeClosed: an operator closed the room.
 	CodeClosed Code = "closed"
@@ -70,7 +71,8 @@ var (
 	closing = []Code{CodeUnauthorized, CodeVersion, CodeMalformed, CodeTooLarge, CodeRateLimited}
 	lasting = []Code{
 		CodeForbidden, CodeUnknownType, CodeNotJoined, CodeAlreadyJoined, CodeInvalid, CodeIdentityTaken, CodeLimit, CodeExists, CodeNotFound,
-		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeKicked, CodeClosed, CodeRevoked, CodeConnection,
+		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeKicked, CodeClosed,
+		CodeRevoked, CodeConnection,
 		CodeInternal,
 	}
 )
