@@ -45,6 +45,9 @@ static const char *refusal_text(int32_t status) {
     case VOLSFU_REFUSED_REPLACED: return "the server refuses: the session went on over another connection";
     case VOLSFU_REFUSED_CONNECTION: return "the server refuses: the peer connection failed";
     case VOLSFU_REFUSED_INTERNAL: return "the server refuses: it failed; its log says why";
+    case VOLSFU_REFUSED_KICKED: return "the server refuses: an operator removed the participant";
+    case VOLSFU_REFUSED_CLOSED: return "the server refuses: an operator closed the room";
+    case VOLSFU_REFUSED_REVOKED: return "the server refuses: an operator revoked the token";
     case VOLSFU_REFUSED: return "the server refuses, with a code that this library does not know";
     default: return "no status of this library";
   }

@@ -80,6 +80,7 @@ var refusals = map[signal.Code]C.int32_t{
 	signal.CodeReplaced:         C.VOLSFU_REFUSED_REPLACED,
 	signal.CodeKicked:           C.VOLSFU_REFUSED_KICKED,
 	signal.CodeClosed:           C.VOLSFU_REFUSED_CLOSED,
+	signal.CodeRevoked:          C.VOLSFU_REFUSED_REVOKED,
 	signal.CodeConnection:       C.VOLSFU_REFUSED_CONNECTION,
 	signal.CodeInternal:         C.VOLSFU_REFUSED_INTERNAL,
 }

@@ -98,7 +98,8 @@ enum {
   VOLSFU_REFUSED_CONNECTION = -121,
   VOLSFU_REFUSED_INTERNAL = -122,
   VOLSFU_REFUSED_KICKED = -123, /* an operator removed the participant, who is not to come back by itself */
-  VOLSFU_REFUSED_CLOSED = -124  /* an operator closed the room */
+  VOLSFU_REFUSED_CLOSED = -124, /* an operator closed the room */
+  VOLSFU_REFUSED_REVOKED = -125 /* an operator revoked the token */
 };
 
 /* Says in English what a status means. The text is constant; numbers that are no status have one, too. */

@@ -113,7 +113,10 @@ const (
 )
 
 // lasting are what a server answers that will answer the same again, and with which operators send somebody away.
-var lasting = []signal.Code{signal.CodeUnauthorized, signal.CodeVersion, signal.CodeForbidden, signal.CodeKicked, signal.CodeClosed}
+var lasting = []signal.Code{
+	signal.CodeUnauthorized, signal.CodeVersion, signal.CodeForbidden, signal.CodeKicked, signal.CodeClosed,
+	signal.CodeRevoked,
+}
 
 // stay joins, and joins again whenever the session is lost, until the context ends.
 func (s *span) stay(ctx context.Context) error {

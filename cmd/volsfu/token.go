@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"time"
@@ -31,6 +32,9 @@ func newToken() *cobra.Command {
 				return err
 			}
 			now := time.Now()
+			if claims.ID == "" {
+				claims.ID = rand.Text()
+			}
 			claims.Expires = now.Add(validFor)
 			token, err := keys.Mint(key, claims, now)
 			if err != nil {
@@ -48,6 +52,7 @@ func newToken() *cobra.Command {
 	flags.BoolVar(&claims.Subscribe, "subscribe", true, "grant receiving")
 	flags.BoolVar(&claims.Admin, "admin", false, "grant the console and its interface")
 	flags.DurationVar(&validFor, "valid-for", 24*time.Hour, "how long the token is valid")
+	flags.StringVar(&claims.ID, "id", "", "id by which the token can be revoked; empty makes a random one")
 	flags.StringVar(&key, "key", "", "id of the key that signs; empty is the first")
 	return cmd
 }

@@ -33,6 +33,65 @@ func registry(t *testing.T) *prometheus.Registry {
 	return r
 }
 
+func endpoints(t *testing.T, checks ...Readiness) Endpoints {
+	return Endpoints{
+		Metrics: registry(t), API: http.NotFoundHandler(), CommandLine: []string{"volsfu", "serve"}, Checks: checks,
+		AllowedHosts: []string{"ops.example.org"},
+	}
+}
+
+// TestPagesOfOthers: no page of another server reads what the listener serves, by its own name or by the listener's
+// address, and programs do under every name.
+func TestPagesOfOthers(t *testing.T) {
+	const rebound, chrome = "evil.example.net:9090", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
+	handler := Handler(endpoints(t))
+	for _, test := range []struct {
+		what, host string
+		headers    map[string]string
+		admitted   bool
+	}{
+		{"Prometheus by address", "192.0.2.4:9090", map[string]string{"User-Agent": "Prometheus/3.5.0"}, true},
+		{"Prometheus by the name of a service", "volsfu:9090", map[string]string{"User-Agent": "Prometheus/3.5.0"}, true},
+		{"Prometheus by a long name", "volsfu.media.svc.cluster.local:9090",
+			map[string]string{"User-Agent": "Prometheus/3.5.0"}, true},
+		{"a probe without a port", "192.0.2.4", map[string]string{"User-Agent": "kube-probe/1.34"}, true},
+		{"a browser by address", "127.0.0.1:9090", map[string]string{"User-Agent": chrome, "Accept-Language": "de"}, true},
+		{"a browser by an address of IPv6", "[2001:db8::4]:9090", map[string]string{"Accept-Language": "de"}, true},
+		{"a browser by localhost", "localhost:9090", map[string]string{"Accept-Language": "de", "Sec-Fetch-Site": "none"},
+			true},
+		{"a browser by a configured name", "Ops.Example.org:9090", map[string]string{"Accept-Language": "de"}, true},
+		{"a page of its own", "127.0.0.1:9090",
+			map[string]string{"Origin": "http://127.0.0.1:9090", "Sec-Fetch-Site": "same-origin"}, true},
+		{"a link of another page", "127.0.0.1:9090",
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, true},
+		{"a page that is rebound", rebound, map[string]string{"User-Agent": chrome, "Accept-Language": "de"}, false},
+		{"one that hides its browser", rebound, map[string]string{"User-Agent": "Prometheus/3.5.0", "Accept-Language": ""},
+			false},
+		{"one of a browser that says little", rebound, map[string]string{"User-Agent": chrome}, false},
+		{"a page of another origin", "127.0.0.1:9090", map[string]string{"Origin": "https://evil.example.net"}, false},
+		{"a page of no origin", "127.0.0.1:9090", map[string]string{"Origin": "null"}, false},
+		{"an image of another page", "127.0.0.1:9090",
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, false},
+		{"a page of another port", "localhost:9090",
+			map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}, false},
+		{"a frame in another page", "127.0.0.1:9090",
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, false},
+	} {
+		for _, path := range []string{"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/pprof/cmdline"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Host = test.host
+			for name, value := range test.headers {
+				r.Header.Set(name, value)
+			}
+			recorder := httptest.NewRecorder()
+			handler.ServeHTTP(recorder, r)
+			if want := map[bool]int{true: http.StatusOK, false: http.StatusForbidden}[test.admitted]; recorder.Code != want {
+				t.Errorf("%s, %s: status %d, expected %d", test.what, path, recorder.Code, want)
+			}
+		}
+	}
+}
+
 func TestHandler(t *testing.T) {
 	for _, test := range []struct {
 		name, method, path string
@@ -53,14 +112,14 @@ func TestHandler(t *testing.T) {
 		{"post", "POST", "/healthz", nil, 405, "", false},
 		{"profiles", "GET", "/debug/pprof/", nil, 200, "goroutine", false},
 		{"a profile", "GET", "/debug/pprof/goroutine?debug=1", nil, 200, "goroutine profile:", false},
-		{"command line", "GET", "/debug/pprof/cmdline", nil, 200, "admin", false},
+		{"command line", "GET", "/debug/pprof/cmdline", nil, 200, "volsfu\x00serve\n", true},
 		{"symbols", "POST", "/debug/pprof/symbol", nil, 200, "num_symbols", false},
 		{"nothing else", "GET", "/", nil, 404, "", false},
 		{"nothing below", "GET", "/metrics/x", nil, 404, "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
-			Handler(registry(t), http.NotFoundHandler(), test.checks...).ServeHTTP(recorder, httptest.NewRequest(test.method, test.path, nil))
+			Handler(endpoints(t, test.checks...)).ServeHTTP(recorder, httptest.NewRequest(test.method, test.path, nil))
 			body := recorder.Body.String()
 			if recorder.Code != test.status || !strings.Contains(body, test.text) || test.whole && body != test.text {
 				t.Errorf("status %d, body %.200q, expected %d, %q", recorder.Code, body, test.status, test.text)
@@ -85,7 +144,7 @@ func get(ctx context.Context, url string) (int, string, error) {
 }
 
 func TestServer(t *testing.T) {
-	s, err := Start("127.0.0.1:0", Handler(registry(t), http.NotFoundHandler()))
+	s, err := Start("127.0.0.1:0", Handler(endpoints(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,6 +246,12 @@ func TestConfig(t *testing.T) {
 	for listen, valid := range map[string]bool{"": true, ":9090": true, "[::1]:9090": true, "localhost:http": true, "9090": false, "127.0.0.1": false, "127.0.0.1:": false} {
 		if err := (Config{Listen: listen}).Validate(); (err == nil) != valid || err != nil && !errors.Is(err, ErrConfig) {
 			t.Errorf("%q: error is %v", listen, err)
+		}
+	}
+	for host, valid := range map[string]bool{"ops.example.org": true, "": false, "ops:9090": false, "http://ops": false} {
+		c := Config{Listen: ":9090", AllowedHosts: []string{host}}
+		if err := c.Validate(); (err == nil) != valid || err != nil && !errors.Is(err, ErrConfig) {
+			t.Errorf("host %q: error is %v", host, err)
 		}
 	}
 }

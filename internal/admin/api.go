@@ -34,8 +34,15 @@ type Gate interface {
 // Rooms is the control plane as operators see it.
 type Rooms interface {
 	Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error)
-	Kick(ctx context.Context, room, identity string) error
+	// Kick removes a participant, and keeps it from the room for a time if that is not 0.
+	Kick(ctx context.Context, room, identity string, ban time.Duration) error
 	CloseRoom(ctx context.Context, room string) error
+	Bans() []sfu.Ban
+	Unban(room, identity string) error
+	// Revoke has a token be refused by its id, for a time or, if that is 0, for the time that the server chooses.
+	Revoke(id string, lasts time.Duration) error
+	Revocations() []sfu.Revocation
+	Restore(id string) error
 }
 
 // Host is the server as a whole.
@@ -77,6 +84,11 @@ func NewAPI(gate Gate, rooms Rooms, host Host, log *zap.Logger) *API {
 	a.mux.HandleFunc("GET /admin/v1/events", a.events)
 	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}", a.closeRoom)
 	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}/participants/{identity}", a.kick)
+	a.mux.HandleFunc("GET /admin/v1/bans", a.bans)
+	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}/bans/{identity}", a.unban)
+	a.mux.HandleFunc("GET /admin/v1/revocations", a.revocations)
+	a.mux.HandleFunc("PUT /admin/v1/revocations/{id}", a.revoke)
+	a.mux.HandleFunc("DELETE /admin/v1/revocations/{id}", a.restore)
 	a.mux.HandleFunc("POST /admin/v1/drain", a.drain)
 	return a
 }
@@ -139,7 +151,53 @@ func (a *API) closeRoom(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) kick(w http.ResponseWriter, r *http.Request) {
 	room, identity := r.PathValue("room"), r.PathValue("identity")
-	a.act(w, r, a.rooms.Kick(r.Context(), room, identity), "participant removed", zap.String("room", room), zap.String("participant", identity))
+	ban, err := lasting(r, "ban")
+	if err == nil {
+		err = a.rooms.Kick(r.Context(), room, identity, ban)
+	}
+	a.act(w, r, err, "participant removed", zap.String("room", room), zap.String("participant", identity),
+		zap.Duration("ban", ban))
+}
+
+func (a *API) bans(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string][]sfu.Ban{"bans": a.rooms.Bans()})
+}
+
+func (a *API) unban(w http.ResponseWriter, r *http.Request) {
+	room, identity := r.PathValue("room"), r.PathValue("identity")
+	a.act(w, r, a.rooms.Unban(room, identity), "ban ended", zap.String("room", room), zap.String("participant", identity))
+}
+
+func (a *API) revocations(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string][]sfu.Revocation{"revocations": a.rooms.Revocations()})
+}
+
+func (a *API) revoke(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	lasts, err := lasting(r, "for")
+	if err == nil {
+		err = a.rooms.Revoke(id, lasts)
+	}
+	a.act(w, r, err, "token revoked", zap.String("token_id", id))
+}
+
+func (a *API) restore(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	a.act(w, r, a.rooms.Restore(id), "token accepted again", zap.String("token_id", id))
+}
+
+// lasting reads the parameter of a request that says how long something lasts, 0 if the parameter is absent.
+func lasting(r *http.Request, parameter string) (time.Duration, error) {
+	text := r.URL.Query().Get(parameter)
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%w: %s is %.40q, expected a duration over 0 such as 90m or 24h", sfu.ErrExclusion, parameter,
+			text)
+	}
+	return d, nil
 }
 
 func (a *API) drain(w http.ResponseWriter, r *http.Request) {
@@ -152,6 +210,10 @@ func (a *API) act(w http.ResponseWriter, r *http.Request, err error, what string
 	switch {
 	case errors.Is(err, sfu.ErrNotFound):
 		refuse(w, http.StatusNotFound, err.Error())
+	case errors.Is(err, sfu.ErrExclusion):
+		refuse(w, http.StatusBadRequest, err.Error())
+	case errors.Is(err, sfu.ErrFull):
+		refuse(w, http.StatusInsufficientStorage, err.Error())
 	case err != nil:
 		refuse(w, http.StatusServiceUnavailable, err.Error())
 	default:
@@ -166,7 +228,8 @@ type Snapshot struct {
 	Rooms  []sfu.RoomState `json:"rooms"`
 }
 
-// events tells what goes on as server-sent events of type "state", the first one with the history of receivers, until who asked goes away.
+// events tells what goes on as server-sent events of type "state", the first one with the history of receivers, until
+// who asked goes away, or the gate admits it no longer: its token has ended, or was revoked.
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	stream := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -191,6 +254,9 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-ticker.C:
 		case <-r.Context().Done():
+			return
+		}
+		if a.gate.Admit(r) != nil {
 			return
 		}
 	}

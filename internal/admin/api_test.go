@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,6 +25,8 @@ import (
 // fakeRooms is one room, "lab", with ada in it.
 type fakeRooms struct {
 	past   atomic.Bool
+	ban    time.Duration
+	lasts  time.Duration
 	silent bool
 }
 
@@ -47,7 +50,8 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 	}}}, nil
 }
 
-func (f *fakeRooms) Kick(_ context.Context, room, identity string) error {
+func (f *fakeRooms) Kick(_ context.Context, room, identity string, ban time.Duration) error {
+	f.ban = ban
 	if room != "lab" || identity != "ada" {
 		return fmt.Errorf("%w: %q in room %q", sfu.ErrNotFound, identity, room)
 	}
@@ -57,6 +61,36 @@ func (f *fakeRooms) Kick(_ context.Context, room, identity string) error {
 func (f *fakeRooms) CloseRoom(_ context.Context, room string) error {
 	if room != "lab" {
 		return fmt.Errorf("%w: room %q", sfu.ErrNotFound, room)
+	}
+	return nil
+}
+
+func (f *fakeRooms) Bans() []sfu.Ban {
+	return []sfu.Ban{{Room: "lab", Identity: "eve", TokenID: "e", Until: time.Unix(9, 0).UTC()}}
+}
+
+func (f *fakeRooms) Unban(room, identity string) error {
+	if room != "lab" || identity != "ada" {
+		return fmt.Errorf("%w: a ban of %q", sfu.ErrNotFound, identity)
+	}
+	return nil
+}
+
+func (f *fakeRooms) Revoke(id string, lasts time.Duration) error {
+	f.lasts = lasts
+	if id == "many" {
+		return fmt.Errorf("%w: many", sfu.ErrFull)
+	}
+	return nil
+}
+
+func (f *fakeRooms) Revocations() []sfu.Revocation {
+	return []sfu.Revocation{{ID: "e", Until: time.Unix(9, 0).UTC(), Seen: true}}
+}
+
+func (f *fakeRooms) Restore(id string) error {
+	if id != "e" {
+		return fmt.Errorf("%w: token %q", sfu.ErrNotFound, id)
 	}
 	return nil
 }
@@ -97,6 +131,18 @@ func TestAPI(t *testing.T) {
 		{"GET", "/admin/v1/openapi.yaml", 200, "openapi: 3.1.0"},
 		{"DELETE", "/admin/v1/rooms/lab/participants/ada", 204, ""},
 		{"DELETE", "/admin/v1/rooms/lab/participants/eve", 404, `\"eve\" in room`},
+		{"DELETE", "/admin/v1/rooms/lab/participants/ada?ban=90m", 204, ""},
+		{"DELETE", "/admin/v1/rooms/lab/participants/ada?ban=long", 400, "expected a duration over 0"},
+		{"DELETE", "/admin/v1/rooms/lab/participants/ada?ban=-1h", 400, "expected a duration over 0"},
+		{"GET", "/admin/v1/bans", 200, `"token_id":"e"`},
+		{"DELETE", "/admin/v1/rooms/lab/bans/ada", 204, ""},
+		{"DELETE", "/admin/v1/rooms/lab/bans/eve", 404, "eve"},
+		{"GET", "/admin/v1/revocations", 200, `"seen":true`},
+		{"PUT", "/admin/v1/revocations/e?for=2160h", 204, ""},
+		{"PUT", "/admin/v1/revocations/e?for=x", 400, "for is"},
+		{"PUT", "/admin/v1/revocations/many", 507, "many"},
+		{"DELETE", "/admin/v1/revocations/e", 204, ""},
+		{"DELETE", "/admin/v1/revocations/x", 404, "x"},
 		{"DELETE", "/admin/v1/rooms/lab", 204, ""},
 		{"DELETE", "/admin/v1/rooms/attic", 404, "attic"},
 		{"PUT", "/admin/v1/rooms/lab", 405, ""},
@@ -195,6 +241,42 @@ func TestEvents(t *testing.T) {
 	server.Client().CloseIdleConnections()
 }
 
+// TestLasting: what a request says of the time reaches the rooms.
+func TestLasting(t *testing.T) {
+	rooms := &fakeRooms{}
+	a := NewAPI(gate{}, rooms, &fakeHost{}, zap.NewNop())
+	ask(a, "DELETE", "/admin/v1/rooms/lab/participants/ada?ban=90m")
+	ask(a, "PUT", "/admin/v1/revocations/e?for=2160h")
+	if rooms.ban != 90*time.Minute || rooms.lasts != 2160*time.Hour {
+		t.Errorf("the ban lasts %v, the revocation %v", rooms.ban, rooms.lasts)
+	}
+}
+
+// closingGate admits so often.
+type closingGate struct{ left atomic.Int64 }
+
+func (g *closingGate) Admit(*http.Request) error {
+	if g.left.Add(-1) < 0 {
+		return fmt.Errorf("%w: the token has ended", ErrUnauthorized)
+	}
+	return nil
+}
+
+// TestEventsEndWithTheToken: a stream of events does not outlive the token that it was opened with.
+func TestEventsEndWithTheToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &closingGate{}
+		g.left.Store(3)
+		recorder := httptest.NewRecorder()
+		// It returns only if the stream ends by itself.
+		NewAPI(g, &fakeRooms{}, &fakeHost{}, zap.NewNop()).ServeHTTP(recorder,
+			httptest.NewRequest("GET", "/admin/v1/events", nil))
+		if events := strings.Count(recorder.Body.String(), "event: state"); events != 3 {
+			t.Errorf("%d events came, expected 3", events)
+		}
+	})
+}
+
 // TestDescription holds openapi.yaml against the API: every operation exists, and what it answers has the properties that are described, and no others.
 func TestDescription(t *testing.T) {
 	var d struct {
@@ -205,7 +287,7 @@ func TestDescription(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := NewAPI(gate{}, &fakeRooms{}, &fakeHost{}, zap.NewNop())
-	replace := strings.NewReplacer("{room}", "lab", "{identity}", "ada")
+	replace := strings.NewReplacer("{room}", "lab", "{identity}", "ada", "{id}", "e")
 	operations := 0
 	for path, methods := range d.Paths {
 		for method := range methods {
@@ -218,10 +300,13 @@ func TestDescription(t *testing.T) {
 			}
 		}
 	}
-	if operations != 8 {
-		t.Errorf("%d operations are described, expected 8", operations)
+	if operations != 13 {
+		t.Errorf("%d operations are described, expected 13", operations)
 	}
-	for path, name := range map[string]string{"/admin/v1/server": "Server", "/admin/v1/rooms/lab?past=1": "Room"} {
+	for path, name := range map[string]string{
+		"/admin/v1/server": "Server", "/admin/v1/rooms/lab?past=1": "Room", "/admin/v1/bans": "Bans",
+		"/admin/v1/revocations": "Revocations",
+	} {
 		var body any
 		if err := json.Unmarshal(ask(a, "GET", path).Body.Bytes(), &body); err != nil {
 			t.Fatal(err)

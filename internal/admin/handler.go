@@ -24,32 +24,49 @@ const (
 	scrapeTimeout = 10 * time.Second
 )
 
-// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API below APIPath. It is ready where every one of the checks is.
-func Handler(gatherer prometheus.Gatherer, api http.Handler, checks ...Readiness) http.Handler {
+// Endpoints are what the operators' listener serves.
+type Endpoints struct {
+	Metrics prometheus.Gatherer
+	// API serves the addresses below APIPath.
+	API http.Handler
+	// CommandLine is what /debug/pprof/cmdline shows. It must have no secrets.
+	CommandLine []string
+	// AllowedHosts are names under which browsers may open the listener, as in Config.
+	AllowedHosts []string
+	// Checks are what /readyz asks: the process is ready if no check has a reason against that.
+	Checks []Readiness
+}
+
+// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API. It refuses requests of pages of other
+// servers.
+func Handler(e Endpoints) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", promhttp.HandlerFor(e.Metrics, promhttp.HandlerOpts{
 		// One broken collector must not take the others' metrics with it.
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: scrapesAtOnce,
 		Timeout:             scrapeTimeout,
 	}))
-	mux.Handle(APIPath, api)
+	mux.Handle(APIPath, e.API)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if reasons := reasonsAgainst(checks); len(reasons) > 0 {
+		if reasons := reasonsAgainst(e.Checks); len(reasons) > 0 {
 			answer(w, http.StatusServiceUnavailable, strings.Join(reasons, "\n"))
 			return
 		}
 		answer(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	// pprof.Cmdline would show secrets among the arguments.
+	mux.HandleFunc("GET /debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, strings.Join(e.CommandLine, "\x00"))
+	})
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	// go tool pprof posts the addresses that it wants names for.
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
-	return mux
+	return browsers{e.AllowedHosts}.guard(mux)
 }
 
 func reasonsAgainst(checks []Readiness) []string {

@@ -29,6 +29,8 @@ var (
 	ErrExpired = errors.New("token has expired")
 	// ErrNotYet: the token's time has not begun.
 	ErrNotYet = errors.New("token is not valid yet")
+	// ErrRevoked: an operator has revoked the token.
+	ErrRevoked = errors.New("token has been revoked")
 	// ErrClaims: a claim is missing, or of a form or value that it must not have.
 	ErrClaims = errors.New("token with invalid claims")
 )

@@ -20,12 +20,21 @@ type Claims struct {
 	Publish   bool
 	Subscribe bool
 	Admin     bool
+	// ID names the token (claim jti, RFC 7519 section 4.1.7), so that the token can be revoked; empty for a token
+	// without a name.
+	ID string
 	// Expires is the time from which the token is not valid any more, in whole seconds.
 	Expires time.Time
 }
 
-// validate reports names that no room and no participant can have.
+// maxIDBytes is how long the id of a token may be: revocations keep ids. A UUID has 36 bytes.
+const maxIDBytes = 256
+
+// validate reports names that no room and no participant can have, and an id that is too long.
 func (c Claims) validate() error {
+	if len(c.ID) > maxIDBytes {
+		return fmt.Errorf("%w: jti has %d bytes, expected at most %d", ErrClaims, len(c.ID), maxIDBytes)
+	}
 	for what, name := range map[string]string{"sub": c.Identity, "room": c.Room} {
 		if name == "" {
 			continue
@@ -67,6 +76,7 @@ func (r *Keyring) Mint(keyID string, claims Claims, now time.Time) (string, erro
 		Subscribe: claims.Subscribe,
 		Admin:     claims.Admin,
 		RegisteredClaims: jwt.RegisteredClaims{
+			ID:        claims.ID,
 			Subject:   claims.Identity,
 			IssuedAt:  jwt.NewNumericDate(now),
 			ExpiresAt: jwt.NewNumericDate(claims.Expires),
@@ -105,6 +115,7 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 		Publish:   p.Publish,
 		Subscribe: p.Subscribe,
 		Admin:     p.Admin,
+		ID:        p.ID,
 		Expires:   p.ExpiresAt.Time,
 	}
 	return claims, claims.validate()

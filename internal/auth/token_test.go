@@ -6,6 +6,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"hash"
 	"strings"
 	"testing"
@@ -39,7 +40,9 @@ func TestMintAndVerify(t *testing.T) {
 		name, key string
 		claims    Claims
 	}{
-		{"everything", "", Claims{Identity: "ada", Room: "lab", Publish: true, Subscribe: true, Admin: true, Expires: noon.Add(time.Hour)}},
+		{"everything", "", Claims{ID: "t1", Identity: "ada", Room: "lab", Publish: true, Subscribe: true, Admin: true,
+			Expires: noon.Add(time.Hour)}},
+		{"the longest id", "", Claims{ID: strings.Repeat("x", maxIDBytes), Expires: noon.Add(time.Hour)}},
 		{"nothing", "new", Claims{Expires: noon.Add(time.Second)}},
 		{"another key", "old", Claims{Identity: "Ωmega", Room: "a room", Subscribe: true, Expires: noon.Add(time.Hour)}},
 	} {
@@ -191,4 +194,18 @@ func FuzzParseKey(f *testing.F) {
 			t.Errorf("%q: error is %v", line, err)
 		}
 	})
+}
+
+// TestIDTooLong: ids are kept when tokens are revoked, so that they have a limit.
+func TestIDTooLong(t *testing.T) {
+	r := ring(t, "new:"+secret32)
+	id := strings.Repeat("x", maxIDBytes+1)
+	if _, err := r.Mint("", Claims{ID: id, Expires: noon.Add(time.Hour)}, noon); !errors.Is(err, ErrClaims) {
+		t.Errorf("minting gave %v", err)
+	}
+	token := forge(sha256.New, secret32, `{"alg":"HS256","kid":"new"}`,
+		fmt.Sprintf(`{"exp":%d,"jti":%q}`, noon.Add(time.Hour).Unix(), id))
+	if _, err := r.Verify(token, noon); !errors.Is(err, ErrClaims) {
+		t.Errorf("verifying gave %v", err)
+	}
 }

@@ -205,7 +205,7 @@ var (
 // TestOperatorsNames: the variables, flags and keys that operators read of, here and in deploy, exist. Those of volsfu token are its own.
 func TestOperatorsNames(t *testing.T) {
 	known := map[string]bool{fileVariable: true, "--" + fileFlag: true}
-	for _, own := range []string{"room", "identity", "publish", "subscribe", "admin", "valid-for", "key"} {
+	for _, own := range []string{"room", "identity", "publish", "subscribe", "admin", "valid-for", "key", "id"} {
 		known["--"+own] = true
 	}
 	config := DefaultConfig()
@@ -245,5 +245,19 @@ func TestPrintHidesSecrets(t *testing.T) {
 	}
 	if strings.Contains(text.String(), "0123456789") || !strings.Contains(text.String(), "keys: [REDACTED]") {
 		t.Errorf("the secret is not hidden in\n%s", text.String())
+	}
+}
+
+// TestRedactArguments: no secret of a command line is shown, however it is written.
+func TestRedactArguments(t *testing.T) {
+	arguments := []string{"volsfu", "serve", "--auth-keys", "first:x", "--auth-keys=second:y,third:z", "--listen",
+		":8080", "--auth-keys"}
+	want := []string{"volsfu", "serve", "--auth-keys", redacted, "--auth-keys=" + redacted, "--listen", ":8080",
+		"--auth-keys"}
+	if got := RedactArguments(arguments); !slices.Equal(got, want) {
+		t.Errorf("shown are %q, expected %q", got, want)
+	}
+	if arguments[3] != "first:x" {
+		t.Error("the command line itself was changed")
 	}
 }

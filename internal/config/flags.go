@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -64,4 +65,27 @@ func (l *Loader) AddFlags(flags *pflag.FlagSet) {
 			flag.NoOptDefVal = "true"
 		}
 	}
+}
+
+// RedactArguments gives a command line for logs and profiles: the values of flags of secret keys are replaced.
+func RedactArguments(arguments []string) []string {
+	settings := DefaultConfig()
+	secret := make(map[string]bool)
+	for _, k := range NewLoader(&settings).root.all() {
+		if k.secret {
+			secret["--"+k.flag] = true
+		}
+	}
+	shown := slices.Clone(arguments)
+	for i := range shown {
+		name, _, joined := strings.Cut(shown[i], "=")
+		switch {
+		case !secret[name]:
+		case joined:
+			shown[i] = name + "=" + redacted
+		case i+1 < len(shown):
+			shown[i+1] = redacted
+		}
+	}
+	return shown
 }

@@ -52,9 +52,24 @@ func (p *parser) formats(media *sdp.MediaDescription) (spoken, error) {
 	if err != nil {
 		return spoken{}, err
 	}
+	detach(codecs, extensions)
 	s := spoken{media: media, codecs: codecs, extensions: extensions, congestion: congestion}
 	p.spoken[kind] = s
 	return s, nil
+}
+
+// detach gives codecs and extensions strings that share no memory with what they were read from.
+func detach(codecs []Codec, extensions []Extension) {
+	for i := range codecs {
+		c := &codecs[i]
+		c.MIMEType, c.Format = strings.Clone(c.MIMEType), strings.Clone(c.Format)
+		for j, feedback := range c.Feedback {
+			c.Feedback[j] = strings.Clone(feedback)
+		}
+	}
+	for i := range extensions {
+		extensions[i].URI = strings.Clone(extensions[i].URI)
+	}
 }
 
 // sameFormats tells whether two lines have the same payload types, and the same attributes about formats in the same order.

@@ -13,8 +13,12 @@ import (
 )
 
 // Parse reads a description: an offer or answer of Pion or of a browser. An error names the line and what was expected; it wraps ErrDescription.
-// A description without a BUNDLE group is taken to bundle all its lines. Simulcast and what lines of other kinds say are ignored. The strings of what
-// is returned share the memory of the text, and lines share their codecs and extensions: what is returned must not be changed in place.
+// A description without a BUNDLE group is taken to bundle all its lines. Simulcast and what lines of other kinds say
+// are ignored.
+//
+// Lines share their codecs and extensions: what is returned must not be changed in place. The strings of what is
+// returned are copies of their own: the text of an answer has up to 2 MiB, of which a connection keeps some kilobytes
+// for as long as the connection lives, and Pion's strings are parts of buffers of 4 KiB.
 func Parse(text string) (*Description, error) {
 	if strings.Count(text, "\r") != strings.Count(text, "\r\n") {
 		return nil, fmt.Errorf("%w: carriage return within a line", ErrDescription)
@@ -80,7 +84,7 @@ func (p *parser) inUse(media *sdp.MediaDescription) bool {
 
 // line reads one media line.
 func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
-	l.Kind = volumetric.Kind(media.MediaName.Media)
+	l.Kind = kindOf(media.MediaName.Media)
 	l.Direction = DirectionInactive
 	l.DataPort = dataPort(media)
 	l.Rejected = !p.inUse(media) || !known(l.Kind) && l.DataPort == 0
@@ -105,7 +109,7 @@ func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
 	if err != nil || !l.Direction.Sends() {
 		return err
 	}
-	l.Streams, l.Stream = streams, parseStream(media)
+	l.Streams, l.Stream = streams, strings.Clone(parseStream(media))
 	for _, ssrc := range []uint32{streams.SSRC, streams.Retransmission} {
 		if other, taken := p.sources[ssrc]; taken {
 			return fmt.Errorf("ssrc %d is taken by line %q", ssrc, other)
@@ -115,6 +119,16 @@ func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
 		}
 	}
 	return nil
+}
+
+// kindOf is the kind of a line, as a string of its own.
+func kindOf(media string) volumetric.Kind {
+	for _, kind := range []volumetric.Kind{volumetric.KindVideo, volumetric.KindAudio, KindData} {
+		if media == string(kind) {
+			return kind
+		}
+	}
+	return volumetric.Kind(strings.Clone(media))
 }
 
 // dataPort reads the port of SCTP, 0 where the line has no data channels over DTLS.
@@ -129,7 +143,8 @@ func dataPort(media *sdp.MediaDescription) uint16 {
 
 // mid reads the name of a line, which every line that is in use has.
 func (p *parser) mid(media *sdp.MediaDescription, l *Line) error {
-	l.MID, _ = media.Attribute("mid")
+	mid, _ := media.Attribute("mid")
+	l.MID = strings.Clone(mid)
 	switch {
 	case l.MID == "" && l.Rejected:
 		return nil
@@ -142,13 +157,14 @@ func (p *parser) mid(media *sdp.MediaDescription, l *Line) error {
 	return nil
 }
 
+var directions = [...]Direction{DirectionSendRecv, DirectionSendOnly, DirectionRecvOnly, DirectionInactive}
+
 // direction is that of the line, or of the session, or else both ways (RFC 8866 section 6.7).
 func (p *parser) direction(media *sdp.MediaDescription) Direction {
 	for _, attributes := range [][]sdp.Attribute{media.Attributes, p.session} {
 		for _, attribute := range attributes {
-			switch d := Direction(attribute.Key); d {
-			case DirectionSendRecv, DirectionSendOnly, DirectionRecvOnly, DirectionInactive:
-				return d
+			if i := slices.Index(directions[:], Direction(attribute.Key)); i >= 0 {
+				return directions[i]
 			}
 		}
 	}

@@ -24,14 +24,14 @@ const (
 // transport reads the one transport: from the tagged line, and what that does not say from the session. Candidates are those of all lines.
 func (p *parser) transport(lines []*sdp.MediaDescription, t *Transport) error {
 	levels := [][]sdp.Attribute{p.tagged(lines), p.session}
-	t.Ufrag, t.Password = first(levels, "ice-ufrag"), first(levels, "ice-pwd")
+	t.Ufrag, t.Password = strings.Clone(first(levels, "ice-ufrag")), strings.Clone(first(levels, "ice-pwd"))
 	if err := checkCredential("ice-ufrag", t.Ufrag, minUfrag, maxUfrag); err != nil {
 		return err
 	}
 	if err := checkCredential("ice-pwd", t.Password, minPassword, maxPassword); err != nil {
 		return err
 	}
-	switch t.Role = Role(first(levels, "setup")); t.Role {
+	switch t.Role = Role(strings.Clone(first(levels, "setup"))); t.Role {
 	case "", RoleActpass, RoleActive, RolePassive:
 	default:
 		return fmt.Errorf("setup is %q, expected actpass, active or passive", t.Role)

@@ -25,7 +25,7 @@ func (w *writer) endIncomplete(f *follower) {
 			continue
 		}
 		for _, a := range f.attachments {
-			if _, last, begun := a.slot.switcher.Planned(&gap.facts); begun && !gap.completes(last) {
+			if _, last, begun := a.slot.switcher.Planned(&gap.facts); begun && !gap.completes(last, &w.lost) {
 				w.end(a, &gap.facts, gap.facts.Frame, droppedIncomplete)
 			}
 		}
@@ -40,7 +40,7 @@ func (w *writer) futile(a *attachment, p *packet) bool {
 		return false
 	}
 	s := a.slot
-	if _, last, begun := s.switcher.Planned(&p.facts); begun || gap.completes(last) {
+	if _, last, begun := s.switcher.Planned(&p.facts); begun || gap.completes(last, &w.lost) {
 		return false
 	}
 	w.refuse(a, p, droppedIncomplete)

@@ -2,7 +2,9 @@ package forward
 
 import (
 	"math"
+	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/switching"
@@ -12,23 +14,57 @@ import (
 // per second.
 const keptGaps = 32
 
-// frameGap is a frame of payload v1 of which packets will not come any more: the server has given them up, and asks for them no longer. It is never changed.
+// frameGap is a frame of payload v1 of which packets will not come any more: the server has given them up, and asks for
+// them no longer. Only lost changes after the gap is published.
 type frameGap struct {
 	// facts are those of a packet that has come of the frame.
 	facts switching.Packet
-	// lost are the places in the frame of the packets that will not come, ascending.
-	lost []int
-	// change is the change of the track's gaps that the frame last had part in.
+	// lost has a bit for each packet of the frame, which is set if the packet will not come. The ingress changes single
+	// bits while writers read others: a late packet then costs one atomic operation, whatever the length of the frame.
+	lost []atomic.Uint64
+	// change is the change of the track's gaps in which the frame last lost packets.
 	change uint64
 }
 
-// completes tells whether a receiver that is sent the frame's packets up to an input number can complete it.
-func (g *frameGap) completes(last int64) bool {
-	source := g.facts.SourcePackets
-	return payload.Completable(source, int(last-g.facts.FrameStart)+1, g.lost)
+// newFrameGap makes the gap of a frame without lost packets.
+func newFrameGap(facts *switching.Packet) *frameGap {
+	return &frameGap{facts: *facts, lost: make([]atomic.Uint64, (int(facts.FramePackets)+63)/64)}
 }
 
-// frameGaps are the latest frames of a track with packets that will not come. They are replaced, never changed.
+// lose marks the packets at these places in the frame as lost.
+func (g *frameGap) lose(places []int) {
+	for _, place := range places {
+		g.lost[place/64].Or(1 << (place % 64))
+	}
+}
+
+// came marks the packet at a place in the frame as one that is not lost.
+func (g *frameGap) came(place int) { g.lost[place/64].And(^uint64(1 << (place % 64))) }
+
+// places appends the places of the lost packets among the first packets of the frame, ascending.
+func (g *frameGap) places(to []int, packets int) []int {
+	for i := range g.lost {
+		for word := g.lost[i].Load(); word != 0; word &= word - 1 {
+			place := i*64 + bits.TrailingZeros64(word)
+			if place >= packets {
+				return to
+			}
+			to = append(to, place)
+		}
+	}
+	return to
+}
+
+// completes reports whether a receiver that is sent the frame's packets up to an input number can complete the frame.
+// The places of lost packets are gathered in the scratch, which is at most maxFramePackets long.
+func (g *frameGap) completes(last int64, scratch *[]int) bool {
+	packets := int(last-g.facts.FrameStart) + 1
+	*scratch = g.places((*scratch)[:0], packets)
+	return payload.Completable(g.facts.SourcePackets, packets, *scratch)
+}
+
+// frameGaps are the latest frames of a track with packets that will not come. They are replaced when a frame loses
+// packets.
 type frameGaps struct {
 	// frames are in the order in which their first packet was given up; newest is the highest of their numbers.
 	frames []*frameGap
@@ -93,16 +129,19 @@ func (s *stream) lose(numbers []int64) (hurt bool) {
 	return hurt
 }
 
-// gapped adds lost packets to a frame's gap.
+// gapped adds lost packets to a frame's gap, by their places in the frame.
 func (s *stream) gapped(frame *switching.Packet, lost []int) {
-	gaps := s.track.gaps.Load()
+	gaps, gap := s.track.gaps.Load(), newFrameGap(frame)
 	if before := gaps.find(frame.Frame); before != nil {
-		lost = append(lost, before.lost...)
-		slices.Sort(lost)
-		lost = slices.Compact(lost)
+		if before.facts.FrameStart == frame.FrameStart && len(before.lost) >= len(gap.lost) {
+			gap.lost = before.lost
+		} else {
+			gap.lose(before.places(nil, int(frame.FramePackets)))
+		}
 	}
+	gap.lose(lost)
 	s.gapChanges++
-	s.track.gaps.Store(gaps.with(&frameGap{facts: *frame, lost: lost}, s.gapChanges))
+	s.track.gaps.Store(gaps.with(gap, s.gapChanges))
 }
 
 // came takes note of a packet that has come after all, though it may have been given up.
@@ -112,14 +151,10 @@ func (s *stream) came(n int64) {
 		return
 	}
 	for _, gap := range gaps.frames {
-		if !covers(&gap.facts, n) {
-			continue
+		if covers(&gap.facts, n) {
+			gap.came(int(n - gap.facts.FrameStart))
+			return
 		}
-		if i, found := slices.BinarySearch(gap.lost, int(n-gap.facts.FrameStart)); found {
-			s.gapChanges++
-			s.track.gaps.Store(gaps.with(&frameGap{facts: gap.facts, lost: slices.Delete(slices.Clone(gap.lost), i, i+1)}, s.gapChanges))
-		}
-		return
 	}
 }
 

@@ -54,6 +54,8 @@ type writer struct {
 	unsent  []*Receiver
 	post    udp.Post
 	arrived []int64
+	// lost is the scratch of frameGap.completes.
+	lost []int
 	// housekeeping is when the next round is due.
 	housekeeping time.Time
 	// stepDue is when the first of the receivers' estimators is to be stepped, since the engine's start.

@@ -17,6 +17,12 @@ const (
 	idleTimeout   = 2 * time.Minute
 	// bodyTimeout is how long the body of a request may take. No request here needs one.
 	bodyTimeout = 10 * time.Second
+	// responseTimeout is how long a request may take from its header to the end of the answer: the pages have some
+	// megabytes, and 5 MB take 80 s at 512 kbit/s. Streams of events extend their own, and websockets have none.
+	responseTimeout = 2 * time.Minute
+	// strictTransport has browsers use https for this host for 30 days from each answer (RFC 6797, section 6.1): an
+	// operator who gives TLS up has to wait no longer than that.
+	strictTransport = "max-age=2592000"
 	// maxHeaderBytes holds a token of some kilobytes and what proxies add.
 	maxHeaderBytes = 64 << 10
 )
@@ -89,6 +95,22 @@ func withBodiesInTime(inner http.Handler) http.Handler {
 			// It fails for connections without deadlines, which TCP's and those of TLS are not.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// newHTTPServer makes the server of the clients' listener, with its bounds of time and of bytes.
+func newHTTPServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: withBodiesInTime(handler), MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: headerTimeout, WriteTimeout: responseTimeout, IdleTimeout: idleTimeout,
+	}
+}
+
+// withStrictTransport adds the header Strict-Transport-Security to all answers of a handler that is served by TLS.
+func withStrictTransport(inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Strict-Transport-Security", strictTransport)
 		inner.ServeHTTP(w, r)
 	})
 }

@@ -70,7 +70,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := connecting("203.0.113.9")
 		listener := &oneConn{conn: near, closed: make(chan struct{})}
-		server := &http.Server{Handler: withBodiesInTime(http.NotFoundHandler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+		server := newHTTPServer(http.NotFoundHandler())
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
@@ -89,6 +89,34 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 			t.Error(err)
 		}
 		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
+}
+
+// TestAnswersThatAreNotRead asks for more than a connection holds, and reads nothing: the answer ends.
+func TestAnswersThatAreNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := connecting("203.0.113.9")
+		listener := &oneConn{conn: near, closed: make(chan struct{})}
+		ended := make(chan error, 1)
+		server := newHTTPServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, err := w.Write(make([]byte, 1<<20))
+			ended <- err
+		}))
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			_ = server.Serve(listener)
+		}()
+		go func() { _, _ = io.WriteString(far, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") }()
+		// The test has no time of its own: it goes on once the deadline of the server has passed, and never without
+		// one.
+		if err := <-ended; err == nil {
+			t.Error("an answer that is not read was written whole")
+		}
+		if err := errors.Join(server.Close(), far.Close()); err != nil {
 			t.Error(err)
 		}
 		<-served

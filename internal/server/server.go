@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -70,7 +71,7 @@ func Start(o Options) (*Server, error) {
 
 func (s *Server) start(o Options) error {
 	c := o.Config
-	authenticator, gate, err := newAuthenticator(o)
+	authenticator, gate, err := newAuthenticator(o, func(t sfu.Token) bool { return s.node.Revoked(t) })
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,8 @@ func (s *Server) start(o Options) error {
 			return err
 		}
 		mux.Handle(signal.Path, door.Guard(handler))
-		mux.Handle("GET "+signalling.RoomsPath, door.Guard(signalling.NewRooms(s.node, authenticator, s.log, c.Server.Dev)))
+		rooms := signalling.NewRooms(c.Signalling, s.node, authenticator, counts, c.Server.Dev)
+		mux.Handle("GET "+signalling.RoomsPath, door.Guard(rooms))
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages))
 		mux.Handle(admin.APIPath, admin.NewAPI(gate, s.node, host, s.log))
@@ -126,8 +128,11 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	if c.Admin.Listen != "" {
-		handler := admin.Handler(registry, admin.NewAPI(admin.Loopback{}, s.node, host, s.log), s)
-		if s.admin, err = admin.Start(c.Admin.Listen, guarded(guard, placeOperator, handler)); err != nil {
+		endpoints := admin.Handler(admin.Endpoints{
+			Metrics: registry, API: admin.NewAPI(admin.Loopback{}, s.node, host, s.log), Checks: []admin.Readiness{s},
+			CommandLine: config.RedactArguments(os.Args), AllowedHosts: c.Admin.AllowedHosts,
+		})
+		if s.admin, err = admin.Start(c.Admin.Listen, guarded(guard, placeOperator, endpoints)); err != nil {
 			return err
 		}
 	}
@@ -171,12 +176,9 @@ func (s *Server) listen(handler http.Handler) error {
 		return fmt.Errorf("listen for signalling: %w", err)
 	}
 	s.listener = listener
-	s.http = &http.Server{
-		Handler: withBodiesInTime(handler), ConnState: s.connections.changed, MaxHeaderBytes: maxHeaderBytes,
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: zap.NewStdLog(s.log),
-	}
 	serving := listener
 	if c.TLSCert != "" {
+		handler = withStrictTransport(handler)
 		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {
 			return errors.Join(fmt.Errorf("load TLS certificate: %w", err), listener.Close())
@@ -186,6 +188,8 @@ func (s *Server) listen(handler http.Handler) error {
 			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		})
 	}
+	s.http = newHTTPServer(handler)
+	s.http.ConnState, s.http.ErrorLog = s.connections.changed, zap.NewStdLog(s.log)
 	go func() {
 		if err := s.http.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
 			s.fail(fmt.Errorf("serve signalling: %w", err))

@@ -15,7 +15,8 @@ import (
 )
 
 // newAuthenticator checks tokens of clients and operators, but for development, when the server listens on loopback alone, and where nothing asks for one.
-func newAuthenticator(o Options) (signalling.Authenticator, admin.Gate, error) {
+// The function revoked reports whether an operator has revoked a token.
+func newAuthenticator(o Options, revoked func(sfu.Token) bool) (signalling.Authenticator, admin.Gate, error) {
 	c := o.Config
 	if c.Server.Dev || o.VR2GatherOnly && !c.VR2Gather.RequireToken {
 		return signalling.AllowAll{}, admin.Loopback{}, nil
@@ -24,19 +25,28 @@ func newAuthenticator(o Options) (signalling.Authenticator, admin.Gate, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w (without --dev a token is asked for)", err)
 	}
-	return tokens{keys}, tokens{keys}, nil
+	return tokens{keys, revoked}, tokens{keys, revoked}, nil
 }
 
 // tokens authenticates by access tokens. It implements signalling.Authenticator and admin.Gate.
-type tokens struct{ keys *auth.Keyring }
+type tokens struct {
+	keys    *auth.Keyring
+	revoked func(sfu.Token) bool
+}
 
 func (t tokens) claims(r *http.Request) (token string, claims auth.Claims, err error) {
 	if token, err = auth.TokenFromRequest(r); err != nil {
 		return "", auth.Claims{}, err
 	}
 	claims, err = t.keys.Verify(token, time.Now())
+	if err == nil && t.revoked(tokenOf(claims)) {
+		err = auth.ErrRevoked
+	}
 	return token, claims, err
 }
+
+// tokenOf identifies a token.
+func tokenOf(claims auth.Claims) sfu.Token { return sfu.Token{ID: claims.ID, Expires: claims.Expires} }
 
 // Authenticate implements signalling.Authenticator.
 func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
@@ -45,7 +55,9 @@ func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
 		return signalling.Credentials{}, err
 	}
 	grants := sfu.Grants{Publish: claims.Publish, Subscribe: claims.Subscribe}
-	return signalling.Credentials{Identity: claims.Identity, Room: claims.Room, Grants: grants, Token: fingerprint(token)}, nil
+	return signalling.Credentials{
+		Identity: claims.Identity, Room: claims.Room, Grants: grants, Fingerprint: fingerprint(token), Token: tokenOf(claims),
+	}, nil
 }
 
 // fingerprint tells tokens that are valid apart by what is signed: the signature may be written in several ways, since its last character has bits to spare.

@@ -63,3 +63,70 @@ func TestWebsocketsByOneToken(t *testing.T) {
 
 // alphabet is that of base64 in tokens (RFC 4648, section 5).
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// TestRevokedTokens: a token that an operator revokes ends its session, and opens neither a websocket nor the
+// operators' interface, until it is accepted again.
+func TestRevokedTokens(t *testing.T) {
+	keys := signing()
+	keyring, err := auth.NewKeyring(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := auth.Claims{ID: "one", Identity: "ada", Room: "lab", Publish: true, Admin: true,
+		Expires: time.Now().Add(time.Hour)}
+	token, err := keyring.Mint("", claims, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, func(c *config.Config) { c.Server.Dev, c.Auth = false, keys })
+	door := func() (*websocket.Conn, int) {
+		conn, response, err := websocket.DefaultDialer.Dial(s.URL()+"/v1/signal?access_token="+token, nil)
+		if response == nil {
+			t.Fatal(err)
+		}
+		return conn, response.StatusCode
+	}
+	rooms := func() int {
+		address := strings.Replace(s.URL(), "ws", "http", 1) + "/admin/v1/rooms?access_token=" + token
+		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	conn, status := door()
+	if status != http.StatusSwitchingProtocols || rooms() != http.StatusOK {
+		t.Fatalf("status %d by a token that is valid", status)
+	}
+	defer conn.Close()
+	if err := conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"join","version":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, err := conn.ReadMessage(); err != nil || !strings.Contains(string(text), `"type":"joined"`) {
+		t.Fatalf("the reply to the join is %.200s, %v", text, err)
+	}
+	if err := s.node.Revoke("one", 0); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, text, err := conn.ReadMessage()
+		if err != nil {
+			t.Fatalf("the websocket ended without a reason: %v", err)
+		}
+		if strings.Contains(string(text), `"code":"revoked"`) {
+			break
+		}
+	}
+	if _, status := door(); status != http.StatusUnauthorized || rooms() != http.StatusUnauthorized {
+		t.Errorf("status %d by a token that is revoked", status)
+	}
+	if err := s.node.Restore("one"); err != nil {
+		t.Fatal(err)
+	}
+	again, status := door()
+	if status != http.StatusSwitchingProtocols || rooms() != http.StatusOK {
+		t.Fatalf("status %d by a token that is accepted again", status)
+	}
+	_ = again.Close()
+}

@@ -2,9 +2,11 @@ package server
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -174,13 +176,18 @@ func TestVR2GatherRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended("an answer that is none", stranger, "session description")
-	for n, tiles := range []string{"1000000000", "0", "-1", "many"} {
+	ended("more tracks than the limit", s.dial(t, oldpeer.Config{Client: 8, Tiles: 65, Qualities: 1}), "65 tracks")
+	// There are more refusals than lines in the log, so that the answers have to say why.
+	for _, tiles := range []string{"1000000000", "0", "-1", "many"} {
 		_, response, err := websocket.DefaultDialer.Dial(s.URL()+"/websocket?nqualities=1&clientid=6&ntiles="+tiles, nil)
-		if err == nil || response == nil || response.StatusCode != http.StatusBadRequest || s.refusals("ntiles") != n+1 {
-			t.Errorf("%s tiles: %v, %d refusals in the log", tiles, err, s.refusals("ntiles"))
+		if err == nil || response == nil || response.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s tiles: %v", tiles, err)
+			continue
+		}
+		if reason, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(reason), "ntiles") {
+			t.Errorf("%s tiles: refused for %q (%v)", tiles, reason, err)
 		}
 	}
-	ended("more tracks than the limit", s.dial(t, oldpeer.Config{Client: 8, Tiles: 65, Qualities: 1}), "65 tracks")
 	listens.more(t, "client 2 goes on", 1, 0, 5)
 	listens.sound(t, "client 2", two)
 }

@@ -17,6 +17,11 @@ var ErrConfig = errors.New("invalid room configuration")
 type Config struct {
 	Rooms               int `yaml:"rooms" help:"rooms on this node"`
 	ParticipantsPerRoom int `yaml:"participants_per_room" help:"participants in one room"`
+	// BearerRooms: a tenth of all rooms by default. BearerPlaces: as many as websockets by one token. BearerRoomPlaces:
+	// a class that shares one token or one address comes in, and leaves a fifth of the places to others.
+	BearerRooms      int `yaml:"bearer_rooms" help:"rooms at once that were opened by one token, or from one address where no token is asked for; this host's own addresses may open any number"`
+	BearerPlaces     int `yaml:"bearer_places" help:"places in all rooms that one token or address may hold, those in their time of grace included"`
+	BearerRoomPlaces int `yaml:"bearer_room_places" help:"places in one room that one token or address may hold; it should be less than participants_per_room"`
 	// PublicationsPerParticipant: a body, a desk, a voice and some more.
 	PublicationsPerParticipant int `yaml:"publications_per_participant" help:"publications of one participant"`
 	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
@@ -53,6 +58,9 @@ func DefaultConfig() Config {
 	return Config{
 		Rooms:                      1000,
 		ParticipantsPerRoom:        100,
+		BearerRooms:                100,
+		BearerPlaces:               1000,
+		BearerRoomPlaces:           80,
 		PublicationsPerParticipant: 8,
 		TracksPerPublication:       64,
 		DescriptionBytes:           3 << 19,
@@ -83,6 +91,9 @@ func (c Config) Validate() error {
 	}{
 		{"rooms", c.Rooms, 1},
 		{"participants_per_room", c.ParticipantsPerRoom, 1},
+		{"bearer_rooms", c.BearerRooms, 1},
+		{"bearer_places", c.BearerPlaces, 1},
+		{"bearer_room_places", c.BearerRoomPlaces, 1},
 		{"publications_per_participant", c.PublicationsPerParticipant, 1},
 		{"tracks_per_publication", c.TracksPerPublication, 1},
 		{"publish_burst", c.PublishBurst, 1},

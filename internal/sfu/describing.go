@@ -26,6 +26,8 @@ type ParticipantState struct {
 	Present   bool      `json:"present"`
 	// VR2Gather says that the participant speaks that dialect.
 	VR2Gather bool `json:"vr2gather,omitempty"`
+	// TokenID is the id of the token, by which it may be revoked; empty without one.
+	TokenID string `json:"token_id,omitempty"`
 	// Publications are what the participant publishes.
 	Publications []PublicationState `json:"publications"`
 	// Reception is what the participant is sent, nil where it takes nothing.
@@ -82,6 +84,27 @@ type SlotState struct {
 	FractionLost float64 `json:"fraction_lost"`
 }
 
+// RoomSummary is how much goes on in a room.
+type RoomSummary struct {
+	Name         string `json:"name"`
+	Participants int    `json:"participants"`
+	Publications int    `json:"publications"`
+}
+
+// Summaries lists rooms by name: the named one, or all of them if the name is empty. It asks no room's goroutine.
+func (n *Node) Summaries(name string) []RoomSummary {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := []RoomSummary{}
+	for _, o := range n.rooms {
+		if c := o.room.census.Load(); c != nil && (name == "" || o.room.name == name) {
+			list = append(list, RoomSummary{o.room.name, c.participants, c.publications})
+		}
+	}
+	slices.SortFunc(list, func(a, b RoomSummary) int { return compareStrings(a.Name, b.Name) })
+	return list
+}
+
 // describeRequest asks a room for its state.
 type describeRequest struct {
 	past   bool
@@ -129,6 +152,7 @@ func (r *Room) state(past bool) RoomState {
 func (p *participant) state(past bool) ParticipantState {
 	state := ParticipantState{
 		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil, VR2Gather: p.vr2gather != nil,
+		TokenID:      p.token.ID,
 		Publications: []PublicationState{},
 	}
 	for _, publication := range p.publications {

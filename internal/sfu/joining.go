@@ -18,7 +18,13 @@ type JoinRequest struct {
 	Room     string
 	Identity string
 	Grants   Grants
-	Outbox   Outbox
+	// Bearer is whom the place counts for, and Token is the client's.
+	Bearer Bearer
+	Token  Token
+	// OwnsIdentity says that the identity is the client's own: its token names the identity, or nobody is asked for a
+	// token. Such a client may take a place that is kept for a return without the secret.
+	OwnsIdentity bool
+	Outbox       Outbox
 	// At is when the websocket was opened.
 	At time.Time
 	// VR2Gather is how a client announces itself that speaks VR2Gather's dialect, nil for others.
@@ -28,7 +34,9 @@ type JoinRequest struct {
 // joinRequest asks a room for a place. The answer goes to the outbox; the session, nil on refusal, to the channel.
 type joinRequest struct {
 	JoinRequest
-	result chan<- joinResult
+	// publications are those of the join, checked.
+	publications []checked
+	result       chan<- joinResult
 }
 
 type joinResult struct {
@@ -38,7 +46,7 @@ type joinResult struct {
 
 // apply implements request.
 func (q joinRequest) apply(r *Room) {
-	p, err := r.admit(q.JoinRequest)
+	p, err := r.admit(q.JoinRequest, q.publications)
 	if err != nil {
 		q.result <- joinResult{err: err}
 		return
@@ -46,26 +54,46 @@ func (q joinRequest) apply(r *Room) {
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
 }
 
-// admit lets somebody new into the room.
-func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
-	if r.ending {
-		return nil, refuse(signal.CodeDraining, "the server stops")
-	}
-	if !r.drained.IsZero() {
+// mayEnter refuses somebody who has no place in the room. Present is who is kept there under the identity, if anybody
+// is.
+func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
+	config := &r.node.config
+	switch {
+	case r.ending:
+		return refuse(signal.CodeDraining, "the server stops")
+	case !r.drained.IsZero():
 		// The join was on its way when everybody was told.
-		return nil, refuse(signal.CodeDraining, "the server is about to stop")
+		return refuse(signal.CodeDraining, "the server is about to stop")
 	}
-	present, returns := r.participants[q.Identity]
-	if returns && present.outbox != nil {
-		return nil, refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
+	if refused := r.node.excluded(q, r.now); refused != nil {
+		return refused
 	}
-	if !returns && len(r.participants) >= r.node.config.ParticipantsPerRoom {
-		return nil, refuse(signal.CodeLimit, "%d participants are the limit of a room", r.node.config.ParticipantsPerRoom)
+	switch {
+	case present != nil && present.outbox != nil:
+		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
+	case present != nil && !q.OwnsIdentity && present.vr2gather == nil:
+		// The places of VR2Gather's peers are not kept.
+		return refuse(signal.CodeIdentityTaken,
+			"the place of %q is kept for its return, which takes the session's secret, or a token for this identity", q.Identity)
+	case present == nil && len(r.participants) >= config.ParticipantsPerRoom:
+		return refuse(signal.CodeLimit, "%d participants are the limit of a room", config.ParticipantsPerRoom)
+	case q.Bearer != "" && r.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
+		return refuse(signal.CodeLimit, "%d places in this room are held by this token or address (rooms.bearer_room_places)",
+			config.BearerRoomPlaces)
 	}
 	if q.VR2Gather != nil {
 		if other := r.numbered(q.VR2Gather.Client); other != nil && other != present {
-			return nil, refuse(signal.CodeIdentityTaken, "client %d is %q in the room", q.VR2Gather.Client, other.identity)
+			return refuse(signal.CodeIdentityTaken, "client %d is %q in the room", q.VR2Gather.Client, other.identity)
 		}
+	}
+	return nil
+}
+
+// admit lets somebody new into the room. Everything that may refuse a join comes before the peer connection is made.
+func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *signal.Error) {
+	present, returns := r.participants[q.Identity]
+	if refused := r.mayEnter(&q, present); refused != nil {
+		return nil, refused
 	}
 	p := &participant{
 		room:     r,
@@ -73,6 +101,9 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 		session:  rand.Text(),
 		secret:   rand.Text(),
 		grants:   q.Grants,
+		bearer:   q.Bearer,
+		token:    q.Token,
+		asked:    wishes{receive: q.Join.Receive, receiveData: q.Join.ReceiveData, publishData: q.Join.DataChannel},
 		receive:  q.Join.Receive && q.Grants.Subscribe,
 		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
 		log:      r.log.With(zap.String("participant", q.Identity)),
@@ -81,46 +112,45 @@ func (r *Room) admit(q JoinRequest) (*participant, *signal.Error) {
 		choices:  newChoices(r.node.config.ChoicesPerParticipant),
 		joined:   q.At,
 
-		pauses:      q.Join.Pauses,
-		byData:      q.Join.DataChannel && q.Grants.Publish,
-		takesChunks: q.Join.ReceiveData && q.Join.Receive && q.Grants.Subscribe,
-		reception:   &reception{},
-		publishing:  newPublishingLimit(&r.node.config),
+		pauses:     q.Join.Pauses,
+		reception:  &reception{},
+		publishing: newPublishingLimit(&r.node.config),
 	}
+	p.useDataChannels()
 	if q.VR2Gather != nil {
 		p.vr2gather = &vr2GatherPeer{query: *q.VR2Gather, told: make(map[string]bool)}
 		p.number, p.numbered, p.slots.named, p.slots.limit = q.VR2Gather.Client, true, true, r.node.config.MaxSlots
 	}
 	p.reception.limit(q.Join.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
-	connection, err := newConnection(r, p)
+	if refused := r.checkRoom(p, publications); refused != nil {
+		return nil, refused
+	}
+	if refused := r.announces(p.bearer, announceOverhead+encodedBytes(publications)); refused != nil {
+		return nil, refused
+	}
+	connection, err := r.node.connect(r, p)
 	if err != nil {
 		p.log.Error("no peer connection", errorField(err))
 		return nil, refuse(signal.CodeInternal, "no peer connection could be made")
 	}
 	p.connect(connection)
-	for _, description := range q.Join.Publications {
-		if err := r.publish(p, description); err != nil {
-			for _, publication := range p.publications {
-				publication.close()
-				r.end(publication)
-			}
-			connection.commands.add(closeCommand{})
-			return nil, err
-		}
-	}
 	if returns {
 		r.remove(present, "joined anew")
 	}
 	r.participants[p.identity] = p
 	r.node.remember(p)
+	p.log.Info("participant joined", zap.String("session", p.session))
+	for _, description := range publications {
+		r.add(p, description)
+	}
+	r.count()
 	p.send(r.welcome(p, q.Join.ID, false))
 	p.tellPoses()
-	r.broadcast(p, func() signal.Message { return &signal.ParticipantJoined{Participant: p.describe()} })
+	r.share(p, &signal.ParticipantJoined{Participant: p.describe()})
 	p.subscribe(r.publishedByOthers(p))
 	r.announce(p, announced(p.publications))
 	r.traceRequested(p, q.Join.FrameTimes)
 	p.updateLines()
-	p.log.Info("participant joined", zap.String("session", p.session))
 	return p, nil
 }
 
@@ -164,6 +194,10 @@ func (q resumeRequest) apply(r *Room) {
 		q.result <- joinResult{err: refuse(signal.CodeResume, "the session is over, or the secret is not its own: join anew")}
 		return
 	}
+	if refused := r.node.excluded(&q.JoinRequest, r.now); refused != nil {
+		q.result <- joinResult{err: refused}
+		return
+	}
 	if p.connection.over && !q.Join.Resume.NewConnection {
 		r.expel(p, signal.CodeConnection, "the peer connection was ended")
 		q.result <- joinResult{err: refuse(signal.CodeResume, "the session's peer connection is over, and no new one is asked for: join anew")}
@@ -175,7 +209,10 @@ func (q resumeRequest) apply(r *Room) {
 	p.outbox = q.Outbox
 	p.detachments++
 	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
+	p.token = q.Token
+	changed := r.regrant(p, q.Grants, q.Join.Resume.NewConnection)
 	p.send(r.welcome(p, q.Join.ID, true))
+	changed.tell(p)
 	p.tellPoses()
 	p.tellWanted()
 	p.tellTrace()
@@ -187,6 +224,9 @@ func (q resumeRequest) apply(r *Room) {
 		r.reconnect(p)
 	} else {
 		p.catchUp()
+		if changed.receives {
+			p.subscribe(r.publishedByOthers(p))
+		}
 	}
 	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
@@ -232,7 +272,7 @@ func (p *participant) catchUp() {
 
 // reconnect gives a client that came back a new peer connection. Publications and choices stay; slots are made anew.
 func (r *Room) reconnect(p *participant) {
-	connection, err := newConnection(r, p)
+	connection, err := r.node.connect(r, p)
 	if err != nil {
 		p.log.Error("no peer connection", errorField(err))
 		r.expel(p, signal.CodeInternal, "no peer connection could be made")

@@ -87,9 +87,7 @@ func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error
 		return err
 	}
 	added := p.publication(m.Publication.Name)
-	r.broadcast(p, func() signal.Message {
-		return &signal.Published{Participant: p.identity, Publication: added.description}
-	})
+	r.share(p, &signal.Published{Participant: p.identity, Publication: added.description})
 	r.announce(p, []*publication{added})
 	r.askForTimes()
 	p.updateLines()

@@ -40,10 +40,16 @@ type Node struct {
 	// running counts the goroutines of rooms and connections.
 	running sync.WaitGroup
 	counts  vr2GatherCounts
+	// connect makes a peer connection for a participant: newConnection but in tests.
+	connect func(*Room, *participant) (*connection, error)
+	// exclusions are whom operators keep out.
+	exclusions exclusions
 
 	mu       sync.Mutex
 	rooms    map[string]*occupied
 	sessions map[string]*Room
+	// holdings are what each bearer has.
+	holdings map[Bearer]holding
 	draining bool
 	// empty is closed while draining when the last participant has gone.
 	empty chan struct{}
@@ -54,7 +60,9 @@ type occupied struct {
 	room *Room
 	// members counts participants and joins under way; the room ends with the last.
 	members int
-	end     chan struct{}
+	// opener is who opened the room.
+	opener Bearer
+	end    chan struct{}
 }
 
 // NewNode makes a node without rooms on an endpoint and an engine of the caller's.
@@ -70,12 +78,17 @@ func NewNode(config Config, endpoint *transport.Endpoint, engine *forward.Engine
 		log:      log,
 		rooms:    make(map[string]*occupied),
 		sessions: make(map[string]*Room),
+		holdings: make(map[Bearer]holding),
+		connect:  newConnection,
 		empty:    make(chan struct{}),
 	}, nil
 }
 
 // Join brings a client into a room, or back into its session. The reply is in the outbox when it returns without error.
 func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
+	if refused := n.excluded(&q, time.Now()); refused != nil {
+		return nil, refused
+	}
 	result := make(chan joinResult, 1)
 	if q.Join.Resume != nil {
 		room := n.roomOf(q.Join.Resume.Session)
@@ -85,14 +98,18 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 		room.post(resumeRequest{q, result})
 		return await(room, result, sessionOver())
 	}
-	room, err := n.enter(q.Room)
+	publications, err := n.config.check(q.Grants, nil, q.Join.Publications)
 	if err != nil {
 		return nil, err
 	}
-	room.post(joinRequest{q, result})
+	room, err := n.enter(q.Room, q.Bearer)
+	if err != nil {
+		return nil, err
+	}
+	room.post(joinRequest{q, publications, result})
 	session, err := await(room, result, refuse(signal.CodeDraining, "the server is about to stop"))
 	if err != nil {
-		n.leave(room.name)
+		n.leave(room.name, q.Bearer)
 	}
 	return session, err
 }
@@ -126,19 +143,22 @@ func hear[T any](ctx context.Context, room *Room, result <-chan T) (T, bool) {
 	}
 }
 
-// enter finds or opens a room and counts a member.
-func (n *Node) enter(name string) (*Room, *signal.Error) {
+// enter finds or opens a room for a bearer and counts a member.
+func (n *Node) enter(name string, b Bearer) (*Room, *signal.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.draining {
 		return nil, refuse(signal.CodeDraining, "the server is about to stop")
 	}
 	o, ok := n.rooms[name]
+	if !ok && len(n.rooms) >= n.config.Rooms {
+		return nil, refuse(signal.CodeLimit, "%d rooms are the limit", n.config.Rooms)
+	}
+	if refused := n.hold(b, !ok); refused != nil {
+		return nil, refused
+	}
 	if !ok {
-		if len(n.rooms) >= n.config.Rooms {
-			return nil, refuse(signal.CodeLimit, "%d rooms are the limit", n.config.Rooms)
-		}
-		o = &occupied{room: newRoom(n, name), end: make(chan struct{})}
+		o = &occupied{room: newRoom(n, name), opener: b, end: make(chan struct{})}
 		n.rooms[name] = o
 		n.running.Add(1)
 		go o.room.run(o.end)
@@ -148,10 +168,11 @@ func (n *Node) enter(name string) (*Room, *signal.Error) {
 	return o.room, nil
 }
 
-// leave counts a member less and ends the room with the last.
-func (n *Node) leave(name string) {
+// leave counts a member less, whose place was a bearer's, and ends the room with the last.
+func (n *Node) leave(name string, b Bearer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.release(b, 1, 0)
 	o := n.rooms[name]
 	o.members--
 	if o.members > 0 {
@@ -159,6 +180,7 @@ func (n *Node) leave(name string) {
 	}
 	close(o.end)
 	delete(n.rooms, name)
+	n.release(o.opener, 0, 1)
 	n.metrics.Rooms(len(n.rooms))
 	if n.draining && len(n.rooms) == 0 {
 		close(n.empty)
@@ -179,7 +201,7 @@ func (n *Node) forget(p *participant) {
 	delete(n.sessions, p.session)
 	n.metrics.Participants(len(n.sessions))
 	n.mu.Unlock()
-	n.leave(p.room.name)
+	n.leave(p.room.name, p.bearer)
 }
 
 func (n *Node) roomOf(session string) *Room {

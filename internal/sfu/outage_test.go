@@ -40,7 +40,10 @@ func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
 		joined := expect[*signal.Joined](t, former, 1)
 		o := &shelf{}
 		grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: renewed}
-		s, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: "bob", Outbox: o, At: time.Now()})
+		s, refused := n.Join(JoinRequest{
+			Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: "bob", Outbox: o, At: time.Now(),
+			Grants: Grants{Publish: true, Subscribe: true},
+		})
 		return s, o, refused
 	}
 	t.Run("the client comes back with a new one", func(t *testing.T) {

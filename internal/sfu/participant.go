@@ -34,7 +34,14 @@ type participant struct {
 	// secret is what the client needs to resume. former is the one before, empty once the client has shown that it has got the present one.
 	secret, former string
 
-	grants  Grants
+	grants Grants
+	// bearer is whom the place counts for from the join on, whatever token resumes the session. token is that of the
+	// last join or return.
+	bearer Bearer
+	token  Token
+	// asked is what the client asked for when it joined, whether its token granted that or not. receive says that it
+	// takes publications of others.
+	asked   wishes
 	receive bool
 	// deadline is how long the client repairs a frame, 0 where it leaves that to the server.
 	deadline time.Duration
@@ -71,6 +78,9 @@ type participant struct {
 	limitTold  bool
 	gone       bool
 }
+
+// wishes are what a client asks for in its join: to receive, and to do that, or to publish, over data channels.
+type wishes struct{ receive, receiveData, publishData bool }
 
 // errorField is the log field of an error.
 func errorField(err error) zap.Field { return zap.Error(err) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -16,7 +17,9 @@ type removeRequest struct {
 	identity string
 	code     signal.Code
 	reason   string
-	result   chan<- bool
+	// until is how long the token of the participant is kept from the room, zero if it is not.
+	until  time.Time
+	result chan<- bool
 }
 
 // apply implements request.
@@ -25,18 +28,16 @@ func (q removeRequest) apply(r *Room) {
 	for _, p := range r.others(nil) {
 		if q.identity == "" || p.identity == q.identity {
 			found = true
+			if !q.until.IsZero() {
+				ban := Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: q.until}
+				if err := r.node.exclusions.ban(ban, r.now); err != nil {
+					p.log.Warn("the token of a participant that is removed is not kept from the room", errorField(err))
+				}
+			}
 			r.expel(p, q.code, q.reason)
 		}
 	}
 	q.result <- found
-}
-
-// Kick removes a participant from a room, for good: a client that is told so does not come back by itself. The error wraps ErrNotFound where there is no such.
-func (n *Node) Kick(ctx context.Context, room, identity string) error {
-	if identity == "" {
-		return fmt.Errorf("%w: a participant without a name", ErrNotFound)
-	}
-	return n.removeFrom(ctx, room, removeRequest{identity: identity, code: signal.CodeKicked, reason: "removed by an operator"})
 }
 
 // CloseRoom removes everybody from a room. The error wraps ErrNotFound where there is no such room.

@@ -148,3 +148,71 @@ func TestALostReplyLosesNoSession(t *testing.T) {
 		t.Error("resumed as another participant")
 	}
 }
+
+// returns resumes a session by a token with these grants.
+func returns(t *testing.T, n *Node, identity string, former *shelf, grants Grants, renewed bool) (*Session, *shelf) {
+	t.Helper()
+	joined, o := expect[*signal.Joined](t, former, 1), &shelf{}
+	grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: renewed}
+	s, refused := n.Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room", Identity: identity, Grants: grants,
+		Outbox: o, At: time.Now(),
+	})
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	return s, o
+}
+
+// TestResumingTakesTheGrantsOfTheToken: what the new token does not grant ends, and what it grants again begins.
+func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
+	for _, renewed := range []bool{false, true} {
+		n := newTestNode(t, mediaOnLoopback(), patiently)
+		_, witness := enter(t, n, "alice", false, bodyOf(1, 1))
+		s, former := enter(t, n, "bob", true, bodyOf(2, 1))
+		s.Detach()
+		s, o := returns(t, n, "bob", former, Grants{}, renewed)
+		gone := expect[*signal.Unpublished](t, witness, 1)
+		told := expect[*signal.Unpublished](t, o, 1)
+		if gone.Participant != "bob" || told.PublicationRef != gone.PublicationRef {
+			t.Errorf("%v ended for others, %v for its owner", gone.PublicationRef, told.PublicationRef)
+		}
+		if e, told := latest[*signal.Error](o); told != 2 || e.Code != signal.CodeForbidden {
+			t.Errorf("told of %d errors, the last %v, expected two of code %q", told, e, signal.CodeForbidden)
+		}
+		inRoom(t, s, func(*Room) {
+			p := s.participant
+			if len(p.publications) != 0 || p.receives() || p.slots.needed(volumetric.KindVideo) != 0 {
+				t.Errorf("%d publications go on, %d slots are needed", len(p.publications), p.slots.needed(volumetric.KindVideo))
+			}
+		})
+		handle(s, &signal.Publish{Header: signal.Header{ID: "p"}, Publication: bodyOf(1, 1)})
+		if e := expect[*signal.Error](t, o, 3); e.ID != "p" || e.Code != signal.CodeForbidden {
+			t.Errorf("publishing gave %v, expected %q", e, signal.CodeForbidden)
+		}
+		s.Detach()
+		s, o = returns(t, n, "bob", o, Grants{Publish: true, Subscribe: true}, renewed)
+		handle(s, &signal.Publish{Header: signal.Header{ID: "p"}, Publication: bodyOf(1, 1)})
+		expect[*signal.OK](t, o, 1)
+		inRoom(t, s, func(*Room) {
+			if s.participant.slots.needed(volumetric.KindVideo) != 1 {
+				t.Error("nothing is sent though the token grants receiving again")
+			}
+		})
+	}
+}
+
+// TestAPlaceInGraceIsItsOwners: who does not have the secret, and no token that names the identity, does not get the
+// place that is kept for a return.
+func TestAPlaceInGraceIsItsOwners(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	s, former := enter(t, n, "bob", false)
+	s.Detach()
+	hears(t, s)
+	if _, refused := arrives(n, "room", "bob", ""); refused == nil || refused.Code != signal.CodeIdentityTaken {
+		t.Fatalf("got %v, expected %q", refused, signal.CodeIdentityTaken)
+	}
+	if again, _ := resume(t, n, "bob", former); again.participant != s.participant {
+		t.Error("resumed as another participant")
+	}
+}

@@ -162,7 +162,8 @@ func admitted(t *testing.T, n *Node, identity string, join *signal.Join) (*Sessi
 	t.Helper()
 	o := &shelf{}
 	s, refused := n.Join(JoinRequest{
-		Join: join, Room: "room", Identity: identity, Grants: Grants{Publish: true, Subscribe: true}, Outbox: o, At: time.Now(),
+		Join: join, Room: "room", Identity: identity, OwnsIdentity: true, Grants: Grants{Publish: true, Subscribe: true},
+		Outbox: o, At: time.Now(),
 	})
 	if refused != nil {
 		t.Fatal(refused)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -44,7 +45,17 @@ type Room struct {
 	around           surroundings
 	allocator        allocator
 	unsettled        unsettled
+
+	// announcing are the bearers' budgets of what the others are told; full ones are dropped when there are as many as
+	// announcingSweep.
+	announcing      map[Bearer]*rate.Limiter
+	announcingSweep int
+	// census is how many participants and publications there are, for other goroutines.
+	census atomic.Pointer[census]
 }
+
+// census is how many participants and publications a room has.
+type census struct{ participants, publications int }
 
 // requestBacklog is how many requests may wait for the room: the connections and websockets of some tens of participants at once.
 // Who finds it full waits, which slows that client's own reading only.
@@ -73,6 +84,8 @@ func newRoom(node *Node, name string) *Room {
 		clock:        time.Now,
 		alarm:        alarm,
 		allocator:    allocator,
+
+		announcing: make(map[Bearer]*rate.Limiter), announcingSweep: leastAnnouncing,
 	}
 }
 
@@ -144,11 +157,29 @@ func (r *Room) others(except *participant) []*participant {
 	return others
 }
 
-// broadcast tells everybody but one. Each gets a message of its own, since sending fills in the type.
+// broadcast tells everybody but one. Each gets a message of its own, since outboxes may change it.
 func (r *Room) broadcast(except *participant, message func() signal.Message) {
 	for _, p := range r.others(except) {
 		p.send(message())
 	}
+}
+
+// share tells everybody but one by a message whose text is made once for all: descriptions of publications have up to
+// description_bytes.
+func (r *Room) share(except *participant, message signal.Message) {
+	signal.Share(message)
+	for _, p := range r.others(except) {
+		p.send(message)
+	}
+}
+
+// count brings the census up to date.
+func (r *Room) count() {
+	c := &census{participants: len(r.participants)}
+	for _, p := range r.participants {
+		c.publications += len(p.publications)
+	}
+	r.census.Store(c)
 }
 
 // publication finds a publication by names, nil where there is none.
@@ -178,79 +209,125 @@ func (r *Room) remove(p *participant, reason string) {
 	}
 	p.slots.release()
 	delete(r.participants, p.identity)
+	r.count()
 	p.gone = true
 	p.connection.dismiss()
 	r.node.forget(p)
 	p.trace(false)
 	r.askForTimes()
-	r.broadcast(p, func() signal.Message { return &signal.ParticipantLeft{Identity: p.identity, Reason: reason} })
+	r.share(p, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
 	p.log.Info("participant left", zap.String("reason", reason))
 }
 
-// publish adds a publication. Nobody hears of it before announce.
-func (r *Room) publish(p *participant, description volumetric.Publication) *signal.Error {
-	config := r.node.config
-	switch {
-	case !p.grants.Publish:
-		return refuse(signal.CodeForbidden, "the token does not grant publishing")
-	case p.publication(description.Name) != nil:
-		return refuse(signal.CodeExists, "publication %q exists already", description.Name)
-	case len(p.publications) >= config.PublicationsPerParticipant:
-		return refuse(signal.CodeLimit, "%d publications are the limit", config.PublicationsPerParticipant)
-	}
-	if err := description.Validate(); err != nil {
-		return refuse(signal.CodeInvalid, "%v", err)
-	}
-	if n := description.TrackCount(); n > config.TracksPerPublication {
-		return refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n, config.TracksPerPublication)
-	}
-	encoded, refused := r.checkRoom(p, &description)
-	if refused != nil {
-		return refused
-	}
-	if description.VR2Gather {
-		r.giveNumber(p)
-	}
-	converted := p.vr2gather != nil
-	publication := newPublication(r.node.engine, p.identity, description, converted, nextGroup)
-	publication.client, publication.silent, publication.encoded = p.number, converted, encoded
-	if p.pauses {
-		publication.begin(config.Suppression, &r.unsettled, r.now)
-	}
-	p.publications = append(p.publications, publication)
-	p.attachData(publication)
-	r.wakeBy(r.now.Add(unwatchedInterval))
-	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
-		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
-	return nil
+// checked is a description that may be published, as far as that can be said without the room.
+type checked struct {
+	volumetric.Publication
+	// encoded is how many bytes of JSON the description has.
+	encoded int
 }
 
-// checkRoom measures the description of another publication, and refuses it where newcomers could not be told of all any more. Somebody who joins anew takes the
-// place of what was there under the name.
-func (r *Room) checkRoom(p *participant, description *volumetric.Publication) (encoded int, refused *signal.Error) {
-	text, err := json.Marshal(description)
-	if err != nil {
-		return 0, refuse(signal.CodeInvalid, "%v", err)
+// check refuses publications that somebody may not add to those that it has, for what needs no room to be known. It is
+// safe for concurrent use.
+func (c *Config) check(
+	grants Grants, present []*publication, added []volumetric.Publication,
+) ([]checked, *signal.Error) {
+	list := make([]checked, 0, len(added))
+	own := describedBytes(present)
+	for i, description := range added {
+		exists := slices.ContainsFunc(present, func(p *publication) bool { return p.description.Name == description.Name }) ||
+			slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == description.Name })
+		switch {
+		case !grants.Publish:
+			return nil, refuse(signal.CodeForbidden, "the token does not grant publishing")
+		case exists:
+			return nil, refuse(signal.CodeExists, "publication %q exists already", description.Name)
+		case len(present)+i >= c.PublicationsPerParticipant:
+			return nil, refuse(signal.CodeLimit, "%d publications are the limit", c.PublicationsPerParticipant)
+		}
+		if err := description.Validate(); err != nil {
+			return nil, refuse(signal.CodeInvalid, "%v", err)
+		}
+		if n := description.TrackCount(); n > c.TracksPerPublication {
+			return nil, refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n,
+				c.TracksPerPublication)
+		}
+		text, err := json.Marshal(&description)
+		if err != nil {
+			return nil, refuse(signal.CodeInvalid, "%v", err)
+		}
+		if own += len(text); own > c.DescriptionBytes/descriptionShare {
+			return nil, refuse(signal.CodeLimit,
+				"the descriptions of this participant's publications would have %d bytes, the limit is %d",
+				own, c.DescriptionBytes/descriptionShare)
+		}
+		list = append(list, checked{description, len(text)})
 	}
-	own := len(text) + describedBytes(p.publications)
-	all := own
+	return list, nil
+}
+
+// checkRoom refuses publications of which newcomers could not be told any more. Somebody who joins anew takes the place
+// of what was there under the name.
+func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
+	all := describedBytes(p.publications) + encodedBytes(added)
 	for _, other := range r.participants {
 		if other.identity != p.identity {
 			all += describedBytes(other.publications)
 		}
 	}
-	limit := r.node.config.DescriptionBytes
-	if all > limit || own > limit/descriptionShare {
-		return 0, refuse(signal.CodeLimit, "the descriptions of publications would have %d bytes in this room, %d of them this participant's: the limits are %d and %d",
-			all, own, limit, limit/descriptionShare)
+	if limit := r.node.config.DescriptionBytes; all > limit && len(added) > 0 {
+		return refuse(signal.CodeLimit, "the descriptions of publications would have %d bytes in this room, the limit is %d",
+			all, limit)
 	}
-	return len(text), nil
+	return nil
 }
 
-// describedBytes is how many bytes of JSON the descriptions of publications have.
+// publish checks a publication and adds it. Nobody hears of it before announce.
+func (r *Room) publish(p *participant, description volumetric.Publication) *signal.Error {
+	added, refused := r.node.config.check(p.grants, p.publications, []volumetric.Publication{description})
+	if refused == nil {
+		refused = r.checkRoom(p, added)
+	}
+	if refused == nil {
+		refused = r.announces(p.bearer, encodedBytes(added))
+	}
+	if refused != nil {
+		return refused
+	}
+	r.add(p, added[0])
+	return nil
+}
+
+// add adds a publication that was checked.
+func (r *Room) add(p *participant, description checked) {
+	if description.VR2Gather {
+		r.giveNumber(p)
+	}
+	converted := p.vr2gather != nil
+	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
+	publication.client, publication.silent, publication.encoded = p.number, converted, description.encoded
+	if p.pauses {
+		publication.begin(r.node.config.Suppression, &r.unsettled, r.now)
+	}
+	p.publications = append(p.publications, publication)
+	p.attachData(publication)
+	r.count()
+	r.wakeBy(r.now.Add(unwatchedInterval))
+	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
+		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
+}
+
+// describedBytes is how many bytes of JSON the descriptions of publications have, and encodedBytes of those to be
+// added.
 func describedBytes(publications []*publication) (sum int) {
 	for _, p := range publications {
 		sum += p.encoded
+	}
+	return sum
+}
+
+func encodedBytes(added []checked) (sum int) {
+	for _, c := range added {
+		sum += c.encoded
 	}
 	return sum
 }
@@ -283,6 +360,7 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	}
 	publication.close()
 	r.end(publication)
+	r.count()
 	for _, other := range r.others(p) {
 		other.unsubscribe(publication)
 		if announce {

@@ -2,6 +2,7 @@ package signalling
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -19,9 +20,14 @@ type client struct {
 	credentials Credentials
 	outbox      *outbox
 	opened      time.Time
-	log         *zap.Logger
 	session     *sfu.Session
 	inbox       *inbox
+	// remote is the client's address and port, source what counts as one address, which is not valid for this host's
+	// own.
+	remote string
+	source netip.Prefix
+	// refused is how many joins were refused.
+	refused int
 }
 
 // serve reads messages until the websocket ends or a violation closes it.
@@ -66,6 +72,12 @@ func (c *client) serve() {
 
 // take handles one message and reports whether the client may go on.
 func (c *client) take(data []byte, now time.Time) bool {
+	if c.session == nil {
+		if err := c.server.joins.try(c.credentials.Fingerprint, c.source, len(data), now); err != nil {
+			c.violate(signal.CodeRateLimited, err.Error())
+			return false
+		}
+	}
 	message, err := signal.DecodeFromClient(data)
 	if message != nil {
 		c.server.metrics.SignallingMessage("in", message.Head().Type)
@@ -110,15 +122,16 @@ func (c *client) join(join *signal.Join) bool {
 		Grants:   c.credentials.Grants,
 		Outbox:   c.outbox,
 		At:       c.opened,
+
+		Bearer: bearerOf(c.credentials.Fingerprint, c.source), Token: c.credentials.Token,
+		OwnsIdentity: c.credentials.ownsIdentity(),
 	}
 	if refused := c.checkNames(join, request); refused != nil {
-		c.refuse(join.ID, refused)
-		return !refused.Code.Closes()
+		return c.refuseJoin(join.ID, refused)
 	}
 	session, refused := c.server.node.Join(request)
 	if refused != nil {
-		c.refuse(join.ID, refused)
-		return !refused.Code.Closes()
+		return c.refuseJoin(join.ID, refused)
 	}
 	c.session = session
 	c.inbox.limit = c.server.config.MessageBytes
@@ -134,10 +147,33 @@ func (c *client) refuseError(message signal.Message, err error) bool {
 	}
 	e := signal.ErrorFor(id, err)
 	if e.Code.Closes() {
-		c.log.Warn("client violates the protocol", zap.String("code", string(e.Code)), zap.String("what", e.Message))
+		c.logViolation(e.Code, e.Message)
+	} else if c.session == nil && message.Head().Type == signal.TypeJoin {
+		return c.refuseJoin(id, e)
 	}
 	c.refuse(id, e)
 	return !e.Code.Closes()
+}
+
+// refuseJoin tells a client that has not joined why it has not, and reports whether the client may try again.
+func (c *client) refuseJoin(id string, e *signal.Error) bool {
+	c.refused++
+	c.server.refusals.refused(time.Now(), c.remote, "join refused", zap.String("code", string(e.Code)),
+		zap.String("reason", e.Message))
+	c.refuse(id, e)
+	if e.Code.Closes() {
+		return false
+	}
+	if c.refused < maxRefusedJoins {
+		return true
+	}
+	c.outbox.Close(signal.CodeRateLimited, fmt.Sprintf("%d joins were refused on this connection", c.refused))
+	return false
+}
+
+func (c *client) logViolation(code signal.Code, what string) {
+	c.server.refusals.refused(time.Now(), c.remote, "client violates the protocol", zap.String("code", string(code)),
+		zap.String("what", what))
 }
 
 // refuse tells the client that a request failed, and closes the connection where the code says so.
@@ -152,7 +188,7 @@ func (c *client) refuse(id string, e *signal.Error) {
 
 // violate tells the client why its connection is closed.
 func (c *client) violate(code signal.Code, message string) {
-	c.log.Warn("client violates the protocol", zap.String("code", string(code)), zap.String("what", message))
+	c.logViolation(code, message)
 	c.refuse("", &signal.Error{Code: code, Message: message})
 }
 

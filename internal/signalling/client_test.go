@@ -13,9 +13,10 @@ import (
 
 // newTestClient is a client that has not joined, without a websocket.
 func newTestClient(config Config) *client {
-	s := &Server{config: config, metrics: uncounted{}, log: zap.NewNop()}
+	s := &Server{config: config, metrics: uncounted{}, log: zap.NewNop(), joins: newJoinLimits(&config),
+		refusals: newRefusalLog(zap.NewNop())}
 	o := &outbox{config: config, metrics: s.metrics, poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1)}
-	return &client{server: s, outbox: o, log: s.log, inbox: newInbox(nil, &s.config)}
+	return &client{server: s, outbox: o, inbox: newInbox(nil, &s.config)}
 }
 
 // reason is the code that the client's websocket is closed with, empty while it is open.

@@ -24,11 +24,11 @@ type Config struct {
 	ByteBurst    int     `yaml:"byte_burst" help:"bytes that a client may send at once; at least message_bytes"`
 	// TokenWebsockets: a token that names nobody may be everybody's, and all come again within seconds when the server has been restarted.
 	TokenWebsockets int     `yaml:"token_websockets" help:"websockets that may be open by one token"`
-	TokenRate       float64 `yaml:"token_rate" help:"websockets per second that may be opened by one token in the long run"`
+	TokenRate       float64 `yaml:"token_rate" help:"websockets per second that may be opened by one token in the long run, and as many joins"`
 	TokenBurst      int     `yaml:"token_burst" help:"websockets that may be opened by one token at once"`
 	// AddressWebsockets: a room is full with 100 participants by default; twice as many, since all may come again before the server notices that their websockets broke.
 	AddressWebsockets int      `yaml:"address_websockets" help:"websockets that may be open from one address (of IPv6, from one prefix of 64 bits), of this host any number; it is the proxy's where there is one that is not trusted"`
-	AddressRate       float64  `yaml:"address_rate" help:"websockets per second that may be opened from one address in the long run, and requests for the list of rooms"`
+	AddressRate       float64  `yaml:"address_rate" help:"websockets per second that may be opened from one address in the long run, and requests for the list of rooms; and as many joins"`
 	AddressBurst      int      `yaml:"address_burst" help:"websockets that may be opened from one address at once"`
 	TrustedProxies    []string `yaml:"trusted_proxies" help:"addresses or prefixes of reverse proxies that say whom they have a request from; what others say of it is passed over"`
 	ProxyHeader       string   `yaml:"proxy_header" help:"header in which trusted proxies say so, X-Forwarded-For or Forwarded: the one that they set or append to themselves"`
@@ -80,7 +80,8 @@ func (c Config) Validate() error {
 func (c Config) tokenLimits() crowdLimits {
 	return crowdLimits{
 		open: c.TokenWebsockets, perSecond: c.TokenRate, burst: c.TokenBurst,
-		of: "by this token", openKey: "signalling.token_websockets", rateKeys: "signalling.token_rate, signalling.token_burst",
+		what: "websockets", of: "by this token", openKey: "signalling.token_websockets",
+		rateKeys: "signalling.token_rate, signalling.token_burst",
 	}
 }
 
@@ -88,6 +89,7 @@ func (c Config) tokenLimits() crowdLimits {
 func (c Config) addressLimits() crowdLimits {
 	return crowdLimits{
 		open: c.AddressWebsockets, perSecond: c.AddressRate, burst: c.AddressBurst,
-		of: "from this address", openKey: "signalling.address_websockets", rateKeys: "signalling.address_rate, signalling.address_burst",
+		what: "websockets", of: "from this address", openKey: "signalling.address_websockets",
+		rateKeys: "signalling.address_rate, signalling.address_burst",
 	}
 }

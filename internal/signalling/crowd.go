@@ -26,8 +26,8 @@ type crowdLimits struct {
 	open      int
 	perSecond float64
 	burst     int
-	// of says what a member is, and keys name the two limits of the configuration.
-	of                string
+	// what is counted; of says what a member is, and keys name the two limits of the configuration.
+	what, of          string
 	openKey, rateKeys string
 }
 
@@ -67,29 +67,59 @@ func newCrowd[K comparable](limits crowdLimits) *crowd[K] {
 func (c *crowd[K]) enter(key K, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	m, err := c.member(key, now)
+	if err != nil {
+		return err
+	}
+	if m.open >= c.limits.open {
+		return &overcrowded{refusedOpen, fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, c.limits.of,
+			c.limits.open, c.limits.openKey), openAgain}
+	}
+	if err := c.take(m, 1, now); err != nil {
+		return err
+	}
+	m.open++
+	return nil
+}
+
+// spend takes units of the rate of a member, unless there are fewer: then the error, which is an *overcrowded, says so.
+// More than the burst count as the burst.
+func (c *crowd[K]) spend(key K, units int, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.member(key, now)
+	if err != nil {
+		return err
+	}
+	return c.take(m, min(units, c.limits.burst), now)
+}
+
+// member finds a member, and begins to count one that is not known. The caller holds the mutex, here and below.
+func (c *crowd[K]) member(key K, now time.Time) (*member, error) {
 	m := c.members[key]
 	if m == nil {
 		if len(c.members) >= c.sweep {
 			c.forget(now)
 		}
 		if len(c.members) >= maxMembers && !c.evict() {
-			return &overcrowded{refusedOpen, fmt.Sprintf("%d others are counted already", maxMembers), openAgain}
+			return nil, &overcrowded{refusedOpen, fmt.Sprintf("%d others are counted already", maxMembers), openAgain}
 		}
 		m = &member{opened: rate.NewLimiter(rate.Limit(c.limits.perSecond), c.limits.burst)}
 		c.members[key] = m
 	}
-	if m.open >= c.limits.open {
-		return &overcrowded{refusedOpen, fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, c.limits.of, c.limits.open, c.limits.openKey), openAgain}
+	return m, nil
+}
+
+// take takes units of the rate of a member.
+func (c *crowd[K]) take(m *member, units int, now time.Time) error {
+	if m.opened.AllowN(now, units) {
+		return nil
 	}
-	if !m.opened.AllowN(now, 1) {
-		missing := 1 - m.opened.TokensAt(now)
-		return &overcrowded{
-			refusedRate, fmt.Sprintf("%g websockets per second are the limit %s, and %d at once (%s)", c.limits.perSecond, c.limits.of, c.limits.burst, c.limits.rateKeys),
-			time.Duration(min(missing/c.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second)),
-		}
-	}
-	m.open++
-	return nil
+	missing := float64(units) - m.opened.TokensAt(now)
+	text := fmt.Sprintf("%g %s per second are the limit %s, and %d at once (%s)",
+		c.limits.perSecond, c.limits.what, c.limits.of, c.limits.burst, c.limits.rateKeys)
+	return &overcrowded{refusedRate, text,
+		time.Duration(min(missing/c.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second))}
 }
 
 // maxRetryAfter bounds what a client is told to wait, however slow a rate is configured.
@@ -105,7 +135,7 @@ func (c *crowd[K]) leave(key K) {
 	c.members[key].open--
 }
 
-// forget drops members who have nothing open, and long enough so for them to be as anybody new. The caller holds the mutex, here and below.
+// forget drops members who have nothing open, and long enough so for them to be as anybody new.
 func (c *crowd[K]) forget(now time.Time) {
 	for key, m := range c.members {
 		if m.open == 0 && m.opened.TokensAt(now) >= float64(c.limits.burst) {

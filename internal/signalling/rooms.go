@@ -1,13 +1,13 @@
 package signalling
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
+	"sort"
 	"strconv"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -16,32 +16,40 @@ import (
 // RoomsPath is where clients learn which rooms they may join.
 const RoomsPath = "/v1/rooms"
 
-// roomsTimeout bounds how long a room may take to say what goes on in it.
-const roomsTimeout = 2 * time.Second
+// roomsPerPage is how many rooms one answer lists at most: as many as there are by default. Names of 128 bytes that
+// JSON writes as six times as much make 850 kB of them.
+const roomsPerPage = 1000
 
-// Describer tells what goes on in rooms.
-type Describer interface {
-	Describe(ctx context.Context, name string, past bool) ([]sfu.RoomState, error)
+// Lister tells how much goes on in rooms.
+type Lister interface {
+	// Summaries lists rooms by name: the named one, or all of them if the name is empty.
+	Summaries(name string) []sfu.RoomSummary
 }
 
-// RoomSummary is what clients learn of a room before they join.
-type RoomSummary struct {
-	Name         string `json:"name"`
-	Participants int    `json:"participants"`
-	Publications int    `json:"publications"`
+// Page is one answer of Rooms.
+type Page struct {
+	Rooms []sfu.RoomSummary `json:"rooms"`
+	// Next is what the parameter after has to be for the rooms that follow, absent if there are none.
+	Next string `json:"next,omitempty"`
 }
 
-// Rooms lists the rooms that somebody is in and that the client's token lets it join, as a JSON object. It is authenticated as the websocket is.
+// Rooms lists the rooms that somebody is in and that the client's token lets it join, as a JSON object of type Page. It
+// is authenticated as the websocket is. An answer takes some counts and no room's time; one token gets as many answers
+// as it may open websockets, and the door bounds those of one address.
 type Rooms struct {
-	rooms Describer
-	auth  Authenticator
-	pages pages
-	log   *zap.Logger
+	rooms  Lister
+	auth   Authenticator
+	pages  pages
+	asked  *crowd[Fingerprint]
+	counts Metrics
 }
 
 // NewRooms makes the handler for RoomsPath, with dev for servers that ask nobody for a token and listen on loopback alone.
-func NewRooms(rooms Describer, auth Authenticator, log *zap.Logger, dev bool) *Rooms {
-	return &Rooms{rooms: rooms, auth: auth, pages: pages{rebound: dev}, log: log}
+func NewRooms(config Config, rooms Lister, auth Authenticator, counts Metrics, dev bool) *Rooms {
+	limits := config.tokenLimits()
+	limits.what = "requests for the list of rooms"
+	return &Rooms{rooms: rooms, auth: auth, pages: pages{rebound: dev}, asked: newCrowd[Fingerprint](limits),
+		counts: counts}
 }
 
 // ServeHTTP implements http.Handler.
@@ -56,23 +64,42 @@ func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, string(signal.CodeForbidden)+": expected a loopback address in place of the name "+strconv.Quote(r.Host), http.StatusForbidden)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), roomsTimeout)
-	defer cancel()
-	states, err := h.rooms.Describe(ctx, credentials.Room, false)
-	if err != nil {
-		h.log.Warn("rooms do not answer", zap.Error(err))
-		http.Error(w, "rooms do not answer", http.StatusServiceUnavailable)
-		return
-	}
-	list := make([]RoomSummary, len(states))
-	for i, state := range states {
-		list[i] = RoomSummary{Name: state.Name, Participants: len(state.Participants)}
-		for _, p := range state.Participants {
-			list[i].Publications += len(p.Publications)
+	if credentials.Fingerprint != (Fingerprint{}) {
+		if err := h.asked.spend(credentials.Fingerprint, 1, time.Now()); err != nil {
+			h.counts.SignallingError(signal.CodeRateLimited)
+			refuseCrowded(w, err)
+			http.Error(w, string(signal.CodeRateLimited)+": "+err.Error(), http.StatusTooManyRequests)
+			return
 		}
+	}
+	page, err := pageOf(h.rooms.Summaries(credentials.Room), r.URL.Query())
+	if err != nil {
+		http.Error(w, string(signal.CodeInvalid)+": "+err.Error(), http.StatusBadRequest)
+		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	// Who asked has gone where this fails; there is nobody to tell.
-	_ = json.NewEncoder(w).Encode(map[string][]RoomSummary{"rooms": list})
+	// The client has gone if this fails.
+	_ = json.NewEncoder(w).Encode(page)
+}
+
+// pageOf is the part of a list, sorted by name, that a query asks for: the rooms whose names follow the parameter
+// after, so many as the parameter limit says.
+func pageOf(list []sfu.RoomSummary, query url.Values) (Page, error) {
+	limit := roomsPerPage
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > roomsPerPage {
+			return Page{}, fmt.Errorf("limit is %.20q, expected 1 to %d", text, roomsPerPage)
+		}
+		limit = n
+	}
+	after := query.Get("after")
+	first := sort.Search(len(list), func(i int) bool { return after == "" || list[i].Name > after })
+	page := Page{Rooms: list[first:]}
+	if len(page.Rooms) > limit {
+		page.Rooms = page.Rooms[:limit]
+		page.Next = page.Rooms[limit-1].Name
+	}
+	return page, nil
 }

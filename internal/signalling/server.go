@@ -16,9 +16,15 @@ type Credentials struct {
 	Identity string
 	Room     string
 	Grants   sfu.Grants
-	// Token tells tokens apart, of which each opens so many websockets.
-	Token Fingerprint
+	// Fingerprint tells tokens apart, of which each opens so many websockets. It is zero if nobody is asked for a
+	// token.
+	Fingerprint Fingerprint
+	Token       sfu.Token
 }
+
+// ownsIdentity reports whether the client's identity is the client's own: its token names the identity, or nobody is
+// asked for a token.
+func (c *Credentials) ownsIdentity() bool { return c.Identity != "" || c.Fingerprint == Fingerprint{} }
 
 // Authenticator checks a client's token.
 type Authenticator interface {
@@ -51,6 +57,8 @@ type Server struct {
 	log      *zap.Logger
 	upgrader websocket.Upgrader
 	tokens   bearers
+	joins    joinLimits
+	refusals *refusalLog
 }
 
 // NewServer makes the handler for signal.Path. With dev, for servers that ask nobody for a token and listen on loopback alone, web pages of this host may connect
@@ -59,7 +67,10 @@ func NewServer(config Config, node *sfu.Node, auth Authenticator, metrics Metric
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, node: node, auth: auth, metrics: metrics, log: log, tokens: newBearers(&config)}
+	s := &Server{
+		config: config, node: node, auth: auth, metrics: metrics, log: log,
+		tokens: newBearers(&config), joins: newJoinLimits(&config), refusals: newRefusalLog(log),
+	}
 	admitted := pages{allowed: config.AllowedOrigins, local: dev, rebound: dev}
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: config.JoinTimeout,
@@ -76,30 +87,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
 		s.metrics.SignallingError(signal.CodeUnauthorized)
-		s.log.Info("client refused", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		s.refusals.refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
 		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
 		return
 	}
-	if err := s.tokens.enter(credentials.Token, opened); err != nil {
+	if err := s.tokens.enter(credentials.Fingerprint, opened); err != nil {
 		s.metrics.SignallingError(signal.CodeRateLimited)
-		s.log.Warn("client refused", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		s.refusals.refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
 		refuseCrowded(w, err)
 		http.Error(w, string(signal.CodeRateLimited)+": "+err.Error(), http.StatusTooManyRequests)
 		return
 	}
-	defer s.tokens.leave(credentials.Token)
+	defer s.tokens.leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		s.log.Info("no websocket", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		s.refusals.refused(opened, r.RemoteAddr, "no websocket", zap.Error(err))
 		return
 	}
 	c := &client{
 		server:      s,
 		conn:        conn,
 		credentials: credentials,
+		remote:      r.RemoteAddr,
+		source:      sourceOf(r.RemoteAddr),
 		outbox:      newOutbox(conn, s.config, s.metrics),
 		opened:      opened,
-		log:         s.log.With(zap.String("remote", r.RemoteAddr)),
 	}
 	c.serve()
 }

@@ -25,6 +25,7 @@ type vr2GatherClient struct {
 	opened  time.Time
 	query   vr2gather.Query
 	place   vr2GatherPlace
+	remote  string
 	log     *zap.Logger
 	session *sfu.Session
 

@@ -104,7 +104,10 @@ func (o *vr2GatherOutbox) Close(code signal.Code, reason string) {
 		o.client.log.Info("VR2Gather peer's connection ends", zap.String("reason", reason))
 	default:
 		o.client.server.refused.Add(1)
-		o.client.log.Warn("VR2Gather peer refused", zap.String("code", string(code)), zap.String("reason", reason))
+		c := o.client
+		c.server.refusals.refused(time.Now(), c.remote, "VR2Gather peer refused", zap.String("dialect", "vr2gather"),
+			zap.String("room", c.place.room), zap.Uint32("client", c.query.Client), zap.String("code", string(code)),
+			zap.String("reason", reason))
 	}
 	if code == signal.CodeSlowReader {
 		o.queue = nil

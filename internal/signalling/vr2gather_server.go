@@ -33,6 +33,7 @@ type VR2GatherServer struct {
 	log      *zap.Logger
 	upgrader websocket.Upgrader
 	tokens   bearers
+	refusals *refusalLog
 	// pages are who may connect where no token is asked for, nil where a token is all that it takes.
 	pages    *pages
 	presence *vr2GatherPresence
@@ -59,7 +60,7 @@ func NewVR2GatherServer(
 	}
 	s := &VR2GatherServer{
 		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log, pages: admitted, presence: newVR2GatherPresence(),
-		tokens: newBearers(&limits),
+		tokens: newBearers(&limits), refusals: newRefusalLog(log),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: limits.JoinTimeout,
 			ReadBufferSize:   16 << 10,
@@ -80,43 +81,44 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	log := s.log.With(zap.String("remote", r.RemoteAddr), zap.String("dialect", "vr2gather"))
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
-		s.turnAway(w, log, http.StatusUnauthorized, signal.CodeUnauthorized, err.Error())
+		s.turnAway(w, r.RemoteAddr, http.StatusUnauthorized, signal.CodeUnauthorized, err.Error())
 		return
 	}
 	if origin := r.Header.Get("Origin"); s.pages != nil && !s.pages.may(origin, r.Host) {
-		s.turnAway(w, log, http.StatusForbidden, signal.CodeForbidden,
+		s.turnAway(w, r.RemoteAddr, http.StatusForbidden, signal.CodeForbidden,
 			fmt.Sprintf("no token is asked for, and the request comes from a page of %.100q", origin))
 		return
 	}
 	query, err := s.query(r)
 	if err != nil {
-		s.turnAway(w, log, http.StatusBadRequest, signal.CodeInvalid, err.Error())
+		s.turnAway(w, r.RemoteAddr, http.StatusBadRequest, signal.CodeInvalid, err.Error())
 		return
 	}
 	room, identity := s.roomOf(r), sfu.VR2GatherIdentity(query.Client)
 	for _, of := range []struct{ what, granted, asked string }{{"room", credentials.Room, room}, {"identity", credentials.Identity, identity}} {
 		if of.granted != "" && of.granted != of.asked {
-			s.turnAway(w, log, http.StatusForbidden, signal.CodeForbidden, "the token is for another "+of.what)
+			s.turnAway(w, r.RemoteAddr, http.StatusForbidden, signal.CodeForbidden, "the token is for another "+of.what)
 			return
 		}
 	}
 	if err := volumetric.ValidateName("room", room); err != nil {
-		s.turnAway(w, log, http.StatusBadRequest, signal.CodeInvalid, err.Error())
+		s.turnAway(w, r.RemoteAddr, http.StatusBadRequest, signal.CodeInvalid, err.Error())
 		return
 	}
-	if err := s.tokens.enter(credentials.Token, opened); err != nil {
+	if err := s.tokens.enter(credentials.Fingerprint, opened); err != nil {
 		refuseCrowded(w, err)
-		s.turnAway(w, log, http.StatusTooManyRequests, signal.CodeRateLimited, err.Error())
+		s.turnAway(w, r.RemoteAddr, http.StatusTooManyRequests, signal.CodeRateLimited, err.Error())
 		return
 	}
-	defer s.tokens.leave(credentials.Token)
+	defer s.tokens.leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		log.Info("no websocket", zap.Error(err))
 		return
 	}
 	c := &vr2GatherClient{
-		server: s, conn: conn, opened: opened, query: query, place: vr2GatherPlace{room, query.Client}, signs: newSigns(), gone: make(chan struct{}),
+		server: s, conn: conn, opened: opened, remote: r.RemoteAddr, query: query, place: vr2GatherPlace{room, query.Client},
+		signs: newSigns(), gone: make(chan struct{}),
 		log: log.With(zap.String("room", room), zap.Uint32("client", query.Client)),
 	}
 	c.serve(sfu.JoinRequest{
@@ -125,14 +127,17 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			BitrateLimits: signal.BitrateLimits{Min: s.config.MinBitrate},
 		},
 		Room: room, Identity: identity, Grants: credentials.Grants, At: opened, VR2Gather: &query,
+		Bearer: bearerOf(credentials.Fingerprint, sourceOf(r.RemoteAddr)), Token: credentials.Token,
+		OwnsIdentity: credentials.Identity != "",
 	})
 }
 
 // turnAway refuses a peer before there is a websocket.
-func (s *VR2GatherServer) turnAway(w http.ResponseWriter, log *zap.Logger, status int, code signal.Code, reason string) {
+func (s *VR2GatherServer) turnAway(w http.ResponseWriter, remote string, status int, code signal.Code, reason string) {
 	s.refused.Add(1)
 	s.metrics.SignallingError(code)
-	log.Warn("VR2Gather peer refused", zap.String("code", string(code)), zap.String("reason", reason))
+	s.refusals.refused(time.Now(), remote, "VR2Gather peer refused",
+		zap.String("dialect", "vr2gather"), zap.String("code", string(code)), zap.String("reason", reason))
 	http.Error(w, string(code)+": "+reason, status)
 }
 

@@ -53,10 +53,13 @@ const (
 	CodeSlowReader Code = "slow_reader"
 	// CodeReplaced: the session went on over another connection.
 	CodeReplaced Code = "replaced"
-	// CodeKicked: an operator removed the participant, who is not to come back by itself.
+	// CodeKicked: an operator removed the participant, who is not to come back by itself; or the operator's ban still
+	// lasts.
 	CodeKicked Code = "kicked"
 	// CodeClosed: an operator closed the room.
 	CodeClosed Code = "closed"
+	// CodeRevoked: an operator revoked the token.
+	CodeRevoked Code = "revoked"
 	// CodeConnection: the peer connection failed, or the client ended it.
 	CodeConnection Code = "connection"
 	// CodeInternal: the server failed; its log says why.
@@ -68,7 +71,9 @@ var (
 	closing = []Code{CodeUnauthorized, CodeVersion, CodeMalformed, CodeTooLarge, CodeRateLimited}
 	lasting = []Code{
 		CodeForbidden, CodeUnknownType, CodeNotJoined, CodeAlreadyJoined, CodeInvalid, CodeIdentityTaken, CodeLimit, CodeExists, CodeNotFound,
-		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeKicked, CodeClosed, CodeConnection, CodeInternal,
+		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeKicked, CodeClosed,
+		CodeRevoked, CodeConnection,
+		CodeInternal,
 	}
 )
 

@@ -46,8 +46,16 @@ func TypesFromClient() []Type { return slices.Sorted(maps.Keys(fromClient)) }
 func TypesFromServer() []Type { return slices.Sorted(maps.Keys(fromServer)) }
 
 // Encode sets the message's type and gives its text frame. Only the first time does it write to the message: one that has been encoded may
-// be encoded again by several goroutines at once.
+// be encoded again by several goroutines at once. The text of a shared message must not be changed.
 func Encode(m Message) ([]byte, error) {
+	if shared := m.Head().shared; shared != nil {
+		shared.once.Do(func() { shared.text, shared.err = encode(m) })
+		return shared.text, shared.err
+	}
+	return encode(m)
+}
+
+func encode(m Message) ([]byte, error) {
 	if head, t := m.Head(), m.messageType(); head.Type != t {
 		head.Type = t
 	}

@@ -57,6 +57,8 @@ type Header struct {
 	Type Type `json:"type"`
 	// ID is chosen by the client for a request and returned in the reply: at most MaxIDLength bytes.
 	ID string `json:"id,omitempty"`
+	// shared is the text of a message that several clients are sent, nil for others.
+	shared *sharedText
 }
 
 // Head gives access to the header of any message.

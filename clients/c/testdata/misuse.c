@@ -369,7 +369,7 @@ static void texts(void) {
   const char *none = volsfu_status_text(INT32_MIN);
   for (int32_t status = VOLSFU_E_NOT_PUBLISHED; status <= VOLSFU_OK; status++) CHECK(volsfu_status_text(status) != none);
   for (int32_t status = VOLSFU_E_UNREACHABLE; status <= VOLSFU_E_TIMEOUT; status++) CHECK(volsfu_status_text(status) != none);
-  for (int32_t status = VOLSFU_REFUSED_INTERNAL; status <= VOLSFU_REFUSED; status++) CHECK(volsfu_status_text(status) != none);
+  for (int32_t status = VOLSFU_REFUSED_REVOKED; status <= VOLSFU_REFUSED; status++) CHECK(volsfu_status_text(status) != none);
   CHECK(volsfu_status_text(VOLSFU_E_MEMORY) != none && volsfu_status_text(VOLSFU_E_INTERNAL) != none);
   CHECK(strcmp(volsfu_status_text(1), volsfu_status_text(VOLSFU_OK)) == 0);
 }

@@ -186,7 +186,7 @@ namespace Volsfu.Tests
 
         public static void WhatIsFinalEndsTheSession()
         {
-            foreach (string code in new[] { "unauthorized", "version", "forbidden", "replaced", "malformed", "kicked", "closed" })
+            foreach (string code in new[] { "unauthorized", "version", "forbidden", "replaced", "malformed", "kicked", "closed", "revoked" })
             {
                 SignallingSession session = Join();
                 session.Broke(code, code, 0);

@@ -38,7 +38,7 @@ const longestSilence = 10_000;
 const graces = 2;
 
 /** Codes with which the server ends a session for good: trying again would end the same way. */
-const final = new Set(["unauthorized", "version", "malformed", "too_large", "rate_limited", "forbidden", "replaced", "kicked", "closed"]);
+const final = new Set(["unauthorized", "version", "malformed", "too_large", "rate_limited", "forbidden", "replaced", "kicked", "closed", "revoked"]);
 
 export class Session {
   readonly clock = new ServerClock();
@@ -151,7 +151,8 @@ export class Session {
       case "closing":
         if (message.grace_ms === undefined) {
           this.closing = message.message;
-          if (final.has(message.code)) {
+          // Too many joins of one address, as after an outage of a whole house, pass with time.
+          if (final.has(message.code) && !(message.code === "rate_limited" && this.state !== "joined")) {
             this.end(message.message);
           }
         }

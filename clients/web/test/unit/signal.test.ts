@@ -112,6 +112,19 @@ describe("Session", () => {
     expect(FakeSocket.all.length).toBe(1);
   });
 
+  it("comes again when there were too many joins, and stays away when it has said too much", () => {
+    begin();
+    last().open();
+    last().say({ type: "closing", code: "rate_limited", message: "50 joins per second are the limit" });
+    last().close();
+    vi.advanceTimersByTime(6000);
+    expect(FakeSocket.all.length).toBe(2);
+    last().open();
+    last().say(joined);
+    last().say({ type: "closing", code: "rate_limited", message: "400 messages per second are the limit" });
+    expect(states.at(-1)).toEqual(["closed", "400 messages per second are the limit"]);
+  });
+
   it("says why it was not let in", () => {
     begin();
     last().open();

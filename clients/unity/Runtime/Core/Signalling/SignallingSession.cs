@@ -186,6 +186,7 @@ namespace Volsfu.Signalling
                 case "replaced":
                 case "kicked":
                 case "closed":
+                case "revoked":
                     return true;
                 default:
                     return false;

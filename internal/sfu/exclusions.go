@@ -1,0 +1,334 @@
+package sfu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Errors of bans and revocations.
+var (
+	// ErrExclusion is wrapped with what is wrong in a ban or a revocation, and what was expected.
+	ErrExclusion = errors.New("invalid ban or revocation")
+	// ErrFull says that no more bans, or revocations, are kept.
+	ErrFull = errors.New("too many are kept")
+)
+
+const (
+	// maxBans bounds the bans. One has the names of a room and a participant, of 128 bytes each, and the id of a token,
+	// of MaxTokenID bytes, in up to two entries of 500 bytes beside the texts: 8,192 bans take 12 MB at most.
+	maxBans = 1 << 13
+	// maxRevocations bounds the revoked tokens: 16,384 entries of up to MaxTokenID bytes and 100 bytes beside take 6
+	// MB.
+	maxRevocations = 1 << 14
+	// MaxTokenID is how long a token's id may be that is revoked, in bytes. A UUID has 36.
+	MaxTokenID = 256
+	// MaxBan bounds how long a ban lasts: a month is for good, as rooms go.
+	MaxBan = 30 * 24 * time.Hour
+	// DefaultRevocation is how long a revocation lasts of a token that the server has not seen: 30 times the time for
+	// which "volsfu token" mints by default.
+	DefaultRevocation = 30 * 24 * time.Hour
+	// MaxRevocation bounds the time that an operator may give.
+	MaxRevocation = 366 * 24 * time.Hour
+	// clockDifference is how long after its end a token may still be taken, by the greatest difference of clocks that
+	// can be configured (auth.leeway).
+	clockDifference = 5 * time.Minute
+)
+
+// Ban keeps somebody from a room for a time.
+type Ban struct {
+	Room     string `json:"room"`
+	Identity string `json:"identity"`
+	// TokenID is the id of the token that the participant had when it was removed, which opens the room to no other
+	// identity either; empty if the participant was not there, or its token had no id.
+	TokenID string    `json:"token_id,omitempty"`
+	Until   time.Time `json:"until"`
+}
+
+// Revocation is a token that is not accepted.
+type Revocation struct {
+	ID string `json:"id"`
+	// Until is when the token has ended, if the server has seen it; else when the revocation ends.
+	Until time.Time `json:"until"`
+	// Seen says that the server has seen the token since it was revoked, and so knows when it ends.
+	Seen bool `json:"seen"`
+}
+
+// exclusions are the bans and revocations of a node, in memory only. They are safe for concurrent use.
+type exclusions struct {
+	mu sync.Mutex
+	// bans are found by identity, and the same by token; revoked by the token's id.
+	bans    map[seat]*Ban
+	byToken map[seat]*Ban
+	revoked map[string]*Revocation
+}
+
+// seat is a name, or the id of a token, in a room.
+type seat struct{ room, name string }
+
+// ban adds a ban, or replaces that of the same identity in the room.
+func (e *exclusions) ban(b Ban, now time.Time) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bans == nil {
+		e.bans, e.byToken = make(map[seat]*Ban), make(map[seat]*Ban)
+	}
+	at := seat{b.Room, b.Identity}
+	if len(e.bans) >= maxBans && e.bans[at] == nil {
+		for _, old := range e.bans {
+			if !old.Until.After(now) {
+				e.drop(old)
+			}
+		}
+		if len(e.bans) >= maxBans {
+			return fmt.Errorf("%w: %d bans are in force", ErrFull, maxBans)
+		}
+	}
+	if before := e.bans[at]; before != nil {
+		e.drop(before)
+	}
+	e.bans[at] = &b
+	if b.TokenID != "" {
+		e.byToken[seat{b.Room, b.TokenID}] = &b
+	}
+	return nil
+}
+
+// drop ends a ban. The caller holds the mutex.
+func (e *exclusions) drop(b *Ban) {
+	delete(e.bans, seat{b.Room, b.Identity})
+	if at := (seat{b.Room, b.TokenID}); e.byToken[at] == b {
+		delete(e.byToken, at)
+	}
+}
+
+// unban ends the ban of an identity, and reports whether one was in force.
+func (e *exclusions) unban(room, identity string, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := e.bans[seat{room, identity}]
+	if b == nil {
+		return false
+	}
+	e.drop(b)
+	return b.Until.After(now)
+}
+
+// banned gives the ban that keeps an identity or a token from a room, false if there is none.
+func (e *exclusions) banned(room, identity, tokenID string, now time.Time) (Ban, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b := e.bans[seat{room, identity}]; b != nil && b.Until.After(now) {
+		return *b, true
+	}
+	if b := e.byToken[seat{room, tokenID}]; b != nil && b.Until.After(now) {
+		return *b, true
+	}
+	return Ban{}, false
+}
+
+// allBans lists the bans in force by room and identity.
+func (e *exclusions) allBans(now time.Time) []Ban {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := []Ban{}
+	for _, b := range e.bans {
+		if b.Until.After(now) {
+			list = append(list, *b)
+		}
+	}
+	slices.SortFunc(list, func(a, b Ban) int {
+		if c := compareStrings(a.Room, b.Room); c != 0 {
+			return c
+		}
+		return compareStrings(a.Identity, b.Identity)
+	})
+	return list
+}
+
+// revoke adds a revocation, or prolongs that of the same token.
+func (e *exclusions) revoke(id string, until, now time.Time) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.revoked == nil {
+		e.revoked = make(map[string]*Revocation)
+	}
+	if before := e.revoked[id]; before != nil {
+		if !before.Seen && until.After(before.Until) {
+			before.Until = until
+		}
+		return nil
+	}
+	if len(e.revoked) >= maxRevocations {
+		for id, old := range e.revoked {
+			if !old.Until.After(now) {
+				delete(e.revoked, id)
+			}
+		}
+		if len(e.revoked) >= maxRevocations {
+			return fmt.Errorf("%w: %d revocations are in force: replace the key that signed the tokens", ErrFull, maxRevocations)
+		}
+	}
+	e.revoked[id] = &Revocation{ID: id, Until: until}
+	return nil
+}
+
+// has reports whether a token is revoked that a client has, and makes the revocation last until the token has ended.
+func (e *exclusions) has(t Token, now time.Time) bool {
+	if t.ID == "" {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.revoked[t.ID]
+	if r == nil || !r.Until.After(now) {
+		return false
+	}
+	// Two tokens may have one id: the one that ends last counts.
+	if until := t.Expires.Add(clockDifference); !t.Expires.IsZero() && (!r.Seen || until.After(r.Until)) {
+		r.Until, r.Seen = until, true
+	}
+	return true
+}
+
+// restore ends a revocation, and reports whether it was in force.
+func (e *exclusions) restore(id string, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.revoked[id]
+	delete(e.revoked, id)
+	return r != nil && r.Until.After(now)
+}
+
+// allRevoked lists the revocations in force by id.
+func (e *exclusions) allRevoked(now time.Time) []Revocation {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := []Revocation{}
+	for _, r := range e.revoked {
+		if r.Until.After(now) {
+			list = append(list, *r)
+		}
+	}
+	slices.SortFunc(list, func(a, b Revocation) int { return compareStrings(a.ID, b.ID) })
+	return list
+}
+
+// excluded refuses a join, or a return, of somebody whom an operator keeps out. It is safe for concurrent use.
+func (n *Node) excluded(q *JoinRequest, now time.Time) *signal.Error {
+	if n.exclusions.has(q.Token, now) {
+		return refuse(signal.CodeRevoked, "an operator revoked the token")
+	}
+	if b, found := n.exclusions.banned(q.Room, q.Identity, q.Token.ID, now); found {
+		return refuse(signal.CodeKicked, "an operator keeps %q from room %q until %s", b.Identity, b.Room,
+			b.Until.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Bans lists the bans in force.
+func (n *Node) Bans() []Ban { return n.exclusions.allBans(time.Now()) }
+
+// Unban ends a ban. The error wraps ErrNotFound if there is none.
+func (n *Node) Unban(room, identity string) error {
+	if !n.exclusions.unban(room, identity, time.Now()) {
+		return fmt.Errorf("%w: a ban of %q in room %q", ErrNotFound, identity, room)
+	}
+	return nil
+}
+
+// checkBan reports a ban that lasts too long, or names what no room and no participant is called.
+func checkBan(room, identity string, lasts time.Duration) error {
+	if lasts < 0 || lasts > MaxBan {
+		return fmt.Errorf("%w: a ban of %v, expected more than 0 and at most %v", ErrExclusion, lasts, MaxBan)
+	}
+	for what, name := range map[string]string{"room": room, "identity": identity} {
+		if err := volumetric.ValidateName(what, name); err != nil {
+			return fmt.Errorf("%w: %w", ErrExclusion, err)
+		}
+	}
+	return nil
+}
+
+// Revoke has a token be refused, by its id, and ends the sessions that it opened, with the code revoked. The revocation
+// lasts until the token has ended, as soon as the server knows when that is; until then for the time given, or
+// DefaultRevocation if that is 0. The error wraps ErrExclusion or ErrFull.
+func (n *Node) Revoke(id string, lasts time.Duration) error {
+	if id == "" || len(id) > MaxTokenID {
+		return fmt.Errorf("%w: the id of a token has %d bytes, expected 1 to %d", ErrExclusion, len(id), MaxTokenID)
+	}
+	if lasts < 0 || lasts > MaxRevocation {
+		return fmt.Errorf("%w: a revocation of %v, expected more than 0 and at most %v", ErrExclusion, lasts, MaxRevocation)
+	}
+	if lasts == 0 {
+		lasts = DefaultRevocation
+	}
+	now := time.Now()
+	if err := n.exclusions.revoke(id, now.Add(lasts), now); err != nil {
+		return err
+	}
+	// A join that has not seen the revocation is in its room's channel already, before this.
+	n.toAll(revokedRequest{id})
+	return nil
+}
+
+// Revoked reports whether a token is revoked.
+func (n *Node) Revoked(t Token) bool { return n.exclusions.has(t, time.Now()) }
+
+// Revocations lists the revocations in force.
+func (n *Node) Revocations() []Revocation { return n.exclusions.allRevoked(time.Now()) }
+
+// Restore has a revoked token be accepted again. The error wraps ErrNotFound if the token is not revoked.
+func (n *Node) Restore(id string) error {
+	if !n.exclusions.restore(id, time.Now()) {
+		return fmt.Errorf("%w: a revocation of token %q", ErrNotFound, id)
+	}
+	return nil
+}
+
+// revokedRequest removes the participants whose token was revoked.
+type revokedRequest struct{ id string }
+
+// apply implements request.
+func (q revokedRequest) apply(r *Room) {
+	for _, p := range r.others(nil) {
+		if p.token.ID == q.id && r.node.exclusions.has(p.token, r.now) {
+			p.log.Info("the participant's token was revoked", zap.String("token_id", q.id))
+			r.expel(p, signal.CodeRevoked, "an operator revoked the token")
+		}
+	}
+}
+
+// Kick removes a participant from a room: a client that is told so does not come back by itself. If the ban is longer
+// than 0, the identity, and the token that the participant has, are kept from the room for that time, also if the
+// participant is not there. The error wraps ErrNotFound if there is no such participant and no ban, or ErrExclusion or
+// ErrFull.
+func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duration) error {
+	if identity == "" {
+		return fmt.Errorf("%w: a participant without a name", ErrNotFound)
+	}
+	q := removeRequest{identity: identity, code: signal.CodeKicked, reason: "removed by an operator"}
+	if ban != 0 {
+		if err := checkBan(room, identity, ban); err != nil {
+			return err
+		}
+		now := time.Now()
+		q.until = now.Add(ban)
+		if err := n.exclusions.ban(Ban{Room: room, Identity: identity, Until: q.until}, now); err != nil {
+			return err
+		}
+	}
+	err := n.removeFrom(ctx, room, q)
+	if ban != 0 && errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,189 @@
+package sfu
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// brings joins with a token.
+func brings(n *Node, room, identity string, token Token) (*shelf, *signal.Error) {
+	o := &shelf{}
+	_, refused := n.Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version}, Room: room, Identity: identity, Token: token, Outbox: o, At: time.Now(),
+	})
+	return o, refused
+}
+
+// codeOf is the code of a refusal, empty for none.
+func codeOf(refused *signal.Error) signal.Code {
+	if refused == nil {
+		return ""
+	}
+	return refused.Code
+}
+
+// TestBan keeps a participant that is removed from its room under its name, and by its token under every name, until
+// the ban ends.
+func TestBan(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	eve := Token{ID: "e"}
+	o, refused := brings(n, "room", "eve", eve)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	if err := n.Kick(t.Context(), "room", "eve", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := o.ended(); code != signal.CodeKicked {
+		t.Errorf("closed with %q, expected %q", code, signal.CodeKicked)
+	}
+	for _, test := range []struct {
+		room, identity string
+		token          Token
+		code           signal.Code
+	}{
+		{"room", "eve", eve, signal.CodeKicked},
+		{"room", "eve", Token{}, signal.CodeKicked},
+		{"room", "another", eve, signal.CodeKicked},
+		{"room", "ada", Token{ID: "a"}, ""},
+		{"attic", "eve", eve, ""},
+	} {
+		if _, refused := brings(n, test.room, test.identity, test.token); codeOf(refused) != test.code {
+			t.Errorf("%s in %s by token %q: %v, expected the code %q", test.identity, test.room, test.token.ID, refused,
+				test.code)
+		}
+	}
+	if bans := n.Bans(); len(bans) != 1 || bans[0].Room != "room" || bans[0].Identity != "eve" || bans[0].TokenID != "e" {
+		t.Errorf("the bans are %+v", bans)
+	}
+	if err := n.Unban("room", "eve"); err != nil {
+		t.Error(err)
+	}
+	if _, refused := brings(n, "room", "eve", eve); refused != nil {
+		t.Errorf("after the ban: %v", refused)
+	}
+	if err := n.Unban("room", "eve"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a second end of the ban: %v", err)
+	}
+	// Somebody who is not there is kept out, too; without a ban there is nothing to do.
+	if err := n.Kick(t.Context(), "nowhere", "mallory", time.Hour); err != nil {
+		t.Error(err)
+	}
+	if _, refused := brings(n, "nowhere", "mallory", Token{}); codeOf(refused) != signal.CodeKicked {
+		t.Errorf("somebody banned who was not there: %v", refused)
+	}
+	if err := n.Kick(t.Context(), "nowhere", "mallory", 0); !errors.Is(err, ErrNotFound) {
+		t.Errorf("somebody removed who is not there: %v", err)
+	}
+	for _, lasts := range []time.Duration{-1, MaxBan + 1} {
+		if err := n.Kick(t.Context(), "room", "eve", lasts); !errors.Is(err, ErrExclusion) {
+			t.Errorf("a ban of %v: %v", lasts, err)
+		}
+	}
+}
+
+// TestRevokedToken ends the sessions of a token that is revoked, in their time of grace as well, and lets no session
+// begin or go on by it.
+func TestRevokedToken(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	token := Token{ID: "e", Expires: time.Now().Add(time.Hour)}
+	here, refused := brings(n, "room", "eve", token)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	other, refused := brings(n, "room", "ada", Token{ID: "a"})
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	if err := n.Revoke("e", 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { code, _ := here.ended(); return code == signal.CodeRevoked },
+		"the end of a session by a revoked token")
+	if code, over := other.ended(); over {
+		t.Errorf("a session by another token was closed with %q", code)
+	}
+	if _, refused := brings(n, "attic", "eve", token); codeOf(refused) != signal.CodeRevoked {
+		t.Errorf("joined by a revoked token: %v", refused)
+	}
+	joined := expect[*signal.Joined](t, other, 1)
+	_, refused = n.Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version,
+			Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}},
+		Room: "room", Identity: "ada", Token: token, Outbox: &shelf{}, At: time.Now(),
+	})
+	if codeOf(refused) != signal.CodeRevoked {
+		t.Errorf("resumed by a revoked token: %v", refused)
+	}
+	list := n.Revocations()
+	if len(list) != 1 || !list[0].Seen || !list[0].Until.Equal(token.Expires.Add(clockDifference)) {
+		t.Errorf("the revocations are %+v, expected one until the token has ended", list)
+	}
+	if err := n.Restore("e"); err != nil {
+		t.Error(err)
+	}
+	if _, refused := brings(n, "room", "eve", token); refused != nil {
+		t.Errorf("after the revocation: %v", refused)
+	}
+	if err := n.Restore("e"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a second end of the revocation: %v", err)
+	}
+	for _, id := range []string{"", string(make([]byte, MaxTokenID+1))} {
+		if err := n.Revoke(id, 0); !errors.Is(err, ErrExclusion) {
+			t.Errorf("an id of %d bytes: %v", len(id), err)
+		}
+	}
+	if err := n.Revoke("e", MaxRevocation+1); !errors.Is(err, ErrExclusion) {
+		t.Errorf("a revocation for too long: %v", err)
+	}
+}
+
+// TestExclusionsAreBounded keeps no more bans and revocations than fit, and forgets those that have ended first.
+func TestExclusionsAreBounded(t *testing.T) {
+	var e exclusions
+	soon, late := start.Add(time.Minute), start.Add(time.Hour)
+	for i := range maxBans {
+		if err := e.ban(Ban{Room: "room", Identity: fmt.Sprint(i), TokenID: fmt.Sprint(i), Until: soon}, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range maxRevocations {
+		if err := e.revoke(fmt.Sprint(i), soon, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.ban(Ban{Room: "room", Identity: "eve", Until: late}, start); !errors.Is(err, ErrFull) {
+		t.Errorf("one ban too many: %v", err)
+	}
+	if err := e.ban(Ban{Room: "room", Identity: "7", Until: late}, start); err != nil {
+		t.Errorf("a ban that replaces one: %v", err)
+	}
+	if err := e.revoke("eve", late, start); !errors.Is(err, ErrFull) {
+		t.Errorf("one revocation too many: %v", err)
+	}
+	if err := e.ban(Ban{Room: "room", Identity: "eve", Until: late}, soon); err != nil {
+		t.Error(err)
+	}
+	if err := e.revoke("eve", late, soon); err != nil {
+		t.Error(err)
+	}
+	if len(e.bans) != 2 || len(e.byToken) != 0 || len(e.revoked) != 1 {
+		t.Errorf("kept are %d bans, %d by token, and %d revocations, expected 2, 0 and 1", len(e.bans), len(e.byToken),
+			len(e.revoked))
+	}
+	if len(e.allBans(late)) != 0 || len(e.allRevoked(late)) != 0 {
+		t.Error("what has ended is listed")
+	}
+	// A token that the server sees and that ends later than was guessed stays revoked until then.
+	month := start.Add(31 * 24 * time.Hour)
+	if !e.has(Token{ID: "eve", Expires: month}, soon) || !e.has(Token{ID: "eve", Expires: month}, month) {
+		t.Error("a token that has not ended is accepted again")
+	}
+	if e.has(Token{ID: "eve", Expires: month}, month.Add(clockDifference)) || e.has(Token{}, soon) {
+		t.Error("a token that has ended, or none, is revoked")
+	}
+}

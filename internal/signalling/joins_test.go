@@ -1,0 +1,112 @@
+package signalling
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+var noon = time.Unix(1_795_188_600, 0)
+
+// wrongJoin is a join that is refused without a look at the rooms: it names a room that the token is not for.
+const wrongJoin = `{"type":"join","version":1,"room":"attic","identity":"eve"}`
+
+// TestRefusedJoinsEndTheWebsocket: after five joins that were refused the websocket ends, with a reason.
+func TestRefusedJoinsEndTheWebsocket(t *testing.T) {
+	c := newTestClient(DefaultConfig())
+	c.credentials.Room = "lab"
+	for i := 1; i <= maxRefusedJoins; i++ {
+		if going := c.take([]byte(wrongJoin), noon); going != (i < maxRefusedJoins) {
+			t.Fatalf("after %d refused joins the websocket goes on: %t", i, going)
+		}
+	}
+	if c.reason() != signal.CodeRateLimited || !strings.Contains(c.outbox.reason, "5 joins were refused") {
+		t.Errorf("closed with %q, %q", c.reason(), c.outbox.reason)
+	}
+}
+
+// TestJoinsOfOneAddress: one address has its joins refused on websockets without number no faster than it may open
+// websockets, and long messages count as several. Another address is not hurt.
+func TestJoinsOfOneAddress(t *testing.T) {
+	config := DefaultConfig()
+	config.AddressRate, config.AddressBurst = 1e-9, 20
+	first := newTestClient(config)
+	try := func(address string, text string) signal.Code {
+		c := newTestClient(config)
+		c.server, c.source = first.server, netip.MustParsePrefix(address+"/32")
+		c.credentials.Room = "lab"
+		c.take([]byte(text), noon)
+		return c.reason()
+	}
+	long := wrongJoin[:len(wrongJoin)-1] + `,"x":"` + strings.Repeat("x", 9*joinUnit) + `"}`
+	if code := try("203.0.113.9", long); code != "" {
+		t.Fatalf("closed with %q for the first join", code)
+	}
+	for i := range 10 {
+		if code := try("203.0.113.9", wrongJoin); code != "" {
+			t.Fatalf("closed with %q after %d joins", code, i+1)
+		}
+	}
+	if code := try("203.0.113.9", wrongJoin); code != signal.CodeRateLimited {
+		t.Errorf("closed with %q for one join too many, expected %q", code, signal.CodeRateLimited)
+	}
+	if code := try("203.0.113.10", wrongJoin); code != "" {
+		t.Errorf("another address: closed with %q", code)
+	}
+}
+
+// TestRefusalLog logs five refusals of one address at once, and says later how many more there were.
+func TestRefusalLog(t *testing.T) {
+	core, logs := observer.New(zap.DebugLevel)
+	l := newRefusalLog(zap.New(core))
+	const ada, grace = "203.0.113.9:1", "203.0.113.10:1"
+	for i := range 100 {
+		l.refused(noon, fmt.Sprintf("203.0.113.9:%d", i), "join refused", zap.String("code", "limit"))
+	}
+	if n := logs.Len(); n != refusalLines {
+		t.Errorf("%d lines of one address, expected %d", n, refusalLines)
+	}
+	l.refused(noon, grace, "join refused")
+	if logs.Len() != refusalLines+1 {
+		t.Error("another address has no line")
+	}
+	logs.TakeAll()
+	l.refused(noon.Add(time.Second), ada, "join refused")
+	if all := logs.TakeAll(); len(all) != 1 || all[0].ContextMap()["suppressed"] != int64(100-refusalLines) {
+		t.Errorf("the next lines are %v", all)
+	}
+	l.refused(noon.Add(2*time.Second), ada, "join refused")
+	if all := logs.TakeAll(); len(all) != 1 || all[0].ContextMap()["suppressed"] != nil {
+		t.Errorf("the lines after that are %v", all)
+	}
+	for i := range 2 * maxRefused {
+		l.refused(noon.Add(2*time.Second), fmt.Sprintf("10.%d.%d.1:1", i/256, i%256), "join refused")
+	}
+	if len(l.sources) > maxRefused+1 {
+		t.Errorf("%d addresses are counted, expected %d at most", len(l.sources), maxRefused)
+	}
+	if n := logs.Len(); n > maxRefused+refusalLines {
+		t.Errorf("%d lines of ever other addresses, expected %d at most", n, maxRefused+refusalLines)
+	}
+}
+
+// BenchmarkRefusedJoin is what one refused join costs, from the text on, without the websocket.
+func BenchmarkRefusedJoin(b *testing.B) {
+	config := DefaultConfig()
+	c := newTestClient(config)
+	c.credentials.Room = "lab"
+	b.ReportAllocs()
+	for b.Loop() {
+		c.refused = 0
+		c.take([]byte(wrongJoin), noon.Add(time.Hour))
+		c.outbox.queue = c.outbox.queue[:0]
+		c.inbox.messages.SetBurst(1 << 30)
+	}
+}
