@@ -1,0 +1,349 @@
+package hardening
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// attack is a kind of attack, with what is claimed of it.
+type attack struct {
+	title string
+	run   func(context.Context, *check) ([]lab.Line, error)
+}
+
+// attacks are all, in the order of their checks' numbers.
+var attacks = []attack{
+	{"DTLS records: an empty fragment from a spoofed source and in session, mutated handshakes", attackRecords},
+	{"64 candidates that are unused addresses of the server's network, over 10 websockets", attackNeighbours},
+	{"20 receivers on the server's network vanish together", attackVanishing},
+	{"one valid STUN request, replayed at full speed", attackReplay},
+	{"plaintext DTLS handshake messages at full speed", attackMessages},
+	{"SCTP: empty fragments, opened channels", attackSCTP},
+	{"candidates of a bystander in 1 and in 55 answers, spoofed checks", attackBystander},
+	{"spoofed plaintext alerts and application data", attackAlerts},
+	{"a participant's address as another's candidate, 60 ms away", attackHijack},
+	{"refused joins over 4 websockets", attackJoins},
+	{"everything at once, by one token from one address", attackEverything},
+	{"a receiver that goes silent gets no more media", attackSilence},
+}
+
+// spoofed is how many message numbers an outsider tries who does not know how far a handshake is.
+const spoofed = 20
+
+// attackRecords sends hostile DTLS records.
+func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
+	outside, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) error { return s.spoofEach(ctx, spoofed, emptyBeyondStart) })
+	if err != nil {
+		return nil, err
+	}
+	lines := append([]lab.Line{outside.lives("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
+	inside, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) error {
+		i, p, err := s.reachData(ctx)
+		if err != nil {
+			return err
+		}
+		defer i.close()
+		defer p.end()
+		for n := range uint16(spoofed) {
+			_, _ = p.WriteTo(emptyBeyondStart(n), nil)
+		}
+		return lab.Pause(ctx, time.Second)
+	})
+	if err != nil {
+		return lines, err
+	}
+	lines = append(append(lines, inside.lives("fragment in session: ")), inside.whole("fragment in session: ")...)
+	var sent flooded
+	mutated, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) (err error) {
+		sent, err = s.mutate(ctx)
+		return err
+	})
+	if err != nil {
+		return lines, err
+	}
+	lines = append(append(lines, mutated.lives("mutated records: ")), mutated.whole("mutated records: ")...)
+	return append(append(lines, mutated.bounded("mutated records: ")...), sent.lines("mutated records: ")...), nil
+}
+
+// once makes a stage for one attack.
+func (c *check) once(ctx context.Context, after time.Duration, attack func(context.Context, *stage) error) (suffered, error) {
+	s, err := newStage(ctx, c, stageOptions{})
+	if err != nil {
+		return suffered{}, err
+	}
+	defer s.close()
+	return s.under(ctx, after, func(ctx context.Context) error { return attack(ctx, s) })
+}
+
+// lines say how much was sent.
+func (f *flooded) lines(prefix string) []lab.Line {
+	return []lab.Line{
+		lab.Stated(prefix+"datagrams sent", float64(f.packets), ""),
+		lab.Stated(prefix+"rate that the sender reached", f.rate(), "datagrams/s"),
+		lab.Stated(prefix+"bit rate that the sender reached", f.megabits(), "Mbit/s"),
+	}
+}
+
+// spoofEach sends records that seem to come from each of the innocents, and then waits a second.
+func (s *stage) spoofEach(ctx context.Context, count uint16, record func(uint16) []byte) error {
+	spoof, err := s.attacker.newSpoofer()
+	if err != nil {
+		return err
+	}
+	defer spoof.close()
+	for _, from := range s.addresses {
+		for n := range count {
+			if err := spoof.send(from, s.server.media(), record(n)); err != nil {
+				return err
+			}
+		}
+	}
+	return lab.Pause(ctx, time.Second)
+}
+
+const (
+	// mutatedRate is in datagrams per second.
+	mutatedRate = 10_000
+	// mutatedTime is for how long one connection gets mutated records: the server may have ended it by then.
+	mutatedTime = 500 * time.Millisecond
+)
+
+// mutate sends mutated records on one connection after the other. Half of the connections have finished their handshake.
+func (s *stage) mutate(ctx context.Context) (flooded, error) {
+	m := &mutator{random: rand.New(rand.NewPCG(s.check.options.Seed, s.check.options.Seed)), corpus: synthetic()}
+	var total flooded
+	for n := 0; total.lasted < s.check.options.Flood && !s.server.dead(); n++ {
+		sent, err := s.mutateOne(ctx, m, n%2 == 0)
+		total.packets, total.bytes, total.lasted = total.packets+sent.packets, total.bytes+sent.bytes, total.lasted+sent.lasted
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (s *stage) mutateOne(ctx context.Context, m *mutator, handshake bool) (flooded, error) {
+	i, p, err := s.reachData(ctx)
+	if err != nil {
+		return flooded{}, err
+	}
+	defer i.close()
+	defer p.end()
+	if handshake {
+		p.record = func(b []byte) { m.corpus = append(m.corpus, append([]byte(nil), b...)) }
+		conn, err := p.handshake(ctx)
+		if err != nil {
+			return flooded{}, err
+		}
+		defer func() { _ = conn.Close() }()
+		p.record = nil
+	}
+	return flood(ctx, p.UDPConn, p.server, min(mutatedTime, s.check.options.Flood), mutatedRate, m.next)
+}
+
+// attackReplay replays a request that the server takes for right.
+func attackReplay(ctx context.Context, c *check) ([]lab.Line, error) {
+	return c.flooding(ctx, func(ctx context.Context, s *stage) (flooded, error) { return s.replay(ctx, c.options.Flood, unlimited) })
+}
+
+// flooding are the lines of an attack by rate.
+func (c *check) flooding(ctx context.Context, attack func(context.Context, *stage) (flooded, error)) ([]lab.Line, error) {
+	var sent flooded
+	o, err := c.once(ctx, c.options.After, func(ctx context.Context, s *stage) (err error) {
+		sent, err = attack(ctx, s)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return o.flooding("", sent), nil
+}
+
+func (o *suffered) flooding(prefix string, sent flooded) []lab.Line {
+	lines := append([]lab.Line{o.lives(prefix)}, o.bounded(prefix)...)
+	lines = append(lines, o.whole(prefix)...)
+	return append(lines, sent.lines(prefix)...)
+}
+
+// replay replays one binding request.
+func (s *stage) replay(ctx context.Context, lasting time.Duration, rate int) (flooded, error) {
+	i, p, err := s.reachData(ctx)
+	if err != nil {
+		return flooded{}, err
+	}
+	defer i.close()
+	defer p.end()
+	request := p.request()
+	return flood(ctx, p.UDPConn, p.server, lasting, rate, func(b []byte) int { return copy(b, request) })
+}
+
+// attackMessages sends handshake messages after the handshake.
+func attackMessages(ctx context.Context, c *check) ([]lab.Line, error) {
+	return c.flooding(ctx, func(ctx context.Context, s *stage) (flooded, error) {
+		return s.messages(ctx, c.options.Flood, unlimited)
+	})
+}
+
+const (
+	// messageBytes is the length of each message: it fills a datagram of Ethernet.
+	messageBytes = 1300
+	// firstMessage is the number of the message that the server expects after a handshake: two hellos, certificate, key
+	// exchange, verification and the end came before.
+	firstMessage = 6
+)
+
+// messages sends plaintext handshake messages, numbered on from the handshake's.
+func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (flooded, error) {
+	i, p, err := s.reachData(ctx)
+	if err != nil {
+		return flooded{}, err
+	}
+	defer i.close()
+	defer p.end()
+	conn, err := p.handshake(ctx)
+	if err != nil {
+		return flooded{}, err
+	}
+	defer func() { _ = conn.Close() }()
+	number := uint64(0)
+	body := make([]byte, messageBytes)
+	return flood(ctx, p.UDPConn, p.server, lasting, rate, func(b []byte) int {
+		number++
+		message := fragment(certificateMessage, uint16(firstMessage-1+number), messageBytes, 0, body)
+		return copy(b, record(recordHandshake, 1000+number, message))
+	})
+}
+
+// attackSCTP floods SCTP in two ways at full speed, the first one slowly as well.
+func attackSCTP(ctx context.Context, c *check) ([]lab.Line, error) {
+	var lines []lab.Line
+	for _, way := range []struct {
+		name string
+		rate int
+		last time.Duration
+		kind packetKind
+	}{
+		{"empty fragments, 100 packets/s: ", 100, min(c.options.Flood, slowTime), emptyFragments},
+		{"empty fragments, full speed: ", unlimited, c.options.Flood, emptyFragments},
+		{"opened channels, full speed: ", unlimited, c.options.Flood, openedChannels},
+	} {
+		var sent flooded
+		o, err := c.once(ctx, c.options.After, func(ctx context.Context, s *stage) (err error) {
+			sent, err = s.overSCTP(ctx, way.last, way.rate, way.kind)
+			return err
+		})
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, o.flooding(way.name, sent)...)
+	}
+	return lines, nil
+}
+
+const (
+	// slowTime is how long the slow flood lasts: five seconds of it are enough for a server without a bound.
+	slowTime = 20 * time.Second
+	// ahead is how many TSNs may be sent that the server has not acknowledged: then the first of them is sent again.
+	ahead = 20_000
+)
+
+// packetKind makes SCTP packets of so many DATA chunks each.
+type packetKind struct {
+	chunks uint32
+	append func(chunks []byte, tsn uint32) []byte
+}
+
+var (
+	// emptyFragments are middle fragments without content, 71 of 16 bytes in a packet of 1,148 bytes.
+	emptyFragments = packetKind{71, func(chunks []byte, tsn uint32) []byte {
+		return appendData(chunks, flagUnordered, tsn, 1, openMessage, nil)
+	}}
+	// openedChannels open a channel each, 36 of 32 bytes in a packet of 1,164 bytes, on one stream after the other.
+	openedChannels = packetKind{36, func(chunks []byte, tsn uint32) []byte {
+		return appendData(chunks, flagUnordered|flagBegin|flagEnd, tsn, uint16(2*tsn), openMessage, channelOpen("body"))
+	}}
+)
+
+// packet makes a packet whose first chunk has a TSN.
+func (k *packetKind) packet(tag, tsn uint32) []byte {
+	var chunks []byte
+	for n := range k.chunks {
+		chunks = k.append(chunks, tsn+n)
+	}
+	return sctpPacket(tag, chunks)
+}
+
+// overSCTP sends packets over an association, each with as many TSNs as it has chunks. The server may end the association:
+// then the intruder comes again.
+func (s *stage) overSCTP(ctx context.Context, lasting time.Duration, rate int, kind packetKind) (flooded, error) {
+	var total flooded
+	began := time.Now()
+	for time.Since(began) < lasting && !s.server.dead() {
+		err := s.overAssociation(ctx, began, lasting, rate, kind, &total)
+		if ctx.Err() != nil {
+			return total, ctx.Err()
+		}
+		if err != nil && total.packets == 0 {
+			return total, err
+		}
+		if err := lab.Pause(ctx, comeAgain); err != nil {
+			return total, err
+		}
+	}
+	total.lasted = time.Since(began)
+	return total, nil
+}
+
+// comeAgain is how long an intruder waits until it joins again.
+const comeAgain = 200 * time.Millisecond
+
+// overAssociation sends on one association until the time is over or the association ends.
+func (s *stage) overAssociation(
+	ctx context.Context, began time.Time, lasting time.Duration, rate int, kind packetKind, total *flooded,
+) error {
+	i, p, err := s.reachData(ctx)
+	if err != nil {
+		return err
+	}
+	defer i.close()
+	defer p.end()
+	conn, err := p.handshake(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	a, err := associate(ctx, conn)
+	if err != nil {
+		return err
+	}
+	// Closing would wait for what the server does not acknowledge.
+	defer func() { a.association.Abort("the attack is over") }()
+	next := a.next.Load()
+	for time.Since(began) < lasting {
+		select {
+		case <-i.ended:
+			return errRefused
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+		}
+		if rate != unlimited && total.packets >= int64(time.Since(began).Seconds()*float64(rate)) {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if next-a.acknowledged.Load() > ahead {
+			next = a.acknowledged.Load() + 1
+		}
+		packet := kind.packet(a.tag.Load(), next)
+		if _, err := conn.Write(packet); err != nil {
+			return err
+		}
+		total.packets++
+		total.bytes += int64(len(packet))
+		next += kind.chunks
+	}
+	return nil
+}

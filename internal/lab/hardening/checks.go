@@ -1,0 +1,48 @@
+package hardening
+
+import (
+	"context"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+// Options say what is attacked, and for how long.
+type Options struct {
+	// Server is the path of the server's program. Without, it is the one beside this program.
+	Server string
+	// Flood is how long each attack by rate lasts.
+	Flood time.Duration
+	// After is how long the participants are watched after an attack.
+	After time.Duration
+	// Seed is that of the mutated records.
+	Seed uint64
+}
+
+// DefaultOptions are those of the claims.
+func DefaultOptions() Options {
+	return Options{Flood: time.Minute, After: 30 * time.Second, Seed: 1}
+}
+
+// check is one attack, or several of one kind.
+type check struct {
+	title    string
+	options  Options
+	progress lab.Progress
+	run      func(context.Context, *check) ([]lab.Line, error)
+}
+
+// Name implements lab.Check.
+func (c *check) Name() string { return c.title }
+
+// Run implements lab.Check.
+func (c *check) Run(ctx context.Context) ([]lab.Line, error) { return c.run(ctx, c) }
+
+// Checks are the checks of hardening, in the order of their numbers.
+func Checks(o Options, progress lab.Progress) []lab.Check {
+	var list []lab.Check
+	for _, a := range attacks {
+		list = append(list, &check{title: a.title, options: o, progress: progress, run: a.run})
+	}
+	return list
+}

@@ -1,0 +1,292 @@
+package hardening
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/dtls/v3"
+	"github.com/pion/logging"
+	"github.com/pion/sctp"
+	"github.com/pion/stun/v4"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// path is an intruder's UDP socket that ICE has connected with the server. It goes on answering checks. It implements
+// net.PacketConn for DTLS.
+type path struct {
+	*net.UDPConn
+	intruder *intruder
+	server   netip.AddrPort
+	records  chan []byte
+	closed   chan struct{}
+	once     sync.Once
+	running  sync.WaitGroup
+	// nominated is closed once the server has chosen this path.
+	nominated chan struct{}
+	chosen    sync.Once
+	// record, where it is not nil, sees what DTLS sends.
+	record func([]byte)
+	// deadline is that of reading, in nanoseconds since 1970; 0 is none.
+	deadline atomic.Int64
+	// tie is ICE's tie-breaker.
+	tie uint64
+}
+
+// recordsKept is how many DTLS records wait to be read.
+const recordsKept = 1024
+
+// checkInterval is how often the intruder asks for a check until the server has chosen.
+const checkInterval = 20 * time.Millisecond
+
+// reach answers the server's offer with a socket of the intruder's own and waits until ICE has connected it.
+func (i *intruder) reach(ctx context.Context) (*path, error) {
+	offer, err := i.offer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := i.from.listenUDP()
+	if err != nil {
+		return nil, err
+	}
+	p := &path{
+		UDPConn: conn, intruder: i, server: i.stage.server.media(), records: make(chan []byte, recordsKept),
+		closed: make(chan struct{}), nominated: make(chan struct{}), tie: uint64(time.Now().UnixNano()),
+	}
+	p.running.Go(p.read)
+	own := conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	if err := i.answer(offer, own); err != nil {
+		p.end()
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
+	ticker := time.NewTicker(checkInterval)
+	defer ticker.Stop()
+	for {
+		_, _ = p.WriteToUDPAddrPort(p.request(), p.server)
+		select {
+		case <-p.nominated:
+			return p, nil
+		case <-ticker.C:
+		case <-i.ended:
+			p.end()
+			return nil, errRefused
+		case <-ctx.Done():
+			p.end()
+			return nil, fmt.Errorf("ICE of the intruder: %w", ctx.Err())
+		}
+	}
+}
+
+// attributes of RFC 8445 section 16.1, with the priority of a peer-reflexive candidate.
+var checkPriority = stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{110, 0, 30, 255}}
+
+// request is a valid binding request from the intruder to the server.
+func (p *path) request() []byte {
+	p.intruder.mu.Lock()
+	ufrag, password := p.intruder.remoteUfrag, p.intruder.remotePassword
+	p.intruder.mu.Unlock()
+	controlled := stun.RawAttribute{Type: stun.AttrICEControlled, Value: binary.BigEndian.AppendUint64(nil, p.tie)}
+	m := stun.MustBuild(stun.TransactionID, stun.BindingRequest, stun.NewUsername(ufrag+":"+p.intruder.ufrag), checkPriority, controlled,
+		stun.NewShortTermIntegrity(password), stun.Fingerprint)
+	return m.Raw
+}
+
+// read is the goroutine that reads the socket.
+func (p *path) read() {
+	buffer := make([]byte, 2048)
+	for {
+		n, from, err := p.ReadFromUDPAddrPort(buffer)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// The kernel reports here that something sent before was refused.
+			continue
+		}
+		data := append([]byte(nil), buffer[:n]...)
+		switch {
+		case stun.IsMessage(data):
+			p.check(data, from)
+		case len(data) > 0 && data[0] >= 20 && data[0] <= 63:
+			select {
+			case p.records <- data:
+			default:
+			}
+		}
+	}
+}
+
+// check answers a check of the server's.
+func (p *path) check(data []byte, from netip.AddrPort) {
+	m := &stun.Message{Raw: data}
+	if m.Decode() != nil || m.Type != stun.BindingRequest {
+		return
+	}
+	mapped := &stun.XORMappedAddress{IP: from.Addr().AsSlice(), Port: int(from.Port())}
+	reply, err := stun.Build(stun.NewTransactionIDSetter(m.TransactionID), stun.BindingSuccess, mapped,
+		stun.NewShortTermIntegrity(p.intruder.password), stun.Fingerprint)
+	if err != nil {
+		return
+	}
+	_, _ = p.WriteToUDPAddrPort(reply.Raw, from)
+	if m.Contains(stun.AttrUseCandidate) {
+		p.chosen.Do(func() { close(p.nominated) })
+	}
+}
+
+// ReadFrom implements net.PacketConn for DTLS.
+func (p *path) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		var late <-chan time.Time
+		if at := p.deadline.Load(); at != 0 {
+			late = time.After(time.Until(time.Unix(0, at)))
+		}
+		select {
+		case data := <-p.records:
+			return copy(b, data), net.UDPAddrFromAddrPort(p.server), nil
+		case <-p.closed:
+			return 0, nil, net.ErrClosed
+		case <-late:
+			return 0, nil, context.DeadlineExceeded
+		}
+	}
+}
+
+// WriteTo implements net.PacketConn for DTLS.
+func (p *path) WriteTo(b []byte, _ net.Addr) (int, error) {
+	if p.record != nil {
+		p.record(b)
+	}
+	return p.WriteToUDPAddrPort(b, p.server)
+}
+
+// SetReadDeadline implements net.PacketConn for DTLS. It concerns ReadFrom alone, not the goroutine that reads the socket.
+func (p *path) SetReadDeadline(t time.Time) error {
+	at := int64(0)
+	if !t.IsZero() {
+		at = t.UnixNano()
+	}
+	p.deadline.Store(at)
+	return nil
+}
+
+// SetDeadline implements net.PacketConn.
+func (p *path) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
+
+// Close implements net.PacketConn. DTLS closes what it reads; the socket is the path's to close.
+func (p *path) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+// end closes the socket.
+func (p *path) end() {
+	_ = p.Close()
+	_ = p.UDPConn.Close()
+	p.running.Wait()
+}
+
+// silence is what Pion logs: it complains of what the attack does.
+var silence = &logging.DefaultLoggerFactory{Writer: io.Discard, DefaultLogLevel: logging.LogLevelDisabled}
+
+// handshake makes the DTLS connection.
+func (p *path) handshake(ctx context.Context) (*dtls.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
+	conn, err := dtls.ClientWithOptions(p, net.UDPAddrFromAddrPort(p.server), dtls.WithCertificates(p.intruder.certificate),
+		dtls.WithInsecureSkipVerify(true), dtls.WithLoggerFactory(silence), dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM))
+	if err != nil {
+		return nil, fmt.Errorf("DTLS of the intruder: %w", err)
+	}
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("DTLS handshake of the intruder: %w", err), conn.Close())
+	}
+	return conn, nil
+}
+
+// associationPatience bounds SCTP's handshake.
+const associationPatience = 10 * time.Second
+
+// associated is an SCTP association over DTLS whose packets the intruder makes itself.
+type associated struct {
+	*dtls.Conn
+	association *sctp.Association
+	// tag is the server's verification tag, next the first TSN of the intruder's.
+	tag, next atomic.Uint32
+	// acknowledged is the server's cumulative TSN.
+	acknowledged atomic.Uint32
+}
+
+// associate makes an SCTP association. Nothing is sent on it but what the intruder makes.
+func associate(ctx context.Context, conn *dtls.Conn) (*associated, error) {
+	ctx, cancel := context.WithTimeout(ctx, associationPatience)
+	defer cancel()
+	a := &associated{Conn: conn}
+	var err error
+	if a.association, err = sctp.ClientContext(ctx, sctp.WithNetConn(a), sctp.WithEnableInterleaving(false), sctp.WithLoggerFactory(silence)); err != nil {
+		return nil, fmt.Errorf("SCTP of the intruder: %w", err)
+	}
+	return a, nil
+}
+
+// Chunk types of RFC 9260 section 3.2.
+const (
+	chunkInit = 1
+	chunkSACK = 3
+	// sctpHeader is in bytes.
+	sctpHeader = 12
+)
+
+// Write implements net.Conn for the association: it learns the tag and the first TSN from what passes.
+func (a *associated) Write(b []byte) (int, error) {
+	if len(b) >= sctpHeader+20 && b[sctpHeader] == chunkInit {
+		first := binary.BigEndian.Uint32(b[sctpHeader+16:])
+		a.next.Store(first)
+		a.acknowledged.Store(first - 1)
+	} else if len(b) >= sctpHeader {
+		a.tag.Store(binary.BigEndian.Uint32(b[4:]))
+	}
+	return a.Conn.Write(b)
+}
+
+// Read implements net.Conn for the association. It keeps acknowledgements to itself: the association knows nothing of what
+// the intruder has sent, and would end.
+func (a *associated) Read(b []byte) (int, error) {
+	for {
+		n, err := a.Conn.Read(b)
+		if err != nil {
+			return n, err
+		}
+		if n < sctpHeader+8 || b[sctpHeader] != chunkSACK {
+			return n, nil
+		}
+		a.acknowledged.Store(binary.BigEndian.Uint32(b[sctpHeader+4:]))
+	}
+}
+
+// dataJoin joins with data channels, which is what reaches SCTP.
+var dataJoin = signal.Join{DataChannel: true}
+
+// reachData brings an intruder in and connects it as far as ICE.
+func (s *stage) reachData(ctx context.Context) (*intruder, *path, error) {
+	i, err := s.intrude(ctx, s.attacker, dataJoin)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := i.reach(ctx)
+	if err != nil {
+		i.close()
+		return nil, nil, err
+	}
+	return i, p, nil
+}
