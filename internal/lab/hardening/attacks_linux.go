@@ -20,7 +20,7 @@ var attacks = []attack{
 	{"64 candidates that are unused addresses of the server's network, over 10 websockets", attackNeighbours},
 	{"20 receivers on the server's network vanish together", attackVanishing},
 	{"one valid STUN request, replayed at full speed", attackReplay},
-	{"plaintext DTLS handshake messages at full speed", attackMessages},
+	{"plaintext DTLS handshake messages after the handshake", attackMessages},
 	{"SCTP: empty fragments, opened channels", attackSCTP},
 	{"candidates of a bystander in 1 and in 55 answers, spoofed checks", attackBystander},
 	{"spoofed plaintext alerts and application data", attackAlerts},
@@ -176,15 +176,33 @@ func (s *stage) replay(ctx context.Context, lasting time.Duration, rate int) (fl
 	}
 	defer i.close()
 	defer p.end()
-	request := p.request()
+	request := i.request()
 	return flood(ctx, p.UDPConn, p.server, lasting, rate, func(b []byte) int { return copy(b, request) })
 }
 
-// attackMessages sends handshake messages after the handshake.
+// attackMessages sends handshake messages after the handshake. A server that keeps them does so in the order of their
+// numbers: at full speed some are lost, and what follows is not kept.
 func attackMessages(ctx context.Context, c *check) ([]lab.Line, error) {
-	return c.flooding(ctx, func(ctx context.Context, s *stage) (flooded, error) {
-		return s.messages(ctx, c.options.Flood, unlimited)
-	})
+	var lines []lab.Line
+	for _, way := range []struct {
+		name string
+		rate int
+		last time.Duration
+	}{
+		{"4,500 datagrams/s: ", 4500, min(c.options.Flood, slowTime)},
+		{"full speed: ", unlimited, c.options.Flood},
+	} {
+		var sent flooded
+		o, err := c.once(ctx, c.options.After, func(ctx context.Context, s *stage) (err error) {
+			sent, err = s.messages(ctx, way.last, way.rate)
+			return err
+		})
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, o.flooding(way.name, sent)...)
+	}
+	return lines, nil
 }
 
 const (
@@ -244,7 +262,8 @@ func attackSCTP(ctx context.Context, c *check) ([]lab.Line, error) {
 }
 
 const (
-	// slowTime is how long the slow flood lasts: five seconds of it are enough for a server without a bound.
+	// slowTime is how long slow floods last: a server without a bound is at its end after five seconds of SCTP's, and keeps
+	// 100 MB of DTLS's.
 	slowTime = 20 * time.Second
 	// ahead is how many TSNs may be sent that the server has not acknowledged: then the first of them is sent again.
 	ahead = 20_000

@@ -262,12 +262,12 @@ func nameBystanderOften(ctx context.Context, s *stage, bystander *namespace) (in
 
 // spoofChecks sends valid checks that seem to come from the bystander.
 func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, error) {
-	i, p, err := s.reachData(ctx)
+	// An intruder who names no candidate is still looked for where checks come from.
+	i, err := s.nameCandidates(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer i.close()
-	defer p.end()
 	spoof, err := s.attacker.newSpoofer()
 	if err != nil {
 		return 0, err
@@ -275,7 +275,7 @@ func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, erro
 	defer spoof.close()
 	sources := portsOf(bystander, 0)
 	for _, from := range sources {
-		if err := spoof.send(from, s.server.media(), p.request()); err != nil {
+		if err := spoof.send(from, s.server.media(), i.request()); err != nil {
 			return 0, err
 		}
 	}

@@ -37,8 +37,6 @@ type path struct {
 	record func([]byte)
 	// deadline is that of reading, in nanoseconds since 1970; 0 is none.
 	deadline atomic.Int64
-	// tie is ICE's tie-breaker.
-	tie uint64
 }
 
 // recordsKept is how many DTLS records wait to be read.
@@ -59,7 +57,7 @@ func (i *intruder) reach(ctx context.Context) (*path, error) {
 	}
 	p := &path{
 		UDPConn: conn, intruder: i, server: i.stage.server.media(), records: make(chan []byte, recordsKept),
-		closed: make(chan struct{}), nominated: make(chan struct{}), tie: uint64(time.Now().UnixNano()),
+		closed: make(chan struct{}), nominated: make(chan struct{}),
 	}
 	p.running.Go(p.read)
 	own := conn.LocalAddr().(*net.UDPAddr).AddrPort()
@@ -72,7 +70,7 @@ func (i *intruder) reach(ctx context.Context) (*path, error) {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
-		_, _ = p.WriteToUDPAddrPort(p.request(), p.server)
+		_, _ = p.WriteToUDPAddrPort(i.request(), p.server)
 		select {
 		case <-p.nominated:
 			return p, nil
@@ -87,16 +85,19 @@ func (i *intruder) reach(ctx context.Context) (*path, error) {
 	}
 }
 
-// attributes of RFC 8445 section 16.1, with the priority of a peer-reflexive candidate.
-var checkPriority = stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{110, 0, 30, 255}}
+// Attributes of RFC 8445 section 16.1: the priority of a peer-reflexive candidate, and the role with its tie-breaker, which
+// is of no use as long as the roles differ.
+var (
+	checkPriority = stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{110, 0, 30, 255}}
+	controlled    = stun.RawAttribute{Type: stun.AttrICEControlled, Value: []byte("intruder")}
+)
 
 // request is a valid binding request from the intruder to the server.
-func (p *path) request() []byte {
-	p.intruder.mu.Lock()
-	ufrag, password := p.intruder.remoteUfrag, p.intruder.remotePassword
-	p.intruder.mu.Unlock()
-	controlled := stun.RawAttribute{Type: stun.AttrICEControlled, Value: binary.BigEndian.AppendUint64(nil, p.tie)}
-	m := stun.MustBuild(stun.TransactionID, stun.BindingRequest, stun.NewUsername(ufrag+":"+p.intruder.ufrag), checkPriority, controlled,
+func (i *intruder) request() []byte {
+	i.mu.Lock()
+	ufrag, password := i.remoteUfrag, i.remotePassword
+	i.mu.Unlock()
+	m := stun.MustBuild(stun.TransactionID, stun.BindingRequest, stun.NewUsername(ufrag+":"+i.ufrag), checkPriority, controlled,
 		stun.NewShortTermIntegrity(password), stun.Fingerprint)
 	return m.Raw
 }

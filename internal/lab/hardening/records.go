@@ -29,15 +29,16 @@ func record(kind byte, number uint64, body []byte) []byte {
 
 // fragment is a fragment of a handshake message: length is that of the message, offset and body the fragment's.
 func fragment(kind byte, sequence uint16, length, offset uint32, body []byte) []byte {
-	f := make([]byte, handshakeHeader, handshakeHeader+len(body))
-	binary.BigEndian.PutUint32(f, length)
-	f[0] = kind
-	binary.BigEndian.PutUint16(f[4:], sequence)
-	binary.BigEndian.PutUint32(f[5:], offset<<8)
-	// The offset's three bytes end where the length's begin.
-	copy(f[9:], binary.BigEndian.AppendUint32(nil, uint32(len(body)))[1:])
+	f := append(make([]byte, 0, handshakeHeader+len(body)), kind)
+	f = appendThree(f, length)
+	f = binary.BigEndian.AppendUint16(f, sequence)
+	f = appendThree(f, offset)
+	f = appendThree(f, uint32(len(body)))
 	return append(f, body...)
 }
+
+// appendThree appends a number of three bytes.
+func appendThree(b []byte, v uint32) []byte { return append(b, byte(v>>16), byte(v>>8), byte(v)) }
 
 // emptyBeyondStart is a fragment without content at offset 5 of a message of length 0: 25 bytes.
 func emptyBeyondStart(sequence uint16) []byte {
