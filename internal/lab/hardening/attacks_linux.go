@@ -2,10 +2,10 @@ package hardening
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 )
 
 // attack is a kind of attack, with what is claimed of it.
@@ -35,7 +35,7 @@ const spoofed = 20
 
 // attackRecords sends hostile DTLS records.
 func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
-	outside, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) error { return s.spoofEach(ctx, spoofed, emptyBeyondStart) })
+	outside, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) error { return s.spoofEach(ctx, spoofed, intruder.EmptyBeyondStart) })
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,10 @@ func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
 		if err != nil {
 			return err
 		}
-		defer i.close()
-		defer p.end()
+		defer i.Close()
+		defer p.End()
 		for n := range uint16(spoofed) {
-			_, _ = p.WriteTo(emptyBeyondStart(n), nil)
+			_, _ = p.WriteTo(intruder.EmptyBeyondStart(n), nil)
 		}
 		return lab.Pause(ctx, time.Second)
 	})
@@ -113,7 +113,7 @@ const (
 
 // mutate sends mutated records on one connection after the other. Half of the connections have finished their handshake.
 func (s *stage) mutate(ctx context.Context) (flooded, error) {
-	m := &mutator{random: rand.New(rand.NewPCG(s.check.options.Seed, s.check.options.Seed)), corpus: synthetic()}
+	m := intruder.NewMutator(s.check.options.Seed)
 	var total flooded
 	for n := 0; total.lasted < s.check.options.Flood && !s.server.dead(); n++ {
 		sent, err := s.mutateOne(ctx, m, n%2 == 0)
@@ -125,23 +125,23 @@ func (s *stage) mutate(ctx context.Context) (flooded, error) {
 	return total, nil
 }
 
-func (s *stage) mutateOne(ctx context.Context, m *mutator, handshake bool) (flooded, error) {
+func (s *stage) mutateOne(ctx context.Context, m *intruder.Mutator, handshake bool) (flooded, error) {
 	i, p, err := s.reachData(ctx)
 	if err != nil {
 		return flooded{}, err
 	}
-	defer i.close()
-	defer p.end()
+	defer i.Close()
+	defer p.End()
 	if handshake {
-		p.record = func(b []byte) { m.corpus = append(m.corpus, append([]byte(nil), b...)) }
-		conn, err := p.handshake(ctx)
+		p.Record = m.Learn
+		conn, err := p.Handshake(ctx)
 		if err != nil {
 			return flooded{}, err
 		}
 		defer func() { _ = conn.Close() }()
-		p.record = nil
+		p.Record = nil
 	}
-	return flood(ctx, p.UDPConn, p.server, min(mutatedTime, s.check.options.Flood), mutatedRate, m.next)
+	return flood(ctx, p.UDPConn, p.Server, min(mutatedTime, s.check.options.Flood), mutatedRate, m.Next)
 }
 
 // attackReplay replays a request that the server takes for right.
@@ -174,10 +174,10 @@ func (s *stage) replay(ctx context.Context, lasting time.Duration, rate int) (fl
 	if err != nil {
 		return flooded{}, err
 	}
-	defer i.close()
-	defer p.end()
-	request := i.request()
-	return flood(ctx, p.UDPConn, p.server, lasting, rate, func(b []byte) int { return copy(b, request) })
+	defer i.Close()
+	defer p.End()
+	request := i.Request()
+	return flood(ctx, p.UDPConn, p.Server, lasting, rate, func(b []byte) int { return copy(b, request) })
 }
 
 // attackMessages sends handshake messages after the handshake. A server that keeps them does so in the order of their
@@ -219,19 +219,19 @@ func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (
 	if err != nil {
 		return flooded{}, err
 	}
-	defer i.close()
-	defer p.end()
-	conn, err := p.handshake(ctx)
+	defer i.Close()
+	defer p.End()
+	conn, err := p.Handshake(ctx)
 	if err != nil {
 		return flooded{}, err
 	}
 	defer func() { _ = conn.Close() }()
 	number := uint64(0)
 	body := make([]byte, messageBytes)
-	return flood(ctx, p.UDPConn, p.server, lasting, rate, func(b []byte) int {
+	return flood(ctx, p.UDPConn, p.Server, lasting, rate, func(b []byte) int {
 		number++
-		message := fragment(certificateMessage, uint16(firstMessage-1+number), messageBytes, 0, body)
-		return copy(b, record(recordHandshake, 1000+number, message))
+		message := intruder.Fragment(intruder.CertificateMessage, uint16(firstMessage-1+number), messageBytes, 0, body)
+		return copy(b, intruder.Record(intruder.Handshake, 1000+number, message))
 	})
 }
 
@@ -242,11 +242,11 @@ func attackSCTP(ctx context.Context, c *check) ([]lab.Line, error) {
 		name string
 		rate int
 		last time.Duration
-		kind packetKind
+		kind intruder.Packets
 	}{
-		{"empty fragments, 100 packets/s: ", 100, min(c.options.Flood, slowTime), emptyFragments},
-		{"empty fragments, full speed: ", unlimited, c.options.Flood, emptyFragments},
-		{"opened channels, full speed: ", unlimited, c.options.Flood, openedChannels},
+		{"empty fragments, 100 packets/s: ", 100, min(c.options.Flood, slowTime), intruder.EmptyFragments},
+		{"empty fragments, full speed: ", unlimited, c.options.Flood, intruder.EmptyFragments},
+		{"opened channels, full speed: ", unlimited, c.options.Flood, intruder.OpenedChannels},
 	} {
 		var sent flooded
 		o, err := c.once(ctx, c.options.After, func(ctx context.Context, s *stage) (err error) {
@@ -269,35 +269,9 @@ const (
 	ahead = 20_000
 )
 
-// packetKind makes SCTP packets of so many DATA chunks each.
-type packetKind struct {
-	chunks uint32
-	append func(chunks []byte, tsn uint32) []byte
-}
-
-var (
-	// emptyFragments are middle fragments without content, 71 of 16 bytes in a packet of 1,148 bytes.
-	emptyFragments = packetKind{71, func(chunks []byte, tsn uint32) []byte {
-		return appendData(chunks, flagUnordered, tsn, 1, openMessage, nil)
-	}}
-	// openedChannels open a channel each, 36 of 32 bytes in a packet of 1,164 bytes, on one stream after the other.
-	openedChannels = packetKind{36, func(chunks []byte, tsn uint32) []byte {
-		return appendData(chunks, flagUnordered|flagBegin|flagEnd, tsn, uint16(2*tsn), openMessage, channelOpen("body"))
-	}}
-)
-
-// packet makes a packet whose first chunk has a TSN.
-func (k *packetKind) packet(tag, tsn uint32) []byte {
-	var chunks []byte
-	for n := range k.chunks {
-		chunks = k.append(chunks, tsn+n)
-	}
-	return sctpPacket(tag, chunks)
-}
-
 // overSCTP sends packets over an association, each with as many TSNs as it has chunks. The server may end the association:
 // then the intruder comes again.
-func (s *stage) overSCTP(ctx context.Context, lasting time.Duration, rate int, kind packetKind) (flooded, error) {
+func (s *stage) overSCTP(ctx context.Context, lasting time.Duration, rate int, kind intruder.Packets) (flooded, error) {
 	var total flooded
 	began := time.Now()
 	for time.Since(began) < lasting && !s.server.dead() {
@@ -321,30 +295,29 @@ const comeAgain = 200 * time.Millisecond
 
 // overAssociation sends on one association until the time is over or the association ends.
 func (s *stage) overAssociation(
-	ctx context.Context, began time.Time, lasting time.Duration, rate int, kind packetKind, total *flooded,
+	ctx context.Context, began time.Time, lasting time.Duration, rate int, kind intruder.Packets, total *flooded,
 ) error {
 	i, p, err := s.reachData(ctx)
 	if err != nil {
 		return err
 	}
-	defer i.close()
-	defer p.end()
-	conn, err := p.handshake(ctx)
+	defer i.Close()
+	defer p.End()
+	conn, err := p.Handshake(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	a, err := associate(ctx, conn)
+	a, err := intruder.Associate(ctx, conn)
 	if err != nil {
 		return err
 	}
-	// Closing would wait for what the server does not acknowledge.
-	defer func() { a.association.Abort("the attack is over") }()
-	next := a.next.Load()
+	defer a.Abort()
+	next := a.Next()
 	for time.Since(began) < lasting {
 		select {
-		case <-i.ended:
-			return errRefused
+		case <-i.Ended():
+			return intruder.ErrRefused
 		case <-ctx.Done():
 			return ctx.Err()
 		default:
@@ -353,16 +326,16 @@ func (s *stage) overAssociation(
 			time.Sleep(time.Millisecond)
 			continue
 		}
-		if next-a.acknowledged.Load() > ahead {
-			next = a.acknowledged.Load() + 1
+		if next-a.Acknowledged() > ahead {
+			next = a.Acknowledged() + 1
 		}
-		packet := kind.packet(a.tag.Load(), next)
-		if _, err := conn.Write(packet); err != nil {
+		packet := kind.Packet(a.Tag(), next)
+		if err := a.Send(packet); err != nil {
 			return err
 		}
 		total.packets++
 		total.bytes += int64(len(packet))
-		next += kind.chunks
+		next += kind.Chunks
 	}
 	return nil
 }

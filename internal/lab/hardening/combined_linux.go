@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -37,8 +38,10 @@ func attackAlerts(ctx context.Context, c *check) ([]lab.Line, error) {
 		name   string
 		record func(uint16) []byte
 	}{
-		{"alerts: ", func(uint16) []byte { return closeNotify() }},
-		{"application data: ", func(n uint16) []byte { return record(recordApplication, 0xffff0000+uint64(n), []byte("hello")) }},
+		{"alerts: ", func(uint16) []byte { return intruder.CloseNotify() }},
+		{"application data: ", func(n uint16) []byte {
+			return intruder.Record(intruder.ApplicationData, 0xffff0000+uint64(n), []byte("hello"))
+		}},
 	} {
 		o, err := c.once(ctx, forgeryInterval, func(ctx context.Context, s *stage) error {
 			for range forgeries {
@@ -75,7 +78,7 @@ func attackHijack(ctx context.Context, c *check) ([]lab.Line, error) {
 		if err != nil {
 			return err
 		}
-		defer i.close()
+		defer i.Close()
 		return lab.Pause(ctx, hijackTime)
 	})
 	if err != nil {
@@ -106,8 +109,9 @@ func refusedJoin(number int64) *signal.Join {
 // refuse sends joins on one websocket after the other until a time, each as soon as the last one is refused.
 func (s *stage) refuse(ctx context.Context, lasting time.Duration, refused, opened *atomic.Int64) error {
 	began := time.Now()
+	config := s.intruder()
 	for time.Since(began) < lasting && ctx.Err() == nil && !s.server.dead() {
-		ws, err := s.openWebsocket(ctx, s.attacker)
+		ws, err := config.OpenWebsocket(ctx)
 		if err != nil {
 			// The server refuses websockets of an address that has opened too many.
 			if err := lab.Pause(ctx, 10*time.Millisecond); err != nil {
@@ -117,7 +121,7 @@ func (s *stage) refuse(ctx context.Context, lasting time.Duration, refused, open
 		}
 		opened.Add(1)
 		for time.Since(began) < lasting {
-			data, err := signal.Encode(refusedJoin(rooms.Add(1)))
+			data, err := signal.Encode(refusedJoin(intruder.Number()))
 			if err != nil {
 				return errors.Join(err, ws.Close())
 			}
@@ -265,7 +269,7 @@ func (s *stage) everything(bystander *namespace) []func(context.Context) error {
 			if err != nil {
 				return err
 			}
-			defer i.close()
+			defer i.Close()
 			return lab.Pause(ctx, turn)
 		}
 	}
@@ -278,8 +282,8 @@ func (s *stage) everything(bystander *namespace) []func(context.Context) error {
 	return []func(context.Context) error{
 		by(func(ctx context.Context) (flooded, error) { return s.replay(ctx, turn, combinedRate) }),
 		by(func(ctx context.Context) (flooded, error) { return s.messages(ctx, turn, combinedRate) }),
-		by(func(ctx context.Context) (flooded, error) { return s.overSCTP(ctx, turn, 100, emptyFragments) }),
-		by(func(ctx context.Context) (flooded, error) { return s.overSCTP(ctx, turn, 100, openedChannels) }),
+		by(func(ctx context.Context) (flooded, error) { return s.overSCTP(ctx, turn, 100, intruder.EmptyFragments) }),
+		by(func(ctx context.Context) (flooded, error) { return s.overSCTP(ctx, turn, 100, intruder.OpenedChannels) }),
 		named(strangers), named(portsOf(bystander, 0)), named(s.addresses[:2]),
 		func(ctx context.Context) error { return s.refuseAll(ctx, turn, &ignored, &ignored) },
 	}

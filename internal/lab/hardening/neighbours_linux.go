@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -45,7 +46,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]lab.Line, error) {
 			if err != nil {
 				return err
 			}
-			defer i.close()
+			defer i.Close()
 		}
 		return lab.Pause(ctx, checkTime)
 	})
@@ -56,17 +57,17 @@ func attackNeighbours(ctx context.Context, c *check) ([]lab.Line, error) {
 }
 
 // nameCandidates brings an intruder in who names candidates in one answer.
-func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort) (*intruder, error) {
-	i, err := s.intrude(ctx, s.attacker, dataJoin)
+func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort) (*intruder.Intruder, error) {
+	i, err := intruder.Join(ctx, s.intruder(), dataJoin)
 	if err != nil {
 		return nil, err
 	}
-	offer, err := i.offer(ctx)
+	offer, err := i.Offer(ctx)
 	if err == nil {
-		err = i.answer(offer, candidates...)
+		err = i.Answer(offer, candidates...)
 	}
 	if err != nil {
-		i.close()
+		i.Close()
 		return nil, err
 	}
 	return i, nil
@@ -218,7 +219,7 @@ func nameBystanderOnce(ctx context.Context, s *stage, bystander *namespace) (int
 	if err != nil {
 		return 0, err
 	}
-	defer i.close()
+	defer i.Close()
 	return 1, lab.Pause(ctx, checkTime)
 }
 
@@ -228,7 +229,7 @@ func nameBystanderOften(ctx context.Context, s *stage, bystander *namespace) (in
 	if err != nil {
 		return 0, err
 	}
-	defer i.close()
+	defer i.Close()
 	taken := 1
 	for n := 1; n < manyAnswers; n++ {
 		publication := volumetric.Publication{
@@ -236,11 +237,11 @@ func nameBystanderOften(ctx context.Context, s *stage, bystander *namespace) (in
 			Codec: volumetric.Codec{MIMEType: "audio/opus", ClockRate: 48_000, Channels: 2},
 			Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
 		}
-		if err := i.send(&signal.Publish{Publication: publication}); err != nil {
+		if err := i.Send(&signal.Publish{Publication: publication}); err != nil {
 			break
 		}
 		waiting, cancel := context.WithTimeout(ctx, answerPatience)
-		offer, err := i.offer(waiting)
+		offer, err := i.Offer(waiting)
 		cancel()
 		if ctx.Err() != nil {
 			return taken, ctx.Err()
@@ -249,11 +250,11 @@ func nameBystanderOften(ctx context.Context, s *stage, bystander *namespace) (in
 			s.check.progress.Say("  no offer after answer %d: %v", taken, err)
 			break
 		}
-		if i.answer(offer, portsOf(bystander, n*candidatesPerAnswer)...) != nil {
+		if i.Answer(offer, portsOf(bystander, n*candidatesPerAnswer)...) != nil {
 			break
 		}
 		taken++
-		if i.send(&signal.Unpublish{Publication: publication.Name}) != nil {
+		if i.Send(&signal.Unpublish{Publication: publication.Name}) != nil {
 			break
 		}
 	}
@@ -267,7 +268,7 @@ func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	defer i.close()
+	defer i.Close()
 	spoof, err := s.attacker.newSpoofer()
 	if err != nil {
 		return 0, err
@@ -275,7 +276,7 @@ func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, erro
 	defer spoof.close()
 	sources := portsOf(bystander, 0)
 	for _, from := range sources {
-		if err := spoof.send(from, s.server.media(), i.request()); err != nil {
+		if err := spoof.send(from, s.server.media(), i.Request()); err != nil {
 			return 0, err
 		}
 	}

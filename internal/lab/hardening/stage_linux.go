@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -321,4 +323,28 @@ func (m *meter) cpu() time.Duration {
 func (m *meter) close() {
 	close(m.stop)
 	<-m.ended
+}
+
+// intruder says how one joins from the attacker's host.
+func (s *stage) intruder() intruder.Config {
+	return intruder.Config{
+		URL: "ws://" + s.server.signalling(), Token: s.token, Media: s.server.media(), Dial: s.attacker.dial, Listen: s.attacker.listenUDP,
+	}
+}
+
+// dataJoin joins with data channels, which is what reaches SCTP.
+var dataJoin = signal.Join{DataChannel: true}
+
+// reachData brings an intruder in and connects it as far as ICE.
+func (s *stage) reachData(ctx context.Context) (*intruder.Intruder, *intruder.Path, error) {
+	i, err := intruder.Join(ctx, s.intruder(), dataJoin)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := i.Reach(ctx)
+	if err != nil {
+		i.Close()
+		return nil, nil, err
+	}
+	return i, p, nil
 }

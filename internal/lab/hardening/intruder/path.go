@@ -1,4 +1,4 @@
-package hardening
+package intruder
 
 import (
 	"context"
@@ -16,25 +16,24 @@ import (
 	"github.com/pion/logging"
 	"github.com/pion/sctp"
 	"github.com/pion/stun/v4"
-
-	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// path is an intruder's UDP socket that ICE has connected with the server. It goes on answering checks. It implements
+// Path is an intruder's UDP socket that ICE has connected with the server. It goes on answering checks. It implements
 // net.PacketConn for DTLS.
-type path struct {
+type Path struct {
 	*net.UDPConn
-	intruder *intruder
-	server   netip.AddrPort
-	records  chan []byte
-	closed   chan struct{}
-	once     sync.Once
-	running  sync.WaitGroup
+	intruder *Intruder
+	// Server is where the server takes UDP.
+	Server  netip.AddrPort
+	records chan []byte
+	closed  chan struct{}
+	once    sync.Once
+	running sync.WaitGroup
 	// nominated is closed once the server has chosen this path.
 	nominated chan struct{}
 	chosen    sync.Once
-	// record, where it is not nil, sees what DTLS sends.
-	record func([]byte)
+	// Record, if it is not nil, sees what DTLS sends.
+	Record func([]byte)
 	// deadline is that of reading, in nanoseconds since 1970; 0 is none.
 	deadline atomic.Int64
 }
@@ -45,41 +44,41 @@ const recordsKept = 1024
 // checkInterval is how often the intruder asks for a check until the server has chosen.
 const checkInterval = 20 * time.Millisecond
 
-// reach answers the server's offer with a socket of the intruder's own and waits until ICE has connected it.
-func (i *intruder) reach(ctx context.Context) (*path, error) {
-	offer, err := i.offer(ctx)
+// Reach answers the server's offer with a socket of the intruder's own and waits until ICE has connected it.
+func (i *Intruder) Reach(ctx context.Context) (*Path, error) {
+	offer, err := i.Offer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := i.from.listenUDP()
+	conn, err := i.config.Listen()
 	if err != nil {
 		return nil, err
 	}
-	p := &path{
-		UDPConn: conn, intruder: i, server: i.stage.server.media(), records: make(chan []byte, recordsKept),
+	p := &Path{
+		UDPConn: conn, intruder: i, Server: i.config.Media, records: make(chan []byte, recordsKept),
 		closed: make(chan struct{}), nominated: make(chan struct{}),
 	}
 	p.running.Go(p.read)
 	own := conn.LocalAddr().(*net.UDPAddr).AddrPort()
-	if err := i.answer(offer, own); err != nil {
-		p.end()
+	if err := i.Answer(offer, own); err != nil {
+		p.End()
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
-		_, _ = p.WriteToUDPAddrPort(i.request(), p.server)
+		_, _ = p.WriteToUDPAddrPort(i.Request(), p.Server)
 		select {
 		case <-p.nominated:
 			return p, nil
 		case <-ticker.C:
 		case <-i.ended:
-			p.end()
-			return nil, errRefused
+			p.End()
+			return nil, ErrRefused
 		case <-ctx.Done():
-			p.end()
+			p.End()
 			return nil, fmt.Errorf("ICE of the intruder: %w", ctx.Err())
 		}
 	}
@@ -92,8 +91,8 @@ var (
 	controlled    = stun.RawAttribute{Type: stun.AttrICEControlled, Value: []byte("intruder")}
 )
 
-// request is a valid binding request from the intruder to the server.
-func (i *intruder) request() []byte {
+// Request is a valid binding request from the intruder to the server.
+func (i *Intruder) Request() []byte {
 	i.mu.Lock()
 	ufrag, password := i.remoteUfrag, i.remotePassword
 	i.mu.Unlock()
@@ -103,7 +102,7 @@ func (i *intruder) request() []byte {
 }
 
 // read is the goroutine that reads the socket.
-func (p *path) read() {
+func (p *Path) read() {
 	buffer := make([]byte, 2048)
 	for {
 		n, from, err := p.ReadFromUDPAddrPort(buffer)
@@ -128,7 +127,7 @@ func (p *path) read() {
 }
 
 // check answers a check of the server's.
-func (p *path) check(data []byte, from netip.AddrPort) {
+func (p *Path) check(data []byte, from netip.AddrPort) {
 	m := &stun.Message{Raw: data}
 	if m.Decode() != nil || m.Type != stun.BindingRequest {
 		return
@@ -146,7 +145,7 @@ func (p *path) check(data []byte, from netip.AddrPort) {
 }
 
 // ReadFrom implements net.PacketConn for DTLS.
-func (p *path) ReadFrom(b []byte) (int, net.Addr, error) {
+func (p *Path) ReadFrom(b []byte) (int, net.Addr, error) {
 	for {
 		var late <-chan time.Time
 		if at := p.deadline.Load(); at != 0 {
@@ -154,7 +153,7 @@ func (p *path) ReadFrom(b []byte) (int, net.Addr, error) {
 		}
 		select {
 		case data := <-p.records:
-			return copy(b, data), net.UDPAddrFromAddrPort(p.server), nil
+			return copy(b, data), net.UDPAddrFromAddrPort(p.Server), nil
 		case <-p.closed:
 			return 0, nil, net.ErrClosed
 		case <-late:
@@ -164,15 +163,15 @@ func (p *path) ReadFrom(b []byte) (int, net.Addr, error) {
 }
 
 // WriteTo implements net.PacketConn for DTLS.
-func (p *path) WriteTo(b []byte, _ net.Addr) (int, error) {
-	if p.record != nil {
-		p.record(b)
+func (p *Path) WriteTo(b []byte, _ net.Addr) (int, error) {
+	if p.Record != nil {
+		p.Record(b)
 	}
-	return p.WriteToUDPAddrPort(b, p.server)
+	return p.WriteToUDPAddrPort(b, p.Server)
 }
 
 // SetReadDeadline implements net.PacketConn for DTLS. It concerns ReadFrom alone, not the goroutine that reads the socket.
-func (p *path) SetReadDeadline(t time.Time) error {
+func (p *Path) SetReadDeadline(t time.Time) error {
 	at := int64(0)
 	if !t.IsZero() {
 		at = t.UnixNano()
@@ -182,16 +181,16 @@ func (p *path) SetReadDeadline(t time.Time) error {
 }
 
 // SetDeadline implements net.PacketConn.
-func (p *path) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
+func (p *Path) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
 
 // Close implements net.PacketConn. DTLS closes what it reads; the socket is the path's to close.
-func (p *path) Close() error {
+func (p *Path) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
 }
 
-// end closes the socket.
-func (p *path) end() {
+// End closes the socket.
+func (p *Path) End() {
 	_ = p.Close()
 	_ = p.UDPConn.Close()
 	p.running.Wait()
@@ -200,11 +199,11 @@ func (p *path) end() {
 // silence is what Pion logs: it complains of what the attack does.
 var silence = &logging.DefaultLoggerFactory{Writer: io.Discard, DefaultLogLevel: logging.LogLevelDisabled}
 
-// handshake makes the DTLS connection.
-func (p *path) handshake(ctx context.Context) (*dtls.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+// Handshake makes the DTLS connection.
+func (p *Path) Handshake(ctx context.Context) (*dtls.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, err := dtls.ClientWithOptions(p, net.UDPAddrFromAddrPort(p.server), dtls.WithCertificates(p.intruder.certificate),
+	conn, err := dtls.ClientWithOptions(p, net.UDPAddrFromAddrPort(p.Server), dtls.WithCertificates(p.intruder.certificate),
 		dtls.WithInsecureSkipVerify(true), dtls.WithLoggerFactory(silence), dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM))
 	if err != nil {
 		return nil, fmt.Errorf("DTLS of the intruder: %w", err)
@@ -218,8 +217,8 @@ func (p *path) handshake(ctx context.Context) (*dtls.Conn, error) {
 // associationPatience bounds SCTP's handshake.
 const associationPatience = 10 * time.Second
 
-// associated is an SCTP association over DTLS whose packets the intruder makes itself.
-type associated struct {
+// Association is an SCTP association over DTLS whose packets the intruder makes itself.
+type Association struct {
 	*dtls.Conn
 	association *sctp.Association
 	// tag is the server's verification tag, next the first TSN of the intruder's.
@@ -228,11 +227,11 @@ type associated struct {
 	acknowledged atomic.Uint32
 }
 
-// associate makes an SCTP association. Nothing is sent on it but what the intruder makes.
-func associate(ctx context.Context, conn *dtls.Conn) (*associated, error) {
+// Associate makes an SCTP association. Nothing is sent on it but what the intruder makes.
+func Associate(ctx context.Context, conn *dtls.Conn) (*Association, error) {
 	ctx, cancel := context.WithTimeout(ctx, associationPatience)
 	defer cancel()
-	a := &associated{Conn: conn}
+	a := &Association{Conn: conn}
 	var err error
 	if a.association, err = sctp.ClientContext(ctx, sctp.WithNetConn(a), sctp.WithEnableInterleaving(false), sctp.WithLoggerFactory(silence)); err != nil {
 		return nil, fmt.Errorf("SCTP of the intruder: %w", err)
@@ -249,7 +248,7 @@ const (
 )
 
 // Write implements net.Conn for the association: it learns the tag and the first TSN from what passes.
-func (a *associated) Write(b []byte) (int, error) {
+func (a *Association) Write(b []byte) (int, error) {
 	if len(b) >= sctpHeader+20 && b[sctpHeader] == chunkInit {
 		first := binary.BigEndian.Uint32(b[sctpHeader+16:])
 		a.next.Store(first)
@@ -262,7 +261,7 @@ func (a *associated) Write(b []byte) (int, error) {
 
 // Read implements net.Conn for the association. It keeps acknowledgements to itself: the association knows nothing of what
 // the intruder has sent, and would end.
-func (a *associated) Read(b []byte) (int, error) {
+func (a *Association) Read(b []byte) (int, error) {
 	for {
 		n, err := a.Conn.Read(b)
 		if err != nil {
@@ -275,19 +274,20 @@ func (a *associated) Read(b []byte) (int, error) {
 	}
 }
 
-// dataJoin joins with data channels, which is what reaches SCTP.
-var dataJoin = signal.Join{DataChannel: true}
+// Tag is the server's verification tag.
+func (a *Association) Tag() uint32 { return a.tag.Load() }
 
-// reachData brings an intruder in and connects it as far as ICE.
-func (s *stage) reachData(ctx context.Context) (*intruder, *path, error) {
-	i, err := s.intrude(ctx, s.attacker, dataJoin)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := i.reach(ctx)
-	if err != nil {
-		i.close()
-		return nil, nil, err
-	}
-	return i, p, nil
+// Next is the first TSN that nothing was sent with, as the association knows.
+func (a *Association) Next() uint32 { return a.next.Load() }
+
+// Acknowledged is the server's cumulative TSN.
+func (a *Association) Acknowledged() uint32 { return a.acknowledged.Load() }
+
+// Send sends a packet that the intruder has made.
+func (a *Association) Send(packet []byte) error {
+	_, err := a.Conn.Write(packet)
+	return err
 }
+
+// Abort ends the association. Closing would wait for what the server does not acknowledge.
+func (a *Association) Abort() { a.association.Abort("the attack is over") }

@@ -1,6 +1,12 @@
-package hardening
+// Package intruder is a participant that attacks: it joins as others do, and then says and sends what an attack needs, in
+// signalling, STUN, DTLS and SCTP.
+//
+// An Intruder has a goroutine that reads its websocket, and each of its Paths one that reads a socket. They end with Close
+// and End.
+package intruder
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -21,11 +27,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// intruder is a participant that says in signalling what an attack needs. Its room is its own.
-type intruder struct {
-	stage *stage
-	from  *namespace
-	ws    *websocket.Conn
+// Intruder is a participant that says in signalling what an attack needs.
+type Intruder struct {
+	config Config
+	ws     *websocket.Conn
 	// ufrag and password are its ICE credentials, certificate is for DTLS.
 	ufrag, password string
 	certificate     tls.Certificate
@@ -45,60 +50,82 @@ type intruder struct {
 // offersKept is how many offers wait for an answer: newer ones replace older ones, so that one is enough.
 const offersKept = 1
 
-// rooms numbers intruders, each of which has a room and a name of its own.
-var rooms atomic.Int64
+// numbers counts what is to have a name of its own.
+var numbers atomic.Int64
 
-// errRefused says that a join was refused, or the websocket ended.
-var errRefused = errors.New("the server takes no more from this websocket")
+// Number is one that no other call has got.
+func Number() int64 { return numbers.Add(1) }
 
-// openWebsocket opens a websocket to the server from a host.
-func (s *stage) openWebsocket(ctx context.Context, from *namespace) (*websocket.Conn, error) {
-	dialer := websocket.Dialer{
-		HandshakeTimeout: joinPatience,
-		NetDialContext:   func(ctx context.Context, _, address string) (net.Conn, error) { return from.dial(ctx, "tcp4", address) },
+// ErrRefused says that the server has refused a join, or has ended the websocket.
+var ErrRefused = errors.New("the server takes no more from this websocket")
+
+// Config says where an intruder joins.
+type Config struct {
+	// URL is the server's address, as ws://host:port, Token the access token, if the server asks for one.
+	URL, Token string
+	// Media is where the server takes UDP.
+	Media netip.AddrPort
+	// Dial and Listen open the websocket's connection and UDP sockets; nil ones are on this host, UDP on 127.0.0.1.
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Listen func() (*net.UDPConn, error)
+}
+
+// patience bounds what a server does in a fraction of a second unless it is hard pressed.
+const patience = 30 * time.Second
+
+// OpenWebsocket opens a websocket to the server. Nothing is said yet.
+func (c *Config) OpenWebsocket(ctx context.Context) (*websocket.Conn, error) {
+	dialer := websocket.Dialer{HandshakeTimeout: patience, NetDialContext: c.Dial}
+	header := http.Header{}
+	if c.Token != "" {
+		header.Set("Authorization", "Bearer "+c.Token)
 	}
-	header := http.Header{"Authorization": {"Bearer " + s.token}}
-	ws, response, err := dialer.DialContext(ctx, "ws://"+s.server.signalling()+signal.Path, header)
+	ws, response, err := dialer.DialContext(ctx, c.URL+signal.Path, header)
 	if response != nil {
 		_ = response.Body.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("websocket of %s: %w", from.name, err)
+		return nil, fmt.Errorf("websocket of the intruder: %w", err)
 	}
 	return ws, nil
 }
 
-// intrude joins a room of the intruder's own. The join has what the attack needs but for room and name.
-func (s *stage) intrude(ctx context.Context, from *namespace, join signal.Join) (*intruder, error) {
-	ws, err := s.openWebsocket(ctx, from)
+// Join sends a join. A join without a room gets one of the intruder's own, and one without a name a name of its own.
+func Join(ctx context.Context, config Config, join signal.Join) (*Intruder, error) {
+	if config.Listen == nil {
+		config.Listen = func() (*net.UDPConn, error) { return net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) }
+	}
+	certificate, err := selfsign.GenerateSelfSigned()
 	if err != nil {
 		return nil, err
 	}
-	number := rooms.Add(1)
-	i := &intruder{
-		stage: s, from: from, ws: ws, offers: make(chan *signal.Offer, offersKept), ended: make(chan struct{}),
-		ufrag: fmt.Sprintf("mallory%d", number), password: rand.Text(),
-	}
-	if i.certificate, err = selfsign.GenerateSelfSigned(); err != nil {
-		_ = ws.Close()
+	ws, err := config.OpenWebsocket(ctx)
+	if err != nil {
 		return nil, err
 	}
+	number := Number()
+	i := &Intruder{
+		config: config, ws: ws, offers: make(chan *signal.Offer, offersKept), ended: make(chan struct{}),
+		ufrag: fmt.Sprintf("mallory%d", number), password: rand.Text(), certificate: certificate,
+	}
 	var sum []string
-	for _, b := range sha256.Sum256(i.certificate.Certificate[0]) {
+	for _, b := range sha256.Sum256(certificate.Certificate[0]) {
 		sum = append(sum, fmt.Sprintf("%02X", b))
 	}
 	i.fingerprint = "sha-256 " + strings.Join(sum, ":")
-	join.Version, join.Room, join.Identity = signal.Version, fmt.Sprintf("room %d", number), fmt.Sprintf("mallory %d", number)
+	join.Version = signal.Version
+	join.Room = cmp.Or(join.Room, fmt.Sprintf("room %d", number))
+	join.Identity = cmp.Or(join.Identity, fmt.Sprintf("mallory %d", number))
 	i.running.Go(i.read)
-	if err := i.send(&join); err != nil {
-		i.close()
+	if err := i.Send(&join); err != nil {
+		i.Close()
 		return nil, err
 	}
 	return i, nil
 }
 
 // read is the goroutine that reads the websocket.
-func (i *intruder) read() {
+func (i *Intruder) read() {
 	defer close(i.ended)
 	for {
 		_, data, err := i.ws.ReadMessage()
@@ -121,7 +148,7 @@ func (i *intruder) read() {
 }
 
 // take keeps an offer, in place of an older one that nothing has answered.
-func (i *intruder) take(offer *signal.Offer) {
+func (i *Intruder) take(offer *signal.Offer) {
 	i.mu.Lock()
 	i.remoteUfrag, i.remotePassword = attribute(offer.SDP, "ice-ufrag"), attribute(offer.SDP, "ice-pwd")
 	i.mu.Unlock()
@@ -139,9 +166,9 @@ func attribute(sdp, name string) string {
 	return value
 }
 
-// offer waits for the server's next offer.
-func (i *intruder) offer(ctx context.Context) (*signal.Offer, error) {
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+// Offer waits for the server's next offer. The error wraps ErrRefused if there will be none.
+func (i *Intruder) Offer(ctx context.Context) (*signal.Offer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case o := <-i.offers:
@@ -150,22 +177,22 @@ func (i *intruder) offer(ctx context.Context) (*signal.Offer, error) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		if i.refusal != nil {
-			return nil, fmt.Errorf("%w: %w", errRefused, i.refusal)
+			return nil, fmt.Errorf("%w: %w", ErrRefused, i.refusal)
 		}
-		return nil, errRefused
+		return nil, ErrRefused
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for an offer: %w", ctx.Err())
 	}
 }
 
-// answer answers an offer with candidates, which need not be the intruder's own.
-func (i *intruder) answer(offer *signal.Offer, candidates ...netip.AddrPort) error {
-	return i.send(&signal.Answer{Offer: offer.Offer, SDP: i.description(offer.SDP, candidates)})
+// Answer answers an offer with candidates, which need not be the intruder's own.
+func (i *Intruder) Answer(offer *signal.Offer, candidates ...netip.AddrPort) error {
+	return i.Send(&signal.Answer{Offer: offer.Offer, SDP: i.Description(offer.SDP, candidates)})
 }
 
-// description makes an answer to the lines of an offer. The intruder is DTLS's client. It sends on lines that the server
+// Description makes an answer to the lines of an offer. The intruder is DTLS's client. It sends on lines that the server
 // wants to receive on, and receives on the others.
-func (i *intruder) description(offer string, candidates []netip.AddrPort) string {
+func (i *Intruder) Description(offer string, candidates []netip.AddrPort) string {
 	session, lines, _ := strings.Cut(offer, "\r\nm=")
 	var answer strings.Builder
 	answer.WriteString("v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:" + attribute(session, "group") + "\r\n")
@@ -193,8 +220,8 @@ func (i *intruder) description(offer string, candidates []netip.AddrPort) string
 	return answer.String()
 }
 
-// send sends a message.
-func (i *intruder) send(m signal.Message) error {
+// Send sends a message.
+func (i *Intruder) Send(m signal.Message) error {
 	data, err := signal.Encode(m)
 	if err != nil {
 		return err
@@ -207,11 +234,14 @@ func (i *intruder) send(m signal.Message) error {
 // leavePatience is how long the server may take to close the websocket of an intruder that leaves.
 const leavePatience = time.Second
 
-// close ends the websocket. It leaves before, so that the server does not keep the participant for its return.
-func (i *intruder) close() {
+// Ended is closed when the websocket has ended.
+func (i *Intruder) Ended() <-chan struct{} { return i.ended }
+
+// Close ends the websocket. It leaves before, so that the server does not keep the participant for its return.
+func (i *Intruder) Close() {
 	i.closing.Do(func() {
 		_ = i.ws.SetWriteDeadline(time.Now().Add(leavePatience))
-		_ = i.send(&signal.Leave{})
+		_ = i.Send(&signal.Leave{})
 		select {
 		case <-i.ended:
 		case <-time.After(leavePatience):
