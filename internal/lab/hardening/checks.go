@@ -11,7 +11,7 @@ import (
 type Options struct {
 	// Server is the path of the server's program. Without, it is the one beside this program.
 	Server string
-	// Flood is how long each attack by rate lasts.
+	// Flood is how long each attack by rate lasts, and other attacks and the time before them at most.
 	Flood time.Duration
 	// After is how long the participants are watched after an attack.
 	After time.Duration
@@ -23,6 +23,9 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{Flood: time.Minute, After: 30 * time.Second, Seed: 1}
 }
+
+// atMost is a time of an attack that is no longer than a flood.
+func (o *Options) atMost(d time.Duration) time.Duration { return min(d, o.Flood) }
 
 // check is one attack, or several of one kind.
 type check struct {

@@ -73,13 +73,13 @@ func attackHijack(ctx context.Context, c *check) ([]lab.Line, error) {
 		return nil, err
 	}
 	defer s.close()
-	o, err := s.under(ctx, hijackTime, func(ctx context.Context) error {
+	o, err := s.under(ctx, c.options.atMost(hijackTime), func(ctx context.Context) error {
 		i, err := s.nameCandidates(ctx, s.addresses)
 		if err != nil {
 			return err
 		}
 		defer i.Close()
-		return lab.Pause(ctx, hijackTime)
+		return lab.Pause(ctx, c.options.atMost(hijackTime))
 	})
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func attackJoins(ctx context.Context, c *check) ([]lab.Line, error) {
 	o, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) error {
 		logged.Store(-s.server.log.lines.Load())
 		bytes.Store(-s.server.log.bytes.Load())
-		err := s.refuseAll(ctx, joinTime, &refused, &opened)
+		err := s.refuseAll(ctx, c.options.atMost(joinTime), &refused, &opened)
 		logged.Add(s.server.log.lines.Load())
 		bytes.Add(s.server.log.bytes.Load())
 		return err
@@ -158,7 +158,7 @@ func attackJoins(ctx context.Context, c *check) ([]lab.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	seconds := joinTime.Seconds()
+	seconds := c.options.atMost(joinTime).Seconds()
 	return append([]lab.Line{
 		o.lives(""),
 		lab.Stated("joins refused", float64(refused.Load())/seconds, "/s"),

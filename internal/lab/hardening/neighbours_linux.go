@@ -48,7 +48,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]lab.Line, error) {
 			}
 			defer i.Close()
 		}
-		return lab.Pause(ctx, checkTime)
+		return lab.Pause(ctx, s.check.options.atMost(checkTime))
 	})
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func attackVanishing(ctx context.Context, c *check) ([]lab.Line, error) {
 				return err
 			}
 		}
-		return lab.Pause(ctx, vanishedTime)
+		return lab.Pause(ctx, c.options.atMost(vanishedTime))
 	})
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (c *check) atBystander(
 		return nil, err
 	}
 	count := 0
-	o, err := s.under(ctx, checkTime, func(ctx context.Context) (err error) {
+	o, err := s.under(ctx, c.options.atMost(checkTime), func(ctx context.Context) (err error) {
 		count, err = do(ctx, s, bystander)
 		return err
 	})
@@ -220,7 +220,7 @@ func nameBystanderOnce(ctx context.Context, s *stage, bystander *namespace) (int
 		return 0, err
 	}
 	defer i.Close()
-	return 1, lab.Pause(ctx, checkTime)
+	return 1, lab.Pause(ctx, s.check.options.atMost(checkTime))
 }
 
 // nameBystanderOften publishes again and again: each publication brings an offer, and each offer an answer.
@@ -258,7 +258,7 @@ func nameBystanderOften(ctx context.Context, s *stage, bystander *namespace) (in
 			break
 		}
 	}
-	return taken, lab.Pause(ctx, checkTime)
+	return taken, lab.Pause(ctx, s.check.options.atMost(checkTime))
 }
 
 // spoofChecks sends valid checks that seem to come from the bystander.
@@ -280,7 +280,7 @@ func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, erro
 			return 0, err
 		}
 	}
-	return len(sources), lab.Pause(ctx, checkTime)
+	return len(sources), lab.Pause(ctx, s.check.options.atMost(checkTime))
 }
 
 // silentTime is how long a receiver that has gone silent may be sent media (RFC 7675 has 30 s; an SFU's client is in touch
@@ -324,7 +324,7 @@ func attackSilence(ctx context.Context, c *check) ([]lab.Line, error) {
 		}
 		media, others = t.media.Load(), t.datagrams.Load()
 		allowed = media - allowed
-		err := lab.Pause(ctx, silenceWatched)
+		err := lab.Pause(ctx, c.options.atMost(silenceWatched))
 		others = t.datagrams.Load() - others
 		media = t.media.Load() - media
 		return err

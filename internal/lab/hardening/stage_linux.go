@@ -197,11 +197,11 @@ type suffered struct {
 // under has the innocents alone for a while, attacks, and watches until some time after the attack.
 func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (suffered, error) {
 	var o suffered
-	begin := s.server.cpu()
-	if err := lab.Pause(ctx, quietTime); err != nil {
+	begin, quiet := s.server.cpu(), s.check.options.atMost(quietTime)
+	if err := lab.Pause(ctx, quiet); err != nil {
 		return o, err
 	}
-	o.quiet = (s.server.cpu() - begin).Seconds() / quietTime.Seconds()
+	o.quiet = (s.server.cpu() - begin).Seconds() / quiet.Seconds()
 	o.before = mebibytes(s.server.resident())
 	s.meter.reset()
 	w := s.watch()

@@ -44,6 +44,7 @@ type Intruder struct {
 	mu      sync.Mutex
 	// remote are the server's ICE credentials by its latest offer.
 	remoteUfrag, remotePassword string
+	media                       netip.AddrPort
 	refusal                     *signal.Error
 }
 
@@ -63,7 +64,7 @@ var ErrRefused = errors.New("the server takes no more from this websocket")
 type Config struct {
 	// URL is the server's address, as ws://host:port, Token the access token, if the server asks for one.
 	URL, Token string
-	// Media is where the server takes UDP.
+	// Media is where the server takes UDP. If it is not valid, the server's first candidate says it.
 	Media netip.AddrPort
 	// Dial and Listen open the websocket's connection and UDP sockets; nil ones are on this host, UDP on 127.0.0.1.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -106,7 +107,7 @@ func Join(ctx context.Context, config Config, join signal.Join) (*Intruder, erro
 	number := Number()
 	i := &Intruder{
 		config: config, ws: ws, offers: make(chan *signal.Offer, offersKept), ended: make(chan struct{}),
-		ufrag: fmt.Sprintf("mallory%d", number), password: rand.Text(), certificate: certificate,
+		ufrag: fmt.Sprintf("mallory%d", number), password: rand.Text(), certificate: certificate, media: config.Media,
 	}
 	var sum []string
 	for _, b := range sha256.Sum256(certificate.Certificate[0]) {
@@ -139,6 +140,8 @@ func (i *Intruder) read() {
 		switch m := m.(type) {
 		case *signal.Offer:
 			i.take(m)
+		case *signal.Candidate:
+			i.learn(m.Candidate)
 		case *signal.Error:
 			i.mu.Lock()
 			i.refusal = m
@@ -157,6 +160,27 @@ func (i *Intruder) take(offer *signal.Offer) {
 	default:
 	}
 	i.offers <- offer
+}
+
+// learn takes the server's address from a candidate of UDP, if it is not known.
+func (i *Intruder) learn(candidate string) {
+	fields := strings.Fields(candidate)
+	if len(fields) < 6 || !strings.EqualFold(fields[2], "udp") {
+		return
+	}
+	address, err := netip.ParseAddrPort(net.JoinHostPort(fields[4], fields[5]))
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err == nil && !i.media.IsValid() {
+		i.media = address
+	}
+}
+
+// Media is where the server takes UDP, not valid as long as that is unknown.
+func (i *Intruder) Media() netip.AddrPort {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.media
 }
 
 // attribute is the value of the first attribute of a name in a description.

@@ -77,3 +77,9 @@ func (k *Packets) Packet(tag, tsn uint32) []byte {
 	}
 	return sctpPacket(tag, chunks)
 }
+
+// Garbage is a packet with one chunk of any type, flags and content.
+func Garbage(tag uint32, kind, flags byte, body []byte) []byte {
+	chunk := binary.BigEndian.AppendUint16([]byte{kind, flags}, uint16(4+len(body)))
+	return sctpPacket(tag, append(chunk, body...))
+}

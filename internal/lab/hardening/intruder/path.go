@@ -34,6 +34,8 @@ type Path struct {
 	chosen    sync.Once
 	// Record, if it is not nil, sees what DTLS sends.
 	Record func([]byte)
+	// replies counts the server's replies to checks.
+	replies atomic.Int64
 	// deadline is that of reading, in nanoseconds since 1970; 0 is none.
 	deadline atomic.Int64
 }
@@ -50,12 +52,21 @@ func (i *Intruder) Reach(ctx context.Context) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for !i.Media().IsValid() {
+		select {
+		case <-time.After(checkInterval):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the server names no candidate: %w", ctx.Err())
+		}
+	}
 	conn, err := i.config.Listen()
 	if err != nil {
 		return nil, err
 	}
 	p := &Path{
-		UDPConn: conn, intruder: i, Server: i.config.Media, records: make(chan []byte, recordsKept),
+		UDPConn: conn, intruder: i, Server: i.Media(), records: make(chan []byte, recordsKept),
 		closed: make(chan struct{}), nominated: make(chan struct{}),
 	}
 	p.running.Go(p.read)
@@ -64,8 +75,6 @@ func (i *Intruder) Reach(ctx context.Context) (*Path, error) {
 		p.End()
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
@@ -126,10 +135,19 @@ func (p *Path) read() {
 	}
 }
 
-// check answers a check of the server's.
+// Replies is how many checks the server has answered so far.
+func (p *Path) Replies() int64 { return p.replies.Load() }
+
+// check answers a check of the server's, and counts replies.
 func (p *Path) check(data []byte, from netip.AddrPort) {
 	m := &stun.Message{Raw: data}
-	if m.Decode() != nil || m.Type != stun.BindingRequest {
+	if m.Decode() != nil {
+		return
+	}
+	if m.Type == stun.BindingSuccess {
+		p.replies.Add(1)
+	}
+	if m.Type != stun.BindingRequest {
 		return
 	}
 	mapped := &stun.XORMappedAddress{IP: from.Addr().AsSlice(), Port: int(from.Port())}
@@ -225,13 +243,16 @@ type Association struct {
 	tag, next atomic.Uint32
 	// acknowledged is the server's cumulative TSN.
 	acknowledged atomic.Uint32
+	// ended is closed when the server has ended the association or the connection.
+	ended chan struct{}
+	once  sync.Once
 }
 
 // Associate makes an SCTP association. Nothing is sent on it but what the intruder makes.
 func Associate(ctx context.Context, conn *dtls.Conn) (*Association, error) {
 	ctx, cancel := context.WithTimeout(ctx, associationPatience)
 	defer cancel()
-	a := &Association{Conn: conn}
+	a := &Association{Conn: conn, ended: make(chan struct{})}
 	var err error
 	if a.association, err = sctp.ClientContext(ctx, sctp.WithNetConn(a), sctp.WithEnableInterleaving(false), sctp.WithLoggerFactory(silence)); err != nil {
 		return nil, fmt.Errorf("SCTP of the intruder: %w", err)
@@ -241,8 +262,9 @@ func Associate(ctx context.Context, conn *dtls.Conn) (*Association, error) {
 
 // Chunk types of RFC 9260 section 3.2.
 const (
-	chunkInit = 1
-	chunkSACK = 3
+	chunkInit  = 1
+	chunkSACK  = 3
+	chunkAbort = 6
 	// sctpHeader is in bytes.
 	sctpHeader = 12
 )
@@ -264,7 +286,8 @@ func (a *Association) Write(b []byte) (int, error) {
 func (a *Association) Read(b []byte) (int, error) {
 	for {
 		n, err := a.Conn.Read(b)
-		if err != nil {
+		if err != nil || n > sctpHeader && b[sctpHeader] == chunkAbort {
+			a.once.Do(func() { close(a.ended) })
 			return n, err
 		}
 		if n < sctpHeader+8 || b[sctpHeader] != chunkSACK {
@@ -282,6 +305,9 @@ func (a *Association) Next() uint32 { return a.next.Load() }
 
 // Acknowledged is the server's cumulative TSN.
 func (a *Association) Acknowledged() uint32 { return a.acknowledged.Load() }
+
+// Ended is closed when the server has ended the association or the connection.
+func (a *Association) Ended() <-chan struct{} { return a.ended }
 
 // Send sends a packet that the intruder has made.
 func (a *Association) Send(packet []byte) error {
