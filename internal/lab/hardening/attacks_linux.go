@@ -28,6 +28,12 @@ var attacks = []attack{
 	{"refused joins over 4 websockets", attackJoins},
 	{"everything at once, by one token from one address", attackEverything},
 	{"a receiver that goes silent gets no more media", attackSilence},
+	{"decoders: hostile heads of coded tiles", skipDecoders},
+}
+
+// skipDecoders says where decoders are measured: no server decodes.
+func skipDecoders(context.Context, *check) ([]lab.Line, error) {
+	return []lab.Line{lab.Skip("memory and time of decoders", "no server decodes; the tests of pkg/codec and of clients/web bound them")}, nil
 }
 
 // spoofed is how many message numbers an outsider tries who does not know how far a handshake is.

@@ -181,7 +181,8 @@ func (s *stage) close() {
 	}
 }
 
-// quietTime is how long the innocents are alone before an attack: the server's own processor time is taken from it.
+// quietTime is how long the innocents are alone before an attack: the server's own processor time is taken from it, and what
+// the machine itself costs the innocents.
 const quietTime = 5 * time.Second
 
 // suffered is what an attack did.
@@ -192,19 +193,23 @@ type suffered struct {
 	// before, peak and after are the server's memory in MiB: before the attack, at most, and at the end of the time after it.
 	before, peak, after float64
 	dead                bool
+	// alone is what the innocents suffered with nobody else.
+	alone toll
 }
 
 // under has the innocents alone for a while, attacks, and watches until some time after the attack.
 func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (suffered, error) {
 	var o suffered
 	begin, quiet := s.server.cpu(), s.check.options.atMost(quietTime)
+	w := s.watch()
 	if err := lab.Pause(ctx, quiet); err != nil {
 		return o, err
 	}
 	o.quiet = (s.server.cpu() - begin).Seconds() / quiet.Seconds()
+	o.alone = w.end()
 	o.before = mebibytes(s.server.resident())
 	s.meter.reset()
-	w := s.watch()
+	w = s.watch()
 	began, cpu := time.Now(), s.server.cpu()
 	s.check.progress.Say("  the attack begins")
 	attacked := attack(ctx)

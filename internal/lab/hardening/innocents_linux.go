@@ -1,6 +1,7 @@
 package hardening
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -131,22 +132,25 @@ func (t *toll) figures(prefix string) []lab.Line {
 }
 
 // whole are the lines of a claim that no frame is lost.
-func (t *toll) whole(prefix string) []lab.Line {
+func (o *suffered) whole(prefix string) []lab.Line {
 	return append([]lab.Line{
-		lab.Exactly(prefix+"innocents' frames lost", t.lost, "", 0),
-		lab.Exactly(prefix+"innocents' frames that are not as they were sent", int64(t.corrupt), "", 0),
-		lab.Information(prefix+"innocents' frames sent", float64(t.sent), ""),
-	}, t.figures(prefix)...)
+		lab.Exactly(prefix+"innocents' frames lost", o.lost, "", 0),
+		lab.Exactly(prefix+"innocents' frames that are not as they were sent", int64(o.corrupt), "", 0),
+		lab.Information(prefix+"innocents' frames sent", float64(o.sent), ""),
+		lab.Information(prefix+"innocents' frames lost before, of "+fmt.Sprint(o.alone.sent), float64(o.alone.lost), ""),
+	}, o.figures(prefix)...)
 }
 
 // steady are the lines of a claim that the rate stays.
-func (t *toll) steady(prefix string) []lab.Line {
+func (o *suffered) steady(prefix string) []lab.Line {
 	return []lab.Line{
-		lab.AtLeast(prefix+"frames per second and tile, worst second", t.worst, "fps", leastRate),
-		lab.Information(prefix+"frames per second and tile, mean", t.mean, "fps"),
-		lab.AtMost(prefix+"latency p99", lab.Milliseconds(t.latency.Percentile(0.99)), "ms", mostLatency),
-		lab.Information(prefix+"latency, longest", lab.Milliseconds(t.latency.Max()), "ms"),
-		lab.Information(prefix+"innocents' frames lost", float64(t.lost), ""),
-		lab.Information(prefix+"innocents' frames sent", float64(t.sent), ""),
+		lab.AtLeast(prefix+"frames per second and tile, worst second", o.worst, "fps", leastRate),
+		lab.Information(prefix+"the same before", o.alone.worst, "fps"),
+		lab.Information(prefix+"frames per second and tile, mean", o.mean, "fps"),
+		lab.AtMost(prefix+"latency p99", lab.Milliseconds(o.latency.Percentile(0.99)), "ms", mostLatency),
+		lab.Information(prefix+"the same before", lab.Milliseconds(o.alone.latency.Percentile(0.99)), "ms"),
+		lab.Information(prefix+"latency, longest", lab.Milliseconds(o.latency.Max()), "ms"),
+		lab.Information(prefix+"innocents' frames lost", float64(o.lost), ""),
+		lab.Information(prefix+"innocents' frames sent", float64(o.sent), ""),
 	}
 }
