@@ -211,29 +211,31 @@ func (i *Intruder) Offer(ctx context.Context) (*signal.Offer, error) {
 
 // Answer answers an offer with candidates, which need not be the intruder's own.
 func (i *Intruder) Answer(offer *signal.Offer, candidates ...netip.AddrPort) error {
-	return i.Send(&signal.Answer{Offer: offer.Offer, SDP: i.Description(offer.SDP, candidates)})
+	own := transport{i.ufrag, i.password, i.fingerprint}
+	return i.Send(&signal.Answer{Offer: offer.Offer, SDP: own.answer(offer.SDP, candidates)})
 }
 
-// Description makes an answer to the lines of an offer. The intruder is DTLS's client. It sends on lines that the server
-// wants to receive on, and receives on the others.
-func (i *Intruder) Description(offer string, candidates []netip.AddrPort) string {
+// transport is what a description says of ICE and DTLS.
+type transport struct{ ufrag, password, fingerprint string }
+
+// Answer makes an answer to an offer for an intruder who is not there.
+func Answer(offer string, candidates []netip.AddrPort) string {
+	absent := transport{"mallory", strings.Repeat("p", 22), "sha-256 " + strings.Repeat("00:", sha256.Size-1) + "00"}
+	return absent.answer(offer, candidates)
+}
+
+// answer makes an answer to the lines of an offer. The intruder is DTLS's client. It sends on lines that the server wants to
+// receive on, and receives on the others.
+func (t *transport) answer(offer string, candidates []netip.AddrPort) string {
 	session, lines, _ := strings.Cut(offer, "\r\nm=")
 	var answer strings.Builder
 	answer.WriteString("v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:" + attribute(session, "group") + "\r\n")
 	for n, line := range strings.Split(lines, "\r\nm=") {
 		head, attributes, _ := strings.Cut(line, "\r\n")
 		fmt.Fprintf(&answer, "m=%s\r\nc=IN IP4 0.0.0.0\r\na=ice-ufrag:%s\r\na=ice-pwd:%s\r\na=fingerprint:%s\r\na=setup:active\r\n",
-			head, i.ufrag, i.password, i.fingerprint)
+			head, t.ufrag, t.password, t.fingerprint)
 		for _, text := range strings.Split(attributes, "\r\n") {
-			switch {
-			case text == "a=recvonly":
-				fmt.Fprintf(&answer, "a=sendonly\r\na=ssrc:%d cname:mallory\r\n", 1000+n)
-			case text == "a=sendonly":
-				answer.WriteString("a=recvonly\r\n")
-			case strings.HasPrefix(text, "a=mid:"), strings.HasPrefix(text, "a=rtpmap:"), strings.HasPrefix(text, "a=fmtp:"),
-				strings.HasPrefix(text, "a=rtcp-"), strings.HasPrefix(text, "a=sctp-port:"), text == "a=inactive":
-				answer.WriteString(text + "\r\n")
-			}
+			answer.WriteString(mirrored(text, n))
 		}
 		if n == 0 {
 			for k, c := range candidates {
@@ -242,6 +244,25 @@ func (i *Intruder) Description(offer string, candidates []netip.AddrPort) string
 		}
 	}
 	return answer.String()
+}
+
+// kept are the beginnings of the attributes of a line that are the same in offer and answer.
+var kept = []string{"a=mid:", "a=rtpmap:", "a=fmtp:", "a=rtcp-", "a=sctp-port:", "a=inactive"}
+
+// mirrored is what an answer says to an attribute of an offer's line, by the number of the line.
+func mirrored(text string, line int) string {
+	switch text {
+	case "a=recvonly":
+		return fmt.Sprintf("a=sendonly\r\na=ssrc:%d cname:mallory\r\n", 1000+line)
+	case "a=sendonly":
+		return "a=recvonly\r\n"
+	}
+	for _, beginning := range kept {
+		if strings.HasPrefix(text, beginning) {
+			return text + "\r\n"
+		}
+	}
+	return ""
 }
 
 // Send sends a message.

@@ -13,8 +13,9 @@ const (
 	sctpPort = 5000
 	// Flags of DATA (RFC 9260 section 3.3.1).
 	flagEnd, flagBegin, flagUnordered = 1, 2, 4
-	// openMessage is DCEP's payload protocol identifier (RFC 8832 section 8.1).
-	openMessage = 50
+	// openMessage is DCEP's payload protocol identifier (RFC 8832 section 8.1), binaryMessage that of data (RFC 8831 section 8).
+	openMessage   = 50
+	binaryMessage = 53
 )
 
 // sctpPacket is a packet with chunks.
@@ -43,8 +44,8 @@ func appendData(chunks []byte, flags byte, tsn uint32, stream uint16, protocol u
 	return chunks
 }
 
-// channelOpen is a DATA_CHANNEL_OPEN message (RFC 8832 section 5.1) with a label.
-func channelOpen(label string) []byte {
+// ChannelOpen is a DATA_CHANNEL_OPEN message (RFC 8832 section 5.1) with a label.
+func ChannelOpen(label string) []byte {
 	m := make([]byte, 12, 12+len(label))
 	m[0] = 3
 	binary.BigEndian.PutUint16(m[8:], uint16(len(label)))
@@ -65,7 +66,7 @@ var (
 	}}
 	// OpenedChannels open a channel each, 36 of 32 bytes in a packet of 1,164 bytes, on one stream after the other.
 	OpenedChannels = Packets{36, func(chunks []byte, tsn uint32) []byte {
-		return appendData(chunks, flagUnordered|flagBegin|flagEnd, tsn, uint16(2*tsn), openMessage, channelOpen("body"))
+		return appendData(chunks, flagUnordered|flagBegin|flagEnd, tsn, uint16(2*tsn), openMessage, ChannelOpen("body"))
 	}}
 )
 
@@ -82,4 +83,11 @@ func (k *Packets) Packet(tag, tsn uint32) []byte {
 func Garbage(tag uint32, kind, flags byte, body []byte) []byte {
 	chunk := binary.BigEndian.AppendUint16([]byte{kind, flags}, uint16(4+len(body)))
 	return sctpPacket(tag, append(chunk, body...))
+}
+
+// Channel is a packet that opens a channel on a stream with any message and sends any message on the channel.
+func Channel(tag, tsn uint32, stream uint16, open, message []byte) []byte {
+	const whole = flagUnordered | flagBegin | flagEnd
+	chunks := appendData(nil, whole, tsn, stream, openMessage, open)
+	return sctpPacket(tag, appendData(chunks, whole, tsn+1, stream, binaryMessage, message))
 }
