@@ -8,27 +8,21 @@ import (
 	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 )
 
-// attack is a kind of attack, with what is claimed of it.
-type attack struct {
-	title string
-	run   func(context.Context, *check) ([]lab.Line, error)
-}
-
 // attacks are all, in the order of their checks' numbers.
 var attacks = []attack{
-	{"DTLS records: an empty fragment from a spoofed source and in session, mutated handshakes", attackRecords},
-	{"64 candidates that are unused addresses of the server's network, over 10 websockets", attackNeighbours},
-	{"20 receivers on the server's network vanish together", attackVanishing},
-	{"one valid STUN request, replayed at full speed", attackReplay},
-	{"plaintext DTLS handshake messages after the handshake", attackMessages},
-	{"SCTP: empty fragments, opened channels", attackSCTP},
-	{"candidates of a bystander in 1 and in 55 answers, spoofed checks", attackBystander},
-	{"spoofed plaintext alerts and application data", attackAlerts},
-	{"a participant's address as another's candidate, 60 ms away", attackHijack},
-	{"refused joins over 4 websockets", attackJoins},
-	{"everything at once, by one token from one address", attackEverything},
-	{"a receiver that goes silent gets no more media", attackSilence},
-	{"decoders: hostile heads of coded tiles", skipDecoders},
+	{"records", "DTLS records: an empty fragment from a spoofed source and in session, mutated handshakes", attackRecords},
+	{"neighbours", "64 candidates that are unused addresses of the server's network, over 10 websockets", attackNeighbours},
+	{"vanishing", "20 receivers on the server's network vanish together", attackVanishing},
+	{"replay", "one valid STUN request, replayed at full speed", attackReplay},
+	{"messages", "plaintext DTLS handshake messages after the handshake", attackMessages},
+	{"sctp", "SCTP: empty fragments, opened channels", attackSCTP},
+	{"bystander", "candidates of a bystander in 1 and in 55 answers, spoofed checks", attackBystander},
+	{"alerts", "spoofed plaintext alerts and application data", attackAlerts},
+	{"hijack", "a participant's address as another's candidate, 60 ms away", attackHijack},
+	{"joins", "refused joins over 4 websockets", attackJoins},
+	{"everything", "everything at once, by one token from one address", attackEverything},
+	{"silence", "a receiver that goes silent gets no more media", attackSilence},
+	{"decoders", "decoders: hostile heads of coded tiles", skipDecoders},
 }
 
 // skipDecoders says where decoders are measured: no server decodes.

@@ -27,6 +27,12 @@ func DefaultOptions() Options {
 // atMost is a time of an attack that is no longer than a flood.
 func (o *Options) atMost(d time.Duration) time.Duration { return min(d, o.Flood) }
 
+// attack is a kind of attack, with what is claimed of it.
+type attack struct {
+	name, title string
+	run         func(context.Context, *check) ([]lab.Line, error)
+}
+
 // check is one attack, or several of one kind.
 type check struct {
 	title    string
@@ -45,7 +51,21 @@ func (c *check) Run(ctx context.Context) ([]lab.Line, error) { return c.run(ctx,
 func Checks(o Options, progress lab.Progress) []lab.Check {
 	var list []lab.Check
 	for _, a := range attacks {
-		list = append(list, &check{title: a.title, options: o, progress: progress, run: a.run})
+		list = append(list, a.check(o, progress))
 	}
 	return list
+}
+
+// Named is the check of an attack by name, or nil if there is none.
+func Named(name string, o Options, progress lab.Progress) lab.Check {
+	for _, a := range attacks {
+		if a.name == name {
+			return a.check(o, progress)
+		}
+	}
+	return nil
+}
+
+func (a *attack) check(o Options, progress lab.Progress) lab.Check {
+	return &check{title: a.title, options: o, progress: progress, run: a.run}
 }

@@ -56,10 +56,16 @@ func startServer(ctx context.Context, host *namespace, path string) (*server, er
 		return nil, err
 	}
 	s.log.ready = make(chan lab.Ready, 1)
-	cmd := exec.Command(path, "serve", "--listen", fmt.Sprintf("%v:%d", host.address, signalPort), "--admin-listen", "127.0.0.1:0",
+	// The user without rights need not be allowed into the program's folder: the program is a file that is open.
+	program, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the server's program: %w", err)
+	}
+	defer func() { _ = program.Close() }()
+	cmd := exec.Command("/proc/self/fd/3", "serve", "--listen", fmt.Sprintf("%v:%d", host.address, signalPort), "--admin-listen", "127.0.0.1:0",
 		"--media-address", host.address.String(), "--media-port", strconv.Itoa(mediaPort),
 		"--media-send-buffer", strconv.Itoa(sendBuffer), "--auth-keys", keyName+":"+secret, "--log-format", "json")
-	cmd.Dir = "/"
+	cmd.Args[0], cmd.ExtraFiles, cmd.Dir = path, []*os.File{program}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
 		// The thread that starts the server lives as long as its namespace.
