@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -41,11 +39,9 @@ const (
 // server is the attacked program.
 type server struct {
 	*lab.Program
-	host  *namespace
-	admin string
-	log   logMeter
-	http  http.Client
-	keys  *auth.Keyring
+	host *namespace
+	log  logMeter
+	keys *auth.Keyring
 }
 
 // startServer starts a server in a host's namespace as a user without rights, who cannot force larger socket buffers.
@@ -78,16 +74,8 @@ func startServer(ctx context.Context, host *namespace, path string) (*server, er
 	if err != nil {
 		return nil, err
 	}
-	ready, err := lab.AwaitSign(ctx, s.Program, s.log.ready, startPatience)
-	if err != nil {
+	if _, err = lab.AwaitSign(ctx, s.Program, s.log.ready, startPatience); err != nil {
 		return nil, errors.Join(err, s.Stop())
-	}
-	s.admin = ready.Admin
-	s.http.Transport = &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return host.dial(ctx, network, address)
-		},
 	}
 	return s, nil
 }
@@ -112,20 +100,6 @@ func (s *server) dead() bool {
 	default:
 		return false
 	}
-}
-
-// metrics reads what the server counts.
-func (s *server) metrics(ctx context.Context) (lab.Series, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.admin+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := s.http.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("read metrics: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	return lab.ParseSeries(response.Body)
 }
 
 // cpu is the processor time that the server has used, in user and kernel mode.
