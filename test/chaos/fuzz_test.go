@@ -33,7 +33,8 @@ func fuzzRoom(f *testing.F) *room {
 	return &room{Conference: c}
 }
 
-// session is an intruder's connection that one input after the other is sent on. Once the server ends it, another begins.
+// session is an intruder's connection that one input after the other is sent on. Once the server ends it, another
+// begins.
 type session struct {
 	intruder    *intruder.Intruder
 	path        *intruder.Path
@@ -61,7 +62,8 @@ func (s *session) next(t *testing.T, r *room, secure bool) {
 	ctx, cancel := contextWithPatience()
 	defer cancel()
 	var err error
-	if s.intruder, err = intruder.Join(ctx, intruder.Config{URL: r.Server.URL()}, signal.Join{DataChannel: true}); err != nil {
+	s.intruder, err = intruder.Join(ctx, intruder.Config{URL: r.Server.URL()}, signal.Join{DataChannel: true})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if s.path, err = s.intruder.Reach(ctx); err != nil {
@@ -100,9 +102,9 @@ func (s *session) close() {
 	*s = session{}
 }
 
-// FuzzDemultiplexer sends datagrams from the address of a connected participant: each goes to STUN, DTLS or SRTP by its
-// first byte. An input is datagrams, each after a byte with a sixth of its length. The server has to go on answering checks
-// of new participants.
+// FuzzDemultiplexer sends datagrams from the address of a connected participant: each goes to STUN, DTLS or SRTP by
+// its first byte. An input is datagrams, each after a byte with a sixth of its length. The server has to go on
+// answering checks of new participants.
 func FuzzDemultiplexer(f *testing.F) {
 	r := fuzzRoom(f)
 	s := &session{}
@@ -120,7 +122,8 @@ func FuzzDemultiplexer(f *testing.F) {
 	for _, record := range intruder.Synthetic() {
 		f.Add(pack(record))
 	}
-	f.Add(pack([]byte("\x00\x01\x00\x00\x21\x12\xa4\x42twelve bytes"), []byte{0x80, 96, 0, 1}, []byte{0x80, 200, 0, 1, 0, 0, 0, 1}))
+	f.Add(pack([]byte("\x00\x01\x00\x00\x21\x12\xa4\x42twelve bytes")))
+	f.Add(pack([]byte{0x80, 96, 0, 1}, []byte{0x80, 200, 0, 1, 0, 0, 0, 1}))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		s.next(t, r, len(input)%2 == 0)
 		for len(input) > 0 {
@@ -162,7 +165,8 @@ func FuzzChannels(f *testing.F) {
 		stream += 2
 		const fits = 1000
 		a := s.association
-		packet := intruder.Channel(a.Tag(), a.Acknowledged()+1, stream, open[:min(len(open), fits)], message[:min(len(message), fits)])
+		open, message = open[:min(len(open), fits)], message[:min(len(message), fits)]
+		packet := intruder.Channel(a.Tag(), a.Acknowledged()+1, stream, open, message)
 		want := a.Acknowledged() + 2
 		for deadline := time.Now().Add(patience); a.Acknowledged() != want; time.Sleep(time.Millisecond) {
 			select {
@@ -185,8 +189,8 @@ func FuzzChannels(f *testing.F) {
 // mostAddresses is to how many addresses a server may send checks before ICE begins anew.
 const mostAddresses = 64
 
-// FuzzAnswerSequence gives a peer offers, answers and candidates in any order. Each byte of the input is a step. The peer must
-// not send to more addresses than one description may name.
+// FuzzAnswerSequence gives a peer offers, answers and candidates in any order. Each byte of the input is a step.
+// The peer must not send to more addresses than one description may name.
 func FuzzAnswerSequence(f *testing.F) {
 	f.Add([]byte{0, 64})
 	f.Add([]byte{0, 64, 0, 64, 0, 64})
@@ -238,8 +242,8 @@ type sequence struct {
 	restarts int
 }
 
-// take carries out a step: 0 is an offer and 255 one with which ICE begins anew, 1 to 127 an answer with so many candidates,
-// other numbers a candidate of its own.
+// take carries out a step: 0 is an offer and 255 one with which ICE begins anew, 1 to 127 an answer with so many
+// candidates, other numbers a candidate of its own.
 func (q *sequence) take(step byte) {
 	switch {
 	case step == 0 || step == 255:

@@ -21,14 +21,16 @@ import (
 
 // Bounds on what an intruder may cause.
 const (
-	// mostHeap is by how much the heap of server, participants and intruder may grow. DTLS may keep 8 MB of one connection,
-	// SCTP 1 MiB, and the rest is room for what the four need.
+	// mostHeap is by how much the heap of server, participants and intruder may grow. DTLS may keep 8 MB of one
+	// connection, SCTP 1 MiB, and the rest is room for what the four need.
 	mostHeap = 64 << 20
-	// mostFragments is how many fragments of one message without content SCTP may take: a message of 256 KiB is 230 packets.
+	// mostFragments is how many fragments of one message without content SCTP may take: a message of 256 KiB is 230
+	// packets.
 	mostFragments = 512
 	// mostChecks is how many datagrams a bystander may get for an answer that names the bystander's ports.
 	mostChecks = 100
-	// bystanderTime is for how long they are counted: an unbounded server sends a check to each of 64 ports every 50 ms.
+	// bystanderTime is for how long they are counted: an unbounded server sends a check to each of 64 ports every
+	// 50 ms.
 	bystanderTime = 2 * time.Second
 )
 
@@ -143,7 +145,8 @@ func sendEmptyFragments(t *testing.T, r *room) {
 	_ = conn.Close()
 }
 
-// mutations is how many mutated records or requests each connection gets: enough to let some through that are nearly right.
+// mutations is how many mutated records or requests each connection gets: enough to let some through that are
+// nearly right.
 const mutations = 2000
 
 func sendMutatedDTLS(t *testing.T, r *room) {
@@ -179,8 +182,8 @@ func sendMessages(t *testing.T, r *room) {
 	body := make([]byte, 1300)
 	withinHeap(t, func() {
 		for n := 6; n < 1<<16; n++ {
-			record := intruder.Record(intruder.Handshake, uint64(1000+n), intruder.Fragment(intruder.CertificateMessage, uint16(n), uint32(len(body)), 0, body))
-			_, _ = p.WriteTo(record, nil)
+			message := intruder.Fragment(intruder.CertificateMessage, uint16(n), uint32(len(body)), 0, body)
+			_, _ = p.WriteTo(intruder.Record(intruder.Handshake, uint64(1000+n), message), nil)
 			// What is sent too quickly is lost, and nothing after it is kept.
 			if n%256 == 0 {
 				answersChecks(t, i, p)
@@ -231,9 +234,9 @@ func sendMutatedSTUN(t *testing.T, r *room) {
 	answersChecks(t, i, p)
 }
 
-// sendSCTP sends packets until so many chunks are sent or the server has ended the association. What the server does not
-// acknowledge is sent again. It returns how many chunks the server has acknowledged.
-func sendSCTP(t *testing.T, a *intruder.Association, kind intruder.Packets, chunks uint32) (acknowledged uint32, ended bool) {
+// sendSCTP sends packets until so many chunks are sent or the server has ended the association. What the server
+// does not acknowledge is sent again. It returns how many chunks the server has acknowledged.
+func sendSCTP(t *testing.T, a *intruder.Association, kind intruder.Packets, chunks uint32) (taken uint32, ended bool) {
 	t.Helper()
 	first := a.Next()
 	// rounds ends the sending to a server that acknowledges nothing.
@@ -268,7 +271,7 @@ func sendEmptySCTP(t *testing.T, r *room) {
 	_, _, a := r.secure(t)
 	taken, ended := sendSCTP(t, a, intruder.EmptyFragments, 4*mostFragments)
 	if !ended && taken > mostFragments {
-		t.Errorf("the server has taken %d fragments without content, expected at most %d, or the end of the association", taken, mostFragments)
+		t.Errorf("%d empty fragments were taken, expected at most %d, or the association's end", taken, mostFragments)
 	}
 }
 
@@ -379,8 +382,8 @@ func nameBystanderOften(t *testing.T, r *room) {
 		}
 	}
 	time.Sleep(bystanderTime)
-	if n := b.count(); n > answers*mostChecks {
-		t.Errorf("%d datagrams came to a bystander after %d answers, expected at most %d", n, answers, answers*mostChecks)
+	if n, most := b.count(), answers*mostChecks; n > most {
+		t.Errorf("%d datagrams came to a bystander after %d answers, expected at most %d", n, answers, most)
 	}
 }
 
@@ -401,7 +404,8 @@ func nameOthers(t *testing.T, r *room) {
 	}
 }
 
-// TestNobodyIsHarmedByForgedSources has an outsider without a token send datagrams whose source is another participant's.
+// TestNobodyIsHarmedByForgedSources has an outsider without a token send datagrams whose source is another
+// participant's.
 func TestNobodyIsHarmedByForgedSources(t *testing.T) {
 	raw := forger(t)
 	r := open(t)
@@ -458,7 +462,8 @@ func forger(t *testing.T) func(t *testing.T, from, to netip.AddrPort, data []byt
 	return func(t *testing.T, from, to netip.AddrPort, data []byte) {
 		t.Helper()
 		datagram := append([]byte{
-			byte(from.Port() >> 8), byte(from.Port()), byte(to.Port() >> 8), byte(to.Port()), byte((8 + len(data)) >> 8), byte(8 + len(data)), 0, 0,
+			byte(from.Port() >> 8), byte(from.Port()), byte(to.Port() >> 8), byte(to.Port()),
+			byte((8 + len(data)) >> 8), byte(8 + len(data)), 0, 0,
 		}, data...)
 		header := &ipv4.Header{
 			Version: 4, Len: ipv4.HeaderLen, TotalLen: ipv4.HeaderLen + len(datagram), TTL: 64, Protocol: 17,

@@ -13,8 +13,9 @@ import (
 	"github.com/volsfu/volsfu/internal/lab/hardening"
 )
 
-// TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for some seconds each. Whether
-// frames come in time is not asked, since that is the machine's as well: vollab check hardening asks that.
+// TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for some seconds
+// each. Whether frames come in time is not asked, since that is the machine's as well: vollab check hardening asks
+// that.
 func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("skipped: network namespaces take root")

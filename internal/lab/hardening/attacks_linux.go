@@ -10,8 +10,8 @@ import (
 
 // attacks are all, in the order of their checks' numbers.
 var attacks = []attack{
-	{"records", "DTLS records: an empty fragment from a spoofed source and in session, mutated handshakes", attackRecords},
-	{"neighbours", "64 candidates that are unused addresses of the server's network, over 10 websockets", attackNeighbours},
+	{"records", "DTLS records: an empty fragment, spoofed and in session; mutated handshakes", attackRecords},
+	{"neighbours", "64 candidates that are unused addresses of the server's network, 10 times", attackNeighbours},
 	{"vanishing", "20 receivers on the server's network vanish together", attackVanishing},
 	{"replay", "one valid STUN request, replayed at full speed", attackReplay},
 	{"messages", "plaintext DTLS handshake messages after the handshake", attackMessages},
@@ -27,20 +27,27 @@ var attacks = []attack{
 
 // skipDecoders says where decoders are measured: no server decodes.
 func skipDecoders(context.Context, *check) ([]lab.Line, error) {
-	return []lab.Line{lab.Skip("memory and time of decoders", "no server decodes; the tests of pkg/codec and of clients/web bound them")}, nil
+	const why = "no server decodes; the tests of pkg/codec and of clients/web bound them"
+	return []lab.Line{lab.Skip("memory and time of decoders", why)}, nil
 }
 
-// spoofed is how many message numbers an outsider tries who does not know how far a handshake is.
-const spoofed = 20
+const (
+	// spoofed is how many message numbers an outsider tries who does not know how far a handshake is.
+	spoofed = 20
+	// brief is how long the participants are watched after an attack that has done its harm at once, or none.
+	brief = 5 * time.Second
+)
 
 // attackRecords sends hostile DTLS records.
 func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
-	outside, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) error { return s.spoofEach(ctx, spoofed, intruder.EmptyBeyondStart) })
+	outside, err := c.once(ctx, brief, func(ctx context.Context, s *stage) error {
+		return s.spoofEach(ctx, spoofed, intruder.EmptyBeyondStart)
+	})
 	if err != nil {
 		return nil, err
 	}
 	lines := append([]lab.Line{outside.lives("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
-	inside, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) error {
+	inside, err := c.once(ctx, brief, func(ctx context.Context, s *stage) error {
 		i, p, err := s.reachData(ctx)
 		if err != nil {
 			return err
@@ -57,7 +64,7 @@ func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
 	}
 	lines = append(append(lines, inside.lives("fragment in session: ")), inside.whole("fragment in session: ")...)
 	var sent flooded
-	mutated, err := c.once(ctx, 5*time.Second, func(ctx context.Context, s *stage) (err error) {
+	mutated, err := c.once(ctx, brief, func(ctx context.Context, s *stage) (err error) {
 		sent, err = s.mutate(ctx)
 		return err
 	})
@@ -69,7 +76,9 @@ func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
 }
 
 // once makes a stage for one attack.
-func (c *check) once(ctx context.Context, after time.Duration, attack func(context.Context, *stage) error) (suffered, error) {
+func (c *check) once(
+	ctx context.Context, after time.Duration, attack func(context.Context, *stage) error,
+) (suffered, error) {
 	s, err := newStage(ctx, c, stageOptions{})
 	if err != nil {
 		return suffered{}, err
@@ -111,13 +120,14 @@ const (
 	mutatedTime = 500 * time.Millisecond
 )
 
-// mutate sends mutated records on one connection after the other. Half of the connections have finished their handshake.
+// mutate sends mutated records on one connection after the other. Half of the connections have finished their
+// handshake.
 func (s *stage) mutate(ctx context.Context) (flooded, error) {
 	m := intruder.NewMutator(s.check.options.Seed)
 	var total flooded
 	for n := 0; total.lasted < s.check.options.Flood && !s.server.dead(); n++ {
 		sent, err := s.mutateOne(ctx, m, n%2 == 0)
-		total.packets, total.bytes, total.lasted = total.packets+sent.packets, total.bytes+sent.bytes, total.lasted+sent.lasted
+		total.add(sent)
 		if err != nil {
 			return total, err
 		}
@@ -146,14 +156,9 @@ func (s *stage) mutateOne(ctx context.Context, m *intruder.Mutator, handshake bo
 
 // attackReplay replays a request that the server takes for right.
 func attackReplay(ctx context.Context, c *check) ([]lab.Line, error) {
-	return c.flooding(ctx, func(ctx context.Context, s *stage) (flooded, error) { return s.replay(ctx, c.options.Flood, unlimited) })
-}
-
-// flooding are the lines of an attack by rate.
-func (c *check) flooding(ctx context.Context, attack func(context.Context, *stage) (flooded, error)) ([]lab.Line, error) {
 	var sent flooded
 	o, err := c.once(ctx, c.options.After, func(ctx context.Context, s *stage) (err error) {
-		sent, err = attack(ctx, s)
+		sent, err = s.replay(ctx, c.options.Flood, unlimited)
 		return err
 	})
 	if err != nil {
@@ -162,6 +167,7 @@ func (c *check) flooding(ctx context.Context, attack func(context.Context, *stag
 	return o.flooding("", sent), nil
 }
 
+// flooding are the lines of an attack by rate.
 func (o *suffered) flooding(prefix string, sent flooded) []lab.Line {
 	lines := append([]lab.Line{o.lives(prefix)}, o.bounded(prefix)...)
 	lines = append(lines, o.whole(prefix)...)
@@ -208,8 +214,8 @@ func attackMessages(ctx context.Context, c *check) ([]lab.Line, error) {
 const (
 	// messageBytes is the length of each message: it fills a datagram of Ethernet.
 	messageBytes = 1300
-	// firstMessage is the number of the message that the server expects after a handshake: two hellos, certificate, key
-	// exchange, verification and the end came before.
+	// firstMessage is the number of the message that the server expects after a handshake: two hellos, certificate,
+	// key exchange, verification and the end came before.
 	firstMessage = 6
 )
 
@@ -262,15 +268,15 @@ func attackSCTP(ctx context.Context, c *check) ([]lab.Line, error) {
 }
 
 const (
-	// slowTime is how long slow floods last: a server without a bound is at its end after five seconds of SCTP's, and keeps
-	// 100 MB of DTLS's.
+	// slowTime is how long slow floods last: a server without a bound is at its end after five seconds of SCTP's,
+	// and keeps 100 MB of DTLS's.
 	slowTime = 20 * time.Second
 	// ahead is how many TSNs may be sent that the server has not acknowledged: then the first of them is sent again.
 	ahead = 20_000
 )
 
-// overSCTP sends packets over an association, each with as many TSNs as it has chunks. The server may end the association:
-// then the intruder comes again.
+// overSCTP sends packets over an association, each with as many TSNs as it has chunks. The server may end the
+// association: then the intruder comes again.
 func (s *stage) overSCTP(ctx context.Context, lasting time.Duration, rate int, kind intruder.Packets) (flooded, error) {
 	var total flooded
 	began := time.Now()

@@ -10,6 +10,8 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 )
 
-var attacks = []attack{{"none", "attacks on a server in network namespaces", func(context.Context, *check) ([]lab.Line, error) {
+var attacks = []attack{{"none", "attacks on a server in network namespaces", refuse}}
+
+func refuse(context.Context, *check) ([]lab.Line, error) {
 	return nil, fmt.Errorf("network namespaces are Linux's: %w", errors.ErrUnsupported)
-}}}
+}

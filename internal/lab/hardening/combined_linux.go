@@ -62,7 +62,8 @@ func attackAlerts(ctx context.Context, c *check) ([]lab.Line, error) {
 const (
 	// hijackDelay is what the innocents' way takes longer, each way.
 	hijackDelay = 30 * time.Millisecond
-	// hijackTime is how long the intruder's candidates are checked: past the time after which ICE gives a connection up.
+	// hijackTime is how long the intruder's candidates are checked: past the time after which ICE gives a
+	// connection up.
 	hijackTime = 25 * time.Second
 )
 
@@ -91,7 +92,8 @@ const (
 	// joiners is over how many websockets joins are refused, joinTime for how long.
 	joiners  = 4
 	joinTime = 15 * time.Second
-	// mostLines is how many lines a second the server may log for one address, mostJoinShare its processor time in percent.
+	// mostLines is how many lines a second the server may log for one address, mostJoinShare its processor time in
+	// percent.
 	mostLines     = 5
 	mostJoinShare = 5
 )
@@ -165,7 +167,7 @@ func attackJoins(ctx context.Context, c *check) ([]lab.Line, error) {
 		lab.Stated("websockets opened", float64(opened.Load())/seconds, "/s"),
 		lab.AtMost("lines logged for one address", float64(logged.Load())/seconds, "/s", mostLines),
 		lab.Stated("bytes logged", float64(bytes.Load())/seconds, "/s"),
-		lab.AtMost("server's processor time beyond the quiet server's", 100*(o.attacked-o.quiet), "% of a core", mostJoinShare),
+		lab.AtMost(beyondQuiet, o.beyondQuiet(), share, mostJoinShare),
 	}, o.whole("")...), nil
 }
 
@@ -183,8 +185,8 @@ func (s *stage) refuseAll(ctx context.Context, lasting time.Duration, refused, o
 }
 
 const (
-	// combinedRate is that of each flood of the combined attack, in datagrams per second: all of them at full speed would
-	// leave the server and the innocents no processor of this machine.
+	// combinedRate is that of each flood of the combined attack, in datagrams per second: all of them at full speed
+	// would leave the server and the innocents no processor of this machine.
 	combinedRate = 10_000
 	// newcomers is how many participants join meanwhile, at intervals of newcomerInterval.
 	newcomers        = 8

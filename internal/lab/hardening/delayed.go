@@ -22,7 +22,8 @@ type delayedDatagram struct {
 	due  time.Time
 }
 
-// delayedQueue is how many datagrams may be on their way: those of 60 ms at 100 Mbit/s in datagrams of 1,200 bytes are 625.
+// delayedQueue is how many datagrams may be on their way: those of 60 ms at 100 Mbit/s in datagrams of 1,200 bytes
+// are 625.
 const delayedQueue = 4096
 
 func newDelayedConn(inner net.PacketConn, delay time.Duration) *delayedConn {

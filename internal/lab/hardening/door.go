@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// door lets a client of this process open websockets from a host: it takes TCP connections on loopback and carries them
-// to the server. It counts the offers that the server sends, which are not masked or compressed on their way.
+// door lets a client of this process open websockets from a host: it takes TCP connections on loopback and carries
+// them to the server. It counts the offers that the server sends, which are not masked or compressed on their way.
 type door struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)

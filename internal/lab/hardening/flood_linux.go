@@ -19,6 +19,12 @@ type flooded struct {
 	lasted         time.Duration
 }
 
+// add adds another flood after the first.
+func (f *flooded) add(other flooded) {
+	f.packets, f.bytes, f.lasted = f.packets+other.packets, f.bytes+other.bytes, f.lasted+other.lasted
+}
+
+// rate is in datagrams per second.
 func (f *flooded) rate() float64 { return float64(f.packets) / max(f.lasted.Seconds(), 1e-9) }
 
 // megabits is the rate of the datagrams' payload, in Mbit/s.
@@ -31,9 +37,11 @@ const (
 	unlimited = 0
 )
 
-// flood sends datagrams to the server for a time. Each call of next makes the next datagram in the buffer that it is given
-// and returns its length. The rate is in datagrams per second.
-func flood(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, lasting time.Duration, rate int, next func([]byte) int) (flooded, error) {
+// flood sends datagrams to the server for a time. Each call of next makes the next datagram in the buffer that it
+// is given and returns its length. The rate is in datagrams per second.
+func flood(
+	ctx context.Context, conn *net.UDPConn, to netip.AddrPort, lasting time.Duration, rate int, next func([]byte) int,
+) (flooded, error) {
 	batch := ipv4.NewPacketConn(conn)
 	messages := make([]ipv4.Message, flushes)
 	buffers := make([][]byte, flushes)
@@ -92,7 +100,8 @@ func (n *namespace) newSpoofer() (*spoofer, error) {
 	return s, nil
 }
 
-// send sends one datagram. The kernel fills in the header's checksum and length; UDP needs no checksum over IPv4 (RFC 768).
+// send sends one datagram. The kernel fills in the header's checksum and length; UDP needs no checksum over IPv4
+// (RFC 768).
 func (s *spoofer) send(from, to netip.AddrPort, data []byte) error {
 	packet := make([]byte, ipHeader+udpHeader, ipHeader+udpHeader+len(data))
 	packet[0], packet[8], packet[9] = 0x45, 64, unix.IPPROTO_UDP

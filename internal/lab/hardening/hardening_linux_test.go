@@ -39,7 +39,8 @@ func TestToll(t *testing.T) {
 
 func TestLogMeter(t *testing.T) {
 	m := logMeter{ready: make(chan lab.Ready, 1)}
-	text := "{\"msg\":\"before\"}\nno JSON\n{\"msg\":\"volsfu is ready\",\"admin\":\"127.0.0.1:9\",\"signalling\":\"ws://10.8.0.1:8080/v1/signal\"}\nmore\n"
+	text := `{"msg":"before"}` + "\nno JSON\n" +
+		`{"msg":"volsfu is ready","admin":"127.0.0.1:9","signalling":"ws://10.8.0.1:8080/v1/signal"}` + "\nmore\n"
 	for i := range len(text) {
 		if _, err := m.Write([]byte{text[i]}); err != nil {
 			t.Fatal(err)
@@ -96,7 +97,8 @@ func TestSpoofedDatagramsReachTheTap(t *testing.T) {
 	wait.Until(t, "four datagrams are counted", func() bool { return tapped.datagrams.Load() == 4 })
 	tapped.close()
 	if tapped.media.Load() != 2 || tapped.bytes.Load() != 20 || tapped.missed.Load() != 0 {
-		t.Errorf("%d of media, %d bytes, %d missed, expected 2, 20 and 0", tapped.media.Load(), tapped.bytes.Load(), tapped.missed.Load())
+		t.Errorf("%d of media, %d bytes, %d missed, expected 2, 20 and 0",
+			tapped.media.Load(), tapped.bytes.Load(), tapped.missed.Load())
 	}
 }
 
@@ -114,18 +116,20 @@ func TestFloodReachesTheTap(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	to := netip.AddrPortFrom(there.address, 9)
-	sent, err := flood(t.Context(), conn, to, 200*time.Millisecond, 1000, func(b []byte) int { return copy(b, "hello") })
+	hello := func(b []byte) int { return copy(b, "hello") }
+	sent, err := flood(t.Context(), conn, to, 200*time.Millisecond, 1000, hello)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if sent.packets == 0 || sent.rate() > 1000 || sent.bytes != 5*sent.packets {
-		t.Errorf("%d datagrams of %d bytes in %v, expected some, at most 1,000 a second", sent.packets, sent.bytes, sent.lasted)
+		t.Errorf("%d datagrams, %d bytes in %v, expected some, at most 1,000/s", sent.packets, sent.bytes, sent.lasted)
 	}
 	wait.Until(t, "all datagrams are counted", func() bool { return tapped.datagrams.Load() == sent.packets })
 }
 
 func TestNamed(t *testing.T) {
-	if Named("neighbours", DefaultOptions(), lab.Progress{}) == nil || Named("none such", DefaultOptions(), lab.Progress{}) != nil {
+	o := DefaultOptions()
+	if Named("neighbours", o, lab.Progress{}) == nil || Named("none such", o, lab.Progress{}) != nil {
 		t.Error("expected a check of the name neighbours, and none of another")
 	}
 	seen := map[string]bool{}

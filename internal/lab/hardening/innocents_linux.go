@@ -13,7 +13,8 @@ var innocentLoad = lab.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 12
 
 const (
 	innocentRoom = "lab"
-	// settling is how long frames may take to arrive after a window has ended: longer than the server and the client repair one.
+	// settling is how long frames may take to arrive after a window has ended: longer than the server and the
+	// client repair one.
 	settling = 2 * time.Second
 )
 
@@ -114,7 +115,8 @@ func tollOf(arrivals []lab.Arrival, began, ended time.Time, first, last int64) t
 }
 
 const (
-	// leastRate is what the watcher is to get in the worst second, of 30 frames: seconds begin anywhere between two frames.
+	// leastRate is what the watcher is to get in the worst second, of 30 frames: seconds begin anywhere between two
+	// frames.
 	leastRate = 29
 	// mostLatency bounds the 99th percentile of the time from capture to the frame's last packet, in milliseconds.
 	mostLatency = 100
@@ -133,11 +135,12 @@ func (t *toll) figures(prefix string) []lab.Line {
 
 // whole are the lines of a claim that no frame is lost.
 func (o *suffered) whole(prefix string) []lab.Line {
+	before := fmt.Sprintf("innocents' frames lost before, of %d", o.alone.sent)
 	return append([]lab.Line{
 		lab.Exactly(prefix+"innocents' frames lost", o.lost, "", 0),
 		lab.Exactly(prefix+"innocents' frames that are not as they were sent", int64(o.corrupt), "", 0),
 		lab.Information(prefix+"innocents' frames sent", float64(o.sent), ""),
-		lab.Information(prefix+"innocents' frames lost before, of "+fmt.Sprint(o.alone.sent), float64(o.alone.lost), ""),
+		lab.Information(prefix+before, float64(o.alone.lost), ""),
 	}, o.figures(prefix)...)
 }
 

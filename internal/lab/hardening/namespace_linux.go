@@ -18,8 +18,8 @@ import (
 // ErrPrivileges says that this process may not make network namespaces.
 var ErrPrivileges = errors.New("network namespaces take root")
 
-// namespace is a network namespace. It lives as long as its thread, and as the processes and sockets in it. The thread
-// runs whatever opens a socket in the namespace or starts a process there.
+// namespace is a network namespace. It lives as long as its thread, and as the processes and sockets in it. The
+// thread runs whatever opens a socket in the namespace or starts a process there.
 type namespace struct {
 	name    string
 	thread  int
@@ -32,7 +32,8 @@ func newNamespace(name string) (*namespace, error) {
 	n := &namespace{name: name, work: make(chan func())}
 	made := make(chan error)
 	go func() {
-		// The goroutine does not unlock its thread, so the thread ends with it and no other goroutine gets into the namespace.
+		// The goroutine does not unlock its thread, so the thread ends with it and no other goroutine gets into the
+		// namespace.
 		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		n.thread = unix.Gettid()
@@ -50,7 +51,8 @@ func newNamespace(name string) (*namespace, error) {
 	return n, n.prepare()
 }
 
-// settings are the kernel's in each namespace. Reverse path filters would drop spoofed sources before the server sees them.
+// settings are the kernel's in each namespace. Reverse path filters would drop spoofed sources before the server
+// sees them.
 var settings = map[string]string{
 	"ipv6/conf/all/disable_ipv6":     "1",
 	"ipv6/conf/default/disable_ipv6": "1",
@@ -98,7 +100,8 @@ func (n *namespace) ip(arguments string) error {
 			return fmt.Errorf("ip, of Debian's package iproute2, is missing: %w", err)
 		}
 		if err != nil {
-			return fmt.Errorf("ip %s, in the namespace of %s: %w: %s", arguments, n.name, err, strings.TrimSpace(string(output)))
+			said := strings.TrimSpace(string(output))
+			return fmt.Errorf("ip %s, in the namespace of %s: %w: %s", arguments, n.name, err, said)
 		}
 		return nil
 	})
@@ -116,7 +119,8 @@ func (n *namespace) listenUDP() (conn *net.UDPConn, err error) {
 	return conn, nil
 }
 
-// dialTimeout bounds how long a TCP connection may take to come about. The namespace's thread does nothing else meanwhile.
+// dialTimeout bounds how long a TCP connection may take to come about. The namespace's thread does nothing else
+// meanwhile.
 const dialTimeout = 2 * time.Second
 
 // dial opens a connection from the namespace. The address has no names, which would be resolved on other threads.

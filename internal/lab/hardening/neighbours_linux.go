@@ -21,15 +21,15 @@ const (
 	candidatesPerAnswer = 64
 	// checkTime is how long an attack by checks lasts: 400 checks of a pair, 50 ms apart, take 20 s.
 	checkTime = 20 * time.Second
-	// spreadWatchers is how many watchers there are where a socket's send buffer is attacked: the server has a socket for
-	// each of two cores, and all four are at the other one once in 16 times.
+	// spreadWatchers is how many watchers there are where a socket's send buffer is attacked: the server has a
+	// socket for each of two cores, and all four are at the other one once in 16 times.
 	spreadWatchers = 4
 	// candidatePort is the first port that candidates name.
 	candidatePort = 10_000
 )
 
-// attackNeighbours has the server send checks to addresses for which ARP gets no answer. The kernel holds such packets back
-// and counts them against the socket's send buffer.
+// attackNeighbours has the server send checks to addresses for which ARP gets no answer. The kernel holds such
+// packets back and counts them against the socket's send buffer.
 func attackNeighbours(ctx context.Context, c *check) ([]lab.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
 	if err != nil {
@@ -88,8 +88,8 @@ const (
 	vanishedTime = 30 * time.Second
 )
 
-// attackVanishing takes the addresses of receivers away. It also has the server's host forget their link addresses, which
-// the kernel would do by itself after some seconds.
+// attackVanishing takes the addresses of receivers away. It also has the server's host forget their link addresses,
+// which the kernel would do by itself after some seconds.
 func attackVanishing(ctx context.Context, c *check) ([]lab.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
 	if err != nil {
@@ -120,7 +120,8 @@ func attackVanishing(ctx context.Context, c *check) ([]lab.Line, error) {
 		}
 		vanishing.Wait()
 		for _, host := range hosts {
-			if err := errors.Join(<-failed, s.server.host.ip(fmt.Sprintf("neighbour delete %v dev %s", host.address, device))); err != nil {
+			forget := fmt.Sprintf("neighbour delete %v dev %s", host.address, device)
+			if err := errors.Join(<-failed, s.server.host.ip(forget)); err != nil {
 				return err
 			}
 		}
@@ -137,7 +138,8 @@ const (
 	manyAnswers = 55
 	// mostPerAnswer is how many datagrams may reach a bystander for each answer that names the bystander.
 	mostPerAnswer = 100
-	// answerPatience is how long the server may take to offer again. A server that takes no more answers is not waited for.
+	// answerPatience is how long the server may take to offer again. A server that takes no more answers is not
+	// waited for.
 	answerPatience = 3 * time.Second
 )
 
@@ -195,14 +197,18 @@ func (c *check) atBystander(
 		lab.Stated(name+unit+" that the server took", float64(count), ""),
 		lab.Information(name+"bytes that reached the bystander", float64(t.bytes.Load()), ""),
 	}
+	const figure = "datagrams that reached the bystander"
 	if most > 0 {
-		lines = append(lines, lab.Information(name+"datagrams that reached the bystander", float64(reached), ""),
-			lab.AtMost(name+"datagrams that reached the bystander per answer", float64(reached)/float64(max(1, count)), "", float64(most)))
+		each := float64(reached) / float64(max(1, count))
+		lines = append(lines, lab.Information(name+figure, float64(reached), ""),
+			lab.AtMost(name+figure+" per answer", each, "", float64(most)))
 	} else {
 		// Each check deserves one reply.
-		lines = append(lines, lab.AtMost(name+"datagrams that reached the bystander beside one reply each", float64(reached)-float64(count), "", mostPerAnswer))
+		beside := float64(reached) - float64(count)
+		lines = append(lines, lab.AtMost(name+figure+" beside one reply each", beside, "", mostPerAnswer))
 	}
-	return append(append(lines, o.whole(name)...), lab.Information(name+"server's processor time under attack", 100*o.attacked, "% of a core")), nil
+	lines = append(lines, o.whole(name)...)
+	return append(lines, lab.Information(name+"server's processor time under attack", 100*o.attacked, share)), nil
 }
 
 // portsOf are candidates on as many ports of a host as a description may have.
@@ -283,8 +289,8 @@ func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, erro
 	return len(sources), lab.Pause(ctx, s.check.options.atMost(checkTime))
 }
 
-// silentTime is how long a receiver that has gone silent may be sent media (RFC 7675 has 30 s; an SFU's client is in touch
-// several times a second). silenceWatched is how long is looked for media after that.
+// silentTime is how long a receiver that has gone silent may be sent media (RFC 7675 has 30 s; an SFU's client is
+// in touch several times a second). silenceWatched is how long is looked for media after that.
 const (
 	silentTime     = 6 * time.Second
 	silenceWatched = 40 * time.Second

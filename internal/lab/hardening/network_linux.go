@@ -55,7 +55,8 @@ func (n *network) host(name string) (*namespace, error) {
 	return h, nil
 }
 
-// unused is an address of the network that no host has. Group and number tell such addresses apart; group is 1 to 200.
+// unused is an address of the network that no host has. Group and number tell such addresses apart; group is 1 to
+// 200.
 func unused(group, number int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 8, byte(group), byte(number)})
 }

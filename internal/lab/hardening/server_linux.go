@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// sendBuffer is net.core.wmem_max as the kernel has it by default, in bytes. That setting is the whole machine's, so the
-	// server is told to ask for no more instead.
+	// sendBuffer is net.core.wmem_max as the kernel has it by default, in bytes. That setting is the whole
+	// machine's, so the server is told to ask for no more instead.
 	sendBuffer = 212_992
 	// signalPort and mediaPort are the server's.
 	signalPort, mediaPort = 8080, 7882
@@ -58,7 +58,7 @@ func startServer(ctx context.Context, host *namespace, path string) (*server, er
 		return nil, fmt.Errorf("the server's program: %w", err)
 	}
 	defer func() { _ = program.Close() }()
-	cmd := exec.Command("/proc/self/fd/3", "serve", "--listen", fmt.Sprintf("%v:%d", host.address, signalPort), "--admin-listen", "127.0.0.1:0",
+	cmd := exec.Command("/proc/self/fd/3", "serve", "--listen", s.signalling(), "--admin-listen", "127.0.0.1:0",
 		"--media-address", host.address.String(), "--media-port", strconv.Itoa(mediaPort),
 		"--media-send-buffer", strconv.Itoa(sendBuffer), "--auth-keys", keyName+":"+secret, "--log-format", "json")
 	cmd.Args[0], cmd.ExtraFiles, cmd.Dir = path, []*os.File{program}, "/"

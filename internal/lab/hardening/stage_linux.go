@@ -21,8 +21,8 @@ type innocents struct {
 	conference *lab.Conference
 	publisher  *lab.Peer
 	watchers   []*lab.Peer
-	// addresses are where the media of the publisher, the watchers and those that came later comes from, in this order;
-	// doors are those of their websockets.
+	// addresses are where the media of the publisher, the watchers and those that came later comes from, in this
+	// order; doors are those of their websockets.
 	addresses []netip.AddrPort
 	doors     []*door
 }
@@ -49,8 +49,8 @@ type stageOptions struct {
 // joinPatience bounds a join, and how long frames may take to flow after it.
 const joinPatience = 30 * time.Second
 
-// spareProcessors is how many more threads than processors the Go runtime may have at work. Floods of this process spend
-// their time in the kernel, and the innocents must not wait for a place beside them.
+// spareProcessors is how many more threads than processors the Go runtime may have at work. Floods of this process
+// spend their time in the kernel, and the innocents must not wait for a place beside them.
 const spareProcessors = 8
 
 var leaveRoom = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors) })
@@ -95,11 +95,13 @@ func (s *stage) open(ctx context.Context, path string, o stageOptions) (err erro
 	}
 	s.meter = newMeter(s.server)
 	s.conference = lab.Attend("")
-	if s.publisher, err = s.attend(ctx, s.here, lab.Part{Identity: "alice", Loads: []lab.Load{innocentLoad}, MinUplink: lab.Everything}, o.delay); err != nil {
+	alice := lab.Part{Identity: "alice", Loads: []lab.Load{innocentLoad}, MinUplink: lab.Everything}
+	if s.publisher, err = s.attend(ctx, s.here, alice, o.delay); err != nil {
 		return err
 	}
 	for n := range max(1, o.watchers) {
-		watcher, err := s.attend(ctx, s.here, lab.Part{Identity: fmt.Sprintf("carol %d", n), Receive: true, Record: true}, o.delay)
+		carol := lab.Part{Identity: fmt.Sprintf("carol %d", n), Receive: true, Record: true}
+		watcher, err := s.attend(ctx, s.here, carol, o.delay)
 		if err != nil {
 			return err
 		}
@@ -117,7 +119,9 @@ func (s *stage) open(ctx context.Context, path string, o stageOptions) (err erro
 func (s *stage) attend(ctx context.Context, from *namespace, part lab.Part, delay time.Duration) (*lab.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	d, err := newDoor(func(ctx context.Context) (net.Conn, error) { return from.dial(ctx, "tcp4", s.server.signalling()) })
+	d, err := newDoor(func(ctx context.Context) (net.Conn, error) {
+		return from.dial(ctx, "tcp4", s.server.signalling())
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +162,8 @@ func (s *stage) flowing(ctx context.Context, p *lab.Peer) error {
 }
 
 func innocentTile(tile int) volumetric.TileRef {
-	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: innocentLoad.Name}, Tile: tile}
+	body := volumetric.PublicationRef{Participant: "alice", Publication: innocentLoad.Name}
+	return volumetric.TileRef{PublicationRef: body, Tile: tile}
 }
 
 // close ends everything.
@@ -181,8 +186,8 @@ func (s *stage) close() {
 	}
 }
 
-// quietTime is how long the innocents are alone before an attack: the server's own processor time is taken from it, and what
-// the machine itself costs the innocents.
+// quietTime is how long the innocents are alone before an attack: the server's own processor time is taken from it,
+// and what the machine itself costs the innocents.
 const quietTime = 5 * time.Second
 
 // suffered is what an attack did.
@@ -190,7 +195,8 @@ type suffered struct {
 	toll
 	// quiet is the server's share of a core with the innocents alone, attacked its mean share during the attack.
 	quiet, attacked float64
-	// before, peak and after are the server's memory in MiB: before the attack, at most, and at the end of the time after it.
+	// before, peak and after are the server's memory in MiB: before the attack, at most, and at the end of the time
+	// after it.
 	before, peak, after float64
 	dead                bool
 	// alone is what the innocents suffered with nobody else.
@@ -232,11 +238,21 @@ func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 const (
 	// mostGrowth is what the server's memory may grow by under an attack, in MiB.
 	mostGrowth = 64
-	// mostLeft is what of that may be left after the attack, in MiB: Go gives memory back within minutes, and keeps a tenth.
+	// mostLeft is what of that may be left after the attack, in MiB: Go gives memory back within minutes, and keeps
+	// a tenth.
 	mostLeft = 32
 	// mostShare is how much more of a core the server may use under an attack, in percent.
 	mostShare = 30
 )
+
+// The name and the unit of lines on processor time.
+const (
+	beyondQuiet = "server's processor time beyond the quiet server's"
+	share       = "% of a core"
+)
+
+// beyondQuiet is how much more processor time the server took under the attack, in percent of a core.
+func (o *suffered) beyondQuiet() float64 { return 100 * (o.attacked - o.quiet) }
 
 // lives is the line on whether the server has survived.
 func (o *suffered) lives(prefix string) lab.Line {
@@ -253,7 +269,7 @@ func (o *suffered) bounded(prefix string) []lab.Line {
 		lab.AtMost(prefix+"server's memory, grown at most", o.peak-o.before, "MiB", mostGrowth),
 		lab.AtMost(prefix+"server's memory, grown at the end", o.after-o.before, "MiB", mostLeft),
 		lab.Information(prefix+"server's memory before", o.before, "MiB"),
-		lab.AtMost(prefix+"server's processor time beyond the quiet server's", 100*(o.attacked-o.quiet), "% of a core", mostShare),
+		lab.AtMost(prefix+beyondQuiet, o.beyondQuiet(), share, mostShare),
 		lab.Information(prefix+"server's processor time, innocents alone", 100*o.quiet, "% of a core"),
 		lab.Information(prefix+"server's processor time under attack", 100*o.attacked, "% of a core"),
 	}
@@ -333,7 +349,8 @@ func (m *meter) close() {
 // intruder says how one joins from the attacker's host.
 func (s *stage) intruder() intruder.Config {
 	return intruder.Config{
-		URL: "ws://" + s.server.signalling(), Token: s.token, Media: s.server.media(), Dial: s.attacker.dial, Listen: s.attacker.listenUDP,
+		URL: "ws://" + s.server.signalling(), Token: s.token, Media: s.server.media(),
+		Dial: s.attacker.dial, Listen: s.attacker.listenUDP,
 	}
 }
 

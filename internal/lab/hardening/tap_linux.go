@@ -29,7 +29,8 @@ const (
 	ipHeader, udpHeader = 20, 8
 )
 
-// newTap opens a tap in a host's namespace. The socket is bound to IPv4, so it sees what arrives and not what is sent.
+// newTap opens a tap in a host's namespace. The socket is bound to IPv4, so it sees what arrives and not what is
+// sent.
 func (n *namespace) newTap() (*tap, error) {
 	t := &tap{}
 	protocol := uint16(unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8)

@@ -1,8 +1,8 @@
-// Package intruder is a participant that attacks: it joins as others do, and then says and sends what an attack needs, in
-// signalling, STUN, DTLS and SCTP.
+// Package intruder is a participant that attacks: it joins as others do, and then says and sends what an attack
+// needs, in signalling, STUN, DTLS and SCTP.
 //
-// An Intruder has a goroutine that reads its websocket, and each of its Paths one that reads a socket. They end with Close
-// and End.
+// An Intruder has a goroutine that reads its websocket, and each of its Paths one that reads a socket. They end
+// with Close and End.
 package intruder
 
 import (
@@ -94,7 +94,9 @@ func (c *Config) OpenWebsocket(ctx context.Context) (*websocket.Conn, error) {
 // Join sends a join. A join without a room gets one of the intruder's own, and one without a name a name of its own.
 func Join(ctx context.Context, config Config, join signal.Join) (*Intruder, error) {
 	if config.Listen == nil {
-		config.Listen = func() (*net.UDPConn, error) { return net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) }
+		config.Listen = func() (*net.UDPConn, error) {
+			return net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		}
 	}
 	certificate, err := selfsign.GenerateSelfSigned()
 	if err != nil {
@@ -224,22 +226,25 @@ func Answer(offer string, candidates []netip.AddrPort) string {
 	return absent.answer(offer, candidates)
 }
 
-// answer makes an answer to the lines of an offer. The intruder is DTLS's client. It sends on lines that the server wants to
-// receive on, and receives on the others.
+// answer makes an answer to the lines of an offer. The intruder is DTLS's client. It sends on lines that the server
+// wants to receive on, and receives on the others.
 func (t *transport) answer(offer string, candidates []netip.AddrPort) string {
 	session, lines, _ := strings.Cut(offer, "\r\nm=")
 	var answer strings.Builder
-	answer.WriteString("v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:" + attribute(session, "group") + "\r\n")
+	group := attribute(session, "group")
+	answer.WriteString("v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:" + group + "\r\n")
 	for n, line := range strings.Split(lines, "\r\nm=") {
 		head, attributes, _ := strings.Cut(line, "\r\n")
-		fmt.Fprintf(&answer, "m=%s\r\nc=IN IP4 0.0.0.0\r\na=ice-ufrag:%s\r\na=ice-pwd:%s\r\na=fingerprint:%s\r\na=setup:active\r\n",
-			head, t.ufrag, t.password, t.fingerprint)
+		fmt.Fprintf(&answer, "m=%s\r\nc=IN IP4 0.0.0.0\r\n", head)
+		fmt.Fprintf(&answer, "a=ice-ufrag:%s\r\na=ice-pwd:%s\r\n", t.ufrag, t.password)
+		fmt.Fprintf(&answer, "a=fingerprint:%s\r\na=setup:active\r\n", t.fingerprint)
 		for _, text := range strings.Split(attributes, "\r\n") {
 			answer.WriteString(mirrored(text, n))
 		}
 		if n == 0 {
 			for k, c := range candidates {
-				fmt.Fprintf(&answer, "a=candidate:%d 1 udp %d %v %d typ host\r\n", k+1, 2130706431-k, c.Addr(), c.Port())
+				priority := 2130706431 - k
+				fmt.Fprintf(&answer, "a=candidate:%d 1 udp %d %v %d typ host\r\n", k+1, priority, c.Addr(), c.Port())
 			}
 		}
 	}

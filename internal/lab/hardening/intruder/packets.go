@@ -13,7 +13,8 @@ const (
 	sctpPort = 5000
 	// Flags of DATA (RFC 9260 section 3.3.1).
 	flagEnd, flagBegin, flagUnordered = 1, 2, 4
-	// openMessage is DCEP's payload protocol identifier (RFC 8832 section 8.1), binaryMessage that of data (RFC 8831 section 8).
+	// openMessage is DCEP's payload protocol identifier (RFC 8832 section 8.1), binaryMessage that of data (RFC
+	// 8831 section 8).
 	openMessage   = 50
 	binaryMessage = 53
 )

@@ -93,8 +93,8 @@ func (i *Intruder) Reach(ctx context.Context) (*Path, error) {
 	}
 }
 
-// Attributes of RFC 8445 section 16.1: the priority of a peer-reflexive candidate, and the role with its tie-breaker, which
-// is of no use as long as the roles differ.
+// Attributes of RFC 8445 section 16.1: the priority of a peer-reflexive candidate, and the role with its
+// tie-breaker, which is of no use as long as the roles differ.
 var (
 	checkPriority = stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{110, 0, 30, 255}}
 	controlled    = stun.RawAttribute{Type: stun.AttrICEControlled, Value: []byte("intruder")}
@@ -105,8 +105,8 @@ func (i *Intruder) Request() []byte {
 	i.mu.Lock()
 	ufrag, password := i.remoteUfrag, i.remotePassword
 	i.mu.Unlock()
-	m := stun.MustBuild(stun.TransactionID, stun.BindingRequest, stun.NewUsername(ufrag+":"+i.ufrag), checkPriority, controlled,
-		stun.NewShortTermIntegrity(password), stun.Fingerprint)
+	m := stun.MustBuild(stun.TransactionID, stun.BindingRequest, stun.NewUsername(ufrag+":"+i.ufrag),
+		checkPriority, controlled, stun.NewShortTermIntegrity(password), stun.Fingerprint)
 	return m.Raw
 }
 
@@ -188,7 +188,8 @@ func (p *Path) WriteTo(b []byte, _ net.Addr) (int, error) {
 	return p.WriteToUDPAddrPort(b, p.Server)
 }
 
-// SetReadDeadline implements net.PacketConn for DTLS. It concerns ReadFrom alone, not the goroutine that reads the socket.
+// SetReadDeadline implements net.PacketConn for DTLS. It concerns ReadFrom alone, not the goroutine that reads the
+// socket.
 func (p *Path) SetReadDeadline(t time.Time) error {
 	at := int64(0)
 	if !t.IsZero() {
@@ -221,8 +222,10 @@ var silence = &logging.DefaultLoggerFactory{Writer: io.Discard, DefaultLogLevel:
 func (p *Path) Handshake(ctx context.Context) (*dtls.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, err := dtls.ClientWithOptions(p, net.UDPAddrFromAddrPort(p.Server), dtls.WithCertificates(p.intruder.certificate),
-		dtls.WithInsecureSkipVerify(true), dtls.WithLoggerFactory(silence), dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM))
+	conn, err := dtls.ClientWithOptions(p, net.UDPAddrFromAddrPort(p.Server),
+		dtls.WithCertificates(p.intruder.certificate), dtls.WithInsecureSkipVerify(true),
+		dtls.WithLoggerFactory(silence),
+		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM))
 	if err != nil {
 		return nil, fmt.Errorf("DTLS of the intruder: %w", err)
 	}
@@ -254,7 +257,9 @@ func Associate(ctx context.Context, conn *dtls.Conn) (*Association, error) {
 	defer cancel()
 	a := &Association{Conn: conn, ended: make(chan struct{})}
 	var err error
-	if a.association, err = sctp.ClientContext(ctx, sctp.WithNetConn(a), sctp.WithEnableInterleaving(false), sctp.WithLoggerFactory(silence)); err != nil {
+	a.association, err = sctp.ClientContext(ctx,
+		sctp.WithNetConn(a), sctp.WithEnableInterleaving(false), sctp.WithLoggerFactory(silence))
+	if err != nil {
 		return nil, fmt.Errorf("SCTP of the intruder: %w", err)
 	}
 	return a, nil
@@ -281,8 +286,8 @@ func (a *Association) Write(b []byte) (int, error) {
 	return a.Conn.Write(b)
 }
 
-// Read implements net.Conn for the association. It keeps acknowledgements to itself: the association knows nothing of what
-// the intruder has sent, and would end.
+// Read implements net.Conn for the association. It keeps acknowledgements to itself: the association knows nothing
+// of what the intruder has sent, and would end.
 func (a *Association) Read(b []byte) (int, error) {
 	for {
 		n, err := a.Conn.Read(b)

@@ -135,7 +135,8 @@ func (m *Mutator) mutateHandshake(r []byte) {
 // Synthetic are records that no handshake sends.
 func Synthetic() [][]byte {
 	return [][]byte{
-		EmptyBeyondStart(0), CloseNotify(), Record(CipherSpec, 9, []byte{1}), Record(ApplicationData, 10, []byte("hello")),
-		Record(Alert, 11, []byte{2, 40}), Record(Handshake, 12, Fragment(CertificateMessage, 3, 4000, 1000, make([]byte, 200))),
+		EmptyBeyondStart(0), CloseNotify(), Record(CipherSpec, 9, []byte{1}), Record(Alert, 10, []byte{2, 40}),
+		Record(ApplicationData, 11, []byte("hello")),
+		Record(Handshake, 12, Fragment(CertificateMessage, 3, 4000, 1000, make([]byte, 200))),
 	}
 }
