@@ -172,7 +172,7 @@ func (s *stage) close() {
 		s.meter.close()
 	}
 	if s.server != nil {
-		// How the server ends is no matter of an attack's: rooms would go on for the server's drain time.
+		// A server that is asked to end lets rooms go on for its drain time.
 		s.server.Kill()
 	}
 	for _, d := range s.doors {
