@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/pion/logging"
 	"github.com/pion/sctp"
 	"github.com/pion/stun/v4"
+	"github.com/pion/transport/v5/deadline"
 )
 
 // Path is an intruder's UDP socket that ICE has connected with the server. It goes on answering checks. It implements
@@ -36,8 +38,8 @@ type Path struct {
 	Record func([]byte)
 	// replies counts the server's replies to checks.
 	replies atomic.Int64
-	// deadline is that of reading, in nanoseconds since 1970; 0 is none.
-	deadline atomic.Int64
+	// deadline is that of reading. Setting it wakes whoever reads.
+	deadline *deadline.Deadline
 }
 
 // recordsKept is how many DTLS records wait to be read.
@@ -67,7 +69,7 @@ func (i *Intruder) Reach(ctx context.Context) (*Path, error) {
 	}
 	p := &Path{
 		UDPConn: conn, intruder: i, Server: i.Media(), records: make(chan []byte, recordsKept),
-		closed: make(chan struct{}), nominated: make(chan struct{}),
+		closed: make(chan struct{}), nominated: make(chan struct{}), deadline: deadline.New(),
 	}
 	p.running.Go(p.read)
 	own := conn.LocalAddr().(*net.UDPAddr).AddrPort()
@@ -164,19 +166,13 @@ func (p *Path) check(data []byte, from netip.AddrPort) {
 
 // ReadFrom implements net.PacketConn for DTLS.
 func (p *Path) ReadFrom(b []byte) (int, net.Addr, error) {
-	for {
-		var late <-chan time.Time
-		if at := p.deadline.Load(); at != 0 {
-			late = time.After(time.Until(time.Unix(0, at)))
-		}
-		select {
-		case data := <-p.records:
-			return copy(b, data), net.UDPAddrFromAddrPort(p.Server), nil
-		case <-p.closed:
-			return 0, nil, net.ErrClosed
-		case <-late:
-			return 0, nil, context.DeadlineExceeded
-		}
+	select {
+	case data := <-p.records:
+		return copy(b, data), net.UDPAddrFromAddrPort(p.Server), nil
+	case <-p.closed:
+		return 0, nil, net.ErrClosed
+	case <-p.deadline.Done():
+		return 0, nil, os.ErrDeadlineExceeded
 	}
 }
 
@@ -191,11 +187,7 @@ func (p *Path) WriteTo(b []byte, _ net.Addr) (int, error) {
 // SetReadDeadline implements net.PacketConn for DTLS. It concerns ReadFrom alone, not the goroutine that reads the
 // socket.
 func (p *Path) SetReadDeadline(t time.Time) error {
-	at := int64(0)
-	if !t.IsZero() {
-		at = t.UnixNano()
-	}
-	p.deadline.Store(at)
+	p.deadline.Set(t)
 	return nil
 }
 
