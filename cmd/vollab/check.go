@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab/control"
 	"github.com/volsfu/volsfu/internal/lab/experiment/claims"
 	"github.com/volsfu/volsfu/internal/lab/firstlight"
+	"github.com/volsfu/volsfu/internal/lab/hardening"
 	"github.com/volsfu/volsfu/internal/lab/hotpath"
 	"github.com/volsfu/volsfu/internal/lab/interop"
 	"github.com/volsfu/volsfu/internal/lab/layers"
@@ -45,6 +46,7 @@ var collections = []collection{
 	{name: "interop", short: "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", bind: fixed(interop.Checks)},
 	{name: "capture", short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", bind: capture},
 	{name: "lab", short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", bind: laboratory, punctual: true},
+	{name: "hardening", short: "Attacks on a server in network namespaces, while two participants count their frames; as root", bind: hardened},
 	{name: "viewer", short: "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", bind: viewer},
 }
 
@@ -57,6 +59,15 @@ func viewer(f *pflag.FlagSet) checklist {
 	o := viewing.DefaultOptions()
 	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "how long two people are watched in the second check, and the tab's memory with them")
 	return func(progress lab.Progress) []lab.Check { return viewing.Checks(o, progress) }
+}
+
+func hardened(f *pflag.FlagSet) checklist {
+	o := hardening.DefaultOptions()
+	f.StringVar(&o.Server, "server", "", "the server's program; by default volsfu beside this program")
+	f.DurationVar(&o.Flood, "flood", o.Flood, "how long each attack by rate lasts")
+	f.DurationVar(&o.After, "after", o.After, "how long the participants are watched after an attack")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the mutated records")
+	return func(progress lab.Progress) []lab.Check { return hardening.Checks(o, progress) }
 }
 
 func capture(f *pflag.FlagSet) checklist {

@@ -56,9 +56,11 @@ func Attend(url string) *Conference { return &Conference{url: url, peers: make(m
 // Part is how a peer takes part.
 type Part struct {
 	Room, Identity string
-	Loads          []Load
-	Receive        bool
-	Deadline       time.Duration
+	// Token is for servers that ask for one.
+	Token    string
+	Loads    []Load
+	Receive  bool
+	Deadline time.Duration
 	// MinUplink and QueueBudget are the client's, for hosts that stall.
 	MinUplink   volumetric.Bitrate
 	QueueBudget time.Duration
@@ -90,6 +92,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		URL:          url,
 		Room:         part.Room,
 		Identity:     part.Identity,
+		Token:        part.Token,
 		Publications: publications,
 		Receive:      part.Receive,
 		Deadline:     part.Deadline,

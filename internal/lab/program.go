@@ -124,6 +124,12 @@ func (p *Program) Stop() error {
 	}
 }
 
+// Kill ends the program at once, and waits until it has ended.
+func (p *Program) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
 // PID is the number of the process.
 func (p *Program) PID() int { return p.cmd.Process.Pid }
 

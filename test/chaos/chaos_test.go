@@ -5,7 +5,9 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"testing"
 	"time"
@@ -41,6 +43,8 @@ type room struct {
 	*lab.Conference
 	names []string
 	peers map[string]*lab.Peer
+	// addresses are where the media of each comes from.
+	addresses map[string]netip.AddrPort
 	// goroutines is how many there are with these four in the room.
 	goroutines int
 }
@@ -68,7 +72,7 @@ func open(t *testing.T) *room {
 		c.Close()
 		goleak.VerifyNone(t)
 	})
-	r := &room{Conference: c, names: []string{"alice", "bob", "carol", "dave"}, peers: map[string]*lab.Peer{}}
+	r := &room{Conference: c, names: []string{"alice", "bob", "carol", "dave"}, peers: map[string]*lab.Peer{}, addresses: map[string]netip.AddrPort{}}
 	for _, name := range r.names {
 		r.peers[name] = r.join(t, name)
 	}
@@ -84,7 +88,14 @@ func (r *room) join(t *testing.T, name string) *lab.Peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	p, err := r.Join(ctx, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{load}, Receive: true, Deadline: repairTime, MinUplink: everything, QueueBudget: repairTime})
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.addresses[name] = conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	p, err := r.Join(ctx, lab.Part{
+		Room: "room", Identity: name, Loads: []lab.Load{load}, Receive: true, Deadline: repairTime, MinUplink: everything, QueueBudget: repairTime, Media: conn,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,12 +223,15 @@ const transient = 5
 // mayhem bounds the goroutines that one misbehaving participant may cause at any time, with its own that run in this process.
 const mayhem = 300
 
+// mischief is a way to misbehave.
+type mischief struct {
+	name string
+	do   func(t *testing.T, r *room)
+}
+
 func TestNobodyStopsTheOthers(t *testing.T) {
 	r := open(t)
-	mischiefs := []struct {
-		name string
-		do   func(t *testing.T, r *room)
-	}{
+	r.endure(t, []mischief{
 		{"behaves", behave},
 		{"leaves", leave},
 		{"dies", die},
@@ -233,7 +247,12 @@ func TestNobodyStopsTheOthers(t *testing.T) {
 		{"has absurd names", haveAbsurdNames},
 		{"publishes and unpublishes", publishAndUnpublish},
 		{"switches qualities", switchQualities},
-	}
+	})
+}
+
+// endure has one participant misbehave in one way after the other. In the first of them it behaves.
+func (r *room) endure(t *testing.T, mischiefs []mischief) {
+	t.Helper()
 	var undisturbed toll
 	for i, m := range mischiefs {
 		t.Run(m.name, func(t *testing.T) {

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package hardening
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/volsfu/volsfu/internal/lab"
+)
+
+var attacks = []attack{{"none", "attacks on a server in network namespaces", refuse}}
+
+func refuse(context.Context, *check) ([]lab.Line, error) {
+	return nil, fmt.Errorf("network namespaces are Linux's: %w", errors.ErrUnsupported)
+}

@@ -1,0 +1,302 @@
+// Package intruder is a participant that attacks: it joins as others do, and then says and sends what an attack
+// needs, in signalling, STUN, DTLS and SCTP.
+//
+// An Intruder has a goroutine that reads its websocket, and each of its Paths one that reads a socket. They end
+// with Close and End.
+package intruder
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/pion/dtls/v3/pkg/crypto/selfsign"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// Intruder is a participant that says in signalling what an attack needs.
+type Intruder struct {
+	config Config
+	ws     *websocket.Conn
+	// ufrag and password are its ICE credentials, certificate is for DTLS.
+	ufrag, password string
+	certificate     tls.Certificate
+	fingerprint     string
+	offers          chan *signal.Offer
+	ended           chan struct{}
+	running         sync.WaitGroup
+	closing         sync.Once
+
+	writing sync.Mutex
+	mu      sync.Mutex
+	// remote are the server's ICE credentials by its latest offer.
+	remoteUfrag, remotePassword string
+	media                       netip.AddrPort
+	refusal                     *signal.Error
+}
+
+// offersKept is how many offers wait for an answer: newer ones replace older ones, so that one is enough.
+const offersKept = 1
+
+// numbers counts what is to have a name of its own.
+var numbers atomic.Int64
+
+// Number is one that no other call has got.
+func Number() int64 { return numbers.Add(1) }
+
+// ErrRefused says that the server has refused a join, or has ended the websocket.
+var ErrRefused = errors.New("the server takes no more from this websocket")
+
+// Config says where an intruder joins.
+type Config struct {
+	// URL is the server's address, as ws://host:port, Token the access token, if the server asks for one.
+	URL, Token string
+	// Media is where the server takes UDP. If it is not valid, the server's first candidate says it.
+	Media netip.AddrPort
+	// Dial and Listen open the websocket's connection and UDP sockets; nil ones are on this host, UDP on 127.0.0.1.
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Listen func() (*net.UDPConn, error)
+}
+
+// patience bounds what a server does in a fraction of a second unless it is hard pressed.
+const patience = 30 * time.Second
+
+// OpenWebsocket opens a websocket to the server. Nothing is said yet.
+func (c *Config) OpenWebsocket(ctx context.Context) (*websocket.Conn, error) {
+	dialer := websocket.Dialer{HandshakeTimeout: patience, NetDialContext: c.Dial}
+	header := http.Header{}
+	if c.Token != "" {
+		header.Set("Authorization", "Bearer "+c.Token)
+	}
+	ws, response, err := dialer.DialContext(ctx, c.URL+signal.Path, header)
+	if response != nil {
+		_ = response.Body.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("websocket of the intruder: %w", err)
+	}
+	return ws, nil
+}
+
+// Join sends a join. A join without a room gets one of the intruder's own, and one without a name a name of its own.
+func Join(ctx context.Context, config Config, join signal.Join) (*Intruder, error) {
+	if config.Listen == nil {
+		config.Listen = func() (*net.UDPConn, error) {
+			return net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		}
+	}
+	certificate, err := selfsign.GenerateSelfSigned()
+	if err != nil {
+		return nil, err
+	}
+	ws, err := config.OpenWebsocket(ctx)
+	if err != nil {
+		return nil, err
+	}
+	number := Number()
+	i := &Intruder{
+		config: config, ws: ws, offers: make(chan *signal.Offer, offersKept), ended: make(chan struct{}),
+		ufrag: fmt.Sprintf("mallory%d", number), password: rand.Text(), certificate: certificate, media: config.Media,
+	}
+	var sum []string
+	for _, b := range sha256.Sum256(certificate.Certificate[0]) {
+		sum = append(sum, fmt.Sprintf("%02X", b))
+	}
+	i.fingerprint = "sha-256 " + strings.Join(sum, ":")
+	join.Version = signal.Version
+	join.Room = cmp.Or(join.Room, fmt.Sprintf("room %d", number))
+	join.Identity = cmp.Or(join.Identity, fmt.Sprintf("mallory %d", number))
+	i.running.Go(i.read)
+	if err := i.Send(&join); err != nil {
+		i.Close()
+		return nil, err
+	}
+	return i, nil
+}
+
+// read is the goroutine that reads the websocket.
+func (i *Intruder) read() {
+	defer close(i.ended)
+	for {
+		_, data, err := i.ws.ReadMessage()
+		if err != nil {
+			return
+		}
+		m, err := signal.DecodeFromServer(data)
+		if err != nil {
+			continue
+		}
+		switch m := m.(type) {
+		case *signal.Offer:
+			i.take(m)
+		case *signal.Candidate:
+			i.learn(m.Candidate)
+		case *signal.Error:
+			i.mu.Lock()
+			i.refusal = m
+			i.mu.Unlock()
+		}
+	}
+}
+
+// take keeps an offer, in place of an older one that nothing has answered.
+func (i *Intruder) take(offer *signal.Offer) {
+	i.mu.Lock()
+	i.remoteUfrag, i.remotePassword = attribute(offer.SDP, "ice-ufrag"), attribute(offer.SDP, "ice-pwd")
+	i.mu.Unlock()
+	select {
+	case <-i.offers:
+	default:
+	}
+	i.offers <- offer
+}
+
+// learn takes the server's address from a candidate of UDP, if it is not known.
+func (i *Intruder) learn(candidate string) {
+	fields := strings.Fields(candidate)
+	if len(fields) < 6 || !strings.EqualFold(fields[2], "udp") {
+		return
+	}
+	address, err := netip.ParseAddrPort(net.JoinHostPort(fields[4], fields[5]))
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err == nil && !i.media.IsValid() {
+		i.media = address
+	}
+}
+
+// Media is where the server takes UDP, not valid as long as that is unknown.
+func (i *Intruder) Media() netip.AddrPort {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.media
+}
+
+// attribute is the value of the first attribute of a name in a description.
+func attribute(sdp, name string) string {
+	_, rest, _ := strings.Cut(sdp, "\r\na="+name+":")
+	value, _, _ := strings.Cut(rest, "\r\n")
+	return value
+}
+
+// Offer waits for the server's next offer. The error wraps ErrRefused if there will be none.
+func (i *Intruder) Offer(ctx context.Context) (*signal.Offer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case o := <-i.offers:
+		return o, nil
+	case <-i.ended:
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.refusal != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRefused, i.refusal)
+		}
+		return nil, ErrRefused
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for an offer: %w", ctx.Err())
+	}
+}
+
+// Answer answers an offer with candidates, which need not be the intruder's own.
+func (i *Intruder) Answer(offer *signal.Offer, candidates ...netip.AddrPort) error {
+	own := transport{i.ufrag, i.password, i.fingerprint}
+	return i.Send(&signal.Answer{Offer: offer.Offer, SDP: own.answer(offer.SDP, candidates)})
+}
+
+// transport is what a description says of ICE and DTLS.
+type transport struct{ ufrag, password, fingerprint string }
+
+// Answer makes an answer to an offer for an intruder who is not there.
+func Answer(offer string, candidates []netip.AddrPort) string {
+	absent := transport{"mallory", strings.Repeat("p", 22), "sha-256 " + strings.Repeat("00:", sha256.Size-1) + "00"}
+	return absent.answer(offer, candidates)
+}
+
+// answer makes an answer to the lines of an offer. The intruder is DTLS's client. It sends on lines that the server
+// wants to receive on, and receives on the others.
+func (t *transport) answer(offer string, candidates []netip.AddrPort) string {
+	session, lines, _ := strings.Cut(offer, "\r\nm=")
+	var answer strings.Builder
+	group := attribute(session, "group")
+	answer.WriteString("v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=group:" + group + "\r\n")
+	for n, line := range strings.Split(lines, "\r\nm=") {
+		head, attributes, _ := strings.Cut(line, "\r\n")
+		fmt.Fprintf(&answer, "m=%s\r\nc=IN IP4 0.0.0.0\r\n", head)
+		fmt.Fprintf(&answer, "a=ice-ufrag:%s\r\na=ice-pwd:%s\r\n", t.ufrag, t.password)
+		fmt.Fprintf(&answer, "a=fingerprint:%s\r\na=setup:active\r\n", t.fingerprint)
+		for _, text := range strings.Split(attributes, "\r\n") {
+			answer.WriteString(mirrored(text, n))
+		}
+		if n == 0 {
+			for k, c := range candidates {
+				priority := 2130706431 - k
+				fmt.Fprintf(&answer, "a=candidate:%d 1 udp %d %v %d typ host\r\n", k+1, priority, c.Addr(), c.Port())
+			}
+		}
+	}
+	return answer.String()
+}
+
+// kept are the beginnings of the attributes of a line that are the same in offer and answer.
+var kept = []string{"a=mid:", "a=rtpmap:", "a=fmtp:", "a=rtcp-", "a=sctp-port:", "a=inactive"}
+
+// mirrored is what an answer says to an attribute of an offer's line, by the number of the line.
+func mirrored(text string, line int) string {
+	switch text {
+	case "a=recvonly":
+		return fmt.Sprintf("a=sendonly\r\na=ssrc:%d cname:mallory\r\n", 1000+line)
+	case "a=sendonly":
+		return "a=recvonly\r\n"
+	}
+	for _, beginning := range kept {
+		if strings.HasPrefix(text, beginning) {
+			return text + "\r\n"
+		}
+	}
+	return ""
+}
+
+// Send sends a message.
+func (i *Intruder) Send(m signal.Message) error {
+	data, err := signal.Encode(m)
+	if err != nil {
+		return err
+	}
+	i.writing.Lock()
+	defer i.writing.Unlock()
+	return i.ws.WriteMessage(websocket.TextMessage, data)
+}
+
+// leavePatience is how long the server may take to close the websocket of an intruder that leaves.
+const leavePatience = time.Second
+
+// Ended is closed when the websocket has ended.
+func (i *Intruder) Ended() <-chan struct{} { return i.ended }
+
+// Close ends the websocket. It leaves before, so that the server does not keep the participant for its return.
+func (i *Intruder) Close() {
+	i.closing.Do(func() {
+		_ = i.ws.SetWriteDeadline(time.Now().Add(leavePatience))
+		_ = i.Send(&signal.Leave{})
+		select {
+		case <-i.ended:
+		case <-time.After(leavePatience):
+		}
+		_ = i.ws.Close()
+		i.running.Wait()
+	})
+}

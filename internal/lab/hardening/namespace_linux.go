@@ -1,0 +1,131 @@
+package hardening
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrPrivileges says that this process may not make network namespaces.
+var ErrPrivileges = errors.New("network namespaces take root")
+
+// namespace is a network namespace. It lives as long as its thread, and as the processes and sockets in it. The
+// thread runs whatever opens a socket in the namespace or starts a process there.
+type namespace struct {
+	name    string
+	thread  int
+	address netip.Addr
+	work    chan func()
+}
+
+// newNamespace makes a network namespace with loopback and without IPv6.
+func newNamespace(name string) (*namespace, error) {
+	n := &namespace{name: name, work: make(chan func())}
+	made := make(chan error)
+	go func() {
+		// The goroutine does not unlock its thread, so the thread ends with it and no other goroutine gets into the
+		// namespace.
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		n.thread = unix.Gettid()
+		made <- err
+		if err != nil {
+			return
+		}
+		for f := range n.work {
+			f()
+		}
+	}()
+	if err := <-made; err != nil {
+		return nil, fmt.Errorf("%w: namespace of %s: %w", ErrPrivileges, name, err)
+	}
+	return n, n.prepare()
+}
+
+// settings are the kernel's in each namespace. Reverse path filters would drop spoofed sources before the server
+// sees them.
+var settings = map[string]string{
+	"ipv6/conf/all/disable_ipv6":     "1",
+	"ipv6/conf/default/disable_ipv6": "1",
+	"ipv4/conf/all/rp_filter":        "0",
+	"ipv4/conf/default/rp_filter":    "0",
+}
+
+func (n *namespace) prepare() error {
+	err := n.call(func() error {
+		for name, value := range settings {
+			err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("namespace of %s: %w", n.name, err)
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, n.ip("link set lo up"))
+}
+
+// do runs a function on the namespace's thread, and waits for it.
+func (n *namespace) do(f func()) {
+	done := make(chan struct{})
+	n.work <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
+}
+
+// call is do for a function that may fail.
+func (n *namespace) call(f func() error) (err error) {
+	n.do(func() { err = f() })
+	return err
+}
+
+// close ends the namespace's thread.
+func (n *namespace) close() { close(n.work) }
+
+// ip runs the command ip in the namespace.
+func (n *namespace) ip(arguments string) error {
+	return n.call(func() error {
+		output, err := exec.Command("ip", strings.Fields(arguments)...).CombinedOutput()
+		if errors.Is(err, exec.ErrNotFound) {
+			return fmt.Errorf("ip, of Debian's package iproute2, is missing: %w", err)
+		}
+		if err != nil {
+			said := strings.TrimSpace(string(output))
+			return fmt.Errorf("ip %s, in the namespace of %s: %w: %s", arguments, n.name, err, said)
+		}
+		return nil
+	})
+}
+
+// listenUDP opens a UDP socket on the namespace's address.
+func (n *namespace) listenUDP() (conn *net.UDPConn, err error) {
+	err = n.call(func() error {
+		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(n.address, 0)))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("UDP socket of %s: %w", n.name, err)
+	}
+	return conn, nil
+}
+
+// dialTimeout bounds how long a TCP connection may take to come about. The namespace's thread does nothing else
+// meanwhile.
+const dialTimeout = 2 * time.Second
+
+// dial opens a connection from the namespace. The address has no names, which would be resolved on other threads.
+func (n *namespace) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	n.do(func() { conn, err = dialer.DialContext(ctx, network, address) })
+	return conn, err
+}

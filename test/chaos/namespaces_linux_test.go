@@ -1,0 +1,76 @@
+package chaos
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/hardening"
+)
+
+// TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for some seconds
+// each. Whether frames come in time is not asked, since that is the machine's as well: vollab check hardening asks
+// that.
+func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: network namespaces take root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skipf("skipped: a bridge between network namespaces takes ip, of Debian's package iproute2: %v", err)
+	}
+	server := filepath.Join(t.TempDir(), "volsfu")
+	build := exec.Command("go", "build", "-o", server, "../../cmd/volsfu")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
+	}
+	options := hardening.DefaultOptions()
+	options.Server, options.Flood, options.After = server, 3*time.Second, time.Second
+	// bound is on the figures of all lines whose names end so.
+	type bound struct {
+		name        string
+		least, most float64
+	}
+	for _, test := range []struct {
+		attack string
+		bounds []bound
+	}{
+		// A socket that is full sends nothing for three seconds, which is how long the kernel looks for a neighbour.
+		{"neighbours", []bound{{"tile, mean", 15, 1000}, {"latency p99", 0, 1000}}},
+		{"vanishing", []bound{{"tile, mean", 15, 1000}, {"latency p99", 0, 1000}}},
+		{"bystander", []bound{{"per answer", 0, 100}, {"beside one reply each", -100, 100}}},
+		{"alerts", []bound{{"sessions resumed", 0, 0}}},
+		{"silence", []bound{{"toward the silent receiver after 6 s", 0, 0}}},
+	} {
+		t.Run(test.attack, func(t *testing.T) {
+			lines, err := hardening.Named(test.attack, options, lab.Progress{}).Run(t.Context())
+			if errors.Is(err, hardening.ErrPrivileges) {
+				t.Skipf("skipped: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range append(test.bounds, bound{"times the server has ended", 0, 0}) {
+				found := false
+				for _, l := range lines {
+					if !strings.HasSuffix(l.Name, b.name) {
+						continue
+					}
+					found = true
+					t.Log(l)
+					if l.Figure < b.least || l.Figure > b.most {
+						t.Errorf("%s: %v, expected %v to %v", l.Name, l.Value(), b.least, b.most)
+					}
+				}
+				if !found {
+					t.Errorf("no figure whose name ends with %q in %v", b.name, lines)
+				}
+			}
+		})
+	}
+}
