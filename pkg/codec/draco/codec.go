@@ -178,6 +178,15 @@ func (decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
+// Announced implements codec.Announcer.
+func (decoder) Announced(data []byte) (int, error) {
+	h, _, _, err := parse(data)
+	if err != nil {
+		return 0, fmt.Errorf("decode draco: %w", err)
+	}
+	return int(h.points), nil
+}
+
 func decode(cloud *pointcloud.Cloud, data []byte) error {
 	h, inside, t, err := parse(data)
 	if err != nil {
