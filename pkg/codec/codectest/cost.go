@@ -43,25 +43,35 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// Decode decodes a frame, and fails the test where that takes more memory than a frame of its size may. It also fails the test for errors that are around neither
+// Decode decodes a frame, and fails the test where that takes more memory or time than a frame of its size may. It also fails the test for errors that are around neither
 // codec.ErrMalformed nor codec.ErrUnknown, and for points beside an error. It returns the decoder's error.
 func Decode(t testing.TB, decoder codec.Decoder, cloud *pointcloud.Cloud, data []byte) error {
 	t.Helper()
 	return decode(t, decoder, cloud, data, fuzzedSlowness)
 }
 
+// Within calls a function that decodes an input of so many bytes, and fails the test where that takes more memory or time than a frame of this size may.
+func Within(t testing.TB, bytes int, call func()) {
+	t.Helper()
+	within(t, bytes, fuzzedSlowness, call)
+}
+
+func within(t testing.TB, bytes, slowness int, call func()) {
+	t.Helper()
+	cost := Measure(call)
+	memory := max(mostBytes, bytesPerPoint*codec.MostPoints(bytes, codec.MaxPoints))
+	cpu := mostCPU * time.Duration(memory) / mostBytes * time.Duration(slowness*instrumentedSlowness)
+	resident := instrumentedMemory * memory
+	if cost.Heap > uint64(memory) || cost.Resident > uint64(resident) || cost.CPU > cpu {
+		t.Fatalf("decoding %d bytes took %d bytes of Go's heap, %d bytes of memory and %v, expected at most %d, %d and %v",
+			bytes, cost.Heap, cost.Resident, cost.CPU, memory, resident, cpu)
+	}
+}
+
 func decode(t testing.TB, decoder codec.Decoder, cloud *pointcloud.Cloud, data []byte, slowness int) error {
 	t.Helper()
 	var err error
-	cost := Measure(func() { err = decoder.Decode(cloud, data) })
-	points := codec.MostPoints(len(data), codec.MaxPoints)
-	memory := uint64(max(mostBytes, bytesPerPoint*points))
-	cpu := mostCPU * time.Duration(max(mostBytes, bytesPerPoint*points)) / mostBytes * time.Duration(slowness*instrumentedSlowness)
-	resident := instrumentedMemory * memory
-	if cost.Heap > memory || cost.Resident > resident || cost.CPU > cpu {
-		t.Fatalf("decoding %d bytes took %d bytes of Go's heap, %d bytes of memory and %v, expected at most %d, %d and %v (%v)",
-			len(data), cost.Heap, cost.Resident, cost.CPU, memory, resident, cpu, err)
-	}
+	within(t, len(data), slowness, func() { err = decoder.Decode(cloud, data) })
 	switch {
 	case err == nil:
 	case !errors.Is(err, codec.ErrMalformed) && !errors.Is(err, codec.ErrUnknown):
