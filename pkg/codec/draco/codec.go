@@ -3,7 +3,7 @@
 package draco
 
 // #cgo CXXFLAGS: -O2 -std=c++17 -Wall -Wextra
-// #cgo LDFLAGS: -l:libdraco.a -lstdc++ -lm
+// #cgo LDFLAGS: -Wl,--wrap=_ZN5draco13DecodeSymbolsEjiPNS_13DecoderBufferEPj -l:libdraco.a -lstdc++ -lm
 // #cgo noescape volsfu_encode
 // #cgo nocallback volsfu_encode
 // #cgo noescape volsfu_encode_sequence
