@@ -24,7 +24,8 @@ type raw struct{}
 func (raw) FourCC() FourCC { return FourCC{'r', 'a', 'w', '1'} }
 func (raw) Name() string   { return "raw" }
 func (raw) Capabilities() Capabilities {
-	return Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0}, Ordered: true, MaxPoints: MaxPoints}
+	return Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0}, Ordered: true,
+		MaxPoints: MaxPoints}
 }
 func (raw) NewEncoder() Encoder { return rawEncoder{} }
 func (raw) NewDecoder() Decoder { return rawDecoder{} }
@@ -129,7 +130,8 @@ func parseRaw(data []byte) (Head, error) {
 		return Head{}, err
 	}
 	if most := MostPoints(len(data), MaxPoints); uint64(head.Points) > uint64(most) {
-		return Head{}, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", ErrMalformed, head.Points, len(data), most)
+		return Head{}, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", ErrMalformed, head.Points,
+			len(data), most)
 	}
 	pointBytes := 3 * coordinateBytes(head.Params.PositionBits)
 	if !head.Params.NoColors {

@@ -12,7 +12,8 @@ import (
 // rusageThread is RUSAGE_THREAD of getrusage(2).
 const rusageThread = 1
 
-// measureThread calls a function on a thread of its own and returns by how many bytes the process grew at most, and the thread's processor time.
+// measureThread calls a function on a thread of its own and returns by how many bytes the process grew at most, and
+// the thread's processor time.
 func measureThread(call func()) (resident uint64, cpu time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -26,7 +27,8 @@ func measureThread(call func()) (resident uint64, cpu time.Duration) {
 	return resident, cpu
 }
 
-// residentNow is the memory of the process, from which its peak counts again (proc(5), clear_refs); 0 where the kernel does not let it be reset.
+// residentNow is the memory of the process, from which its peak counts again (proc(5), clear_refs); 0 where the
+// kernel does not let it be reset.
 func residentNow() uint64 {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600); err != nil {
 		return 0

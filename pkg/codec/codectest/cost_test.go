@@ -56,6 +56,9 @@ func outcome(t *testing.T, decoder codec.Decoder, size int) string {
 	return f.said
 }
 
+// tooLong is more processor time than a frame of few bytes may take.
+const tooLong = instrumentedSlowness * (mostCPU + 50*time.Millisecond)
+
 // TestDecode holds that decoders that take too much fail their tests.
 func TestDecode(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -70,7 +73,7 @@ func TestDecode(t *testing.T) {
 		"more than few bytes may":      {greedy{bytes: 65 << 20}, 40, "of Go's heap"},
 		"what more bytes may take":     {greedy{bytes: 65 << 20}, 40_000, ""},
 		"more than any frame may":      {greedy{bytes: 200 << 20}, 1 << 20, "of Go's heap"},
-		"more time than few bytes may": {greedy{cpu: instrumentedSlowness * 250 * time.Millisecond}, 40, "expected at most"},
+		"more time than few bytes may": {greedy{cpu: tooLong}, 40, "expected at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.decoder.cpu > 0 && threadTime() == 0 {

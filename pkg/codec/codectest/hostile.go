@@ -15,7 +15,8 @@ import (
 type Frame struct {
 	Codec string `json:"codec"` // FourCC
 	Name  string `json:"name"`
-	// Points and Sum say what valid frames decode to: the number of points, and the FNV-1a sum (32 bits) of the positions as little-endian float32.
+	// Points and Sum say what valid frames decode to: the number of points, and the FNV-1a sum (32 bits) of the
+	// positions as little-endian float32.
 	Points int      `json:"points,omitempty"`
 	Sum    uint32   `json:"sum,omitempty"`
 	Data   HexBytes `json:"data"`
@@ -39,7 +40,8 @@ var hostileJSON []byte
 //go:embed testdata/valid.json
 var validJSON []byte
 
-// Hostile returns the frames that are made to take memory and time, and Valid the frames of all codecs that decode. Package test/coding makes both.
+// Hostile returns the frames that are made to take memory and time, and Valid the frames of all codecs that decode.
+// Package test/coding makes both.
 func Hostile() []Frame { return parse(hostileJSON) }
 
 // Valid is described at Hostile.

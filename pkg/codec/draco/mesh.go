@@ -25,8 +25,9 @@ type mesh struct{}
 // maxMeshBytes is the largest frame of a mesh. A megabyte holds some 150,000 vertices with colours.
 const maxMeshBytes = 1 << 20
 
-// freeFaces, facesPerByte and maxFaces bound the faces of a frame. Encoders take one to two bits for each, besides what vertices cost: a megabyte holds some 300,000
-// faces. 524,288 faces have 1,572,864 vertices at most, fewer than codec.MaxPoints.
+// freeFaces, facesPerByte and maxFaces bound the faces of a frame. Encoders take one to two bits for each, besides
+// what vertices cost: a megabyte holds some 300,000 faces. 524,288 faces have 1,572,864 vertices at most, fewer than
+// codec.MaxPoints.
 const (
 	freeFaces    = 1 << 14
 	facesPerByte = 16

@@ -155,13 +155,15 @@ func TestMalformedMesh(t *testing.T) {
 	}
 }
 
-// TestMeshTables has frames of a megabyte announce tables of symbols as long as Draco allows for their size, of faces and of an attribute.
+// TestMeshTables has frames of a megabyte announce tables of symbols as long as Draco allows for their size, of faces
+// and of an attribute.
 func TestMeshTables(t *testing.T) {
 	begin := []byte("DRACO\x02\x02\x01\x00\x00\x00")
 	faces := binary.AppendUvarint(binary.AppendUvarint(begin, 1), 3)
 	for name, head := range map[string][]byte{
 		"of faces": append(slices.Clone(faces), 0, 1, 18),
-		// Indices 0 to 2 of one byte each; one decoder of one attribute, three integers in their order that are compressed.
+		// Indices 0 to 2 of one byte each; one decoder of one attribute, three integers in their order that are
+		// compressed.
 		"of an attribute": append(slices.Clone(faces), 1, 0, 1, 2, 1, 1, 0, 5, 3, 0, 0, 1, 0xfe, 1, 1, 18),
 	} {
 		t.Run(name, func(t *testing.T) {

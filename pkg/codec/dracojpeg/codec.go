@@ -168,7 +168,8 @@ type frame struct {
 // split takes a frame apart. Errors wrap codec.ErrMalformed.
 func split(data []byte) (frame, error) {
 	if len(data) < headerBytes {
-		return frame{}, fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
+		return frame{}, fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data),
+			headerBytes)
 	}
 	size, quality := uint64(binary.LittleEndian.Uint32(data)), int(data[4])
 	rest := data[headerBytes:]

@@ -39,7 +39,8 @@ func (*decoder) Announced(data []byte) (int, error) {
 	return points, nil
 }
 
-// parse reads the head: how many bytes the frame of the points has, how many points there are, and what there is beside them. Errors wrap codec.ErrMalformed.
+// parse reads the head: how many bytes the frame of the points has, how many points there are, and what there is
+// beside them. Errors wrap codec.ErrMalformed.
 func parse(data []byte) (bytes, points int, beside uint8, err error) {
 	if len(data) < headerBytes {
 		return 0, 0, 0, fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
@@ -50,9 +51,11 @@ func parse(data []byte) (bytes, points int, beside uint8, err error) {
 	case size == 0 || uint64(size) > uint64(len(data)-headerBytes):
 		return 0, 0, 0, fmt.Errorf("%w: points in %d of %d bytes", codec.ErrMalformed, size, len(data)-headerBytes)
 	case count == 0 || uint64(count) > uint64(most):
-		return 0, 0, 0, fmt.Errorf("%w: %d points in %d bytes, expected 1 to %d", codec.ErrMalformed, count, len(data), most)
+		return 0, 0, 0, fmt.Errorf("%w: %d points in %d bytes, expected 1 to %d", codec.ErrMalformed, count,
+			len(data), most)
 	case beside > hasLabels|hasSources:
-		return 0, 0, 0, fmt.Errorf("%w: what there is beside points is %#x, expected 0 to 3", codec.ErrMalformed, beside)
+		return 0, 0, 0, fmt.Errorf("%w: what there is beside points is %#x, expected 0 to 3", codec.ErrMalformed,
+			beside)
 	}
 	return int(size), int(count), beside, nil
 }
@@ -72,7 +75,8 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 		return err
 	}
 	if announced != n {
-		return fmt.Errorf("%w: the points' frame announces %d points, the head says %d", codec.ErrMalformed, announced, n)
+		return fmt.Errorf("%w: the points' frame announces %d points, the head says %d", codec.ErrMalformed,
+			announced, n)
 	}
 	if err := d.inner.Decode(cloud, inner); err != nil {
 		return err
@@ -105,8 +109,8 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-// prepare has a decoder of the codec of the points. A codec that does not tell the order of its points has no labels beside them; this also leaves no frame that
-// contains itself.
+// prepare has a decoder of the codec of the points. A codec that does not tell the order of its points has no labels
+// beside them; this also leaves no frame that contains itself.
 func (d *decoder) prepare(name codec.FourCC) error {
 	if d.inner != nil && d.fourCC == name {
 		return nil
@@ -117,7 +121,8 @@ func (d *decoder) prepare(name codec.FourCC) error {
 	}
 	decoder, announces := c.NewDecoder().(codec.Announcer)
 	if !c.Capabilities().Ordered || !announces {
-		return fmt.Errorf("%w: labels beside %s, which does not tell the order of its points", codec.ErrMalformed, c.Name())
+		return fmt.Errorf("%w: labels beside %s, which does not tell the order of its points", codec.ErrMalformed,
+			c.Name())
 	}
 	d.fourCC, d.inner = name, decoder
 	return nil

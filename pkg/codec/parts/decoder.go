@@ -90,15 +90,16 @@ func (d *decoder) prepare(name codec.FourCC, count int) error {
 	for len(d.spaces) < count {
 		decoder, announces := d.inner.NewDecoder().(codec.Announcer)
 		if !announces {
-			return fmt.Errorf("%w: parts of %s, whose frames do not announce how many points they have", codec.ErrMalformed, d.inner.Name())
+			return fmt.Errorf("%w: parts of %s, whose frames do not announce how many points they have",
+				codec.ErrMalformed, d.inner.Name())
 		}
 		d.spaces = append(d.spaces, &space{decoder: decoder})
 	}
 	return nil
 }
 
-// check checks that no part's own head announces more points than the frame's head says. 64 parts of a few bytes could otherwise hold 65,536 points each, and all of
-// them would be decoded before their numbers are found wrong.
+// check checks that no part's own head announces more points than the frame's head says. 64 parts of a few bytes
+// could otherwise hold 65,536 points each, and all of them would be decoded before their numbers are found wrong.
 func (d *decoder) check(data []byte, count int) error {
 	rest := data[headerBytes+count*sizeBytes:]
 	for i, s := range d.spaces[:count] {
@@ -108,7 +109,8 @@ func (d *decoder) check(data []byte, count int) error {
 			return fmt.Errorf("part %d of %d: %w", i, count, err)
 		}
 		if announced > n {
-			return fmt.Errorf("part %d of %d: %w: the part announces %d points, the head says %d", i, count, codec.ErrMalformed, announced, n)
+			return fmt.Errorf("part %d of %d: %w: the part announces %d points, the head says %d", i, count,
+				codec.ErrMalformed, announced, n)
 		}
 		rest = rest[size:]
 	}

@@ -41,7 +41,8 @@ func parseHead(data []byte) (codec.Head, error) {
 		return codec.Head{}, err
 	}
 	if most := codec.MostPoints(len(data), maxPoints); uint64(head.Points) > uint64(most) {
-		return codec.Head{}, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, head.Points, len(data), most)
+		return codec.Head{}, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed,
+			head.Points, len(data), most)
 	}
 	return head, nil
 }

@@ -1,7 +1,7 @@
 //go:build cgo
 
-// Package vectors makes the test vectors of package codectest, which the tests of all codecs and of the pages for browsers read. After a change of the frames below,
-// go test ./pkg/codec/codectest/vectors -update writes them anew.
+// Package vectors makes the test vectors of package codectest, which the tests of all codecs and of the pages for
+// browsers read. After a change of the frames below, go test ./pkg/codec/codectest/vectors -update writes them anew.
 package vectors
 
 import (
@@ -41,14 +41,16 @@ func TestHostile(t *testing.T) {
 	// What encoders compress may change with them: names and heads do not.
 	const head = 24
 	same := func(a, b codectest.Frame) bool {
-		return a.Codec == b.Codec && a.Name == b.Name && bytes.Equal(a.Data[:min(head, len(a.Data))], b.Data[:min(head, len(b.Data))])
+		return a.Codec == b.Codec && a.Name == b.Name &&
+			bytes.Equal(a.Data[:min(head, len(a.Data))], b.Data[:min(head, len(b.Data))])
 	}
 	if !slices.EqualFunc(got, want, same) {
 		t.Error("the file of hostile frames has others than are made here; write it with -update")
 	}
 }
 
-// TestHostileCosts decodes all hostile frames in a program that has every codec, so that frames within frames find theirs.
+// TestHostileCosts decodes all hostile frames in a program that has every codec, so that frames within frames find
+// theirs.
 func TestHostileCosts(t *testing.T) {
 	for _, name := range []string{"raw", "cwi0", "zstd", "draco", "draco-mesh", "draco+jpeg", "labels", "parts"} {
 		c, err := codec.ByName(name)
@@ -72,7 +74,8 @@ func TestValid(t *testing.T) {
 	for _, frame := range frames {
 		cloud := decoded(t, frame)
 		if cloud.Len() != frame.Points || sum(cloud) != frame.Sum {
-			t.Errorf("%s, %s: %d points with the sum %d, want %d with %d", frame.Codec, frame.Name, cloud.Len(), sum(cloud), frame.Points, frame.Sum)
+			t.Errorf("%s, %s: %d points with the sum %d, want %d with %d", frame.Codec, frame.Name, cloud.Len(),
+				sum(cloud), frame.Points, frame.Sum)
 		}
 	}
 }
