@@ -80,6 +80,10 @@ test: deps-test $(WEB) $(SUITE) ## run every test with the race detector, then e
 fuzz: deps-build $(SUITE) ## run only the fuzz tests, each as long as it is told (make fuzz FUZZTIME=5m PKG=./pkg/payload)
 	@$(SUITE) -tests=false -fuzztime $(FUZZTIME) -fuzzbudget 0 $(PKG)
 
+.PHONY: asan
+asan: deps-build ## run the fuzz tests of decoders in C and C++ with AddressSanitizer (FUZZTIME=2s)
+	@FUZZTIME='$(FUZZTIME)' scripts/asan.sh
+
 .PHONY: lint
 lint: deps ## gofmt, go vet, also for other systems, staticcheck, govulncheck, shellcheck, promtool, and words that must not be left over
 	@scripts/lint.sh

@@ -119,6 +119,8 @@ deps_build() {
 	# Go fetches its modules over HTTPS.
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
 	need g++ g++
+	# AddressSanitizer's library, for make asan: Debian's g++ brings it, other compilers may not.
+	if has g++ && [[ $(g++ -print-file-name=libasan.so) != /* ]]; then missing+=(libasan8); fi
 	# Tests of networks make namespaces.
 	need ip iproute2
 	need pkg-config pkg-config

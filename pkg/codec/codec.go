@@ -72,6 +72,16 @@ type Decoder interface {
 	Decode(cloud *pointcloud.Cloud, data []byte) error
 }
 
+// Announcer is a Decoder that reads from the head of a frame how many points the frame has. Codecs whose frames
+// contain frames of another codec check that number before they decode anything.
+type Announcer interface {
+	Decoder
+	// Announced returns the number of points that a frame announces, which is at most MostPoints of its bytes;
+	// decoding gives as many, or fewer if some have no place. Announced allocates nothing for the points. Errors wrap
+	// ErrMalformed, or ErrUnknown for a frame of a codec that this program does not have.
+	Announced(data []byte) (int, error)
+}
+
 // Codec makes encoders and decoders.
 type Codec interface {
 	FourCC() FourCC

@@ -32,8 +32,6 @@ const (
 	// cwi0HeaderBytes is the size of what precedes the points, cwi0PointBytes that of a point.
 	cwi0HeaderBytes = 32
 	cwi0PointBytes  = 16
-	// cwi0MaxPoints bounds a frame to less than 2 GiB.
-	cwi0MaxPoints = math.MaxInt32/cwi0PointBytes - cwi0HeaderBytes
 	// cwi0Mark and cwi0Version begin every frame.
 	cwi0Mark    = "cpcd"
 	cwi0Version = 0x20210208
@@ -46,7 +44,7 @@ type cwi0 struct{}
 func (cwi0) FourCC() FourCC { return FourCC{'c', 'w', 'i', '0'} }
 func (cwi0) Name() string   { return "cwi0" }
 func (cwi0) Capabilities() Capabilities {
-	return Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0}, MaxPoints: cwi0MaxPoints}
+	return Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0}, MaxPoints: MaxPoints}
 }
 func (cwi0) NewEncoder() Encoder { return cwi0Encoder{} }
 func (cwi0) NewDecoder() Decoder { return cwi0Decoder{} }
@@ -78,7 +76,7 @@ type cwi0Encoder struct{}
 
 // Encode appends the cloud's frame to dst.
 func (cwi0Encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([]byte, error) {
-	if err := params.Check(cloud, cwi0MaxPoints); err != nil {
+	if err := params.Check(cloud, MaxPoints); err != nil {
 		return dst, fmt.Errorf("encode cwi0: %w", err)
 	}
 	n := cloud.Len()
@@ -105,6 +103,14 @@ func (cwi0Encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([
 }
 
 type cwi0Decoder struct{}
+
+// Announced implements Announcer.
+func (cwi0Decoder) Announced(data []byte) (int, error) {
+	if err := checkCWI0(data); err != nil {
+		return 0, fmt.Errorf("decode cwi0: %w", err)
+	}
+	return (len(data) - cwi0HeaderBytes) / cwi0PointBytes, nil
+}
 
 // Decode replaces the cloud's points by the frame's.
 func (cwi0Decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
@@ -155,6 +161,8 @@ func checkCWI0(data []byte) error {
 		return fmt.Errorf("%w: header announces %d bytes of points, %d follow", ErrMalformed, size, follow)
 	case size%cwi0PointBytes != 0:
 		return fmt.Errorf("%w: %d bytes of points, expected %d for each", ErrMalformed, size, cwi0PointBytes)
+	case size/cwi0PointBytes > MaxPoints:
+		return fmt.Errorf("%w: %d points, expected at most %d", ErrMalformed, size/cwi0PointBytes, MaxPoints)
 	}
 	return nil
 }

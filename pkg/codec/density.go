@@ -8,5 +8,9 @@ const (
 	PointsPerByte = 64
 )
 
+// MaxPoints is the largest number of points in a frame, of whatever codec, for encoders and decoders alike: 4,194,304
+// points of 15 bytes are 63 MB. It is what 16 MB, the default limit of a frame, hold at 32 bits per point.
+const MaxPoints = 4 << 20
+
 // MostPoints is how many points a frame of so many bytes may have, of a codec whose frames have so many at most.
 func MostPoints(bytes, most int) int { return min(most, FreePoints+PointsPerByte*bytes) }

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -20,15 +19,13 @@ var Raw Codec = raw{}
 
 func init() { Register(Raw) }
 
-// rawMaxPoints bounds a frame to less than 2 GiB at any number of bits.
-const rawMaxPoints = math.MaxInt32 / 16
-
 type raw struct{}
 
 func (raw) FourCC() FourCC { return FourCC{'r', 'a', 'w', '1'} }
 func (raw) Name() string   { return "raw" }
 func (raw) Capabilities() Capabilities {
-	return Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0}, Ordered: true, MaxPoints: rawMaxPoints}
+	return Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0}, Ordered: true,
+		MaxPoints: MaxPoints}
 }
 func (raw) NewEncoder() Encoder { return rawEncoder{} }
 func (raw) NewDecoder() Decoder { return rawDecoder{} }
@@ -40,7 +37,7 @@ func coordinateBytes(bits int) int { return (bits + 7) / 8 }
 
 // Encode appends the cloud's frame to dst.
 func (rawEncoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([]byte, error) {
-	if err := params.Check(cloud, rawMaxPoints); err != nil {
+	if err := params.Check(cloud, MaxPoints); err != nil {
 		return dst, fmt.Errorf("encode raw: %w", err)
 	}
 	n := cloud.Len()
@@ -77,6 +74,15 @@ func (e rawEncoder) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.
 }
 
 type rawDecoder struct{}
+
+// Announced implements Announcer.
+func (rawDecoder) Announced(data []byte) (int, error) {
+	head, err := parseRaw(data)
+	if err != nil {
+		return 0, fmt.Errorf("decode raw: %w", err)
+	}
+	return int(head.Points), nil
+}
 
 // Decode replaces the cloud's points by the frame's.
 func (rawDecoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
@@ -122,6 +128,10 @@ func parseRaw(data []byte) (Head, error) {
 	head, err := ParseHead(data)
 	if err != nil {
 		return Head{}, err
+	}
+	if most := MostPoints(len(data), MaxPoints); uint64(head.Points) > uint64(most) {
+		return Head{}, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", ErrMalformed, head.Points,
+			len(data), most)
 	}
 	pointBytes := 3 * coordinateBytes(head.Params.PositionBits)
 	if !head.Params.NoColors {

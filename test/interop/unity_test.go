@@ -68,7 +68,7 @@ func TestUnityCore(t *testing.T) {
 	if err != nil || strings.Contains(string(out), "FAIL") {
 		t.Errorf("%v:\n%s", err, out)
 	}
-	measured(t, lab.AtLeast("tests of the core by itself that hold, in C#", float64(strings.Count(string(out), "ok ")), "", 37))
+	measured(t, lab.AtLeast("tests of the core by itself that hold, in C#", float64(strings.Count(string(out), "ok ")), "", 39))
 }
 
 // TestUnityRawPoints has C# read the points that our codec wrote, and our codec read those that C# wrote.

@@ -33,6 +33,7 @@ func TestUnregistered(t *testing.T, c codec.Codec) {
 	t.Run("real capture", func(t *testing.T) { testReal(t, c) })
 	t.Run("invalid parameters", func(t *testing.T) { testParams(t, c) })
 	t.Run("malformed frames", func(t *testing.T) { testMalformed(t, c) })
+	t.Run("hostile frames", func(t *testing.T) { TestHostile(t, c) })
 }
 
 // Box is the box that the tests quantise in: about a person, with edges of different lengths that are not round numbers.

@@ -3,7 +3,7 @@
 package draco
 
 // #cgo CXXFLAGS: -O2 -std=c++17 -Wall -Wextra
-// #cgo LDFLAGS: -l:libdraco.a -lstdc++ -lm
+// #cgo LDFLAGS: -Wl,--wrap=_ZN5draco13DecodeSymbolsEjiPNS_13DecoderBufferEPj -l:libdraco.a -lstdc++ -lm
 // #cgo noescape volsfu_encode
 // #cgo nocallback volsfu_encode
 // #cgo noescape volsfu_encode_sequence
@@ -176,6 +176,15 @@ func (decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 		return fmt.Errorf("decode draco: %w", err)
 	}
 	return nil
+}
+
+// Announced implements codec.Announcer.
+func (decoder) Announced(data []byte) (int, error) {
+	h, _, _, err := parse(data)
+	if err != nil {
+		return 0, fmt.Errorf("decode draco: %w", err)
+	}
+	return int(h.points), nil
 }
 
 func decode(cloud *pointcloud.Cloud, data []byte) error {

@@ -34,9 +34,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// MaxPoints is the largest number of points in a frame, for encoder and decoder alike: it bounds what a frame of a few bytes can make a
-// receiver allocate (63 MB). It is what 16 MB, the default limit of a frame, hold at 32 bits per point.
-const MaxPoints = 4 << 20
+// MaxPoints is the largest number of points in a frame, for encoder and decoder alike.
+const MaxPoints = codec.MaxPoints
 
 // ErrUnavailable says how to build a program that has this codec. It is the reason wherever Available is false, and wraps codec.ErrUnknown.
 var ErrUnavailable = fmt.Errorf("%w: draco is not built in; build with CGO_ENABLED=1 after apt-get install g++ libdraco-dev libjpeg-dev libopus-dev libspeex-dev", codec.ErrUnknown)

@@ -22,15 +22,20 @@ import (
 // with their colours where those are bytes. Whoever has meshes publishes what their encoder made; encoders of this codec refuse clouds, which have no triangles.
 type mesh struct{}
 
-// maxMeshBytes is the largest frame of a mesh: Draco makes tables of 64 entries of 12 bytes for each byte that a hostile frame has, 0.8 GB in all, before it finds
-// them short. A megabyte holds some 150,000 vertices with colours.
+// maxMeshBytes is the largest frame of a mesh. A megabyte holds some 150,000 vertices with colours.
 const maxMeshBytes = 1 << 20
 
-// freeFaces and facesPerByte bound the faces of a frame; encoders take one to two bits for each, besides what vertices cost.
+// freeFaces, facesPerByte and maxFaces bound the faces of a frame. Encoders take one to two bits for each, besides
+// what vertices cost: a megabyte holds some 300,000 faces. 524,288 faces have 1,572,864 vertices at most, fewer than
+// codec.MaxPoints.
 const (
 	freeFaces    = 1 << 14
 	facesPerByte = 16
+	maxFaces     = 1 << 19
 )
+
+// mostFaces is how many faces a frame of so many bytes may have.
+func mostFaces(bytes int) int { return min(maxFaces, freeFaces+facesPerByte*bytes) }
 
 func init() { codec.Register(mesh{}) }
 
@@ -40,7 +45,7 @@ func (mesh) NewEncoder() codec.Encoder { return meshCoder{} }
 func (mesh) NewDecoder() codec.Decoder { return meshCoder{} }
 
 func (mesh) Capabilities() codec.Capabilities {
-	return codec.Capabilities{Colors: true, Steps: []int{0}, MaxPoints: 3 * (freeFaces + facesPerByte*maxMeshBytes)}
+	return codec.Capabilities{Colors: true, Steps: []int{0}, MaxPoints: 3 * maxFaces}
 }
 
 type meshCoder struct{}
@@ -62,7 +67,7 @@ func (meshCoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	if len(data) > maxMeshBytes {
 		return fmt.Errorf("decode draco-mesh: %w: %d bytes, expected at most %d", codec.ErrMalformed, len(data), maxMeshBytes)
 	}
-	out := C.volsfu_decode_mesh(bytesOf(data), C.size_t(len(data)), C.uint32_t(freeFaces+facesPerByte*len(data)))
+	out := C.volsfu_decode_mesh(bytesOf(data), C.size_t(len(data)), C.uint32_t(mostFaces(len(data))))
 	switch {
 	case out.status == C.VOLSFU_NO_MEMORY:
 		return fmt.Errorf("decode draco-mesh: %w", errNoMemory)

@@ -3,6 +3,7 @@
 package draco
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -154,6 +155,30 @@ func TestMalformedMesh(t *testing.T) {
 	}
 }
 
+// TestMeshTables has frames of a megabyte announce tables of symbols as long as Draco allows for their size, of faces
+// and of an attribute.
+func TestMeshTables(t *testing.T) {
+	begin := []byte("DRACO\x02\x02\x01\x00\x00\x00")
+	faces := binary.AppendUvarint(binary.AppendUvarint(begin, 1), 3)
+	for name, head := range map[string][]byte{
+		"of faces": append(slices.Clone(faces), 0, 1, 18),
+		// Indices 0 to 2 of one byte each; one decoder of one attribute, three integers in their order that are
+		// compressed.
+		"of an attribute": append(slices.Clone(faces), 1, 0, 1, 2, 1, 1, 0, 5, 3, 0, 0, 1, 0xfe, 1, 1, 18),
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := binary.AppendUvarint(head, 60<<20)
+			// Runs of 64 symbols that do not occur.
+			data = append(data, bytes.Repeat([]byte{0xff}, maxMeshBytes-len(data))...)
+			var err error
+			cost := codectest.Measure(func() { err = meshCoder{}.Decode(new(pointcloud.Cloud), data) })
+			if !errors.Is(err, codec.ErrMalformed) || cost.Heap+cost.Resident > 64<<20 {
+				t.Errorf("got %v with %+v, want ErrMalformed and at most 64 MiB", err, cost)
+			}
+		})
+	}
+}
+
 func FuzzDecodeMesh(f *testing.F) {
 	for _, way := range meshWays {
 		for _, speed := range []int{0, 5, 10} {
@@ -161,15 +186,13 @@ func FuzzDecodeMesh(f *testing.F) {
 			f.Add(mustEncodeMesh(f, 3, 4, way))
 		}
 	}
+	codectest.Seeds(f, mesh{}.FourCC())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var cloud pointcloud.Cloud
-		if err := (meshCoder{}).Decode(&cloud, data); err != nil {
-			if !errors.Is(err, codec.ErrMalformed) || cloud.Len() != 0 || len(cloud.Colors) != 0 {
-				t.Fatalf("%d points and %v", cloud.Len(), err)
-			}
+		if codectest.Decode(t, meshCoder{}, &cloud, data) != nil {
 			return
 		}
-		if cloud.Len() != len(cloud.Colors) || cloud.Len() > 3*(freeFaces+facesPerByte*len(data)) {
+		if cloud.Len() != len(cloud.Colors) || cloud.Len() > 3*mostFaces(len(data)) {
 			t.Fatalf("%d positions and %d colours from %d bytes", cloud.Len(), len(cloud.Colors), len(data))
 		}
 		for _, p := range cloud.Positions {

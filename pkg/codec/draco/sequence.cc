@@ -13,25 +13,13 @@
 namespace volsfu {
 namespace {
 
-// Whether the table of symbols that comes next is as long as an encoder makes it, at most: Draco's decoder would make one of any length that is announced.
-bool TableIsBounded(const draco::DecoderBuffer &in) {
-  draco::DecoderBuffer ahead = in;
-  uint8_t method = 0, bits = 0;
-  uint32_t symbols = 0;
-  if (!ahead.Decode(&method)) return false;
-  if (method == draco::SYMBOL_CODING_RAW && !ahead.Decode(&bits)) return false;
-  if (!draco::DecodeVarint(&symbols, &ahead)) return false;
-  // Lengths of 0 to 32.
-  return symbols <= (method == draco::SYMBOL_CODING_RAW ? 1u << kTableBits : 33);
-}
-
 // Reads an attribute of three components with values from 0 to largest.
 bool DecodeAttribute(uint32_t points, uint32_t largest, draco::DecoderBuffer *in, std::vector<uint32_t> *values) {
   int8_t prediction = 0, transform = 0;
   uint8_t coded = 0;
   if (!in->Decode(&prediction) || prediction != draco::PREDICTION_DIFFERENCE) return false;
   if (!in->Decode(&transform) || transform != draco::PREDICTION_TRANSFORM_WRAP) return false;
-  if (!in->Decode(&coded) || coded != 1 || !TableIsBounded(*in)) return false;
+  if (!in->Decode(&coded) || coded != 1) return false;
   const uint32_t size = 3 * points;
   if (!draco::DecodeSymbols(size, 3, in, values->data())) return false;
   Wrap wrap = {};

@@ -57,7 +57,9 @@ func (dracojpeg) Name() string         { return "draco+jpeg" }
 func (dracojpeg) NewEncoder() codec.Encoder {
 	return &encoder{geometry: geometry.NewEncoder().(codec.OrderedEncoder)}
 }
-func (dracojpeg) NewDecoder() codec.Decoder { return &decoder{geometry: geometry.NewDecoder()} }
+func (dracojpeg) NewDecoder() codec.Decoder {
+	return &decoder{geometry: geometry.NewDecoder().(codec.Announcer)}
+}
 
 // Capabilities are those of the geometry's codec, with colours that are not exact.
 func (dracojpeg) Capabilities() codec.Capabilities {
@@ -144,8 +146,40 @@ func (e *encoder) appendImage(frame []byte, cloud *pointcloud.Cloud, quality int
 func bytesOf(s []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(s))) }
 
 type decoder struct {
-	geometry codec.Decoder
+	geometry codec.Announcer
 	image    []byte
+}
+
+// Announced implements codec.Announcer.
+func (d *decoder) Announced(data []byte) (int, error) {
+	f, err := split(data)
+	if err != nil {
+		return 0, fmt.Errorf("decode draco+jpeg: %w", err)
+	}
+	return d.geometry.Announced(f.geometry)
+}
+
+// frame is a frame taken apart.
+type frame struct {
+	geometry, image []byte
+	quality         int
+}
+
+// split takes a frame apart. Errors wrap codec.ErrMalformed.
+func split(data []byte) (frame, error) {
+	if len(data) < headerBytes {
+		return frame{}, fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data),
+			headerBytes)
+	}
+	size, quality := uint64(binary.LittleEndian.Uint32(data)), int(data[4])
+	rest := data[headerBytes:]
+	switch {
+	case size == 0 || size > uint64(len(rest)):
+		return frame{}, fmt.Errorf("%w: geometry has %d bytes, expected 1 to %d", codec.ErrMalformed, size, len(rest))
+	case quality > 100:
+		return frame{}, fmt.Errorf("%w: quality of colours is %d, expected at most 100", codec.ErrMalformed, quality)
+	}
+	return frame{geometry: rest[:size], image: rest[size:], quality: quality}, nil
 }
 
 // Decode replaces the cloud's points by the frame's.
@@ -162,21 +196,14 @@ func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 }
 
 func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
-	if len(data) < headerBytes {
-		return fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
-	}
-	size, quality := uint64(binary.LittleEndian.Uint32(data)), int(data[4])
-	rest := data[headerBytes:]
-	switch {
-	case size == 0 || size > uint64(len(rest)):
-		return fmt.Errorf("%w: geometry has %d bytes, expected 1 to %d", codec.ErrMalformed, size, len(rest))
-	case quality > 100:
-		return fmt.Errorf("%w: quality of colours is %d, expected at most 100", codec.ErrMalformed, quality)
-	}
-	if err := d.geometry.Decode(cloud, rest[:size]); err != nil {
+	f, err := split(data)
+	if err != nil {
 		return err
 	}
-	image := rest[size:]
+	if err := d.geometry.Decode(cloud, f.geometry); err != nil {
+		return err
+	}
+	image, quality := f.image, f.quality
 	if quality == 0 {
 		if len(image) > 0 {
 			return fmt.Errorf("%w: %d bytes behind the geometry of a frame without colours, expected none", codec.ErrMalformed, len(image))

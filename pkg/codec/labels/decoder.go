@@ -13,7 +13,7 @@ import (
 // decoder keeps its working memory, and a decoder of the codec that it met last.
 type decoder struct {
 	fourCC codec.FourCC
-	inner  codec.Decoder
+	inner  codec.Announcer
 	planes planes.Decompressor
 }
 
@@ -30,22 +30,55 @@ func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
-	if len(data) < headerBytes {
-		return fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
+// Announced implements codec.Announcer.
+func (*decoder) Announced(data []byte) (int, error) {
+	_, points, _, err := parse(data)
+	if err != nil {
+		return 0, fmt.Errorf("decode labels: %w", err)
 	}
-	size, points, beside := binary.LittleEndian.Uint32(data[4:]), binary.LittleEndian.Uint32(data[8:]), data[12]
+	return points, nil
+}
+
+// parse reads the head: how many bytes the frame of the points has, how many points there are, and what there is
+// beside them. Errors wrap codec.ErrMalformed.
+func parse(data []byte) (bytes, points int, beside uint8, err error) {
+	if len(data) < headerBytes {
+		return 0, 0, 0, fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes)
+	}
+	size, count, beside := binary.LittleEndian.Uint32(data[4:]), binary.LittleEndian.Uint32(data[8:]), data[12]
 	most := codec.MostPoints(len(data), maxPoints)
 	switch {
 	case size == 0 || uint64(size) > uint64(len(data)-headerBytes):
-		return fmt.Errorf("%w: points in %d of %d bytes", codec.ErrMalformed, size, len(data)-headerBytes)
-	case points == 0 || uint64(points) > uint64(most):
-		return fmt.Errorf("%w: %d points in %d bytes, expected 1 to %d", codec.ErrMalformed, points, len(data), most)
+		return 0, 0, 0, fmt.Errorf("%w: points in %d of %d bytes", codec.ErrMalformed, size, len(data)-headerBytes)
+	case count == 0 || uint64(count) > uint64(most):
+		return 0, 0, 0, fmt.Errorf("%w: %d points in %d bytes, expected 1 to %d", codec.ErrMalformed, count,
+			len(data), most)
 	case beside > hasLabels|hasSources:
-		return fmt.Errorf("%w: what there is beside points is %#x, expected 0 to 3", codec.ErrMalformed, beside)
+		return 0, 0, 0, fmt.Errorf("%w: what there is beside points is %#x, expected 0 to 3", codec.ErrMalformed,
+			beside)
 	}
-	n, rest := int(points), data[headerBytes+int(size):]
-	if err := d.points(cloud, codec.FourCC(data), data[headerBytes:][:size]); err != nil {
+	return int(size), int(count), beside, nil
+}
+
+func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
+	size, n, beside, err := parse(data)
+	if err != nil {
+		return err
+	}
+	rest := data[headerBytes+size:]
+	if err := d.prepare(codec.FourCC(data)); err != nil {
+		return err
+	}
+	inner := data[headerBytes:][:size]
+	announced, err := d.inner.Announced(inner)
+	if err != nil {
+		return err
+	}
+	if announced != n {
+		return fmt.Errorf("%w: the points' frame announces %d points, the head says %d", codec.ErrMalformed,
+			announced, n)
+	}
+	if err := d.inner.Decode(cloud, inner); err != nil {
 		return err
 	}
 	if cloud.Len() != n {
@@ -76,19 +109,23 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-// points decodes the points by their own codec.
-func (d *decoder) points(cloud *pointcloud.Cloud, name codec.FourCC, frame []byte) error {
-	if d.inner == nil || d.fourCC != name {
-		if name == fourCC {
-			return fmt.Errorf("%w: labels of labels", codec.ErrMalformed)
-		}
-		c, err := codec.ByFourCC(name)
-		if err != nil {
-			return err
-		}
-		d.fourCC, d.inner = name, c.NewDecoder()
+// prepare has a decoder of the codec of the points. A codec that does not tell the order of its points has no labels
+// beside them; this also leaves no frame that contains itself.
+func (d *decoder) prepare(name codec.FourCC) error {
+	if d.inner != nil && d.fourCC == name {
+		return nil
 	}
-	return d.inner.Decode(cloud, frame)
+	c, err := codec.ByFourCC(name)
+	if err != nil {
+		return err
+	}
+	decoder, announces := c.NewDecoder().(codec.Announcer)
+	if !c.Capabilities().Ordered || !announces {
+		return fmt.Errorf("%w: labels beside %s, which does not tell the order of its points", codec.ErrMalformed,
+			c.Name())
+	}
+	d.fourCC, d.inner = name, decoder
+	return nil
 }
 
 // scatter appends the values of two planes.

@@ -33,8 +33,8 @@ const (
 // headerBytes is the size of what precedes the points.
 const headerBytes = 13
 
-// maxPoints bounds a frame's points, as in Draco's frames.
-const maxPoints = 4 << 20
+// maxPoints bounds a frame's points.
+const maxPoints = codec.MaxPoints
 
 // New makes a codec whose points are coded by another one, nil for Draco, or zstd in a program that was built without. Its frames are decoded by every codec of this
 // package. Codecs that do not tell the order of their points, which their Capabilities say, give an error around codec.ErrUnknown.

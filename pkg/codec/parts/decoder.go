@@ -18,7 +18,7 @@ type decoder struct {
 
 // space is where one part goes; only one goroutine has it at a time.
 type space struct {
-	decoder codec.Decoder
+	decoder codec.Announcer
 	data    []byte
 	place   pointcloud.Cloud // as many points as the frame says
 	cloud   pointcloud.Cloud // what is decoded, in the memory of place where the codec decodes into the memory that it is given
@@ -50,6 +50,9 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 		return err
 	}
 	if err := d.prepare(codec.FourCC(data), count); err != nil {
+		return err
+	}
+	if err := d.check(data, count); err != nil {
 		return err
 	}
 	cloud.Positions = slices.Grow(cloud.Positions, points)[:points]
@@ -85,9 +88,42 @@ func (d *decoder) prepare(name codec.FourCC, count int) error {
 		d.inner, d.spaces = inner, nil
 	}
 	for len(d.spaces) < count {
-		d.spaces = append(d.spaces, &space{decoder: d.inner.NewDecoder()})
+		decoder, announces := d.inner.NewDecoder().(codec.Announcer)
+		if !announces {
+			return fmt.Errorf("%w: parts of %s, whose frames do not announce how many points they have",
+				codec.ErrMalformed, d.inner.Name())
+		}
+		d.spaces = append(d.spaces, &space{decoder: decoder})
 	}
 	return nil
+}
+
+// check checks that no part's own head announces more points than the frame's head says. 64 parts of a few bytes
+// could otherwise hold 65,536 points each, and all of them would be decoded before their numbers are found wrong.
+func (d *decoder) check(data []byte, count int) error {
+	rest := data[headerBytes+count*sizeBytes:]
+	for i, s := range d.spaces[:count] {
+		n, size := sizes(data, i)
+		announced, err := s.decoder.Announced(rest[:size])
+		if err != nil {
+			return fmt.Errorf("part %d of %d: %w", i, count, err)
+		}
+		if announced > n {
+			return fmt.Errorf("part %d of %d: %w: the part announces %d points, the head says %d", i, count,
+				codec.ErrMalformed, announced, n)
+		}
+		rest = rest[size:]
+	}
+	return nil
+}
+
+// Announced implements codec.Announcer.
+func (*decoder) Announced(data []byte) (int, error) {
+	_, points, err := parse(data)
+	if err != nil {
+		return 0, fmt.Errorf("decode parts: %w", err)
+	}
+	return points, nil
 }
 
 // decode decodes one part into its place, which has no room for more: a part with more points than the frame says goes elsewhere.

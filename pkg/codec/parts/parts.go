@@ -24,8 +24,8 @@ import (
 // MaxParts is the largest number of parts in a frame.
 const MaxParts = 64
 
-// maxPoints bounds a frame's points, as the memory of 4 million points does in Draco's frames.
-const maxPoints = 4 << 20
+// maxPoints bounds a frame's points.
+const maxPoints = codec.MaxPoints
 
 // leastPoints is what a part must have to be worth a thread: Draco codes 1,000 points in 0.1 ms, ten times what waking a thread takes.
 const leastPoints = 1000

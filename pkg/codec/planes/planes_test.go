@@ -8,6 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/codectest"
 )
 
 func compress(t testing.TB, planes []byte) []byte {
@@ -45,7 +46,9 @@ func FuzzDecompress(f *testing.F) {
 	f.Add([]byte{0x28, 0xb5, 0x2f, 0xfd}, uint16(9))
 	var d Decompressor
 	f.Fuzz(func(t *testing.T, data []byte, size uint16) {
-		planes, err := d.Decompress(data, int(size))
+		var planes []byte
+		var err error
+		codectest.Within(t, len(data), func() { planes, err = d.Decompress(data, int(size)) })
 		if err == nil && len(planes) != int(size) || err != nil && !errors.Is(err, codec.ErrMalformed) {
 			t.Errorf("%d bytes of %d, %v", len(planes), size, err)
 		}

@@ -25,13 +25,32 @@ func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
+// Announced implements codec.Announcer.
+func (*decoder) Announced(data []byte) (int, error) {
+	head, err := parseHead(data)
+	if err != nil {
+		return 0, fmt.Errorf("decode zstd: %w", err)
+	}
+	return int(head.Points), nil
+}
+
+// parseHead reads a frame's head and bounds the number of points.
+func parseHead(data []byte) (codec.Head, error) {
 	head, err := codec.ParseHead(data)
 	if err != nil {
-		return err
+		return codec.Head{}, err
 	}
 	if most := codec.MostPoints(len(data), maxPoints); uint64(head.Points) > uint64(most) {
-		return fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, head.Points, len(data), most)
+		return codec.Head{}, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed,
+			head.Points, len(data), most)
+	}
+	return head, nil
+}
+
+func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
+	head, err := parseHead(data)
+	if err != nil {
+		return err
 	}
 	l := layoutOf(int(head.Points), head.Params)
 	bytes, err := d.planes.Decompress(data[codec.HeadBytes:], l.bytes())

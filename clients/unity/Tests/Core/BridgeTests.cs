@@ -257,6 +257,68 @@ namespace Volsfu.Tests
             }
         }
 
+        /// <summary>Whatever lengths and offsets datagrams claim, what is held follows what has come, and is bounded.</summary>
+        public static void ClaimsTakeNoMemory()
+        {
+            var assembler = new FrameAssembler();
+            byte[] first = Cut(Frame(5000, 1), 1)[0];
+            long before = GC.GetTotalMemory(true);
+            for (uint number = 0; number < 2000; number++)
+            {
+                byte[] datagram = (byte[])first.Clone();
+                Datagram.WriteNumber(datagram, 8, number);
+                Datagram.WriteNumber(datagram, 12, FrameAssembler.MaxFrame);
+                Datagram.WriteNumber(datagram, 16, FrameAssembler.MaxFrame - Datagram.TileData);
+                Check.True(Push(assembler, datagram) == null, "a frame of one piece");
+            }
+            Check.Equal(0L, assembler.Held, "bytes held of pieces far ahead");
+            Check.Equal(2000L, assembler.Counts.Contradictions, "contradictions");
+            for (uint tile = 0; tile < FrameAssembler.MaxStreams; tile++)
+            {
+                byte[] datagram = (byte[])first.Clone();
+                Datagram.WriteNumber(datagram, 12, FrameAssembler.MaxFrame);
+                Datagram.WriteNumber(datagram, 24, tile);
+                Push(assembler, datagram);
+                Check.True(assembler.Held <= FrameAssembler.MaxHeld, "held are " + assembler.Held + " bytes");
+            }
+            // What pools keep of what was given back counts, too.
+            long grown = GC.GetTotalMemory(true) - before;
+            Check.True(grown < 2L * FrameAssembler.MaxHeld, "memory has grown by " + grown + " bytes");
+        }
+
+        /// <summary>Frames whose headers and data were spoilt at random are read or refused, by all readers, and take no memory beyond their own size.</summary>
+        public static void SurvivesSpoiltFrames()
+        {
+            var random = new Random(11);
+            var large = new byte[] { 0, 1, 0x7f, 0x80, 0xff };
+            byte[] points = RawPoints.Frame(new float[300], new byte[300], 100, 1795188600123);
+            long before = GC.GetTotalMemory(true);
+            int read = 0, refused = 0;
+            for (int i = 0; i < 20000; i++)
+            {
+                byte[] frame = (byte[])points.Clone();
+                for (int n = random.Next(5); n > 0; n--)
+                {
+                    int at = random.Next(random.Next(2) == 0 ? 48 : frame.Length);
+                    frame[at] = random.Next(2) == 0 ? large[random.Next(large.Length)] : (byte)random.Next(256);
+                }
+                int length = random.Next(4) == 0 ? random.Next(frame.Length + 1) : frame.Length;
+                var positions = new float[0];
+                var colors = new byte[0];
+                int count;
+                FrameHeader header;
+                bool headed = FrameHeader.TryRead(frame, length, out header);
+                Check.True(!headed || (header.Length >= 0 && header.Length <= length - FrameHeader.Size), "a header announces " + header.Length + " of " + length + " bytes");
+                bool taken = RawPoints.TryRead(frame, length, ref positions, ref colors, out count);
+                read += taken ? 1 : 0;
+                refused += taken ? 0 : 1;
+                Check.True(count <= 100 && positions.Length <= 300 && colors.Length <= 300, count + " points in memory for " + positions.Length / 3);
+            }
+            Check.True(read > 0 && refused > 0, read + " frames were read and " + refused + " refused, want some of each");
+            long grown = GC.GetTotalMemory(true) - before;
+            Check.True(grown < 8 << 20, "memory has grown by " + grown + " bytes");
+        }
+
         public static void MalformedDatagramsAreRefused()
         {
             byte[] whole = Cut(Frame(5000, 1), 1)[0];

@@ -1,11 +1,11 @@
-import { checkCount, DecodeError, type Decoder, type PointPool, type Points } from "./points";
+import { boundPoints, DecodeError, type Decoder, type PointPool, type Points } from "./points";
 
 const headerBytes = 32;
 const pointBytes = 16;
 
 /** Decodes "cwi0": VR2Gather's points without compression; see docs/payload.md. */
 export const cwi0 = {
-  decode(data: Uint8Array, pool: PointPool): Points {
+  announced(data: Uint8Array): number {
     if (data.length < headerBytes || String.fromCharCode(...data.subarray(0, 4)) !== "cpcd") {
       throw new DecodeError(`cwi0: ${data.length} bytes without its header`);
     }
@@ -14,8 +14,13 @@ export const cwi0 = {
     if (view.getBigUint64(24, true) !== BigInt(body) || body % pointBytes !== 0) {
       throw new DecodeError(`cwi0: ${body} bytes of points follow, expected ${view.getBigUint64(24, true)}, ${pointBytes} for each`);
     }
-    checkCount("cwi0", body / pointBytes);
-    const points = pool.take(body / pointBytes);
+    return boundPoints("cwi0", body / pointBytes, data.length);
+  },
+
+  /** Leaves out points whose place is no number, so that there may be fewer than announced. */
+  decode(data: Uint8Array, pool: PointPool): Points {
+    const points = pool.take(cwi0.announced(data));
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     let n = 0;
     for (let at = headerBytes; at < data.length; at += pointBytes) {
       const x = view.getFloat32(at, true);

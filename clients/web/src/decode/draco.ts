@@ -1,18 +1,79 @@
 import createDecoderModule, { type Decoder as DracoDecoder, type DecoderModule, type PointCloud } from "draco3d/draco_decoder_nodejs.js";
 import wasmURL from "draco3d/draco_decoder.wasm?url";
-import { checkCount, DecodeError, type Decoder, type PointPool, type Points, whiten } from "./points";
+import { parseDracoHead } from "./dracohead";
+import { DecodeError, type Decoder, type PointPool, type Points, whiten } from "./points";
+
+/**
+ * The heap that an instance of Draco may keep from frame to frame. The memory of WebAssembly never shrinks, so that an instance with a larger heap is given up. It is
+ * four times the 16 MiB that an instance begins with: frames of up to 1.2 million points, of about 40 bytes each while they are decoded, keep their instance.
+ */
+const keptHeap = 64 << 20;
 
 /** Loads Draco's WebAssembly, and gives a decoder of "drco" that uses it. */
-export async function loadDraco(): Promise<Decoder> {
+export async function loadDraco(): Promise<Draco> {
   const response = await fetch(wasmURL);
   if (!response.ok) {
     throw new DecodeError(`draco: ${wasmURL} is not to be had (${response.status})`);
   }
-  const module: DecoderModule = await createDecoderModule({ wasmBinary: await response.arrayBuffer() });
-  return new Draco(module);
+  const draco = new Draco(await WebAssembly.compile(await response.arrayBuffer()));
+  await draco.prepare();
+  return draco;
 }
 
-class Draco implements Decoder {
+/** Decodes "drco". A frame whose head announces more than its bytes can carry never gets to Draco. */
+export class Draco implements Decoder {
+  /** The instance that decodes, undefined once one was given up. */
+  private instance: Instance | undefined;
+
+  constructor(private readonly wasm: WebAssembly.Module) {}
+
+  /** What the heap takes, in bytes. */
+  get heap(): number {
+    return this.instance?.heap ?? 0;
+  }
+
+  /** Makes an instance of Draco where there is none. */
+  async prepare(): Promise<Instance> {
+    return (this.instance ??= new Instance(await instantiate(this.wasm)));
+  }
+
+  announced(data: Uint8Array): number {
+    return parseDracoHead(data);
+  }
+
+  async decode(data: Uint8Array, pool: PointPool): Promise<Points> {
+    const count = parseDracoHead(data);
+    const instance = await this.prepare();
+    try {
+      return instance.decode(data, count, pool);
+    } catch (error) {
+      if (error instanceof DecodeError) {
+        throw error;
+      }
+      // Draco ended in the middle: its heap is in no known state.
+      this.instance = undefined;
+      throw new DecodeError(`draco: the decoder ended with "${error instanceof Error ? error.message : String(error)}"`);
+    } finally {
+      if (instance.heap > keptHeap) {
+        this.instance = undefined;
+      }
+    }
+  }
+}
+
+async function instantiate(wasm: WebAssembly.Module): Promise<DecoderModule> {
+  return new Promise((resolve, reject) => {
+    createDecoderModule({
+      instantiateWasm: (imports, made) => {
+        WebAssembly.instantiate(wasm, imports).then(made, reject);
+        return {};
+      },
+    }).then(resolve, reject);
+  });
+}
+
+/** Draco with a heap of its own. */
+class Instance {
   private readonly decoder: DracoDecoder;
   /** Memory of the module that attributes are copied to, and its size. */
   private scratch = 0;
@@ -22,34 +83,39 @@ class Draco implements Decoder {
     this.decoder = new module.Decoder();
   }
 
-  decode(data: Uint8Array, pool: PointPool): Points {
+  get heap(): number {
+    return this.module.HEAPF32.buffer.byteLength;
+  }
+
+  decode(data: Uint8Array, count: number, pool: PointPool): Points {
     const { module, decoder } = this;
     const buffer = new module.DecoderBuffer();
     const cloud = new module.PointCloud();
+    buffer.Init(data as unknown as Int8Array, data.length);
+    const status = decoder.DecodeBufferToPointCloud(buffer, cloud);
     try {
-      buffer.Init(data as unknown as Int8Array, data.length);
-      const status = decoder.DecodeBufferToPointCloud(buffer, cloud);
       if (!status.ok()) {
         throw new DecodeError(`draco: ${status.error_msg()}`);
       }
-      return this.points(cloud, pool);
+      return this.points(cloud, count, pool);
     } finally {
       module.destroy(cloud);
       module.destroy(buffer);
     }
   }
 
-  private points(cloud: PointCloud, pool: PointPool): Points {
+  private points(cloud: PointCloud, count: number, pool: PointPool): Points {
     const { module, decoder } = this;
-    const count = cloud.num_points();
-    checkCount("draco", count);
+    if (cloud.num_points() !== count) {
+      throw new DecodeError(`draco: ${cloud.num_points()} points, the head says ${count}`);
+    }
     const position = decoder.GetAttributeId(cloud, module.POSITION);
     if (position < 0) {
       throw new DecodeError("draco: a cloud without positions");
     }
+    this.reserve(12 * count);
     const points = pool.take(count);
     const floats = decoder.GetAttribute(cloud, position);
-    this.reserve(12 * count);
     decoder.GetAttributeDataArrayForAllPoints(cloud, floats, module.DT_FLOAT32, 12 * count, this.scratch);
     points.positions.set(new Float32Array(module.HEAPF32.buffer, this.scratch, 3 * count));
     const color = decoder.GetAttributeId(cloud, module.COLOR);
@@ -72,5 +138,9 @@ class Draco implements Decoder {
     }
     this.scratch = this.module._malloc(size);
     this.room = size;
+    if (this.scratch === 0) {
+      this.room = 0;
+      throw new Error(`no ${size} bytes of memory`);
+    }
   }
 }

@@ -1,5 +1,9 @@
 declare module "draco3d/draco_decoder_nodejs.js" {
-  import type { DecoderModule, DracoDecoderModuleProps } from "draco3d";
+  import type { DecoderModule } from "draco3d";
   export type { Decoder, DecoderModule, PointCloud } from "draco3d";
-  export default function createDecoderModule(properties: DracoDecoderModuleProps): Promise<DecoderModule>;
+  /** What its loader takes: a function that makes an instance of the WebAssembly and hands it over. */
+  export interface DecoderModuleProps {
+    instantiateWasm(imports: WebAssembly.Imports, made: (instance: WebAssembly.Instance) => void): object;
+  }
+  export default function createDecoderModule(properties: DecoderModuleProps): Promise<DecoderModule>;
 }

@@ -1,4 +1,4 @@
-import { sizeOf, tablesOf } from "./jpeg";
+import { checkImage, tablesOf } from "./jpeg";
 import { DecodeError, type Decoder, type PointPool, type Points } from "./points";
 
 const headerBytes = 5;
@@ -36,33 +36,32 @@ export class DracoJPEG implements Decoder {
 
   constructor(private readonly geometry: Decoder) {}
 
+  announced(data: Uint8Array): number {
+    return this.geometry.announced(split(data).geometry);
+  }
+
   async decode(data: Uint8Array, pool: PointPool): Promise<Points> {
-    if (data.length < headerBytes) {
-      throw new DecodeError(`draco+jpeg: ${data.length} bytes, expected at least ${headerBytes}`);
-    }
-    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-    const size = view.getUint32(0, true);
-    const quality = view.getUint8(4);
-    if (size < 1 || size > data.length - headerBytes || quality > 100) {
-      throw new DecodeError(`draco+jpeg: ${size} bytes of geometry in ${data.length}, colours of quality ${quality}`);
-    }
-    const points = await this.geometry.decode(data.subarray(headerBytes, headerBytes + size), pool);
+    const { geometry, quality, image } = split(data);
+    const { across, width, height } = layoutOf(this.geometry.announced(geometry));
     if (quality > 0) {
-      await this.paint(points, data.subarray(headerBytes + size), quality);
+      checkImage(image, width, height);
+    } else if (image.length > 0) {
+      throw new DecodeError(`draco+jpeg: ${image.length} bytes behind the geometry of a frame without colours, expected none`);
+    }
+    const points = await this.geometry.decode(geometry, pool);
+    if (quality > 0) {
+      try {
+        await this.paint(points, image, { quality, across, width, height });
+      } catch (error) {
+        pool.give(points);
+        throw error;
+      }
     }
     return points;
   }
 
-  /** Takes the colours from an image. */
-  private async paint(points: Points, image: Uint8Array, quality: number): Promise<void> {
-    const squares = Math.ceil(points.count / squarePoints);
-    const across = Math.min(squares, mostAcross);
-    const width = across * edge;
-    const height = Math.ceil(squares / across) * edge;
-    const says = sizeOf(image);
-    if (says?.width !== width || says.height !== height) {
-      throw new DecodeError(`draco+jpeg: colours of ${points.count} points in ${image.length} bytes, expected a baseline image of ${width}×${height} pixels`);
-    }
+  /** Takes the colours from an image that checkImage has passed. */
+  private async paint(points: Points, image: Uint8Array, { quality, across, width, height }: Image): Promise<void> {
     const pixels = await this.pixels(image, quality, width, height);
     for (let i = 0; i < points.count; i++) {
       const square = Math.floor(i / squarePoints);
@@ -99,8 +98,9 @@ export class DracoJPEG implements Decoder {
       return undefined;
     }
     const decoder = new ImageDecoder({ data: file, type: "image/jpeg", colorSpaceConversion: "none" });
-    const { image } = await decoder.decode();
+    let image: VideoFrame | undefined;
     try {
+      ({ image } = await decoder.decode());
       if (image.format !== "I420") {
         return undefined;
       }
@@ -111,7 +111,7 @@ export class DracoJPEG implements Decoder {
       await image.copyTo(this.yuv, { layout });
       return this.convert(width, height);
     } finally {
-      image.close();
+      image?.close();
       decoder.close();
     }
   }
@@ -136,12 +136,45 @@ export class DracoJPEG implements Decoder {
 
   private async bitmap(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray> {
     const bitmap = await createImageBitmap(new Blob([file], { type: "image/jpeg" }), { colorSpaceConversion: "none", premultiplyAlpha: "none" });
-    this.canvas ??= new OffscreenCanvas(width, height);
-    const canvas = this.canvas;
-    [canvas.width, canvas.height] = [Math.max(canvas.width, width), Math.max(canvas.height, height)];
-    const context = canvas.getContext("2d", { willReadFrequently: true })!;
-    context.drawImage(bitmap, 0, 0);
-    bitmap.close();
-    return context.getImageData(0, 0, width, height).data;
+    try {
+      this.canvas ??= new OffscreenCanvas(width, height);
+      const canvas = this.canvas;
+      [canvas.width, canvas.height] = [Math.max(canvas.width, width), Math.max(canvas.height, height)];
+      const context = canvas.getContext("2d", { willReadFrequently: true })!;
+      context.drawImage(bitmap, 0, 0);
+      return context.getImageData(0, 0, width, height).data;
+    } finally {
+      bitmap.close();
+    }
   }
+}
+
+/** An image of so many pixels, with so many squares in a row. */
+interface Image {
+  quality: number;
+  across: number;
+  width: number;
+  height: number;
+}
+
+/** Gives the squares and the pixels of the image of so many points. 4,194,304 points, the most that a frame has, are 256×16,384 pixels. */
+function layoutOf(count: number): Omit<Image, "quality"> {
+  const squares = Math.ceil(count / squarePoints);
+  const across = Math.min(squares, mostAcross);
+  return { across, width: across * edge, height: Math.ceil(squares / across) * edge };
+}
+
+/** Takes a frame apart. */
+function split(data: Uint8Array): { geometry: Uint8Array; quality: number; image: Uint8Array } {
+  if (data.length < headerBytes) {
+    throw new DecodeError(`draco+jpeg: ${data.length} bytes, expected at least ${headerBytes}`);
+  }
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const size = view.getUint32(0, true);
+  const quality = view.getUint8(4);
+  if (size < 1 || size > data.length - headerBytes || quality > 100) {
+    throw new DecodeError(`draco+jpeg: ${size} bytes of geometry in ${data.length}, colours of quality ${quality}`);
+  }
+  const end = headerBytes + size;
+  return { geometry: data.subarray(headerBytes, end), quality, image: data.subarray(end) };
 }

@@ -1,4 +1,6 @@
-// The tables of JPEG that images of "drcj" leave out, since both sides know them (Rec. ITU-T T.81, annex K).
+// The JPEG images of "drcj": the tables that they leave out, since both sides know them (Rec. ITU-T T.81, annex K), and what they may be.
+
+import { DecodeError } from "./points";
 
 /** Quantisation of luma and chroma (tables K.1 and K.2), in the order of files. */
 const quantisation = [
@@ -40,6 +42,12 @@ const defineQuantisation = 0xdb;
 const defineCodes = 0xc4;
 const startOfFrame = 0xc0;
 const startOfScan = 0xda;
+const startOfImage = 0xd8;
+const restartInterval = 0xdd;
+const application = 0xe0;
+const comment = 0xfe;
+/** The length of a frame's segment with three components: 8 bytes, and 3 for each. */
+const frameBytes = 17;
 
 /** All tables for a quality of 1 to 100, scaled as libjpeg does. */
 export function tablesOf(quality: number): Uint8Array {
@@ -51,17 +59,48 @@ export function tablesOf(quality: number): Uint8Array {
   ]);
 }
 
-/** The width and height that an image says it has, undefined where it is no baseline image. */
-export function sizeOf(image: Uint8Array): { width: number; height: number } | undefined {
-  for (let at = 2; at + 9 < image.length && image[at] === 0xff; ) {
-    const marker = image[at + 1]!;
-    if (marker === startOfFrame) {
-      return { height: image[at + 5]! * 256 + image[at + 6]!, width: image[at + 7]! * 256 + image[at + 8]! };
+/** Segments that may stand before the scan besides the frame's own: tables, restart intervals, and what applications and people note down. */
+function isOther(marker: number): boolean {
+  return marker === defineQuantisation || marker === defineCodes || marker === restartInterval || marker === comment || (marker >= application && marker < application + 16);
+}
+
+/** Sampling of the three components: luma whole, chroma halved in both directions. */
+const sampling = [0x22, 0x11, 0x11];
+
+/**
+ * Checks that an image is of the one kind that encoders of "drcj" make, before a browser sees it: baseline with 8 bits, three components with halved chroma, and exactly so
+ * many pixels. A decoder needs no more memory for it than for its pixels; progressive images have it keep all coefficients. Throws a DecodeError.
+ */
+export function checkImage(image: Uint8Array, width: number, height: number): void {
+  const expected = `expected a baseline image of ${width}×${height} pixels with three components and halved chroma`;
+  const refuse = (found: string): DecodeError => new DecodeError(`draco+jpeg: ${found} in an image of ${image.length} bytes, ${expected}`);
+  if (image[0] !== 0xff || image[1] !== startOfImage) {
+    throw refuse("no start");
+  }
+  let framed = false;
+  for (let at = 2; ; ) {
+    const marker = image[at] === 0xff ? image[at + 1] : undefined;
+    const length = at + 3 < image.length ? image[at + 2]! * 256 + image[at + 3]! : 0;
+    const next = at + 2 + length;
+    if (marker === undefined || length < 2 || next > image.length) {
+      throw refuse(`no whole segment at byte ${at}`);
     }
     if (marker === startOfScan) {
-      return undefined;
+      if (framed) {
+        return;
+      }
+      throw refuse("a scan without a frame");
     }
-    at += 2 + image[at + 2]! * 256 + image[at + 3]!;
+    if (marker === startOfFrame) {
+      const size = [image[at + 7]! * 256 + image[at + 8]!, image[at + 5]! * 256 + image[at + 6]!];
+      const components = sampling.every((factors, i) => image[at + 11 + 3 * i] === factors);
+      if (framed || length !== frameBytes || image[at + 4] !== 8 || image[at + 9] !== sampling.length || !components || size[0] !== width || size[1] !== height) {
+        throw refuse(framed ? "a second frame" : `a frame of ${size.join("×")} pixels, ${image[at + 9]} components of ${image[at + 4]} bits`);
+      }
+      framed = true;
+    } else if (!isOther(marker)) {
+      throw refuse(`a segment ff ${marker.toString(16).padStart(2, "0")}`);
+    }
+    at = next;
   }
-  return undefined;
 }

@@ -8,7 +8,22 @@ const mostBeside = 3;
 export class Labels implements Decoder {
   constructor(private readonly inner: ReadonlyMap<string, Decoder>) {}
 
+  announced(data: Uint8Array): number {
+    return this.parse(data).count;
+  }
+
   async decode(data: Uint8Array, pool: PointPool): Promise<Points> {
+    const { decoder, inner, count } = this.parse(data);
+    const points = await decoder.decode(inner, pool);
+    if (points.count !== count) {
+      pool.give(points);
+      throw new DecodeError(`labels: ${points.count} points, the head says ${count}`);
+    }
+    return points;
+  }
+
+  /** Reads the head, and holds what the points' own head announces against it. */
+  private parse(data: Uint8Array): { decoder: Decoder; inner: Uint8Array; count: number } {
     if (data.length < headerBytes) {
       throw new DecodeError(`labels: ${data.length} bytes, expected at least ${headerBytes}`);
     }
@@ -24,11 +39,11 @@ export class Labels implements Decoder {
     if (!decoder) {
       throw new DecodeError(`codec not available: ${JSON.stringify(codec)}, with labels; expected one of ${[...this.inner.keys()].join(", ")}`);
     }
-    const points = await decoder.decode(data.subarray(headerBytes, headerBytes + size), pool);
-    if (points.count !== count) {
-      pool.give(points);
-      throw new DecodeError(`labels: ${points.count} points, the head says ${count}`);
+    const inner = data.subarray(headerBytes, headerBytes + size);
+    const announced = decoder.announced(inner);
+    if (announced !== count) {
+      throw new DecodeError(`labels: the points' frame announces ${announced} points, the head says ${count}`);
     }
-    return points;
+    return { decoder, inner, count };
   }
 }

@@ -20,12 +20,17 @@ export class Parts implements Decoder {
     private readonly helpers: Helpers | undefined,
   ) {}
 
+  announced(data: Uint8Array): number {
+    return parse(data).total;
+  }
+
   async decode(data: Uint8Array, pool: PointPool): Promise<Points> {
     const { codec, sizes, total } = parse(data);
     const decoder = this.inner.get(codec);
     if (!decoder) {
       throw new DecodeError(`codec not available: ${JSON.stringify(codec)}, in parts; expected one of ${[...this.inner.keys()].join(", ")}`);
     }
+    checkParts(decoder, data, sizes);
     const whole = pool.take(total);
     let from = 0;
     let at = headerBytes + sizes.length * sizeBytes;
@@ -64,6 +69,21 @@ export class Parts implements Decoder {
     }
     return whole;
   }
+}
+
+/**
+ * Checks that no part's own head announces more points than the frame's head says. 64 parts of a few bytes could otherwise hold 65,536 points each, and all of them
+ * would be decoded before their numbers are found wrong.
+ */
+function checkParts(decoder: Decoder, data: Uint8Array, sizes: { points: number; bytes: number }[]): void {
+  let at = headerBytes + sizes.length * sizeBytes;
+  sizes.forEach(({ points, bytes }, i) => {
+    const announced = decoder.announced(data.subarray(at, at + bytes));
+    if (announced > points) {
+      throw new DecodeError(`parts: part ${i} announces ${announced} points, expected ${points}`);
+    }
+    at += bytes;
+  });
 }
 
 /** Reads the head, and holds the frame's length against it. */

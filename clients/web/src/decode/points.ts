@@ -34,28 +34,28 @@ export class PointPool {
   }
 }
 
-/** What a frame may hold at most: as many points as fit what decoders are ready to allocate (16 bytes each). */
-export const maxPoints = 8_000_000;
-
+/** Makes points of a frame. All errors are DecodeErrors that say what is wrong and what was expected. */
 export interface Decoder {
+  /** Gives the number of points that a frame announces, once boundPoints allows as many. It reads the head alone: nothing is allocated for the points. */
+  announced(data: Uint8Array): number;
   decode(data: Uint8Array, pool: PointPool): Points | Promise<Points>;
 }
 
 const white = 255;
 
-/** Checks a number of points that a frame announces. */
-export function checkCount(codec: string, count: number): void {
-  if (count > maxPoints) {
-    throw new DecodeError(`${codec}: ${count} points, expected at most ${maxPoints}`);
-  }
-}
+/** The most points of a frame: 4,194,304 of 15 bytes each are 63 MB. */
+const maxPoints = 1 << 22;
+/** What a frame may hold whatever its size, and for each of its bytes: points that coincide cost next to nothing (docs/codec.md, "Bounds"). */
+const freePoints = 65_536;
+const pointsPerByte = 64;
 
-/** What a frame of few bytes may hold: 65,536 points, and 64 more for each byte; points that coincide cost next to nothing (docs/codec.md, "Bounds"). */
-export function boundPoints(codec: string, count: number, bytes: number): void {
-  const most = Math.min(4_194_304, 65_536 + 64 * bytes);
+/** Checks the number of points that a frame of so many bytes announces, and gives it. It is called before anything is allocated for the points. */
+export function boundPoints(codec: string, count: number, bytes: number): number {
+  const most = Math.min(maxPoints, freePoints + pointsPerByte * bytes);
   if (count < 1 || count > most) {
     throw new DecodeError(`${codec}: ${count} points in ${bytes} bytes, expected 1 to ${most}`);
   }
+  return count;
 }
 
 /** Gives points that have no colours white ones. */

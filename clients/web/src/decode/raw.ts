@@ -1,17 +1,15 @@
-import { headBytes, parseHead, place } from "./head";
-import { checkCount, DecodeError, type Decoder, type PointPool, type Points, whiten } from "./points";
+import { type Head, headBytes, parseHead, place } from "./head";
+import { boundPoints, DecodeError, type Decoder, type PointPool, type Points, whiten } from "./points";
 
 /** Decodes "raw1": positions in steps of a box, then colours; see package pkg/codec. */
 export const raw = {
+  announced(data: Uint8Array): number {
+    return parse(data).count;
+  },
+
   decode(data: Uint8Array, pool: PointPool): Points {
-    const head = parseHead("raw", data);
-    const { count, bits, colorless } = head;
-    checkCount("raw", count);
-    const width = Math.ceil(bits / 8);
-    const expected = headBytes + 3 * count * (width + (colorless ? 0 : 1));
-    if (data.length !== expected) {
-      throw new DecodeError(`raw: ${data.length} bytes for ${count} points, expected ${expected}`);
-    }
+    const head = parse(data);
+    const { count, width, colorless } = head;
     const points = pool.take(count);
     let at = headBytes;
     const coordinate = (): number => {
@@ -32,3 +30,15 @@ export const raw = {
     return points;
   },
 } satisfies Decoder;
+
+/** Reads the head, with the bytes of a coordinate, and holds the frame's length against it. */
+function parse(data: Uint8Array): Head & { width: number } {
+  const head = parseHead("raw", data);
+  const count = boundPoints("raw", head.count, data.length);
+  const width = Math.ceil(head.bits / 8);
+  const expected = headBytes + 3 * count * (width + (head.colorless ? 0 : 1));
+  if (data.length !== expected) {
+    throw new DecodeError(`raw: ${data.length} bytes for ${count} points, expected ${expected}`);
+  }
+  return { ...head, width };
+}

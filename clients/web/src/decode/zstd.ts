@@ -1,6 +1,6 @@
-import { decompress } from "fzstd";
 import { headBytes, type Head, parseHead, place } from "./head";
 import { boundPoints, DecodeError, type Decoder, type PointPool, type Points, whiten } from "./points";
+import { contentSize, decompress, ZstandardError } from "./zstandard";
 
 /** How many bits of a coordinate, from the top, lie along the curve. */
 const curveBits = 14;
@@ -18,6 +18,10 @@ interface Layout {
 export class Zstd implements Decoder {
   private memory = new Uint8Array(0);
 
+  announced(data: Uint8Array): number {
+    return boundPoints("zstd", parseHead("zstd", data).count, data.length);
+  }
+
   decode(data: Uint8Array, pool: PointPool): Points {
     const head = parseHead("zstd", data);
     boundPoints("zstd", head.count, data.length);
@@ -26,7 +30,12 @@ export class Zstd implements Decoder {
     const layout = { place: Math.ceil((3 * Math.min(bits, curveBits)) / 8), below: Math.ceil(belowBits / 8), belowBits };
     const planes = this.decompress(data.subarray(headBytes), count * (layout.place + 3 * layout.below + (colorless ? 0 : 3)));
     const points = pool.take(count);
-    readPositions(points, planes, head, layout);
+    try {
+      readPositions(points, planes, head, layout);
+    } catch (error) {
+      pool.give(points);
+      throw error;
+    }
     if (colorless) {
       whiten(points);
     } else {
@@ -36,42 +45,20 @@ export class Zstd implements Decoder {
   }
 
   private decompress(data: Uint8Array, size: number): Uint8Array {
-    const announced = contentSize(data);
-    if (announced !== size) {
-      throw new DecodeError(`zstd: ${announced} bytes are compressed, expected ${size}`);
-    }
-    if (this.memory.length < size) {
-      this.memory = new Uint8Array(Math.ceil(size * 1.25));
-    }
     try {
-      return decompress(data, this.memory.subarray(0, size));
+      const announced = contentSize(data);
+      if (announced !== size) {
+        throw new DecodeError(`zstd: ${announced} bytes are compressed, expected ${size}`);
+      }
+      if (this.memory.length < size) {
+        this.memory = new Uint8Array(Math.ceil(size * 1.25));
+      }
+      const planes = this.memory.subarray(0, size);
+      decompress(data, planes);
+      return planes;
     } catch (error) {
-      throw new DecodeError(`zstd: ${error instanceof Error ? error.message : String(error)}`);
+      throw error instanceof ZstandardError ? new DecodeError(`zstd: ${error.message}`) : error;
     }
-  }
-}
-
-/** What a Zstandard frame says that it holds, in bytes (RFC 8878 section 3.1.1.1); -1 where it does not say. */
-function contentSize(data: Uint8Array): number {
-  if (data.length < 14) {
-    return -1;
-  }
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  if (view.getUint32(0, true) !== 0xfd2fb528) {
-    return -1;
-  }
-  const flags = view.getUint8(4);
-  const single = (flags >> 5) & 1;
-  const at = 6 - single + [0, 1, 2, 4][flags & 3]!;
-  switch (flags >> 6) {
-    case 0:
-      return single ? view.getUint8(at) : -1;
-    case 1:
-      return view.getUint16(at, true) + 256;
-    case 2:
-      return view.getUint32(at, true);
-    default:
-      return -1;
   }
 }
 

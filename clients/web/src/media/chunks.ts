@@ -11,12 +11,16 @@ const kept = 3;
 
 interface Assembly {
   timestamp: number;
-  body: Uint8Array;
-  have: boolean[];
+  length: number;
+  /** What has come, by its index. */
+  chunks: (Uint8Array | undefined)[];
   missing: number;
 }
 
-/** Puts the frames of one channel together. Timestamps of a channel never go back, so that a frame is given up once a newer one is whole. */
+/**
+ * Puts the frames of one channel together. Timestamps of a channel never go back, so that a frame is given up once a newer one is whole. What is held is what has come,
+ * whatever length a frame claims: of three frames, 3 × 16 MiB at most.
+ */
 export class ChunkAssembler {
   private assemblies: Assembly[] = [];
   private newest: number | undefined;
@@ -38,32 +42,41 @@ export class ChunkAssembler {
       return undefined;
     }
     const assembly = this.assembly(timestamp, length, count);
-    if (assembly.have[index]) {
+    if (assembly.chunks[index]) {
       return undefined;
     }
-    assembly.have[index] = true;
-    assembly.body.set(data, index * chunkSize);
+    assembly.chunks[index] = data;
     if (--assembly.missing > 0) {
       return undefined;
     }
     this.newest = timestamp;
     this.assemblies = this.assemblies.filter((a) => ((a.timestamp - timestamp) | 0) > 0);
-    return readFrame({ prefixed: (flags & 1) !== 0, quality, number }, assembly.body);
+    return readFrame({ prefixed: (flags & 1) !== 0, quality, number }, whole(assembly));
   }
 
   private assembly(timestamp: number, length: number, count: number): Assembly {
     const before = this.assemblies.find((a) => a.timestamp === timestamp);
     if (before) {
-      if (before.body.length !== length) {
-        throw new FrameError(`chunks say that their frame has ${before.body.length} bytes, and ${length}`);
+      if (before.length !== length) {
+        throw new FrameError(`chunks say that their frame has ${before.length} bytes, and ${length}`);
       }
       return before;
     }
     if (this.assemblies.length === kept) {
       this.assemblies.shift();
     }
-    const begun = { timestamp, body: new Uint8Array(length), have: new Array<boolean>(count).fill(false), missing: count };
+    const begun = { timestamp, length, chunks: new Array<Uint8Array | undefined>(count), missing: count };
     this.assemblies.push(begun);
     return begun;
   }
+}
+
+/** Makes one piece of a frame's chunks. A frame of a single chunk is the chunk. */
+function whole({ length, chunks }: Assembly): Uint8Array {
+  if (chunks.length === 1) {
+    return chunks[0]!;
+  }
+  const body = new Uint8Array(length);
+  chunks.forEach((chunk, index) => body.set(chunk!, index * chunkSize));
+  return body;
 }

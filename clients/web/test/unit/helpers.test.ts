@@ -7,7 +7,7 @@ import { DecodeError, type Decoder, PointPool, type Points } from "../../src/dec
 const points = (count: number): Points => ({ count, positions: new Float32Array(3 * count).fill(count), colors: new Uint8Array(3 * count).fill(count) });
 
 /** Decodes one byte, which is the number of points. */
-const counting: Decoder = { decode: (data) => points(data[0]!) };
+const counting: Decoder = { announced: (data) => data[0]!, decode: (data) => points(data[0]!) };
 
 describe("HelperWorkers", () => {
   class FakeWorker {
@@ -81,6 +81,7 @@ describe("Parts", () => {
   it("waits for all parts where one fails, and uses the memory again", async () => {
     let own = 0;
     const slow = new Map<string, Decoder>([["cnt1", {
+      announced: counting.announced,
       decode: async (data) => {
         await new Promise((resolve) => setTimeout(resolve, 5));
         own++;

@@ -257,7 +257,7 @@ describe("Draco", () => {
       const count = part.counts[0]!;
       const data = encoder.encode(part.points, count, bits, figureBox);
       expect(data.length).toBeLessThan(6 * count);
-      const decoded = decoder.decode(data, pool) as Points;
+      const decoded = await decoder.decode(data, pool);
       expect(decoded.count).toBe(count);
       const near = (p: Points): string[] => Array.from({ length: count }, (_, i) => [
         ...[0, 1, 2].map((axis) => Math.round((p.positions[3 * i + axis]! - figureBox.min[axis]!) / step)), ...p.colors.subarray(3 * i, 3 * i + 3),

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"github.com/volsfu/volsfu/pkg/codec/codectest"
 )
 
 // sung are frames of a tone of 440 Hz.
@@ -115,7 +117,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0x7b}, 200))
 	f.Add([]byte{0xff, 0x06, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, packet []byte) {
-		got, err := d.Decode(nil, packet)
+		var got []float32
+		var err error
+		codectest.Within(t, len(packet), func() { got, err = d.Decode(nil, packet) })
 		if err != nil && !errors.Is(err, ErrMalformed) {
 			t.Error(err)
 		}

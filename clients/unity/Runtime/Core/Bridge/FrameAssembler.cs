@@ -10,7 +10,7 @@ namespace Volsfu.Bridge
         public long Frames;
         /// <summary>Pieces that were there already.</summary>
         public long Duplicates;
-        /// <summary>Pieces that contradict their frame: another length, a part of another piece, or too scattered.</summary>
+        /// <summary>Pieces that contradict their frame: another length, a part of another piece, too scattered, or far ahead of what has come.</summary>
         public long Contradictions;
         /// <summary>Pieces of frames that are complete or given up, or older than such.</summary>
         public long Late;
@@ -67,6 +67,9 @@ namespace Volsfu.Bridge
         readonly List<PartialFrame> underWay = new List<PartialFrame>();
         AssemblyCounts counts;
         long held;
+
+        /// <summary>The bytes that unfinished frames hold together.</summary>
+        public long Held { get { return held; } }
 
         /// <summary>What became of what came.</summary>
         public AssemblyCounts Counts { get { return counts; } }

@@ -6,11 +6,14 @@ namespace Volsfu.Bridge
 {
     enum Placed { Taken, Duplicate, Contradiction }
 
-    /// <summary>A frame of which pieces are missing. Its memory grows with what has come.</summary>
+    /// <summary>A frame of which pieces are missing. Its memory grows with what has come, whatever its length and the offsets of its pieces claim.</summary>
     sealed class PartialFrame
     {
-        /// <summary>What is reserved at first, if the frame says that it has so many bytes.</summary>
-        const int firstReserve = 256 << 10;
+        /// <summary>
+        /// What is reserved at first, if the frame says that it has so many bytes; and how far a piece may be ahead of twice the bytes that have come. Pieces come in
+        /// order but for few, and a single one must not take the 16 MiB of a whole frame.
+        /// </summary>
+        internal const int FirstReserve = 256 << 10;
         /// <summary>How many pieces there may be with gaps between them.</summary>
         const int maxGaps = 64;
 
@@ -24,6 +27,7 @@ namespace Volsfu.Bridge
         /// <summary>The parts that are there, in order, no two of them adjacent.</summary>
         readonly List<Piece> pieces = new List<Piece>();
         readonly int length;
+        int come;
 
         internal PartialFrame(FrameStream stream, ref Packet packet, long now)
         {
@@ -57,9 +61,14 @@ namespace Volsfu.Bridge
                 return Placed.Taken;
             }
             var piece = new Piece { Begin = (int)packet.Offset, End = (int)packet.Offset + packet.Size };
+            if (piece.End > 2L * come + FirstReserve)
+            {
+                return Placed.Contradiction;
+            }
             Placed placed = Note(piece);
             if (placed == Placed.Taken)
             {
+                come += packet.Size;
                 Reserve(piece.End);
                 Buffer.BlockCopy(packet.Buffer, packet.Begin, Data, piece.Begin, packet.Size);
             }
@@ -101,7 +110,7 @@ namespace Volsfu.Bridge
             {
                 return;
             }
-            int size = Math.Min(length, Math.Max(Math.Max(bytes, firstReserve), 2 * Data.Length));
+            int size = Math.Min(length, Math.Max(Math.Max(bytes, FirstReserve), 2 * Data.Length));
             byte[] grown = ArrayPool<byte>.Shared.Rent(size);
             Buffer.BlockCopy(Data, 0, grown, 0, Data.Length);
             Free();

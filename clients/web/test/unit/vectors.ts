@@ -1,0 +1,69 @@
+// The test vectors that the tests of Go's codecs make and read, too (pkg/codec/codectest).
+
+import { readFile } from "node:fs/promises";
+import { vi } from "vitest";
+import { cwi0 } from "../../src/decode/cwi0";
+import type { Draco } from "../../src/decode/draco";
+import { DracoJPEG } from "../../src/decode/dracojpeg";
+import { Labels } from "../../src/decode/labels";
+import { Parts } from "../../src/decode/parts";
+import type { Decoder } from "../../src/decode/points";
+import { raw } from "../../src/decode/raw";
+import { Zstd } from "../../src/decode/zstd";
+
+export interface Vector {
+  codec: string;
+  name: string;
+  points: number;
+  sum: number;
+  data: Uint8Array<ArrayBuffer>;
+}
+
+const folder = new URL("../../../../pkg/codec/codectest/testdata/", import.meta.url);
+
+/** Frames of all codecs that pages decode. Meshes are only for volpeer. */
+export async function vectors(file: "hostile" | "valid"): Promise<Vector[]> {
+  const text = new TextDecoder().decode(await readFile(new URL(`${file}.json`, folder)));
+  const frames = JSON.parse(text) as (Omit<Vector, "data"> & { data: string })[];
+  return frames.filter((f) => f.codec !== "drcm").map((f) => ({ ...f, data: bytesOf(f.data) }));
+}
+
+function bytesOf(hex: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+}
+
+/** Loads Draco's WebAssembly from where its package is. */
+export async function loadDraco(): Promise<Draco> {
+  const wasm = await readFile(new URL("../../node_modules/draco3d/draco_decoder.wasm", import.meta.url));
+  vi.stubGlobal("fetch", async () => new Response(Uint8Array.from(wasm)));
+  const { loadDraco } = await import("../../src/decode/draco");
+  const draco = await loadDraco();
+  vi.unstubAllGlobals();
+  return draco;
+}
+
+/** The decoders of a page, without helpers. */
+export function decodersWith(draco: Decoder): ReadonlyMap<string, Decoder> {
+  const plain = new Map<string, Decoder>([["drco", draco], ["drcj", new DracoJPEG(draco)], ["zstd", new Zstd()], ["raw1", raw], ["cwi0", cwi0]]);
+  const inner = new Map<string, Decoder>([...plain, ["labl", new Labels(plain)]]);
+  return new Map<string, Decoder>([...inner, ["part", new Parts(inner, undefined)]]);
+}
+
+/** Stands in for the browser's decoder of images, which Node does not have. It counts the images that get to it. */
+export class FakeImages {
+  decoded = 0;
+
+  install(): void {
+    vi.stubGlobal("OffscreenCanvas", class {
+      width = 0;
+      height = 0;
+      getContext(): object {
+        return { drawImage: () => {}, getImageData: (_x: number, _y: number, width: number, height: number) => ({ data: new Uint8ClampedArray(4 * width * height) }) };
+      }
+    });
+    vi.stubGlobal("createImageBitmap", async () => {
+      this.decoded++;
+      return { close: () => {} };
+    });
+  }
+}
