@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
@@ -25,7 +28,7 @@ func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, er
 	guard := panics.NewGuard(func(r panics.Report) {
 		log.Error("panic: the client that it concerns is ended, the server goes on; please report this", zap.String("where", r.Where),
 			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported), zap.ByteString("stack", r.Stack))
-	}, append([]string{placeRequest, placeOperator}, transport.PanicPlaces...)...)
+	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, sfu.PanicPlaces, signalling.PanicPlaces)...)
 	for _, where := range guard.Places() {
 		options := prometheus.CounterOpts{
 			Name: "volsfu_panics_total", Help: "Panics that ended one client and not the server, by the kind of goroutine.",

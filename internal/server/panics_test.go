@@ -74,9 +74,11 @@ func TestPanicEndsOneRequest(t *testing.T) {
 	want := `# HELP volsfu_panics_total Panics that ended one client and not the server, by the kind of goroutine.
 # TYPE volsfu_panics_total counter
 volsfu_panics_total{where="channel"} 0
+volsfu_panics_total{where="connection"} 0
 volsfu_panics_total{where="handshake"} 0
 volsfu_panics_total{where="operator"} 0
 volsfu_panics_total{where="other"} 0
+volsfu_panics_total{where="outbox"} 0
 volsfu_panics_total{where="request"} 2
 volsfu_panics_total{where="tcp"} 0
 `

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -13,8 +14,17 @@ import (
 // ErrConfig is wrapped with the key that is wrong and what was expected.
 var ErrConfig = errors.New("invalid room configuration")
 
+// PanicPlaces are the places that this package names to Config.Guard.
+var PanicPlaces = []string{placeConnection}
+
+// placeConnection is the goroutine that negotiates for one participant.
+const placeConnection = "connection"
+
 // Config limits rooms and tunes how participants come and go.
 type Config struct {
+	// Guard confines panics of goroutines that serve one client to that client. Without one they end the program.
+	Guard *panics.Guard `yaml:"-"`
+
 	Rooms               int `yaml:"rooms" help:"rooms on this node"`
 	ParticipantsPerRoom int `yaml:"participants_per_room" help:"participants in one room"`
 	// BearerRooms: a tenth of all rooms by default. BearerPlaces: as many as websockets by one token. BearerRoomPlaces:

@@ -125,9 +125,13 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	return c, nil
 }
 
+// errPanicked ends a connection whose goroutine panicked.
+var errPanicked = errors.New("internal error of the server")
+
 // run is the connection's goroutine.
 func (c *connection) run() {
 	defer c.room.node.running.Done()
+	defer c.room.node.config.Guard.Recover(placeConnection, func() { c.room.post(connectionFailed{c, errPanicked}) })
 	defer c.close()
 	var events []forward.Event
 	for {

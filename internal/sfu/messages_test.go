@@ -3,6 +3,7 @@ package sfu
 import (
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -76,5 +77,28 @@ func TestTimersEndWithTheirParticipant(t *testing.T) {
 	handle(s, &signal.Leave{})
 	if answer, connect := running(); answer || connect {
 		t.Errorf("after leaving the timer of the answer runs is %v, that of the connection %v", answer, connect)
+	}
+}
+
+// TestAPanicEndsOneParticipant has the goroutine of a participant's connection panic. The others stay.
+func TestAPanicEndsOneParticipant(t *testing.T) {
+	reported := make(chan panics.Report, 1)
+	guard := panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlaces...)
+	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.Guard = guard })
+	alice, kept := enter(t, n, "alice", true)
+	s, o := enter(t, n, "mallory", true)
+	expect[*signal.Offer](t, o, 1)
+	type unknown struct{}
+	inRoom(t, alice, func(*Room) { s.participant.connection.commands.add(unknown{}) })
+	eventually(t, func() bool {
+		code, closed := o.ended()
+		return closed && code == signal.CodeConnection
+	}, "mallory's websocket to end")
+	if r := <-reported; r.Where != placeConnection {
+		t.Errorf("the panic is one of %q, expected %q", r.Where, placeConnection)
+	}
+	expect[*signal.ParticipantLeft](t, kept, 1)
+	if _, closed := kept.ended(); closed {
+		t.Error("alice's websocket has ended, too")
 	}
 }

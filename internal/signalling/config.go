@@ -4,13 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/panics"
 )
 
 // ErrConfig is wrapped with the key that is wrong and what was expected.
 var ErrConfig = errors.New("invalid signalling configuration")
 
+// PanicPlaces are the places that this package names to Config.Guard.
+var PanicPlaces = []string{placeOutbox}
+
+// placeOutbox is the goroutine that writes to one websocket.
+const placeOutbox = "outbox"
+
 // Config limits what a client may do on its websocket.
 type Config struct {
+	// Guard confines panics of goroutines that serve one client to that client. Without one they end the program.
+	Guard *panics.Guard `yaml:"-"`
+
 	AllowedOrigins []string      `yaml:"allowed_origins" help:"origins of web pages that may connect, as https://host[:port]; * allows every one; clients that are no browsers send none"`
 	JoinTimeout    time.Duration `yaml:"join_timeout" help:"how long a client may take from connecting to its join"`
 	WriteTimeout   time.Duration `yaml:"write_timeout" help:"how long one message may take to be written"`

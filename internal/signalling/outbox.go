@@ -35,7 +35,11 @@ func newOutbox(conn *websocket.Conn, config Config, metrics Metrics) *outbox {
 		conn: conn, config: config, metrics: metrics, written: make(chan struct{}),
 		poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1),
 	}
-	go o.run()
+	go func() {
+		// The reader notices that the websocket is closed, and ends the session.
+		defer config.Guard.Recover(placeOutbox, func() { _ = conn.NetConn().Close() })
+		o.run()
+	}()
 	return o
 }
 

@@ -40,7 +40,11 @@ type sentOffer struct {
 
 func newVR2GatherOutbox(c *vr2GatherClient) *vr2GatherOutbox {
 	o := &vr2GatherOutbox{client: c, written: make(chan struct{}), notify: make(chan struct{}, 1)}
-	go o.run()
+	go func() {
+		// The reader notices that the websocket is closed, and ends the session.
+		defer c.server.limits.Guard.Recover(placeOutbox, func() { _ = c.conn.NetConn().Close() })
+		o.run()
+	}()
 	return o
 }
 
