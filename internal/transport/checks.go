@@ -13,7 +13,7 @@ const (
 	maxRemotes = description.MaxCandidates
 	// namedAttempts is how many checks go to an address that was named and has not been heard from. RFC 8445 leaves the
 	// number to RFC 8489, whose Rc is 7. The attempts are spaced by checkInterval three times, and then by twice as much
-	// each time: the tenth leaves 50 × (1+1+1+2+4+8+16+32+64) = 6.4 s after the first.
+	// each time, and wait for the next consentInterval: the tenth leaves some 7 s after the first.
 	namedAttempts = 10
 	// heardAttempts is the same for an address that a check has come from, but that has answered none. The spacing ends at
 	// heardSpacing, so that the attempts last for 37 s: longer than a peer is given to connect.
@@ -154,6 +154,12 @@ func (c *checks) heard(from netip.AddrPort) {
 	if r := c.remote(from); r != nil && !r.heard {
 		r.heard, r.attempts, r.due = true, 0, time.Time{}
 	}
+}
+
+// due reports whether it is time for a check to an address that has not been heard from.
+func (c *checks) due(to netip.AddrPort, now time.Time) bool {
+	r := c.remote(to)
+	return r != nil && r.attempts < namedAttempts && !now.Before(r.due) && c.permits(to)
 }
 
 // repliesTo reports whether a response to a check may leave for an address, and counts it if the address has answered none.

@@ -126,6 +126,9 @@ func (p *Peer) addRemote(text string) error {
 	if err != nil {
 		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
 	}
+	if a := p.agentOnPort.Load(); a != nil && a.name(candidate, p.remote.Ufrag, p.remote.Password, time.Now()) {
+		return nil
+	}
 	if err := p.agent.AddRemoteCandidate(candidate); err != nil {
 		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
 	}

@@ -37,7 +37,7 @@ const inboxDatagrams = 128
 type iceMux struct {
 	port *udp.Port
 	// checks and answers are the sockets that send to addresses which may not be there: checks to those that were only
-	// named, and everything else to those that have answered no check. They are the port's first socket if it has no others.
+	// named, answers to those that have answered no check. They are the port's first socket if it has no others.
 	checks, answers *udp.Socket
 	addresses       []net.Addr
 	unbounded       bool
@@ -123,6 +123,7 @@ type muxAgent struct {
 	// stun and data bound the remote peer's STUN messages and its other datagrams.
 	stun, data bucket
 	checks     *checks
+	named      named
 	// inboxes are those of IPv4 and IPv6. Each is shared by the connections of the agent's candidates of that family.
 	inboxes [2]*muxInbox
 	owned   map[netip.AddrPort]struct{}
@@ -322,6 +323,7 @@ func (m *iceMux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort
 		}
 		delete(m.transactions, id)
 		a.own(from, true)
+		a.reach(from)
 		if a.peer != nil {
 			a.peer.consents(from, id, now)
 		}
@@ -402,6 +404,7 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 	if isSTUN && message.kind() == kindSuccess {
 		a.checks.heard(to)
 		a.own(to, false)
+		a.reach(to)
 		if !a.checks.repliesTo(to) {
 			return nil
 		}
@@ -418,10 +421,6 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 		}
 		return m.answers
 	}
-	// An address of another agent's is sent nothing that its remote peer would not answer.
-	if known.agent != nil && known.agent != a && known.proven && !a.checks.reached(to) {
-		return nil
-	}
 	id := message.transaction()
 	forgotten, allowed := a.checks.sends(to, id, now)
 	if !allowed {
@@ -432,13 +431,10 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 	if a.peer != nil {
 		a.peer.consent.checked(to, datagram, now)
 	}
-	switch {
-	case proven:
+	if proven {
 		return m.routes.socket(to, m.port)
-	case a.checks.reached(to):
-		return m.answers
 	}
-	return m.checks
+	return m.answers
 }
 
 // WriteTo implements net.PacketConn.

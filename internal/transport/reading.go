@@ -52,6 +52,7 @@ func (e *Endpoint) tend() {
 	for {
 		select {
 		case now := <-ticker.C:
+			e.mux.checkNamed(now)
 			if peers := e.routes.peers.Load(); peers != nil {
 				for _, peer := range *peers {
 					buffer = peer.tend(now, buffer[:0])
