@@ -143,13 +143,14 @@ func (s *stage) mutateOne(ctx context.Context, m *intruder.Mutator, handshake bo
 	defer i.Close()
 	defer p.End()
 	if handshake {
-		p.Record = m.Learn
 		conn, err := p.Handshake(ctx)
 		if err != nil {
 			return flooded{}, err
 		}
 		defer func() { _ = conn.Close() }()
-		p.Record = nil
+		for _, record := range p.Sent() {
+			m.Learn(record)
+		}
 	}
 	return flood(ctx, p.UDPConn, p.Server, min(mutatedTime, s.check.options.Flood), mutatedRate, m.Next)
 }

@@ -24,10 +24,11 @@ type toll struct {
 	sent, lost int64
 	// worst and mean are frames per second and tile, worst that of a watcher's worst second.
 	worst, mean float64
-	latency     lab.Distribution
-	corrupt     int
-	resumed     int
-	offers      int64
+	// latency is from capture to the last packet. A frame that was lost counts with the time for which it was waited.
+	latency lab.Distribution
+	corrupt int
+	resumed int
+	offers  int64
 }
 
 // window is a time over which the innocents are watched.
@@ -104,6 +105,9 @@ func tollOf(arrivals []lab.Arrival, began, ended time.Time, first, last int64) t
 		}
 	}
 	t.lost = t.sent - came
+	for range t.lost {
+		t.latency.Add(settling)
+	}
 	tiles := float64(innocentLoad.Tiles)
 	t.worst = float64(slices.Min(seconds)) / tiles
 	sum := 0

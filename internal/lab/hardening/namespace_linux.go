@@ -48,7 +48,11 @@ func newNamespace(name string) (*namespace, error) {
 	if err := <-made; err != nil {
 		return nil, fmt.Errorf("%w: namespace of %s: %w", ErrPrivileges, name, err)
 	}
-	return n, n.prepare()
+	if err := n.prepare(); err != nil {
+		n.close()
+		return nil, err
+	}
+	return n, nil
 }
 
 // settings are the kernel's in each namespace. Reverse path filters would drop spoofed sources before the server

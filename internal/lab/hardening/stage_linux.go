@@ -34,7 +34,8 @@ type stage struct {
 	server   *server
 	here     *namespace // of the innocents
 	attacker *namespace
-	token    string
+	// token is the innocents', stolen the attacker's: limits by token are to hit the attacker alone.
+	token, stolen string
 	innocents
 	meter *meter
 }
@@ -90,7 +91,10 @@ func (s *stage) open(ctx context.Context, path string, o stageOptions) (err erro
 	if s.server, err = startServer(ctx, there, path); err != nil {
 		return err
 	}
-	if s.token, err = s.server.token(); err != nil {
+	if s.token, err = s.server.token(0); err != nil {
+		return err
+	}
+	if s.stolen, err = s.server.token(1); err != nil {
 		return err
 	}
 	s.meter = newMeter(s.server)
@@ -349,7 +353,7 @@ func (m *meter) close() {
 // intruder says how one joins from the attacker's host.
 func (s *stage) intruder() intruder.Config {
 	return intruder.Config{
-		URL: "ws://" + s.server.signalling(), Token: s.token, Media: s.server.media(),
+		URL: "ws://" + s.server.signalling(), Token: s.stolen, Media: s.server.media(),
 		Dial: s.attacker.dial, Listen: s.attacker.listenUDP,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,13 +35,17 @@ type Path struct {
 	// nominated is closed once the server has chosen this path.
 	nominated chan struct{}
 	chosen    sync.Once
-	// Record, if it is not nil, sees what DTLS sends.
-	Record func([]byte)
+	mu        sync.Mutex
+	// sent are the first records that DTLS has sent.
+	sent [][]byte
 	// replies counts the server's replies to checks.
 	replies atomic.Int64
 	// deadline is that of reading. Setting it wakes whoever reads.
 	deadline *deadline.Deadline
 }
+
+// recordsKnown is how many records of DTLS a path remembers: a handshake has some ten.
+const recordsKnown = 16
 
 // recordsKept is how many DTLS records wait to be read.
 const recordsKept = 1024
@@ -176,11 +181,20 @@ func (p *Path) ReadFrom(b []byte) (int, net.Addr, error) {
 	}
 }
 
+// Sent are the first records that DTLS has sent.
+func (p *Path) Sent() [][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.sent)
+}
+
 // WriteTo implements net.PacketConn for DTLS.
 func (p *Path) WriteTo(b []byte, _ net.Addr) (int, error) {
-	if p.Record != nil {
-		p.Record(b)
+	p.mu.Lock()
+	if len(p.sent) < recordsKnown {
+		p.sent = append(p.sent, append([]byte(nil), b...))
 	}
+	p.mu.Unlock()
 	return p.WriteToUDPAddrPort(b, p.Server)
 }
 
