@@ -79,7 +79,10 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 // receiveControl takes a datagram that is no media from the address that media goes to. DTLS records need no ICE.
 func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
 	if records := p.records.Load(); records != nil && isRecord(datagram) {
-		records.take(datagram, now)
+		if !records.take(datagram, now) {
+			p.endpoint.mux.limited.Add(1)
+			p.endpoint.mux.floods.note(from)
+		}
 		return
 	}
 	p.endpoint.mux.deliverOne(datagram, from, now)

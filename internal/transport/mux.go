@@ -48,6 +48,7 @@ type iceMux struct {
 	// refused counts checks from too many addresses, limited datagrams beyond the bounds, and unconsented datagrams that
 	// were not sent since the remote peer does not consent.
 	refused, limited, unconsented atomic.Uint64
+	floods                        floods
 
 	mu     sync.Mutex
 	closed bool
@@ -285,6 +286,7 @@ func (m *iceMux) deliverOne(datagram []byte, from netip.AddrPort, now time.Time)
 	defer m.mu.Unlock()
 	a := m.addressee(message, isSTUN, from, now)
 	if a == nil {
+		m.floods.note(from)
 		return
 	}
 	rate := &a.data
@@ -293,6 +295,7 @@ func (m *iceMux) deliverOne(datagram []byte, from netip.AddrPort, now time.Time)
 	}
 	if !rate.take(now) || !m.sources.take(from.Addr(), now) {
 		m.limited.Add(1)
+		m.floods.note(from)
 		return
 	}
 	a.put(datagram, from)

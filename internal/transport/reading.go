@@ -44,7 +44,7 @@ func (e *Endpoint) read(socket *udp.Socket) {
 	}
 }
 
-// tend is the goroutine that looks after the consent of the endpoint's peers.
+// tend is the goroutine that checks named addresses, shuns floods, and looks after the consent of the endpoint's peers.
 func (e *Endpoint) tend() {
 	ticker := time.NewTicker(consentInterval)
 	defer ticker.Stop()
@@ -53,6 +53,10 @@ func (e *Endpoint) tend() {
 		select {
 		case now := <-ticker.C:
 			e.mux.checkNamed(now)
+			if rejections, changed := e.mux.floods.step(now); changed {
+				// If the system cannot, the readers refuse them one by one.
+				_ = e.port.Reject(rejections)
+			}
 			if peers := e.routes.peers.Load(); peers != nil {
 				for _, peer := range *peers {
 					buffer = peer.tend(now, buffer[:0])

@@ -57,3 +57,11 @@ func (s *Socket) receiveDrops() (uint32, bool) { return 0, false }
 
 // openSender fails: no other system gives the sockets of one port datagrams as they are told.
 func (p *Port) openSender(SenderConfig) (*Socket, error) { return nil, errors.ErrUnsupported }
+
+// reject fails: no other system runs filters of ours.
+func (s *Socket) reject(rejections []Rejection) error {
+	if len(rejections) == 0 {
+		return nil
+	}
+	return errors.ErrUnsupported
+}
