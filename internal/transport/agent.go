@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
 	"time"
 
@@ -39,7 +40,9 @@ func (e *Endpoint) newAgent() (*ice.Agent, error) {
 		ice.WithSrflxAcceptanceMinWait(betterWait),
 		ice.WithPrflxAcceptanceMinWait(betterWait),
 		ice.WithCandidateTypes([]ice.CandidateType{ice.CandidateTypeHost}),
-		ice.WithIncludeLoopback(),
+	}
+	if e.onLoopback() {
+		options = append(options, ice.WithIncludeLoopback())
 	}
 	var networks []ice.NetworkType
 	if e.mux != nil {
@@ -69,6 +72,19 @@ func (e *Endpoint) newAgent() (*ice.Agent, error) {
 		return nil, fmt.Errorf("new ICE agent: %w", err)
 	}
 	return agent, nil
+}
+
+// onLoopback reports whether the endpoint can be reached on loopback alone, or dials, perhaps a server on this host.
+func (e *Endpoint) onLoopback() bool {
+	if e.mux == nil {
+		return true
+	}
+	for _, address := range e.mux.addresses {
+		if udp, ok := address.(*net.UDPAddr); ok && !udp.IP.IsLoopback() {
+			return false
+		}
+	}
+	return true
 }
 
 // watch has the agent tell what happens.

@@ -45,17 +45,30 @@ func hostAddresses() []hostAddress {
 	return found
 }
 
-// listenAddresses are the addresses that a port can be reached at.
+// listenAddresses are the addresses that a port can be reached at. Those of loopback are among them only if there are no
+// others: whoever is on this host reaches its other addresses as well, and nobody else has a use for them.
 func listenAddresses(port netip.AddrPort) []net.Addr {
 	if !port.Addr().IsUnspecified() {
 		return []net.Addr{net.UDPAddrFromAddrPort(port)}
 	}
-	var addresses []net.Addr
+	var addresses, loopback []net.Addr
 	for _, host := range hostAddresses() {
 		// A port on an address of IPv6 that is unspecified is one of IPv4, too.
-		if host.address.Is4() || port.Addr().Is6() {
-			addresses = append(addresses, net.UDPAddrFromAddrPort(netip.AddrPortFrom(host.address, port.Port())))
+		if !host.address.Is4() && !port.Addr().Is6() {
+			continue
 		}
+		address := net.UDPAddrFromAddrPort(netip.AddrPortFrom(host.address, port.Port()))
+		switch {
+		case host.address.IsLoopback():
+			loopback = append(loopback, address)
+		case host.address.IsLinkLocalUnicast():
+			// Its zone means nothing to other hosts. Clients of the link have other addresses, too.
+		default:
+			addresses = append(addresses, address)
+		}
+	}
+	if len(addresses) == 0 {
+		return loopback
 	}
 	return addresses
 }

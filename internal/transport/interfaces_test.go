@@ -1,0 +1,60 @@
+package transport
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+)
+
+// TestListenAddresses: clients are told this host's loopback addresses only if it has no others.
+func TestListenAddresses(t *testing.T) {
+	others := map[bool]int{}
+	for _, host := range hostAddresses() {
+		if !host.address.IsLoopback() && !host.address.IsLinkLocalUnicast() {
+			others[host.address.Is4()]++
+		}
+	}
+	for _, text := range []string{"0.0.0.0:7882", "[::]:7882", "127.0.0.1:7882", "[::1]:7882"} {
+		port := netip.MustParseAddrPort(text)
+		found := listenAddresses(port)
+		expected, loopback := others[true], false
+		switch {
+		case !port.Addr().IsUnspecified():
+			expected, loopback = 1, true
+		case port.Addr().Is6():
+			expected += others[false]
+		}
+		if expected == 0 {
+			expected, loopback = len(found), true
+		}
+		if len(found) != expected || len(found) == 0 {
+			t.Errorf("%s is reached at %v, expected %d addresses", text, found, expected)
+		}
+		for _, address := range found {
+			udp := address.(*net.UDPAddr)
+			if udp.Port != 7882 || udp.IP.IsLoopback() != loopback {
+				t.Errorf("%s is reached at %v, expected port 7882, loopback %t", text, udp, loopback)
+			}
+		}
+	}
+}
+
+// TestNeighbours: loopback and this host's own addresses are none, others of its networks are.
+func TestNeighbours(t *testing.T) {
+	own := map[netip.Addr]bool{}
+	for _, host := range hostAddresses() {
+		own[host.address.WithZone("")] = true
+	}
+	for _, host := range hostAddresses() {
+		if isNeighbour(host.address) {
+			t.Errorf("%v counts as a neighbour of itself", host.address)
+		}
+		next := host.address.WithZone("").Next()
+		if host.network.Contains(next) && isNeighbour(next) == (own[next] || next.IsLoopback()) {
+			t.Errorf("%v counts as a neighbour of %v: %t", next, host.network, isNeighbour(next))
+		}
+	}
+	if isNeighbour(netip.MustParseAddr("127.0.0.5")) {
+		t.Error("a loopback address counts as a neighbour")
+	}
+}
