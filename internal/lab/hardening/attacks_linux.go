@@ -22,13 +22,7 @@ var attacks = []attack{
 	{"joins", "refused joins over 4 websockets", attackJoins},
 	{"everything", "everything at once, by one token from one address", attackEverything},
 	{"silence", "a receiver that goes silent gets no more media", attackSilence},
-	{"decoders", "decoders: hostile heads of coded tiles", skipDecoders},
-}
-
-// skipDecoders says where decoders are measured: no server decodes.
-func skipDecoders(context.Context, *check) ([]lab.Line, error) {
-	const why = "no server decodes; the tests of pkg/codec and of clients/web bound them"
-	return []lab.Line{lab.Skip("memory and time of decoders", why)}, nil
+	{"decoders", "decoders: frames that claim more than they hold", attackDecoders},
 }
 
 const (
