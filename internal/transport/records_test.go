@@ -107,7 +107,7 @@ func chunk(kind, flags byte, body int) []byte {
 
 func TestDataChunks(t *testing.T) {
 	packet := func(chunks ...[]byte) []byte { return append(make([]byte, sctpHeader), bytes.Join(chunks, nil)...) }
-	const whole, middle, begin = 3, 0, 2
+	const whole, middle, begin, ending = 3, 0, 2, 1
 	data := func(flags byte, bytes int) []byte { return chunk(chunkData, flags, dataHeader-chunkHeader+bytes) }
 	for _, test := range []struct {
 		name   string
@@ -119,10 +119,11 @@ func TestDataChunks(t *testing.T) {
 		{"an acknowledgement", packet(chunk(3, 0, 12)), 0, false},
 		{"two messages and an acknowledgement", packet(data(whole, 1), chunk(3, 0, 12), data(whole, 7)), 2, false},
 		{"a large fragment", packet(data(begin, 1150)), 1, false},
-		{"the end of a message", packet(data(flagEnding, 1)), 1, false},
+		{"the end of a message", packet(data(ending, 1)), 1, false},
 		{"an empty message", packet(data(whole, 0)), 1, true},
 		{"an empty fragment", packet(data(middle, 0)), 1, true},
-		{"a tiny fragment", packet(data(middle, leastFragment-1)), 1, true},
+		// Browsers begin a message in what is left of a packet.
+		{"the end of a message and a tiny fragment", packet(data(ending, 700), data(begin, 10)), 2, false},
 		{"a chunk that is cut off", packet(data(whole, 100)[:40]), 0, false},
 		{"a chunk without length", packet([]byte{0, 3, 0, 0}), 0, false},
 		{"half a header", make([]byte, 5), 0, false},
