@@ -41,8 +41,16 @@ type shun struct {
 	lasts time.Duration
 }
 
-// note notes a datagram that was refused.
-func (f *floods) note(from netip.AddrPort) {
+// shunnable reports whether a datagram is of a kind that the kernel drops for an address that is shunned: a STUN request,
+// which begins with 0, or DTLS records, which begin with 20 to 63 (RFC 7983). Others are not counted: a publisher whose
+// session has ended sends media until it learns of that, and its next join must not suffer.
+func shunnable(datagram []byte) bool { return datagram[0] == 0 || isRecord(datagram) }
+
+// note notes a datagram that was refused. It is not empty.
+func (f *floods) note(datagram []byte, from netip.AddrPort) {
+	if !shunnable(datagram) {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.refused == nil {
@@ -85,7 +93,7 @@ func (f *floods) step(now time.Time) (rejections []udp.Rejection, changed bool) 
 	}
 	for address, s := range f.shunned {
 		if now.Before(s.until) {
-			// STUN requests begin with 0, DTLS records with 20 to 63 (RFC 7983); STUN responses begin with 1.
+			// These are the datagrams that are shunnable.
 			rejections = append(rejections, udp.Rejection{Peer: address}, udp.Rejection{Peer: address, First: 20, Last: 63})
 		}
 	}

@@ -5,6 +5,22 @@ import (
 	"time"
 )
 
+// request stands for a STUN request.
+var request = []byte{0, 1}
+
+// TestFloodsOfOtherDatagrams sends media, as after the end of a session, and responses: they are not shunned.
+func TestFloodsOfOtherDatagrams(t *testing.T) {
+	for first, shunned := range map[byte]bool{0: true, 1: false, 19: false, 20: true, 63: true, 64: false, 128: false} {
+		var f floods
+		for range 10 * floodLimit {
+			f.note([]byte{first}, address(0))
+		}
+		if _, changed := f.step(start); changed != shunned {
+			t.Errorf("a flood of datagrams that begin with %d is shunned: %t, expected %t", first, changed, shunned)
+		}
+	}
+}
+
 // TestFloods has one address flood without end and one for a moment, and others send some datagrams too many.
 func TestFloods(t *testing.T) {
 	var f floods
@@ -14,16 +30,16 @@ func TestFloods(t *testing.T) {
 		now := start.Add(time.Duration(step) * consentInterval)
 		if !before {
 			for range 10 * floodLimit {
-				f.note(address(0))
+				f.note(request, address(0))
 			}
 		}
 		if step == 0 {
 			for range floodLimit {
-				f.note(address(1))
+				f.note(request, address(1))
 			}
 		}
 		for n := range 10 * maxFlooders {
-			f.note(address(2 + n))
+			f.note(request, address(2 + n))
 		}
 		rejections, changed := f.step(now)
 		if !changed {
@@ -65,7 +81,7 @@ func TestManyFloods(t *testing.T) {
 	var f floods
 	for n := range maxFlooders {
 		for range floodLimit {
-			f.note(address(n))
+			f.note(request, address(n))
 		}
 	}
 	if rejections, changed := f.step(start); !changed || len(rejections) != 2*maxShunned {

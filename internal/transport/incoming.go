@@ -81,7 +81,7 @@ func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Tim
 	if records := p.records.Load(); records != nil && isRecord(datagram) {
 		if !records.take(datagram, now) {
 			p.endpoint.mux.limited.Add(1)
-			p.endpoint.mux.floods.note(from)
+			p.endpoint.mux.floods.note(datagram, from)
 		}
 		return
 	}

@@ -286,7 +286,7 @@ func (m *iceMux) deliverOne(datagram []byte, from netip.AddrPort, now time.Time)
 	defer m.mu.Unlock()
 	a := m.addressee(message, isSTUN, from, now)
 	if a == nil {
-		m.floods.note(from)
+		m.floods.note(datagram, from)
 		return
 	}
 	rate := &a.data
@@ -295,7 +295,7 @@ func (m *iceMux) deliverOne(datagram []byte, from netip.AddrPort, now time.Time)
 	}
 	if !rate.take(now) || !m.sources.take(from.Addr(), now) {
 		m.limited.Add(1)
-		m.floods.note(from)
+		m.floods.note(datagram, from)
 		return
 	}
 	a.put(datagram, from)

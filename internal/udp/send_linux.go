@@ -152,7 +152,7 @@ func (s *Socket) sendBatches(messages []Message, segmented bool) error {
 	switch {
 	case b.patience == 0:
 		b.patience = math.MaxInt64
-	case s.Full(time.Now()):
+	case s.fullAt.Load() != 0 && s.Full(time.Now()):
 		b.patience = 0
 	}
 	defer func() {
