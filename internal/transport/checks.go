@@ -156,12 +156,6 @@ func (c *checks) heard(from netip.AddrPort) {
 	}
 }
 
-// due reports whether it is time for a check to an address that has not been heard from.
-func (c *checks) due(to netip.AddrPort, now time.Time) bool {
-	r := c.remote(to)
-	return r != nil && r.attempts < namedAttempts && !now.Before(r.due) && c.permits(to)
-}
-
 // repliesTo reports whether a response to a check may leave for an address, and counts it if the address has answered none.
 // A remote peer may know somebody who sends checks under the address of a third party, or of a host that is not there.
 func (c *checks) repliesTo(to netip.AddrPort) bool {

@@ -39,7 +39,7 @@ func TestFloods(t *testing.T) {
 			}
 		}
 		for n := range 10 * maxFlooders {
-			f.note(request, address(2 + n))
+			f.note(request, address(2+n))
 		}
 		rejections, changed := f.step(now)
 		if !changed {

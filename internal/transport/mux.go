@@ -125,9 +125,23 @@ type muxAgent struct {
 	stun, data bucket
 	checks     *checks
 	named      named
-	// inboxes are those of IPv4 and IPv6. Each is shared by the connections of the agent's candidates of that family.
-	inboxes [2]*muxInbox
+	// inboxes are those of the address families. Each is shared by the connections of the agent's candidates of that family.
+	inboxes [families]*muxInbox
 	owned   map[netip.AddrPort]struct{}
+}
+
+// The address families, by which an agent's candidates differ.
+const (
+	ipv4 = iota
+	ipv6
+	families
+)
+
+func familyOf(address netip.Addr) int {
+	if address.Unmap().Is4() {
+		return ipv4
+	}
+	return ipv6
 }
 
 // muxInbox holds datagrams until one of the agent's connections reads them.
@@ -198,9 +212,9 @@ func (m *iceMux) GetConn(ufrag string, local net.Addr) (net.PacketConn, error) {
 		return nil, io.ErrClosedPipe
 	}
 	a := m.agent(ufrag)
-	family := 0
-	if udp, ok := local.(*net.UDPAddr); ok && udp.IP.To4() == nil {
-		family = 1
+	family := ipv4
+	if udp, ok := local.(*net.UDPAddr); ok {
+		family = familyOf(udp.AddrPort().Addr())
 	}
 	inbox := a.inboxes[family]
 	if inbox == nil {
@@ -337,11 +351,7 @@ func (m *iceMux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort
 
 // put queues a copy of a datagram.
 func (a *muxAgent) put(datagram []byte, from netip.AddrPort) {
-	family := 0
-	if from.Addr().Is6() {
-		family = 1
-	}
-	inbox := a.inboxes[family]
+	inbox := a.inboxes[familyOf(from.Addr())]
 	if inbox == nil {
 		return
 	}
@@ -424,13 +434,9 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 		}
 		return m.answers
 	}
-	id := message.transaction()
-	forgotten, allowed := a.checks.sends(to, id, now)
-	if !allowed {
+	if !a.begin(to, message.transaction(), now) {
 		return nil
 	}
-	delete(m.transactions, forgotten)
-	m.transactions[id] = a
 	if a.peer != nil {
 		a.peer.consent.checked(to, datagram, now)
 	}
@@ -438,6 +444,16 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 		return m.routes.socket(to, m.port)
 	}
 	return m.answers
+}
+
+// begin reports whether a check may leave for an address, and waits for its answer if so. The caller holds the mutex.
+func (a *muxAgent) begin(to netip.AddrPort, id transactionID, now time.Time) bool {
+	forgotten, allowed := a.checks.sends(to, id, now)
+	if allowed {
+		delete(a.mux.transactions, forgotten)
+		a.mux.transactions[id] = a
+	}
+	return allowed
 }
 
 // WriteTo implements net.PacketConn.
@@ -466,7 +482,7 @@ func (c *muxConn) Close() error {
 				c.agent.inboxes[i] = nil
 			}
 		}
-		if c.agent.inboxes == [2]*muxInbox{} {
+		if c.agent.inboxes == [families]*muxInbox{} {
 			c.agent.remove()
 		}
 	})

@@ -72,22 +72,20 @@ func (m *iceMux) checkNamed(now time.Time) {
 // check sends a check to an address that was named, if one is due.
 func (a *muxAgent) check(to netip.AddrPort, now time.Time) {
 	m := a.mux
-	if other := m.owners[to]; other.proven && other.agent != a || !a.checks.due(to, now) {
+	if other := m.owners[to]; other.proven && other.agent != a {
+		return
+	}
+	id := transactionID(stun.NewTransactionID())
+	if !a.begin(to, id, now) {
 		return
 	}
 	check, err := stun.Build(
-		stun.BindingRequest, stun.TransactionID, stun.NewUsername(a.named.ufrag+":"+a.ufrag), ice.AttrControlling(0),
-		ice.PriorityAttr(namedPriority), stun.NewShortTermIntegrity(a.named.password), stun.Fingerprint)
+		stun.BindingRequest, stun.NewTransactionIDSetter(id), stun.NewUsername(a.named.ufrag+":"+a.ufrag),
+		ice.AttrControlling(0), ice.PriorityAttr(namedPriority), stun.NewShortTermIntegrity(a.named.password),
+		stun.Fingerprint)
 	if err != nil {
 		return
 	}
-	id := transactionID(check.TransactionID)
-	forgotten, allowed := a.checks.sends(to, id, now)
-	if !allowed {
-		return
-	}
-	delete(m.transactions, forgotten)
-	m.transactions[id] = a
 	_ = m.checks.Send([]udp.Message{{Peer: to, Data: check.Raw, Segment: len(check.Raw)}})
 }
 
