@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// refusalLines is how many lines per second, and at once, tell of what one address was refused. A line has some 300
-	// bytes: an address that does nothing else fills 130 MB a day.
-	refusalLines = 5
+	// refusalLines and refusalRate are how many lines, at once and per second, tell of what one address was refused: 5 in
+	// any second. A line has some 300 bytes, so an address that does nothing else fills 52 MB a day.
+	refusalLines, refusalRate = 3, 2
 	// maxRefused bounds the addresses whose lines are counted by themselves, at some 200 bytes each. All further ones
 	// share one count: whoever comes from ever other addresses does not get more lines by that.
 	maxRefused = 4096
@@ -68,7 +68,7 @@ func (l *refusalLog) take(source netip.Prefix, now time.Time) (suppressed int, d
 		}
 	}
 	if s == nil {
-		s = &refusedSource{lines: rate.NewLimiter(refusalLines, refusalLines)}
+		s = &refusedSource{lines: rate.NewLimiter(refusalRate, refusalLines)}
 		l.sources[source] = s
 	}
 	if !s.lines.AllowN(now, 1) {
