@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
 const (
-	// refusalLines and refusalRate are how many lines, at once and per second, tell of what one address was refused: 5 in
-	// any second. A line has some 300 bytes, so an address that does nothing else fills 52 MB a day.
-	refusalLines, refusalRate = 3, 2
+	// refusalLines bounds the lines about the refusals of one address in any second. A line has some 300 bytes, so an
+	// address that does nothing else fills 130 MB a day.
+	refusalLines = 5
 	// maxRefused bounds the addresses whose lines are counted by themselves, at some 200 bytes each. All further ones
 	// share one count: whoever comes from ever other addresses does not get more lines by that.
 	maxRefused = 4096
@@ -30,7 +29,9 @@ type refusalLog struct {
 
 // refusedSource is an address that was refused something. All addresses of this host are one.
 type refusedSource struct {
-	lines *rate.Limiter
+	// lines are the times of the last lines, a ring. The line at oldest is to be replaced next.
+	lines  [refusalLines]time.Time
+	oldest int
 	// suppressed is how many lines were left out since the last one.
 	suppressed int
 }
@@ -68,21 +69,23 @@ func (l *refusalLog) take(source netip.Prefix, now time.Time) (suppressed int, d
 		}
 	}
 	if s == nil {
-		s = &refusedSource{lines: rate.NewLimiter(refusalRate, refusalLines)}
+		s = &refusedSource{}
 		l.sources[source] = s
 	}
-	if !s.lines.AllowN(now, 1) {
+	if now.Sub(s.lines[s.oldest]) < time.Second {
 		s.suppressed++
 		return 0, false
 	}
+	s.lines[s.oldest] = now
+	s.oldest = (s.oldest + 1) % refusalLines
 	suppressed, s.suppressed = s.suppressed, 0
 	return suppressed, true
 }
 
-// forget drops the sources that have all their lines again. The caller holds the mutex.
+// forget drops the sources that had no line in the last second. The caller holds the mutex.
 func (l *refusalLog) forget(now time.Time) {
 	for source, s := range l.sources {
-		if s.lines.TokensAt(now) >= refusalLines {
+		if newest := s.lines[(s.oldest+refusalLines-1)%refusalLines]; now.Sub(newest) >= time.Second {
 			delete(l.sources, source)
 		}
 	}
