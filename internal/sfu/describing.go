@@ -3,6 +3,7 @@ package sfu
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward"
@@ -101,7 +102,7 @@ func (n *Node) Summaries(name string) []RoomSummary {
 			list = append(list, RoomSummary{o.room.name, c.participants, c.publications})
 		}
 	}
-	slices.SortFunc(list, func(a, b RoomSummary) int { return compareStrings(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b RoomSummary) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -136,7 +137,7 @@ func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomStat
 			return nil, err
 		}
 	}
-	slices.SortFunc(states, func(a, b RoomState) int { return compareStrings(a.Name, b.Name) })
+	slices.SortFunc(states, func(a, b RoomState) int { return strings.Compare(a.Name, b.Name) })
 	return states, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -146,10 +147,10 @@ func (e *exclusions) allBans(now time.Time) []Ban {
 		}
 	}
 	slices.SortFunc(list, func(a, b Ban) int {
-		if c := compareStrings(a.Room, b.Room); c != 0 {
+		if c := strings.Compare(a.Room, b.Room); c != 0 {
 			return c
 		}
-		return compareStrings(a.Identity, b.Identity)
+		return strings.Compare(a.Identity, b.Identity)
 	})
 	return list
 }
@@ -218,7 +219,7 @@ func (e *exclusions) allRevoked(now time.Time) []Revocation {
 			list = append(list, *r)
 		}
 	}
-	slices.SortFunc(list, func(a, b Revocation) int { return compareStrings(a.ID, b.ID) })
+	slices.SortFunc(list, func(a, b Revocation) int { return strings.Compare(a.ID, b.ID) })
 	return list
 }
 

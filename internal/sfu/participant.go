@@ -2,7 +2,6 @@ package sfu
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -84,8 +83,6 @@ type wishes struct{ receive, receiveData, publishData bool }
 
 // errorField is the log field of an error.
 func errorField(err error) zap.Field { return zap.Error(err) }
-
-func compareStrings(a, b string) int { return strings.Compare(a, b) }
 
 func isPublication(p *publication) func(*publication) bool {
 	return func(other *publication) bool { return other == p }

@@ -3,6 +3,7 @@ package sfu
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -153,7 +154,7 @@ func (r *Room) others(except *participant) []*participant {
 			others = append(others, p)
 		}
 	}
-	slices.SortFunc(others, func(a, b *participant) int { return compareStrings(a.identity, b.identity) })
+	slices.SortFunc(others, func(a, b *participant) int { return strings.Compare(a.identity, b.identity) })
 	return others
 }
 
