@@ -154,3 +154,36 @@ func TestCrowdLimitsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalsWait: an address that is refused again and again is answered more and more slowly, up to a bound, and at once
+// again after a while. Others do not wait.
+func TestRefusalsWait(t *testing.T) {
+	c := newCrowd[string](crowdLimits{open: 1, perSecond: 1, burst: 1})
+	now := time.Unix(1_000_000, 0)
+	for _, key := range []string{"ada", "grace"} {
+		if err := c.enter(key, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var waits []time.Duration
+	for range 10 * answerRate * int(maxAnswerWait/time.Second) {
+		waits = append(waits, c.answerWait("ada", now))
+	}
+	for i, wait := range waits {
+		want := min(max(0, time.Duration(i-answerBurst+1)*time.Second/answerRate), maxAnswerWait)
+		// The limiter computes in floating point.
+		if (wait - want).Abs() > time.Microsecond {
+			t.Fatalf("refusal %d waits for %v, expected %v", i, wait, want)
+		}
+	}
+	if wait := c.answerWait("grace", now); wait != 0 {
+		t.Errorf("another address waits for %v", wait)
+	}
+	if wait := c.answerWait("alan", now); wait != 0 {
+		t.Errorf("an address that is not counted waits for %v", wait)
+	}
+	later := now.Add(maxAnswerWait + answerBurst*time.Second/answerRate)
+	if wait := c.answerWait("ada", later); wait != 0 {
+		t.Errorf("after %v a refusal waits for %v", later.Sub(now), wait)
+	}
+}

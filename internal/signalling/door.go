@@ -1,6 +1,7 @@
 package signalling
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -81,6 +82,9 @@ func (d *Door) Guard(inner http.Handler) http.Handler {
 		}
 		if source, limited := transport.Source(address); limited {
 			if err := d.crowd.enter(source, time.Now()); err != nil {
+				if !waited(r.Context(), d.crowd.answerWait(source, time.Now())) {
+					return
+				}
 				d.turnAway(w, r, http.StatusTooManyRequests, refusedOpen, signal.CodeRateLimited, err)
 				return
 			}
@@ -88,6 +92,21 @@ func (d *Door) Guard(inner http.Handler) http.Handler {
 		}
 		inner.ServeHTTP(w, r)
 	})
+}
+
+// waited waits, and reports false if the context has ended before.
+func waited(ctx context.Context, wait time.Duration) bool {
+	if wait <= 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // turnAway says why somebody is not let in.
