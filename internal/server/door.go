@@ -7,9 +7,11 @@ import (
 	"github.com/volsfu/volsfu/internal/signalling"
 )
 
-// openDoor makes what all clients come through, and what bounds their connections, and adds the counts of both to the metrics.
-func (s *Server) openDoor(registry *prometheus.Registry, counts *metrics.Metrics) (*signalling.Door, error) {
-	door, err := signalling.NewDoor(s.config.Signalling, counts, s.log)
+// openDoor makes the door in front of all clients and the bounds of their connections, and registers the counts of both.
+func (s *Server) openDoor(
+	registry *prometheus.Registry, counts *metrics.Metrics, log *signalling.Log,
+) (*signalling.Door, error) {
+	door, err := signalling.NewDoor(s.config.Signalling, counts, log)
 	if err != nil {
 		return nil, err
 	}

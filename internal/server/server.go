@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net"
 	"net/http"
 	"os"
@@ -99,7 +100,8 @@ func (s *Server) start(o Options) error {
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
 		return err
 	}
-	door, err := s.openDoor(registry, counts)
+	log := signalling.NewLog(s.log)
+	door, err := s.openDoor(registry, counts, log)
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,7 @@ func (s *Server) start(o Options) error {
 	if o.VR2GatherOnly {
 		mux.HandleFunc("GET /{$}", landing)
 	} else {
-		handler, err := signalling.NewServer(c.Signalling, s.node, authenticator, counts, s.log, c.Server.Dev)
+		handler, err := signalling.NewServer(c.Signalling, s.node, authenticator, counts, log, c.Server.Dev)
 		if err != nil {
 			return err
 		}
@@ -120,11 +122,11 @@ func (s *Server) start(o Options) error {
 		mux.Handle(admin.APIPath, admin.NewAPI(gate, s.node, host, s.log))
 	}
 	if c.VR2Gather.Enabled {
-		if err := s.openVR2Gather(mux, door, registry, authenticator, counts); err != nil {
+		if err := s.openVR2Gather(mux, door, registry, authenticator, counts, log); err != nil {
 			return err
 		}
 	}
-	if err := s.listen(guarded(guard, placeRequest, mux)); err != nil {
+	if err := s.listen(guarded(guard, placeRequest, mux), log.ForHTTP()); err != nil {
 		return err
 	}
 	if c.Admin.Listen != "" {
@@ -168,8 +170,8 @@ func listenMedia(c transport.Config, conn net.PacketConn) (*transport.Endpoint, 
 	return endpoint, nil
 }
 
-// listen serves signalling, with TLS where a certificate is configured.
-func (s *Server) listen(handler http.Handler) error {
+// listen serves signalling, with TLS if a certificate is configured. Connections that fail are logged to failures.
+func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 	c := s.config.Server
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
@@ -189,7 +191,7 @@ func (s *Server) listen(handler http.Handler) error {
 		})
 	}
 	s.http = newHTTPServer(handler)
-	s.http.ConnState, s.http.ErrorLog = s.connections.changed, zap.NewStdLog(s.log)
+	s.http.ConnState, s.http.ErrorLog = s.connections.changed, failures
 	go func() {
 		if err := s.http.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
 			s.fail(fmt.Errorf("serve signalling: %w", err))

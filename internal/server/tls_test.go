@@ -28,7 +28,7 @@ func TestCertificateThatIsMissing(t *testing.T) {
 	s := &Server{log: zap.NewNop(), config: config.DefaultConfig()}
 	s.config.Server.Listen = "127.0.0.1:0"
 	s.config.Server.TLSCert, s.config.Server.TLSKey = filepath.Join(t.TempDir(), "certificate"), filepath.Join(t.TempDir(), "key")
-	if err := s.listen(http.NotFoundHandler()); err == nil {
+	if err := s.listen(http.NotFoundHandler(), nil); err == nil {
 		t.Fatal("there is no certificate, and it listens")
 	}
 	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {

@@ -11,10 +11,11 @@ import (
 
 // openVR2Gather serves VR2Gather's dialect, and adds its counts to the metrics.
 func (s *Server) openVR2Gather(
-	mux *http.ServeMux, door *signalling.Door, registry *prometheus.Registry, auth signalling.Authenticator, counts *metrics.Metrics,
+	mux *http.ServeMux, door *signalling.Door, registry *prometheus.Registry, auth signalling.Authenticator,
+	counts *metrics.Metrics, log *signalling.Log,
 ) error {
 	c := s.config
-	handler, err := signalling.NewVR2GatherServer(c.VR2Gather, c.Signalling, s.node, auth, counts, s.log, c.Server.Dev)
+	handler, err := signalling.NewVR2GatherServer(c.VR2Gather, c.Signalling, s.node, auth, counts, log, c.Server.Dev)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,7 @@ import (
 
 // newTestClient is a client that has not joined, without a websocket.
 func newTestClient(config Config) *client {
-	s := &Server{config: config, metrics: uncounted{}, log: zap.NewNop(), joins: newJoinLimits(&config),
-		refusals: newRefusalLog(zap.NewNop())}
+	s := &Server{config: config, metrics: uncounted{}, log: NewLog(zap.NewNop()), joins: newJoinLimits(&config)}
 	o := &outbox{config: config, metrics: s.metrics, poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1)}
 	return &client{server: s, outbox: o, inbox: newInbox(nil, &s.config)}
 }

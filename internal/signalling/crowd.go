@@ -35,7 +35,7 @@ type crowdLimits struct {
 type member struct {
 	open   int
 	opened *rate.Limiter
-	// answers is when refusals are answered, nil before the first.
+	// answers bounds the answers to refusals, nil before the first.
 	answers *rate.Limiter
 }
 
@@ -62,16 +62,18 @@ const (
 )
 
 const (
-	// answerRate and answerBurst are how many refusals per second one member is answered, and how many at once. A refused
-	// request costs some 0.25 ms with its connection, so that 10 per second are 0.3 % of a core, whatever one connection
-	// after the other asks for.
-	answerRate, answerBurst = 10, 20
+	// answerRate is the number of refusals per second that one member is answered. A refused request or join costs 0.5 to
+	// 1 ms with its connection, so 10 per second are at most 1 % of a core if the member waits for each answer.
+	answerRate = 10
+	// answerBurst is the number of refusals that one member is answered without a delay: one for each participant of a
+	// full room behind one NAT, whose resumes a restarted server refuses.
+	answerBurst = 100
 	// maxAnswerWait bounds how long a refusal waits. As many connections as one address may have by default (1024,
 	// server.address_connections) are then answered 100 times per second.
 	maxAnswerWait = 10 * time.Second
 )
 
-// answerWait is how long a refusal of a member is to wait before it is answered.
+// answerWait returns the delay of the answer to a refusal. An unknown member has none.
 func (c *crowd[K]) answerWait(key K, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,6 @@
 package signalling
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -32,20 +30,15 @@ type Door struct {
 	sources sources
 	crowd   *crowd[netip.Prefix]
 	metrics Metrics
-	log     *zap.Logger
+	log     *Log
 	refused [refusals]atomic.Uint64
-	// logged keeps those who are refused from filling the log.
-	logged *rate.Limiter
 }
 
 // DoorStats are how often the door has let somebody not in, by reason: too many open from one address, too many opened, and a proxy's header that cannot be read.
 type DoorStats struct{ Open, Rate, Header uint64 }
 
-// doorLogRate is how many refusals per second are logged.
-const doorLogRate = 1
-
 // NewDoor makes the door of one listener.
-func NewDoor(config Config, metrics Metrics, log *zap.Logger) (*Door, error) {
+func NewDoor(config Config, metrics Metrics, log *Log) (*Door, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -53,9 +46,8 @@ func NewDoor(config Config, metrics Metrics, log *zap.Logger) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Door{
-		sources: from, crowd: newCrowd[netip.Prefix](config.addressLimits()), metrics: metrics, log: log, logged: rate.NewLimiter(doorLogRate, doorLogRate),
-	}, nil
+	limits := config.addressLimits()
+	return &Door{sources: from, crowd: newCrowd[netip.Prefix](limits), metrics: metrics, log: log}, nil
 }
 
 // Stats counts who was not let in.
@@ -82,7 +74,7 @@ func (d *Door) Guard(inner http.Handler) http.Handler {
 		}
 		if source, limited := transport.Source(address); limited {
 			if err := d.crowd.enter(source, time.Now()); err != nil {
-				if !waited(r.Context(), d.crowd.answerWait(source, time.Now())) {
+				if !waited(r.Context().Done(), d.crowd.answerWait(source, time.Now())) {
 					return
 				}
 				d.turnAway(w, r, http.StatusTooManyRequests, refusedOpen, signal.CodeRateLimited, err)
@@ -94,8 +86,8 @@ func (d *Door) Guard(inner http.Handler) http.Handler {
 	})
 }
 
-// waited waits, and reports false if the context has ended before.
-func waited(ctx context.Context, wait time.Duration) bool {
+// waited waits, and reports false if done is closed before.
+func waited(done <-chan struct{}, wait time.Duration) bool {
 	if wait <= 0 {
 		return true
 	}
@@ -104,7 +96,7 @@ func waited(ctx context.Context, wait time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-ctx.Done():
+	case <-done:
 		return false
 	}
 }
@@ -117,9 +109,7 @@ func (d *Door) turnAway(w http.ResponseWriter, r *http.Request, status int, why 
 	}
 	d.refused[why].Add(1)
 	d.metrics.SignallingError(code)
-	if d.logged.Allow() {
-		d.log.Warn("client refused at the door", zap.String("remote", r.RemoteAddr), zap.Error(err), zap.String("repeated", "logged once per second at most"))
-	}
+	d.log.refused(time.Now(), r.RemoteAddr, "connection refused", zap.Error(err))
 	refuseCrowded(w, err)
 	http.Error(w, string(code)+": "+err.Error(), status)
 }

@@ -49,7 +49,7 @@ func TestDoorBoundsWhatOneAddressOpens(t *testing.T) {
 	config.AddressWebsockets, config.AddressRate, config.AddressBurst = 2, 1e-9, 4
 	config.TrustedProxies = []string{"10.0.0.1", "127.0.0.1"}
 	errors := countedErrors{}
-	door, err := NewDoor(config, errors, zap.NewNop())
+	door, err := NewDoor(config, errors, NewLog(zap.NewNop()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestJoinsOfOneAddress(t *testing.T) {
 // TestRefusalLog logs five refusals of one address at once, and says later how many more there were.
 func TestRefusalLog(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
-	l := newRefusalLog(zap.New(core))
+	l := NewLog(zap.New(core))
 	const ada, grace = "203.0.113.9:1", "203.0.113.10:1"
 	for i := range 100 {
 		l.refused(noon, fmt.Sprintf("203.0.113.9:%d", i), "join refused", zap.String("code", "limit"))
@@ -94,6 +94,23 @@ func TestRefusalLog(t *testing.T) {
 	}
 	if n := logs.Len(); n > maxRefused+refusalLines {
 		t.Errorf("%d lines of ever other addresses, expected %d at most", n, maxRefused+refusalLines)
+	}
+}
+
+// TestLogForHTTP bounds the lines of an http.Server about connections that fail.
+func TestLogForHTTP(t *testing.T) {
+	core, logs := observer.New(zap.DebugLevel)
+	failures := NewLog(zap.New(core)).ForHTTP()
+	for i := range 100 {
+		failures.Printf("http: TLS handshake error from 203.0.113.%d:1: EOF", i)
+	}
+	all := logs.All()
+	// The test may take longer than a second.
+	if len(all) < refusalLines || len(all) > 2*refusalLines {
+		t.Fatalf("%d lines, expected %d", len(all), refusalLines)
+	}
+	if all[0].Message != "http: TLS handshake error from 203.0.113.0:1: EOF" || len(all[0].Context) != 0 {
+		t.Errorf("the line is %q with %v", all[0].Message, all[0].Context)
 	}
 }
 

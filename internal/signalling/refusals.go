@@ -1,7 +1,9 @@
 package signalling
 
 import (
+	"log"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,9 +21,10 @@ const (
 	maxRefused = 4096
 )
 
-// refusalLog logs what clients are refused, so many lines for each address. It is safe for concurrent use.
-type refusalLog struct {
-	log *zap.Logger
+// Log is the log of signalling. It bounds the lines about refusals per address. All servers of signalling and the door in
+// front of them share one, so that the bound holds for all their lines. It is safe for concurrent use.
+type Log struct {
+	*zap.Logger
 
 	mu      sync.Mutex
 	sources map[netip.Prefix]*refusedSource
@@ -36,26 +39,41 @@ type refusedSource struct {
 	suppressed int
 }
 
-func newRefusalLog(log *zap.Logger) *refusalLog {
-	return &refusalLog{log: log, sources: make(map[netip.Prefix]*refusedSource)}
+// NewLog makes a log that writes to another.
+func NewLog(log *zap.Logger) *Log {
+	return &Log{Logger: log, sources: make(map[netip.Prefix]*refusedSource)}
+}
+
+// ForHTTP makes the log of an http.Server. The server logs connections that fail before they have made a request, in
+// particular failed TLS handshakes. The lines of all addresses together have the bound of one.
+func (l *Log) ForHTTP() *log.Logger { return log.New(httpLines{l}, "", 0) }
+
+type httpLines struct{ log *Log }
+
+// Write implements io.Writer. The data are one line.
+func (h httpLines) Write(data []byte) (int, error) {
+	h.log.refused(time.Now(), "", strings.TrimSpace(string(data)))
+	return len(data), nil
 }
 
 // refused logs that a remote address was refused something, unless the address has had its lines. The next line says
-// how many were left out.
-func (l *refusalLog) refused(now time.Time, remote, what string, fields ...zap.Field) {
+// how many were left out. The remote address is empty if the message names the address.
+func (l *Log) refused(now time.Time, remote, what string, fields ...zap.Field) {
 	suppressed, due := l.take(sourceOf(remote), now)
 	if !due {
 		return
 	}
-	fields = append(fields, zap.String("remote", remote))
+	if remote != "" {
+		fields = append(fields, zap.String("remote", remote))
+	}
 	if suppressed > 0 {
 		fields = append(fields, zap.Int("suppressed", suppressed))
 	}
-	l.log.Warn(what, fields...)
+	l.Warn(what, fields...)
 }
 
 // take reports whether a line is due for a source, and how many were left out since the last one.
-func (l *refusalLog) take(source netip.Prefix, now time.Time) (suppressed int, due bool) {
+func (l *Log) take(source netip.Prefix, now time.Time) (suppressed int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.sources[source]
@@ -83,7 +101,7 @@ func (l *refusalLog) take(source netip.Prefix, now time.Time) (suppressed int, d
 }
 
 // forget drops the sources that had no line in the last second. The caller holds the mutex.
-func (l *refusalLog) forget(now time.Time) {
+func (l *Log) forget(now time.Time) {
 	for source, s := range l.sources {
 		if newest := s.lines[(s.oldest+refusalLines-1)%refusalLines]; now.Sub(newest) >= time.Second {
 			delete(l.sources, source)

@@ -54,22 +54,21 @@ type Server struct {
 	node     *sfu.Node
 	auth     Authenticator
 	metrics  Metrics
-	log      *zap.Logger
+	log      *Log
 	upgrader websocket.Upgrader
 	tokens   bearers
 	joins    joinLimits
-	refusals *refusalLog
 }
 
 // NewServer makes the handler for signal.Path. With dev, for servers that ask nobody for a token and listen on loopback alone, web pages of this host may connect
 // whatever is configured, and no page may that has its own name resolved to this host.
-func NewServer(config Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *zap.Logger, dev bool) (*Server, error) {
+func NewServer(config Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *Log, dev bool) (*Server, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{
 		config: config, node: node, auth: auth, metrics: metrics, log: log,
-		tokens: newBearers(&config), joins: newJoinLimits(&config), refusals: newRefusalLog(log),
+		tokens: newBearers(&config), joins: newJoinLimits(&config),
 	}
 	admitted := pages{allowed: config.AllowedOrigins, local: dev, rebound: dev}
 	s.upgrader = websocket.Upgrader{
@@ -87,13 +86,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
 		s.metrics.SignallingError(signal.CodeUnauthorized)
-		s.refusals.refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
+		s.log.refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
 		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
 		return
 	}
 	if err := s.tokens.enter(credentials.Fingerprint, opened); err != nil {
 		s.metrics.SignallingError(signal.CodeRateLimited)
-		s.refusals.refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
+		s.log.refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
 		refuseCrowded(w, err)
 		http.Error(w, string(signal.CodeRateLimited)+": "+err.Error(), http.StatusTooManyRequests)
 		return
@@ -101,7 +100,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.tokens.leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		s.refusals.refused(opened, r.RemoteAddr, "no websocket", zap.Error(err))
+		s.log.refused(opened, r.RemoteAddr, "no websocket", zap.Error(err))
 		return
 	}
 	c := &client{

@@ -30,10 +30,9 @@ type VR2GatherServer struct {
 	node     *sfu.Node
 	auth     Authenticator
 	metrics  Metrics
-	log      *zap.Logger
+	log      *Log
 	upgrader websocket.Upgrader
 	tokens   bearers
-	refusals *refusalLog
 	// pages are who may connect where no token is asked for, nil where a token is all that it takes.
 	pages    *pages
 	presence *vr2GatherPresence
@@ -43,7 +42,7 @@ type VR2GatherServer struct {
 // NewVR2GatherServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the configuration requires no token. With dev,
 // for servers that listen on loopback alone, it asks for none either.
 func NewVR2GatherServer(
-	config VR2GatherConfig, limits Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *zap.Logger, dev bool,
+	config VR2GatherConfig, limits Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *Log, dev bool,
 ) (*VR2GatherServer, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func NewVR2GatherServer(
 	}
 	s := &VR2GatherServer{
 		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log, pages: admitted, presence: newVR2GatherPresence(),
-		tokens: newBearers(&limits), refusals: newRefusalLog(log),
+		tokens: newBearers(&limits),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: limits.JoinTimeout,
 			ReadBufferSize:   16 << 10,
@@ -136,7 +135,7 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *VR2GatherServer) turnAway(w http.ResponseWriter, remote string, status int, code signal.Code, reason string) {
 	s.refused.Add(1)
 	s.metrics.SignallingError(code)
-	s.refusals.refused(time.Now(), remote, "VR2Gather peer refused",
+	s.log.refused(time.Now(), remote, "VR2Gather peer refused",
 		zap.String("dialect", "vr2gather"), zap.String("code", string(code)), zap.String("reason", reason))
 	http.Error(w, string(code)+": "+reason, status)
 }
