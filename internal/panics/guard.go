@@ -1,12 +1,14 @@
-// Package panics confines a panic in a goroutine that serves one client to that client: a Guard counts and reports the panic and ends the client, and
-// the process goes on for the others.
+// Package panics confines a panic in a goroutine that serves one client to that client: a Guard counts and reports the
+// panic and ends the client, and the process goes on for the others. A room counts as a client here: its goroutine serves
+// its participants alone, and all of them are ended.
 //
 // A goroutine may be guarded only if it meets all of these conditions. The guard cannot check them.
-//   - Nobody but its client depends on it. Goroutines that many clients share (readers of sockets, writers, rooms) are not guarded: what they leave
-//     half changed is everybody's, and without them nothing is served. If a client's goroutine does some of their work, that work defers Shared.
-//   - What it changes belongs to its client alone, or is changed with a mutex that is released by defer and in one step, so that others find either
-//     the old state or the new one.
-//   - The client can be ended from outside by what the goroutine did not hold when it panicked.
+//   - Only its client depends on it. Goroutines that many clients share (readers of sockets, writers) are not guarded:
+//     their half changed state is shared, and the server cannot go on without them. If a client's goroutine does some of
+//     their work, that work defers Shared.
+//   - Its state belongs to its client alone, or is changed with a mutex that is released by defer and in one step, so
+//     that others find either the old state or the new one.
+//   - The client can be ended from outside without the goroutine.
 //
 // A client that cannot be ended ends the process after all, as the panic would have without a guard: most likely a mutex is held that nobody
 // releases, and whoever waits for that mutex would wait for ever.

@@ -26,12 +26,12 @@ const (
 // newGuard makes the server's guard, which logs panics, and adds its counts to the metrics.
 func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, error) {
 	guard := panics.NewGuard(func(r panics.Report) {
-		log.Error("panic: the client that it concerns is ended, the server goes on; please report this", zap.String("where", r.Where),
+		log.Error("panic: the server ended the client or the room concerned and goes on; please report this", zap.String("where", r.Where),
 			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported), zap.ByteString("stack", r.Stack))
 	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, sfu.PanicPlaces, signalling.PanicPlaces)...)
 	for _, where := range guard.Places() {
 		options := prometheus.CounterOpts{
-			Name: "volsfu_panics_total", Help: "Panics that ended one client and not the server, by the kind of goroutine.",
+			Name: "volsfu_panics_total", Help: "Panics that ended one client or one room and not the server, by the kind of goroutine.",
 			ConstLabels: prometheus.Labels{"where": where},
 		}
 		if err := registry.Register(prometheus.NewCounterFunc(options, func() float64 { return float64(guard.Count(where)) })); err != nil {

@@ -71,7 +71,7 @@ func TestPanicEndsOneRequest(t *testing.T) {
 			t.Fatalf("%d panics are counted, expected 2", guard.Count(placeRequest))
 		}
 	}
-	want := `# HELP volsfu_panics_total Panics that ended one client and not the server, by the kind of goroutine.
+	want := `# HELP volsfu_panics_total Panics that ended one client or one room and not the server, by the kind of goroutine.
 # TYPE volsfu_panics_total counter
 volsfu_panics_total{where="channel"} 0
 volsfu_panics_total{where="connection"} 0
@@ -80,6 +80,7 @@ volsfu_panics_total{where="operator"} 0
 volsfu_panics_total{where="other"} 0
 volsfu_panics_total{where="outbox"} 0
 volsfu_panics_total{where="request"} 2
+volsfu_panics_total{where="room"} 0
 volsfu_panics_total{where="tcp"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "volsfu_panics_total"); err != nil {

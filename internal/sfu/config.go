@@ -15,14 +15,19 @@ import (
 var ErrConfig = errors.New("invalid room configuration")
 
 // PanicPlaces are the places that this package names to Config.Guard.
-var PanicPlaces = []string{placeConnection}
+var PanicPlaces = []string{placeConnection, placeRoom}
 
-// placeConnection is the goroutine that negotiates for one participant.
-const placeConnection = "connection"
+const (
+	// placeConnection is the goroutine that negotiates for one participant.
+	placeConnection = "connection"
+	// placeRoom is the goroutine of a room.
+	placeRoom = "room"
+)
 
 // Config limits rooms and tunes how participants come and go.
 type Config struct {
-	// Guard confines panics of goroutines that serve one client to that client. Without one they end the program.
+	// Guard confines a panic in a connection's goroutine to its participant, and a panic in a room's goroutine to the
+	// room. Without a guard a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
 	Rooms               int `yaml:"rooms" help:"rooms on this node"`

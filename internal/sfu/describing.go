@@ -118,16 +118,8 @@ func (q describeRequest) apply(r *Room) { q.result <- r.state(q.past) }
 // Describe asks each room for its state: the named one, or all where the name is empty. past asks for the history of receivers, too. Rooms that end meanwhile are
 // left out.
 func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomState, error) {
-	n.mu.Lock()
-	var rooms []*Room
-	for _, o := range n.rooms {
-		if name == "" || o.room.name == name {
-			rooms = append(rooms, o.room)
-		}
-	}
-	n.mu.Unlock()
 	states := []RoomState{}
-	for _, room := range rooms {
+	for _, room := range n.named(name) {
 		result := make(chan RoomState, 1)
 		room.post(describeRequest{past, result})
 		state, answered := hear(ctx, room, result)

@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -77,6 +78,48 @@ func TestTimersEndWithTheirParticipant(t *testing.T) {
 	handle(s, &signal.Leave{})
 	if answer, connect := running(); answer || connect {
 		t.Errorf("after leaving the timer of the answer runs is %v, that of the connection %v", answer, connect)
+	}
+}
+
+// TestAPanicEndsOneRoom has the goroutine of a room panic. The participants of that room are told so, also if they cannot
+// be removed; the other rooms stay, and a room of that name can be opened again.
+func TestAPanicEndsOneRoom(t *testing.T) {
+	reported := make(chan panics.Report, 3)
+	guard := panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlaces...)
+	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.Guard = guard })
+	mallory, outbox := enter(t, n, "mallory", true)
+	broken, other := enter(t, n, "broken", true)
+	kept := &shelf{}
+	if _, refused := n.Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version}, Room: "another", Identity: "alice", Outbox: kept, At: time.Now(),
+	}); refused != nil {
+		t.Fatal(refused)
+	}
+	room := mallory.room
+	room.post(inspection{look: func(*Room) {
+		broken.participant.slots = nil
+		panic("test")
+	}})
+	for name, o := range map[string]*shelf{"mallory": outbox, "broken": other} {
+		eventually(t, func() bool {
+			code, closed := o.ended()
+			return closed && code == signal.CodeInternal
+		}, name+"'s websocket to end")
+	}
+	if r := <-reported; r.Where != placeRoom || r.Value != "test" {
+		t.Errorf("the panic is %v of %q, expected that of the room", r.Value, r.Where)
+	}
+	eventually(t, func() bool { return len(n.Summaries("")) == 1 && n.roomOf(broken.participant.session) == nil },
+		"the room to be forgotten")
+	if _, closed := kept.ended(); closed {
+		t.Error("the websocket of another room has ended, too")
+	}
+	again, _ := enter(t, n, "mallory", true)
+	if again.room == room {
+		t.Error("the room that panicked is entered again")
+	}
+	if count := guard.Count(placeRoom); count != 2 {
+		t.Errorf("%d panics are counted, expected that of the room and that of the participant", count)
 	}
 }
 

@@ -109,7 +109,7 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	room.post(joinRequest{q, publications, result})
 	session, err := await(room, result, refuse(signal.CodeDraining, "the server is about to stop"))
 	if err != nil {
-		n.leave(room.name, q.Bearer)
+		n.leave(room, q.Bearer)
 	}
 	return session, err
 }
@@ -168,18 +168,35 @@ func (n *Node) enter(name string, b Bearer) (*Room, *signal.Error) {
 	return o.room, nil
 }
 
-// leave counts a member less, whose place was a bearer's, and ends the room with the last.
-func (n *Node) leave(name string, b Bearer) {
+// leave releases a bearer's place in a room, and ends the room with the last member.
+func (n *Node) leave(room *Room, b Bearer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.release(b, 1, 0)
-	o := n.rooms[name]
-	o.members--
-	if o.members > 0 {
+	o := n.rooms[room.name]
+	if o == nil || o.room != room {
+		// The room was dropped.
 		return
 	}
+	o.members--
+	if o.members == 0 {
+		n.remove(o)
+	}
+}
+
+// drop removes a room that has members, whose goroutine has ended by a panic.
+func (n *Node) drop(room *Room) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if o := n.rooms[room.name]; o != nil && o.room == room {
+		n.remove(o)
+	}
+}
+
+// remove ends a room. The caller holds the node's mutex.
+func (n *Node) remove(o *occupied) {
 	close(o.end)
-	delete(n.rooms, name)
+	delete(n.rooms, o.room.name)
 	n.release(o.opener, 0, 1)
 	n.metrics.Rooms(len(n.rooms))
 	if n.draining && len(n.rooms) == 0 {
@@ -197,11 +214,15 @@ func (n *Node) remember(p *participant) {
 
 // forget ends a session. It is called by the room's goroutine.
 func (n *Node) forget(p *participant) {
+	n.endSession(p.session)
+	n.leave(p.room, p.bearer)
+}
+
+func (n *Node) endSession(session string) {
 	n.mu.Lock()
-	delete(n.sessions, p.session)
+	defer n.mu.Unlock()
+	delete(n.sessions, session)
 	n.metrics.Participants(len(n.sessions))
-	n.mu.Unlock()
-	n.leave(p.room.name, p.bearer)
 }
 
 func (n *Node) roomOf(session string) *Room {
@@ -248,13 +269,7 @@ func (endRequest) apply(r *Room) {
 // Drain takes nobody new, tells everybody, waits until all have gone or the context ends, and then ends what is left.
 // It returns when every goroutine of the node has ended.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) {
-	n.mu.Lock()
-	already := n.draining
-	n.draining = true
-	if !already && len(n.rooms) == 0 {
-		close(n.empty)
-	}
-	n.mu.Unlock()
+	n.beginDraining()
 	n.toAll(drainRequest{grace})
 	select {
 	case <-n.empty:
@@ -264,14 +279,40 @@ func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 	n.running.Wait()
 }
 
-func (n *Node) toAll(q request) {
+func (n *Node) beginDraining() {
 	n.mu.Lock()
-	rooms := make([]*Room, 0, len(n.rooms))
-	for _, o := range n.rooms {
-		rooms = append(rooms, o.room)
+	defer n.mu.Unlock()
+	if !n.draining && len(n.rooms) == 0 {
+		close(n.empty)
 	}
-	n.mu.Unlock()
-	for _, room := range rooms {
+	n.draining = true
+}
+
+func (n *Node) toAll(q request) {
+	for _, room := range n.named("") {
 		room.post(q)
 	}
+}
+
+// room finds a room, nil if there is none.
+func (n *Node) room(name string) *Room {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if o := n.rooms[name]; o != nil {
+		return o.room
+	}
+	return nil
+}
+
+// named lists the rooms of a name, or all rooms if the name is empty.
+func (n *Node) named(name string) []*Room {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var rooms []*Room
+	for _, o := range n.rooms {
+		if name == "" || o.room.name == name {
+			rooms = append(rooms, o.room)
+		}
+	}
+	return rooms
 }

@@ -46,16 +46,14 @@ func (n *Node) CloseRoom(ctx context.Context, room string) error {
 }
 
 func (n *Node) removeFrom(ctx context.Context, name string, q removeRequest) error {
-	n.mu.Lock()
-	o := n.rooms[name]
-	n.mu.Unlock()
-	if o == nil {
+	room := n.room(name)
+	if room == nil {
 		return fmt.Errorf("%w: room %q", ErrNotFound, name)
 	}
 	result := make(chan bool, 1)
 	q.result = result
-	o.room.post(q)
-	found, answered := hear(ctx, o.room, result)
+	room.post(q)
+	found, answered := hear(ctx, room, result)
 	if found {
 		return nil
 	}

@@ -90,10 +90,20 @@ func newRoom(node *Node, name string) *Room {
 	}
 }
 
-// run is the room's goroutine. It ends when the node says so, which it does when nobody is in the room.
+// run is the room's goroutine. It ends when the last participant has left, or with all participants if it panics.
 func (r *Room) run(end <-chan struct{}) {
-	defer r.node.running.Done()
+	finished := false
+	defer func() {
+		if finished {
+			r.node.running.Done()
+		}
+	}()
+	defer r.node.config.Guard.Recover(placeRoom, func() {
+		defer r.node.running.Done()
+		r.abandon()
+	})
 	defer close(r.done)
+	defer r.alarm.Stop()
 	for {
 		select {
 		case q := <-r.requests:
@@ -101,10 +111,35 @@ func (r *Room) run(end <-chan struct{}) {
 		case <-r.alarm.C:
 			r.do(time.Now(), wake{})
 		case <-end:
-			r.alarm.Stop()
+			finished = true
 			return
 		}
 	}
+}
+
+// abandon ends all participants after a panic in the room's goroutine, which has ended. The caller has the room's state.
+func (r *Room) abandon() {
+	r.node.drop(r)
+	for _, p := range r.others(nil) {
+		r.abandonParticipant(p)
+	}
+}
+
+// abandonParticipant removes a participant like any other. If the state of the room does not allow that, it ends the
+// participant's websocket and connection: the connection releases everything that it has in the data plane.
+func (r *Room) abandonParticipant(p *participant) {
+	const reason = "internal error of the server"
+	outbox := p.outbox
+	defer r.node.config.Guard.Recover(placeRoom, func() {
+		if outbox != nil {
+			outbox.Close(signal.CodeInternal, reason)
+		}
+		p.connection.dismiss()
+		if r.node.roomOf(p.session) == r {
+			r.node.forget(p)
+		}
+	})
+	r.expel(p, signal.CodeInternal, reason)
 }
 
 // do takes a request at the time given, and tells publishers what follows for them.
