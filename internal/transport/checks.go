@@ -125,7 +125,9 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 	if r.attempts >= attempts || c.unanswered >= maxUnanswered || now.Before(r.due) || !r.heard && !c.pace.take(now) {
 		return false
 	}
-	r.due = now.Add(min(checkInterval<<max(0, r.attempts-2), longest))
+	// The shift is bounded, so that the spacing of many attempts does not overflow.
+	doublings := min(max(0, r.attempts-2), namedAttempts)
+	r.due = now.Add(min(checkInterval<<doublings, longest))
 	r.attempts++
 	c.unanswered++
 	return true
