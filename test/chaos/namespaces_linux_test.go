@@ -11,12 +11,14 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/hardening"
+	"github.com/volsfu/volsfu/test/long"
 )
 
 // TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for some seconds
 // each. Whether frames come in time is not asked, since that is the machine's as well: vollab check hardening asks
 // that.
 func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
+	long.Test(t)
 	if os.Geteuid() != 0 {
 		t.Skip("skipped: network namespaces take root")
 	}
@@ -30,7 +32,8 @@ func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, output)
 	}
 	options := hardening.DefaultOptions()
-	options.Server, options.Flood, options.After = server, 3*time.Second, time.Second
+	options.Server = server
+	options.Flood, options.After, options.Return = 3*time.Second, time.Second, time.Second
 	// bound is on the figures of all lines whose names end so.
 	type bound struct {
 		name        string

@@ -15,13 +15,16 @@ type Options struct {
 	Flood time.Duration
 	// After is how long the participants are watched after an attack.
 	After time.Duration
+	// Return is how long after an attack the server's memory may take to return. Go collects garbage every two minutes
+	// at least (forcegcperiod in runtime/proc.go), and returns free memory within seconds of that.
+	Return time.Duration
 	// Seed is that of the mutated records.
 	Seed uint64
 }
 
 // DefaultOptions are those of the claims.
 func DefaultOptions() Options {
-	return Options{Flood: time.Minute, After: 30 * time.Second, Seed: 1}
+	return Options{Flood: time.Minute, After: 30 * time.Second, Return: 150 * time.Second, Seed: 1}
 }
 
 // atMost is a time of an attack that is no longer than a flood.

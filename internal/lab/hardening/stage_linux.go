@@ -199,9 +199,10 @@ type suffered struct {
 	toll
 	// quiet is the server's share of a core with the innocents alone, attacked its mean share during the attack.
 	quiet, attacked float64
-	// before, peak and after are the server's memory in MiB: before the attack, at most, and at the end of the time
-	// after it.
+	// before, peak and after are the server's memory in MiB: before the attack, at most, and when it had returned or
+	// Options.Return had passed. returned is how long after the attack that was.
 	before, peak, after float64
+	returned            time.Duration
 	dead                bool
 	// alone is what the innocents suffered with nobody else.
 	alone toll
@@ -226,9 +227,16 @@ func (s *stage) under(ctx context.Context, after time.Duration, attack func(cont
 	// A server that has died has used no more than it had when it was last looked at.
 	o.attacked = (s.meter.cpu() - cpu).Seconds() / time.Since(began).Seconds()
 	s.check.progress.Say("  the attack has ended, after %.1f s", time.Since(began).Seconds())
+	ended := time.Now()
 	watched := lab.Pause(ctx, after)
 	o.toll = w.end()
-	o.peak, o.after, o.dead = mebibytes(s.meter.peak()), mebibytes(s.server.resident()), s.server.dead()
+	o.peak = mebibytes(s.meter.peak())
+	o.after = mebibytes(s.server.resident())
+	for o.after > o.before+mostLeft && time.Since(ended) < s.check.options.Return && watched == nil {
+		watched = lab.Pause(ctx, time.Second)
+		o.after = mebibytes(s.server.resident())
+	}
+	o.returned, o.dead = time.Since(ended), s.server.dead()
 	if o.dead {
 		s.check.progress.Say("  the server has ended: %.300s", s.server.Said())
 		// Every way to attack a dead server fails.
@@ -242,8 +250,7 @@ func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 const (
 	// mostGrowth is what the server's memory may grow by under an attack, in MiB.
 	mostGrowth = 64
-	// mostLeft is what of that may be left after the attack, in MiB: Go gives memory back within minutes, and keeps
-	// a tenth.
+	// mostLeft is what of that may be left within Options.Return after the attack, in MiB.
 	mostLeft = 32
 	// mostShare is how much more of a core the server may use under an attack, in percent.
 	mostShare = 30
@@ -272,6 +279,7 @@ func (o *suffered) bounded(prefix string) []lab.Line {
 	return []lab.Line{
 		lab.AtMost(prefix+"server's memory, grown at most", o.peak-o.before, "MiB", mostGrowth),
 		lab.AtMost(prefix+"server's memory, grown at the end", o.after-o.before, "MiB", mostLeft),
+		lab.Stated(prefix+"time after the attack until then", o.returned.Seconds(), "s"),
 		lab.Information(prefix+"server's memory before", o.before, "MiB"),
 		lab.AtMost(prefix+beyondQuiet, o.beyondQuiet(), share, mostShare),
 		lab.Information(prefix+"server's processor time, innocents alone", 100*o.quiet, "% of a core"),
