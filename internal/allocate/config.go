@@ -38,21 +38,30 @@ func Strategies() []string {
 
 // Config tunes allocation.
 type Config struct {
-	Strategy   string  `yaml:"strategy" help:"what is sent within a budget: volsfu, or for comparison uniform, greedy, hybrid, weighted_hybrid or front"`
-	SwitchCost float64 `yaml:"switch_cost" help:"share of what a change of quality brings that it costs, so that viewpoints at rest cause none; three times that at the edge of the view, 0 to 0.25"`
-	Reserve    float64 `yaml:"reserve" help:"share of the budget that a change upwards has to leave, 0 to 0.2"`
+	Strategy string `yaml:"strategy" help:"what is sent within a budget: volsfu, or for comparison uniform, greedy, hybrid, weighted_hybrid or front"`
+	// SwitchCost is the cost of a change of quality, as a share of its gain, 0 to 0.25. It keeps the allocation steady
+	// while viewpoints rest. At the edge of the view the cost is three times as high.
+	SwitchCost float64 `yaml:"-"`
+	// Reserve is the share of the budget that an upgrade must leave, 0 to 0.2.
+	Reserve float64 `yaml:"-"`
 
-	View   ViewConfig   `yaml:"view" help:"what a tile is worth to who looks at it"`
-	Budget BudgetConfig `yaml:"budget" help:"what media may take of the estimate"`
+	View ViewConfig `yaml:"view" help:"what a tile is worth to who looks at it"`
+	// Budget tunes the share of the estimate that media may use.
+	Budget BudgetConfig `yaml:"-"`
 }
 
 // ViewConfig tunes what a tile is worth.
 type ViewConfig struct {
-	Pixels      float64 `yaml:"pixels" help:"pixels of a receiver's view; more points than these on a tile are worth little"`
-	Concavity   float64 `yaml:"concavity" help:"how much more the first points of a tile are worth than its last ones, as the exponent of their ratio"`
-	HiddenShare float64 `yaml:"hidden_share" help:"worth of a tile on the far side of its object as a share of one on the near side, 0 to 1"`
-	EdgeDegrees float64 `yaml:"edge_degrees" help:"margin around the view: what lies so far beyond the edge is worth 1/e of what lies just beyond"`
-	EdgeShare   float64 `yaml:"edge_share" help:"worth of what lies just beyond the edge as a share of what is in the view, 0 to 1"`
+	// Pixels is the number of pixels of a receiver's view. Points of a tile beyond that number have little value.
+	Pixels float64 `yaml:"-"`
+	// Concavity is the exponent by which the first points of a tile are worth more than its last points.
+	Concavity float64 `yaml:"-"`
+	// HiddenShare is the value of a tile on the far side of its object relative to one on the near side, 0 to 1.
+	HiddenShare float64 `yaml:"-"`
+	// EdgeDegrees is the margin around the view in which the value of a tile falls to 1/e.
+	EdgeDegrees float64 `yaml:"-"`
+	// EdgeShare is the value just beyond the edge of the view relative to the value inside, 0 to 1.
+	EdgeShare float64 `yaml:"-"`
 	// Unseen saves bits that nobody looks at, of links, of servers and of publishers. It costs who turns fast a fifth of a second at low quality.
 	Unseen        string  `yaml:"unseen" help:"what tiles out of sight are sent at most, also where the budget would do for more: lowest (their lowest quality), off, or full (what the budget leaves to them)"`
 	UnseenDegrees float64 `yaml:"unseen_degrees" help:"angle beyond the edge of the view within which a tile may be sent more again; it is out of sight for that from 5 degrees further out, 0 to 180"`
@@ -60,14 +69,22 @@ type ViewConfig struct {
 
 // BudgetConfig tunes a Budget.
 type BudgetConfig struct {
-	Headroom    float64       `yaml:"headroom" help:"share of the estimate that is left for frames that are larger than the mean, 0 to 0.5"`
-	ReserveMax  float64       `yaml:"reserve_max" help:"largest share of a risen estimate that is not used for fear that it falls again, 0 to 0.5"`
-	ReserveTime time.Duration `yaml:"reserve_time" help:"time in which that share falls to a third while the estimate does not fall"`
-	QueueMax    time.Duration `yaml:"queue_max" help:"queue on the path up to which the budget is not reduced"`
-	QueueTime   time.Duration `yaml:"queue_time" help:"time in which a longer queue is to be emptied"`
-	DropCut     float64       `yaml:"drop_cut" help:"share of the budget that a frame dropped before sending takes away for a moment, 0 to 0.5"`
-	CutMax      float64       `yaml:"cut_max" help:"largest share that queues and dropped frames take away together, 0 to 0.9"`
-	CutTime     time.Duration `yaml:"cut_time" help:"time in which what they took falls to a third"`
+	// Headroom is the share of the estimate reserved for frames above the mean size, 0 to 0.5.
+	Headroom float64 `yaml:"-"`
+	// ReserveMax is the largest share of a risen estimate that stays unused in case the estimate falls again, 0 to 0.5.
+	ReserveMax float64 `yaml:"-"`
+	// ReserveTime is the time in which that share falls to a third while the estimate does not fall.
+	ReserveTime time.Duration `yaml:"-"`
+	// QueueMax is the queue on the path up to which the budget is not reduced.
+	QueueMax time.Duration `yaml:"-"`
+	// QueueTime is the time in which a longer queue is to be emptied.
+	QueueTime time.Duration `yaml:"-"`
+	// DropCut is the share of the budget that one frame dropped before sending takes away for a moment, 0 to 0.5.
+	DropCut float64 `yaml:"-"`
+	// CutMax bounds the share that queues and dropped frames take away together, 0 to 0.9.
+	CutMax float64 `yaml:"-"`
+	// CutTime is the time in which that share falls to a third.
+	CutTime time.Duration `yaml:"-"`
 }
 
 // DefaultConfig returns the default settings.

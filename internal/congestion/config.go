@@ -24,54 +24,80 @@ type Config struct {
 	Start   Bitrate `yaml:"start_bps" help:"first estimate in bit/s; 0 is the profile's"`
 	Max     Bitrate `yaml:"max_bps" help:"largest estimate in bit/s; 0 is the profile's"`
 
-	Delay   DelayConfig   `yaml:"delay" help:"what is taken for a queue"`
-	Rate    RateConfig    `yaml:"rate" help:"how the estimate rises and falls"`
-	Loss    LossConfig    `yaml:"loss" help:"what losses tell about the rate"`
-	Probe   ProbeConfig   `yaml:"probe" help:"short trains of packets above the estimate"`
-	Silence SilenceConfig `yaml:"silence" help:"what happens while no feedback comes"`
+	// Delay tunes the detection of queues.
+	Delay DelayConfig `yaml:"-"`
+	// Rate tunes the rise and fall of the estimate.
+	Rate RateConfig `yaml:"-"`
+	// Loss tunes the estimate from losses.
+	Loss  LossConfig  `yaml:"-"`
+	Probe ProbeConfig `yaml:"probe" help:"short trains of packets above the estimate"`
+	// Silence tunes the reaction to missing feedback.
+	Silence SilenceConfig `yaml:"-"`
 }
 
 // DelayConfig tunes the detection of queues.
 type DelayConfig struct {
-	GroupInterval time.Duration `yaml:"group_interval" help:"packets sent within this time are one group"`
-	BurstGap      time.Duration `yaml:"burst_gap" help:"packets that arrive this close, faster than they were sent, belong to one group"`
-	BurstMax      time.Duration `yaml:"burst_max" help:"longest group that arrives so"`
-	QueueMax      time.Duration `yaml:"queue_max" help:"queue that does not empty from which the path counts as overused; 0 leaves that to the trend alone"`
+	// GroupInterval: packets sent within this time form one group.
+	GroupInterval time.Duration `yaml:"-"`
+	// BurstGap: packets that arrive within this time of each other, faster than they were sent, form one group.
+	BurstGap time.Duration `yaml:"-"`
+	// BurstMax is the longest group that such arrivals form.
+	BurstMax time.Duration `yaml:"-"`
+	// QueueMax is the standing queue from which the path counts as overused; with 0 only the trend decides.
+	QueueMax time.Duration `yaml:"-"`
 }
 
 // RateConfig tunes the rise and fall of the estimate.
 type RateConfig struct {
-	Backoff     float64       `yaml:"backoff" help:"share of the acknowledged rate that is left after overuse, 0 to 1"`
-	Growth      float64       `yaml:"growth" help:"growth per second while the capacity is unknown, as a share of the estimate"`
-	GrowthNear  float64       `yaml:"growth_near" help:"growth per second near the capacity, as a share of the rate at which bursts arrive"`
-	Headroom    float64       `yaml:"headroom" help:"largest estimate without a probe, as a multiple of the acknowledged rate"`
-	UnusedShare float64       `yaml:"unused_share" help:"share of the estimate below which the sender counts as application-limited, 0 to 1"`
-	DrainTime   time.Duration `yaml:"drain_time" help:"time in which a queue that has built up is to be emptied"`
+	// Backoff is the share of the acknowledged rate that remains after overuse, 0 to 1.
+	Backoff float64 `yaml:"-"`
+	// Growth is the growth per second while the capacity is unknown, as a share of the estimate.
+	Growth float64 `yaml:"-"`
+	// GrowthNear is the growth per second near the capacity, as a share of the rate at which bursts arrive.
+	GrowthNear float64 `yaml:"-"`
+	// Headroom bounds the estimate without a probe, as a multiple of the acknowledged rate.
+	Headroom float64 `yaml:"-"`
+	// UnusedShare is the share of the estimate below which the sender counts as application-limited, 0 to 1.
+	UnusedShare float64 `yaml:"-"`
+	// DrainTime is the time in which a queue is to be emptied.
+	DrainTime time.Duration `yaml:"-"`
 }
 
 // LossConfig tunes the estimate from losses.
 type LossConfig struct {
-	Interval    time.Duration `yaml:"interval" help:"shortest time over which losses are counted together"`
-	InherentMax float64       `yaml:"inherent_max" help:"largest share of lost packets that is put down to the path rather than to the rate, 0 to 1"`
-	Bias        float64       `yaml:"bias" help:"preference of higher rates; about the share of losses by congestion that is put up with"`
+	// Interval is the shortest time over which losses are counted together.
+	Interval time.Duration `yaml:"-"`
+	// InherentMax is the largest loss ratio that is attributed to the path and not to the rate, 0 to 1.
+	InherentMax float64 `yaml:"-"`
+	// Bias is the preference for higher rates: about the loss ratio by congestion that is accepted.
+	Bias float64 `yaml:"-"`
 }
 
 // ProbeConfig tunes probing.
 type ProbeConfig struct {
-	Enabled      bool          `yaml:"enabled" help:"whether rates above the estimate are probed"`
-	Duration     time.Duration `yaml:"duration" help:"length of a probe at its rate"`
-	LongDuration time.Duration `yaml:"long_duration" help:"length of a probe while the sender uses its estimate; longer than a frame, so that other senders at the bottleneck show"`
-	MinPackets   int           `yaml:"min_packets" help:"least packets of a probe"`
-	IntervalMin  time.Duration `yaml:"interval_min" help:"time between two probes for more than the estimate; doubled whenever one finds nothing"`
-	IntervalMax  time.Duration `yaml:"interval_max" help:"longest time between two such probes; for more than is wanted it is 5 minutes"`
-	Ample        float64       `yaml:"ample" help:"estimate up to which a sender that uses little of it probes, as a multiple of what is wanted: with 16 a frame leaves in a sixteenth of its interval; up to 120 Mbit/s, more only where that is wanted; 1 is for what is wanted only"`
+	Enabled bool `yaml:"enabled" help:"whether rates above the estimate are probed"`
+	// Duration is the length of a probe at its rate.
+	Duration time.Duration `yaml:"-"`
+	// LongDuration is the length of a probe while the sender uses its estimate. It exceeds a frame interval, so that
+	// other senders at the bottleneck show.
+	LongDuration time.Duration `yaml:"-"`
+	// MinPackets is the least number of packets of a probe.
+	MinPackets int `yaml:"-"`
+	// IntervalMin is the time between two probes above the estimate. It doubles whenever a probe finds nothing.
+	IntervalMin time.Duration `yaml:"-"`
+	// IntervalMax bounds that time. Probes for more than is wanted wait for up to 5 minutes.
+	IntervalMax time.Duration `yaml:"-"`
+	Ample       float64       `yaml:"ample" help:"estimate up to which a sender that uses little of it probes, as a multiple of what is wanted: with 16 a frame leaves in a sixteenth of its interval; up to 120 Mbit/s, more only where that is wanted; 1 is for what is wanted only"`
 }
 
 // SilenceConfig tunes what happens without feedback.
 type SilenceConfig struct {
-	Timeout  time.Duration `yaml:"timeout" help:"time beyond a round trip after which packets without feedback reduce the estimate"`
-	Interval time.Duration `yaml:"interval" help:"time between two reductions"`
-	Backoff  float64       `yaml:"backoff" help:"share of the estimate that each leaves, 0 to 1"`
+	// Timeout is the time beyond a round trip after which packets without feedback reduce the estimate.
+	Timeout time.Duration `yaml:"-"`
+	// Interval is the time between two reductions.
+	Interval time.Duration `yaml:"-"`
+	// Backoff is the share of the estimate that remains after a reduction, 0 to 1.
+	Backoff float64 `yaml:"-"`
 }
 
 // profiles are the named limits.

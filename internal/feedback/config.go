@@ -12,15 +12,22 @@ type Config struct {
 
 // NACKConfig tunes the requests for lost packets of one received stream.
 type NACKConfig struct {
-	ReorderPackets int           `yaml:"reorder_packets" help:"later packets after which a missing one is asked for"`
-	ReorderWait    time.Duration `yaml:"reorder_wait" help:"time after which a missing packet is asked for, however few came later"`
-	TailWait       time.Duration `yaml:"tail_wait" help:"silence after which the missing end of a frame is asked for"`
-	UnknownRTT     time.Duration `yaml:"unknown_rtt" help:"round-trip time assumed until it is known"`
-	Deadline       time.Duration `yaml:"deadline" help:"time after which a missing packet is given up"`
-	LongRTT        time.Duration `yaml:"long_rtt" help:"round-trip time above which the long deadline holds"`
-	LongDeadline   time.Duration `yaml:"long_deadline" help:"time after which a missing packet is given up on paths with a long round trip"`
-	MaxTries       int           `yaml:"max_tries" help:"requests for one packet"`
-	MaxMissing     int           `yaml:"max_missing" help:"missing packets remembered per stream"`
+	// ReorderPackets is the number of later packets after which a missing packet is requested.
+	ReorderPackets int `yaml:"-"`
+	// ReorderWait is the time after which a missing packet is requested, however few packets came later.
+	ReorderWait time.Duration `yaml:"-"`
+	// TailWait is the silence after which the missing end of a frame is requested.
+	TailWait time.Duration `yaml:"-"`
+	// UnknownRTT is the round-trip time assumed until it has been measured.
+	UnknownRTT time.Duration `yaml:"-"`
+	Deadline   time.Duration `yaml:"deadline" help:"time after which a missing packet is given up"`
+	// LongRTT is the round-trip time above which LongDeadline holds.
+	LongRTT      time.Duration `yaml:"-"`
+	LongDeadline time.Duration `yaml:"long_deadline" help:"time after which a missing packet is given up on paths with a long round trip"`
+	// MaxTries bounds the requests for one packet.
+	MaxTries int `yaml:"-"`
+	// MaxMissing bounds the missing packets remembered per stream.
+	MaxMissing int `yaml:"-"`
 }
 
 // HistoryConfig limits the packets that a publisher keeps of one track.

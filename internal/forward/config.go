@@ -28,15 +28,21 @@ type Config struct {
 	Pacing pacing.Mode   `yaml:"pacing" help:"how frames are spread: spread:PART of the frame interval (spread:0.4 adds 13 ms at 30 frames/s to a frame that comes at once, and less where the receiver is sent much less than its estimate), spread:DURATION (spread:20ms adds 20 ms), burst5ms (every 5 ms, at 2.5 x the estimate, as GCC), off (adds nothing)"`
 	// QueueBudget: a frame that has not begun when the next one is there is older than what its receiver would get instead.
 	QueueBudget time.Duration `yaml:"queue_budget" help:"age at which a frame that waits for a receiver and has not begun to leave is dropped; 0 is one frame interval, or the time that pacing spreads one over if that is longer"`
-	// LateWindow: the deadline of frames (250 ms where the round trip is long) and the round trip of a repair.
-	LateWindow       time.Duration `yaml:"late_window" help:"how long after a switch late packets of the former track still reach the slot"`
-	KeyFrameInterval time.Duration `yaml:"key_frame_interval" help:"shortest time between two requests for a key frame of one track"`
-	ReportInterval   time.Duration `yaml:"report_interval" help:"interval of RTCP sender and receiver reports"`
-	// MaxNACKed: a burst of half a second on one stream at 20 Mbit/s is 1,050 packets.
-	MaxNACKed int `yaml:"max_nacked" help:"sequence numbers of one slot that are looked up per batch of NACKs; the others are ignored"`
-	// RetransmissionBurst is a burst of 1.4 MB, half a second at 22 Mbit/s.
-	RetransmissionBurst int           `yaml:"retransmission_burst" help:"retransmissions a receiver may be sent beyond one per media packet"`
-	CutAfter            time.Duration `yaml:"cut_after" help:"how long a switch waits for the end of a frame, or for a track that has fallen silent"`
+	// LateWindow is how long late packets of the former track reach the slot after a switch: the deadline of frames
+	// (250 ms if the round trip is long) and the round trip of a repair.
+	LateWindow time.Duration `yaml:"-"`
+	// KeyFrameInterval is the least time between two requests for a key frame of one track.
+	KeyFrameInterval time.Duration `yaml:"-"`
+	// ReportInterval is the interval of RTCP sender and receiver reports.
+	ReportInterval time.Duration `yaml:"-"`
+	// MaxNACKed bounds the sequence numbers of one slot that are looked up per batch of NACKs; further ones are
+	// ignored. A burst of half a second on one stream at 20 Mbit/s is 1,050 packets.
+	MaxNACKed int `yaml:"-"`
+	// RetransmissionBurst is the number of retransmissions that a receiver may be sent beyond one per media packet:
+	// a burst of 1.4 MB, half a second at 22 Mbit/s.
+	RetransmissionBurst int `yaml:"-"`
+	// CutAfter is how long a switch waits for the end of a frame, or for a track that has fallen silent.
+	CutAfter time.Duration `yaml:"-"`
 
 	// FrameTimes: 160 ns for each frame and receiver, less than 1 % of what forwarding, sealing and sending its packets takes.
 	FrameTimes bool `yaml:"frame_times" help:"measure for every frame how long it takes to come in, stays, and takes to leave, also where no receiver asks for it"`

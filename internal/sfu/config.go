@@ -57,8 +57,9 @@ type Config struct {
 	ConnectTimeout time.Duration `yaml:"connect_timeout" help:"how long a peer connection may take to connect, or to come back after it failed"`
 	AnswerTimeout  time.Duration `yaml:"answer_timeout" help:"how long a client may take to answer an offer"`
 	FrameBytes     int           `yaml:"frame_bytes" help:"largest frame that clients are told they may publish, in bytes"`
-	// AllocationInterval: three frames at 60 frames per second; a falling estimate counts one and a half frames later at 30.
-	AllocationInterval time.Duration `yaml:"allocation_interval" help:"how often it is looked whether something has changed that calls for other qualities"`
+	// AllocationInterval is the interval at which a room looks for changes that call for other qualities: three frames at
+	// 60 frames per second, one and a half at 30.
+	AllocationInterval time.Duration `yaml:"-"`
 	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries hurts whoever shares the link.
 	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps and start_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
 	// ClockSource is a word for those who read times: whether the server's time is good is its host's matter.

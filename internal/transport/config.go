@@ -31,9 +31,10 @@ type Config struct {
 	Segmentation bool `yaml:"segmentation" help:"send runs of packets in one system call (UDP_SEGMENT, sendmmsg), where the system can"`
 	Coalescing   bool `yaml:"coalescing" help:"receive runs of packets in one system call (UDP_GRO, recvmmsg), where the system can"`
 	// ReceiveBuffer: a frame of 2 MB at once is a burst of 1,750 packets, which cost the kernel about 2,300 bytes each, 4 MB in all.
-	ReceiveBuffer       int           `yaml:"receive_buffer" help:"bytes of each media socket's receive buffer; the kernel caps it at net.core.rmem_max unless it may be forced"`
-	SendBuffer          int           `yaml:"send_buffer" help:"bytes of each media socket's send buffer; the kernel caps it at net.core.wmem_max unless it may be forced"`
-	ReplayWindow        int           `yaml:"replay_window" help:"packets of SRTP's replay window; late retransmissions must fall inside"`
+	ReceiveBuffer int `yaml:"receive_buffer" help:"bytes of each media socket's receive buffer; the kernel caps it at net.core.rmem_max unless it may be forced"`
+	SendBuffer    int `yaml:"send_buffer" help:"bytes of each media socket's send buffer; the kernel caps it at net.core.wmem_max unless it may be forced"`
+	// ReplayWindow is SRTP's replay window in packets (RFC 3711 section 3.3.2). Late retransmissions must fall inside.
+	ReplayWindow        int           `yaml:"-"`
 	DisconnectedTimeout time.Duration `yaml:"disconnected_timeout" help:"silence after which a connection counts as disconnected"`
 	FailedTimeout       time.Duration `yaml:"failed_timeout" help:"time after disconnection after which a connection counts as failed"`
 	KeepAlive           time.Duration `yaml:"keep_alive" help:"interval of connectivity checks while nothing else is sent"`
