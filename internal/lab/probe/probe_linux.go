@@ -19,7 +19,19 @@ const stamps = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_TX_HARD
 // patience is how long a stamp of a packet that was sent may take, and how often a receiver looks whether it is to end.
 const patience = 20 * time.Millisecond
 
+// openSocket opens a socket whose packets the kernel stamps.
 func openSocket() (int, error) {
+	fd, err := stampedSocket()
+	if err != nil {
+		return -1, err
+	}
+	if err := awaitStamps(); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+func stampedSocket() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
@@ -28,6 +40,43 @@ func openSocket() (int, error) {
 		return -1, errors.Join(fmt.Errorf("stamps of the kernel: %w", err), unix.Close(fd))
 	}
 	return fd, nil
+}
+
+// maxStampDelay bounds how long awaitStamps waits. A kernel that has not begun by then is taken not to stamp.
+const maxStampDelay = 5 * time.Second
+
+// awaitStamps waits until the kernel stamps received packets. The caller has a socket that asks for stamps. When the first
+// such socket of the machine opens, Linux switches the stamps of received packets on in a work queue
+// (net_enable_timestamp in net/core/dev.c), which may take longer than a whole measurement on a busy machine.
+func awaitStamps() (err error) {
+	fd, err := stampedSocket()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return fmt.Errorf("listen on loopback: %w", err)
+	}
+	self, err := unix.Getsockname(fd)
+	if err != nil {
+		return fmt.Errorf("listen on loopback: %w", err)
+	}
+	oob := make([]byte, 512)
+	for deadline := time.Now().Add(maxStampDelay); time.Now().Before(deadline); {
+		if err := unix.Sendto(fd, []byte{0}, 0, self); err != nil {
+			return fmt.Errorf("send over loopback: %w", err)
+		}
+		// Loopback has the packet in the receive queue when Sendto returns.
+		_, oobn, _, _, err := unix.Recvmsg(fd, make([]byte, 1), oob, unix.MSG_DONTWAIT)
+		if err != nil && !errors.Is(err, unix.EAGAIN) {
+			return fmt.Errorf("receive over loopback: %w", err)
+		}
+		if software, _, _, err := parseStamps(oob[:max(0, oobn)]); err != nil || software != 0 {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
 }
 
 // Send sends packets, and waits for the stamps of each before the next.
