@@ -212,7 +212,11 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 	if s.missing != nil {
 		switch s.missing.Received(sequence, now) {
 		case feedback.Recovered:
-			i.stats.add(recoveredPackets, 1)
+			if repaired {
+				i.stats.add(recoveredPackets, 1)
+			} else {
+				i.stats.add(delayedPackets, 1)
+			}
 		case feedback.Old:
 			s.came(sequence)
 		}

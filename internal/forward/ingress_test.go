@@ -33,6 +33,41 @@ func asked(packets []rtcp.Packet, ssrc uint32) []uint16 {
 	return numbers
 }
 
+// TestRequestedPacketsAreCountedOnce has a publisher pause within a frame for 35 ms, so that the rest of the frame is
+// requested twice. The packets count once: as delayed if they come by themselves, as recovered if they are retransmitted,
+// as lost otherwise.
+func TestRequestedPacketsAreCountedOnce(t *testing.T) {
+	for _, test := range []struct {
+		name                     string
+		come                     func(*publisher, time.Time, ...[]byte)
+		recovered, delayed, lost uint64
+	}{
+		{name: "delayed", come: (*publisher).send, delayed: 6},
+		{name: "retransmitted", come: (*publisher).repair, recovered: 6},
+		{name: "lost", come: func(*publisher, time.Time, ...[]byte) {}, lost: 6},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})
+			p := r.publish(i, 10, volumetric.MIMEVolumetric)
+			p.next()
+			packets := p.packets(10 * 1144)
+			p.send(r.now, packets[:4]...)
+			requests := asked(r.stepped(i, 40*time.Millisecond), 10)
+			test.come(p, r.now, packets[4:]...)
+			requests = append(requests, asked(r.stepped(i, 300*time.Millisecond), 10)...)
+			stats := r.engine.Stats()
+			if stats.Requested != uint64(len(requests)) || stats.Requested < 12 {
+				t.Errorf("%d requests are counted, %d were sent, expected two at least of each packet", stats.Requested, len(requests))
+			}
+			if stats.Recovered != test.recovered || stats.Delayed != test.delayed || stats.Lost != test.lost {
+				t.Errorf("%d packets are recovered, %d delayed and %d lost, expected %d, %d and %d", stats.Recovered, stats.Delayed,
+					stats.Lost, test.recovered, test.delayed, test.lost)
+			}
+		})
+	}
+}
+
 func TestAsksThePublisherOnce(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})

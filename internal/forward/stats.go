@@ -38,6 +38,7 @@ const (
 	requestedPackets
 	requestsLimited
 	recoveredPackets
+	delayedPackets
 	lostPackets
 
 	transportReports
@@ -162,8 +163,12 @@ type Stats struct {
 	Paced       bool
 	WriteErrors uint64
 
-	// NACKsReceived and NACKsSent count RTCP packets, Requested, Recovered and Lost packets of publishers: asked for, come after that, given up.
-	NACKsReceived, NACKsSent, Requested, Recovered, Lost uint64
+	// NACKsReceived and NACKsSent count RTCP packets. Requested counts the sequence numbers in those sent, repeated requests
+	// included.
+	NACKsReceived, NACKsSent, Requested uint64
+	// Recovered, Delayed and Lost count packets of publishers, each once: those retransmitted on request, those requested
+	// that came by themselves, and those given up.
+	Recovered, Delayed, Lost uint64
 	// RequestsLimited counts packets of publishers that were not asked for when it was time, because one publisher missed more than it sent.
 	RequestsLimited uint64
 	NACKed          NACKOutcome
@@ -245,7 +250,8 @@ func (s *Stats) take(c *counts) {
 	s.DroppedExpired, s.DroppedIncomplete, s.DroppedBlocked = c[droppedExpired], c[droppedIncomplete], c[droppedBlocked]
 	s.Switches, s.WriteErrors, s.TimesDropped = c[switches], c[writeErrors], c[timesDropped]
 	s.NACKsReceived, s.NACKsSent = c[nacksReceived], c[nacksSent]
-	s.Requested, s.Recovered, s.Lost, s.RequestsLimited = c[requestedPackets], c[recoveredPackets], c[lostPackets], c[requestsLimited]
+	s.Requested, s.RequestsLimited = c[requestedPackets], c[requestsLimited]
+	s.Recovered, s.Delayed, s.Lost = c[recoveredPackets], c[delayedPackets], c[lostPackets]
 	s.NACKed = NACKOutcome{
 		Answered: c[nackedAnswered], Owed: c[nackedOwed], Unknown: c[nackedUnknown], Expired: c[nackedExpired],
 		Suppressed: c[nackedSuppressed], Limited: c[nackedLimited], Refused: c[nackedRefused],

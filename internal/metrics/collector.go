@@ -136,6 +136,7 @@ func (e emitter) nacks(received NACKsReceived, sent NACKsSent) {
 	e.count(nackPackets, received.Limited, in, "limited")
 	e.count(nackPackets, received.Refused, in, "refused")
 	e.count(nackPackets, sent.Recovered, out, "recovered")
+	e.count(nackPackets, sent.Delayed, out, "delayed")
 	e.count(nackPackets, sent.Lost, out, "lost")
 	e.count(nackPackets, sent.Limited, out, "limited")
 }

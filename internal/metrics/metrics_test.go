@@ -186,7 +186,7 @@ func TestDataPlane(t *testing.T) {
 		Switches:        7,
 		SwitchDelay:     Histogram{Bounds: []time.Duration{10 * time.Millisecond, 100 * time.Millisecond}, Counts: []uint64{1, 2, 3}, Sum: 4500 * time.Millisecond},
 		NACKsReceived:   NACKsReceived{Messages: 5, Answered: 6, Owed: 7, Unknown: 8, Expired: 9, Suppressed: 10, Limited: 11, Refused: 12},
-		NACKsSent:       NACKsSent{Messages: 13, Recovered: 14, Lost: 15, Limited: 32},
+		NACKsSent:       NACKsSent{Messages: 13, Recovered: 14, Delayed: 76, Lost: 15, Limited: 32},
 		PacketsDropped:  PacketDrops{MalformedRTP: 16, MalformedRTCP: 17, MalformedPayload: 18, UnknownSSRC: 19, Duplicate: 20, Late: 21, Feedback: 34},
 		FrameHold:       Histogram{Bounds: []time.Duration{time.Millisecond}, Counts: []uint64{72, 73}, Sum: 3 * time.Second},
 		FrameReception:  Histogram{Bounds: []time.Duration{time.Millisecond}, Counts: []uint64{74, 75}, Sum: 4 * time.Second},
@@ -265,6 +265,7 @@ volsfu_nack_packets_total{direction="in",outcome="owed"} 7
 volsfu_nack_packets_total{direction="in",outcome="refused"} 12
 volsfu_nack_packets_total{direction="in",outcome="suppressed"} 10
 volsfu_nack_packets_total{direction="in",outcome="unknown"} 8
+volsfu_nack_packets_total{direction="out",outcome="delayed"} 76
 volsfu_nack_packets_total{direction="out",outcome="limited"} 32
 volsfu_nack_packets_total{direction="out",outcome="lost"} 15
 volsfu_nack_packets_total{direction="out",outcome="recovered"} 14

@@ -122,8 +122,8 @@ type NACKsReceived struct {
 // NACKsSent are NACK messages to publishers and what became of the packets that they asked for.
 type NACKsSent struct {
 	Messages uint64
-	// Recovered packets came.
-	Recovered uint64
+	// Recovered packets were retransmitted, Delayed ones came by themselves after the request.
+	Recovered, Delayed uint64
 	// Lost packets did not come in time.
 	Lost uint64
 	// Limited packets were not asked for when it was time, because one publisher missed more than it sent.

@@ -36,7 +36,9 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 			Messages: s.NACKsReceived, Answered: s.NACKed.Answered, Owed: s.NACKed.Owed, Unknown: s.NACKed.Unknown,
 			Expired: s.NACKed.Expired, Suppressed: s.NACKed.Suppressed, Limited: s.NACKed.Limited, Refused: s.NACKed.Refused,
 		},
-		NACKsSent: metrics.NACKsSent{Messages: s.NACKsSent, Recovered: s.Recovered, Lost: s.Lost, Limited: s.RequestsLimited},
+		NACKsSent: metrics.NACKsSent{
+			Messages: s.NACKsSent, Recovered: s.Recovered, Delayed: s.Delayed, Lost: s.Lost, Limited: s.RequestsLimited,
+		},
 		TransportFeedback: metrics.TransportFeedback{
 			Received: s.TransportReports, Sent: s.TransportReportsSent,
 			PacketsReceived: s.TransportReceived, PacketsLost: s.TransportLost,

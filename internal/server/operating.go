@@ -24,7 +24,7 @@ func (o operating) State() admin.ServerState {
 		Received: adminTraffic(s.Received), Sent: adminTraffic(s.Sent),
 		Frames:       admin.Frames{Forwarded: s.FramesForwarded, Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget},
 		Switches:     s.Switches,
-		NACKs:        admin.NACKs{Received: s.NACKsReceived, Answered: s.NACKed.Answered, Requested: s.Requested, Recovered: s.Recovered, Lost: s.Lost},
+		NACKs:        admin.NACKs{Received: s.NACKsReceived, Answered: s.NACKed.Answered, Requested: s.Requested, Recovered: s.Recovered, Delayed: s.Delayed, Lost: s.Lost},
 		ResidenceP50: milliseconds(s.Residence.Quantile(0.5)), ResidenceP99: milliseconds(s.Residence.Quantile(0.99)),
 	}
 }

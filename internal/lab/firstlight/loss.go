@@ -147,9 +147,10 @@ func (o *lossOutcome) frameLines(c LossCase) []lab.Line {
 func (o *lossOutcome) repairLines() []lab.Line {
 	perMiss := func(requests, missed uint64) float64 { return float64(requests) / float64(max(missed, 1)) }
 	nacked := &o.server.NACKed
+	missed := o.server.Recovered + o.server.Delayed + o.server.Lost
 	return []lab.Line{
-		lab.Information("server: packets missed", float64(o.server.Recovered+o.server.Lost), ""),
-		lab.Information("server: requests per packet missed", perMiss(o.server.Requested, o.server.Recovered+o.server.Lost), ""),
+		lab.Information("server: packets missed", float64(missed), ""),
+		lab.Information("server: requests per packet missed", perMiss(o.server.Requested, missed), ""),
 		lab.Information("server: packets given up", float64(o.server.Lost), ""),
 		lab.Information("receiver: packets missed", float64(o.client.Lost), ""),
 		lab.Information("receiver: requests per packet missed", perMiss(o.client.Requests, o.client.Lost), ""),

@@ -91,7 +91,8 @@ export class Board {
       figure("Frames", `${r.framesPerSecond.toFixed(0)} / s`, `${r.switchesPerSecond.toFixed(0)} switches / s`),
       figure("Dropped whole", `${r.droppedPerSecond.toFixed(0)} / s`,
         `late ${server.frames.dropped_late}, overrun ${server.frames.dropped_overrun}, budget ${server.frames.dropped_budget} in all`),
-      figure("NACKs", `${r.nacksPerSecond.toFixed(0)} / s`, `${server.nacks.answered} answered; ${server.nacks.recovered} of ${server.nacks.requested} asked for came`),
+      figure("NACKs of receivers", `${r.nacksPerSecond.toFixed(0)} / s`, `${server.nacks.answered} packets sent again`),
+      figure("Lost by publishers", String(server.nacks.lost), `${server.nacks.recovered} repaired, ${server.nacks.delayed} only late`),
       figure("Residence", `${milliseconds(server.residence_p50_ms)}`, `p99 ${milliseconds(server.residence_p99_ms)}`),
     ];
   }

@@ -23,7 +23,7 @@ export interface ServerState {
   sent: Traffic;
   frames: { forwarded: number; dropped_late: number; dropped_overrun: number; dropped_budget: number };
   switches: number;
-  nacks: { received: number; answered: number; requested: number; recovered: number; lost: number };
+  nacks: { received: number; answered: number; requested: number; recovered: number; delayed: number; lost: number };
   residence_p50_ms: number;
   residence_p99_ms: number;
 }

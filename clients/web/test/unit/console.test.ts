@@ -8,7 +8,7 @@ function server(second: number, media: number): ServerState {
   return {
     version: "v", started: "2026-11-22T08:00:00Z", now: new Date(Date.UTC(2026, 10, 22, 9, 0, second)).toISOString(), draining: false, goroutines: 1, tracks: 1, slots: 1, active_slots: 1,
     cache_bytes: 1, received: traffic(media), sent: traffic(2 * media), frames: { forwarded: media / 100, dropped_late: 1, dropped_overrun: 0, dropped_budget: second },
-    switches: 0, nacks: { received: 0, answered: 0, requested: 0, recovered: 0, lost: 0 }, residence_p50_ms: 0.2, residence_p99_ms: 1,
+    switches: 0, nacks: { received: 0, answered: 0, requested: 0, recovered: 0, delayed: 0, lost: 0 }, residence_p50_ms: 0.2, residence_p99_ms: 1,
   };
 }
 
