@@ -208,6 +208,23 @@ func TestJoins(t *testing.T) {
 	}
 }
 
+// TestCollectedTransformers joins while the browser collects garbage at the worst moment: the frames of all tiles come.
+func TestCollectedTransformers(t *testing.T) {
+	tools(t)
+	t.Setenv("CHROMIUM_ARGUMENTS", "--js-flags=--expose-gc")
+	s := start(t, nil)
+	publish(t, s, "ada", "--qualities", "only=500")
+	v := begin(t, "collected.mjs", pageURL(s))
+	var seen struct{ Collecting, Decoding, Tiles int }
+	v.expect("seen", &seen)
+	if seen.Collecting != seen.Decoding || seen.Decoding < 2 {
+		t.Errorf("%d of %d workers collect garbage on request", seen.Collecting, seen.Decoding)
+	}
+	if seen.Tiles != 2 {
+		t.Errorf("frames of %d tiles came, expected 2", seen.Tiles)
+	}
+}
+
 // TestChannels has a browser without scripts between network and decoder, as some are: frames come over data channels, from the same slots.
 func TestChannels(t *testing.T) {
 	tools(t)

@@ -101,7 +101,9 @@ export class Connection {
   private async answer(offer: number, sdp: string, media: Media[]): Promise<void> {
     await this.peer.setRemoteDescription({ type: "offer", sdp });
     const transceivers = new Map(this.peer.getTransceivers().map((t) => [t.mid, t]));
-    for (const line of media) {
+    // Slots come first. Chromium decides in the task after the one that made a receiver whether the receiver has a transform, and giving a sender its track takes tasks.
+    const slotsFirst = [...media].sort((a, b) => Number(b.role === "slot") - Number(a.role === "slot"));
+    for (const line of slotsFirst) {
       const transceiver = transceivers.get(line.mid);
       if (transceiver) {
         await this.attach(line, transceiver);
@@ -111,7 +113,7 @@ export class Connection {
     this.events.send({ type: "answer", offer, sdp: this.peer.localDescription!.sdp });
   }
 
-  /** Prepares a line. A transform that is set after the local description is passed by: the browser's own decoder would get the frames. */
+  /** Prepares a line. Without a transform in time the browser's own decoder gets the frames of a slot. */
   private async attach(line: Media, transceiver: RTCRtpTransceiver): Promise<void> {
     if (line.role === "publish") {
       const track = this.sound.get(line.publication ?? "");

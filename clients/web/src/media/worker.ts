@@ -12,8 +12,13 @@ import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 
 declare const self: DedicatedWorkerGlobalScope & { onrtctransform: ((event: RTCTransformEvent) => void) | null };
 
+interface Transformer {
+  readable: ReadableStream<{ data: ArrayBuffer }>;
+  options: TransformOptions;
+}
+
 interface RTCTransformEvent extends Event {
-  transformer: { readable: ReadableStream<{ data: ArrayBuffer }>; options: TransformOptions };
+  transformer: Transformer;
 }
 
 interface Arrival {
@@ -25,6 +30,11 @@ const decoders: Promise<ReadonlyMap<string, Decoder>> = loadDecoders(new HelperW
 const pool = new PointPool();
 const queue = new NewestQueue<Arrival>();
 const assemblers = new Map<number, ChunkAssembler>();
+/**
+ * The newest transformer of each line, so that it is not collected: nothing reads this. Chromium refers to a transformer weakly until the page's thread has connected it to its line. The frames of one that
+ * is collected before are lost without an error. A line of another connection replaces the line of its name.
+ */
+const transformers = new Map<string, Transformer>();
 // A message to oneself comes behind all frames that are there to be read already; timers would come 4 ms later.
 const turn = new MessageChannel();
 let scheduled = false;
@@ -41,8 +51,9 @@ function fail(mid: string, error: unknown): void {
   report({ type: "failure", mid, message: error instanceof Error ? error.message : String(error) });
 }
 
-self.onrtctransform = (event) => {
-  const { readable, options } = event.transformer;
+self.onrtctransform = ({ transformer }) => {
+  const { readable, options } = transformer;
+  transformers.set(options.mid, transformer);
   report({ type: "opened", mid: options.mid });
   void read(readable.getReader(), options);
 };

@@ -17,7 +17,19 @@ run(async () => {
       const seen = new Set();
       const want = 2;
       await new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error(`join ${i}: frames of ${seen.size} of ${want} tiles came`)), 30_000);
+        let state = "";
+        const fail = (message) => {
+          clearTimeout(late);
+          reject(new Error(`join ${i}: ${message}`));
+        };
+        // Longer than the server gives a connection, so that the server's reason comes first.
+        const late = setTimeout(async () => {
+          const peer = conference.link.connection?.peer;
+          const lines = [];
+          (await peer?.getStats())?.forEach((s) => s.type === "inbound-rtp" && s.kind === "video" && lines.push([s.mid, s.packetsReceived, s.framesReceived, s.framesDecoded]));
+          const slots = JSON.stringify(conference.slots, (_, value) => (value instanceof Map ? [...value] : value));
+          fail(`frames of ${seen.size} of ${want} tiles came; session ${state}, connection ${peer?.connectionState}, ${conference.meters.opened} lines opened, lines ${JSON.stringify(lines)}, slots ${slots}`);
+        }, 40_000);
         const events = {
           frame: (track, frame) => {
             conference.recycle(frame);
@@ -27,7 +39,13 @@ run(async () => {
               resolve();
             }
           },
-          cleared: idle, published: idle, unpublished: idle, posed: idle, audio: idle, people: idle, state: idle, trouble: (message) => reject(new Error(message)),
+          cleared: idle, published: idle, unpublished: idle, posed: idle, audio: idle, people: idle, trouble: fail,
+          state: (now, why) => {
+            state = `${now} ${why ?? ""}`;
+            if (now === "closed" && seen.size < want) {
+              fail(`the session ended: ${why}`);
+            }
+          },
         };
         conference = new Conference({ url: mine.session.options.url, room: "demo", identity: `guest-${i}` }, workers, events);
         conference.start();

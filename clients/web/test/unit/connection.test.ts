@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Connection, Workers } from "../../src/media/connection";
 import { Link } from "../../src/media/link";
 import type { WorkerReport } from "../../src/media/traffic";
-import type { ClientMessage } from "../../src/signal/messages";
+import type { ClientMessage, Media } from "../../src/signal/messages";
 
 /** A peer connection that refuses what a test says. */
 class FakePeer {
@@ -21,7 +21,8 @@ class FakePeer {
       throw new Error("no such line");
     }
   };
-  getTransceivers = (): [] => [];
+  transceivers: unknown[] = [];
+  getTransceivers = (): unknown[] => this.transceivers;
   createAnswer = async (): Promise<object> => ({});
   setLocalDescription = async (): Promise<void> => void (this.localDescription = { sdp: "answer" });
   addIceCandidate = async (candidate: unknown): Promise<void> => void this.candidates.push(candidate);
@@ -68,6 +69,26 @@ describe("Connection", () => {
     expect(sent).toEqual([{ type: "answer", offer: 2, sdp: "answer" }]);
     await connection.candidate("candidate:1", "0", 0);
     expect(FakePeer.all[0]!.candidates.length).toBe(1);
+  });
+});
+
+describe("Lines", () => {
+  it("have their transforms before a sender is given its track", async () => {
+    const done: string[] = [];
+    vi.stubGlobal("RTCRtpScriptTransform", class {});
+    const receiver = {
+      set transform(_: unknown) {
+        done.push("transform");
+      },
+    };
+    const sender = { replaceTrack: async () => void done.push("track") };
+    const connection = new Connection([], workers(), true, new Map(), { send: () => {}, audio: () => {}, state: () => {} });
+    FakePeer.all[0]!.transceivers = [{ mid: "0", sender }, { mid: "1", receiver }];
+    await connection.offered(1, "good", [
+      { mid: "0", role: "publish", publication: "voice" },
+      { mid: "1", role: "slot" },
+    ] satisfies Media[]);
+    expect(done).toEqual(["transform", "track"]);
   });
 });
 

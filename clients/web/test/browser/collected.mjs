@@ -1,0 +1,66 @@
+// Joins while the worker collects garbage and the page is busy: between the moment at which the worker gets a line's transformer and the moment at which the page's
+// thread connects the transformer to its line. Chromium itself refers to the transformer weakly in between.
+
+import { open, run, tell, until } from "./visit.mjs";
+
+/** Has a worker collect all garbage behind each transformer that it gets, and reports whether that is new. In a worker. */
+function collect() {
+  if (self.collecting || typeof self.gc !== "function" || !self.onrtctransform) {
+    return false;
+  }
+  self.collecting = true;
+  const take = self.onrtctransform;
+  const later = new MessageChannel();
+  // In a task of its own, no stack refers to the transformer.
+  later.port1.onmessage = () => self.gc({ type: "major", execution: "async" });
+  self.onrtctransform = (event) => {
+    take.call(self, event);
+    later.port2.postMessage(null);
+  };
+  return true;
+}
+
+run(async () => {
+  const page = await open("/?room=demo&identity=eye");
+  await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 1);
+  const pool = await page.evaluateHandle(() => {
+    const Workers = globalThis.volsfu.conference.link.workers.constructor;
+    return new Workers((report) => globalThis.guest?.report(report));
+  });
+  // The viewer's own workers and as many of the guest. These may not have run their script yet.
+  const decoding = await page.evaluate((pool) => 2 * pool.workers.length, pool);
+  let collecting = 0;
+  for (const end = Date.now() + 30_000; collecting < decoding && Date.now() < end; await page.waitForTimeout(100)) {
+    for (const worker of page.workers()) {
+      collecting += Number(await worker.evaluate(collect));
+    }
+  }
+  const tiles = await page.evaluate(async (pool) => {
+    const make = RTCPeerConnection.prototype.createAnswer;
+    RTCPeerConnection.prototype.createAnswer = function (...options) {
+      for (const end = performance.now() + 1500; performance.now() < end; );
+      return make.apply(this, options);
+    };
+    const mine = globalThis.volsfu.conference;
+    const Conference = mine.constructor;
+    const idle = () => {};
+    const seen = new Set();
+    await new Promise((resolve, reject) => {
+      setTimeout(resolve, 20_000);
+      const events = {
+        frame: (track, frame) => {
+          globalThis.guest.recycle(frame);
+          seen.add(track.tile);
+          if (seen.size === 2) {
+            resolve();
+          }
+        },
+        cleared: idle, published: idle, unpublished: idle, posed: idle, audio: idle, people: idle, state: idle, trouble: (message) => reject(new Error(message)),
+      };
+      globalThis.guest = new Conference({ url: mine.session.options.url, room: "demo", identity: "guest" }, pool, events);
+      globalThis.guest.start();
+    });
+    return seen.size;
+  }, pool);
+  tell("seen", { collecting, decoding, tiles });
+});
