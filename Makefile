@@ -17,7 +17,7 @@ COMMANDS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/*.go)))))
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1 \t/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
 .PHONY: deps
 deps: ## install what building, testing and linting need and the machine lacks
@@ -64,6 +64,8 @@ bin/volpeer bin/vollab: FORCE
 # How long each native fuzz test runs, 0 for not at all, and how long all of them together at most.
 FUZZTIME ?= 2s
 FUZZBUDGET ?= 3m
+# How many of the slowest tests are named.
+SLOWEST ?= 10
 # Packages to test and to measure.
 PKG ?= ./...
 SUITE = .tools/bin/suite
@@ -73,8 +75,12 @@ $(SUITE):
 	@$(GOBUILD) -o $@ ./test/suite
 
 .PHONY: test
-test: deps-test $(WEB) $(SUITE) ## run every test with the race detector, then each fuzz test briefly (PKG=./... FUZZTIME=2s)
-	@$(SUITE) -fuzztime $(FUZZTIME) -fuzzbudget $(FUZZBUDGET) $(PKG)
+test: deps-test $(WEB) $(SUITE) ## run the tests with the race detector, without the long ones (PKG=./...)
+	@$(SUITE) -fuzztime 0 -slowest $(SLOWEST) $(PKG)
+
+.PHONY: test-long
+test-long: deps-test $(WEB) $(SUITE) ## run the long tests, then each fuzz test briefly (PKG=./... FUZZTIME=2s)
+	@$(SUITE) -long -slowest $(SLOWEST) -fuzztime $(FUZZTIME) -fuzzbudget $(FUZZBUDGET) $(PKG)
 
 .PHONY: fuzz
 fuzz: deps-build $(SUITE) ## run only the fuzz tests, each as long as it is told (make fuzz FUZZTIME=5m PKG=./pkg/payload)

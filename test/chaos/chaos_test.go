@@ -19,6 +19,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -230,6 +231,7 @@ type mischief struct {
 }
 
 func TestNobodyStopsTheOthers(t *testing.T) {
+	long.Test(t)
 	r := open(t)
 	r.endure(t, []mischief{
 		{"behaves", behave},

@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -35,6 +36,7 @@ const (
 )
 
 func TestNobodyStopsTheOthersBySTUNAndDTLS(t *testing.T) {
+	long.Test(t)
 	r := open(t)
 	r.endure(t, []mischief{
 		{"behaves", behave},
@@ -410,6 +412,7 @@ func nameOthers(t *testing.T, r *room) {
 // TestNobodyIsHarmedByForgedSources has an outsider without a token send datagrams whose source is another
 // participant's.
 func TestNobodyIsHarmedByForgedSources(t *testing.T) {
+	long.Test(t)
 	raw := forger(t)
 	r := open(t)
 	media := r.intrude(t, signal.Join{DataChannel: true})

@@ -1,7 +1,10 @@
-// Suite runs the repository's tests as `make test` wants them run: every Go test with the race detector, the tests below test/
-// one package at a time after all others, because they fill the machine by themselves; then every native fuzz test for a short
-// while. It prints a line per package, the whole output of what failed, what was skipped and why, and closes with the line
-// "N passed, N failed, N skipped". It exits with status 1 if anything failed or no test ran.
+// Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the tests
+// below test/ one package at a time after all others, because each of them needs the whole machine. Tests that the race
+// detector makes impossible run again without it. Then every native fuzz test runs for a short while. With -long only the
+// tests that call long.Test run, otherwise all others.
+//
+// Suite prints a line per package, the whole output of each failed test, the skipped tests with their reasons, the slowest
+// tests, and the closing line "N passed, N failed, N skipped". It exits with status 1 if a test failed or no test ran.
 //
 // All state belongs to the main goroutine.
 package main
@@ -26,17 +29,21 @@ const testdataVariable = "VOLSFU_TESTDATA"
 type options struct {
 	patterns   []string
 	tests      bool
+	long       bool
 	fuzzTime   time.Duration // of one fuzz test; 0 runs none
 	fuzzBudget time.Duration // of all fuzz tests together; 0 is without limit
 	timeout    time.Duration // of one package
+	slowest    int           // how many of the slowest tests are named
 }
 
 func main() {
 	var o options
 	flag.BoolVar(&o.tests, "tests", true, "run the tests; without, only the fuzz tests run")
+	flag.BoolVar(&o.long, "long", false, "run the long tests and no others")
 	flag.DurationVar(&o.fuzzTime, "fuzztime", 2*time.Second, "how long each fuzz test runs, 0 for not at all")
 	flag.DurationVar(&o.fuzzBudget, "fuzzbudget", 3*time.Minute, "how long all fuzz tests run together at most, 0 for no limit")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests of one package may take")
+	flag.IntVar(&o.slowest, "slowest", 10, "how many of the slowest tests are named")
 	flag.Parse()
 	o.patterns = flag.Args()
 	if len(o.patterns) == 0 {
@@ -71,11 +78,7 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 	started := time.Now()
 	tally := newTally()
 	if o.tests {
-		together, alone := splitByPlace(packages)
-		if err := runTests(ctx, tally, w, o.timeout, together); err != nil {
-			return false, err
-		}
-		if err := runTests(ctx, tally, w, o.timeout, alone, "-p=1"); err != nil {
+		if err := o.runTests(ctx, tally, w, packages); err != nil {
 			return false, err
 		}
 	}
@@ -87,8 +90,34 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 	if ctx.Err() != nil {
 		return false, errors.New("interrupted")
 	}
-	tally.report(w, time.Since(started))
+	tally.report(w, time.Since(started), o.slowest)
 	return tally.ok(), nil
+}
+
+// runTests runs the short or the long tests of the packages.
+func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packages []testPackage) error {
+	flags := []string{"-timeout=" + o.timeout.String(), "-short"}
+	if o.long {
+		found, names, err := longTests(packages)
+		if err != nil {
+			return fmt.Errorf("looking for long tests: %w", err)
+		}
+		packages = found
+		flags[1] = "-run=" + anyOf(names)
+	}
+	together, alone := splitByPlace(packages)
+	if err := runTests(ctx, tally, w, importPaths(together), append(flags, "-race")...); err != nil {
+		return err
+	}
+	if err := runTests(ctx, tally, w, importPaths(alone), append(flags, "-race", "-p=1")...); err != nil {
+		return err
+	}
+	unraced, names := tally.takeUnraced()
+	if len(unraced) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "\nwithout the race detector:")
+	return runTests(ctx, tally, w, unraced, append(flags, "-run="+anyOf(names))...)
 }
 
 // findTestdata says whether the real captures are there, and hands tests the absolute path if they are: each runs in the folder of

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -60,16 +61,25 @@ func listPackages(ctx context.Context, patterns []string) ([]testPackage, error)
 	}
 }
 
-// runTests tests the packages and adds what happens to the tally. A test that fails is no error.
-func runTests(ctx context.Context, tally *tally, w io.Writer, timeout time.Duration, packages []testPackage, flags ...string) error {
-	if len(packages) == 0 {
+// importPaths lists the import paths of packages.
+func importPaths(packages []testPackage) []string {
+	paths := make([]string, 0, len(packages))
+	for _, p := range packages {
+		paths = append(paths, p.ImportPath)
+	}
+	return paths
+}
+
+// anyOf is the regular expression that matches the named tests.
+func anyOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
+
+// runTests tests the packages of these import paths and adds the events to the tally. A test that fails is no error.
+func runTests(ctx context.Context, tally *tally, w io.Writer, paths []string, flags ...string) error {
+	if len(paths) == 0 {
 		return nil
 	}
 	// vet is lint's; a cached result would not be a run.
-	args := append([]string{"test", "-race", "-json", "-vet=off", "-count=1", "-timeout=" + timeout.String()}, flags...)
-	for _, p := range packages {
-		args = append(args, p.ImportPath)
-	}
+	args := slices.Concat([]string{"test", "-json", "-vet=off", "-count=1"}, flags, paths)
 	command := goCommand(ctx, args...)
 	events, err := command.StdoutPipe()
 	if err != nil {
@@ -91,16 +101,51 @@ func runTests(ctx context.Context, tally *tally, w io.Writer, timeout time.Durat
 	return nil
 }
 
+// longTests returns the packages that have long tests, and the names of these tests.
+func longTests(packages []testPackage) (found []testPackage, names []string, err error) {
+	for _, p := range packages {
+		ofPackage, err := p.testFunctions("long.Test(", callsLongTest)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(ofPackage) > 0 {
+			found, names = append(found, p), append(names, ofPackage...)
+		}
+	}
+	return found, names, nil
+}
+
+// callsLongTest reports whether f is a func TestName that calls long.Test.
+func callsLongTest(f *ast.FuncDecl) (calls bool) {
+	if f.Recv != nil || f.Body == nil || !strings.HasPrefix(f.Name.Name, "Test") {
+		return false
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == "Test" {
+				of, ok := selector.X.(*ast.Ident)
+				calls = calls || ok && of.Name == "long"
+			}
+		}
+		return !calls
+	})
+	return calls
+}
+
 // fuzzTests returns the names of the native fuzz tests in the package's files, in order of appearance.
-func (p testPackage) fuzzTests() ([]string, error) {
+func (p testPackage) fuzzTests() ([]string, error) { return p.testFunctions("testing.F", isFuzzTest) }
+
+// testFunctions returns the names of the functions in the package's test files that match, in order of appearance. Files
+// without the text are not parsed.
+func (p testPackage) testFunctions(text string, matches func(*ast.FuncDecl) bool) ([]string, error) {
 	var names []string
-	for _, file := range append(append([]string(nil), p.TestGoFiles...), p.XTestGoFiles...) {
+	for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
 		path := filepath.Join(p.Dir, file)
 		source, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Contains(source, []byte("testing.F")) {
+		if !bytes.Contains(source, []byte(text)) {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, source, parser.SkipObjectResolution)
@@ -108,7 +153,7 @@ func (p testPackage) fuzzTests() ([]string, error) {
 			return nil, err
 		}
 		for _, declaration := range parsed.Decls {
-			if f, ok := declaration.(*ast.FuncDecl); ok && isFuzzTest(f) {
+			if f, ok := declaration.(*ast.FuncDecl); ok && matches(f) {
 				names = append(names, f.Name.Name)
 			}
 		}

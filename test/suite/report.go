@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,9 @@ import (
 
 // namesPerReason is how many of the tests skipped for one reason the report names: enough to find the place.
 const namesPerReason = 3
+
+// slowTest is the least time of a test that the report names as slow, in seconds.
+const slowTest = 5
 
 // printPackage prints the line of a package that has finished and, if it failed, all that it and its failed tests said.
 func (t *tally) printPackage(w io.Writer, e event, p *packageRun) {
@@ -49,7 +53,7 @@ func (p *packageRun) counts() string {
 }
 
 // report prints what failed, what was skipped and why, and the closing line.
-func (t *tally) report(w io.Writer, took time.Duration) {
+func (t *tally) report(w io.Writer, took time.Duration, slowest int) {
 	fmt.Fprintln(w)
 	if len(t.failures) > 0 {
 		fmt.Fprintln(w, "failed:")
@@ -63,19 +67,37 @@ func (t *tally) report(w io.Writer, took time.Duration) {
 	}
 	slices.Sort(reasons)
 	for _, reason := range reasons {
-		names := t.skips[reason]
-		rest := ""
-		if len(names) > namesPerReason {
-			rest = fmt.Sprintf(" and %d more", len(names)-namesPerReason)
-			names = names[:namesPerReason]
+		tests := t.skips[reason]
+		var names []string
+		for _, s := range tests[:min(len(tests), namesPerReason)] {
+			names = append(names, s.String())
 		}
-		fmt.Fprintf(w, "skipped %d: %s\n  %s%s\n", len(t.skips[reason]), reason, strings.Join(names, ", "), rest)
+		rest := ""
+		if len(tests) > namesPerReason {
+			rest = fmt.Sprintf(" and %d more", len(tests)-namesPerReason)
+		}
+		fmt.Fprintf(w, "skipped %d: %s\n  %s%s\n", len(tests), reason, strings.Join(names, ", "), rest)
 	}
+	t.printSlowest(w, slowest)
 	if t.passed+t.failed+t.skipped == 0 {
 		fmt.Fprintln(w, "no test ran")
 	}
 	fmt.Fprintf(w, "took %s\n", took.Round(time.Second))
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped)
+}
+
+// printSlowest prints the tests that took longest, so many at most.
+func (t *tally) printSlowest(w io.Writer, most int) {
+	slices.SortStableFunc(t.durations, func(a, b testDuration) int { return cmp.Compare(b.seconds, a.seconds) })
+	for i, d := range t.durations[:min(len(t.durations), most)] {
+		if d.seconds < slowTest {
+			break
+		}
+		if i == 0 {
+			fmt.Fprintln(w, "slowest tests:")
+		}
+		fmt.Fprintf(w, "  %6.1fs  %s\n", d.seconds, d.name)
+	}
 }
 
 func printIndented(w io.Writer, text string) {

@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 	}
 	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzFine", 2*time.Second, "")
 	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzCrash", time.Second, "Failing input written to testdata/fuzz/FuzzCrash/1\n")
-	tally.report(&got, 26*time.Second)
+	tally.report(&got, 26*time.Second, 10)
 
 	path := filepath.Join("testdata", "report.txt")
 	if *update {
@@ -91,7 +91,7 @@ func TestVerdict(t *testing.T) {
 			if err := tally.read(strings.NewReader(test.events), &out); err != nil {
 				t.Fatal(err)
 			}
-			tally.report(&out, 0)
+			tally.report(&out, 0, 10)
 			if !strings.HasSuffix(out.String(), test.wantEnd) {
 				t.Errorf("expected the report to end with\n%s\ngot\n%s", test.wantEnd, out.String())
 			}

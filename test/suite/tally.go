@@ -26,10 +26,22 @@ type event struct {
 type tally struct {
 	passed, failed int
 	skipped        int
-	failures       []string            // names of what failed
-	skips          map[string][]string // reason -> names of the tests
+	failures       []string                 // names of what failed
+	skips          map[string][]skippedTest // by reason
+	durations      []testDuration           // of tests, without their subtests
 	builds         map[string]*strings.Builder
 	packages       map[string]*packageRun
+}
+
+// skippedTest is a test, or a subtest, by the import path of its package.
+type skippedTest struct{ importPath, test string }
+
+func (s skippedTest) String() string { return shortName(s.importPath) + "." + s.test }
+
+// testDuration is the time that one test took.
+type testDuration struct {
+	name    string
+	seconds float64
 }
 
 // packageRun is a package whose tests run.
@@ -48,7 +60,7 @@ type testRun struct {
 
 func newTally() *tally {
 	return &tally{
-		skips:    make(map[string][]string),
+		skips:    make(map[string][]skippedTest),
 		builds:   make(map[string]*strings.Builder),
 		packages: make(map[string]*packageRun),
 	}
@@ -111,6 +123,9 @@ func (t *tally) addOfTest(e event) {
 		p.tests[e.Test] = test
 		p.order = append(p.order, e.Test)
 	}
+	if e.Elapsed > 0 && !strings.Contains(e.Test, "/") {
+		t.durations = append(t.durations, testDuration{shortName(e.Package) + "." + e.Test, e.Elapsed})
+	}
 	switch e.Action {
 	case "output":
 		if !isFraming(e.Output) {
@@ -122,13 +137,32 @@ func (t *tally) addOfTest(e event) {
 	case "skip":
 		p.skipped++
 		reason := skipReason(test.output.String())
-		t.skips[reason] = append(t.skips[reason], shortName(e.Package)+"."+e.Test)
+		t.skips[reason] = append(t.skips[reason], skippedTest{e.Package, e.Test})
 		p.forget(e.Test)
 	case "fail":
 		p.failed++
 		test.failed = true
 		t.failures = append(t.failures, shortName(e.Package)+"."+e.Test)
 	}
+}
+
+// takeUnraced removes the tests that were skipped because of the race detector from the skipped ones. It returns the
+// import paths of their packages and the names of the tests, both sorted; a subtest counts as its test.
+func (t *tally) takeUnraced() (importPaths, names []string) {
+	for reason, tests := range t.skips {
+		if !strings.Contains(reason, "race detector") {
+			continue
+		}
+		for _, s := range tests {
+			test, _, _ := strings.Cut(s.test, "/")
+			importPaths, names = append(importPaths, s.importPath), append(names, test)
+		}
+		t.skipped -= len(tests)
+		delete(t.skips, reason)
+	}
+	slices.Sort(importPaths)
+	slices.Sort(names)
+	return slices.Compact(importPaths), slices.Compact(names)
 }
 
 // forget drops the output of a test that nobody will read. The last one started is the likeliest to have finished.
