@@ -99,7 +99,7 @@ func congestion(progress lab.Progress) []lab.Check {
 func newCheck() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check",
-		Short: "Measure the claims of one capability; the exit status tells whether every target is met",
+		Short: "Measure the claims of one capability; the exit status is 0 if every target is met, 1 if one is missed, 2 if not everything was measured",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -132,8 +132,11 @@ func newCollection(c collection) *cobra.Command {
 			if err := write(cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			if !report.Met {
+			switch {
+			case report.Missed > 0:
 				return errMissed
+			case report.Incomplete:
+				return errIncomplete
 			}
 			return nil
 		},
@@ -145,7 +148,8 @@ func newCollection(c collection) *cobra.Command {
 	return cmd
 }
 
-// run runs the chosen checks one after the other. An interruption ends the one that runs and leaves out the rest.
+// run runs the chosen checks one after the other. An interruption ends the one that runs and leaves out the rest; the
+// report then is incomplete.
 func (c collection) run(ctx context.Context, checks []lab.Check, only []int, progress lab.Progress) (*lab.Report, error) {
 	for _, n := range only {
 		if n < 1 || n > len(checks) {
@@ -160,8 +164,9 @@ func (c collection) run(ctx context.Context, checks []lab.Check, only []int, pro
 		if len(only) > 0 && !slices.Contains(only, i+1) {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			report.Incomplete = true
+			break
 		}
 		report.Run(ctx, i+1, check, progress)
 	}

@@ -18,7 +18,7 @@ func (k known) Name() string                            { return k.line.Name }
 func (k known) Run(context.Context) ([]lab.Line, error) { return []lab.Line{k.line}, nil }
 
 var trial = collection{name: "trial", short: "A trial", bind: fixed(func(lab.Progress) []lab.Check {
-	return []lab.Check{known{lab.AtLeast("good", 2, "", 1)}, known{lab.AtLeast("bad", 0, "", 1)}}
+	return []lab.Check{known{lab.AtLeast("good", 2, "", 1)}, known{lab.AtLeast("bad", 0, "", 1)}, known{lab.Skip("absent", "no data")}}
 })}
 
 func TestCheckCommand(t *testing.T) {
@@ -30,10 +30,11 @@ func TestCheckCommand(t *testing.T) {
 		err   error
 		said  string
 	}{
-		{"all", nil, []string{"good", "bad"}, errMissed, ""},
+		{"all", nil, []string{"good", "bad", "absent"}, errMissed, ""},
 		{"one that is met", []string{"--only", "1"}, []string{"good"}, nil, ""},
+		{"one that is skipped", []string{"--only", "1,3"}, []string{"good", "absent"}, errIncomplete, ""},
 		{"both by number", []string{"--only", "2,1"}, []string{"good", "bad"}, errMissed, ""},
-		{"a number that is none", []string{"--only", "3"}, nil, nil, "--only 3: expected numbers from 1 to 2"},
+		{"a number that is none", []string{"--only", "4"}, nil, nil, "--only 4: expected numbers from 1 to 3"},
 		{"an argument", []string{"first"}, nil, nil, "unknown command"},
 	}
 	for _, test := range tests {
@@ -92,8 +93,9 @@ func TestTextReport(t *testing.T) {
 func TestInterruptedCheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if report, err := trial.run(ctx, trial.bind(nil)(lab.Progress{}), nil, lab.Progress{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, %v, want that it was cancelled", report, err)
+	report, err := trial.run(ctx, trial.bind(nil)(lab.Progress{}), nil, lab.Progress{})
+	if err != nil || !report.Incomplete || len(report.Sections) > 0 {
+		t.Errorf("got %+v, %v, expected an incomplete report without checks", report, err)
 	}
 }
 

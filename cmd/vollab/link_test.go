@@ -92,6 +92,11 @@ func TestLinkUp(t *testing.T) {
 		done <- err
 	}()
 	wait.Until(t, "the network is up", func() bool {
+		select {
+		case err := <-done:
+			t.Fatalf("the network has ended: %v", err)
+		default:
+		}
 		_, err := service.Find("test")
 		return err == nil
 	})

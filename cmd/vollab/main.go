@@ -15,6 +15,12 @@ var version = "dev"
 // errMissed says that a figure missed its target, or that a check failed. The report has told which.
 var errMissed = errors.New("not every target is met")
 
+// errIncomplete says that no figure missed its target, and that not everything was measured.
+var errIncomplete = errors.New("no target is missed, but not everything was measured")
+
+// statusIncomplete is the exit status of errIncomplete.
+const statusIncomplete = 2
+
 func main() {
 	if err := newRoot().Execute(); err != nil {
 		var status exitStatus
@@ -22,6 +28,9 @@ func main() {
 			os.Exit(int(status))
 		}
 		fmt.Fprintln(os.Stderr, "vollab:", err)
+		if errors.Is(err, errIncomplete) {
+			os.Exit(statusIncomplete)
+		}
 		os.Exit(1)
 	}
 }

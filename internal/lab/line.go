@@ -27,6 +27,8 @@ type Line struct {
 	Met bool `json:"met"`
 	// Skipped says why nothing was measured; there is no figure then.
 	Skipped string `json:"skipped,omitempty"`
+	// Failed says how measuring failed; there is no figure then, and the target is missed.
+	Failed string `json:"failed,omitempty"`
 }
 
 // Information is a figure without target.
@@ -60,16 +62,23 @@ const stated = "stated"
 // Skip is a line about what could not be measured here.
 func Skip(name, why string) Line { return Line{Name: name, Skipped: why} }
 
-// Missed says that the figure was measured and does not reach its target.
+// Fail is a line about a run that failed.
+func Fail(name, why string) Line { return Line{Name: name, Failed: why} }
+
+// Missed says that the figure does not reach its target, or that measuring failed.
 func (l Line) Missed() bool { return !l.Met && l.Skipped == "" }
 
-// MarshalJSON leaves figure and verdict out where nothing was measured.
+// measured reports whether the line has a figure.
+func (l Line) measured() bool { return l.Skipped == "" && l.Failed == "" }
+
+// MarshalJSON leaves out figure and verdict if nothing was measured.
 func (l Line) MarshalJSON() ([]byte, error) {
-	if l.Skipped != "" {
+	if !l.measured() {
 		return json.Marshal(struct {
 			Name    string `json:"name"`
-			Skipped string `json:"skipped"`
-		}{l.Name, l.Skipped})
+			Skipped string `json:"skipped,omitempty"`
+			Failed  string `json:"failed,omitempty"`
+		}{l.Name, l.Skipped, l.Failed})
 	}
 	type plain Line
 	return json.Marshal(plain(l))
@@ -99,8 +108,8 @@ func formatNumber(v float64) string {
 
 // String prints the line without alignment, for progress.
 func (l Line) String() string {
-	if l.Skipped != "" {
-		return fmt.Sprintf("%s: skipped: %s", l.Name, l.Skipped)
+	if !l.measured() {
+		return fmt.Sprintf("%s: %s", l.Name, l.unmeasured())
 	}
 	text := fmt.Sprintf("%s: %s", l.Name, l.Value())
 	if l.verdict() != "" {
@@ -117,10 +126,16 @@ func (l Line) Value() string {
 	return formatNumber(l.Figure) + " " + l.Unit
 }
 
+// unmeasured says why there is no figure.
+func (l Line) unmeasured() string {
+	if l.Failed != "" {
+		return "FAILED: " + l.Failed
+	}
+	return "skipped: " + l.Skipped
+}
+
 func (l Line) verdict() string {
 	switch {
-	case l.Skipped != "":
-		return "skipped"
 	case l.Target == "" || l.Target == stated:
 		return ""
 	case l.Met:

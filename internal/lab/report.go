@@ -18,9 +18,15 @@ type Report struct {
 	Name    string  `json:"check"`
 	Version string  `json:"version"`
 	Machine Machine `json:"machine"`
-	// Met says that no figure misses its target, and that nothing failed.
-	Met      bool      `json:"met"`
-	Sections []Section `json:"sections"`
+	// Met counts the figures that reach their targets. Missed counts those that do not, and the lines and checks that
+	// failed. Skipped counts the lines for which nothing was measured.
+	Met     int `json:"met"`
+	Missed  int `json:"missed"`
+	Skipped int `json:"skipped"`
+	// Incomplete says that something was not measured: a report without missed targets proves the claims only if it is
+	// complete.
+	Incomplete bool      `json:"incomplete"`
+	Sections   []Section `json:"sections"`
 }
 
 // Machine says where was measured.
@@ -48,7 +54,7 @@ type Section struct {
 // NewReport begins a report.
 func NewReport(name, version string) *Report {
 	return &Report{
-		Name: name, Version: version, Met: true, Sections: []Section{},
+		Name: name, Version: version, Sections: []Section{},
 		Machine: ThisMachine(),
 	}
 }
@@ -68,12 +74,28 @@ func (r *Report) Run(ctx context.Context, number int, check Check, progress Prog
 	section.Lines = append([]Line{}, lines...)
 	if err != nil {
 		section.Error = err.Error()
-		r.Met = false
+		if ctx.Err() != nil {
+			r.Incomplete = true
+		} else {
+			r.Missed++
+		}
 	}
 	for _, l := range lines {
-		r.Met = r.Met && !l.Missed()
+		r.count(l)
 	}
 	r.Sections = append(r.Sections, section)
+}
+
+func (r *Report) count(l Line) {
+	switch {
+	case l.Skipped != "":
+		r.Skipped++
+		r.Incomplete = true
+	case l.Missed():
+		r.Missed++
+	case l.verdict() != "":
+		r.Met++
+	}
 }
 
 // LoadAverage is the system's load average over the last minute, the first number of /proc/loadavg; -1 where it is unknown.
@@ -105,27 +127,15 @@ func (r *Report) WriteText(w io.Writer) error {
 		r.Sections[i].write(&text)
 	}
 	verdict := "every target is met"
-	if n := r.skipped(); n > 0 {
-		verdict = fmt.Sprintf("every target is met, but for lines that were skipped: %d", n)
-	}
-	if !r.Met {
+	switch {
+	case r.Missed > 0:
 		verdict = "NOT every target is met"
+	case r.Incomplete:
+		verdict = "INCOMPLETE: no target is missed, but not everything was measured"
 	}
-	fmt.Fprintf(&text, "\n%s\n", verdict)
+	fmt.Fprintf(&text, "\n%s: %d met, %d missed, %d skipped\n", verdict, r.Met, r.Missed, r.Skipped)
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// skipped counts the lines for which nothing was measured.
-func (r *Report) skipped() (n int) {
-	for i := range r.Sections {
-		for _, l := range r.Sections[i].Lines {
-			if l.Skipped != "" {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // write prints a section with aligned columns.
@@ -134,14 +144,14 @@ func (s *Section) write(text *strings.Builder) {
 	name, figure, target := 0, 0, 0
 	for _, l := range s.Lines {
 		name = max(name, utf8.RuneCountInString(l.Name))
-		if l.Skipped == "" {
+		if l.measured() {
 			figure = max(figure, utf8.RuneCountInString(l.Value()))
 		}
 		target = max(target, utf8.RuneCountInString(l.Target))
 	}
 	for _, l := range s.Lines {
-		if l.Skipped != "" {
-			fmt.Fprintf(text, "  %s  skipped: %s\n", padded(l.Name, name), l.Skipped)
+		if !l.measured() {
+			fmt.Fprintf(text, "  %s  %s\n", padded(l.Name, name), l.unmeasured())
 			continue
 		}
 		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.Value(), figure), padded(l.Target, target), l.verdict())

@@ -23,17 +23,30 @@ func TestReport(t *testing.T) {
 	good := fixed{name: "good", lines: []Line{AtLeast("rate", 30, "fps", 27), Information("size", 12.5, "kB"), Skip("capture", "no data")}}
 	bad := fixed{name: "bad", lines: []Line{Exactly("lost → found", 3, "", 0)}}
 	broken := fixed{name: "broken", lines: []Line{Information("half", 1, "")}, err: errors.New("the link broke")}
+	whole := fixed{name: "whole", lines: good.lines[:2]}
+	crashed := fixed{name: "crashed", lines: []Line{Fail("latency", "volsfu ended with status 2")}}
 	tests := []struct {
-		name   string
-		checks []fixed
-		met    bool
-		text   []string
+		name                 string
+		checks               []fixed
+		met, missed, skipped int
+		text                 []string
 	}{
-		{"all met", []fixed{good}, true, []string{
-			"  rate     30 fps     ≥ 27  met\n", "  size     12.500 kB\n", "  capture  skipped: no data\n", "\nevery target is met, but for lines that were skipped: 1\n",
+		{"all met", []fixed{whole}, 1, 0, 0, []string{
+			"  rate  30 fps     ≥ 27  met\n", "  size  12.500 kB\n", "\nevery target is met: 1 met, 0 missed, 0 skipped\n",
 		}},
-		{"one missed", []fixed{good, bad}, false, []string{"  lost → found  3  = 0  MISSED\n", "\nNOT every target is met\n"}},
-		{"one failed", []fixed{good, broken}, false, []string{"  half  1\n", "  FAILED: the link broke\n", "\nNOT every target is met\n"}},
+		{"one skipped", []fixed{good}, 1, 0, 1, []string{
+			"  capture  skipped: no data\n",
+			"\nINCOMPLETE: no target is missed, but not everything was measured: 1 met, 0 missed, 1 skipped\n",
+		}},
+		{"one missed", []fixed{good, bad}, 1, 1, 1, []string{
+			"  lost → found  3  = 0  MISSED\n", "\nNOT every target is met: 1 met, 1 missed, 1 skipped\n",
+		}},
+		{"one run failed", []fixed{crashed}, 0, 1, 0, []string{
+			"  latency  FAILED: volsfu ended with status 2\n", "\nNOT every target is met: 0 met, 1 missed, 0 skipped\n",
+		}},
+		{"one check failed", []fixed{whole, broken}, 1, 1, 0, []string{
+			"  half  1\n", "  FAILED: the link broke\n", "\nNOT every target is met: 1 met, 1 missed, 0 skipped\n",
+		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -57,8 +70,12 @@ func TestReport(t *testing.T) {
 			if err := decoder.Decode(&read); err != nil || decoder.More() {
 				t.Fatalf("JSON is not one object: %v", err)
 			}
-			if r.Met != test.met || read.Met != test.met || read.Name != "trial" || len(read.Sections) != len(test.checks) {
-				t.Errorf("met %v, JSON %+v; want met %v and %d sections", r.Met, read, test.met, len(test.checks))
+			if read.Met != test.met || read.Missed != test.missed || read.Skipped != test.skipped {
+				t.Errorf("JSON says %d met, %d missed, %d skipped, expected %d, %d, %d", read.Met, read.Missed, read.Skipped,
+					test.met, test.missed, test.skipped)
+			}
+			if read.Incomplete != (test.skipped > 0) || read.Name != "trial" || len(read.Sections) != len(test.checks) {
+				t.Errorf("JSON is %+v, expected incomplete %v and %d sections", read, test.skipped > 0, len(test.checks))
 			}
 			if n := strings.Count(said.String(), "\n"); n != len(test.checks) {
 				t.Errorf("progress has %d lines, want one for each check:\n%s", n, said.String())

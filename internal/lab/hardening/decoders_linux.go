@@ -42,6 +42,5 @@ func attackDecoders(context.Context, *check) ([]lab.Line, error) {
 		lab.Exactly("hostile frames without an error", accepted, "", 0),
 		lab.AtMost("memory for one frame", float64(memory)/(1<<20), "MiB", mostDecoderMiB),
 		lab.AtMost("processor time for one frame", float64(longest)/float64(time.Millisecond), "ms", mostDecoderMS),
-		lab.Skip("decoders of pages", "scripts/web.sh test decodes the same frames, within the same bounds"),
 	}, nil
 }

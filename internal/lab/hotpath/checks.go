@@ -58,10 +58,11 @@ type bench struct {
 // runTime is how long a server is measured in one run.
 const runTime = 4 * time.Second
 
-// attempts is how often a run is made that is not valid.
+// attempts bounds how often a run is made that other work on the machine disturbed.
 const attempts = 3
 
-// run measures once, and again while that is not valid. The last attempt counts, valid or not. The machine's limit is measured beside it.
+// run measures once, and again if other work disturbed the run. What a server lost is no reason to measure again. The last
+// attempt counts. The machine's limit is measured beside it.
 func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
 	o.Progress, o.ServerBin = b.progress, b.serverBin
 	o.Arguments = append(o.Arguments, b.arguments...)
@@ -71,7 +72,7 @@ func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
 	if b.duration != 0 {
 		o.Duration = b.duration
 	}
-	for attempt := 1; ; attempt++ {
+	for repeated := 0; ; repeated++ {
 		limit, err := b.limit(ctx)
 		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return nil, err
@@ -81,10 +82,11 @@ func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 		result.Beside(limit)
-		if result.Valid || attempt == attempts {
+		result.Repeated = repeated
+		if !result.disturbed() || repeated == attempts-1 {
 			return result, nil
 		}
-		b.progress.Say("not valid: %s", result.state())
+		b.progress.Say("disturbed: %s", result.state())
 	}
 }
 
@@ -99,8 +101,9 @@ func (r *Result) state() string {
 
 // validity are the lines that say whether runs were valid, with what that depends on.
 func validity(prefix string, runs ...*Result) []lab.Line {
-	awoken, busiest, lost := 0, 0.0, uint64(0)
+	awoken, repeated, busiest, lost := 0, 0, 0.0, uint64(0)
 	for _, r := range runs {
+		repeated += r.Repeated
 		if r.ProcessorsAwake {
 			awoken++
 		}
@@ -112,6 +115,7 @@ func validity(prefix string, runs ...*Result) []lab.Line {
 	}
 	return []lab.Line{
 		lab.Exactly(prefix+"valid runs", int64(Runs(runs).Valid()), "", int64(len(runs))),
+		lab.Information(prefix+"runs discarded because the machine was busy", float64(repeated), ""),
 		lab.Information(prefix+"runs in which idle processors stayed awake", float64(awoken), ""),
 		lab.Information(prefix+"machine busy, at most", 100*busiest, "%"),
 		lab.Information(prefix+"packets lost in all runs", float64(lost), ""),

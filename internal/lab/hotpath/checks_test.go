@@ -29,7 +29,7 @@ func (s *scripted) forward(_ context.Context, o Options) (*Result, error) {
 	r := s.results[0]
 	s.results = s.results[1:]
 	r.Load = o.Load
-	r.Valid = r.valid(o.Load) && (r.Compare == nil || r.Compare.valid(o.Load))
+	r.Valid = r.valid(o.Load) && (r.Compare == nil || !r.Compare.disturbed())
 	return r, nil
 }
 
@@ -54,6 +54,25 @@ func line(t *testing.T, lines []lab.Line, name string) lab.Line {
 		t.Fatalf("no line %q among %v", name, lines)
 	}
 	return lines[i]
+}
+
+// TestLossesAreNotMeasuredAgain: a run in which the server lost a packet is judged as it is. One that other work disturbed is
+// repeated and counted.
+func TestLossesAreNotMeasuredAgain(t *testing.T) {
+	lossy := &Result{Figures: Figures{PacketsLost: 1, MachineBusy: 0.5}}
+	script := &scripted{results: []*Result{{Figures: Figures{MachineBusy: 0.9}}, lossy, {Figures: Figures{MachineBusy: 0.5}}}}
+	b := script.bench()
+	result, err := b.run(context.Background(), Options{Load: DefaultLoad()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result != lossy || result.Valid || result.Repeated != 1 {
+		t.Errorf("got %+v, expected the run with the loss, not valid, after one that was repeated", result)
+	}
+	found := validity("", result)
+	if line(t, found, "valid runs").Met || line(t, found, "runs discarded because the machine was busy").Figure != 1 {
+		t.Errorf("got %v, expected no valid run and one that was discarded", found)
+	}
 }
 
 func TestComparison(t *testing.T) {

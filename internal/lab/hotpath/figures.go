@@ -56,9 +56,13 @@ type Figures struct {
 // maxBusy is the share of the machine's time above which figures say more about waiting than about work.
 const maxBusy = 0.85
 
-// valid tells whether the figures may be compared: the machine had time, and nothing was lost where nothing was meant to be.
+// disturbed reports whether other work left the machine too little time, whatever the servers did in it.
+func (f *Figures) disturbed() bool { return f.MachineBusy >= maxBusy }
+
+// valid reports whether the figures may be judged: the machine had time, and nothing was lost unless the load loses
+// packets on purpose.
 func (f *Figures) valid(l Load) bool {
-	return f.MachineBusy < maxBusy && (l.impaired() || f.PacketsLost == 0 && f.FramesLost == 0)
+	return !f.disturbed() && (l.impaired() || f.PacketsLost == 0 && f.FramesLost == 0)
 }
 
 // window sums what a server counted over the times in which it was measured.

@@ -46,8 +46,10 @@ type Result struct {
 	Server string `json:"server"`
 	Load   Load   `json:"load"`
 	Figures
-	// Valid says that no server lost anything and that the machine had time, so that the figures may be compared.
+	// Valid says that our server lost nothing and that the machine had time, so that the figures may be judged.
 	Valid bool `json:"valid"`
+	// Repeated is the number of runs before this one that were discarded because the machine was busy.
+	Repeated int `json:"repeated,omitempty"`
 	// ProcessorsAwake says that idle processors did not sleep.
 	ProcessorsAwake bool `json:"processors_awake"`
 	// Compare is what was measured of the server to compare with, CPURatio our CPU time per forwarded packet in parts of its.
@@ -56,6 +58,11 @@ type Result struct {
 	// Limit is the machine's own limit, Ceiling what it allows a packet of this load to cost at least; absent where it was not measured.
 	Limit   *Limit   `json:"limit,omitempty"`
 	Ceiling *float64 `json:"ceiling_us_per_packet,omitempty"`
+}
+
+// disturbed reports whether the machine had too little time for one of the servers.
+func (r *Result) disturbed() bool {
+	return r.Figures.disturbed() || r.Compare != nil && r.Compare.disturbed()
 }
 
 // slice is how long one server is measured before it is the other's turn: what else the machine does then concerns both.
@@ -100,7 +107,7 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 		result.Compare = &figures[1]
 		quotient := ratio(figures[0].CPU, figures[1].CPU)
 		result.CPURatio = &quotient
-		result.Valid = result.Valid && figures[1].valid(o.Load)
+		result.Valid = result.Valid && !figures[1].disturbed()
 	}
 	return result, nil
 }

@@ -81,14 +81,14 @@ func (m *Memory) Run(ctx context.Context) ([]lab.Line, error) {
 	}, nil
 }
 
-// attempt measures, and again while that is not valid. The last attempt counts, valid or not.
+// attempt measures, and again if other work disturbed the run. The last attempt counts.
 func (m *Memory) attempt(ctx context.Context, load Load) (footprint, error) {
 	for attempt := 1; ; attempt++ {
 		print, err := m.measure(ctx, load)
-		if err != nil || attempt == attempts || print.result().Valid {
+		if err != nil || attempt == attempts || !print.figures.disturbed() {
 			return print, err
 		}
-		m.progress.Say("not valid: %s", print.result().state())
+		m.progress.Say("disturbed: %s", print.result().state())
 	}
 }
 

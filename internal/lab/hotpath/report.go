@@ -97,7 +97,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(&text, "repairs: %d packets missed, %d recovered, %d retransmissions\n", f.PacketsMissed, f.PacketsRecovered, f.Retransmissions)
 	}
 	if !r.Valid {
-		fmt.Fprintf(&text, "NOT valid: something was lost, or the machine was busier than %g %%\n", 100*maxBusy)
+		fmt.Fprintf(&text, "NOT valid: the server lost something, or the machine was busier than %g %%\n", 100*maxBusy)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

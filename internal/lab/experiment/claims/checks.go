@@ -26,7 +26,7 @@ type Options struct {
 
 // Checks are the checks of experiments, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
-	return []lab.Check{&everything{o, progress}, &interactive{o, progress}}
+	return []lab.Check{&everything{o, progress}, &interactive{Options: o, progress: progress}}
 }
 
 // everything runs all experiments for a short time.

@@ -208,7 +208,7 @@ func checkTails(t *testing.T, found map[string]lab.Line, ours float64) {
 	if l, ok := found["level 7, 50 ms, 0.1 % loss"+shown]; ok {
 		t.Errorf("expected no line of frames shown where TCP repairs all, got %+v", l)
 	}
-	if l := found["level 9, 50 ms, 0.1 % loss"+tail]; l.Skipped == "" {
+	if l, ok := found["level 9, 50 ms, 0.1 % loss"+tail]; ok {
 		t.Errorf("expected no percentile of half the frames, got %+v", l)
 	}
 	if l := found["level 9, 50 ms, 0.1 % loss"+shown]; !l.Met || l.Figure != 100 || l.Target != "≥ 52" {
@@ -228,7 +228,7 @@ func TestShownLess(t *testing.T) {
 		return experiment.CellResult{Parameters: experiment.Parameters{parameter("transport", transport)}, Worth: experiment.Valid, Figures: figures}
 	}
 	lines := besideReflector(&experiment.Result{Cells: []experiment.CellResult{cell("volsfu-unpaced", 100, 60), cell("reflector", 900, 50)}}, "far")
-	if len(lines) != 3 || !lines[0].Met || lines[1].Skipped == "" || !lines[2].Missed() {
+	if len(lines) != 2 || !lines[0].Met || !lines[1].Missed() {
 		t.Errorf("expected a mean that is met, no percentile, and too few frames shown, got %+v", lines)
 	}
 }
@@ -273,6 +273,12 @@ func TestWhatIsNotThereIsSkipped(t *testing.T) {
 	}
 	if l := absent.information("a"); l.Skipped == "" {
 		t.Errorf("expected a skipped line, got %+v", l)
+	}
+	failed := figure{remark: "not measured: volsfu ended", failed: "volsfu ended"}
+	for _, l := range []lab.Line{both(failed, there, "a", line), both(absent, failed, "a", line), failed.information("a")} {
+		if l.Failed != "volsfu ended" || !l.Missed() {
+			t.Errorf("expected a line that failed, got %+v", l)
+		}
 	}
 	if l := both(there, there, "a", line); !l.Met || l.Name != "a (cpu-bound)" {
 		t.Errorf("expected a line that says what its figures are worth, got %+v", l)

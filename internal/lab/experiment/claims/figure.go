@@ -11,12 +11,16 @@ type figure struct {
 	unit   string
 	there  bool
 	remark string
+	// failed says how an iteration of the cell failed, empty if none did. Whatever the other iterations measured, a
+	// transport that failed has missed its targets.
+	failed string
 }
 
 // notMeasured is what is known of a figure that is not there.
 const notMeasured = "not measured"
 
-// figureOf finds a cell's figure. Where the measuring of all its iterations was disturbed it has none: what came out then says nothing of the transports.
+// figureOf finds a cell's figure. A cell has none if the measuring of all its iterations was disturbed, or if one of them
+// failed.
 func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figure {
 	for i := range r.Cells {
 		c := &r.Cells[i]
@@ -28,8 +32,11 @@ func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figu
 			if iteration.Reason != "" {
 				f.remark = notMeasured + ": " + iteration.Reason
 			}
+			if iteration.Validity == experiment.Failed {
+				f.failed = iteration.Reason
+			}
 		}
-		if s := c.Figure(name); s != nil && c.Worth != experiment.Invalid {
+		if s := c.Figure(name); f.failed == "" && s != nil && c.Worth != experiment.Invalid {
 			f.value, f.unit, f.there, f.remark = s.Mean, s.Unit, true, ""
 			if c.Worth != experiment.Valid {
 				f.remark = string(c.Worth)
@@ -48,9 +55,17 @@ func (f figure) named(name string) string {
 	return name + " (" + f.remark + ")"
 }
 
+// absent is the line of a figure that is not there.
+func (f figure) absent(name string) lab.Line {
+	if f.failed != "" {
+		return lab.Fail(name, f.failed)
+	}
+	return lab.Skip(name, f.remark)
+}
+
 func (f figure) information(name string) lab.Line {
 	if !f.there {
-		return lab.Skip(name, f.remark)
+		return f.absent(name)
 	}
 	return lab.Information(f.named(name), f.value, f.unit)
 }
@@ -58,10 +73,10 @@ func (f figure) information(name string) lab.Line {
 // both makes a line of two figures, or says why there is none.
 func both(a, b figure, name string, line func(a, b float64, name string) lab.Line) lab.Line {
 	switch {
-	case !a.there:
-		return lab.Skip(name, a.remark)
+	case a.failed != "" || b.failed == "" && !a.there:
+		return a.absent(name)
 	case !b.there:
-		return lab.Skip(name, b.remark)
+		return b.absent(name)
 	case a.remark == "":
 		return line(a.value, b.value, b.named(name))
 	}

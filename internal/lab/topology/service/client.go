@@ -128,20 +128,34 @@ func (c *Client) Ended() <-chan struct{} {
 
 // Find describes a network by its name.
 func Find(name string) (*Description, error) {
-	path, err := socketOf(name)
-	if err != nil {
-		return nil, err
-	}
 	c, err := Connect(name)
-	if errors.Is(err, ErrNetwork) {
-		// What a killed process has left; where there is nothing, nothing is removed.
-		_ = os.Remove(path)
-	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = c.Close() }()
 	return c.Describe()
+}
+
+// removeStale removes the socket of a killed process. Another process may be about to listen on the socket: it holds the
+// lock until then.
+func removeStale(name string) {
+	unlock, err := lock(Folder())
+	if err != nil {
+		return
+	}
+	defer unlock()
+	removeStaleLocked(name)
+}
+
+// removeStaleLocked is removeStale for the holder of the lock.
+func removeStaleLocked(name string) {
+	c, err := Connect(name)
+	if err == nil {
+		_ = c.Close()
+	}
+	if path, invalid := socketOf(name); invalid == nil && errors.Is(err, ErrNetwork) {
+		_ = os.Remove(path)
+	}
 }
 
 // List describes all networks that are up, sorted by name.
@@ -160,7 +174,9 @@ func List() ([]Description, error) {
 		switch {
 		case err == nil:
 			list = append(list, *d)
-		case errors.Is(err, ErrNetwork), errors.Is(err, ErrName):
+		case errors.Is(err, ErrNetwork):
+			removeStale(name)
+		case errors.Is(err, ErrName):
 		default:
 			return nil, err
 		}

@@ -133,6 +133,7 @@ func Serve(n *topology.Network, name, file string) (*Service, error) {
 	if d, err := Find(name); err == nil {
 		return nil, fmt.Errorf("%w: %s is up already, in process %d", ErrName, name, d.PID)
 	}
+	removeStaleLocked(name)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("serve network %s: %w", name, err)
