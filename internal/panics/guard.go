@@ -134,6 +134,23 @@ func (g *Guard) Recover(where string, end func()) {
 	go g.finish(where, value, stack, end)
 }
 
+// Try calls f, and reports whether f returned. If f panics, Try counts and reports the panic. With a nil guard the panic
+// goes on.
+func (g *Guard) Try(where string, f func()) (returned bool) {
+	defer func() {
+		if g == nil || returned {
+			return
+		}
+		value := recover()
+		if _, is := value.(shared); is {
+			panic(value)
+		}
+		g.Note(where, value, debug.Stack())
+	}()
+	f()
+	return true
+}
+
 // finish ends a client, and the process if that takes too long.
 func (g *Guard) finish(where string, value any, stack []byte, end func()) {
 	late := time.AfterFunc(endTime, func() {

@@ -52,14 +52,14 @@ func (n *Node) hold(b Bearer, opens bool) *signal.Error {
 	return nil
 }
 
-// release counts a place of a bearer less, or a room that has ended. A join that a panic interrupted may release its
-// place twice. The caller holds the node's mutex.
+// release counts a place of a bearer less, or a room that has ended. The caller holds the
+// node's mutex.
 func (n *Node) release(b Bearer, places, rooms int) {
 	if b == "" {
 		return
 	}
 	h := n.holdings[b]
-	h.places, h.rooms = max(0, h.places-places), max(0, h.rooms-rooms)
+	h.places, h.rooms = h.places-places, h.rooms-rooms
 	if h == (holding{}) {
 		delete(n.holdings, b)
 		return

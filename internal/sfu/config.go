@@ -133,9 +133,12 @@ func (c Config) Validate() error {
 	if c.ResumeGrace < 0 || c.ConnectTimeout <= 0 || c.AnswerTimeout <= 0 {
 		return fmt.Errorf("%w: resume_grace, connect_timeout and answer_timeout: expected durations over 0", ErrConfig)
 	}
-	if c.AllocationInterval < minAllocationInterval || c.ClaimedMin < 0 {
-		return fmt.Errorf("%w: allocation_interval is %v, claimed_min_bps %d: expected %v or more, and 0 or more",
-			ErrConfig, c.AllocationInterval, c.ClaimedMin, minAllocationInterval)
+	if c.AllocationInterval < minAllocationInterval {
+		return fmt.Errorf("%w: allocation interval is %v: expected %v or more", ErrConfig, c.AllocationInterval,
+			minAllocationInterval)
+	}
+	if c.ClaimedMin < 0 {
+		return fmt.Errorf("%w: claimed_min_bps is %d: expected 0 or more", ErrConfig, c.ClaimedMin)
 	}
 	if source := signal.ClockSource(c.ClockSource); source != signal.ClockSystem && source != signal.ClockPTP {
 		return fmt.Errorf("%w: clock_source is %q: expected system or ptp", ErrConfig, c.ClockSource)

@@ -136,6 +136,9 @@ func (c *connection) run() {
 	var events []forward.Event
 	for {
 		select {
+		case <-c.room.done:
+			// The room has ended. If its goroutine panicked, the room may have forgotten this connection.
+			return
 		case <-c.commands.notify:
 			for _, command := range c.commands.take() {
 				if _, end := command.(closeCommand); end {

@@ -94,12 +94,10 @@ type RoomSummary struct {
 
 // Summaries lists rooms by name: the named one, or all of them if the name is empty. It asks no room's goroutine.
 func (n *Node) Summaries(name string) []RoomSummary {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	list := []RoomSummary{}
-	for _, o := range n.rooms {
-		if c := o.room.census.Load(); c != nil && (name == "" || o.room.name == name) {
-			list = append(list, RoomSummary{o.room.name, c.participants, c.publications})
+	for _, room := range n.named(name) {
+		if c := room.census.Load(); c != nil {
+			list = append(list, RoomSummary{room.name, c.participants, c.publications})
 		}
 	}
 	slices.SortFunc(list, func(a, b RoomSummary) int { return strings.Compare(a.Name, b.Name) })

@@ -123,6 +123,31 @@ func TestAPanicEndsOneRoom(t *testing.T) {
 	}
 }
 
+// TestAPanicInAJoin has the room's goroutine panic while it takes a join, when the connection is made. The join is refused,
+// the place of its bearer is released, and the connection ends: the node stops.
+func TestAPanicInAJoin(t *testing.T) {
+	guard := panics.NewGuard(func(panics.Report) {}, PanicPlaces...)
+	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.Guard = guard })
+	n.connect = func(r *Room, p *participant) (*connection, error) {
+		if _, err := newConnection(r, p); err != nil {
+			return nil, err
+		}
+		panic("test")
+	}
+	_, refused := n.Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "mallory", Outbox: &shelf{}, At: time.Now(), Bearer: "b",
+	})
+	if refused == nil || refused.Code != signal.CodeInternal {
+		t.Errorf("the join is answered by %v, expected the code internal", refused)
+	}
+	eventually(t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.rooms) == 0 && len(n.holdings) == 0
+	}, "the room and the bearer's place to be released")
+	n.Drain(t.Context(), 0)
+}
+
 // TestAPanicEndsOneParticipant has the goroutine of a participant's connection panic. The others stay.
 func TestAPanicEndsOneParticipant(t *testing.T) {
 	reported := make(chan panics.Report, 1)

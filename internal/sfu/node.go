@@ -58,8 +58,9 @@ type Node struct {
 // occupied is a room that somebody is in, or is about to join.
 type occupied struct {
 	room *Room
-	// members counts participants and joins under way; the room ends with the last.
+	// members counts participants and joins under way, places those of each bearer. The room ends with the last member.
 	members int
+	places  map[Bearer]int
 	// opener is who opened the room.
 	opener Bearer
 	end    chan struct{}
@@ -96,7 +97,10 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 			return nil, sessionOver()
 		}
 		room.post(resumeRequest{q, result})
-		return await(room, result, sessionOver())
+		if r, answered := hear(context.Background(), room, result); answered {
+			return r.session, r.err
+		}
+		return nil, sessionOver()
 	}
 	publications, err := n.config.check(q.Grants, nil, q.Join.Publications)
 	if err != nil {
@@ -107,23 +111,28 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 		return nil, err
 	}
 	room.post(joinRequest{q, publications, result})
-	session, err := await(room, result, refuse(signal.CodeDraining, "the server is about to stop"))
-	if err != nil {
+	r, answered := hear(context.Background(), room, result)
+	if !answered {
+		r.err = n.ended()
+	}
+	if r.err != nil {
 		n.leave(room, q.Bearer)
 	}
-	return session, err
+	return r.session, r.err
+}
+
+// ended is the answer to a join whose room has ended without one: the server stops, or the room's goroutine has panicked.
+func (n *Node) ended() *signal.Error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.draining {
+		return refuse(signal.CodeDraining, "the server is about to stop")
+	}
+	return refuse(signal.CodeInternal, "internal error of the server: the room has ended")
 }
 
 // sessionOver refuses to go on with a session that is not there.
 func sessionOver() *signal.Error { return refuse(signal.CodeResume, "the session is over: join anew") }
-
-// await waits for the answer of Join, which comes at once unless the room has ended, which is answered as said.
-func await(room *Room, result <-chan joinResult, ended *signal.Error) (*Session, *signal.Error) {
-	if r, answered := hear(context.Background(), room, result); answered {
-		return r.session, r.err
-	}
-	return nil, ended
-}
 
 // hear waits for what a room answers to a request. It is false where the room ended without an answer, or the context did: what was answered counts even where the
 // room has ended since, as it does when it answers that the last participant is removed.
@@ -158,13 +167,14 @@ func (n *Node) enter(name string, b Bearer) (*Room, *signal.Error) {
 		return nil, refused
 	}
 	if !ok {
-		o = &occupied{room: newRoom(n, name), opener: b, end: make(chan struct{})}
+		o = &occupied{room: newRoom(n, name), places: make(map[Bearer]int), opener: b, end: make(chan struct{})}
 		n.rooms[name] = o
 		n.running.Add(1)
 		go o.room.run(o.end)
 		n.metrics.Rooms(len(n.rooms))
 	}
 	o.members++
+	o.places[b]++
 	return o.room, nil
 }
 
@@ -172,25 +182,33 @@ func (n *Node) enter(name string, b Bearer) (*Room, *signal.Error) {
 func (n *Node) leave(room *Room, b Bearer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.release(b, 1, 0)
 	o := n.rooms[room.name]
 	if o == nil || o.room != room {
-		// The room was dropped.
+		// The room was dropped, with the places in it.
 		return
 	}
+	n.release(b, 1, 0)
 	o.members--
+	if o.places[b]--; o.places[b] == 0 {
+		delete(o.places, b)
+	}
 	if o.members == 0 {
 		n.remove(o)
 	}
 }
 
-// drop removes a room that has members, whose goroutine has ended by a panic.
+// drop removes a room that has members, whose goroutine has ended by a panic, and releases the members' places.
 func (n *Node) drop(room *Room) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if o := n.rooms[room.name]; o != nil && o.room == room {
-		n.remove(o)
+	o := n.rooms[room.name]
+	if o == nil || o.room != room {
+		return
 	}
+	for b, places := range o.places {
+		n.release(b, places, 0)
+	}
+	n.remove(o)
 }
 
 // remove ends a room. The caller holds the node's mutex.

@@ -125,21 +125,24 @@ func (r *Room) abandon() {
 	}
 }
 
-// abandonParticipant removes a participant like any other. If the state of the room does not allow that, it ends the
-// participant's websocket and connection: the connection releases everything that it has in the data plane.
+// abandonParticipant removes a participant like any other. If the state of the room does not allow that, it ends what the
+// participant has by itself: tracks, websocket, connection and session.
 func (r *Room) abandonParticipant(p *participant) {
 	const reason = "internal error of the server"
-	outbox := p.outbox
-	defer r.node.config.Guard.Recover(placeRoom, func() {
-		if outbox != nil {
-			outbox.Close(signal.CodeInternal, reason)
-		}
-		p.connection.dismiss()
-		if r.node.roomOf(p.session) == r {
-			r.node.forget(p)
-		}
-	})
-	r.expel(p, signal.CodeInternal, reason)
+	outbox, publications := p.outbox, slices.Clone(p.publications)
+	if r.node.config.Guard.Try(placeRoom, func() { r.expel(p, signal.CodeInternal, reason) }) {
+		return
+	}
+	delete(r.participants, p.identity)
+	for _, publication := range publications {
+		publication.close()
+	}
+	if outbox != nil {
+		outbox.Close(signal.CodeInternal, reason)
+	}
+	if r.node.roomOf(p.session) == r {
+		r.node.forget(p)
+	}
 }
 
 // do takes a request at the time given, and tells publishers what follows for them.
