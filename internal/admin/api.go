@@ -70,12 +70,19 @@ type API struct {
 	gate  Gate
 	rooms Rooms
 	host  Host
-	log   *zap.Logger
+	log   Log
 	mux   *http.ServeMux
 }
 
+// Log is the log of an API.
+type Log interface {
+	Info(message string, fields ...zap.Field)
+	// Refused logs that a remote address was refused something. It bounds the lines per address.
+	Refused(now time.Time, remote, what string, fields ...zap.Field)
+}
+
 // NewAPI makes the interface for those whom the gate admits.
-func NewAPI(gate Gate, rooms Rooms, host Host, log *zap.Logger) *API {
+func NewAPI(gate Gate, rooms Rooms, host Host, log Log) *API {
 	a := &API{gate: gate, rooms: rooms, host: host, log: log, mux: http.NewServeMux()}
 	a.mux.HandleFunc("GET /admin/v1/openapi.yaml", a.describe)
 	a.mux.HandleFunc("GET /admin/v1/server", a.server)
@@ -102,7 +109,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if errors.Is(err, ErrForbidden) {
 			status = http.StatusForbidden
 		}
-		a.log.Info("operator refused", zap.String("remote", r.RemoteAddr), zap.Error(err))
+		a.log.Refused(time.Now(), r.RemoteAddr, "operator refused", zap.Error(err))
 		refuse(w, status, err.Error())
 		return
 	}

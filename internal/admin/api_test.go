@@ -107,6 +107,11 @@ type gate struct{ err error }
 
 func (g gate) Admit(*http.Request) error { return g.err }
 
+// quiet is a log that logs nothing.
+type quiet struct{ *zap.Logger }
+
+func (quiet) Refused(time.Time, string, string, ...zap.Field) {}
+
 func ask(a *API, method, path string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
@@ -117,7 +122,7 @@ func ask(a *API, method, path string) *httptest.ResponseRecorder {
 
 func TestAPI(t *testing.T) {
 	host := &fakeHost{}
-	a := NewAPI(gate{}, &fakeRooms{}, host, zap.NewNop())
+	a := NewAPI(gate{}, &fakeRooms{}, host, quiet{zap.NewNop()})
 	for _, test := range []struct {
 		method, path string
 		status       int
@@ -159,7 +164,7 @@ func TestAPI(t *testing.T) {
 	if got := ask(a, "POST", "/admin/v1/drain"); got.Code != http.StatusNoContent || !host.drained.Load() {
 		t.Errorf("drain: %d, drained %t", got.Code, host.drained.Load())
 	}
-	if got := ask(NewAPI(gate{}, &fakeRooms{silent: true}, host, zap.NewNop()), "GET", "/admin/v1/rooms"); got.Code != http.StatusServiceUnavailable {
+	if got := ask(NewAPI(gate{}, &fakeRooms{silent: true}, host, quiet{zap.NewNop()}), "GET", "/admin/v1/rooms"); got.Code != http.StatusServiceUnavailable {
 		t.Errorf("rooms that do not answer: %d", got.Code)
 	}
 }
@@ -171,7 +176,7 @@ func TestGate(t *testing.T) {
 		fmt.Errorf("%w: why", ErrForbidden):     403,
 		errors.New("something that went wrong"): 401,
 	} {
-		got := ask(NewAPI(gate{err}, &fakeRooms{}, &fakeHost{}, zap.NewNop()), "GET", "/admin/v1/rooms")
+		got := ask(NewAPI(gate{err}, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}), "GET", "/admin/v1/rooms")
 		if got.Code != status || err != nil && !strings.Contains(got.Body.String(), err.Error()) {
 			t.Errorf("%v: %d %s, expected %d", err, got.Code, got.Body, status)
 		}
@@ -206,7 +211,7 @@ func TestLoopback(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	rooms := &fakeRooms{}
-	server := httptest.NewServer(NewAPI(gate{}, rooms, &fakeHost{}, zap.NewNop()))
+	server := httptest.NewServer(NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}))
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -244,7 +249,7 @@ func TestEvents(t *testing.T) {
 // TestLasting: what a request says of the time reaches the rooms.
 func TestLasting(t *testing.T) {
 	rooms := &fakeRooms{}
-	a := NewAPI(gate{}, rooms, &fakeHost{}, zap.NewNop())
+	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()})
 	ask(a, "DELETE", "/admin/v1/rooms/lab/participants/ada?ban=90m")
 	ask(a, "PUT", "/admin/v1/revocations/e?for=2160h")
 	if rooms.ban != 90*time.Minute || rooms.lasts != 2160*time.Hour {
@@ -269,7 +274,7 @@ func TestEventsEndWithTheToken(t *testing.T) {
 		g.left.Store(3)
 		recorder := httptest.NewRecorder()
 		// It returns only if the stream ends by itself.
-		NewAPI(g, &fakeRooms{}, &fakeHost{}, zap.NewNop()).ServeHTTP(recorder,
+		NewAPI(g, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}).ServeHTTP(recorder,
 			httptest.NewRequest("GET", "/admin/v1/events", nil))
 		if events := strings.Count(recorder.Body.String(), "event: state"); events != 3 {
 			t.Errorf("%d events came, expected 3", events)
@@ -286,7 +291,7 @@ func TestDescription(t *testing.T) {
 	if err := yaml.Unmarshal(description, &d); err != nil {
 		t.Fatal(err)
 	}
-	a := NewAPI(gate{}, &fakeRooms{}, &fakeHost{}, zap.NewNop())
+	a := NewAPI(gate{}, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()})
 	replace := strings.NewReplacer("{room}", "lab", "{identity}", "ada", "{id}", "e")
 	operations := 0
 	for path, methods := range d.Paths {

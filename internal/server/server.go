@@ -119,7 +119,7 @@ func (s *Server) start(o Options) error {
 		mux.Handle("GET "+signalling.RoomsPath, door.Guard(rooms))
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages))
-		mux.Handle(admin.APIPath, admin.NewAPI(gate, s.node, host, s.log))
+		mux.Handle(admin.APIPath, door.Guard(admin.NewAPI(gate, s.node, host, log)))
 	}
 	if c.VR2Gather.Enabled {
 		if err := s.openVR2Gather(mux, door, registry, authenticator, counts, log); err != nil {
@@ -131,7 +131,7 @@ func (s *Server) start(o Options) error {
 	}
 	if c.Admin.Listen != "" {
 		endpoints := admin.Handler(admin.Endpoints{
-			Metrics: registry, API: admin.NewAPI(admin.Loopback{}, s.node, host, s.log), Checks: []admin.Readiness{s},
+			Metrics: registry, API: admin.NewAPI(admin.Loopback{}, s.node, host, log), Checks: []admin.Readiness{s},
 			CommandLine: config.RedactArguments(os.Args), AllowedHosts: c.Admin.AllowedHosts,
 		})
 		if s.admin, err = admin.Start(c.Admin.Listen, guarded(guard, placeOperator, endpoints)); err != nil {

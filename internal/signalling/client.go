@@ -158,9 +158,10 @@ func (c *client) refuseError(message signal.Message, err error) bool {
 // refuseJoin tells a client that has not joined why it has not, and reports whether the client may try again.
 func (c *client) refuseJoin(id string, e *signal.Error) bool {
 	c.refused++
-	c.server.log.refused(time.Now(), c.remote, "join refused", zap.String("code", string(e.Code)),
+	c.server.log.Refused(time.Now(), c.remote, "join refused", zap.String("code", string(e.Code)),
 		zap.String("reason", e.Message))
-	if !waited(c.outbox.written, c.server.joins.addresses.answerWait(c.source, time.Now())) {
+	if !waited(c.outbox.written, c.server.joins.addresses.answerWait(c.source, time.Now(), maxJoinWait)) {
+		c.server.metrics.SignallingError(e.Code)
 		return false
 	}
 	c.refuse(id, e)
@@ -175,7 +176,7 @@ func (c *client) refuseJoin(id string, e *signal.Error) bool {
 }
 
 func (c *client) logViolation(code signal.Code, what string) {
-	c.server.log.refused(time.Now(), c.remote, "client violates the protocol", zap.String("code", string(code)),
+	c.server.log.Refused(time.Now(), c.remote, "client violates the protocol", zap.String("code", string(code)),
 		zap.String("what", what))
 }
 

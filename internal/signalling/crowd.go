@@ -62,19 +62,24 @@ const (
 )
 
 const (
-	// answerRate is the number of refusals per second that one member is answered. A refused request or join costs 0.5 to
-	// 1 ms with its connection, so 10 per second are at most 1 % of a core if the member waits for each answer.
+	// answerRate is the number of refusals per second that one member is answered, as long as none waits for longer than
+	// the bounds below. A refused request or join costs 0.25 to 1 ms with its connection, so 10 per second are at most 1 %
+	// of a core.
 	answerRate = 10
 	// answerBurst is the number of refusals that one member is answered without a delay: one for each participant of a
 	// full room behind one NAT, whose resumes a restarted server refuses.
 	answerBurst = 100
-	// maxAnswerWait bounds how long a refusal waits. As many connections as one address may have by default (1024,
-	// server.address_connections) are then answered 100 times per second.
-	maxAnswerWait = 10 * time.Second
+	// maxRequestWait bounds how long a refused request waits. The 1024 connections that one address may have by default
+	// (server.address_connections) are then answered 128 times per second, some 3 % of a core. Clients of this project give
+	// up after 10 s.
+	maxRequestWait = 8 * time.Second
+	// maxJoinWait bounds how long a refused join waits. A websocket may try maxRefusedJoins within the join timeout (10 s).
+	maxJoinWait = 1500 * time.Millisecond
 )
 
-// answerWait returns the delay of the answer to a refusal. An unknown member has none.
-func (c *crowd[K]) answerWait(key K, now time.Time) time.Duration {
+// answerWait returns the delay of the answer to a refusal, so much at most. There is none for members that are not counted:
+// this host's own addresses, and others beyond maxMembers.
+func (c *crowd[K]) answerWait(key K, now time.Time, most time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.members[key]
@@ -86,9 +91,9 @@ func (c *crowd[K]) answerWait(key K, now time.Time) time.Duration {
 	}
 	turn := m.answers.ReserveN(now, 1)
 	wait := turn.DelayFrom(now)
-	if wait > maxAnswerWait {
+	if wait > most {
 		turn.CancelAt(now)
-		return maxAnswerWait
+		return most
 	}
 	return wait
 }
@@ -172,7 +177,8 @@ func (c *crowd[K]) leave(key K) {
 // forget drops members who have nothing open, and long enough so for them to be as anybody new.
 func (c *crowd[K]) forget(now time.Time) {
 	for key, m := range c.members {
-		if m.open == 0 && m.opened.TokensAt(now) >= float64(c.limits.burst) {
+		answered := m.answers == nil || m.answers.TokensAt(now) >= answerBurst
+		if answered && m.open == 0 && m.opened.TokensAt(now) >= float64(c.limits.burst) {
 			delete(c.members, key)
 		}
 	}

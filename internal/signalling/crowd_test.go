@@ -165,25 +165,29 @@ func TestRefusalsWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	const most = 10 * time.Second
 	var waits []time.Duration
-	for range 10 * answerRate * int(maxAnswerWait/time.Second) {
-		waits = append(waits, c.answerWait("ada", now))
+	for range 10 * answerRate * int(most/time.Second) {
+		waits = append(waits, c.answerWait("ada", now, most))
 	}
 	for i, wait := range waits {
-		want := min(max(0, time.Duration(i-answerBurst+1)*time.Second/answerRate), maxAnswerWait)
+		want := min(max(0, time.Duration(i-answerBurst+1)*time.Second/answerRate), most)
 		// The limiter computes in floating point.
 		if (wait - want).Abs() > time.Microsecond {
 			t.Fatalf("refusal %d waits for %v, expected %v", i, wait, want)
 		}
 	}
-	if wait := c.answerWait("grace", now); wait != 0 {
+	if wait := c.answerWait("grace", now, most); wait != 0 {
 		t.Errorf("another address waits for %v", wait)
 	}
-	if wait := c.answerWait("alan", now); wait != 0 {
+	if wait := c.answerWait("alan", now, most); wait != 0 {
 		t.Errorf("an address that is not counted waits for %v", wait)
 	}
-	later := now.Add(maxAnswerWait + answerBurst*time.Second/answerRate)
-	if wait := c.answerWait("ada", later); wait != 0 {
+	if c.forget(now); c.members["ada"] == nil {
+		t.Error("an address with answers that wait is forgotten")
+	}
+	later := now.Add(most + answerBurst*time.Second/answerRate)
+	if wait := c.answerWait("ada", later, most); wait != 0 {
 		t.Errorf("after %v a refusal waits for %v", later.Sub(now), wait)
 	}
 }

@@ -64,20 +64,24 @@ func (d *Door) Guard(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, err := d.sources.of(r)
 		if err != nil {
-			d.turnAway(w, r, http.StatusBadRequest, refusedHeader, signal.CodeInvalid, err)
+			d.turnAway(w, r, http.StatusBadRequest, refusedHeader, signal.CodeInvalid, err, 0)
 			return
 		}
-		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && plain(peer.Addr()) != address {
+		peer, err := netip.ParseAddrPort(r.RemoteAddr)
+		proxied := err == nil && plain(peer.Addr()) != address
+		if proxied {
 			named := *r
 			named.RemoteAddr = netip.AddrPortFrom(address, 0).String()
 			r = &named
 		}
 		if source, limited := transport.Source(address); limited {
 			if err := d.crowd.enter(source, time.Now()); err != nil {
-				if !waited(r.Context().Done(), d.crowd.answerWait(source, time.Now())) {
-					return
+				wait := time.Duration(0)
+				if !proxied {
+					// The connections of a proxy are not bounded, and all its clients share them.
+					wait = d.crowd.answerWait(source, time.Now(), maxRequestWait)
 				}
-				d.turnAway(w, r, http.StatusTooManyRequests, refusedOpen, signal.CodeRateLimited, err)
+				d.turnAway(w, r, http.StatusTooManyRequests, refusedOpen, signal.CodeRateLimited, err, wait)
 				return
 			}
 			defer d.crowd.leave(source)
@@ -101,15 +105,20 @@ func waited(done <-chan struct{}, wait time.Duration) bool {
 	}
 }
 
-// turnAway says why somebody is not let in.
-func (d *Door) turnAway(w http.ResponseWriter, r *http.Request, status int, why refusal, code signal.Code, err error) {
+// turnAway counts and logs a refused request, and answers it after the wait, unless the client has gone by then.
+func (d *Door) turnAway(
+	w http.ResponseWriter, r *http.Request, status int, why refusal, code signal.Code, err error, wait time.Duration,
+) {
 	var crowded *overcrowded
 	if errors.As(err, &crowded) {
 		why = crowded.reason
 	}
 	d.refused[why].Add(1)
 	d.metrics.SignallingError(code)
-	d.log.refused(time.Now(), r.RemoteAddr, "connection refused", zap.Error(err))
+	d.log.Refused(time.Now(), r.RemoteAddr, "connection refused", zap.Error(err))
+	if !waited(r.Context().Done(), wait) {
+		return
+	}
 	refuseCrowded(w, err)
 	http.Error(w, string(code)+": "+err.Error(), status)
 }

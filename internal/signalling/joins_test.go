@@ -68,26 +68,26 @@ func TestRefusalLog(t *testing.T) {
 	l := NewLog(zap.New(core))
 	const ada, grace = "203.0.113.9:1", "203.0.113.10:1"
 	for i := range 100 {
-		l.refused(noon, fmt.Sprintf("203.0.113.9:%d", i), "join refused", zap.String("code", "limit"))
+		l.Refused(noon, fmt.Sprintf("203.0.113.9:%d", i), "join refused", zap.String("code", "limit"))
 	}
 	if n := logs.Len(); n != refusalLines {
 		t.Errorf("%d lines of one address, expected %d", n, refusalLines)
 	}
-	l.refused(noon, grace, "join refused")
+	l.Refused(noon, grace, "join refused")
 	if logs.Len() != refusalLines+1 {
 		t.Error("another address has no line")
 	}
 	logs.TakeAll()
-	l.refused(noon.Add(time.Second), ada, "join refused")
+	l.Refused(noon.Add(time.Second), ada, "join refused")
 	if all := logs.TakeAll(); len(all) != 1 || all[0].ContextMap()["suppressed"] != int64(100-refusalLines) {
 		t.Errorf("the next lines are %v", all)
 	}
-	l.refused(noon.Add(2*time.Second), ada, "join refused")
+	l.Refused(noon.Add(2*time.Second), ada, "join refused")
 	if all := logs.TakeAll(); len(all) != 1 || all[0].ContextMap()["suppressed"] != nil {
 		t.Errorf("the lines after that are %v", all)
 	}
 	for i := range 2 * maxRefused {
-		l.refused(noon.Add(2*time.Second), fmt.Sprintf("10.%d.%d.1:1", i/256, i%256), "join refused")
+		l.Refused(noon.Add(2*time.Second), fmt.Sprintf("10.%d.%d.1:1", i/256, i%256), "join refused")
 	}
 	if len(l.sources) > maxRefused+1 {
 		t.Errorf("%d addresses are counted, expected %d at most", len(l.sources), maxRefused)

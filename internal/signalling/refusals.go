@@ -44,27 +44,36 @@ func NewLog(log *zap.Logger) *Log {
 	return &Log{Logger: log, sources: make(map[netip.Prefix]*refusedSource)}
 }
 
-// ForHTTP makes the log of an http.Server. The server logs connections that fail before they have made a request, in
-// particular failed TLS handshakes. The lines of all addresses together have the bound of one.
+// ForHTTP makes the log of an http.Server. All failed TLS handshakes together have the bound of one address.
 func (l *Log) ForHTTP() *log.Logger { return log.New(httpLines{l}, "", 0) }
 
 type httpLines struct{ log *Log }
 
+// handshakes is what failed TLS handshakes count as; it is no address of a client.
+var handshakes = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+
 // Write implements io.Writer. The data are one line.
 func (h httpLines) Write(data []byte) (int, error) {
-	h.log.refused(time.Now(), "", strings.TrimSpace(string(data)))
+	line := strings.TrimSpace(string(data))
+	if strings.HasPrefix(line, "http: TLS handshake error") {
+		h.log.refusedOf(handshakes, time.Now(), line)
+	} else {
+		h.log.Warn(line)
+	}
 	return len(data), nil
 }
 
-// refused logs that a remote address was refused something, unless the address has had its lines. The next line says
-// how many were left out. The remote address is empty if the message names the address.
-func (l *Log) refused(now time.Time, remote, what string, fields ...zap.Field) {
-	suppressed, due := l.take(sourceOf(remote), now)
+// Refused logs that a remote address was refused something, unless the address has had its lines. The next line says
+// how many were left out.
+func (l *Log) Refused(now time.Time, remote, what string, fields ...zap.Field) {
+	l.refusedOf(sourceOf(remote), now, what, append(fields, zap.String("remote", remote))...)
+}
+
+// refusedOf is Refused for what counts as one address.
+func (l *Log) refusedOf(source netip.Prefix, now time.Time, what string, fields ...zap.Field) {
+	suppressed, due := l.take(source, now)
 	if !due {
 		return
-	}
-	if remote != "" {
-		fields = append(fields, zap.String("remote", remote))
 	}
 	if suppressed > 0 {
 		fields = append(fields, zap.Int("suppressed", suppressed))

@@ -86,13 +86,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
 		s.metrics.SignallingError(signal.CodeUnauthorized)
-		s.log.refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
+		s.log.Refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
 		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
 		return
 	}
 	if err := s.tokens.enter(credentials.Fingerprint, opened); err != nil {
 		s.metrics.SignallingError(signal.CodeRateLimited)
-		s.log.refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
+		s.log.Refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
 		refuseCrowded(w, err)
 		http.Error(w, string(signal.CodeRateLimited)+": "+err.Error(), http.StatusTooManyRequests)
 		return
@@ -100,7 +100,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.tokens.leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		s.log.refused(opened, r.RemoteAddr, "no websocket", zap.Error(err))
+		s.log.Refused(opened, r.RemoteAddr, "no websocket", zap.Error(err))
 		return
 	}
 	c := &client{

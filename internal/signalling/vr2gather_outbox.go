@@ -109,7 +109,7 @@ func (o *vr2GatherOutbox) Close(code signal.Code, reason string) {
 	default:
 		o.client.server.refused.Add(1)
 		c := o.client
-		c.server.log.refused(time.Now(), c.remote, "VR2Gather peer refused", zap.String("dialect", "vr2gather"),
+		c.server.log.Refused(time.Now(), c.remote, "VR2Gather peer refused", zap.String("dialect", "vr2gather"),
 			zap.String("room", c.place.room), zap.Uint32("client", c.query.Client), zap.String("code", string(code)),
 			zap.String("reason", reason))
 	}

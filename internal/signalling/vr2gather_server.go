@@ -112,7 +112,7 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.tokens.leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		log.Info("no websocket", zap.Error(err))
+		s.log.Refused(opened, r.RemoteAddr, "no websocket", zap.String("dialect", "vr2gather"), zap.Error(err))
 		return
 	}
 	c := &vr2GatherClient{
@@ -135,7 +135,7 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *VR2GatherServer) turnAway(w http.ResponseWriter, remote string, status int, code signal.Code, reason string) {
 	s.refused.Add(1)
 	s.metrics.SignallingError(code)
-	s.log.refused(time.Now(), remote, "VR2Gather peer refused",
+	s.log.Refused(time.Now(), remote, "VR2Gather peer refused",
 		zap.String("dialect", "vr2gather"), zap.String("code", string(code)), zap.String("reason", reason))
 	http.Error(w, string(code)+": "+reason, status)
 }
