@@ -3,7 +3,10 @@ package transport
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
+	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 )
@@ -105,33 +108,78 @@ func chunk(kind, flags byte, body int) []byte {
 	return append(c, make([]byte, (body+3)&^3)...)
 }
 
-func TestDataChunks(t *testing.T) {
+func TestCountChunks(t *testing.T) {
 	packet := func(chunks ...[]byte) []byte { return append(make([]byte, sctpHeader), bytes.Join(chunks, nil)...) }
 	const whole, middle, begin, ending = 3, 0, 2, 1
+	const heartbeat, reconfigure = 4, 130
 	data := func(flags byte, bytes int) []byte { return chunk(chunkData, flags, dataHeader-chunkHeader+bytes) }
 	for _, test := range []struct {
 		name   string
 		packet []byte
-		count  int
+		count  chunkCount
 		fails  bool
 	}{
-		{"no chunk", packet(), 0, false},
-		{"an acknowledgement", packet(chunk(3, 0, 12)), 0, false},
-		{"two messages and an acknowledgement", packet(data(whole, 1), chunk(3, 0, 12), data(whole, 7)), 2, false},
-		{"a large fragment", packet(data(begin, 1150)), 1, false},
-		{"the end of a message", packet(data(ending, 1)), 1, false},
-		{"an empty message", packet(data(whole, 0)), 1, true},
-		{"an empty fragment", packet(data(middle, 0)), 1, true},
+		{"no chunk", packet(), chunkCount{}, false},
+		{"an acknowledgement", packet(chunk(chunkSACK, 0, 12)), chunkCount{1, 0}, false},
+		{"two messages and an acknowledgement",
+			packet(data(whole, 1), chunk(chunkSACK, 0, 12), data(whole, 7)), chunkCount{3, 0}, false},
+		{"a message that is given up", packet(chunk(chunkForwardTSN, 0, 8)), chunkCount{1, 0}, false},
+		{"heartbeats", packet(bytes.Repeat(chunk(heartbeat, 0, 4), 148)), chunkCount{0, 148}, false},
+		{"a message and a reset", packet(data(whole, 1), chunk(reconfigure, 0, 16)), chunkCount{1, 1}, false},
+		{"a large fragment", packet(data(begin, 1150)), chunkCount{1, 0}, false},
+		{"the end of a message", packet(data(ending, 1)), chunkCount{1, 0}, false},
+		{"an empty message", packet(data(whole, 0)), chunkCount{}, true},
+		{"an empty fragment", packet(data(middle, 0)), chunkCount{}, true},
 		// Browsers begin a message in what is left of a packet.
-		{"the end of a message and a tiny fragment", packet(data(ending, 700), data(begin, 10)), 2, false},
-		{"a chunk that is cut off", packet(data(whole, 100)[:40]), 0, false},
-		{"a chunk without length", packet([]byte{0, 3, 0, 0}), 0, false},
-		{"half a header", make([]byte, 5), 0, false},
+		{"the end of a message and a tiny fragment", packet(data(ending, 700), data(begin, 10)), chunkCount{2, 0}, false},
+		{"a chunk that is cut off", packet(data(whole, 100)[:40]), chunkCount{}, false},
+		{"a chunk without length", packet([]byte{0, 3, 0, 0}), chunkCount{}, false},
+		{"half a header", make([]byte, 5), chunkCount{}, false},
 	} {
-		count, err := dataChunks(test.packet)
+		count, err := countChunks(test.packet)
 		if count != test.count || (err != nil) != test.fails {
-			t.Errorf("%s: counted %d, %v; expected %d, an error %t", test.name, count, err, test.count, test.fails)
+			t.Errorf("%s: counted %+v, %v; expected %+v, an error %t", test.name, count, err, test.count, test.fails)
 		}
+	}
+}
+
+// sentPackets is a connection from which packets are read.
+type sentPackets struct {
+	net.Conn
+	packets [][]byte
+}
+
+func (s *sentPackets) Read(b []byte) (int, error) {
+	if len(s.packets) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, s.packets[0])
+	s.packets = s.packets[1:]
+	return n, nil
+}
+
+// inattentive is a sink that is only told of acknowledgements.
+type inattentive struct{ DataSink }
+
+func (inattentive) Acknowledged(time.Time) {}
+
+// TestControlChunksAreBounded: of packets of heartbeats, which SCTP would answer by a packet each, few pass. Data do.
+func TestControlChunksAreBounded(t *testing.T) {
+	heartbeats := append(make([]byte, sctpHeader), bytes.Repeat(chunk(4, 0, 4), 148)...)
+	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader)...)
+	from := &sentPackets{packets: append(slices.Repeat([][]byte{heartbeats}, 50), data)}
+	c := newDataConn(from, inattentive{})
+	passed, last := 0, 0
+	for b := make([]byte, 2000); ; passed++ {
+		n, err := c.Read(b)
+		if err != nil {
+			break
+		}
+		last = n
+	}
+	// One packet fits into the bucket, and the test may take a second in which another one does.
+	if passed < 2 || passed > 4 || last != len(data) {
+		t.Errorf("%d of 51 packets passed, the last of %d bytes; expected two, the last of %d", passed, last, len(data))
 	}
 }
 

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// Sizes and values of SCTP (RFC 9260 sections 3.1 to 3.3.1).
+// Sizes and values of SCTP (RFC 9260 sections 3.1 to 3.3.4, RFC 3758 section 3.2).
 const (
-	sctpHeader  = 12
-	chunkHeader = 4
-	dataHeader  = 16
-	chunkData   = 0
+	sctpHeader      = 12
+	chunkHeader     = 4
+	dataHeader      = 16
+	chunkData       = 0
+	chunkSACK       = 3
+	chunkForwardTSN = 192
 )
 
 const (
@@ -20,10 +22,14 @@ const (
 	// The receive window of 1 MiB holds 912 fragments of 1,150 bytes, and browsers begin each message in what is
 	// left of the packet before. SCTP sorts and searches all of them for each chunk, which takes some 10 µs at this bound.
 	maxFragments = 1024
-	// chunkRate and chunkBurst bound the DATA chunks that are taken, in chunks per second: 16,000 packets of 1,200 bytes
-	// (recordRate), every second of which has the end of one message and the beginning of the next. With 10 µs each, one
-	// remote peer can take a quarter of a core.
+	// chunkRate and chunkBurst bound the chunks of the transfer that are taken (DATA, SACK, FORWARD-TSN), in chunks per
+	// second: 16,000 packets of 1,200 bytes (recordRate), every second of which has the end of one message and the
+	// beginning of the next. With 10 µs each, one remote peer can take a quarter of a core.
 	chunkRate, chunkBurst = 24_000, 6144
+	// controlRate and controlBurst bound all other chunks. SCTP answers most of them by a packet each, which it queues
+	// without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it begins, one
+	// HEARTBEAT in 30 s, and a RECONFIG for each channel that it closes.
+	controlRate, controlBurst = 100, 256
 )
 
 var errSCTP = errors.New("SCTP packet that no correct sender makes")
@@ -32,13 +38,15 @@ var errSCTP = errors.New("SCTP packet that no correct sender makes")
 // that one has acknowledged is known by then. It belongs to SCTP's reading goroutine.
 type dataConn struct {
 	net.Conn
-	sink   DataSink
-	begun  bool
-	chunks bucket
+	sink            DataSink
+	begun           bool
+	chunks, control bucket
 }
 
 func newDataConn(conn net.Conn, sink DataSink) *dataConn {
-	return &dataConn{Conn: conn, sink: sink, chunks: newBucket(chunkRate, chunkBurst)}
+	return &dataConn{
+		Conn: conn, sink: sink, chunks: newBucket(chunkRate, chunkBurst), control: newBucket(controlRate, controlBurst),
+	}
 }
 
 // Read implements net.Conn. Packets with more chunks than are taken are lost, as on the network. A packet that no correct
@@ -53,43 +61,51 @@ func (c *dataConn) Read(b []byte) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		chunks, err := dataChunks(b[:n])
+		count, err := countChunks(b[:n])
 		if err != nil {
 			return 0, err
 		}
-		if c.takes(chunks, time.Now()) {
+		if now := time.Now(); takesAll(&c.chunks, count.transfer, now) && takesAll(&c.control, count.control, now) {
 			return n, nil
 		}
 	}
 }
 
-// takes reports whether so many DATA chunks are taken.
-func (c *dataConn) takes(chunks int, now time.Time) bool {
-	for range chunks {
-		if !c.chunks.take(now) {
+// takesAll takes so many tokens, and reports whether there were as many.
+func takesAll(b *bucket, tokens int, now time.Time) bool {
+	for range tokens {
+		if !b.take(now) {
 			return false
 		}
 	}
 	return true
 }
 
-// dataChunks counts the DATA chunks of a packet. Chunks after one whose length is wrong are not counted: SCTP drops such
-// a packet.
-func dataChunks(packet []byte) (count int, err error) {
+// chunkCount is the number of a packet's chunks: those of the transfer, and all others.
+type chunkCount struct{ transfer, control int }
+
+// countChunks counts the chunks of a packet. Chunks after one whose length is wrong are not counted: SCTP drops such a
+// packet.
+func countChunks(packet []byte) (count chunkCount, err error) {
 	if len(packet) < sctpHeader {
-		return 0, nil
+		return count, nil
 	}
 	for rest := packet[sctpHeader:]; len(rest) >= chunkHeader; {
 		kind, size := rest[0], int(binary.BigEndian.Uint16(rest[2:]))
 		if size < chunkHeader || size > len(rest) {
 			return count, nil
 		}
-		if kind == chunkData {
-			count++
+		switch kind {
+		case chunkData:
 			// RFC 9260 section 6.2: a DATA chunk without user data aborts the association.
 			if size <= dataHeader {
 				return count, errSCTP
 			}
+			count.transfer++
+		case chunkSACK, chunkForwardTSN:
+			count.transfer++
+		default:
+			count.control++
 		}
 		// Chunks are padded to a multiple of four bytes.
 		rest = rest[min((size+3)&^3, len(rest)):]

@@ -236,7 +236,7 @@ func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (
 	})
 }
 
-// attackSCTP floods SCTP in two ways at full speed, the first one slowly as well.
+// attackSCTP floods SCTP in three ways at full speed, the first one slowly as well.
 func attackSCTP(ctx context.Context, c *check) ([]lab.Line, error) {
 	var lines []lab.Line
 	for _, way := range []struct {
@@ -248,6 +248,7 @@ func attackSCTP(ctx context.Context, c *check) ([]lab.Line, error) {
 		{"empty fragments, 100 packets/s: ", 100, min(c.options.Flood, slowTime), intruder.EmptyFragments},
 		{"empty fragments, full speed: ", unlimited, c.options.Flood, intruder.EmptyFragments},
 		{"opened channels, full speed: ", unlimited, c.options.Flood, intruder.OpenedChannels},
+		{"heartbeats, full speed: ", unlimited, c.options.Flood, intruder.Heartbeats},
 	} {
 		var sent flooded
 		o, err := c.once(ctx, c.options.After, func(ctx context.Context, s *stage) (err error) {
@@ -336,7 +337,7 @@ func (s *stage) overAssociation(
 		}
 		total.packets++
 		total.bytes += int64(len(packet))
-		next += kind.Chunks
+		next += kind.Numbered
 	}
 	return nil
 }

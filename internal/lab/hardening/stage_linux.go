@@ -278,7 +278,7 @@ func (o *suffered) lives(prefix string) lab.Line {
 func (o *suffered) bounded(prefix string) []lab.Line {
 	return []lab.Line{
 		lab.AtMost(prefix+"server's memory, grown at most", o.peak-o.before, "MiB", mostGrowth),
-		lab.AtMost(prefix+"server's memory, grown at the end", o.after-o.before, "MiB", mostLeft),
+		lab.AtMost(prefix+"server's memory, left when it had returned", o.after-o.before, "MiB", mostLeft),
 		lab.Stated(prefix+"time after the attack until then", o.returned.Seconds(), "s"),
 		lab.Information(prefix+"server's memory before", o.before, "MiB"),
 		lab.AtMost(prefix+beyondQuiet, o.beyondQuiet(), share, mostShare),

@@ -55,19 +55,24 @@ func ChannelOpen(label string) []byte {
 
 // Packets are SCTP packets of one kind.
 type Packets struct {
-	// Chunks is how many DATA chunks each has.
-	Chunks uint32
-	append func(chunks []byte, tsn uint32) []byte
+	// Chunks is how many chunks each has, Numbered how many of them are DATA and take a TSN.
+	Chunks, Numbered uint32
+	append           func(chunks []byte, tsn uint32) []byte
 }
 
 var (
 	// EmptyFragments are middle fragments without content, 71 of 16 bytes in a packet of 1,148 bytes.
-	EmptyFragments = Packets{71, func(chunks []byte, tsn uint32) []byte {
+	EmptyFragments = Packets{71, 71, func(chunks []byte, tsn uint32) []byte {
 		return appendData(chunks, flagUnordered, tsn, 1, openMessage, nil)
 	}}
 	// OpenedChannels open a channel each, 36 of 32 bytes in a packet of 1,164 bytes, on one stream after the other.
-	OpenedChannels = Packets{36, func(chunks []byte, tsn uint32) []byte {
+	OpenedChannels = Packets{36, 36, func(chunks []byte, tsn uint32) []byte {
 		return appendData(chunks, flagUnordered|flagBegin|flagEnd, tsn, uint16(2*tsn), openMessage, ChannelOpen("body"))
+	}}
+	// Heartbeats ask for an answer each (RFC 9260 section 8.3), 144 of 8 bytes in a packet of 1,164 bytes.
+	Heartbeats = Packets{144, 0, func(chunks []byte, _ uint32) []byte {
+		// A HEARTBEAT with a Heartbeat Info parameter without content.
+		return append(chunks, 4, 0, 0, 8, 0, 1, 0, 4)
 	}}
 )
 
