@@ -94,6 +94,8 @@ func claimRows(report *lab.Report) string {
 			case line.Met && strings.HasSuffix(line.Name, "valid runs"):
 			case line.Skipped != "":
 				fmt.Fprintf(&table, "| %d. %s | - | skipped: %s |\n", section.Number, line.Name, line.Skipped)
+			case line.Failed != "":
+				fmt.Fprintf(&table, "| %d. %s | - | failed: %s |\n", section.Number, line.Name, line.Failed)
 			case line.Missed():
 				fmt.Fprintf(&table, "| %d. %s | %s | %s: missed |\n", section.Number, line.Name, line.Value(), line.Target)
 			case line.Target != "":

@@ -4,10 +4,13 @@ import "time"
 
 // Config tunes feedback.
 type Config struct {
-	NACK    NACKConfig    `yaml:"nack" help:"requests for lost packets"`
-	History HistoryConfig `yaml:"history" help:"packets kept by a publisher for retransmission"`
+	// NACK: requests for lost packets.
+	NACK NACKConfig
+	// History: packets kept by a publisher for retransmission.
+	History HistoryConfig
 
-	Transport TransportFeedbackConfig `yaml:"transport" help:"reports of arrivals for the sender's congestion control"`
+	// Transport: reports of arrivals for the sender's congestion control.
+	Transport TransportFeedbackConfig
 }
 
 // NACKConfig tunes the requests for lost packets of one received stream.
@@ -32,18 +35,26 @@ type NACKConfig struct {
 
 // HistoryConfig limits the packets that a publisher keeps of one track.
 type HistoryConfig struct {
-	MaxAge   time.Duration `yaml:"max_age" help:"time that a sent packet is kept for retransmission"`
-	MaxBytes int           `yaml:"max_bytes" help:"bytes of sent packets kept per track for retransmission"`
+	// MaxAge: time that a sent packet is kept for retransmission.
+	MaxAge time.Duration
+	// MaxBytes: bytes of sent packets kept per track for retransmission.
+	MaxBytes int
 }
 
 // TransportFeedbackConfig tunes the reports of a TransportRecorder.
 type TransportFeedbackConfig struct {
-	IntervalMin  time.Duration `yaml:"interval_min" help:"shortest time between two reports at common rates"`
-	IntervalMax  time.Duration `yaml:"interval_max" help:"longest time between two reports while packets arrive"`
-	IntervalFast time.Duration `yaml:"interval_fast" help:"time between two reports from fast_rate_bps on"`
-	FastRateBPS  int           `yaml:"fast_rate_bps" help:"received bit/s from which reports follow each other at interval_fast"`
-	Share        float64       `yaml:"share" help:"what reports may take of the received rate between interval_min and interval_max, 0 to 1"`
-	MaxBytes     int           `yaml:"max_bytes" help:"bytes of the largest RTCP compound of reports, before encryption; at least 64"`
+	// IntervalMin: shortest time between two reports at common rates.
+	IntervalMin time.Duration
+	// IntervalMax: longest time between two reports while packets arrive.
+	IntervalMax time.Duration
+	// IntervalFast: time between two reports from fast_rate_bps on.
+	IntervalFast time.Duration
+	// FastRateBPS: received bit/s from which reports follow each other at interval_fast.
+	FastRateBPS int
+	// Share: what reports may take of the received rate between interval_min and interval_max, 0 to 1.
+	Share float64
+	// MaxBytes: bytes of the largest RTCP compound of reports, before encryption; at least 64.
+	MaxBytes int
 }
 
 // maxLate bounds what is waited for a queue: what is later waits for no queue, but for a path that has stalled.

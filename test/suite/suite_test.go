@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"flag"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,6 +155,77 @@ func FuzzOutside(f *testing.F) {}
 	}
 	if want := []string{"FuzzParse", "FuzzOutside"}; !slices.Equal(got, want) {
 		t.Errorf("expected %v, got %v", want, got)
+	}
+}
+
+func TestLongTests(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{
+		"a_test.go": `package a
+import ("testing"; "example.org/test/long")
+func TestSlow(t *testing.T) { long.Test(t) }
+func TestQuick(t *testing.T) { other.Test(t) }
+func helper(t *testing.T) { long.Test(t) }
+func TestNested(t *testing.T) { if true { long.Test(t) } }
+`,
+		"b_test.go": "package a\nfunc TestPlain(t *testing.T) {}\n",
+	}
+	for name, source := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slow := testPackage{ImportPath: "slow", Dir: dir, TestGoFiles: []string{"a_test.go", "b_test.go"}}
+	quick := testPackage{ImportPath: "quick", Dir: dir, TestGoFiles: []string{"b_test.go"}}
+	packages, names, err := longTests([]testPackage{slow, quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) != 1 || packages[0].ImportPath != "slow" || !slices.Equal(names, []string{"TestSlow", "TestNested"}) {
+		t.Errorf("found %v in %v, expected TestSlow and TestNested in the package slow", names, packages)
+	}
+}
+
+// TestNoOtherShortTests: a test that asks for testing.Short by itself would run in no target of the Makefile.
+func TestNoOtherShortTests(t *testing.T) {
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != root || entry.Name() == "node_modules"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == filepath.Join(root, "test", "suite"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if bytes.Contains(source, []byte("testing.Short()")) {
+			t.Errorf("%s calls testing.Short, expected long.Test", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTakeUnraced(t *testing.T) {
+	tally := newTally()
+	events := `{"Action":"output","Package":"e.org/o/m/a","Test":"TestA/sub","Output":"    a_test.go:7: the race detector allocates\n"}
+{"Action":"skip","Package":"e.org/o/m/a","Test":"TestA/sub"}
+{"Action":"output","Package":"e.org/o/m/b","Test":"TestB","Output":"    b_test.go:7: needs root\n"}
+{"Action":"skip","Package":"e.org/o/m/b","Test":"TestB"}
+{"Action":"pass","Package":"e.org/o/m/a"}
+{"Action":"pass","Package":"e.org/o/m/b"}`
+	if err := tally.read(strings.NewReader(events), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	paths, names := tally.takeUnraced()
+	if !slices.Equal(paths, []string{"e.org/o/m/a"}) || !slices.Equal(names, []string{"TestA"}) {
+		t.Errorf("to run again: %v of %v, expected TestA of the package a", names, paths)
+	}
+	if tally.skipped != 1 || len(tally.skips) != 1 {
+		t.Errorf("%d tests are skipped, for %d reasons, expected TestB alone", tally.skipped, len(tally.skips))
 	}
 }
 

@@ -58,11 +58,11 @@ type bench struct {
 // runTime is how long a server is measured in one run.
 const runTime = 4 * time.Second
 
-// attempts bounds how often a run is made that other work on the machine disturbed.
+// attempts bounds how often a run is made while the machine is busy.
 const attempts = 3
 
-// run measures once, and again if other work disturbed the run. What a server lost is no reason to measure again. The last
-// attempt counts. The machine's limit is measured beside it.
+// run measures once, and again if the machine was busy. Losses of a server are no reason to measure again. The last attempt
+// counts. The machine's limit is measured beside it.
 func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
 	o.Progress, o.ServerBin = b.progress, b.serverBin
 	o.Arguments = append(o.Arguments, b.arguments...)

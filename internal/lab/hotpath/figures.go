@@ -56,7 +56,7 @@ type Figures struct {
 // maxBusy is the share of the machine's time above which figures say more about waiting than about work.
 const maxBusy = 0.85
 
-// disturbed reports whether other work left the machine too little time, whatever the servers did in it.
+// disturbed reports whether the machine was busier than maxBusy, by the servers or by other work.
 func (f *Figures) disturbed() bool { return f.MachineBusy >= maxBusy }
 
 // valid reports whether the figures may be judged: the machine had time, and nothing was lost unless the load loses

@@ -85,9 +85,6 @@ func TestFanout(t *testing.T) {
 // builtServer builds the server, which takes a while.
 func builtServer(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the server and measures for seconds")
-	}
 	needProc(t)
 	path := filepath.Join(t.TempDir(), "volsfu")
 	build := exec.Command("go", "build", "-o", path, "github.com/volsfu/volsfu/cmd/volsfu")

@@ -35,6 +35,8 @@ type footprint struct {
 	// idle, early and late are resident memory before anybody came, after the first window, and after the second.
 	idle, early, late uint64
 	figures           Figures
+	// repeated is the number of runs before this one that were discarded because the machine was busy.
+	repeated int
 	// packetBytes is the mean size of the load's packets.
 	packetBytes int
 }
@@ -76,15 +78,17 @@ func (m *Memory) Run(ctx context.Context) ([]lab.Line, error) {
 		lab.Information("resident memory per participant, all in all", ratio(float64(one.late-one.idle), float64(m.Load.Receivers))/1e6, "MB"),
 		lab.Information("goroutines", float64(one.figures.Goroutines), ""),
 		lab.Exactly("valid runs", int64(Runs{one.result(), more.result()}.Valid()), "", 2),
+		lab.Information("runs discarded because the machine was busy", float64(one.repeated+more.repeated), ""),
 		lab.Information("machine busy, at most", 100*max(one.figures.MachineBusy, more.figures.MachineBusy), "%"),
 		lab.Information("packets lost in all runs", float64(one.figures.PacketsLost+more.figures.PacketsLost), ""),
 	}, nil
 }
 
-// attempt measures, and again if other work disturbed the run. The last attempt counts.
+// attempt measures, and again if the machine was busy. The last attempt counts.
 func (m *Memory) attempt(ctx context.Context, load Load) (footprint, error) {
 	for attempt := 1; ; attempt++ {
 		print, err := m.measure(ctx, load)
+		print.repeated = attempt - 1
 		if err != nil || attempt == attempts || !print.figures.disturbed() {
 			return print, err
 		}

@@ -92,7 +92,7 @@ export class Board {
       figure("Dropped whole", `${r.droppedPerSecond.toFixed(0)} / s`,
         `late ${server.frames.dropped_late}, overrun ${server.frames.dropped_overrun}, budget ${server.frames.dropped_budget} in all`),
       figure("NACKs of receivers", `${r.nacksPerSecond.toFixed(0)} / s`, `${server.nacks.answered} packets sent again`),
-      figure("Lost by publishers", String(server.nacks.lost), `${server.nacks.recovered} repaired, ${server.nacks.delayed} only late`),
+      figure("Packets given up", String(server.nacks.lost), `from publishers; ${server.nacks.recovered} repaired, ${server.nacks.delayed} only late`),
       figure("Residence", `${milliseconds(server.residence_p50_ms)}`, `p99 ${milliseconds(server.residence_p99_ms)}`),
     ];
   }

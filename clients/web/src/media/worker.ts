@@ -31,8 +31,9 @@ const pool = new PointPool();
 const queue = new NewestQueue<Arrival>();
 const assemblers = new Map<number, ChunkAssembler>();
 /**
- * The newest transformer of each line, so that it is not collected: nothing reads this. Chromium refers to a transformer weakly until the page's thread has connected it to its line. The frames of one that
- * is collected before are lost without an error. A line of another connection replaces the line of its name.
+ * The newest transformer of each line, so that it is not collected: nothing reads this. Chromium refers to a transformer
+ * weakly until the page's thread has connected it to its line. The frames of one that is collected before are lost without
+ * an error. A line of another connection replaces the line of its name.
  */
 const transformers = new Map<string, Transformer>();
 // A message to oneself comes behind all frames that are there to be read already; timers would come 4 ms later.

@@ -1,6 +1,8 @@
 package claims
 
 import (
+	"slices"
+
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 )
@@ -45,6 +47,13 @@ func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figu
 		return f
 	}
 	return figure{remark: notMeasured}
+}
+
+// hasFailed reports whether an iteration of a cell failed.
+func hasFailed(c *experiment.CellResult) bool {
+	return slices.ContainsFunc(c.Iterations, func(i experiment.IterationResult) bool {
+		return i.Outcome != nil && i.Validity == experiment.Failed
+	})
 }
 
 // named is a line's name with what is to be known of its figure.

@@ -14,7 +14,7 @@ import (
 type interactive struct {
 	Options
 	progress lab.Progress
-	// repeated counts the cells that were measured again because the network was late.
+	// repeated counts the cells that were measured again because measuring was disturbed.
 	repeated int
 }
 
@@ -51,10 +51,10 @@ func (c *interactive) Run(ctx context.Context) ([]lab.Line, error) {
 			return lines, err
 		}
 	}
-	return append(lines, lab.Information("cells measured again because the network was late", float64(c.repeated), "")), nil
+	return append(lines, lab.Information("cells measured again because measuring was disturbed", float64(c.repeated), "")), nil
 }
 
-// cells runs some cells of an experiment, and those anew that nothing can be said of, since the measuring was disturbed.
+// cells runs some cells of an experiment. It measures cells again whose iterations were all disturbed.
 func (c *interactive) cells(ctx context.Context, folder, name string, only experiment.Parameters) (*experiment.Result, error) {
 	e, err := c.Library.Find(name)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *interactive) cells(ctx context.Context, folder, name string, only exper
 	}
 	for range again {
 		for i := range r.Cells {
-			if r.Cells[i].Worth != experiment.Invalid {
+			if r.Cells[i].Worth != experiment.Invalid || hasFailed(&r.Cells[i]) {
 				continue
 			}
 			c.progress.Say("%s: %s: measured anew, since it was disturbed", name, r.Cells[i].Name)

@@ -30,9 +30,6 @@ func volpeer(t *testing.T) string {
 // begin has a producer and a consumer meet over a link whose forward direction has the profile, and send for a second.
 func begin(t *testing.T, profile string, points int, produce ...string) (*Metered, []Frame, Summary) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
 	forth, err := netem.ParseProfile(profile)
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestSmoke measures a little of everything. Figures depend on the machine, and are judged where they are measured; what is counted is not, and holds whenever the network was in time.
 func TestSmoke(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped: it takes some seconds")
-	}
 	small := cell{10 * time.Millisecond, 10}
 	for name, measure := range map[string]func(context.Context) ([]lab.Line, error){
 		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, 0.1, 1) },
@@ -47,9 +44,6 @@ func TestSmoke(t *testing.T) {
 
 // TestLossFollowsTheSeed: another seed loses other packets, the same seed the same ones again.
 func TestLossFollowsTheSeed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped: it takes some seconds")
-	}
 	var lost []float64
 	for _, seed := range []uint64{1, 2, 1} {
 		lines, err := loss(t.Context(), 0.01, seed)
