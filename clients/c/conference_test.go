@@ -8,10 +8,12 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/long"
 )
 
 // TestConference has a program in C and one in Go meet: what either publishes reaches the other as it was, at the qualities that it chooses.
 func TestConference(t *testing.T) {
+	long.Test(t)
 	library(t)
 	for _, test := range []struct {
 		name  string

@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/proxy"
 )
 
@@ -192,6 +193,7 @@ func TestNetworkLoss(t *testing.T) {
 
 // TestJoins joins 50 times, and 200 times where things are measured, a second each: no frame may go past the script to the browser's own decoder.
 func TestJoins(t *testing.T) {
+	long.Test(t)
 	tools(t)
 	s := start(t, nil)
 	publish(t, s, "ada", "--qualities", "only=500")

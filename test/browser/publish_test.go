@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/proxy"
 )
 
@@ -66,6 +67,7 @@ func volpeerWatches(t *testing.T, s *server.Server, seconds string) (watched, []
 // TestPublishing has a page publish a figure of two tiles in three qualities: nothing is encoded until volpeer watches, which decodes all of it; another page sees it, takes one quality,
 // and goes on seeing it after the publisher has lost its network for a while.
 func TestPublishing(t *testing.T) {
+	long.Test(t)
 	tools(t)
 	// The page does not wait for it to be built.
 	if _, err := peer(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/test/interop/standin"
+	"github.com/volsfu/volsfu/test/long"
 )
 
 // oldDialect has a bridge speak VR2Gather's dialect.
@@ -19,6 +20,7 @@ var oldDialect = []string{"--dialect", "vr2gather"}
 
 // TestBridgeDialect has volpeer bridge speak VR2Gather's dialect, to our server and to what stands in for the original.
 func TestBridgeDialect(t *testing.T) {
+	long.Test(t)
 	tools := buildBridgeTools(t)
 	t.Run("both by the dialect", func(t *testing.T) {
 		sides := openSides(t, tools, startServer(t).Server.URL(), 2, 3, oldDialect, oldDialect)

@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/long"
 )
 
 var (
@@ -26,6 +27,7 @@ const bridgeFrameBytes = 100_000
 
 // TestBridge has volpeer bridge stand between stand-ins for VR2Gather's connector and a server.
 func TestBridge(t *testing.T) {
+	long.Test(t)
 	tools := buildBridgeTools(t)
 	t.Run("frames each way", func(t *testing.T) { bridgeEachWay(t, tools) })
 	t.Run("ready datagram lost", func(t *testing.T) { bridgeReadyLost(t, tools) })

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
+	"github.com/volsfu/volsfu/test/long"
 )
 
 // room is where everybody in these tests is.
@@ -72,6 +73,7 @@ func clientOf(t *testing.T, a *audience, number int) (client int) {
 // TestOldPeersSwitchOnTheServer has two old peers and one by v1 publish and receive 9 tiles × 3 qualities and sound, while one of the old peers switches qualities
 // of both others' tiles, 1,000 times.
 func TestOldPeersSwitchOnTheServer(t *testing.T) {
+	long.Test(t)
 	c := startServer(t)
 	alice := old(t, address(c), conversation(1))
 	bob := old(t, address(c), conversation(2))

@@ -19,6 +19,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/long"
 )
 
 const (
@@ -303,6 +304,7 @@ func descriptors() (int, bool) {
 }
 
 func TestNothingStays(t *testing.T) {
+	long.Test(t)
 	h := open(t)
 	// The first visitors make pools and tables grow to their usual size.
 	h.receive(t, 3*len(visits))
