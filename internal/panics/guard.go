@@ -126,26 +126,27 @@ func (g *Guard) Recover(where string, end func()) {
 	if value == nil {
 		return
 	}
+	stack := g.confine(where, value)
+	go g.finish(where, value, stack, end)
+}
+
+// confine counts and reports a panic that was recovered from, and returns the stack. A panic in shared work goes on.
+func (g *Guard) confine(where string, value any) (stack []byte) {
 	if _, is := value.(shared); is {
 		panic(value)
 	}
-	stack := debug.Stack()
+	stack = debug.Stack()
 	g.Note(where, value, stack)
-	go g.finish(where, value, stack, end)
+	return stack
 }
 
 // Try calls f, and reports whether f returned. If f panics, Try counts and reports the panic. With a nil guard the panic
 // goes on.
 func (g *Guard) Try(where string, f func()) (returned bool) {
 	defer func() {
-		if g == nil || returned {
-			return
+		if g != nil && !returned {
+			g.confine(where, recover())
 		}
-		value := recover()
-		if _, is := value.(shared); is {
-			panic(value)
-		}
-		g.Note(where, value, debug.Stack())
 	}()
 	f()
 	return true

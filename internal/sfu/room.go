@@ -134,6 +134,7 @@ func (r *Room) abandonParticipant(p *participant) {
 		return
 	}
 	delete(r.participants, p.identity)
+	p.connection.dismiss()
 	for _, publication := range publications {
 		publication.close()
 	}

@@ -96,15 +96,15 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 
 // runTests runs the short or the long tests of the packages.
 func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packages []testPackage) error {
-	flags := []string{"-timeout=" + o.timeout.String(), "-short"}
+	selection := "-short"
 	if o.long {
 		found, names, err := longTests(packages)
 		if err != nil {
 			return fmt.Errorf("looking for long tests: %w", err)
 		}
-		packages = found
-		flags[1] = "-run=" + anyOf(names)
+		packages, selection = found, "-run="+anyOf(names)
 	}
+	flags := []string{"-timeout=" + o.timeout.String(), selection}
 	together, alone := splitByPlace(packages)
 	if err := runTests(ctx, tally, w, importPaths(together), append(flags, "-race")...); err != nil {
 		return err

@@ -1,8 +1,6 @@
 package claims
 
 import (
-	"slices"
-
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 )
@@ -34,10 +32,8 @@ func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figu
 			if iteration.Reason != "" {
 				f.remark = notMeasured + ": " + iteration.Reason
 			}
-			if iteration.Validity == experiment.Failed {
-				f.failed = iteration.Reason
-			}
 		}
+		f.failed = failureOf(c)
 		if s := c.Figure(name); f.failed == "" && s != nil && c.Worth != experiment.Invalid {
 			f.value, f.unit, f.there, f.remark = s.Mean, s.Unit, true, ""
 			if c.Worth != experiment.Valid {
@@ -49,11 +45,14 @@ func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figu
 	return figure{remark: notMeasured}
 }
 
-// hasFailed reports whether an iteration of a cell failed.
-func hasFailed(c *experiment.CellResult) bool {
-	return slices.ContainsFunc(c.Iterations, func(i experiment.IterationResult) bool {
-		return i.Outcome != nil && i.Validity == experiment.Failed
-	})
+// failureOf says how an iteration of a cell failed, empty if none did.
+func failureOf(c *experiment.CellResult) string {
+	for _, iteration := range c.Iterations {
+		if iteration.Validity == experiment.Failed {
+			return iteration.Reason
+		}
+	}
+	return ""
 }
 
 // named is a line's name with what is to be known of its figure.

@@ -43,6 +43,7 @@ func (c *interactive) Run(ctx context.Context) ([]lab.Line, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
+	c.repeated = 0
 	var lines []lab.Line
 	for _, part := range []func(context.Context, string) ([]lab.Line, error){c.idle, c.distant, c.lossy, c.decisions} {
 		more, err := part(ctx, folder)
@@ -71,7 +72,7 @@ func (c *interactive) cells(ctx context.Context, folder, name string, only exper
 	}
 	for range again {
 		for i := range r.Cells {
-			if r.Cells[i].Worth != experiment.Invalid || hasFailed(&r.Cells[i]) {
+			if r.Cells[i].Worth != experiment.Invalid || failureOf(&r.Cells[i]) != "" {
 				continue
 			}
 			c.progress.Say("%s: %s: measured anew, since it was disturbed", name, r.Cells[i].Name)
