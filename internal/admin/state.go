@@ -45,9 +45,10 @@ type Frames struct {
 	Budget    uint64 `json:"dropped_budget"`
 }
 
-// NACKs counts lost packets and requests for them. Received are NACK messages of receivers, Answered packets sent again to
-// them. Requested counts requests to publishers, repeated ones included. Recovered, Delayed and Lost count packets of
-// publishers, each once: those retransmitted on request, those requested that came by themselves, and those given up.
+// NACKs counts lost packets and requests for them. Received are NACK messages of receivers, Answered packets sent
+// again to them. Requested counts requests to publishers, repeated ones included. Recovered, Delayed and Lost count
+// packets of publishers, each once: those retransmitted on request, those requested that came by themselves, and those
+// given up.
 type NACKs struct {
 	Received  uint64 `json:"received"`
 	Answered  uint64 `json:"answered"`

@@ -34,8 +34,8 @@ func asked(packets []rtcp.Packet, ssrc uint32) []uint16 {
 }
 
 // TestRequestedPacketsAreCountedOnce has a publisher pause within a frame for 35 ms, so that the rest of the frame is
-// requested twice. The packets count once: as delayed if they come by themselves, as recovered if they are retransmitted,
-// as lost otherwise.
+// requested twice. The packets count once: as delayed if they come by themselves, as recovered if they are
+// retransmitted, as lost otherwise.
 func TestRequestedPacketsAreCountedOnce(t *testing.T) {
 	for _, test := range []struct {
 		name                     string

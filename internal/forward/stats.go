@@ -163,8 +163,8 @@ type Stats struct {
 	Paced       bool
 	WriteErrors uint64
 
-	// NACKsReceived and NACKsSent count RTCP packets. Requested counts the sequence numbers in those sent, repeated requests
-	// included.
+	// NACKsReceived and NACKsSent count RTCP packets. Requested counts the sequence numbers in those sent, repeated
+	// requests included.
 	NACKsReceived, NACKsSent, Requested uint64
 	// Recovered, Delayed and Lost count packets of publishers, each once: those retransmitted on request, those requested
 	// that came by themselves, and those given up.

@@ -1,6 +1,6 @@
 // Package panics confines a panic in a goroutine that serves one client to that client: a Guard counts and reports the
-// panic and ends the client, and the process goes on for the others. A room counts as a client here: its goroutine serves
-// its participants alone, and all of them are ended.
+// panic and ends the client, and the process goes on for the others. A room counts as a client here: its goroutine
+// serves its participants alone, and all of them are ended.
 //
 // A goroutine may be guarded only if it meets all of these conditions. The guard cannot check them.
 //   - Only its client depends on it. Goroutines that many clients share (readers of sockets, writers) are not guarded:
@@ -140,8 +140,8 @@ func (g *Guard) confine(where string, value any) (stack []byte) {
 	return stack
 }
 
-// Try calls f, and reports whether f returned. If f panics, Try counts and reports the panic. With a nil guard the panic
-// goes on.
+// Try calls f, and reports whether f returned. If f panics, Try counts and reports the panic. With a nil guard the
+// panic goes on.
 func (g *Guard) Try(where string, f func()) (returned bool) {
 	defer func() {
 		if g != nil && !returned {

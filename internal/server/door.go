@@ -7,7 +7,8 @@ import (
 	"github.com/volsfu/volsfu/internal/signalling"
 )
 
-// openDoor makes the door in front of all clients and the bounds of their connections, and registers the counts of both.
+// openDoor makes the door in front of all clients and the bounds of their connections, and registers the counts of
+// both.
 func (s *Server) openDoor(
 	registry *prometheus.Registry, counts *metrics.Metrics, log *signalling.Log,
 ) (*signalling.Door, error) {

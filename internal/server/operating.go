@@ -22,9 +22,12 @@ func (o operating) State() admin.ServerState {
 		Version: o.version, Started: o.started, Now: time.Now(), Draining: o.draining.Load(), Goroutines: runtime.NumGoroutine(),
 		Tracks: s.Tracks, Slots: s.Slots, ActiveSlots: s.ActiveSlots, CacheBytes: s.CacheBytes,
 		Received: adminTraffic(s.Received), Sent: adminTraffic(s.Sent),
-		Frames:       admin.Frames{Forwarded: s.FramesForwarded, Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget},
-		Switches:     s.Switches,
-		NACKs:        admin.NACKs{Received: s.NACKsReceived, Answered: s.NACKed.Answered, Requested: s.Requested, Recovered: s.Recovered, Delayed: s.Delayed, Lost: s.Lost},
+		Frames:   admin.Frames{Forwarded: s.FramesForwarded, Late: s.DroppedLate, Overrun: s.DroppedOverrun, Budget: s.DroppedBudget},
+		Switches: s.Switches,
+		NACKs: admin.NACKs{
+			Received: s.NACKsReceived, Answered: s.NACKed.Answered,
+			Requested: s.Requested, Recovered: s.Recovered, Delayed: s.Delayed, Lost: s.Lost,
+		},
 		ResidenceP50: milliseconds(s.Residence.Quantile(0.5)), ResidenceP99: milliseconds(s.Residence.Quantile(0.99)),
 	}
 }

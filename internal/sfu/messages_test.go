@@ -81,8 +81,8 @@ func TestTimersEndWithTheirParticipant(t *testing.T) {
 	}
 }
 
-// TestAPanicEndsOneRoom has the goroutine of a room panic. The participants of that room are told so, also if they cannot
-// be removed; the other rooms stay, and a room of that name can be opened again.
+// TestAPanicEndsOneRoom has the goroutine of a room panic. The participants of that room are told so, also if they
+// cannot be removed; the other rooms stay, and a room of that name can be opened again.
 func TestAPanicEndsOneRoom(t *testing.T) {
 	reported := make(chan panics.Report, 3)
 	guard := panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlaces...)
@@ -123,8 +123,8 @@ func TestAPanicEndsOneRoom(t *testing.T) {
 	}
 }
 
-// TestAPanicInAJoin has the room's goroutine panic while it takes a join, when the connection is made. The join is refused,
-// the place of its bearer is released, and the connection ends: the node stops.
+// TestAPanicInAJoin has the room's goroutine panic while it takes a join, when the connection is made. The join is
+// refused, the place of its bearer is released, and the connection ends: the node stops.
 func TestAPanicInAJoin(t *testing.T) {
 	guard := panics.NewGuard(func(panics.Report) {}, PanicPlaces...)
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.Guard = guard })

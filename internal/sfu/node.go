@@ -121,7 +121,8 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	return r.session, r.err
 }
 
-// ended is the answer to a join whose room has ended without one: the server stops, or the room's goroutine has panicked.
+// ended is the answer to a join whose room has ended without one: the server stops, or the room's goroutine has
+// panicked.
 func (n *Node) ended() *signal.Error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -117,7 +117,8 @@ func (r *Room) run(end <-chan struct{}) {
 	}
 }
 
-// abandon ends all participants after a panic in the room's goroutine, which has ended. The caller has the room's state.
+// abandon ends all participants after a panic in the room's goroutine, which has ended. The caller has the room's
+// state.
 func (r *Room) abandon() {
 	r.node.drop(r)
 	for _, p := range r.others(nil) {
@@ -125,8 +126,8 @@ func (r *Room) abandon() {
 	}
 }
 
-// abandonParticipant removes a participant like any other. If the state of the room does not allow that, it ends what the
-// participant has by itself: tracks, websocket, connection and session.
+// abandonParticipant removes a participant like any other. If the state of the room does not allow that, it ends what
+// the participant has by itself: tracks, websocket, connection and session.
 func (r *Room) abandonParticipant(p *participant) {
 	const reason = "internal error of the server"
 	outbox, publications := p.outbox, slices.Clone(p.publications)

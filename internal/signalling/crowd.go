@@ -70,15 +70,16 @@ const (
 	// full room behind one NAT, whose resumes a restarted server refuses.
 	answerBurst = 100
 	// maxRequestWait bounds how long a refused request waits. The 1024 connections that one address may have by default
-	// (server.address_connections) are then answered 128 times per second, some 3 % of a core. Clients of this project give
-	// up after 10 s.
+	// (server.address_connections) are then answered 128 times per second, some 3 % of a core. Clients of this project
+	// give up after 10 s.
 	maxRequestWait = 8 * time.Second
-	// maxJoinWait bounds how long a refused join waits. A websocket may try maxRefusedJoins within the join timeout (10 s).
+	// maxJoinWait bounds how long a refused join waits. A websocket may try maxRefusedJoins within the join timeout (10
+	// s).
 	maxJoinWait = 1500 * time.Millisecond
 )
 
-// answerWait returns the delay of the answer to a refusal, so much at most. There is none for members that are not counted:
-// this host's own addresses, and others beyond maxMembers.
+// answerWait returns the delay of the answer to a refusal, so much at most. There is none for members that are not
+// counted: this host's own addresses, and others beyond maxMembers.
 func (c *crowd[K]) answerWait(key K, now time.Time, most time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

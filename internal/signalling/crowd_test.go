@@ -155,8 +155,8 @@ func TestCrowdLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// TestRefusalsWait: an address that is refused again and again is answered more and more slowly, up to a bound, and at once
-// again after a while. Others do not wait.
+// TestRefusalsWait: an address that is refused again and again is answered more and more slowly, up to a bound, and at
+// once again after a while. Others do not wait.
 func TestRefusalsWait(t *testing.T) {
 	c := newCrowd[string](crowdLimits{open: 1, perSecond: 1, burst: 1})
 	now := time.Unix(1_000_000, 0)

@@ -21,8 +21,8 @@ const (
 	maxRefused = 4096
 )
 
-// Log is the log of signalling. It bounds the lines about refusals per address. All servers of signalling and the door in
-// front of them share one, so that the bound holds for all their lines. It is safe for concurrent use.
+// Log is the log of signalling. It bounds the lines about refusals per address. All servers of signalling and the door
+// in front of them share one, so that the bound holds for all their lines. It is safe for concurrent use.
 type Log struct {
 	*zap.Logger
 

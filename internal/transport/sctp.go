@@ -27,8 +27,8 @@ const (
 	// beginning of the next. With 10 µs each, one remote peer can take a quarter of a core.
 	chunkRate, chunkBurst = 24_000, 6144
 	// controlRate and controlBurst bound all other chunks. SCTP answers most of them by a packet each, which it queues
-	// without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it begins, one
-	// HEARTBEAT in 30 s, and a RECONFIG for each channel that it closes.
+	// without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it begins,
+	// one HEARTBEAT in 30 s, and a RECONFIG for each channel that it closes.
 	controlRate, controlBurst = 100, 256
 )
 

@@ -1,10 +1,11 @@
-// Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the tests
-// below test/ one package at a time after all others, because each of them needs the whole machine. Tests that the race
-// detector makes impossible run again without it. Then every native fuzz test runs for a short while. With -long only the
-// tests that call long.Test run, otherwise all others.
+// Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the
+// tests below test/ one package at a time after all others, because each of them needs the whole machine. Tests that
+// the race detector makes impossible run again without it. Then every native fuzz test runs for a short while. With
+// -long only the tests that call long.Test run, otherwise all others.
 //
-// Suite prints a line per package, the whole output of each failed test, the skipped tests with their reasons, the slowest
-// tests, and the closing line "N passed, N failed, N skipped". It exits with status 1 if a test failed or no test ran.
+// Suite prints a line per package, the whole output of each failed test, the skipped tests with their reasons, the
+// slowest tests, and the closing line "N passed, N failed, N skipped". It exits with status 1 if a test failed or no
+// test ran.
 //
 // All state belongs to the main goroutine.
 package main

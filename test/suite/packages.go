@@ -135,8 +135,8 @@ func callsLongTest(f *ast.FuncDecl) (calls bool) {
 // fuzzTests returns the names of the native fuzz tests in the package's files, in order of appearance.
 func (p testPackage) fuzzTests() ([]string, error) { return p.testFunctions("testing.F", isFuzzTest) }
 
-// testFunctions returns the names of the functions in the package's test files that match, in order of appearance. Files
-// without the text are not parsed.
+// testFunctions returns the names of the functions in the package's test files that match, in order of appearance.
+// Files without the text are not parsed.
 func (p testPackage) testFunctions(text string, matches func(*ast.FuncDecl) bool) ([]string, error) {
 	var names []string
 	for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {

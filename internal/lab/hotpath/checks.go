@@ -61,8 +61,8 @@ const runTime = 4 * time.Second
 // attempts bounds how often a run is made while the machine is busy.
 const attempts = 3
 
-// run measures once, and again if the machine was busy. Losses of a server are no reason to measure again. The last attempt
-// counts. The machine's limit is measured beside it.
+// run measures once, and again if the machine was busy. Losses of a server are no reason to measure again. The last
+// attempt counts. The machine's limit is measured beside it.
 func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
 	o.Progress, o.ServerBin = b.progress, b.serverBin
 	o.Arguments = append(o.Arguments, b.arguments...)

@@ -56,8 +56,8 @@ func line(t *testing.T, lines []lab.Line, name string) lab.Line {
 	return lines[i]
 }
 
-// TestLossesAreNotMeasuredAgain: a run in which the server lost a packet is judged as it is. One that other work disturbed is
-// repeated and counted.
+// TestLossesAreNotMeasuredAgain: a run in which the server lost a packet is judged as it is. One that other work
+// disturbed is repeated and counted.
 func TestLossesAreNotMeasuredAgain(t *testing.T) {
 	lossy := &Result{Figures: Figures{PacketsLost: 1, MachineBusy: 0.5}}
 	script := &scripted{results: []*Result{{Figures: Figures{MachineBusy: 0.9}}, lossy, {Figures: Figures{MachineBusy: 0.5}}}}

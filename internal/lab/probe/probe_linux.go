@@ -45,8 +45,8 @@ func stampedSocket() (int, error) {
 // maxStampDelay bounds how long awaitStamps waits. A kernel that has not begun by then is taken not to stamp.
 const maxStampDelay = 5 * time.Second
 
-// awaitStamps waits until the kernel stamps received packets. The caller has a socket that asks for stamps. When the first
-// such socket of the machine opens, Linux switches the stamps of received packets on in a work queue
+// awaitStamps waits until the kernel stamps received packets. The caller has a socket that asks for stamps. When the
+// first such socket of the machine opens, Linux switches the stamps of received packets on in a work queue
 // (net_enable_timestamp in net/core/dev.c), which may take longer than a whole measurement on a busy machine.
 func awaitStamps() (err error) {
 	fd, err := stampedSocket()

@@ -19,8 +19,8 @@ type figure struct {
 // notMeasured is what is known of a figure that is not there.
 const notMeasured = "not measured"
 
-// figureOf finds a cell's figure. A cell has none if the measuring of all its iterations was disturbed, or if one of them
-// failed.
+// figureOf finds a cell's figure. A cell has none if the measuring of all its iterations was disturbed, or if one of
+// them failed.
 func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figure {
 	for i := range r.Cells {
 		c := &r.Cells[i]

@@ -52,7 +52,8 @@ func (c *interactive) Run(ctx context.Context) ([]lab.Line, error) {
 			return lines, err
 		}
 	}
-	return append(lines, lab.Information("cells measured again because measuring was disturbed", float64(c.repeated), "")), nil
+	repeated := lab.Information("cells measured again because measuring was disturbed", float64(c.repeated), "")
+	return append(lines, repeated), nil
 }
 
 // cells runs some cells of an experiment. It measures cells again whose iterations were all disturbed.

@@ -136,8 +136,8 @@ func Find(name string) (*Description, error) {
 	return c.Describe()
 }
 
-// removeStale removes the socket of a killed process. Another process may be about to listen on the socket: it holds the
-// lock until then.
+// removeStale removes the socket of a killed process. Another process may be about to listen on the socket: it holds
+// the lock until then.
 func removeStale(name string) {
 	unlock, err := lock(Folder())
 	if err != nil {
