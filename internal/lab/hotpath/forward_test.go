@@ -135,7 +135,7 @@ func TestForward(t *testing.T) {
 	})
 	t.Run("lossy", func(t *testing.T) {
 		o := options
-		o.Load.Receivers, o.Load.Mbps, o.Load.Loss, o.Load.RTT = 1, 4, 0.2, 4*time.Millisecond
+		o.Load.Receivers, o.Load.Mbps, o.Load.Loss, o.Load.RTT = 1, 8, 0.05, 4*time.Millisecond
 		result, err := Forward(ctx, o)
 		if err != nil || result.PacketsMissed == 0 || result.PacketsRecovered == 0 || result.Retransmissions == 0 || result.FrameLatency == nil {
 			t.Fatalf("got %+v, %v; want losses and repairs", result, err)
