@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 // packetConn is plain calls without allocation. Connections of emulated networks have these methods; those of package net are adapted.
@@ -11,6 +12,7 @@ type packetConn interface {
 	ReadFromAddrPort(b []byte) (int, netip.AddrPort, error)
 	WriteToAddrPort(b []byte, peer netip.AddrPort) (int, error)
 	LocalAddr() net.Addr
+	SetWriteDeadline(t time.Time) error
 	Close() error
 }
 

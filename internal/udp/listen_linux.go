@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,8 +23,6 @@ type kernel struct {
 	ipv6               bool // addresses are given as those of IPv6, mapped where they are of IPv4
 	// segmenting is switched off where the kernel or the device turns out to refuse every run; segmented says that it has taken one.
 	segmenting, segmented atomic.Bool
-	// patience is how long one call of Send waits for room, 0 is without bound.
-	patience time.Duration
 	// stamping is set while stamps are taken, and awaited counts those of sent datagrams that have not come.
 	stamping atomic.Bool
 	awaited  atomic.Int32
@@ -70,7 +67,7 @@ func open(c Config, use abilities, shared bool) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSocket(adapt(conn))
+	s, err := newSocket(adapt(conn), c.Patience)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -90,7 +87,7 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 		return err
 	}
 	k := &s.kernel
-	k.raw, k.recvmmsg, k.sendmmsg, k.patience = raw, recvmmsg, sendmmsg, c.Patience
+	k.raw, k.recvmmsg, k.sendmmsg = raw, recvmmsg, sendmmsg
 	k.ipv6 = c.Address.Addr().Is6()
 	s.receiveBuffer, s.sendBuffer = EnlargeBuffers(conn, c.ReceiveBuffer, c.SendBuffer)
 	err = raw.Control(func(fd uintptr) {

@@ -68,7 +68,7 @@ func listenWith(c Config, use abilities) (*Port, error) {
 // Attach makes a port of one socket on a packet connection of the caller's, such as one of an emulated network, by plain calls. Closing the port closes the
 // connection. ErrAddress where its local address is not one of UDP.
 func Attach(conn net.PacketConn) (*Port, error) {
-	s, err := newSocket(adapt(conn))
+	s, err := newSocket(adapt(conn), 0)
 	if err != nil {
 		return nil, err
 	}

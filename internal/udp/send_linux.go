@@ -148,7 +148,7 @@ func (s *Socket) send(messages []Message) error {
 // sendBatches sends all messages, in segmented runs where that is wanted and possible.
 func (s *Socket) sendBatches(messages []Message, segmented bool) error {
 	b := batches.Get().(*batch)
-	b.fd, b.call, b.calls, b.patience = s.kernel.fd, s.kernel.sendmmsg, 0, s.kernel.patience
+	b.fd, b.call, b.calls, b.patience = s.kernel.fd, s.kernel.sendmmsg, 0, s.patience
 	switch {
 	case b.patience == 0:
 		b.patience = math.MaxInt64

@@ -27,14 +27,14 @@ func (p *Port) openSender(c SenderConfig) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSocket(adapt(conn))
+	s, err := newSocket(adapt(conn), c.Patience)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	use := p.senders.use
 	use.coalescing, use.watching = false, false
 	config := p.senders.config
-	config.ReceiveBuffer, config.SendBuffer, config.Patience = 0, c.Buffer, c.Patience
+	config.ReceiveBuffer, config.SendBuffer = 0, c.Buffer
 	if err := s.configure(conn.(*net.UDPConn), config, use); err != nil {
 		return nil, errors.Join(err, s.closer.Close())
 	}

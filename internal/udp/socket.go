@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +23,8 @@ type Socket struct {
 	closed atomic.Bool
 	kernel kernel // what the system offers beyond plain calls
 	local  netip.AddrPort
+	// patience is how long one call of Send waits for room, 0 is without bound.
+	patience time.Duration
 	// What was granted, in bytes; 0 is unknown.
 	receiveBuffer, sendBuffer int
 
@@ -36,13 +39,13 @@ type Socket struct {
 	lastDrops uint32 // what the kernel told last, guarded by counting
 }
 
-// newSocket makes a socket of plain calls.
-func newSocket(conn packetConn) (*Socket, error) {
+// newSocket makes a socket of plain calls, each of which waits for patience at most.
+func newSocket(conn packetConn, patience time.Duration) (*Socket, error) {
 	local, err := addrPort(conn.LocalAddr())
 	if err != nil {
 		return nil, fmt.Errorf("local address: %w", err)
 	}
-	return &Socket{conn: conn, closer: conn, local: local}, nil
+	return &Socket{conn: conn, closer: conn, local: local, patience: patience}, nil
 }
 
 // Receive waits for at least one datagram, or one stamp of a datagram that was sent, and fills the Inbox with what there is. It belongs to one goroutine at a time. It returns net.ErrClosed, wrapped,
@@ -96,12 +99,29 @@ func (s *Socket) receivePlain(in *Inbox) error {
 	return nil
 }
 
-// sendPlain sends every datagram by a call of its own.
+// plainPause is how long a plain call waits for room while the socket counts as full. Package net tries no call whose
+// deadline has passed, so the time cannot be zero.
+const plainPause = 100 * time.Microsecond
+
+// sendPlain sends every datagram by a call of its own. Concurrent calls share the connection's deadline: one may wait
+// for as long as the latest of them.
 func (s *Socket) sendPlain(messages []Message) error {
+	if s.patience > 0 {
+		now, wait := time.Now(), s.patience
+		if s.Full(now) {
+			wait = min(wait, plainPause)
+		}
+		// A connection without deadlines, of which package net has none, waits as it likes.
+		_ = s.conn.SetWriteDeadline(now.Add(wait))
+	}
 	rest := cursor{messages: messages}
+	full := false
 	for datagram, ok := rest.next(false); ok; datagram, ok = rest.next(false) {
-		if !datagram.Peer.IsValid() {
+		if full || !datagram.Peer.IsValid() {
 			s.sendErrors.Add(1)
+			if full {
+				s.sendDrops.Add(1)
+			}
 			continue
 		}
 		switch _, err := s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer)); {
@@ -111,6 +131,11 @@ func (s *Socket) sendPlain(messages []Message) error {
 			s.runs.Add(1)
 		case errors.Is(err, net.ErrClosed):
 			return err
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			full = true
+			s.sendErrors.Add(1)
+			s.sendDrops.Add(1)
+			s.fullAt.Store(time.Now().UnixNano())
 		default:
 			s.sendErrors.Add(1)
 		}

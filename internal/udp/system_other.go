@@ -19,7 +19,7 @@ func listen(c Config, _ abilities) ([]*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSocket(udpConn{conn})
+	s, err := newSocket(udpConn{conn}, c.Patience)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}

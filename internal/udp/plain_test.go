@@ -1,0 +1,64 @@
+package udp
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+)
+
+// stuckConn is a connection whose send buffer is full for ever.
+type stuckConn struct {
+	packetConn
+	deadline time.Time
+	calls    int
+}
+
+func (c *stuckConn) LocalAddr() net.Addr { return net.UDPAddrFromAddrPort(loopback4) }
+
+func (c *stuckConn) SetWriteDeadline(t time.Time) error {
+	c.deadline = t
+	return nil
+}
+
+func (c *stuckConn) WriteToAddrPort([]byte, netip.AddrPort) (int, error) {
+	c.calls++
+	time.Sleep(time.Until(c.deadline))
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestPatienceOfPlainCalls sends on a full socket without sendmmsg: Send waits for its patience, drops all packets by one
+// call, and hardly waits while the socket counts as full.
+func TestPatienceOfPlainCalls(t *testing.T) {
+	conn := &stuckConn{}
+	s, err := newSocket(conn, 10*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := run(loopback4, 0, 8, 1000, 1000)
+	for sends := 1; sends <= 2; sends++ {
+		begin := time.Now()
+		if err := s.sendPlain([]Message{message, message}); err != nil {
+			t.Fatal(err)
+		}
+		if waits := conn.deadline.Sub(begin); sends == 1 && waits < 10*time.Millisecond {
+			t.Errorf("a send waits for %v, expected 10 ms", waits)
+		}
+		var stats Stats
+		s.addStats(&stats)
+		if want := uint64(16 * sends); stats.SendDrops != want || stats.SendErrors != want || conn.calls != sends {
+			t.Errorf("after send %d: %d drops, %d errors, %d calls; expected %d, %d, %d",
+				sends, stats.SendDrops, stats.SendErrors, conn.calls, want, want, sends)
+		}
+		// The test may stall for longer than a socket counts as full, so the socket was full in the future.
+		s.fullAt.Store(time.Now().Add(time.Hour).UnixNano())
+	}
+	begin := time.Now()
+	if err := s.sendPlain([]Message{message}); err != nil {
+		t.Fatal(err)
+	}
+	if waits := conn.deadline.Sub(begin); waits > time.Since(begin)+plainPause {
+		t.Errorf("a send on a full socket waits for %v, expected %v", waits, plainPause)
+	}
+}
