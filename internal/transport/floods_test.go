@@ -1,18 +1,31 @@
 package transport
 
 import (
+	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 // request stands for a STUN request.
 var request = []byte{0, 1}
 
+// portOf is the flooder that an address is by itself.
+func portOf(address netip.AddrPort) flooder {
+	return flooder{netip.PrefixFrom(address.Addr(), address.Addr().BitLen()), address.Port()}
+}
+
+// host is the nth of many remote hosts, each with one address (RFC 2544).
+func host(n int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18, byte(n >> 8), byte(n)}), 4711)
+}
+
 // TestFloodsOfOtherDatagrams sends media, as after the end of a session, and responses: they are not shunned.
 func TestFloodsOfOtherDatagrams(t *testing.T) {
 	for first, shunned := range map[byte]bool{0: true, 1: false, 19: false, 20: true, 63: true, 64: false, 128: false} {
 		var f floods
-		for range 10 * floodLimit {
+		for range 10 * portFlood {
 			f.note([]byte{first}, address(0))
 		}
 		if _, changed := f.step(start); changed != shunned {
@@ -29,19 +42,19 @@ func TestFloods(t *testing.T) {
 	for step := range 400 {
 		now := start.Add(time.Duration(step) * consentInterval)
 		if !before {
-			for range 10 * floodLimit {
-				f.note(request, address(0))
+			for range 10 * portFlood {
+				f.note(request, host(0))
 			}
 		}
 		if step == 0 {
-			for range floodLimit {
-				f.note(request, address(1))
+			for range portFlood {
+				f.note(request, host(1))
 			}
 		}
 		for n := range 10 * maxFlooders {
-			f.note(request, address(2+n))
+			f.note(request, host(2+n))
 		}
-		rejections, changed := f.step(now)
+		flooders, changed := f.step(now)
 		if !changed {
 			if before {
 				rejected[0]++
@@ -49,12 +62,12 @@ func TestFloods(t *testing.T) {
 			continue
 		}
 		shunned := map[int]bool{}
-		for _, r := range rejections {
+		for _, r := range flooders {
 			for n := range 2 {
-				shunned[n] = shunned[n] || r.Peer == address(n)
+				shunned[n] = shunned[n] || r == portOf(host(n))
 			}
-			if r.Peer != address(0) && r.Peer != address(1) {
-				t.Fatalf("%v is rejected, which has sent few", r.Peer)
+			if r != portOf(host(0)) && r != portOf(host(1)) {
+				t.Fatalf("%v is rejected, which has sent few", r)
 			}
 		}
 		if shunned[1] != (step < 4) {
@@ -71,8 +84,8 @@ func TestFloods(t *testing.T) {
 	if shuns < 8 || shuns > 10 || rejected[0] < 380 {
 		t.Errorf("the long flood was shunned %d times, for %d of 400 intervals; expected about 9 times, and nearly all", shuns, rejected[0])
 	}
-	if len(f.refused) > maxFlooders {
-		t.Errorf("%d addresses are counted, expected %d at most", len(f.refused), maxFlooders)
+	if len(f.ports) > maxFlooders || len(f.sources) > maxFlooders {
+		t.Errorf("%d ports and %d sources are counted, expected %d at most", len(f.ports), len(f.sources), maxFlooders)
 	}
 }
 
@@ -80,17 +93,70 @@ func TestFloods(t *testing.T) {
 func TestManyFloods(t *testing.T) {
 	var f floods
 	for n := range maxFlooders {
-		for range floodLimit {
-			f.note(request, address(n))
+		for range portFlood {
+			f.note(request, host(n))
 		}
 	}
-	if rejections, changed := f.step(start); !changed || len(rejections) != 2*maxShunned {
-		t.Errorf("%d rejections, changed %t; expected %d", len(rejections), changed, 2*maxShunned)
+	if flooders, changed := f.step(start); !changed || len(flooders) != udp.MaxRejected {
+		t.Errorf("%d are shunned, changed %t; expected %d", len(flooders), changed, udp.MaxRejected)
 	}
-	if rejections, changed := f.step(start.Add(leastShun)); !changed || len(rejections) != 0 {
-		t.Errorf("%d rejections after the time is over, changed %t; expected none", len(rejections), changed)
+	// If the kernel drops nothing, the datagrams still come.
+	for n := range maxFlooders {
+		for range portFlood {
+			f.note(request, host(n))
+		}
+	}
+	if _, changed := f.step(start.Add(consentInterval)); changed || f.active != udp.MaxRejected {
+		t.Errorf("%d are shunned, changed %t; expected %d as before", f.active, changed, udp.MaxRejected)
+	}
+	if flooders, changed := f.step(start.Add(leastShun)); !changed || len(flooders) != 0 {
+		t.Errorf("%d are shunned after the time is over, changed %t; expected none", len(flooders), changed)
 	}
 	if f.step(start.Add(3 * leastShun)); len(f.shunned) != 0 {
 		t.Errorf("%d addresses are remembered, expected none", len(f.shunned))
+	}
+}
+
+// TestFloodFromManyPorts floods from more ports of one source than are counted, each of which sends little.
+func TestFloodFromManyPorts(t *testing.T) {
+	for name, test := range map[string]struct {
+		address string
+		prefix  string
+		count   int
+	}{
+		"IPv4":                 {"203.0.113.1", "203.0.113.1/32", sourceFlood},
+		"IPv6":                 {"2001:db8::1", "2001:db8::/64", sourceFlood},
+		"below the limit":      {"203.0.113.1", "", sourceFlood - 1},
+		"this host's programs": {"127.0.0.1", "", 10 * sourceFlood},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f floods
+			for n := range test.count {
+				f.note(request, netip.AddrPortFrom(netip.MustParseAddr(test.address), uint16(1+n%5000)))
+			}
+			flooders, changed := f.step(start)
+			if test.prefix == "" {
+				if changed {
+					t.Errorf("%v are shunned, expected none", flooders)
+				}
+				return
+			}
+			if want := (flooder{prefix: netip.MustParsePrefix(test.prefix)}); len(flooders) != 1 || flooders[0] != want {
+				t.Errorf("%v are shunned, expected %v", flooders, want)
+			}
+		})
+	}
+}
+
+// TestPortsOfMediaAreExcepted looks for the peers of one source.
+func TestPortsOfMediaAreExcepted(t *testing.T) {
+	var r routes
+	for _, text := range []string{"203.0.113.1:5", "203.0.113.2:6", "[2001:db8::1]:7", "[2001:db8::2]:8", "[2001:db8:0:1::1]:9"} {
+		r.move(&Peer{}, netip.AddrPort{}, netip.MustParseAddrPort(text))
+	}
+	for prefix, want := range map[string]int{"203.0.113.1/32": 1, "2001:db8::/64": 2, "192.0.2.1/32": 0} {
+		if ports := r.ports(netip.MustParsePrefix(prefix)); len(ports) != want {
+			t.Errorf("media goes to ports %v of %s, expected %d", ports, prefix, want)
+		}
 	}
 }

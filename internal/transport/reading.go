@@ -53,9 +53,8 @@ func (e *Endpoint) tend() {
 		select {
 		case now := <-ticker.C:
 			e.mux.checkNamed(now)
-			if rejections, changed := e.mux.floods.step(now); changed {
-				// If the system cannot, the readers refuse them one by one.
-				_ = e.port.Reject(rejections)
+			if shunned, changed := e.mux.floods.step(now); changed {
+				e.mux.reject(shunned)
 			}
 			if peers := e.routes.peers.Load(); peers != nil {
 				for _, peer := range *peers {
@@ -173,6 +172,18 @@ func (r *routes) silent(address netip.AddrPort) bool {
 		}
 	}
 	return false
+}
+
+// ports are those of a source that media goes to.
+func (r *routes) ports(source netip.Prefix) (ports []uint16) {
+	if peers := r.peers.Load(); peers != nil {
+		for address := range *peers {
+			if source.Contains(address.Addr().WithZone("")) {
+				ports = append(ports, address.Port())
+			}
+		}
+	}
+	return ports
 }
 
 // move gives a peer another address, and none if that is not valid.

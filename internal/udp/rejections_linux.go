@@ -18,11 +18,11 @@ const (
 )
 
 // reject gives the socket a filter of classic BPF (SO_ATTACH_FILTER), or takes its filter away if nothing is rejected.
-func (s *Socket) reject(rejections []Rejection) error {
+func (s *Socket) reject(rejections Rejections) error {
 	if s.kernel.raw == nil {
 		return errors.ErrUnsupported
 	}
-	if len(rejections) == 0 {
+	if len(rejections.Sources) == 0 {
 		err := setInt(&s.kernel, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
 		if errors.Is(err, unix.ENOENT) {
 			return nil
@@ -43,49 +43,74 @@ func loading(size uint16, at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_ABS, K: at}
 }
 
-// rejecting makes a filter's program: media is accepted at once, then each rejection is a rule that ends the program or
-// goes on at the next.
-func rejecting(rejections []Rejection) []unix.SockFilter {
-	program := []unix.SockFilter{
-		loading(unix.BPF_B, filterPayload),
-		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: mediaBytes, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: filterAccepts},
-	}
-	for _, r := range rejections {
-		program = append(program, rule(r)...)
-	}
-	return append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: filterAccepts})
+// jump is an instruction that compares, and skips so many instructions if the comparison holds, or if it does not.
+func jump(comparison uint16, k uint32, holds, fails uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | comparison | unix.BPF_K, Jt: holds, Jf: fails, K: k}
 }
 
-// rule drops the datagrams of one rejection, and goes on behind its last instruction for all others.
-func rule(r Rejection) (program []unix.SockFilter) {
-	// holds goes on at the end unless what was loaded compares as told.
-	holds := func(comparison uint16, k uint32) {
-		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | comparison | unix.BPF_K, K: k})
+func returning(k uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k}
+}
+
+// rejecting makes a filter's program: a datagram of another kind is accepted at once, then each source is a rule that
+// drops the datagram or goes on at the next.
+func rejecting(rejections Rejections) []unix.SockFilter {
+	program := []unix.SockFilter{loading(unix.BPF_B, filterPayload)}
+	for i, kind := range rejections.Kinds {
+		// Each kind is two instructions, and the last is followed by the one that accepts.
+		rest := uint8(2 * (len(rejections.Kinds) - i - 1))
+		program = append(program, jump(unix.BPF_JGE, uint32(kind.First), 0, 1), jump(unix.BPF_JGT, uint32(kind.Last), 0, rest+1))
 	}
-	address, version, source := r.Peer.Addr().Unmap(), uint32(version4), uint32(filterSource4)
+	program = append(program, returning(filterAccepts))
+	for _, source := range rejections.Sources {
+		if len(source.Except) > MaxExcept || !source.Prefix.IsValid() {
+			continue
+		}
+		if rule := rule(source); len(program)+len(rule) < maxInstructions {
+			program = append(program, rule...)
+		}
+	}
+	return append(program, returning(filterAccepts))
+}
+
+// rule drops the datagrams of one source, and goes on behind its last instruction for all others.
+func rule(source RejectedSource) (program []unix.SockFilter) {
+	// ends are the instructions that go on behind the rule if they do not hold, passes those that do if they hold.
+	var ends, passes []int
+	holds := func(k uint32) {
+		ends = append(ends, len(program))
+		program = append(program, jump(unix.BPF_JEQ, k, 0, 0))
+	}
+	address, bits := source.Prefix.Addr(), source.Prefix.Bits()
+	version, at := uint32(version4), uint32(filterSource4)
 	if address.Is6() {
-		version, source = version6, filterSource6
+		version, at = version6, filterSource6
 	}
 	program = append(program, loading(unix.BPF_B, filterVersion), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: 4})
-	holds(unix.BPF_JEQ, version)
-	for words := address.AsSlice(); len(words) > 0; words = words[4:] {
-		program = append(program, loading(unix.BPF_W, source))
-		holds(unix.BPF_JEQ, binary.BigEndian.Uint32(words))
-		source += 4
-	}
-	program = append(program, loading(unix.BPF_H, filterPort))
-	holds(unix.BPF_JEQ, uint32(r.Peer.Port()))
-	program = append(program, loading(unix.BPF_B, filterPayload))
-	holds(unix.BPF_JGE, uint32(r.First))
-	program = append(program,
-		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, K: uint32(r.Last), Jt: 1},
-		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: filterRejects})
-	const class, jump = 7, unix.BPF_JMP
-	for i := range program[:len(program)-2] {
-		if program[i].Code&class == jump {
-			program[i].Jf = uint8(len(program) - i - 1)
+	holds(version)
+	for words := source.Prefix.Masked().Addr().AsSlice(); len(words) > 0 && bits > 0; words, at, bits = words[4:], at+4, bits-32 {
+		program = append(program, loading(unix.BPF_W, at))
+		if bits < 32 {
+			program = append(program, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: ^uint32(0) << (32 - bits)})
 		}
+		holds(binary.BigEndian.Uint32(words))
+	}
+	if source.Port != 0 || len(source.Except) > 0 {
+		program = append(program, loading(unix.BPF_H, filterPort))
+	}
+	if source.Port != 0 {
+		holds(uint32(source.Port))
+	}
+	for _, port := range source.Except {
+		passes = append(passes, len(program))
+		program = append(program, jump(unix.BPF_JEQ, uint32(port), 0, 0))
+	}
+	program = append(program, returning(filterRejects))
+	for _, i := range ends {
+		program[i].Jf = uint8(len(program) - i - 1)
+	}
+	for _, i := range passes {
+		program[i].Jt = uint8(len(program) - i - 1)
 	}
 	return program
 }

@@ -46,22 +46,50 @@ func TestRejections(t *testing.T) {
 					}
 				}
 			}
-			err := to.Reject([]Rejection{
-				{Peer: peers[0].Address(), First: 0, Last: 0},
-				{Peer: peers[0].Address(), First: 20, Last: 63},
-				{Peer: peers[1].Address(), First: 0, Last: 63},
-				// A far address of the same port is another peer.
-				{Peer: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), peers[2].Address().Port()), First: 0, Last: 63},
-			})
-			if err != nil {
-				t.Fatal(err)
+			source := func(peer *Port, port uint16, except ...uint16) RejectedSource {
+				host := peer.Address().Addr()
+				return RejectedSource{Prefix: netip.PrefixFrom(host, host.BitLen()), Port: port, Except: except}
 			}
-			send()
-			come(map[int][]byte{0: {1, 19, 64, 128, 255}, 1: {64, 128, 255}, 2: first})
-			for range 2 {
-				if err := to.Reject(nil); err != nil {
+			port := func(peer int) uint16 { return peers[peer].Address().Port() }
+			kinds := []Kind{{0, 0}, {20, 63}}
+			// A far address of the same port is another peer.
+			far := RejectedSource{Prefix: netip.MustParsePrefix("192.0.2.1/32"), Port: port(2)}
+			reject := func(kinds []Kind, sources ...RejectedSource) {
+				t.Helper()
+				if err := to.Reject(Rejections{Kinds: kinds, Sources: sources}); err != nil {
 					t.Fatal(err)
 				}
+			}
+			rest := []byte{1, 19, 64, 128, 255}
+			reject(kinds, source(peers[0], port(0)), source(peers[1], port(1)), far)
+			send()
+			come(map[int][]byte{0: rest, 1: rest, 2: first})
+			reject([]Kind{{0, 63}}, source(peers[0], port(0)))
+			send()
+			come(map[int][]byte{0: {64, 128, 255}, 1: first, 2: first})
+			// All ports of the host but two, or but one of which another rule rejects.
+			reject(kinds, far, source(peers[0], 0, port(1), port(2)), far)
+			send()
+			come(map[int][]byte{0: rest, 1: first, 2: first})
+			reject(kinds, source(peers[0], 0, 1, port(1), port(2)), source(peers[0], port(2)))
+			send()
+			come(map[int][]byte{0: rest, 1: first, 2: rest})
+			// Prefixes of half a word and of two words.
+			for _, bits := range []int{12, 64} {
+				prefix := netip.PrefixFrom(peers[0].Address().Addr(), min(bits, peers[0].Address().Addr().BitLen()))
+				reject(kinds, RejectedSource{Prefix: prefix})
+				send()
+				come(map[int][]byte{0: rest, 1: rest, 2: rest})
+			}
+			other := netip.MustParsePrefix("126.0.0.0/12")
+			if address.Addr().Is6() {
+				other = netip.MustParsePrefix("0:0:0:1::/64")
+			}
+			reject(kinds, RejectedSource{Prefix: other})
+			send()
+			come(map[int][]byte{0: first, 1: first, 2: first})
+			for range 2 {
+				reject(kinds)
 			}
 			send()
 			come(map[int][]byte{0: first, 1: first, 2: first})
@@ -72,12 +100,23 @@ func TestRejections(t *testing.T) {
 // TestManyRejections fills the kernel's program.
 func TestManyRejections(t *testing.T) {
 	to := opened(t)(Listen(Config{Address: loopback6}))
-	var rejections []Rejection
-	for n := range 2 * MaxRejections {
-		rejections = append(rejections, Rejection{Peer: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(1+n)), Last: 63})
+	rejections := Rejections{Kinds: []Kind{{0, 63}}}
+	for n := range 2 * MaxRejected {
+		source := RejectedSource{Prefix: netip.PrefixFrom(netip.IPv6Loopback(), 128), Port: uint16(1 + n)}
+		rejections.Sources = append(rejections.Sources, source)
 	}
 	if err := to.Reject(rejections); err != nil {
 		t.Fatal(err)
+	}
+	for n := range rejections.Sources {
+		rejections.Sources[n].Port, rejections.Sources[n].Except = 0, make([]uint16, MaxExcept+n%2)
+	}
+	if err := to.Reject(rejections); err != nil {
+		t.Fatal(err)
+	}
+	// Those with more exceptions than may be are left out, and what the program has no room for.
+	if length := len(rejecting(rejections)); length > maxInstructions || length < maxInstructions-100 {
+		t.Errorf("a program of %d instructions, expected nearly %d", length, maxInstructions)
 	}
 	attached := attached("", func(c *net.UDPConn) net.PacketConn { return c }).open(t, Config{Address: loopback4})
 	if err := attached.Reject(rejections); !errors.Is(err, ErrNoRejections) {

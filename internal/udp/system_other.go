@@ -59,8 +59,8 @@ func (s *Socket) receiveDrops() (uint32, bool) { return 0, false }
 func (p *Port) openSender(SenderConfig) (*Socket, error) { return nil, errors.ErrUnsupported }
 
 // reject fails: no other system runs filters of ours.
-func (s *Socket) reject(rejections []Rejection) error {
-	if len(rejections) == 0 {
+func (s *Socket) reject(rejections Rejections) error {
+	if len(rejections.Sources) == 0 {
 		return nil
 	}
 	return errors.ErrUnsupported
