@@ -30,7 +30,9 @@ func registerICETCP(registry *prometheus.Registry, endpoint *transport.Endpoint)
 	return registerReasons(registry, "volsfu_ice_tcp_refused_total", "ICE-TCP connections that were refused, or ended without having proven to be for a participant.",
 		map[string]func() uint64{
 			"address":  func() uint64 { return endpoint.TCPStats().AddressFull },
+			"checks":   func() uint64 { return endpoint.TCPStats().TooManyChecks },
 			"peer":     func() uint64 { return endpoint.TCPStats().PeerFull },
+			"rate":     func() uint64 { return endpoint.TCPStats().TooOften },
 			"total":    func() uint64 { return endpoint.TCPStats().Full },
 			"unproven": func() uint64 { return endpoint.TCPStats().Unproven },
 		})

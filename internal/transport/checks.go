@@ -15,10 +15,14 @@ const (
 	// number to RFC 8489, whose Rc is 7. The attempts are spaced by checkInterval three times, and then by twice as much
 	// each time, and wait for the next consentInterval: the tenth leaves some 7 s after the first.
 	namedAttempts = 10
-	// heardAttempts is the same for an address that a check has come from, but that has answered none. The spacing ends at
-	// heardSpacing, so that the attempts last for 37 s: longer than a peer is given to connect.
-	heardAttempts = 40
-	heardSpacing  = time.Second
+	// heardSpacing is the least time between two further checks to an address that checks come from, but that answers
+	// none. Each takes a check from there that has come since the last one (RFC 8445 section 7.3.1.4): whoever forges the
+	// address of a third party sends as much.
+	heardSpacing = time.Second
+	// maxUnproven is how many addresses may have sent checks and answered none at once. The agent has each checked from
+	// each of its own addresses every checkInterval, at some 15 µs: 16 come to 0.5 % of a core. A host has a few addresses
+	// of each family, and answers from each within a round trip.
+	maxUnproven = 16
 	// unprovenLife is how long an address has a place that has sent checks which the agent did not accept.
 	unprovenLife = time.Second
 	// maxUnanswered bounds the checks of one ICE generation to addresses that have answered none, in all. A host with 20
@@ -49,8 +53,10 @@ type checks struct {
 	// unbounded is set for agents whose remote peer is trusted to name its own addresses: those of clients, which
 	// connect to the server of their user's choice and have to be the first to send.
 	unbounded bool
-	// permits reports whether checks may go to an address that has not been heard from.
+	// permits reports whether checks may go to an address that has not been heard from; affords reports whether one more
+	// check may, and counts it.
 	permits func(netip.AddrPort) bool
+	affords func(netip.Addr, time.Time) bool
 
 	remotes map[netip.AddrPort]*remoteChecks
 	pace    bucket
@@ -73,18 +79,20 @@ type pendingCheck struct {
 // remoteChecks is the state of one remote address.
 type remoteChecks struct {
 	attempts int
-	due      time.Time
-	// heard is set once the remote peer has sent a check from the address; answered once it has answered one.
-	heard, answered bool
+	// last is when the last attempt left, and due when the next may.
+	last, due time.Time
+	// came is set once a check has come from the address, authentic or not, until that is forgotten; heard once the remote
+	// peer has sent a check from there, answered once it has answered one.
+	came, heard, answered bool
 	// took is how long the address has taken to answer a check.
 	took time.Duration
 	// seenAt is when a check last came from the address, authentic or not.
 	seenAt time.Time
 }
 
-func newChecks(unbounded bool, permits func(netip.AddrPort) bool) *checks {
+func newChecks(unbounded bool, permits func(netip.AddrPort) bool, affords func(netip.Addr, time.Time) bool) *checks {
 	return &checks{
-		unbounded: unbounded, permits: permits,
+		unbounded: unbounded, permits: permits, affords: affords,
 		remotes: make(map[netip.AddrPort]*remoteChecks), pending: make(map[transactionID]pendingCheck),
 		pace: newBucket(checkRate, checkBurst),
 	}
@@ -116,38 +124,53 @@ func (c *checks) sends(to netip.AddrPort, id transactionID, now time.Time) (forg
 
 // allows reports whether a check may leave for an address that has answered none, and counts it if so.
 func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool {
-	attempts, longest := namedAttempts, time.Duration(1<<62)
-	if r.heard {
-		attempts, longest = heardAttempts, heardSpacing
-	} else if !c.permits(to) {
+	if c.unanswered >= maxUnanswered || !r.heard && !c.permits(to) {
 		return false
 	}
-	if r.attempts >= attempts || c.unanswered >= maxUnanswered || now.Before(r.due) || !r.heard && !c.pace.take(now) {
+	due := r.attempts < namedAttempts && !now.Before(r.due)
+	triggered := r.heard && r.seenAt.After(r.last) && now.Sub(r.last) >= heardSpacing
+	if !due && !triggered || !r.heard && !(c.pace.take(now) && c.affords(to.Addr(), now)) {
 		return false
 	}
 	// The shift is bounded, so that the spacing of many attempts does not overflow.
 	doublings := min(max(0, r.attempts-2), namedAttempts)
-	r.due = now.Add(min(checkInterval<<doublings, longest))
+	r.last, r.due = now, now.Add(checkInterval<<doublings)
 	r.attempts++
 	c.unanswered++
 	return true
 }
 
-// hears reports whether a check from an address is taken, which is not known to be authentic. If there is no room, the
-// address takes the place of one that has been no more than that for unprovenLife.
+// hears reports whether a check from an address is taken, which is not known to be authentic.
 func (c *checks) hears(from netip.AddrPort, now time.Time) bool {
-	if r := c.remote(from); r != nil {
-		r.seenAt = now
-		return true
-	}
-	for address, r := range c.remotes {
-		if !r.heard && !r.answered && r.attempts == 0 && now.Sub(r.seenAt) > unprovenLife {
-			delete(c.remotes, address)
-			c.remotes[from] = &remoteChecks{seenAt: now}
-			return true
+	r := c.remotes[from]
+	if r == nil || !r.came && !r.answered {
+		if !c.unbounded && !c.hasRoom(now) {
+			return false
+		}
+		if r = c.remote(from); r == nil {
+			return false
 		}
 	}
-	return false
+	r.came, r.seenAt = true, now
+	return true
+}
+
+// hasRoom reports whether checks may come from one more address. Addresses that have sent none for unprovenLife that the
+// agent accepted are forgotten.
+func (c *checks) hasRoom(now time.Time) bool {
+	unproven := 0
+	for address, r := range c.remotes {
+		switch {
+		case !r.came || r.answered:
+		case r.heard || now.Sub(r.seenAt) <= unprovenLife:
+			unproven++
+		case r.attempts == 0:
+			delete(c.remotes, address)
+		default:
+			r.came = false
+		}
+	}
+	return unproven < maxUnproven
 }
 
 // heard notes that a check from an address was authentic. The remote peer is there, unless it knows somebody who forges

@@ -38,6 +38,8 @@ func agentOf(c *checks, addresses []netip.AddrPort, from time.Time, lasts time.D
 
 func everywhere(netip.AddrPort) bool { return true }
 
+func affordable(netip.Addr, time.Time) bool { return true }
+
 var start = time.Unix(1_000_000, 0)
 
 // TestChecksToNamedAddresses counts the checks to addresses that do not answer.
@@ -51,11 +53,12 @@ func TestChecksToNamedAddresses(t *testing.T) {
 		{addresses: maxRemotes, total: maxUnanswered, most: namedAttempts},
 		// No more addresses are checked than there is room for.
 		{addresses: 10 * maxRemotes, total: maxUnanswered, most: namedAttempts},
-		{addresses: 1, total: heardAttempts, most: heardAttempts, heard: true},
-		{addresses: maxRemotes, total: maxUnanswered, most: heardAttempts, heard: true},
+		// Without further checks from there, an address is checked no more often once it has been heard from.
+		{addresses: 1, total: namedAttempts, most: namedAttempts, heard: true},
+		{addresses: maxRemotes, total: maxUnanswered, most: namedAttempts, heard: true},
 	} {
 		t.Run(fmt.Sprintf("%d addresses, heard %t", test.addresses, test.heard), func(t *testing.T) {
-			c := newChecks(false, everywhere)
+			c := newChecks(false, everywhere, affordable)
 			var addresses []netip.AddrPort
 			for n := range test.addresses {
 				addresses = append(addresses, address(n))
@@ -81,7 +84,7 @@ func TestChecksToNamedAddresses(t *testing.T) {
 
 // TestChecksArePaced looks at the checks of the first second.
 func TestChecksArePaced(t *testing.T) {
-	c := newChecks(false, everywhere)
+	c := newChecks(false, everywhere, affordable)
 	var addresses []netip.AddrPort
 	for n := range maxRemotes {
 		addresses = append(addresses, address(n))
@@ -101,7 +104,7 @@ func TestChecksArePaced(t *testing.T) {
 
 // TestChecksToAddressesThatAnswer goes on for ever.
 func TestChecksToAddressesThatAnswer(t *testing.T) {
-	c := newChecks(false, everywhere)
+	c := newChecks(false, everywhere, affordable)
 	if _, allowed := c.sends(address(0), id(0), start); !allowed {
 		t.Fatal("the first check did not leave")
 	}
@@ -124,34 +127,118 @@ func TestChecksToAddressesThatAnswer(t *testing.T) {
 	}
 }
 
+// TestChecksAnswerChecks has a remote peer go on to check from an address that answers none: each of its checks makes
+// another one due, but one per heardSpacing at most.
+func TestChecksAnswerChecks(t *testing.T) {
+	c := newChecks(false, everywhere, affordable)
+	c.hears(address(0), start)
+	c.heard(address(0))
+	// The first ten are gone after some 7 s.
+	later := start.Add(20 * time.Second)
+	first := agentOf(c, []netip.AddrPort{address(0)}, start, later.Sub(start))[address(0)]
+	further := 0
+	for now := later; now.Before(later.Add(10 * time.Second)); now = now.Add(checkInterval) {
+		if now.Sub(later) < 5*time.Second {
+			c.hears(address(0), now)
+		}
+		if _, allowed := c.sends(address(0), id(int(now.UnixMilli())), now); allowed {
+			further++
+		}
+	}
+	// One at once, one after each second, and the last for a check at its end.
+	if first != namedAttempts || further != 6 {
+		t.Errorf("%d checks left at first and %d while checks came for 5 s, expected %d and 6", first, further, namedAttempts)
+	}
+	for n := range 10 * maxUnanswered {
+		now := later.Add(time.Minute + time.Duration(n)*heardSpacing)
+		c.hears(address(0), now)
+		c.sends(address(0), id(1<<30+n), now)
+	}
+	if c.unanswered != maxUnanswered {
+		t.Errorf("%d checks left in all, expected %d", c.unanswered, maxUnanswered)
+	}
+}
+
+// TestChecksToOneTarget has many agents check what they were named: addresses of one host, and one elsewhere.
+func TestChecksToOneTarget(t *testing.T) {
+	targets := newSources(targetRate, targetBurst)
+	victim, other := 0, 0
+	for agent := range 40 {
+		now := start.Add(time.Duration(agent) * time.Second)
+		c := newChecks(false, everywhere, targets.take)
+		addresses := []netip.AddrPort{netip.MustParseAddrPort("198.51.100.9:4711")}
+		for n := range maxRemotes - 1 {
+			addresses = append(addresses, address(n))
+		}
+		for to, count := range agentOf(c, addresses, now, time.Second) {
+			if to == addresses[0] {
+				other += count
+			} else {
+				victim += count
+			}
+		}
+		// An address that checks come from is checked all the same.
+		c.heard(address(0))
+		if _, allowed := c.sends(address(0), id(1<<40+agent), now.Add(time.Second)); !allowed && c.unanswered < maxUnanswered {
+			t.Errorf("agent %d does not check an address that it has heard from", agent)
+		}
+	}
+	if most := targetBurst + 40*targetRate; victim > most || victim < targetBurst {
+		t.Errorf("%d checks went to one host in 40 s, expected %d at most", victim, most)
+	}
+	if other == 0 {
+		t.Error("no check went to the other host")
+	}
+}
+
 // TestChecksThatAreTaken sends checks from ever other addresses, of which the agent accepts none, then some.
 func TestChecksThatAreTaken(t *testing.T) {
-	c := newChecks(false, everywhere)
+	c := newChecks(false, everywhere, affordable)
 	taken := 0
 	for n := range 10 * maxRemotes {
 		if c.hears(address(n), start) {
 			taken++
 		}
 	}
-	if taken != maxRemotes {
-		t.Errorf("checks from %d addresses are taken, expected %d", taken, maxRemotes)
+	if taken != maxUnproven {
+		t.Errorf("checks from %d addresses are taken, expected %d", taken, maxUnproven)
 	}
 	c.heard(address(0))
 	later := start.Add(2 * unprovenLife)
 	// Those that the agent has not accepted make room, the one that it has accepted stays.
 	for n := range 10 * maxRemotes {
-		if c.hears(address(1000+n), later) != (n < maxRemotes-1) {
+		if c.hears(address(1000+n), later) != (n < maxUnproven-1) {
 			t.Fatalf("the check from new address %d is taken, or is not", n)
 		}
 	}
 	if !c.hears(address(0), later) {
 		t.Error("the address that the agent has accepted is forgotten")
 	}
+	// One that answers makes room for another one.
+	if _, allowed := c.sends(address(0), id(0), later); !allowed || !c.answers(address(0), id(0), later) {
+		t.Fatal("a check is not answered")
+	}
+	if !c.hears(address(2000), later) || c.hears(address(2001), later) {
+		t.Error("an address that answers keeps its place, or makes more than one")
+	}
+	// So does one that was named, if nothing authentic has come from there for a while.
+	c = newChecks(false, everywhere, affordable)
+	for n := range maxUnproven {
+		if _, allowed := c.sends(address(n), id(n), start); !allowed || !c.hears(address(n), start) {
+			t.Fatalf("address %d was named, and no check leaves or is taken", n)
+		}
+	}
+	if c.hears(address(3000), start) || !c.hears(address(3000), later) {
+		t.Error("an address that was named keeps its place, or has none")
+	}
+	if !c.hears(address(0), later) || len(c.remotes) != maxUnproven+1 {
+		t.Errorf("%d addresses are kept, expected those that were named and one more", len(c.remotes))
+	}
 }
 
 // TestRepliesAreBounded for addresses that do not answer.
 func TestRepliesAreBounded(t *testing.T) {
-	c := newChecks(false, everywhere)
+	c := newChecks(false, everywhere, affordable)
 	c.heard(address(0))
 	left := 0
 	for range 10 * maxReplies {
@@ -176,6 +263,8 @@ func TestForbiddenAddresses(t *testing.T) {
 	config.PublicIPs = []string{"198.51.100.7"}
 	public := config
 	public.PrivateCandidates = false
+	own := newOwnAddresses(config.PublicIPs)
+	own.add([]string{"198.51.100.77", "2001:db8::77", "none"})
 	for _, test := range []struct {
 		address       string
 		config        Config
@@ -193,9 +282,11 @@ func TestForbiddenAddresses(t *testing.T) {
 		{"255.255.255.255:1", config, false, true},
 		{"0.0.0.0:1", config, false, true},
 		{"198.51.100.7:1", config, false, true},
+		{"198.51.100.77:1", config, false, true},
+		{"[2001:db8::77]:1", config, false, true},
 	} {
 		to := netip.MustParseAddrPort(test.address)
-		c := newChecks(false, test.config.permitsChecks())
+		c := newChecks(false, test.config.permitsChecks(own), affordable)
 		if _, allowed := c.sends(to, id(0), start); allowed != test.sent {
 			t.Errorf("a check to %v leaves: %t, expected %t", to, allowed, test.sent)
 		}
@@ -206,9 +297,36 @@ func TestForbiddenAddresses(t *testing.T) {
 	}
 }
 
+// TestBroadcastAddresses of networks of IPv4.
+func TestBroadcastAddresses(t *testing.T) {
+	for network, want := range map[string]string{
+		"192.0.2.5/24": "192.0.2.255", "10.1.2.3/9": "10.127.255.255", "192.0.2.5/30": "192.0.2.7", "10.0.0.1/0": "255.255.255.255",
+		"192.0.2.5/31": "", "192.0.2.5/32": "", "2001:db8::1/64": "",
+	} {
+		got := broadcastOf(netip.MustParsePrefix(network))
+		if want == "" && got.IsValid() || want != "" && got != netip.MustParseAddr(want) {
+			t.Errorf("the broadcast address of %s is %v, expected %q", network, got, want)
+		}
+	}
+}
+
+// TestOwnAddressesAreLookedAtAgain after a while, and keep those that were added.
+func TestOwnAddressesAreLookedAtAgain(t *testing.T) {
+	o := newOwnAddresses([]string{"198.51.100.7"})
+	looked, known := o.looked, o.known.Load()
+	o.step(looked.Add(ownInterval - 1))
+	if o.known.Load() != known {
+		t.Error("the interfaces are looked at again too early")
+	}
+	o.step(looked.Add(ownInterval))
+	if o.known.Load() == known || !o.has(netip.MustParseAddr("198.51.100.7")) || o.has(netip.MustParseAddr("198.51.100.8")) {
+		t.Error("the interfaces are not looked at again, or an address is lost")
+	}
+}
+
 // TestChecksOfClients are not bounded: they have to be the first to send.
 func TestChecksOfClients(t *testing.T) {
-	c := newChecks(true, func(netip.AddrPort) bool { return false })
+	c := newChecks(true, func(netip.AddrPort) bool { return false }, affordable)
 	loopback := netip.MustParseAddrPort("127.0.0.1:7882")
 	if left := agentOf(c, []netip.AddrPort{loopback}, start, 20*time.Second); left[loopback] != 400 {
 		t.Errorf("%d checks left in 20 s, expected 400", left[loopback])

@@ -152,6 +152,7 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	e.readers.Go(e.tend)
 	if len(config.PublicIPs) == 0 {
 		e.reflexive = learnAddresses(e.mux, config.STUNServers)
+		e.mux.own.add(e.reflexive)
 	}
 	return e, nil
 }

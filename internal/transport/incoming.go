@@ -79,7 +79,7 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 // receiveControl takes a datagram that is no media from the address that media goes to. DTLS records need no ICE.
 func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
 	if records := p.records.Load(); records != nil && isRecord(datagram) {
-		if !records.take(datagram, now) {
+		if !p.endpoint.mux.takesRecords(from.Addr(), now) || !records.take(datagram, now) {
 			p.endpoint.mux.limited.Add(1)
 			p.endpoint.mux.floods.note(datagram, from)
 		}

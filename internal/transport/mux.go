@@ -21,6 +21,13 @@ const (
 	// sourceRate: 64 clients behind one NAT that all join within a second. It counts only datagrams that are for an agent
 	// and within the agent's own bounds.
 	sourceRate, sourceBurst = 2000, 4000
+	// targetRate bounds the checks of all agents to one address that was only named, so that many participants together
+	// cannot aim more at a third party than one may. 64 clients behind one NAT that join within a second are each sent
+	// some three there until their own checks come.
+	targetRate, targetBurst = 50, 400
+	// sourceRecordRate bounds the datagrams with DTLS records that come from one address, for all its peers together: four
+	// times what one peer may send. To decrypt them all takes some 20 % of a core.
+	sourceRecordRate, sourceRecordBurst = 4 * recordRate, 4 * recordBurst
 )
 
 // inboxDatagrams is how many datagrams wait for an agent in each address family. With receiveBytes each, an agent that
@@ -41,6 +48,7 @@ type iceMux struct {
 	checks, answers *udp.Socket
 	addresses       []net.Addr
 	unbounded       bool
+	own             *ownAddresses
 	permits         func(netip.AddrPort) bool
 	// routes has the addresses that media goes to.
 	routes *routes
@@ -60,7 +68,19 @@ type iceMux struct {
 	// mapping waits for responses of STUN servers.
 	mapping map[transactionID]chan<- netip.AddrPort
 
-	sources sources
+	// sources bounds what comes from each address, targets the checks to addresses that were only named.
+	sources, targets sources
+
+	recordsMu sync.Mutex
+	// records bounds the datagrams with records that come from each address, of known peers.
+	records sources
+}
+
+// takesRecords reports whether an address may send one more datagram with records.
+func (m *iceMux) takesRecords(from netip.Addr, now time.Time) bool {
+	m.recordsMu.Lock()
+	defer m.recordsMu.Unlock()
+	return m.records.take(from, now)
 }
 
 // controlBuffer is the send buffer of the sockets that send to addresses which may not be there: 64 KiB are some 170 of
@@ -69,11 +89,14 @@ const controlBuffer = 64 << 10
 
 // newICEMux makes the mux of a port.
 func newICEMux(port *udp.Port, routes *routes, config Config) *iceMux {
+	own := newOwnAddresses(config.PublicIPs)
 	m := &iceMux{
 		port: port, checks: port.Sockets()[0], answers: port.Sockets()[0], addresses: listenAddresses(port.Address()),
-		unbounded: config.Initiates, permits: config.permitsChecks(), routes: routes,
+		unbounded: config.Initiates, own: own, permits: config.permitsChecks(own), routes: routes,
 		agents: make(map[string]*muxAgent), owners: make(map[netip.AddrPort]owner),
 		transactions: make(map[transactionID]*muxAgent), mapping: make(map[transactionID]chan<- netip.AddrPort),
+		sources: newSources(sourceRate, sourceBurst), targets: newSources(targetRate, targetBurst),
+		records: newSources(sourceRecordRate, sourceRecordBurst),
 	}
 	if config.Initiates {
 		return m
@@ -90,20 +113,11 @@ func newICEMux(port *udp.Port, routes *routes, config Config) *iceMux {
 
 // permitsChecks decides which addresses may be sent checks that have not been heard from. A participant must not have the
 // server send to itself, to hosts that only the server reaches, or to groups.
-func (c Config) permitsChecks() func(netip.AddrPort) bool {
-	own := make(map[netip.Addr]bool)
-	for _, host := range hostAddresses() {
-		own[host.address.WithZone("")] = true
-	}
-	for _, text := range c.PublicIPs {
-		if address, err := netip.ParseAddr(text); err == nil {
-			own[address] = true
-		}
-	}
+func (c Config) permitsChecks(own *ownAddresses) func(netip.AddrPort) bool {
 	broadcast := netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	return func(to netip.AddrPort) bool {
 		a := to.Addr().WithZone("")
-		return to.Port() != 0 && a.IsGlobalUnicast() && a != broadcast && !own[a] && (c.PrivateCandidates || !a.IsPrivate())
+		return to.Port() != 0 && a.IsGlobalUnicast() && a != broadcast && !own.has(a) && (c.PrivateCandidates || !a.IsPrivate())
 	}
 }
 
@@ -197,7 +211,7 @@ func (m *iceMux) agent(ufrag string) *muxAgent {
 		a = &muxAgent{
 			mux: m, ufrag: ufrag,
 			stun: newBucket(agentRate, agentBurst), data: newBucket(dataRate, dataBurst),
-			checks: newChecks(m.unbounded, m.permits), owned: make(map[netip.AddrPort]struct{}),
+			checks: newChecks(m.unbounded, m.permits, m.targets.take), owned: make(map[netip.AddrPort]struct{}),
 		}
 		m.agents[ufrag] = a
 	}

@@ -52,6 +52,7 @@ func (e *Endpoint) tend() {
 	for {
 		select {
 		case now := <-ticker.C:
+			e.mux.own.step(now)
 			e.mux.checkNamed(now)
 			if shunned, changed := e.mux.floods.step(now); changed {
 				e.mux.reject(shunned)

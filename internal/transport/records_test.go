@@ -233,7 +233,7 @@ func TestSources(t *testing.T) {
 		{"as many networks as are told apart", func(n int) netip.Addr { return prefix(n, 0) }, maxSources, maxSources},
 		{"ever other networks", func(n int) netip.Addr { return prefix(n, 0) }, 10 * maxSources, maxSources + sourceBurst},
 	} {
-		var s sources
+		s := newSources(sourceRate, sourceBurst)
 		taken := 0
 		for n := range test.tries {
 			if s.take(test.from(n), start) {
@@ -249,5 +249,21 @@ func TestSources(t *testing.T) {
 		if len(s.buckets) > 1 {
 			t.Errorf("%s: %d addresses are kept after an hour", test.name, len(s.buckets))
 		}
+	}
+}
+
+// TestRecordsOfOneAddressAreBounded brings records of two peers from one address.
+func TestRecordsOfOneAddressAreBounded(t *testing.T) {
+	mux := &iceMux{records: newSources(1, 3)}
+	record := []byte{contentApplicationData, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 7}
+	for n := range 2 {
+		p := &Peer{endpoint: &Endpoint{mux: mux}}
+		p.records.Store(newRecordConn(nil))
+		for range 2 {
+			p.receiveControl(slices.Clone(record), address(n), start)
+		}
+	}
+	if limited := mux.limited.Load(); limited != 1 {
+		t.Errorf("%d of 4 datagrams with records are refused, expected 1", limited)
 	}
 }

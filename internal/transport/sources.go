@@ -12,15 +12,25 @@ const (
 	sourceSweep = time.Second
 )
 
-// sources bounds what each address sends. If there are more addresses than are told apart, the others share one bucket.
-// The zero value is ready. It is pure and not safe for concurrent use.
+// sources bounds how often each address may do something. If there are more addresses than are told apart, the others
+// share one bucket. It is pure and not safe for concurrent use.
 type sources struct {
+	// perSecond and burst are those of each bucket.
+	perSecond, burst int
+
 	buckets map[netip.Prefix]*bucket
 	shared  bucket
 	swept   time.Time
 }
 
-// take reports whether an address may send one datagram more. This host's own addresses always may.
+func newSources(perSecond, burst int) sources {
+	return sources{
+		perSecond: perSecond, burst: burst,
+		buckets: make(map[netip.Prefix]*bucket), shared: newBucket(perSecond, burst),
+	}
+}
+
+// take reports whether an address may do it once more. This host's own addresses always may.
 func (s *sources) take(from netip.Addr, now time.Time) bool {
 	source, limited := Source(from)
 	if !limited {
@@ -35,9 +45,6 @@ func (s *sources) take(from netip.Addr, now time.Time) bool {
 
 // add makes a bucket for an address if there is room for one.
 func (s *sources) add(source netip.Prefix, now time.Time) *bucket {
-	if s.buckets == nil {
-		s.buckets, s.shared = make(map[netip.Prefix]*bucket), newBucket(sourceRate, sourceBurst)
-	}
 	if now.Sub(s.swept) >= sourceSweep {
 		s.swept = now
 		for known, b := range s.buckets {
@@ -49,7 +56,7 @@ func (s *sources) add(source netip.Prefix, now time.Time) *bucket {
 	if len(s.buckets) >= maxSources {
 		return &s.shared
 	}
-	b := newBucket(sourceRate, sourceBurst)
+	b := newBucket(s.perSecond, s.burst)
 	s.buckets[source] = &b
 	return &b
 }

@@ -14,17 +14,21 @@ const tcpBatch = 16 << 10
 type tcpConn struct {
 	net.Conn
 	listener *tcpListener
-	// source is whom the connection counts for, where it is limited.
+	remote   netip.Addr
+	// source is the address that the connection counts for if it is limited.
 	source  netip.Prefix
 	limited bool
-	// place is where it stands among the strangers, nil once it has proven to be for a peer that there is; name is the peer that it says to be for, counted once it is counted
-	// for that peer; gone says that it does not count any more. The listener's mutex guards them.
-	place   *list.Element
-	name    string
-	counted bool
-	gone    bool
-	// greeting is the reader's own, nil once it is whole.
+	// place is where it stands among the strangers, nil once it has proven to be for a peer that there is; name is the
+	// peer that it says to be for, and peer the one that it counts for; stun bounds its STUN messages before that. gone
+	// says that it does not count any more. The listener's mutex guards them.
+	place *list.Element
+	name  string
+	peer  *tcpPeer
+	stun  bucket
+	gone  bool
+	// greeting and frames are the reader's own. greeting is nil once it is whole.
 	greeting *greeting
+	frames   frames
 
 	mu    sync.Mutex
 	queue tcpQueue
@@ -32,9 +36,13 @@ type tcpConn struct {
 	writing, ended bool
 }
 
-// Read implements net.Conn.
+// Read implements net.Conn. A connection ends if it is for a peer that has too many, or brings too many STUN messages:
+// ICE answers each, however fast they come.
 func (c *tcpConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	if messages := c.frames.add(b[:n]); messages > 0 && !c.listener.checked(c, messages) {
+		return 0, net.ErrClosed
+	}
 	if c.greeting == nil || n == 0 {
 		return n, err
 	}

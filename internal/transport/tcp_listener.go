@@ -18,6 +18,12 @@ const (
 	firstMessageTime = 5 * time.Second
 	// maxPeerConnections is how many connections one peer may have: one from each address of its host to each of ours, and those again that ICE has begun anew with.
 	maxPeerConnections = 32
+	// maxTurnover is how many connections one peer may have until its ICE restarts, those that have ended included: each
+	// is a remote address to ICE, which forgets none.
+	maxTurnover = maxRemotes
+	// connectRate and connectBurst bound the connections of one address: 64 clients behind one NAT that all join within a
+	// second, with four connections each. A connection takes some 100 µs until it is known whom it is for.
+	connectRate, connectBurst = 50, 256
 	// leastPause and mostPause are how long accepting pauses where the system has no descriptor or no memory for another connection.
 	leastPause = 5 * time.Millisecond
 	mostPause  = time.Second
@@ -42,9 +48,11 @@ type tcpListener struct {
 	mu    sync.Mutex
 	ended bool
 	open  int
-	// sources count the connections of each address, peers those of each peer that there is, by the name that ICE has for it.
+	// sources count the connections of each address; peers are those that there are, by the names that ICE has for them.
 	sources map[netip.Prefix]int
-	peers   map[string]int
+	peers   map[string]*tcpPeer
+	// connects and checks bound the connections and the STUN messages of each address.
+	connects, checks sources
 	// strangers are the connections that have not named one of the peers, the oldest first.
 	strangers list.List
 
@@ -53,6 +61,17 @@ type tcpListener struct {
 	stale    atomic.Uint64
 }
 
+// tcpPeer is one ICE generation of a peer that there is. The listener's mutex guards it.
+type tcpPeer struct {
+	// open counts the connections, total those that have ended as well.
+	open, total int
+	// stun bounds the STUN messages of all connections.
+	stun bucket
+}
+
+// admits reports whether the peer may have one more connection.
+func (p *tcpPeer) admits(limit int) bool { return p.open < limit && p.total < maxTurnover }
+
 // tcpRefusal is which limit a connection exceeds.
 type tcpRefusal int
 
@@ -60,6 +79,8 @@ const (
 	tcpFull tcpRefusal = iota
 	tcpAddressFull
 	tcpPeerFull
+	tcpTooOften
+	tcpTooManyChecks
 	tcpRefusals
 )
 
@@ -67,8 +88,10 @@ const (
 type TCPStats struct {
 	// Open are those that there are; Strangers are those of them that have not named a peer that there is.
 	Open, Strangers int
-	// Full, AddressFull and PeerFull were refused since there were as many as may be, from one address, or for one peer.
-	Full, AddressFull, PeerFull uint64
+	// Full, AddressFull and PeerFull were refused since there were as many as may be, from one address, or for one peer;
+	// TooOften since one address has connected too often of late. TooManyChecks were ended since they brought STUN
+	// messages faster than a peer or an address may.
+	Full, AddressFull, PeerFull, TooOften, TooManyChecks uint64
 	// Unproven ended before they had named a peer that there is.
 	Unproven uint64
 	// Stale are packets that were left out since they had waited for too long, or too much waited.
@@ -79,7 +102,8 @@ type TCPStats struct {
 func newTCPListener(inner net.Listener, endpoint *Endpoint, limits tcpLimits) *tcpListener {
 	return &tcpListener{
 		Listener: inner, endpoint: endpoint, limits: limits, clock: time.Now, closed: make(chan struct{}),
-		sources: make(map[netip.Prefix]int), peers: make(map[string]int),
+		sources: make(map[netip.Prefix]int), peers: make(map[string]*tcpPeer),
+		connects: newSources(connectRate, connectBurst), checks: newSources(sourceRate, sourceBurst),
 	}
 }
 
@@ -91,6 +115,7 @@ func (l *tcpListener) stats() TCPStats {
 	return TCPStats{
 		Open: open, Strangers: strangers, Unproven: l.unproven.Load(), Stale: l.stale.Load(),
 		Full: l.refused[tcpFull].Load(), AddressFull: l.refused[tcpAddressFull].Load(), PeerFull: l.refused[tcpPeerFull].Load(),
+		TooOften: l.refused[tcpTooOften].Load(), TooManyChecks: l.refused[tcpTooManyChecks].Load(),
 	}
 }
 
@@ -139,8 +164,12 @@ func (l *tcpListener) admit(conn net.Conn) net.Conn {
 	}
 	source, limited := Source(remote)
 	l.mu.Lock()
+	often := !l.connects.take(remote, l.clock())
 	crowded, full := limited && l.sources[source] >= l.limits.address, l.open >= l.limits.total
 	l.mu.Unlock()
+	if often {
+		return l.refuse(conn, tcpTooOften)
+	}
 	if crowded && !l.sendOff(func(c *tcpConn) bool { return c.source == source }) {
 		return l.refuse(conn, tcpAddressFull)
 	}
@@ -155,7 +184,8 @@ func (l *tcpListener) admit(conn net.Conn) net.Conn {
 	}
 	tuneTCP(conn)
 	c := &tcpConn{
-		Conn: conn, listener: l, source: source, limited: limited, greeting: new(greeting), queue: tcpQueue{age: l.limits.age, limit: tcpQueueBytes},
+		Conn: conn, listener: l, remote: remote, source: source, limited: limited, greeting: new(greeting),
+		queue: tcpQueue{age: l.limits.age, limit: tcpQueueBytes}, stun: newBucket(agentRate, agentBurst),
 	}
 	c.place = l.strangers.PushBack(c)
 	l.open++
@@ -211,12 +241,13 @@ func (l *tcpListener) know(name string) {
 	if _, known := l.peers[name]; known {
 		return
 	}
-	l.peers[name] = 0
+	peer := &tcpPeer{stun: newBucket(agentRate, agentBurst)}
+	l.peers[name] = peer
 	for at := l.strangers.Front(); at != nil; {
 		c := at.Value.(*tcpConn)
 		at = at.Next()
-		if c.name == name && l.peers[name] < l.limits.peer {
-			l.prove(c)
+		if c.name == name && peer.admits(l.limits.peer) {
+			l.prove(c, peer)
 		}
 	}
 }
@@ -237,22 +268,41 @@ func (l *tcpListener) greeted(c *tcpConn, name string) bool {
 		return false
 	}
 	c.name = name
-	count, known := l.peers[name]
-	if known && count >= l.limits.peer {
+	peer := l.peers[name]
+	if peer == nil {
+		return true
+	}
+	if !peer.admits(l.limits.peer) {
 		l.refused[tcpPeerFull].Add(1)
 		return false
 	}
-	if known {
-		l.prove(c)
+	l.prove(c, peer)
+	return true
+}
+
+// checked reports whether a connection may bring so many STUN messages more.
+func (l *tcpListener) checked(c *tcpConn, messages int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stun, now := &c.stun, l.clock()
+	if c.peer != nil {
+		stun = &c.peer.stun
+	}
+	for range messages {
+		if !stun.take(now) || !l.checks.take(c.remote, now) {
+			l.refused[tcpTooManyChecks].Add(1)
+			return false
+		}
 	}
 	return true
 }
 
 // prove takes a connection off the list of strangers and counts it for its peer. The caller holds the mutex.
-func (l *tcpListener) prove(c *tcpConn) {
+func (l *tcpListener) prove(c *tcpConn, peer *tcpPeer) {
 	l.strangers.Remove(c.place)
-	c.place, c.counted = nil, true
-	l.peers[c.name]++
+	c.place, c.peer = nil, peer
+	peer.open++
+	peer.total++
 }
 
 // gone notes that a connection has ended.
@@ -276,7 +326,7 @@ func (l *tcpListener) gone(c *tcpConn) {
 			l.unproven.Add(1)
 		}
 	}
-	if _, known := l.peers[c.name]; known && c.counted {
-		l.peers[c.name]--
+	if c.peer != nil {
+		c.peer.open--
 	}
 }

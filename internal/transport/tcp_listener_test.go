@@ -285,7 +285,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 		}
 		l.forget("grace")
 		_ = thirdNear.Close()
-		if got, want := l.stats(), (TCPStats{Full: 1, Unproven: 3}); got != want || len(l.peers) != 1 || l.peers["ada"] != 0 {
+		if got, want := l.stats(), (TCPStats{Full: 1, Unproven: 3}); got != want || len(l.peers) != 1 || l.peers["ada"].open != 0 {
 			t.Errorf("counted %+v and the peers %v in the end, expected %+v and ada alone", got, l.peers, want)
 		}
 	})
@@ -367,6 +367,142 @@ func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestConnectionsTurnOver closes each connection of a peer and opens another one, which ICE learns of as another address.
+func TestConnectionsTurnOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newCrowdedListener(t, tcpLimits{total: 100, address: 100, peer: 2})
+		l.know("ada")
+		for n := range maxTurnover + 3 {
+			far, near := l.connect("127.0.0.1")
+			if taken := l.greet(far, near, bindingRequest(t, "ada")); taken != (n < maxTurnover) {
+				t.Fatalf("connection %d was taken: %t, expected the first %d alone", n, taken, maxTurnover)
+			}
+			_ = near.Close()
+		}
+		if got := l.stats(); got.PeerFull != 3 {
+			t.Errorf("counted %+v, expected 3 refused for their peer", got)
+		}
+		// The peer's next generation begins anew.
+		l.forget("ada")
+		l.know("grace")
+		far, near := l.connect("127.0.0.1")
+		if !l.greet(far, near, bindingRequest(t, "grace")) {
+			t.Error("a connection of another generation is refused")
+		}
+		if err := errors.Join(near.Close(), l.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestConnectionsOfOneAddressAreBounded connects as often as an address may, and more often.
+func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newCrowdedListener(t, tcpLimits{total: 1 << 20, address: 1 << 20, peer: 2})
+		for n := range connectBurst + 1 {
+			far, near := l.connect("203.0.113.9")
+			if (near != nil) != (n < connectBurst) {
+				t.Fatalf("connection %d was taken: %t, expected the first %d alone", n, near != nil, connectBurst)
+			}
+			if near == nil && !ended(t, far) {
+				t.Error("a connection that was refused is open")
+			}
+		}
+		for _, address := range []string{"203.0.113.10", "127.0.0.1"} {
+			if _, near := l.connect(address); near == nil {
+				t.Errorf("a connection from %s is refused", address)
+			}
+		}
+		time.Sleep(time.Second)
+		taken := 0
+		for range 2 * connectRate {
+			if _, near := l.connect("203.0.113.9"); near != nil {
+				taken++
+			}
+		}
+		if taken != connectRate {
+			t.Errorf("after a second %d connections are taken, expected %d", taken, connectRate)
+		}
+		if got := l.stats(); got.TooOften != 1+connectRate {
+			t.Errorf("counted %+v, expected %d too often", got, 1+connectRate)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestChecksOfConnections brings STUN messages over two connections of one peer and one of a stranger: beyond what a
+// participant may send, the connections end. Media is not concerned.
+func TestChecksOfConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newCrowdedListener(t, tcpLimits{total: 100, address: 100, peer: 2})
+		l.know("ada")
+		media := framed(make([]byte, 1000))
+		media[frameHeader] = 128
+		read := func(far, near net.Conn, packet []byte) bool { return l.greet(far, near, packet) }
+		for name, connections := range map[string]int{"ada": 2, "stranger": 1} {
+			var fars, nears []net.Conn
+			for range connections {
+				far, near := l.connect("127.0.0.1")
+				if !l.greet(far, near, bindingRequest(t, name)) {
+					t.Fatal("a first connection is refused")
+				}
+				fars, nears = append(fars, far), append(nears, near)
+			}
+			// The first message of the first connection of a peer counts before the peer is known.
+			came := 1
+			for came < 10*agentBurst && read(fars[came%connections], nears[came%connections], bindingRequest(t, name)) {
+				if !read(fars[0], nears[0], media) {
+					t.Fatalf("media of %s is refused after %d messages", name, came)
+				}
+				came++
+			}
+			if came < agentBurst-2 || came > agentBurst+2 {
+				t.Errorf("%d messages of %s came, expected %d", came, name, agentBurst)
+			}
+			for _, near := range nears {
+				_ = near.Close()
+			}
+		}
+		if got := l.stats(); got.TooManyChecks != 2 {
+			t.Errorf("counted %+v, expected 2 with too many checks", got)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzFrames cuts a stream in two places: as many messages begin in its parts as in the whole, one for each that was put
+// together.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte{0, 1, 20, 128, 3}, uint8(3), uint16(1), uint16(9))
+	f.Add([]byte{3}, uint8(0), uint16(0), uint16(0))
+	f.Fuzz(func(t *testing.T, firsts []byte, size uint8, one, two uint16) {
+		var stream []byte
+		want := 0
+		for _, first := range firsts {
+			packet := make([]byte, size)
+			if size > 0 {
+				packet[0] = first
+			}
+			if size == 0 || first <= 3 {
+				want++
+			}
+			stream = append(stream, framed(packet)...)
+		}
+		var at [2]int
+		at[0] = min(int(one), len(stream))
+		at[1] = min(max(at[0], int(two)), len(stream))
+		var frames frames
+		got := frames.add(stream[:at[0]]) + frames.add(stream[at[0]:at[1]]) + frames.add(stream[at[1]:])
+		if got != want || frames.have != 0 || frames.rest != 0 {
+			t.Errorf("%d messages and %d+%d bytes of a packet that is not whole, expected %d and none", got, frames.have, frames.rest, want)
 		}
 	})
 }

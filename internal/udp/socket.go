@@ -99,32 +99,32 @@ func (s *Socket) receivePlain(in *Inbox) error {
 	return nil
 }
 
-// plainPause is how long a plain call waits for room while the socket counts as full. Package net tries no call whose
-// deadline has passed, so the time cannot be zero.
-const plainPause = 100 * time.Microsecond
+// leastPlainWait is how long a plain call waits for room at least. Package net makes no call whose deadline has passed,
+// so the time cannot be next to nothing.
+const leastPlainWait = 100 * time.Microsecond
 
 // sendPlain sends every datagram by a call of its own. Concurrent calls share the connection's deadline: one may wait
 // for as long as the latest of them.
 func (s *Socket) sendPlain(messages []Message) error {
-	if s.patience > 0 {
-		now, wait := time.Now(), s.patience
-		if s.Full(now) {
-			wait = min(wait, plainPause)
-		}
-		// A connection without deadlines, of which package net has none, waits as it likes.
-		_ = s.conn.SetWriteDeadline(now.Add(wait))
-	}
 	rest := cursor{messages: messages}
-	full := false
+	full := s.patience > 0 && s.Full(time.Now())
+	if !full {
+		s.limitPlain()
+	}
 	for datagram, ok := rest.next(false); ok; datagram, ok = rest.next(false) {
-		if full || !datagram.Peer.IsValid() {
+		if !datagram.Peer.IsValid() {
 			s.sendErrors.Add(1)
-			if full {
-				s.sendDrops.Add(1)
-			}
 			continue
 		}
-		switch _, err := s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer)); {
+		err := os.ErrDeadlineExceeded
+		for tries := 0; tries < 2 && !full && errors.Is(err, os.ErrDeadlineExceeded); tries++ {
+			if tries > 0 {
+				// The goroutine may have been stopped until the deadline had passed.
+				s.limitPlain()
+			}
+			_, err = s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
+		}
+		switch {
 		case err == nil:
 			s.sent.Add(1)
 			s.sends.Add(1)
@@ -132,15 +132,25 @@ func (s *Socket) sendPlain(messages []Message) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			full = true
 			s.sendErrors.Add(1)
 			s.sendDrops.Add(1)
-			s.fullAt.Store(time.Now().UnixNano())
+			if !full {
+				full = true
+				s.fullAt.Store(time.Now().UnixNano())
+			}
 		default:
 			s.sendErrors.Add(1)
 		}
 	}
 	return nil
+}
+
+// limitPlain sets the time until which plain calls wait for room, if that is bounded.
+func (s *Socket) limitPlain() {
+	if s.patience > 0 {
+		// A connection without deadlines, of which package net has none, waits as it likes.
+		_ = s.conn.SetWriteDeadline(time.Now().Add(max(s.patience, leastPlainWait)))
+	}
 }
 
 // passingErrors are what systems report on a socket because of a datagram that it sent to some peer (Linux: icmp_err_convert in net/ipv4/icmp.c), and
