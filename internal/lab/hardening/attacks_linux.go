@@ -2,6 +2,7 @@ package hardening
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
@@ -13,7 +14,7 @@ var attacks = []attack{
 	{"records", "DTLS records: an empty fragment, spoofed and in session; mutated handshakes", attackRecords},
 	{"neighbours", "64 candidates that are unused addresses of the server's network, 10 times", attackNeighbours},
 	{"vanishing", "20 receivers on the server's network vanish together", attackVanishing},
-	{"replay", "one valid STUN request, replayed at full speed", attackReplay},
+	{"replay", "one valid STUN request, replayed at full speed from one port and from 101", attackReplay},
 	{"messages", "plaintext DTLS handshake messages after the handshake", attackMessages},
 	{"sctp", "SCTP: empty fragments, opened channels", attackSCTP},
 	{"bystander", "candidates of a bystander in 1 and in 55 answers, spoofed checks", attackBystander},
@@ -146,21 +147,32 @@ func (s *stage) mutateOne(ctx context.Context, m *intruder.Mutator, handshake bo
 			m.Learn(record)
 		}
 	}
-	return flood(ctx, p.UDPConn, p.Server, min(mutatedTime, s.check.options.Flood), mutatedRate, m.Next)
+	return flood(ctx, p.Server, min(mutatedTime, s.check.options.Flood), mutatedRate, m.Next, p.UDPConn)
 }
 
 // attackReplay replays a request that the server takes for right.
 func attackReplay(ctx context.Context, c *check) ([]lab.Line, error) {
-	var sent flooded
-	o, err := c.once(ctx, c.options.After, func(ctx context.Context, s *stage) (err error) {
-		sent, err = s.replay(ctx, c.options.Flood, unlimited)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	var lines []lab.Line
+	for _, way := range []struct {
+		name  string
+		ports int
+	}{{"one port: ", 0}, {"100 ports more: ", replayPorts}} {
+		var sent flooded
+		o, err := c.once(ctx, c.options.After, func(ctx context.Context, s *stage) (err error) {
+			sent, err = s.replay(ctx, c.options.Flood, unlimited, way.ports)
+			return err
+		})
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, o.flooding(way.name, sent)...)
 	}
-	return o.flooding("", sent), nil
+	return lines, nil
 }
+
+// replayPorts is from how many ports more a request is replayed. At the full speed of one core each of them sends some
+// 1,500 requests per second.
+const replayPorts = 100
 
 // flooding are the lines of an attack by rate.
 func (o *suffered) flooding(prefix string, sent flooded) []lab.Line {
@@ -169,16 +181,25 @@ func (o *suffered) flooding(prefix string, sent flooded) []lab.Line {
 	return append(lines, sent.lines(prefix)...)
 }
 
-// replay replays one binding request.
-func (s *stage) replay(ctx context.Context, lasting time.Duration, rate int) (flooded, error) {
+// replay replays one binding request, from the port that it is of and so many others.
+func (s *stage) replay(ctx context.Context, lasting time.Duration, rate, others int) (flooded, error) {
 	i, p, err := s.reachData(ctx)
 	if err != nil {
 		return flooded{}, err
 	}
 	defer i.Close()
 	defer p.End()
+	conns := []*net.UDPConn{p.UDPConn}
+	for range others {
+		conn, err := s.attacker.listenUDP()
+		if err != nil {
+			return flooded{}, err
+		}
+		defer func() { _ = conn.Close() }()
+		conns = append(conns, conn)
+	}
 	request := i.Request()
-	return flood(ctx, p.UDPConn, p.Server, lasting, rate, func(b []byte) int { return copy(b, request) })
+	return flood(ctx, p.Server, lasting, rate, func(b []byte) int { return copy(b, request) }, conns...)
 }
 
 // attackMessages sends handshake messages after the handshake. A server that keeps them does so in the order of their
@@ -229,11 +250,11 @@ func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (
 	defer func() { _ = conn.Close() }()
 	number := uint64(0)
 	body := make([]byte, messageBytes)
-	return flood(ctx, p.UDPConn, p.Server, lasting, rate, func(b []byte) int {
+	return flood(ctx, p.Server, lasting, rate, func(b []byte) int {
 		number++
 		message := intruder.Fragment(intruder.CertificateMessage, uint16(firstMessage-1+number), messageBytes, 0, body)
 		return copy(b, intruder.Record(intruder.Handshake, 1000+number, message))
-	})
+	}, p.UDPConn)
 }
 
 // attackSCTP floods SCTP in three ways at full speed, the first one slowly as well.

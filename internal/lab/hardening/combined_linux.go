@@ -282,7 +282,7 @@ func (s *stage) everything(bystander *namespace) []func(context.Context) error {
 		}
 	}
 	return []func(context.Context) error{
-		by(func(ctx context.Context) (flooded, error) { return s.replay(ctx, turn, combinedRate) }),
+		by(func(ctx context.Context) (flooded, error) { return s.replay(ctx, turn, combinedRate, 0) }),
 		by(func(ctx context.Context) (flooded, error) { return s.messages(ctx, turn, combinedRate) }),
 		by(func(ctx context.Context) (flooded, error) { return s.overSCTP(ctx, turn, 100, intruder.EmptyFragments) }),
 		by(func(ctx context.Context) (flooded, error) { return s.overSCTP(ctx, turn, 100, intruder.OpenedChannels) }),

@@ -37,12 +37,15 @@ const (
 	unlimited = 0
 )
 
-// flood sends datagrams to the server for a time. Each call of next makes the next datagram in the buffer that it
-// is given and returns its length. The rate is in datagrams per second.
+// flood sends datagrams to the server for a time, from each of the connections in turn. Each call of next makes the next
+// datagram in the buffer that it is given and returns its length. The rate is in datagrams per second.
 func flood(
-	ctx context.Context, conn *net.UDPConn, to netip.AddrPort, lasting time.Duration, rate int, next func([]byte) int,
+	ctx context.Context, to netip.AddrPort, lasting time.Duration, rate int, next func([]byte) int, conns ...*net.UDPConn,
 ) (flooded, error) {
-	batch := ipv4.NewPacketConn(conn)
+	var batches []*ipv4.PacketConn
+	for _, conn := range conns {
+		batches = append(batches, ipv4.NewPacketConn(conn))
+	}
 	messages := make([]ipv4.Message, flushes)
 	buffers := make([][]byte, flushes)
 	for i := range messages {
@@ -52,7 +55,8 @@ func flood(
 	var sent flooded
 	began := time.Now()
 	defer func() { sent.lasted = time.Since(began) }()
-	for time.Since(began) < lasting && ctx.Err() == nil {
+	for turn := 0; time.Since(began) < lasting && ctx.Err() == nil; turn++ {
+		batch := batches[turn%len(batches)]
 		due := flushes
 		if rate != unlimited {
 			if due = min(due, int(time.Since(began).Seconds()*float64(rate))-int(sent.packets)); due <= 0 {

@@ -118,7 +118,7 @@ func TestFloodReachesTheTap(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	to := netip.AddrPortFrom(there.address, 9)
 	hello := func(b []byte) int { return copy(b, "hello") }
-	sent, err := flood(t.Context(), conn, to, 200*time.Millisecond, 1000, hello)
+	sent, err := flood(t.Context(), to, 200*time.Millisecond, 1000, hello, conn)
 	if err != nil {
 		t.Fatal(err)
 	}
