@@ -46,7 +46,12 @@ var collections = []collection{
 	{name: "interop", short: "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", bind: fixed(interop.Checks)},
 	{name: "capture", short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", bind: capture},
 	{name: "lab", short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", bind: laboratory, punctual: true},
-	{name: "hardening", short: "Attacks on a server in network namespaces, while two participants count their frames; as root", bind: hardened},
+	{
+		name: "hardening",
+		short: "Attacks on a server in network namespaces, while two participants count their frames; as root, " +
+			"and partly in a checkout with Go and Node",
+		bind: hardened,
+	},
 	{name: "viewer", short: "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", bind: viewer},
 }
 

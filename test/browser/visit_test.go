@@ -140,7 +140,13 @@ func (v *visit) expect(name string, into any) {
 // goOn tells the script to go on.
 func (v *visit) goOn() {
 	v.t.Helper()
-	if _, err := io.WriteString(v.input, "\n"); err != nil {
+	v.say("")
+}
+
+// say gives the script a line.
+func (v *visit) say(line string) {
+	v.t.Helper()
+	if _, err := io.WriteString(v.input, line+"\n"); err != nil {
 		v.t.Fatal(err)
 	}
 }

@@ -2,9 +2,11 @@ package hardening
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/internal/lab/suite"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -16,9 +18,15 @@ const (
 	mostDecoderMS  = 200
 )
 
-// attackDecoders decodes frames that claim more than they hold. Frames of codecs that this program was built without are
-// counted. The decoders of pages are bounded by the same frames in clients/web/test/unit/hostile.test.ts.
-func attackDecoders(context.Context, *check) ([]lab.Line, error) {
+// attackDecoders decodes frames that claim more than they hold, in this program, then in a page in Chromium.
+func attackDecoders(ctx context.Context, c *check) ([]lab.Line, error) {
+	pages, err := decodersOfPages(ctx, c.progress, "")
+	return append(decodersOfProgram(), pages...), err
+}
+
+// decodersOfProgram has the decoders of this program decode the frames. Frames of codecs that the program was built
+// without are counted.
+func decodersOfProgram() []lab.Line {
 	var decoded, absent, accepted int64
 	var memory uint64
 	var longest time.Duration
@@ -42,5 +50,24 @@ func attackDecoders(context.Context, *check) ([]lab.Line, error) {
 		lab.Exactly("hostile frames without an error", accepted, "", 0),
 		lab.AtMost("memory for one frame", float64(memory)/(1<<20), "MiB", mostDecoderMiB),
 		lab.AtMost("processor time for one frame", float64(longest)/float64(time.Millisecond), "ms", mostDecoderMS),
-	}, nil
+	}
+}
+
+const (
+	pagesPath = "test/browser"
+	// pagesLimit is what building the page, starting the browser and decoding take at most.
+	pagesLimit = 10 * time.Minute
+)
+
+// decodersOfPages has a page decode the frames in Chromium, which the tests of the source tree drive. The source tree
+// is looked for from a folder upwards, by default the working directory.
+func decodersOfPages(ctx context.Context, progress lab.Progress, folder string) ([]lab.Line, error) {
+	tests := &suite.Tests{Progress: progress, Folder: folder, Title: "decoders of pages", Parts: []suite.Part{
+		{Package: pagesPath, Pattern: "^TestHostileFrames$", Limit: pagesLimit},
+	}}
+	lines, err := tests.Run(ctx)
+	if errors.Is(err, suite.ErrSource) {
+		return []lab.Line{lab.Skip("Chromium: hostile frames decoded", err.Error())}, nil
+	}
+	return lines, err
 }

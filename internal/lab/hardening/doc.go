@@ -6,6 +6,8 @@
 // the namespaces and removes them; nothing that an attack sends leaves them. Every loop of an attack ends at a time
 // or after a count.
 //
+// Hostile frames are decoded by this program and, in Chromium, by the tests of the source tree.
+//
 // Checks belong to the goroutine that runs them. Each namespace has a thread, which ends when the namespace is
 // closed.
 package hardening

@@ -2,6 +2,7 @@ package hardening
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,5 +140,13 @@ func TestNamed(t *testing.T) {
 			t.Errorf("a check has the name %q, expected one of its own", c.Name())
 		}
 		seen[c.Name()] = true
+	}
+}
+
+// TestPagesWithoutSource has no checkout, whose tests drive the browser: nothing is measured, and nothing missed.
+func TestPagesWithoutSource(t *testing.T) {
+	lines, err := decodersOfPages(t.Context(), lab.Progress{}, t.TempDir())
+	if err != nil || len(lines) != 1 || !strings.Contains(lines[0].Skipped, "run this command in one") {
+		t.Errorf("got %v and %v, expected one line that is skipped", lines, err)
 	}
 }

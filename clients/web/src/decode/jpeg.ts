@@ -43,11 +43,15 @@ const defineCodes = 0xc4;
 const startOfFrame = 0xc0;
 const startOfScan = 0xda;
 const startOfImage = 0xd8;
+const endOfImage = 0xd9;
 const restartInterval = 0xdd;
+const firstRestart = 0xd0;
+const lastRestart = 0xd7;
 const application = 0xe0;
 const comment = 0xfe;
-/** The length of a frame's segment with three components: 8 bytes, and 3 for each. */
+/** The length of a frame's segment with three components: 8 bytes, and 3 for each. That of a scan's: 6, and 2 for each. */
 const frameBytes = 17;
+const scanBytes = 12;
 
 /** All tables for a quality of 1 to 100, scaled as libjpeg does. */
 export function tablesOf(quality: number): Uint8Array {
@@ -59,7 +63,7 @@ export function tablesOf(quality: number): Uint8Array {
   ]);
 }
 
-/** Segments that may stand before the scan besides the frame's own: tables, restart intervals, and what applications and people note down. */
+/** Segments that may stand before and behind the scan: tables, restart intervals, and what applications and people note down. */
 function isOther(marker: number): boolean {
   return marker === defineQuantisation || marker === defineCodes || marker === restartInterval || marker === comment || (marker >= application && marker < application + 16);
 }
@@ -68,39 +72,68 @@ function isOther(marker: number): boolean {
 const sampling = [0x22, 0x11, 0x11];
 
 /**
- * Checks that an image is of the one kind that encoders of "drcj" make, before a browser sees it: baseline with 8 bits, three components with halved chroma, and exactly so
- * many pixels. A decoder needs no more memory for it than for its pixels; progressive images have it keep all coefficients. Throws a DecodeError.
+ * Checks that an image is of the one kind that encoders of "drcj" make, before a browser sees it: baseline with 8 bits, three components with halved chroma in one scan, and
+ * exactly so many pixels. A decoder needs no more memory for it than for its pixels, and goes through them once: progressive images and those of several scans have it keep all
+ * coefficients and go through all of them for each scan. Throws a DecodeError.
  */
 export function checkImage(image: Uint8Array, width: number, height: number): void {
-  const expected = `expected a baseline image of ${width}×${height} pixels with three components and halved chroma`;
+  const expected = `expected a baseline image of ${width}×${height} pixels with three components and halved chroma in one scan`;
   const refuse = (found: string): DecodeError => new DecodeError(`draco+jpeg: ${found} in an image of ${image.length} bytes, ${expected}`);
   if (image[0] !== 0xff || image[1] !== startOfImage) {
     throw refuse("no start");
   }
-  let framed = false;
+  let frame: Uint8Array | undefined;
+  let scanned = false;
   for (let at = 2; ; ) {
     const marker = image[at] === 0xff ? image[at + 1] : undefined;
+    if (marker === endOfImage && scanned) {
+      if (at + 2 < image.length) {
+        throw refuse(`${image.length - at - 2} bytes behind the end`);
+      }
+      return;
+    }
     const length = at + 3 < image.length ? image[at + 2]! * 256 + image[at + 3]! : 0;
     const next = at + 2 + length;
     if (marker === undefined || length < 2 || next > image.length) {
       throw refuse(`no whole segment at byte ${at}`);
     }
+    const content = image.subarray(at + 4, next);
+    at = next;
     if (marker === startOfScan) {
-      if (framed) {
-        return;
+      if (!frame || scanned) {
+        throw refuse(scanned ? "a second scan" : "a scan without a frame");
       }
-      throw refuse("a scan without a frame");
-    }
-    if (marker === startOfFrame) {
-      const size = [image[at + 7]! * 256 + image[at + 8]!, image[at + 5]! * 256 + image[at + 6]!];
-      const components = sampling.every((factors, i) => image[at + 11 + 3 * i] === factors);
-      if (framed || length !== frameBytes || image[at + 4] !== 8 || image[at + 9] !== sampling.length || !components || size[0] !== width || size[1] !== height) {
-        throw refuse(framed ? "a second frame" : `a frame of ${size.join("×")} pixels, ${image[at + 9]} components of ${image[at + 4]} bits`);
+      if (!isWholeScan(content, frame)) {
+        throw refuse(content[0] === sampling.length ? "a scan of other components or of some coefficients" : `a scan of ${content[0]} components`);
       }
-      framed = true;
+      scanned = true;
+      at = behindData(image, at);
+    } else if (marker === startOfFrame) {
+      const size = [content[3]! * 256 + content[4]!, content[1]! * 256 + content[2]!];
+      const components = sampling.every((factors, i) => content[7 + 3 * i] === factors);
+      if (frame || length !== frameBytes || content[0] !== 8 || content[5] !== sampling.length || !components || size[0] !== width || size[1] !== height) {
+        throw refuse(frame ? "a second frame" : `a frame of ${size.join("×")} pixels, ${content[5]} components of ${content[0]} bits`);
+      }
+      frame = content;
     } else if (!isOther(marker)) {
       throw refuse(`a segment ff ${marker.toString(16).padStart(2, "0")}`);
     }
-    at = next;
   }
+}
+
+/** Reports whether a scan has all components of a frame (T.81, B.2.3), and all of their coefficients with all bits. */
+function isWholeScan(scan: Uint8Array, frame: Uint8Array): boolean {
+  const named = sampling.every((_, i) => sampling.some((_, j) => scan[1 + 2 * j] === frame[6 + 3 * i]));
+  return scan.length === scanBytes - 2 && scan[0] === sampling.length && named && scan[7] === 0 && scan[8] === 63 && scan[9] === 0;
+}
+
+/** Gives where the coded data of a scan ends: at a marker that is no restart. A zero behind ff says that ff is data, and more of ff may come before a marker (T.81, B.1.1). */
+function behindData(image: Uint8Array, from: number): number {
+  for (let at = image.indexOf(0xff, from); at >= 0; at = image.indexOf(0xff, at + 1)) {
+    const next = image[at + 1];
+    if (next !== 0 && next !== 0xff && !(next! >= firstRestart && next! <= lastRestart)) {
+      return at;
+    }
+  }
+  return image.length;
 }

@@ -1,6 +1,6 @@
 // Measures what the viewer claims: how much arrives, how soon, what it costs.
 
-import { base, blank, open, rest, run, tell, until } from "./visit.mjs";
+import { base, blank, collector, open, rest, run, tell, until } from "./visit.mjs";
 
 const [what, seconds] = [rest[0], Number(rest[1] ?? 10)];
 /** How often the eye turns from one person to the other. */
@@ -17,30 +17,6 @@ const state = () => {
     network: middle((f) => f.network), wait: middle((f) => f.wait), decode: middle((f) => f.decode), shown: middle((f) => f.shown),
   };
 };
-
-/** Collects the garbage of a page, of its workers, too, and gives what is left of the page's heap, in bytes. */
-async function collector(page) {
-  const session = await page.context().newCDPSession(page);
-  const workers = new Set();
-  const waiting = new Map();
-  session.on("Target.attachedToTarget", ({ sessionId }) => workers.add(sessionId));
-  session.on("Target.detachedFromTarget", ({ sessionId }) => workers.delete(sessionId));
-  session.on("Target.receivedMessageFromTarget", ({ message }) => waiting.get(JSON.parse(message).id)?.(JSON.parse(message)));
-  await session.send("Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: false });
-  let asked = 0;
-  const method = "HeapProfiler.collectGarbage";
-  const collect = (sessionId) => new Promise((resolve, reject) => {
-    const id = ++asked;
-    waiting.set(id, ({ error }) => (waiting.delete(id), error ? reject(new Error(`a worker's garbage: ${error.message}`)) : resolve()));
-    session.send("Target.sendMessageToTarget", { sessionId, message: JSON.stringify({ id, method }) }).catch(reject);
-  });
-  return async () => {
-    await session.send(method);
-    const { usedSize } = await session.send("Runtime.getHeapUsage");
-    await Promise.all([...workers].map(collect));
-    return usedSize;
-  };
-}
 
 /** How often the page's memory is looked at: every ten seconds, and six times at least. */
 const looks = Math.max(6, Math.round(seconds / 10));

@@ -19,9 +19,9 @@ export function tell(step, facts = {}) {
   process.stdout.write(`${JSON.stringify({ step, ...facts })}\n`);
 }
 
-/** Waits until the test says to go on. */
+/** Waits until the test says to go on, and gives what else it says. */
 export async function goOn() {
-  await lines.next();
+  return (await lines.next()).value;
 }
 
 /** A page that is not loaded yet, for open. */
@@ -55,6 +55,30 @@ export async function open(path, options = {}) {
 export async function until(page, what, argument, polling = 100) {
   const handle = await page.waitForFunction(what, argument, { polling });
   return handle.jsonValue();
+}
+
+/** Collects the garbage of a page, of its workers, too, and gives what is left of the page's heap, in bytes. */
+export async function collector(page) {
+  const session = await page.context().newCDPSession(page);
+  const workers = new Set();
+  const waiting = new Map();
+  session.on("Target.attachedToTarget", ({ sessionId }) => workers.add(sessionId));
+  session.on("Target.detachedFromTarget", ({ sessionId }) => workers.delete(sessionId));
+  session.on("Target.receivedMessageFromTarget", ({ message }) => waiting.get(JSON.parse(message).id)?.(JSON.parse(message)));
+  await session.send("Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: false });
+  let asked = 0;
+  const method = "HeapProfiler.collectGarbage";
+  const collect = (sessionId) => new Promise((resolve, reject) => {
+    const id = ++asked;
+    waiting.set(id, ({ error }) => (waiting.delete(id), error ? reject(new Error(`a worker's garbage: ${error.message}`)) : resolve()));
+    session.send("Target.sendMessageToTarget", { sessionId, message: JSON.stringify({ id, method }) }).catch(reject);
+  });
+  return async () => {
+    await session.send(method);
+    const { usedSize } = await session.send("Runtime.getHeapUsage");
+    await Promise.all([...workers].map(collect));
+    return usedSize;
+  };
 }
 
 /** Draws the space once, and gives how many pixels are not background, and a sum that differs when the picture does. */

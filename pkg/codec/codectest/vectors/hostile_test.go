@@ -201,7 +201,7 @@ func (f *frames) jpeg() {
 	geometry := encoded(f.t, "draco", ball(50),
 		codec.Params{PositionBits: 8, Speed: 10, Box: codectest.Box, NoColors: true})
 	around := func(geometry []byte, quality byte) []byte { return append(u32(uint32(len(geometry))), quality) }
-	start := []byte{0xff, 0xd8}
+	start, end := []byte{0xff, 0xd8}, []byte{0xff, 0xd9}
 	scan := segment(0xda, 3, 1, 0x00, 2, 0x11, 3, 0x11, 0, 63, 0)
 	bomb := append(dracoHead(tree, 130_000_000, false),
 		append(append([]byte{6}, make([]byte, 8)...), trailer(11)...)...)
@@ -220,6 +220,17 @@ func (f *frames) jpeg() {
 		make([]byte, 100))
 	f.add("drcj", "a lossless image", around(geometry, 85), geometry, start, frameOf(0xc3, 16, 16), scan,
 		make([]byte, 100))
+	luma := segment(0xda, 1, 1, 0x00, 0, 63, 0)
+	f.add("drcj", "scans of one component each", around(geometry, 85), geometry, start, frameOf(0xc0, 16, 16),
+		bytes.Repeat(append(luma, make([]byte, 4)...), 500), end)
+	f.add("drcj", "scans of some coefficients each", around(geometry, 85), geometry, start, frameOf(0xc2, 16, 16),
+		bytes.Repeat(append(segment(0xda, 1, 1, 0, 1, 63, 0), make([]byte, 4)...), 500), end)
+	whole := encoded(f.t, "draco+jpeg", ball(50),
+		codec.Params{PositionBits: 8, Speed: 10, Box: codectest.Box, ColorQuality: 85})
+	scanned := bytes.Index(whole, scan)
+	f.add("drcj", "scans behind a whole one", whole[:scanned],
+		bytes.Repeat(bytes.TrimSuffix(whole[scanned:], end), 100), end)
+	f.add("drcj", "an image without an end", bytes.TrimSuffix(whole, end))
 	f.add("drcj", "no image", around(geometry, 85), geometry)
 	f.add("drcj", "segments without end", around(geometry, 85), geometry, start, bytes.Repeat(segment(0xe1), 2000))
 }
