@@ -70,7 +70,7 @@ func TestLinks(t *testing.T) {
 			if c.codel {
 				link.codel = &codel{}
 			}
-			f := newTestFlow(NewGCC(DefaultConfig(), start), link, 7)
+			f := newTestFlow(newGCC(DefaultConfig(), start), link, 7)
 			f.feedback = c.feedback
 			var delivered, dropped, served int
 			until := 20 * time.Second
@@ -121,7 +121,7 @@ func TestTraffic(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			link := newTestLink(50 * mbit)
 			link.jitter, link.batch = c.jitter, c.batch
-			f := newTestFlow(NewGCC(DefaultConfig(), start), link, 7)
+			f := newTestFlow(newGCC(DefaultConfig(), start), link, 7)
 			f.interval = time.Second / c.frames
 			delivered := 0
 			simulate(link, 15*time.Second, func(now time.Duration) {
@@ -140,7 +140,7 @@ func TestRamp(t *testing.T) {
 	link := newTestLink(100 * mbit)
 	cfg := DefaultConfig()
 	cfg.Profile = "paper000"
-	f := newTestFlow(NewGCC(cfg, start), link, 7)
+	f := newTestFlow(newGCC(cfg, start), link, 7)
 	simulate(link, 6*time.Second, nil, f)
 	at, ok := f.reaches(0, 90*mbit)
 	if !ok {
@@ -158,7 +158,7 @@ func TestCapacityFalls(t *testing.T) {
 			t.Run(fmt.Sprintf("queue of %v, feedback every %v", queue, interval), func(t *testing.T) {
 				link := newTestLink(100 * mbit)
 				link.queueMax = queue
-				f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, 7)
+				f := newTestFlow(newGCC(startingAt(30*mbit), start), link, 7)
 				f.feedback = interval
 				simulate(link, until, func(now time.Duration) {
 					if now == fall {
@@ -186,7 +186,7 @@ func TestCollapse(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			link := newTestLink(100 * mbit)
 			link.queueMax = 50 * time.Millisecond
-			f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, seed)
+			f := newTestFlow(newGCC(startingAt(30*mbit), start), link, seed)
 			simulate(link, rise+5*time.Second, func(now time.Duration) {
 				switch now {
 				case fall:
@@ -220,7 +220,7 @@ func TestStartAbove(t *testing.T) {
 	for _, c := range []struct{ from, rate float64 }{{40, 25}, {40, 8}, {100, 80}} {
 		t.Run(fmt.Sprintf("%v on %v Mbit/s", c.from, c.rate), func(t *testing.T) {
 			link := newTestLink(c.rate * mbit)
-			f := newTestFlow(NewGCC(startingAt(Bitrate(c.from*mbit)), start), link, 7)
+			f := newTestFlow(newGCC(startingAt(Bitrate(c.from*mbit)), start), link, 7)
 			delivered := 0
 			simulate(link, 15*time.Second, func(now time.Duration) {
 				if now == 5*time.Second {

@@ -29,7 +29,7 @@ const (
 )
 
 // react steps the rate control and the loss-based estimate.
-func (g *GCC) react(now time.Duration, probe float64) {
+func (g *gcc) react(now time.Duration, probe float64) {
 	acked := g.throughput(now)
 	usage := g.detector.usage
 	if usage == Overusing && g.rate.settling(now, g.rtt) {
@@ -67,7 +67,7 @@ func (g *GCC) react(now time.Duration, probe float64) {
 // overflows tells whether a report shows that the rate is too high for a queue that is too short to show it by its length, by how many packets met a queue and how many of them were lost.
 // A long queue is not short, as shows soon where a path has lost its capacity. Probes, which take as much room as bursts do, others who keep the queue full, and a sender that uses little
 // of the estimate are no reason to lower that.
-func (g *GCC) overflows(now time.Duration, lost, met int) bool {
+func (g *gcc) overflows(now time.Duration, lost, met int) bool {
 	if g.queue.delay > shortMost {
 		g.short = shortness{}
 		return false
@@ -78,7 +78,7 @@ func (g *GCC) overflows(now time.Duration, lost, met int) bool {
 }
 
 // reduced takes note of a reduction of the rate, and of the rate at which bursts arrived then.
-func (g *GCC) reduced(now time.Duration, bursts float64) {
+func (g *gcc) reduced(now time.Duration, bursts float64) {
 	g.stats.Overuses++
 	g.strained = true
 	if g.queue.reduced(now, g.rtt, g.cfg.Delay.QueueMax) {
@@ -92,14 +92,14 @@ func (g *GCC) reduced(now time.Duration, bursts float64) {
 }
 
 // probed bounds what a probe may take away: not below what the path has just carried, less what empties a queue.
-func (g *GCC) probed(probe float64, acked throughput) float64 {
+func (g *gcc) probed(probe float64, acked throughput) float64 {
 	if !acked.known {
 		return probe
 	}
 	return max(probe, min(g.rate.rate, g.cfg.Rate.Backoff*acked.rate))
 }
 
-func (g *GCC) throughput(now time.Duration) throughput {
+func (g *gcc) throughput(now time.Duration) throughput {
 	rate, known := g.acked.rate()
 	latest, _ := g.acked.latest()
 	return throughput{
@@ -108,7 +108,7 @@ func (g *GCC) throughput(now time.Duration) throughput {
 }
 
 // publish makes the estimate from its parts.
-func (g *GCC) publish(now time.Duration) {
+func (g *gcc) publish(now time.Duration) {
 	estimate := g.rate.rate
 	if limit, ok := g.loss.limit(); ok {
 		estimate = min(estimate, limit)
@@ -122,7 +122,7 @@ func (g *GCC) publish(now time.Duration) {
 // drain is the share of the estimate that empties a queue within DrainTime.
 //
 // After a reduction to 85 % a queue of 400 ms takes 400/0.15 ms to empty, almost 3 s. libwebrtc's congestion window serves the same purpose.
-func (g *GCC) drain(now time.Duration) float64 {
+func (g *gcc) drain(now time.Duration) float64 {
 	if !g.draining {
 		return 1
 	}
@@ -138,13 +138,13 @@ func (g *GCC) drain(now time.Duration) float64 {
 }
 
 // backlog is how long what is under way still waits on a path that has lost its capacity, by what has been sent since the newest packet that was reported.
-func (g *GCC) backlog(now time.Duration) time.Duration {
+func (g *gcc) backlog(now time.Duration) time.Duration {
 	unseen := float64(g.sent.since(now, g.newest)) * 8
 	return max(time.Duration(min(unseen/g.left, maxDrain.Seconds())*1e9)-g.empty, 0)
 }
 
 // plan steps the prober.
-func (g *GCC) plan(now time.Duration) {
+func (g *gcc) plan(now time.Duration) {
 	if !g.sending {
 		return
 	}

@@ -16,7 +16,7 @@ func TestRandomLoss(t *testing.T) {
 		t.Run(fmt.Sprintf("%v Mbit/s, %v %%", c.rate, 100*c.loss), func(t *testing.T) {
 			link := newTestLink(c.rate * mbit)
 			link.loss = c.loss
-			f := newTestFlow(NewGCC(DefaultConfig(), start), link, 7)
+			f := newTestFlow(newGCC(DefaultConfig(), start), link, 7)
 			simulate(link, 15*time.Second, nil, f)
 			least, mean, _ := f.extremes(5*time.Second, 15*time.Second)
 			atLeast(t, "mean estimate over rate", mean/link.rate, c.mean)
@@ -29,7 +29,7 @@ func TestRandomLoss(t *testing.T) {
 func TestHighLoss(t *testing.T) {
 	link := newTestLink(10 * mbit)
 	link.loss = 0.2
-	f := newTestFlow(NewGCC(DefaultConfig(), start), link, 7)
+	f := newTestFlow(newGCC(DefaultConfig(), start), link, 7)
 	simulate(link, 20*time.Second, nil, f)
 	_, mean, _ := f.extremes(10*time.Second, 20*time.Second)
 	atMost(t, "mean estimate", Bitrate(mean), 1*mbit)
@@ -40,7 +40,7 @@ func TestOutage(t *testing.T) {
 	for _, everything := range []bool{false, true} {
 		t.Run(fmt.Sprintf("everything %v", everything), func(t *testing.T) {
 			link := newTestLink(100 * mbit)
-			f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, 7)
+			f := newTestFlow(newGCC(startingAt(30*mbit), start), link, 7)
 			during := 0.0
 			simulate(link, 10*time.Second, func(now time.Duration) {
 				switch now {
@@ -67,7 +67,7 @@ func TestRouteChange(t *testing.T) {
 	for _, delay := range []time.Duration{60 * time.Millisecond, 110 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			link := newTestLink(100 * mbit)
-			f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, 7)
+			f := newTestFlow(newGCC(startingAt(30*mbit), start), link, 7)
 			simulate(link, 15*time.Second, func(now time.Duration) {
 				if now == 5*time.Second {
 					link.delay = delay
@@ -85,7 +85,7 @@ func TestRouteChange(t *testing.T) {
 func TestRouteShorter(t *testing.T) {
 	link := newTestLink(100 * mbit)
 	link.delay = 60 * time.Millisecond
-	f := newTestFlow(NewGCC(startingAt(30*mbit), start), link, 7)
+	f := newTestFlow(newGCC(startingAt(30*mbit), start), link, 7)
 	simulate(link, 10*time.Second, func(now time.Duration) {
 		if now == 5*time.Second {
 			link.delay = 10 * time.Millisecond
@@ -102,7 +102,7 @@ func TestLossesOfAnotherPath(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			link := newTestLink(17 * mbit)
 			link.queueMax = 5 * time.Millisecond
-			f := newTestFlow(NewGCC(startingAt(13*mbit), start), link, seed)
+			f := newTestFlow(newGCC(startingAt(13*mbit), start), link, seed)
 			simulate(link, 10*time.Second, func(now time.Duration) {
 				switch now {
 				case time.Second:
@@ -129,7 +129,7 @@ func TestAfterHighLoss(t *testing.T) {
 				link := newTestLink(10 * mbit)
 				cfg := DefaultConfig()
 				cfg.Probe.Enabled = probes
-				f := newTestFlow(NewGCC(cfg, start), link, 7)
+				f := newTestFlow(newGCC(cfg, start), link, 7)
 				simulate(link, over+20*time.Second, func(now time.Duration) {
 					switch now {
 					case 5 * time.Second:

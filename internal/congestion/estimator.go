@@ -1,6 +1,7 @@
 package congestion
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
@@ -89,6 +90,29 @@ type Stats struct {
 // Path is what a pacer goes by.
 func (s *Stats) Path() pacing.Path {
 	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Evenly: s.Evenly, ApplicationLimited: s.ApplicationLimited}
+}
+
+// Algorithm is a way to estimate what a receiver can take.
+type Algorithm int
+
+const (
+	// GCC is Google Congestion Control (draft-ietf-rmcat-gcc-02, and libwebrtc's, which has gone on), for receivers that
+	// report the arrival of packets.
+	GCC Algorithm = iota
+	// Reliable is for a transport that repeats what is lost, of which nothing is known but what it acknowledges.
+	Reliable
+)
+
+// New makes an estimator for one receiver. The configuration has to be valid. Of Reliable count the limits, Rate.Backoff,
+// Rate.Headroom and Rate.UnusedShare, and what says when to probe.
+func New(algorithm Algorithm, cfg Config, now time.Time) Estimator {
+	switch algorithm {
+	case GCC:
+		return newGCC(cfg, now)
+	case Reliable:
+		return newReliable(cfg, now)
+	}
+	panic(fmt.Sprintf("congestion: unknown algorithm %d", algorithm))
 }
 
 // Estimator says how many bits per second one receiver can take. It is stepped with now, which never goes back, and belongs to the goroutine that steps it.

@@ -5,8 +5,8 @@ import "time"
 // stepInterval is the least time between steps: a probe may be due and the path not be quiet.
 const stepInterval = 25 * time.Millisecond
 
-// GCC is Google Congestion Control, an Estimator.
-type GCC struct {
+// gcc is Google Congestion Control, an Estimator.
+type gcc struct {
 	cfg    Config
 	limits Limits
 	epoch  time.Time // times below count from here
@@ -60,12 +60,12 @@ type arrival struct {
 	size, probe   int32
 }
 
-var _ Estimator = (*GCC)(nil)
+var _ Estimator = (*gcc)(nil)
 
-// NewGCC makes an estimator for one receiver. The configuration has to be valid.
-func NewGCC(cfg Config, now time.Time) *GCC {
+// newGCC makes an estimator for one receiver. The configuration has to be valid.
+func newGCC(cfg Config, now time.Time) *gcc {
 	limits := cfg.Limits()
-	return &GCC{
+	return &gcc{
 		cfg:      cfg,
 		limits:   limits,
 		epoch:    now,
@@ -81,7 +81,7 @@ func NewGCC(cfg Config, now time.Time) *GCC {
 }
 
 // Sent implements Estimator.
-func (g *GCC) Sent(now time.Time, size int) {
+func (g *gcc) Sent(now time.Time, size int) {
 	at := now.Sub(g.epoch)
 	g.sending = true
 	size = min(max(size, 0), maxSize)
@@ -91,7 +91,7 @@ func (g *GCC) Sent(now time.Time, size int) {
 }
 
 // Report implements Estimator. Without received packets a report says nothing about the delay, but it ends a silence.
-func (g *GCC) Report(now time.Time, results []PacketResult) {
+func (g *gcc) Report(now time.Time, results []PacketResult) {
 	if len(results) == 0 {
 		return
 	}
@@ -111,7 +111,7 @@ func (g *GCC) Report(now time.Time, results []PacketResult) {
 }
 
 // Step implements Estimator.
-func (g *GCC) Step(now time.Time) {
+func (g *gcc) Step(now time.Time) {
 	at := now.Sub(g.epoch)
 	g.limited.step(at)
 	if g.silence.step(at, g.estimate) {
@@ -123,7 +123,7 @@ func (g *GCC) Step(now time.Time) {
 }
 
 // Next implements Estimator.
-func (g *GCC) Next() time.Time {
+func (g *gcc) Next() time.Time {
 	if !g.sending {
 		return time.Time{}
 	}
@@ -139,10 +139,10 @@ func (g *GCC) Next() time.Time {
 }
 
 // Estimate implements Estimator.
-func (g *GCC) Estimate() Bitrate { return Bitrate(g.estimate) }
+func (g *gcc) Estimate() Bitrate { return Bitrate(g.estimate) }
 
 // Probe implements Estimator.
-func (g *GCC) Probe(now time.Time) (ProbeCluster, bool) {
+func (g *gcc) Probe(now time.Time) (ProbeCluster, bool) {
 	c, ok := g.prober.next(now.Sub(g.epoch))
 	if ok {
 		g.stats.Probes++
@@ -152,12 +152,12 @@ func (g *GCC) Probe(now time.Time) (ProbeCluster, bool) {
 }
 
 // Want implements Estimator.
-func (g *GCC) Want(now time.Time, rate Bitrate) {
+func (g *gcc) Want(now time.Time, rate Bitrate) {
 	g.prober.wanted(now.Sub(g.epoch), float64(rate))
 }
 
 // SetLimits implements Estimator.
-func (g *GCC) SetLimits(now time.Time, limits Limits) {
+func (g *gcc) SetLimits(now time.Time, limits Limits) {
 	if !g.reported {
 		g.rate.rate = float64(limits.Start)
 	}
@@ -168,7 +168,7 @@ func (g *GCC) SetLimits(now time.Time, limits Limits) {
 }
 
 // Stats implements Estimator.
-func (g *GCC) Stats() Stats {
+func (g *gcc) Stats() Stats {
 	s := g.stats
 	s.Estimate, s.DelayBased = g.Estimate(), Bitrate(g.rate.rate)
 	if limit, ok := g.loss.limit(); ok {
@@ -185,14 +185,14 @@ func (g *GCC) Stats() Stats {
 }
 
 // resume begins anew after a silence: the path may have changed, and what is known about the past ends before it.
-func (g *GCC) resume(now time.Duration, before float64) {
+func (g *gcc) resume(now time.Duration, before float64) {
 	g.forget()
 	g.rate.state, g.rate.changed = rateHold, now
 	g.prober.resumed(now, before)
 }
 
 // forget drops what is known from the times of packets.
-func (g *GCC) forget() {
+func (g *gcc) forget() {
 	g.groups.reset()
 	g.trend.reset()
 	g.detector.reset()

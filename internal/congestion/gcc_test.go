@@ -10,13 +10,13 @@ import (
 
 // feed sends packets to an estimator one by one each gap and reports each of them at once, after a round trip of 20 ms.
 type feed struct {
-	estimator *GCC
+	estimator *gcc
 	now       time.Duration
 	sequence  int64
 	batch     []PacketResult
 }
 
-func newFeed(cfg Config) *feed { return &feed{estimator: NewGCC(cfg, start)} }
+func newFeed(cfg Config) *feed { return &feed{estimator: newGCC(cfg, start)} }
 
 // run goes on for a time. change, where there is one, alters each result.
 func (f *feed) run(d, gap time.Duration, change func(r *PacketResult)) {
@@ -121,7 +121,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestNext(t *testing.T) {
-	g := NewGCC(startingAt(8e6), start)
+	g := newGCC(startingAt(8e6), start)
 	if !g.Next().IsZero() {
 		t.Errorf("nothing was sent, and %v is next", g.Next())
 	}
@@ -154,15 +154,15 @@ func TestNoAllocations(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	if size := unsafe.Sizeof(GCC{}); size > 7<<10 {
+	if size := unsafe.Sizeof(gcc{}); size > 7<<10 {
 		t.Errorf("a GCC takes %d bytes, expected at most 7 KiB", size)
 	}
-	t.Logf("a GCC takes %d bytes, and %d per packet of the largest report", unsafe.Sizeof(GCC{}), unsafe.Sizeof(arrival{}))
+	t.Logf("a GCC takes %d bytes, and %d per packet of the largest report", unsafe.Sizeof(gcc{}), unsafe.Sizeof(arrival{}))
 }
 
 // BenchmarkReport takes what a receiver of 100 Mbit/s reports every 25 ms: 260 packets.
 func BenchmarkReport(b *testing.B) {
-	g := NewGCC(startingAt(100e6), start)
+	g := newGCC(startingAt(100e6), start)
 	results := make([]PacketResult, 260)
 	now, sequence := time.Duration(0), int64(0)
 	b.ReportAllocs()
@@ -182,7 +182,7 @@ func BenchmarkReport(b *testing.B) {
 // TestResultsOutOfOrder has losses reported after packets that were sent later, as RFC 8888 does where those are of other streams: each counts once, and so does
 // what came late.
 func TestResultsOutOfOrder(t *testing.T) {
-	g := NewGCC(startingAt(8e6), start)
+	g := newGCC(startingAt(8e6), start)
 	var held, late []PacketResult
 	now := time.Duration(0)
 	for batch := range 200 {
@@ -226,7 +226,7 @@ func TestATrendAfterAProbe(t *testing.T) {
 		{"later", trip + settlingTime, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := NewGCC(DefaultConfig(), start)
+			g := newGCC(DefaultConfig(), start)
 			g.rtt = trip
 			g.rate.set(25e6)
 			g.rate.probed(time.Second, found)

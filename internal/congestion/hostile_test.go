@@ -103,7 +103,7 @@ func FuzzReport(f *testing.F) {
 		slices.Repeat([]byte{5, 0, 0, 0, 2, 3, 100, 1}, 20),
 	))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, e := range []Estimator{NewGCC(DefaultConfig(), start), NewReliable(DefaultConfig(), start)} {
+		for _, e := range []Estimator{newGCC(DefaultConfig(), start), newReliable(DefaultConfig(), start)} {
 			h := &hostile{t: t, estimator: e, now: start, limits: DefaultConfig().Limits()}
 			h.play(data)
 		}
@@ -119,7 +119,7 @@ func TestLimitsBoundProbes(t *testing.T) {
 		{100e6, []Bitrate{24e6, 48e6}}, {30e6, []Bitrate{24e6, 30e6}}, {24e6, []Bitrate{24e6}}, {10e6, []Bitrate{10e6}}, {8e6, nil}, {2e6, nil},
 	} {
 		cfg := startingAt(8e6)
-		for _, e := range []Estimator{NewGCC(cfg, start), NewReliable(cfg, start)} {
+		for _, e := range []Estimator{newGCC(cfg, start), newReliable(cfg, start)} {
 			e.Sent(start, 1000)
 			e.Step(start)
 			e.SetLimits(start, Limits{Min: 1e6, Start: min(8e6, test.most), Max: test.most})
@@ -139,7 +139,7 @@ func TestLimitsBoundProbes(t *testing.T) {
 // TestLimitsWhileRunning narrows the limits of a flow that uses its link down to one rate, and opens them again: it keeps to them at once, and comes back.
 func TestLimitsWhileRunning(t *testing.T) {
 	link := newTestLink(50 * mbit)
-	f := newTestFlow(NewGCC(DefaultConfig(), start), link, 7)
+	f := newTestFlow(newGCC(DefaultConfig(), start), link, 7)
 	wide := DefaultConfig().Limits()
 	one := Limits{Min: 5 * mbit, Start: 5 * mbit, Max: 5 * mbit}
 	simulate(link, 15*time.Second, func(now time.Duration) {

@@ -13,7 +13,7 @@ func TestPathsAreApplicationLimited(t *testing.T) {
 	const estimate, interval = 20 * mbit, 33 * time.Millisecond
 	cfg := startingAt(estimate)
 	cfg.Min, cfg.Max, cfg.Probe.Enabled = estimate, estimate, false
-	for name, e := range map[string]Estimator{"GCC": NewGCC(cfg, start), "reliable": NewReliable(cfg, start)} {
+	for name, e := range map[string]Estimator{"GCC": newGCC(cfg, start), "reliable": newReliable(cfg, start)} {
 		now, number := start, int64(0)
 		frames := func(share float64, length time.Duration) (limited []bool) {
 			for end := now.Add(length); now.Before(end); now = now.Add(interval) {

@@ -13,14 +13,14 @@ const (
 	reliableProbe = 100 * time.Millisecond
 )
 
-// Reliable is an Estimator for transports that repeat what is lost by themselves and acknowledge what has come, as SCTP does under data channels. Reports have to be made of
+// reliable is an Estimator for transports that repeat what is lost by themselves and acknowledge what has come, as SCTP does under data channels. Reports have to be made of
 // acknowledgements, at the sender and by its clock. What they call lost was left out by the sender, and says nothing about the path.
 //
 // Acknowledgements are coarse: they come for every second packet or 200 ms late, many at a time, and whenever two busy hosts come to them. So nothing is made of single packets, as GCC
 // does. What the path carries is the rate of delivery over half a second, after BBR (draft-ietf-ccwg-bbr section 4.5), and told from what the sender has left unused by what was sent. The path counts
 // as overused where the quickest acknowledgement of 200 ms and more was late; then the rate falls to below what was delivered. It grows fast until then and slowly near that rate, and by probes
 // where the sender has not enough to send. What may be under way is bounded by Stats.Window, since the sender's own transport would take any amount.
-type Reliable struct {
+type reliable struct {
 	cfg    Config
 	limits Limits
 	epoch  time.Time // times below count from here
@@ -58,14 +58,14 @@ type Reliable struct {
 	stepped time.Duration // when probes were last thought of
 }
 
-var _ Estimator = (*Reliable)(nil)
+var _ Estimator = (*reliable)(nil)
 
-// NewReliable makes an estimator for one receiver. The configuration has to be valid; of it count the limits, Rate.Backoff, Rate.Headroom and Rate.UnusedShare, and what says when to probe.
-func NewReliable(cfg Config, now time.Time) *Reliable {
+// newReliable makes an estimator for one receiver. The configuration has to be valid; of it count the limits, Rate.Backoff, Rate.Headroom and Rate.UnusedShare, and what says when to probe.
+func newReliable(cfg Config, now time.Time) *reliable {
 	// What leaves over a data channel is not paced by the estimate: more than is wanted is of no use.
 	cfg.Probe.Duration, cfg.Probe.LongDuration, cfg.Probe.Ample = reliableProbe, reliableProbe, 1
 	limits := cfg.Limits()
-	return &Reliable{
+	return &reliable{
 		cfg:     cfg,
 		limits:  limits,
 		epoch:   now,
@@ -77,7 +77,7 @@ func NewReliable(cfg Config, now time.Time) *Reliable {
 }
 
 // Sent implements Estimator.
-func (r *Reliable) Sent(now time.Time, size int) {
+func (r *reliable) Sent(now time.Time, size int) {
 	at := now.Sub(r.epoch)
 	r.started = true
 	size = min(max(size, 0), maxSize)
@@ -89,7 +89,7 @@ func (r *Reliable) Sent(now time.Time, size int) {
 }
 
 // Report implements Estimator.
-func (r *Reliable) Report(now time.Time, results []PacketResult) {
+func (r *reliable) Report(now time.Time, results []PacketResult) {
 	at := now.Sub(r.epoch)
 	r.limited.step(at)
 	probe := r.take(at, results)
@@ -99,14 +99,14 @@ func (r *Reliable) Report(now time.Time, results []PacketResult) {
 }
 
 // Step implements Estimator. A peer that acknowledges nothing is sent nothing beyond the window, so that its silence needs no other answer.
-func (r *Reliable) Step(now time.Time) {
+func (r *reliable) Step(now time.Time) {
 	at := now.Sub(r.epoch)
 	r.limited.step(at)
 	r.plan(at)
 }
 
 // Next implements Estimator.
-func (r *Reliable) Next() time.Time {
+func (r *reliable) Next() time.Time {
 	next, ok := r.prober.wake()
 	if !r.started || !ok {
 		return time.Time{}
@@ -115,10 +115,10 @@ func (r *Reliable) Next() time.Time {
 }
 
 // Estimate implements Estimator.
-func (r *Reliable) Estimate() Bitrate { return Bitrate(r.rate) }
+func (r *reliable) Estimate() Bitrate { return Bitrate(r.rate) }
 
 // Probe implements Estimator.
-func (r *Reliable) Probe(now time.Time) (ProbeCluster, bool) {
+func (r *reliable) Probe(now time.Time) (ProbeCluster, bool) {
 	at := now.Sub(r.epoch)
 	c, ok := r.prober.next(at)
 	if ok {
@@ -133,12 +133,12 @@ func (r *Reliable) Probe(now time.Time) (ProbeCluster, bool) {
 }
 
 // Want implements Estimator.
-func (r *Reliable) Want(now time.Time, rate Bitrate) {
+func (r *reliable) Want(now time.Time, rate Bitrate) {
 	r.prober.wanted(now.Sub(r.epoch), float64(rate))
 }
 
 // SetLimits implements Estimator.
-func (r *Reliable) SetLimits(now time.Time, limits Limits) {
+func (r *reliable) SetLimits(now time.Time, limits Limits) {
 	if !r.reported {
 		r.rate = float64(limits.Start)
 	}
@@ -149,7 +149,7 @@ func (r *Reliable) SetLimits(now time.Time, limits Limits) {
 }
 
 // Stats implements Estimator.
-func (r *Reliable) Stats() Stats {
+func (r *reliable) Stats() Stats {
 	s := r.stats
 	s.Estimate, s.DelayBased, s.Acknowledged = r.Estimate(), r.Estimate(), Bitrate(r.delivery.carried())
 	s.QueueDelay, s.RTT = r.delay.queue, r.rtt
@@ -162,7 +162,7 @@ func (r *Reliable) Stats() Stats {
 }
 
 // trip is the round trip of the empty path.
-func (r *Reliable) trip() time.Duration {
+func (r *reliable) trip() time.Duration {
 	if !r.reported {
 		return assumedTrip
 	}

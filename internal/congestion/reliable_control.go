@@ -29,7 +29,7 @@ const (
 )
 
 // react steps the rate.
-func (r *Reliable) react(now time.Duration, probe float64) {
+func (r *reliable) react(now time.Duration, probe float64) {
 	if r.strained && r.delay.quiet() {
 		r.strained = false
 	}
@@ -49,7 +49,7 @@ func (r *Reliable) react(now time.Duration, probe float64) {
 
 // reduce lowers the rate. The first step is a small one, and the queue is to show what it has changed: where it yields, or goes on growing, and less is delivered than offered, the path does
 // not carry more than that. What is late without yielding is none of the sender's making, and neither is then how fast it is acknowledged.
-func (r *Reliable) reduce(now time.Duration) {
+func (r *reliable) reduce(now time.Duration) {
 	carried, offered := r.delivery.carried(), r.delivery.offered(now)
 	if carried == 0 {
 		return
@@ -81,7 +81,7 @@ func (r *Reliable) reduce(now time.Duration) {
 }
 
 // lower sets a lower rate, and notes what the path carries where the sender uses its rate.
-func (r *Reliable) lower(rate, carried, offered float64) {
+func (r *reliable) lower(rate, carried, offered float64) {
 	r.stats.Overuses++
 	r.prober.overused(0)
 	if offered >= usedShare*r.rate {
@@ -96,7 +96,7 @@ func (r *Reliable) lower(rate, carried, offered float64) {
 }
 
 // grow raises the rate while no queue is there.
-func (r *Reliable) grow(now time.Duration) {
+func (r *reliable) grow(now time.Duration) {
 	elapsed := min(now-r.changed, longestGrowth).Seconds()
 	r.changed = now
 	if !r.delay.quiet() {
@@ -119,18 +119,18 @@ func (r *Reliable) grow(now time.Duration) {
 	}
 }
 
-func (r *Reliable) set(rate float64) {
+func (r *reliable) set(rate float64) {
 	r.rate = min(max(rate, float64(r.limits.Min)), float64(r.limits.Max))
 }
 
 // publish tells the parts of the rate.
-func (r *Reliable) publish(now time.Duration) {
+func (r *reliable) publish(now time.Duration) {
 	r.prober.estimated(now, r.rate)
 	r.limited.estimated(r.rate)
 }
 
 // plan steps the prober. Where the sender uses its rate, and it is known what the path carries, the rate grows without probes.
-func (r *Reliable) plan(now time.Duration) {
+func (r *reliable) plan(now time.Duration) {
 	if !r.started {
 		return
 	}

@@ -69,7 +69,7 @@ type acknowledgement struct {
 // sender does. The transport repeats what is lost; acknowledgements come for every second packet, or late, and are held up on their way.
 type reliableFlow struct {
 	t         *testing.T
-	estimator *Reliable
+	estimator *reliable
 	link      *netem.Link
 	config    netem.Config
 	random    *rand.Rand
@@ -126,7 +126,7 @@ func newReliableFlow(t *testing.T, rate float64, trip time.Duration, loss float6
 		t.Fatal(err)
 	}
 	return &reliableFlow{
-		t: t, estimator: NewReliable(DefaultConfig(), start), link: link, config: cfg, random: rand.New(rand.NewPCG(seed, 2)), share: 1,
+		t: t, estimator: newReliable(DefaultConfig(), start), link: link, config: cfg, random: rand.New(rand.NewPCG(seed, 2)), share: 1,
 		window: leastWindow, slow: math.Inf(1), jitter: 20 * time.Millisecond, stall: 100 * time.Millisecond, inNetwork: make(map[uint64]*segment),
 	}
 }

@@ -10,7 +10,7 @@ import (
 const standstill = 300 * time.Millisecond
 
 // take takes what has been acknowledged. It returns the rate of a probe, 0 for none.
-func (r *Reliable) take(now time.Duration, results []PacketResult) (probe float64) {
+func (r *reliable) take(now time.Duration, results []PacketResult) (probe float64) {
 	bytes := 0
 	for i := range results {
 		p := &results[i]
@@ -43,7 +43,7 @@ func (r *Reliable) take(now time.Duration, results []PacketResult) (probe float6
 }
 
 // timed takes the times of what has been acknowledged.
-func (r *Reliable) timed(now time.Duration, results []PacketResult) (probe float64) {
+func (r *reliable) timed(now time.Duration, results []PacketResult) (probe float64) {
 	quickest := time.Duration(math.MaxInt64)
 	for i := range results {
 		p := &results[i]
@@ -76,7 +76,7 @@ func (r *Reliable) timed(now time.Duration, results []PacketResult) (probe float
 
 // measured is the rate that a train gives. Where its first acknowledgement was held up, the train seems to have arrived faster than it did: it has taken the whole time since it
 // could have begun to arrive.
-func (r *Reliable) measured(t *train, rate float64) float64 {
+func (r *reliable) measured(t *train, rate float64) float64 {
 	if !t.counted {
 		t.counted = true
 		r.stats.ProbesMeasured++
@@ -88,7 +88,7 @@ func (r *Reliable) measured(t *train, rate float64) float64 {
 }
 
 // resume begins anew behind a standstill of the peer's.
-func (r *Reliable) resume(now time.Duration) {
+func (r *reliable) resume(now time.Duration) {
 	r.resumed = now
 	r.delivery.restart(now)
 	r.delay.restart()

@@ -17,7 +17,7 @@ const (
 )
 
 // take counts the packets of a report and keeps those that arrived, in the order of arrival. It returns how many packets met a queue, and how many of them were lost.
-func (g *GCC) take(now time.Duration, results []PacketResult) (metLost, met int) {
+func (g *gcc) take(now time.Duration, results []PacketResult) (metLost, met int) {
 	g.arrivals = g.arrivals[:0]
 	for _, r := range results {
 		r.Size = min(max(r.Size, 0), maxSize)
@@ -62,7 +62,7 @@ func (g *GCC) take(now time.Duration, results []PacketResult) (metLost, met int)
 	return metLost, met
 }
 
-func (g *GCC) countECN(ecn outcome.ECN) {
+func (g *gcc) countECN(ecn outcome.ECN) {
 	switch ecn {
 	case outcome.CongestionExperienced:
 		g.stats.Congested++
@@ -72,7 +72,7 @@ func (g *GCC) countECN(ecn outcome.ECN) {
 }
 
 // measureRoundTrip takes the quickest packet of a report, less the time that it waited for the report's last. It returns by how much that exceeds the least.
-func (g *GCC) measureRoundTrip(now time.Duration) (queued time.Duration) {
+func (g *gcc) measureRoundTrip(now time.Duration) (queued time.Duration) {
 	if len(g.arrivals) == 0 {
 		return math.MaxInt64
 	}
@@ -113,7 +113,7 @@ func LongestTrip(now time.Time, results []PacketResult) time.Duration {
 }
 
 // arrive puts the packets of a report through the parts that go by their times. It returns the rate of a probe, 0 for none.
-func (g *GCC) arrive(now time.Duration) float64 {
+func (g *gcc) arrive(now time.Duration) float64 {
 	probe := 0.0
 	g.lost = false
 	for _, a := range g.arrivals {
@@ -147,7 +147,7 @@ func (g *GCC) arrive(now time.Duration) float64 {
 }
 
 // measured counts clusters that gave a rate, each once.
-func (g *GCC) measured(c ProbeCluster) {
+func (g *gcc) measured(c ProbeCluster) {
 	t := &g.trains.trains[c.ID%trains]
 	if !t.counted {
 		t.counted = true

@@ -9,7 +9,7 @@ import (
 // TestLimitedSender sends a third of the estimate.
 func TestLimitedSender(t *testing.T) {
 	run := func(cfg Config, want Bitrate) *testFlow {
-		f := newTestFlow(NewGCC(cfg, start), newTestLink(100*mbit), 7)
+		f := newTestFlow(newGCC(cfg, start), newTestLink(100*mbit), 7)
 		f.share = 1.0 / 3
 		if want > 0 {
 			f.estimator.Want(start, want)
@@ -58,7 +58,7 @@ func TestLimitedSender(t *testing.T) {
 // TestStepUp has the allocator want more of a sender that makes use of all that it was said to want.
 func TestStepUp(t *testing.T) {
 	link := newTestLink(20 * mbit)
-	f := newTestFlow(NewGCC(startingAt(10*mbit), start), link, 7)
+	f := newTestFlow(newGCC(startingAt(10*mbit), start), link, 7)
 	f.estimator.Want(start, 10*mbit)
 	simulate(link, 20*time.Second, func(now time.Duration) {
 		switch now {
@@ -100,8 +100,8 @@ func TestFairness(t *testing.T) {
 // race returns the rates at which two senders deliver, and the link.
 func race(rate float64, late time.Duration, seed uint64) (float64, float64, *testLink) {
 	link := newTestLink(rate)
-	first := newTestFlow(NewGCC(DefaultConfig(), start), link, 7+seed)
-	second := newTestFlow(NewGCC(DefaultConfig(), start.Add(late)), link, 99+seed)
+	first := newTestFlow(newGCC(DefaultConfig(), start), link, 7+seed)
+	second := newTestFlow(newGCC(DefaultConfig(), start.Add(late)), link, 99+seed)
 	second.begins = late + time.Duration(seed)*7*time.Millisecond
 	var x, y int
 	simulate(link, late+40*time.Second, func(now time.Duration) {

@@ -7,7 +7,7 @@ import (
 
 // TestLongQueue: a queue that others fill, or that a path which has lost its capacity has, is not short, whatever it loses.
 func TestLongQueue(t *testing.T) {
-	g := NewGCC(DefaultConfig(), start)
+	g := newGCC(DefaultConfig(), start)
 	for _, step := range []struct {
 		queue time.Duration
 		short bool
@@ -23,16 +23,16 @@ func TestLongQueue(t *testing.T) {
 func TestSpilled(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		change  func(*GCC)
+		change  func(*gcc)
 		spilled bool
 	}{
-		{"frames that leave evenly", func(*GCC) {}, true},
-		{"a probe", func(g *GCC) { g.tried = 2*time.Second - probeShadow/2 }, false},
-		{"others", func(g *GCC) { g.rivals.present = true }, false},
-		{"little is used", func(g *GCC) { g.limited.limited = true }, false},
+		{"frames that leave evenly", func(*gcc) {}, true},
+		{"a probe", func(g *gcc) { g.tried = 2*time.Second - probeShadow/2 }, false},
+		{"others", func(g *gcc) { g.rivals.present = true }, false},
+		{"little is used", func(g *gcc) { g.limited.limited = true }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g := NewGCC(DefaultConfig(), start)
+			g := newGCC(DefaultConfig(), start)
 			test.change(g)
 			g.overflows(time.Second, 50, 100)
 			g.overflows(2*time.Second-againTime/2, 50, 100)

@@ -187,8 +187,8 @@ func (w *writer) dismiss(r *Receiver) {
 		}
 		s.selection = selection{}
 	}
-	r.pacer.EndProbe()
-	r.pacer.ClearRepairs()
+	r.sender.EndProbe()
+	r.sender.ClearRepairs()
 	w.reschedule(r)
 	if i := slices.Index(w.receivers, r); i >= 0 {
 		w.receivers = slices.Delete(w.receivers, i, i+1)

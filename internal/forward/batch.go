@@ -32,9 +32,8 @@ const runPackets = 43
 func (w *writer) queued(r *Receiver, bytes int) {
 	bytes += congestion.PacketOverhead
 	r.departed.bytes += uint64(bytes)
-	if r.pacer.Spend(bytes) {
-		// Another probe may wait for this one.
-		w.stepAt(r, w.at)
+	if r.sender.Spend(bytes) {
+		w.stepDue = min(w.stepDue, r.sender.StepDue())
 	}
 	if r.queued == 0 {
 		r.place = len(w.unsent)

@@ -8,6 +8,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -23,10 +24,8 @@ type departures struct {
 	// header holds the extension that the headers of all slots point to: a header is read before the next one is numbered.
 	header rtp.Header
 	// place is where in it the number stands.
-	place []byte
-	// One of these is nil: history where the receiver reports by RFC 8888, streams elsewhere.
-	history *feedback.TransportHistory
-	streams *feedback.CongestionHistory
+	place   []byte
+	history *sender.History
 	// counted is what the writer's counts have of the history's.
 	counted feedback.TransportHistoryStats
 }
@@ -46,14 +45,12 @@ func (r *Receiver) number(h *rtp.Header, payload int, kind class, now time.Time)
 	d := r.departures
 	if d == nil || d.extension == 0 {
 		h.Extension, h.ExtensionProfile, h.Extensions = false, 0, nil
-		if d != nil && d.streams != nil {
-			number := d.streams.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
-			r.estimation.sent(number, congestion.PacketOverhead+payload, kind, r.pacer.Probing(), now)
+		if d != nil && d.history.ByStream() {
+			r.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
 		}
 		return
 	}
-	number := d.history.Sent(congestion.PacketOverhead+payload, kinds[kind], now)
-	r.estimation.sent(number, congestion.PacketOverhead+payload, kind, r.pacer.Probing(), now)
+	number := r.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
 	binary.BigEndian.PutUint16(d.place, uint16(number))
 	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
 }
@@ -65,7 +62,7 @@ func (r *Receiver) agree(extension uint8, byStream bool) {
 		extension = 0
 	}
 	d := r.departures
-	known := d != nil && d.streams != nil
+	known := d != nil && d.history.ByStream()
 	switch {
 	case d == nil && extension == 0 && !byStream, d != nil && d.extension == extension && known == byStream:
 		return
@@ -87,25 +84,9 @@ func (r *Receiver) agree(extension uint8, byStream bool) {
 
 func newDepartures(byStream bool) *departures {
 	if byStream {
-		return &departures{streams: feedback.NewCongestionHistory()}
+		return &departures{history: sender.NewByStream()}
 	}
-	return &departures{history: feedback.NewTransportHistory(uint16(rand.Uint32()))}
-}
-
-// report takes one report, and appends what is new in it to results.
-func (d *departures) report(packet []byte, arrived time.Time, results []feedback.PacketResult) []feedback.PacketResult {
-	if d.streams != nil {
-		return d.streams.Feedback(packet, arrived, results)
-	}
-	return d.history.Feedback(packet, arrived, results)
-}
-
-// stats are the counts so far.
-func (d *departures) stats() feedback.TransportHistoryStats {
-	if d.streams != nil {
-		return d.streams.Stats()
-	}
-	return d.history.Stats()
+	return &departures{history: sender.NewNumbered(uint16(rand.Uint32()))}
 }
 
 // hear takes the reports that wait of a receiver.
@@ -120,8 +101,7 @@ func (w *writer) hear(r *Receiver) {
 		report := reports[reportTime:]
 		report = report[:rtcpSize(report)]
 		reports = reports[reportTime+len(report):]
-		w.results = d.report(report, arrived, w.results[:0])
-		w.learn(r, w.results, arrived)
+		w.results = r.sender.Report(report, arrived, w.now, w.results[:0])
 	}
 	if cap(w.results) > keptResults {
 		w.results = nil
@@ -129,7 +109,7 @@ func (w *writer) hear(r *Receiver) {
 	if r.estimation != nil && !r.closed.Load() {
 		w.consult(r)
 	}
-	stats := d.stats()
+	stats := d.history.Stats()
 	w.stats.counts[transportReports] += stats.Reports - d.counted.Reports
 	w.stats.counts[transportReceived] += stats.Received - d.counted.Received
 	w.stats.counts[transportLost] += stats.Lost - d.counted.Lost

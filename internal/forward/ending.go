@@ -100,7 +100,7 @@ func (w *writer) end(a *attachment, p *switching.Packet, frame int64, reason cou
 // clearFrame lets go of what waits of one frame of a track for a slot.
 func (w *writer) clearFrame(a *attachment, frame int64) {
 	s := a.slot
-	if s.receiver.pacer.Filter(&s.held, func(h heldPacket) bool {
+	if s.receiver.sender.Filter(&s.held, func(h heldPacket) bool {
 		if h.attachment != a || h.packet.frame() != frame {
 			return true
 		}

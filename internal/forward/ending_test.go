@@ -9,7 +9,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/recent"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -311,8 +310,7 @@ func TestAQueueProlongsTheDeadline(t *testing.T) {
 	p.facts.Framed, p.facts.Frame = true, a.leaving
 	for _, late := range []time.Duration{0, 80 * time.Millisecond} {
 		rtt, _ := c.receiver.trip()
-		c.receiver.estimation.trips = recent.Max[time.Duration]{}
-		c.receiver.estimation.trips.Add(w.at, rtt+late, feedback.QueueMemory)
+		c.receiver.sender.Learn([]feedback.PacketResult{{Sent: w.now.Add(-rtt - late), Received: true, Arrived: w.at}}, w.now, w.now)
 		_, late = c.receiver.trip()
 		for _, beyond := range []time.Duration{0, time.Millisecond} {
 			a.left = w.at - 100*time.Millisecond - late - beyond

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
@@ -143,7 +144,7 @@ func (e *Engine) NewReceiver(p Peer, deadline time.Duration) *Receiver {
 	burst := e.cfg.RetransmissionBurst
 	r := &Receiver{
 		writer: w, serial: e.lastReceiver.Add(1), peer: p, credit: burst, burst: burst, deadline: deadline,
-		events: eventList{notify: make(chan struct{}, 1)}, tracer: tracer{notify: make(chan struct{}, 1)}, pacer: pacing.NewPacer[heldPacket, repair](e.plan), pacedIndex: -1,
+		events: eventList{notify: make(chan struct{}, 1)}, tracer: tracer{notify: make(chan struct{}, 1)}, sender: sender.New[heldPacket, repair](sender.Options{Plan: e.plan}, e.started), pacedIndex: -1,
 		lookups: burst * lookupsPerRepair,
 	}
 	r.chunks.pieces = &e.pieces

@@ -49,7 +49,7 @@ func (e *estimated) interval() {
 // report brings the results of the interval.
 func (e *estimated) report() {
 	w := e.receiver.writer
-	w.learn(e.receiver, e.results, e.now)
+	e.receiver.sender.Learn(e.results, e.now, w.now)
 	w.consult(e.receiver)
 }
 

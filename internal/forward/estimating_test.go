@@ -158,8 +158,8 @@ func TestEstimateEndsWithItsNumbers(t *testing.T) {
 	c.publisher.next()
 	c.publisher.send(c.now, c.publisher.packets(100*1144)...)
 	c.ticks(20 * time.Millisecond)
-	if path := c.receiver.Path(); path.Known || path.Estimate != 0 || c.receiver.pacer.Held() != 0 {
-		t.Errorf("the path is %+v, %d packets are held", path, c.receiver.pacer.Held())
+	if path := c.receiver.Path(); path.Known || path.Estimate != 0 || c.receiver.sender.Held() != 0 {
+		t.Errorf("the path is %+v, %d packets are held", path, c.receiver.sender.Held())
 	}
 	c.peer.flushed = nil
 	c.peer.agree(testExtension)

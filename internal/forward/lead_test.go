@@ -22,8 +22,9 @@ func (e *toldEstimator) Probe(time.Time) (c congestion.ProbeCluster, ok bool) { 
 func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 	c := newConference(t, 200e6, nil)
 	c.frames(time.Second, 2e6, nil)
-	e := &toldEstimator{Estimator: congestion.NewGCC(c.engine.cfg.Congestion, c.now), stats: congestion.Stats{Estimate: 60e6, DelayBased: 60e6}}
-	c.receiver.estimation.estimator = e
+	e := &toldEstimator{stats: congestion.Stats{Estimate: 60e6, DelayBased: 60e6}}
+	e.Estimator = congestion.New(congestion.GCC, c.engine.cfg.Congestion, c.now)
+	c.receiver.sender.Start(c.receiver.departures.history, e, c.now)
 	for _, test := range []struct {
 		when            string
 		limited, evenly bool

@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -52,7 +51,8 @@ func TestMemory(t *testing.T) {
 		slots[k].Select(tracks[k], 1, r.now)
 	})
 	measure("an estimate", 16<<10, func(k int) {
-		receivers[k].estimation = newEstimation(congestion.NewGCC(r.engine.cfg.Congestion, r.now), r.now)
+		receivers[k].departures = newDepartures(false)
+		receivers[k].writer.estimate(receivers[k], true)
 	})
 	measure("a slot that retransmits", 24<<10, func(k int) { slots[k].repeats = &repeatTable{} })
 	runtime.KeepAlive(r)

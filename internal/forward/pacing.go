@@ -33,15 +33,15 @@ func (w *writer) offer(a *attachment, p *packet) bool {
 	}
 	a.newest = max(a.newest, p.facts.Sequence)
 	offer := pacing.Offer{Arrived: time.Duration(p.order), Due: p.due, Begins: p.facts.Opens}
-	if r.pacer.Admit(&s.held, offer, w.at) {
+	if r.sender.Admit(&s.held, offer, w.at) {
 		return w.begin(a, p)
 	}
-	if r.pacer.Held() == maxHeld {
+	if r.sender.Held() == maxHeld {
 		w.overflow(a, p)
 		return false
 	}
 	p.references.Add(1)
-	if r.pacer.Hold(&s.held, heldPacket{a, p}, offer) {
+	if r.sender.Hold(&s.held, heldPacket{a, p}, offer) {
 		w.reschedule(r)
 	}
 	return false
@@ -66,12 +66,12 @@ func (w *writer) skipped(a *attachment) {
 // tick lets packets of a receiver leave whose time has come, retransmissions first. Those that their slots take have stayed as long as the writer is late; the time before was intended.
 func (w *writer) tick(r *Receiver) {
 	now := w.at
-	planned, _ := r.pacer.Next()
+	planned, _ := r.sender.Next()
 	planned = min(planned, now)
-	r.pacer.Tick(now)
+	r.sender.Tick(now)
 	w.repeatHeld(r)
 	for {
-		h, ok := r.pacer.Pop(now)
+		h, ok := r.sender.Pop(now)
 		if !ok {
 			break
 		}
@@ -169,7 +169,7 @@ func (w *writer) clear(a *attachment) (frames int) {
 		return 0
 	}
 	begun := false
-	removed := s.receiver.pacer.Filter(&s.held, func(h heldPacket) bool {
+	removed := s.receiver.sender.Filter(&s.held, func(h heldPacket) bool {
 		if h.attachment != a {
 			return true
 		}
@@ -188,15 +188,6 @@ func (w *writer) clear(a *attachment) (frames int) {
 		frames++
 	}
 	return frames
-}
-
-// limit keeps a receiver within what is known of its path: what leaves at once, to 2.5 times the estimate, or half of it where frames had better leave evenly, and retransmissions to 2.5 times what it carries. The
-// zero path lifts that.
-func (w *writer) limit(r *Receiver, path pacing.Path) {
-	if w.engine.paced() {
-		r.pacer.SetPath(path, w.at)
-		w.reschedule(r)
-	}
 }
 
 // holds tells whether a packet that the writer has passed waits to leave on the slot. Positions grow in the order in which packets of a track wait. One that
@@ -219,7 +210,7 @@ func (w *writer) begin(a *attachment, p *packet) bool {
 			a.leaving, a.left = p.frame(), w.at
 		}
 		if p.facts.Opens {
-			a.slot.receiver.pacer.Begin(&a.slot.held)
+			a.slot.receiver.sender.Begin(&a.slot.held)
 		}
 	}
 	return queued
@@ -249,7 +240,7 @@ func (p *packet) frame() int64 {
 
 // reschedule puts a receiver where it belongs among those for which packets wait.
 func (w *writer) reschedule(r *Receiver) {
-	next, ok := r.pacer.Next()
+	next, ok := r.sender.Next()
 	switch listed := r.pacedIndex >= 0; {
 	case ok && listed:
 		r.tick = next

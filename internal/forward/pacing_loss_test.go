@@ -49,7 +49,7 @@ func TestWhatWaitsIsLetGo(t *testing.T) {
 				t.Errorf("%s: packet %d has %d references, expected %d", name, i, n, want)
 			}
 		}
-		if n := s.receiver.pacer.Held(); n != 0 || len(r.engine.writers[0].paced) != 0 {
+		if n := s.receiver.sender.Held(); n != 0 || len(r.engine.writers[0].paced) != 0 {
 			t.Errorf("%s: %d packets wait", name, n)
 		}
 		if name == "overrun" {
@@ -105,7 +105,7 @@ func TestTooManyWait(t *testing.T) {
 		p.next()
 		p.send(r.now, p.packets(10_000*1144)...)
 		r.run()
-		if n := s.receiver.pacer.Held(); n > maxHeld {
+		if n := s.receiver.sender.Held(); n > maxHeld {
 			t.Fatalf("%d packets wait", n)
 		}
 	}

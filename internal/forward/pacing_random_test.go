@@ -66,7 +66,7 @@ func TestPacedAtRandom(t *testing.T) {
 		publishers[0].track.Close()
 		r.ticks(time.Second)
 		for _, s := range subscribers {
-			if held := s.receiver.pacer.Held() + s.slot.held.Len(); held != 0 {
+			if held := s.receiver.sender.Held() + s.slot.held.Len(); held != 0 {
 				t.Errorf("seed %d: %d packets wait", seed, held)
 			}
 		}

@@ -75,8 +75,9 @@ func (w *writer) protect(r *Receiver) {
 	}
 	r.protectDue = w.at + parityInterval
 	loss, rtt := 0.0, time.Duration(0)
-	if e := r.estimation; e != nil && e.known {
-		loss, rtt = e.counted.Loss, e.counted.RTT
+	if r.sender.Reported() {
+		stats := r.sender.Stats()
+		loss, rtt = stats.Loss, stats.RTT
 	}
 	r.protection.follow(loss, rtt, func(rtt time.Duration) time.Duration { return w.deadline(r, rtt, 0) })
 	for _, s := range r.all() {

@@ -103,10 +103,10 @@ func (r *Receiver) publish(now time.Duration) {
 	e := r.estimation
 	switch {
 	case e == nil:
-	case !e.known && now-e.begun < firstReport:
+	case !r.sender.Reported() && now-e.begun < firstReport:
 		p.Awaited, p.Estimate = true, r.startRate()
-	case e.known:
-		s := &e.counted
+	case r.sender.Reported():
+		s := r.sender.Stats()
 		p.Known, p.Estimate, p.Acknowledged = true, s.Estimate, s.Acknowledged
 		p.RTT, p.QueueDelay, p.Loss, p.InherentLoss = s.RTT, s.QueueDelay, s.Loss, s.InherentLoss
 	}

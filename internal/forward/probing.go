@@ -1,18 +1,6 @@
 package forward
 
-import (
-	"slices"
-	"time"
-
-	"github.com/volsfu/volsfu/internal/congestion"
-)
-
-const (
-	// maxProbeFactor and probeGrace bound how long a probe may take that finds too little to send: twice its length, and what a late timer takes. What has
-	// left by then at half its rate tells nothing false, and what is slower is not measured, for lack of bytes.
-	maxProbeFactor = 2
-	probeGrace     = 5 * time.Millisecond
-)
+import "slices"
 
 // padding says where the packets of a probe come from once no media waits: they are sent again, by the RTX stream of the slot that they were sent on.
 type padding struct {
@@ -21,24 +9,9 @@ type padding struct {
 	number uint16
 }
 
-// probe begins to send a cluster.
-func (w *writer) probe(r *Receiver, c congestion.ProbeCluster) {
-	e := r.estimation
-	w.stats.counts[probesSent]++
-	e.clusters.Begin(c.ID)
-	e.padding = padding{}
-	r.pacer.Probe(int64(c.Rate), c.MinBytes, c.MinPackets, w.at+maxProbeFactor*c.Duration+probeGrace, w.at)
-	w.reschedule(r)
-}
-
 // pad sends padding as far as the probe under way asks for it in this tick. Media that the writer has yet to take may do as well.
 func (w *writer) pad(r *Receiver) {
-	for r.pacer.Pads() {
-		if len(w.ready) > 0 || !w.repeat(r) {
-			r.pacer.Dry()
-			return
-		}
-	}
+	r.sender.Pad(func() bool { return len(w.ready) == 0 && w.repeat(r) })
 }
 
 // repeat sends a recent packet again: of the slot at hand the one before the last, or else the newest of one that has any. A receiver without RTX gets none.

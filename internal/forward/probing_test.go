@@ -53,8 +53,8 @@ func (c *conference) script() *scriptedEstimator {
 	if c.receiver.estimation == nil {
 		c.t.Fatal("nothing is estimated")
 	}
-	e := &scriptedEstimator{Estimator: congestion.NewGCC(c.engine.cfg.Congestion, c.now), t: c.t}
-	c.receiver.estimation.estimator = e
+	e := &scriptedEstimator{Estimator: congestion.New(congestion.GCC, c.engine.cfg.Congestion, c.now), t: c.t}
+	c.receiver.sender.Start(c.receiver.departures.history, e, c.now)
 	return e
 }
 
@@ -143,7 +143,7 @@ func TestProbesRideOnMedia(t *testing.T) {
 	c.publisher.send(c.now, c.publisher.packets(90*1144)...)
 	probe := congestion.ProbeCluster{ID: 11, Rate: 150e6, Duration: 3300 * time.Microsecond, MinBytes: 62_000, MinPackets: 5}
 	e.clusters = []congestion.ProbeCluster{probe}
-	c.receiver.writer.stepAt(c.receiver, c.receiver.writer.at)
+	c.receiver.writer.consult(c.receiver)
 	c.frames(200*time.Millisecond, 2e6, nil)
 	expectCluster(t, e.results, probe)
 	if n := len(c.link.padding(begun)); n != 0 {
@@ -189,8 +189,8 @@ func TestNoProbesWithoutRTX(t *testing.T) {
 	if tagged == 0 || tagged > 20 {
 		t.Errorf("%d packets bear the ID of a probe, expected those of two frames", tagged)
 	}
-	if stats := c.engine.Stats(); stats.Sent.Probe.Packets != 0 || c.receiver.pacer.Probing() || len(e.clusters) > 0 {
-		t.Errorf("%d packets of padding, probing: %v, %d probes wait", stats.Sent.Probe.Packets, c.receiver.pacer.Probing(), len(e.clusters))
+	if stats := c.engine.Stats(); stats.Sent.Probe.Packets != 0 || c.receiver.sender.Probing() || len(e.clusters) > 0 {
+		t.Errorf("%d packets of padding, probing: %v, %d probes wait", stats.Sent.Probe.Packets, c.receiver.sender.Probing(), len(e.clusters))
 	}
 }
 
@@ -204,7 +204,7 @@ func TestNoProbesBeforeMedia(t *testing.T) {
 	c.publisher.next()
 	c.publisher.send(c.now, c.publisher.packets(7*1144)...)
 	c.link.pass(10 * time.Millisecond)
-	if !c.receiver.pacer.Probing() {
+	if !c.receiver.sender.Probing() {
 		t.Fatal("no probe is under way after the first frame")
 	}
 	c.receiver.Close()
@@ -213,7 +213,7 @@ func TestNoProbesBeforeMedia(t *testing.T) {
 		// Reports of what was under way still come.
 		c.link.pass(5 * time.Millisecond)
 	}
-	if n := len(c.link.departed); n != before || c.receiver.pacer.Probing() || len(c.engine.writers[0].paced) != 0 {
+	if n := len(c.link.departed); n != before || c.receiver.sender.Probing() || len(c.engine.writers[0].paced) != 0 {
 		t.Errorf("%d packets left after the receiver was closed", n-before)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pion/rtcp"
 
 	"github.com/volsfu/volsfu/internal/congestion"
-	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -63,8 +63,9 @@ type Receiver struct {
 
 	// What follows is the writer's.
 
-	// pacer says what waits, and sends probes. tick is its next one, while the receiver stands among those that have one, at pacedIndex, else -1.
-	pacer      *pacing.Pacer[heldPacket, repair]
+	// sender says what waits, and sends probes. tick is its pacer's next one, while the receiver stands among those that
+	// have one, at pacedIndex, else -1.
+	sender     *sender.Sender[heldPacket, repair]
 	tick       time.Duration
 	pacedIndex int
 	// departed measures what is sent.
@@ -243,8 +244,8 @@ func (r *Receiver) slot(ssrc uint32) *Slot {
 // rtt is the round-trip time to the receiver as well as it is known, queues included, else 0. What reports say of the packets themselves comes first: connectivity
 // checks are seconds apart, and do not notice that a queue has built up.
 func (r *Receiver) rtt() time.Duration {
-	if e := r.estimation; e != nil && e.known && e.counted.RTT > 0 {
-		return e.counted.RTT
+	if rtt := r.sender.Stats().RTT; r.sender.Reported() && rtt > 0 {
+		return rtt
 	}
 	return r.checkedRTT()
 }

@@ -116,9 +116,9 @@ func (w *writer) answerNow(n repair, rtt, worth time.Duration) (outcome counter,
 	switch {
 	case w.at > expires:
 		return nackedExpired, true
-	case r.pacer.AdmitRepair(w.at):
+	case r.sender.AdmitRepair(w.at):
 		return w.repeatAsked(n, p), true
-	case !r.pacer.HoldRepair(n):
+	case !r.sender.HoldRepair(n):
 		return nackedLimited, true
 	}
 	s.noteRepeat(n.number, int64(expires))
@@ -128,7 +128,7 @@ func (w *writer) answerNow(n repair, rtt, worth time.Duration) (outcome counter,
 // repeatHeld sends the retransmissions to a receiver that have waited, as far as the pacer lets them, and those not that have come to be of no use.
 func (w *writer) repeatHeld(r *Receiver) {
 	for {
-		n, ok := r.pacer.PopRepair()
+		n, ok := r.sender.PopRepair()
 		if !ok {
 			return
 		}
@@ -188,10 +188,7 @@ func (w *writer) worth(r *Receiver) time.Duration {
 
 // trip is the round trip of a receiver's path while that is empty, and how much longer packets have taken of late.
 func (r *Receiver) trip() (rtt, late time.Duration) {
-	trip := r.rtt()
-	if e := r.estimation; e != nil {
-		trip = max(trip, e.trips.Value())
-	}
+	trip := max(r.rtt(), r.sender.LongestTrip())
 	rtt = r.checkedRTT()
 	return rtt, trip - rtt
 }
@@ -238,7 +235,7 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind cl
 		return nackedRefused
 	}
 	if kind == classRetransmission {
-		s.receiver.pacer.SpendRepair(congestion.PacketOverhead + len(packed))
+		s.receiver.sender.SpendRepair(congestion.PacketOverhead + len(packed))
 	}
 	w.queued(s.receiver, len(packed))
 	w.stats.counts[sentPackets+counter(kind)]++

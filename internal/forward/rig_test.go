@@ -48,7 +48,9 @@ func (r *rig) run() {
 
 // limit makes a receiver's pacer go by an estimate in bit/s, 0 for none.
 func (r *rig) limit(s *subscriber, estimate int64) {
-	s.receiver.writer.limit(s.receiver, pacing.Path{Estimate: estimate})
+	w := s.receiver.writer
+	s.receiver.sender.SetPath(pacing.Path{Estimate: estimate}, w.at)
+	w.reschedule(s.receiver)
 }
 
 // pass lets time pass, in steps in which writers run.

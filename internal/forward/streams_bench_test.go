@@ -102,7 +102,7 @@ func TestReportsByStreamDoNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(200, e.interval); n > 0.5 {
 		t.Errorf("%v allocations per 256 packets and their report, expected none", n)
 	}
-	if stats := e.receiver.departures.stats(); stats.Received != stats.Sent || stats.Malformed > 0 {
+	if stats := e.receiver.departures.history.Stats(); stats.Received != stats.Sent || stats.Malformed > 0 {
 		t.Errorf("%+v", stats)
 	}
 }

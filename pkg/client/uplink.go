@@ -22,7 +22,7 @@ const (
 //
 // Until the first report nothing is known: the first rate holds for unreportedGrace from the first packet on, then there is no limit.
 type uplink struct {
-	estimator *congestion.GCC
+	estimator congestion.Estimator
 	// began is when the first packet left, latest when the latest did.
 	began, latest time.Time
 	reported      bool
@@ -37,7 +37,7 @@ type uplink struct {
 }
 
 func newUplink(config congestion.Config, now time.Time) uplink {
-	return uplink{estimator: congestion.NewGCC(config, now)}
+	return uplink{estimator: congestion.New(congestion.GCC, config, now)}
 }
 
 // sent takes note of a packet that leaves, with its transport-wide number and its size on the wire.

@@ -31,6 +31,7 @@ var house = []floor{
 		server: []string{"internal/forward", "internal/allocate"},
 		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},
 	},
+	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/feedback", "internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/outcome", "internal/recent", "internal/chunks", "internal/queue", "internal/quality", "internal/priority", "internal/alarm", "internal/panics"}},
 	{

@@ -15,7 +15,7 @@ const headerShare = float64(congestion.PacketOverhead) / fragmentSize
 // adaptation decides what a receiver is sent, before each frame: the tiles are of one object that is seen from nowhere, so that all are worth the same.
 type adaptation struct {
 	publisher *publisher
-	estimator congestion.Estimator
+	server    *server
 	ledger    *ledger
 	rtt       time.Duration
 	allocator *allocate.Allocator
@@ -26,7 +26,7 @@ type adaptation struct {
 	parity    float64 // share of source fragments
 }
 
-func newAdaptation(o *Options, p *publisher, e congestion.Estimator, l *ledger) (*adaptation, error) {
+func newAdaptation(o *Options, p *publisher, s *server, l *ledger) (*adaptation, error) {
 	cfg := allocate.DefaultConfig()
 	allocator, err := allocate.New(cfg)
 	if err != nil {
@@ -41,13 +41,13 @@ func newAdaptation(o *Options, p *publisher, e congestion.Estimator, l *ledger) 
 		object.Tiles[t].Levels = make([]allocate.Level, levels)
 	}
 	return &adaptation{
-		publisher: p, estimator: e, ledger: l, rtt: o.RTT, allocator: allocator, budget: budget, scene: allocate.Scene{Objects: []allocate.Object{object}},
+		publisher: p, server: s, ledger: l, rtt: o.RTT, allocator: allocator, budget: budget, scene: allocate.Scene{Objects: []allocate.Object{object}},
 	}, nil
 }
 
 // decide sets the qualities of the next frame. dropped counts frames of tiles that were dropped since the last one.
 func (a *adaptation) decide(dropped int, now time.Duration) {
-	stats := a.estimator.Stats()
+	stats := a.server.Stats()
 	_, deadline := nack.Repair(a.rtt, 0)
 	a.parity = feedback.ParityShare(stats.Loss, a.rtt, deadline)
 	overhead := headerShare + stats.Loss + a.parity
@@ -66,5 +66,5 @@ func (a *adaptation) decide(dropped int, now time.Duration) {
 		a.qualities[t] = result.Tiles[0][t].Quality()
 	}
 	a.allocated = float64(result.Rate)
-	a.estimator.Want(at(now), volumetric.Bitrate(float64(result.Wanted)*(1+overhead)))
+	a.server.Want(volumetric.Bitrate(float64(result.Wanted)*(1+overhead)), at(now))
 }

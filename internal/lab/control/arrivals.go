@@ -24,45 +24,6 @@ func (f Feedback) client() client.Feedback {
 	return client.FeedbackTransportCC
 }
 
-// departures are what was sent to a receiver. One of both is nil.
-type departures struct {
-	transport *feedback.TransportHistory
-	streams   *feedback.CongestionHistory
-}
-
-func newDepartures(form Feedback) departures {
-	if form == FeedbackCCFB {
-		return departures{streams: feedback.NewCongestionHistory()}
-	}
-	return departures{transport: feedback.NewTransportHistory(1)}
-}
-
-// sent takes a packet that leaves, and returns its place in the order of sending. Where packets carry transport-wide numbers it gives it one.
-func (d *departures) sent(h *header, size int, now time.Duration) int64 {
-	if d.streams != nil {
-		return d.streams.Sent(h.ssrc(), h.number, size, h.kind, at(now))
-	}
-	number := d.transport.Sent(size, h.kind, at(now))
-	h.number = uint16(number)
-	return number
-}
-
-// reported appends what is new in a report to results.
-func (d *departures) reported(packet []byte, now time.Duration, results []feedback.PacketResult) []feedback.PacketResult {
-	if d.streams != nil {
-		return d.streams.Feedback(packet, at(now), results)
-	}
-	return d.transport.Feedback(packet, at(now), results)
-}
-
-// stats are the counts so far.
-func (d *departures) stats() feedback.TransportHistoryStats {
-	if d.streams != nil {
-		return d.streams.Stats()
-	}
-	return d.transport.Stats()
-}
-
 // isReport tells whether a packet is a report of arrivals, in either form.
 func isReport(packet []byte) bool {
 	return feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet)

@@ -23,7 +23,7 @@ func TestFeedback(t *testing.T) {
 				if r.PaddingOverhead <= 0 || r.PaddingOverhead > 0.02 {
 					t.Errorf("padding takes %.4f of media", r.PaddingOverhead)
 				}
-				stats, link := s.flows[0].sender.departed.stats(), s.bottleneck.Stats()
+				stats, link := s.flows[0].server.history.Stats(), s.bottleneck.Stats()
 				// Reports get lost, too, on the way back: two in a hundred.
 				if unknown := stats.Sent - stats.Received - stats.Lost + stats.Late; unknown > 100+stats.Sent/33 {
 					t.Errorf("nothing is known of %d packets of %d: %+v", unknown, stats.Sent, stats)
@@ -43,8 +43,8 @@ func TestWithoutRTX(t *testing.T) {
 	o.NoRTX = true
 	s := run(t, "ramp", o)
 	r, l := s.Record().Result(), s.flows[0].ledger
-	if l.sentBytes[feedback.Retransmission] > 0 || l.sentBytes[feedback.Probe] > 0 || s.flows[0].estimator.Stats().Probes == 0 {
-		t.Errorf("sent %v bytes by kind, with %d probes", l.sentBytes, s.flows[0].estimator.Stats().Probes)
+	if l.sentBytes[feedback.Retransmission] > 0 || l.sentBytes[feedback.Probe] > 0 || s.flows[0].server.Stats().Probes == 0 {
+		t.Errorf("sent %v bytes by kind, with %d probes", l.sentBytes, s.flows[0].server.Stats().Probes)
 	}
 	if *r.SecondsToTarget < *with.SecondsToTarget || *r.SecondsToTarget > 3 {
 		t.Errorf("%g s to the target, with retransmissions %g", *r.SecondsToTarget, *with.SecondsToTarget)

@@ -1,10 +1,12 @@
-// Package control runs the server's congestion control in virtual time: the estimator, the budget, the allocator, the pacer, feedback, requests for lost packets and
-// parity are the server's and the client's own pure parts; what is simulated are the publisher's frames, the link and what competes for it.
+// Package control runs the server's congestion control in virtual time. The server steps the same sender.Sender as the
+// real one, which TestStories of both packages shows. The budget, the allocator, feedback, requests for lost packets and
+// parity are the server's and the client's own pure parts, too. Simulated are the publisher's frames, the link and what
+// competes for it.
 //
 // A Simulation is one run of a Case. It belongs to the goroutine that runs it; there are no clocks, and a seed gives the same run bit by bit.
 //
 //	publisher   frames of 4 tiles at the qualities that the server asks for, 30 per second, sizes varying by ±20 %
-//	sender      the server towards one receiver: allocation before each frame, pacing, retransmissions, probes, parity
+//	server      the server towards one receiver: allocation before each frame, pacing, retransmissions, probes, parity
 //	bottleneck  netem's Link with a queue that is watched; every flow of the run passes it
 //	receiver    reports of arrivals, requests for what is missing, frames completed within their deadline
 //	ledger      what became of each frame, and rates over time

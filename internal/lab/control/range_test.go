@@ -30,7 +30,7 @@ func TestRange(t *testing.T) {
 					t.Errorf("the frame of tile %d that was captured after %v is lost", key.tile, frame.captured)
 				}
 			}
-			if stats := s.flows[0].sender.departed.stats(); stats.Unreported > 0 || stats.Unmatched > 0 {
+			if stats := s.flows[0].server.history.Stats(); stats.Unreported > 0 || stats.Unmatched > 0 {
 				t.Errorf("packets were given up before they were reported: %+v", stats)
 			}
 		})

@@ -10,6 +10,8 @@ import (
 const (
 	// minRepeat is the least time between two retransmissions of one packet.
 	minRepeat = 5 * time.Millisecond
+	// kept is how long packets are kept to be sent again, as the server does by default.
+	kept = time.Second
 	// paddingSize is a packet of padding on the wire: a retransmission of a recent full packet.
 	paddingSize = fragmentSize + originalSize + congestion.PacketOverhead
 )
@@ -21,7 +23,7 @@ type repair struct {
 }
 
 // repeat answers a request for a packet, now or when the pacer lets it leave.
-func (s *sender) repeat(tile int, number uint16, now time.Duration) {
+func (s *server) repeat(tile int, number uint16, now time.Duration) {
 	if s.refuses {
 		return
 	}
@@ -35,46 +37,46 @@ func (s *sender) repeat(tile int, number uint16, now time.Duration) {
 		return
 	}
 	switch r := (repair{tile, sequence}); {
-	case s.pacer.AdmitRepair(now):
+	case s.AdmitRepair(now):
 		s.resend(r, now)
-	case s.pacer.HoldRepair(r):
+	case s.HoldRepair(r):
 		sent.repeated = sent.at + s.worth()
 	}
 }
 
 // rtt is the round trip, queues included.
-func (s *sender) rtt() time.Duration { return max(s.path, s.estimator.Stats().RTT) }
+func (s *server) rtt() time.Duration { return max(s.path, s.Stats().RTT) }
 
 // worth is how long after it was sent a packet is sent again: what was asked for in time arrives a round trip after the deadline at most. Both are those of packets
 // that a queue held up, as long as there are some.
-func (s *sender) worth() time.Duration { return s.patience() + s.path }
+func (s *server) worth() time.Duration { return s.patience() + s.path }
 
 // patience is how long after the first packet of a frame the others leave in time: until the deadline, and for as much longer as the first may have been late.
-func (s *sender) patience() time.Duration {
-	late := max(s.rtt(), s.trips.Value()) - s.path
+func (s *server) patience() time.Duration {
+	late := max(s.rtt(), s.LongestTrip()) - s.path
 	_, deadline := nack.Repair(s.path, late)
 	return deadline + late
 }
 
 // resend sends a packet again, unless it is too late for that.
-func (s *sender) resend(r repair, now time.Duration) {
+func (s *server) resend(r repair, now time.Duration) {
 	sent := &s.streams[r.tile].sent[r.sequence%maxSent]
 	if sent.frame.dropped || now-sent.at > s.worth() {
 		return
 	}
 	sent.repeated = now
 	size := sent.frame.size(sent.index) + congestion.PacketOverhead + originalSize
-	s.pacer.SpendRepair(size)
+	s.SpendRepair(size)
 	s.transmit(sent.fragment, r.sequence, feedback.Retransmission, size, now)
 }
 
 // pad sends padding as far as the probe under way asks for it in this tick. It is made of retransmissions, which a receiver without RTX does not take.
-func (s *sender) pad(now time.Duration) {
-	for s.pacer.Pads() {
-		if s.refuses {
-			s.pacer.Dry()
-			return
+func (s *server) pad(now time.Duration) {
+	s.Pad(func() bool {
+		if s.refuses || now-s.latest > kept {
+			return false
 		}
 		s.transmit(fragment{}, 0, feedback.Probe, paddingSize, now)
-	}
+		return true
+	})
 }

@@ -14,8 +14,9 @@ import (
 const (
 	// sampleInterval is three frames, so that what is sent in it varies by 3 % only.
 	sampleInterval = 100 * time.Millisecond
-	// settling is how long a run goes on without new frames, so that what is on its way arrives or is given up: the longest deadline, and the queues that delay it.
-	settling = time.Second
+	// settling is how long a run goes on without new frames, so that what is on its way arrives or is given up: the packets
+	// that probes repeat for kept, and then the queues that delay them.
+	settling = kept + 500*time.Millisecond
 	// beginShift is how much later each further receiver begins, a third of a frame and a bit: frames of several publishers are not captured at one time.
 	beginShift = 11 * time.Millisecond
 )
@@ -25,9 +26,8 @@ type flow struct {
 	id         uint64
 	begins     time.Duration
 	publisher  *publisher
-	estimator  congestion.Estimator
 	adaptation *adaptation
-	sender     *sender
+	server     *server
 	receiver   *receiver
 	back       *netem.Link
 	ledger     *ledger
@@ -106,11 +106,10 @@ func (s *Simulation) addFlow(id uint64, begins time.Duration) error {
 	f := &flow{id: id, begins: begins, back: back, ledger: newLedger()}
 	f.publisher = newPublisher(ladderFor(congestion.Bitrate(s.scenario.trace.Max())), rand.New(rand.NewPCG(o.Seed, id)))
 	f.publisher.next, f.publisher.planned = begins, begins
-	f.estimator = congestion.NewGCC(o.Estimator, at(begins))
-	if f.adaptation, err = newAdaptation(o, f.publisher, f.estimator, f.ledger); err != nil {
+	f.server = newServer(id, o, congestion.New(congestion.GCC, o.Estimator, at(begins)), plan, s.bottleneck, f.ledger, begins)
+	if f.adaptation, err = newAdaptation(o, f.publisher, f.server, f.ledger); err != nil {
 		return err
 	}
-	f.sender = newSender(id, o, f.estimator, plan, s.bottleneck, f.ledger)
 	f.receiver = newReceiver(id, o, back, f.ledger)
 	f.watched = s.queue.watch(id, f.ledger.waited)
 	s.flows = append(s.flows, f)
@@ -146,7 +145,7 @@ func (s *Simulation) Run(ctx context.Context) error {
 func (s *Simulation) next() time.Duration {
 	next := min(s.sampled+sampleInterval, due(s.bottleneck.Next()))
 	for _, f := range s.flows {
-		next = min(next, due(f.back.Next()), f.sender.next(), f.receiver.next())
+		next = min(next, due(f.back.Next()), f.server.next(), f.receiver.next())
 		if s.capturing(f.publisher.next) {
 			next = min(next, f.publisher.next)
 		}
@@ -180,7 +179,7 @@ func (s *Simulation) step() {
 	}
 	for _, f := range s.flows {
 		for _, p := range f.back.Deliver(now) {
-			f.sender.rtcp(p.Payload, s.now)
+			f.server.rtcp(p.Payload, s.now)
 		}
 		if f.receiver.next() <= s.now {
 			f.receiver.run(s.now)
@@ -188,8 +187,8 @@ func (s *Simulation) step() {
 		if f.publisher.next <= s.now && s.capturing(f.publisher.next) {
 			f.capture(s.now)
 		}
-		if f.sender.next() <= s.now {
-			f.sender.run(s.now)
+		if f.server.next() <= s.now {
+			f.server.run(s.now)
 		}
 	}
 	for _, c := range s.competitors {
@@ -202,8 +201,8 @@ func (s *Simulation) step() {
 // capture makes a frame of all tiles, at the qualities that are decided now.
 func (f *flow) capture(now time.Duration) {
 	number := f.publisher.capture()
-	f.adaptation.decide(f.sender.dropped, now)
-	f.sender.dropped = 0
+	f.adaptation.decide(f.server.dropped, now)
+	f.server.dropped = 0
 	for tile, quality := range f.adaptation.qualities {
 		if quality == volumetric.QualityOff {
 			continue
@@ -211,7 +210,7 @@ func (f *flow) capture(now time.Duration) {
 		bytes := f.publisher.size(tile, int(quality))
 		source := (bytes + fragmentSize - 1) / fragmentSize
 		parity := int(math.Ceil(f.adaptation.parity * float64(source)))
-		f.sender.frame(&outgoing{
+		f.server.frame(&outgoing{
 			tile: int64(tile), number: number, captured: now, bytes: bytes, source: source, parity: parity, planned: source + parity,
 		}, now)
 	}
@@ -221,7 +220,7 @@ func (f *flow) capture(now time.Duration) {
 func (s *Simulation) sample() {
 	capacity := s.scenario.trace.Bits(s.now-sampleInterval, s.now) / sampleInterval.Seconds()
 	for _, f := range s.flows {
-		stats := f.estimator.Stats()
+		stats := f.server.Stats()
 		f.ledger.sample(sample{
 			at: s.now, capacity: capacity, estimate: float64(stats.Estimate), loss: stats.Loss, allocated: f.adaptation.allocated,
 		}, f.watched, sampleInterval)

@@ -22,7 +22,7 @@ func (s *Sender) leave(h held, now time.Time) {
 	last := h.index == f.departure.Packets-1
 	if h.index == 0 {
 		f.departure.First = now
-		s.pacer.Begin(&s.flow)
+		s.control.Begin(&s.flow)
 	}
 	if last {
 		f.departure.Last = now
@@ -36,7 +36,7 @@ func (s *Sender) leave(h held, now time.Time) {
 		Sequence: s.sequence, Timestamp: f.timestamp, Marker: last, PayloadType: header.PayloadType, Payload: body, At: now,
 	})
 	s.sequence++
-	s.padded, s.latest = 0, now
+	s.padded = 0
 	s.depart(header, body, feedback.Media, now)
 }
 
@@ -51,27 +51,21 @@ func (s *Sender) leaveOut(now time.Time) {
 		}
 	}
 	if found {
-		s.pacer.Filter(&s.flow, func(h held) bool { return !h.frame.departure.Dropped })
+		s.control.Filter(&s.flow, func(h held) bool { return !h.frame.departure.Dropped })
 	}
 }
 
 // depart numbers a packet among all and accounts for it.
 func (s *Sender) depart(header rtp.Header, body []byte, kind feedback.PacketKind, now time.Time) {
 	size := congestion.PacketOverhead + len(body)
-	number := s.transport.Sent(size, kind, now)
+	number := s.control.Sent(header.SSRC, header.SequenceNumber, size, kind, now)
 	if s.config.Wire.Extension != 0 {
 		// The identifier is one that was agreed on; a packet that could not be numbered would leave all the same.
 		_ = feedback.SetTransportSequence(&header, s.config.Wire.Extension, uint16(number))
 	}
-	if s.estimator != nil {
-		s.estimator.Sent(now, size)
-		if s.pacer.Probing() {
-			s.clusters.Sent(number)
-		}
-	}
-	s.pacer.Spend(size)
+	s.control.Spend(size)
 	if kind == feedback.Retransmission {
-		s.pacer.SpendRepair(size)
+		s.control.SpendRepair(size)
 	}
 	s.ready = append(s.ready, Packet{header, body})
 }
@@ -94,48 +88,20 @@ func (s *Sender) repeat(sequence uint16, kind feedback.PacketKind, now time.Time
 
 // pad sends padding as far as the probe under way asks for it: the latest packets once more, which may repair what was lost unnoticed.
 func (s *Sender) pad(now time.Time) {
-	for s.pacer.Pads() {
+	s.control.Pad(func() bool {
 		s.padded++
-		if s.padded > maxProbePadding || !s.repeat(s.sequence-s.padded, feedback.Probe, now) {
-			s.padded = 0
-			s.pacer.Dry()
-			return
+		if s.padded <= maxProbePadding && s.repeat(s.sequence-s.padded, feedback.Probe, now) {
+			return true
 		}
-	}
+		s.padded = 0
+		return false
+	})
 }
 
 const (
-	// maxProbeFactor and probeGrace bound how long a probe may take that finds too little to send, as at the server.
-	maxProbeFactor = 2
-	probeGrace     = 5 * time.Millisecond
+	// unreportedGrace is how long the start rate holds without any report: ten times the longest interval between two of
+	// them at 50 ms. A receiver that never reports limits nothing.
+	unreportedGrace = time.Second
 	// probeIdle is the silence after which there is nothing to probe with: what was sent before does not show whether the way still carries it.
 	probeIdle = 500 * time.Millisecond
 )
-
-// estimate lets time pass for the estimator, and begins a probe where it wants one.
-func (s *Sender) estimate(now time.Time) {
-	if s.estimator == nil {
-		return
-	}
-	if next := s.estimator.Next(); !next.IsZero() && !now.Before(next) {
-		s.estimator.Step(now)
-		s.follow(now)
-	}
-	if s.pacer.Probing() || s.latest.IsZero() || now.Sub(s.latest) > probeIdle {
-		return
-	}
-	if c, ok := s.estimator.Probe(now); ok {
-		at := now.Sub(s.started)
-		s.clusters.Begin(c.ID)
-		s.pacer.Probe(int64(c.Rate), c.MinBytes, c.MinPackets, at+maxProbeFactor*c.Duration+probeGrace, at)
-	}
-}
-
-// follow takes what is known of the path to the pacer.
-func (s *Sender) follow(now time.Time) {
-	stats := s.estimator.Stats()
-	if path := stats.Path(); path != s.path {
-		s.path = path
-		s.pacer.SetPath(path, now.Sub(s.started))
-	}
-}

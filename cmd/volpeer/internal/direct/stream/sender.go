@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -57,10 +58,10 @@ type Sender struct {
 	config  SenderConfig
 	started time.Time
 
-	// fragmenter cuts frames, schedule and pacer say when their packets leave; flow keeps those that wait.
+	// fragmenter cuts frames, schedule and control say when their packets leave; flow keeps those that wait.
 	fragmenter payload.Fragmenter
 	schedule   pacing.Schedule
-	pacer      *pacing.Pacer[held, uint16]
+	control    *sender.Sender[held, uint16]
 	flow       pacing.Flow[held]
 	newest     int64
 	frames     int
@@ -69,15 +70,10 @@ type Sender struct {
 	timestamp uint32
 	history   *feedback.SendHistory
 	repeats   feedback.RTX
-	transport *feedback.TransportHistory
 
-	estimator *congestion.GCC
-	clusters  congestion.Clusters
-	results   []congestion.PacketResult
-	path      pacing.Path
-	// padded counts the packets that a probe has repeated since the newest left, which was at latest.
+	results []congestion.PacketResult
+	// padded counts the packets that a probe has repeated since the newest left.
 	padded uint16
-	latest time.Time
 
 	ready    []Packet
 	departed []Departure
@@ -118,7 +114,7 @@ func NewSender(config SenderConfig, now time.Time) (*Sender, error) {
 		config:   config,
 		started:  now,
 		schedule: pacing.NewSchedule(plan, ClockRate),
-		pacer:    pacing.NewPacer[held, uint16](plan),
+		control:  sender.New[held, uint16](sender.Options{Plan: plan, Grace: unreportedGrace, Idle: probeIdle}, now),
 		// A receiver that missed the packets before an early wrap would have the wrong rollover counter (RFC 3711 section 3.3.1).
 		sequence:  uint16(rand.Uint32N(1 << 15)),
 		timestamp: rand.Uint32(),
@@ -126,37 +122,23 @@ func NewSender(config SenderConfig, now time.Time) (*Sender, error) {
 		repeats: feedback.RTX{
 			SSRC: config.Wire.RetransmissionSSRC, PayloadType: config.Wire.RetransmissionPayloadType, Next: uint16(rand.Uint32N(1 << 15)),
 		},
-		transport: feedback.NewTransportHistory(uint16(rand.Uint32())),
 	}
+	var estimator congestion.Estimator
 	if config.Estimate {
-		s.estimator = congestion.NewGCC(config.Congestion, now)
-		s.follow(now)
+		estimator = congestion.New(congestion.GCC, config.Congestion, now)
 	}
+	s.control.Start(sender.NewNumbered(uint16(rand.Uint32())), estimator, now)
 	return s, nil
 }
 
 // Estimate is what the way carries, 0 where nothing is estimated.
-func (s *Sender) Estimate() volumetric.Bitrate {
-	if s.estimator == nil {
-		return 0
-	}
-	return s.estimator.Estimate()
-}
+func (s *Sender) Estimate() volumetric.Bitrate { return s.control.Stats().Estimate }
 
 // Stats are what the estimator has come to; the zero value where there is none.
-func (s *Sender) Stats() congestion.Stats {
-	if s.estimator == nil {
-		return congestion.Stats{}
-	}
-	return s.estimator.Stats()
-}
+func (s *Sender) Stats() congestion.Stats { return *s.control.Stats() }
 
 // Want says what would be sent if the way carried anything.
-func (s *Sender) Want(now time.Time, rate volumetric.Bitrate) {
-	if s.estimator != nil {
-		s.estimator.Want(now, rate)
-	}
-}
+func (s *Sender) Want(now time.Time, rate volumetric.Bitrate) { s.control.Want(rate, now) }
 
 // Send takes a frame, whose packets leave with the next steps. Errors are those of payload.Fragmenter.Begin.
 func (s *Sender) Send(frame Frame, now time.Time) error {
@@ -184,10 +166,10 @@ func (s *Sender) Send(frame Frame, now time.Time) error {
 	for i := range packets {
 		place := pacing.Packet{Framed: true, Frame: s.newest, Index: i, Packets: packets, Timestamp: f.timestamp}
 		offer := pacing.Offer{Arrived: at, Due: s.schedule.Due(place, at), Begins: i == 0}
-		if h := (held{f, i}); s.pacer.Admit(&s.flow, offer, at) {
+		if h := (held{f, i}); s.control.Admit(&s.flow, offer, at) {
 			s.leave(h, now)
 		} else {
-			s.pacer.Hold(&s.flow, h, offer)
+			s.control.Hold(&s.flow, h, offer)
 		}
 	}
 	return nil
@@ -195,19 +177,21 @@ func (s *Sender) Send(frame Frame, now time.Time) error {
 
 // Step appends the packets that leave now. It is due at Next, and after anything else was told.
 func (s *Sender) Step(now time.Time, packets []Packet) []Packet {
-	s.estimate(now)
 	at := now.Sub(s.started)
-	if next, ok := s.pacer.Next(); ok && next <= at {
-		s.pacer.Tick(at)
+	if s.control.StepDue() <= at {
+		s.control.Step(now)
+	}
+	if next, ok := s.control.Next(); ok && next <= at {
+		s.control.Tick(at)
 		for {
-			sequence, ok := s.pacer.PopRepair()
+			sequence, ok := s.control.PopRepair()
 			if !ok {
 				break
 			}
 			s.repeat(sequence, feedback.Retransmission, now)
 		}
 		for {
-			h, ok := s.pacer.Pop(at)
+			h, ok := s.control.Pop(at)
 			if !ok {
 				break
 			}
@@ -226,15 +210,14 @@ func (s *Sender) Next() (at time.Time) {
 	if len(s.ready) > 0 {
 		return s.started
 	}
-	if next, ok := s.pacer.Next(); ok {
-		at = s.started.Add(next)
+	next := s.control.StepDue()
+	if tick, ok := s.control.Next(); ok {
+		next = min(next, tick)
 	}
-	if s.estimator != nil {
-		if next := s.estimator.Next(); !next.IsZero() && (at.IsZero() || next.Before(at)) {
-			at = next
-		}
+	if next == sender.Never {
+		return time.Time{}
 	}
-	return at
+	return s.started.Add(next)
 }
 
 // Departures appends the frames that have left since the last call, and those that were left out.
@@ -247,15 +230,8 @@ func (s *Sender) Departures(list []Departure) []Departure {
 // RTCP takes one RTCP packet of the receiver's. rtt is the round-trip time to it, 0 where it is not known.
 func (s *Sender) RTCP(packet []byte, now time.Time, rtt time.Duration) {
 	if feedback.IsTransportFeedback(packet) {
-		s.results = s.transport.Feedback(packet, now, s.results[:0])
-		if s.estimator == nil || len(s.results) == 0 {
-			return
-		}
-		for i := range s.results {
-			s.results[i].Probe = s.clusters.Of(s.results[i].Sequence)
-		}
-		s.estimator.Report(now, s.results)
-		s.follow(now)
+		s.results = s.control.Report(packet, now, now, s.results[:0])
+		s.control.Consult(now)
 		return
 	}
 	packets, err := rtcp.Unmarshal(packet)
@@ -282,10 +258,10 @@ func (s *Sender) asked(sequence uint16, now time.Time, rtt time.Duration) {
 	if !ok || !feedback.Answerable(sent.At, now, rtt) {
 		return
 	}
-	if s.pacer.AdmitRepair(now.Sub(s.started)) {
+	if s.control.AdmitRepair(now.Sub(s.started)) {
 		s.repeat(sequence, feedback.Retransmission, now)
 		return
 	}
 	// Of those beyond what may wait the receiver will ask again.
-	_ = s.pacer.HoldRepair(sequence)
+	_ = s.control.HoldRepair(sequence)
 }

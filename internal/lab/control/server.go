@@ -8,19 +8,18 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/recent"
 )
 
 const (
 	// maxSent packets of each tile are kept for retransmission: a second at 320 Mbit/s.
 	maxSent = 1 << 15
-	// maxProbeFactor and probeGrace bound the time of a probe, as the server does.
-	maxProbeFactor = 2
-	probeGrace     = 5 * time.Millisecond
+	// housekeepingInterval is that of the server.
+	housekeepingInterval = 100 * time.Millisecond
 	// never is after every time.
-	never = time.Duration(1<<63 - 1)
+	never = sender.Never
 )
 
 // outgoing is a frame on its way to the receiver.
@@ -64,31 +63,35 @@ type stream struct {
 	repeated uint16 // sequence number of the next packet of its RTX stream
 }
 
-// sender is the server towards one receiver.
-type sender struct {
-	id        uint64
-	path      time.Duration // round trip of the empty path
-	estimator congestion.Estimator
-	departed  departures
-	results   []feedback.PacketResult
-	plan      pacing.Plan
-	pacer     *pacing.Pacer[fragment, repair]
-	streams   [tiles]*stream
-	link      *netem.Link
-	ledger    *ledger
+// server is the server towards one receiver: it sends by the same sender.Sender.
+type server struct {
+	*sender.Sender[fragment, repair]
+	id      uint64
+	path    time.Duration // round trip of the empty path
+	byRFC   bool          // reports are those of RFC 8888
+	history *sender.History
+	results []feedback.PacketResult
+	plan    pacing.Plan
+	streams [tiles]*stream
+	link    *netem.Link
+	ledger  *ledger
 
-	trains  trains
-	refuses bool                      // retransmissions: the receiver takes no RTX
-	trips   recent.Max[time.Duration] // round trips, queues included
-	dropped int                       // frames, since the allocator was told
+	refuses bool          // retransmissions: the receiver takes no RTX
+	latest  time.Duration // when a packet of a frame left last
+	dropped int           // frames, since the allocator was told
+	// housekeeping is when the server looks next at what time has changed.
+	housekeeping time.Duration
 }
 
-func newSender(id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger) *sender {
-	s := &sender{
-		id: id, path: o.RTT, estimator: estimator, departed: newDepartures(o.Feedback), plan: plan, pacer: pacing.NewPacer[fragment, repair](plan),
-		link: link, ledger: l, refuses: o.NoRTX,
+func newServer(id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger, begins time.Duration) *server {
+	s := &server{
+		Sender: sender.New[fragment, repair](sender.Options{Plan: plan}, epoch), id: id, path: o.RTT, plan: plan, link: link, ledger: l,
+		refuses: o.NoRTX, housekeeping: begins, history: sender.NewNumbered(1),
 	}
-	s.limit(0)
+	if s.byRFC = o.Feedback == FeedbackCCFB; s.byRFC {
+		s.history = sender.NewByStream()
+	}
+	s.Start(s.history, estimator, at(begins))
 	for t := range s.streams {
 		s.streams[t] = &stream{schedule: pacing.NewSchedule(plan, clockRate)}
 	}
@@ -96,23 +99,23 @@ func newSender(id uint64, o *Options, estimator congestion.Estimator, plan pacin
 }
 
 // frame takes a frame of a tile that has just arrived whole.
-func (s *sender) frame(f *outgoing, now time.Duration) {
+func (s *server) frame(f *outgoing, now time.Duration) {
 	st := s.streams[f.tile]
 	for index := range f.planned {
 		due := st.schedule.Due(pacing.Packet{
 			Framed: true, Frame: f.number, Index: index, Packets: f.planned, Timestamp: timestamp(f.captured),
 		}, now)
 		p, offer := fragment{f, index}, pacing.Offer{Arrived: now, Due: due, Begins: index == 0}
-		if s.pacer.Admit(&st.held, offer, now) {
+		if s.Admit(&st.held, offer, now) {
 			s.release(p, now)
 		} else {
-			s.pacer.Hold(&st.held, p, offer)
+			s.Hold(&st.held, p, offer)
 		}
 	}
 }
 
 // release sends a packet whose time has come, unless its frame has waited for too long.
-func (s *sender) release(p fragment, now time.Duration) {
+func (s *server) release(p fragment, now time.Duration) {
 	f := p.frame
 	if !f.begun && !f.dropped {
 		if now-f.captured > max(frameInterval, s.plan.Span(frameInterval)) {
@@ -121,7 +124,7 @@ func (s *sender) release(p fragment, now time.Duration) {
 			s.ledger.droppedWhole++
 		} else {
 			f.begun, f.left = true, now
-			s.pacer.Begin(&s.streams[f.tile].held)
+			s.Begin(&s.streams[f.tile].held)
 			s.ledger.begin(f)
 		}
 	}
@@ -131,6 +134,7 @@ func (s *sender) release(p fragment, now time.Duration) {
 	if f.dropped {
 		return
 	}
+	s.latest = now
 	st := s.streams[f.tile]
 	sequence := st.next
 	st.next++
@@ -143,16 +147,16 @@ func (s *sender) release(p fragment, now time.Duration) {
 }
 
 // end drops a packet and what waits of its frame, which cannot be complete in time any more.
-func (s *sender) end(p fragment) {
+func (s *server) end(p fragment) {
 	f := p.frame
 	f.dropped = true
 	s.dropped++
 	s.ledger.end(f, p.index)
-	s.pacer.Filter(&s.streams[f.tile].held, func(other fragment) bool { return other.frame != f })
+	s.Filter(&s.streams[f.tile].held, func(other fragment) bool { return other.frame != f })
 }
 
 // transmit puts a packet on the link.
-func (s *sender) transmit(p fragment, sequence int64, kind feedback.PacketKind, size int, now time.Duration) {
+func (s *server) transmit(p fragment, sequence int64, kind feedback.PacketKind, size int, now time.Duration) {
 	h := header{kind: kind, number: uint16(sequence), sequence: sequence}
 	if p.frame != nil {
 		f := p.frame
@@ -164,18 +168,17 @@ func (s *sender) transmit(p fragment, sequence int64, kind feedback.PacketKind, 
 		h.number = st.repeated
 		st.repeated++
 	}
-	place := s.departed.sent(&h, size, now)
-	s.estimator.Sent(at(now), size)
-	if s.pacer.Probing() {
-		s.trains.add(place)
+	number := s.Sent(h.ssrc(), h.number, size, kind, at(now))
+	if !s.byRFC {
+		h.number = uint16(number)
 	}
-	s.pacer.Spend(size)
+	s.Spend(size)
 	s.ledger.sent(kind, size)
 	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id}, at(now))
 }
 
 // rtcp takes a compound from the receiver.
-func (s *sender) rtcp(compound []byte, now time.Duration) {
+func (s *server) rtcp(compound []byte, now time.Duration) {
 	for len(compound) >= 4 {
 		size := 4 * (int(binary.BigEndian.Uint16(compound[2:])) + 1)
 		packet := compound[:size]
@@ -196,73 +199,47 @@ func (s *sender) rtcp(compound []byte, now time.Duration) {
 	}
 }
 
-// report takes a report of arrivals to the estimator.
-func (s *sender) report(packet []byte, now time.Duration) {
-	s.results = s.departed.reported(packet, now, s.results[:0])
-	for i := range s.results {
-		s.results[i].Probe = s.trains.of(s.results[i].Sequence)
-	}
-	s.estimator.Report(at(now), s.results)
-	s.trips.Add(now, congestion.LongestTrip(at(now), s.results), feedback.QueueMemory)
-	s.consult(now)
-}
-
-// limit takes what is known of the path to the pacer, unless that holds nothing: then the server does not limit retransmissions either.
-func (s *sender) limit(now time.Duration) {
-	if s.plan.Off() {
-		return
-	}
-	stats := s.estimator.Stats()
-	s.pacer.SetPath(stats.Path(), now)
-}
-
-// consult takes a new estimate to the pacer, and asks for a probe.
-func (s *sender) consult(now time.Duration) {
-	s.limit(now)
-	if s.pacer.Probing() {
-		return
-	}
-	if c, ok := s.estimator.Probe(at(now)); ok {
-		s.trains.begin(c.ID)
-		s.pacer.Probe(int64(c.Rate), c.MinBytes, c.MinPackets, now+maxProbeFactor*c.Duration+probeGrace, now)
-	}
+// report takes a report of arrivals.
+func (s *server) report(packet []byte, now time.Duration) {
+	s.results = s.Report(packet, at(now), at(now), s.results[:0])
+	s.Consult(at(now))
 }
 
 // next is when run has something to do.
-func (s *sender) next() time.Duration {
-	next := never
-	if due := s.estimator.Next(); !due.IsZero() {
-		next = due.Sub(epoch)
-	}
-	if due, ok := s.pacer.Next(); ok {
+func (s *server) next() time.Duration {
+	next := min(s.StepDue(), s.housekeeping)
+	if due, ok := s.Next(); ok {
 		next = min(next, due)
 	}
 	return next
 }
 
-// run does what is due.
-func (s *sender) run(now time.Duration) {
-	if due := s.estimator.Next(); !due.IsZero() && !due.After(at(now)) {
-		s.estimator.Step(at(now))
-		s.consult(now)
+// run does what is due: as at the server, what leaves goes before the step of the estimator.
+func (s *server) run(now time.Duration) {
+	if due, ok := s.Next(); ok && due <= now {
+		s.tick(now)
 	}
-	if due, ok := s.pacer.Next(); !ok || due > now {
-		return
+	if s.StepDue() <= now {
+		s.Step(at(now))
 	}
-	probing := s.pacer.Probing()
-	s.pacer.Tick(now)
-	for r, ok := s.pacer.PopRepair(); ok; r, ok = s.pacer.PopRepair() {
+	if s.housekeeping <= now {
+		s.housekeeping = now + housekeepingInterval
+		s.Consult(at(now))
+	}
+}
+
+// tick lets packets leave whose time has come, retransmissions first.
+func (s *server) tick(now time.Duration) {
+	s.Tick(now)
+	for r, ok := s.PopRepair(); ok; r, ok = s.PopRepair() {
 		s.resend(r, now)
 	}
 	for {
-		p, ok := s.pacer.Pop(now)
+		p, ok := s.Pop(now)
 		if !ok {
 			break
 		}
 		s.release(p, now)
 	}
 	s.pad(now)
-	if probing && !s.pacer.Probing() {
-		s.consult(now)
-	}
 }

@@ -25,7 +25,11 @@ func TestRepairsUnpaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := newLedger()
-		s := newSender(1, &o, congestion.NewGCC(congestion.DefaultConfig(), epoch), plan, link, l)
+		s := newServer(1, &o, congestion.New(congestion.GCC, congestion.DefaultConfig(), epoch), plan, link, l, 0)
+		if !plan.Off() {
+			// Without a report the server does not limit what it sends.
+			s.SetPath(s.Stats().Path(), 0)
+		}
 		const packets = 200
 		f := outgoing{bytes: packets * fragmentSize, source: packets, planned: packets, begun: true}
 		for index := range packets {

@@ -1,0 +1,289 @@
+package sender
+
+import (
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
+)
+
+var start = time.Unix(1_000_000, 0)
+
+func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+
+// told is an estimator that keeps what it is told, and says what the test has it say.
+type told struct {
+	t       *testing.T
+	last    time.Time
+	sent    []int
+	results []congestion.PacketResult
+	steps   int
+	want    congestion.Bitrate
+	limits  congestion.Limits
+	next    time.Time
+	stats   congestion.Stats
+	probes  []congestion.ProbeCluster
+}
+
+func (e *told) passes(now time.Time) {
+	e.t.Helper()
+	if now.Before(e.last) {
+		e.t.Errorf("time goes back by %v", e.last.Sub(now))
+	}
+	e.last = now
+}
+
+func (e *told) Sent(now time.Time, size int) {
+	e.passes(now)
+	e.sent = append(e.sent, size)
+}
+
+func (e *told) Report(now time.Time, results []congestion.PacketResult) {
+	e.passes(now)
+	e.results = append(e.results, results...)
+}
+
+func (e *told) Step(now time.Time) {
+	e.passes(now)
+	e.steps++
+}
+
+func (e *told) Probe(now time.Time) (c congestion.ProbeCluster, ok bool) {
+	e.passes(now)
+	if len(e.probes) == 0 {
+		return c, false
+	}
+	c, e.probes = e.probes[0], e.probes[1:]
+	return c, true
+}
+
+func (e *told) Want(now time.Time, rate congestion.Bitrate) {
+	e.passes(now)
+	e.want = rate
+}
+
+func (e *told) SetLimits(now time.Time, limits congestion.Limits) {
+	e.passes(now)
+	e.limits = limits
+}
+
+func (e *told) Next() time.Time              { return e.next }
+func (e *told) Estimate() congestion.Bitrate { return e.stats.Estimate }
+func (e *told) Stats() congestion.Stats      { return e.stats }
+
+// started is a sender with an estimator that is told.
+func started(t *testing.T, options Options) (*Sender[int, int], *told) {
+	t.Helper()
+	var err error
+	if options.Plan, err = pacing.Default.Plan(); err != nil {
+		t.Fatal(err)
+	}
+	s, e := New[int, int](options, start), &told{t: t, last: start, stats: congestion.Stats{Estimate: 8e6, DelayBased: 8e6}}
+	s.Start(NewNumbered(1), e, start)
+	return s, e
+}
+
+// received are the results of packets that left and arrived.
+func received(sent time.Time, numbers ...int64) (results []feedback.PacketResult) {
+	for _, number := range numbers {
+		results = append(results, feedback.PacketResult{Sequence: number, Size: 1200, Sent: sent, Received: true})
+	}
+	return results
+}
+
+// TestRunsAreToldAsOne: packets that leave at one time are told together, as far as an estimator takes that.
+func TestRunsAreToldAsOne(t *testing.T) {
+	s, e := started(t, Options{})
+	for range 100 {
+		s.Sent(1, 1, 1000, feedback.Media, at(1))
+	}
+	s.Sent(1, 1, 1000, feedback.Media, at(2))
+	s.Consult(at(2))
+	total := 0
+	for _, size := range e.sent {
+		if total += size; size > 65535 {
+			t.Errorf("%d bytes are told as one packet", size)
+		}
+	}
+	if len(e.sent) != 3 || total != 101_000 {
+		t.Errorf("told of %v, expected 100 packets in 2 parts and one", e.sent)
+	}
+}
+
+// TestAudioBeginsNothing: the estimator hears of packets from the first of video on.
+func TestAudioBeginsNothing(t *testing.T) {
+	s, e := started(t, Options{})
+	first := s.Sent(1, 1, 100, feedback.Audio, at(1))
+	s.Consult(at(1))
+	if len(e.sent) > 0 {
+		t.Errorf("told of %v", e.sent)
+	}
+	second := s.Sent(2, 1, 1000, feedback.Media, at(2))
+	s.Sent(1, 2, 100, feedback.Audio, at(2))
+	s.Consult(at(2))
+	if len(e.sent) != 1 || e.sent[0] != 1100 || second != first+1 {
+		t.Errorf("told of %v, of packets %d and %d", e.sent, first, second)
+	}
+}
+
+// TestTimeNeverGoesBack brings a report that arrived after the sender read the clock, and packets that leave then.
+func TestTimeNeverGoesBack(t *testing.T) {
+	s, e := started(t, Options{})
+	number := s.Sent(1, 1, 1000, feedback.Media, at(10))
+	s.Learn(received(at(10), number), at(30), at(29))
+	s.Sent(1, 2, 1000, feedback.Media, at(29))
+	s.Want(5e6, at(29))
+	s.SetLimits(congestion.Limits{Max: 7e6}, at(29))
+	s.Step(at(29))
+	if e.last != at(30) || e.want != 5e6 || e.limits.Max != 7e6 || e.steps != 1 || len(e.sent) != 2 {
+		t.Errorf("told at %v of %v, %v, %v, and stepped %d times", e.last.Sub(start), e.sent, e.want, e.limits, e.steps)
+	}
+	if trip := s.LongestTrip(); trip != 20*time.Millisecond {
+		t.Errorf("the longest trip is %v, expected 20 ms", trip)
+	}
+}
+
+// TestProbes marks the packets of a probe in reports, and asks for the next one when it is complete.
+func TestProbes(t *testing.T) {
+	s, e := started(t, Options{})
+	before := s.Sent(1, 1, 1200, feedback.Media, at(0))
+	e.probes = []congestion.ProbeCluster{
+		{ID: 5, Rate: 10e6, Duration: 15 * time.Millisecond, MinBytes: 2400, MinPackets: 2},
+		{ID: 6, Rate: 20e6, Duration: 15 * time.Millisecond, MinBytes: 2400, MinPackets: 2},
+	}
+	if change := s.Step(at(1)); !change.Probe || !change.Next || !s.Probing() {
+		t.Fatalf("a probe changes %+v", change)
+	}
+	if change := s.Consult(at(1)); change.Probe {
+		t.Error("a second probe begins in the first")
+	}
+	one := s.Sent(1, 2, 1200, feedback.Media, at(2))
+	if s.Spend(1200) || s.StepDue() == 0 {
+		t.Error("the probe is complete after a packet")
+	}
+	two := s.Sent(1, 3, 1200, feedback.Probe, at(3))
+	if !s.Spend(1200) || s.StepDue() != 0 {
+		t.Errorf("the probe is not complete after two packets, a step is due at %v", s.StepDue())
+	}
+	after := s.Sent(1, 4, 1200, feedback.Media, at(4))
+	s.Learn(received(at(3), before, one, two, after), at(20), at(20))
+	for i, want := range []int{0, 5, 5, 0} {
+		if got := e.results[i].Probe; got != want {
+			t.Errorf("packet %d is of probe %d, expected %d", i, got, want)
+		}
+	}
+	if change := s.Step(at(20)); !change.Probe {
+		t.Error("the next probe does not begin")
+	}
+	padded := 0
+	s.Tick(20 * time.Millisecond)
+	s.Pad(func() bool {
+		padded++
+		s.Sent(1, 5, 1200, feedback.Probe, at(20))
+		s.Spend(1200)
+		return true
+	})
+	if padded != 2 || s.Probing() {
+		t.Errorf("%d packets of padding complete the probe, expected 2", padded)
+	}
+}
+
+// TestIdleSendersDoNotProbe: what was sent long ago does not show that the path carries it.
+func TestIdleSendersDoNotProbe(t *testing.T) {
+	s, e := started(t, Options{Idle: 500 * time.Millisecond})
+	e.probes = []congestion.ProbeCluster{{ID: 1, Rate: 10e6, Duration: 15 * time.Millisecond, MinBytes: 2400, MinPackets: 2}}
+	if s.Step(at(0)).Probe {
+		t.Error("a probe begins before anything was sent")
+	}
+	s.Sent(1, 1, 1200, feedback.Media, at(10))
+	if s.Step(at(511)).Probe {
+		t.Error("a probe begins after a silence")
+	}
+	s.Sent(1, 2, 1200, feedback.Media, at(600))
+	if !s.Step(at(601)).Probe {
+		t.Error("no probe begins")
+	}
+}
+
+// TestPathFollowsReports: without a grace nothing limits before the first report; with one the start rate does so until it
+// is over.
+func TestPathFollowsReports(t *testing.T) {
+	known := pacing.Path{Estimate: 8e6, Carried: 8e6}
+	s, _ := started(t, Options{})
+	number := s.Sent(1, 1, 1200, feedback.Media, at(0))
+	if s.Step(at(0)); s.path != (pacing.Path{}) {
+		t.Errorf("the path is %+v before a report", s.path)
+	}
+	s.Learn(received(at(0), number), at(20), at(20))
+	if change := s.Consult(at(20)); s.path != known || !change.Next || !s.Reported() || s.Stats().Estimate != 8e6 {
+		t.Errorf("the path is %+v after a report, changed: %+v", s.path, change)
+	}
+	if change := s.Consult(at(30)); change != (Change{}) {
+		t.Errorf("nothing has changed but %+v", change)
+	}
+	s.Stop(at(40))
+	if s.path != (pacing.Path{}) || s.Estimates() || s.Reported() || s.StepDue() != Never || s.Stats().Estimate != 0 {
+		t.Errorf("after the end the path is %+v", s.path)
+	}
+	if results := s.Report(nil, at(41), at(41), nil); len(results) > 0 {
+		t.Errorf("after the end a report says %v", results)
+	}
+
+	s, _ = started(t, Options{Grace: time.Second})
+	if s.path != known {
+		t.Errorf("the path is %+v at the start, expected that of the start rate", s.path)
+	}
+	s.Sent(1, 1, 1200, feedback.Media, at(500))
+	if s.Step(at(500)); s.path != known || s.StepDue() != 1500*time.Millisecond {
+		t.Errorf("the path is %+v, and a step is due at %v, expected 1.5 s", s.path, s.StepDue())
+	}
+	if s.Step(at(1500)); s.path != (pacing.Path{}) {
+		t.Errorf("the path is %+v after the grace", s.path)
+	}
+}
+
+// TestStepsAreDueByTime: those of the estimator, and not more often than that is worth.
+func TestStepsAreDueByTime(t *testing.T) {
+	s, e := started(t, Options{})
+	if s.StepDue() != 0 {
+		t.Errorf("the first step is due at %v", s.StepDue())
+	}
+	for ms, want := range map[int]time.Duration{10: 15 * time.Millisecond, 100: 100 * time.Millisecond} {
+		e.next = at(ms)
+		if s.Step(at(10)); s.StepDue() != want {
+			t.Errorf("of a step at %d ms, the next is due at %v, expected %v", ms, s.StepDue(), want)
+		}
+	}
+	e.next = time.Time{}
+	if s.Step(at(10)); s.StepDue() != Never {
+		t.Errorf("a step is due at %v, expected never", s.StepDue())
+	}
+}
+
+// TestHistories know packets by number, or by stream.
+func TestHistories(t *testing.T) {
+	for _, h := range []*History{NewNumbered(7), NewByStream()} {
+		recorders := struct {
+			numbers *feedback.TransportRecorder
+			streams *feedback.CongestionRecorder
+		}{feedback.NewTransportRecorder(feedback.DefaultConfig().Transport), feedback.NewCongestionRecorder(feedback.DefaultConfig().Transport, 1)}
+		for n := range uint16(3) {
+			number := h.sent(9, 100+n, 1000, feedback.Media, at(int(n)))
+			recorders.numbers.Received(uint16(number), 1000, at(int(n)+10))
+			recorders.streams.Received(9, 100+n, 1000, feedback.NotECT, at(int(n)+10))
+		}
+		report := recorders.numbers.AppendReports(nil, 1, 2, at(100))
+		if h.ByStream() {
+			report = recorders.streams.AppendReports(nil, at(100))
+		}
+		if h.InFlight() != 3000 {
+			t.Errorf("by stream %t: %d bytes are in flight, expected 3,000", h.ByStream(), h.InFlight())
+		}
+		results := h.report(report, at(110), nil)
+		if stats := h.Stats(); len(results) != 3 || stats.Sent != 3 || stats.Received != 3 || h.InFlight() != 0 {
+			t.Errorf("by stream %t: %d results, %+v", h.ByStream(), len(results), stats)
+		}
+	}
+}
