@@ -48,6 +48,7 @@ var statuses = []struct {
 	{guest.ErrTooMuchHeld, C.VOLSFU_E_TOO_MUCH_HELD},
 	{guest.ErrTimeout, C.VOLSFU_E_TIMEOUT},
 	{guest.ErrUnreachable, C.VOLSFU_E_UNREACHABLE},
+	{client.ErrPanicked, C.VOLSFU_E_INTERNAL},
 	{client.ErrConfig, C.VOLSFU_E_ARGUMENT},
 	{client.ErrClosed, C.VOLSFU_E_CLOSED},
 	{client.ErrLost, C.VOLSFU_E_LOST},

@@ -51,12 +51,40 @@ func TestStatuses(t *testing.T) {
 		// What wraps another error says more than that.
 		{fmt.Errorf("%w: %w", guest.ErrArgument, signal.NewError(signal.CodeInvalid, "name")), -4},
 		{fmt.Errorf("%w: %w", client.ErrLost, refused), -22},
+		{fmt.Errorf("set limits: %w: test", client.ErrPanicked), -31},
 		{refused, -117},
 	}
 	for _, test := range tests {
 		if got := int(statusOf(test.err)); got != test.want {
 			t.Errorf("%v is %d, expected %d", test.err, got, test.want)
 		}
+	}
+}
+
+// TestAPanicLeavesNoExportedFunction has functions panic that C calls: their session is none.
+func TestAPanicLeavesNoExportedFunction(t *testing.T) {
+	// The numbers of the first session and of the first publisher: files of tests cannot name C's types.
+	const broken, publishes = 1<<56 | 1, 2<<56 | 1
+	if h := sessions.Add(&session{}); h != broken {
+		t.Fatalf("the session is %#x, expected %#x", uint64(h), uint64(broken))
+	}
+	if h := publishers.Add(&publisher{}); h != publishes {
+		t.Fatalf("the publisher is %#x, expected %#x", uint64(h), uint64(publishes))
+	}
+	for name, status := range map[string]int{
+		"volsfu_set_limits":  int(volsfu_set_limits(broken, 0, 0)),
+		"volsfu_get_room":    int(volsfu_get_room(broken, nil, 0, nil)),
+		"volsfu_set_quality": int(volsfu_set_quality(broken, nil, 0)),
+		"volsfu_wanted":      int(volsfu_wanted(publishes, 0, 0)),
+		"volsfu_unpublish":   int(volsfu_unpublish(publishes)),
+		"volsfu_close":       int(volsfu_close(broken)),
+	} {
+		if status != -31 {
+			t.Errorf("%s returns %d, expected -31", name, status)
+		}
+	}
+	if status := volsfu_close(broken); status != -3 {
+		t.Errorf("the session is closed again with %d, expected -3", status)
 	}
 }
 

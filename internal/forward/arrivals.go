@@ -52,9 +52,18 @@ func (i *Ingress) arrivalReports(now time.Time) (compounds []rtcp.Packet, next t
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	a := &i.arrivals
-	if a.due.IsZero() || now.Before(a.due) {
+	if i.broken || a.due.IsZero() || now.Before(a.due) {
 		return nil, a.due
 	}
+	i.broken = true
+	compounds = i.arrivalsDue(now)
+	i.broken = false
+	return compounds, a.due
+}
+
+// arrivalsDue makes the reports. The caller holds the mutex.
+func (i *Ingress) arrivalsDue(now time.Time) (compounds []rtcp.Packet) {
+	a := &i.arrivals
 	a.compounds = a.compounds[:0]
 	for {
 		begin := len(a.compounds)
@@ -69,5 +78,5 @@ func (i *Ingress) arrivalReports(now time.Time) (compounds []rtcp.Packet, next t
 	i.stats.add(transportReportsSent, reports-a.reported)
 	a.reported = reports
 	a.due = a.recorder.Next()
-	return compounds, a.due
+	return compounds
 }

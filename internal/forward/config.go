@@ -8,14 +8,24 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
 // ErrConfig is wrapped with the key that is wrong and what was expected.
 var ErrConfig = errors.New("invalid forwarding configuration")
 
+// PanicPlaces are the places that this package names to Config.Guard.
+var PanicPlaces = []string{placeIngress}
+
+// placeIngress is the goroutine that asks one publisher for what is missing, and reports to it.
+const placeIngress = "ingress"
+
 // Config tunes an engine.
 type Config struct {
+	// Guard confines a panic in a publisher's goroutine to that publisher. Without a guard a panic ends the program.
+	Guard *panics.Guard `yaml:"-"`
+
 	Writers int `yaml:"writers" help:"goroutines that write to receivers; 0 is one per core"`
 	// CacheAge: what a receiver's NACK asks for was sent at most its deadline (250 ms) and a round trip ago; one second covers round trips of 750 ms.
 	CacheAge time.Duration `yaml:"cache_age" help:"how long packets of a track are kept for retransmission"`

@@ -92,6 +92,8 @@ func (p *fakePeer) TransportSequenceID() uint8 {
 	return p.extension
 }
 
+func (p *fakePeer) Fail() {}
+
 func (p *fakePeer) ReportsByStream() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,41 +46,41 @@ type mail struct {
 }
 
 func (b *inbox) selected(s *Slot, sel selection) {
+	defer s.receiver.writer.wake()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	s.mail.selected, s.mail.selection = true, sel
 	b.queue(s)
-	b.mu.Unlock()
-	s.receiver.writer.wake()
 }
 
 // nacked takes as many pairs as the limit of a slot leaves room for, and what one receiver may have looked up, and returns how many it did not take.
 func (b *inbox) nacked(s *Slot, pairs []rtcp.NackPair, limit int) int {
-	b.mu.Lock()
 	r := s.receiver
+	defer r.writer.wake()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	taken := min(len(pairs), max(min(limit-len(s.mail.nacked), r.burst*lookupsPerRepair-r.asked), 0))
 	r.asked += taken
 	s.mail.nacked = append(s.mail.nacked, pairs[:taken]...)
 	b.queue(s)
-	b.mu.Unlock()
-	r.writer.wake()
 	return len(pairs) - taken
 }
 
 func (b *inbox) keyFrameWanted(s *Slot) {
+	defer s.receiver.writer.wake()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	s.mail.keyFrames++
 	b.queue(s)
-	b.mu.Unlock()
-	s.receiver.writer.wake()
 }
 
 // reported takes a report block about the slot.
 func (b *inbox) reported(s *Slot, block rtcp.ReceptionReport, now time.Time) {
+	defer s.receiver.writer.wake()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	s.mail.block, s.mail.reportedAt = block, now
 	b.queue(s)
-	b.mu.Unlock()
-	s.receiver.writer.wake()
 }
 
 // queue notes that a slot has mail. The caller holds the mutex.
@@ -93,31 +93,31 @@ func (b *inbox) queue(s *Slot) {
 }
 
 func (b *inbox) close(r *Receiver) {
+	defer r.writer.wake()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.orders.closing = append(b.orders.closing, r)
 	b.pending.Store(true)
-	b.mu.Unlock()
-	r.writer.wake()
 }
 
 func (b *inbox) end(f *follower) {
+	defer f.writer.wake()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.orders.ended = append(b.orders.ended, f)
 	b.pending.Store(true)
-	b.mu.Unlock()
-	f.writer.wake()
 }
 
 // gapped has the slots told of what will not come of the follower's track.
 func (b *inbox) gapped(f *follower) {
+	defer f.writer.wake()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if !f.gapped {
 		f.gapped = true
 		b.orders.gapped = append(b.orders.gapped, f)
 	}
 	b.pending.Store(true)
-	b.mu.Unlock()
-	f.writer.wake()
 }
 
 // take gives what has been asked and leaves room for more in the given lists.

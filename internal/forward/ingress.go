@@ -22,8 +22,11 @@ type Ingress struct {
 	wakeup  chan struct{}
 	stopped chan struct{}
 
-	mu      sync.Mutex
-	closed  bool
+	mu     sync.Mutex
+	closed bool
+	// broken is set while what follows is changed by packets, or by the goroutine: it stays set if that panics, and
+	// nothing is taken any more.
+	broken  bool
 	streams map[uint32]*stream
 	// repairs are the same streams by the SSRC of their retransmissions.
 	repairs map[uint32]*stream
@@ -70,8 +73,18 @@ func (e *Engine) NewIngress(p Peer) *Ingress {
 		return i
 	}
 	e.ingresses[i] = struct{}{}
-	e.running.Go(i.run)
+	e.running.Go(func() {
+		if !e.cfg.Guard.Try(placeIngress, i.run) {
+			i.fail()
+		}
+	})
 	return i
+}
+
+// fail ends what the publisher sends. Its connection's owner ends the rest.
+func (i *Ingress) fail() {
+	i.peer.Fail()
+	i.Close()
 }
 
 // newIngress makes an ingress whose goroutine does not run.
@@ -95,10 +108,18 @@ func (e *Engine) newIngress(p Peer) *Ingress {
 
 // Close unbinds all tracks and ends the goroutine. It does not wait for a packet that the peer is being sent.
 func (i *Ingress) Close() {
+	if i.unbindAll() {
+		close(i.stopped)
+		i.engine.retire(i)
+	}
+}
+
+// unbindAll unbinds all tracks, for good. It returns false if it has done so before.
+func (i *Ingress) unbindAll() bool {
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	if i.closed {
-		i.mu.Unlock()
-		return
+		return false
 	}
 	i.closed = true
 	i.wakeWriters()
@@ -110,9 +131,7 @@ func (i *Ingress) Close() {
 	clear(i.repairs)
 	clear(i.groups)
 	clear(i.instants)
-	i.mu.Unlock()
-	close(i.stopped)
-	i.engine.retire(i)
+	return true
 }
 
 // RTP takes a decrypted RTP packet, which is valid only during the call. It is called by one goroutine. The packet may wait for the next Flush, which must
@@ -120,6 +139,16 @@ func (i *Ingress) Close() {
 func (i *Ingress) RTP(ssrc uint32, packet []byte, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.broken {
+		return
+	}
+	i.broken = true
+	i.take(ssrc, packet, now)
+	i.broken = false
+}
+
+// take is RTP. The caller holds the mutex.
+func (i *Ingress) take(ssrc uint32, packet []byte, now time.Time) {
 	i.arrived(ssrc, packet, now)
 	if s := i.streams[ssrc]; s != nil {
 		i.receive(s, packet, now, false)
@@ -265,6 +294,10 @@ func (i *Ingress) RTCP(packet []byte, now time.Time) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.broken {
+		return
+	}
+	i.broken = true
 	for _, p := range packets {
 		if report, ok := p.(*rtcp.SenderReport); ok {
 			if s := i.streams[report.SSRC]; s != nil {
@@ -272,4 +305,5 @@ func (i *Ingress) RTCP(packet []byte, now time.Time) {
 			}
 		}
 	}
+	i.broken = false
 }

@@ -1,6 +1,10 @@
 package forward
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/panics"
+)
 
 // signalAfter is after how many packets those who follow their tracks are told, however long the batch. The largest segment that a socket receives at once
 // (UDP_GRO) is 64 kB, 55 packets of payload v1: a burst that came as one is signalled as one, so that it can leave as one run per receiver. Taking 64 packets
@@ -46,8 +50,9 @@ func (i *Ingress) Flush() {
 }
 
 // signal tells those who follow them of the tracks that packets have come on, and notes the writers that are to be woken for it. The caller holds the mutex, here and
-// below.
+// below. A panic ends the process: writers of all clients go by the signals.
 func (i *Ingress) signal() {
+	defer panics.Shared()
 	i.rousing += len(i.unsignalled)
 	var told *Track
 	for n, t := range i.unsignalled {

@@ -75,6 +75,17 @@ func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 	rtt := i.peer.RTT()
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.broken {
+		return nil, time.Time{}
+	}
+	i.broken = true
+	packets, next = i.due(now, rtt)
+	i.broken = false
+	return packets, next
+}
+
+// due is step. The caller holds the mutex.
+func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, next time.Time) {
 	if len(i.streams) == 0 {
 		i.scheduled, i.reportDue = time.Time{}, time.Time{}
 		return nil, time.Time{}

@@ -72,8 +72,8 @@ func (j *Injector) assemble(c *payload.Chunk) (frame payload.Chunk, whole bool, 
 // sweep gives up frames of which nothing comes any more. One that a chunk is being taken of is none of them.
 func (j *Injector) sweep() {
 	if j.mu.TryLock() {
+		defer j.mu.Unlock()
 		j.assembler.Sweep()
-		j.mu.Unlock()
 	}
 }
 

@@ -3,6 +3,8 @@ package forward
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/panics"
 )
 
 const (
@@ -147,7 +149,9 @@ func (l *packetLog) grow() *ring {
 }
 
 // trim removes what is too old at that time, and gives back the memory of a log that has become empty. It is for tracks that have fallen silent.
+// A panic ends the process, as in publish.
 func (l *packetLog) trim(now int64) {
+	defer panics.Shared()
 	l.expire(now)
 	if l.tail.Load() == l.head.Load() {
 		l.shrink()

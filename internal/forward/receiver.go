@@ -31,6 +31,8 @@ type Peer interface {
 	TransportSequenceID() uint8
 	// ReportsByStream tells that the peer reports what it gets by SSRC and sequence number (RFC 8888), and not by those numbers. It takes no lock.
 	ReportsByStream() bool
+	// Fail says that the connection cannot go on. Its owner closes it.
+	Fail()
 }
 
 // Receiver is one receiving peer connection with its slots. It belongs to one writer.
@@ -190,8 +192,8 @@ func (r *Receiver) nacked(p *rtcp.TransportLayerNack) {
 func (r *Receiver) keyFramesGranted(requests int, now time.Time) int {
 	engine := r.writer.engine
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	granted := r.keyFrames.take(requests, len(r.slots), engine.cfg.KeyFrameInterval, now)
-	r.mu.Unlock()
 	engine.control.add(keyFramesLimited, uint64(requests-granted))
 	return granted
 }

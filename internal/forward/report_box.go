@@ -46,7 +46,9 @@ func (b *inbox) heard(r *Receiver, report []byte, at int64) (dropped int) {
 	if len(report) > maxReportBytes/4 {
 		return 1
 	}
+	defer r.writer.wake()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	box := &r.reports
 	if len(box.waiting)+reportTime+len(report) > maxReportBytes {
 		kept := box.waiting
@@ -63,8 +65,6 @@ func (b *inbox) heard(r *Receiver, report []byte, at int64) (dropped int) {
 		b.orders.heard = append(b.orders.heard, r)
 	}
 	b.pending.Store(true)
-	b.mu.Unlock()
-	r.writer.wake()
 	return dropped
 }
 

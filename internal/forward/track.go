@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -181,8 +182,10 @@ func (t *Track) leave(f *follower) {
 	t.followers.Store(&list)
 }
 
-// publish appends a packet whose facts are established to the log. Only the reader calls it, and signal after it.
+// publish appends a packet whose facts are established to the log. Only the reader calls it, and signal after it. A
+// panic ends the process, since the writers of all clients read the log.
 func (t *Track) publish(p *packet) {
+	defer panics.Shared()
 	opens := p.facts.Opens
 	t.log.append(p)
 	if opens {

@@ -10,11 +10,16 @@
 //     that others find either the old state or the new one.
 //   - The client can be ended from outside without the goroutine.
 //
-// A client that cannot be ended ends the process after all, as the panic would have without a guard: most likely a mutex is held that nobody
-// releases, and whoever waits for that mutex would wait for ever.
+// State that the goroutine shares with a reader of sockets counts as shared, too, even if it is one client's: the
+// reader must not go on with what is half changed. Such state says while it is being changed, and is left alone if that
+// has not ended (forward.Ingress).
 //
-// No guard helps against what Go does not let recover (concurrent access to a map, an exhausted stack or memory), nor against panics in goroutines
-// that a library starts.
+// If Recover cannot end a client, the process ends after all, as it would have without a guard: most likely a mutex is
+// held that nobody releases, and whoever waits for that mutex would wait for ever.
+//
+// Calls that a goroutine of a library makes are guarded by Try: the client ends, and the library gets an error where it
+// takes one. No guard helps against panics in the library itself: what it reads is validated before. Nor does one help
+// against what Go does not let recover (concurrent access to a map, an exhausted stack or memory).
 package panics
 
 import (
@@ -30,7 +35,7 @@ const (
 	// milliseconds; a loaded machine may take a thousand times as long.
 	endTime = 10 * time.Second
 	// reportInterval is the least time between two reports of one place: who can cause one panic can cause many, and each has a stack of some kB.
-	// At 16 kB and ten places it is 160 kB of log per second at most.
+	// At 16 kB and twelve places it is 192 kB of log per second at most.
 	reportInterval = time.Second
 	// maxStack bounds the stack in a report, in bytes: some 100 calls.
 	maxStack = 16 << 10
@@ -51,8 +56,8 @@ type Report struct {
 	Unreported uint64
 }
 
-// Guard recovers from panics. Its methods are safe for concurrent use. A nil Guard recovers nothing, so that a panic ends the program: tests and
-// clients have none.
+// Guard recovers from panics. Its methods are safe for concurrent use. A nil Guard recovers nothing, so that a panic
+// ends the program: most tests have none.
 type Guard struct {
 	report func(Report)
 	places map[string]*place

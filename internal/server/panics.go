@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
@@ -28,7 +29,8 @@ func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, er
 	guard := panics.NewGuard(func(r panics.Report) {
 		log.Error("panic: the server ended the client or the room concerned and goes on; please report this", zap.String("where", r.Where),
 			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported), zap.ByteString("stack", r.Stack))
-	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, sfu.PanicPlaces, signalling.PanicPlaces)...)
+	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, forward.PanicPlaces, sfu.PanicPlaces,
+		signalling.PanicPlaces)...)
 	for _, where := range guard.Places() {
 		options := prometheus.CounterOpts{
 			Name: "volsfu_panics_total", Help: "Panics that ended one client or one room and not the server, by the kind of goroutine.",

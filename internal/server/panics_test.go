@@ -76,6 +76,9 @@ func TestPanicEndsOneRequest(t *testing.T) {
 volsfu_panics_total{where="channel"} 0
 volsfu_panics_total{where="connection"} 0
 volsfu_panics_total{where="handshake"} 0
+volsfu_panics_total{where="ice"} 0
+volsfu_panics_total{where="ingress"} 0
+volsfu_panics_total{where="media"} 0
 volsfu_panics_total{where="operator"} 0
 volsfu_panics_total{where="other"} 0
 volsfu_panics_total{where="outbox"} 0

@@ -85,7 +85,7 @@ func (s *Server) start(o Options) error {
 	if err != nil {
 		return err
 	}
-	c.Media.Guard, c.Rooms.Guard, c.Signalling.Guard = guard, guard, guard
+	c.Media.Guard, c.Forward.Guard, c.Rooms.Guard, c.Signalling.Guard = guard, guard, guard, guard
 	if s.endpoint, err = listenMedia(c.Media, o.Media); err != nil {
 		return err
 	}

@@ -144,6 +144,10 @@ func (q peerEvent) apply(r *Room) {
 			q.commands.add(restartCommand{})
 		}
 	case transport.StateFailed:
+		if q.event.Final {
+			connectionFailed{q.connection, errPanicked}.apply(r)
+			return
+		}
 		if p.connected {
 			// One that fails again has no more time for that.
 			q.connectTimer.set(r, r.node.config.ConnectTimeout, connectOverdue{q.connection})

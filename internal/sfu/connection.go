@@ -125,7 +125,7 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	return c, nil
 }
 
-// errPanicked ends a connection whose goroutine panicked.
+// errPanicked ends a connection of which a goroutine panicked.
 var errPanicked = errors.New("internal error of the server")
 
 // run is the connection's goroutine.
@@ -173,13 +173,16 @@ func (c *connection) dismiss() {
 	c.commands.add(closeCommand{})
 }
 
-// close frees the data plane first, so that nothing is written to a closed peer.
+// close frees the data plane first, so that nothing is written to a closed peer. The peer is closed also if that
+// panics: readers of sockets would go on to bring its packets.
 func (c *connection) close() {
+	defer func() {
+		if err := c.peer.Close(); err != nil {
+			c.owner.log.Warn("peer connection did not close cleanly", errorField(err))
+		}
+	}()
+	defer c.ingress.Close()
 	c.receiver.Close()
-	c.ingress.Close()
-	if err := c.peer.Close(); err != nil {
-		c.owner.log.Warn("peer connection did not close cleanly", errorField(err))
-	}
 }
 
 func (c *connection) execute(command command) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -146,6 +147,43 @@ func TestAPanicInAJoin(t *testing.T) {
 		return len(n.rooms) == 0 && len(n.holdings) == 0
 	}, "the room and the bearer's place to be released")
 	n.Drain(t.Context(), 0)
+}
+
+// TestAFailureForGoodEndsOneParticipant has a participant's peer connection fail for good, as after a panic in one of
+// its goroutines. Its participant is told at once, without another try, and the others stay.
+func TestAFailureForGoodEndsOneParticipant(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	alice, kept := enter(t, n, "alice", true)
+	s, o := enter(t, n, "mallory", true)
+	expect[*signal.Offer](t, o, 1)
+	inRoom(t, alice, func(*Room) { s.participant.connection.peer.Fail() })
+	eventually(t, func() bool {
+		code, closed := o.ended()
+		return closed && code == signal.CodeConnection
+	}, "mallory's websocket to end")
+	expect[*signal.ParticipantLeft](t, kept, 1)
+	if _, closed := kept.ended(); closed {
+		t.Error("alice's websocket has ended, too")
+	}
+}
+
+// TestAPeerIsClosedAfterAPanic has the end of a connection panic.
+func TestAPeerIsClosedAfterAPanic(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	peer, err := n.endpoint.NewPeer(&mediaSink{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &connection{peer: peer, ingress: n.engine.NewIngress(peer)}
+	guard := panics.NewGuard(func(panics.Report) {}, PanicPlaces...)
+	// It has no receiver.
+	if guard.Try(placeConnection, c.close) {
+		t.Fatal("the connection was closed without a panic")
+	}
+	events := peer.Events()
+	if len(events) == 0 || events[len(events)-1].State != transport.StateClosed {
+		t.Errorf("the peer's events are %v, expected its end", events)
+	}
 }
 
 // TestAPanicEndsOneParticipant has the goroutine of a participant's connection panic. The others stay.

@@ -23,6 +23,7 @@ func (nowhere) WriteRTCP([]rtcp.Packet) error { return nil }
 func (nowhere) RTT() time.Duration            { return 0 }
 func (nowhere) TransportSequenceID() uint8    { return 0 }
 func (nowhere) ReportsByStream() bool         { return false }
+func (nowhere) Fail()                         {}
 
 // tracingStage is a stage whose players have receivers.
 func tracingStage(t *testing.T, adjust func(*Config)) *stage {

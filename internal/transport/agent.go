@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/pion/ice/v4"
+
+	"github.com/volsfu/volsfu/internal/panics"
 )
 
 const (
@@ -92,14 +94,27 @@ func (p *Peer) watch() error {
 	if err := p.agent.OnCandidate(p.candidateFound); err != nil {
 		return err
 	}
-	if err := p.agent.OnConnectionStateChange(p.events.iceState); err != nil {
+	if err := p.agent.OnConnectionStateChange(p.stateChanged); err != nil {
 		return err
 	}
-	return p.agent.OnSelectedCandidatePairChange(func(local, remote ice.Candidate) { p.selected(local, remote) })
+	return p.agent.OnSelectedCandidatePairChange(p.pairSelected)
 }
 
-// candidateFound takes a local candidate, and nil when there are no more.
+// candidateFound is called by a goroutine of the agent, as are the next two.
 func (p *Peer) candidateFound(c ice.Candidate) {
+	p.try(placeICE, func() { p.found(c) })
+}
+
+func (p *Peer) stateChanged(state ice.ConnectionState) {
+	p.try(placeICE, func() { p.events.iceState(state) })
+}
+
+func (p *Peer) pairSelected(local, remote ice.Candidate) {
+	p.try(placeICE, func() { p.selected(local, remote) })
+}
+
+// found takes a local candidate, and nil when there are no more.
+func (p *Peer) found(c ice.Candidate) {
 	if c == nil {
 		p.gathered.Store(true)
 		return
@@ -123,8 +138,19 @@ func (p *Peer) selected(local, remote ice.Candidate) {
 	p.reroute(to)
 }
 
-// reroute makes media go to another address, and through ICE if that is not valid. The caller holds the mutex.
+// unroute makes media go through ICE, for as long as that is there.
+func (p *Peer) unroute() {
+	p.routing.Lock()
+	defer p.routing.Unlock()
+	p.reroute(netip.AddrPort{})
+}
+
+// reroute makes media go to another address, and through ICE if that is not valid. The caller holds the mutex. On an
+// endpoint with other peers a panic ends the process: the readers of all of them go by the routes.
 func (p *Peer) reroute(to netip.AddrPort) {
+	if !p.endpoint.config.Initiates {
+		defer panics.Shared()
+	}
 	var from peerRoute
 	if old := p.route.Load(); old != nil {
 		from = *old

@@ -86,10 +86,7 @@ func (p *Peer) openChannel(c *Channel) {
 	p.starting.Lock()
 	defer p.starting.Unlock()
 	if !p.closed.Load() {
-		p.running.Go(func() {
-			defer p.endpoint.config.Guard.Recover(placeChannel, func() { p.events.enter(StateFailed) })
-			drain(channel)
-		})
+		p.running.Go(func() { p.try(placeChannel, func() { drain(channel) }) })
 		c.open.Store(&openChannel{stream, channel})
 	}
 }

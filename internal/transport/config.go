@@ -45,7 +45,8 @@ type Config struct {
 	// Initiates is set for clients. They send to the server of their user's choice before it sends to them, and the pace
 	// of their own uplink is all that their send buffer waits for.
 	Initiates bool `yaml:"-"`
-	// Guard confines panics of goroutines that serve one peer to that peer. Without one they end the program.
+	// Guard confines panics of goroutines that serve one peer to that peer, and those of a client's endpoint to that
+	// endpoint. Without one they end the program.
 	Guard *panics.Guard `yaml:"-"`
 }
 
@@ -62,16 +63,28 @@ func (c Config) patience() time.Duration {
 }
 
 // PanicPlaces are the places that this package names to Config.Guard.
-var PanicPlaces = []string{placeHandshake, placeChannel, placeTCP}
+var PanicPlaces = []string{placeICE, placeMedia, placeHandshake, placeChannel, placeTCP}
 
 const (
-	// placeHandshake is the goroutine of a peer that shakes hands and then serves its data channels.
+	// placeICE is what goroutines of a peer's ICE agent call.
+	placeICE = "ice"
+	// placeMedia is the goroutine that reads what a peer is sent through ICE. For a client it is what reads the socket,
+	// too.
+	placeMedia = "media"
+	// placeHandshake is the goroutine of a peer that shakes hands and then accepts its data channels, and the check of
+	// the remote peer's certificate.
 	placeHandshake = "handshake"
-	// placeChannel is the goroutine that reads what comes back on a data channel that a peer sends on.
+	// placeChannel is the goroutine that reads a data channel, and what SCTP's reading goroutine calls.
 	placeChannel = "channel"
-	// placeTCP is the goroutine that writes to an ICE-TCP connection.
+	// placeTCP is what reads from an ICE-TCP connection, and writes to it.
 	placeTCP = "tcp"
 )
+
+// Confine confines panics to the endpoint of one client. Report takes the values and the stacks of panics, but one per
+// second at most of each kind of goroutine; it must not wait for the goroutine that panicked.
+func (c *Config) Confine(report func(value any, stack []byte)) {
+	c.Guard = panics.NewGuard(func(r panics.Report) { report(r.Value, r.Stack) }, PanicPlaces...)
+}
 
 // maxSockets is above the number of cores that can be kept busy with receiving.
 const maxSockets = 256

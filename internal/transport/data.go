@@ -58,7 +58,7 @@ func (p *Peer) agreeOnData(answer *description.Description) {
 // serveData takes what comes on data channels until the connection ends. It is the goroutine that secured the connection.
 func (p *Peer) serveData(conn *dtls.Conn, client bool, sink DataSink) error {
 	association, err := sctp.ClientWithOptions(
-		sctp.WithNetConn(newDataConn(conn, sink)), sctp.WithLoggerFactory(p.endpoint.logs),
+		sctp.WithNetConn(newDataConn(conn, sink, p.tryChannel)), sctp.WithLoggerFactory(p.endpoint.logs),
 		sctp.WithMinCwnd(leastWindow), sctp.WithRTOMax(longestRepeat),
 		sctp.WithMaxReceiveBufferSize(receiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
 		sctp.WithMaxReassemblyQueueEntries(maxFragments), sctp.WithEnableInterleaving(false),
@@ -86,13 +86,18 @@ func (p *Peer) serveData(conn *dtls.Conn, client bool, sink DataSink) error {
 		}
 		channels.Go(func() {
 			defer open.Add(-1)
-			// After a reset by the remote peer SCTP forgets the stream.
-			if errors.Is(readChannel(stream, sink, p.endpoint.dataConfig()), io.EOF) {
-				used.Add(-1)
-			}
+			p.tryChannel(func() {
+				// After a reset by the remote peer SCTP forgets the stream.
+				if errors.Is(readChannel(stream, sink, p.endpoint.dataConfig()), io.EOF) {
+					used.Add(-1)
+				}
+			})
 		})
 	}
 }
+
+// tryChannel is try for data channels.
+func (p *Peer) tryChannel(f func()) (returned bool) { return p.try(placeChannel, f) }
 
 // dataConfig is what all data channels have in common.
 func (e *Endpoint) dataConfig() *datachannel.Config {

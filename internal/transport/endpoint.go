@@ -147,14 +147,24 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 		e.neighbours.config = udp.SenderConfig{Buffer: config.SendBuffer, Patience: sendPatience}
 	}
 	for _, socket := range port.Sockets() {
-		e.readers.Go(func() { e.read(socket) })
+		e.readers.Go(func() { e.try(func() { e.read(socket) }) })
 	}
-	e.readers.Go(e.tend)
+	e.readers.Go(func() { e.try(e.tend) })
 	if len(config.PublicIPs) == 0 {
 		e.reflexive = learnAddresses(e.mux, config.STUNServers)
 		e.mux.own.add(e.reflexive)
 	}
 	return e, nil
+}
+
+// try is a goroutine of the endpoint, which ends when f returns. The endpoint of a client serves that client alone: if
+// f panics there, the endpoint has failed. The peers of a server share the goroutine, and a panic ends the process.
+func (e *Endpoint) try(f func()) {
+	if !e.config.Initiates {
+		f()
+	} else if !e.config.Guard.Try(placeMedia, f) {
+		e.ended(errPanicked)
+	}
 }
 
 // certify makes the certificate that all peers of the endpoint present.

@@ -27,7 +27,9 @@ type Candidate struct {
 
 // Event is one thing that happened to a peer connection: a new state, or a local candidate to send to the remote peer.
 type Event struct {
-	State     State
+	State State
+	// Final is set if the connection has failed for good: a goroutine of the peer panicked.
+	Final     bool
 	Candidate *Candidate
 }
 
@@ -37,10 +39,12 @@ type eventList struct {
 	events []Event
 	notify chan struct{}
 
-	// ice is the agent's state and secure says that the handshake is done; state is the last one that was told.
+	// ice is the agent's state and secure says that the handshake is done; state is the last one that was told. broken
+	// says that the connection has failed for good.
 	ice    ice.ConnectionState
 	secure bool
 	state  State
+	broken bool
 }
 
 func newEventList() *eventList {
@@ -93,6 +97,17 @@ func (l *eventList) enter(state State) {
 	l.tell(state)
 }
 
+// fail tells that the connection has failed for good: ICE may begin again, but the connection does not come back.
+func (l *eventList) fail() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken || l.state == StateClosed {
+		return
+	}
+	l.broken, l.state = true, StateFailed
+	l.append(Event{State: StateFailed, Final: true})
+}
+
 // settle derives the connection's state (W3C WebRTC, RTCPeerConnectionState) from those of ICE and DTLS.
 func (l *eventList) settle() {
 	switch l.ice {
@@ -114,9 +129,9 @@ func (l *eventList) settle() {
 	}
 }
 
-// tell adds a state that is news. Nothing follows the end.
+// tell adds a state that is news. Nothing follows the end, and nothing but the end a failure for good.
 func (l *eventList) tell(state State) {
-	if state == l.state || l.state == StateClosed {
+	if state == l.state || l.state == StateClosed || l.broken && state != StateClosed {
 		return
 	}
 	l.state = state

@@ -53,17 +53,18 @@ func (p *Peer) start(remote description.Transport, controlling bool) error {
 	p.conn.Store(conn)
 	p.records.Store(records)
 	client := remote.Role == description.RolePassive || remote.Role == description.RoleActpass
-	p.running.Go(func() { p.readICE(records) })
 	p.running.Go(func() {
-		defer p.endpoint.config.Guard.Recover(placeHandshake, func() { p.events.enter(StateFailed) })
-		p.secureConnection(records, client, remote.Fingerprint)
+		defer func() { _ = records.Close() }()
+		p.try(placeMedia, func() { p.readICE(records) })
+	})
+	p.running.Go(func() {
+		p.try(placeHandshake, func() { p.secureConnection(records, client, remote.Fingerprint) })
 	})
 	return nil
 }
 
 // readICE is the goroutine that reads what comes through ICE: DTLS, and media that does not come past it.
 func (p *Peer) readICE(records *recordConn) {
-	defer func() { _ = records.Close() }()
 	buffer := make([]byte, receiveBytes)
 	for {
 		n, err := records.conn.Read(buffer)
@@ -129,7 +130,7 @@ func (p *Peer) handshake(records *recordConn, client bool, expected string) (*dt
 		// Certificates are signed by their peers; descriptions say which one is right.
 		dtls.WithInsecureSkipVerify(true),
 		dtls.WithVerifyPeerCertificate(func(certificates [][]byte, _ [][]*x509.Certificate) error {
-			return checkCertificate(certificates, expected)
+			return p.checked(func() error { return checkCertificate(certificates, expected) })
 		}),
 		dtls.WithLoggerFactory(p.endpoint.logs),
 		dtls.WithFlightInterval(flightInterval),
@@ -157,6 +158,14 @@ func (p *Peer) handshake(records *recordConn, client bool, expected string) (*dt
 		return conn, fmt.Errorf("DTLS handshake: %w", err)
 	}
 	return conn, nil
+}
+
+// checked makes a check for a goroutine of the DTLS library. A panic is an error, too.
+func (p *Peer) checked(check func() error) (err error) {
+	if !p.try(placeHandshake, func() { err = check() }) {
+		return errPanicked
+	}
+	return err
 }
 
 // checkCertificate compares the remote peer's certificate with the fingerprint of its description (RFC 8122 section 5).

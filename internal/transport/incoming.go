@@ -91,8 +91,10 @@ func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Tim
 // receiveOne takes a datagram that came through ICE.
 func (p *Peer) receiveOne(datagram []byte, now time.Time) {
 	p.incoming.mu.Lock()
-	p.receive(datagram, now)
-	p.incoming.mu.Unlock()
+	func() {
+		defer p.incoming.mu.Unlock()
+		p.receive(datagram, now)
+	}()
 	p.sink.Flush()
 }
 
@@ -126,7 +128,7 @@ func (p *Peer) receive(datagram []byte, now time.Time) {
 // the caller, so another goroutine does it.
 func (p *Peer) overflow() {
 	if !p.overflowed.Swap(true) {
-		go func() { _ = p.Close() }()
+		go p.try(placeMedia, func() { _ = p.Close() })
 	}
 }
 
@@ -147,18 +149,23 @@ func (p *Peer) receiveRTCP(compound []byte, now time.Time) {
 
 // openIncoming takes the keys: from here on packets are opened, those first that have come before.
 func (p *Peer) openIncoming(opener *srtp.Opener) {
+	if p.receiveEarly(opener) > 0 {
+		p.sink.Flush()
+	}
+}
+
+// receiveEarly takes the keys, and opens what has come before. It returns how many datagrams that are.
+func (p *Peer) receiveEarly(opener *srtp.Opener) int {
 	i := &p.incoming
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	early := i.early
 	i.opener, i.early = opener, nil
 	now := time.Now()
 	for _, datagram := range early {
 		p.receive(datagram, now)
 	}
-	i.mu.Unlock()
-	if len(early) > 0 {
-		p.sink.Flush()
-	}
+	return len(early)
 }
 
 // close makes everything that still comes be dropped.

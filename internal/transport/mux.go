@@ -41,6 +41,9 @@ const inboxDatagrams = 128
 // A request is for the agent that its USERNAME names, a response for the agent that has sent the check, and anything else
 // for the agent that owns the address: the one whose check was answered from there, or else the first one that has
 // authenticated a request from there.
+//
+// Goroutines of ICE's call the mux and its connections. A panic there ends the process: the agents of all peers share
+// the mux's state.
 type iceMux struct {
 	port *udp.Port
 	// checks and answers are the sockets that send to addresses which may not be there: checks to those that were only

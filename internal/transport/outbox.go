@@ -108,8 +108,8 @@ func (p *Peer) Flush() { p.Post(nil) }
 // Post is Flush, but leaves what the outlets have queued to the post where there is one: it leaves with what other peers are sent.
 func (p *Peer) Post(post *udp.Post) {
 	p.outbox.mu.Lock()
+	defer p.outbox.mu.Unlock()
 	p.flush(post)
-	p.outbox.mu.Unlock()
 }
 
 // Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or the

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +17,9 @@ var (
 	ErrCandidate = errors.New("invalid ICE candidate")
 	ErrSpent     = errors.New("negotiation failed half-way")
 )
+
+// errPanicked is what a library is told of a call that panicked.
+var errPanicked = errors.New("panic in a goroutine of the peer")
 
 // rttInterval is how long a round-trip time from ICE's checks is taken as it is; they come every two seconds.
 const rttInterval = 500 * time.Millisecond
@@ -102,6 +104,19 @@ func (p *Peer) Notify() <-chan struct{} { return p.events.notify }
 // Events takes what has happened since the last call, in order.
 func (p *Peer) Events() []Event { return p.events.take() }
 
+// Fail says that the connection has failed for good. Its owner learns it from an event, and closes the connection.
+func (p *Peer) Fail() { p.events.fail() }
+
+// try calls f, and reports whether f returned. If f panics, the connection has failed. It is for goroutines that serve
+// the peer alone, and for what a library's goroutine calls.
+func (p *Peer) try(where string, f func()) (returned bool) {
+	returned = p.endpoint.config.Guard.Try(where, f)
+	if !returned {
+		p.Fail()
+	}
+	return returned
+}
+
 // TransportSequenceID is the identifier of the header extension that numbers all packets of the connection in both directions
 // (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where the peers have not agreed on it.
 func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Load()) }
@@ -141,9 +156,7 @@ func (p *Peer) Close() error {
 		// The remote peer learns it from the alert, if that arrives.
 		_ = conn.Close()
 	}
-	p.routing.Lock()
-	p.reroute(netip.AddrPort{})
-	p.routing.Unlock()
+	p.unroute()
 	err := p.agent.GracefulClose()
 	p.running.Wait()
 	p.outbox.discard()

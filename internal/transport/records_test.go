@@ -168,7 +168,7 @@ func TestControlChunksAreBounded(t *testing.T) {
 	heartbeats := append(make([]byte, sctpHeader), bytes.Repeat(chunk(4, 0, 4), 148)...)
 	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader)...)
 	from := &sentPackets{packets: append(slices.Repeat([][]byte{heartbeats}, 50), data)}
-	c := newDataConn(from, inattentive{})
+	c := newDataConn(from, inattentive{}, func(f func()) bool { f(); return true })
 	passed, last := 0, 0
 	for b := make([]byte, 2000); ; passed++ {
 		n, err := c.Read(b)

@@ -38,20 +38,30 @@ var errSCTP = errors.New("SCTP packet that no correct sender makes")
 // that one has acknowledged is known by then. It belongs to SCTP's reading goroutine.
 type dataConn struct {
 	net.Conn
-	sink            DataSink
+	sink DataSink
+	// try calls a function, reports whether it returned, and ends the peer if it panicked.
+	try             func(func()) bool
 	begun           bool
 	chunks, control bucket
 }
 
-func newDataConn(conn net.Conn, sink DataSink) *dataConn {
+func newDataConn(conn net.Conn, sink DataSink, try func(func()) bool) *dataConn {
 	return &dataConn{
-		Conn: conn, sink: sink, chunks: newBucket(chunkRate, chunkBurst), control: newBucket(controlRate, controlBurst),
+		Conn: conn, sink: sink, try: try,
+		chunks: newBucket(chunkRate, chunkBurst), control: newBucket(controlRate, controlBurst),
 	}
 }
 
 // Read implements net.Conn. Packets with more chunks than are taken are lost, as on the network. A packet that no correct
-// sender makes ends the association.
-func (c *dataConn) Read(b []byte) (int, error) {
+// sender makes ends the association, and so does a panic.
+func (c *dataConn) Read(b []byte) (n int, err error) {
+	if !c.try(func() { n, err = c.read(b) }) {
+		return 0, errPanicked
+	}
+	return n, err
+}
+
+func (c *dataConn) read(b []byte) (int, error) {
 	if c.begun {
 		c.sink.Acknowledged(time.Now())
 	}

@@ -36,9 +36,34 @@ type tcpConn struct {
 	writing, ended bool
 }
 
-// Read implements net.Conn. A connection ends if it is for a peer that has too many, or brings too many STUN messages:
-// ICE answers each, however fast they come.
-func (c *tcpConn) Read(b []byte) (int, error) {
+// Read implements net.Conn, as does Write. Goroutines of Pion's call them: a panic is the end of the connection.
+func (c *tcpConn) Read(b []byte) (n int, err error) {
+	if !c.try(func() { n, err = c.read(b) }) {
+		return 0, errPanicked
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *tcpConn) Write(b []byte) (n int, err error) {
+	if !c.try(func() { n, err = c.enqueue(b) }) {
+		return 0, errPanicked
+	}
+	return n, err
+}
+
+// try calls f, and reports whether f returned. If f panics, the connection ends; reading notices.
+func (c *tcpConn) try(f func()) (returned bool) {
+	returned = c.listener.endpoint.config.Guard.Try(placeTCP, f)
+	if !returned {
+		_ = c.Conn.Close()
+	}
+	return returned
+}
+
+// read reads, and looks at the first packet. A connection ends if it is for a peer that has too many, or brings too many
+// STUN messages: ICE answers each, however fast they come.
+func (c *tcpConn) read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if messages := c.frames.add(b[:n]); messages > 0 && !c.listener.checked(c, messages) {
 		return 0, net.ErrClosed
@@ -59,8 +84,8 @@ func (c *tcpConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn: it queues one packet.
-func (c *tcpConn) Write(b []byte) (int, error) {
+// enqueue queues one packet.
+func (c *tcpConn) enqueue(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -71,7 +96,7 @@ func (c *tcpConn) Write(b []byte) (int, error) {
 	c.listener.stale.Add(c.queue.dropped - before)
 	if !c.writing {
 		c.writing = true
-		go c.write()
+		go c.try(c.write)
 	}
 	return len(b), nil
 }
@@ -83,8 +108,6 @@ var batches = sync.Pool{New: func() any { return new([tcpBatch]byte) }}
 func (c *tcpConn) write() {
 	room := batches.Get().(*[tcpBatch]byte)
 	defer batches.Put(room)
-	// A connection that cannot be written any more ends; reading notices.
-	defer c.listener.endpoint.config.Guard.Recover(placeTCP, func() { _ = c.Conn.Close() })
 	for {
 		batch := c.next(room[:0])
 		if len(batch) == 0 {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/panics"
 )
 
 const (
@@ -262,6 +264,7 @@ func (l *tcpListener) forget(name string) {
 // greeted takes the name of the peer that a connection is for, and tells whether that may have one more. One that there is not yet may come within firstMessageTime; Pion ends the
 // connection otherwise.
 func (l *tcpListener) greeted(c *tcpConn, name string) bool {
+	defer panics.Shared()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.gone {

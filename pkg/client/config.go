@@ -26,6 +26,9 @@ var (
 	ErrNotConnected = errors.New("not connected")
 	// ErrInterrupted says that the websocket broke before a request was answered. The server may have done what was asked.
 	ErrInterrupted = errors.New("interrupted before the reply")
+	// ErrPanicked says that a goroutine of the session panicked, which is a defect of this package. It is wrapped with the
+	// value; the session's log has the stack.
+	ErrPanicked = errors.New("panic in a goroutine of the session")
 )
 
 // Config says where to go, as whom, and what for. URL, Room and Identity are needed, unless the token names the latter two.
@@ -80,6 +83,9 @@ type Config struct {
 
 	// link are the times of the websocket.
 	link linkTimes
+	// panicked takes panics in goroutines of the websocket and of the socket, and returns what the session ends with.
+	// Where it is nil, they go on.
+	panicked func(value any, stack []byte) error
 }
 
 // Feedback is a form in which arrivals are reported.
@@ -179,6 +185,9 @@ func (c Config) limits(most, least volumetric.Bitrate) signal.BitrateLimits {
 // address of IPv6 may have no other, so the socket then takes both families.
 func (c Config) endpoint() (*transport.Endpoint, error) {
 	config := transport.ClientConfig()
+	if c.panicked != nil {
+		config.Confine(func(value any, stack []byte) { _ = c.panicked(value, stack) })
+	}
 	if c.PacketConn != nil {
 		return transport.Attach(config, c.PacketConn)
 	}

@@ -37,6 +37,8 @@ type link struct {
 	stopOnce sync.Once
 	// err is set before messages is closed.
 	err error
+	// panicked is Config.panicked.
+	panicked func(value any, stack []byte) error
 
 	writing sync.Mutex
 }
@@ -62,7 +64,10 @@ func dial(ctx context.Context, config Config) (*link, error) {
 		return nil, fmt.Errorf("connect to %s: %w", config.URL, err)
 	}
 	conn.SetReadLimit(signal.MaxMessageBytes)
-	l := &link{conn: conn, times: config.link, messages: make(chan signal.Message, 64), stop: make(chan struct{})}
+	l := &link{
+		conn: conn, times: config.link, messages: make(chan signal.Message, 64), stop: make(chan struct{}),
+		panicked: config.panicked,
+	}
 	conn.SetPingHandler(func(data string) error {
 		l.alive()
 		return conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(l.times.write))
@@ -81,6 +86,7 @@ func (l *link) alive() { _ = l.conn.SetReadDeadline(time.Now().Add(l.times.silen
 
 // ping is the goroutine that asks whether the server is there. What cannot be asked shows as silence.
 func (l *link) ping() {
+	defer l.confine(new(error))
 	ticker := time.NewTicker(l.times.ping)
 	defer ticker.Stop()
 	for {
@@ -119,6 +125,7 @@ func (l *link) next() ([]byte, error) {
 func (l *link) read() {
 	defer close(l.messages)
 	defer func() { _ = l.conn.Close() }()
+	defer l.confine(&l.err)
 	for {
 		data, err := l.next()
 		if err != nil {

@@ -25,6 +25,7 @@ func clockInterval(asked int, measuring bool) time.Duration {
 func (s *Session) run() {
 	defer s.running.Done()
 	defer s.free()
+	defer s.confine()
 	clock := time.NewTimer(0)
 	defer clock.Stop()
 	asked := 0
@@ -69,13 +70,17 @@ func (s *Session) run() {
 
 // free ends what the session holds. The channels that the program reads are closed last, when nobody writes to them any more.
 func (s *Session) free() {
-	s.reportTimes()
-	s.link.close()
-	_ = s.peer.Close()
-	_ = s.endpoint.Close()
-	s.media.end()
-	s.media.tracing.end()
-	close(s.events)
+	defer close(s.events)
+	for _, end := range []func(){
+		s.reportTimes,
+		func() { s.link.close() },
+		func() { _ = s.peer.Close() },
+		func() { _ = s.endpoint.Close() },
+		func() { s.media.end() },
+		func() { s.media.tracing.end() },
+	} {
+		s.try(end)
+	}
 }
 
 // write sends a message that needs no reply. An error shows as the websocket's end.
@@ -83,10 +88,7 @@ func (s *Session) write(m signal.Message) { _ = s.link.send(m) }
 
 // askClock asks for the server's clock, unless that is this host's own and nobody wants to know.
 func (s *Session) askClock() {
-	s.media.mu.Lock()
-	asks, now := s.media.clock.asks(s.media.tracing.traces()), s.media.clock.local(time.Now())
-	s.media.mu.Unlock()
-	if asks {
+	if now, asks := s.media.clockQuestion(time.Now()); asks {
 		s.write(&signal.Time{T0: now.UnixMicro()})
 	}
 }

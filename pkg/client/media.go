@@ -141,6 +141,13 @@ func (m *media) serverTime(t time.Time) time.Time {
 // toServer is serverTime under the lock.
 func (m *media) toServer(t time.Time) time.Time { return m.clock.toServer(t) }
 
+// clockQuestion gives the time by this host's clock, and reports whether the server's is to be asked for.
+func (m *media) clockQuestion(now time.Time) (local time.Time, asks bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clock.local(now), m.clock.asks(m.tracing.traces())
+}
+
 // clockReply takes an answer about the server's clock.
 func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 	m.mu.Lock()

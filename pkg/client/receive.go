@@ -129,6 +129,7 @@ const (
 // watch is the goroutine that asks for what is missing, gives up what is late, and reports.
 func (m *media) watch() {
 	defer m.session.running.Done()
+	defer m.session.confine()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	w := watcher{media: m, nack: feedback.DefaultConfig().NACK}
@@ -162,15 +163,26 @@ type watcher struct {
 
 // step does what is due by now and sends what came of it.
 func (w *watcher) step(now time.Time) {
+	peer := w.media.session.currentPeer()
+	w.gather(now, peer.RTT())
+	for _, compound := range feedback.Compounds(w.packets) {
+		_ = peer.WriteRTCP(compound)
+	}
+	for i := range w.arrivals {
+		_ = peer.WriteRTCP(w.arrivals[i : i+1])
+	}
+}
+
+// gather does what is due by now, and keeps what is to be sent.
+func (w *watcher) gather(now time.Time, rtt time.Duration) {
 	m := w.media
-	peer := m.session.currentPeer()
 	w.packets = w.packets[:0]
 	settle := now.Sub(w.settled) >= settleInterval
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if settle {
 		w.settled, w.late = now, m.late()
 	}
-	rtt := peer.RTT()
 	_, deadline := w.nack.Repair(rtt, w.late)
 	if configured := m.session.config.Deadline; configured > 0 {
 		deadline = configured
@@ -194,13 +206,6 @@ func (w *watcher) step(now time.Time) {
 		w.report(now)
 	}
 	w.reportArrivals(now)
-	m.mu.Unlock()
-	for _, compound := range feedback.Compounds(w.packets) {
-		_ = peer.WriteRTCP(compound)
-	}
-	for i := range w.arrivals {
-		_ = peer.WriteRTCP(w.arrivals[i : i+1])
-	}
 }
 
 // late is how much later than before packets come.

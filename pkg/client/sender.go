@@ -35,6 +35,7 @@ type sender struct {
 // send is the sending goroutine: it writes what the pacer lets go.
 func (m *media) send() {
 	defer m.session.running.Done()
+	defer m.session.confine()
 	timer := alarm.New(tick)
 	defer timer.Stop()
 	s := sender{media: m}
@@ -77,10 +78,34 @@ func (m *media) rest(timer *alarm.Timer, wait time.Duration, idle bool) bool {
 // step writes what is to leave by now, and tells when to look again and whether nothing is under way until then.
 func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle bool) {
 	m := s.media
+	wait, idle = s.choose(now)
+	for i := range s.due {
+		if o := &s.due[i]; o.times != nil {
+			s.stamp(o, peer)
+		}
+		s.due[i].write()
+	}
+	if len(s.due) > 0 {
+		// What leaves at one tick leaves in long runs.
+		peer.Flush()
+	}
+	for _, times := range s.left {
+		m.tracing.left(times)
+	}
+	clear(s.left)
+	s.left = s.left[:0]
+	clear(s.due)
+	return wait, idle
+}
+
+// choose takes what is to leave by now, and returns the same as step.
+func (s *sender) choose(now time.Time) (wait time.Duration, idle bool) {
+	m := s.media
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.ended {
 		// The session is being freed: nobody takes events any more, and the peer is closed.
-		m.mu.Unlock()
+		s.due = s.due[:0]
 		return idleTick, true
 	}
 	m.control(now)
@@ -103,23 +128,6 @@ func (s *sender) step(now time.Time, peer flusher) (wait time.Duration, idle boo
 	default:
 		wait = s.plan(now)
 	}
-	m.mu.Unlock()
-	for i := range s.due {
-		if o := &s.due[i]; o.times != nil {
-			s.stamp(o, peer)
-		}
-		s.due[i].write()
-	}
-	if len(s.due) > 0 {
-		// What leaves at one tick leaves in long runs.
-		peer.Flush()
-	}
-	for _, times := range s.left {
-		m.tracing.left(times)
-	}
-	clear(s.left)
-	s.left = s.left[:0]
-	clear(s.due)
 	return wait, idle
 }
 

@@ -72,13 +72,15 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 	}
 	s.media = newMedia(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	if s.endpoint, err = config.endpoint(); err != nil {
+	s.config.panicked = s.panicked
+	if s.endpoint, err = s.config.endpoint(); err != nil {
 		return nil, err
 	}
 	if err := s.enter(ctx); err != nil {
 		s.cancel(err)
 		_ = s.endpoint.Close()
-		return nil, err
+		// It is the panic of the websocket's goroutine, if that has ended the websocket.
+		return nil, s.Err()
 	}
 	s.running.Add(3)
 	go s.run()
@@ -218,7 +220,7 @@ func (s *Session) Packets() <-chan Packet { return s.media.packets }
 // Done is closed when the session has ended; Err says why.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// Err is why the session ended: ErrClosed after Close, else what went wrong; nil while it lives.
+// Err is why the session ended: ErrClosed after Close, else what went wrong, ErrPanicked among it; nil while it lives.
 func (s *Session) Err() error { return context.Cause(s.ctx) }
 
 // tell queues an event. A program that does not read events loses new ones.

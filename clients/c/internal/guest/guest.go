@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +56,8 @@ type Guest struct {
 	events  *store[client.Event]
 	// pumps counts the goroutines that empty the session's channels.
 	pumps sync.WaitGroup
+	// defect is why the guest has ended, if one of them panicked.
+	defect atomic.Pointer[error]
 	// ignored are packets of codecs that are not handed out, written frames that the session took.
 	ignored, written atomic.Uint64
 }
@@ -82,17 +85,31 @@ func Enter(config Config) (*Guest, error) {
 		frames:  newStore[client.Frame](config.Frames),
 		events:  newStore[client.Event](queue.Limits{Things: eventLimit}),
 	}
-	g.pumps.Go(g.takeFrames)
-	g.pumps.Go(g.takeEvents)
-	g.pumps.Go(g.takePackets)
+	g.pump(g.takeFrames)
+	g.pump(g.takeEvents)
+	g.pump(g.takePackets)
 	return g, nil
+}
+
+// pump starts a goroutine that empties a channel of the session. If it panics, the session ends, and not the program.
+func (g *Guest) pump(empty func()) {
+	g.pumps.Go(func() {
+		defer func() {
+			if value := recover(); value != nil {
+				err := fmt.Errorf("%w: %v\n%s", client.ErrPanicked, value, debug.Stack())
+				g.defect.CompareAndSwap(nil, &err)
+				go func() { _ = g.session.Close() }()
+			}
+		}()
+		empty()
+	})
 }
 
 // refusal says why nobody came in.
 func refusal(err error) error {
 	var refused *signal.Error
 	switch {
-	case errors.As(err, &refused), errors.Is(err, client.ErrConfig):
+	case errors.As(err, &refused), errors.Is(err, client.ErrConfig), errors.Is(err, client.ErrPanicked):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrTimeout, err)
@@ -132,9 +149,17 @@ func (g *Guest) Close() {
 
 // ended is why nothing more comes.
 func (g *Guest) ended() error {
+	if defect := g.defect.Load(); defect != nil {
+		return *defect
+	}
 	err := g.session.Err()
 	var refused *signal.Error
-	if errors.Is(err, client.ErrClosed) || errors.Is(err, client.ErrLost) || errors.As(err, &refused) {
+	for _, known := range []error{client.ErrClosed, client.ErrLost, client.ErrPanicked} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	if errors.As(err, &refused) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", client.ErrLost, err)

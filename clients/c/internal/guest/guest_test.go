@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,6 +124,72 @@ func TestFramesAndBounds(t *testing.T) {
 	totals := bob.Totals()
 	if totals.FramesTaken != 5 || totals.FramesHeld != 4 || totals.FramesComplete != totals.FramesTaken+totals.FramesQueued+totals.FramesDropped {
 		t.Errorf("%+v: expected 5 frames taken, 4 held, and a sum that is right", totals)
+	}
+}
+
+// TestAPanicEndsOneGuest has a goroutine panic that empties a channel of the session. Who waits learns why, and another
+// guest goes on.
+func TestAPanicEndsOneGuest(t *testing.T) {
+	c := open(t)
+	alice := enter(t, c, "alice", queue.Limits{})
+	bob := enter(t, c, "bob", queue.Limits{})
+	for _, g := range []*Guest{alice, bob} {
+		for event := (Event{}); event.Kind != Connected; {
+			var err error
+			if event, err = g.NextEvent(generous); err != nil {
+				t.Fatal(err)
+			}
+			g.ReleaseEvent()
+		}
+	}
+	alice.pump(func() { panic("test") })
+	if _, err := alice.NextFrame(-1); !errors.Is(err, client.ErrPanicked) {
+		t.Errorf("a frame: %v, expected %v", err, client.ErrPanicked)
+	}
+	if err := alice.SetLimits(0, 0); !errors.Is(err, client.ErrPanicked) {
+		t.Errorf("limits: %v, expected %v", err, client.ErrPanicked)
+	}
+	alice.Close()
+	publish(t, enter(t, c, "carol", queue.Limits{}))
+	if _, err := bob.NextFrame(generous); err != nil {
+		t.Errorf("a frame of the other guest: %v", err)
+	}
+}
+
+// brokenConn is a socket that cannot be read once it is broken.
+type brokenConn struct {
+	net.PacketConn
+	broken atomic.Bool
+}
+
+func (c *brokenConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, from, err := c.PacketConn.ReadFrom(b)
+	if c.broken.Load() {
+		panic("test")
+	}
+	return n, from, err
+}
+
+// TestAPanicOfASessionIsNoLoss has a goroutine of the session itself panic. Who waits does not learn that the session is
+// lost, after which programs connect again.
+func TestAPanicOfASessionIsNoLoss(t *testing.T) {
+	c := open(t)
+	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := &brokenConn{PacketConn: socket}
+	g, err := Enter(Config{Config: client.Config{URL: c.Server.URL(), Room: "room", Identity: "alice", PacketConn: conn}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	conn.broken.Store(true)
+	if _, err := conn.WriteTo([]byte("datagram"), conn.LocalAddr()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.NextFrame(-1); !errors.Is(err, client.ErrPanicked) || errors.Is(err, client.ErrLost) {
+		t.Errorf("a frame: %v, expected %v", err, client.ErrPanicked)
 	}
 }
 

@@ -1,0 +1,255 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// diary is a log that may be read while it is written.
+type diary struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (d *diary) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.Write(b)
+}
+
+func (d *diary) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.String()
+}
+
+// brokenConn is a socket that cannot be read once it is broken.
+type brokenConn struct {
+	net.PacketConn
+	broken atomic.Bool
+}
+
+func (c *brokenConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, from, err := c.PacketConn.ReadFrom(b)
+	if c.broken.Load() {
+		panic("the socket is broken")
+	}
+	return n, from, err
+}
+
+// TestAPanicEndsOneSession has each goroutine of a session panic. The session ends with the panic as its error, what
+// the program reads is closed, closing returns, and another session of the same server goes on.
+func TestAPanicEndsOneSession(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		panic func(*Session, *brokenConn)
+		value string
+	}{
+		{"signalling", func(s *Session, _ *brokenConn) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.participants = nil
+		}, "nil map"},
+		{"sending", func(s *Session, _ *brokenConn) {
+			s.media.mu.Lock()
+			defer s.media.mu.Unlock()
+			s.media.uplink.estimator = nil
+			s.media.wakeSender()
+		}, "nil pointer"},
+		{"watching", func(s *Session, _ *brokenConn) {
+			s.media.mu.Lock()
+			defer s.media.mu.Unlock()
+			s.media.streams["0"] = nil
+		}, "nil pointer"},
+		{"socket", func(s *Session, conn *brokenConn) {
+			conn.broken.Store(true)
+			_, _ = conn.WriteTo([]byte("datagram"), conn.LocalAddr())
+		}, "the socket is broken"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			url := playing(t, func(s *played) {
+				s.admit(longEnough)
+				for s.next() != nil {
+					s.say(&signal.ParticipantJoined{Participant: signal.Participant{Identity: "eve", Publications: nil}})
+				}
+			})
+			socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, log := &brokenConn{PacketConn: socket}, &diary{}
+			ctx, cancel := context.WithTimeout(context.Background(), longEnough)
+			defer cancel()
+			s, err := Join(ctx, Config{
+				URL: url, Room: "room", Identity: "mallory", PacketConn: conn, Log: slog.New(slog.NewTextHandler(log, nil)),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := joinPlayed(t, url, usualLink)
+			test.panic(s, conn)
+			s.SetViewpoint(Viewpoint{})
+			expectPanicked(t, s, test.value)
+			for range s.Frames() {
+			}
+			for range s.Events() {
+			}
+			expectClosing(t, s)
+			if text := log.String(); !strings.Contains(text, "panic: ") || !strings.Contains(text, "goroutine ") {
+				t.Errorf("the log has no panic with its stack: %q", text)
+			}
+			if err := kept.Err(); err != nil {
+				t.Errorf("the other session has ended: %v", err)
+			}
+			kept.SetViewpoint(Viewpoint{})
+			expectEvent[ParticipantJoined](t, kept)
+		})
+	}
+}
+
+// expectPanicked waits for a session's end, whose error is a panic with that text.
+func expectPanicked(t *testing.T, s *Session, value string) {
+	t.Helper()
+	select {
+	case <-s.Done():
+	case <-time.After(longEnough):
+		t.Fatal("timed out: the session ends")
+	}
+	if err := s.Err(); !errors.Is(err, ErrPanicked) || !strings.Contains(err.Error(), value) {
+		t.Errorf("the session has ended with %v, expected %v with %q", err, ErrPanicked, value)
+	}
+}
+
+// expectClosing closes a session.
+func expectClosing(t *testing.T, s *Session) {
+	t.Helper()
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(longEnough):
+		t.Fatal("timed out: the session is closed")
+	}
+}
+
+// TestAPanicOfTheGoroutineThatPings ends the session, or keeps it from beginning: the interval of pings is not set.
+func TestAPanicOfTheGoroutineThatPings(t *testing.T) {
+	url := playing(t, func(s *played) {
+		s.admit(longEnough)
+		s.listen()
+	})
+	times := usualLink
+	times.ping = 0
+	ctx, cancel := context.WithTimeout(context.Background(), longEnough)
+	defer cancel()
+	s, err := Join(ctx, Config{URL: url, Room: "room", Identity: "ada", link: times})
+	if err != nil {
+		if !errors.Is(err, ErrPanicked) {
+			t.Errorf("joining fails with %v, expected %v", err, ErrPanicked)
+		}
+		return
+	}
+	expectPanicked(t, s, "NewTicker")
+	expectClosing(t, s)
+}
+
+// TestAPanicOfTheGoroutineThatReads has a websocket's reading panic. The websocket ends for that reason.
+func TestAPanicOfTheGoroutineThatReads(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_ = conn.WriteControl(websocket.PongMessage, nil, time.Now().Add(longEnough))
+		_, _, _ = conn.ReadMessage()
+	}))
+	defer server.Close()
+	s := newRig(t, Config{}).session
+	conn, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	conn.SetPongHandler(func(string) error { panic("test") })
+	l := &link{
+		conn: conn, times: usualLink, messages: make(chan signal.Message), stop: make(chan struct{}), panicked: s.panicked,
+	}
+	go l.read()
+	if _, open := <-l.messages; open {
+		t.Error("a message came, expected the end of the websocket")
+	}
+	if !errors.Is(l.err, ErrPanicked) {
+		t.Errorf("the websocket has ended with %v, expected %v", l.err, ErrPanicked)
+	}
+	expectPanicked(t, s, "test")
+}
+
+// brokenLog panics with each line.
+type brokenLog struct{ slog.Handler }
+
+func (brokenLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (brokenLog) Handle(context.Context, slog.Record) error { panic("the log is broken") }
+
+// TestAPanicWhileASessionIsFreed has the session's goroutine panic, and what it frees afterwards, and the log of that.
+// The rest is freed.
+func TestAPanicWhileASessionIsFreed(t *testing.T) {
+	m := newRig(t, Config{Log: slog.New(brokenLog{})})
+	s := m.session
+	s.config.URL, _ = listener(t)
+	var err error
+	if s.link, err = dial(context.Background(), s.config); err != nil {
+		t.Fatal(err)
+	}
+	s.peer = newPeer(t, m)
+	if s.endpoint, err = s.config.endpoint(); err != nil {
+		t.Fatal(err)
+	}
+	m.tracing = nil
+	s.running.Add(1)
+	s.run()
+	expectPanicked(t, s, "nil pointer")
+	for range s.Frames() {
+	}
+	for range s.Events() {
+	}
+	if m.mu.TryLock() {
+		m.mu.Unlock()
+	} else {
+		t.Error("the mutex of media is held")
+	}
+	if err := <-s.endpoint.Failed(); err != nil {
+		t.Errorf("the socket has failed with %v, expected it to be closed", err)
+	}
+}
+
+// TestWithoutASessionAPanicGoesOn: websockets of tests have none.
+func TestWithoutASessionAPanicGoesOn(t *testing.T) {
+	defer func() {
+		if value := recover(); value != "test" {
+			t.Errorf("the panic is %v, expected it to go on", value)
+		}
+	}()
+	l := &link{}
+	defer l.confine(new(error))
+	panic("test")
+}
