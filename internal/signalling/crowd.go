@@ -74,17 +74,21 @@ const (
 	// give up after 10 s.
 	maxRequestWait = 8 * time.Second
 	// maxJoinWait bounds how long a refused join waits. A websocket may try maxRefusedJoins within the join timeout (10
-	// s).
+	// s). A request for a websocket of VR2Gather's dialect is a join.
 	maxJoinWait = 1500 * time.Millisecond
 )
 
-// answerWait returns the delay of the answer to a refusal, so much at most. There is none for members that are not
-// counted: this host's own addresses, and others beyond maxMembers.
+// answerWait returns the delay of the answer to a refusal, so much at most. There is none for the zero key, which stands
+// for this host's own addresses, and for members beyond maxMembers.
 func (c *crowd[K]) answerWait(key K, now time.Time, most time.Duration) time.Duration {
+	var own K
+	if key == own {
+		return 0
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.members[key]
-	if m == nil {
+	m, err := c.member(key, now)
+	if err != nil {
 		return 0
 	}
 	if m.answers == nil {

@@ -46,7 +46,7 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 	join.Outbox = c.outbox
 	session, refused := c.join(join)
 	if refused != nil {
-		c.refuse(refused.Code, refused.Message)
+		c.refuseJoin(refused)
 		return
 	}
 	c.session = session
@@ -157,6 +157,12 @@ func (c *vr2GatherClient) hand(m signal.Request, now time.Time) error {
 	}
 	c.session.Handle(m, now)
 	return nil
+}
+
+// refuseJoin ends the connection of a peer that may not join, after the delay of the peer's address.
+func (c *vr2GatherClient) refuseJoin(e *signal.Error) {
+	waited(c.outbox.written, c.server.answerWait(c.remote))
+	c.refuse(e.Code, e.Message)
 }
 
 // refuse says in the log why the connection ends, and ends it. Peers read no reasons, people who look at what is sent do.

@@ -3,6 +3,7 @@ package signalling
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +37,9 @@ type VR2GatherServer struct {
 	// pages are who may connect where no token is asked for, nil where a token is all that it takes.
 	pages    *pages
 	presence *vr2GatherPresence
-	refused  atomic.Uint64
+	// answers delays the answers to what is refused, per address.
+	answers *crowd[netip.Prefix]
+	refused atomic.Uint64
 }
 
 // NewVR2GatherServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the configuration requires no token. With dev,
@@ -59,7 +62,7 @@ func NewVR2GatherServer(
 	}
 	s := &VR2GatherServer{
 		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log, pages: admitted, presence: newVR2GatherPresence(),
-		tokens: newBearers(&limits),
+		tokens: newBearers(&limits), answers: newCrowd[netip.Prefix](limits.addressLimits()),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: limits.JoinTimeout,
 			ReadBufferSize:   16 << 10,
@@ -80,33 +83,33 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	log := s.log.With(zap.String("remote", r.RemoteAddr), zap.String("dialect", "vr2gather"))
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
-		s.turnAway(w, r.RemoteAddr, http.StatusUnauthorized, signal.CodeUnauthorized, err.Error())
+		s.turnAway(w, r, http.StatusUnauthorized, signal.CodeUnauthorized, err.Error())
 		return
 	}
 	if origin := r.Header.Get("Origin"); s.pages != nil && !s.pages.may(origin, r.Host) {
-		s.turnAway(w, r.RemoteAddr, http.StatusForbidden, signal.CodeForbidden,
+		s.turnAway(w, r, http.StatusForbidden, signal.CodeForbidden,
 			fmt.Sprintf("no token is asked for, and the request comes from a page of %.100q", origin))
 		return
 	}
 	query, err := s.query(r)
 	if err != nil {
-		s.turnAway(w, r.RemoteAddr, http.StatusBadRequest, signal.CodeInvalid, err.Error())
+		s.turnAway(w, r, http.StatusBadRequest, signal.CodeInvalid, err.Error())
 		return
 	}
 	room, identity := s.roomOf(r), sfu.VR2GatherIdentity(query.Client)
 	for _, of := range []struct{ what, granted, asked string }{{"room", credentials.Room, room}, {"identity", credentials.Identity, identity}} {
 		if of.granted != "" && of.granted != of.asked {
-			s.turnAway(w, r.RemoteAddr, http.StatusForbidden, signal.CodeForbidden, "the token is for another "+of.what)
+			s.turnAway(w, r, http.StatusForbidden, signal.CodeForbidden, "the token is for another "+of.what)
 			return
 		}
 	}
 	if err := volumetric.ValidateName("room", room); err != nil {
-		s.turnAway(w, r.RemoteAddr, http.StatusBadRequest, signal.CodeInvalid, err.Error())
+		s.turnAway(w, r, http.StatusBadRequest, signal.CodeInvalid, err.Error())
 		return
 	}
 	if err := s.tokens.enter(credentials.Fingerprint, opened); err != nil {
 		refuseCrowded(w, err)
-		s.turnAway(w, r.RemoteAddr, http.StatusTooManyRequests, signal.CodeRateLimited, err.Error())
+		s.turnAway(w, r, http.StatusTooManyRequests, signal.CodeRateLimited, err.Error())
 		return
 	}
 	defer s.tokens.leave(credentials.Fingerprint)
@@ -132,12 +135,22 @@ func (s *VR2GatherServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // turnAway refuses a peer before there is a websocket.
-func (s *VR2GatherServer) turnAway(w http.ResponseWriter, remote string, status int, code signal.Code, reason string) {
+func (s *VR2GatherServer) turnAway(
+	w http.ResponseWriter, r *http.Request, status int, code signal.Code, reason string,
+) {
 	s.refused.Add(1)
 	s.metrics.SignallingError(code)
-	s.log.Refused(time.Now(), remote, "VR2Gather peer refused",
+	s.log.Refused(time.Now(), r.RemoteAddr, "VR2Gather peer refused",
 		zap.String("dialect", "vr2gather"), zap.String("code", string(code)), zap.String("reason", reason))
+	if !waited(r.Context().Done(), s.answerWait(r.RemoteAddr)) {
+		return
+	}
 	http.Error(w, string(code)+": "+reason, status)
+}
+
+// answerWait returns the delay of the answer to a refusal of a remote address.
+func (s *VR2GatherServer) answerWait(remote string) time.Duration {
+	return s.answers.answerWait(sourceOf(remote), time.Now(), maxJoinWait)
 }
 
 // query reads how a peer announces itself.

@@ -1,9 +1,18 @@
 package signalling
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -47,4 +56,76 @@ func TestVR2GatherConfig(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// nobody is an Authenticator that refuses everybody.
+type nobody struct{}
+
+func (nobody) Authenticate(*http.Request) (Credentials, error) {
+	return Credentials{}, errors.New("no")
+}
+
+// TestVR2GatherRefusalsWait: answers to refused peers of one address wait as those of signalling v1 do, whether the
+// request is refused or the join. Peers of other addresses do not wait, nor do those who have gone.
+func TestVR2GatherRefusalsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := DefaultVR2GatherConfig()
+		config.RequireToken = true
+		s, err := NewVR2GatherServer(config, DefaultConfig(), nil, nobody{}, uncounted{}, NewLog(zap.NewNop()), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := func(ctx context.Context, remote string) {
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, VR2GatherPath, nil)
+			r.RemoteAddr = remote
+			recorder := httptest.NewRecorder()
+			if s.ServeHTTP(recorder, r); ctx.Err() == nil && recorder.Code != http.StatusUnauthorized {
+				t.Errorf("status %d, expected 401", recorder.Code)
+			}
+		}
+		join := func(remote string) {
+			c := &vr2GatherClient{server: s, remote: remote}
+			c.outbox = &vr2GatherOutbox{client: c, notify: make(chan struct{}, 1)}
+			if c.refuseJoin(&signal.Error{Code: signal.CodeLimit}); !c.outbox.ended() {
+				t.Error("the connection of a refused join goes on")
+			}
+		}
+		took := func(do func()) time.Duration {
+			began := time.Now()
+			do()
+			return time.Since(began)
+		}
+		const address, other = "203.0.113.9:1", "203.0.113.10:1"
+		for i := range answerBurst {
+			if wait := took(func() { request(t.Context(), address) }); wait != 0 {
+				t.Fatalf("refusal %d waits for %v", i, wait)
+			}
+		}
+		for _, refuse := range []func(){func() { request(t.Context(), address) }, func() { join(address) }} {
+			if wait := took(refuse); (wait - time.Second/answerRate).Abs() > time.Microsecond {
+				t.Errorf("a refusal waits for %v, expected %v", wait, time.Second/answerRate)
+			}
+		}
+		waits := make(chan time.Duration, 100)
+		for range cap(waits) {
+			go func() { waits <- took(func() { join(address) }) }()
+		}
+		var all []time.Duration
+		for range cap(waits) {
+			all = append(all, <-waits)
+		}
+		if longest := slices.Max(all); longest != maxJoinWait {
+			t.Errorf("of %d refused joins at once one waits for %v, expected %v", len(all), longest, maxJoinWait)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		for who, refuse := range map[string]func(){
+			"another address": func() { join(other) }, "this host": func() { join("127.0.0.1:1") },
+			"who has gone": func() { request(gone, address) },
+		} {
+			if wait := took(refuse); wait != 0 {
+				t.Errorf("%s waits for %v", who, wait)
+			}
+		}
+	})
 }

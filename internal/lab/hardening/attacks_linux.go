@@ -26,23 +26,19 @@ var attacks = []attack{
 	{"decoders", "decoders: frames that claim more than they hold", attackDecoders},
 }
 
-const (
-	// spoofed is how many message numbers an outsider tries who does not know how far a handshake is.
-	spoofed = 20
-	// brief is how long the participants are watched after an attack that has done its harm at once, or none.
-	brief = 5 * time.Second
-)
+// spoofed is how many message numbers an outsider tries who does not know how far a handshake is.
+const spoofed = 20
 
 // attackRecords sends hostile DTLS records.
 func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
-	outside, err := c.once(ctx, brief, func(ctx context.Context, s *stage) error {
+	outside, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
 		return s.spoofEach(ctx, spoofed, intruder.EmptyBeyondStart)
 	})
 	if err != nil {
 		return nil, err
 	}
 	lines := append([]lab.Line{outside.lives("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
-	inside, err := c.once(ctx, brief, func(ctx context.Context, s *stage) error {
+	inside, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
 		i, p, err := s.reachData(ctx)
 		if err != nil {
 			return err
@@ -59,7 +55,7 @@ func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
 	}
 	lines = append(append(lines, inside.lives("fragment in session: ")), inside.whole("fragment in session: ")...)
 	var sent flooded
-	mutated, err := c.once(ctx, brief, func(ctx context.Context, s *stage) (err error) {
+	mutated, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) (err error) {
 		sent, err = s.mutate(ctx)
 		return err
 	})
@@ -70,15 +66,23 @@ func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
 	return append(append(lines, mutated.bounded("mutated records: ")...), sent.lines("mutated records: ")...), nil
 }
 
-// once makes a stage for one attack.
+// once attacks in one way, on a stage of its own or on the one that ways share.
 func (c *check) once(
 	ctx context.Context, after time.Duration, attack func(context.Context, *stage) error,
 ) (suffered, error) {
-	s, err := newStage(ctx, c, stageOptions{})
-	if err != nil {
-		return suffered{}, err
+	s := c.shared
+	if s == nil || s.server.dead() {
+		c.leave()
+		var err error
+		if s, err = newStage(ctx, c, stageOptions{}); err != nil {
+			return suffered{}, err
+		}
+		if c.options.OneServer {
+			c.shared = s
+		} else {
+			defer s.close()
+		}
 	}
-	defer s.close()
 	return s.under(ctx, after, func(ctx context.Context) error { return attack(ctx, s) })
 }
 

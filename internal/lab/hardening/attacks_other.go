@@ -15,3 +15,8 @@ var attacks = []attack{{"none", "attacks on a server in network namespaces", ref
 func refuse(context.Context, *check) ([]lab.Line, error) {
 	return nil, fmt.Errorf("network namespaces are Linux's: %w", errors.ErrUnsupported)
 }
+
+// stage is where attacks take place.
+type stage struct{}
+
+func (*stage) close() {}

@@ -18,6 +18,9 @@ type Options struct {
 	// Return is how long after an attack the server's memory may take to return. Go collects garbage every two minutes
 	// at least (forcegcperiod in runtime/proc.go), and returns free memory within seconds of that.
 	Return time.Duration
+	// OneServer has the ways of an attack share a server and its innocents, who are alone for a while before the first
+	// way only. It saves the time of short attacks. What one way leaves in memory, the next one does not take again.
+	OneServer bool
 	// Seed is that of the mutated records.
 	Seed uint64
 }
@@ -29,6 +32,9 @@ func DefaultOptions() Options {
 
 // atMost is a time of an attack that is no longer than a flood.
 func (o *Options) atMost(d time.Duration) time.Duration { return min(d, o.Flood) }
+
+// brief is how long the participants are watched after an attack that has done its harm at once, or none.
+func (o *Options) brief() time.Duration { return min(5*time.Second, o.After) }
 
 // attack is a kind of attack, with what is claimed of it.
 type attack struct {
@@ -42,13 +48,26 @@ type check struct {
 	options  Options
 	progress lab.Progress
 	run      func(context.Context, *check) ([]lab.Line, error)
+	// shared is the stage of the last way, with Options.OneServer.
+	shared *stage
 }
 
 // Name implements lab.Check.
 func (c *check) Name() string { return c.title }
 
 // Run implements lab.Check.
-func (c *check) Run(ctx context.Context) ([]lab.Line, error) { return c.run(ctx, c) }
+func (c *check) Run(ctx context.Context) ([]lab.Line, error) {
+	defer c.leave()
+	return c.run(ctx, c)
+}
+
+// leave closes the stage that ways share, if there is one.
+func (c *check) leave() {
+	if c.shared != nil {
+		c.shared.close()
+		c.shared = nil
+	}
+}
 
 // Checks are the checks of hardening, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {

@@ -149,7 +149,7 @@ func (s *stage) refuse(ctx context.Context, lasting time.Duration, refused, open
 // attackJoins has joins refused as fast as they go.
 func attackJoins(ctx context.Context, c *check) ([]lab.Line, error) {
 	var refused, opened, logged, bytes atomic.Int64
-	o, err := c.once(ctx, brief, func(ctx context.Context, s *stage) error {
+	o, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
 		logged.Store(-s.server.log.lines.Load())
 		bytes.Store(-s.server.log.bytes.Load())
 		err := s.refuseAll(ctx, c.options.atMost(joinTime), &refused, &opened)

@@ -38,6 +38,8 @@ type stage struct {
 	token, stolen string
 	innocents
 	meter *meter
+	// calm is what the innocents suffered alone, nil before.
+	calm *calm
 }
 
 type stageOptions struct {
@@ -197,30 +199,47 @@ const quietTime = 5 * time.Second
 // suffered is what an attack did.
 type suffered struct {
 	toll
-	// quiet is the server's share of a core with the innocents alone, attacked its mean share during the attack.
-	quiet, attacked float64
+	calm
+	// attacked is the server's mean share of a core during the attack.
+	attacked float64
 	// before, peak and after are the server's memory in MiB: before the attack, at most, and when it had returned or
 	// Options.Return had passed. returned is how long after the attack that was.
 	before, peak, after float64
 	returned            time.Duration
 	dead                bool
-	// alone is what the innocents suffered with nobody else.
+}
+
+// calm is what is measured with the innocents alone.
+type calm struct {
+	// quiet is the server's share of a core.
+	quiet float64
 	alone toll
 }
 
-// under has the innocents alone for a while, attacks, and watches until some time after the attack.
+// rest has the innocents alone for a while.
+func (s *stage) rest(ctx context.Context) error {
+	begin, lasting := s.server.cpu(), s.check.options.atMost(quietTime)
+	w := s.watch()
+	if err := lab.Pause(ctx, lasting); err != nil {
+		return err
+	}
+	s.calm = &calm{quiet: (s.server.cpu() - begin).Seconds() / lasting.Seconds(), alone: w.end()}
+	return nil
+}
+
+// under has the innocents alone for a while, unless they have been, attacks, and watches until some time after the
+// attack.
 func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (suffered, error) {
 	var o suffered
-	begin, quiet := s.server.cpu(), s.check.options.atMost(quietTime)
-	w := s.watch()
-	if err := lab.Pause(ctx, quiet); err != nil {
-		return o, err
+	if s.calm == nil {
+		if err := s.rest(ctx); err != nil {
+			return o, err
+		}
 	}
-	o.quiet = (s.server.cpu() - begin).Seconds() / quiet.Seconds()
-	o.alone = w.end()
+	o.calm = *s.calm
 	o.before = mebibytes(s.server.resident())
 	s.meter.reset()
-	w = s.watch()
+	w := s.watch()
 	began, cpu := time.Now(), s.server.cpu()
 	s.check.progress.Say("  the attack begins")
 	attacked := attack(ctx)

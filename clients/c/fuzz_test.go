@@ -1,0 +1,184 @@
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+	"unsafe"
+
+	"github.com/volsfu/volsfu/clients/c/internal/guest"
+	"github.com/volsfu/volsfu/clients/c/internal/handle"
+)
+
+// integer is the types of integers, C's among them.
+type integer interface {
+	~int32 | ~uint32 | ~int64 | ~uint64
+}
+
+// structFor makes a struct of C's that a function reads: files of tests cannot name its type.
+func structFor[T, R any](func(*T) (R, error)) *T { return new(T) }
+
+func set[T, V integer](to *T, v V) { *to = T(v) }
+
+// put has a pointer of C's point to a text with a zero byte behind it.
+func put[T any](to **T, data []byte) {
+	terminated := append(bytes.Clone(data), 0)
+	*to = (*T)(unsafe.Pointer(&terminated[0]))
+}
+
+// upTo is a text as C sees it, and whether it has so many bytes at most.
+func upTo(most int, data []byte) (text string, fits bool) {
+	before, _, _ := bytes.Cut(data, []byte{0})
+	return string(before), len(before) <= most
+}
+
+// FuzzConfig: a configuration is read as it stands, or refused as an argument.
+func FuzzConfig(f *testing.F) {
+	long := func(n int) []byte { return bytes.Repeat([]byte("n"), n) }
+	url, name := []byte("ws://127.0.0.1"), []byte("name\x00behind")
+	const most, over = math.MaxInt32, math.MaxInt32 + 1
+	f.Add(url, name, name, name, uint32(1), uint32(0), uint32(256), uint64(64<<20), int64(0))
+	f.Add(long(maxURL), long(maxText), long(maxText), long(maxURL), uint32(3), uint32(most), uint32(most), uint64(most),
+		int64(math.MinInt64))
+	f.Add(url, long(maxText+1), name, name, uint32(0), uint32(0), uint32(0), uint64(0), int64(0))
+	f.Add(url, name, name, name, uint32(4), uint32(0), uint32(0), uint64(0), int64(0))
+	f.Add(url, name, name, name, uint32(0), uint32(over), uint32(0), uint64(0), int64(0))
+	f.Add(url, name, name, name, uint32(0), uint32(0), uint32(over), uint64(0), int64(0))
+	f.Add(url, name, name, name, uint32(0), uint32(0), uint32(0), uint64(math.MaxUint64), int64(0))
+	f.Fuzz(func(
+		t *testing.T, url, room, identity, token []byte, flags, frameBytes, frames uint32, held uint64, rate int64,
+	) {
+		c := structFor(readConfig)
+		put(&c.url, url)
+		put(&c.room, room)
+		put(&c.identity, identity)
+		put(&c.token, token)
+		set(&c.flags, flags)
+		set(&c.frame_bytes, frameBytes)
+		set(&c.queue_frames, frames)
+		set(&c.queue_bytes, held)
+		set(&c.max_bitrate, rate)
+		wantURL, ok1 := upTo(maxURL, url)
+		wantRoom, ok2 := upTo(maxText, room)
+		wantIdentity, ok3 := upTo(maxText, identity)
+		wantToken, ok4 := upTo(maxURL, token)
+		fits := ok1 && ok2 && ok3 && ok4 && flags <= 3 &&
+			frameBytes <= math.MaxInt32 && frames <= math.MaxInt32 && held <= math.MaxInt32
+		got, err := readConfig(c)
+		if !fits {
+			if !errors.Is(err, guest.ErrArgument) {
+				t.Fatalf("got %+v and %v, expected ErrArgument", got, err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.URL != wantURL || got.Room != wantRoom || got.Identity != wantIdentity || got.Token != wantToken {
+			t.Fatalf("got %+v, expected %q, %q, %q and %q", got, wantURL, wantRoom, wantIdentity, wantToken)
+		}
+		if got.Receive != (flags&1 != 0) || got.TCP != (flags&2 != 0) || got.FrameBytes != int(frameBytes) ||
+			got.Frames.Things != int(frames) || got.Frames.Bytes != int(held) || int64(got.MaxBitrate) != rate {
+			t.Fatalf("got %+v of flags %#x, %d, %d, %d and %d", got, flags, frameBytes, frames, held, rate)
+		}
+	})
+}
+
+// FuzzChoice: a choice is read as it stands, or refused as an argument.
+func FuzzChoice(f *testing.F) {
+	f.Add([]byte("ada"), []byte("body"), int32(0), int32(1), uint64(0))
+	f.Add([]byte(""), []byte("body"), int32(-1), int32(-3), uint64(5))
+	f.Add(bytes.Repeat([]byte("p"), maxText+1), []byte("body"), int32(-2), int32(math.MinInt32), uint64(math.MaxUint64))
+	f.Fuzz(func(t *testing.T, participant, publication []byte, tile, quality int32, qualities uint64) {
+		c := structFor(readChoice)
+		put(&c.participant, participant)
+		put(&c.publication, publication)
+		set(&c.tile, tile)
+		set(&c.quality, quality)
+		set(&c.qualities, qualities)
+		wantParticipant, ok1 := upTo(maxText, participant)
+		wantPublication, ok2 := upTo(maxText, publication)
+		got, err := readChoice(c)
+		if !ok1 || !ok2 || quality < -3 {
+			if !errors.Is(err, guest.ErrArgument) {
+				t.Fatalf("got %+v and %v, expected ErrArgument", got, err)
+			}
+			return
+		}
+		if err != nil || got.Participant != wantParticipant || got.Publication != wantPublication {
+			t.Fatalf("got %+v and %v, expected %q and %q", got, err, wantParticipant, wantPublication)
+		}
+		if all := tile == -1; all != (got.Tile == nil) || !all && *got.Tile != int(tile) {
+			t.Fatalf("got tile %v, expected %d", got.Tile, tile)
+		}
+		if quality == -3 {
+			read := uint64(0)
+			for _, q := range got.Quality.Qualities {
+				read |= 1 << q
+			}
+			if read != qualities {
+				t.Fatalf("got qualities %b, expected %b", read, qualities)
+			}
+		}
+	})
+}
+
+// FuzzHandles: no exported function takes a handle that the library has not given for its kind of thing, or writes to
+// what is passed with it.
+func FuzzHandles(f *testing.F) {
+	session, frame, event := sessions.Add(nil), frames.Add(held{}), events.Add(held{})
+	f.Cleanup(func() {
+		_, _ = sessions.Remove(session)
+		_, _ = frames.Remove(frame)
+		_, _ = events.Remove(event)
+	})
+	for base := range uint8(4) {
+		for _, delta := range []uint64{0, 1, math.MaxUint64, 1 << 55, 1 << 56} {
+			f.Add(base, delta, int32(0), int32(-1))
+		}
+	}
+	const noHandle = -3
+	f.Fuzz(func(t *testing.T, base uint8, delta uint64, tile, quality int32) {
+		number := uint64([]handle.Handle{0, session, frame, event}[base%4]) + delta
+		outFrame, outEvent := structOf(volsfu_release_frame), structOf(volsfu_release_event)
+		set(&outFrame.size, uint64(unsafe.Sizeof(*outFrame)))
+		set(&outEvent.size, uint64(unsafe.Sizeof(*outEvent)))
+		set(&outFrame.handle, number)
+		set(&outEvent.handle, number)
+		frameBefore, eventBefore := *outFrame, *outEvent
+		for _, call := range []struct {
+			what  string
+			given handle.Handle
+			do    func() int32
+		}{
+			{"close", session, func() int32 { return call1(volsfu_close, number) }},
+			{"set_limits", session, func() int32 { return call3(volsfu_set_limits, number, tile, quality) }},
+			{"unpublish", 0, func() int32 { return call1(volsfu_unpublish, number) }},
+			{"wanted", 0, func() int32 { return call3(volsfu_wanted, number, tile, quality) }},
+			{"release_frame", frame, func() int32 { return int32(volsfu_release_frame(outFrame)) }},
+			{"release_event", event, func() int32 { return int32(volsfu_release_event(outEvent)) }},
+		} {
+			if call.given != 0 && number == uint64(call.given) {
+				continue
+			}
+			if status := call.do(); status != noHandle {
+				t.Errorf("%s of the handle %#x: status %d, expected %d", call.what, number, status, noHandle)
+			}
+		}
+		if *outFrame != frameBefore || *outEvent != eventBefore {
+			t.Errorf("a refused release has changed its struct: %+v, %+v", *outFrame, *outEvent)
+		}
+	})
+}
+
+// structOf, call1 and call3 give exported functions arguments of C's types.
+func structOf[T, R any](func(*T) R) *T { return new(T) }
+
+func call1[H, R integer](do func(H) R, number uint64) int32 { return int32(do(H(number))) }
+
+func call3[H, A, B, R integer](do func(H, A, B) R, number uint64, a, b int32) int32 {
+	return int32(do(H(number), A(a), B(b)))
+}

@@ -1,0 +1,123 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// acted is a server that notes what operators have it do.
+type acted struct {
+	fakeRooms
+	fakeHost
+	done []string
+}
+
+func (a *acted) note(what ...string) error {
+	a.done = append(a.done, what...)
+	return nil
+}
+
+func (a *acted) Kick(_ context.Context, room, identity string, _ time.Duration) error {
+	return a.note("kick", room, identity)
+}
+func (a *acted) CloseRoom(_ context.Context, room string) error { return a.note("close", room) }
+func (a *acted) Unban(room, identity string) error              { return a.note("unban", room, identity) }
+func (a *acted) Revoke(id string, _ time.Duration) error        { return a.note("revoke", id) }
+func (a *acted) Restore(id string) error                        { return a.note("restore", id) }
+func (a *acted) StartDrain()                                    { _ = a.note("drain") }
+
+// meant is what a request asks for, by the segments of its path; nil for nothing that changes anything.
+func meant(method string, u *url.URL) []string {
+	segments := strings.Split(strings.TrimPrefix(u.EscapedPath(), APIPath), "/")
+	for i, s := range segments {
+		decoded, err := url.PathUnescape(s)
+		if err != nil {
+			return nil
+		}
+		segments[i] = decoded
+	}
+	switch n := len(segments); {
+	case method == http.MethodDelete && n == 2 && segments[0] == "rooms":
+		return []string{"close", segments[1]}
+	case method == http.MethodDelete && n == 4 && segments[0] == "rooms" && segments[2] == "participants":
+		return []string{"kick", segments[1], segments[3]}
+	case method == http.MethodDelete && n == 4 && segments[0] == "rooms" && segments[2] == "bans":
+		return []string{"unban", segments[1], segments[3]}
+	case method == http.MethodPut && n == 2 && segments[0] == "revocations":
+		return []string{"revoke", segments[1]}
+	case method == http.MethodDelete && n == 2 && segments[0] == "revocations":
+		return []string{"restore", segments[1]}
+	case method == http.MethodPost && n == 1 && segments[0] == "drain":
+		return []string{"drain"}
+	}
+	return nil
+}
+
+// FuzzPath: a request does what its method and the segments of its path say, to the room and the participant that they
+// name, or nothing. A page of another server, and who is not admitted, has nothing done and reads nothing.
+func FuzzPath(f *testing.F) {
+	for _, path := range []string{
+		"/admin/v1/server", "/admin/v1/rooms", "/admin/v1/rooms/lab", "/admin/v1/rooms/lab?past=1", "/admin/v1/events",
+		"/admin/v1/rooms/lab/participants/ada?ban=90m", "/admin/v1/rooms/a%2fb/participants/..",
+		"/admin/v1/rooms/lab/participants/ada/x", "/admin/v1/rooms/lab/x", "/admin/v1/rooms/lab/bans/ada",
+		"/admin/v1/revocations/e?for=24h", "/admin/v1/drain", "/admin/v1/../v1/drain", "/admin/v1//drain",
+		"/admin/v1/drain/",
+		"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/pprof/cmdline", "/%2e%2e/metrics", "/",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodPost, "CONNECT"} {
+			f.Add(method, path)
+		}
+	}
+	f.Fuzz(func(t *testing.T, method, path string) {
+		u, err := url.ParseRequestURI(path)
+		if err != nil || !strings.HasPrefix(path, "/") {
+			t.Skip("net/http takes no such request")
+		}
+		server := &acted{}
+		ask := func(h http.Handler, origin string) *httptest.ResponseRecorder {
+			// Who asks has gone, so that no answer is without end.
+			gone, cancel := context.WithCancel(context.Background())
+			cancel()
+			asked := *u
+			r := (&http.Request{
+				Method: method, URL: &asked, RequestURI: path, Host: "127.0.0.1:9090", RemoteAddr: "127.0.0.1:1",
+				Header: http.Header{}, Body: http.NoBody,
+			}).WithContext(gone)
+			if origin != "" {
+				r.Header.Set("Origin", origin)
+			}
+			recorder := httptest.NewRecorder()
+			h.ServeHTTP(recorder, r)
+			return recorder
+		}
+		admits := NewAPI(gate{}, server, server, quiet{zap.NewNop()})
+		refuses := NewAPI(gate{ErrForbidden}, server, server, quiet{zap.NewNop()})
+		listener := Handler(Endpoints{API: admits})
+		for what, recorder := range map[string]*httptest.ResponseRecorder{
+			"a page of another server": ask(listener, "https://evil.example.net"), "who is not admitted": ask(refuses, ""),
+		} {
+			if recorder.Code != http.StatusForbidden || len(server.done) > 0 {
+				t.Fatalf("%s %q of %s: status %d and %q, expected 403 and nothing",
+					method, path, what, recorder.Code, server.done)
+			}
+		}
+		recorder := ask(admits, "")
+		if recorder.Code >= http.StatusInternalServerError {
+			t.Fatalf("%s %q: status %d", method, path, recorder.Code)
+		}
+		if len(server.done) > 0 && !slices.Equal(server.done, meant(method, u)) {
+			t.Fatalf("%s %q has %q done, expected %q", method, path, server.done, meant(method, u))
+		}
+		if (recorder.Code == http.StatusNoContent) != (len(server.done) > 0) {
+			t.Fatalf("%s %q has %q done, with status %d", method, path, server.done, recorder.Code)
+		}
+	})
+}
