@@ -101,7 +101,7 @@ var families = slices.Concat([]family{
 	{sendRuns, "Runs of datagrams to one address that the kernel was handed as one; datagrams by runs is the mean length of a segmented send.", nil},
 	{sendCalls, "System calls that sent datagrams.", nil},
 	{sendErrors, "Datagrams that the system refused to send.", nil},
-}, adaptationFamilies)
+}, adaptationFamilies, countedFamilies)
 
 // Names lists every metric of volsfu. Those of the Go runtime and of the process are not among them.
 func Names() []string {

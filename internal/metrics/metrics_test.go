@@ -27,6 +27,15 @@ func newRegistry(t *testing.T, p plane) (*prometheus.Registry, *Metrics) {
 	if err := RegisterDataPlane(registry, p); err != nil {
 		t.Fatal(err)
 	}
+	for _, f := range countedFamilies {
+		label := ""
+		if len(f.labels) > 0 {
+			label = "any"
+		}
+		if err := Register(registry, Counted(f.name, label, func() uint64 { return 7 })); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return registry, m
 }
 

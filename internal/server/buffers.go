@@ -15,7 +15,7 @@ func warnOfBuffers(log *zap.Logger, wanted transport.Config, receive, send int) 
 		got, wanted              int
 	}{
 		{"receive", "bursts may be lost", "net.core.rmem_max", receive, wanted.ReceiveBuffer},
-		{"send", "bursts wait in the server for those before them", "net.core.wmem_max", send, wanted.SendBuffer},
+		{"send", "bursts wait for those before them, and are dropped after 5 ms", "net.core.wmem_max", send, wanted.SendBuffer},
 	} {
 		if buffer.got > 0 && buffer.got < buffer.wanted {
 			log.Warn(fmt.Sprintf("the kernel limits the media sockets' %s buffers: %s; allow them by: sysctl -w %s=%d", buffer.name, buffer.consequence, buffer.limit, buffer.wanted),

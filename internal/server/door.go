@@ -17,11 +17,10 @@ func (s *Server) openDoor(
 		return nil, err
 	}
 	s.connections = newConnections(s.config.Server.AddressConnections, door.Trusts)
-	return door, registerReasons(registry, "volsfu_websockets_refused_total", "Connections, websockets and requests for the list of rooms that were refused before anything was known of who asked.",
-		map[string]func() uint64{
-			"address_connections": s.connections.exceeded.Load,
-			"address_open":        func() uint64 { return door.Stats().Open },
-			"address_rate":        func() uint64 { return door.Stats().Rate },
-			"proxy_header":        func() uint64 { return door.Stats().Header },
-		})
+	return door, metrics.Register(registry,
+		metrics.Counted(metrics.WebsocketsRefused, "address_connections", s.connections.exceeded.Load),
+		metrics.Counted(metrics.WebsocketsRefused, "address_open", func() uint64 { return door.Stats().Open }),
+		metrics.Counted(metrics.WebsocketsRefused, "address_rate", func() uint64 { return door.Stats().Rate }),
+		metrics.Counted(metrics.WebsocketsRefused, "proxy_header", func() uint64 { return door.Stats().Header }),
+	)
 }

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
@@ -32,11 +33,7 @@ func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, er
 	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, forward.PanicPlaces, sfu.PanicPlaces,
 		signalling.PanicPlaces)...)
 	for _, where := range guard.Places() {
-		options := prometheus.CounterOpts{
-			Name: "volsfu_panics_total", Help: "Panics that ended one client or one room and not the server, by the kind of goroutine.",
-			ConstLabels: prometheus.Labels{"where": where},
-		}
-		if err := registry.Register(prometheus.NewCounterFunc(options, func() float64 { return float64(guard.Count(where)) })); err != nil {
+		if err := metrics.Register(registry, metrics.Counted(metrics.Panics, where, func() uint64 { return guard.Count(where) })); err != nil {
 			return nil, err
 		}
 	}

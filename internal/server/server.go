@@ -92,7 +92,8 @@ func (s *Server) start(o Options) error {
 	go s.watch(s.endpoint.Failed())
 	s.engine = forward.NewEngine(c.Forward)
 	err = errors.Join(
-		metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}), registerLimits(registry, s.engine, s.endpoint), registerICETCP(registry, s.endpoint),
+		metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}),
+		metrics.Register(registry, append(limitReadings(s.engine, s.endpoint), iceTCPReadings(s.endpoint)...)...),
 	)
 	if err != nil {
 		return err

@@ -19,19 +19,13 @@ func (s *Server) openVR2Gather(
 	if err != nil {
 		return err
 	}
-	for _, counter := range []struct {
-		name, help string
-		count      func() uint64
-	}{
-		{"volsfu_vr2gather_refused_total", "Peers of VR2Gather's dialect that were refused, or whose connection the server ended.", handler.Refused},
-		{"volsfu_vr2gather_withheld_total", "Publications that were not sent to a peer of VR2Gather's dialect, which cannot read them.", s.node.VR2GatherWithheld},
-		{"volsfu_vr2gather_ignored_total", "What quality messages of VR2Gather's dialect said in vain: unreadable, or of clients, tiles and qualities that there are not.",
-			s.node.VR2GatherIgnored},
-	} {
-		options := prometheus.CounterOpts{Name: counter.name, Help: counter.help}
-		if err := registry.Register(prometheus.NewCounterFunc(options, func() float64 { return float64(counter.count()) })); err != nil {
-			return err
-		}
+	err = metrics.Register(registry,
+		metrics.Counted(metrics.VR2GatherRefused, "", handler.Refused),
+		metrics.Counted(metrics.VR2GatherWithheld, "", s.node.VR2GatherWithheld),
+		metrics.Counted(metrics.VR2GatherIgnored, "", s.node.VR2GatherIgnored),
+	)
+	if err != nil {
+		return err
 	}
 	mux.Handle(signalling.VR2GatherPath, door.Guard(handler))
 	mux.Handle(signalling.VR2GatherRoomPath, door.Guard(handler))
