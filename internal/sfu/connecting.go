@@ -234,8 +234,7 @@ func (p *participant) connectionOver() {
 		return
 	}
 	code := signal.CodeConnection
-	if p.vr2gather != nil {
-		// Such a peer has no other way to take leave.
+	if !p.profile.takesLeave {
 		code = ""
 	}
 	p.detached()

@@ -98,7 +98,7 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	}
 	sink.ingress = room.node.engine.NewIngress(peer)
 	sink.receiver = room.node.engine.NewReceiver(peer, owner.deadline)
-	if owner.vr2gather != nil {
+	if !owner.profile.parity {
 		sink.receiver.SendBare()
 	}
 	if owner.byData {

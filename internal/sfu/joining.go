@@ -71,8 +71,7 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 	switch {
 	case present != nil && present.outbox != nil:
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
-	case present != nil && !q.OwnsIdentity && present.vr2gather == nil:
-		// The places of VR2Gather's peers are not kept.
+	case present != nil && !q.OwnsIdentity && present.profile.resumes:
 		return refuse(signal.CodeIdentityTaken,
 			"the place of %q is kept for its return, which takes the session's secret, or a token for this identity", q.Identity)
 	case present == nil && len(r.participants) >= config.ParticipantsPerRoom:
@@ -108,6 +107,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
 		log:      r.log.With(zap.String("participant", q.Identity)),
 		outbox:   q.Outbox,
+		profile:  &signallingProfile,
 		slots:    newSlotTable(),
 		choices:  newChoices(r.node.config.ChoicesPerParticipant),
 		joined:   q.At,
@@ -118,6 +118,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	}
 	p.useDataChannels()
 	if q.VR2Gather != nil {
+		p.profile = &vr2GatherProfile
 		p.vr2gather = &vr2GatherPeer{query: *q.VR2Gather, told: make(map[string]bool)}
 		p.number, p.numbered, p.slots.named, p.slots.limit = q.VR2Gather.Client, true, true, r.node.config.MaxSlots
 	}
@@ -320,7 +321,7 @@ type detachRequest struct {
 // apply implements request.
 func (q detachRequest) apply(*Room) {
 	if p := q.participant; p.outbox == q.outbox && !p.gone {
-		if p.vr2gather == nil {
+		if p.profile.resumes {
 			p.log.Info("websocket broke, participant may resume")
 		}
 		p.detached()

@@ -50,7 +50,9 @@ type participant struct {
 	byData bool
 	// takesChunks says that the client takes frames over data channels.
 	takesChunks bool
-	// vr2gather is nil but for participants that speak VR2Gather's dialect. number is what such know the participant by, once it has one.
+	// profile is that of the client's protocol. vr2gather is what is kept beside it of a participant that speaks
+	// VR2Gather's dialect, else nil; number is what such know the participant by, once it has one.
+	profile   *profile
 	vr2gather *vr2GatherPeer
 	number    uint32
 	numbered  bool
@@ -121,8 +123,7 @@ func (p *participant) detached() {
 	p.outbox = nil
 	p.detachments++
 	grace := p.room.node.config.ResumeGrace
-	if p.vr2gather != nil {
-		// Such a client does not come back; one that does begins anew.
+	if !p.profile.resumes {
 		grace = 0
 	}
 	p.room.after(grace, graceOver{p, p.detachments})
@@ -171,8 +172,7 @@ func (p *participant) unsubscribe(publication *publication) {
 func (p *participant) tellAssignments(told []signal.Assignment) {
 	if len(told) > 0 {
 		p.reception.layout.stale, p.reception.stale = true, true
-		if p.vr2gather != nil {
-			// Nobody acknowledges.
+		if !p.profile.acknowledges {
 			p.openSlots()
 			defer p.refresh(p.room.now)
 		}
@@ -230,7 +230,7 @@ const spareShare = 4
 func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	needed, present := p.slots.needed(kind), p.slots.count(kind)
 	limit := p.room.node.config.MaxSlots
-	if p.vr2gather != nil {
+	if p.profile.namedLines {
 		if needed = p.slots.namedCount(kind); needed > limit {
 			p.passOver("not every publication finds a line", zap.Int("needed", needed), zap.Int("limit", limit))
 		}

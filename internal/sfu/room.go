@@ -343,7 +343,7 @@ func (r *Room) add(p *participant, description checked) {
 	if description.VR2Gather {
 		r.giveNumber(p)
 	}
-	converted := p.vr2gather != nil
+	converted := p.profile.converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
 	publication.client, publication.silent, publication.encoded = p.number, converted, description.encoded
 	if p.pauses {

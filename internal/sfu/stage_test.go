@@ -134,7 +134,8 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 	s.t.Helper()
 	o, way := &shelf{}, &playedLink{}
 	p := &participant{
-		room: s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive, pauses: pauses, log: zap.NewNop(), outbox: o,
+		profile: &signallingProfile,
+		room:    s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive, pauses: pauses, log: zap.NewNop(), outbox: o,
 		connection: &connection{room: s.room, commands: newCommandList()},
 		slots:      newSlotTable(), choices: newChoices(100), reception: &reception{}, connected: true,
 		publishing: newPublishingLimit(&s.room.node.config),

@@ -111,13 +111,13 @@ func withheld(d *volumetric.Publication) string {
 
 // readable are those of the publications that the participant can be sent. What it cannot read is counted, and logged once.
 func (p *participant) readable(publications []*publication) []*publication {
-	if p.vr2gather == nil {
+	if p.profile.withheld == nil {
 		return publications
 	}
 	var readable []*publication
 	for _, publication := range publications {
-		reason := withheld(&publication.description)
-		if reason == "" && p.room.second(publication) {
+		reason := p.profile.withheld(&publication.description)
+		if reason == "" && p.profile.onePerKind && p.room.second(publication) {
 			reason = "VR2Gather knows one of each publisher"
 		}
 		if reason == "" {
@@ -151,7 +151,7 @@ func (r *Room) succeed(owner *participant, kind volumetric.Kind) {
 		return
 	}
 	for _, other := range r.others(owner) {
-		if other.vr2gather != nil {
+		if other.profile.onePerKind {
 			other.subscribe(announced(owner.publications[next : next+1]))
 		}
 	}
@@ -250,7 +250,7 @@ func (p *participant) openSlots() {
 		if s.forward != nil || s.outlet.SSRC() == 0 {
 			continue
 		}
-		if p.vr2gather == nil {
+		if !p.profile.namedLines {
 			s.forward = p.connection.receiver.AddSlot(s.outlet, s.kind)
 			continue
 		}

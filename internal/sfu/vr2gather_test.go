@@ -96,7 +96,7 @@ func TestNamedLines(t *testing.T) {
 func roomOf(tiles map[string]int) *Room {
 	r := &Room{participants: make(map[string]*participant)}
 	for identity, n := range tiles {
-		p := &participant{room: r, identity: identity, log: zap.NewNop()}
+		p := &participant{room: r, identity: identity, profile: &signallingProfile, log: zap.NewNop()}
 		r.participants[identity] = p
 		r.giveNumber(p)
 		p.publications = []*publication{clientPublication(p.number, "body", n)}
@@ -138,7 +138,7 @@ func TestMeantPublications(t *testing.T) {
 
 // listener is a VR2Gather peer that makes choices.
 func listener() *participant {
-	return &participant{log: zap.NewNop(), vr2gather: &vr2GatherPeer{told: make(map[string]bool)}}
+	return &participant{log: zap.NewNop(), profile: &vr2GatherProfile, vr2gather: &vr2GatherPeer{told: make(map[string]bool)}}
 }
 
 // TestChosenTiles makes choices of what a message names, and of nothing else. What is named twice is chosen as it is named last.
@@ -190,7 +190,7 @@ func TestClientNumbers(t *testing.T) {
 		identity string
 		want     uint32
 	}{{"7", 7}, {"user 3", 3}, {"guest 7", 1000}, {"ada", 1001}, {"0", 1002}, {"99999999999999999999", 1003}, {"room-1000", 1004}} {
-		p := &participant{room: r, identity: step.identity}
+		p := &participant{room: r, identity: step.identity, profile: &signallingProfile}
 		r.participants[step.identity] = p
 		r.giveNumber(p)
 		if p.number != step.want || r.numbered(p.number) != p {
