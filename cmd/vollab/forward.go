@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -122,7 +123,8 @@ func newLimit() *cobra.Command {
 
 // newFanout is the server that forward compares with, for which it starts this program once more.
 func newFanout() *cobra.Command {
-	return &cobra.Command{
+	batched := false
+	cmd := &cobra.Command{
 		Use:    "fanout",
 		Short:  "Serve a minimal fan-out server on Pion, on ports that the system chooses",
 		Args:   cobra.NoArgs,
@@ -134,7 +136,13 @@ func newFanout() *cobra.Command {
 			if err := priority.Raise(config.DefaultServer().Nice); err != nil {
 				cmd.PrintErrln(err)
 			}
-			return fanout.Serve(ctx, cmd.ErrOrStderr())
+			sockets := fanout.Single
+			if batched {
+				sockets = fanout.Batched
+			}
+			return fanout.Serve(ctx, sockets, cmd.ErrOrStderr())
 		},
 	}
+	cmd.Flags().BoolVar(&batched, strings.TrimPrefix(hotpath.BatchedFlag, "--"), false, "send by Pion's batched sockets")
+	return cmd
 }

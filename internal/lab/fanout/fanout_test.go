@@ -63,10 +63,16 @@ func offer(t *testing.T) string {
 }
 
 func TestServe(t *testing.T) {
+	for name, sockets := range map[string]Sockets{"single": Single, "batched": Batched} {
+		t.Run(name, func(t *testing.T) { serve(t, sockets) })
+	}
+}
+
+func serve(t *testing.T, sockets Sockets) {
 	ctx, cancel := context.WithCancel(context.Background())
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, writer) }()
+	go func() { ended <- Serve(ctx, sockets, writer) }()
 	var ready lab.Ready
 	if err := json.NewDecoder(reader).Decode(&ready); err != nil {
 		t.Fatal(err)
@@ -105,12 +111,12 @@ func TestServe(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
-	s, err := Listen("127.0.0.1:0")
+	s, err := Listen("127.0.0.1:0", Batched)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	if other, err := Listen(s.Address()); err == nil {
+	if other, err := Listen(s.Address(), Single); err == nil {
 		_ = other.Close()
 		t.Error("two servers listen on one port")
 	}

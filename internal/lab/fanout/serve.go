@@ -11,8 +11,8 @@ import (
 
 // Serve runs a server on loopback, on ports that the system chooses, until the context ends. It says where in one line of JSON, in the words of volsfu's
 // own log.
-func Serve(ctx context.Context, log io.Writer) error {
-	s, err := Listen("127.0.0.1:0")
+func Serve(ctx context.Context, sockets Sockets, log io.Writer) error {
+	s, err := Listen("127.0.0.1:0", sockets)
 	if err != nil {
 		return err
 	}

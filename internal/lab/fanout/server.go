@@ -14,6 +14,7 @@ import (
 	"github.com/pion/ice/v4"
 	"github.com/pion/interceptor"
 	"github.com/pion/logging"
+	pionudp "github.com/pion/transport/v5/udp"
 	"github.com/pion/webrtc/v4"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -98,8 +99,25 @@ func (t *track) Unbind(c webrtc.TrackLocalContext) error {
 	return err
 }
 
+// Sockets says how a server sends.
+type Sockets int
+
+const (
+	// Single sends each packet by a system call of its own, as Pion does by default.
+	Single Sockets = iota
+	// Batched collects packets of all receivers and sends them by one call (sendmmsg): pion/transport's BatchConn, which
+	// LiveKit's forwarding unit uses with the values below.
+	Batched
+)
+
+// What LiveKit sets by default: a batch leaves when it has so many packets, or after so long.
+const (
+	batchPackets  = 128
+	batchInterval = 2 * time.Millisecond
+)
+
 // Listen starts a server whose interface is at an address host:port; media goes to a UDP port of the same host that the system chooses.
-func Listen(address string) (*Server, error) {
+func Listen(address string, sockets Sockets) (*Server, error) {
 	s := &Server{residence: prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: MetricResidence, Help: "Time from when a track gave a packet to when it had been written to the last receiver.", Buckets: residenceBounds,
 	})}
@@ -110,7 +128,11 @@ func Listen(address string) (*Server, error) {
 	udp.EnlargeBuffers(s.media, bufferBytes, bufferBytes)
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
-	s.mux = webrtc.NewICEUDPMux(logs.NewLogger("ice"), s.media)
+	var media net.PacketConn = s.media
+	if sockets == Batched {
+		media = pionudp.NewBatchConn(s.media, batchPackets, batchInterval)
+	}
+	s.mux = webrtc.NewICEUDPMux(logs.NewLogger("ice"), media)
 	settings := webrtc.SettingEngine{LoggerFactory: logs}
 	settings.SetICEUDPMux(s.mux)
 	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})

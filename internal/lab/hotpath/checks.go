@@ -18,6 +18,8 @@ func Checks(progress lab.Progress) []lab.Check {
 			{Name: "10 receivers", Load: DefaultLoad(), Pacing: PacingOff, Ratio: 1. / 4, OfCeiling: 1.8},
 			{Name: "10 receivers, paced", Load: DefaultLoad(), Pacing: PacingOn, Ratio: 1. / 3},
 			{Name: "50 receivers", Load: loadOf(50, 10), Pacing: PacingOff, Ratio: 1. / 4},
+			{Name: "10 receivers, Pion's batched sockets", Load: DefaultLoad(), Pacing: PacingOff, Batched: true},
+			{Name: "50 receivers, Pion's batched sockets", Load: loadOf(50, 10), Pacing: PacingOff, Batched: true},
 		}},
 		&Comparison{bench: b, Runs: 3, Cases: []ComparisonCase{{Name: "1 receiver", Load: loadOf(1, 50), Pacing: PacingOff, Ratio: 1. / 2}}},
 		&Allocations{bench: b, Load: DefaultLoad(), Part: 0.2, PerPacket: 0.005, Time: 20 * time.Second},

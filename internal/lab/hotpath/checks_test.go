@@ -79,11 +79,13 @@ func TestComparison(t *testing.T) {
 	script := &scripted{results: []*Result{
 		compared(1.5, 6, 0.5), compared(3, 5, 0.9), compared(2, 8, 0.5), compared(1.6, 5, 0.5),
 		compared(1, 1, 0.99), compared(1, 2, 0.99), compared(1, 3, 0.99), compared(1, 4, 0.5), compared(1, 4, 0.5),
+		compared(1, 2, 0.5), compared(1, 2, 0.5), compared(1, 2, 0.5),
 	}}
 	check := &Comparison{bench: script.bench(), Runs: 3, Cases: []ComparisonCase{
 		{Name: "ten", Load: DefaultLoad(), Pacing: PacingOff, Ratio: 0.25, OfCeiling: 1.8},
 		{Name: "paced", Load: DefaultLoad(), Pacing: PacingOn, Ratio: 0.3},
 		{Name: "busy", Load: DefaultLoad(), Pacing: PacingOff, Ratio: 0.3},
+		{Name: "batched", Load: DefaultLoad(), Pacing: PacingOff, Batched: true},
 	}}
 	lines, err := check.Run(context.Background())
 	if err != nil {
@@ -102,6 +104,7 @@ func TestComparison(t *testing.T) {
 		{"busy: CPU per forwarded packet, of the other server's", 0.25, true},
 		{"busy: valid runs", 2, false},
 		{"busy: machine busy, at most", 99, true},
+		{"batched: CPU per forwarded packet, of the other server's", 0.5, true},
 	} {
 		if got := line(t, lines, want.name); got.Figure != want.figure || got.Met != want.met {
 			t.Errorf("%v: want %g, met %v", got, want.figure, want.met)
@@ -110,10 +113,19 @@ func TestComparison(t *testing.T) {
 	if l := line(t, lines, "paced: CPU per forwarded packet"); l.Skipped == "" {
 		t.Errorf("%v: want it skipped", l)
 	}
+	batched := 0
 	for _, o := range script.asked {
-		if !slices.Equal(o.Compare, []string{"pion"}) || o.Duration != runTime {
+		if slices.Equal(o.Compare, []string{"pion", BatchedFlag}) {
+			batched++
+		} else if !slices.Equal(o.Compare, []string{"pion"}) {
+			t.Errorf("compared with %v", o.Compare)
+		}
+		if o.Duration != runTime {
 			t.Errorf("asked for %+v", o)
 		}
+	}
+	if batched != 3 {
+		t.Errorf("%d runs beside batched sockets, expected 3", batched)
 	}
 }
 

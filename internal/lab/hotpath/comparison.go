@@ -3,6 +3,7 @@ package hotpath
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/volsfu/volsfu/internal/lab"
@@ -22,6 +23,8 @@ type ComparisonCase struct {
 	Load             Load
 	Pacing           Pacing
 	Ratio, OfCeiling float64
+	// Batched has the other server send by Pion's batched sockets.
+	Batched bool
 }
 
 // Name implements lab.Check.
@@ -51,7 +54,11 @@ func (c *Comparison) Run(ctx context.Context) ([]lab.Line, error) {
 
 // measure makes the runs of one case.
 func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]lab.Line, error) {
-	runs, err := c.repeat(ctx, one.Name, c.Runs, Options{Load: one.Load, Pacing: one.Pacing, Compare: c.compare})
+	command := c.compare
+	if one.Batched {
+		command = append(slices.Clone(command), BatchedFlag)
+	}
+	runs, err := c.repeat(ctx, one.Name, c.Runs, Options{Load: one.Load, Pacing: one.Pacing, Compare: command})
 	if err != nil {
 		return unpaced(one.Name+": CPU per forwarded packet", err)
 	}
@@ -61,8 +68,13 @@ func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]lab.Lin
 // lines are the figures of one case.
 func (one *ComparisonCase) lines(runs Runs) []lab.Line {
 	prefix := one.Name + ": "
+	of := prefix + "CPU per forwarded packet, of the other server's"
+	share := lab.Stated(of, runs.Median(func(r *Result) float64 { return *r.CPURatio }), "")
+	if one.Ratio > 0 {
+		share = lab.AtMost(of, share.Figure, "", one.Ratio)
+	}
 	lines := []lab.Line{
-		lab.AtMost(prefix+"CPU per forwarded packet, of the other server's", runs.Median(func(r *Result) float64 { return *r.CPURatio }), "", one.Ratio),
+		share,
 		lab.Information(prefix+"CPU per forwarded packet", runs.Median(func(r *Result) float64 { return r.CPU }), "µs"),
 		lab.Information(prefix+"the same of the other server", runs.Median(func(r *Result) float64 { return r.Compare.CPU }), "µs"),
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/pion/webrtc/v4"
@@ -18,6 +19,8 @@ import (
 // fanned is the server of package fanout in a process of its own.
 type fanned struct {
 	program *lab.ServerProgram
+	// batched is set if the server sends by batched sockets.
+	batched bool
 }
 
 // startFanned starts the server by a command: a program and its arguments.
@@ -26,16 +29,21 @@ func startFanned(ctx context.Context, command []string) (*fanned, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fanned{program}, nil
+	return &fanned{program: program, batched: slices.Contains(command, BatchedFlag)}, nil
 }
 
 func (f *fanned) name() string { return "pion" }
 
 func (f *fanned) pid() int { return f.program.PID() }
 
-// figures: each packet leaves by a send of its own, so the count of packets is that of sends.
+// figures: each packet leaves by a send of its own, so the count of packets is that of sends. Batched sockets count none,
+// and take a packet before it has been written.
 func (f *fanned) figures() metricNames {
-	return metricNames{packets: fanout.MetricPackets, residence: fanout.MetricResidence, datagrams: fanout.MetricPackets, sends: fanout.MetricPackets}
+	names := metricNames{packets: fanout.MetricPackets, datagrams: fanout.MetricPackets}
+	if !f.batched {
+		names.residence, names.sends = fanout.MetricResidence, fanout.MetricPackets
+	}
+	return names
 }
 
 func (f *fanned) counts(ctx context.Context) (lab.Series, error) {

@@ -104,7 +104,7 @@ func (w *window) figures(names metricNames) Figures {
 	f.Allocations = ratio(w.counts["go_memstats_mallocs_total"], float64(max(f.PacketsForwarded, f.PacketsReceived)))
 	f.Residence = w.quantiles(names.residence)
 	f.PacerHold = w.quantiles(names.hold)
-	if sends := w.counts.Sum(names.sends); sends > 0 {
+	if sends := w.counts.Sum(names.sends); names.sends != "" && sends > 0 {
 		segments := w.counts.Sum(names.datagrams) / sends
 		f.SegmentsPerSend = &segments
 	}

@@ -32,7 +32,8 @@ type Options struct {
 	Progress lab.Progress
 }
 
-// FanoutCommand is the command, hidden in this program, of the server to compare with.
+// FanoutCommand is the command, hidden in this program, of the server to compare with. With BatchedFlag as a further
+// argument that server sends by batched sockets.
 func FanoutCommand() ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -40,6 +41,9 @@ func FanoutCommand() ([]string, error) {
 	}
 	return []string{self, "fanout"}, nil
 }
+
+// BatchedFlag is the flag of the server to compare with that has it send by batched sockets.
+const BatchedFlag = "--batched"
 
 // Result is the outcome of one measurement.
 type Result struct {

@@ -42,9 +42,15 @@ func needProc(t *testing.T) {
 // their times.
 func TestFanout(t *testing.T) {
 	needProc(t)
+	for _, flags := range [][]string{nil, {BatchedFlag}} {
+		t.Run(strings.Join(append([]string{"fanout"}, flags...), " "), func(t *testing.T) { fanOut(t, flags) })
+	}
+}
+
+func fanOut(t *testing.T, flags []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	server, err := startFanned(ctx, fanoutCommand(t))
+	server, err := startFanned(ctx, append(fanoutCommand(t), flags...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +79,11 @@ func TestFanout(t *testing.T) {
 	if f.CPU <= 0 || f.Latency == nil || f.Latency.P50 <= 0 || f.FrameLatency == nil || f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy < 0 || f.MachineBusy > 1 {
 		t.Errorf("figures are missing: %+v", f)
 	}
-	if f.Residence == nil || f.Residence.P50 <= 0 || f.SegmentsPerSend == nil || *f.SegmentsPerSend != 1 || f.PacerHold != nil {
-		t.Errorf("residence %v, segments %v, hold %v; want some, sends of one packet, and no pacer", f.Residence, f.SegmentsPerSend, f.PacerHold)
+	single := f.SegmentsPerSend != nil && *f.SegmentsPerSend == 1 && f.Residence != nil && f.Residence.P50 > 0
+	batched := f.SegmentsPerSend == nil && f.Residence == nil
+	if single != (len(flags) == 0) || batched == single || f.PacerHold != nil {
+		t.Errorf("residence %v, segments %v, hold %v; want some and sends of one packet, or neither if batched, and no pacer",
+			f.Residence, f.SegmentsPerSend, f.PacerHold)
 	}
 	// Two publications in one connection are beyond it.
 	if _, err := server.attach(ctx, part{load: smallLoad(), publish: true, receive: true}); !errors.Is(err, ErrLoad) {

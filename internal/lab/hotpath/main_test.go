@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -16,9 +17,13 @@ import (
 const fanoutArgument = "fanout"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == fanoutArgument {
+	if len(os.Args) >= 2 && os.Args[1] == fanoutArgument {
+		sockets := fanout.Single
+		if slices.Contains(os.Args, BatchedFlag) {
+			sockets = fanout.Batched
+		}
 		ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-		err := fanout.Serve(ctx, os.Stderr)
+		err := fanout.Serve(ctx, sockets, os.Stderr)
 		cancel()
 		if err != nil {
 			os.Exit(1)
