@@ -22,12 +22,13 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
-// spread writes a mean with half its interval.
+// spread writes a mean with half its interval, and of how many iterations it is.
 func (s *Statistics) spread() string {
-	if s.Interval == nil {
-		return number(s.Mean)
+	text := number(s.Mean)
+	if s.Interval != nil {
+		text += " ± " + number((s.Interval.High-s.Interval.Low)/2)
 	}
-	return number(s.Mean) + " ± " + number((s.Interval.High-s.Interval.Low)/2)
+	return fmt.Sprintf("%s (n = %d)", text, s.Count)
 }
 
 // spread writes a paper's figure as papers do.
