@@ -42,14 +42,6 @@ func (h *History) report(packet []byte, arrived time.Time, results []feedback.Pa
 	return h.numbers.Feedback(packet, arrived, results)
 }
 
-// InFlight is the number of bytes sent after everything that reports have covered.
-func (h *History) InFlight() int {
-	if h.streams != nil {
-		return h.streams.InFlight()
-	}
-	return h.numbers.InFlight()
-}
-
 // Stats are the counts so far.
 func (h *History) Stats() feedback.TransportHistoryStats {
 	if h.streams != nil {

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// Never is when something is due that is not.
+	// Never is the due time of what is not due.
 	Never = time.Duration(math.MaxInt64)
-	// stepInterval is the shortest time between two steps of an estimator that are due by time: silences and the time for
-	// a probe, which it notices so, count in hundreds of milliseconds.
+	// stepInterval is the shortest time between two steps that are due by time. The estimator notices silences and the
+	// time for a probe by them, which count in hundreds of milliseconds.
 	stepInterval = 5 * time.Millisecond
 	// maxUntold bounds the bytes that the estimator is told of as one packet: with the packet that exceeds it they are
 	// below the 65,535 that an estimator takes. A run of 43 packets that leaves at one time may be 69 kB.
@@ -35,10 +35,14 @@ type Options struct {
 	Grace time.Duration
 	// Idle is the silence after which no probe begins, since there is nothing recent to pad it with. 0 is any.
 	Idle time.Duration
+	// Look is how often StepDue comes without another reason: packets that leave make steps of the estimator due, of which
+	// the Sender learns by looking. 0 is for callers that call Consult by themselves ten times per second.
+	Look time.Duration
 }
 
-// Sender sends packets P and retransmissions R to one receiver. Without an estimator it paces by the plan alone. Times of
-// the pacer count from the start that New was given.
+// Sender sends packets P and retransmissions R to one receiver. Without an estimator it paces by the plan alone. Times
+// of the pacer count from the start that New was given. Of the pacer's methods the Sender itself calls SetPath and
+// Probe: a caller that does so, too, is overruled by the next Consult.
 type Sender[P, R any] struct {
 	*pacing.Pacer[P, R]
 	options Options
@@ -51,16 +55,16 @@ type Sender[P, R any] struct {
 	// the packets of a run are told as one, at a fifth of the cost.
 	at     time.Time
 	untold int
-	// video is set once a packet has left that is not of audio, the first at began and, if Options.Idle asks, the latest at
-	// latest.
+	// video is set once a packet has left that is not of audio, the first at began and, if Options.Idle asks, the latest
+	// at latest.
 	video         bool
 	began, latest time.Time
 	// reported is set once the receiver has reported on a packet.
 	reported bool
-	// due is when the estimator is to be stepped.
-	due   time.Duration
-	path  pacing.Path
-	stats *congestion.Stats
+	// next is when the estimator is to be stepped, due when Step is.
+	next, due time.Duration
+	path      pacing.Path
+	stats     *congestion.Stats
 	// trips are the latest round trips, queues included: the estimator's own is an average, and late when a queue grows.
 	trips recent.Max[time.Duration]
 }
@@ -84,7 +88,7 @@ func (s *Sender[P, R]) Start(history *History, estimator congestion.Estimator, n
 	}
 	// The first probes follow the first packets.
 	stats := estimator.Stats()
-	s.stats, s.due = &stats, now.Sub(s.started)
+	s.stats, s.next, s.due = &stats, now.Sub(s.started), now.Sub(s.started)
 	s.follow(now)
 }
 
@@ -94,15 +98,12 @@ func (s *Sender[P, R]) Stop(now time.Time) {
 	if s.path != (pacing.Path{}) {
 		s.SetPath(pacing.Path{}, now.Sub(s.started))
 	}
-	*s = Sender[P, R]{Pacer: s.Pacer, options: s.options, started: s.started, due: Never, stats: &unknown}
+	*s = Sender[P, R]{Pacer: s.Pacer, options: s.options, started: s.started, next: Never, due: Never, stats: &unknown}
 }
 
-// Estimates reports whether there is an estimator.
-func (s *Sender[P, R]) Estimates() bool { return s.estimator != nil }
-
-// Sent takes a packet that leaves, with its size on the wire in bytes, and returns its place in the order of sending. The
-// estimator is told of nothing before the first packet that is not of audio: its first probes follow what it is told, and
-// are padded with such packets. Start must have been called.
+// Sent takes a packet that leaves, with its size on the wire in bytes, and returns its place in the order of sending.
+// The estimator is told of nothing before the first packet that is not of audio: its first probes follow what it is
+// told, and are padded with such packets. Start must have been called.
 func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedback.PacketKind, now time.Time) int64 {
 	number := s.history.sent(ssrc, sequence, size, kind, now)
 	if s.estimator == nil {
@@ -127,8 +128,8 @@ func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedbac
 	return number
 }
 
-// tell tells the estimator what was sent, and returns the time for what follows: the estimator's never goes back, while a
-// report may have arrived before packets that were sent when it was read.
+// tell tells the estimator what was sent, and returns the time for what follows: the estimator's never goes back, while
+// a report may have arrived before packets that were sent when it was read.
 func (s *Sender[P, R]) tell(now time.Time) time.Time {
 	if s.untold > 0 {
 		s.estimator.Sent(s.at, s.untold)
@@ -145,14 +146,16 @@ func (s *Sender[P, R]) tell(now time.Time) time.Time {
 func (s *Sender[P, R]) Spend(bytes int) (probed bool) {
 	probed = s.Pacer.Spend(bytes)
 	if probed && s.estimator != nil {
-		s.due = 0
+		s.next, s.due = 0, 0
 	}
 	return probed
 }
 
 // Report takes a report that arrived at a time, and appends to results, which is empty, what is new in it. Without a
 // history there is nothing to report on.
-func (s *Sender[P, R]) Report(packet []byte, arrived, now time.Time, results []feedback.PacketResult) []feedback.PacketResult {
+func (s *Sender[P, R]) Report(
+	packet []byte, arrived, now time.Time, results []feedback.PacketResult,
+) []feedback.PacketResult {
 	if s.history == nil {
 		return results
 	}
@@ -199,12 +202,11 @@ type Change struct {
 // StepDue is when Step is due, Never if there is nothing to step.
 func (s *Sender[P, R]) StepDue() time.Duration { return s.due }
 
-// Step lets time pass for the estimator, and takes what follows from that.
+// Step lets time pass for the estimator if that is due, and takes what follows.
 func (s *Sender[P, R]) Step(now time.Time) Change {
-	if s.estimator == nil {
-		return Change{}
+	if s.estimator != nil && s.next <= now.Sub(s.started) {
+		s.estimator.Step(s.tell(now))
 	}
-	s.estimator.Step(s.tell(now))
 	return s.Consult(now)
 }
 
@@ -225,9 +227,13 @@ func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 	if s.follow(now) {
 		change.Next = true
 	}
-	s.due = Never
+	s.next = Never
 	if next := s.estimator.Next(); !next.IsZero() {
-		s.due = max(next.Sub(s.started), at+stepInterval)
+		s.next = max(next.Sub(s.started), at+stepInterval)
+	}
+	s.due = s.next
+	if s.options.Look > 0 {
+		s.due = min(s.due, at+s.options.Look)
 	}
 	if s.graced(now) && s.video {
 		s.due = min(s.due, s.began.Add(s.options.Grace).Sub(s.started))

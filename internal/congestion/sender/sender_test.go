@@ -80,7 +80,8 @@ func started(t *testing.T, options Options) (*Sender[int, int], *told) {
 	if options.Plan, err = pacing.Default.Plan(); err != nil {
 		t.Fatal(err)
 	}
-	s, e := New[int, int](options, start), &told{t: t, last: start, stats: congestion.Stats{Estimate: 8e6, DelayBased: 8e6}}
+	s := New[int, int](options, start)
+	e := &told{t: t, last: start, stats: congestion.Stats{Estimate: 8e6, DelayBased: 8e6}}
 	s.Start(NewNumbered(1), e, start)
 	return s, e
 }
@@ -193,7 +194,8 @@ func TestProbes(t *testing.T) {
 // TestIdleSendersDoNotProbe: what was sent long ago does not show that the path carries it.
 func TestIdleSendersDoNotProbe(t *testing.T) {
 	s, e := started(t, Options{Idle: 500 * time.Millisecond})
-	e.probes = []congestion.ProbeCluster{{ID: 1, Rate: 10e6, Duration: 15 * time.Millisecond, MinBytes: 2400, MinPackets: 2}}
+	probe := congestion.ProbeCluster{ID: 1, Rate: 10e6, Duration: 15 * time.Millisecond, MinBytes: 2400, MinPackets: 2}
+	e.probes = []congestion.ProbeCluster{probe}
 	if s.Step(at(0)).Probe {
 		t.Error("a probe begins before anything was sent")
 	}
@@ -207,8 +209,8 @@ func TestIdleSendersDoNotProbe(t *testing.T) {
 	}
 }
 
-// TestPathFollowsReports: without a grace nothing limits before the first report; with one the start rate does so until it
-// is over.
+// TestPathFollowsReports: without a grace nothing limits before the first report; with one the start rate does so until
+// it is over.
 func TestPathFollowsReports(t *testing.T) {
 	known := pacing.Path{Estimate: 8e6, Carried: 8e6}
 	s, _ := started(t, Options{})
@@ -224,7 +226,7 @@ func TestPathFollowsReports(t *testing.T) {
 		t.Errorf("nothing has changed but %+v", change)
 	}
 	s.Stop(at(40))
-	if s.path != (pacing.Path{}) || s.Estimates() || s.Reported() || s.StepDue() != Never || s.Stats().Estimate != 0 {
+	if s.path != (pacing.Path{}) || s.Reported() || s.StepDue() != Never || s.Stats().Estimate != 0 {
 		t.Errorf("after the end the path is %+v", s.path)
 	}
 	if results := s.Report(nil, at(41), at(41), nil); len(results) > 0 {
@@ -252,37 +254,51 @@ func TestStepsAreDueByTime(t *testing.T) {
 	}
 	for ms, want := range map[int]time.Duration{10: 15 * time.Millisecond, 100: 100 * time.Millisecond} {
 		e.next = at(ms)
-		if s.Step(at(10)); s.StepDue() != want {
+		if s.Consult(at(10)); s.StepDue() != want {
 			t.Errorf("of a step at %d ms, the next is due at %v, expected %v", ms, s.StepDue(), want)
 		}
 	}
 	e.next = time.Time{}
-	if s.Step(at(10)); s.StepDue() != Never {
+	if s.Consult(at(10)); s.StepDue() != Never {
 		t.Errorf("a step is due at %v, expected never", s.StepDue())
+	}
+}
+
+// TestLooking: a step that a packet makes due is found by looking, and nothing is stepped before it is due.
+func TestLooking(t *testing.T) {
+	s, e := started(t, Options{Look: 100 * time.Millisecond})
+	e.next = time.Time{}
+	if s.Step(at(0)); e.steps != 1 || s.StepDue() != 100*time.Millisecond {
+		t.Fatalf("%d steps, the next is due at %v, expected 1 and 100 ms", e.steps, s.StepDue())
+	}
+	// The estimator has nothing to do before something was sent.
+	s.Step(at(100))
+	s.Sent(1, 1, 1200, feedback.Media, at(120))
+	e.next = at(250)
+	if s.Step(at(200)); e.steps != 1 || s.StepDue() != 250*time.Millisecond {
+		t.Errorf("%d steps, the next is due at %v, expected 1 and 250 ms", e.steps, s.StepDue())
+	}
+	if s.Step(at(250)); e.steps != 2 {
+		t.Errorf("%d steps, expected 2", e.steps)
 	}
 }
 
 // TestHistories know packets by number, or by stream.
 func TestHistories(t *testing.T) {
 	for _, h := range []*History{NewNumbered(7), NewByStream()} {
-		recorders := struct {
-			numbers *feedback.TransportRecorder
-			streams *feedback.CongestionRecorder
-		}{feedback.NewTransportRecorder(feedback.DefaultConfig().Transport), feedback.NewCongestionRecorder(feedback.DefaultConfig().Transport, 1)}
+		cfg := feedback.DefaultConfig().Transport
+		numbers, streams := feedback.NewTransportRecorder(cfg), feedback.NewCongestionRecorder(cfg, 1)
 		for n := range uint16(3) {
 			number := h.sent(9, 100+n, 1000, feedback.Media, at(int(n)))
-			recorders.numbers.Received(uint16(number), 1000, at(int(n)+10))
-			recorders.streams.Received(9, 100+n, 1000, feedback.NotECT, at(int(n)+10))
+			numbers.Received(uint16(number), 1000, at(int(n)+10))
+			streams.Received(9, 100+n, 1000, feedback.NotECT, at(int(n)+10))
 		}
-		report := recorders.numbers.AppendReports(nil, 1, 2, at(100))
+		report := numbers.AppendReports(nil, 1, 2, at(100))
 		if h.ByStream() {
-			report = recorders.streams.AppendReports(nil, at(100))
-		}
-		if h.InFlight() != 3000 {
-			t.Errorf("by stream %t: %d bytes are in flight, expected 3,000", h.ByStream(), h.InFlight())
+			report = streams.AppendReports(nil, at(100))
 		}
 		results := h.report(report, at(110), nil)
-		if stats := h.Stats(); len(results) != 3 || stats.Sent != 3 || stats.Received != 3 || h.InFlight() != 0 {
+		if stats := h.Stats(); len(results) != 3 || stats.Sent != 3 || stats.Received != 3 {
 			t.Errorf("by stream %t: %d results, %+v", h.ByStream(), len(results), stats)
 		}
 	}

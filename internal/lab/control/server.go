@@ -83,10 +83,12 @@ type server struct {
 	housekeeping time.Duration
 }
 
-func newServer(id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger, begins time.Duration) *server {
+func newServer(
+	id uint64, o *Options, estimator congestion.Estimator, plan pacing.Plan, link *netem.Link, l *ledger, begins time.Duration,
+) *server {
 	s := &server{
-		Sender: sender.New[fragment, repair](sender.Options{Plan: plan}, epoch), id: id, path: o.RTT, plan: plan, link: link, ledger: l,
-		refuses: o.NoRTX, housekeeping: begins, history: sender.NewNumbered(1),
+		Sender: sender.New[fragment, repair](sender.Options{Plan: plan}, epoch), history: sender.NewNumbered(1),
+		id: id, path: o.RTT, plan: plan, link: link, ledger: l, refuses: o.NoRTX, housekeeping: begins,
 	}
 	if s.byRFC = o.Feedback == FeedbackCCFB; s.byRFC {
 		s.history = sender.NewByStream()

@@ -21,7 +21,9 @@ func (p *storyPlayer) Frame(packets int, now time.Time) {
 	at := now.Sub(epoch)
 	p.frames++
 	captured := time.Duration(p.frames) * frameInterval
-	p.frame(&outgoing{number: p.frames, captured: captured, bytes: packets * fragmentSize, source: packets, planned: packets}, at)
+	p.frame(&outgoing{
+		number: p.frames, captured: captured, bytes: packets * fragmentSize, source: packets, planned: packets,
+	}, at)
 }
 
 func (p *storyPlayer) Report(packet []byte, now time.Time) { p.report(packet, now.Sub(epoch)) }

@@ -1,5 +1,5 @@
-// Package sendertest plays one story to whoever sends by a sender.Sender, and writes down what their estimator is told
-// and asked. The server and vollab control play the same stories, with the same outcome.
+// Package sendertest plays a story to any user of a sender.Sender, and writes down what its estimator is told and
+// asked. The server and vollab control play the same stories, with the same outcome.
 package sendertest
 
 import (
@@ -29,8 +29,8 @@ type Packet struct {
 	Size   int
 }
 
-// The Player is run every millisecond, and a frame comes every 33 of them. The receiver reports every 25, in the form of
-// draft-holmer-rmcat-transport-wide-cc-extensions-01.
+// The Player is run every millisecond, and a frame comes every 33 of them. The receiver reports every 25, in the form
+// of draft-holmer-rmcat-transport-wide-cc-extensions-01.
 const (
 	step           = time.Millisecond
 	frameInterval  = 33 * step
@@ -46,7 +46,8 @@ type Story struct {
 // Read reads a story, whose first line is "20 packets, 10 ms, silent from 1200 to 1700 of 2500 ms".
 func Read(text string) (s Story, line string, err error) {
 	line, _, _ = strings.Cut(text, "\n")
-	_, err = fmt.Sscanf(line, "%d packets, %d ms, silent from %d to %d of %d ms", &s.Packets, &s.Delay, &s.From, &s.To, &s.End)
+	_, err = fmt.Sscanf(line, "%d packets, %d ms, silent from %d to %d of %d ms",
+		&s.Packets, &s.Delay, &s.From, &s.To, &s.End)
 	if err != nil {
 		err = fmt.Errorf("the story %q: %w", line, err)
 	}

@@ -353,3 +353,46 @@ func FuzzReceiver(f *testing.F) {
 		}
 	})
 }
+
+// deafen sends frames of so many bytes for so long, of which no report comes back.
+func (l *loop) deafen(d time.Duration, size int) {
+	for end := l.now.Add(d); l.now.Before(end); {
+		l.frame(size)
+		for range 33 {
+			l.pass(time.Millisecond)
+			l.back = nil
+		}
+	}
+}
+
+// TestReportsThatNeverCome: the sender steps before its first frame, as it does in Run. The first probe follows the first
+// packets all the same, and after unreportedGrace nothing limits.
+func TestReportsThatNeverCome(t *testing.T) {
+	l := newLoop(t, "rate=200Mbit,delay=5ms", 5*time.Millisecond, estimating(2e6))
+	l.pass(300 * time.Millisecond)
+	// 60 kB at 30 per second are 15 Mbit/s.
+	l.deafen(200*time.Millisecond, 60_000)
+	if probes := l.sender.Stats().Probes; probes == 0 {
+		t.Error("no probe has begun after 200 ms of frames")
+	}
+	l.deafen(1500*time.Millisecond, 60_000)
+	before := l.number
+	l.deafen(500*time.Millisecond, 60_000)
+	for number := before + 1; number < l.number; number++ {
+		if d := l.left[number]; d.Dropped || d.Last.IsZero() || d.Last.Sub(d.First) > 20*time.Millisecond {
+			t.Errorf("frame %d left as %+v, expected it within its interval", number, d)
+		}
+	}
+}
+
+// TestReportsThatStop: the rate falls when a receiver that has reported says nothing any more.
+func TestReportsThatStop(t *testing.T) {
+	l := newLoop(t, "rate=20Mbit,delay=5ms", 5*time.Millisecond, estimating(2e6))
+	l.pass(300 * time.Millisecond)
+	l.adapt(3 * time.Second)
+	before := l.sender.Estimate()
+	l.deafen(1500*time.Millisecond, 20_000)
+	if after := l.sender.Estimate(); before < 10e6 || after > before/2 {
+		t.Errorf("the estimate is %d after 1.5 s without a report, %d before", after, before)
+	}
+}
