@@ -75,7 +75,8 @@ func (e *Engine) NewIngress(p Peer) *Ingress {
 	e.ingresses[i] = struct{}{}
 	e.running.Go(func() {
 		if !e.cfg.Guard.Try(placeIngress, i.run) {
-			i.fail()
+			// What it closes may be half changed.
+			e.cfg.Guard.Try(placeIngress, i.fail)
 		}
 	})
 	return i

@@ -18,6 +18,9 @@ func newBucket(perSecond, burst int) bucket {
 	return bucket{interval: interval, depth: interval * time.Duration(burst)}
 }
 
+// has reports whether there is a token.
+func (b *bucket) has(now time.Time) bool { return now.Sub(b.empty) >= b.interval }
+
 // take takes a token, and reports whether there was one.
 func (b *bucket) take(now time.Time) bool {
 	held := now.Sub(b.empty)

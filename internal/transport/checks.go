@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// maxRemotes is how many remote addresses one ICE generation takes, as many as a description may have candidates: those
-	// that were named, and those that checks have come from. ICE pairs each with its own addresses and has it checked.
+	// maxRemotes is how many remote addresses one ICE generation takes, as many as a description may have candidates:
+	// those that were named, and those that checks have come from. ICE pairs each with its own addresses and has it
+	// checked.
 	maxRemotes = description.MaxCandidates
 	// namedAttempts is how many checks go to an address that was named and has not been heard from. RFC 8445 leaves the
 	// number to RFC 8489, whose Rc is 7. The attempts are spaced by checkInterval three times, and then by twice as much
@@ -129,8 +130,14 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 	}
 	due := r.attempts < namedAttempts && !now.Before(r.due)
 	triggered := r.heard && r.seenAt.After(r.last) && now.Sub(r.last) >= heardSpacing
-	if !due && !triggered || !r.heard && !(c.pace.take(now) && c.affords(to.Addr(), now)) {
+	if !due && !triggered {
 		return false
+	}
+	if !r.heard {
+		if !c.pace.has(now) || !c.affords(to.Addr(), now) {
+			return false
+		}
+		c.pace.take(now)
 	}
 	// The shift is bounded, so that the spacing of many attempts does not overflow.
 	doublings := min(max(0, r.attempts-2), namedAttempts)
@@ -155,8 +162,8 @@ func (c *checks) hears(from netip.AddrPort, now time.Time) bool {
 	return true
 }
 
-// hasRoom reports whether checks may come from one more address. Addresses that have sent none for unprovenLife that the
-// agent accepted are forgotten.
+// hasRoom reports whether checks may come from one more address. Addresses that have sent none for unprovenLife that
+// the agent accepted are forgotten.
 func (c *checks) hasRoom(now time.Time) bool {
 	unproven := 0
 	for address, r := range c.remotes {
@@ -181,8 +188,9 @@ func (c *checks) heard(from netip.AddrPort) {
 	}
 }
 
-// repliesTo reports whether a response to a check may leave for an address, and counts it if the address has answered none.
-// A remote peer may know somebody who sends checks under the address of a third party, or of a host that is not there.
+// repliesTo reports whether a response to a check may leave for an address, and counts it if the address has answered
+// none. A remote peer may know somebody who sends checks under the address of a third party, or of a host that is not
+// there.
 func (c *checks) repliesTo(to netip.AddrPort) bool {
 	if r := c.remotes[to]; c.unbounded || r != nil && r.answered {
 		return true

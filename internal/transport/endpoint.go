@@ -218,7 +218,8 @@ type Limits struct {
 	ChecksRefused uint64
 	// ControlLimited are STUN messages and DTLS records beyond what one client or one address may send.
 	ControlLimited uint64
-	// Unconsented are datagrams that were not sent since the remote peer had answered no check for too long.
+	// Unconsented are packets that were not sent since the remote peer had answered no check for too long, or, over
+	// ICE-TCP, sent nothing.
 	Unconsented uint64
 }
 
@@ -227,9 +228,13 @@ func (e *Endpoint) Limits() Limits {
 	if e.mux == nil {
 		return Limits{}
 	}
-	return Limits{
+	limits := Limits{
 		ChecksRefused: e.mux.refused.Load(), ControlLimited: e.mux.limited.Load(), Unconsented: e.mux.unconsented.Load(),
 	}
+	if e.connections != nil {
+		limits.Unconsented += e.connections.unconsented.Load()
+	}
+	return limits
 }
 
 // Failed gives the error of a socket that cannot be read any more, or accepts nothing any more, though nobody has closed it: what comes on it is lost from then on. Close

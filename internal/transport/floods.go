@@ -13,7 +13,8 @@ const (
 	// told to drop them: 500 per second, which cost the reader of a socket some 0.2 % of a core.
 	portFlood = 125
 	// sourceFlood is the same for all ports of a source. 40,000 per second cost some 16 % of a core. Others may share the
-	// source by a NAT and cannot join while it is shunned, so it is far more than some of their datagrams that are refused.
+	// source by a NAT and cannot join while it is shunned, so it is far more than some of their datagrams that are
+	// refused.
 	sourceFlood = 10_000
 	// leastShun and mostShun are for how long the kernel drops them. The time doubles with each flood that follows: while
 	// an address floods without end, its datagrams reach the reader for a quarter of a second in 16 s.
@@ -24,9 +25,10 @@ const (
 	maxFlooders = 256
 )
 
-// shunnable are the kinds of datagrams that the kernel drops of a flooder that is shunned: STUN requests, which begin with
-// 0, and DTLS records, which begin with 20 to 63 (RFC 7983). Others are not counted: a publisher whose session has ended
-// sends media until it learns of that, and its next join must not suffer.
+// shunnable are the kinds of datagrams that the kernel drops of a flooder that is shunned: STUN requests, which begin
+// with 0, and DTLS records, which begin with 20 to 63 (RFC 7983). Others are not counted: a publisher whose session has
+// ended sends media until it learns of that, and its next join must not suffer. One that sends over data channels may
+// be shunned so, and joins from another port.
 var shunnable = []udp.Kind{{First: 0, Last: 0}, {First: 20, Last: 63}}
 
 func isShunnable(datagram []byte) bool {
@@ -45,8 +47,8 @@ type flooder struct {
 }
 
 // floods finds the addresses that send far more STUN requests and DTLS records than they may. The kernel drops those of
-// such an address for a while, before they wake a reader: to receive them one by one would take most of a core. Media and
-// STUN responses are not concerned. It is stepped with the time, and safe for concurrent use.
+// such an address for a while, before they wake a reader: to receive them one by one would take most of a core. Media
+// and STUN responses are not concerned. It is stepped with the time, and safe for concurrent use.
 type floods struct {
 	mu sync.Mutex
 	// ports and sources count the datagrams of the present interval.

@@ -76,7 +76,9 @@ func (p *Peer) readICE(records *recordConn) {
 		case isMedia(buffer[:n]):
 			p.receiveOne(buffer[:n], time.Now())
 		case isRecord(buffer[:n]):
-			records.take(buffer[:n], time.Now())
+			if records.admits(time.Now()) {
+				records.write(buffer[:n])
+			}
 		}
 	}
 }

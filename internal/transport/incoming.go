@@ -79,9 +79,16 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 // receiveControl takes a datagram that is no media from the address that media goes to. DTLS records need no ICE.
 func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
 	if records := p.records.Load(); records != nil && isRecord(datagram) {
-		if !p.endpoint.mux.takesRecords(from.Addr(), now) || !records.take(datagram, now) {
-			p.endpoint.mux.limited.Add(1)
-			p.endpoint.mux.floods.note(datagram, from)
+		mux := p.endpoint.mux
+		switch {
+		case !records.admits(now):
+			mux.limited.Add(1)
+			mux.floods.note(datagram, from)
+		case !mux.takesRecords(from.Addr(), now):
+			// The peer is within its own bound: others have used up that of the address.
+			mux.limited.Add(1)
+		default:
+			records.write(datagram)
 		}
 		return
 	}

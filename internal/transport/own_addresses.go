@@ -12,8 +12,8 @@ import (
 const ownInterval = 10 * time.Second
 
 // ownAddresses are the addresses that a participant must not have the server send to since they are the server's: those
-// of its interfaces, the broadcast addresses of their networks, and those at which it is reached by a NAT. It is safe for
-// concurrent use.
+// of its interfaces, the broadcast addresses of their networks, and those at which it is reached by a NAT. It is safe
+// for concurrent use.
 type ownAddresses struct {
 	mu sync.Mutex
 	// reached are the addresses at which the server is reached.

@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -52,15 +53,15 @@ func (e *Endpoint) tend() {
 	for {
 		select {
 		case now := <-ticker.C:
-			e.mux.own.step(now)
+			if !e.mux.unbounded {
+				e.mux.own.step(now)
+			}
 			e.mux.checkNamed(now)
 			if shunned, changed := e.mux.floods.step(now); changed {
 				e.mux.reject(shunned)
 			}
-			if peers := e.routes.peers.Load(); peers != nil {
-				for _, peer := range *peers {
-					buffer = peer.tend(now, buffer[:0])
-				}
+			for _, peer := range e.routes.all {
+				buffer = peer.tend(now, buffer[:0])
 			}
 		case <-e.closed:
 			return
@@ -140,19 +141,43 @@ func isRTCP(datagram []byte) bool {
 	return len(datagram) > 1 && datagram[1] >= 192 && datagram[1] <= 223
 }
 
-// routes says which peer an address belongs to. It is read for every run of datagrams that comes in, by several goroutines, and changes when
-// ICE selects a candidate pair: readers take no lock, and who changes it makes a copy.
+// routes says which peer an address belongs to. It is read for every run of datagrams that comes in, by several goroutines,
+// and changes when ICE selects a candidate pair: readers take no lock, and a change copies one of the parts, by ports.
 type routes struct {
+	parts [routeParts]routePart
+}
+
+// routeParts makes a change among 64,000 peers, as many as there are ports at one address, a copy of 1,000 entries.
+const routeParts = 64
+
+type routePart struct {
 	mu    sync.Mutex
 	peers atomic.Pointer[map[netip.AddrPort]*Peer]
 }
 
-// peer finds the peer at an address, nil where ICE has found none.
+func (r *routes) part(address netip.AddrPort) *routePart { return &r.parts[address.Port()%routeParts] }
+
+// peer finds the peer at an address, nil if ICE has found none.
 func (r *routes) peer(address netip.AddrPort) *Peer {
-	if peers := r.peers.Load(); peers != nil {
+	if peers := r.part(address).peers.Load(); peers != nil {
 		return (*peers)[address]
 	}
 	return nil
+}
+
+// all are the addresses with their peers.
+func (r *routes) all(yield func(netip.AddrPort, *Peer) bool) {
+	for i := range r.parts {
+		peers := r.parts[i].peers.Load()
+		if peers == nil {
+			continue
+		}
+		for address, peer := range *peers {
+			if !yield(address, peer) {
+				return
+			}
+		}
+	}
 }
 
 // socket is the socket that media to an address leaves from, the port's first one if there is none.
@@ -177,11 +202,9 @@ func (r *routes) silent(address netip.AddrPort) bool {
 
 // ports are those of a source that media goes to.
 func (r *routes) ports(source netip.Prefix) (ports []uint16) {
-	if peers := r.peers.Load(); peers != nil {
-		for address := range *peers {
-			if source.Contains(address.Addr().WithZone("")) {
-				ports = append(ports, address.Port())
-			}
+	for address := range r.all {
+		if source.Contains(address.Addr().WithZone("")) {
+			ports = append(ports, address.Port())
 		}
 	}
 	return ports
@@ -189,18 +212,26 @@ func (r *routes) ports(source netip.Prefix) (ports []uint16) {
 
 // move gives a peer another address, and none if that is not valid.
 func (r *routes) move(p *Peer, from, to netip.AddrPort) {
+	if from.IsValid() {
+		r.part(from).change(func(peers map[netip.AddrPort]*Peer) {
+			if peers[from] == p {
+				delete(peers, from)
+			}
+		})
+	}
+	if to.IsValid() {
+		r.part(to).change(func(peers map[netip.AddrPort]*Peer) { peers[to] = p })
+	}
+}
+
+// change replaces the part by a copy that is changed.
+func (r *routePart) change(f func(map[netip.AddrPort]*Peer)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	peers := make(map[netip.AddrPort]*Peer)
 	if old := r.peers.Load(); old != nil {
-		for address, peer := range *old {
-			if address != from || peer != p {
-				peers[address] = peer
-			}
-		}
+		maps.Copy(peers, *old)
 	}
-	if to.IsValid() {
-		peers[to] = p
-	}
+	f(peers)
 	r.peers.Store(&peers)
 }

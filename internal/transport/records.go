@@ -141,18 +141,21 @@ func newRecordConn(conn *ice.Conn) *recordConn {
 	return &recordConn{conn: conn, in: in, rate: newBucket(recordRate, recordBurst)}
 }
 
-// take takes a datagram of records. It reports false if the remote peer has sent too many. Records that DTLS does not read
-// in time are lost, as on the network. The datagram is overwritten.
-func (c *recordConn) take(datagram []byte, now time.Time) bool {
+// admits reports whether the remote peer may send one more datagram of records.
+func (c *recordConn) admits(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.rate.take(now) {
-		return false
-	}
+	return c.rate.take(now)
+}
+
+// write gives DTLS a datagram of records. Those that DTLS does not read in time are lost, as on the network. The datagram
+// is overwritten.
+func (c *recordConn) write(datagram []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if records := c.filter.filter(datagram); len(records) > 0 {
 		_, _ = c.in.Write(records, nil)
 	}
-	return true
 }
 
 // finish says that the handshake is done.

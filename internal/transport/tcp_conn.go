@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 )
 
 // tcpBatch is how many bytes the system is handed at once: what has been handed over goes out whatever its age.
@@ -26,6 +27,8 @@ type tcpConn struct {
 	peer  *tcpPeer
 	stun  bucket
 	gone  bool
+	// heard is when something came last, in nanoseconds since 1970.
+	heard atomic.Int64
 	// greeting and frames are the reader's own. greeting is nil once it is whole.
 	greeting *greeting
 	frames   frames
@@ -65,6 +68,9 @@ func (c *tcpConn) try(f func()) (returned bool) {
 // STUN messages: ICE answers each, however fast they come.
 func (c *tcpConn) read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.heard.Store(c.listener.clock().UnixNano())
+	}
 	if messages := c.frames.add(b[:n]); messages > 0 && !c.listener.checked(c, messages) {
 		return 0, net.ErrClosed
 	}
@@ -84,15 +90,23 @@ func (c *tcpConn) read(b []byte) (int, error) {
 	return n, err
 }
 
-// enqueue queues one packet.
+// enqueue queues one packet, unless it is no STUN message and the remote peer has been silent for consentLife. A peer that
+// is there answers the checks that ICE makes of a silent one. Nobody else can send on the connection, so whatever the peer
+// sends is its consent.
 func (c *tcpConn) enqueue(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		return 0, net.ErrClosed
 	}
+	now := c.listener.clock()
+	isSTUN := len(b) > frameHeader && b[frameHeader] <= maxSTUNByte
+	if !isSTUN && now.UnixNano()-c.heard.Load() > int64(consentLife) {
+		c.listener.unconsented.Add(1)
+		return len(b), nil
+	}
 	before := c.queue.dropped
-	c.queue.push(b, c.listener.clock())
+	c.queue.push(b, now)
 	c.listener.stale.Add(c.queue.dropped - before)
 	if !c.writing {
 		c.writing = true

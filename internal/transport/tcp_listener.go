@@ -15,30 +15,36 @@ import (
 )
 
 const (
-	// firstMessageTime is how long a connection may take to bring its first STUN message, which says what peer it is for, and how long one lasts whose message names
-	// none: with round trips of half a second, the message and two more tries (1 and 2 s later) are there. Whoever knows a peer's name has got it from a peer that is there.
+	// firstMessageTime is how long a connection may take to bring its first STUN message, which says what peer it is for,
+	// and how long one lasts whose message names none: with round trips of half a second, the message and two more tries
+	// (1 and 2 s later) are there. Whoever knows a peer's name has got it from a peer that is there.
 	firstMessageTime = 5 * time.Second
-	// maxPeerConnections is how many connections one peer may have: one from each address of its host to each of ours, and those again that ICE has begun anew with.
+	// maxPeerConnections is how many connections one peer may have: one from each address of its host to each of ours, and
+	// those again that ICE has begun anew with.
 	maxPeerConnections = 32
 	// maxTurnover is how many connections one peer may have until its ICE restarts, those that have ended included: each
 	// is a remote address to ICE, which forgets none.
 	maxTurnover = maxRemotes
-	// connectRate and connectBurst bound the connections of one address: 64 clients behind one NAT that all join within a
-	// second, with four connections each. A connection takes some 100 µs until it is known whom it is for.
-	connectRate, connectBurst = 50, 256
-	// leastPause and mostPause are how long accepting pauses where the system has no descriptor or no memory for another connection.
+	// connectRate and connectBurst bound the connections of one address: browsers open some even if UDP works, so 250
+	// clients behind one NAT that all join within a second open four each. A connection takes some 100 µs until it is
+	// known whom it is for, which is 2 % of a core at this rate.
+	connectRate, connectBurst = 200, 1000
+	// leastPause and mostPause are how long accepting pauses where the system has no descriptor or no memory for another
+	// connection.
 	leastPause = 5 * time.Millisecond
 	mostPause  = time.Second
 )
 
-// tcpLimits are how many connections there may be, in all, from one address and for one peer, and how long packets may wait in one.
+// tcpLimits are how many connections there may be, in all, from one address and for one peer, and how long packets may
+// wait in one.
 type tcpLimits struct {
 	total, address, peer int
 	age                  time.Duration
 }
 
-// tcpListener accepts the connections of ICE-TCP. Pion's loop ends for good with the first error that it is given, so this one waits where the system lacks something for a
-// while, and gives none but of what cannot come right again. Anybody may connect, so strangers, who have not named a peer that there is, make room for others, the oldest first.
+// tcpListener accepts the connections of ICE-TCP. Pion's loop ends for good with the first error that it is given, so
+// this one waits where the system lacks something for a while, and gives none but of what cannot come right again.
+// Anybody may connect, so strangers, who have not named a peer that there is, make room for others, the oldest first.
 type tcpListener struct {
 	net.Listener
 	endpoint *Endpoint
@@ -53,7 +59,7 @@ type tcpListener struct {
 	// sources count the connections of each address; peers are those that there are, by the names that ICE has for them.
 	sources map[netip.Prefix]int
 	peers   map[string]*tcpPeer
-	// connects and checks bound the connections and the STUN messages of each address.
+	// connects bounds the connections of each address, checks the STUN messages of its strangers.
 	connects, checks sources
 	// strangers are the connections that have not named one of the peers, the oldest first.
 	strangers list.List
@@ -61,6 +67,8 @@ type tcpListener struct {
 	refused  [tcpRefusals]atomic.Uint64
 	unproven atomic.Uint64
 	stale    atomic.Uint64
+	// unconsented counts packets that were not sent since the remote peer was silent.
+	unconsented atomic.Uint64
 }
 
 // tcpPeer is one ICE generation of a peer that there is. The listener's mutex guards it.
@@ -148,7 +156,8 @@ func (l *tcpListener) Accept() (net.Conn, error) {
 	}
 }
 
-// passes tells whether an error of accept is over by itself after a while: no descriptor is left to the process or the system, no memory, or who connected is gone.
+// passes tells whether an error of accept is over by itself after a while: no descriptor is left to the process or the
+// system, no memory, or who connected is gone.
 func passes(err error) bool {
 	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
 		if errors.Is(err, lack) {
@@ -189,6 +198,7 @@ func (l *tcpListener) admit(conn net.Conn) net.Conn {
 		Conn: conn, listener: l, remote: remote, source: source, limited: limited, greeting: new(greeting),
 		queue: tcpQueue{age: l.limits.age, limit: tcpQueueBytes}, stun: newBucket(agentRate, agentBurst),
 	}
+	c.heard.Store(l.clock().UnixNano())
 	c.place = l.strangers.PushBack(c)
 	l.open++
 	if limited {
@@ -207,7 +217,8 @@ func (l *tcpListener) refuse(conn net.Conn, why tcpRefusal) net.Conn {
 // anybody is no stranger in particular.
 func anybody(*tcpConn) bool { return true }
 
-// sendOff closes the connection that has been a stranger for the longest time, of those that are meant, and tells whether there was one.
+// sendOff closes the connection that has been a stranger for the longest time, of those that are meant, and tells
+// whether there was one.
 func (l *tcpListener) sendOff(meant func(*tcpConn) bool) bool {
 	l.mu.Lock()
 	oldest := l.strangers.Front()
@@ -261,8 +272,8 @@ func (l *tcpListener) forget(name string) {
 	delete(l.peers, name)
 }
 
-// greeted takes the name of the peer that a connection is for, and tells whether that may have one more. One that there is not yet may come within firstMessageTime; Pion ends the
-// connection otherwise.
+// greeted takes the name of the peer that a connection is for, and tells whether that may have one more. One that there
+// is not yet may come within firstMessageTime; Pion ends the connection otherwise.
 func (l *tcpListener) greeted(c *tcpConn, name string) bool {
 	defer panics.Shared()
 	l.mu.Lock()
@@ -288,11 +299,13 @@ func (l *tcpListener) checked(c *tcpConn, messages int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stun, now := &c.stun, l.clock()
-	if c.peer != nil {
+	stranger := c.peer == nil
+	if !stranger {
 		stun = &c.peer.stun
 	}
 	for range messages {
-		if !stun.take(now) || !l.checks.take(c.remote, now) {
+		// Strangers of an address must not use up what peers from there may send.
+		if !stun.take(now) || stranger && !l.checks.take(c.remote, now) {
 			l.refused[tcpTooManyChecks].Add(1)
 			return false
 		}

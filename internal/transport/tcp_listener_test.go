@@ -506,3 +506,67 @@ func FuzzFrames(f *testing.F) {
 		}
 	})
 }
+
+// TestSilentConnectionsAreSentNoMedia: a peer that sends nothing for consentLife is sent checks alone, until it sends
+// something.
+func TestSilentConnectionsAreSentNoMedia(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newCrowdedListener(t, tcpLimits{total: 2, address: 2, peer: 2})
+		l.know("ada")
+		far, near := l.connect("127.0.0.1")
+		request, media := bindingRequest(t, "ada"), framed([]byte{128, 1, 2, 3})
+		if !l.greet(far, near, request) {
+			t.Fatal("a first connection is refused")
+		}
+		came := make(chan byte, 10)
+		go func() {
+			b := make([]byte, len(request))
+			for {
+				if _, err := io.ReadFull(far, b[:frameHeader]); err != nil {
+					return
+				}
+				rest := b[:binary.BigEndian.Uint16(b)]
+				if _, err := io.ReadFull(far, rest); err != nil {
+					return
+				}
+				came <- rest[0]
+			}
+		}()
+		// What comes of a packet of media and a check after each time.
+		for _, step := range []struct {
+			silent time.Duration
+			speaks bool
+			want   []byte
+		}{
+			{consentLife, false, []byte{128, 0}},
+			{time.Nanosecond, false, []byte{0}},
+			{time.Minute, false, []byte{0}},
+			{0, true, []byte{128, 0}},
+		} {
+			time.Sleep(step.silent)
+			if step.speaks && !l.greet(far, near, framed([]byte{200})) {
+				t.Fatal("the connection has ended")
+			}
+			for _, packet := range [][]byte{media, request} {
+				if _, err := near.Write(packet); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			for _, want := range step.want {
+				if got := <-came; got != want {
+					t.Errorf("after %v of silence a packet that begins with %d came, expected %d", step.silent, got, want)
+				}
+			}
+			if len(came) > 0 {
+				t.Errorf("after %v of silence %d packets more came", step.silent, len(came))
+			}
+		}
+		if unconsented := l.unconsented.Load(); unconsented != 2 {
+			t.Errorf("%d packets count as not consented to, expected 2", unconsented)
+		}
+		if err := errors.Join(near.Close(), l.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -23,7 +23,7 @@ type Config struct {
 	// much as the system gives. 0 keeps the system's default.
 	ReceiveBuffer, SendBuffer int
 	// Patience is how long one call of Send waits for room in the send buffer before it drops packets, and 0 is as long
-	// as it takes. Sockets of plain calls always wait.
+	// as it takes. Sockets of plain calls may wait once more as long.
 	Patience time.Duration
 	// PlainSending switches off segmented sends and sendmmsg: every datagram is a system call.
 	PlainSending bool

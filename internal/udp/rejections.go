@@ -37,8 +37,9 @@ type RejectedSource struct {
 	Except []uint16
 }
 
-// Reject replaces the port's rejections. Sources beyond MaxRejected, those that exceed MaxExcept, and those for which the
-// kernel's program has no room are left out. Dropped datagrams count as Stats.ReceiveDrops. Errors wrap ErrNoRejections.
+// Reject replaces the port's rejections. Sources beyond MaxRejected, those that exceed MaxExcept, and those for which
+// the kernel's program has no room are left out. Dropped datagrams count as Stats.ReceiveDrops. Errors wrap
+// ErrNoRejections.
 func (p *Port) Reject(rejections Rejections) error {
 	rejections.Sources = rejections.Sources[:min(len(rejections.Sources), MaxRejected)]
 	var failure error

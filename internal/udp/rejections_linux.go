@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Places in a datagram as the kernel shows it to a socket's filter, which begins at the UDP header (RFC 768), and in the
-// IP header in front (RFC 791, RFC 8200).
+// Places in a datagram as the kernel shows it to a socket's filter, which begins at the UDP header (RFC 768), and in
+// the IP header in front (RFC 791, RFC 8200).
 const (
 	filterPort, filterPayload    = 0, 8
 	filterVersion                = networkHeader
@@ -18,24 +18,42 @@ const (
 )
 
 // reject gives the socket a filter of classic BPF (SO_ATTACH_FILTER), or takes its filter away if nothing is rejected.
+// The kernel bounds the memory of filters (net.core.optmem_max): if there is too little, half of the sources are left
+// out.
 func (s *Socket) reject(rejections Rejections) error {
 	if s.kernel.raw == nil {
 		return errors.ErrUnsupported
 	}
-	if len(rejections.Sources) == 0 {
-		err := setInt(&s.kernel, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
-		if errors.Is(err, unix.ENOENT) {
+	for len(rejections.Sources) > 0 {
+		err := s.attach(rejecting(rejections))
+		if err == nil {
 			return nil
 		}
-		return err
+		if !errors.Is(err, unix.ENOMEM) {
+			return errors.Join(err, s.detach())
+		}
+		rejections.Sources = rejections.Sources[:len(rejections.Sources)/2]
 	}
-	program := rejecting(rejections)
+	return s.detach()
+}
+
+// attach replaces the socket's filter.
+func (s *Socket) attach(program []unix.SockFilter) error {
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	var failure error
 	err := s.kernel.Control(func(fd uintptr) {
 		failure = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter)
 	})
 	return errors.Join(err, failure)
+}
+
+// detach takes the socket's filter away, if there is one.
+func (s *Socket) detach() error {
+	err := setInt(&s.kernel, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
 }
 
 // loading is an instruction that loads from a datagram.
@@ -46,6 +64,11 @@ func loading(size uint16, at uint32) unix.SockFilter {
 // jump is an instruction that compares, and skips so many instructions if the comparison holds, or if it does not.
 func jump(comparison uint16, k uint32, holds, fails uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | comparison | unix.BPF_K, Jt: holds, Jf: fails, K: k}
+}
+
+// computing is an instruction that computes with what was loaded.
+func computing(operation uint16, k uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_ALU | operation | unix.BPF_K, K: k}
 }
 
 func returning(k uint32) unix.SockFilter {
@@ -59,7 +82,8 @@ func rejecting(rejections Rejections) []unix.SockFilter {
 	for i, kind := range rejections.Kinds {
 		// Each kind is two instructions, and the last is followed by the one that accepts.
 		rest := uint8(2 * (len(rejections.Kinds) - i - 1))
-		program = append(program, jump(unix.BPF_JGE, uint32(kind.First), 0, 1), jump(unix.BPF_JGT, uint32(kind.Last), 0, rest+1))
+		program = append(program,
+			jump(unix.BPF_JGE, uint32(kind.First), 0, 1), jump(unix.BPF_JGT, uint32(kind.Last), 0, rest+1))
 	}
 	program = append(program, returning(filterAccepts))
 	for _, source := range rejections.Sources {
@@ -86,14 +110,15 @@ func rule(source RejectedSource) (program []unix.SockFilter) {
 	if address.Is6() {
 		version, at = version6, filterSource6
 	}
-	program = append(program, loading(unix.BPF_B, filterVersion), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: 4})
+	program = append(program, loading(unix.BPF_B, filterVersion), computing(unix.BPF_RSH, 4))
 	holds(version)
-	for words := source.Prefix.Masked().Addr().AsSlice(); len(words) > 0 && bits > 0; words, at, bits = words[4:], at+4, bits-32 {
+	for words := source.Prefix.Masked().Addr().AsSlice(); len(words) > 0 && bits > 0; words = words[4:] {
 		program = append(program, loading(unix.BPF_W, at))
 		if bits < 32 {
-			program = append(program, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: ^uint32(0) << (32 - bits)})
+			program = append(program, computing(unix.BPF_AND, ^uint32(0)<<(32-bits)))
 		}
 		holds(binary.BigEndian.Uint32(words))
+		at, bits = at+4, bits-32
 	}
 	if source.Port != 0 || len(source.Except) > 0 {
 		program = append(program, loading(unix.BPF_H, filterPort))

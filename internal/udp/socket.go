@@ -107,7 +107,7 @@ const leastPlainWait = 100 * time.Microsecond
 // for as long as the latest of them.
 func (s *Socket) sendPlain(messages []Message) error {
 	rest := cursor{messages: messages}
-	full := s.patience > 0 && s.Full(time.Now())
+	full, renewed := s.patience > 0 && s.Full(time.Now()), false
 	if !full {
 		s.limitPlain()
 	}
@@ -117,11 +117,13 @@ func (s *Socket) sendPlain(messages []Message) error {
 			continue
 		}
 		err := os.ErrDeadlineExceeded
-		for tries := 0; tries < 2 && !full && errors.Is(err, os.ErrDeadlineExceeded); tries++ {
-			if tries > 0 {
-				// The goroutine may have been stopped until the deadline had passed.
-				s.limitPlain()
-			}
+		if !full {
+			_, err = s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
+		}
+		if !full && !renewed && errors.Is(err, os.ErrDeadlineExceeded) {
+			// The goroutine may have been stopped until the deadline had passed.
+			renewed = true
+			s.limitPlain()
 			_, err = s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
 		}
 		switch {

@@ -59,6 +59,7 @@ func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 		{"vanishing", options, []bound{{"tile, mean", 15, 1000}}},
 		{"bystander", options, []bound{{"per answer", 0, 100}, {"beside one reply each", -100, 100}}},
 		{"alerts", options, []bound{{"sessions resumed", 0, 0}}},
+		{"hijack", options, []bound{{"sessions resumed", 0, 0}}},
 		{"silence", options, []bound{{"toward the silent receiver after 6 s", 0, 0}}},
 		{"records", floods, []bound{{"fragment: " + lost, 0, 40}, {"in session: " + lost, 0, 40}}},
 		{"replay", floods, []bound{{memory, -100, 64}, {processor, -100, 25}}},
