@@ -17,6 +17,8 @@ type estimated struct {
 	receiver *Receiver
 	header   rtp.Header
 	results  []feedback.PacketResult
+	// numbered counts the packets.
+	numbered int64
 }
 
 func newEstimated(t testing.TB) *estimated {
@@ -39,9 +41,9 @@ func (e *estimated) interval() {
 			w.readClock()
 		}
 		e.receiver.number(&e.header, 1160, classMedia, w.now)
-		next := int64(e.receiver.departures.history.Stats().Sent)
+		e.numbered++
 		e.results = append(e.results, feedback.PacketResult{
-			Sequence: 1<<16 + next, Size: 1224, Sent: w.now, Received: true, Arrived: w.at + time.Duration(n%16)*50*time.Microsecond,
+			Sequence: 1<<16 + e.numbered, Size: 1224, Sent: w.now, Received: true, Arrived: w.at + time.Duration(n%16)*50*time.Microsecond,
 		})
 	}
 }
