@@ -38,6 +38,8 @@ type Endpoint struct {
 	// tcp and connections are nil where ICE-TCP is not accepted.
 	tcp         ice.TCPMux
 	connections *tcpListener
+	// chunks bounds the SCTP chunks of all remote peers of an address.
+	chunks sharedSources
 	// reflexive are this host's addresses as STUN servers see them.
 	reflexive []string
 	routes    routes
@@ -134,7 +136,10 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	// Pion writes to standard error by itself; what matters of its messages reaches us as errors and states.
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
-	e := &Endpoint{config: config, logs: logs, port: port, failed: make(chan error, 1), closed: make(chan struct{})}
+	e := &Endpoint{
+		config: config, logs: logs, port: port, failed: make(chan error, 1), closed: make(chan struct{}),
+		chunks: sharedSources{sources: newSources(sourceChunkRate, sourceChunkBurst)},
+	}
 	if err := e.certify(); err != nil {
 		return nil, err
 	}

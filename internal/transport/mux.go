@@ -74,16 +74,8 @@ type iceMux struct {
 	// sources bounds what comes from each address, targets the checks to addresses that were only named.
 	sources, targets sources
 
-	recordsMu sync.Mutex
 	// records bounds the datagrams with records that come from each address, of known peers.
-	records sources
-}
-
-// takesRecords reports whether an address may send one more datagram with records.
-func (m *iceMux) takesRecords(from netip.Addr, now time.Time) bool {
-	m.recordsMu.Lock()
-	defer m.recordsMu.Unlock()
-	return m.records.take(from, now)
+	records sharedSources
 }
 
 // controlBuffer is the send buffer of the sockets that send to addresses which may not be there: 64 KiB are some 170 of
@@ -99,7 +91,7 @@ func newICEMux(port *udp.Port, routes *routes, config Config) *iceMux {
 		agents: make(map[string]*muxAgent), owners: make(map[netip.AddrPort]owner),
 		transactions: make(map[transactionID]*muxAgent), mapping: make(map[transactionID]chan<- netip.AddrPort),
 		sources: newSources(sourceRate, sourceBurst), targets: newSources(targetRate, targetBurst),
-		records: newSources(sourceRecordRate, sourceRecordBurst),
+		records: sharedSources{sources: newSources(sourceRecordRate, sourceRecordBurst)},
 	}
 	if config.Initiates {
 		return m

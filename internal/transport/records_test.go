@@ -143,11 +143,14 @@ func TestCountChunks(t *testing.T) {
 	}
 }
 
-// sentPackets is a connection from which packets are read.
+// sentPackets is a connection to an address, from which packets are read.
 type sentPackets struct {
 	net.Conn
+	remote  net.Addr
 	packets [][]byte
 }
+
+func (s *sentPackets) RemoteAddr() net.Addr { return s.remote }
 
 func (s *sentPackets) Read(b []byte) (int, error) {
 	if len(s.packets) == 0 {
@@ -168,7 +171,8 @@ func TestControlChunksAreBounded(t *testing.T) {
 	heartbeats := append(make([]byte, sctpHeader), bytes.Repeat(chunk(4, 0, 4), 148)...)
 	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader)...)
 	from := &sentPackets{packets: append(slices.Repeat([][]byte{heartbeats}, 50), data)}
-	c := newDataConn(from, inattentive{}, func(f func()) bool { f(); return true })
+	shared := &sharedSources{sources: newSources(sourceChunkRate, sourceChunkBurst)}
+	c := newDataConn(from, inattentive{}, func(f func()) bool { f(); return true }, shared)
 	passed, last := 0, 0
 	for b := make([]byte, 2000); ; passed++ {
 		n, err := c.Read(b)
@@ -180,6 +184,29 @@ func TestControlChunksAreBounded(t *testing.T) {
 	// One packet fits into the bucket, and the test may take a second in which another one does.
 	if passed < 2 || passed > 4 || last != len(data) {
 		t.Errorf("%d of 51 packets passed, the last of %d bytes; expected two, the last of %d", passed, last, len(data))
+	}
+}
+
+// TestChunksOfOneAddressAreBounded: the peers of one address share its bound, those of another have their own.
+func TestChunksOfOneAddressAreBounded(t *testing.T) {
+	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader+4)...)
+	shared := &sharedSources{sources: newSources(1, 5)}
+	passed := map[string]int{}
+	for _, address := range []net.Addr{
+		&net.UDPAddr{IP: net.IPv4(203, 0, 113, 1), Port: 1}, &net.TCPAddr{IP: net.IPv4(203, 0, 113, 1), Port: 2},
+		&net.UDPAddr{IP: net.IPv4(203, 0, 113, 2), Port: 1},
+	} {
+		from := &sentPackets{remote: address, packets: slices.Repeat([][]byte{data}, 4)}
+		c := newDataConn(from, inattentive{}, func(f func()) bool { f(); return true }, shared)
+		for b := make([]byte, 2000); ; passed[addressOf(address).String()]++ {
+			if _, err := c.Read(b); err != nil {
+				break
+			}
+		}
+	}
+	// The test may take a second in which one more passes.
+	if one, two := passed["203.0.113.1"], passed["203.0.113.2"]; one < 5 || one > 6 || two != 4 {
+		t.Errorf("%d of 8 and %d of 4 packets passed, expected 5 and 4", one, two)
 	}
 }
 
@@ -254,7 +281,7 @@ func TestSources(t *testing.T) {
 
 // TestRecordsOfOneAddressAreBounded brings records of two peers from one address.
 func TestRecordsOfOneAddressAreBounded(t *testing.T) {
-	mux := &iceMux{records: newSources(1, 3)}
+	mux := &iceMux{records: sharedSources{sources: newSources(1, 3)}}
 	record := []byte{contentApplicationData, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 7}
 	for n := range 2 {
 		p := &Peer{endpoint: &Endpoint{mux: mux}}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 )
 
@@ -26,6 +27,9 @@ const (
 	// second: 16,000 packets of 1,200 bytes (recordRate), every second of which has the end of one message and the
 	// beginning of the next. With 10 µs each, one remote peer can take a quarter of a core.
 	chunkRate, chunkBurst = 24_000, 6144
+	// sourceChunkRate and sourceChunkBurst bound them for all remote peers of one address together, so that many sessions
+	// cannot take a core each.
+	sourceChunkRate, sourceChunkBurst = 28_000, 8192
 	// controlRate and controlBurst bound all other chunks. SCTP answers most of them by a packet each, which it queues
 	// without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it begins,
 	// one HEARTBEAT in 30 s, and a RECONFIG for each channel that it closes.
@@ -43,11 +47,13 @@ type dataConn struct {
 	try             func(func()) bool
 	begun           bool
 	chunks, control bucket
+	// shared bounds the chunks of all remote peers of an address.
+	shared *sharedSources
 }
 
-func newDataConn(conn net.Conn, sink DataSink, try func(func()) bool) *dataConn {
+func newDataConn(conn net.Conn, sink DataSink, try func(func()) bool, shared *sharedSources) *dataConn {
 	return &dataConn{
-		Conn: conn, sink: sink, try: try,
+		Conn: conn, sink: sink, try: try, shared: shared,
 		chunks: newBucket(chunkRate, chunkBurst), control: newBucket(controlRate, controlBurst),
 	}
 }
@@ -75,10 +81,23 @@ func (c *dataConn) read(b []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if now := time.Now(); takesAll(&c.chunks, count.transfer, now) && takesAll(&c.control, count.control, now) {
+		now := time.Now()
+		if takesAll(&c.chunks, count.transfer, now) && takesAll(&c.control, count.control, now) &&
+			(count.transfer == 0 || c.shared.take(addressOf(c.RemoteAddr()), count.transfer, now)) {
 			return n, nil
 		}
 	}
+}
+
+// addressOf is the address in a UDP or TCP address, invalid in any other.
+func addressOf(address net.Addr) netip.Addr {
+	switch address := address.(type) {
+	case *net.UDPAddr:
+		return address.AddrPort().Addr().Unmap()
+	case *net.TCPAddr:
+		return address.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
 }
 
 // takesAll takes so many tokens, and reports whether there were as many.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/netip"
+	"sync"
 	"time"
 )
 
@@ -59,4 +60,22 @@ func (s *sources) add(source netip.Prefix, now time.Time) *bucket {
 	b := newBucket(s.perSecond, s.burst)
 	s.buckets[source] = &b
 	return &b
+}
+
+// sharedSources are sources that are safe for concurrent use.
+type sharedSources struct {
+	mu sync.Mutex
+	sources
+}
+
+// take reports whether an address may do it so many times more. If it may do so fewer times, those are used up.
+func (s *sharedSources) take(from netip.Addr, times int, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range times {
+		if !s.sources.take(from, now) {
+			return false
+		}
+	}
+	return true
 }
