@@ -67,17 +67,22 @@ func (w *writer) refuse(a *attachment, p *packet, reason counter) {
 	}
 }
 
-// stuck reports whether packets of a frame that has begun to leave are lost on this host.
-func (w *writer) stuck(a *attachment, p *packet) bool {
-	return !p.facts.Opens && p.frame() == a.leaving && a.follower.track.skippable && a.slot.receiver.peer.Blocked(w.now)
+// abandon reports whether the rest of a frame that has begun to leave is to be dropped, and the reason: the rest arrives
+// after the receiver's deadline, or would be lost on this host.
+func (w *writer) abandon(a *attachment, p *packet) (reason counter, abandoned bool) {
+	switch {
+	case p.facts.Opens || p.frame() != a.leaving || !a.follower.track.skippable:
+		return 0, false
+	case w.expired(a):
+		return droppedExpired, true
+	}
+	return droppedBlocked, a.slot.receiver.peer.Blocked(w.now)
 }
 
-// expired tells whether what waits of a frame cannot get to the receiver in time any more. The receiver's deadline counts from when the first packet came to it. One that leaves so long after the
-// first as the deadline is has come too late, unless the first one met a queue that has emptied since: it may have been later by as much as packets have been of late.
-func (w *writer) expired(a *attachment, p *packet) bool {
-	if p.facts.Opens || p.frame() != a.leaving || !a.follower.track.skippable {
-		return false
-	}
+// expired reports whether packets of the frame that has begun to leave arrive after the receiver's deadline. The deadline
+// counts from the arrival of the frame's first packet. If the first packet met a queue that has emptied since, later
+// packets may be later by the delay that packets have had recently.
+func (w *writer) expired(a *attachment) bool {
 	r, age := a.slot.receiver, w.at-a.left
 	if age <= w.deadline(r, 0, 0) {
 		// No deadline is shorter.

@@ -314,7 +314,7 @@ func TestAQueueProlongsTheDeadline(t *testing.T) {
 		_, late = c.receiver.trip()
 		for _, beyond := range []time.Duration{0, time.Millisecond} {
 			a.left = w.at - 100*time.Millisecond - late - beyond
-			if got := w.expired(a, p); got != (beyond > 0) {
+			if _, got := w.abandon(a, p); got != (beyond > 0) {
 				t.Errorf("%v late, %v beyond the deadline: expired is %t", late, beyond, got)
 			}
 		}

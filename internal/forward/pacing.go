@@ -101,14 +101,9 @@ func (w *writer) release(h heldPacket) bool {
 	if a.drops(p) {
 		return false
 	}
-	if w.expired(a, p) {
+	if reason, abandoned := w.abandon(a, p); abandoned {
 		a.dropping, a.dropped = true, p.frame()
-		w.end(a, &p.facts, p.frame(), droppedExpired)
-		return false
-	}
-	if w.stuck(a, p) {
-		a.dropping, a.dropped = true, p.frame()
-		w.end(a, &p.facts, p.frame(), droppedBlocked)
+		w.end(a, &p.facts, p.frame(), reason)
 		return false
 	}
 	return w.begin(a, p)
