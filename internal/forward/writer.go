@@ -8,6 +8,7 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/udp"
 )
@@ -15,8 +16,8 @@ import (
 const (
 	// groupWrites is after how many packets queued or sent a writer publishes its counts and does what is due by time, between bursts.
 	groupWrites = 32
-	// housekeepingInterval is how often a writer looks for what is due by time: slots to detach, reports to send.
-	housekeepingInterval = 100 * time.Millisecond
+	// housekeepingInterval is how often a writer detaches slots, sends reports, and consults the senders of its receivers.
+	housekeepingInterval = sender.LookInterval
 )
 
 // writer forwards to the receivers it owns. All but the inbox, the stack of signals and the atomics belongs to who has the turn, one goroutine at a time: the

@@ -11,75 +11,83 @@ import (
 )
 
 const (
-	// Never is the due time of what is not due.
+	// Never is the due time if nothing is due.
 	Never = time.Duration(math.MaxInt64)
-	// stepInterval is the shortest time between two steps that are due by time. The estimator notices silences and the
-	// time for a probe by them, which count in hundreds of milliseconds.
+	// LookInterval is how often the estimator is consulted without a report: departing packets and the passing of time
+	// make steps of the estimator due as well.
+	LookInterval = 100 * time.Millisecond
+	// stepInterval is the shortest time between two timed steps. A step detects silence and starts probes, at intervals of
+	// hundreds of milliseconds.
 	stepInterval = 5 * time.Millisecond
-	// maxUntold bounds the bytes that the estimator is told of as one packet: with the packet that exceeds it they are
-	// below the 65,535 that an estimator takes. A run of 43 packets that leaves at one time may be 69 kB.
-	maxUntold = 48 << 10
-	// maxProbeFactor and probeGrace bound how long a probe may take that finds too little to send: twice its length, and
-	// what a late timer takes. What has left by then at half its rate tells nothing false, and what is slower is not
-	// measured, for lack of bytes.
+	// maxPending bounds the bytes that the estimator receives as one packet. With the packet that exceeds the bound they
+	// stay below the 65,535 that an estimator accepts. A run of 43 packets that leaves at one time may have 69 kB.
+	maxPending = 48 << 10
+	// maxProbeFactor and probeGrace bound a probe that has too little to send: twice the length of the probe, and the
+	// delay of a late timer. A probe at half its rate still measures correctly. A slower probe has too few bytes for a
+	// measurement.
 	maxProbeFactor = 2
 	probeGrace     = 5 * time.Millisecond
 )
 
-// Options say how a Sender treats a receiver.
+// Options configure a Sender.
 type Options struct {
 	// Plan is how frames are spread.
 	Plan pacing.Plan
-	// Grace is how long the start rate limits what is sent while nothing has been reported. 0 sends without a limit until
-	// the first report.
+	// Grace is how long the start rate limits the sender before the first report. With 0 the sender has no limit until the
+	// first report.
 	Grace time.Duration
-	// Idle is the silence after which no probe begins, since there is nothing recent to pad it with. 0 is any.
+	// Idle is the longest pause in sending after which a probe may still begin: after a longer pause no recent packet is
+	// left as padding. 0 is no limit.
 	Idle time.Duration
-	// Look is how often StepDue comes without another reason: packets that leave make steps of the estimator due, of which
-	// the Sender learns by looking. 0 is for callers that call Consult by themselves ten times per second.
+	// Look is the longest time between two steps. It is 0 if the caller itself calls Consult every LookInterval.
 	Look time.Duration
 }
 
-// Sender sends packets P and retransmissions R to one receiver. Without an estimator it paces by the plan alone. Times
-// of the pacer count from the start that New was given. Of the pacer's methods the Sender itself calls SetPath and
-// Probe: a caller that does so, too, is overruled by the next Consult.
+// Sender sends packets P and retransmissions R to one receiver. Without an estimator the plan alone paces packets. Times
+// of the pacer count from the start that New was given. The Sender itself calls SetPath and Probe of the pacer: the next
+// Consult overrides a path or a probe that the caller sets.
 type Sender[P, R any] struct {
-	*pacing.Pacer[P, R]
+	pacing.Pacer[P, R]
 	options Options
 	started time.Time
+	estimation
+}
 
+// estimation is the state between Start and Stop.
+type estimation struct {
 	history   *History
 	estimator congestion.Estimator
 	clusters  congestion.Clusters
-	// at is the time that the estimator was told last, and untold are the bytes sent at that time that it was not told of:
-	// the packets of a run are told as one, at a fifth of the cost.
-	at     time.Time
-	untold int
-	// video is set once a packet has left that is not of audio, the first at began and, if Options.Idle asks, the latest
-	// at latest.
+	// at is the latest time that the estimator has seen. pending is the number of bytes sent at that time which the
+	// estimator has not been given yet: one call for the packets of a run costs a fifth of one call per packet.
+	at      time.Time
+	pending int
+	// video is set once a packet other than audio has left. began is the time of the first such packet, latest the time
+	// of the last one, kept only if Options.Idle is set.
 	video         bool
 	began, latest time.Time
 	// reported is set once the receiver has reported on a packet.
 	reported bool
-	// next is when the estimator is to be stepped, due when Step is.
+	// next is the time of the estimator's next step, due the time of the next call of Step.
 	next, due time.Duration
 	path      pacing.Path
 	stats     *congestion.Stats
-	// trips are the latest round trips, queues included: the estimator's own is an average, and late when a queue grows.
+	// trips holds the latest round trips, queues included. The estimator's own value is an average, which lags behind a
+	// growing queue.
 	trips recent.Max[time.Duration]
 }
 
 // unknown are the Stats without an estimator.
 var unknown congestion.Stats
 
-// New makes a Sender without an estimator.
+// New returns a Sender without an estimator.
 func New[P, R any](options Options, started time.Time) *Sender[P, R] {
-	s := &Sender[P, R]{Pacer: pacing.NewPacer[P, R](options.Plan), options: options, started: started}
+	s := &Sender[P, R]{Pacer: *pacing.NewPacer[P, R](options.Plan), options: options, started: started}
 	s.Stop(started)
 	return s
 }
 
-// Start begins to send by a history, which may have packets already, and to estimate, unless the estimator is nil.
+// Start begins to send with a history, which may already have packets, and to estimate unless the estimator is nil.
 func (s *Sender[P, R]) Start(history *History, estimator congestion.Estimator, now time.Time) {
 	s.Stop(now)
 	s.history, s.estimator, s.at = history, estimator, now
@@ -89,21 +97,21 @@ func (s *Sender[P, R]) Start(history *History, estimator congestion.Estimator, n
 	// The first probes follow the first packets.
 	stats := estimator.Stats()
 	s.stats, s.next, s.due = &stats, now.Sub(s.started), now.Sub(s.started)
-	s.follow(now)
+	s.updatePath(now)
 }
 
-// Stop gives up the history and the estimate. The plan alone says when packets leave.
+// Stop drops the history and the estimate. From then on the plan alone paces packets.
 func (s *Sender[P, R]) Stop(now time.Time) {
 	s.EndProbe()
 	if s.path != (pacing.Path{}) {
 		s.SetPath(pacing.Path{}, now.Sub(s.started))
 	}
-	*s = Sender[P, R]{Pacer: s.Pacer, options: s.options, started: s.started, next: Never, due: Never, stats: &unknown}
+	s.estimation = estimation{next: Never, due: Never, stats: &unknown}
 }
 
-// Sent takes a packet that leaves, with its size on the wire in bytes, and returns its place in the order of sending.
-// The estimator is told of nothing before the first packet that is not of audio: its first probes follow what it is
-// told, and are padded with such packets. Start must have been called.
+// Sent records a packet that leaves, with its size on the wire in bytes, and returns its place in the order of sending.
+// The estimator sees no packet before the first one that is not audio: its first probes follow the first packet, and
+// are padded with media. Start must have been called.
 func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedback.PacketKind, now time.Time) int64 {
 	number := s.history.sent(ssrc, sequence, size, kind, now)
 	if s.estimator == nil {
@@ -115,10 +123,10 @@ func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedbac
 		}
 		s.video, s.began = true, now
 	}
-	if now.After(s.at) || s.untold > maxUntold {
-		s.tell(now)
+	if now.After(s.at) || s.pending > maxPending {
+		s.advance(now)
 	}
-	s.untold += size
+	s.pending += size
 	if s.options.Idle > 0 {
 		s.latest = now
 	}
@@ -128,12 +136,12 @@ func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedbac
 	return number
 }
 
-// tell tells the estimator what was sent, and returns the time for what follows: the estimator's never goes back, while
-// a report may have arrived before packets that were sent when it was read.
-func (s *Sender[P, R]) tell(now time.Time) time.Time {
-	if s.untold > 0 {
-		s.estimator.Sent(s.at, s.untold)
-		s.untold = 0
+// advance gives the estimator the pending bytes and returns the time to use next. The time of the estimator never goes
+// back, although a report may have arrived before packets that were sent while it was read.
+func (s *Sender[P, R]) advance(now time.Time) time.Time {
+	if s.pending > 0 {
+		s.estimator.Sent(s.at, s.pending)
+		s.pending = 0
 	}
 	if now.After(s.at) {
 		s.at = now
@@ -141,8 +149,8 @@ func (s *Sender[P, R]) tell(now time.Time) time.Time {
 	return s.at
 }
 
-// Spend accounts for a packet that has left, as the pacer does. If it completes a probe, a step is due, since another
-// probe may wait.
+// Spend accounts for a packet that has left, as the pacer does. If the packet completes a probe, a step is due, since
+// the next probe may be waiting.
 func (s *Sender[P, R]) Spend(bytes int) (probed bool) {
 	probed = s.Pacer.Spend(bytes)
 	if probed && s.estimator != nil {
@@ -151,8 +159,8 @@ func (s *Sender[P, R]) Spend(bytes int) (probed bool) {
 	return probed
 }
 
-// Report takes a report that arrived at a time, and appends to results, which is empty, what is new in it. Without a
-// history there is nothing to report on.
+// Report processes a report that arrived at the given time, and appends its new results to results, which must be
+// empty. Without a history Report has no effect.
 func (s *Sender[P, R]) Report(
 	packet []byte, arrived, now time.Time, results []feedback.PacketResult,
 ) []feedback.PacketResult {
@@ -164,7 +172,7 @@ func (s *Sender[P, R]) Report(
 	return results
 }
 
-// Learn takes what became of packets, by one report that arrived at a time.
+// Learn processes the results of one report that arrived at the given time.
 func (s *Sender[P, R]) Learn(results []feedback.PacketResult, arrived, now time.Time) {
 	if s.estimator == nil || len(results) == 0 {
 		return
@@ -172,26 +180,26 @@ func (s *Sender[P, R]) Learn(results []feedback.PacketResult, arrived, now time.
 	for i := range results {
 		results[i].Probe = s.clusters.Of(results[i].Sequence)
 	}
-	s.estimator.Report(s.tell(arrived), results)
+	s.estimator.Report(s.advance(arrived), results)
 	s.reported = true
 	s.trips.Add(now.Sub(s.started), congestion.LongestTrip(arrived, results), feedback.QueueMemory)
 }
 
-// Want says what would be sent if the receiver could take it.
+// Want sets the rate that would be sent without a limit of bandwidth.
 func (s *Sender[P, R]) Want(rate congestion.Bitrate, now time.Time) {
 	if s.estimator != nil {
-		s.estimator.Want(s.tell(now), rate)
+		s.estimator.Want(s.advance(now), rate)
 	}
 }
 
 // SetLimits changes the limits of the estimate.
 func (s *Sender[P, R]) SetLimits(limits congestion.Limits, now time.Time) {
 	if s.estimator != nil {
-		s.estimator.SetLimits(s.tell(now), limits)
+		s.estimator.SetLimits(s.advance(now), limits)
 	}
 }
 
-// Change says what a step has changed for the caller.
+// Change describes the consequences of a step for the caller.
 type Change struct {
 	// Probe is set if a probe has begun.
 	Probe bool
@@ -202,29 +210,30 @@ type Change struct {
 // StepDue is when Step is due, Never if there is nothing to step.
 func (s *Sender[P, R]) StepDue() time.Duration { return s.due }
 
-// Step lets time pass for the estimator if that is due, and takes what follows.
+// Step steps the estimator if a step is due, and consults it.
 func (s *Sender[P, R]) Step(now time.Time) Change {
 	if s.estimator != nil && s.next <= now.Sub(s.started) {
-		s.estimator.Step(s.tell(now))
+		s.estimator.Step(s.advance(now))
 	}
 	return s.Consult(now)
 }
 
-// Consult takes what follows from reports, from what is wanted and from the limits: the path to the pacer, and a probe.
+// Consult gives the pacer the estimator's path and next probe. It is due after reports, and after changes of the wanted
+// rate or of the limits.
 func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 	if s.estimator == nil {
 		return change
 	}
-	told, at := s.tell(now), now.Sub(s.started)
-	if !s.Probing() && s.probes(now) {
-		if c, ok := s.estimator.Probe(told); ok {
+	advanced, at := s.advance(now), now.Sub(s.started)
+	if !s.Probing() && s.mayProbe(now) {
+		if c, ok := s.estimator.Probe(advanced); ok {
 			s.clusters.Begin(c.ID)
 			s.Probe(int64(c.Rate), c.MinBytes, c.MinPackets, at+maxProbeFactor*c.Duration+probeGrace, at)
 			change = Change{Probe: true, Next: true}
 		}
 	}
 	*s.stats = s.estimator.Stats()
-	if s.follow(now) {
+	if s.updatePath(now) {
 		change.Next = true
 	}
 	s.next = Never
@@ -235,24 +244,24 @@ func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 	if s.options.Look > 0 {
 		s.due = min(s.due, at+s.options.Look)
 	}
-	if s.graced(now) && s.video {
+	if s.video && s.inGrace(now) {
 		s.due = min(s.due, s.began.Add(s.options.Grace).Sub(s.started))
 	}
 	return change
 }
 
-// probes reports whether a probe may begin.
-func (s *Sender[P, R]) probes(now time.Time) bool {
+// mayProbe reports whether a packet left recently enough to pad a probe.
+func (s *Sender[P, R]) mayProbe(now time.Time) bool {
 	return s.options.Idle == 0 || !s.latest.IsZero() && now.Sub(s.latest) <= s.options.Idle
 }
 
-// follow gives the pacer the path if that has changed, and reports whether it has.
-func (s *Sender[P, R]) follow(now time.Time) bool {
+// updatePath gives the pacer the path if the path has changed, and reports whether it has.
+func (s *Sender[P, R]) updatePath(now time.Time) bool {
 	if s.options.Plan.Off() {
 		return false
 	}
 	path := pacing.Path{}
-	if s.reported || s.graced(now) {
+	if s.reported || s.inGrace(now) {
 		path = s.stats.Path()
 	}
 	if path == s.path {
@@ -263,22 +272,22 @@ func (s *Sender[P, R]) follow(now time.Time) bool {
 	return true
 }
 
-// graced reports whether the start rate limits what is sent, since a first report may yet come.
-func (s *Sender[P, R]) graced(now time.Time) bool {
+// inGrace reports whether the start rate limits the sender, since the first report may still arrive.
+func (s *Sender[P, R]) inGrace(now time.Time) bool {
 	return !s.reported && s.options.Grace > 0 && (!s.video || now.Sub(s.began) < s.options.Grace)
 }
 
 // Reported reports whether the receiver has reported on a packet.
 func (s *Sender[P, R]) Reported() bool { return s.reported }
 
-// Stats are those of the estimator as of the last step or Consult. The caller does not change them.
+// Stats are the estimator's statistics as of the last step or Consult. The caller must not change them.
 func (s *Sender[P, R]) Stats() *congestion.Stats { return s.stats }
 
 // LongestTrip is the longest of the latest round trips, queues included, 0 if none is known.
 func (s *Sender[P, R]) LongestTrip() time.Duration { return s.trips.Value() }
 
-// Pad sends padding as far as the probe under way asks for it in this tick. repeat sends a recent packet again, and
-// reports false if there is none.
+// Pad sends as much padding as the current probe asks for in this tick. repeat sends a recent packet again, and reports
+// false if there is none.
 func (s *Sender[P, R]) Pad(repeat func() bool) {
 	for s.Pads() {
 		if !repeat() {

@@ -16,8 +16,6 @@ import (
 const (
 	// maxSent packets of each tile are kept for retransmission: a second at 320 Mbit/s.
 	maxSent = 1 << 15
-	// housekeepingInterval is that of the server.
-	housekeepingInterval = 100 * time.Millisecond
 	// never is after every time.
 	never = sender.Never
 )
@@ -225,7 +223,7 @@ func (s *server) run(now time.Duration) {
 		s.Step(at(now))
 	}
 	if s.housekeeping <= now {
-		s.housekeeping = now + housekeepingInterval
+		s.housekeeping = now + sender.LookInterval
 		s.Consult(at(now))
 	}
 }

@@ -104,6 +104,4 @@ const (
 	unreportedGrace = time.Second
 	// probeIdle is the silence after which there is nothing to probe with: what was sent before does not show whether the way still carries it.
 	probeIdle = 500 * time.Millisecond
-	// lookInterval is that of the server.
-	lookInterval = 100 * time.Millisecond
 )
