@@ -31,5 +31,15 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
+// takeAll takes tokens, and reports whether there were as many. If there were fewer, takeAll takes those.
+func (b *bucket) takeAll(tokens int, now time.Time) bool {
+	held := min(now.Sub(b.empty), b.depth)
+	taken := max(0, min(tokens, int(held/b.interval)))
+	if taken > 0 {
+		b.empty = now.Add(b.interval*time.Duration(taken) - held)
+	}
+	return taken == tokens
+}
+
 // full reports whether the bucket is full, as if nothing had been taken.
 func (b *bucket) full(now time.Time) bool { return now.Sub(b.empty) >= b.depth }

@@ -84,7 +84,7 @@ func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Tim
 		case !records.admits(now):
 			mux.limited.Add(1)
 			mux.floods.note(datagram, from)
-		case !mux.records.take(from.Addr(), 1, now):
+		case !mux.records.takeAll(from.Addr(), 1, now):
 			// The peer is within its own bound: others have used up that of the address.
 			mux.limited.Add(1)
 		default:
@@ -97,12 +97,14 @@ func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Tim
 
 // receiveOne takes a datagram that came through ICE.
 func (p *Peer) receiveOne(datagram []byte, now time.Time) {
-	p.incoming.mu.Lock()
-	func() {
-		defer p.incoming.mu.Unlock()
-		p.receive(datagram, now)
-	}()
+	p.lockAndReceive(datagram, now)
 	p.sink.Flush()
+}
+
+func (p *Peer) lockAndReceive(datagram []byte, now time.Time) {
+	p.incoming.mu.Lock()
+	defer p.incoming.mu.Unlock()
+	p.receive(datagram, now)
 }
 
 // receive opens one datagram of media and hands it to the sink. What cannot be opened is dropped: it may be forged, repeated, or earlier than the keys.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -235,6 +236,29 @@ func TestBucket(t *testing.T) {
 	}
 	if total < 99 || total > 101 {
 		t.Errorf("10 s gave %d tokens, expected 100", total)
+	}
+}
+
+// TestBucketTakesAll: to take many tokens at once is to take them one by one until there is none.
+func TestBucketTakesAll(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	once, each, now := newBucket(10, 5), newBucket(10, 5), start
+	refused := 0
+	for range 10_000 {
+		now = now.Add(time.Duration(random.IntN(int(time.Second))))
+		tokens, all := random.IntN(8), true
+		for n := 0; n < tokens && all; n++ {
+			all = each.take(now)
+		}
+		if got := once.takeAll(tokens, now); got != all || once != each {
+			t.Fatalf("%d tokens at %v: %t and %+v, one by one %t and %+v", tokens, now.Sub(start), got, once, all, each)
+		}
+		if !all {
+			refused++
+		}
+	}
+	if refused < 1000 || refused > 9000 {
+		t.Errorf("%d of 10,000 takes were refused, expected some of either kind", refused)
 	}
 }
 

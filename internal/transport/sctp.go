@@ -82,8 +82,8 @@ func (c *dataConn) read(b []byte) (int, error) {
 			return 0, err
 		}
 		now := time.Now()
-		if takesAll(&c.chunks, count.transfer, now) && takesAll(&c.control, count.control, now) &&
-			(count.transfer == 0 || c.shared.take(addressOf(c.RemoteAddr()), count.transfer, now)) {
+		if c.chunks.takeAll(count.transfer, now) && c.control.takeAll(count.control, now) &&
+			(count.transfer == 0 || c.shared.takeAll(addressOf(c.RemoteAddr()), count.transfer, now)) {
 			return n, nil
 		}
 	}
@@ -98,16 +98,6 @@ func addressOf(address net.Addr) netip.Addr {
 		return address.AddrPort().Addr().Unmap()
 	}
 	return netip.Addr{}
-}
-
-// takesAll takes so many tokens, and reports whether there were as many.
-func takesAll(b *bucket, tokens int, now time.Time) bool {
-	for range tokens {
-		if !b.take(now) {
-			return false
-		}
-	}
-	return true
 }
 
 // chunkCount is the number of a packet's chunks: those of the transfer, and all others.

@@ -31,8 +31,12 @@ func newSources(perSecond, burst int) sources {
 	}
 }
 
-// take reports whether an address may do it once more. This host's own addresses always may.
-func (s *sources) take(from netip.Addr, now time.Time) bool {
+// take takes one token of an address, and reports whether there was one.
+func (s *sources) take(from netip.Addr, now time.Time) bool { return s.takeAll(from, 1, now) }
+
+// takeAll takes tokens of an address, and reports whether there were as many. If there were fewer, takeAll takes those.
+// This host's own addresses are not bounded.
+func (s *sources) takeAll(from netip.Addr, tokens int, now time.Time) bool {
 	source, limited := Source(from)
 	if !limited {
 		return true
@@ -41,7 +45,7 @@ func (s *sources) take(from netip.Addr, now time.Time) bool {
 	if b == nil {
 		b = s.add(source, now)
 	}
-	return b.take(now)
+	return b.takeAll(tokens, now)
 }
 
 // add makes a bucket for an address if there is room for one.
@@ -64,18 +68,13 @@ func (s *sources) add(source netip.Prefix, now time.Time) *bucket {
 
 // sharedSources are sources that are safe for concurrent use.
 type sharedSources struct {
-	mu sync.Mutex
-	sources
+	mu      sync.Mutex
+	sources sources
 }
 
-// take reports whether an address may do it so many times more. If it may do so fewer times, those are used up.
-func (s *sharedSources) take(from netip.Addr, times int, now time.Time) bool {
+// takeAll takes tokens of an address, as sources.takeAll does.
+func (s *sharedSources) takeAll(from netip.Addr, tokens int, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for range times {
-		if !s.sources.take(from, now) {
-			return false
-		}
-	}
-	return true
+	return s.sources.takeAll(from, tokens, now)
 }
