@@ -225,8 +225,7 @@ func (s *Socket) discard(b *batch) {
 		datagrams += run.Count()
 	}
 	b.next = b.count
-	s.sendErrors.Add(uint64(datagrams))
-	s.sendDrops.Add(uint64(datagrams))
+	s.countSendDrops(datagrams)
 	s.fullAt.Store(time.Now().UnixNano())
 }
 

@@ -116,11 +116,12 @@ func (s *Socket) sendPlain(messages []Message) error {
 			s.sendErrors.Add(1)
 			continue
 		}
-		err := os.ErrDeadlineExceeded
-		if !full {
-			_, err = s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
+		if full {
+			s.countSendDrops(1)
+			continue
 		}
-		if !full && !renewed && errors.Is(err, os.ErrDeadlineExceeded) {
+		_, err := s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
+		if !renewed && errors.Is(err, os.ErrDeadlineExceeded) {
 			// The goroutine may have been stopped until the deadline had passed.
 			renewed = true
 			s.limitPlain()
@@ -134,17 +135,20 @@ func (s *Socket) sendPlain(messages []Message) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			s.sendErrors.Add(1)
-			s.sendDrops.Add(1)
-			if !full {
-				full = true
-				s.fullAt.Store(time.Now().UnixNano())
-			}
+			full = true
+			s.fullAt.Store(time.Now().UnixNano())
+			s.countSendDrops(1)
 		default:
 			s.sendErrors.Add(1)
 		}
 	}
 	return nil
+}
+
+// countSendDrops counts datagrams for which the send buffer had no room.
+func (s *Socket) countSendDrops(datagrams int) {
+	s.sendErrors.Add(uint64(datagrams))
+	s.sendDrops.Add(uint64(datagrams))
 }
 
 // limitPlain sets the time until which plain calls wait for room, if that is bounded.
