@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -64,13 +62,10 @@ func Counted(name, label string, count func() uint64) Reading {
 // that is none of those above is a fault of the caller's.
 func Register(registry *prometheus.Registry, readings ...Reading) error {
 	for _, r := range readings {
-		i := slices.IndexFunc(countedFamilies, func(f family) bool { return f.name == r.Name })
-		if i < 0 {
-			panic(fmt.Sprintf("metric %q is not in the table of counted metrics", r.Name))
-		}
-		options := prometheus.Opts{Name: r.Name, Help: countedFamilies[i].help}
-		if labels := countedFamilies[i].labels; len(labels) > 0 {
-			options.ConstLabels = prometheus.Labels{labels[0]: r.Label}
+		f := familyOf(r.Name)
+		options := prometheus.Opts{Name: f.name, Help: f.help}
+		if len(f.labels) > 0 {
+			options.ConstLabels = prometheus.Labels{f.labels[0]: r.Label}
 		}
 		var collector prometheus.Collector = prometheus.NewGaugeFunc(prometheus.GaugeOpts(options), r.Value)
 		if strings.HasSuffix(r.Name, "_total") {
