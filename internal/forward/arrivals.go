@@ -52,12 +52,11 @@ func (i *Ingress) arrivalReports(now time.Time) (compounds []rtcp.Packet, next t
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	a := &i.arrivals
-	if i.broken || a.due.IsZero() || now.Before(a.due) {
+	if a.due.IsZero() || now.Before(a.due) || !i.begin() {
 		return nil, a.due
 	}
-	i.broken = true
 	compounds = i.arrivalsDue(now)
-	i.broken = false
+	i.end()
 	return compounds, a.due
 }
 

@@ -24,10 +24,10 @@ type Ingress struct {
 
 	mu     sync.Mutex
 	closed bool
-	// broken is set while what follows is changed by packets, or by the goroutine: it stays set if that panics, and
-	// nothing is taken any more.
-	broken  bool
-	streams map[uint32]*stream
+	// changing is set while the state below is being changed. If a change panics, changing stays set, and the ingress does
+	// nothing any more.
+	changing bool
+	streams  map[uint32]*stream
 	// repairs are the same streams by the SSRC of their retransmissions.
 	repairs map[uint32]*stream
 	groups  map[uint64]*frameNumbers
@@ -135,17 +135,29 @@ func (i *Ingress) unbindAll() bool {
 	return true
 }
 
+// begin begins a change of the ingress's state, unless an earlier change has panicked. The caller holds the mutex until
+// the end of the change.
+func (i *Ingress) begin() bool {
+	if i.changing {
+		return false
+	}
+	i.changing = true
+	return true
+}
+
+// end ends a change of the ingress's state.
+func (i *Ingress) end() { i.changing = false }
+
 // RTP takes a decrypted RTP packet, which is valid only during the call. It is called by one goroutine. The packet may wait for the next Flush, which must
 // follow as soon as no other packet is at hand.
 func (i *Ingress) RTP(ssrc uint32, packet []byte, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.broken {
+	if !i.begin() {
 		return
 	}
-	i.broken = true
 	i.take(ssrc, packet, now)
-	i.broken = false
+	i.end()
 }
 
 // take is RTP. The caller holds the mutex.
@@ -295,10 +307,9 @@ func (i *Ingress) RTCP(packet []byte, now time.Time) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.broken {
+	if !i.begin() {
 		return
 	}
-	i.broken = true
 	for _, p := range packets {
 		if report, ok := p.(*rtcp.SenderReport); ok {
 			if s := i.streams[report.SSRC]; s != nil {
@@ -306,5 +317,5 @@ func (i *Ingress) RTCP(packet []byte, now time.Time) {
 			}
 		}
 	}
-	i.broken = false
+	i.end()
 }

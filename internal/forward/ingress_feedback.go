@@ -75,12 +75,11 @@ func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 	rtt := i.peer.RTT()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.broken {
+	if !i.begin() {
 		return nil, time.Time{}
 	}
-	i.broken = true
 	packets, next = i.due(now, rtt)
-	i.broken = false
+	i.end()
 	return packets, next
 }
 
