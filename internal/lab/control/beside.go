@@ -29,15 +29,20 @@ func (b *bench) beside(ctx context.Context, runs int) ([]lab.Line, error) {
 			name := fmt.Sprintf("%d Cubic, %s: ", flows, queue.name)
 			o := DefaultOptions()
 			o.Queue = queue.option
-			shared, undecodable, err := b.shares(ctx, flows, o, runs)
+			shared, err := b.shares(ctx, flows, o, runs)
 			if err != nil {
 				return lines, err
 			}
-			share := lab.Information(name+"share of fair"+meanOf(runs), shared, "")
+			share := lab.Information(name+"share of fair"+meanOf(runs), shared.ofFair, "")
 			if queue.option == "fq" {
 				share = lab.AtLeast(share.Name, share.Figure, "", 0.5)
 			}
-			lines = append(lines, share, lab.AtMost(name+"frames undecodable"+meanOf(runs), percent(undecodable), "%", 0.1))
+			lines = append(lines, share,
+				lab.AtMost(name+"frames undecodable"+meanOf(runs), percent(shared.undecodable), "%", 0.1))
+			if runs > 1 {
+				worst := fmt.Sprintf("%sframes undecodable, worst of %d runs", name, runs)
+				lines = append(lines, lab.Information(worst, percent(shared.worst), "%"))
+			}
 			ramps, err := b.ramps(ctx, flows, o, runs)
 			if err != nil {
 				return lines, err
@@ -55,19 +60,28 @@ func (b *bench) beside(ctx context.Context, runs int) ([]lab.Line, error) {
 	), nil
 }
 
-// shares are the means of the share of fair and of the frames that were undecodable over so many runs beside Cubic. Which
-// frames meet a full queue depends on the phase of Cubic's losses: single runs have none, or a dozen.
-func (b *bench) shares(ctx context.Context, flows int, o Options, runs int) (share, undecodable float64, err error) {
+// shares describe several runs beside Cubic.
+type shares struct {
+	// ofFair and undecodable are means: of the share of fair, and of the share of frames that were undecodable.
+	ofFair, undecodable float64
+	// worst is the largest share of undecodable frames of one run.
+	worst float64
+}
+
+// shares makes several runs beside Cubic. The phase of Cubic's losses decides how many frames meet a full queue: a single
+// run has none, or a dozen.
+func (b *bench) shares(ctx context.Context, flows int, o Options, runs int) (s shares, err error) {
 	for seed := range uint64(runs) {
 		o.Seed = 1 + seed
 		r, err := b.run(ctx, fmt.Sprintf("cubic:%d", flows), o)
 		if err != nil {
-			return 0, 0, err
+			return shares{}, err
 		}
-		share += *r.ShareOfFair / float64(runs)
-		undecodable += r.undecodable() / float64(runs)
+		s.ofFair += *r.ShareOfFair / float64(runs)
+		s.undecodable += r.undecodable() / float64(runs)
+		s.worst = max(s.worst, r.undecodable())
 	}
-	return share, undecodable, nil
+	return s, nil
 }
 
 // meanOf says of how many runs a figure is the mean, nothing if it is of one.
