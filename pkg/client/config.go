@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -81,6 +82,8 @@ type Config struct {
 	// TLS is for wss, where the system's certificates do not do; nil is the usual way.
 	TLS *tls.Config
 
+	// plan is the meaning of Spread.
+	plan pacing.Plan
 	// link are the times of the websocket.
 	link linkTimes
 	// panicked takes panics in goroutines of the websocket and of the socket, and returns what the session ends with.
@@ -137,6 +140,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Spread == 0 {
 		c.Spread = defaultSpread
 	}
+	plan, err := pacing.Mode(fmt.Sprintf("spread:%g", c.Spread)).Plan()
+	if err != nil {
+		return c, fmt.Errorf("%w: spread %g: %w", ErrConfig, c.Spread, err)
+	}
+	c.plan = plan
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -25,12 +25,6 @@ type trackState struct {
 	unwanted, gaveUp bool
 	// size is what a frame takes on the wire, in bytes, 0 before the first one.
 	size float64
-	// begun is when the last one began to leave.
-	begun time.Time
-	// waits is the pacer's round in which a frame of it was kept: those behind it wait, too.
-	waits uint64
-	// ended is that in which the last packet of a frame of it was put behind those of other tracks.
-	ended uint64
 	// resumption is set while it is wanted again and has not been sent.
 	resumption resumption
 }

@@ -43,8 +43,8 @@ func TestSentTimes(t *testing.T) {
 		outgoing := make([]outgoing, packets)
 		for i := range outgoing {
 			outgoing[i].header = rtp.Header{SSRC: 7, SequenceNumber: uint16(65530 + i)}
+			s.mark(&outgoing[i], i, packets)
 		}
-		s.marked(outgoing)
 		marks := 0
 		for i := range outgoing {
 			if o := &outgoing[i]; o.times != nil {
@@ -67,7 +67,7 @@ func TestSentTimes(t *testing.T) {
 		}
 	}
 	var none *sentTimes
-	none.marked(make([]outgoing, 3))
+	none.mark(&outgoing{}, 0, 3)
 }
 
 // TestStep: sent frames become a message for the server and records for the program, the kernel's stamps among them.

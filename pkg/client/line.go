@@ -1,13 +1,12 @@
 package client
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
-	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -29,6 +28,8 @@ type line struct {
 	outlet    outlet
 	publisher *Publisher
 	track     int
+	// held are the packets that wait to leave on the line. They have no sequence numbers yet.
+	held pacing.Flow[heldPacket]
 
 	next           uint16
 	history        *feedback.SendHistory
@@ -41,8 +42,6 @@ type outgoing struct {
 	line    *line
 	header  rtp.Header
 	payload []byte
-	// repeated says that the packet is a retransmission, which is not kept again.
-	repeated bool
 	// times are those of the frame, where a stamp is taken of this packet, and mark which.
 	times *sentTimes
 	mark  mark
@@ -50,9 +49,6 @@ type outgoing struct {
 
 // keep puts the packet into its line's history, as it leaves. A request for a packet that has not left yet finds nothing.
 func (o *outgoing) keep(now time.Time) {
-	if o.repeated {
-		return
-	}
 	o.line.history.Put(feedback.Sent{
 		Sequence:    o.header.SequenceNumber,
 		Timestamp:   o.header.Timestamp,
@@ -63,20 +59,8 @@ func (o *outgoing) keep(now time.Time) {
 	})
 }
 
-// count numbers the packet among all of the connection, as it leaves, with its size on the wire.
-func (o *outgoing) count(history *feedback.TransportHistory, extension uint8, size int, now time.Time) (number int64) {
-	kind := feedback.Media
-	switch {
-	case o.repeated:
-		kind = feedback.Retransmission
-	case o.line.publisher != nil && o.line.publisher.publication.Kind == volumetric.KindAudio:
-		kind = feedback.Audio
-	}
-	number = history.Sent(size, kind, now)
-	// The identifier is one that was negotiated; a packet that could not be numbered would leave all the same.
-	_ = feedback.SetTransportSequence(&o.header, extension, uint16(number))
-	return number
-}
+// size is the size of the packet on the wire, in bytes.
+func (o *outgoing) size() int { return o.header.MarshalSize() + len(o.payload) + wireOverhead }
 
 // write queues the packet at its peer. Its loss, should the connection be closing, is the network's kind of loss.
 func (o *outgoing) write() { _ = o.line.outlet.Queue(&o.header, o.payload) }
@@ -112,56 +96,40 @@ func (l *line) release() {
 	l.publisher = nil
 }
 
-// number makes packets of a frame's payloads. capture is by this host's clock, serverCapture the same instant by the server's.
-func (l *line) number(timestamp uint32, capture, serverCapture time.Time, payloads [][]byte) ([]outgoing, error) {
-	codec := l.publisher.publication.Codec
+// begin prepares the line for a frame, and reports whether the line still takes the frame's codec.
+func (l *line) begin(f *heldFrame) bool {
+	codec := f.publisher.publication.Codec
 	media, retransmission, ok := l.outlet.PayloadType(codec.MIMEType)
 	if !ok {
-		return nil, fmt.Errorf("%w: the server takes no %s", ErrNotConnected, codec.MIMEType)
+		return false
 	}
+	f.payloadType = media
 	l.retransmission.SSRC, l.retransmission.PayloadType = l.outlet.RetransmissionSSRC(), retransmission
 	if l.reports == nil {
 		l.reports = feedback.NewSenderReporter(l.outlet.SSRC(), codec.ClockRate)
 	}
-	l.reports.Map(timestamp, serverCapture, capture)
-	packets := make([]outgoing, len(payloads))
-	for i, payload := range payloads {
-		header := rtp.Header{
-			Version:        2,
-			Marker:         i == len(payloads)-1 && l.publisher.publication.Kind == volumetric.KindVideo,
-			PayloadType:    media,
-			SequenceNumber: l.next,
-			Timestamp:      timestamp,
-			SSRC:           l.outlet.SSRC(),
-		}
-		packets[i] = outgoing{line: l, header: header, payload: payload}
-		l.reports.Count(len(payload))
-		l.next++
-	}
-	return packets, nil
+	l.reports.Map(f.timestamp, f.serverCapture, f.capture)
+	return true
 }
 
-// repeat makes the retransmissions that a NACK asks for, as far as the packets are still kept and can have been lost.
-func (l *line) repeat(nack *rtcp.TransportLayerNack, now time.Time, rtt time.Duration, packets []outgoing) []outgoing {
-	if !l.repeats() {
-		return packets
-	}
-	for _, pair := range nack.Nacks {
-		pair.Range(func(sequence uint16) bool {
-			sent, ok := l.history.Get(sequence)
-			if !ok || !feedback.Answerable(sent.At, now, rtt) {
-				return true
-			}
-			if o, ok := l.again(sent); ok {
-				packets = append(packets, o)
-			}
-			return true
-		})
-	}
-	return packets
+// packet makes the packet with an index of a frame that has begun.
+func (l *line) packet(f *heldFrame, index int) outgoing {
+	last := index == len(f.payloads)-1
+	o := outgoing{line: l, payload: f.payloads[index], header: rtp.Header{
+		Version:        2,
+		Marker:         last && f.publisher.publication.Kind == volumetric.KindVideo,
+		PayloadType:    f.payloadType,
+		SequenceNumber: l.next,
+		Timestamp:      f.timestamp,
+		SSRC:           l.outlet.SSRC(),
+	}}
+	f.times.mark(&o, index, len(f.payloads))
+	l.reports.Count(len(o.payload))
+	l.next++
+	return o
 }
 
-// repeats tells whether retransmissions were negotiated for the line.
+// repeats reports whether retransmissions were negotiated for the line.
 func (l *line) repeats() bool { return l.retransmission.SSRC != 0 && l.retransmission.PayloadType != 0 }
 
 // again makes the retransmission of a packet.
@@ -169,5 +137,5 @@ func (l *line) again(sent *feedback.Sent) (o outgoing, ok bool) {
 	header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sent.Sequence, Timestamp: sent.Timestamp}
 	// The original number takes two bytes (RFC 4588 section 4).
 	body, err := l.retransmission.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
-	return outgoing{line: l, header: header, payload: body, repeated: true}, err == nil
+	return outgoing{line: l, header: header, payload: body}, err == nil
 }

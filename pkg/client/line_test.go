@@ -56,21 +56,22 @@ func TestRetransmissions(t *testing.T) {
 	}
 	nack := func(at time.Time) []outgoing {
 		t.Helper()
-		m.urgent = nil
 		// Numbers 65535, 0 and 1: the last has never been sent.
 		data, err := rtcp.Marshal([]rtcp.Packet{&rtcp.TransportLayerNack{MediaSSRC: 100, Nacks: []rtcp.NackPair{{PacketID: 65535, LostPackets: 3}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.RTCP(data, at)
-		return m.urgent
+		return m.uplink.depart(at, nil)
 	}
-	if got := nack(time.Now()); len(got) != 0 {
-		t.Errorf("%d retransmissions of packets that have not left", len(got))
+	for _, o := range nack(time.Now().Add(time.Second)) {
+		if o.header.SSRC != 100 {
+			t.Error("a packet is repeated that had not left")
+		}
+		o.write()
 	}
-	flush(m, time.Now().Add(time.Second))
 	sent := time.Now().Add(time.Second)
-	got := nack(sent.Add(time.Millisecond))
+	got := nack(sent.Add(100 * time.Millisecond))
 	if len(got) != 2 {
 		t.Fatalf("%d retransmissions, want 2", len(got))
 	}
@@ -83,7 +84,6 @@ func TestRetransmissions(t *testing.T) {
 		if h := packet.header; h.SSRC != 101 || h.PayloadType != 97 || h.Timestamp != original.Timestamp || h.Marker != original.Marker {
 			t.Errorf("retransmission %d has header %+v, want SSRC 101, payload type 97 and the rest of %+v", i, h, original.Header)
 		}
-		packet.keep(sent)
 	}
 	if first, second := got[0].header.SequenceNumber, got[1].header.SequenceNumber; second != first+1 {
 		t.Errorf("retransmissions are numbered %d and %d", first, second)
@@ -95,7 +95,7 @@ func TestRetransmissions(t *testing.T) {
 	outlet := newOutlet(volumetric.MIMEVolumetric, 100, 0)
 	m.lines["b"].outlet = outlet
 	m.lines["b"].retransmission.SSRC, m.lines["b"].retransmission.PayloadType = 0, 0
-	if got := nack(sent.Add(2 * time.Millisecond)); len(got) != 0 {
+	if got := nack(sent.Add(101 * time.Millisecond)); len(got) != 0 {
 		t.Errorf("%d retransmissions to a peer without RTX", len(got))
 	}
 }

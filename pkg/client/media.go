@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -32,17 +31,12 @@ type media struct {
 	// kernel is when kernel and network card received the packets at hand.
 	kernel kernelStamp
 	// ssrc is the sender of our RTCP.
-	ssrc  uint32
-	pacer pacer
-	// arrivals are the packets that the server sends, of which it is told; departures those that we number.
-	arrivals   arrivals
-	departures departures
-	// urgent are retransmissions, which leave at once.
-	urgent []outgoing
-	// uplink estimates what can be sent; padding is what it is probed with where there is no media.
-	uplink  uplink
-	padding padding
-	counts  UplinkCounts
+	ssrc uint32
+	// arrivals are the packets that the server sends, of which it is told.
+	arrivals arrivals
+	uplink   uplink
+	// counts has the probe bytes of earlier connections alone.
+	counts UplinkCounts
 	// publishers are those that have lines, by name. plan decides what they send, as of planned; tracks and owners are its slices.
 	publishers []*Publisher
 	plan       uplinkPlan
@@ -84,10 +78,9 @@ func newMedia(s *Session) *media {
 func (m *media) clear() {
 	m.lines, m.lineBySSRC = make(map[string]*line), make(map[uint32]*line)
 	m.streams, m.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
-	m.pacer, m.urgent = pacer{}, nil
 	m.arrivals = newArrivals()
-	m.departures = departures{history: feedback.NewTransportHistory(uint16(rand.Uint32()))}
-	m.uplink, m.padding = newUplink(m.session.config.congestion(), time.Now()), padding{}
+	m.counts.ProbeBytes += m.uplink.probeBytes
+	m.uplink = newUplink(m.session.config.plan, time.Now())
 	m.publishers, m.plan, m.planned = nil, uplinkPlan{}, time.Time{}
 }
 
@@ -116,6 +109,7 @@ func (m *media) connect(extension uint8) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.connected, m.extension = true, extension
+	m.uplink.number(extension, m.session.config.congestion(), time.Now())
 }
 
 // disconnect notes that it does not.
@@ -200,7 +194,7 @@ func (m *media) detach(p *Publisher) {
 	}
 }
 
-// enqueue hands the payloads of a frame that was captured at that time by this host's clock to the pacer. With inTurn, the frame leaves after those of
+// enqueue queues the payloads of a frame that was captured at that time by this host's clock. With inTurn, the frame leaves after those of
 // the same tile that are under way. Without, the first frame of a quality that is wanted again leaves before the others of its tile.
 func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool, times *sentTimes) error {
 	m.mu.Lock()
@@ -226,13 +220,15 @@ func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][
 	case !resumed:
 		begin = p.awaitResumed(track, now)
 	}
-	m.pacer.add(pacedFrame{
-		frame: frame{
-			line: l, publisher: p, track: track, timestamp: p.timestamp(capture), capture: capture, serverCapture: m.toServer(capture), payloads: payloads,
-			times: times,
-		},
-		begin: begin, spread: spread, budget: p.budget, behind: !inTurn && begin.After(now),
-	})
+	f := &heldFrame{
+		line: l, publisher: p, track: track, timestamp: p.timestamp(capture), capture: capture,
+		serverCapture: m.toServer(capture), payloads: payloads, times: times, begin: begin, spread: spread, budget: p.budget,
+	}
+	if !inTurn && begin.After(now) {
+		m.uplink.delay(f)
+	} else {
+		m.uplink.add(f)
+	}
 	if resumed {
 		p.reorder(track, now)
 	}

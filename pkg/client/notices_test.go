@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -167,6 +168,7 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	m := newRig(t, Config{StartUplink: 1e6})
 	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 2))
 	p.tracks[0].size, p.tracks[1].size = 2000, 4000
+	m.connect(1)
 	now := time.Now()
 	told := func(after time.Duration) *signal.Uplink {
 		t.Helper()
@@ -191,7 +193,11 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	if got := told(10 * time.Second); got != nil {
 		t.Errorf("got %+v, want nothing new", got)
 	}
-	m.uplink.reported = true
+	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
+	recorder.Received(uint16(m.uplink.sender.Sent(100, 1, 1200, feedback.Media, now)), 1200, now)
+	if now = now.Add(time.Second); !m.uplink.reported(recorder.AppendReports(nil, 1, 0, now), now) {
+		t.Fatal("a report on a packet has no result")
+	}
 	if got := told(time.Second); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
 		t.Errorf("got %+v, want 1 Mbit/s", got)
 	}
@@ -202,7 +208,7 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	// The estimate's limits rise: it returns, and the server hears of it.
 	limits := m.session.config.congestion().Limits()
 	limits.Min, limits.Start = 3e6, 3e6
-	m.uplink.estimator.SetLimits(now, limits)
+	m.uplink.sender.SetLimits(limits, now)
 	if got := told(200 * time.Millisecond); got == nil || got.Estimate != 3e6 || len(got.GaveUp) != 0 {
 		t.Errorf("got %+v, want 3 Mbit/s and nothing given up", got)
 	}

@@ -67,7 +67,7 @@ func TestAPanicEndsOneSession(t *testing.T) {
 		{"sending", func(s *Session, _ *brokenConn) {
 			s.media.mu.Lock()
 			defer s.media.mu.Unlock()
-			s.media.uplink.estimator = nil
+			s.media.uplink.sender = nil
 			s.media.wakeSender()
 		}, "nil pointer"},
 		{"watching", func(s *Session, _ *brokenConn) {

@@ -7,7 +7,7 @@ const (
 	planShare = 0.95
 	// planMargin is what a track that was given up has to fit with beside it: who returns and goes by turns costs more than the quality is worth.
 	planMargin = 1.1
-	// planPatience lets an estimate dip for a moment, as it does where a host is busy: giving up and returning would cost more frames than the pacer leaves
+	// planPatience lets an estimate dip for a moment, as it does where a host is busy: giving up and returning would cost more frames than the pacer drops
 	// out meanwhile. Tracks that take more than planExcess times what there is have less of it, three reports at 25 ms: more would be left out.
 	planPatience      = 200 * time.Millisecond
 	planShortPatience = 75 * time.Millisecond

@@ -68,7 +68,7 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 	if feedback.IsTransportFeedback(packet) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.departures.report(packet, now) {
+		if m.uplink.reported(packet, now) {
 			m.wakeSender()
 		}
 		return
@@ -91,8 +91,8 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 				s.reception.SenderReport(p.NTPTime, now)
 			}
 		case *rtcp.TransportLayerNack:
-			if l := m.lineBySSRC[p.MediaSSRC]; l != nil && len(m.urgent) < maxUrgent {
-				m.urgent = l.repeat(p, now, rtt, m.urgent)
+			if l := m.lineBySSRC[p.MediaSSRC]; l != nil {
+				m.uplink.asked(l, p, now, rtt)
 				m.wakeSender()
 			}
 		case *rtcp.PictureLossIndication:
@@ -114,9 +114,6 @@ func (m *media) wantKeyFrame(ssrc uint32) {
 		m.session.tell(KeyFrameWanted(l.publisher.own(l.track)))
 	}
 }
-
-// maxUrgent bounds the retransmissions that wait to be sent: a burst of half a second at 50 Mbit/s. What is asked for beyond it is asked for again.
-const maxUrgent = 2600
 
 // Intervals of the watching goroutine. Requests for lost packets are at least 10 ms apart, so looking every 5 ms delays them little;
 // books may be settled a little later than the deadlines of their frames, which costs the more the more streams there are; reports come once per second, as everywhere.

@@ -69,7 +69,7 @@ func (p *Publisher) awaited(track int, now time.Time) time.Time {
 // reorder lets the frames of a track's tile that wait for another quality leave after those that are under way, once there is none to wait for.
 func (p *Publisher) reorder(track int, now time.Time) {
 	first, last := p.tile(track)
-	p.session.media.pacer.follow(p, first, last, p.awaited(track, now))
+	p.session.media.uplink.resume(p, first, last, p.awaited(track, now))
 }
 
 // tile gives the first track of a track's tile, and the one after its last.

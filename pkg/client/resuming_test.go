@@ -48,7 +48,7 @@ func (r *resuming) write(number uint32, tile int, quality volumetric.Quality) {
 func (r *resuming) left(wait time.Duration) string {
 	r.t.Helper()
 	var names []string
-	for _, o := range r.media.pacer.due(time.Now().Add(wait), nil) {
+	for _, o := range r.media.uplink.depart(time.Now().Add(wait), nil) {
 		var d payload.Descriptor
 		if _, err := d.Unmarshal(o.payload); err != nil {
 			r.t.Fatal(err)
@@ -166,27 +166,35 @@ func TestDescriptionsWaitForNoOther(t *testing.T) {
 	if _, err := r.body.WritePackets(0, 1, time.Now(), [][]byte{{1}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.media.pacer.due(time.Now(), nil)); n != 1 {
+	if n := len(r.media.uplink.depart(time.Now(), nil)); n != 1 {
 		t.Errorf("%d packets of video leave, want the one written", n)
 	}
 }
 
-// TestFollowingKeepsTheOrder of frames that were held together.
-func TestFollowingKeepsTheOrder(t *testing.T) {
+// TestResumeMakesDelayedFramesBegin of the tracks that it names alone.
+func TestResumeMakesDelayedFramesBegin(t *testing.T) {
 	m := newRig(t, Config{})
 	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 2, 3))
-	start := time.Unix(100, 0)
+	start := m.uplink.started
 	for track := range 6 {
-		f := pacedTrack(p, track, 1, start.Add(time.Second), 0)
-		f.behind = track%3 != 1
-		m.pacer.add(f)
+		if f := trackFrame(p, track, 1, start.Add(time.Second), 0); track%3 != 1 {
+			m.uplink.delay(f)
+		} else {
+			m.uplink.add(f)
+		}
 	}
-	m.pacer.follow(p, 0, 3, start)
-	var order []int
-	for _, o := range m.pacer.due(start.Add(time.Second), nil) {
-		order = append(order, o.line.track)
+	m.uplink.resume(p, 0, 3, start)
+	tracks := func(now time.Time) (list []int) {
+		for _, o := range m.uplink.depart(now, nil) {
+			list = append(list, o.line.track)
+		}
+		slices.Sort(list)
+		return list
 	}
-	if want := []int{1, 3, 4, 5, 0, 2}; !slices.Equal(order, want) {
-		t.Errorf("tracks leave in the order %v, want %v", order, want)
+	if got, want := tracks(start.Add(time.Millisecond)), []int{0, 2}; !slices.Equal(got, want) {
+		t.Errorf("tracks %v leave, expected %v", got, want)
+	}
+	if got, want := tracks(start.Add(time.Second)), []int{1, 3, 4, 5}; !slices.Equal(got, want) {
+		t.Errorf("tracks %v leave at their time, expected %v", got, want)
 	}
 }

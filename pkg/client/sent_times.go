@@ -40,22 +40,24 @@ const (
 // segmentPackets are the packets that hold a frame's first segment.
 const segmentPackets = (frametimes.SegmentBytes + 1143) / 1144
 
-// marked gives the packets of a frame that stamps are taken of their marks.
-func (t *sentTimes) marked(packets []outgoing) {
-	if t == nil || len(packets) == 0 {
+// mark marks a packet of the frame if a stamp is taken of the packet, which is the one with an index among so many.
+func (t *sentTimes) mark(o *outgoing, index, packets int) {
+	if t == nil {
 		return
 	}
-	n := len(packets)
-	for i := range packets {
-		switch i {
-		case 0, min(segmentPackets, n) - 1, n - 1:
-			packets[i].times = t
-		}
+	if index == 0 {
+		o.mark |= markFirst
+		t.ssrc, t.sequence = o.header.SSRC, o.header.SequenceNumber
 	}
-	packets[0].mark |= markFirst
-	packets[min(segmentPackets, n)-1].mark |= markSegment
-	packets[n-1].mark |= markLast
-	t.ssrc, t.sequence = packets[0].header.SSRC, packets[0].header.SequenceNumber
+	if index == min(segmentPackets, packets)-1 {
+		o.mark |= markSegment
+	}
+	if index == packets-1 {
+		o.mark |= markLast
+	}
+	if o.mark != 0 {
+		o.times = t
+	}
 }
 
 // leaves notes that a packet is handed to the socket.

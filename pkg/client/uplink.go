@@ -1,136 +1,372 @@
 package client
 
 import (
+	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/pion/rtcp"
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 const (
-	// unreportedGrace is how long the first rate holds without any report: ten times the longest interval between two of them at 50 ms. A server that numbers
-	// packets and never reports limits nothing.
+	// wireOverhead is the size of a packet on the wire beside its RTP header of 12 bytes and its payload, in bytes.
+	wireOverhead = congestion.PacketOverhead - 12
+	// unreportedGrace is how long the start rate limits the uplink before the first report: ten times the longest
+	// interval between two reports at 50 ms. A server that never reports limits nothing.
 	unreportedGrace = time.Second
-	// probeTimeout ends a cluster for which there was nothing to send.
-	probeTimeout = 200 * time.Millisecond
-	// probeIdle is the silence after which there is nothing to probe with: what was sent before does not show whether the path still carries it.
+	// probeIdle is the longest pause in sending after which a probe may begin. Packets sent before a longer pause do not
+	// show whether the path still carries their rate.
 	probeIdle = 500 * time.Millisecond
+	// foreignBudget is how long frames of real video wait for the uplink. Each frame that is dropped costs all frames up
+	// to the next key frame.
+	foreignBudget = 500 * time.Millisecond
+	// maxPadding is how many of the latest packets of a line a probe repeats, one after the other.
+	maxPadding = 256
 )
 
-// uplink estimates what the way to the server carries. It is pure, stepped with now, and belongs to media's lock.
+// uplink sends frames and retransmissions to the server. It is pure, stepped with now, and
+// belongs to media's lock.
 //
-// Until the first report nothing is known: the first rate holds for unreportedGrace from the first packet on, then there is no limit.
+// The packets of a frame get their sequence numbers when they leave, so that a frame that is dropped leaves no gap.
 type uplink struct {
-	estimator congestion.Estimator
-	// began is when the first packet left, latest when the latest did.
-	began, latest time.Time
-	reported      bool
-
-	// cluster is the probe under way, of ID 0 for none, and what it has sent since it began.
-	cluster        congestion.ProbeCluster
-	clusterBegan   time.Time
-	clusterBytes   int
-	clusterPackets int
-	// clusters are the latest probes. All that leaves while one is under way is of it.
-	clusters congestion.Clusters
+	sender  *sender.Sender[heldPacket, repair]
+	started time.Time
+	// extension identifies the header extension with the transport-wide number, 0 if packets are not numbered. Only then
+	// the Sender has an estimator.
+	extension uint8
+	// audio holds frames of audio, which are never held back. delayed holds frames that wait for another quality of their
+	// tile.
+	audio, delayed []*heldFrame
+	// stepped is the time of the last call of depart.
+	stepped time.Time
+	// dropped are the tracks of the frames that were dropped and not counted yet.
+	dropped []ownTrack
+	padding padding
+	// probeBytes is the number of bytes of padding sent so far.
+	probeBytes int64
+	results    []feedback.PacketResult
 }
 
-func newUplink(config congestion.Config, now time.Time) uplink {
-	return uplink{estimator: congestion.New(congestion.GCC, config, now)}
+// ownTrack is one track of a publisher.
+type ownTrack struct {
+	publisher *Publisher
+	track     int
 }
 
-// sent takes note of a packet that leaves, with its transport-wide number and its size on the wire.
-func (u *uplink) sent(now time.Time, number int64, size int) {
-	if u.began.IsZero() {
-		u.began = now
-	}
-	u.latest = now
-	u.estimator.Sent(now, size)
-	if u.cluster.ID != 0 {
-		u.clusterBytes += size
-		u.clusterPackets++
-		u.clusters.Sent(number)
-	}
+// heldFrame is a frame whose packets leave evenly from begin on, the last one at begin + spread.
+type heldFrame struct {
+	line      *line
+	publisher *Publisher
+	track     int
+	timestamp uint32
+	// capture is by this host's clock, serverCapture the same instant by the server's.
+	capture, serverCapture time.Time
+	payloads               [][]byte
+	// times is nil if the frame is not traced.
+	times  *sentTimes
+	begin  time.Time
+	spread time.Duration
+	// budget is how long after begin the first packet may still leave, 0 for no limit.
+	budget time.Duration
+	// payloadType is set when the first packet leaves.
+	payloadType uint8
+	dropped     bool
 }
 
-// report takes what the server said of packets.
-func (u *uplink) report(now time.Time, results []congestion.PacketResult) {
-	if len(results) == 0 {
+// heldPacket is one packet of a frame that waits for its time.
+type heldPacket struct {
+	frame *heldFrame
+	index int
+}
+
+// repair is a packet that the server has asked for again.
+type repair struct {
+	line     *line
+	sequence uint16
+}
+
+// padding says which packet a probe repeats next: of the packets of a line up to newest, the one before the last.
+type padding struct {
+	line     *line
+	newest   uint16
+	repeated uint16
+}
+
+func newUplink(plan pacing.Plan, now time.Time) uplink {
+	options := sender.Options{Plan: plan, Grace: unreportedGrace, Idle: probeIdle}
+	return uplink{sender: sender.New[heldPacket, repair](options, now), started: now}
+}
+
+// number sets the identifier of the header extension that numbers packets, and starts the estimate with the first one.
+func (u *uplink) number(extension uint8, config congestion.Config, now time.Time) {
+	if extension == u.extension {
 		return
 	}
-	u.reported = true
-	for i := range results {
-		results[i].Probe = u.clusters.Of(results[i].Sequence)
+	u.extension = extension
+	u.sender.Stop(now)
+	if extension != 0 {
+		u.sender.Start(sender.NewNumbered(uint16(rand.Uint32())), congestion.New(congestion.GCC, config, now), now)
 	}
-	u.estimator.Report(now, results)
 }
 
-// step lets time pass, and begins and ends probes.
-func (u *uplink) step(now time.Time) {
-	if next := u.estimator.Next(); !next.IsZero() && !now.Before(next) {
-		u.estimator.Step(now)
+// at converts a time to that of the Sender's pacer.
+func (u *uplink) at(t time.Time) time.Duration { return t.Sub(u.started) }
+
+// estimate is the estimated rate of the uplink, 0 until the server has reported.
+func (u *uplink) estimate() volumetric.Bitrate {
+	if !u.sender.Reported() {
+		return 0
 	}
-	if c := u.cluster; c.ID != 0 {
-		whole := u.clusterBytes >= c.MinBytes && u.clusterPackets >= c.MinPackets
-		if whole || now.Sub(u.clusterBegan) > c.Duration+probeTimeout {
-			u.cluster = congestion.ProbeCluster{}
+	return u.sender.Stats().Estimate
+}
+
+// reported processes transport-wide feedback of the server, and reports whether the feedback had results.
+func (u *uplink) reported(packet []byte, now time.Time) bool {
+	u.results = u.sender.Report(packet, now, now, u.results[:0])
+	if len(u.results) == 0 {
+		return false
+	}
+	u.sender.Consult(now)
+	return true
+}
+
+// stepDue is the time until the estimate's next step, 0 or less if the step is due.
+func (u *uplink) stepDue(now time.Time) time.Duration {
+	if due := u.sender.StepDue(); due < sender.Never {
+		return due - u.at(now)
+	}
+	return sender.Never
+}
+
+// asked queues the packets that a NACK names, if they are still known and can have been lost. The server asks again for
+// packets beyond those that the pacer has room for.
+func (u *uplink) asked(l *line, nack *rtcp.TransportLayerNack, now time.Time, rtt time.Duration) {
+	if !l.repeats() {
+		return
+	}
+	for _, pair := range nack.Nacks {
+		pair.Range(func(sequence uint16) bool {
+			sent, known := l.history.Get(sequence)
+			return !known || !feedback.Answerable(sent.At, now, rtt) || u.sender.HoldRepair(repair{l, sequence})
+		})
+	}
+}
+
+// isAudio reports whether the frame leaves at once, whatever the rate.
+func (f *heldFrame) isAudio() bool { return f.publisher.publication.Kind == volumetric.KindAudio }
+
+// abandoned reports whether the line now carries another track.
+func (f *heldFrame) abandoned() bool {
+	return f.line.publisher != f.publisher || f.line.track != f.track
+}
+
+// add queues a frame. Delayed frames of the line begin before the frame.
+func (u *uplink) add(f *heldFrame) {
+	u.delayed = slices.DeleteFunc(u.delayed, func(d *heldFrame) bool {
+		if d.line != f.line {
+			return false
+		}
+		d.begin = f.begin
+		u.hold(d)
+		return true
+	})
+	u.hold(f)
+}
+
+// hold queues the packets of a frame: packet i of n is due at begin + spread * i / (n - 1).
+func (u *uplink) hold(f *heldFrame) {
+	if f.isAudio() {
+		u.audio = append(u.audio, f)
+		return
+	}
+	begin, gap := u.at(f.begin), time.Duration(0)
+	if gaps := len(f.payloads) - 1; gaps > 0 {
+		gap = f.spread / time.Duration(gaps)
+	}
+	for i := range f.payloads {
+		offer := pacing.Offer{Arrived: begin, Due: begin + time.Duration(i)*gap, Begins: i == 0}
+		u.sender.Hold(&f.line.held, heldPacket{f, i}, offer)
+	}
+}
+
+// delay queues a frame that waits for another quality of its tile until its begin, or until resume. Delayed frames of
+// the line begin no later than the frame.
+func (u *uplink) delay(f *heldFrame) {
+	for _, d := range u.delayed {
+		if d.line == f.line && f.begin.Before(d.begin) {
+			d.begin = f.begin
 		}
 	}
-	if u.cluster.ID != 0 || u.latest.IsZero() || now.Sub(u.latest) > probeIdle {
-		return
+	u.delayed = append(u.delayed, f)
+}
+
+// resume makes the delayed frames of a publisher's tracks from first to before last begin right after the given time.
+func (u *uplink) resume(p *Publisher, first, last int, begin time.Time) {
+	for _, f := range u.delayed {
+		if f.publisher == p && f.track >= first && f.track < last {
+			// The frame that they waited for begins at that time.
+			f.begin = begin.Add(time.Nanosecond)
+		}
 	}
-	if c, ok := u.estimator.Probe(now); ok {
-		u.cluster, u.clusterBegan, u.clusterBytes, u.clusterPackets = c, now, 0, 0
-		u.clusters.Begin(c.ID)
+}
+
+// depart appends the packets that leave now: audio, then retransmissions, then frames, then the padding of a probe.
+func (u *uplink) depart(now time.Time, packets []outgoing) []outgoing {
+	at := u.at(now)
+	u.delayed = slices.DeleteFunc(u.delayed, func(f *heldFrame) bool {
+		begins := !f.begin.After(now)
+		if begins {
+			u.hold(f)
+		}
+		return begins
+	})
+	for _, f := range u.audio {
+		for i := range f.payloads {
+			packets = u.leave(heldPacket{f, i}, now, packets)
+		}
 	}
-}
-
-// want says what would be sent if there were no limit.
-func (u *uplink) want(now time.Time, rate volumetric.Bitrate) {
-	u.estimator.Want(now, rate)
-}
-
-// probe is how many bytes are to leave by now for the cluster under way. Time that passes until the next tick is paid in advance, since packets of this
-// tick fill it.
-func (u *uplink) probe(now time.Time) (bytes int, ok bool) {
-	if u.cluster.ID == 0 {
-		return 0, false
+	clear(u.audio)
+	u.audio = u.audio[:0]
+	if next, ok := u.sender.Next(); ok && next <= at {
+		packets = u.tick(now, packets)
 	}
-	elapsed := now.Sub(u.clusterBegan) + tick
-	due := int(float64(u.cluster.Rate) / 8 * elapsed.Seconds())
-	return max(0, due-u.clusterBytes), true
+	u.stepped = now
+	return packets
 }
 
-// rate is what may be sent, 0 for no limit.
-func (u *uplink) rate(now time.Time) volumetric.Bitrate {
-	if u.unlimited(now) {
-		return 0
+// tick appends the packets of one tick of the pacer.
+func (u *uplink) tick(now time.Time, packets []outgoing) []outgoing {
+	at := u.at(now)
+	u.sender.Tick(at)
+	for r, ok := u.sender.PopRepair(); ok; r, ok = u.sender.PopRepair() {
+		packets = u.repeat(r, feedback.Retransmission, now, packets)
 	}
-	return u.estimator.Estimate()
-}
-
-// path is what the pacer goes by.
-func (u *uplink) path(now time.Time) pacing.Path {
-	if u.unlimited(now) {
-		return pacing.Path{}
+	for p, ok := u.sender.Pop(at); ok; p, ok = u.sender.Pop(at) {
+		packets = u.leave(p, now, packets)
 	}
-	stats := u.estimator.Stats()
-	return stats.Path()
+	u.sender.Pad(func() (padded bool) {
+		before := len(packets)
+		packets = u.pad(now, packets)
+		return len(packets) > before
+	})
+	return packets
 }
 
-// unlimited tells whether reports have been awaited for long enough.
-func (u *uplink) unlimited(now time.Time) bool {
-	return !u.reported && !u.began.IsZero() && now.Sub(u.began) >= unreportedGrace
-}
-
-// estimate is what is known, 0 for nothing.
-func (u *uplink) estimate() volumetric.Bitrate {
-	if !u.reported {
-		return 0
+// leave appends a packet of a frame, unless the frame is dropped.
+func (u *uplink) leave(p heldPacket, now time.Time, packets []outgoing) []outgoing {
+	f := p.frame
+	if p.index == 0 {
+		f.dropped = !u.begin(f, now)
 	}
-	return u.estimator.Estimate()
+	if f.dropped {
+		return packets
+	}
+	o := f.line.packet(f, p.index)
+	kind := feedback.Media
+	if f.isAudio() {
+		kind = feedback.Audio
+	}
+	u.sent(&o, kind, now)
+	o.keep(now)
+	if f.line.repeats() {
+		u.padding = padding{line: f.line, newest: o.header.SequenceNumber}
+	}
+	return append(packets, o)
 }
 
-// next is when step is due, the zero time while nothing is sent.
-func (u *uplink) next() time.Time { return u.estimator.Next() }
+// begin begins to send a frame, and reports whether the frame may leave.
+func (u *uplink) begin(f *heldFrame, now time.Time) bool {
+	if f.abandoned() {
+		return false
+	}
+	if u.expired(f, now) {
+		u.dropped = append(u.dropped, ownTrack{f.publisher, f.track})
+		return false
+	}
+	if !f.line.begin(f) {
+		return false
+	}
+	u.sender.Begin(&f.line.held)
+	return true
+}
+
+// expired reports whether a frame has waited for the path for longer than its budget. A frame that began after the last
+// step has not waited for the path, however late this step is.
+func (u *uplink) expired(f *heldFrame, now time.Time) bool {
+	waited := u.sender.Limit() > 0 && f.begin.Before(u.stepped)
+	return waited && f.budget > 0 && now.Sub(f.begin) > f.budget
+}
+
+// sent numbers a packet that leaves, accounts for its size on the wire in bytes, and returns the size.
+func (u *uplink) sent(o *outgoing, kind feedback.PacketKind, now time.Time) (size int) {
+	size = o.size()
+	if u.extension != 0 {
+		number := u.sender.Sent(o.header.SSRC, o.header.SequenceNumber, size, kind, now)
+		// The identifier was negotiated. A packet that could not be numbered would leave all the same.
+		_ = feedback.SetTransportSequence(&o.header, u.extension, uint16(number))
+	}
+	u.sender.Spend(size)
+	return size
+}
+
+// repeat appends the retransmission of a packet that is still known.
+func (u *uplink) repeat(r repair, kind feedback.PacketKind, now time.Time, packets []outgoing) []outgoing {
+	sent, known := r.line.history.Get(r.sequence)
+	if !known {
+		return packets
+	}
+	o, ok := r.line.again(sent)
+	if !ok {
+		return packets
+	}
+	size := u.sent(&o, kind, now)
+	if kind == feedback.Probe {
+		u.probeBytes += int64(size)
+	} else {
+		u.sender.SpendRepair(size)
+	}
+	return append(packets, o)
+}
+
+// pad appends a repetition of a recent packet, if there is one. The repetition is a retransmission that the server has
+// not asked for, and repairs a loss that the server has not noticed yet.
+func (u *uplink) pad(now time.Time, packets []outgoing) []outgoing {
+	p := &u.padding
+	if p.line == nil {
+		return packets
+	}
+	if p.repeated == maxPadding {
+		p.repeated = 0
+	}
+	before := len(packets)
+	packets = u.repeat(repair{p.line, p.newest - p.repeated}, feedback.Probe, now, packets)
+	if len(packets) == before && p.repeated > 0 {
+		p.repeated = 0
+		packets = u.repeat(repair{p.line, p.newest}, feedback.Probe, now, packets)
+	}
+	p.repeated++
+	return packets
+}
+
+// due is when the next packet leaves, and is not ok if none waits and no probe is under way.
+func (u *uplink) due() (at time.Time, ok bool) {
+	if len(u.audio) > 0 {
+		return u.started, true
+	}
+	next, ok := u.sender.Next()
+	if ok {
+		at = u.started.Add(next)
+	}
+	for _, f := range u.delayed {
+		if !ok || f.begin.Before(at) {
+			at, ok = f.begin, true
+		}
+	}
+	return at, ok
+}

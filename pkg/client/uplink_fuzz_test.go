@@ -6,6 +6,8 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -39,11 +41,12 @@ func FuzzUplinkReports(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := newRig(t, Config{})
 		published(t, m, described("body", volumetric.MIMEVolumetric, 1, 3))
-		m.departures.history = feedback.NewTransportHistory(0)
-		m.uplink = newUplink(m.session.config.congestion(), epoch)
+		m.uplink = newUplink(m.session.config.plan, epoch)
+		estimator := congestion.New(congestion.GCC, m.session.config.congestion(), epoch)
+		m.uplink.sender.Start(sender.NewNumbered(0), estimator, epoch)
 		for i := range 200 {
 			now := epoch.Add(time.Duration(i) * time.Millisecond)
-			m.uplink.sent(now, m.departures.history.Sent(1200, feedback.Media, now), 1200)
+			m.uplink.sender.Sent(100, uint16(i), 1200, feedback.Media, now)
 			m.control(now)
 		}
 		limits := m.session.config.congestion().Limits()

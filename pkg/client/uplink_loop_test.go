@@ -20,7 +20,7 @@ import (
 type uplinkRig struct {
 	t         *testing.T
 	m         *media
-	sender    sender
+	sending   sending
 	publisher *Publisher
 	link      *netem.Link
 	// delay is the way back.
@@ -86,7 +86,7 @@ func newUplinkRig(t *testing.T, rate float64, config Config, description volumet
 	if r.link, err = netem.NewLink(linkOf(rate), 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.sender = sender{media: r.m}
+	r.sending = sending{media: r.m}
 	r.publisher = newPublisher(r.m.session, description)
 	r.m.connect(1)
 	for track := range r.publisher.lines {
@@ -144,7 +144,7 @@ func (r *uplinkRig) write(now time.Time, sizes []int) {
 
 // step lets a millisecond of everything happen.
 func (r *uplinkRig) step(now time.Time) {
-	r.sender.step(now, r)
+	r.sending.step(now, r)
 	for _, p := range r.link.Deliver(now) {
 		r.arrive(p)
 	}

@@ -47,8 +47,11 @@ func (s *Session) Uplink() UplinkStats {
 	m := s.media
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	path := m.uplink.estimator.Stats()
-	return UplinkStats{Estimate: m.uplink.estimate(), RTT: path.RTT, Loss: path.Loss, GaveUp: m.gaveUp(), UplinkCounts: m.counts}
+	path, counts := m.uplink.sender.Stats(), m.counts
+	counts.ProbeBytes += m.uplink.probeBytes
+	return UplinkStats{
+		Estimate: m.uplink.estimate(), RTT: path.RTT, Loss: path.Loss, GaveUp: m.gaveUp(), UplinkCounts: counts,
+	}
 }
 
 // weigh decides which tracks are sent, and what is probed for.
@@ -57,8 +60,9 @@ func (m *media) weigh(now time.Time) {
 		return
 	}
 	m.planned = now
+	m.uplink.sender.Consult(now)
 	m.list()
-	changed := m.plan.step(now, planShare*float64(m.uplink.rate(now)), m.tracks)
+	changed := m.plan.step(now, planShare*float64(m.uplink.sender.Limit()), m.tracks)
 	total := 0.0
 	for i, t := range m.tracks {
 		ref := m.owners[i]
@@ -67,7 +71,7 @@ func (m *media) weigh(now time.Time) {
 			total += t.rate
 		}
 	}
-	m.uplink.want(now, volumetric.Bitrate(wantFactor*total))
+	m.uplink.sender.Want(volumetric.Bitrate(wantFactor*total), now)
 	if changed {
 		m.untold = true
 		m.session.tell(Uplink{Estimate: m.uplink.estimate(), GaveUp: m.gaveUp()})
@@ -146,14 +150,14 @@ func (m *media) tellAgain() {
 	m.told, m.untold = time.Time{}, true
 }
 
-// leaveOut counts frames that were left out. The publisher of real video has to send a key frame then.
-func (m *media) leaveOut() {
-	for _, l := range m.pacer.left {
+// countDropped counts the frames that were dropped. The publisher of real video has to send a key frame then.
+func (m *media) countDropped() {
+	for _, d := range m.uplink.dropped {
 		m.counts.Dropped++
-		if !l.publisher.publication.Codec.Is(volumetric.MIMEVolumetric) {
-			m.session.tell(KeyFrameWanted(l.publisher.own(l.track)))
+		if !d.publisher.publication.Codec.Is(volumetric.MIMEVolumetric) {
+			m.session.tell(KeyFrameWanted(d.publisher.own(d.track)))
 		}
 	}
-	clear(m.pacer.left)
-	m.pacer.left = m.pacer.left[:0]
+	clear(m.uplink.dropped)
+	m.uplink.dropped = m.uplink.dropped[:0]
 }

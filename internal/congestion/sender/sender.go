@@ -277,6 +277,10 @@ func (s *Sender[P, R]) inGrace(now time.Time) bool {
 	return !s.reported && s.options.Grace > 0 && (!s.video || now.Sub(s.began) < s.options.Grace)
 }
 
+// Limit is the rate that limits the sender as of the last step or Consult, 0 if no rate does. With the plan of
+// pacing.Off no rate does.
+func (s *Sender[P, R]) Limit() congestion.Bitrate { return congestion.Bitrate(s.path.Estimate) }
+
 // Reported reports whether the receiver has reported on a packet.
 func (s *Sender[P, R]) Reported() bool { return s.reported }
 
