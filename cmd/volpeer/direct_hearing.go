@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/producer"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
+	"github.com/volsfu/volsfu/internal/transport"
 )
 
 // tell tells the consumer of the frames sent, and people what happens.
@@ -57,10 +58,7 @@ func (s *directSender) Datagram(datagram []byte, from netip.AddrPort, now time.T
 	}
 }
 
-// RTP implements transport.Sink. The consumer sends none.
-func (s *directSender) RTP(uint32, []byte, time.Time) {}
-
-// RTCP implements transport.Sink.
+// RTCP takes one RTCP packet of the consumer.
 func (s *directSender) RTCP(packet []byte, now time.Time) {
 	outlet := s.outlet.Load()
 	if outlet == nil {
@@ -73,5 +71,11 @@ func (s *directSender) RTCP(packet []byte, now time.Time) {
 	outlet.RTCP(packet, now, rtt)
 }
 
-// Flush implements transport.Sink.
-func (s *directSender) Flush() {}
+// directReports is the sink of the producer's peer connection. The consumer sends RTCP only.
+type directReports struct {
+	transport.NoOpSink
+	sender *directSender
+}
+
+// RTCP implements transport.Sink.
+func (r directReports) RTCP(packet []byte, now time.Time) { r.sender.RTCP(packet, now) }

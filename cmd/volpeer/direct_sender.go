@@ -120,7 +120,8 @@ func (s *directSender) connect(ctx context.Context, cancel context.CancelCauseFu
 		running.Go(func() { cancel(s.hear()) })
 		if s.udp == nil {
 			var peer *carry.WebRTC
-			if peer, err = carry.Offer(ctx, s.conn, s.negotiation, carry.Route{Remote: s.conn.Remote(), STUN: s.flags.stun}, s); err == nil {
+			route := carry.Route{Remote: s.conn.Remote(), STUN: s.flags.stun}
+			if peer, err = carry.Offer(ctx, s.conn, s.negotiation, route, directReports{sender: s}); err == nil {
 				s.peer = peer.Peer()
 				s.log.Info("connected", "consumer", s.conn.Remote())
 				return peer, nil

@@ -68,19 +68,19 @@ func TestPacketsWaitForTheirBatch(t *testing.T) {
 	p.next()
 	packets := p.packets((signalAfter + 11) * 1144)
 	for _, packet := range packets[:signalAfter-1] {
-		one.RTP(p.ssrc, packet, r.now)
+		one.RTP(p.ssrc, packet, infoAt(r.now))
 	}
 	expect("before the end of the batch", 0)
-	one.RTP(p.ssrc, packets[signalAfter-1], r.now)
+	one.RTP(p.ssrc, packets[signalAfter-1], infoAt(r.now))
 	expect("after as many packets as may wait", signalAfter)
-	one.RTP(p.ssrc, packets[signalAfter], r.now)
+	one.RTP(p.ssrc, packets[signalAfter], infoAt(r.now))
 	expect("one more", signalAfter)
 	one.Flush()
 	expect("at the end of the batch", signalAfter+1)
 	one.Flush()
 
 	// A track that goes to another connection in the midst of a batch owes nothing to it.
-	one.RTP(p.ssrc, packets[signalAfter+1], r.now)
+	one.RTP(p.ssrc, packets[signalAfter+1], infoAt(r.now))
 	two.Bind(10, 11, p.track)
 	one.Flush()
 	expect("moved in the midst of a batch", signalAfter+2)
@@ -89,7 +89,7 @@ func TestPacketsWaitForTheirBatch(t *testing.T) {
 	p.send(r.now, p.packets(1000)...)
 	expect("on the other connection", signalAfter+3)
 	p.next()
-	two.RTP(p.ssrc, p.packets(1000)[0], r.now)
+	two.RTP(p.ssrc, p.packets(1000)[0], infoAt(r.now))
 	two.Close()
 	expect("closed in the midst of a batch", signalAfter+4)
 }
@@ -108,7 +108,7 @@ func TestABatchOfSeveralPublishers(t *testing.T) {
 		for _, p := range []*publisher{one, two} {
 			p.next()
 			for _, packet := range p.packets(3 * 1144) {
-				p.ingress.RTP(p.ssrc, packet, r.now)
+				p.ingress.RTP(p.ssrc, packet, infoAt(r.now))
 			}
 		}
 		expected := []int{3, 3}
@@ -223,7 +223,7 @@ func testForwardingDoesNotAllocate(t *testing.T, extension uint8) {
 				template[17], template[18] = byte(number>>8), byte(number)
 			}
 			r.now = r.now.Add(10 * time.Microsecond)
-			i.RTP(p.ssrc, template, r.now)
+			i.RTP(p.ssrc, template, infoAt(r.now))
 		}
 		r.now = r.now.Add(time.Millisecond)
 		i.Flush()

@@ -98,7 +98,7 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 			binary.BigEndian.PutUint16(packet[17:], uint16(sent))
 			binary.BigEndian.PutUint32(packet[numberedSize+8:], frame)
 		}
-		i.RTP(publishers[n].ssrc, packet, r.now)
+		i.RTP(publishers[n].ssrc, packet, infoAt(r.now))
 		if sent++; sent%tracks == 0 {
 			sequence++
 		}
@@ -161,7 +161,7 @@ func BenchmarkLend(b *testing.B) {
 					binary.BigEndian.PutUint16(packet[2:], sequence)
 					binary.BigEndian.PutUint32(packet[4:], number*3000)
 					binary.BigEndian.PutUint32(packet[12+8:], number)
-					i.RTP(p.ssrc, packet, now)
+					i.RTP(p.ssrc, packet, infoAt(now))
 				}
 				i.Flush()
 				if !w.turn.free.Load() {

@@ -330,9 +330,9 @@ func TestReportsToPublishers(t *testing.T) {
 			if n == 7 {
 				lost++
 				r.now = r.now.Add(time.Millisecond)
-				i.RTP(p.rtx, number(p.retransmission(packet)), r.now)
+				i.RTP(p.rtx, number(p.retransmission(packet)), infoAt(r.now))
 			} else {
-				i.RTP(p.ssrc, packet, r.now)
+				i.RTP(p.ssrc, packet, infoAt(r.now))
 			}
 			select {
 			case <-i.wakeup:
@@ -344,7 +344,7 @@ func TestReportsToPublishers(t *testing.T) {
 				sent++
 			}
 		}
-		i.RTP(99, number(p.packet([]byte("of a stream that is not bound"), true)), r.now)
+		i.RTP(99, number(p.packet([]byte("of a stream that is not bound"), true)), infoAt(r.now))
 		sent++
 		i.Flush()
 		r.now = r.now.Add(frameInterval)

@@ -258,7 +258,7 @@ func TestAfterClose(t *testing.T) {
 	p.track.Close()
 	late := r.engine.NewIngress(&fakePeer{})
 	late.Bind(10, 11, p.track)
-	late.RTP(10, nil, time.Now())
+	late.RTP(10, nil, infoAt(time.Now()))
 	late.Close()
 	if n := r.engine.Stats().Ingresses; n != 0 {
 		t.Errorf("%d ingresses are open", n)

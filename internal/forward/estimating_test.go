@@ -103,7 +103,7 @@ func TestPublishersLossIsNotTheReceivers(t *testing.T) {
 		c.publisher.next()
 		for n, packet := range c.publisher.packets(40 * 1144) {
 			if n%10 != 3 {
-				c.publisher.ingress.RTP(c.publisher.ssrc, packet, c.now)
+				c.publisher.ingress.RTP(c.publisher.ssrc, packet, infoAt(c.now))
 			}
 		}
 		c.publisher.ingress.Flush()

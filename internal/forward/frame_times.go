@@ -170,7 +170,8 @@ func (t *tracer) stampOf(f *frameTrace) (sentStamp, bool) {
 // PacketSent takes the kernel's stamps of a packet that it was asked for; hardware is the zero time where the network card tells nothing.
 func (r *Receiver) PacketSent(ssrc uint32, sequence uint16, kernel, hardware time.Time) {
 	t, engine := &r.tracer, r.writer.engine
-	s := sentStamp{ssrc: ssrc, sequence: sequence, kernel: engine.stamp(kernel), hardware: engine.stamp(hardware)}
+	now := engine.clock()
+	s := sentStamp{ssrc, sequence, engine.stamp(kernel, now), engine.stamp(hardware, now)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.sent {
@@ -185,12 +186,12 @@ func (r *Receiver) PacketSent(ssrc uint32, sequence uint16, kernel, hardware tim
 	t.sent = append(t.sent, s)
 }
 
-// stamp gives a wall time as nanoseconds since the engine's start, by the wall clock as it is now.
-func (e *Engine) stamp(t time.Time) int64 {
+// stamp returns a wall time as nanoseconds since the engine's start, and 0 for the zero time. now is a recent reading
+// of the engine's clock: the wall clock may have been set since the start.
+func (e *Engine) stamp(t, now time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	now := e.clock()
 	return e.since(now) - int64(now.Round(0).Sub(t.Round(0)))
 }
 

@@ -54,7 +54,7 @@ func (l *tracingLoop) frame() {
 		binary.BigEndian.PutUint32(packet[4:], l.number*3000)
 		binary.BigEndian.PutUint32(packet[rtpHeader+8:], l.number)
 		l.sequence++
-		l.ingress.RTP(l.publisher.ssrc, packet, l.rig.now)
+		l.ingress.RTP(l.publisher.ssrc, packet, infoAt(l.rig.now))
 	}
 	l.ingress.Flush()
 	l.rig.ticks(time.Second / 30)

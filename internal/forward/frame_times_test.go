@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -213,11 +214,10 @@ func TestFrameTimesKernel(t *testing.T) {
 	for range 3 {
 		p.next()
 		packets := p.packets(4 * 1144)
-		i.Arrived(r.now.Add(-20*time.Microsecond), r.now.Add(-30*time.Microsecond))
-		p.send(r.now, packets[:2]...)
+		kernel, hardware := r.now.Add(-20*time.Microsecond), r.now.Add(-30*time.Microsecond)
+		p.sendInfo(&transport.PacketInfo{At: r.now, Kernel: kernel, Hardware: hardware}, packets[:2]...)
 		r.run()
-		i.Arrived(r.now, time.Time{})
-		p.send(r.now, packets[2:]...)
+		p.sendInfo(&transport.PacketInfo{At: r.now, Kernel: r.now}, packets[2:]...)
 		r.run()
 		r.now = r.now.Add(stampInterval / 2)
 	}
@@ -314,7 +314,7 @@ func TestFrameTimesAllocate(t *testing.T) {
 	frame := func() {
 		p.next()
 		p.restamp(template[0])
-		p.ingress.RTP(p.ssrc, template[0], r.now)
+		p.ingress.RTP(p.ssrc, template[0], infoAt(r.now))
 		p.ingress.Flush()
 		r.run()
 		r.now = r.now.Add(5 * time.Millisecond)

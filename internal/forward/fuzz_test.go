@@ -33,7 +33,7 @@ func FuzzIngress(f *testing.F) {
 			switch way % 8 {
 			case 0, 1, 2, 3, 4:
 				// The stream itself, or its retransmissions.
-				i.RTP(tracks[way%8/2].ssrc+uint32(way%2), packet, r.now)
+				i.RTP(tracks[way%8/2].ssrc+uint32(way%2), packet, infoAt(r.now))
 				i.Flush()
 			case 5:
 				s.receiver.RTCP(packet, r.now)

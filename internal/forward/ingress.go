@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/transport"
 )
 
 // Ingress is what one publisher's peer connection brings in. The goroutine that reads the connection calls RTP for each packet of a batch, and Flush after the
@@ -36,8 +37,6 @@ type Ingress struct {
 	packet   rtp.Packet
 	// original is a retransmitted packet as it was first sent.
 	original [maxOriginal]byte
-	// kernelAt and hardwareAt are when kernel and network card received the packets at hand, since the engine's start; 0 where they do not tell.
-	kernelAt, hardwareAt int64
 	// order is that of the last packet.
 	order int64
 	// unsignalled are the tracks of the packets that those who follow them have not been told of, at most signalAfter.
@@ -148,23 +147,23 @@ func (i *Ingress) begin() bool {
 // end ends a change of the ingress's state.
 func (i *Ingress) end() { i.changing = false }
 
-// RTP takes a decrypted RTP packet, which is valid only during the call. It is called by one goroutine. The packet may wait for the next Flush, which must
-// follow as soon as no other packet is at hand.
-func (i *Ingress) RTP(ssrc uint32, packet []byte, now time.Time) {
+// RTP takes a decrypted RTP packet. The packet and its info are valid only during the call. One goroutine calls RTP.
+// The packet may wait for the next Flush, which must follow as soon as no other packet is at hand.
+func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.begin() {
 		return
 	}
-	i.take(ssrc, packet, now)
+	i.take(ssrc, packet, info)
 	i.end()
 }
 
 // take is RTP. The caller holds the mutex.
-func (i *Ingress) take(ssrc uint32, packet []byte, now time.Time) {
-	i.arrived(ssrc, packet, now)
+func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	i.arrived(ssrc, packet, info.At)
 	if s := i.streams[ssrc]; s != nil {
-		i.receive(s, packet, now, false)
+		i.receive(s, packet, info, false)
 		return
 	}
 	s := i.repairs[ssrc]
@@ -172,11 +171,11 @@ func (i *Ingress) take(ssrc uint32, packet []byte, now time.Time) {
 		i.stats.add(unknownSSRC, 1)
 		return
 	}
-	i.repair(s, packet, now)
+	i.repair(s, packet, info)
 }
 
 // repair takes a packet of the RTX stream that belongs to a stream.
-func (i *Ingress) repair(s *stream, packet []byte, now time.Time) {
+func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
 	p := &i.packet
 	if err := p.Unmarshal(packet); err != nil || p.SSRC != s.repair || len(packet) > maxOriginal {
 		i.stats.add(malformedRTP, 1)
@@ -191,13 +190,13 @@ func (i *Ingress) repair(s *stream, packet []byte, now time.Time) {
 	i.stats.add(receivedPackets+counter(kind), 1)
 	i.stats.add(receivedBytes+counter(kind), uint64(len(p.Payload)))
 	if err == nil {
-		i.receive(s, i.original[:size], now, true)
+		i.receive(s, i.original[:size], info, true)
 	}
 }
 
 // receive takes a packet of a stream, as it was first sent.
-func (i *Ingress) receive(s *stream, packet []byte, now time.Time, repaired bool) {
-	p := &i.packet
+func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, repaired bool) {
+	p, now := &i.packet, info.At
 	if err := p.Unmarshal(packet); err != nil || p.Version != 2 || p.SSRC != s.ssrc || len(p.Payload) > maxPayload {
 		i.stats.add(malformedRTP, 1)
 		return
@@ -215,7 +214,7 @@ func (i *Ingress) receive(s *stream, packet []byte, now time.Time, repaired bool
 	i.order = max(i.order+1, i.engine.since(now))
 	stored.class, stored.facts, stored.order, stored.ordinal = kind, facts, i.order, s.facts.opened
 	stored.edge = facts.Framed && (facts.Opens || sequence != s.facts.highest || facts.Sequence-facts.FrameStart+1 >= int64(facts.SourcePackets))
-	stored.kernel, stored.hardware = i.kernelAt, i.hardwareAt
+	stored.kernel, stored.hardware = i.engine.stamp(info.Kernel, now), i.engine.stamp(info.Hardware, now)
 	stored.due = s.due(stored)
 	i.count(s, stored)
 	if s.missing != nil {

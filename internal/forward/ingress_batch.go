@@ -1,23 +1,11 @@
 package forward
 
-import (
-	"time"
-
-	"github.com/volsfu/volsfu/internal/panics"
-)
+import "github.com/volsfu/volsfu/internal/panics"
 
 // signalAfter is after how many packets those who follow their tracks are told, however long the batch. The largest segment that a socket receives at once
 // (UDP_GRO) is 64 kB, 55 packets of payload v1: a burst that came as one is signalled as one, so that it can leave as one run per receiver. Taking 64 packets
 // takes about 60 µs, at 1 µs each, decryption included.
 const signalAfter = 64
-
-// Arrived says when kernel and network card received the packets that follow until the next Flush or the next call, the zero time where they do not tell.
-func (i *Ingress) Arrived(kernel, hardware time.Time) {
-	at, card := i.engine.stamp(kernel), i.engine.stamp(hardware)
-	i.mu.Lock()
-	i.kernelAt, i.hardwareAt = at, card
-	i.mu.Unlock()
-}
 
 // Signal tells the writers of the packets since the last call, without waking any. It is called before Flush where several ingresses have packets that came together: whoever is served first gets what
 // all of them have as one burst, and nobody's packets wait unseen for what another's cost.
@@ -31,7 +19,6 @@ func (i *Ingress) Signal() {
 func (i *Ingress) Flush() {
 	i.mu.Lock()
 	i.signal()
-	i.kernelAt, i.hardwareAt = 0, 0
 	roused, packets := i.roused, i.rousing
 	i.rousing = 0
 	if len(roused) == 0 {

@@ -155,15 +155,15 @@ func TestRejectsMalformedPackets(t *testing.T) {
 	good := p.packets(2000)
 	p.send(r.now, good...)
 	valid := func() []byte { return slices.Clone(good[0]) }
-	i.RTP(10, nil, r.now)
-	i.RTP(10, valid()[:11], r.now)
+	i.RTP(10, nil, infoAt(r.now))
+	i.RTP(10, valid()[:11], infoAt(r.now))
 	version := valid()
 	version[0] = 1<<6 | version[0]&0x3f
-	i.RTP(10, version, r.now)
+	i.RTP(10, version, infoAt(r.now))
 	ssrc := valid()
 	ssrc[11] = 99
-	i.RTP(10, ssrc, r.now)
-	i.RTP(10, append(valid(), make([]byte, maxPayload)...), r.now)
+	i.RTP(10, ssrc, infoAt(r.now))
+	i.RTP(10, append(valid(), make([]byte, maxPayload)...), infoAt(r.now))
 	if got := r.engine.Stats().MalformedRTP; got != 5 {
 		t.Errorf("%d malformed RTP packets counted, expected 5", got)
 	}
@@ -176,7 +176,7 @@ func TestRejectsMalformedPackets(t *testing.T) {
 	if got := r.engine.Stats().MalformedPayload; got != 2+89 {
 		t.Errorf("%d malformed payloads counted, expected 91", got)
 	}
-	i.RTP(99, valid(), r.now)
+	i.RTP(99, valid(), infoAt(r.now))
 	if got := r.engine.Stats().UnknownSSRC; got != 1 {
 		t.Errorf("%d packets of unknown SSRC counted, expected 1", got)
 	}

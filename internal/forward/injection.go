@@ -8,6 +8,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
@@ -97,6 +98,7 @@ func (j *Injector) Frame(d payload.Descriptor, data []byte, timestamp uint32, no
 		return fmt.Errorf("%w: %d packets, expected at most %d", payload.ErrFrame, packets, maxFramePackets)
 	}
 	j.header.Timestamp = timestamp
+	info := transport.PacketInfo{At: now}
 	for n := range packets {
 		j.header.Marker = n == packets-1
 		size, err := j.header.MarshalTo(j.packet[:])
@@ -108,7 +110,7 @@ func (j *Injector) Frame(d payload.Descriptor, data []byte, timestamp uint32, no
 			return err
 		}
 		j.header.SequenceNumber++
-		j.ingress.RTP(j.header.SSRC, packet, now)
+		j.ingress.RTP(j.header.SSRC, packet, &info)
 	}
 	j.ingress.Flush()
 	return nil

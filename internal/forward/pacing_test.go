@@ -275,7 +275,7 @@ func TestPacingDoesNotAllocate(t *testing.T) {
 			if k == 49 {
 				template[1] |= 0x80
 			}
-			i.RTP(p.ssrc, template, r.now)
+			i.RTP(p.ssrc, template, infoAt(r.now))
 		}
 		i.Flush()
 		r.ticks(time.Second / 30)

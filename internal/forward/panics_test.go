@@ -88,7 +88,7 @@ func TestNothingIsTakenAfterAPanic(t *testing.T) {
 	}{
 		{"RTP", func(r *rig, p *publisher) {
 			p.track.stream.reception = nil
-			p.ingress.RTP(p.ssrc, p.packets(100)[0], r.now)
+			p.ingress.RTP(p.ssrc, p.packets(100)[0], infoAt(r.now))
 		}},
 		{"RTCP", func(r *rig, p *publisher) {
 			p.track.stream.reception = nil

@@ -147,7 +147,7 @@ func retransmissionsPerLoss(t *testing.T, uplink float64, repairAfter time.Durat
 				if random.Float64() < uplink {
 					late.queue = append(late.queue, arrival[[]byte]{r.now.Add(repairAfter), packet})
 				} else {
-					p.ingress.RTP(p.ssrc, packet, r.now)
+					p.ingress.RTP(p.ssrc, packet, infoAt(r.now))
 				}
 			}
 			p.ingress.Flush()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -151,10 +152,16 @@ func (p *publisher) packet(body []byte, marker bool) []byte {
 	return raw
 }
 
+// infoAt is the info of a packet that came at the time and is not stamped.
+func infoAt(now time.Time) *transport.PacketInfo { return &transport.PacketInfo{At: now} }
+
 // send gives packets to the ingress, as one batch.
-func (p *publisher) send(now time.Time, packets ...[]byte) {
+func (p *publisher) send(now time.Time, packets ...[]byte) { p.sendInfo(infoAt(now), packets...) }
+
+// sendInfo gives packets with one info to the ingress, as one batch.
+func (p *publisher) sendInfo(info *transport.PacketInfo, packets ...[]byte) {
 	for _, packet := range packets {
-		p.ingress.RTP(p.ssrc, packet, now)
+		p.ingress.RTP(p.ssrc, packet, info)
 	}
 	p.ingress.Flush()
 }
@@ -162,7 +169,7 @@ func (p *publisher) send(now time.Time, packets ...[]byte) {
 // repair gives retransmissions of packets to the ingress, as one batch.
 func (p *publisher) repair(now time.Time, packets ...[]byte) {
 	for _, packet := range packets {
-		p.ingress.RTP(p.rtx, p.retransmission(packet), now)
+		p.ingress.RTP(p.rtx, p.retransmission(packet), infoAt(now))
 	}
 	p.ingress.Flush()
 }

@@ -89,7 +89,7 @@ func (l *uplinkLoop) step() {
 		if _, err := h.Unmarshal(packet); err != nil {
 			l.t.Fatal(err)
 		}
-		p.ingress.RTP(h.SSRC, packet, l.now)
+		p.ingress.RTP(h.SSRC, packet, infoAt(l.now))
 	}
 	p.ingress.Flush()
 	packets, _ := p.ingress.step(l.now)

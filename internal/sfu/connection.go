@@ -46,14 +46,15 @@ type mediaSink struct {
 	chunks   *forward.ChunkSender
 }
 
-// Data implements transport.DataSink.
+// Data implements transport.Sink.
 func (s *mediaSink) Data(label string, message []byte, now time.Time) {
 	if s.data != nil {
 		s.data.take(label, message, now)
 	}
 }
 
-// Acknowledged implements transport.DataSink. What the client acknowledges of what it is sent over data channels stands for reports of arrivals.
+// Acknowledged implements transport.Sink. What the client acknowledges of what it is sent over data channels stands
+// for reports of arrivals.
 func (s *mediaSink) Acknowledged(now time.Time) {
 	if s.chunks == nil {
 		return
@@ -64,18 +65,17 @@ func (s *mediaSink) Acknowledged(now time.Time) {
 }
 
 // RTP implements transport.Sink.
-func (s *mediaSink) RTP(ssrc uint32, packet []byte, now time.Time) { s.ingress.RTP(ssrc, packet, now) }
+func (s *mediaSink) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	s.ingress.RTP(ssrc, packet, info)
+}
 
 // Flush implements transport.Sink.
 func (s *mediaSink) Flush() { s.ingress.Flush() }
 
-// Signal implements transport.BatchSink.
+// Signal implements transport.Sink.
 func (s *mediaSink) Signal() { s.ingress.Signal() }
 
-// Arrived implements transport.StampSink.
-func (s *mediaSink) Arrived(kernel, hardware time.Time) { s.ingress.Arrived(kernel, hardware) }
-
-// Sent implements transport.StampSink.
+// Sent implements transport.Sink.
 func (s *mediaSink) Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time) {
 	s.receiver.PacketSent(ssrc, sequence, kernel, hardware)
 }

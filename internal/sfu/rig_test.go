@@ -202,13 +202,6 @@ func handle(s *Session, messages ...signal.Message) {
 	}
 }
 
-// unheard is the sink of a client that nobody sends to.
-type unheard struct{}
-
-func (unheard) RTP(uint32, []byte, time.Time) {}
-func (unheard) RTCP([]byte, time.Time)        {}
-func (unheard) Flush()                        {}
-
 // newClientPeer makes the peer of a client. Candidates are not carried to it, so it is never connected.
 func newClientPeer(t *testing.T) *transport.Peer {
 	t.Helper()
@@ -216,7 +209,7 @@ func newClientPeer(t *testing.T) *transport.Peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := endpoint.NewPeer(unheard{})
+	p, err := endpoint.NewPeer(transport.NoOpSink{})
 	if err != nil {
 		t.Fatal(err)
 	}

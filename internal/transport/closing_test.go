@@ -13,20 +13,21 @@ import (
 
 // asker is a sink that asks its peer for the round-trip time with every packet.
 type asker struct {
+	NoOpSink
 	peer  *Peer
 	asked atomic.Int64
 }
 
-func (a *asker) RTP(uint32, []byte, time.Time) {
+func (a *asker) RTP(uint32, []byte, *PacketInfo) { a.ask() }
+
+func (a *asker) RTCP([]byte, time.Time) { a.ask() }
+
+func (a *asker) ask() {
 	// What was asked before is forgotten, so that Pion is asked each time.
 	a.peer.rttAt.Store(0)
 	a.peer.RTT()
 	a.asked.Add(1)
 }
-
-func (a *asker) Flush() {}
-
-func (a *asker) RTCP(packet []byte, now time.Time) { a.RTP(0, packet, now) }
 
 // TestClosingWhileThePeersSinkAsks closes connections in the midst of packets.
 func TestClosingWhileThePeersSinkAsks(t *testing.T) {

@@ -15,16 +15,6 @@ import (
 	"github.com/volsfu/volsfu/internal/description"
 )
 
-// DataSink is a Sink that takes messages on data channels, too. Data is called by one goroutine for each channel, and must return soon: the next message waits, and
-// with it what the remote peer has to send. A message is valid until the call returns.
-type DataSink interface {
-	Sink
-	// Data takes a message of the channel that the remote peer has opened under that label.
-	Data(label string, message []byte, now time.Time)
-	// Acknowledged says that the remote peer may have acknowledged more of what was sent on channels. One goroutine calls it, and SCTP takes nothing meanwhile.
-	Acknowledged(now time.Time)
-}
-
 const (
 	// maxChannels bounds the data channels that a remote peer may open: one for each of its publications, and some to spare. Each has a buffer for one message.
 	maxChannels = 32
@@ -43,7 +33,8 @@ const (
 // errTooManyStreams ends an association whose remote peer uses more than maxStreams streams.
 var errTooManyStreams = errors.New("too many SCTP streams")
 
-// AddData adds a line with data channels, which the remote peer opens. It takes part in the first offer; what comes goes to the peer's sink, which has to be a DataSink.
+// AddData adds a line with data channels, which the remote peer opens. The line takes part in the first offer.
+// Messages go to the peer's sink.
 func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
 
 // agreeOnData notes whether the answer takes the line with data channels.
@@ -56,7 +47,7 @@ func (p *Peer) agreeOnData(answer *description.Description) {
 }
 
 // serveData takes what comes on data channels until the connection ends. It is the goroutine that secured the connection.
-func (p *Peer) serveData(conn *dtls.Conn, client bool, sink DataSink) error {
+func (p *Peer) serveData(conn *dtls.Conn, client bool, sink Sink) error {
 	association, err := sctp.ClientWithOptions(
 		sctp.WithNetConn(newDataConn(conn, sink, p.tryChannel, &p.endpoint.chunks)), sctp.WithLoggerFactory(p.endpoint.logs),
 		sctp.WithMinCwnd(leastWindow), sctp.WithRTOMax(longestRepeat),
@@ -108,7 +99,7 @@ func (e *Endpoint) dataConfig() *datachannel.Config {
 var dataMessages = sync.Pool{New: func() any { return new([description.MaxDataMessage]byte) }}
 
 // readChannel is the goroutine of one data channel. Its error is io.EOF if the remote peer has reset the stream.
-func readChannel(stream *sctp.Stream, sink DataSink, config *datachannel.Config) error {
+func readChannel(stream *sctp.Stream, sink Sink, config *datachannel.Config) error {
 	defer func() { _ = stream.Close() }()
 	channel, err := datachannel.Server(stream, config)
 	if err != nil {

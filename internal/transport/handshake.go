@@ -108,8 +108,8 @@ func (p *Peer) secureConnection(records *recordConn, client bool, fingerprint st
 		return
 	}
 	p.events.secured()
-	if sink, takes := p.sink.(DataSink); takes && p.data.Load() {
-		_ = p.serveData(conn, client, sink)
+	if p.data.Load() {
+		_ = p.serveData(conn, client, p.sink)
 		// Whoever agreed on data channels has no use for the connection without them. It is told so, and may make another.
 		_ = conn.Close()
 	}

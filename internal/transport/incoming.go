@@ -12,38 +12,12 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// Sink takes what arrives on a peer connection, decrypted. RTP and RTCP are called by one goroutine at a time, Flush perhaps by another meanwhile. All must return
-// soon, since the next packet waits. A packet is valid until the call returns.
-type Sink interface {
-	// RTP takes a whole RTP packet of the stream.
-	RTP(ssrc uint32, packet []byte, now time.Time)
-	// RTCP takes one RTCP packet, not a compound. Its header is right; what follows it may be anything.
-	RTCP(packet []byte, now time.Time)
-	// Flush says that what came in together is complete: nothing more is known to follow at once.
-	Flush()
-}
-
-// BatchSink is a Sink that is told of packets that have come together with those of other peers before any of the peers' sinks is flushed.
-type BatchSink interface {
-	Sink
-	// Signal is called between the last packet of such a batch and the Flush of the first of its peers, by the goroutine that calls RTP.
-	Signal()
-}
-
-// StampSink is a Sink that takes the times at which the system saw packets, where the endpoint takes stamps (Endpoint.TakeStamps). Times are the zero time where it does not
-// tell; hardware is the network card's.
-type StampSink interface {
-	Sink
-	// Arrived says when the packets that RTP brings next have arrived, until the next call.
-	Arrived(kernel, hardware time.Time)
-	// Sent says when a packet left for which a stamp was asked (Peer.StampNext). Kernel and network card may be told of one by one.
-	Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time)
-}
-
 // incoming opens what the remote peer sends. Packets may come by the socket and by ICE at the same time, so a mutex guards it.
 type incoming struct {
 	mu     sync.Mutex
 	opener *srtp.Opener
+	// info is that of the packet at hand. The sink is given a pointer to it.
+	info PacketInfo
 	// early are datagrams that have come before the keys; closed says that nothing is taken any more.
 	early  [][]byte
 	closed bool
@@ -63,16 +37,16 @@ func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time
 	}
 	p.incoming.mu.Lock()
 	defer p.incoming.mu.Unlock()
-	if p.stamps != nil && p.endpoint.stamping.Load() > 0 {
-		kernel, hardware := stampTimes(message.Arrived)
-		p.stamps.Arrived(kernel, hardware)
+	p.incoming.info = PacketInfo{At: now}
+	if p.endpoint.stamping.Load() > 0 {
+		p.incoming.info.Kernel, p.incoming.info.Hardware = stampTimes(message.Arrived)
 	}
 	for datagram := range message.Datagrams() {
 		if !isMedia(datagram) {
 			p.receiveControl(datagram, message.Peer, now)
 			continue
 		}
-		p.receive(datagram, now)
+		p.receive(datagram)
 	}
 }
 
@@ -104,12 +78,14 @@ func (p *Peer) receiveOne(datagram []byte, now time.Time) {
 func (p *Peer) lockAndReceive(datagram []byte, now time.Time) {
 	p.incoming.mu.Lock()
 	defer p.incoming.mu.Unlock()
-	p.receive(datagram, now)
+	p.incoming.info = PacketInfo{At: now}
+	p.receive(datagram)
 }
 
-// receive opens one datagram of media and hands it to the sink. What cannot be opened is dropped: it may be forged, repeated, or earlier than the keys.
-// The caller holds the mutex, here and below.
-func (p *Peer) receive(datagram []byte, now time.Time) {
+// receive opens one datagram of media and hands it to the sink with incoming.info, which the caller has set. A
+// datagram that cannot be opened is dropped: it may be forged, repeated, or earlier than the keys. The caller holds
+// the mutex, here and below.
+func (p *Peer) receive(datagram []byte) {
 	if p.incoming.opener == nil {
 		if !p.incoming.closed && len(p.incoming.early) < maxEarly && len(datagram) <= receiveBytes {
 			p.incoming.early = append(p.incoming.early, slices.Clone(datagram))
@@ -118,7 +94,7 @@ func (p *Peer) receive(datagram []byte, now time.Time) {
 	}
 	if isRTCP(datagram) {
 		if compound, err := p.incoming.opener.OpenRTCP(datagram); err == nil {
-			p.receiveRTCP(compound, now)
+			p.receiveRTCP(compound, p.incoming.info.At)
 		}
 		return
 	}
@@ -130,7 +106,7 @@ func (p *Peer) receive(datagram []byte, now time.Time) {
 		return
 	}
 	// Open has found a whole header.
-	p.sink.RTP(binary.BigEndian.Uint32(packet[8:]), packet, now)
+	p.sink.RTP(binary.BigEndian.Uint32(packet[8:]), packet, &p.incoming.info)
 }
 
 // overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as the connection lives. Closing waits for
@@ -170,9 +146,9 @@ func (p *Peer) receiveEarly(opener *srtp.Opener) int {
 	defer i.mu.Unlock()
 	early := i.early
 	i.opener, i.early = opener, nil
-	now := time.Now()
+	i.info = PacketInfo{At: time.Now()}
 	for _, datagram := range early {
-		p.receive(datagram, now)
+		p.receive(datagram)
 	}
 	return len(early)
 }

@@ -143,16 +143,15 @@ func TestAPanicInTheCheckOfACertificate(t *testing.T) {
 }
 
 // brokenSink panics with each packet.
-type brokenSink struct{ taken atomic.Int64 }
+type brokenSink struct {
+	NoOpSink
+	taken atomic.Int64
+}
 
-func (s *brokenSink) RTP(uint32, []byte, time.Time) {
+func (s *brokenSink) RTP(uint32, []byte, *PacketInfo) {
 	s.taken.Add(1)
 	panic("test")
 }
-
-func (s *brokenSink) Flush() {}
-
-func (s *brokenSink) RTCP([]byte, time.Time) {}
 
 // TestAPanicWithAPacketThroughICE has the sink of one peer panic, whose packets come over ICE-TCP.
 func TestAPanicWithAPacketThroughICE(t *testing.T) {
@@ -334,10 +333,8 @@ type countingData struct {
 
 func (s *countingData) Data(string, []byte, time.Time) { s.messages.Add(1) }
 
-func (s *countingData) Acknowledged(time.Time) {}
-
 // openData connects a peer to a foreigner, and gives the foreigner's channel once that is open.
-func openData(t *testing.T, endpoint *Endpoint, sink DataSink) (*Peer, *webrtc.DataChannel) {
+func openData(t *testing.T, endpoint *Endpoint, sink Sink) (*Peer, *webrtc.DataChannel) {
 	t.Helper()
 	peer, err := endpoint.NewPeer(sink)
 	if err != nil {

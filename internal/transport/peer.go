@@ -28,12 +28,8 @@ const rttInterval = 500 * time.Millisecond
 type Peer struct {
 	endpoint *Endpoint
 	sink     Sink
-	// stamps is the sink where it takes the times of packets, else nil.
-	stamps StampSink
-	// batches is the sink where it is told of batches of several peers, else nil.
-	batches BatchSink
-	agent   *ice.Agent
-	events  *eventList
+	agent    *ice.Agent
+	events   *eventList
 	negotiation
 
 	localCandidates candidateList
@@ -88,8 +84,6 @@ func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 	p := &Peer{
 		endpoint: e, sink: sink, agent: agent, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
 	}
-	p.stamps, _ = sink.(StampSink)
-	p.batches, _ = sink.(BatchSink)
 	p.context, p.cancel = context.WithCancel(context.Background())
 	if err := p.watch(); err != nil {
 		_ = agent.Close()

@@ -15,6 +15,7 @@ import (
 
 // recorder is a sink that keeps what arrives.
 type recorder struct {
+	NoOpSink
 	mu   sync.Mutex
 	rtp  map[uint32][]rtp.Packet
 	rtcp map[uint32]int
@@ -24,7 +25,7 @@ func newRecorder() *recorder {
 	return &recorder{rtp: make(map[uint32][]rtp.Packet), rtcp: make(map[uint32]int)}
 }
 
-func (r *recorder) RTP(ssrc uint32, packet []byte, _ time.Time) {
+func (r *recorder) RTP(ssrc uint32, packet []byte, _ *PacketInfo) {
 	var p rtp.Packet
 	if p.Unmarshal(append([]byte(nil), packet...)) != nil {
 		return
@@ -45,8 +46,6 @@ func (r *recorder) RTCP(packet []byte, _ time.Time) {
 		r.rtcp[ssrc]++
 	}
 }
-
-func (r *recorder) Flush() {}
 
 func (r *recorder) packets(ssrc uint32) []rtp.Packet {
 	r.mu.Lock()

@@ -110,9 +110,7 @@ func (p *Peer) hush(route *peerRoute, silent bool) {
 func flush(touched []*Peer) {
 	if len(touched) > 1 {
 		for _, peer := range touched {
-			if peer.batches != nil {
-				peer.batches.Signal()
-			}
+			peer.sink.Signal()
 		}
 	}
 	for _, peer := range touched {

@@ -76,7 +76,7 @@ func TestBatchesOfSeveralPeers(t *testing.T) {
 		var touched []*Peer
 		for _, name := range []string{"a", "b", "c"}[:peers] {
 			sink := hearer{newRecorder(), name, &told}
-			touched = append(touched, &Peer{sink: sink, batches: sink})
+			touched = append(touched, &Peer{sink: sink})
 		}
 		flush(touched)
 		if !slices.Equal(told, expected) {
@@ -91,7 +91,7 @@ type deaf struct {
 	hears chan struct{}
 }
 
-func (d *deaf) RTP(uint32, []byte, time.Time) { <-d.hears }
+func (d *deaf) RTP(uint32, []byte, *PacketInfo) { <-d.hears }
 
 // TestNobodyWaitsForAReceiverOverTCP sends to a peer that does not read: what does not fit is lost, and sending goes on.
 func TestNobodyWaitsForAReceiverOverTCP(t *testing.T) {

@@ -162,18 +162,13 @@ func (s *sentPackets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// inattentive is a sink that is only told of acknowledgements.
-type inattentive struct{ DataSink }
-
-func (inattentive) Acknowledged(time.Time) {}
-
 // TestControlChunksAreBounded: of packets of heartbeats, which SCTP would answer by a packet each, few pass. Data do.
 func TestControlChunksAreBounded(t *testing.T) {
 	heartbeats := append(make([]byte, sctpHeader), bytes.Repeat(chunk(4, 0, 4), 148)...)
 	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader)...)
 	from := &sentPackets{packets: append(slices.Repeat([][]byte{heartbeats}, 50), data)}
 	shared := &sharedSources{sources: newSources(sourceChunkRate, sourceChunkBurst)}
-	c := newDataConn(from, inattentive{}, func(f func()) bool { f(); return true }, shared)
+	c := newDataConn(from, NoOpSink{}, func(f func()) bool { f(); return true }, shared)
 	passed, last := 0, 0
 	for b := make([]byte, 2000); ; passed++ {
 		n, err := c.Read(b)
@@ -198,7 +193,7 @@ func TestChunksOfOneAddressAreBounded(t *testing.T) {
 		&net.UDPAddr{IP: net.IPv4(203, 0, 113, 2), Port: 1},
 	} {
 		from := &sentPackets{remote: address, packets: slices.Repeat([][]byte{data}, 4)}
-		c := newDataConn(from, inattentive{}, func(f func()) bool { f(); return true }, shared)
+		c := newDataConn(from, NoOpSink{}, func(f func()) bool { f(); return true }, shared)
 		for b := make([]byte, 2000); ; passed[addressOf(address).String()]++ {
 			if _, err := c.Read(b); err != nil {
 				break

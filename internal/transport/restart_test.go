@@ -9,13 +9,6 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// dataRecorder is a recorder that takes messages, too.
-type dataRecorder struct{ *recorder }
-
-func (dataRecorder) Data(string, []byte, time.Time) {}
-
-func (dataRecorder) Acknowledged(time.Time) {}
-
 // channelled is a peer that sends on a data channel to a foreigner, who counts what arrives.
 type channelled struct {
 	t       *testing.T
@@ -33,7 +26,7 @@ func newChannelled(t *testing.T, conn net.PacketConn) *channelled {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = endpoint.Close() })
-	peer, err := endpoint.NewPeer(dataRecorder{newRecorder()})
+	peer, err := endpoint.NewPeer(newRecorder())
 	if err != nil {
 		t.Fatal(err)
 	}

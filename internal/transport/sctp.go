@@ -42,7 +42,7 @@ var errSCTP = errors.New("SCTP packet that no correct sender makes")
 // that one has acknowledged is known by then. It belongs to SCTP's reading goroutine.
 type dataConn struct {
 	net.Conn
-	sink DataSink
+	sink Sink
 	// try calls a function, reports whether it returned, and ends the peer if it panicked.
 	try             func(func()) bool
 	begun           bool
@@ -51,7 +51,7 @@ type dataConn struct {
 	shared *sharedSources
 }
 
-func newDataConn(conn net.Conn, sink DataSink, try func(func()) bool, shared *sharedSources) *dataConn {
+func newDataConn(conn net.Conn, sink Sink, try func(func()) bool, shared *sharedSources) *dataConn {
 	return &dataConn{
 		Conn: conn, sink: sink, try: try, shared: shared,
 		chunks: newBucket(chunkRate, chunkBurst), control: newBucket(controlRate, controlBurst),

@@ -7,8 +7,9 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// TakeStamps has the system tell when packets arrive and leave, for peers whose sink is a StampSink, as long as somebody wants it: each call with true is to be ended by one with
-// false. It reports whether the system does, on all sockets.
+// TakeStamps makes the system stamp packets that arrive (PacketInfo) and those that leave (Sink.Sent) until no caller
+// wants stamps: each call with true must be followed by one with false. It reports whether the system gives stamps on
+// all sockets.
 func (e *Endpoint) TakeStamps(wanted bool) bool {
 	if e.port == nil {
 		return false
@@ -43,11 +44,11 @@ func (p *Peer) StampNext() {
 // departed tells a peer when a packet of its left.
 func (e *Endpoint) departed(d *udp.Departure) {
 	peer := e.routes.peer(d.Peer)
-	if peer == nil || peer.stamps == nil || !isMedia(d.Head[:]) || isRTCP(d.Head[:]) {
+	if peer == nil || !isMedia(d.Head[:]) || isRTCP(d.Head[:]) {
 		return
 	}
 	kernel, hardware := stampTimes(d.Stamp)
-	peer.stamps.Sent(binary.BigEndian.Uint32(d.Head[8:]), binary.BigEndian.Uint16(d.Head[2:]), kernel, hardware)
+	peer.sink.Sent(binary.BigEndian.Uint32(d.Head[8:]), binary.BigEndian.Uint16(d.Head[2:]), kernel, hardware)
 }
 
 const (

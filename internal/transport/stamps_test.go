@@ -2,10 +2,14 @@ package transport
 
 import (
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/pion/rtp"
+
 	"github.com/volsfu/volsfu/internal/udp"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 func TestStampTimes(t *testing.T) {
@@ -64,4 +68,63 @@ func TestStampsAreCounted(t *testing.T) {
 	if dialling.TakeStamps(true) {
 		t.Error("an endpoint without a socket takes stamps")
 	}
+}
+
+// infoRecorder is a sink that keeps the info of the last packet.
+type infoRecorder struct {
+	NoOpSink
+	mu   sync.Mutex
+	info PacketInfo
+}
+
+func (r *infoRecorder) RTP(_ uint32, _ []byte, info *PacketInfo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.info = *info
+}
+
+func (r *infoRecorder) last() PacketInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.info
+}
+
+// TestInfosHaveStamps: the kernel's stamps come with packets as long as they are wanted, and no longer.
+func TestInfosHaveStamps(t *testing.T) {
+	p := newPair(t)
+	sink := &infoRecorder{}
+	peer, err := p.endpoints[0].NewPeer(sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = p.offers.Close()
+	p.offers = peer
+	line, err := peer.AddReceiving(volumetric.KindVideo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.negotiate([]*Line{line})
+	p.connect()
+	outlet := p.attachBeforeSend[line.MID()]
+	media, _, _ := outlet.PayloadType(volumetric.MIMEVolumetric)
+	header := rtp.Header{Version: 2, PayloadType: media, SSRC: outlet.SSRC()}
+	comes := func(what string, stamped bool) (info PacketInfo) {
+		t.Helper()
+		p.until(what, func() bool {
+			header.SequenceNumber++
+			_ = outlet.WriteRTP(&header, []byte("x"))
+			info = sink.last()
+			return !info.At.IsZero() && info.Kernel.IsZero() != stamped
+		})
+		return info
+	}
+	comes("a packet comes", false)
+	if !p.endpoints[0].TakeStamps(true) {
+		t.Skip("the system gives no stamps")
+	}
+	if info := comes("a packet is stamped", true); info.Kernel.After(info.At) || !info.Hardware.IsZero() {
+		t.Errorf("stamped at %v by the kernel, at %v by a card, read at %v", info.Kernel, info.Hardware, info.At)
+	}
+	p.endpoints[0].TakeStamps(false)
+	comes("a packet is not stamped", false)
 }

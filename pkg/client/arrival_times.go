@@ -56,14 +56,7 @@ type arrived struct {
 	stamps               kernelStamp
 }
 
-// Arrived implements transport.StampSink.
-func (m *media) Arrived(kernel, hardware time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.kernel = kernelStamp{kernel, hardware}
-}
-
-// Sent implements transport.StampSink.
+// Sent implements transport.Sink.
 func (m *media) Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time) {
 	m.tracing.stamped(sentStamp{ssrc, sequence, kernel, hardware})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -18,7 +19,7 @@ func TestArrivalsAreReportedByStream(t *testing.T) {
 	in.send(1, 0, now, 1)
 	in.repair(65_001, 3000, packets(t, 1, 0, now, 3000)[1], now)
 	in.send(2, 0, now.Add(10*time.Millisecond))
-	m.RTP(100, []byte{0x80, 96, 1}, now)
+	m.RTP(100, []byte{0x80, 96, 1}, &transport.PacketInfo{At: now})
 	if w.reportArrivals(now.Add(time.Millisecond)); len(w.arrivals) > 0 {
 		t.Fatal("a report is made before it is due")
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -15,6 +16,7 @@ import (
 // media is the session's RTP: lines that it sends on and streams that it receives. One lock guards it; what is done under the lock is short
 // and never waits. It implements transport.Sink.
 type media struct {
+	transport.NoOpSink
 	session *Session
 	frames  chan Frame
 	packets chan Packet
@@ -28,8 +30,6 @@ type media struct {
 	// ended is set before the channels that the program reads are closed: whoever writes to them under the lock looks at it first.
 	ended bool
 	clock hostClock
-	// kernel is when kernel and network card received the packets at hand.
-	kernel kernelStamp
 	// ssrc is the sender of our RTCP.
 	ssrc uint32
 	// arrivals are the packets that the server sends, of which it is told.

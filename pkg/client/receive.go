@@ -7,12 +7,14 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // RTP implements transport.Sink.
-func (m *media) RTP(ssrc uint32, packet []byte, now time.Time) {
+func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	now := info.At
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.arrivals.received(ssrc, packet, m.extension, now)
@@ -31,7 +33,7 @@ func (m *media) RTP(ssrc uint32, packet []byte, now time.Time) {
 	if err != nil {
 		return
 	}
-	s.kernels.now = m.kernel
+	s.kernels.now = kernelStamp{info.Kernel, info.Hardware}
 	m.deliver(s, s.take(&s.header, unpadded(&s.header, packet[n:]), ssrc == s.streams.SSRC, now, m.toServer))
 }
 
@@ -104,9 +106,6 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 		}
 	}
 }
-
-// Flush implements transport.Sink. Every packet is dealt with as it comes.
-func (m *media) Flush() {}
 
 // wantKeyFrame tells the program which of its tracks needs a key frame.
 func (m *media) wantKeyFrame(ssrc uint32) {

@@ -131,13 +131,14 @@ func (i *incoming) send(frame uint32, quality volumetric.Quality, now time.Time,
 
 func (i *incoming) deliver(number uint16, timestamp uint32, body []byte, now time.Time) {
 	i.t.Helper()
-	i.m.RTP(i.ssrc, marshal(i.t, i.ssrc, number, timestamp, body), now)
+	i.m.RTP(i.ssrc, marshal(i.t, i.ssrc, number, timestamp, body), &transport.PacketInfo{At: now})
 }
 
 // repair sends the packet with that number again, on the stream of retransmissions.
 func (i *incoming) repair(number uint16, timestamp uint32, body []byte, now time.Time) {
 	i.t.Helper()
-	i.m.RTP(i.ssrc+1, marshal(i.t, i.ssrc+1, 7, timestamp, append(binary.BigEndian.AppendUint16(nil, number), body...)), now)
+	packet := marshal(i.t, i.ssrc+1, 7, timestamp, append(binary.BigEndian.AppendUint16(nil, number), body...))
+	i.m.RTP(i.ssrc+1, packet, &transport.PacketInfo{At: now})
 }
 
 func marshal(t testing.TB, ssrc uint32, number uint16, timestamp uint32, body []byte) []byte {

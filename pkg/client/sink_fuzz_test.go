@@ -115,7 +115,9 @@ func FuzzSinkRTP(f *testing.F) {
 	f.Add(scripted(nil, 1, 0, []byte{0x8f, 97, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := newFuzzRig(t, peer)
-		script(data, m.RTP)
+		script(data, func(ssrc uint32, packet []byte, now time.Time) {
+			m.RTP(ssrc, packet, &transport.PacketInfo{At: now})
+		})
 		settled(t, m)
 	})
 }
@@ -141,7 +143,7 @@ func FuzzSinkRTCP(f *testing.F) {
 		m := newFuzzRig(t, peer)
 		script(data, func(_ uint32, packet []byte, now time.Time) { m.RTCP(packet, now) })
 		// Whatever reports said, packets still come.
-		m.RTP(fuzzVoice, append([]byte(nil), voice...), epoch)
+		m.RTP(fuzzVoice, append([]byte(nil), voice...), &transport.PacketInfo{At: epoch})
 		if len(m.packets) != 1 {
 			t.Errorf("%d packets of audio, want 1", len(m.packets))
 		}

@@ -208,7 +208,7 @@ func FuzzAnswerSequence(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			peer, err := endpoint.NewPeer(nothing{})
+			peer, err := endpoint.NewPeer(transport.NoOpSink{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -274,13 +274,6 @@ func (q *sequence) address() netip.AddrPort {
 	q.number++
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, byte(1 + q.number%250)}), uint16(1000+q.number))
 }
-
-// nothing takes no media.
-type nothing struct{}
-
-func (nothing) RTP(uint32, []byte, time.Time) {}
-func (nothing) Flush()                        {}
-func (nothing) RTCP([]byte, time.Time)        {}
 
 // countingConn receives nothing, and counts where it sends to.
 type countingConn struct {

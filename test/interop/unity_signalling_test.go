@@ -53,6 +53,7 @@ func joinUnityConference(t *testing.T, c *lab.Conference, part lab.Part) *lab.Pe
 // unityMedia is a peer connection for a program of the core, which has none of its own: it answers the offers that the program passes on, and reports what arrives,
 // from which the server knows what the link carries.
 type unityMedia struct {
+	transport.NoOpSink
 	t    *testing.T
 	peer *transport.Peer
 
@@ -80,11 +81,11 @@ func newUnityMedia(t *testing.T) *unityMedia {
 }
 
 // RTP implements transport.Sink. Nobody looks at the media.
-func (m *unityMedia) RTP(_ uint32, packet []byte, now time.Time) {
+func (m *unityMedia) RTP(_ uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if number, ok := feedback.TransportSequence(packet, m.peer.TransportSequenceID()); ok {
-		m.recorder.Received(number, len(packet), now)
+		m.recorder.Received(number, len(packet), info.At)
 	}
 }
 
@@ -100,9 +101,6 @@ func (m *unityMedia) Flush() {
 	// A report that is lost is one that the next ones make up for.
 	_ = m.peer.WriteRTCP([]rtcp.Packet{&packet})
 }
-
-// RTCP implements transport.Sink.
-func (m *unityMedia) RTCP([]byte, time.Time) {}
 
 // hear answers offers and takes candidates out of what the program says, and passes on candidates of its own.
 func (m *unityMedia) hear(u *unityPuppet, line string) {

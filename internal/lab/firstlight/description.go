@@ -9,13 +9,6 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// silence is a sink that takes nothing.
-type silence struct{}
-
-func (silence) RTP(uint32, []byte, time.Time) {}
-func (silence) RTCP([]byte, time.Time)        {}
-func (silence) Flush()                        {}
-
 // publishShare is the part of the lines on which the client sends: 30 of 300 are a participant of 15 tiles × 2 qualities who receives 270 tiles.
 const publishShare = 10
 
@@ -28,12 +21,12 @@ func measureDescription(lines int) ([]lab.Line, error) {
 		return nil, err
 	}
 	defer func() { _ = endpoint.Close() }()
-	server, err := endpoint.NewPeer(silence{})
+	server, err := endpoint.NewPeer(transport.NoOpSink{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = server.Close() }()
-	client, err := endpoint.NewPeer(silence{})
+	client, err := endpoint.NewPeer(transport.NoOpSink{})
 	if err != nil {
 		return nil, err
 	}

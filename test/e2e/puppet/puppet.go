@@ -97,7 +97,7 @@ func (p *Puppet) open() error {
 		_ = media.Close()
 		return err
 	}
-	if p.peer, err = p.endpoint.NewPeer((*sink)(p)); err != nil {
+	if p.peer, err = p.endpoint.NewPeer(sink{Puppet: p}); err != nil {
 		_ = p.endpoint.Close()
 		return err
 	}
@@ -289,20 +289,20 @@ func (p *Puppet) Line(t Track) *Line {
 }
 
 // sink is the puppet as a transport.Sink.
-type sink Puppet
+type sink struct {
+	transport.NoOpSink
+	*Puppet
+}
 
 // RTP implements transport.Sink.
-func (s *sink) RTP(ssrc uint32, packet []byte, _ time.Time) {
+func (s sink) RTP(ssrc uint32, packet []byte, _ *transport.PacketInfo) {
 	if s.config.RTP != nil {
 		s.config.RTP(ssrc, packet)
 	}
 }
 
-// Flush implements transport.Sink.
-func (s *sink) Flush() {}
-
 // RTCP implements transport.Sink.
-func (s *sink) RTCP(packet []byte, _ time.Time) {
+func (s sink) RTCP(packet []byte, _ time.Time) {
 	if s.config.RTCP != nil {
 		s.config.RTCP(packet)
 	}

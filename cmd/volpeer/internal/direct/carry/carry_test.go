@@ -13,12 +13,14 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/rendezvous"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
+	"github.com/volsfu/volsfu/internal/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // taker keeps what comes.
 type taker struct {
+	transport.NoOpSink
 	mu        sync.Mutex
 	datagrams [][]byte
 	from      netip.AddrPort
@@ -34,11 +36,10 @@ func (k *taker) Datagram(datagram []byte, from netip.AddrPort, _ time.Time) {
 	k.come <- struct{}{}
 }
 
-func (k *taker) RTP(_ uint32, packet []byte, now time.Time) {
-	k.Datagram(packet, netip.AddrPort{}, now)
+func (k *taker) RTP(_ uint32, packet []byte, info *transport.PacketInfo) {
+	k.Datagram(packet, netip.AddrPort{}, info.At)
 }
 func (k *taker) RTCP(packet []byte, now time.Time) { k.Datagram(packet, netip.AddrPort{}, now) }
-func (k *taker) Flush()                            {}
 func (k *taker) Expect(stream.Wire)                {}
 
 // expect waits for so many datagrams.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stages"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/direct/stream"
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -22,6 +23,7 @@ const watchInterval = 5 * time.Millisecond
 
 // Adaptive is the inlet of payload v1. It takes packets as a carry.Taker from a socket and as a transport.Sink from a peer connection.
 type Adaptive struct {
+	transport.NoOpSink
 	consumer *Consumer
 
 	config stream.ReceiverConfig
@@ -56,17 +58,11 @@ func (a *Adaptive) Datagram(datagram []byte, from netip.AddrPort, now time.Time)
 }
 
 // RTP implements transport.Sink.
-func (a *Adaptive) RTP(_ uint32, packet []byte, now time.Time) {
+func (a *Adaptive) RTP(_ uint32, packet []byte, info *transport.PacketInfo) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.packet(packet, now)
+	a.packet(packet, info.At)
 }
-
-// RTCP implements transport.Sink. The producer reports nothing.
-func (a *Adaptive) RTCP([]byte, time.Time) {}
-
-// Flush implements transport.Sink. Every packet is dealt with as it comes.
-func (a *Adaptive) Flush() {}
 
 func (a *Adaptive) packet(packet []byte, now time.Time) {
 	if a.receiver == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/chunks"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -167,7 +168,7 @@ func TestAdaptiveInlet(t *testing.T) {
 	stop := run(t, c)
 	<-l.told
 	for _, d := range datagrams[half:] {
-		a.RTP(1, bytes.Clone(d), now)
+		a.RTP(1, bytes.Clone(d), &transport.PacketInfo{At: now})
 	}
 	<-l.told
 	stop()

@@ -1,0 +1,62 @@
+package transport
+
+import "time"
+
+// PacketInfo is what is known of an incoming packet besides its bytes.
+type PacketInfo struct {
+	// At is when this process read the packet from its socket. At has a monotonic clock reading.
+	At time.Time
+	// Kernel and Hardware are when the kernel and the network card received the packet, by the system's clock. If the
+	// kernel coalesced packets into one run, the times are those of the first one. Unknown times are zero: those of
+	// packets that came through ICE, and all of them while the endpoint takes no stamps (Endpoint.TakeStamps).
+	Kernel, Hardware time.Time
+}
+
+// Sink takes what arrives on a peer connection, decrypted. One goroutine at a time calls RTP and RTCP. Others may call
+// the other methods at the same time. All methods must return soon, because the next packet waits. The byte slices and
+// infos that a method is given are valid until the method returns. A Sink embeds NoOpSink for the methods that it has
+// no use for.
+type Sink interface {
+	// RTP takes a whole RTP packet of the stream.
+	RTP(ssrc uint32, packet []byte, info *PacketInfo)
+	// RTCP takes one RTCP packet, not a compound. Its header is valid. What follows the header may be anything.
+	RTCP(packet []byte, now time.Time)
+	// Signal is called only if packets arrived together with those of other peers. It is called after the last packet
+	// of the batch, and before the Flush of the first of these peers, by the goroutine that calls RTP.
+	Signal()
+	// Flush ends a batch: no other packet is known to follow at once.
+	Flush()
+	// Sent reports when a packet left for which Peer.StampNext asked. The time of the kernel and that of the network
+	// card may come in two calls. Unknown times are zero.
+	Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time)
+	// Data takes a message of the data channel that the remote peer opened under the label. Each channel has one
+	// goroutine that calls Data. While Data runs, the remote peer cannot send more than the receive window holds.
+	Data(label string, message []byte, now time.Time)
+	// Acknowledged is called when the remote peer may have acknowledged more of what was sent on data channels. One
+	// goroutine calls Acknowledged. SCTP reads nothing meanwhile.
+	Acknowledged(now time.Time)
+}
+
+// NoOpSink is a Sink that ignores everything.
+type NoOpSink struct{}
+
+// RTP implements Sink.
+func (NoOpSink) RTP(uint32, []byte, *PacketInfo) {}
+
+// RTCP implements Sink.
+func (NoOpSink) RTCP([]byte, time.Time) {}
+
+// Signal implements Sink.
+func (NoOpSink) Signal() {}
+
+// Flush implements Sink.
+func (NoOpSink) Flush() {}
+
+// Sent implements Sink.
+func (NoOpSink) Sent(uint32, uint16, time.Time, time.Time) {}
+
+// Data implements Sink.
+func (NoOpSink) Data(string, []byte, time.Time) {}
+
+// Acknowledged implements Sink.
+func (NoOpSink) Acknowledged(time.Time) {}
