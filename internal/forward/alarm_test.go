@@ -56,7 +56,7 @@ func TestWriterWakesForTicks(t *testing.T) {
 	a.end = a.now
 	cfg := DefaultConfig()
 	cfg.Writers = 1
-	r := &rig{t: t, engine: newEngine(cfg, a.clock)}
+	r := &rig{t: t, engine: newEngine(cfg, a.clock, newNoBatch)}
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribeAll(1, p)[0]
 	p.next()

@@ -50,17 +50,17 @@ func (w *writer) depart(r *Receiver) {
 		w.flush(r)
 	}
 	w.readClock()
-	if w.post.Empty() {
+	if w.batch.Empty() {
 		w.departed()
 	}
 }
 
-// dispatch sends what waits in the post, and counts what has been sent.
+// dispatch sends what waits in the batch, and counts what has been sent.
 func (w *writer) dispatch() {
-	if w.post.Empty() && len(w.arrived) == 0 {
+	if w.batch.Empty() && len(w.arrived) == 0 {
 		return
 	}
-	w.post.Send()
+	w.batch.Send()
 	w.readClock()
 	w.departed()
 }
@@ -98,5 +98,5 @@ func (w *writer) flushAll() {
 func (w *writer) send(r *Receiver) {
 	w.writes += r.queued
 	r.queued = 0
-	r.peer.Post(&w.post)
+	r.peer.Post(w.batch)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
-	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -23,7 +22,7 @@ type nullPeer struct {
 }
 
 func (p *nullPeer) Blocked(time.Time) bool { return false }
-func (p *nullPeer) Post(*udp.Post)         { *p.flushes++ }
+func (p *nullPeer) Post(Batch)             { *p.flushes++ }
 
 // nullOutlet takes packets and does nothing with them.
 type nullOutlet struct{ ssrc uint32 }
@@ -65,7 +64,7 @@ func benchmarkForward(b *testing.B, tracks, slots, perFrame int, mode pacing.Mod
 	cfg.Writers, cfg.Pacing = 1, mode
 	// The cache of 1 s of virtual time is full before the measurement begins.
 	r := &rig{t: b, now: time.Now()}
-	e := newEngine(cfg, func() time.Time { return r.now })
+	e := newEngine(cfg, func() time.Time { return r.now }, newNoBatch)
 	r.engine = e
 	i := e.newIngress(&fakePeer{extension: extension})
 	var publishers []*publisher
@@ -140,7 +139,7 @@ func BenchmarkLend(b *testing.B) {
 		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {
 			cfg := DefaultConfig()
 			cfg.Writers, cfg.Pacing, cfg.TrackCacheBytes = 1, pacing.Off, 1<<20
-			r := &rig{t: b, now: time.Now(), engine: newEngine(cfg, time.Now)}
+			r := &rig{t: b, now: time.Now(), engine: newEngine(cfg, time.Now, newNoBatch)}
 			i := r.engine.newIngress(&fakePeer{})
 			p := r.publish(i, 10, volumetric.MIMEVolumetric)
 			for k := range slots {

@@ -43,9 +43,10 @@ type Engine struct {
 	open map[*Receiver]struct{}
 }
 
-// NewEngine starts an engine. The caller ends it with Close.
-func NewEngine(cfg Config) *Engine {
-	e := newEngine(cfg, time.Now)
+// NewEngine starts an engine. Each writer has one batch, which the peers of its receivers get by Post. The caller
+// ends the engine with Close.
+func NewEngine(cfg Config, newBatch func() Batch) *Engine {
+	e := newEngine(cfg, time.Now, newBatch)
 	for _, w := range e.writers {
 		e.running.Go(w.run)
 	}
@@ -53,7 +54,7 @@ func NewEngine(cfg Config) *Engine {
 }
 
 // newEngine makes an engine whose writers do not run.
-func newEngine(cfg Config, clock func() time.Time) *Engine {
+func newEngine(cfg Config, clock func() time.Time, newBatch func() Batch) *Engine {
 	plan, err := cfg.Pacing.Plan()
 	if err != nil {
 		panic("a configuration is to be validated before it is used: " + err.Error())
@@ -74,7 +75,7 @@ func newEngine(cfg Config, clock func() time.Time) *Engine {
 		n = runtime.GOMAXPROCS(0)
 	}
 	for range n {
-		e.writers = append(e.writers, newWriter(e))
+		e.writers = append(e.writers, newWriter(e, newBatch()))
 	}
 	return e
 }

@@ -25,7 +25,7 @@ func live(t *testing.T, change func(*Config)) *rig {
 	if change != nil {
 		change(&cfg)
 	}
-	r := &rig{t: t, engine: NewEngine(cfg)}
+	r := &rig{t: t, engine: NewEngine(cfg, newNoBatch)}
 	t.Cleanup(r.engine.Close)
 	return r
 }

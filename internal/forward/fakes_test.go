@@ -7,9 +7,16 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// noBatch is for peers that send at once.
+type noBatch struct{}
+
+func newNoBatch() Batch { return noBatch{} }
+
+func (noBatch) Send()       {}
+func (noBatch) Empty() bool { return true }
 
 // fakePeer keeps the RTCP that it is given, and what its outlets queue until it is to send it.
 type fakePeer struct {
@@ -45,7 +52,7 @@ func (p *fakePeer) block(blocked bool) {
 	p.blocked = blocked
 }
 
-func (p *fakePeer) Post(*udp.Post) {
+func (p *fakePeer) Post(Batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queued) > 0 {

@@ -31,7 +31,7 @@ func newTracingLoop(b *testing.B, slots, perFrame int, traced bool) *tracingLoop
 	l.rig.engine = newEngine(cfg, func() time.Time {
 		_ = time.Now()
 		return l.rig.now
-	})
+	}, newNoBatch)
 	l.ingress = l.rig.engine.newIngress(&fakePeer{})
 	l.publisher = l.rig.publish(l.ingress, 10, volumetric.MIMEVolumetric)
 	flushes := new(int)

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// postingPeer leaves each run to the post as one datagram, as a peer does that has a route.
+// postingPeer leaves each run to the batch as one datagram, as a peer does that has a route.
 type postingPeer struct {
 	nullPeer
 	socket *udp.Socket
@@ -19,10 +19,10 @@ type postingPeer struct {
 	queued int
 }
 
-func (p *postingPeer) Post(post *udp.Post) {
+func (p *postingPeer) Post(batch Batch) {
 	if p.queued > 0 {
 		buffer := udp.NewBuffer()
-		post.Add(p.socket, []udp.Message{{Peer: p.to, Data: buffer[:100], Segment: 100}}, buffer)
+		batch.(*udp.Post).Add(p.socket, []udp.Message{{Peer: p.to, Data: buffer[:100], Segment: 100}}, buffer)
 	}
 	p.queued = 0
 }
@@ -47,18 +47,19 @@ func TestReceiversShareCalls(t *testing.T) {
 	}
 	defer func() { _ = port.Close() }()
 	r := newRig(t, nil)
+	w := r.engine.writers[0]
+	w.batch = new(udp.Post)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	for k := range receivers {
 		peer := &postingPeer{nullPeer: nullPeer{flushes: new(int)}, socket: port.Sockets()[0], to: port.Address()}
 		r.engine.NewReceiver(peer, 0).AddSlot(postingOutlet{nullOutlet{uint32(1000 + 10*k)}, peer}, volumetric.KindVideo).Select(p.track, 1, r.now)
 	}
 	r.run()
-	w := r.engine.writers[0]
 	for n := range bursts {
 		p.next()
 		p.send(r.now, p.packets(3*1144)...)
 		r.run()
-		if !w.post.Empty() || len(w.arrived) > 0 {
+		if !w.batch.Empty() || len(w.arrived) > 0 {
 			t.Fatalf("the writer rests while %d packets wait", len(w.arrived))
 		}
 		if stats := port.Stats(); stats.Runs != uint64(receivers*(n+1)) {

@@ -11,14 +11,23 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
+// Batch collects what several peers send at one time, so that one system call may take it all. A batch belongs to one
+// goroutine at a time.
+type Batch interface {
+	// Send sends what waits in the batch.
+	Send()
+	// Empty reports whether nothing waits in the batch.
+	Empty() bool
+}
+
 // Peer is one peer connection. Its methods are safe for any goroutine.
 type Peer interface {
-	// Post sends what outlets of the peer have queued, or leaves it to the post, which is the caller's to send. What cannot be sent is lost like on the way; on a closed peer, Post has no effect.
-	Post(*udp.Post)
+	// Post sends what outlets of the peer have queued, or leaves it to the batch, which the caller sends. Packets that
+	// cannot be sent are lost, as they might be on the network. On a closed peer, Post has no effect.
+	Post(Batch)
 	// Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or
 	// the remote peer does not consent to being sent anything (RFC 7675). It takes no lock.
 	Blocked(now time.Time) bool

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -23,7 +22,7 @@ type timedPeer struct {
 	heard time.Time
 }
 
-func (p *timedPeer) Post(post *udp.Post) {
+func (p *timedPeer) Post(batch Batch) {
 	p.rig.now = p.rig.now.Add(time.Duration(p.count) * sendTime(p.count))
 	if p.count > 0 {
 		p.waited = max(p.waited, p.rig.now.Sub(p.oldest))
@@ -32,7 +31,7 @@ func (p *timedPeer) Post(post *udp.Post) {
 		p.heard = p.rig.now
 	}
 	p.count, p.spoke = 0, false
-	p.fakePeer.Post(post)
+	p.fakePeer.Post(batch)
 }
 
 // sendTime is what a packet takes in a run of that length, by the figures beside runPackets.

@@ -29,7 +29,7 @@ func newRig(t testing.TB, change func(*Config)) *rig {
 	if change != nil {
 		change(&cfg)
 	}
-	r.engine = newEngine(cfg, func() time.Time { return r.now })
+	r.engine = newEngine(cfg, func() time.Time { return r.now }, newNoBatch)
 	return r
 }
 

@@ -59,7 +59,7 @@ func TestTurnOfAStoppedWriter(t *testing.T) {
 	for range 20 {
 		cfg := DefaultConfig()
 		cfg.Writers = 1
-		r := &rig{t: t, engine: NewEngine(cfg)}
+		r := &rig{t: t, engine: NewEngine(cfg, newNoBatch)}
 		p := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 		s := r.subscribe(1000, volumetric.KindVideo)
 		s.slot.Select(p.track, 1, time.Now())

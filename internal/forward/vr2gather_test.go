@@ -25,7 +25,7 @@ type vr2GatherRig struct {
 
 func newVR2GatherRig(t *testing.T, tracks ...string) *vr2GatherRig {
 	t.Helper()
-	e := NewEngine(DefaultConfig())
+	e := NewEngine(DefaultConfig(), newNoBatch)
 	t.Cleanup(e.Close)
 	r := &vr2GatherRig{t: t, engine: e, converters: make(map[string]*converter), now: time.Unix(1000, 0)}
 	shared := &instants{}
@@ -290,7 +290,7 @@ func FuzzConverter(f *testing.F) {
 	f.Add(seed, false)
 	f.Add(seed[:27], true)
 	f.Add([]byte{}, false)
-	e := NewEngine(DefaultConfig())
+	e := NewEngine(DefaultConfig(), newNoBatch)
 	f.Cleanup(e.Close)
 	f.Fuzz(func(t *testing.T, body []byte, video bool) {
 		kind, mime := volumetric.KindAudio, "audio/pcm"

@@ -10,7 +10,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/udp"
 )
 
 const (
@@ -50,10 +49,11 @@ type writer struct {
 	// writes counts packets queued, and packets sent, since then.
 	writes int
 	burst  burst
-	// unsent are the receivers that have something queued, and post is what they have given to be sent together. arrived tells, of packets that have been queued and not sent, when they came, or were intended
-	// to leave if that is later: in nanoseconds since the engine's start.
+	// unsent are the receivers that have something queued. batch holds what their peers leave to be sent together.
+	// arrived has one entry for each packet that is queued and not sent: when it came, or was intended to leave if
+	// that is later, in nanoseconds since the engine's start.
 	unsent  []*Receiver
-	post    udp.Post
+	batch   Batch
 	arrived []int64
 	// lost is the scratch of frameGap.completes.
 	lost []int
@@ -77,9 +77,10 @@ type writer struct {
 	repairHeader rtp.Header
 }
 
-func newWriter(e *Engine) *writer {
+func newWriter(e *Engine, batch Batch) *writer {
 	return &writer{
 		engine:    e,
+		batch:     batch,
 		turn:      newTurn(),
 		alarm:     newTimerAlarm(),
 		followers: make(map[*Track]*follower),

@@ -90,7 +90,7 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	go s.watch(s.endpoint.Failed())
-	s.engine = forward.NewEngine(c.Forward)
+	s.engine = forward.NewEngine(c.Forward, sfu.NewBatch)
 	err = errors.Join(
 		metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}),
 		metrics.Register(registry, append(limitReadings(s.engine, s.endpoint), iceTCPReadings(s.endpoint)...)...),

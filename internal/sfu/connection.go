@@ -96,8 +96,8 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	sink.ingress = room.node.engine.NewIngress(peer)
-	sink.receiver = room.node.engine.NewReceiver(peer, owner.deadline)
+	sink.ingress = room.node.engine.NewIngress(mediaPeer{peer})
+	sink.receiver = room.node.engine.NewReceiver(mediaPeer{peer}, owner.deadline)
 	if !owner.profile.parity {
 		sink.receiver.SendBare()
 	}

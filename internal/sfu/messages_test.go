@@ -174,7 +174,7 @@ func TestAPeerIsClosedAfterAPanic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &connection{peer: peer, ingress: n.engine.NewIngress(peer)}
+	c := &connection{peer: peer, ingress: n.engine.NewIngress(mediaPeer{peer})}
 	guard := panics.NewGuard(func(panics.Report) {}, PanicPlaces...)
 	// It has no receiver.
 	if guard.Try(placeConnection, c.close) {

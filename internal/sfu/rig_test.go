@@ -127,7 +127,7 @@ func newTestNode(t *testing.T, media transport.Config, adjust func(*Config)) *No
 	if adjust != nil {
 		adjust(&config)
 	}
-	engine := forward.NewEngine(forward.DefaultConfig())
+	engine := forward.NewEngine(forward.DefaultConfig(), NewBatch)
 	n, err := NewNode(config, endpoint, engine, uncounted{}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)

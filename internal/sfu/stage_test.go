@@ -117,7 +117,7 @@ func newStage(t testing.TB, adjust func(*Config)) *stage {
 	if err := config.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	engine := forward.NewEngine(forward.DefaultConfig())
+	engine := forward.NewEngine(forward.DefaultConfig(), NewBatch)
 	t.Cleanup(engine.Close)
 	counts := &countedMetrics{decided: map[signal.Reason]int{}}
 	node := &Node{config: config, engine: engine, metrics: counts, log: zap.NewNop()}

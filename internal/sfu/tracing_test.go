@@ -9,7 +9,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/transport"
-	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -18,7 +17,7 @@ import (
 type nowhere struct{}
 
 func (nowhere) Blocked(time.Time) bool        { return false }
-func (nowhere) Post(*udp.Post)                {}
+func (nowhere) Post(forward.Batch)            {}
 func (nowhere) WriteRTCP([]rtcp.Packet) error { return nil }
 func (nowhere) RTT() time.Duration            { return 0 }
 func (nowhere) TransportSequenceID() uint8    { return 0 }

@@ -105,8 +105,13 @@ func (o *outbox) append(length int) {
 // Flush sends what the peer's outlets have queued.
 func (p *Peer) Flush() { p.Post(nil) }
 
-// Post is Flush, but leaves what the outlets have queued to the post where there is one: it leaves with what other peers are sent.
-func (p *Peer) Post(post *udp.Post) {
+// Post leaves what the peer's outlets have queued to the batch, which sends it with the packets of other peers.
+// Without a batch, and if media goes through ICE, Post sends at once.
+func (p *Peer) Post(batch *Batch) {
+	var post *udp.Post
+	if batch != nil {
+		post = &batch.post
+	}
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
 	p.flush(post)
