@@ -111,7 +111,7 @@ func (s *Server) start(o Options) error {
 	if o.VR2GatherOnly {
 		mux.HandleFunc("GET /{$}", landing)
 	} else {
-		handler, err := signalling.NewServer(c.Signalling, s.node, authenticator, counts, log, c.Server.Dev)
+		handler, err := signalling.NewServer(c.Signalling, onlyNode{s.node}, authenticator, counts, log, c.Server.Dev)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,9 @@ func (s *Server) openVR2Gather(
 	counts *metrics.Metrics, log *signalling.Log,
 ) error {
 	c := s.config
-	handler, err := signalling.NewVR2GatherServer(c.VR2Gather, c.Signalling, s.node, auth, counts, log, c.Server.Dev)
+	handler, err := signalling.NewVR2GatherServer(
+		c.VR2Gather, c.Signalling, onlyNode{s.node}, auth, counts, log, c.Server.Dev,
+	)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type client struct {
 	credentials Credentials
 	outbox      *outbox
 	opened      time.Time
-	session     *sfu.Session
+	session     Session
 	inbox       *inbox
 	// remote is the client's address and port, source what counts as one address, which is not valid for this host's
 	// own.
@@ -129,7 +129,7 @@ func (c *client) join(join *signal.Join) bool {
 	if refused := c.checkNames(join, request); refused != nil {
 		return c.refuseJoin(join.ID, refused)
 	}
-	session, refused := c.server.node.Join(request)
+	session, refused := c.server.locator.Locate(&request).Join(request)
 	if refused != nil {
 		return c.refuseJoin(join.ID, refused)
 	}

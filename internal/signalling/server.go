@@ -51,7 +51,7 @@ type Metrics interface {
 // Server takes websockets of signalling v1. It implements http.Handler.
 type Server struct {
 	config   Config
-	node     *sfu.Node
+	locator  Locator
 	auth     Authenticator
 	metrics  Metrics
 	log      *Log
@@ -62,12 +62,14 @@ type Server struct {
 
 // NewServer makes the handler for signal.Path. With dev, for servers that ask nobody for a token and listen on loopback alone, web pages of this host may connect
 // whatever is configured, and no page may that has its own name resolved to this host.
-func NewServer(config Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *Log, dev bool) (*Server, error) {
+func NewServer(
+	config Config, locator Locator, auth Authenticator, metrics Metrics, log *Log, dev bool,
+) (*Server, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		config: config, node: node, auth: auth, metrics: metrics, log: log,
+		config: config, locator: locator, auth: auth, metrics: metrics, log: log,
 		tokens: newBearers(&config), joins: newJoinLimits(&config),
 	}
 	admitted := pages{allowed: config.AllowedOrigins, local: dev, rebound: dev}

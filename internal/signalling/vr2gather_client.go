@@ -27,7 +27,7 @@ type vr2GatherClient struct {
 	place   vr2GatherPlace
 	remote  string
 	log     *zap.Logger
-	session *sfu.Session
+	session Session
 
 	// signs are those that the peer gives; gone is closed once the room knows that it has left.
 	signs *signs

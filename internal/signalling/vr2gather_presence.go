@@ -80,8 +80,8 @@ func (s *signs) await() <-chan struct{} {
 
 // join joins for the peer. Where its number is taken by a peer that does not answer any more, that one's connection is ended first. Where nobody is there to be asked, who
 // had the number may have gone since it was found taken.
-func (c *vr2GatherClient) join(request sfu.JoinRequest) (*sfu.Session, *signal.Error) {
-	node, presence := c.server.node, c.server.presence
+func (c *vr2GatherClient) join(request sfu.JoinRequest) (Session, *signal.Error) {
+	node, presence := c.server.locator.Locate(&request), c.server.presence
 	session, refused := node.Join(request)
 	if refused != nil && refused.Code == signal.CodeIdentityTaken {
 		present := presence.of(c.place)

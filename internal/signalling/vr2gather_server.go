@@ -28,7 +28,7 @@ const (
 type VR2GatherServer struct {
 	config   VR2GatherConfig
 	limits   Config
-	node     *sfu.Node
+	locator  Locator
 	auth     Authenticator
 	metrics  Metrics
 	log      *Log
@@ -45,7 +45,7 @@ type VR2GatherServer struct {
 // NewVR2GatherServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the configuration requires no token. With dev,
 // for servers that listen on loopback alone, it asks for none either.
 func NewVR2GatherServer(
-	config VR2GatherConfig, limits Config, node *sfu.Node, auth Authenticator, metrics Metrics, log *Log, dev bool,
+	config VR2GatherConfig, limits Config, locator Locator, auth Authenticator, metrics Metrics, log *Log, dev bool,
 ) (*VR2GatherServer, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -61,8 +61,9 @@ func NewVR2GatherServer(
 		admitted = &pages{allowed: limits.AllowedOrigins, local: true, rebound: dev}
 	}
 	s := &VR2GatherServer{
-		config: config, limits: limits, node: node, auth: auth, metrics: metrics, log: log, pages: admitted, presence: newVR2GatherPresence(),
-		tokens: newBearers(&limits), answers: newCrowd[netip.Prefix](limits.addressLimits()),
+		config: config, limits: limits, locator: locator, auth: auth, metrics: metrics, log: log, pages: admitted,
+		presence: newVR2GatherPresence(),
+		tokens:   newBearers(&limits), answers: newCrowd[netip.Prefix](limits.addressLimits()),
 		upgrader: websocket.Upgrader{
 			HandshakeTimeout: limits.JoinTimeout,
 			ReadBufferSize:   16 << 10,
