@@ -25,6 +25,8 @@ const (
 // keptBuilding is how many frames of a slot may be under way to being complete: one, and the one before, of which its publisher owes a packet.
 const keptBuilding = 2
 
+var _ FrameOutlet = (*ChunkOutlet)(nil)
+
 // ChunkOutlet sends what a slot carries over a data channel, under the slot's label. It takes payload v1 only: frames of other codecs are for decoders, which
 // take media lines.
 type ChunkOutlet struct {
@@ -54,15 +56,15 @@ func (s *ChunkSender) NewOutlet(c Channel) *ChunkOutlet {
 	return o
 }
 
-// attach tells the outlet whose frames it sends, so that it can say which it has left out.
-func (o *ChunkOutlet) attach(s *Slot) {
+// Attach implements FrameOutlet.
+func (o *ChunkOutlet) Attach(s *Slot) {
 	o.sender.mu.Lock()
 	defer o.sender.mu.Unlock()
 	o.slot = s
 }
 
-// end gives up what is held, and what comes from then on.
-func (o *ChunkOutlet) end() {
+// End implements FrameOutlet.
+func (o *ChunkOutlet) End() {
 	o.sender.mu.Lock()
 	defer o.sender.mu.Unlock()
 	o.ended = true
@@ -117,7 +119,7 @@ func (o *ChunkOutlet) Queue(h *rtp.Header, body []byte) error {
 	switch whole, ok := f.take(o.memory(), &d, data, h.SequenceNumber, now); {
 	case !ok:
 		f.spoil(o.memory())
-		o.dropped()
+		o.slot.FrameDropped()
 	case whole:
 		o.completed(f, now)
 	}
@@ -166,19 +168,10 @@ func (o *ChunkOutlet) completed(f *chunkFrame, now time.Time) {
 	o.building = kept
 	if o.waiting != nil {
 		o.waiting.release(o.memory())
-		o.dropped()
+		o.slot.FrameDropped()
 	}
 	o.waiting = f
 	o.serve(now)
-}
-
-// dropped tells of a frame that was left out.
-func (o *ChunkOutlet) dropped() {
-	r := o.sender.receiver
-	r.writer.engine.control.add(droppedBudget, 1)
-	if o.slot != nil {
-		r.events.add(Event{Slot: o.slot, DroppedFrames: 1, Dropped: DroppedBudget})
-	}
 }
 
 // serve sends the frame that waits, if there is room.

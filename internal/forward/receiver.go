@@ -118,8 +118,8 @@ func (r *Receiver) SendBare() { r.bare.Store(true) }
 // AddSlot adds an outgoing stream. It carries nothing until Select.
 func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {
 	s := newSlot(r, o, kind)
-	if c, ok := o.(*ChunkOutlet); ok {
-		c.attach(s)
+	if s.frameOutlet != nil {
+		s.frameOutlet.Attach(s)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,8 +149,8 @@ func (r *Receiver) Close() {
 	r.writer.engine.dismissed(r)
 	r.writer.inbox.close(r)
 	for _, s := range r.slots {
-		if o, ok := s.outlet.(*ChunkOutlet); ok {
-			o.end()
+		if s.frameOutlet != nil {
+			s.frameOutlet.End()
 		}
 	}
 }

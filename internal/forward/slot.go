@@ -27,11 +27,24 @@ type Outlet interface {
 	PayloadType(mime string) (media, retransmission uint8, ok bool)
 }
 
+// FrameOutlet is an Outlet whose frames do not travel as RTP: it assembles the packets of its slot to frames and
+// sends each frame whole, or not at all, by a transport of its own.
+type FrameOutlet interface {
+	Outlet
+	// Attach is called once, before the first packet. For each frame that the outlet leaves out it calls FrameDropped
+	// of the slot.
+	Attach(*Slot)
+	// End releases what the outlet holds. Packets that come later are ignored. The receiver is closed.
+	End()
+}
+
 // Slot is one outgoing RTP stream of one receiver: one SSRC, continuous sequence numbers and monotonic timestamps, whatever track feeds it.
 type Slot struct {
 	receiver *Receiver
 	outlet   Outlet
-	kind     volumetric.Kind
+	// frameOutlet is the outlet if its frames do not travel as RTP, else nil.
+	frameOutlet FrameOutlet
+	kind        volumetric.Kind
 	// mail is what other goroutines ask for; the writer's inbox guards it.
 	mail mail
 
@@ -169,11 +182,13 @@ func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {
 	if kind == volumetric.KindAudio {
 		clockRate = 48000
 	}
+	frames, _ := o.(FrameOutlet)
 	return &Slot{
-		receiver: r,
-		outlet:   o,
-		kind:     kind,
-		header:   rtp.Header{Version: 2},
+		receiver:    r,
+		outlet:      o,
+		frameOutlet: frames,
+		kind:        kind,
+		header:      rtp.Header{Version: 2},
 		switcher: switching.New(switching.Config{
 			ClockRate: clockRate,
 			// Random (RFC 3550 section 5.1), but in the lower half: a receiver that misses the first packets before the number wraps would begin with
@@ -183,6 +198,14 @@ func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {
 			CutAfter:       r.writer.engine.cfg.CutAfter,
 		}),
 	}
+}
+
+// FrameDropped reports that the slot's FrameOutlet has left out a frame, because the receiver is sent more than its
+// path takes.
+func (s *Slot) FrameDropped() {
+	r := s.receiver
+	r.writer.engine.control.add(droppedBudget, 1)
+	r.events.add(Event{Slot: s, DroppedFrames: 1, Dropped: DroppedBudget})
 }
 
 // Select says what the slot carries from the next frame boundary on: a track, or nothing if it is nil. Tracks of one group share frame numbers
