@@ -1,6 +1,10 @@
 package forward
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+)
 
 // piecesShare: of Config.CacheBytes, one part in four may go to frames in pieces.
 const piecesShare = 4
@@ -10,7 +14,7 @@ const piecesShare = 4
 type pieces struct {
 	limit int64
 	used  atomic.Int64
-	cache *budget
+	cache *packetlog.Budget
 }
 
 // allotment is what one connection holds of frames in pieces. It may take as much as is left for all others: one connection gets half of all at most, n of them that
@@ -25,7 +29,7 @@ type allotment struct {
 func (a *allotment) Reserve(bytes int) bool {
 	n := int64(bytes)
 	own, all := a.used.Add(n), a.pieces.used.Add(n)
-	a.pieces.cache.used.Add(n)
+	a.pieces.cache.Add(n)
 	if own > a.pieces.limit-all {
 		a.Release(bytes)
 		return false
@@ -38,5 +42,5 @@ func (a *allotment) Release(bytes int) {
 	n := int64(bytes)
 	a.used.Add(-n)
 	a.pieces.used.Add(-n)
-	a.pieces.cache.used.Add(-n)
+	a.pieces.cache.Add(-n)
 }

@@ -46,15 +46,15 @@ func (w *writer) catchUp(s *Slot, t *Track) {
 		return
 	}
 	for position := t.opened.Load(); position < a.follower.position; position++ {
-		p := t.log.at(position)
-		if p == nil || w.engine.since(w.now)-p.order > int64(w.engine.cfg.MaxLag) {
+		p := t.log.At(position)
+		if p == nil || w.engine.since(w.now)-p.Order > int64(w.engine.cfg.MaxLag) {
 			if p != nil {
-				p.release()
+				p.Release()
 			}
 			return
 		}
 		w.offer(a, p)
-		p.release()
+		p.Release()
 	}
 }
 

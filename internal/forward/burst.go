@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
 // burst is what a writer takes at a time: the packets that its followers have at hand, in their turn, before any of them goes out. They go to one receiver after
@@ -22,7 +24,7 @@ type burst struct {
 // taken is a packet that a follower has passed, with a reference to it.
 type taken struct {
 	follower *follower
-	packet   *packet
+	packet   *packetlog.Packet
 }
 
 // burstWrites bounds a burst of many receivers: at 0.35 µs for sealing and 0.55 to 0.75 µs for sending each, they are half a millisecond, which is what audio that
@@ -74,7 +76,7 @@ func (w *writer) spread() {
 			f := t.follower
 			for _, a := range f.attachments[f.cursor:f.end] {
 				if w.offer(a, t.packet) {
-					w.arrived = append(w.arrived, t.packet.order)
+					w.arrived = append(w.arrived, t.packet.Order)
 					if w.engine.paced() && !f.track.audio {
 						w.stats.hold.observe(0, 1)
 					}
@@ -123,7 +125,7 @@ func (b *burst) pass() {
 // end lets go of the packets.
 func (b *burst) end() {
 	for i, t := range b.packets {
-		t.packet.release()
+		t.packet.Release()
 		b.packets[i] = taken{}
 	}
 	for i, f := range b.sources {

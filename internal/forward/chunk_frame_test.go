@@ -131,7 +131,7 @@ func TestFramesInChunksKeepToABudget(t *testing.T) {
 	}
 	c.receiver.Close()
 	whole(outlets[2], t, 6, length)
-	if used := c.engine.pieces.used.Load(); used != 0 || c.engine.budget.used.Load() != 0 {
+	if used := c.engine.pieces.used.Load(); used != 0 || c.engine.budget.Used() != 0 {
 		t.Errorf("%d bytes are held after the receiver has left", used)
 	}
 }

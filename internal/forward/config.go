@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
@@ -114,8 +115,8 @@ func (c Config) Validate() error {
 		value int64
 		least int64
 	}{
-		{"track_cache_bytes", c.TrackCacheBytes, budgetChunk},
-		{"cache_bytes", c.CacheBytes, budgetChunk},
+		{"track_cache_bytes", c.TrackCacheBytes, packetlog.BudgetChunk},
+		{"cache_bytes", c.CacheBytes, packetlog.BudgetChunk},
 		{"max_frame_bytes", int64(c.MaxFrameBytes), 1},
 		{"max_nacked", int64(c.MaxNACKed), 0},
 		{"retransmission_burst", int64(c.RetransmissionBurst), 0},

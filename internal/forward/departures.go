@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
 // maxExtension is the highest identifier of the one-byte form (RFC 8285 section 4.2).
@@ -31,14 +32,14 @@ type departures struct {
 }
 
 // kinds are the classes of packets as their receiver's history calls them.
-var kinds = [classes]feedback.PacketKind{
-	classMedia: feedback.Media, classParity: feedback.Parity, classAudio: feedback.Audio,
-	classRetransmission: feedback.Retransmission, classProbe: feedback.Probe,
+var kinds = [packetlog.Classes]feedback.PacketKind{
+	packetlog.Media: feedback.Media, packetlog.Parity: feedback.Parity, packetlog.Audio: feedback.Audio,
+	packetlog.Retransmission: feedback.Retransmission, packetlog.Probe: feedback.Probe,
 }
 
 // number gives the header of a packet that is queued next the receiver's next number, or takes away what it had before where the peers do not agree on
 // numbers. That is asked once per run. A packet that the outlet then refuses is lost like one on the way.
-func (r *Receiver) number(h *rtp.Header, payload int, kind class, now time.Time) {
+func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class, now time.Time) {
 	if r.queued == 0 {
 		r.agree(r.peer.TransportSequenceID(), r.peer.ReportsByStream())
 	}

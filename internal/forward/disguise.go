@@ -3,6 +3,7 @@ package forward
 import (
 	"encoding/binary"
 
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
@@ -47,11 +48,11 @@ func disguise(dst []byte, f *switching.Packet, body []byte) []byte {
 }
 
 // body gives the payload of a packet as the slot's peer takes it. It is valid until the next call.
-func (w *writer) body(form wireForm, p *packet) []byte {
+func (w *writer) body(form wireForm, p *packetlog.Packet) []byte {
 	if !form.disguised {
-		return p.payload
+		return p.Payload
 	}
-	return disguise(w.disguised[:], &p.facts, p.payload)
+	return disguise(w.disguised[:], &p.Facts, p.Payload)
 }
 
 // endParity says that the receiver's peer can do nothing with parity.

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
@@ -34,13 +35,13 @@ func (w *writer) endIncomplete(f *follower) {
 }
 
 // futile tells whether a packet begins a frame on a slot of which too many packets will not come, and leaves the frame out then.
-func (w *writer) futile(a *attachment, p *packet) bool {
-	gap := a.follower.track.gaps.Load().find(p.facts.Frame)
+func (w *writer) futile(a *attachment, p *packetlog.Packet) bool {
+	gap := a.follower.track.gaps.Load().find(p.Facts.Frame)
 	if gap == nil {
 		return false
 	}
 	s := a.slot
-	if _, last, begun := s.switcher.Planned(&p.facts); begun || gap.completes(last, &w.lost) {
+	if _, last, begun := s.switcher.Planned(&p.Facts); begun || gap.completes(last, &w.lost) {
 		return false
 	}
 	w.refuse(a, p, droppedIncomplete)
@@ -48,7 +49,7 @@ func (w *writer) futile(a *attachment, p *packet) bool {
 }
 
 // blocked reports whether a packet begins a frame of which nothing would leave the host, and leaves the frame out if so.
-func (w *writer) blocked(a *attachment, p *packet) bool {
+func (w *writer) blocked(a *attachment, p *packetlog.Packet) bool {
 	if !a.follower.track.skippable || a.begun(p) || !a.slot.receiver.peer.Blocked(w.now) {
 		return false
 	}
@@ -58,8 +59,8 @@ func (w *writer) blocked(a *attachment, p *packet) bool {
 
 // refuse leaves out the frame that a packet begins. Which frames a track that is only to feed the slot should have begun
 // shows when one begins.
-func (w *writer) refuse(a *attachment, p *packet, reason counter) {
-	a.dropping, a.dropped = true, p.frame()
+func (w *writer) refuse(a *attachment, p *packetlog.Packet, reason counter) {
+	a.dropping, a.dropped = true, p.Frame()
 	if a.slot.switcher.Active().Track == a.follower.track.id {
 		w.leaveOut(a, p, reason)
 	} else {
@@ -69,9 +70,9 @@ func (w *writer) refuse(a *attachment, p *packet, reason counter) {
 
 // abandon reports whether the rest of a frame that has begun to leave is to be dropped, and the reason: the rest arrives
 // after the receiver's deadline, or would be lost on this host.
-func (w *writer) abandon(a *attachment, p *packet) (reason counter, abandoned bool) {
+func (w *writer) abandon(a *attachment, p *packetlog.Packet) (reason counter, abandoned bool) {
 	switch {
-	case p.facts.Opens || p.frame() != a.leaving || !a.follower.track.skippable:
+	case p.Facts.Opens || p.Frame() != a.leaving || !a.follower.track.skippable:
 		return 0, false
 	case w.expired(a):
 		return droppedExpired, true
@@ -106,10 +107,10 @@ func (w *writer) end(a *attachment, p *switching.Packet, frame int64, reason cou
 func (w *writer) clearFrame(a *attachment, frame int64) {
 	s := a.slot
 	if s.receiver.sender.Filter(&s.held, func(h heldPacket) bool {
-		if h.attachment != a || h.packet.frame() != frame {
+		if h.attachment != a || h.packet.Frame() != frame {
 			return true
 		}
-		h.packet.release()
+		h.packet.Release()
 		return false
 	}) {
 		w.reschedule(s.receiver)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -161,7 +162,7 @@ func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	if !ok {
 		t.Fatal("a probe finds nothing to repeat")
 	}
-	found.release()
+	found.Release()
 	if got := len(s.outlet.repaired()); got != 0 {
 		t.Errorf("%d packets were sent again to who asked, expected none", got)
 	}
@@ -306,8 +307,8 @@ func TestAQueueProlongsTheDeadline(t *testing.T) {
 	c.receiver.deadline = 100 * time.Millisecond
 	c.frames(time.Second, 2e6, nil)
 	a := c.slot.attachments[0]
-	w, p := c.engine.writers[0], &packet{}
-	p.facts.Framed, p.facts.Frame = true, a.leaving
+	w, p := c.engine.writers[0], &packetlog.Packet{}
+	p.Facts.Framed, p.Facts.Frame = true, a.leaving
 	for _, late := range []time.Duration{0, 80 * time.Millisecond} {
 		rtt, _ := c.receiver.trip()
 		c.receiver.sender.Learn([]feedback.PacketResult{{Sent: w.now.Add(-rtt - late), Received: true, Arrived: w.at}}, w.now, w.now)

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
@@ -20,8 +21,8 @@ type Engine struct {
 	started time.Time
 	// clock is time.Now but in tests.
 	clock   func() time.Time
-	packets *packetPool
-	budget  budget
+	packets *packetlog.Pool
+	budget  *packetlog.Budget
 	pieces  pieces
 	writers []*writer
 	// tracks are the open tracks by switching.TrackID.
@@ -64,12 +65,12 @@ func newEngine(cfg Config, clock func() time.Time, newBatch func() Batch) *Engin
 		plan:      plan,
 		clock:     clock,
 		started:   clock(),
-		packets:   newPacketPool(),
-		budget:    budget{limit: cfg.CacheBytes},
+		packets:   packetlog.NewPool(),
+		budget:    packetlog.NewBudget(cfg.CacheBytes),
 		ingresses: make(map[*Ingress]struct{}),
 		open:      make(map[*Receiver]struct{}),
 	}
-	e.pieces.cache, e.pieces.limit = &e.budget, cfg.CacheBytes/piecesShare
+	e.pieces.cache, e.pieces.limit = e.budget, cfg.CacheBytes/piecesShare
 	n := cfg.Writers
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)

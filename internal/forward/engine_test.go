@@ -162,7 +162,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		stats := r.engine.Stats()
 		return stats.Receivers == 0 && stats.CacheBytes == 0
 	})
-	if used := r.engine.budget.used.Load(); used != 0 {
+	if used := r.engine.budget.Used(); used != 0 {
 		t.Errorf("%d bytes stay reserved", used)
 	}
 	stats := r.engine.Stats()

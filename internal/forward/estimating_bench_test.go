@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -40,7 +41,7 @@ func (e *estimated) interval() {
 			e.now = e.now.Add(25 * time.Millisecond / 16)
 			w.readClock()
 		}
-		e.receiver.number(&e.header, 1160, classMedia, w.now)
+		e.receiver.number(&e.header, 1160, packetlog.Media, w.now)
 		e.numbered++
 		e.results = append(e.results, feedback.PacketResult{
 			Sequence: 1<<16 + e.numbered, Size: 1224, Sent: w.now, Received: true, Arrived: w.at + time.Duration(n%16)*50*time.Microsecond,

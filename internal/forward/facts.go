@@ -6,6 +6,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
@@ -53,13 +54,13 @@ func (n *frameNumbers) extend(frame uint32) int64 {
 func (c *classifier) restart() { c.started = false }
 
 // classify establishes the facts of a packet with an extended number. It returns an error if the payload is malformed.
-func (c *classifier) classify(h *rtp.Header, body []byte, sequence int64) (switching.Packet, class, error) {
+func (c *classifier) classify(h *rtp.Header, body []byte, sequence int64) (switching.Packet, packetlog.Class, error) {
 	f := switching.Packet{Track: c.track.id, Sequence: sequence, Timestamp: h.Timestamp, Marker: h.Marker}
 	newer := !c.started || sequence > c.highest
 	if !c.started {
 		c.first = sequence
 	}
-	kind := classMedia
+	kind := packetlog.Media
 	switch {
 	case c.track.framed:
 		parity, err := c.classifyFramed(&f, body)
@@ -67,15 +68,15 @@ func (c *classifier) classify(h *rtp.Header, body []byte, sequence int64) (switc
 			return f, kind, err
 		}
 		if parity {
-			kind = classParity
+			kind = packetlog.Parity
 		}
 	case c.track.audio:
-		kind = classAudio
+		kind = packetlog.Audio
 		// Every packet is a frame.
 		f.Opens, f.Key, f.Last = newer, true, true
 	case len(body) == 0:
 		// Padding takes a number, but belongs to no frame.
-		kind = classProbe
+		kind = packetlog.Probe
 	default:
 		c.classifyForeign(&f, body, newer)
 	}

@@ -3,6 +3,8 @@ package forward
 import (
 	"math"
 	"sync/atomic"
+
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
 // follower is one writer's place in the log of one track, for all slots of that writer that take the track. The reader signals it; everything
@@ -22,7 +24,7 @@ type follower struct {
 	// position is that of the next packet to forward.
 	position int64
 	// next is the packet at the position, with a reference, while the follower is ready.
-	next *packet
+	next *packetlog.Packet
 	// turn is the key by which the ready are served, see turnOf.
 	turn int64
 	// last is what the follower knows of the packet before next.
@@ -63,9 +65,9 @@ func (f *follower) signal() bool {
 }
 
 // pass moves past the packet at hand, and gives it away with the reference.
-func (f *follower) pass() *packet {
+func (f *follower) pass() *packetlog.Packet {
 	p := f.next
-	f.last = passed{known: true, ordinal: p.ordinal, ends: p.ends()}
+	f.last = passed{known: true, ordinal: p.Ordinal, ends: p.Ends()}
 	f.next = nil
 	f.position++
 	return p
@@ -74,7 +76,7 @@ func (f *follower) pass() *packet {
 // drop lets go of the packet at hand.
 func (f *follower) drop() {
 	if f.next != nil {
-		f.next.release()
+		f.next.Release()
 		f.next = nil
 	}
 }
@@ -86,8 +88,8 @@ func (f *follower) peek() (ok bool, lost int) {
 		return true, 0
 	}
 	overrun := false
-	for f.position < f.track.log.head.Load() {
-		if f.next = f.track.log.at(f.position); f.next != nil {
+	for f.position < f.track.log.Head() {
+		if f.next = f.track.log.At(f.position); f.next != nil {
 			f.turn = f.turnOf(f.next)
 			if overrun {
 				lost = hurt(f.last, f.next)
@@ -95,21 +97,21 @@ func (f *follower) peek() (ok bool, lost int) {
 			return true, lost
 		}
 		overrun = true
-		f.position = max(f.position+1, f.track.log.tail.Load())
+		f.position = max(f.position+1, f.track.log.Tail())
 	}
 	return false, 0
 }
 
 // hurt counts the frames that miss packets when everything between two packets is lost.
-func hurt(before passed, after *packet) int {
+func hurt(before passed, after *packetlog.Packet) int {
 	if !before.known {
 		return 1
 	}
-	first, last := before.ordinal, after.ordinal
+	first, last := before.ordinal, after.Ordinal
 	if before.ends {
 		first++
 	}
-	if after.facts.Opens {
+	if after.Facts.Opens {
 		last--
 	}
 	return int(max(last-first+1, 0))
@@ -120,11 +122,11 @@ func hurt(before passed, after *packet) int {
 const audioLead = math.MaxInt64 / 2
 
 // turnOf gives the order in which followers are served: audio first, and otherwise by arrival, oldest first, across all tracks.
-func (f *follower) turnOf(p *packet) int64 {
+func (f *follower) turnOf(p *packetlog.Packet) int64 {
 	if f.track.audio {
-		return p.order - audioLead
+		return p.Order - audioLead
 	}
-	return p.order
+	return p.Order
 }
 
 // readyHeap holds the followers that have a packet at hand, by turn. It implements heap.Interface.

@@ -3,28 +3,29 @@ package forward
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
 // waited tells whether the packet at hand begins a frame that has waited for too long.
 func (w *writer) waited(f *follower) bool {
 	p := f.next
-	return p.facts.Opens && f.track.skippable && w.engine.since(w.now)-p.order > int64(w.engine.cfg.MaxLag)
+	return p.Facts.Opens && f.track.skippable && w.engine.since(w.now)-p.Order > int64(w.engine.cfg.MaxLag)
 }
 
 // write asks a slot's switcher what becomes of the packet, and queues it. It tells whether the packet was queued.
-func (w *writer) write(a *attachment, p *packet) bool {
+func (w *writer) write(a *attachment, p *packetlog.Packet) bool {
 	if !a.bound {
-		if p.facts.Opens && p.class != classAudio {
+		if p.Facts.Opens && p.Class != packetlog.Audio {
 			w.stats.counts[droppedUnbound]++
 		}
 		return false
 	}
 	s := a.slot
-	if p.facts.Opens && (s.outlived(a.follower.track, p) || w.futile(a, p) || w.blocked(a, p)) {
+	if p.Facts.Opens && (s.outlived(a.follower.track, p) || w.futile(a, p) || w.blocked(a, p)) {
 		return false
 	}
-	v := s.switcher.Packet(&p.facts, w.now)
+	v := s.switcher.Packet(&p.Facts, w.now)
 	if v.WantKey {
 		a.follower.track.wantKeyFrame()
 	}
@@ -37,9 +38,9 @@ func (w *writer) write(a *attachment, p *packet) bool {
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
 	body := w.body(a.wireForm, p)
-	s.receiver.number(h, len(body), p.class, w.now)
+	s.receiver.number(h, len(body), p.Class, w.now)
 	w.writes++
-	traces := p.edge && w.traces(s.receiver)
+	traces := p.Edge && w.traces(s.receiver)
 	if traces {
 		w.expectFrame(s, p)
 	}
@@ -56,23 +57,23 @@ func (w *writer) write(a *attachment, p *packet) bool {
 }
 
 // outlived tells whether a frame is from before a pause of the track that the slot waits for: it is no sign that the track goes on, and nothing to begin with.
-func (s *Slot) outlived(t *Track, p *packet) bool {
-	return s.waiting && s.selection.track == t && p.order < t.expected.Load()
+func (s *Slot) outlived(t *Track, p *packetlog.Packet) bool {
+	return s.waiting && s.selection.track == t && p.Order < t.expected.Load()
 }
 
 // count adds a packet that was queued to what the slot and the writer have sent.
-func (w *writer) count(s *Slot, p *packet, timestamp uint32) {
-	size := uint64(len(p.payload))
-	s.reporter.Count(len(p.payload))
+func (w *writer) count(s *Slot, p *packetlog.Packet, timestamp uint32) {
+	size := uint64(len(p.Payload))
+	s.reporter.Count(len(p.Payload))
 	s.sent.packets++
 	s.sent.octets += size
-	if p.class != classAudio && (!s.begun || int32(timestamp-s.newest) > 0) {
+	if p.Class != packetlog.Audio && (!s.begun || int32(timestamp-s.newest) > 0) {
 		s.begun, s.newest = true, timestamp
 		s.sent.frames++
 		w.stats.counts[framesForwarded]++
 	}
-	w.stats.counts[sentPackets+counter(p.class)]++
-	w.stats.counts[sentBytes+counter(p.class)] += size
+	w.stats.counts[sentPackets+counter(p.Class)]++
+	w.stats.counts[sentBytes+counter(p.Class)] += size
 	s.receiver.earn()
 	w.touch(s)
 }
@@ -102,23 +103,23 @@ func (w *writer) failed(a *attachment) {
 
 // skip goes on at the newest frame of the track, because the one that is about to begin waited too long. It returns false if that is the newest.
 func (w *writer) skip(f *follower) bool {
-	newest := f.track.log.at(f.track.opened.Load())
+	newest := f.track.log.At(f.track.opened.Load())
 	if newest == nil {
 		return false
 	}
-	if newest.position <= f.position {
-		newest.release()
+	if newest.Position <= f.position {
+		newest.Release()
 		return false
 	}
-	dropped := int(newest.ordinal - f.next.ordinal)
+	dropped := int(newest.Ordinal - f.next.Ordinal)
 	f.drop()
-	f.next, f.position, f.turn = newest, newest.position, f.turnOf(newest)
+	f.next, f.position, f.turn = newest, newest.Position, f.turnOf(newest)
 	for _, a := range f.attachments {
 		if s := a.slot; s.switcher.Active().Track == f.track.id {
-			if newest.facts.Framed {
-				s.unbegun, s.settled = s.unbegun+dropped, newest.facts.Frame-1
+			if newest.Facts.Framed {
+				s.unbegun, s.settled = s.unbegun+dropped, newest.Facts.Frame-1
 			}
-			if a.skipping, a.resumes = true, newest.ordinal; s.held.Len() == 0 {
+			if a.skipping, a.resumes = true, newest.Ordinal; s.held.Len() == 0 {
 				w.skipped(a)
 			}
 			w.dropped(s, f.track, dropped, droppedLate)
@@ -147,7 +148,7 @@ func (w *writer) dropped(s *Slot, t *Track, frames int, reason counter) {
 
 // resumed notes that a packet begins a frame behind others that have not begun, or the first after a switch or a pause. The receiver is told what it does not know of the others: which came
 // while the slot was off, or which were to come from the track that begins, had that not had them too late.
-func (w *writer) resumed(a *attachment, p *packet, v switching.Verdict) {
+func (w *writer) resumed(a *attachment, p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
 	var off FrameRange
 	untold := v.Unbegun - s.unbegun
@@ -157,13 +158,13 @@ func (w *writer) resumed(a *attachment, p *packet, v switching.Verdict) {
 		s.overtold -= untold
 	case untold == 0:
 	case s.off:
-		off = FrameRange{First: uint32(p.facts.Frame - int64(untold)), Count: uint32(untold)}
+		off = FrameRange{First: uint32(p.Facts.Frame - int64(untold)), Count: uint32(untold)}
 	default:
-		if n := a.overdue.within(untold, p.facts.Frame); n > 0 {
+		if n := a.overdue.within(untold, p.Facts.Frame); n > 0 {
 			w.dropped(s, a.follower.track, n, droppedBudget)
 		}
 	}
-	s.off, s.unbegun, s.settled = false, 0, p.facts.Frame-1
+	s.off, s.unbegun, s.settled = false, 0, p.Facts.Frame-1
 	if v.Switched {
 		w.switched(a, off)
 	}

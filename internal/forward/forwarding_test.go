@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -134,7 +135,7 @@ func TestLateFrames(t *testing.T) {
 
 // TestOverrun lets a writer fall behind by more than the log holds.
 func TestOverrun(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.TrackCacheBytes = 40 * (maxPayload + packetOverhead) })
+	r := newRig(t, func(c *Config) { c.TrackCacheBytes = 40 * (packetlog.MaxPayload + packetlog.Overhead) })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.slot.Select(p.track, 1, r.now)

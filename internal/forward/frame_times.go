@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
@@ -199,9 +200,9 @@ func (e *Engine) stamp(t, now time.Time) int64 {
 func (w *writer) traces(r *Receiver) bool { return w.engine.cfg.FrameTimes || r.tracer.wanted.Load() }
 
 // expectFrame is called before a packet is queued: it has the kernel tell when it sends the first packet of a frame, now and then.
-func (w *writer) expectFrame(s *Slot, p *packet) {
+func (w *writer) expectFrame(s *Slot, p *packetlog.Packet) {
 	t := &s.receiver.tracer
-	if t.stamping == nil || w.at < t.stampDue || !p.facts.Opens || !t.wanted.Load() {
+	if t.stamping == nil || w.at < t.stampDue || !p.Facts.Opens || !t.wanted.Load() {
 		return
 	}
 	t.stampDue = w.at + max(stampInterval, time.Duration(len(w.receivers))*stampShare)
@@ -209,32 +210,32 @@ func (w *writer) expectFrame(s *Slot, p *packet) {
 }
 
 // trace notes a packet at the edge of a frame that was queued on a slot; the marker is on the last one.
-func (w *writer) trace(s *Slot, track *Track, p *packet, sequence uint16, marker bool) {
+func (w *writer) trace(s *Slot, track *Track, p *packetlog.Packet, sequence uint16, marker bool) {
 	f := &s.traced[s.tracing]
-	if f.frame != p.facts.Frame || f.track != track {
+	if f.frame != p.Facts.Frame || f.track != track {
 		if f = w.traceAnother(s, track, p, sequence); f == nil {
 			return
 		}
 	}
-	f.lastIn, f.lastOut = max(f.lastIn, span(p.order-f.firstIn)), span(int64(w.at)-f.firstIn)
+	f.lastIn, f.lastOut = max(f.lastIn, span(p.Order-f.firstIn)), span(int64(w.at)-f.firstIn)
 	f.ended = f.ended || marker
 }
 
 // traceAnother finds the frame before the present one on a slot, or begins the next in its place. It gives nil for packets of frames before those, and of
 // frames whose times were told.
-func (w *writer) traceAnother(s *Slot, track *Track, p *packet, sequence uint16) *frameTrace {
+func (w *writer) traceAnother(s *Slot, track *Track, p *packetlog.Packet, sequence uint16) *frameTrace {
 	other := &s.traced[1-s.tracing]
-	if other.frame == p.facts.Frame && other.track == track {
+	if other.frame == p.Facts.Frame && other.track == track {
 		return other
 	}
-	if present := &s.traced[s.tracing]; present.track == track && p.facts.Frame < present.frame || s.told.track == track && p.facts.Frame <= s.told.frame {
+	if present := &s.traced[s.tracing]; present.track == track && p.Facts.Frame < present.frame || s.told.track == track && p.Facts.Frame <= s.told.frame {
 		return nil
 	}
 	w.traced(s.receiver, other)
 	*other = frameTrace{
-		slot: s, track: track, frame: p.facts.Frame, bytes: frameBytes(p.payload), sequence: sequence,
-		firstIn: p.order, kernelIn: before(p.kernel, p.order), hardwareIn: before(p.hardware, p.order),
-		firstOut: span(int64(w.at) - p.order), lastOut: span(int64(w.at) - p.order),
+		slot: s, track: track, frame: p.Facts.Frame, bytes: frameBytes(p.Payload), sequence: sequence,
+		firstIn: p.Order, kernelIn: before(p.Kernel, p.Order), hardwareIn: before(p.Hardware, p.Order),
+		firstOut: span(int64(w.at) - p.Order), lastOut: span(int64(w.at) - p.Order),
 	}
 	s.tracing = 1 - s.tracing
 	return other

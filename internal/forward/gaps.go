@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
@@ -116,7 +117,7 @@ func (s *stream) lose(numbers []int64) (hurt bool) {
 			if n < empty {
 				continue
 			}
-			if frame, empty = log.around(n, s.facts.highest); frame == nil {
+			if frame, empty = around(log, n, s.facts.highest); frame == nil {
 				continue
 			}
 			hurt = true
@@ -166,21 +167,21 @@ func covers(p *switching.Packet, n int64) bool {
 // around finds a packet in the log whose frame a number belongs to that is not in the log, among those up to the highest. Where there is none, no number below the returned one belongs
 // to the frame of a packet in the log. Only who appends may call it. A frame is at most maxFramePackets long, so that a call takes half a millisecond at most, and
 // only where thousands of packets have not come in a row.
-func (l *packetLog) around(n, highest int64) (frame *switching.Packet, empty int64) {
+func around(log *packetlog.Log, n, highest int64) (frame *switching.Packet, empty int64) {
 	for below := n - 1; below > n-maxFramePackets; below-- {
-		if p := l.having(below); p != nil {
-			if covers(&p.facts, n) {
-				return &p.facts, n
+		if p := log.Peek(below); p != nil {
+			if covers(&p.Facts, n) {
+				return &p.Facts, n
 			}
 			break
 		}
 	}
 	for above := n + 1; above <= min(highest, n+maxFramePackets); above++ {
-		if p := l.having(above); p != nil {
-			if covers(&p.facts, n) {
-				return &p.facts, n
+		if p := log.Peek(above); p != nil {
+			if covers(&p.Facts, n) {
+				return &p.Facts, n
 			}
-			return nil, max(n+1, min(above, p.facts.FrameStart))
+			return nil, max(n+1, min(above, p.Facts.FrameStart))
 		}
 	}
 	return nil, n + maxFramePackets

@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
@@ -59,7 +60,7 @@ type Ingress struct {
 }
 
 // maxOriginal is the largest packet that is taken from a retransmission: the largest payload and a header of 512 bytes.
-const maxOriginal = maxPayload + 512
+const maxOriginal = packetlog.MaxPayload + 512
 
 // NewIngress adds a publisher's peer connection. The caller ends it with Close.
 func (e *Engine) NewIngress(p Peer) *Ingress {
@@ -181,11 +182,11 @@ func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
 		i.stats.add(malformedRTP, 1)
 		return
 	}
-	kind := classRetransmission
+	kind := packetlog.Retransmission
 	size, err := feedback.UnpackRTX(i.original[:], packet, s.ssrc, 0)
 	if err != nil {
 		// Browsers probe with packets of padding only.
-		kind = classProbe
+		kind = packetlog.Probe
 	}
 	i.stats.add(receivedPackets+counter(kind), 1)
 	i.stats.add(receivedBytes+counter(kind), uint64(len(p.Payload)))
@@ -197,7 +198,7 @@ func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
 // receive takes a packet of a stream, as it was first sent.
 func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, repaired bool) {
 	p, now := &i.packet, info.At
-	if err := p.Unmarshal(packet); err != nil || p.Version != 2 || p.SSRC != s.ssrc || len(p.Payload) > maxPayload {
+	if err := p.Unmarshal(packet); err != nil || p.Version != 2 || p.SSRC != s.ssrc || len(p.Payload) > packetlog.MaxPayload {
 		i.stats.add(malformedRTP, 1)
 		return
 	}
@@ -210,12 +211,12 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 		i.stats.add(malformedPayload, 1)
 		return
 	}
-	stored := i.engine.packets.get(p.Payload)
+	stored := i.engine.packets.Get(p.Payload)
 	i.order = max(i.order+1, i.engine.since(now))
-	stored.class, stored.facts, stored.order, stored.ordinal = kind, facts, i.order, s.facts.opened
-	stored.edge = facts.Framed && (facts.Opens || sequence != s.facts.highest || facts.Sequence-facts.FrameStart+1 >= int64(facts.SourcePackets))
-	stored.kernel, stored.hardware = i.engine.stamp(info.Kernel, now), i.engine.stamp(info.Hardware, now)
-	stored.due = s.due(stored)
+	stored.Class, stored.Facts, stored.Order, stored.Ordinal = kind, facts, i.order, s.facts.opened
+	stored.Edge = facts.Framed && (facts.Opens || sequence != s.facts.highest || facts.Sequence-facts.FrameStart+1 >= int64(facts.SourcePackets))
+	stored.Kernel, stored.Hardware = i.engine.stamp(info.Kernel, now), i.engine.stamp(info.Hardware, now)
+	stored.Due = s.due(stored)
 	i.count(s, stored)
 	if s.missing != nil {
 		if facts.Framed {
@@ -243,10 +244,10 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 		s.reception.Received(sequence, h.Timestamp, now)
 	}
 	switch log := s.track.log; {
-	case log.has(sequence):
+	case log.Has(sequence):
 		i.stats.add(duplicatePackets, 1)
 		return 0, false
-	case sequence <= log.gone.Load():
+	case sequence <= log.Gone():
 		i.stats.add(latePackets, 1)
 		return 0, false
 	}
@@ -274,24 +275,24 @@ func (i *Ingress) overlook() {
 }
 
 // count adds a packet that is about to be published.
-func (i *Ingress) count(s *stream, p *packet) {
-	size := uint64(len(p.payload))
+func (i *Ingress) count(s *stream, p *packetlog.Packet) {
+	size := uint64(len(p.Payload))
 	i.budget.earn()
 	i.noticed.Earn()
-	i.stats.add(receivedPackets+counter(p.class), 1)
-	i.stats.add(receivedBytes+counter(p.class), size)
+	i.stats.add(receivedPackets+counter(p.Class), 1)
+	i.stats.add(receivedBytes+counter(p.Class), size)
 	t := s.track
 	t.packets.Add(1)
 	t.bytes.Add(size)
-	if p.class == classMedia || p.class == classAudio {
-		t.rate.add(len(p.payload), p.facts.Opens, time.Duration(p.order))
+	if p.Class == packetlog.Media || p.Class == packetlog.Audio {
+		t.rate.add(len(p.Payload), p.Facts.Opens, time.Duration(p.Order))
 	}
-	if !p.facts.Opens || t.audio {
+	if !p.Facts.Opens || t.audio {
 		return
 	}
 	t.frames.Add(1)
 	i.stats.add(framesReceived, 1)
-	if t.needsKey && p.facts.Key {
+	if t.needsKey && p.Facts.Key {
 		// Whoever asked before is served.
 		t.keyFrameWanted.Store(false)
 	}

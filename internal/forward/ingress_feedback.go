@@ -152,7 +152,7 @@ func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 		if block, ok := s.reception.Report(s.ssrc, now); ok {
 			blocks = append(blocks, block)
 		}
-		s.track.log.trim(i.engine.since(now))
+		s.track.log.Trim(i.engine.since(now))
 		if s.injector != nil {
 			s.injector.sweep()
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -163,7 +164,7 @@ func TestRejectsMalformedPackets(t *testing.T) {
 	ssrc := valid()
 	ssrc[11] = 99
 	i.RTP(10, ssrc, infoAt(r.now))
-	i.RTP(10, append(valid(), make([]byte, maxPayload)...), infoAt(r.now))
+	i.RTP(10, append(valid(), make([]byte, packetlog.MaxPayload)...), infoAt(r.now))
 	if got := r.engine.Stats().MalformedRTP; got != 5 {
 		t.Errorf("%d malformed RTP packets counted, expected 5", got)
 	}

@@ -123,8 +123,8 @@ func TestFramesInPiecesAreBounded(t *testing.T) {
 	if refused := begin(others); refused == 0 || r.engine.pieces.used.Load() > limit {
 		t.Errorf("two publishers hold %d bytes, %d chunks refused, expected at most %d", r.engine.pieces.used.Load(), refused, limit)
 	}
-	if got := r.engine.Stats().CacheBytes; got != r.engine.pieces.used.Load() || r.engine.budget.used.Load() != got {
-		t.Errorf("%d bytes count as cache, %d in its budget, expected %d", got, r.engine.budget.used.Load(), r.engine.pieces.used.Load())
+	if got := r.engine.Stats().CacheBytes; got != r.engine.pieces.used.Load() || r.engine.budget.Used() != got {
+		t.Errorf("%d bytes count as cache, %d in its budget, expected %d", got, r.engine.budget.Used(), r.engine.pieces.used.Load())
 	}
 	honest := r.ingress(&fakePeer{})
 	page, _ := r.injectors(1, honest)

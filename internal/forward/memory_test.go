@@ -56,7 +56,7 @@ func TestMemory(t *testing.T) {
 	})
 	measure("a slot that retransmits", 24<<10, func(k int) { slots[k].repeats = &repeatTable{} })
 	runtime.KeepAlive(r)
-	if used := r.engine.budget.used.Load(); used != 0 {
+	if used := r.engine.budget.Used(); used != 0 {
 		t.Errorf("idle tracks reserve %d bytes of packet cache", used)
 	}
 }

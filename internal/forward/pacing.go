@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
 // maxHeld bounds the packets that wait for one receiver, whatever the budget: two frames of the longest that is forwarded by default, 14,665 packets each. They
@@ -14,25 +15,25 @@ const maxHeld = 1 << 15
 // heldPacket is a packet that waits for its time, with a reference. It has no sequence number yet: a switcher sees packets when they leave.
 type heldPacket struct {
 	attachment *attachment
-	packet     *packet
+	packet     *packetlog.Packet
 }
 
 // offer writes a packet to a slot, now or when it is due. Audio is never held, and neither is what comes late of a frame that has begun to leave. It tells
 // whether the packet was queued on the outlet.
-func (w *writer) offer(a *attachment, p *packet) bool {
+func (w *writer) offer(a *attachment, p *packetlog.Packet) bool {
 	s, r := a.slot, a.slot.receiver
 	switch {
 	case !w.engine.paced() || a.follower.track.audio || !a.bound:
 		return w.write(a, p)
-	case p.facts.Opens:
+	case p.Facts.Opens:
 		w.opens(a, p)
 	case a.drops(p):
 		return false
-	case p.facts.Sequence < a.newest && a.begun(p):
+	case p.Facts.Sequence < a.newest && a.begun(p):
 		return w.write(a, p)
 	}
-	a.newest = max(a.newest, p.facts.Sequence)
-	offer := pacing.Offer{Arrived: time.Duration(p.order), Due: p.due, Begins: p.facts.Opens}
+	a.newest = max(a.newest, p.Facts.Sequence)
+	offer := pacing.Offer{Arrived: time.Duration(p.Order), Due: p.Due, Begins: p.Facts.Opens}
 	if r.sender.Admit(&s.held, offer, w.at) {
 		return w.begin(a, p)
 	}
@@ -40,7 +41,7 @@ func (w *writer) offer(a *attachment, p *packet) bool {
 		w.overflow(a, p)
 		return false
 	}
-	p.references.Add(1)
+	p.Retain()
 	if r.sender.Hold(&s.held, heldPacket{a, p}, offer) {
 		w.reschedule(r)
 	}
@@ -48,8 +49,8 @@ func (w *writer) offer(a *attachment, p *packet) bool {
 }
 
 // opens prepares for a frame of a track.
-func (w *writer) opens(a *attachment, p *packet) {
-	a.newest, a.dropping = p.facts.Sequence, false
+func (w *writer) opens(a *attachment, p *packetlog.Packet) {
+	a.newest, a.dropping = p.Facts.Sequence, false
 	if a.skipping && a.slot.held.Len() == 0 {
 		w.skipped(a)
 	}
@@ -77,9 +78,9 @@ func (w *writer) tick(r *Receiver) {
 		}
 		if w.release(h) {
 			w.arrived = append(w.arrived, int64(planned))
-			w.stats.hold.observe(planned-time.Duration(h.packet.order), 1)
+			w.stats.hold.observe(planned-time.Duration(h.packet.Order), 1)
 		}
-		h.packet.release()
+		h.packet.Release()
 	}
 	w.pad(r)
 	w.reschedule(r)
@@ -92,32 +93,32 @@ func (w *writer) tick(r *Receiver) {
 // release writes a packet that has waited, unless its frame has waited for too long. It tells whether the packet was queued.
 func (w *writer) release(h heldPacket) bool {
 	a, p := h.attachment, h.packet
-	if a.skipping && p.ordinal >= a.resumes {
+	if a.skipping && p.Ordinal >= a.resumes {
 		w.skipped(a)
 	}
-	if p.facts.Opens && !a.begun(p) && w.overBudget(a.follower.track, p) {
+	if p.Facts.Opens && !a.begun(p) && w.overBudget(a.follower.track, p) {
 		w.refuse(a, p, droppedBudget)
 	}
 	if a.drops(p) {
 		return false
 	}
 	if reason, abandoned := w.abandon(a, p); abandoned {
-		a.dropping, a.dropped = true, p.frame()
-		w.end(a, &p.facts, p.frame(), reason)
+		a.dropping, a.dropped = true, p.Frame()
+		w.end(a, &p.Facts, p.Frame(), reason)
 		return false
 	}
 	return w.begin(a, p)
 }
 
 // leaveOut leaves out the frame that begins with a packet of the track that feeds the slot.
-func (w *writer) leaveOut(a *attachment, p *packet, reason counter) {
+func (w *writer) leaveOut(a *attachment, p *packetlog.Packet, reason counter) {
 	s := a.slot
 	s.switcher.Skip(w.now)
-	if p.facts.Framed {
+	if p.Facts.Framed {
 		s.unbegun++
-		s.settled = p.facts.Frame
+		s.settled = p.Facts.Frame
 		for _, other := range s.attachments {
-			other.overdue.less(p.facts.Frame)
+			other.overdue.less(p.Facts.Frame)
 		}
 	}
 	if s.overtold > 0 {
@@ -128,21 +129,21 @@ func (w *writer) leaveOut(a *attachment, p *packet, reason counter) {
 }
 
 // overBudget tells whether a frame that has not begun is older than what may wait for a receiver.
-func (w *writer) overBudget(t *Track, p *packet) bool {
+func (w *writer) overBudget(t *Track, p *packetlog.Packet) bool {
 	budget := w.engine.cfg.QueueBudget
 	if budget == 0 {
 		interval := time.Duration(t.interval.Load())
 		// A frame may have to wait for as long as the one before is spread.
 		budget = max(interval, w.engine.plan.Span(interval))
 	}
-	return t.skippable && w.at-time.Duration(p.order) > budget
+	return t.skippable && w.at-time.Duration(p.Order) > budget
 }
 
 // overflow gives up what waits of a track for a slot, because no more may wait.
-func (w *writer) overflow(a *attachment, p *packet) {
-	a.dropping, a.dropped = true, p.frame()
+func (w *writer) overflow(a *attachment, p *packetlog.Packet) {
+	a.dropping, a.dropped = true, p.Frame()
 	frames := w.clear(a)
-	if p.facts.Opens {
+	if p.Facts.Opens {
 		frames++
 	}
 	w.cut(a, max(frames, 1), droppedBudget)
@@ -168,12 +169,12 @@ func (w *writer) clear(a *attachment) (frames int) {
 		if h.attachment != a {
 			return true
 		}
-		if h.packet.facts.Opens {
+		if h.packet.Facts.Opens {
 			frames++
 		} else if frames == 0 {
 			begun = true
 		}
-		h.packet.release()
+		h.packet.Release()
 		return false
 	})
 	if removed {
@@ -187,24 +188,24 @@ func (w *writer) clear(a *attachment) (frames int) {
 
 // holds tells whether a packet that the writer has passed waits to leave on the slot. Positions grow in the order in which packets of a track wait. One that
 // came late and has left past the others is taken for one of them until they have left.
-func (s *Slot) holds(t *Track, p *packet) bool {
+func (s *Slot) holds(t *Track, p *packetlog.Packet) bool {
 	for i := range s.held.Len() {
 		if h := s.held.At(i); h.attachment.follower.track == t {
-			return p.position >= h.packet.position
+			return p.Position >= h.packet.Position
 		}
 	}
 	return false
 }
 
 // begin writes a packet, and notes that its frame has begun to leave if the switcher takes it.
-func (w *writer) begin(a *attachment, p *packet) bool {
+func (w *writer) begin(a *attachment, p *packetlog.Packet) bool {
 	queued := w.write(a, p)
-	if place := p.place(); queued && (p.facts.Opens || place > a.reached) {
+	if place := p.Place(); queued && (p.Facts.Opens || place > a.reached) {
 		a.reached = place
-		if p.facts.Opens || p.facts.Framed {
-			a.leaving, a.left = p.frame(), w.at
+		if p.Facts.Opens || p.Facts.Framed {
+			a.leaving, a.left = p.Frame(), w.at
 		}
-		if p.facts.Opens {
+		if p.Facts.Opens {
 			a.slot.receiver.sender.Begin(&a.slot.held)
 		}
 	}
@@ -212,26 +213,10 @@ func (w *writer) begin(a *attachment, p *packet) bool {
 }
 
 // begun tells whether a packet belongs to what has begun to leave: to a frame where packets name it, else before the last one that has left.
-func (a *attachment) begun(p *packet) bool { return p.place() <= a.reached }
+func (a *attachment) begun(p *packetlog.Packet) bool { return p.Place() <= a.reached }
 
 // drops tells whether a packet belongs to the frame that was dropped.
-func (a *attachment) drops(p *packet) bool { return a.dropping && p.frame() == a.dropped }
-
-// place orders packets of a track by what they can begin.
-func (p *packet) place() int64 {
-	if p.facts.Framed {
-		return p.facts.Frame
-	}
-	return p.facts.Sequence
-}
-
-// frame names the packet's frame within its track.
-func (p *packet) frame() int64 {
-	if p.facts.Framed {
-		return p.facts.Frame
-	}
-	return int64(p.facts.Timestamp)
-}
+func (a *attachment) drops(p *packetlog.Packet) bool { return a.dropping && p.Frame() == a.dropped }
 
 // reschedule puts a receiver where it belongs among those for which packets wait.
 func (w *writer) reschedule(r *Receiver) {

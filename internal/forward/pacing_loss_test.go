@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -25,13 +26,13 @@ func TestWhatWaitsIsLetGo(t *testing.T) {
 		p.next()
 		p.send(r.now, p.packets(42*1144)...)
 		r.run()
-		var waiting []*packet
+		var waiting []*packetlog.Packet
 		for i := range s.slot.held.Len() {
 			waiting = append(waiting, s.slot.held.At(i).packet)
 		}
 		references := make([]int32, len(waiting))
 		for i, packet := range waiting {
-			references[i] = packet.references.Load()
+			references[i] = packet.References()
 		}
 		if len(waiting) != 35 {
 			t.Fatalf("%d packets wait, expected 35", len(waiting))
@@ -45,7 +46,7 @@ func TestWhatWaitsIsLetGo(t *testing.T) {
 			if name == "track closed" {
 				want = 0
 			}
-			if n := packet.references.Load(); n != want {
+			if n := packet.References(); n != want {
 				t.Errorf("%s: packet %d has %d references, expected %d", name, i, n, want)
 			}
 		}

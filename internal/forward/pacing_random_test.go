@@ -133,12 +133,13 @@ func checkReferences(t *testing.T, publishers []*publisher) {
 	t.Helper()
 	for _, p := range publishers {
 		log := p.track.log
-		for position := log.tail.Load(); position < log.head.Load(); position++ {
-			packet := log.at(position)
+		for position := log.Tail(); position < log.Head(); position++ {
+			packet := log.At(position)
 			if packet == nil {
 				t.Fatalf("packet %d is not in the cache", position)
 			}
-			if n := packet.references.Add(-1); n != 1 {
+			packet.Release()
+			if n := packet.References(); n != 1 {
 				t.Errorf("packet %d has %d references, expected the cache's", position, n)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -142,11 +143,11 @@ func TestWorkOnALogIsNotGuarded(t *testing.T) {
 		work func(*rig, *publisher)
 	}{
 		{"publish", func(r *rig, p *publisher) {
-			p.track.log = &packetLog{}
-			p.track.publish(r.engine.packets.get(nil))
+			p.track.log = &packetlog.Log{}
+			p.track.publish(r.engine.packets.Get(nil))
 		}},
 		{"trim", func(r *rig, p *publisher) {
-			(&packetLog{}).trim(r.engine.since(r.now))
+			(&packetlog.Log{}).Trim(r.engine.since(r.now))
 		}},
 		{"signal", func(_ *rig, p *publisher) {
 			p.ingress.unsignalled = []*Track{{}}

@@ -1,6 +1,10 @@
 package forward
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+)
 
 // padding says where the packets of a probe come from once no media waits: they are sent again, by the RTX stream of the slot that they were sent on.
 type padding struct {
@@ -40,6 +44,6 @@ func (w *writer) repeatNumber(s *Slot, number uint16) bool {
 	if !ok {
 		return false
 	}
-	defer p.release()
-	return !p.track.audio && w.resend(s, number, p.track, p.packet, classProbe) == nackedAnswered
+	defer p.Release()
+	return !p.track.audio && w.resend(s, number, p.track, p.Packet, packetlog.Probe) == nackedAnswered
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -54,7 +55,7 @@ type repair struct {
 
 // original is the packet that a number of a slot stands for, with a reference to it.
 type original struct {
-	*packet
+	*packetlog.Packet
 	track *Track
 }
 
@@ -104,15 +105,15 @@ func (w *writer) answerNow(n repair, rtt, worth time.Duration) (outcome counter,
 	if !ok {
 		return outcome, true
 	}
-	defer p.release()
-	if s.switcher.Ended(&p.facts) {
+	defer p.Release()
+	if s.switcher.Ended(&p.Facts) {
 		return nackedExpired, true
 	}
-	if arrived := w.engine.started.Add(time.Duration(p.order)); rtt > 0 && !feedback.Answerable(arrived, w.now, rtt) {
+	if arrived := w.engine.started.Add(time.Duration(p.Order)); rtt > 0 && !feedback.Answerable(arrived, w.now, rtt) {
 		// The request was made before the packet could get there: the publisher had owed it.
 		return nackedSuppressed, true
 	}
-	expires := time.Duration(p.order) + worth
+	expires := time.Duration(p.Order) + worth
 	switch {
 	case w.at > expires:
 		return nackedExpired, true
@@ -135,10 +136,10 @@ func (w *writer) repeatHeld(r *Receiver) {
 		p, outcome, ok := w.find(n)
 		if ok {
 			outcome = nackedExpired
-			if w.at <= time.Duration(p.order)+w.worth(r) && !n.slot.switcher.Ended(&p.facts) {
+			if w.at <= time.Duration(p.Order)+w.worth(r) && !n.slot.switcher.Ended(&p.Facts) {
 				outcome = w.repeatAsked(n, p)
 			}
-			p.release()
+			p.Release()
 		}
 		w.stats.counts[outcome]++
 	}
@@ -154,16 +155,16 @@ func (w *writer) find(n repair) (o original, outcome counter, ok bool) {
 	if track == nil {
 		return o, nackedExpired, false
 	}
-	p := track.log.find(sequence)
+	p := track.log.Find(sequence)
 	if p == nil {
-		if sequence > track.log.gone.Load() {
+		if sequence > track.log.Gone() {
 			return o, nackedOwed, false
 		}
 		return o, nackedExpired, false
 	}
-	if f := w.followers[track]; f != nil && p.position >= f.position || n.slot.holds(track, p) {
+	if f := w.followers[track]; f != nil && p.Position >= f.position || n.slot.holds(track, p) {
 		// It goes out as a packet of its own in a moment.
-		p.release()
+		p.Release()
 		return o, nackedOwed, false
 	}
 	return original{p, track}, nackedAnswered, true
@@ -171,7 +172,7 @@ func (w *writer) find(n repair) (o original, outcome counter, ok bool) {
 
 // repeatAsked sends a packet again that was asked for.
 func (w *writer) repeatAsked(n repair, p original) counter {
-	outcome := w.resend(n.slot, n.number, p.track, p.packet, classRetransmission)
+	outcome := w.resend(n.slot, n.number, p.track, p.Packet, packetlog.Retransmission)
 	if outcome == nackedAnswered {
 		n.slot.sent.retransmissions++
 		w.touch(n.slot)
@@ -204,11 +205,11 @@ func (w *writer) deadline(r *Receiver, rtt, late time.Duration) time.Duration {
 
 // resend queues a packet in the slot's RTX stream, with the header that it had in the slot (RFC 4588 section 4). The number in the RTX stream is taken
 // here, so that it follows the one before it closely, and is taken once, whatever the outlet says: a number that the outlet refuses is spent. What nobody has
-// asked for (classProbe) is not taken from what the receiver may ask for.
-func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind class) counter {
+// asked for (packetlog.Probe) is not taken from what the receiver may ask for.
+func (w *writer) resend(s *Slot, number uint16, track *Track, p *packetlog.Packet, kind packetlog.Class) counter {
 	form := s.formOf(track)
-	timestamp, ok := s.switcher.ResolveTimestamp(number, p.facts.Timestamp)
-	marker, _ := s.switcher.ResolveMarker(number, &p.facts)
+	timestamp, ok := s.switcher.ResolveTimestamp(number, p.Facts.Timestamp)
+	marker, _ := s.switcher.ResolveMarker(number, &p.Facts)
 	rtx := &s.retransmitter
 	rtx.SSRC, rtx.PayloadType = s.outlet.RetransmissionSSRC(), form.retransmissionType
 	switch {
@@ -216,7 +217,7 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind cl
 		return nackedRefused
 	case !ok:
 		return nackedExpired
-	case kind == classRetransmission && !s.receiver.spend():
+	case kind == packetlog.Retransmission && !s.receiver.spend():
 		return nackedLimited
 	}
 	h := &w.repairHeader
@@ -225,7 +226,7 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind cl
 	if err != nil {
 		panic("a cached payload exceeds the size that the cache has room for")
 	}
-	if kind == classRetransmission {
+	if kind == packetlog.Retransmission {
 		s.noteRepeat(number, w.engine.since(w.now))
 	}
 	s.receiver.number(h, len(packed), kind, w.now)
@@ -234,7 +235,7 @@ func (w *writer) resend(s *Slot, number uint16, track *Track, p *packet, kind cl
 		w.stats.counts[writeErrors]++
 		return nackedRefused
 	}
-	if kind == classRetransmission {
+	if kind == packetlog.Retransmission {
 		s.receiver.sender.SpendRepair(congestion.PacketOverhead + len(packed))
 	}
 	w.queued(s.receiver, len(packed))

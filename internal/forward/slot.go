@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -142,9 +143,9 @@ type attachment struct {
 }
 
 // overdueAt notes that the frame that begins with a packet is left out while another track feeds the slot.
-func (a *attachment) overdueAt(p *packet) {
-	if p.facts.Frame > a.slot.settled {
-		a.overdue.add(p.facts.Frame)
+func (a *attachment) overdueAt(p *packetlog.Packet) {
+	if p.Facts.Frame > a.slot.settled {
+		a.overdue.add(p.Facts.Frame)
 	}
 }
 

@@ -1,19 +1,23 @@
 package forward
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
+)
 
 // counter names one count. Those by class of packet begin a range with one for each class.
 type counter int
 
 const (
 	receivedPackets = counter(0)
-	receivedBytes   = receivedPackets + counter(classes)
-	sentPackets     = receivedBytes + counter(classes)
-	sentBytes       = sentPackets + counter(classes)
+	receivedBytes   = receivedPackets + counter(packetlog.Classes)
+	sentPackets     = receivedBytes + counter(packetlog.Classes)
+	sentBytes       = sentPackets + counter(packetlog.Classes)
 )
 
 const (
-	framesReceived = sentBytes + counter(classes) + iota
+	framesReceived = sentBytes + counter(packetlog.Classes) + iota
 	framesForwarded
 	droppedOverrun
 	droppedLate
@@ -223,7 +227,7 @@ func (e *Engine) Stats() Stats {
 	e.mu.Unlock()
 	e.tracks.Range(func(_, t any) bool {
 		s.Tracks++
-		s.CacheBytes += t.(*Track).log.bytes.Load()
+		s.CacheBytes += t.(*Track).log.Bytes()
 		return true
 	})
 	s.take(&sum)
@@ -232,16 +236,16 @@ func (e *Engine) Stats() Stats {
 
 // take names the counts.
 func (s *Stats) take(c *counts) {
-	traffic := func(packets, bytes counter, k class) Traffic {
+	traffic := func(packets, bytes counter, k packetlog.Class) Traffic {
 		return Traffic{Packets: c[packets+counter(k)], Bytes: c[bytes+counter(k)]}
 	}
 	kinds := func(packets, bytes counter) TrafficByKind {
 		return TrafficByKind{
-			Media:          traffic(packets, bytes, classMedia),
-			Parity:         traffic(packets, bytes, classParity),
-			Audio:          traffic(packets, bytes, classAudio),
-			Probe:          traffic(packets, bytes, classProbe),
-			Retransmission: traffic(packets, bytes, classRetransmission),
+			Media:          traffic(packets, bytes, packetlog.Media),
+			Parity:         traffic(packets, bytes, packetlog.Parity),
+			Audio:          traffic(packets, bytes, packetlog.Audio),
+			Probe:          traffic(packets, bytes, packetlog.Probe),
+			Retransmission: traffic(packets, bytes, packetlog.Retransmission),
 		}
 	}
 	s.Received, s.Sent = kinds(receivedPackets, receivedBytes), kinds(sentPackets, sentBytes)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
@@ -70,11 +71,11 @@ func (i *Ingress) frameNumbers(group uint64) *frameNumbers {
 }
 
 // establish gives the facts of a packet with an extended number. What VR2Gather's peers send has become what is to be forwarded then.
-func (s *stream) establish(p *rtp.Packet, sequence int64, now time.Time) (switching.Packet, class, error) {
+func (s *stream) establish(p *rtp.Packet, sequence int64, now time.Time) (switching.Packet, packetlog.Class, error) {
 	if s.converter != nil {
 		body, err := s.converter.convert(&p.Header, p.Payload, now)
 		if err != nil {
-			return switching.Packet{}, classMedia, err
+			return switching.Packet{}, packetlog.Media, err
 		}
 		p.Payload = body
 	}
@@ -133,12 +134,12 @@ func (s *stream) restart() {
 }
 
 // due is when a packet that has arrived is to leave.
-func (s *stream) due(p *packet) time.Duration {
-	arrived := time.Duration(p.order)
+func (s *stream) due(p *packetlog.Packet) time.Duration {
+	arrived := time.Duration(p.Order)
 	if s.track.audio || !s.track.engine.paced() {
 		return arrived
 	}
-	f := &p.facts
+	f := &p.Facts
 	due := s.schedule.Due(pacing.Packet{
 		Framed: f.Framed, Frame: f.Frame, Index: int(f.Sequence - f.FrameStart), Packets: f.FramePackets, Timestamp: f.Timestamp,
 	}, arrived)

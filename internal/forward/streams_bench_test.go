@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -84,7 +85,7 @@ func (e *reportedByStream) interval() {
 			e.now = e.now.Add(25 * time.Millisecond / 16)
 			w.readClock()
 		}
-		e.receiver.number(&e.header, 1160, classMedia, w.now)
+		e.receiver.number(&e.header, 1160, packetlog.Media, w.now)
 		e.header.SequenceNumber++
 		packets[n].Offset = uint16(25 - n/10)
 	}

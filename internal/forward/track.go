@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -38,7 +39,7 @@ type Track struct {
 	// skippable tracks may lose frames that have become too old: every frame decodes by itself, and none is audio.
 	skippable bool
 
-	log *packetLog
+	log *packetlog.Log
 
 	// Writers read what stands above for every packet, the reader changes some of what follows for every packet.
 	_ cacheLine
@@ -92,7 +93,7 @@ func (e *Engine) NewTrack(cfg TrackConfig) *Track {
 		framed:    cfg.Codec.Is(volumetric.MIMEVolumetric),
 		needsKey:  switching.NeedsKey(cfg.Codec.MIMEType),
 		converted: cfg.VR2Gather,
-		log:       newPacketLog(logLimits{age: e.cfg.CacheAge, bytes: e.cfg.TrackCacheBytes}, &e.budget),
+		log:       packetlog.New(packetlog.Limits{Age: e.cfg.CacheAge, Bytes: e.cfg.TrackCacheBytes}, e.budget),
 	}
 	t.skippable = !t.audio && !t.needsKey
 	t.opened.Store(-1)
@@ -110,7 +111,7 @@ func (t *Track) Quality() volumetric.Quality { return t.quality }
 
 // Stats are the track's counts.
 func (t *Track) Stats() TrackStats {
-	return TrackStats{Packets: t.packets.Load(), Bytes: t.bytes.Load(), Frames: t.frames.Load(), CacheBytes: t.log.bytes.Load()}
+	return TrackStats{Packets: t.packets.Load(), Bytes: t.bytes.Load(), Frames: t.frames.Load(), CacheBytes: t.log.Bytes()}
 }
 
 // Pause says that the publisher is told not to send the track. Frames that are under way come for as long as a round trip.
@@ -145,7 +146,7 @@ func (t *Track) Close() {
 		i.Unbind(t)
 	}
 	t.engine.tracks.Delete(t.id)
-	t.log.clear()
+	t.log.Clear()
 	for _, f := range followers {
 		f.writer.inbox.end(f)
 	}
@@ -170,7 +171,7 @@ func (t *Track) join(f *follower) bool {
 	}
 	list := append(slices.Clone(*t.followers.Load()), f)
 	t.followers.Store(&list)
-	f.position = t.log.head.Load()
+	f.position = t.log.Head()
 	return true
 }
 
@@ -184,12 +185,12 @@ func (t *Track) leave(f *follower) {
 
 // publish appends a packet whose facts are established to the log. Only the reader calls it, and signal after it. A
 // panic ends the process, since the writers of all clients read the log.
-func (t *Track) publish(p *packet) {
+func (t *Track) publish(p *packetlog.Packet) {
 	defer panics.Shared()
-	opens := p.facts.Opens
-	t.log.append(p)
+	opens := p.Facts.Opens
+	t.log.Append(p)
 	if opens {
-		t.opened.Store(t.log.head.Load() - 1)
+		t.opened.Store(t.log.Head() - 1)
 	}
 }
 

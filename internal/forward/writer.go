@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
 const (
@@ -72,8 +73,8 @@ type writer struct {
 	nacked  []rtcp.NackPair
 	reports []rtcp.Packet
 	// disguised is the payload being disguised, repair and repairHeader are the retransmission being written.
-	disguised    [maxPayload + disguiseSize]byte
-	repair       [maxPayload + disguiseSize + 2]byte
+	disguised    [packetlog.MaxPayload + disguiseSize]byte
+	repair       [packetlog.MaxPayload + disguiseSize + 2]byte
 	repairHeader rtp.Header
 }
 
@@ -186,7 +187,7 @@ func (w *writer) resume(f *follower) {
 	for !w.hold(f) {
 		f.signalled.Store(false)
 		// A packet that came between looking and clearing the flag was not signalled.
-		if f.position == f.track.log.head.Load() || !f.signalled.CompareAndSwap(false, true) {
+		if f.position == f.track.log.Head() || !f.signalled.CompareAndSwap(false, true) {
 			return
 		}
 	}

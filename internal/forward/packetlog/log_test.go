@@ -1,4 +1,4 @@
-package forward
+package packetlog
 
 import (
 	"encoding/binary"
@@ -11,46 +11,46 @@ import (
 
 // logRig appends packets that carry their own number.
 type logRig struct {
-	pool *packetPool
-	log  *packetLog
+	pool *Pool
+	log  *Log
 }
 
-func newLogRig(limits logLimits, limit int64) *logRig {
-	return &logRig{pool: newPacketPool(), log: newPacketLog(limits, &budget{limit: limit})}
+func newLogRig(limits Limits, limit int64) *logRig {
+	return &logRig{pool: NewPool(), log: New(limits, &Budget{limit: limit})}
 }
 
 func (r *logRig) append(sequence, order int64, size int) {
 	body := make([]byte, max(size, 8))
 	binary.BigEndian.PutUint64(body, uint64(sequence))
-	p := r.pool.get(body)
-	p.facts = switching.Packet{Sequence: sequence}
-	p.order = order
-	r.log.append(p)
+	p := r.pool.Get(body)
+	p.Facts = switching.Packet{Sequence: sequence}
+	p.Order = order
+	r.log.Append(p)
 }
 
 // check fails unless the packet is there, with its own content.
 func (r *logRig) check(t *testing.T, sequence int64) {
 	t.Helper()
-	p := r.log.find(sequence)
+	p := r.log.Find(sequence)
 	if p == nil {
 		t.Fatalf("packet %d is not found", sequence)
 	}
-	defer p.release()
-	if got := binary.BigEndian.Uint64(p.payload); got != uint64(sequence) {
+	defer p.Release()
+	if got := binary.BigEndian.Uint64(p.Payload); got != uint64(sequence) {
 		t.Fatalf("packet %d carries %d", sequence, got)
 	}
-	at := r.log.at(p.position)
+	at := r.log.At(p.Position)
 	if at != p {
 		t.Fatalf("packet %d is not at its position", sequence)
 	}
-	at.release()
+	at.Release()
 	if n := p.references.Load(); n != 2 {
 		t.Fatalf("packet %d has %d references, expected the log's and ours", sequence, n)
 	}
 }
 
 func TestLogGrowsAndForgetsByAge(t *testing.T) {
-	r := newLogRig(logLimits{age: time.Second, bytes: 1 << 30}, 1<<30)
+	r := newLogRig(Limits{Age: time.Second, Bytes: 1 << 30}, 1<<30)
 	const packets = 5000
 	for n := int64(0); n < packets; n++ {
 		r.append(n, n*int64(time.Millisecond)/2, 100)
@@ -63,7 +63,7 @@ func TestLogGrowsAndForgetsByAge(t *testing.T) {
 	for n := oldest; n < packets; n++ {
 		r.check(t, n)
 	}
-	if p := r.log.find(oldest - 1); p != nil {
+	if p := r.log.Find(oldest - 1); p != nil {
 		t.Error("a packet older than the limit is found")
 	}
 	if gone := r.log.gone.Load(); gone != oldest-1 {
@@ -72,7 +72,7 @@ func TestLogGrowsAndForgetsByAge(t *testing.T) {
 	if n := len(r.log.ring.Load().entries); n != 2048 {
 		t.Errorf("the ring has %d entries, expected 2048", n)
 	}
-	r.log.trim(10 * int64(time.Second))
+	r.log.Trim(10 * int64(time.Second))
 	if n := len(r.log.ring.Load().entries); n != minEntries || r.log.bytes.Load() != 0 || r.log.budget.used.Load() != 0 {
 		t.Errorf("a silent log keeps %d entries, %d bytes and %d reserved", n, r.log.bytes.Load(), r.log.budget.used.Load())
 	}
@@ -81,7 +81,7 @@ func TestLogGrowsAndForgetsByAge(t *testing.T) {
 }
 
 func TestLogFindsAcrossLossAndReordering(t *testing.T) {
-	r := newLogRig(logLimits{age: time.Hour, bytes: 1 << 30}, 1<<30)
+	r := newLogRig(Limits{Age: time.Hour, Bytes: 1 << 30}, 1<<30)
 	// Of 8 numbers 4 come, in reverse order.
 	var numbers []int64
 	for n := int64(0); n < 10_000; n += 8 {
@@ -93,15 +93,15 @@ func TestLogFindsAcrossLossAndReordering(t *testing.T) {
 	for _, n := range numbers {
 		r.check(t, n)
 	}
-	if r.log.has(8) || r.log.find(8) != nil {
+	if r.log.Has(8) || r.log.Find(8) != nil {
 		t.Error("a packet that never came is found")
 	}
 }
 
 func TestLogBounds(t *testing.T) {
-	large := int64(maxPayload) + packetOverhead
+	large := int64(MaxPayload) + Overhead
 	t.Run("bytes of a track", func(t *testing.T) {
-		r := newLogRig(logLimits{age: time.Hour, bytes: 100 * large}, 1<<30)
+		r := newLogRig(Limits{Age: time.Hour, Bytes: 100 * large}, 1<<30)
 		for n := range int64(1000) {
 			r.append(n, n, 1400)
 			if got := r.log.bytes.Load(); got > 100*large {
@@ -110,22 +110,22 @@ func TestLogBounds(t *testing.T) {
 		}
 		r.check(t, 999)
 		r.check(t, 900)
-		if r.log.find(899) != nil {
+		if r.log.Find(899) != nil {
 			t.Error("the log holds a packet more than its limit")
 		}
 	})
 	t.Run("bytes of all tracks", func(t *testing.T) {
-		shared := &budget{limit: 20 * budgetChunk}
-		pool := newPacketPool()
+		shared := &Budget{limit: 20 * BudgetChunk}
+		pool := NewPool()
 		var rigs []*logRig
 		for range 10 {
-			rigs = append(rigs, &logRig{pool: pool, log: newPacketLog(logLimits{age: time.Hour, bytes: 1 << 30}, shared)})
+			rigs = append(rigs, &logRig{pool: pool, log: New(Limits{Age: time.Hour, Bytes: 1 << 30}, shared)})
 		}
 		for n := range int64(2000) {
 			rigs[n%3].append(n, n, 1400)
 		}
-		if used := shared.used.Load(); used != 20*budgetChunk {
-			t.Errorf("%d bytes are reserved, expected the limit of %d", used, 20*budgetChunk)
+		if used := shared.used.Load(); used != 20*BudgetChunk {
+			t.Errorf("%d bytes are reserved, expected the limit of %d", used, 20*BudgetChunk)
 		}
 		// Tracks that come late get their share, the others stay within theirs.
 		for n := range int64(2000) {
@@ -133,23 +133,23 @@ func TestLogBounds(t *testing.T) {
 		}
 		var held int64
 		for _, r := range rigs {
-			if got := r.log.bytes.Load(); got > r.log.reserved || got < budgetChunk/2 {
+			if got := r.log.bytes.Load(); got > r.log.reserved || got < BudgetChunk/2 {
 				t.Errorf("a log holds %d bytes with %d reserved", got, r.log.reserved)
 			}
 			held += r.log.bytes.Load()
 		}
-		if used := shared.used.Load(); used > 30*budgetChunk || held > used {
-			t.Errorf("%d bytes are held, %d reserved, expected at most the limit and a chunk per track, %d", held, used, 30*budgetChunk)
+		if used := shared.used.Load(); used > 30*BudgetChunk || held > used {
+			t.Errorf("%d bytes are held, %d reserved, expected at most the limit and a chunk per track, %d", held, used, 30*BudgetChunk)
 		}
 		for _, r := range rigs {
-			r.log.clear()
+			r.log.Clear()
 		}
 		if used := shared.used.Load(); used != 0 {
 			t.Errorf("%d bytes stay reserved by empty logs", used)
 		}
 	})
 	t.Run("entries", func(t *testing.T) {
-		r := newLogRig(logLimits{age: time.Hour, bytes: 1 << 40}, 1<<40)
+		r := newLogRig(Limits{Age: time.Hour, Bytes: 1 << 40}, 1<<40)
 		for n := range int64(maxEntries + 1000) {
 			r.append(n, n, 10)
 		}
@@ -161,20 +161,20 @@ func TestLogBounds(t *testing.T) {
 
 // TestLogSeesThroughStalePointers leaves pointers in a log to packets that have gone back to the pool, and from there to another log.
 func TestLogSeesThroughStalePointers(t *testing.T) {
-	a := newLogRig(logLimits{age: time.Hour, bytes: 1 << 30}, 1<<30)
-	b := &logRig{pool: a.pool, log: newPacketLog(a.log.limits, a.log.budget)}
+	a := newLogRig(Limits{Age: time.Hour, Bytes: 1 << 30}, 1<<30)
+	b := &logRig{pool: a.pool, log: New(a.log.limits, a.log.budget)}
 	a.append(0, 0, 10)
 	stale := a.log.ring.Load().entry(0).Load()
-	a.log.clear()
+	a.log.Clear()
 	a.log.ring.Load().entry(0).Store(stale)
 	a.log.ring.Load().indexed(0).Store(stale)
-	if a.log.at(0) != nil || a.log.find(0) != nil {
+	if a.log.At(0) != nil || a.log.Find(0) != nil {
 		t.Fatal("a packet is found that nobody has a reference to")
 	}
 	// The pool may keep the packet from us, so this is what it does when it gives the packet to the other log.
-	stale.facts, stale.order = switching.Packet{Sequence: 0}, 0
-	b.log.append(stale)
-	if a.log.at(0) != nil || a.log.find(0) != nil {
+	stale.Facts, stale.Order = switching.Packet{Sequence: 0}, 0
+	b.log.Append(stale)
+	if a.log.At(0) != nil || a.log.Find(0) != nil {
 		t.Fatal("a packet of another log is found")
 	}
 	if n := stale.references.Load(); n != 1 {
@@ -186,10 +186,10 @@ func TestLogSeesThroughStalePointers(t *testing.T) {
 // packets wander between them. Whatever is read must be what was asked for.
 func TestLogConcurrently(t *testing.T) {
 	const packets = 30_000
-	pool := newPacketPool()
+	pool := NewPool()
 	var rigs []*logRig
 	for range 2 {
-		rigs = append(rigs, &logRig{pool: pool, log: newPacketLog(logLimits{age: 300 * time.Microsecond, bytes: 1 << 20}, &budget{limit: 1 << 30})})
+		rigs = append(rigs, &logRig{pool: pool, log: New(Limits{Age: 300 * time.Microsecond, Bytes: 1 << 20}, &Budget{limit: 1 << 30})})
 	}
 	var writing, reading sync.WaitGroup
 	stop := make(chan struct{})
@@ -200,7 +200,7 @@ func TestLogConcurrently(t *testing.T) {
 				// Bursts of 1,000 packets, then silence.
 				r.append(offset+n, (n/1000)*int64(time.Millisecond)+n%1000, 8+int(n%600))
 				if n%5000 == 0 {
-					r.log.clear()
+					r.log.Clear()
 				}
 			}
 		})
@@ -215,20 +215,20 @@ func TestLogConcurrently(t *testing.T) {
 					}
 					head := r.log.head.Load()
 					for ; position < head; position++ {
-						p := r.log.at(position)
+						p := r.log.At(position)
 						if p == nil {
 							continue
 						}
 						read++
-						if got := int64(binary.BigEndian.Uint64(p.payload)); got != offset+position || p.facts.Sequence != got {
-							t.Errorf("position %d holds packet %d with payload %d", position, p.facts.Sequence, got)
+						if got := int64(binary.BigEndian.Uint64(p.Payload)); got != offset+position || p.Facts.Sequence != got {
+							t.Errorf("position %d holds packet %d with payload %d", position, p.Facts.Sequence, got)
 						}
-						p.release()
-						if p := r.log.find(offset + position - 100); p != nil {
-							if got := int64(binary.BigEndian.Uint64(p.payload)); got != offset+position-100 {
+						p.Release()
+						if p := r.log.Find(offset + position - 100); p != nil {
+							if got := int64(binary.BigEndian.Uint64(p.Payload)); got != offset+position-100 {
 								t.Errorf("packet %d carries %d", offset+position-100, got)
 							}
-							p.release()
+							p.Release()
 						}
 					}
 				}
@@ -239,7 +239,7 @@ func TestLogConcurrently(t *testing.T) {
 	close(stop)
 	reading.Wait()
 	for _, r := range rigs {
-		r.log.clear()
+		r.log.Clear()
 		if r.log.bytes.Load() != 0 || r.log.head.Load() != packets {
 			t.Errorf("the log ends with %d bytes at %d", r.log.bytes.Load(), r.log.head.Load())
 		}

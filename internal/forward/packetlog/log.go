@@ -1,0 +1,267 @@
+// Package packetlog has the packet cache of a track, which is also the queue of every receiver of the track, and the
+// packets in it. One goroutine appends and removes. Any number of goroutines read without locks.
+package packetlog
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/panics"
+)
+
+const (
+	// minEntries is the number of entries that a log starts with: more than one second of audio at 20 ms.
+	minEntries = 64
+	// maxEntries is the number of entries that a log grows to. RTP sequence numbers repeat after 65,536 packets, so that
+	// older packets cannot be asked for.
+	maxEntries = 1 << 16
+	// indexFactor is the size of the index in relation to the ring. Lost packets take numbers but no entries: at a factor
+	// of 2, a full log finds every packet up to a loss of one half.
+	indexFactor = 2
+)
+
+// Log holds the packets of one track in order of arrival. One goroutine at a time appends and removes, the one that holds
+// the ingress's mutex. Any number of goroutines read the log without locks. A writer follows the log with a position of
+// its own.
+type Log struct {
+	// head is the position of the next packet.
+	head atomic.Int64
+	ring atomic.Pointer[ring]
+	// tail is the position of the oldest packet that is kept, gone the highest sequence number that was removed.
+	tail, gone atomic.Int64
+	bytes      atomic.Int64
+	limits     Limits
+	budget     *Budget
+	// reserved is the log's share of the budget.
+	reserved int64
+}
+
+// Limits bound one log: the age of packets, and the memory that packets take in bytes.
+type Limits struct {
+	Age   time.Duration
+	Bytes int64
+}
+
+// ring holds the packets of a log by position and by sequence number. Both slices are powers of two long. The index
+// owns no references.
+type ring struct {
+	entries []atomic.Pointer[Packet]
+	index   []atomic.Pointer[Packet]
+}
+
+func newRing(entries int) *ring {
+	return &ring{entries: make([]atomic.Pointer[Packet], entries), index: make([]atomic.Pointer[Packet], entries*indexFactor)}
+}
+
+func (r *ring) entry(position int64) *atomic.Pointer[Packet] {
+	return &r.entries[position&int64(len(r.entries)-1)]
+}
+
+func (r *ring) indexed(sequence int64) *atomic.Pointer[Packet] {
+	return &r.index[sequence&int64(len(r.index)-1)]
+}
+
+// put makes the packet visible to readers by number, and by position once the head has moved past the packet.
+func (r *ring) put(p *Packet) {
+	r.entry(p.Position).Store(p)
+	r.indexed(p.Facts.Sequence).Store(p)
+}
+
+// New returns an empty log.
+func New(limits Limits, b *Budget) *Log {
+	l := &Log{limits: limits, budget: b}
+	l.gone.Store(-1 << 62)
+	l.ring.Store(newRing(minEntries))
+	return l
+}
+
+// Head is the position of the next packet. Tail is the position of the oldest packet that is kept.
+func (l *Log) Head() int64 { return l.head.Load() }
+
+// Tail is the position of the oldest packet that is kept.
+func (l *Log) Tail() int64 { return l.tail.Load() }
+
+// Gone is the highest sequence number that was removed.
+func (l *Log) Gone() int64 { return l.gone.Load() }
+
+// Bytes is the memory that the packets of the log take.
+func (l *Log) Bytes() int64 { return l.bytes.Load() }
+
+// Append takes over a packet without references as the newest one, and removes packets beyond the limits.
+func (l *Log) Append(p *Packet) {
+	l.expire(p.Order)
+	for l.tail.Load() < l.head.Load() && !l.fits(p.Size()) {
+		l.evict()
+	}
+	head := l.head.Load()
+	r := l.ring.Load()
+	if head-l.tail.Load() == int64(len(r.entries)) {
+		if len(r.entries) < maxEntries {
+			r = l.grow()
+		} else {
+			l.evict()
+		}
+	}
+	l.bytes.Add(p.Size())
+	p.log, p.Position = l, head
+	p.references.Store(1)
+	r.put(p)
+	l.head.Store(head + 1)
+}
+
+// expire removes packets that are older than the age limit at a time in nanoseconds since the engine's start.
+func (l *Log) expire(now int64) {
+	for tail := l.tail.Load(); tail < l.head.Load(); tail++ {
+		if now-l.ring.Load().entry(tail).Load().Order <= int64(l.limits.Age) {
+			return
+		}
+		l.evict()
+	}
+}
+
+// fits reports whether another packet of that size stays within the limits.
+func (l *Log) fits(size int64) bool {
+	bytes := l.bytes.Load() + size
+	if bytes > l.limits.Bytes {
+		return false
+	}
+	for bytes > l.reserved {
+		if !l.budget.reserve(l.reserved == 0) {
+			return false
+		}
+		l.reserved += BudgetChunk
+	}
+	return true
+}
+
+// evict removes the oldest packet.
+func (l *Log) evict() {
+	tail := l.tail.Load()
+	r := l.ring.Load()
+	p := r.entry(tail).Swap(nil)
+	r.indexed(p.Facts.Sequence).CompareAndSwap(p, nil)
+	if p.Facts.Sequence > l.gone.Load() {
+		l.gone.Store(p.Facts.Sequence)
+	}
+	l.tail.Store(tail + 1)
+	l.bytes.Add(-p.Size())
+	// The slack of one chunk keeps a log at a steady rate from releasing and reserving in turn.
+	for l.reserved-l.bytes.Load() >= 2*BudgetChunk {
+		l.reserved -= BudgetChunk
+		l.budget.release()
+	}
+	p.Release()
+}
+
+// grow doubles the ring. Readers that hold the former ring still find its packets. They look for newer packets in the
+// new ring, because they read the head before the ring.
+func (l *Log) grow() *ring {
+	old := l.ring.Load()
+	r := newRing(2 * len(old.entries))
+	for position := l.tail.Load(); position < l.head.Load(); position++ {
+		r.put(old.entry(position).Load())
+	}
+	l.ring.Store(r)
+	return r
+}
+
+// Trim removes the packets that are too old at a time in nanoseconds since the engine's start, and releases the memory
+// of a log that has become empty. Trim is for tracks that have fallen silent. A panic ends the process, because all
+// receivers of the track depend on the log.
+func (l *Log) Trim(now int64) {
+	defer panics.Shared()
+	l.expire(now)
+	if l.tail.Load() == l.head.Load() {
+		l.shrink()
+	}
+}
+
+// Clear removes every packet.
+func (l *Log) Clear() {
+	for l.tail.Load() < l.head.Load() {
+		l.evict()
+	}
+	l.shrink()
+}
+
+// shrink gives an empty log a ring of minEntries.
+func (l *Log) shrink() {
+	if len(l.ring.Load().entries) > minEntries {
+		l.ring.Store(newRing(minEntries))
+	}
+	for l.reserved > 0 {
+		l.reserved -= BudgetChunk
+		l.budget.release()
+	}
+}
+
+// At gives the packet At a position below the head with a reference for the caller, or nil if it was removed.
+func (l *Log) At(position int64) *Packet {
+	p := l.ring.Load().entry(position).Load()
+	if p == nil || !p.Acquire() {
+		return nil
+	}
+	if p.log != l || p.Position != position {
+		p.Release()
+		return nil
+	}
+	return p
+}
+
+// Find returns the packet with a sequence number with a reference for the caller, or nil if the log does not have the
+// packet.
+func (l *Log) Find(sequence int64) *Packet {
+	p := l.ring.Load().indexed(sequence).Load()
+	if p == nil || !p.Acquire() {
+		return nil
+	}
+	if p.log != l || p.Facts.Sequence != sequence {
+		p.Release()
+		return nil
+	}
+	return p
+}
+
+// Has reports whether the log has a packet with that sequence number. Only the goroutine that appends may call Has.
+func (l *Log) Has(sequence int64) bool { return l.Peek(sequence) != nil }
+
+// Peek returns the packet with a sequence number without a reference, or nil if the log does not have the packet. Only
+// the goroutine that appends may call Peek, and it must not keep the packet.
+func (l *Log) Peek(sequence int64) *Packet {
+	if p := l.ring.Load().indexed(sequence).Load(); p != nil && p.Facts.Sequence == sequence {
+		return p
+	}
+	return nil
+}
+
+// BudgetChunk is the number of bytes that logs reserve at a time, so that they seldom change the counter that they
+// share: 64 kB are about 40 full packets.
+const BudgetChunk = 64 << 10
+
+// Budget bounds the memory of the logs of one engine together, in bytes.
+type Budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// NewBudget returns a budget of so many bytes.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
+
+// Used is the number of bytes that the budget has given away.
+func (b *Budget) Used() int64 { return b.used.Load() }
+
+// Add takes bytes from the budget whatever the limit, or gives them back if the number is negative.
+func (b *Budget) Add(bytes int64) { b.used.Add(bytes) }
+
+// reserve takes a chunk, and reports whether there was one. The first chunk of a log is always granted, so that a track
+// works however full the budget is: each track may exceed the limit by one chunk.
+func (b *Budget) reserve(first bool) bool {
+	if b.used.Add(BudgetChunk) > b.limit && !first {
+		b.used.Add(-BudgetChunk)
+		return false
+	}
+	return true
+}
+
+// release gives a chunk back.
+func (b *Budget) release() { b.used.Add(-BudgetChunk) }
