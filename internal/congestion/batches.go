@@ -3,7 +3,7 @@ package congestion
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/recent"
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 const (
@@ -29,7 +29,7 @@ type batches struct {
 	ring         [maxBatches]batch
 	begin, count int
 	bytes        int64 // of all but the first
-	rates        recent.Max[float64]
+	rates        feedback.WindowMax[float64]
 	epoch        time.Duration // when the latest of usualEpoch began
 	highest      float64       // rate in it
 	usual        float64       // bit/s, 0 while unknown

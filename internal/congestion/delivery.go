@@ -3,7 +3,7 @@ package congestion
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/recent"
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 type delivery struct {
 	sent, acked sentBytes
 	began       time.Duration // what was acknowledged before does not count
-	largest     recent.Max[float64]
+	largest     feedback.WindowMax[float64]
 }
 
 // acknowledged takes bytes that have been acknowledged.
@@ -41,7 +41,7 @@ func (d *delivery) elapsed(now time.Duration) time.Duration { return min(now-d.b
 
 // restart forgets what was acknowledged.
 func (d *delivery) restart(now time.Duration) {
-	d.acked, d.largest, d.began = sentBytes{}, recent.Max[float64]{}, now
+	d.acked, d.largest, d.began = sentBytes{}, feedback.WindowMax[float64]{}, now
 }
 
 func rateOver(bytes *sentBytes, now, elapsed time.Duration) float64 {

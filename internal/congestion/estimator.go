@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
-	"github.com/volsfu/volsfu/internal/outcome"
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -15,9 +15,6 @@ type Bitrate = volumetric.Bitrate
 // PacketOverhead is what a packet takes on the wire beside its RTP payload, in bytes: 20 of IPv4, 8 of UDP, 12 of RTP, 8 for the header extension with the
 // transport-wide number, and the 16 of SRTP's tag (AES-GCM, RFC 7714). All rates here are of the wire.
 const PacketOverhead = 20 + 8 + 12 + 8 + 16
-
-// PacketResult is what a feedback report says about one packet.
-type PacketResult = outcome.Packet
 
 // ProbeCluster is a short train of packets sent at a rate above the estimate, in order to learn whether the path carries it.
 //
@@ -121,7 +118,7 @@ type Estimator interface {
 	// retransmissions and padding all count.
 	Sent(now time.Time, size int)
 	// Report takes a feedback report. The slice is not kept.
-	Report(now time.Time, results []PacketResult)
+	Report(now time.Time, results []feedback.PacketResult)
 	// Step lets time pass: silence of the receiver is noticed, and probes are planned.
 	Step(now time.Time)
 	// Next is when Step is due, the zero time for never. It may move with every other call.

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 // The tests' virtual time begins here; the remote clock shows something else.
@@ -41,7 +43,7 @@ type testFlow struct {
 	probeBytes int
 	probeCount int
 
-	sent     []PacketResult // of sequence number n at n - base
+	sent     []feedback.PacketResult // of sequence number n at n - base
 	base     int64
 	highest  int64 // to have arrived, -1 for none
 	covered  int64 // follows the highest reported
@@ -60,7 +62,7 @@ type estimate struct {
 
 type testReport struct {
 	at      time.Duration
-	results []PacketResult
+	results []feedback.PacketResult
 }
 
 func newTestFlow(e Estimator, link *testLink, seed uint64) *testFlow {
@@ -143,7 +145,7 @@ func (f *testFlow) probe(now time.Duration) {
 
 func (f *testFlow) send(now time.Duration, probe int) {
 	sequence := f.base + int64(len(f.sent))
-	f.sent = append(f.sent, PacketResult{Sequence: sequence, Size: testPacketSize, Sent: f.now(now), Probe: probe})
+	f.sent = append(f.sent, feedback.PacketResult{Sequence: sequence, Size: testPacketSize, Sent: f.now(now), Probe: probe})
 	f.estimator.Sent(f.now(now), testPacketSize)
 	f.link.send(now, testPacket{flow: f, sequence: sequence, size: testPacketSize})
 }

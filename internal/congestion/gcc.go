@@ -1,6 +1,10 @@
 package congestion
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+)
 
 // stepInterval is the least time between steps: a probe may be due and the path not be quiet.
 const stepInterval = 25 * time.Millisecond
@@ -91,7 +95,7 @@ func (g *gcc) Sent(now time.Time, size int) {
 }
 
 // Report implements Estimator. Without received packets a report says nothing about the delay, but it ends a silence.
-func (g *gcc) Report(now time.Time, results []PacketResult) {
+func (g *gcc) Report(now time.Time, results []feedback.PacketResult) {
 	if len(results) == 0 {
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/volsfu/volsfu/internal/outcome"
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 // feed sends packets to an estimator one by one each gap and reports each of them at once, after a round trip of 20 ms.
@@ -13,18 +13,18 @@ type feed struct {
 	estimator *gcc
 	now       time.Duration
 	sequence  int64
-	batch     []PacketResult
+	batch     []feedback.PacketResult
 }
 
 func newFeed(cfg Config) *feed { return &feed{estimator: newGCC(cfg, start)} }
 
 // run goes on for a time. change, where there is one, alters each result.
-func (f *feed) run(d, gap time.Duration, change func(r *PacketResult)) {
+func (f *feed) run(d, gap time.Duration, change func(r *feedback.PacketResult)) {
 	for end := f.now + d; f.now < end; {
 		f.batch = f.batch[:0]
 		for range 10 {
 			f.sequence++
-			r := PacketResult{Sequence: f.sequence, Size: 1000, Sent: start.Add(f.now), Arrived: time.Hour + f.now + 10*time.Millisecond, Received: true}
+			r := feedback.PacketResult{Sequence: f.sequence, Size: 1000, Sent: start.Add(f.now), Arrived: time.Hour + f.now + 10*time.Millisecond, Received: true}
 			f.estimator.Sent(r.Sent, r.Size)
 			f.batch = append(f.batch, r)
 			if change != nil {
@@ -41,7 +41,7 @@ func TestClockJump(t *testing.T) {
 		f := newFeed(startingAt(8e6))
 		f.run(2*time.Second, time.Millisecond, nil)
 		before := f.estimator.Stats()
-		f.run(2*time.Second, time.Millisecond, func(r *PacketResult) { r.Arrived += jump })
+		f.run(2*time.Second, time.Millisecond, func(r *feedback.PacketResult) { r.Arrived += jump })
 		after := f.estimator.Stats()
 		if after.Overuses != before.Overuses || after.Estimate < before.Estimate || after.QueueDelay > time.Millisecond {
 			t.Errorf("jump of %v: %+v, before it %+v", jump, after, before)
@@ -55,7 +55,7 @@ func TestClockJump(t *testing.T) {
 func TestReordering(t *testing.T) {
 	f := newFeed(startingAt(8e6))
 	n := 0
-	f.run(5*time.Second, time.Millisecond, func(r *PacketResult) {
+	f.run(5*time.Second, time.Millisecond, func(r *feedback.PacketResult) {
 		if n++; n%7 == 0 {
 			r.Arrived += 3 * time.Millisecond // after the two or three that were sent later
 		}
@@ -67,15 +67,15 @@ func TestReordering(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	f := newFeed(startingAt(8e6))
-	var late []PacketResult
-	f.run(time.Second, time.Millisecond, func(r *PacketResult) {
+	var late []feedback.PacketResult
+	f.run(time.Second, time.Millisecond, func(r *feedback.PacketResult) {
 		switch r.Sequence % 10 {
 		case 1:
-			r.ECN = outcome.CongestionExperienced
+			r.ECN = feedback.CongestionExperienced
 		case 2:
-			r.ECN = outcome.ECT1
+			r.ECN = feedback.ECT1
 		case 3:
-			r.ECN = outcome.ECT0
+			r.ECN = feedback.ECT0
 		case 4:
 			late = append(late, *r)
 			late[len(late)-1].Late = true
@@ -163,14 +163,14 @@ func TestSize(t *testing.T) {
 // BenchmarkReport takes what a receiver of 100 Mbit/s reports every 25 ms: 260 packets.
 func BenchmarkReport(b *testing.B) {
 	g := newGCC(startingAt(100e6), start)
-	results := make([]PacketResult, 260)
+	results := make([]feedback.PacketResult, 260)
 	now, sequence := time.Duration(0), int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range results {
 			sequence++
 			sent := start.Add(now + time.Duration(i)*96*time.Microsecond)
-			results[i] = PacketResult{Sequence: sequence, Size: 1200, Sent: sent, Arrived: now + time.Duration(i)*96*time.Microsecond, Received: true}
+			results[i] = feedback.PacketResult{Sequence: sequence, Size: 1200, Sent: sent, Arrived: now + time.Duration(i)*96*time.Microsecond, Received: true}
 			g.Sent(sent, 1200)
 		}
 		now += 25 * time.Millisecond
@@ -183,13 +183,13 @@ func BenchmarkReport(b *testing.B) {
 // what came late.
 func TestResultsOutOfOrder(t *testing.T) {
 	g := newGCC(startingAt(8e6), start)
-	var held, late []PacketResult
+	var held, late []feedback.PacketResult
 	now := time.Duration(0)
 	for batch := range 200 {
 		results := held
 		held = nil
 		for n := range 10 {
-			r := PacketResult{Sequence: int64(10*batch + n + 1), Size: 1000, Sent: start.Add(now), Arrived: now + 10*time.Millisecond, Received: n != 4}
+			r := feedback.PacketResult{Sequence: int64(10*batch + n + 1), Size: 1000, Sent: start.Add(now), Arrived: now + 10*time.Millisecond, Received: n != 4}
 			g.Sent(r.Sent, r.Size)
 			if now += time.Millisecond; r.Received {
 				results = append(results, r)
@@ -242,20 +242,20 @@ func TestATrendAfterAProbe(t *testing.T) {
 func TestLongestTrip(t *testing.T) {
 	const ms = time.Millisecond
 	at := func(d time.Duration) time.Time { return start.Add(d) }
-	arrived := func(sent, arrived time.Duration) PacketResult {
-		return PacketResult{Sent: at(sent), Arrived: -time.Hour + arrived, Received: true}
+	arrived := func(sent, arrived time.Duration) feedback.PacketResult {
+		return feedback.PacketResult{Sent: at(sent), Arrived: -time.Hour + arrived, Received: true}
 	}
 	for name, c := range map[string]struct {
-		results []PacketResult
+		results []feedback.PacketResult
 		want    time.Duration
 	}{
 		"none":                            {nil, 0},
-		"only lost ones":                  {[]PacketResult{{Sent: at(0)}}, 0},
-		"one":                             {[]PacketResult{arrived(60*ms, 0)}, 40 * ms},
-		"one that waited for the last":    {[]PacketResult{arrived(50*ms, 70*ms), arrived(60*ms, 90*ms)}, 40 * ms},
-		"one that a queue held up":        {[]PacketResult{arrived(0, 70*ms), arrived(60*ms, 90*ms)}, 80 * ms},
-		"one that the next has overtaken": {[]PacketResult{arrived(0, 90*ms), arrived(60*ms, 70*ms)}, 100 * ms},
-		"one that was sent afterwards":    {[]PacketResult{arrived(160*ms, 0)}, 0},
+		"only lost ones":                  {[]feedback.PacketResult{{Sent: at(0)}}, 0},
+		"one":                             {[]feedback.PacketResult{arrived(60*ms, 0)}, 40 * ms},
+		"one that waited for the last":    {[]feedback.PacketResult{arrived(50*ms, 70*ms), arrived(60*ms, 90*ms)}, 40 * ms},
+		"one that a queue held up":        {[]feedback.PacketResult{arrived(0, 70*ms), arrived(60*ms, 90*ms)}, 80 * ms},
+		"one that the next has overtaken": {[]feedback.PacketResult{arrived(0, 90*ms), arrived(60*ms, 70*ms)}, 100 * ms},
+		"one that was sent afterwards":    {[]feedback.PacketResult{arrived(160*ms, 0)}, 0},
 	} {
 		if got := LongestTrip(at(100*ms), c.results); got != c.want {
 			t.Errorf("%s: the longest trip is %v, expected %v", name, got, c.want)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/outcome"
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 // hostilePacket is how many bytes a hostile takes for each packet.
@@ -20,7 +20,7 @@ type hostile struct {
 	now       time.Time
 	sequence  int64
 	limits    Limits
-	results   []PacketResult
+	results   []feedback.PacketResult
 }
 
 // play sends a packet for every eight bytes, and reports on it, perhaps more than once, or later.
@@ -30,7 +30,7 @@ func (h *hostile) play(data []byte) {
 		h.now = h.now.Add(elapsed)
 		h.sequence += int64(int8(data[6]))
 		h.estimator.Sent(h.now, size)
-		h.results = append(h.results, PacketResult{
+		h.results = append(h.results, feedback.PacketResult{
 			Sequence: h.sequence,
 			Size:     size,
 			Sent:     h.now.Add(-elapsed),
@@ -38,7 +38,7 @@ func (h *hostile) play(data []byte) {
 			Arrived:  time.Duration(int32(binary.BigEndian.Uint32(data[1:5]))) * 2 * time.Second,
 			Received: data[0]&1 != 0,
 			Late:     data[0]&2 != 0,
-			ECN:      outcome.ECN(data[0] >> 1 & 3),
+			ECN:      feedback.ECN(data[0] >> 1 & 3),
 			Probe:    int(data[0] >> 3),
 		})
 		h.change(data[7]&3, Bitrate(data[7]>>2))

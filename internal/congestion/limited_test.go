@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 // TestPathsAreApplicationLimited sends frames of a share of an estimate that stays what it is, each of which arrives after 10 ms and is reported 10 ms later, and looks at what a pacer is told with each
@@ -17,10 +18,10 @@ func TestPathsAreApplicationLimited(t *testing.T) {
 		now, number := start, int64(0)
 		frames := func(share float64, length time.Duration) (limited []bool) {
 			for end := now.Add(length); now.Before(end); now = now.Add(interval) {
-				var results []PacketResult
+				var results []feedback.PacketResult
 				for range max(1, int(share*estimate*interval.Seconds()/8/1200)) {
 					e.Sent(now, 1200)
-					results = append(results, PacketResult{Sequence: number, Size: 1200, Sent: now, Arrived: now.Sub(start) + 10*time.Millisecond, Received: true})
+					results = append(results, feedback.PacketResult{Sequence: number, Size: 1200, Sent: now, Arrived: now.Sub(start) + 10*time.Millisecond, Received: true})
 					number++
 				}
 				e.Report(now.Add(20*time.Millisecond), results)

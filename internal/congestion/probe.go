@@ -3,7 +3,7 @@ package congestion
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/internal/recent"
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 const (
@@ -96,12 +96,12 @@ type prober struct {
 	from     float64       // the estimate when the last probe was made
 	judged   bool          // its success has been judged
 
-	top      recent.Max[float64] // of the estimate
-	dropped  time.Duration       // when the estimate fell by much
-	before   float64             // from where; 0 if it did not, or has been there again
-	eased    bool                // the path has been at ease since
-	retry    time.Duration       // between the last probe after the drop and the next, 0 before the first
-	dropNext time.Duration       // no probe after a drop before
+	top      feedback.WindowMax[float64] // of the estimate
+	dropped  time.Duration               // when the estimate fell by much
+	before   float64                     // from where; 0 if it did not, or has been there again
+	eased    bool                        // the path has been at ease since
+	retry    time.Duration               // between the last probe after the drop and the next, 0 before the first
+	dropNext time.Duration               // no probe after a drop before
 
 	starting bool          // the first probes may yet be repeated
 	started  time.Duration // when they were made

@@ -1,6 +1,10 @@
 package congestion
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+)
 
 const (
 	// queueTime and what is tolerated of a queue, 100 ms in all where acknowledgements come evenly, is how much may wait for the path beside what its round trip holds: a frame that is
@@ -89,7 +93,7 @@ func (r *reliable) Sent(now time.Time, size int) {
 }
 
 // Report implements Estimator.
-func (r *reliable) Report(now time.Time, results []PacketResult) {
+func (r *reliable) Report(now time.Time, results []feedback.PacketResult) {
 	at := now.Sub(r.epoch)
 	r.limited.step(at)
 	probe := r.take(at, results)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -38,7 +39,7 @@ type segment struct {
 
 // modelPart is a packet as the estimator knows it.
 type modelPart struct {
-	result PacketResult
+	result feedback.PacketResult
 	came   time.Duration
 	held   time.Duration
 	end    int // in bytes handed to the transport
@@ -92,7 +93,7 @@ type reliableFlow struct {
 	probePackets    int
 
 	parts              []modelPart // handed over, not acknowledged
-	left               []PacketResult
+	left               []feedback.PacketResult
 	handed, acked      int
 	sequence           int64
 	reported, progress time.Duration // of the last report, and of the last acknowledgement
@@ -215,7 +216,7 @@ func (f *reliableFlow) leave(now time.Duration, probe int) int {
 func (f *reliableFlow) sent(now time.Duration, size, probe int) modelPart {
 	f.sequence++
 	f.estimator.Sent(start.Add(now), size+PacketOverhead)
-	return modelPart{result: PacketResult{Sequence: f.sequence, Size: size + PacketOverhead, Sent: start.Add(now), Probe: probe}, came: now}
+	return modelPart{result: feedback.PacketResult{Sequence: f.sequence, Size: size + PacketOverhead, Sent: start.Add(now), Probe: probe}, came: now}
 }
 
 func (f *reliableFlow) leaveOut(parts ...modelPart) {

@@ -3,6 +3,8 @@ package congestion
 import (
 	"math"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 // standstill is how long beyond a round trip nothing may be acknowledged of what was sent until the peer counts as one that stands still, as a tab in the background or a busy
@@ -10,7 +12,7 @@ import (
 const standstill = 300 * time.Millisecond
 
 // take takes what has been acknowledged. It returns the rate of a probe, 0 for none.
-func (r *reliable) take(now time.Duration, results []PacketResult) (probe float64) {
+func (r *reliable) take(now time.Duration, results []feedback.PacketResult) (probe float64) {
 	bytes := 0
 	for i := range results {
 		p := &results[i]
@@ -43,7 +45,7 @@ func (r *reliable) take(now time.Duration, results []PacketResult) (probe float6
 }
 
 // timed takes the times of what has been acknowledged.
-func (r *reliable) timed(now time.Duration, results []PacketResult) (probe float64) {
+func (r *reliable) timed(now time.Duration, results []feedback.PacketResult) (probe float64) {
 	quickest := time.Duration(math.MaxInt64)
 	for i := range results {
 		p := &results[i]

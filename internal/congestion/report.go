@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/outcome"
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 )
 
 // take counts the packets of a report and keeps those that arrived, in the order of arrival. It returns how many packets met a queue, and how many of them were lost.
-func (g *gcc) take(now time.Duration, results []PacketResult) (metLost, met int) {
+func (g *gcc) take(now time.Duration, results []feedback.PacketResult) (metLost, met int) {
 	g.arrivals = g.arrivals[:0]
 	for _, r := range results {
 		r.Size = min(max(r.Size, 0), maxSize)
@@ -62,11 +62,11 @@ func (g *gcc) take(now time.Duration, results []PacketResult) (metLost, met int)
 	return metLost, met
 }
 
-func (g *gcc) countECN(ecn outcome.ECN) {
+func (g *gcc) countECN(ecn feedback.ECN) {
 	switch ecn {
-	case outcome.CongestionExperienced:
+	case feedback.CongestionExperienced:
 		g.stats.Congested++
-	case outcome.ECT0, outcome.ECT1:
+	case feedback.ECT0, feedback.ECT1:
 		g.stats.Capable++
 	}
 }
@@ -95,7 +95,7 @@ func (g *gcc) measureRoundTrip(now time.Duration) (queued time.Duration) {
 }
 
 // LongestTrip is the longest round trip of the packets of a report that came at a time, queues included, less the time that they waited for the report's last. It is 0 where none arrived.
-func LongestTrip(now time.Time, results []PacketResult) time.Duration {
+func LongestTrip(now time.Time, results []feedback.PacketResult) time.Duration {
 	var longest, last time.Duration // by the receiver's clock
 	known := false
 	for i := range results {

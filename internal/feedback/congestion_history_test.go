@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
-
-	"github.com/volsfu/volsfu/internal/outcome"
 )
 
 // congestionRig sends two streams in turn, of which a receiver reports by RFC 8888.
@@ -55,26 +53,26 @@ func TestCongestionHistory(t *testing.T) {
 		return PacketArrival{Received: true, Offset: offset, ECN: ecn}
 	}
 	got := r.tell(65_000,
-		StreamReport{SSRC: 2, Begin: 10, Packets: []PacketArrival{at(512, outcome.ECT1), at(256, outcome.CongestionExperienced)}},
+		StreamReport{SSRC: 2, Begin: 10, Packets: []PacketArrival{at(512, ECT1), at(256, CongestionExperienced)}},
 		StreamReport{SSRC: 3, Begin: 0, Packets: []PacketArrival{at(0, 0)}},
-		StreamReport{SSRC: 1, Begin: 65_533, Packets: []PacketArrival{{}, at(1024, outcome.ECT1), {}}})
+		StreamReport{SSRC: 1, Begin: 65_533, Packets: []PacketArrival{{}, at(1024, ECT1), {}}})
 	base := 65_000 * time.Second
 	sent := func(i int) time.Time { return after(time.Duration(i) * time.Millisecond) }
 	want := []PacketResult{
-		{Sequence: first[0], Size: 1000, Sent: sent(1), Received: true, Arrived: base - time.Second, ECN: outcome.ECT1},
-		{Sequence: first[1], Size: 1001, Sent: sent(2), Received: true, Arrived: base - time.Second/2, ECN: outcome.ECT1},
+		{Sequence: first[0], Size: 1000, Sent: sent(1), Received: true, Arrived: base - time.Second, ECN: ECT1},
+		{Sequence: first[1], Size: 1001, Sent: sent(2), Received: true, Arrived: base - time.Second/2, ECN: ECT1},
 		{Sequence: second[0], Size: 1000, Sent: sent(3)},
-		{Sequence: second[1], Size: 1001, Sent: sent(4), Received: true, Arrived: base - time.Second/4, ECN: outcome.CongestionExperienced},
+		{Sequence: second[1], Size: 1001, Sent: sent(4), Received: true, Arrived: base - time.Second/4, ECN: CongestionExperienced},
 	}
 	expectResults(t, got, want)
 	if in := r.h.InFlight(); in != 2001 {
 		t.Errorf("%d bytes in flight, expected those of the two packets that nothing was said of", in)
 	}
 	// Overlapping reports tell what is new only; what was lost came late; a packet that came after the report's time has that for its own. The clock wraps around.
-	got = r.tell(66_000, StreamReport{SSRC: 1, Begin: 65_534, Packets: []PacketArrival{at(0, outcome.ECT1), at(1024, outcome.ECT0), at(OffsetUnknown, NotECT)}})
+	got = r.tell(66_000, StreamReport{SSRC: 1, Begin: 65_534, Packets: []PacketArrival{at(0, ECT1), at(1024, ECT0), at(OffsetUnknown, NotECT)}})
 	base = 66_000 * time.Second
 	want = []PacketResult{
-		{Sequence: second[0], Size: 1000, Sent: sent(3), Received: true, Late: true, Arrived: base - time.Second, ECN: outcome.ECT0},
+		{Sequence: second[0], Size: 1000, Sent: sent(3), Received: true, Late: true, Arrived: base - time.Second, ECN: ECT0},
 		{Sequence: third[0], Size: 1000, Sent: sent(5), Received: true, Arrived: base},
 	}
 	expectResults(t, got, want)

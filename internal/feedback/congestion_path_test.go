@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/volsfu/volsfu/internal/outcome"
 )
 
 // crossing is a packet on its way from a sender to a receiver that reports by RFC 8888.
@@ -188,14 +186,14 @@ func FuzzCongestionRecorder(f *testing.F) {
 			p := key{uint32(input[0] % 3), binary.BigEndian.Uint16(input[1:])}
 			now += time.Duration(input[0]/3) * time.Millisecond
 			arrived[p] = true
-			r.Received(p.ssrc, p.sequence, 1200, outcome.ECT1, after(now))
+			r.Received(p.ssrc, p.sequence, 1200, ECT1, after(now))
 			for packet := r.AppendReports(nil, after(now)); len(packet) > 0; packet = r.AppendReports(nil, after(now)) {
 				if err := report.Unmarshal(packet); err != nil || len(packet) > cfg.MaxBytes {
 					t.Fatalf("a report of %d bytes: %v", len(packet), err)
 				}
 				for _, s := range report.Streams {
 					for i, a := range s.Packets {
-						if a.Received && (!arrived[key{s.SSRC, s.Begin + uint16(i)}] || a.ECN != outcome.ECT1) {
+						if a.Received && (!arrived[key{s.SSRC, s.Begin + uint16(i)}] || a.ECN != ECT1) {
 							t.Fatalf("%d of %d arrived, says the report, with %d", s.Begin+uint16(i), s.SSRC, a.ECN)
 						}
 					}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/volsfu/volsfu/internal/outcome"
 )
 
 // congestionExample is a report of two streams, by the drawing in RFC 8888 section 3.1.
@@ -34,7 +32,7 @@ func TestCongestionReport(t *testing.T) {
 	want := CongestionReport{
 		Sender: 1,
 		Streams: []StreamReport{
-			{SSRC: 1111, Begin: 65535, Packets: []PacketArrival{{Received: true}, {}, {Received: true, ECN: outcome.CongestionExperienced, Offset: 1024}}},
+			{SSRC: 1111, Begin: 65535, Packets: []PacketArrival{{Received: true}, {}, {Received: true, ECN: CongestionExperienced, Offset: 1024}}},
 			{SSRC: 2222, Begin: 100, Packets: []PacketArrival{}},
 		},
 		Timestamp: 98_304,

@@ -2,8 +2,6 @@ package feedback
 
 import (
 	"time"
-
-	"github.com/volsfu/volsfu/internal/recent"
 )
 
 const (
@@ -22,8 +20,8 @@ type Lateness struct {
 	epoch    time.Time
 	transit  int64 // arrival minus timestamp of the newest packet, in timestamp units, modulo 2^32
 	base     int64 // transit times are changes from it
-	earliest recent.Max[int64]
-	latest   recent.Max[int64] // of what comes after the earliest
+	earliest WindowMax[int64]
+	latest   WindowMax[int64] // of what comes after the earliest
 }
 
 // NewLateness is that of a stream with the given RTP clock rate in Hz.

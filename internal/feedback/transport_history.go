@@ -1,31 +1,6 @@
 package feedback
 
-import (
-	"time"
-
-	"github.com/volsfu/volsfu/internal/outcome"
-)
-
-// PacketKind says what a packet is sent for.
-type PacketKind = outcome.Kind
-
-// The kinds of packets.
-const (
-	Media          = outcome.Media
-	Parity         = outcome.Parity
-	Audio          = outcome.Audio
-	Retransmission = outcome.Retransmission
-	Probe          = outcome.Probe
-)
-
-// PacketResult is what became of a packet, as its receiver reports it.
-type PacketResult = outcome.Packet
-
-// ECN is the field of explicit congestion notification in an IP header.
-type ECN = outcome.ECN
-
-// NotECT is what is reported of packets whose IP header is not known.
-const NotECT = outcome.NotECT
+import "time"
 
 // TransportHistoryStats counts what a TransportHistory saw.
 type TransportHistoryStats struct {

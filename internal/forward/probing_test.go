@@ -9,13 +9,14 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
 )
 
 // scriptedEstimator hands out the clusters of a test, and keeps what it is told.
 type scriptedEstimator struct {
 	congestion.Estimator
 	clusters []congestion.ProbeCluster
-	results  []congestion.PacketResult
+	results  []feedback.PacketResult
 	last     time.Time
 	t        testing.TB
 }
@@ -32,7 +33,7 @@ func (e *scriptedEstimator) Sent(now time.Time, size int) {
 	e.Estimator.Sent(now, size)
 }
 
-func (e *scriptedEstimator) Report(now time.Time, results []congestion.PacketResult) {
+func (e *scriptedEstimator) Report(now time.Time, results []feedback.PacketResult) {
 	e.passes(now)
 	e.results = append(e.results, results...)
 	e.Estimator.Report(now, results)
@@ -64,7 +65,7 @@ func cluster(id int, rate congestion.Bitrate, length time.Duration) congestion.P
 }
 
 // expectCluster wants the packets of a cluster in results to be of its size and to have left at its rate.
-func expectCluster(t *testing.T, results []congestion.PacketResult, c congestion.ProbeCluster) {
+func expectCluster(t *testing.T, results []feedback.PacketResult, c congestion.ProbeCluster) {
 	t.Helper()
 	bytes, last := 0, 0
 	var from, to time.Time

@@ -57,7 +57,7 @@ func TestRules(t *testing.T) {
 		{"up within pkg", "pkg/volumetric", "pkg/signal", "stands above it"},
 		{"up to a command", "internal/lab", "cmd/volsfu", "stands above it"},
 		{"sideways", "internal/sfu", "internal/auth", "stands beside it"},
-		{"sideways to a sub-package", "internal/feedback", "internal/transport/ecn", "stands beside it"},
+		{"sideways to a sub-package", "internal/congestion", "internal/transport/ecn", "stands beside it"},
 		{"sideways on the client's side", "pkg/capture/ply", "pkg/codec", "stands beside it"},
 		{"sideways across the sides", "internal/forward", "pkg/client", "stands beside it"},
 		{"pkg to internal", "pkg/capture", "internal/metrics", "pkg does not import internal"},

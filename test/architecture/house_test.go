@@ -32,8 +32,9 @@ var house = []floor{
 		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},
 	},
 	{server: []string{"internal/congestion/sender"}},
-	{server: []string{"internal/feedback", "internal/congestion", "internal/transport", "internal/metrics"}},
-	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/outcome", "internal/recent", "internal/chunks", "internal/queue", "internal/quality", "internal/priority", "internal/alarm", "internal/panics"}},
+	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
+	{server: []string{"internal/feedback"}},
+	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/chunks", "internal/queue", "internal/quality", "internal/priority", "internal/alarm", "internal/panics"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},

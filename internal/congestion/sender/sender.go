@@ -7,7 +7,6 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/recent"
 )
 
 const (
@@ -74,7 +73,7 @@ type estimation struct {
 	stats     *congestion.Stats
 	// trips holds the latest round trips, queues included. The estimator's own value is an average, which lags behind a
 	// growing queue.
-	trips recent.Max[time.Duration]
+	trips feedback.WindowMax[time.Duration]
 }
 
 // unknown are the Stats without an estimator.

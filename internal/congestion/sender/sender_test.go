@@ -18,7 +18,7 @@ type told struct {
 	t       *testing.T
 	last    time.Time
 	sent    []int
-	results []congestion.PacketResult
+	results []feedback.PacketResult
 	steps   int
 	want    congestion.Bitrate
 	limits  congestion.Limits
@@ -40,7 +40,7 @@ func (e *told) Sent(now time.Time, size int) {
 	e.sent = append(e.sent, size)
 }
 
-func (e *told) Report(now time.Time, results []congestion.PacketResult) {
+func (e *told) Report(now time.Time, results []feedback.PacketResult) {
 	e.passes(now)
 	e.results = append(e.results, results...)
 }

@@ -114,7 +114,7 @@ func (r *Recorder) Sent(now time.Time, size int) {
 }
 
 // Report implements congestion.Estimator.
-func (r *Recorder) Report(now time.Time, results []congestion.PacketResult) {
+func (r *Recorder) Report(now time.Time, results []feedback.PacketResult) {
 	bytes, probed := 0, 0
 	for _, p := range results {
 		bytes += p.Size

@@ -71,7 +71,7 @@ type Sender struct {
 	history   *feedback.SendHistory
 	repeats   feedback.RTX
 
-	results []congestion.PacketResult
+	results []feedback.PacketResult
 	// padded counts the packets that a probe has repeated since the newest left.
 	padded uint16
 

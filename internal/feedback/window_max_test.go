@@ -1,15 +1,15 @@
-package recent
+package feedback
 
 import (
 	"testing"
 	"time"
 )
 
-// TestMax has a window of a second.
-func TestMax(t *testing.T) {
-	var m Max[int]
+// TestWindowMax has a window of a second.
+func TestWindowMax(t *testing.T) {
+	var m WindowMax[int]
 	if m.Value() != 0 {
-		t.Errorf("an empty one is at %d", m.Value())
+		t.Errorf("an empty WindowMax is %d", m.Value())
 	}
 	for _, step := range []struct {
 		ms, value, want int

@@ -1,0 +1,53 @@
+package feedback
+
+import "time"
+
+// PacketKind is what a packet was sent for.
+type PacketKind uint8
+
+// The kinds of packets.
+const (
+	Media PacketKind = iota
+	// Parity is the redundancy of payload v1.
+	Parity
+	Audio
+	// Retransmission is an RTX packet (RFC 4588).
+	Retransmission
+	// Probe is a packet that only fills a probe.
+	Probe
+)
+
+// ECN is the field of explicit congestion notification in an IP header, with its values there (RFC 3168 section 5).
+type ECN uint8
+
+// The codepoints. NotECT is also reported of packets whose IP header is not known.
+const (
+	NotECT                ECN = 0
+	ECT1                  ECN = 1
+	ECT0                  ECN = 2
+	CongestionExperienced ECN = 3
+)
+
+// PacketResult is what the receiver of a packet reports about the packet.
+type PacketResult struct {
+	// Sequence counts the packets of a transport in the order of sending: the extended transport-wide sequence number, if
+	// packets have one. A packet has one result, or two if it was reported as lost and arrived after all. Results need not
+	// come in the order of sending.
+	Sequence int64
+	// Size is the size of the packet on the wire, in bytes, IP and UDP headers included.
+	Size int
+	// Sent is when the packet left.
+	Sent time.Time
+	// Arrived is when the packet arrived, by the receiver's clock, in steps of 250 µs (RFC 8888: 1/1024 s), since an
+	// arbitrary beginning: only differences have a meaning. For a lost packet Arrived has none.
+	Arrived time.Duration
+	// Probe is the ID of the probe cluster that the packet was sent in, 0 for none. The sender fills it in.
+	Probe int
+	// Received is set if the packet arrived, and not if it was lost.
+	Received bool
+	// Late is set if an earlier result reported the packet as lost.
+	Late bool
+	Kind PacketKind
+	// ECN is the codepoint of the packet on arrival. Transport-wide feedback does not report it.
+	ECN ECN
+}
