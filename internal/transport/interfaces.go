@@ -73,9 +73,19 @@ func listenAddresses(port netip.AddrPort) []net.Addr {
 	return addresses
 }
 
-// isNeighbour reports whether an address is in a network that this host is on, and not the host's own: packets to it wait
-// in the kernel until the address is resolved (ARP; RFC 4861), where those to other hosts wait for a gateway.
+// isNeighbour reports whether packets to an address wait in the kernel until that address is resolved (ARP; RFC 4861),
+// where those to other hosts wait for a gateway. The route says so. If the kernel cannot be asked for the route, the
+// networks of this host's interfaces do.
 func isNeighbour(address netip.Addr) bool {
+	neighbour, err := onLink(address)
+	if err != nil {
+		return inOwnNetwork(address)
+	}
+	return neighbour
+}
+
+// inOwnNetwork reports whether an address is in a network that this host is on, and not the host's own.
+func inOwnNetwork(address netip.Addr) bool {
 	address = address.WithZone("")
 	if address.IsLoopback() {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// neighbours gives each host on the server's own networks a socket that sends to this host alone. The kernel keeps
+// neighbours gives each host that is on link (see onLink) a socket that sends to this host alone. The kernel keeps
 // packets to a neighbour that does not answer for up to 3 s and 212,992 bytes (net.ipv4.neigh.default.unres_qlen_bytes),
 // and counts them against the send buffer of their socket. With the kernel's default of as much for a send buffer, two
 // receivers that vanish would take all of a socket's. Peers behind a gateway share the sockets that receive: with the

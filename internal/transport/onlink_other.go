@@ -1,0 +1,11 @@
+//go:build !linux
+
+package transport
+
+import (
+	"errors"
+	"net/netip"
+)
+
+// onLink cannot ask this system's kernel for routes.
+func onLink(netip.Addr) (bool, error) { return false, errors.ErrUnsupported }
