@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -162,24 +163,40 @@ func (s *sentPackets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestControlChunksAreBounded: of packets of heartbeats, which SCTP would answer by a packet each, few pass. Data do.
+// TestControlChunksAreBounded: of packets of heartbeats, which SCTP would answer by a packet each, few pass. Data do. A
+// remote peer that sends on ends the association.
 func TestControlChunksAreBounded(t *testing.T) {
-	heartbeats := append(make([]byte, sctpHeader), bytes.Repeat(chunk(4, 0, 4), 148)...)
+	const each = 148
+	heartbeats := append(make([]byte, sctpHeader), bytes.Repeat(chunk(4, 0, 4), each)...)
 	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader)...)
-	from := &sentPackets{packets: append(slices.Repeat([][]byte{heartbeats}, 50), data)}
 	shared := &sharedSources{sources: newSources(sourceChunkRate, sourceChunkBurst)}
-	c := newDataConn(from, NoOpSink{}, func(f func()) bool { f(); return true }, shared)
-	passed, last := 0, 0
-	for b := make([]byte, 2000); ; passed++ {
-		n, err := c.Read(b)
-		if err != nil {
-			break
+	for _, test := range []struct {
+		packets int
+		end     error
+	}{{maxLostControl / each, io.EOF}, {50, errSCTP}} {
+		from := &sentPackets{packets: append(slices.Repeat([][]byte{heartbeats}, test.packets), data)}
+		c := newDataConn(from, NoOpSink{}, func(f func()) bool { f(); return true }, shared)
+		passed, last := 0, 0
+		var end error
+		for b := make([]byte, 2000); ; passed++ {
+			var n int
+			if n, end = c.Read(b); end != nil {
+				break
+			}
+			last = n
 		}
-		last = n
-	}
-	// One packet fits into the bucket, and the test may take a second in which another one does.
-	if passed < 2 || passed > 4 || last != len(data) {
-		t.Errorf("%d of 51 packets passed, the last of %d bytes; expected two, the last of %d", passed, last, len(data))
+		if !errors.Is(end, test.end) {
+			t.Errorf("%d packets of heartbeats: the association ends with %v, expected %v", test.packets, end, test.end)
+		}
+		// One packet fits into the bucket, and the test may take a second in which another one does.
+		least, most := 1, 3
+		if test.end == io.EOF {
+			least, most = 2, 4
+		}
+		if passed < least || passed > most || test.end == io.EOF && last != len(data) {
+			t.Errorf("%d packets of heartbeats: %d packets passed, the last of %d bytes; expected %d to %d",
+				test.packets, passed, last, least, most)
+		}
 	}
 }
 

@@ -34,6 +34,9 @@ const (
 	// without a bound: a packet of 1,200 bytes has room for 148 HEARTBEATs. A correct sender sends a few when it begins,
 	// one HEARTBEAT in 30 s, and a RECONFIG for each channel that it closes.
 	controlRate, controlBurst = 100, 256
+	// maxLostControl is how many of the other chunks may be lost since they exceed the bound, before SCTP ends the
+	// association: to decrypt packets of them costs 18 µs each, and no correct sender sends on.
+	maxLostControl = 4 * controlBurst
 )
 
 var errSCTP = errors.New("SCTP packet that no correct sender makes")
@@ -47,6 +50,8 @@ type dataConn struct {
 	try             func(func()) bool
 	begun           bool
 	chunks, control bucket
+	// lostControl counts the chunks that exceeded control.
+	lostControl int
 	// shared bounds the chunks of all remote peers of an address.
 	shared *sharedSources
 }
@@ -58,8 +63,8 @@ func newDataConn(conn net.Conn, sink Sink, try func(func()) bool, shared *shared
 	}
 }
 
-// Read implements net.Conn. Packets with more chunks than are taken are lost, as on the network. A packet that no correct
-// sender makes ends the association, and so does a panic.
+// Read implements net.Conn. Packets with more chunks than are taken are lost, as on the network. A packet that no
+// correct sender makes ends the association. More than maxLostControl lost chunks, and a panic, do so, too.
 func (c *dataConn) Read(b []byte) (n int, err error) {
 	if !c.try(func() { n, err = c.read(b) }) {
 		return 0, errPanicked
@@ -82,7 +87,13 @@ func (c *dataConn) read(b []byte) (int, error) {
 			return 0, err
 		}
 		now := time.Now()
-		if c.chunks.takeAll(count.transfer, now) && c.control.takeAll(count.control, now) &&
+		if !c.control.takeAll(count.control, now) {
+			if c.lostControl += count.control; c.lostControl > maxLostControl {
+				return 0, errSCTP
+			}
+			continue
+		}
+		if c.chunks.takeAll(count.transfer, now) &&
 			(count.transfer == 0 || c.shared.takeAll(addressOf(c.RemoteAddr()), count.transfer, now)) {
 			return n, nil
 		}
