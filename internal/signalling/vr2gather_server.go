@@ -62,16 +62,12 @@ func NewVR2GatherServer(
 	}
 	s := &VR2GatherServer{
 		config: config, limits: limits, locator: locator, auth: auth, metrics: metrics, log: log, pages: admitted,
-		presence: newVR2GatherPresence(),
-		tokens:   newBearers(&limits), answers: newCrowd[netip.Prefix](limits.addressLimits()),
-		upgrader: websocket.Upgrader{
-			HandshakeTimeout: limits.JoinTimeout,
-			ReadBufferSize:   16 << 10,
-			WriteBufferSize:  16 << 10,
-			// The peers are no browsers, and some send an origin nevertheless: where a token is asked for, that is enough. Where none is, it has been looked at already.
-			CheckOrigin: func(*http.Request) bool { return true },
-		},
+		presence: newVR2GatherPresence(), upgrader: newUpgrader(&limits),
+		tokens: newBearers(&limits), answers: newCrowd[netip.Prefix](limits.addressLimits()),
 	}
+	// The peers are no browsers, and some of them send an origin. If a token is required, the token is enough. If none is,
+	// ServeHTTP has checked the origin.
+	s.upgrader.CheckOrigin = func(*http.Request) bool { return true }
 	return s, nil
 }
 

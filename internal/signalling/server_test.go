@@ -1,0 +1,68 @@
+package signalling
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"runtime"
+	"testing"
+
+	"github.com/gorilla/websocket"
+)
+
+// hijacked is a response whose connection is taken over, with buffers as an http.Server makes them.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	const size = 4 << 10
+	return h.conn, bufio.NewReadWriter(bufio.NewReaderSize(h.conn, size), bufio.NewWriterSize(h.conn, size)), nil
+}
+
+// deafConn takes what is written, and has nothing to read.
+type deafConn struct{ net.Conn }
+
+func (deafConn) Write(b []byte) (int, error) { return len(b), nil }
+
+// TestIdleWebsocketsHoldLittle: a websocket holds no buffers but those of its HTTP connection.
+func TestIdleWebsocketsHoldLittle(t *testing.T) {
+	const websockets, most = 200, 14 << 10
+	config := DefaultConfig()
+	config.JoinTimeout = 0
+	upgrader := newUpgrader(&config)
+	request, err := http.NewRequest(http.MethodGet, "http://sfu.example.org/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"},
+		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
+	}
+	inUse := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	open := make([]*websocket.Conn, 0, websockets)
+	before := inUse()
+	for range websockets {
+		near, _ := net.Pipe()
+		ws, err := upgrader.Upgrade(&hijacked{conn: deafConn{near}}, request, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ws.WriteMessage(websocket.TextMessage, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, ws)
+	}
+	if each := (inUse() - before) / websockets; each > most {
+		t.Errorf("an idle websocket holds %d bytes, expected at most %d", each, most)
+	}
+	runtime.KeepAlive(open)
+}
