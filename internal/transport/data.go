@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxChannels bounds the data channels that a remote peer may open: one for each of its publications, and some to spare. Each has a buffer for one message.
+	// maxChannels bounds the data channels that a remote peer may open: one for each of its publications, and some to spare.
 	maxChannels = 32
 	// receiveWindow is what a remote peer may send ahead of its being read: two frames of half a megabyte, and 80 ms at 100 Mbit/s.
 	receiveWindow = 1 << 20
@@ -95,7 +95,11 @@ func (e *Endpoint) dataConfig() *datachannel.Config {
 	return &datachannel.Config{LoggerFactory: e.logs}
 }
 
-// dataMessages are what messages are read into. A remote peer may open and end channels as quickly as it likes, at some hundred bytes each.
+// shortMessage is the length in bytes of the messages that each channel has a buffer of its own for: an idle channel
+// holds no more, and a remote peer may open and end channels as quickly as it likes.
+const shortMessage = 2 << 10
+
+// dataMessages are what longer messages are read into.
 var dataMessages = sync.Pool{New: func() any { return new([description.MaxDataMessage]byte) }}
 
 // readChannel is the goroutine of one data channel. Its error is io.EOF if the remote peer has reset the stream.
@@ -109,13 +113,24 @@ func readChannel(stream *sctp.Stream, sink Sink, config *datachannel.Config) err
 	if len(label) > maxLabel {
 		return fmt.Errorf("%w: a label of %d bytes, at most %d are taken", ErrChannel, len(label), maxLabel)
 	}
-	buffer := dataMessages.Get().(*[description.MaxDataMessage]byte)
-	defer dataMessages.Put(buffer)
+	next := func(buffer []byte) error {
+		n, err := channel.Read(buffer)
+		if err == nil {
+			sink.Data(label, buffer[:n], time.Now())
+		}
+		return err
+	}
+	short := make([]byte, shortMessage)
 	for {
-		n, err := channel.Read(buffer[:])
+		err := next(short)
+		if errors.Is(err, io.ErrShortBuffer) {
+			// The message is still there.
+			long := dataMessages.Get().(*[description.MaxDataMessage]byte)
+			err = next(long[:])
+			dataMessages.Put(long)
+		}
 		if err != nil {
 			return err
 		}
-		sink.Data(label, buffer[:n], time.Now())
 	}
 }

@@ -1,0 +1,49 @@
+package transport
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/description"
+)
+
+// messageRecorder is a sink that hands on messages.
+type messageRecorder struct {
+	*recorder
+	messages chan []byte
+}
+
+func (r messageRecorder) Data(_ string, message []byte, _ time.Time) {
+	r.messages <- bytes.Clone(message)
+}
+
+func (messageRecorder) Acknowledged(time.Time) {}
+
+// TestMessagesOfAllLengths sends messages around the length from which on they are read into a buffer that channels
+// share.
+func TestMessagesOfAllLengths(t *testing.T) {
+	endpoint, err := Listen(loopbackConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = endpoint.Close() })
+	sink := messageRecorder{newRecorder(), make(chan []byte, 1)}
+	_, channel := openData(t, endpoint, sink)
+	for n, length := range []int{
+		1, 100, shortMessage - 1, shortMessage, shortMessage + 1, 10, description.MaxDataMessage - 1, 1, 2 * shortMessage,
+	} {
+		message := bytes.Repeat([]byte{byte(n + 1)}, length)
+		if err := channel.Send(message); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case got := <-sink.messages:
+			if !bytes.Equal(got, message) {
+				t.Errorf("message %d of %d bytes came with %d bytes, or changed", n, length, len(got))
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("timed out waiting for message %d of %d bytes", n, length)
+		}
+	}
+}
