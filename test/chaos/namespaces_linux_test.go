@@ -15,8 +15,8 @@ import (
 )
 
 // TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for some seconds
-// each. Whether frames come in time is not asked, since that is the machine's as well: vollab check hardening asks
-// that. Bounds of processor time, memory and the log are at least twice what the server takes, and below what it takes
+// each. Whether every frame comes in time is not asked, since that is the machine's as well: vollab check hardening
+// asks that. Bounds of processor time, memory and the log are at least twice what the server takes, and below what it takes
 // without its defences.
 func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 	long.Test(t)
@@ -48,15 +48,18 @@ func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 		memory    = "server's memory, grown at most"
 		processor = "server's processor time beyond the quiet server's"
 		lost      = "innocents' frames lost"
+		// latency is the median, in milliseconds. It is 4 to 6 ms without an attack.
+		latency = "latency p50"
 	)
 	for _, test := range []struct {
 		attack  string
 		options hardening.Options
 		bounds  []bound
 	}{
-		// A socket that is full sends nothing for three seconds, which is how long the kernel looks for a neighbour.
-		{"neighbours", options, []bound{{"tile, mean", 15, 1000}}},
-		{"vanishing", options, []bound{{"tile, mean", 15, 1000}}},
+		// A socket that is full sends nothing for three seconds, which is how long the kernel looks for a neighbour. Most
+		// frames are lost then, and count with the 2 s for which they were waited.
+		{"neighbours", options, []bound{{"tile, mean", 15, 1000}, {latency, 0, 1000}}},
+		{"vanishing", options, []bound{{"tile, mean", 15, 1000}, {latency, 0, 1000}}},
 		{"bystander", options, []bound{{"per answer", 0, 100}, {"beside one reply each", -100, 100}}},
 		{"alerts", options, []bound{{"sessions resumed", 0, 0}}},
 		{"hijack", options, []bound{{"sessions resumed", 0, 0}}},

@@ -154,6 +154,7 @@ func (o *suffered) steady(prefix string) []lab.Line {
 		lab.AtLeast(prefix+"frames per second and tile, worst second", o.worst, "fps", leastRate),
 		lab.Information(prefix+"the same before", o.alone.worst, "fps"),
 		lab.Information(prefix+"frames per second and tile, mean", o.mean, "fps"),
+		lab.Information(prefix+"latency p50", lab.Milliseconds(o.latency.Percentile(0.5)), "ms"),
 		lab.AtMost(prefix+"latency p99", lab.Milliseconds(o.latency.Percentile(0.99)), "ms", mostLatency),
 		lab.Information(prefix+"the same before", lab.Milliseconds(o.alone.latency.Percentile(0.99)), "ms"),
 		lab.Information(prefix+"latency, longest", lab.Milliseconds(o.latency.Max()), "ms"),
