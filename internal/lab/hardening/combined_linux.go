@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -173,120 +171,18 @@ func attackJoins(ctx context.Context, c *check) ([]lab.Line, error) {
 
 // refuseAll is refuse over several websockets at once.
 func (s *stage) refuseAll(ctx context.Context, lasting time.Duration, refused, opened *atomic.Int64) error {
-	failed := make(chan error, joiners)
-	for range joiners {
-		go func() { failed <- s.refuse(ctx, lasting, refused, opened) }()
+	return together(joiners, func() error { return s.refuse(ctx, lasting, refused, opened) })
+}
+
+// together runs a function in several goroutines at once, and returns all errors.
+func together(count int, f func() error) error {
+	failed := make(chan error, count)
+	for range count {
+		go func() { failed <- f() }()
 	}
 	var all error
-	for range joiners {
+	for range count {
 		all = errors.Join(all, <-failed)
 	}
 	return all
-}
-
-const (
-	// combinedRate is that of each flood of the combined attack, in datagrams per second: all of them at full speed
-	// would leave the server and the innocents no processor of this machine.
-	combinedRate = 10_000
-	// newcomers is how many participants join meanwhile, at intervals of newcomerInterval.
-	newcomers        = 8
-	newcomerInterval = 3 * time.Second
-	// mostJoining is how long a join may take from the websocket to media, in seconds.
-	mostJoining = 1
-)
-
-// attackEverything runs all attacks that one token and one address allow at once.
-func attackEverything(ctx context.Context, c *check) ([]lab.Line, error) {
-	s, err := newStage(ctx, c, stageOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	bystander, err := s.network.host("bystander")
-	if err != nil {
-		return nil, err
-	}
-	newcomer, err := s.network.host("newcomer")
-	if err != nil {
-		return nil, err
-	}
-	var joining []time.Duration
-	var failedJoins int64
-	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
-		attacking, stop := context.WithCancel(ctx)
-		defer stop()
-		var running sync.WaitGroup
-		for _, a := range s.everything(bystander) {
-			running.Go(func() {
-				for attacking.Err() == nil && !s.server.dead() {
-					if a(attacking) != nil {
-						_ = lab.Pause(attacking, comeAgain)
-					}
-				}
-			})
-		}
-		for n := range newcomers {
-			if err := lab.Pause(ctx, newcomerInterval); err != nil {
-				break
-			}
-			p, err := s.attend(ctx, newcomer, lab.Part{Identity: fmt.Sprintf("dave %d", n), Receive: true}, 0)
-			if err != nil {
-				failedJoins++
-				continue
-			}
-			joining = append(joining, p.ConnectedAt().Sub(p.Opened))
-			p.Leave()
-		}
-		stop()
-		running.Wait()
-		return ctx.Err()
-	})
-	if err != nil {
-		return nil, err
-	}
-	worst := time.Duration(0)
-	for _, d := range joining {
-		worst = max(worst, d)
-	}
-	lines := []lab.Line{
-		o.lives(""),
-		lab.Exactly("joins that failed", failedJoins, "", 0),
-		lab.Stated("joins meanwhile", float64(len(joining)), ""),
-		lab.AtMost("from websocket to media, slowest join", worst.Seconds(), "s", mostJoining),
-	}
-	return append(append(lines, o.whole("")...), o.bounded("")...), nil
-}
-
-// everything are the attacks that run at once, each of which is begun again when it ends.
-func (s *stage) everything(bystander *namespace) []func(context.Context) error {
-	const turn = 10 * time.Second
-	var ignored atomic.Int64
-	var strangers []netip.AddrPort
-	for n := range candidatesPerAnswer {
-		strangers = append(strangers, netip.AddrPortFrom(unused(1, 1+n), candidatePort))
-	}
-	named := func(candidates []netip.AddrPort) func(context.Context) error {
-		return func(ctx context.Context) error {
-			i, err := s.nameCandidates(ctx, candidates)
-			if err != nil {
-				return err
-			}
-			defer i.Close()
-			return lab.Pause(ctx, turn)
-		}
-	}
-	by := func(flood func(context.Context) (flooded, error)) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := flood(ctx)
-			return err
-		}
-	}
-	return []func(context.Context) error{
-		by(func(ctx context.Context) (flooded, error) { return s.replay(ctx, turn, combinedRate, 0) }),
-		by(func(ctx context.Context) (flooded, error) { return s.messages(ctx, turn, combinedRate) }),
-		by(func(ctx context.Context) (flooded, error) { return s.overSCTP(ctx, turn, 100, intruder.EmptyFragments) }),
-		by(func(ctx context.Context) (flooded, error) { return s.overSCTP(ctx, turn, 100, intruder.OpenedChannels) }),
-		named(strangers), named(portsOf(bystander, 0)), named(s.addresses[:2]),
-		func(ctx context.Context) error { return s.refuseAll(ctx, turn, &ignored, &ignored) },
-	}
 }

@@ -58,7 +58,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]lab.Line, error) {
 
 // nameCandidates brings an intruder in who names candidates in one answer.
 func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort) (*intruder.Intruder, error) {
-	i, err := intruder.Join(ctx, s.intruder(), dataJoin)
+	i, err := s.join(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ type stage struct {
 	attacker *namespace
 	// token is the innocents', stolen the attacker's: limits by token are to hit the attacker alone.
 	token, stolen string
+	// room is where the attacker's participants join, empty for a room of its own for each.
+	room string
 	innocents
 	meter *meter
 	// calm is what the innocents suffered alone, nil before.
@@ -385,12 +387,14 @@ func (s *stage) intruder() intruder.Config {
 	}
 }
 
-// dataJoin joins with data channels, which is what reaches SCTP.
-var dataJoin = signal.Join{DataChannel: true}
+// join brings an intruder in with data channels, which is what reaches SCTP.
+func (s *stage) join(ctx context.Context) (*intruder.Intruder, error) {
+	return intruder.Join(ctx, s.intruder(), signal.Join{DataChannel: true, Room: s.room})
+}
 
 // reachData brings an intruder in and connects it as far as ICE.
 func (s *stage) reachData(ctx context.Context) (*intruder.Intruder, *intruder.Path, error) {
-	i, err := intruder.Join(ctx, s.intruder(), dataJoin)
+	i, err := s.join(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

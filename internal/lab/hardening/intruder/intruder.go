@@ -36,7 +36,8 @@ type Intruder struct {
 	certificate     tls.Certificate
 	fingerprint     string
 	offers          chan *signal.Offer
-	ended           chan struct{}
+	// answered is closed when the server has answered the join, ended when the websocket has ended.
+	answered, ended chan struct{}
 	running         sync.WaitGroup
 	closing         sync.Once
 
@@ -45,7 +46,9 @@ type Intruder struct {
 	// remote are the server's ICE credentials by its latest offer.
 	remoteUfrag, remotePassword string
 	media                       netip.AddrPort
-	refusal                     *signal.Error
+	// joined is set once the server has let the intruder in. refusal is the latest error that the server sent.
+	joined  bool
+	refusal *signal.Error
 }
 
 // offersKept is how many offers wait for an answer: newer ones replace older ones, so that one is enough.
@@ -91,7 +94,8 @@ func (c *Config) OpenWebsocket(ctx context.Context) (*websocket.Conn, error) {
 	return ws, nil
 }
 
-// Join sends a join. A join without a room gets one of the intruder's own, and one without a name a name of its own.
+// Join joins a room: it sends a join and waits for the reply. A join without a room gets one of the intruder's own, and
+// one without a name a name of its own. The error wraps ErrRefused if the server has refused the join.
 func Join(ctx context.Context, config Config, join signal.Join) (*Intruder, error) {
 	if config.Listen == nil {
 		config.Listen = func() (*net.UDPConn, error) {
@@ -108,7 +112,8 @@ func Join(ctx context.Context, config Config, join signal.Join) (*Intruder, erro
 	}
 	number := Number()
 	i := &Intruder{
-		config: config, ws: ws, offers: make(chan *signal.Offer, offersKept), ended: make(chan struct{}),
+		config: config, ws: ws, offers: make(chan *signal.Offer, offersKept),
+		answered: make(chan struct{}), ended: make(chan struct{}),
 		ufrag: fmt.Sprintf("mallory%d", number), password: rand.Text(), certificate: certificate, media: config.Media,
 	}
 	var sum []string
@@ -121,15 +126,49 @@ func Join(ctx context.Context, config Config, join signal.Join) (*Intruder, erro
 	join.Identity = cmp.Or(join.Identity, fmt.Sprintf("mallory %d", number))
 	i.running.Go(i.read)
 	if err := i.Send(&join); err != nil {
-		i.Close()
+		i.Drop()
+		return nil, err
+	}
+	if err := i.admitted(ctx); err != nil {
+		i.Drop()
 		return nil, err
 	}
 	return i, nil
 }
 
+// admitted waits for the reply to the join.
+func (i *Intruder) admitted(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-i.answered:
+	case <-i.ended:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the reply to a join: %w", ctx.Err())
+	}
+	i.mu.Lock()
+	joined := i.joined
+	i.mu.Unlock()
+	if !joined {
+		return i.refused()
+	}
+	return nil
+}
+
+// refused is ErrRefused with the latest error that the server sent.
+func (i *Intruder) refused() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.refusal != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, i.refusal)
+	}
+	return ErrRefused
+}
+
 // read is the goroutine that reads the websocket.
 func (i *Intruder) read() {
 	defer close(i.ended)
+	var answered sync.Once
 	for {
 		_, data, err := i.ws.ReadMessage()
 		if err != nil {
@@ -144,10 +183,16 @@ func (i *Intruder) read() {
 			i.take(m)
 		case *signal.Candidate:
 			i.learn(m.Candidate)
+		case *signal.Joined:
+			i.mu.Lock()
+			i.joined = true
+			i.mu.Unlock()
+			answered.Do(func() { close(i.answered) })
 		case *signal.Error:
 			i.mu.Lock()
 			i.refusal = m
 			i.mu.Unlock()
+			answered.Do(func() { close(i.answered) })
 		}
 	}
 }
@@ -200,12 +245,7 @@ func (i *Intruder) Offer(ctx context.Context) (*signal.Offer, error) {
 	case o := <-i.offers:
 		return o, nil
 	case <-i.ended:
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		if i.refusal != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRefused, i.refusal)
-		}
-		return nil, ErrRefused
+		return nil, i.refused()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for an offer: %w", ctx.Err())
 	}
@@ -296,6 +336,14 @@ func (i *Intruder) Close() {
 		case <-i.ended:
 		case <-time.After(leavePatience):
 		}
+		_ = i.ws.Close()
+		i.running.Wait()
+	})
+}
+
+// Drop ends the websocket without a leave: the server keeps the place for the participant's return.
+func (i *Intruder) Drop() {
+	i.closing.Do(func() {
 		_ = i.ws.Close()
 		i.running.Wait()
 	})

@@ -117,6 +117,11 @@ func (i *Intruder) Request() []byte {
 	return m.Raw
 }
 
+// Framed is a packet as ICE-TCP carries the packet on a stream (RFC 4571 section 2).
+func Framed(packet []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(nil, uint16(len(packet))), packet...)
+}
+
 // read is the goroutine that reads the socket.
 func (p *Path) read() {
 	buffer := make([]byte, 2048)
