@@ -240,3 +240,12 @@ func (c Config) signalURL() string {
 	u.Path = signal.Path
 	return u.String()
 }
+
+// newPeer makes a peer connection.
+func (c Config) newPeer(endpoint *transport.Endpoint, sink transport.Sink) (*transport.Peer, error) {
+	peer, err := endpoint.NewPeer(sink)
+	if err == nil && c.Feedback == FeedbackCCFB {
+		peer.PreferReportsByStream()
+	}
+	return peer, err
+}

@@ -141,13 +141,14 @@ func (p *Publisher) GaveUp(tile int, quality volumetric.Quality) bool {
 	return p.tracks[p.index(tile, quality)].gaveUp
 }
 
-// want takes which qualities of each tile are wanted. Tiles that are not named are not.
-func (p *Publisher) want(tiles [][]volumetric.Quality) {
+// want takes which qualities of each tile, and how much parity, the server wants. Tiles that are not named are not wanted.
+func (p *Publisher) want(w signal.WantedPublication) Wanted {
+	p.setParity(w.Parity)
 	m := p.session.media
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	wanted := make([]bool, len(p.tracks))
-	for tile, qualities := range tiles {
+	for tile, qualities := range w.Tiles {
 		for _, quality := range qualities {
 			if p.has(tile, quality) {
 				wanted[p.index(tile, quality)] = true
@@ -165,17 +166,5 @@ func (p *Publisher) want(tiles [][]volumetric.Quality) {
 	}
 	m.planned = time.Time{}
 	m.wakeSender()
-}
-
-// wanted takes which tracks of this client somebody takes.
-func (s *Session) wanted(m *signal.Wanted) {
-	for _, w := range m.Publications {
-		publisher := s.Publisher(w.Publication)
-		if publisher == nil {
-			continue
-		}
-		publisher.want(w.Tiles)
-		publisher.setParity(w.Parity)
-		s.tell(Wanted{Publication: w.Publication, Tiles: w.Tiles, Parity: w.Parity})
-	}
+	return Wanted{Publication: w.Publication, Tiles: w.Tiles, Parity: w.Parity}
 }

@@ -14,7 +14,7 @@ import (
 func TestWantedTracks(t *testing.T) {
 	m := newRig(t, Config{})
 	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 2, 2))
-	m.session.publishers["body"] = p
+	m.session.publishers.add(p)
 	write := func(number uint32) {
 		t.Helper()
 		for track := range wires {

@@ -118,3 +118,13 @@ type Packet struct {
 	// Arrival is by the server's clock.
 	Arrival time.Time
 }
+
+// eventQueue brings the program events. A program that does not read events loses new ones.
+type eventQueue chan Event
+
+func (q eventQueue) tell(e Event) {
+	select {
+	case q <- e:
+	default:
+	}
+}

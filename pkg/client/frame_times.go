@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -83,25 +84,30 @@ func (s *Session) Clock() frametimes.Clock {
 
 // FrameDecoded notes when decoding of a received frame began and was done, by the system's clock.
 func (s *Session) FrameDecoded(f *Frame, began, done time.Time) {
-	s.noteStamps(f.Track, f.Number, frametimes.DecodingBegan, began, frametimes.Decoded, done)
+	shift := s.config.ClockShift
+	s.media.tracing.note(f.Track, f.Number, func(r *frametimes.Record) {
+		r.SetLocal(frametimes.DecodingBegan, began.Add(shift))
+		r.SetLocal(frametimes.Decoded, done.Add(shift))
+	})
 }
 
 // FrameShown notes when drawing of a received frame began and was done, by the system's clock.
 func (s *Session) FrameShown(track volumetric.TrackRef, number int64, began, done time.Time) {
-	s.noteStamps(track, number, frametimes.RenderBegan, began, frametimes.Shown, done)
+	shift := s.config.ClockShift
+	s.media.tracing.note(track, number, func(r *frametimes.Record) {
+		r.SetLocal(frametimes.RenderBegan, began.Add(shift))
+		r.SetLocal(frametimes.Shown, done.Add(shift))
+	})
 }
 
-func (s *Session) noteStamps(track volumetric.TrackRef, number int64, first frametimes.Stamp, began time.Time, last frametimes.Stamp, done time.Time) {
-	t, shift := s.media.tracing, s.config.ClockShift
+// note adds stamps of a received frame, if frames are traced.
+func (t *tracing) note(track volumetric.TrackRef, number int64, add func(*frametimes.Record)) {
 	if !t.receiving.Load() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.joiner.Note(frametimes.Key{Track: track, Frame: uint32(number)}, func(r *frametimes.Record) {
-		r.SetLocal(first, began.Add(shift))
-		r.SetLocal(last, done.Add(shift))
-	})
+	t.joiner.Note(frametimes.Key{Track: track, Frame: uint32(number)}, add)
 }
 
 // traces tells whether frames that are sent are traced.
@@ -241,23 +247,23 @@ func (t *tracing) end() {
 	close(t.records)
 }
 
-// takeStamps has the socket take stamps while frames are traced.
-func (s *Session) takeStamps() {
-	t := s.media.tracing
+// takeStamps makes the endpoint's sockets take stamps while frames are traced.
+func (t *tracing) takeStamps(endpoint *transport.Endpoint) {
 	wanted := t.traces() || t.receiving.Load()
 	t.mu.Lock()
 	changes := t.stamping != wanted
 	t.stamping = wanted
 	t.mu.Unlock()
 	if changes {
-		s.endpoint.TakeStamps(wanted)
+		endpoint.TakeStamps(wanted)
 	}
 }
 
-// reportTimes sends what was gathered of sent frames, and hands the program what is known of all.
-func (s *Session) reportTimes() {
-	s.takeStamps()
-	if m := s.media.tracing.step(s.Clock(), s.config.ClockShift, time.Now()); m != nil {
-		s.write(m)
+// reportTimes sends the server the times of sent frames, and the program those of all frames.
+func (m *media) reportTimes() {
+	s := m.session
+	m.tracing.takeStamps(s.endpoint)
+	if times := m.tracing.step(s.Clock(), s.config.ClockShift, time.Now()); times != nil {
+		s.link.write(times)
 	}
 }

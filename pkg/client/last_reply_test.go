@@ -20,20 +20,20 @@ func TestLastReply(t *testing.T) {
 	reply := make(chan signal.Message, 1)
 	for range attempts {
 		reply <- &signal.OK{}
-		if _, open, err := s.hear(over, reply); err != nil || !open {
+		if _, open, err := awaitReply(over, s.ctx, reply); err != nil || !open {
 			t.Fatalf("got %v, the reply was there", err)
 		}
 	}
-	if _, _, err := s.hear(t.Context(), reply); !errors.Is(err, s.Err()) {
+	if _, _, err := awaitReply(t.Context(), s.ctx, reply); !errors.Is(err, s.Err()) {
 		t.Errorf("without a reply: got %v, want why the session has ended", err)
 	}
 	living := newRig(t, Config{}).session
-	if _, _, err := living.hear(over, reply); !errors.Is(err, context.Canceled) {
+	if _, _, err := awaitReply(over, living.ctx, reply); !errors.Is(err, context.Canceled) {
 		t.Errorf("without a reply: got %v, want %v", err, context.Canceled)
 	}
 	close(reply)
 	for range attempts {
-		if _, open, err := s.hear(over, reply); err != nil || open {
+		if _, open, err := awaitReply(over, s.ctx, reply); err != nil || open {
 			t.Fatalf("an abandoned wait: got %v, %v", open, err)
 		}
 	}

@@ -81,6 +81,36 @@ func dial(ctx context.Context, config Config) (*link, error) {
 	return l, nil
 }
 
+// greet opens a websocket, sends a join, and returns the reply.
+func greet(ctx context.Context, config Config, join *signal.Join) (*link, *signal.Joined, error) {
+	l, err := dial(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	fail := func(err error) (*link, *signal.Joined, error) {
+		l.close()
+		return nil, nil, err
+	}
+	if err := l.send(join); err != nil {
+		return fail(err)
+	}
+	for {
+		m, open, err := l.receive(ctx)
+		switch {
+		case err != nil:
+			return fail(fmt.Errorf("join: %w", err))
+		case !open:
+			return fail(fmt.Errorf("join: %w", l.err))
+		}
+		switch m := m.(type) {
+		case *signal.Joined:
+			return l, m, nil
+		case *signal.Error:
+			return fail(fmt.Errorf("join: %w", m))
+		}
+	}
+}
+
 // alive notes that something came: the websocket lasts until nothing has come for too long.
 func (l *link) alive() { _ = l.conn.SetReadDeadline(time.Now().Add(l.times.silence)) }
 
@@ -181,6 +211,9 @@ func (l *link) send(m signal.Message) error {
 	}
 	return nil
 }
+
+// write sends a message that needs no reply. An error shows as the websocket's end.
+func (l *link) write(m signal.Message) { _ = l.send(m) }
 
 // errUnsent is wrapped with why a websocket took no message.
 var errUnsent = errors.New("the websocket has ended")

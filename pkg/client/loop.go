@@ -55,15 +55,17 @@ func (s *Session) run() {
 				s.peerEvent(e)
 			}
 		case <-s.notices.wake:
-			s.notify(notices)
+			s.notices.flush(s.link, notices)
 		case <-notices.C:
-			s.notify(notices)
+			s.notices.flush(s.link, notices)
 		case <-clock.C:
-			s.askClock()
+			if local, asks := s.media.clockQuestion(time.Now()); asks {
+				s.link.write(&signal.Time{T0: local.UnixMicro()})
+			}
 			clock.Reset(clockInterval(asked, s.media.tracing.traces() || s.media.tracing.receiving.Load()))
 			asked++
 		case <-times.C:
-			s.reportTimes()
+			s.media.reportTimes()
 		}
 	}
 }
@@ -72,7 +74,7 @@ func (s *Session) run() {
 func (s *Session) free() {
 	defer close(s.events)
 	for _, end := range []func(){
-		s.reportTimes,
+		s.media.reportTimes,
 		func() { s.link.close() },
 		func() { _ = s.peer.Close() },
 		func() { _ = s.endpoint.Close() },
@@ -83,30 +85,10 @@ func (s *Session) free() {
 	}
 }
 
-// write sends a message that needs no reply. An error shows as the websocket's end.
-func (s *Session) write(m signal.Message) { _ = s.link.send(m) }
-
-// askClock asks for the server's clock, unless that is this host's own and nobody wants to know.
-func (s *Session) askClock() {
-	if now, asks := s.media.clockQuestion(time.Now()); asks {
-		s.write(&signal.Time{T0: now.UnixMicro()})
-	}
-}
-
 // handle takes one message of the server.
 func (s *Session) handle(m signal.Message) {
-	if id := m.Head().ID; id != "" {
-		s.mu.Lock()
-		reply := s.pending[id]
-		s.mu.Unlock()
-		if reply != nil {
-			select {
-			case reply <- m:
-			default:
-				// A second reply to one request: nobody waits for it.
-			}
-			return
-		}
+	if s.requests.replied(m) {
+		return
 	}
 	switch m := m.(type) {
 	case *signal.Offer:
@@ -122,16 +104,20 @@ func (s *Session) handle(m signal.Message) {
 		s.assign(m)
 	case *signal.Sending:
 		for _, e := range s.media.sending(m, time.Now()) {
-			s.tell(e)
+			s.events.tell(e)
 		}
 	case *signal.Delivery:
 		s.media.delivery(m)
 	case *signal.Wanted:
-		s.wanted(m)
+		for _, w := range m.Publications {
+			if publisher := s.Publisher(w.Publication); publisher != nil {
+				s.events.tell(publisher.want(w))
+			}
+		}
 	case *signal.Pose:
-		s.tell(posed(m))
+		s.events.tell(posed(m))
 	case *signal.Bandwidth:
-		s.tell(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted})
+		s.events.tell(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted})
 	case *signal.TimeReply:
 		s.media.clockReply(m, time.Now())
 	case *signal.Trace:
@@ -145,13 +131,15 @@ func (s *Session) handle(m signal.Message) {
 	case *signal.Error:
 		s.log.Warn("server reports an error", "code", m.Code, "message", m.Message)
 	default:
-		s.roomChanged(m)
+		if e := s.roster.change(m); e != nil {
+			s.events.tell(e)
+		}
 	}
 }
 
 // closing takes the server's announcement that it ends the session.
 func (s *Session) closing(m *signal.Closing) {
-	s.tell(Closing{Code: m.Code, Message: m.Message, Grace: time.Duration(m.GraceMS) * time.Millisecond})
+	s.events.tell(Closing{Code: m.Code, Message: m.Message, Grace: time.Duration(m.GraceMS) * time.Millisecond})
 	ended := &signal.Error{Code: m.Code, Message: m.Message}
 	switch {
 	case m.GraceMS != 0, m.Code == signal.CodeSlowReader:
@@ -161,28 +149,6 @@ func (s *Session) closing(m *signal.Closing) {
 		s.ended = ended
 	default:
 		s.cancel(ended)
-	}
-}
-
-// roomChanged takes what others do.
-func (s *Session) roomChanged(m signal.Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch m := m.(type) {
-	case *signal.ParticipantJoined:
-		s.participants[m.Participant.Identity] = publicationsByName(m.Participant.Publications)
-		s.tell(ParticipantJoined{m.Participant})
-	case *signal.ParticipantLeft:
-		delete(s.participants, m.Identity)
-		s.tell(ParticipantLeft{m.Identity, m.Reason})
-	case *signal.Published:
-		if byName, ok := s.participants[m.Participant]; ok {
-			byName[m.Publication.Name] = m.Publication
-		}
-		s.tell(Published{m.Participant, m.Publication})
-	case *signal.Unpublished:
-		delete(s.participants[m.Participant], m.Publication)
-		s.tell(Unpublished{m.PublicationRef})
 	}
 }
 
@@ -219,7 +185,7 @@ func (s *Session) negotiate(offer *signal.Offer) error {
 		return err
 	}
 	s.media.agree(s.peer.TransportSequenceID(), s.peer.ReportsByStream())
-	s.write(&signal.Answer{Offer: offer.Offer, SDP: answer})
+	s.link.write(&signal.Answer{Offer: offer.Offer, SDP: answer})
 	return nil
 }
 
@@ -229,7 +195,7 @@ func (s *Session) assign(m *signal.Assignments) {
 	for _, a := range m.Assignments {
 		var publication *volumetric.Publication
 		if a.Track != nil {
-			if p, ok := s.publicationOf(a.Track.PublicationRef); ok {
+			if p, ok := s.roster.publication(a.Track.PublicationRef); ok {
 				publication = &p
 			}
 		}
@@ -238,20 +204,20 @@ func (s *Session) assign(m *signal.Assignments) {
 		}
 	}
 	if len(known.Slots) > 0 {
-		s.write(known)
+		s.link.write(known)
 	}
 }
 
 // peerEvent takes a local candidate or a new state of the peer connection.
 func (s *Session) peerEvent(e transport.Event) {
 	if c := e.Candidate; c != nil {
-		s.write(&signal.Candidate{Candidate: c.Candidate, MID: c.MID, LineIndex: c.LineIndex})
+		s.link.write(&signal.Candidate{Candidate: c.Candidate, MID: c.MID, LineIndex: c.LineIndex})
 		return
 	}
 	switch e.State {
 	case transport.StateConnected:
 		s.media.connect(s.currentPeer().TransportSequenceID())
-		s.tell(Connected{})
+		s.events.tell(Connected{})
 	case transport.StateFailed, transport.StateClosed:
 		s.media.disconnect()
 	}

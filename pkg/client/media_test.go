@@ -138,10 +138,10 @@ func TestRequestsEndWithTheirWebsocket(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the request was not made")
 		}
-		s.mu.Lock()
-		waiting = len(s.pending)
-		s.abandonRequests()
-		s.mu.Unlock()
+		s.requests.mu.Lock()
+		waiting = len(s.requests.pending)
+		s.requests.mu.Unlock()
+		s.requests.abandon()
 	}
 	if err := <-failed; !errors.Is(err, ErrInterrupted) {
 		t.Errorf("got %v, want an error around %v", err, ErrInterrupted)
@@ -151,7 +151,7 @@ func TestRequestsEndWithTheirWebsocket(t *testing.T) {
 	if _, err := s.Publish(ctx, described("body", volumetric.MIMEVolumetric, 1, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want an error around %v", err, context.Canceled)
 	}
-	if s.Publisher("body") != nil || len(s.pending) != 0 {
+	if s.Publisher("body") != nil || len(s.requests.pending) != 0 {
 		t.Error("a publication that the server has not taken is kept")
 	}
 }
@@ -159,7 +159,7 @@ func TestRequestsEndWithTheirWebsocket(t *testing.T) {
 func TestRepliesThatNobodyWaitsFor(t *testing.T) {
 	s := newRig(t, Config{}).session
 	waiting := make(chan signal.Message, 1)
-	s.pending["7"] = waiting
+	s.requests.pending["7"] = waiting
 	for range 3 {
 		s.handle(&signal.OK{Header: signal.Header{ID: "7"}})
 	}

@@ -69,11 +69,11 @@ func (n *notices) take(now time.Time) (run []signal.Message, wait time.Duration)
 	return run, 0
 }
 
-// notify sends the notices that are there, and sets the timer where it is too early for them.
-func (s *Session) notify(timer *time.Timer) {
-	run, wait := s.notices.take(time.Now())
+// flush sends the notices that are there, or sets the timer if it is too early for them.
+func (n *notices) flush(l *link, timer *time.Timer) {
+	run, wait := n.take(time.Now())
 	for _, m := range run {
-		s.write(m)
+		l.write(m)
 	}
 	if wait > 0 {
 		timer.Reset(wait)

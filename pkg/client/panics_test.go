@@ -60,9 +60,9 @@ func TestAPanicEndsOneSession(t *testing.T) {
 		value string
 	}{
 		{"signalling", func(s *Session, _ *brokenConn) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.participants = nil
+			s.roster.mu.Lock()
+			defer s.roster.mu.Unlock()
+			s.roster.participants = nil
 		}, "nil map"},
 		{"sending", func(s *Session, _ *brokenConn) {
 			s.media.mu.Lock()

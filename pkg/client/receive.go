@@ -110,7 +110,7 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 // wantKeyFrame tells the program which of its tracks needs a key frame.
 func (m *media) wantKeyFrame(ssrc uint32) {
 	if l := m.lineBySSRC[ssrc]; l != nil && l.publisher != nil {
-		m.session.tell(KeyFrameWanted(l.publisher.own(l.track)))
+		m.session.events.tell(KeyFrameWanted(l.publisher.own(l.track)))
 	}
 }
 

@@ -28,7 +28,7 @@ func newResuming(t *testing.T, mode volumetric.Mode, mimeType string) *resuming 
 	description := described("body", mimeType, 2, 3)
 	description.Mode = mode
 	p, wires := published(t, m, description)
-	m.session.publishers["body"] = p
+	m.session.publishers.add(p)
 	return &resuming{t: t, media: m, body: p, wires: wires, begin: time.Now()}
 }
 

@@ -25,7 +25,7 @@ func (s *Session) resume() error {
 	if s.ctx.Err() != nil {
 		return s.Err()
 	}
-	s.tell(Interrupted{broken})
+	s.events.tell(Interrupted{broken})
 	ctx, cancel := context.WithTimeout(s.ctx, patience(time.Duration(s.joined.Resume.GraceMS)*time.Millisecond))
 	defer cancel()
 	times := s.config.link
@@ -33,7 +33,7 @@ func (s *Session) resume() error {
 		err := s.tryResume(ctx, limit)
 		if err == nil {
 			s.ended = nil
-			s.tell(Resumed{})
+			s.events.tell(Resumed{})
 			return nil
 		}
 		var refused *signal.Error
@@ -69,21 +69,21 @@ func (s *Session) tryResume(ctx context.Context, limit time.Duration) error {
 		BitrateLimits: limits,
 		Resume:        &signal.ResumeRequest{Session: s.joined.Session, Secret: s.joined.Resume.Secret, NewConnection: fresh},
 	}
-	l, joined, err := s.greet(ctx, join)
+	l, joined, err := greet(ctx, s.config, join)
 	if err != nil {
 		return err
 	}
 	s.link.close()
 	s.mu.Lock()
 	s.link = l
-	s.abandonRequests()
+	s.requests.abandon()
 	s.mu.Unlock()
 	s.welcome(joined)
 	s.media.tellAgain()
 	if !fresh {
 		return nil
 	}
-	peer, err := s.newPeer()
+	peer, err := s.config.newPeer(s.endpoint, s.media)
 	if err != nil {
 		return err
 	}

@@ -23,15 +23,14 @@ func newRig(t testing.TB, config Config) *media {
 		t.Fatal(err)
 	}
 	s := &Session{
-		config:       config,
-		log:          config.Log,
-		events:       make(chan Event, eventBacklog),
-		notices:      newNotices(),
-		pending:      make(map[string]chan signal.Message),
-		participants: make(map[string]map[string]volumetric.Publication),
-		publishers:   make(map[string]*Publisher),
+		config:   config,
+		log:      config.Log,
+		events:   make(eventQueue, eventBacklog),
+		notices:  newNotices(),
+		requests: newRequests(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.roster.set(nil)
 	s.media = newMedia(s)
 	return s.media
 }

@@ -4,16 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Sizes of the channels that a program reads. A program that does not read loses what comes then, and counts say so.
@@ -29,8 +25,12 @@ type Session struct {
 	log      *slog.Logger
 	endpoint *transport.Endpoint
 	media    *media
-	events   chan Event
+	events   eventQueue
 	notices  *notices
+	// requests wait for replies, roster is the room, publishers are this client's own.
+	requests   *requests
+	roster     roster
+	publishers publishers
 
 	// ctx ends when the session does; running counts its goroutines.
 	ctx     context.Context
@@ -41,16 +41,10 @@ type Session struct {
 	// ended is why the server has ended the peer connection, nil where it has not. It belongs to the session's goroutine.
 	ended *signal.Error
 
-	mu       sync.Mutex
-	link     *link
-	joined   *signal.Joined
-	requests int
-	pending  map[string]chan signal.Message
-	// back is closed when the session goes on by another websocket, nil while nobody waits for that.
-	back         chan struct{}
-	participants map[string]map[string]volumetric.Publication
-	publishers   map[string]*Publisher
-	peer         *transport.Peer
+	mu     sync.Mutex
+	link   *link
+	joined *signal.Joined
+	peer   *transport.Peer
 	// limits are the last ones that the server has taken.
 	limits signal.BitrateLimits
 }
@@ -62,13 +56,11 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		config:       config,
-		log:          config.Log,
-		events:       make(chan Event, eventBacklog),
-		notices:      newNotices(),
-		pending:      make(map[string]chan signal.Message),
-		participants: make(map[string]map[string]volumetric.Publication),
-		publishers:   make(map[string]*Publisher),
+		config:   config,
+		log:      config.Log,
+		events:   make(eventQueue, eventBacklog),
+		notices:  newNotices(),
+		requests: newRequests(),
 	}
 	s.media = newMedia(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -91,9 +83,8 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 
 // enter opens the websocket, joins, and makes the peer connection.
 func (s *Session) enter(ctx context.Context) error {
-	for i := range s.config.Publications {
-		publication := s.config.Publications[i]
-		s.publishers[publication.Name] = newPublisher(s, publication)
+	for _, publication := range s.config.Publications {
+		s.publishers.add(newPublisher(s, publication))
 	}
 	join := &signal.Join{
 		Version:      signal.Version,
@@ -107,11 +98,11 @@ func (s *Session) enter(ctx context.Context) error {
 	}
 	s.limits = s.config.limits(s.config.MaxBitrate, 0)
 	join.BitrateLimits = s.limits
-	l, joined, err := s.greet(ctx, join)
+	l, joined, err := greet(ctx, s.config, join)
 	if err != nil {
 		return err
 	}
-	if s.peer, err = s.newPeer(); err != nil {
+	if s.peer, err = s.config.newPeer(s.endpoint, s.media); err != nil {
 		l.close()
 		return err
 	}
@@ -120,63 +111,13 @@ func (s *Session) enter(ctx context.Context) error {
 	return nil
 }
 
-// newPeer makes a peer connection.
-func (s *Session) newPeer() (*transport.Peer, error) {
-	peer, err := s.endpoint.NewPeer(s.media)
-	if err == nil && s.config.Feedback == FeedbackCCFB {
-		peer.PreferReportsByStream()
-	}
-	return peer, err
-}
-
-// greet opens a websocket and sends a join, and returns the reply.
-func (s *Session) greet(ctx context.Context, join *signal.Join) (*link, *signal.Joined, error) {
-	l, err := dial(ctx, s.config)
-	if err != nil {
-		return nil, nil, err
-	}
-	fail := func(err error) (*link, *signal.Joined, error) {
-		l.close()
-		return nil, nil, err
-	}
-	if err := l.send(join); err != nil {
-		return fail(err)
-	}
-	for {
-		m, open, err := l.receive(ctx)
-		switch {
-		case err != nil:
-			return fail(fmt.Errorf("join: %w", err))
-		case !open:
-			return fail(fmt.Errorf("join: %w", l.err))
-		}
-		switch m := m.(type) {
-		case *signal.Joined:
-			return l, m, nil
-		case *signal.Error:
-			return fail(fmt.Errorf("join: %w", m))
-		}
-	}
-}
-
 // welcome takes over what the server said of the room.
 func (s *Session) welcome(joined *signal.Joined) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.joined = joined
 	s.media.tracing.joined(joined.Identity)
-	clear(s.participants)
-	for _, p := range joined.Participants {
-		s.participants[p.Identity] = publicationsByName(p.Publications)
-	}
-}
-
-func publicationsByName(list []volumetric.Publication) map[string]volumetric.Publication {
-	byName := make(map[string]volumetric.Publication, len(list))
-	for _, p := range list {
-		byName[p.Name] = p
-	}
-	return byName
+	s.roster.set(joined.Participants)
 }
 
 // Identity is the participant's name in the room, Room the room's name.
@@ -194,19 +135,7 @@ func (s *Session) Room() string {
 }
 
 // Participants are the others in the room with what they publish, by name.
-func (s *Session) Participants() []signal.Participant {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := []signal.Participant{}
-	for _, identity := range slices.Sorted(maps.Keys(s.participants)) {
-		p := signal.Participant{Identity: identity}
-		for _, name := range slices.Sorted(maps.Keys(s.participants[identity])) {
-			p.Publications = append(p.Publications, s.participants[identity][name])
-		}
-		list = append(list, p)
-	}
-	return list
-}
+func (s *Session) Participants() []signal.Participant { return s.roster.list() }
 
 // Events tells what happens. The channel is closed when the session ends.
 func (s *Session) Events() <-chan Event { return s.events }
@@ -223,14 +152,6 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 // Err is why the session ended: ErrClosed after Close, else what went wrong, ErrPanicked among it; nil while it lives.
 func (s *Session) Err() error { return context.Cause(s.ctx) }
 
-// tell queues an event. A program that does not read events loses new ones.
-func (s *Session) tell(e Event) {
-	select {
-	case s.events <- e:
-	default:
-	}
-}
-
 // currentPeer is the present peer connection.
 func (s *Session) currentPeer() *transport.Peer {
 	s.mu.Lock()
@@ -241,28 +162,13 @@ func (s *Session) currentPeer() *transport.Peer {
 // ServerTime turns a time of this host into the server's clock, in which Frame.Capture is given. Where the server is this host both are one.
 func (s *Session) ServerTime(t time.Time) time.Time { return s.media.serverTime(t) }
 
-// publicationOf finds what somebody publishes.
-func (s *Session) publicationOf(ref volumetric.PublicationRef) (volumetric.Publication, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, ok := s.participants[ref.Participant][ref.Publication]
-	return p, ok
-}
-
 // request sends a message and waits for its reply.
 func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message, error) {
 	s.mu.Lock()
-	s.requests++
-	id := strconv.Itoa(s.requests)
-	reply := make(chan signal.Message, 1)
-	s.pending[id] = reply
+	id, reply := s.requests.open()
 	l := s.link
 	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.pending, id)
-		s.mu.Unlock()
-	}()
+	defer s.requests.close(id)
 	if l == nil {
 		return nil, ErrNotConnected
 	}
@@ -270,7 +176,7 @@ func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message
 	if err := l.send(m); err != nil {
 		return nil, err
 	}
-	r, open, err := s.hear(ctx, reply)
+	r, open, err := awaitReply(ctx, s.ctx, reply)
 	if err != nil {
 		return nil, err
 	}
@@ -281,38 +187,6 @@ func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message
 		return nil, refused
 	}
 	return r, nil
-}
-
-// hear waits for a reply until the context or the session ends. A reply that is there counts though one of them has ended since, as the session does where the server replies
-// and closes it. It is not open where the wait was abandoned.
-func (s *Session) hear(ctx context.Context, reply <-chan signal.Message) (m signal.Message, open bool, err error) {
-	select {
-	case m, open = <-reply:
-		return m, open, nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-s.ctx.Done():
-		err = s.Err()
-	}
-	select {
-	case m, open = <-reply:
-		return m, open, nil
-	default:
-		return nil, false, err
-	}
-}
-
-// abandonRequests ends the wait for replies that the websocket took with it when it broke, which the server does not repeat, and for another websocket. It is called under the
-// lock by the session's goroutine, which is the one that hands out replies.
-func (s *Session) abandonRequests() {
-	if s.back != nil {
-		close(s.back)
-		s.back = nil
-	}
-	for id, reply := range s.pending {
-		close(reply)
-		delete(s.pending, id)
-	}
 }
 
 // SetQuality states what this client wants to be sent. It returns when the server has taken the choices.

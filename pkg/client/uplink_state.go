@@ -74,7 +74,7 @@ func (m *media) weigh(now time.Time) {
 	m.uplink.sender.Want(volumetric.Bitrate(wantFactor*total), now)
 	if changed {
 		m.untold = true
-		m.session.tell(Uplink{Estimate: m.uplink.estimate(), GaveUp: m.gaveUp()})
+		m.session.events.tell(Uplink{Estimate: m.uplink.estimate(), GaveUp: m.gaveUp()})
 	}
 	m.tellUplink(now)
 }
@@ -155,7 +155,7 @@ func (m *media) countDropped() {
 	for _, d := range m.uplink.dropped {
 		m.counts.Dropped++
 		if !d.publisher.publication.Codec.Is(volumetric.MIMEVolumetric) {
-			m.session.tell(KeyFrameWanted(d.publisher.own(d.track)))
+			m.session.events.tell(KeyFrameWanted(d.publisher.own(d.track)))
 		}
 	}
 	clear(m.uplink.dropped)
