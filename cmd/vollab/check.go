@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -115,7 +116,7 @@ func newCheck() *cobra.Command {
 }
 
 func newCollection(c collection) *cobra.Command {
-	var asJSON bool
+	var asJSON, inside bool
 	var only []int
 	var checks checklist
 	cmd := &cobra.Command{
@@ -126,7 +127,21 @@ func newCollection(c collection) *cobra.Command {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
 			progress := lab.NewProgress(cmd.ErrOrStderr())
-			report, err := c.run(ctx, checks(progress), only, progress)
+			if inside {
+				// Whoever started this process holds its standard input open for as long as the report is wanted.
+				go func() {
+					_, _ = io.Copy(io.Discard, cmd.InOrStdin())
+					cancel()
+				}()
+			}
+			measure := measureHere
+			if !inside {
+				var err error
+				if measure, err = measureApart(c.name, cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+					return err
+				}
+			}
+			report, err := c.run(ctx, checks(progress), only, measure, progress)
 			if err != nil {
 				return err
 			}
@@ -147,15 +162,19 @@ func newCollection(c collection) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
-	flags.IntSliceVar(&only, "only", nil, "run only the checks with these numbers, as in 3,5")
+	flags.BoolVar(&asJSON, jsonFlag, false, "print one JSON object instead of text")
+	flags.IntSliceVar(&only, onlyFlag, nil, "run only the checks with these numbers, as in 3,5")
+	flags.BoolVar(&inside, insideFlag, false, "measure in this process, which a server that crashes may end")
+	_ = flags.MarkHidden(insideFlag) // it is there
 	checks = c.bind(flags)
 	return cmd
 }
 
 // run runs the chosen checks one after the other. An interruption ends the one that runs and leaves out the rest; the
 // report then is incomplete.
-func (c collection) run(ctx context.Context, checks []lab.Check, only []int, progress lab.Progress) (*lab.Report, error) {
+func (c collection) run(
+	ctx context.Context, checks []lab.Check, only []int, measure measurement, progress lab.Progress,
+) (*lab.Report, error) {
 	for _, n := range only {
 		if n < 1 || n > len(checks) {
 			return nil, fmt.Errorf("--only %d: expected numbers from 1 to %d", n, len(checks))
@@ -173,7 +192,7 @@ func (c collection) run(ctx context.Context, checks []lab.Check, only []int, pro
 			report.Incomplete = true
 			break
 		}
-		report.Run(ctx, i+1, check, progress)
+		measure(ctx, report, i+1, check, progress)
 	}
 	return report, nil
 }

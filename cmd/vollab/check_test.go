@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -20,6 +21,13 @@ func (k known) Run(context.Context) ([]lab.Line, error) { return []lab.Line{k.li
 var trial = collection{name: "trial", short: "A trial", bind: fixed(func(lab.Progress) []lab.Check {
 	return []lab.Check{known{lab.AtLeast("good", 2, "", 1)}, known{lab.AtLeast("bad", 0, "", 1)}, known{lab.Skip("absent", "no data")}}
 })}
+
+// open is a standard input that ends with the test.
+func open(t *testing.T) io.Reader {
+	reader, writer := io.Pipe()
+	t.Cleanup(func() { _ = writer.Close() })
+	return reader
+}
 
 func TestCheckCommand(t *testing.T) {
 	tests := []struct {
@@ -44,7 +52,8 @@ func TestCheckCommand(t *testing.T) {
 			var out, progress bytes.Buffer
 			cmd.SetOut(&out)
 			cmd.SetErr(&progress)
-			cmd.SetArgs(append([]string{"--json"}, test.arguments...))
+			cmd.SetIn(open(t))
+			cmd.SetArgs(append([]string{"--json", "--inside"}, test.arguments...))
 			err := cmd.ExecuteContext(context.Background())
 			if test.said != "" {
 				if err == nil || !strings.Contains(err.Error(), test.said) || out.Len() != 0 {
@@ -79,7 +88,8 @@ func TestTextReport(t *testing.T) {
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&bytes.Buffer{})
-	cmd.SetArgs(nil)
+	cmd.SetIn(open(t))
+	cmd.SetArgs([]string{"--inside"})
 	if err := cmd.Execute(); !errors.Is(err, errMissed) {
 		t.Errorf("got %v, want errMissed", err)
 	}
@@ -93,7 +103,7 @@ func TestTextReport(t *testing.T) {
 func TestInterruptedCheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	report, err := trial.run(ctx, trial.bind(nil)(lab.Progress{}), nil, lab.Progress{})
+	report, err := trial.run(ctx, trial.bind(nil)(lab.Progress{}), nil, measureHere, lab.Progress{})
 	if err != nil || !report.Incomplete || len(report.Sections) > 0 {
 		t.Errorf("got %+v, %v, expected an incomplete report without checks", report, err)
 	}

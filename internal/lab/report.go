@@ -74,13 +74,21 @@ func (r *Report) Run(ctx context.Context, number int, check Check, progress Prog
 	section.Lines = append([]Line{}, lines...)
 	if err != nil {
 		section.Error = err.Error()
-		if ctx.Err() != nil {
-			r.Incomplete = true
-		} else {
-			r.Missed++
-		}
 	}
-	for _, l := range lines {
+	r.Add(section, ctx.Err() != nil)
+}
+
+// Add adds the outcome of a check. An error is a missed target, unless the check was interrupted: then the report is
+// incomplete.
+func (r *Report) Add(section Section, interrupted bool) {
+	switch {
+	case section.Error == "":
+	case interrupted:
+		r.Incomplete = true
+	default:
+		r.Missed++
+	}
+	for _, l := range section.Lines {
 		r.count(l)
 	}
 	r.Sections = append(r.Sections, section)
