@@ -3,6 +3,7 @@ package forward
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/fault"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
@@ -22,6 +23,13 @@ func (w *writer) write(a *attachment, p *packetlog.Packet) bool {
 		return false
 	}
 	s := a.slot
+	if fault.Injected && p.Facts.Framed && fault.LosesFrame(p.Facts.Frame) {
+		if p.Facts.Opens && s.switcher.Active().Track == a.follower.track.id {
+			// The numbers of what follows have no gap, or the receiver would ask for the frame.
+			s.switcher.Skip(w.now)
+		}
+		return false
+	}
 	if p.Facts.Opens && (s.outlived(a.follower.track, p) || w.futile(a, p) || w.blocked(a, p)) {
 		return false
 	}

@@ -2,12 +2,14 @@ package forward
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/fault"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -151,6 +153,10 @@ func (i *Ingress) end() { i.changing = false }
 // RTP takes a decrypted RTP packet. The packet and its info are valid only during the call. One goroutine calls RTP.
 // The packet may wait for the next Flush, which must follow as soon as no other packet is at hand.
 func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	if fault.Injected && fault.Delays() {
+		i.postpone(ssrc, packet, *info)
+		return
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.begin() {
@@ -158,6 +164,20 @@ func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	}
 	i.take(ssrc, packet, info)
 	i.end()
+}
+
+// postpone is RTP and Flush for a faulty server that delays packets.
+func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo) {
+	packet = slices.Clone(packet)
+	fault.Later(func() {
+		i.mu.Lock()
+		if i.begin() {
+			i.take(ssrc, packet, &info)
+			i.end()
+		}
+		i.mu.Unlock()
+		i.Flush()
+	})
 }
 
 // take is RTP. The caller holds the mutex.

@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/clients/web"
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/fault"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/sfu"
@@ -60,6 +61,9 @@ type Server struct {
 
 // Start starts a server. It is ready for clients when it returns.
 func Start(o Options) (*Server, error) {
+	if fault.Injected {
+		fault.Start()
+	}
 	s := &Server{log: o.Log, config: o.Config, leaving: make(chan struct{}, 1), failed: make(chan error, 1)}
 	if err := s.start(o); err != nil {
 		ctx, cancel := context.WithCancel(context.Background())

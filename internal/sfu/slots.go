@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/fault"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -110,6 +111,9 @@ func (s *slot) carry(q volumetric.Quality, reason signal.Reason, requested time.
 			s.reason = reason
 			s.hold()
 		}
+		return false
+	}
+	if fault.Injected && fault.KeepsQuality() && s.selected && s.quality != volumetric.QualityOff {
 		return false
 	}
 	s.quality, s.reason, s.selected, s.asked = q, reason, true, asked

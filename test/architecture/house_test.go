@@ -34,7 +34,7 @@ var house = []floor{
 	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"internal/feedback"}},
-	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/chunks", "internal/queue", "internal/quality", "internal/priority", "internal/alarm", "internal/panics"}},
+	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/chunks", "internal/queue", "internal/quality", "internal/priority", "internal/alarm", "internal/panics", "internal/fault"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},

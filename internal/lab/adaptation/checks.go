@@ -2,6 +2,7 @@ package adaptation
 
 import (
 	"context"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/sfu"
@@ -37,8 +38,13 @@ func tilesOf(load lab.Load) []volumetric.TileRef {
 	return tiles
 }
 
+// highestPatience is far longer than the estimate takes on a link that carries everything, which is some seconds.
+const highestPatience = 30 * time.Second
+
 // awaitHighest waits until every tile of the load has come at its highest quality for a while: the way to the receiver is known to carry it by then.
 func awaitHighest(ctx context.Context, receiver *lab.Peer, load lab.Load) error {
+	ctx, cancel := context.WithTimeout(ctx, highestPatience)
+	defer cancel()
 	highest := volumetric.Quality(load.Qualities - 1)
 	return lab.Await(ctx, "every tile comes at its highest quality", func() bool {
 		for _, tile := range tilesOf(load) {

@@ -40,6 +40,13 @@ func awaitFrames(ctx context.Context, p *lab.Peer, tiles []tileRef, frames int) 
 	return nil
 }
 
+// awaitFlow is awaitFrames for frames that come at once unless the server fails: it waits for connectPatience at most.
+func awaitFlow(ctx context.Context, p *lab.Peer, tiles []tileRef, frames int) error {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	return awaitFrames(ctx, p, tiles, frames)
+}
+
 // statsOf are a client's counts of one tile.
 func statsOf(p *lab.Peer, ref tileRef) client.TileStats {
 	for _, s := range p.Session.Stats() {

@@ -25,8 +25,13 @@ type scene struct {
 	rate   float64
 }
 
-// frameShare is the part of the frames that has to be decoded: 27 of 30.
-const frameShare = 0.9
+const (
+	// frameShare is the part of the frames that has to be decoded: 27 of 30.
+	frameShare = 0.9
+	// latencyIntervals bounds the median latency from capture to decoded, in frame intervals. Publisher and server spread a
+	// frame over 0.4 of an interval each, one after the other at worst; encoding and decoding may take 0.7.
+	latencyIntervals = 1.5
+)
 
 // NewDemo is the check as the claim has it: 4 tiles and 3 qualities of 40,000, 20,000 and 10,000 points are what volpeer publishes by default.
 func NewDemo(progress lab.Progress) *Demo {
@@ -164,19 +169,25 @@ func (s *show) lines(prefix string, rate float64) []lab.Line {
 		lab.Exactly(prefix+"tiles received", int64(len(w.Publications)), "", 8),
 		lab.Exactly(prefix+"frames undecodable", w.FramesUndecodable, "", 0),
 		lab.Information(prefix+"frames expected", float64(w.FramesExpected), ""),
-		lab.Information(prefix+"frames missing", float64(w.FramesMissing), ""),
+		lab.Exactly(prefix+"frames missing, without a word of the server", w.FramesMissing, "", 0),
 		lab.Information(prefix+"frames skipped, superseded before they were decoded", float64(w.FramesSkipped), ""),
 		lab.Information(prefix+"frames dropped by the server", float64(w.FramesDroppedByServer), ""),
 		lab.Information(prefix+"tiles held", float64(w.TilesHeld), ""),
 		lab.Information(prefix+"packets asked for", float64(w.NACKsSent), ""),
 		lab.Information(prefix+"bit rate received", w.BitrateBPS/1e6, "Mbit/s"),
 	}
+	const latency = "latency from capture to decoded, "
+	if p50 := w.Latency.P50; p50 != nil {
+		lines = append(lines, lab.AtMost(prefix+latency+"p50", *p50, "ms", latencyIntervals*1000/rate))
+	} else {
+		lines = append(lines, lab.Fail(prefix+latency+"p50", "no frame was decoded"))
+	}
 	for _, l := range []struct {
 		name  string
 		value *float64
-	}{{"p50", w.Latency.P50}, {"p95", w.Latency.P95}, {"p99", w.Latency.P99}, {"max", w.Latency.Max}} {
+	}{{"p95", w.Latency.P95}, {"p99", w.Latency.P99}, {"max", w.Latency.Max}} {
 		if l.value != nil {
-			lines = append(lines, lab.Information(prefix+"latency from capture to decoded, "+l.name, *l.value, "ms"))
+			lines = append(lines, lab.Information(prefix+latency+l.name, *l.value, "ms"))
 		}
 	}
 	return lines

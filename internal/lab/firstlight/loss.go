@@ -88,7 +88,7 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 		return nil, err
 	}
 	tile := tileOf("alice", "body", 0)
-	if err := awaitFrames(ctx, receiver, []tileRef{tile}, 1); err != nil {
+	if err := awaitFlow(ctx, receiver, []tileRef{tile}, 1); err != nil {
 		return nil, err
 	}
 	if err := lab.Pause(ctx, l.Settle); err != nil {

@@ -39,11 +39,11 @@ func TestSummary(t *testing.T) {
 	}{
 		{"all is well", `{"fps":29.5,"frames_undecodable":0,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50},"publications":[` +
 			strings.TrimSuffix(strings.Repeat(`{"fps":29},`, 8), ",") + `]}`, nil},
-		{"slow, and with broken frames", `{"fps":26.9,"frames_undecodable":2,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50},"publications":[` +
+		{"slow, and with broken frames", `{"fps":26.9,"frames_undecodable":2,"frames_missing":1,"latency_ms":{"p50":51,"p95":55,"p99":60,"max":70},"publications":[` +
 			strings.TrimSuffix(strings.Repeat(`{"fps":29},`, 7), ",") + `]}`,
-			[]string{"frames decoded per second and tile", "tiles received", "frames undecodable"}},
+			[]string{"frames decoded per second and tile", "tiles received", "frames undecodable", "frames missing, without a word of the server", "latency from capture to decoded, p50"}},
 		{"nothing came", `{"fps":0,"frames_undecodable":0,"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null},"publications":[]}`,
-			[]string{"frames decoded per second and tile", "tiles received"}},
+			[]string{"frames decoded per second and tile", "tiles received", "latency from capture to decoded, p50"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -99,7 +99,7 @@ func (r *Room) fill(ctx context.Context) (*fullRoom, error) {
 			if i == j {
 				continue
 			}
-			if err := awaitFrames(ctx, p, tilesOf(name, r.Load.Name, r.Load.Tiles), 5); err != nil {
+			if err := awaitFlow(ctx, p, tilesOf(name, r.Load.Name, r.Load.Tiles), 5); err != nil {
 				conference.Close()
 				return nil, err
 			}

@@ -56,7 +56,7 @@ func (s *Switching) Run(ctx context.Context) ([]lab.Line, error) {
 		return nil, err
 	}
 	tiles := tilesOf("alice", s.Load.Name, s.Load.Tiles)
-	if err := awaitFrames(ctx, receiver, tiles, 10); err != nil {
+	if err := awaitFlow(ctx, receiver, tiles, 10); err != nil {
 		return nil, err
 	}
 	// The same without switches, to tell what is the machine's doing.
@@ -127,6 +127,8 @@ type switcher struct {
 	// done are all switches that were seen, asks what the receiver asked for meanwhile.
 	done []switched
 	asks []ask
+	// expired counts the switches that were not seen within confirmTimeout.
+	expired int
 }
 
 // pendingSwitch is a switch that was asked for.
@@ -154,6 +156,10 @@ func (w *switcher) run(ctx context.Context) error {
 			return err
 		}
 		pending = w.confirm(pending)
+		if w.expired >= len(w.tiles) && w.expired > w.server.Count() {
+			w.check.Progress.Say("%d switches were not made within %v: no more are asked for", w.expired, confirmTimeout)
+			return nil
+		}
 		tile, ok := w.choose(pending)
 		for ; !ok; tile, ok = w.choose(pending) {
 			if err := lab.Pause(ctx, time.Millisecond); err != nil {
@@ -224,6 +230,7 @@ func (w *switcher) confirm(pending []pendingSwitch) []pendingSwitch {
 			continue
 		}
 		if time.Since(p.asked) > confirmTimeout {
+			w.expired++
 			continue
 		}
 		kept = append(kept, p)

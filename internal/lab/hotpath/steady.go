@@ -3,6 +3,7 @@ package hotpath
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
@@ -187,7 +188,8 @@ func (r *Repair) Run(ctx context.Context) ([]lab.Line, error) {
 		lab.AtMost("retransmissions sent per loss", ratio(float64(result.Retransmissions), missed), "", r.PerLoss),
 		lab.Information("packets lost", missed, ""),
 		lab.Information("packets not recovered", missed-float64(result.PacketsRecovered), ""),
-		lab.Information("frames lost", float64(result.FramesLost), ""),
+		// A packet that is not recovered breaks one frame.
+		lab.AtMost("frames lost", float64(result.FramesLost), "", math.Floor(missed*(1-r.Recovered/100))),
 	}
 	lines = append(lines, two("end-to-end frame latency", result.FrameLatency, "ms", 1000)...)
 	if result.PacketsMissed == 0 {
