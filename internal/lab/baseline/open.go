@@ -47,11 +47,15 @@ func Open(ctx context.Context, c Config, listening func(string)) (carriage.End, 
 			listening(end.Address())
 		}
 		return asEnd(end, err)
-	case Pion:
+	case Pion, PionPatched:
 		if c.Role == RoleWatch {
 			return asEnd(rtc.Connect(c.Connect, c.Tiles, c.Quality))
 		}
-		end, err := rtc.Listen(c.Listen, c.Publication, c.Min, c.Max, c.Adapt)
+		estimate := rtc.PionEstimator
+		if c.Transport == PionPatched {
+			estimate = rtc.PatchedEstimator
+		}
+		end, err := rtc.Listen(c.Listen, c.Publication, estimate, c.Min, c.Max, c.Adapt)
 		if err == nil {
 			listening(end.Address())
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/pion/ice/v4"
 	"github.com/pion/interceptor"
 	"github.com/pion/interceptor/pkg/cc"
-	"github.com/pion/interceptor/pkg/gcc"
 	"github.com/pion/interceptor/pkg/nack"
 	"github.com/pion/interceptor/pkg/twcc"
 	"github.com/pion/logging"
@@ -58,11 +57,9 @@ func api(configure func(*webrtc.MediaEngine, *interceptor.Registry) error) (*web
 
 // sending configures the side that publishes. Whoever was added first is nearest to the wire: packets are numbered before they are paced, and kept
 // before both.
-func sending(least, most volumetric.Bitrate, estimators chan<- cc.BandwidthEstimator) func(*webrtc.MediaEngine, *interceptor.Registry) error {
+func sending(estimate Estimator, least, most volumetric.Bitrate, estimators chan<- cc.BandwidthEstimator) func(*webrtc.MediaEngine, *interceptor.Registry) error {
 	return func(engine *webrtc.MediaEngine, registry *interceptor.Registry) error {
-		control, err := cc.NewInterceptor(func() (cc.BandwidthEstimator, error) {
-			return gcc.NewSendSideBWE(gcc.SendSideBWEInitialBitrate(int(least)), gcc.SendSideBWEMinBitrate(int(least)), gcc.SendSideBWEMaxBitrate(int(most)))
-		})
+		control, err := cc.NewInterceptor(func() (cc.BandwidthEstimator, error) { return estimate(int(least), int(most)) })
 		if err != nil {
 			return err
 		}

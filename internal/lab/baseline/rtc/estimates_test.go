@@ -29,9 +29,15 @@ func (nobody) Take(*carriage.Arrival) {}
 
 // TestEstimateMoves: what the watcher reports comes to Pion's congestion control. Its estimate of a way that carries everything does not stay where it began.
 func TestEstimateMoves(t *testing.T) {
+	for name, estimator := range map[string]Estimator{"pion": PionEstimator, "pion-patched": PatchedEstimator} {
+		t.Run(name, func(t *testing.T) { estimateMoves(t, estimator) })
+	}
+}
+
+func estimateMoves(t *testing.T, estimator Estimator) {
 	const least = 1_000_000
 	publication := volumetric.Publication{Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Name: "only", Bitrate: least}}}
-	p, err := Listen("127.0.0.1:0", publication, least, 90*least, false)
+	p, err := Listen("127.0.0.1:0", publication, estimator, least, 90*least, false)
 	if err != nil {
 		t.Fatal(err)
 	}

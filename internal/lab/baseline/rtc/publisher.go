@@ -75,13 +75,15 @@ type track struct {
 
 // Listen makes the end of a publication whose estimate has such bounds. Where adapt is set, the estimate chooses the quality of all tiles, else the
 // watcher does.
-func Listen(address string, publication volumetric.Publication, least, most volumetric.Bitrate, adapt bool) (*Publisher, error) {
+func Listen(
+	address string, publication volumetric.Publication, estimate Estimator, least, most volumetric.Bitrate, adapt bool,
+) (*Publisher, error) {
 	p := &Publisher{
 		publication: publication, least: least, adapt: adapt, begun: time.Now(),
 		estimators: make(chan cc.BandwidthEstimator, 1), connected: make(chan struct{}), failed: make(chan struct{}),
 		qualities: make([]volumetric.Quality, len(publication.Tiles)),
 	}
-	api, err := api(sending(least, most, p.estimators))
+	api, err := api(sending(estimate, least, most, p.estimators))
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ var breakdownQuantities = []experiment.Quantity{
 // runBreakdown measures one iteration. Both senders encode as they capture.
 func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*experiment.Outcome, error) {
 	if s.Sender == senderServer {
-		return nil, fmt.Errorf("sender: expected %s or %s, got %s", senderVolsfu, senderPion, s.Sender)
+		return nil, fmt.Errorf("sender: expected %s, %s or %s, got %s", senderVolsfu, senderPion, senderPatched, s.Sender)
 	}
 	n, skipped, err := s.open(ctx, &settings)
 	if skipped != nil || err != nil {
@@ -57,9 +57,9 @@ func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*
 	}
 	outcome.Note("The camera is not measured: there is none here. The paper's takes 104 ms.")
 	stages := p.stagesOfLog(n)
-	if s.Sender == senderPion {
+	if s.pionSends() {
 		stages = p.stagesOfRecords(n)
-		outcome.Note("Of %s rendering is not measured: its client shows frames when they are decoded.", senderPion)
+		outcome.Note("Of %s rendering is not measured: its client shows frames when they are decoded.", s.Sender)
 	}
 	stages.set(outcome)
 	seconds := perSecond(p.list, p.length)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/lab/baseline"
 	"github.com/volsfu/volsfu/internal/lab/carriage"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/cast"
@@ -140,7 +141,7 @@ func (l *ladder) start(ctx context.Context, watching []string, material ...strin
 		}
 		return l.watcher.Receiving(ctx)
 	}
-	if l.publisher, err = n.cast.Peer(ctx, hostSender, "publisher", append(publish, "--transport", "pion", "--listen", listen, "--adapt", "--min-bitrate", "12.5Mbit",
+	if l.publisher, err = n.cast.Peer(ctx, hostSender, "publisher", append(publish, "--transport", n.stage.Sender, "--listen", listen, "--adapt", "--min-bitrate", "12.5Mbit",
 		"--max-bitrate", "90Mbit")...); err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (l *ladder) start(ctx context.Context, watching []string, material ...strin
 	if err != nil {
 		return err
 	}
-	if l.watcher, err = n.cast.Peer(ctx, hostReceiver, "watcher", append(watch, "--transport", "pion", "--connect", address)...); err != nil {
+	if l.watcher, err = n.cast.Peer(ctx, hostReceiver, "watcher", append(watch, "--transport", n.stage.Sender, "--connect", address)...); err != nil {
 		return err
 	}
 	return l.watcher.Receiving(ctx)
@@ -208,9 +209,15 @@ func (l *ladder) read() (*flights, error) {
 		f.relayed = served.Server
 	}
 	f.notes = []string{l.source.Says}
+	switch l.network.stage.Sender {
+	case senderPion:
+		f.notes = append(f.notes, baseline.PionDefect)
+	case senderPatched:
+		f.notes = append(f.notes, baseline.PionPatch)
+	}
 	if p := l.prepared; p != nil && len(p.Rates) > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("The ladder of %s and %s has %d qualities, from %.1f to %.1f Mbit/s, prepared before: encoding takes no time while it is measured.",
-			senderPion, senderServer, len(p.Rates), p.Rates[0], p.Rates[len(p.Rates)-1]))
+		f.notes = append(f.notes, fmt.Sprintf("The ladder of %s, %s and %s has %d qualities, from %.1f to %.1f Mbit/s, prepared before: encoding takes no time while it is measured.",
+			senderPion, senderPatched, senderServer, len(p.Rates), p.Rates[0], p.Rates[len(p.Rates)-1]))
 	}
 	if published.Sent == nil || watched.Got == nil {
 		return nil, fmt.Errorf("%w: the peers published and watched nothing", errLadder)

@@ -3,9 +3,11 @@ package paper000
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/lab/baseline"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/cast"
 	"github.com/volsfu/volsfu/internal/lab/experiment/direct"
@@ -43,7 +45,7 @@ func TestLadderGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	l := &ladder{network: &network{cast: c, settings: settings}}
+	l := &ladder{network: &network{cast: c, settings: settings, stage: &stage{Sender: senderPion}}}
 	for _, player := range []**cast.Player{&l.publisher, &l.watcher} {
 		if *player, err = c.Peer(t.Context(), hostSender, map[bool]string{true: "publisher", false: "watcher"}[player == &l.publisher]); err != nil {
 			t.Fatal(err)
@@ -56,6 +58,9 @@ func TestLadderGoesOn(t *testing.T) {
 	f, err := l.wait(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Contains(f.notes, baseline.PionDefect) {
+		t.Errorf("the notes %q do not name the defect of Pion's congestion control", f.notes)
 	}
 	if least := (settings.Duration + drain).Seconds(); len(f.list) != 1 || f.list[0].At < least {
 		t.Errorf("got %+v, expected a frame captured no sooner than %g s after the beginning", f.list, least)

@@ -27,7 +27,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, cells := range map[string]int{"gcc-congestion": 24, "e2e-breakdown": 2, "quality": 9} {
+	for name, cells := range map[string]int{"gcc-congestion": 32, "e2e-breakdown": 2, "quality": 12} {
 		e, err := library.Find(name)
 		if err != nil {
 			t.Error(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab/carriage"
@@ -22,7 +24,15 @@ const (
 	senderServer = "volsfu-server"
 	// senderPion is Pion with its own GCC, as the paper had it; the estimate chooses out of the same ladder.
 	senderPion = "pion"
+	// senderPatched is Pion with two defects of its GCC corrected (package baseline/rtc/gcc).
+	senderPatched = "pion-patched"
 )
+
+// senders are all of them.
+var senders = []string{senderVolsfu, senderServer, senderPion, senderPatched}
+
+// pionSends reports whether the sender is Pion, patched or not.
+func (s *stage) pionSends() bool { return s.Sender == senderPion || s.Sender == senderPatched }
 
 // stage is the network of the paper, and who sends over it.
 type stage struct {
@@ -59,8 +69,8 @@ const maxFlows = 128
 // Validate implements what experiment.Define asks for.
 func (s stage) Validate() error {
 	switch {
-	case s.Sender != senderVolsfu && s.Sender != senderServer && s.Sender != senderPion:
-		return fmt.Errorf("sender: expected %s, %s or %s, got %q", senderVolsfu, senderServer, senderPion, s.Sender)
+	case !slices.Contains(senders, s.Sender):
+		return fmt.Errorf("sender: expected one of %s, got %q", strings.Join(senders, ", "), s.Sender)
 	case s.Flows < 0 || s.Flows > maxFlows:
 		return fmt.Errorf("flows: expected 0 to %d, got %d", maxFlows, s.Flows)
 	case s.Points < 1 || !(s.FPS > 0) || s.Bits < 1 || s.Bits > 30 || s.Speed < 0 || s.Speed > 10:
