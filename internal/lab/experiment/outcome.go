@@ -57,6 +57,8 @@ type Outcome struct {
 	Reason  string   `json:"reason,omitempty"`
 	Figures []Figure `json:"figures"`
 	Lines   []Series `json:"series,omitempty"`
+	// Late says how the emulated network was late. The figures count, with what that has cost.
+	Late string `json:"network_late,omitempty"`
 	// Notes are what a reader should know of how it was measured. The report prints each once.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -124,7 +126,10 @@ type Pace struct {
 	DroppedByCPU int
 	// Busy is what share of all processors' time was used while it was measured, by whatever program, 0 to 1.
 	Busy float64
-	// Late says why the emulated network was not in time, "" where it was or where there is none.
+	// Disturbed says how the machine was late whatever passed the emulated network (router.Validity), empty if it was not.
+	Disturbed string
+	// Late says how the emulated network was late, empty if it was not or if there is none. Packets that come at once make it late,
+	// so that it is a result of whatever sends them.
 	Late string
 }
 
@@ -139,9 +144,9 @@ const (
 	cpuBusy = 0.95
 )
 
-// Judge makes a valid outcome cpu-bound where computing dropped more than 5 % of the frames, or where the processors were busy for more than 95 % of the time, and
-// invalid where the machine kept up and the emulated network was late all the same. The network is a program on the same machine: that it is late where the machine is
-// full tells of the machine, too, and is added to the reason.
+// Judge makes a valid outcome cpu-bound if computing dropped more than 5 % of the frames, or if the processors were busy for more than 95 % of the time, and
+// invalid if the machine kept up and was disturbed all the same. That the network was late is a note: if late runs were discarded, a sender would be judged by
+// those runs only in which its packets did no harm.
 func (o *Outcome) Judge(p Pace) {
 	if o.Validity != Valid {
 		return
@@ -155,12 +160,26 @@ func (o *Outcome) Judge(p Pace) {
 		o.Reason = fmt.Sprintf("the processors were busy for %.0f %% of the time (bound: 95 %%)", 100*p.Busy)
 	}
 	switch {
-	case p.Late == "":
+	case p.Disturbed == "":
 	case o.Validity == CPUBound:
-		o.Reason += "; and the emulated network was late: " + p.Late
+		o.Reason += "; and the machine was disturbed: " + p.Disturbed
 	default:
-		o.Invalidate("the emulated network was late: %s", p.Late)
+		o.Invalidate("the machine was disturbed: %s", p.Disturbed)
 	}
+	if p.Late != "" {
+		o.Late = p.Late
+	}
+}
+
+// Remark is the reason, and how the network was late.
+func (o *Outcome) Remark() string {
+	switch {
+	case o.Late == "":
+		return o.Reason
+	case o.Reason == "":
+		return "the emulated network was late, which counts: " + o.Late
+	}
+	return o.Reason + "; and the emulated network was late: " + o.Late
 }
 
 // blame adds to the reason of an iteration that was disturbed what share of the processors' time a hypervisor gave to others meanwhile, where that may be why.

@@ -5,23 +5,29 @@ import (
 	"testing"
 )
 
-// TestJudge: a full machine outweighs a late network, which is a program on it; a late network on a machine that kept up disturbed the measuring.
+// TestJudge: a full machine outweighs a disturbance; a disturbance of a machine that kept up makes an iteration invalid. A network that was late by itself does not.
 func TestJudge(t *testing.T) {
-	const late = "by an hour"
+	const late, disturbed = "by an hour", "for an hour"
 	for name, test := range map[string]struct {
 		pace    Pace
 		want    Validity
 		reasons []string
 	}{
-		"in time":             {Pace{Wanted: 100, Done: 95, DroppedByCPU: 5, Busy: 0.95}, Valid, nil},
-		"dropped":             {Pace{Wanted: 100, Done: 94, DroppedByCPU: 6}, CPUBound, []string{"6 of 100 frames; 94 came out"}},
-		"busy":                {Pace{Wanted: 100, Done: 100, Busy: 0.96}, CPUBound, []string{"96 %"}},
-		"late":                {Pace{Wanted: 100, Done: 100, Busy: 0.5, Late: late}, Invalid, []string{late}},
-		"late and dropped":    {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Late: late}, CPUBound, []string{"10 of 100 frames", late}},
-		"late on a full core": {Pace{Wanted: 100, Done: 100, Busy: 1, Late: late}, CPUBound, []string{"100 %", late}},
+		"in time":            {Pace{Wanted: 100, Done: 95, DroppedByCPU: 5, Busy: 0.95}, Valid, nil},
+		"dropped":            {Pace{Wanted: 100, Done: 94, DroppedByCPU: 6}, CPUBound, []string{"6 of 100 frames; 94 came out"}},
+		"busy":               {Pace{Wanted: 100, Done: 100, Busy: 0.96}, CPUBound, []string{"96 %"}},
+		"late":               {Pace{Wanted: 100, Done: 100, Busy: 0.5, Late: late}, Valid, nil},
+		"late and dropped":   {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Late: late}, CPUBound, []string{"10 of 100 frames"}},
+		"disturbed":          {Pace{Wanted: 100, Done: 100, Busy: 0.5, Disturbed: disturbed}, Invalid, []string{disturbed}},
+		"disturbed, late":    {Pace{Wanted: 100, Done: 100, Busy: 0.5, Disturbed: disturbed, Late: late}, Invalid, []string{disturbed}},
+		"disturbed, dropped": {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Disturbed: disturbed}, CPUBound, []string{"10 of 100 frames", disturbed}},
+		"disturbed, full":    {Pace{Wanted: 100, Done: 100, Busy: 1, Disturbed: disturbed}, CPUBound, []string{"100 %", disturbed}},
 	} {
 		o := NewOutcome()
 		o.Judge(test.pace)
+		if o.Late != test.pace.Late {
+			t.Errorf("%s: the network was late %q, expected %q", name, o.Late, test.pace.Late)
+		}
 		if o.Validity != test.want || len(test.reasons) == 0 && o.Reason != "" {
 			t.Errorf("%s: expected %s, got %s: %s", name, test.want, o.Validity, o.Reason)
 		}

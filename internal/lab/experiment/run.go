@@ -156,10 +156,11 @@ func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 
 // line says what came of an iteration, for progress.
 func (i *IterationResult) line() string {
-	if i.Validity == Valid {
-		return fmt.Sprintf("valid (%.0f s, load %.1f)", i.Seconds, i.LoadBefore)
+	text := fmt.Sprintf("%s (%.0f s, load %.1f)", i.Validity, i.Seconds, i.LoadBefore)
+	if remark := i.Remark(); remark != "" {
+		text += ": " + remark
 	}
-	return fmt.Sprintf("%s (%.0f s, load %.1f): %s", i.Validity, i.Seconds, i.LoadBefore, i.Reason)
+	return text
 }
 
 // complete makes figures and comparisons of what was measured.

@@ -101,7 +101,7 @@ func (r *Result) WriteIterations(w io.Writer) error {
 		c := &r.Cells[i]
 		for _, iteration := range c.Iterations {
 			row := append(append([]string{r.Name}, c.texts(names)...), strconv.Itoa(iteration.Iteration), strconv.FormatUint(iteration.Seed, 10),
-				exact(iteration.LoadBefore), fmt.Sprintf("%.1f", iteration.Seconds), string(iteration.Validity), iteration.Reason)
+				exact(iteration.LoadBefore), fmt.Sprintf("%.1f", iteration.Seconds), string(iteration.Validity), iteration.Remark())
 			if len(iteration.Figures) == 0 {
 				_ = table.Write(append(row, "", "", ""))
 			}
@@ -118,7 +118,7 @@ func (r *Result) WriteIterations(w io.Writer) error {
 // exact writes a number so that reading it gives the same.
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// WriteText writes the figures for a terminal: a row per cell, a line per figure that tables have, every iteration that is not valid, relations and notes.
+// WriteText writes the figures for a terminal: a row per cell, a line per figure that tables have, every iteration with a remark, relations and notes.
 func (r *Result) WriteText(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s\n%s\n", r.Name, r.Title, r.summary())
@@ -137,8 +137,8 @@ func (r *Result) WriteText(w io.Writer) error {
 			text.WriteByte('\n')
 		}
 		for _, iteration := range c.Iterations {
-			if iteration.Validity != Valid {
-				fmt.Fprintf(&text, "    iteration %d is %s: %s\n", iteration.Iteration, iteration.Validity, iteration.Reason)
+			if remark := iteration.Remark(); remark != "" {
+				fmt.Fprintf(&text, "    iteration %d is %s: %s\n", iteration.Iteration, iteration.Validity, remark)
 			}
 		}
 	}

@@ -18,6 +18,7 @@ type Router struct {
 	plan       *Plan
 	namespaces []*namespace
 	alarm      int // an eventfd that wakes the thread up
+	watch      *watch
 	stopped    chan struct{}
 
 	mu       sync.Mutex // guards what follows
@@ -70,6 +71,7 @@ func Start(plan Plan) (*Router, error) {
 	}
 	r.overruns = r.countOverruns()
 	leaveRoom()
+	r.watch = startWatch()
 	started := make(chan error)
 	go newLoop(r, mesh).run(started)
 	if err := <-started; err != nil {
@@ -97,6 +99,7 @@ func (r *Router) Inode(index int) (uint64, error) {
 // Statistics returns the counters, zero once the Router is closed.
 func (r *Router) Statistics() Statistics {
 	s := r.ask(request{kind: requestStatistics}).statistics
+	s.Watch, s.Unwatched = r.watch.lateness(), !r.watch.prior
 	// The kernel's counters are read here, because that takes longer than the thread has.
 	now := r.countOverruns()
 	r.mu.Lock()
@@ -128,6 +131,7 @@ func (r *Router) Restart() {
 	r.mu.Lock()
 	r.overruns = counts
 	r.mu.Unlock()
+	r.watch.restart()
 	r.ask(request{kind: requestRestart})
 }
 
@@ -202,6 +206,9 @@ func (r *Router) Close() error {
 
 // release closes all files.
 func (r *Router) release() {
+	if r.watch != nil {
+		r.watch.close()
+	}
 	for _, n := range r.namespaces {
 		n.close()
 	}

@@ -51,6 +51,13 @@ func becomePunctual() {
 	}
 }
 
+// takePriority gives the calling thread a real-time priority (SCHED_FIFO), and reports whether the kernel lets it.
+func takePriority(priority uint32) bool {
+	return unix.SchedSetAttr(0, &unix.SchedAttr{
+		Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Flags: unix.SCHED_FLAG_RESET_ON_FORK, Policy: unix.SCHED_FIFO, Priority: priority,
+	}, 0) == nil
+}
+
 // becomeOrdinary makes the calling thread, which is locked to its goroutine, one that others may use again. If the system refuses, it stays locked and ends with the goroutine.
 func becomeOrdinary() {
 	attributes := unix.SchedAttr{Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Policy: unix.SCHED_NORMAL}

@@ -199,7 +199,11 @@ func TestWindowJudges(t *testing.T) {
 		t.Errorf("expected frames that were not got to to count, got %s", o.Validity)
 	}
 	o, w.Late = experiment.NewOutcome(), "by an hour"
-	if w.Judge(o, 100, 99, 1); o.Validity != experiment.Invalid || !strings.Contains(o.Reason, "by an hour") {
-		t.Errorf("expected a late network to make it invalid, got %s: %s", o.Validity, o.Reason)
+	if w.Judge(o, 100, 99, 1); o.Validity != experiment.Valid || o.Late != "by an hour" {
+		t.Errorf("expected a late network to count, got %s and %q", o.Validity, o.Late)
+	}
+	w.Disturbed = "for an hour"
+	if w.Judge(o, 100, 99, 1); o.Validity != experiment.Invalid || !strings.Contains(o.Reason, "for an hour") {
+		t.Errorf("expected a disturbance to make it invalid, got %s: %s", o.Validity, o.Reason)
 	}
 }

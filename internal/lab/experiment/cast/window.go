@@ -21,8 +21,8 @@ type Window struct {
 	From, To time.Time
 	// Busy is what share of all processors was in use, 0 to 1.
 	Busy float64
-	// Late says why the network was not in time, "" where it was or where there is none.
-	Late string
+	// Disturbed and Late are those of experiment.Pace.
+	Disturbed, Late string
 }
 
 // Measure waits while everybody warms up, and then for the iteration's duration.
@@ -50,9 +50,8 @@ func (c *Cast) Measure(ctx context.Context) (Window, error) {
 	}
 	w.Busy = after.BusySince(before)
 	if c.network != nil {
-		if v := c.network.Validity(); !v.Valid {
-			w.Late = v.Reason
-		}
+		v := c.network.Validity()
+		w.Disturbed, w.Late = v.Disturbance, v.Reason
 	}
 	return w, nil
 }
@@ -66,9 +65,9 @@ func (w *Window) Contains(r *frametimes.Record) bool {
 // Seconds is how long the window was.
 func (w *Window) Seconds() float64 { return w.To.Sub(w.From).Seconds() }
 
-// Judge judges an outcome by what became of its frames, by how busy the machine was and by whether the network was late, see experiment.Outcome.Judge.
+// Judge judges an outcome by what became of its frames, by how busy the machine was and by whether it was disturbed, see experiment.Outcome.Judge.
 func (w *Window) Judge(o *experiment.Outcome, wanted, done, dropped int) {
-	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: dropped, Busy: w.Busy, Late: w.Late})
+	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: dropped, Busy: w.Busy, Disturbed: w.Disturbed, Late: w.Late})
 }
 
 func (c *Cast) readCPU(end int) {

@@ -73,7 +73,7 @@ func library(t *testing.T, ours, decision float64, disturbed ...late) *experimen
 		}
 		for _, d := range disturbed {
 			if d(p) {
-				o.Invalidate("the emulated network was late: by an hour")
+				o.Invalidate("the machine was disturbed: for an hour")
 			}
 		}
 		return o, nil
@@ -252,7 +252,7 @@ func TestDisturbed(t *testing.T) {
 		if l.Met != test.measured || l.Missed() || (l.Skipped == "") != test.measured || strings.Contains(l.Name, "invalid") {
 			t.Errorf("%d iterations disturbed: got %+v, expected it to be measured: %v", test.disturbed, l, test.measured)
 		}
-		if !test.measured && !strings.Contains(l.Skipped, "not measured: the emulated network was late") {
+		if !test.measured && !strings.Contains(l.Skipped, "not measured: the machine was disturbed") {
 			t.Errorf("expected the reason, got %q", l.Skipped)
 		}
 		if count != min(test.disturbed+repeats, repeats*(1+again)) {

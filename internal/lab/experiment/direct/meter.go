@@ -21,10 +21,10 @@ type Metered struct {
 	ended   *load // nil before End
 }
 
-// load is how busy the machine was, and why the network was late, "" where it was not.
+// load is how busy the machine was, and what is known of the network.
 type load struct {
-	busy float64
-	late string
+	busy    float64
+	network router.Validity
 }
 
 // OpenMetered starts a network. Where this machine cannot have one, the outcome says so.
@@ -76,9 +76,7 @@ func (m *Metered) End() {
 	if now, err := lab.ReadMachineTime(); err == nil {
 		m.ended.busy = now.BusySince(m.machine)
 	}
-	if v := m.Network.Validity(); !v.Valid {
-		m.ended.late = v.Reason
-	}
+	m.ended.network = m.Network.Validity()
 }
 
 // Busy is how busy all processors were between Begin and End, 0 to 1.
@@ -92,6 +90,6 @@ func (m *Metered) Busy() float64 {
 // Judge judges an outcome, see experiment.Outcome.Judge. How busy the machine was between Begin and End, and whether the network was late then, are added to the pace.
 func (m *Metered) Judge(outcome *experiment.Outcome, pace experiment.Pace) {
 	pace.Busy = m.Busy()
-	pace.Late = m.ended.late
+	pace.Disturbed, pace.Late = m.ended.network.Disturbance, m.ended.network.Reason
 	outcome.Judge(pace)
 }

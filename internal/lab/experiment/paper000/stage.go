@@ -177,6 +177,9 @@ func queueingBetween(earlier, later *topology.WireStatistics) queueing {
 	return queueing{later.Waited.Since(&earlier.Waited), later.DroppedQueue - earlier.DroppedQueue}
 }
 
+// errNoFrame says that a sender has failed. The iteration then counts as failed, and is not left out.
+var errNoFrame = errors.New("no frame was sent")
+
 // perform runs sender, viewer and competitors.
 func (n *network) perform(ctx context.Context, begin func() (session, error)) (*performance, error) {
 	running, err := begin()
@@ -204,6 +207,9 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 	}
 	if p.flights, err = running.wait(ctx); err != nil {
 		return nil, err
+	}
+	if len(p.list) == 0 {
+		return nil, errNoFrame
 	}
 	if others != nil {
 		if p.rates, err = others.wait(ctx); err != nil {

@@ -128,8 +128,9 @@ func runProbes(ctx context.Context, p probes, settings experiment.Settings) (*ex
 	outcome := experiment.NewOutcome()
 	measureProbes(outcome, departures, arrivals)
 	pace := experiment.Pace{Wanted: p.Count, Done: len(arrivals), Busy: after.BusySince(before)}
-	if v := c.Network().Validity(); !v.Valid && p.Segment != segmentLoopback {
-		pace.Late = v.Reason
+	if p.Segment != segmentLoopback {
+		v := c.Network().Validity()
+		pace.Disturbed, pace.Late = v.Disturbance, v.Reason
 	}
 	outcome.Judge(pace)
 	return outcome, nil

@@ -36,11 +36,8 @@ const longestPause = 50 * time.Millisecond
 func (s sustained) judge(departures []departure, arrivals []arrival) ([]lab.Line, error) {
 	c := cell{s.delay, s.link}
 	first, last := departures[0], departures[len(departures)-1]
-	for i, d := range departures[1:] {
-		// What is sent at once after a longer pause may overflow the queue of 100 ms, and tells of the sender.
-		if pause := time.Duration(d.before - departures[i].before); pause > longestPause {
-			return nil, invalidError(fmt.Sprintf("the sender was held up for %v", pause))
-		}
+	if err := evenly(departures); err != nil {
+		return nil, err
 	}
 	if offered := rateOf(len(departures), last.before-first.before); offered < float64(s.mbps)*(1-rateError/100) {
 		return nil, invalidError(fmt.Sprintf("the sender came to %.0f Mbit/s only", offered))
@@ -56,6 +53,17 @@ func (s sustained) judge(departures []departure, arrivals []arrival) ([]lab.Line
 	mbps := rateOf(len(arrivals), arrivals[len(arrivals)-1].at-arrivals[0].at)
 	return append(lines, lab.AtMost(s.String()+": error of the rate", 100*math.Abs(mbps/float64(s.mbps)-1), "%", rateError),
 		lab.AtMost(s.String()+": error of a packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)), nil
+}
+
+// evenly is an invalidError if the sender was held up for longer than longestPause: packets that are then sent at once may
+// overflow the queue of 100 ms.
+func evenly(departures []departure) error {
+	for i, d := range departures[1:] {
+		if pause := time.Duration(d.before - departures[i].before); pause > longestPause {
+			return invalidError(fmt.Sprintf("the sender was held up for %v", pause))
+		}
+	}
+	return nil
 }
 
 // rateOf is the rate of packets in Mbit/s, the first and the last of which are so many nanoseconds apart.
