@@ -19,10 +19,12 @@ type Report struct {
 	Version string  `json:"version"`
 	Machine Machine `json:"machine"`
 	// Met counts the figures that reach their targets. Missed counts those that do not, and the lines and checks that
-	// failed. Skipped counts the lines for which nothing was measured.
-	Met     int `json:"met"`
-	Missed  int `json:"missed"`
-	Skipped int `json:"skipped"`
+	// failed. Skipped counts the lines for which nothing was measured. Information counts the lines whose figures no target
+	// judges.
+	Met         int `json:"met"`
+	Missed      int `json:"missed"`
+	Skipped     int `json:"skipped"`
+	Information int `json:"information"`
 	// Incomplete says that something was not measured: a report without missed targets proves the claims only if it is
 	// complete.
 	Incomplete bool      `json:"incomplete"`
@@ -103,6 +105,8 @@ func (r *Report) count(l Line) {
 		r.Missed++
 	case l.verdict() != "":
 		r.Met++
+	default:
+		r.Information++
 	}
 }
 
@@ -142,6 +146,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		verdict = "INCOMPLETE: no target is missed, but not everything was measured"
 	}
 	fmt.Fprintf(&text, "\n%s: %d met, %d missed, %d skipped\n", verdict, r.Met, r.Missed, r.Skipped)
+	if r.Information > 0 {
+		fmt.Fprintf(&text, "Lines without a target, or with a figure that is stated, are for information and cannot miss: %d\n", r.Information)
+	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -29,22 +29,24 @@ func TestReport(t *testing.T) {
 		name                 string
 		checks               []fixed
 		met, missed, skipped int
+		information          int
 		text                 []string
 	}{
-		{"all met", []fixed{whole}, 1, 0, 0, []string{
+		{"all met", []fixed{whole}, 1, 0, 0, 1, []string{
 			"  rate  30 fps     ≥ 27  met\n", "  size  12.500 kB\n", "\nevery target is met: 1 met, 0 missed, 0 skipped\n",
+			"are for information and cannot miss: 1\n",
 		}},
-		{"one skipped", []fixed{good}, 1, 0, 1, []string{
+		{"one skipped", []fixed{good}, 1, 0, 1, 1, []string{
 			"  capture  skipped: no data\n",
 			"\nINCOMPLETE: no target is missed, but not everything was measured: 1 met, 0 missed, 1 skipped\n",
 		}},
-		{"one missed", []fixed{good, bad}, 1, 1, 1, []string{
+		{"one missed", []fixed{good, bad}, 1, 1, 1, 1, []string{
 			"  lost → found  3  = 0  MISSED\n", "\nNOT every target is met: 1 met, 1 missed, 1 skipped\n",
 		}},
-		{"one run failed", []fixed{crashed}, 0, 1, 0, []string{
+		{"one run failed", []fixed{crashed}, 0, 1, 0, 0, []string{
 			"  latency  FAILED: volsfu ended with status 2\n", "\nNOT every target is met: 0 met, 1 missed, 0 skipped\n",
 		}},
-		{"one check failed", []fixed{whole, broken}, 1, 1, 0, []string{
+		{"one check failed", []fixed{whole, broken}, 1, 1, 0, 2, []string{
 			"  half  1\n", "  FAILED: the link broke\n", "\nNOT every target is met: 1 met, 1 missed, 0 skipped\n",
 		}},
 	}
@@ -73,6 +75,9 @@ func TestReport(t *testing.T) {
 			if read.Met != test.met || read.Missed != test.missed || read.Skipped != test.skipped {
 				t.Errorf("JSON says %d met, %d missed, %d skipped, expected %d, %d, %d", read.Met, read.Missed, read.Skipped,
 					test.met, test.missed, test.skipped)
+			}
+			if read.Information != test.information {
+				t.Errorf("JSON says %d lines for information, expected %d", read.Information, test.information)
 			}
 			if read.Incomplete != (test.skipped > 0) || read.Name != "trial" || len(read.Sections) != len(test.checks) {
 				t.Errorf("JSON is %+v, expected incomplete %v and %d sections", read, test.skipped > 0, len(test.checks))

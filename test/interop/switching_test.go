@@ -73,12 +73,18 @@ func (a *audience) flows(client, tiles int) (flows []flow) {
 // goOn waits until all flows have new frames.
 func goOn(t *testing.T, flows ...flow) {
 	t.Helper()
+	goOnBy(t, 4, flows...)
+}
+
+// goOnBy waits until all flows have so many new frames.
+func goOnBy(t *testing.T, frames int, flows ...flow) {
+	t.Helper()
 	var before []int
 	for _, f := range flows {
 		before = append(before, f.frames())
 	}
 	for i, f := range flows {
-		eventually(t, "there are new frames of "+f.what, func() bool { return f.frames() > before[i]+3 })
+		eventually(t, "there are new frames of "+f.what, func() bool { return f.frames() >= before[i]+frames })
 	}
 }
 

@@ -53,11 +53,15 @@ func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
 		return nil, err
 	}
 	c.Progress.Say("a profile of %v", c.Window)
+	notWhole := int64(0)
+	for _, r := range receivers {
+		notWhole -= broken(r)
+	}
 	taken, err := cpuprofile.Take(ctx, server.Admin, c.Window)
 	if err != nil {
 		return nil, err
 	}
-	estimated, notWhole := 0, int64(0)
+	estimated := 0
 	for _, r := range receivers {
 		if r.Bandwidth().Estimate > 0 {
 			estimated++
@@ -73,7 +77,7 @@ func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
 		lab.Information("with reading reports and numbering packets", share(slices.Concat(adapting, reading), slices.Concat(driving, hearing)), "%"),
 		lab.Information("server CPU, share of a core", 100*total.Seconds()/c.Window.Seconds(), "%"),
 		lab.Exactly("receivers with an estimate", int64(estimated), "", int64(c.Receivers)),
-		lab.Information("frames not whole", float64(notWhole), ""),
+		lab.Exactly("frames not whole", notWhole, "", 0),
 	}, nil
 }
 

@@ -84,7 +84,7 @@ func colorLines(rows []row) (lines []lab.Line) {
 			if speed == fastest {
 				lines = append(lines, lab.AtLeast(name+"fewer bytes than Draco's colours at equal loss", saved, "%", minSaved))
 			} else if math.IsNaN(saved) {
-				lines = append(lines, lab.Skip(name+"fewer bytes than Draco's colours at equal loss", "Draco's colours were not coded with as much loss, or as little"))
+				lines = append(lines, lab.Fail(name+"fewer bytes than Draco's colours at equal loss", "Draco's colours were not coded with as much loss, or as little"))
 			} else {
 				lines = append(lines, lab.Information(name+"fewer bytes than Draco's colours at equal loss", saved, "%"))
 			}

@@ -24,9 +24,10 @@ type event struct {
 // outcome is what a run of tests has said so far.
 type outcome struct {
 	figures []lab.Line
-	// passed and failed count top-level tests. skipped are those that did not run, or not whole, with their reasons.
-	passed, failed int
-	skipped        []lab.Line
+	// passed, failed and absent count top-level tests; the absent ones were skipped. skipped are all tests that did not run, or
+	// not whole, with their reasons.
+	passed, failed, absent int
+	skipped                []lab.Line
 	// said is the end of what each test has said, and under the empty name of what the build has.
 	said map[string][]string
 	// complaints are what failed tests said.
@@ -72,6 +73,7 @@ func (o *outcome) take(e event) (figure lab.Line, ok bool) {
 		if e.Test != "" {
 			o.skipped = append(o.skipped, lab.Skip(e.Test, reason(o.said[e.Test])))
 		}
+		o.absent += topLevel(e.Test)
 	case "fail":
 		if e.Test != "" {
 			o.complaints = append(o.complaints, o.said[e.Test]...)
@@ -104,10 +106,11 @@ func reason(said []string) string {
 	return "it does not say why"
 }
 
-// lines are the figures, and a line for each test that was skipped. How many tests hold comes first, if it is to be a figure of that name.
+// lines are the figures, and a line for each test that was skipped. How many tests hold comes first, if it is to be a figure of that name: all have to,
+// those that were skipped included. If none ran, nothing was measured.
 func (o *outcome) lines(counted string) (lines []lab.Line) {
 	if ran := o.passed + o.failed; counted != "" && ran > 0 {
-		lines = append(lines, lab.Exactly(counted, int64(o.passed), "", int64(ran)))
+		lines = append(lines, lab.Exactly(counted, int64(o.passed), "", int64(ran+o.absent)))
 	}
 	return slices.Concat(lines, o.figures, o.skipped)
 }

@@ -37,7 +37,7 @@ func TestOutcome(t *testing.T) {
 		got = append(got, l.String())
 	}
 	want := []string{
-		"tests that hold: 1 (target = 2: MISSED)", "lost: 0 (target = 0: met)", "slow: 3 ms (target ≤ 2: MISSED)", "TestRoot: skipped: a namespace takes root",
+		"tests that hold: 1 (target = 3: MISSED)", "lost: 0 (target = 0: met)", "slow: 3 ms (target ≤ 2: MISSED)", "TestRoot: skipped: a namespace takes root",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") || strings.Join(told, " ") != "lost slow" {
 		t.Errorf("lines are\n%s\nand told was %v, expected\n%s", strings.Join(got, "\n"), told, strings.Join(want, "\n"))

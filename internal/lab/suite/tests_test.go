@@ -72,7 +72,7 @@ func TestTests(t *testing.T) {
 		lines []string
 		err   string
 	}{
-		{"figures and skips", check("Figures|Missing"), []string{"hold: 1 (target = 1: met)", "lost: 0 (target = 0: met)", "TestMissing: skipped: there is nothing"}, ""},
+		{"figures and skips", check("Figures|Missing"), []string{"hold: 1 (target = 2: MISSED)", "lost: 0 (target = 0: met)", "TestMissing: skipped: there is nothing"}, ""},
 		{"two parts", check("Failing", "Figures"), []string{"hold: 0 (target = 1: MISSED)", "hold: 1 (target = 1: met)", "lost: 0 (target = 0: met)"}, "it is broken"},
 		{"nothing", check("Nowhere"), nil, errNone.Error()},
 	} {

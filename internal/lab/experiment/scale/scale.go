@@ -94,7 +94,7 @@ func run(ctx context.Context, p room, s experiment.Settings) (*experiment.Outcom
 	if err := lab.Pause(ctx, climbing); err != nil {
 		return nil, err
 	}
-	m, err := measure(ctx, server, s.Duration)
+	m, err := p.measure(ctx, server, peers, s.Duration)
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +143,24 @@ type measured struct {
 	before, after   lab.Series
 	server, clients time.Duration
 	busy            float64
+	// frames are by participant the numbers of the frames published in the window.
+	frames map[string]numbers
 }
 
-func measure(ctx context.Context, server *lab.ServerProgram, duration time.Duration) (m measured, err error) {
+// numbers are those from first to before end.
+type numbers struct{ first, end int64 }
+
+// published are by participant how many frames of each tile have been published so far. They are numbered from 0.
+func (p *room) published(peers []*lab.Peer) map[string]int64 {
+	counts := make(map[string]int64, len(peers))
+	for _, peer := range peers {
+		counts[peer.Session.Identity()] = peer.Published(p.load().Name)
+	}
+	return counts
+}
+
+// measure measures for a time.
+func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*lab.Peer, duration time.Duration) (m measured, err error) {
 	url := "http://" + server.Admin + "/metrics"
 	if m.before, err = lab.Scrape(ctx, url); err != nil {
 		return m, err
@@ -155,11 +170,16 @@ func measure(ctx context.Context, server *lab.ServerProgram, duration time.Durat
 		return m, err
 	}
 	serverCPU, ownCPU := cast.ProcessTime(server.PID()), cast.ProcessTime(os.Getpid())
+	first := p.published(peers)
 	m.from = time.Now()
 	if err = lab.Pause(ctx, duration); err != nil {
 		return m, err
 	}
 	m.to = time.Now()
+	m.frames = make(map[string]numbers, len(peers))
+	for identity, end := range p.published(peers) {
+		m.frames[identity] = numbers{first[identity], end}
+	}
 	m.server, m.clients = cast.ProcessTime(server.PID())-serverCPU, cast.ProcessTime(os.Getpid())-ownCPU
 	after, err := lab.ReadMachineTime()
 	if err != nil {
@@ -197,7 +217,13 @@ func (p *room) evaluate(o *experiment.Outcome, peers []*lab.Peer, m measured) {
 	}
 	streams := float64(p.Participants * (p.Participants - 1) * p.Tiles)
 	o.Set("fps", float64(len(values))/streams/seconds)
-	o.Set("whole", min(100, 100*float64(len(values))/(streams*p.FPS*seconds)))
+	var arrivals []lab.Arrival
+	for _, peer := range peers {
+		arrivals = append(arrivals, peer.Arrivals()...)
+	}
+	if whole, known := m.whole(arrivals, p.Participants, p.Tiles); known {
+		o.Set("whole", whole)
+	}
 	in, out := m.difference("volsfu_bytes_total", `direction="in"`)*8/1e6/seconds, m.difference("volsfu_bytes_total", `direction="out"`)*8/1e6/seconds
 	o.Set("server_in", in)
 	o.Set("server_out", out)
@@ -211,6 +237,20 @@ func (p *room) evaluate(o *experiment.Outcome, peers []*lab.Peer, m measured) {
 	}
 	o.Set("cpu_clients", 100*m.clients.Seconds()/seconds)
 	o.Judge(experiment.Pace{Wanted: int(streams * p.FPS * seconds), Done: len(values), Busy: m.busy})
+}
+
+// whole is the part of the frames published in the window that came to the other participants, in per cent; false if none were published.
+func (m *measured) whole(arrivals []lab.Arrival, participants, tiles int) (float64, bool) {
+	came, due := 0, int64(0)
+	for _, a := range arrivals {
+		if of := m.frames[a.Track.Participant]; a.Number >= of.first && a.Number < of.end {
+			came++
+		}
+	}
+	for _, of := range m.frames {
+		due += (of.end - of.first) * int64(participants-1) * int64(tiles)
+	}
+	return 100 * float64(came) / float64(max(due, 1)), due > 0
 }
 
 // timed is a value with its time.
