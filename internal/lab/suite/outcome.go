@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ type outcome struct {
 	// not whole, with their reasons.
 	passed, failed, absent int
 	skipped                []lab.Line
-	// said is the end of what each test has said, and under the empty name of what the build has.
+	// said is the end of what each test that has not ended has said, and under the empty name of what the build has.
 	said map[string][]string
 	// complaints are what failed tests said.
 	complaints []string
@@ -61,6 +62,9 @@ func (o *outcome) read(r io.Reader, tell func(lab.Line)) error {
 
 // take books an event, and gives the figure that it brings.
 func (o *outcome) take(e event) (figure lab.Line, ok bool) {
+	if slices.Contains([]string{"pass", "fail", "skip"}, e.Action) && e.Test != "" {
+		defer delete(o.said, e.Test)
+	}
 	switch e.Action {
 	case "output", "build-output":
 		text := strings.TrimRight(e.Output, "\n")
@@ -128,9 +132,20 @@ func (o *outcome) failure(status error, complaints string) error {
 	case o.failed > 0:
 		return fmt.Errorf("%d of %d %w:\n%s", o.failed, o.failed+o.passed, errFailed, said(o.complaints))
 	case status != nil:
-		return fmt.Errorf("%w:\n%s", status, said(o.said[""]))
+		// A test that has not ended may have ended the program, by a panic of another goroutine.
+		return fmt.Errorf("%w:\n%s", status, said(slices.Concat(o.unended(), o.said[""])))
 	case o.passed+len(o.skipped) == 0:
 		return errNone
 	}
 	return nil
+}
+
+// unended is the end of what each test has said that began and has not ended, by name.
+func (o *outcome) unended() (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(o.said)) {
+		if name != "" {
+			lines = append(lines, o.said[name]...)
+		}
+	}
+	return lines
 }

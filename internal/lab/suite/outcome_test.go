@@ -61,7 +61,10 @@ func TestOutcomeWithoutTests(t *testing.T) {
 				`{"Action":"fail","Package":"p","Elapsed":0,"FailedBuild":"p"}`, failed, "./x_test.go:3:1: syntax error"},
 		"is not there": {"stat /nowhere: directory not found", failed, "stat /nowhere: directory not found"},
 		"has no tests": {`{"Action":"pass","Package":"p","Elapsed":0}`, nil, errNone.Error()},
-		"has failed":   {`{"Action":"fail","Package":"p","Elapsed":0}`, failed, "exit status 1"},
+		"ended by a panic": {
+			`{"Action":"output","Package":"p","Test":"TestGood","Output":"fine\n"}` + "\n" + `{"Action":"output","Package":"p","Test":"TestHeld","Output":"panic: fire\n"}` + "\n" +
+				`{"Action":"fail","Package":"p","Elapsed":0}`, failed, "panic: fire"},
+		"has failed": {`{"Action":"fail","Package":"p","Elapsed":0}`, failed, "exit status 1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
