@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -49,8 +50,9 @@ type Node struct {
 	rooms    map[string]*occupied
 	sessions map[string]*Room
 	// holdings are what each bearer has.
-	holdings map[Bearer]holding
-	draining bool
+	holdings   map[Bearer]holding
+	departures departures
+	draining   bool
 	// empty is closed while draining when the last participant has gone.
 	empty chan struct{}
 }
@@ -242,6 +244,9 @@ func (n *Node) endSession(session string) {
 	defer n.mu.Unlock()
 	delete(n.sessions, session)
 	n.metrics.Participants(len(n.sessions))
+	if n.departures.add(len(n.sessions)) {
+		time.AfterFunc(collectDelay, runtime.GC)
+	}
 }
 
 func (n *Node) roomOf(session string) *Room {
