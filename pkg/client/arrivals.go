@@ -19,12 +19,12 @@ func newArrivals() arrivals {
 	return arrivals{transport: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)}
 }
 
-// agree notes how packets are numbered and reported from now on. extension is that of numbers for the whole connection, 0 where there are none; a client that
-// reports by SSRC has them only once it publishes.
+// agree takes how packets are numbered and reported from now on. extension identifies the header extension that numbers
+// the packets of the whole connection, 0 for none: a client that reports by SSRC has none until it publishes.
 func (m *media) agree(extension uint8, byStream bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.extension = extension
+	m.uplink.number(extension, m.session.config.congestion(), time.Now())
 	switch a := &m.arrivals; {
 	case !byStream:
 		a.streams = nil

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtp"
+
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -57,13 +59,33 @@ func TestArrivalsAreReportedByStream(t *testing.T) {
 	}
 }
 
-// TestPublishingBeginsNumbers: who reports by stream numbers what it sends once there is something.
+// TestPublishingBeginsNumbers: a client that reports by stream numbers its packets once it publishes, and estimates then.
 func TestPublishingBeginsNumbers(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
 	m.agree(0, true)
-	m.connect(0)
-	if m.agree(1, true); m.extension != 1 || m.arrivals.streams == nil {
-		t.Errorf("extension %d after an answer with a line that is sent on", m.extension)
+	m.connect()
+	p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
+	m.attach("0", newOutlet(volumetric.MIMEVolumetric, 100, 101), p, 0, 0)
+	send := func(number uint32) *rtp.Header {
+		t.Helper()
+		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: number, Capture: time.Now(), Data: []byte("tile")}); err != nil {
+			t.Fatal(err)
+		}
+		// The start rate lets a packet leave 3 ms after the estimate has begun.
+		left := m.uplink.depart(time.Now().Add(10*time.Millisecond), nil)
+		if len(left) != 1 {
+			t.Fatalf("%d packets of frame %d leave, expected 1", len(left), number)
+		}
+		return &left[0].header
+	}
+	if h := send(1); h.Extension || m.uplink.sender.Limit() != 0 {
+		t.Errorf("a packet has %+v and a limit of %v before numbers are agreed on", h, m.uplink.sender.Limit())
+	}
+	if m.agree(1, true); m.arrivals.streams == nil {
+		t.Error("an answer with a line that is sent on ends the reports by stream")
+	}
+	if h := send(2); h.GetExtension(1) == nil || m.uplink.sender.Limit() == 0 {
+		t.Errorf("a packet has %+v and a limit of %v after an answer with a line that is sent on", h, m.uplink.sender.Limit())
 	}
 	recorder := m.arrivals.streams
 	if m.agree(1, true); m.arrivals.streams != recorder {

@@ -67,7 +67,7 @@ func (p *Publisher) takes(track int, capture time.Time, size int) (bool, error) 
 		return false, ErrNotConnected
 	}
 	p.measure(track, capture, size)
-	if m.planned.IsZero() && m.extension != 0 {
+	if m.planned.IsZero() && m.uplink.numbers() {
 		// Nothing has been decided yet: the first frame is not to go out and the second to be given up.
 		m.weigh(time.Now())
 	}

@@ -133,7 +133,8 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		// Less than what packets take, so that they leave as they are spread.
 		m := newRig(t, Config{StartUplink: 5e6})
 		p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
-		m.connect(uint8(extension))
+		m.agree(uint8(extension), false)
+		m.connect()
 		m.attach("0", nowhere{newOutlet(volumetric.MIMEVolumetric, 100, 101)}, p, 0, 0)
 		begin := time.Now()
 		payloads := make([][]byte, 10_000*perMillisecond)

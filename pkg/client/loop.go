@@ -216,7 +216,7 @@ func (s *Session) peerEvent(e transport.Event) {
 	}
 	switch e.State {
 	case transport.StateConnected:
-		s.media.connect(s.currentPeer().TransportSequenceID())
+		s.media.connect()
 		s.events.tell(Connected{})
 	case transport.StateFailed, transport.StateClosed:
 		s.media.disconnect()

@@ -26,7 +26,6 @@ type media struct {
 
 	mu        sync.Mutex
 	connected bool
-	extension uint8
 	// ended is set before the channels that the program reads are closed: whoever writes to them under the lock looks at it first.
 	ended bool
 	clock hostClock
@@ -104,12 +103,11 @@ func (m *media) end() {
 	close(m.packets)
 }
 
-// connect notes that media flows. extension is the identifier of the header extension that numbers all packets, 0 where there is none.
-func (m *media) connect(extension uint8) {
+// connect notes that media flows.
+func (m *media) connect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.connected, m.extension = true, extension
-	m.uplink.number(extension, m.session.config.congestion(), time.Now())
+	m.connected = true
 }
 
 // disconnect notes that it does not.

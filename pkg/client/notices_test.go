@@ -168,7 +168,8 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 	m := newRig(t, Config{StartUplink: 1e6})
 	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 2))
 	p.tracks[0].size, p.tracks[1].size = 2000, 4000
-	m.connect(1)
+	m.agree(1, false)
+	m.connect()
 	now := time.Now()
 	told := func(after time.Duration) *signal.Uplink {
 		t.Helper()

@@ -42,7 +42,7 @@ func TestTimestampsWrapAround(t *testing.T) {
 func published(t *testing.T, m *media, description volumetric.Publication) (*Publisher, []*wire) {
 	t.Helper()
 	p := newPublisher(m.session, description)
-	m.connect(0)
+	m.connect()
 	var wires []*wire
 	for tile := range description.Tiles {
 		for q := range description.Qualities {
@@ -162,7 +162,8 @@ func TestWriteErrors(t *testing.T) {
 	if _, err := p.WriteFrame(0, 0, frame); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("without connection: got %v, want an error around %v", err, ErrNotConnected)
 	}
-	m.connect(1)
+	m.agree(1, false)
+	m.connect()
 	if _, err := p.WriteFrame(0, 0, frame); err != nil {
 		t.Errorf("with connection: %v", err)
 	}

@@ -17,7 +17,7 @@ func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	now := info.At
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.arrivals.received(ssrc, packet, m.extension, now)
+	m.arrivals.received(ssrc, packet, m.uplink.extension, now)
 	s := m.streamBySSRC[ssrc]
 	if s == nil || m.ended {
 		return

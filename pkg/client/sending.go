@@ -107,7 +107,7 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 		return idleTick, true
 	}
 	// Without a connection nothing is stepped, however long a step has been due.
-	estimates := m.connected && m.extension != 0
+	estimates := m.connected && m.uplink.numbers()
 	if estimates {
 		m.control(now)
 	}

@@ -30,7 +30,8 @@ func setPath(m *media, path pacing.Path, now time.Time) {
 func limitTo(t *testing.T, m *media, rate congestion.Bitrate) {
 	t.Helper()
 	m.session.config.StartUplink = rate
-	m.connect(1)
+	m.agree(1, false)
+	m.connect()
 	if limit := m.uplink.sender.Limit(); limit != rate {
 		t.Fatalf("the uplink is limited to %v, expected %v", limit, rate)
 	}

@@ -17,33 +17,25 @@ import (
 const (
 	// wireOverhead is the size of a packet on the wire beside its RTP header of 12 bytes and its payload, in bytes.
 	wireOverhead = congestion.PacketOverhead - 12
-	// unreportedGrace is how long the start rate limits the uplink before the first report: ten times the longest
-	// interval between two reports at 50 ms. A server that never reports limits nothing.
-	unreportedGrace = time.Second
-	// probeIdle is the longest pause in sending after which a probe may begin. Packets sent before a longer pause do not
-	// show whether the path still carries their rate.
-	probeIdle = 500 * time.Millisecond
 	// foreignBudget is how long frames of real video wait for the uplink. Each frame that is dropped costs all frames up
 	// to the next key frame.
 	foreignBudget = 500 * time.Millisecond
-	// maxPadding is how many of the latest packets of a line a probe repeats, one after the other.
-	maxPadding = 256
 )
 
-// uplink sends frames and retransmissions to the server. It is pure, stepped with now, and
-// belongs to media's lock.
+// uplink sends frames and retransmissions to the server. It is pure, stepped with now, and belongs to media's lock.
 //
 // The packets of a frame get their sequence numbers when they leave, so that a frame that is dropped leaves no gap.
 type uplink struct {
 	sender  *sender.Sender[heldPacket, repair]
 	started time.Time
-	// extension identifies the header extension with the transport-wide number, 0 if packets are not numbered. Only then
-	// the Sender has an estimator.
+	// extension identifies the header extension with the transport-wide number, 0 if packets are not numbered: then the
+	// Sender has no estimator, and arriving packets have no numbers either.
 	extension uint8
 	// audio holds frames of audio, which are never held back. delayed holds frames that wait for another quality of their
 	// tile.
 	audio, delayed []*heldFrame
-	// stepped is the time of the last call of depart.
+	// leaving are the packets that leave in this call of depart, stepped is the time of the last one.
+	leaving []outgoing
 	stepped time.Time
 	// dropped are the tracks of the frames that were dropped and not counted yet.
 	dropped []ownTrack
@@ -99,7 +91,7 @@ type padding struct {
 }
 
 func newUplink(plan pacing.Plan, now time.Time) uplink {
-	options := sender.Options{Plan: plan, Grace: unreportedGrace, Idle: probeIdle}
+	options := sender.Options{Plan: plan, Grace: sender.UsualGrace, Idle: sender.UsualIdle}
 	return uplink{sender: sender.New[heldPacket, repair](options, now), started: now}
 }
 
@@ -136,13 +128,11 @@ func (u *uplink) reported(packet []byte, now time.Time) bool {
 	return true
 }
 
+// numbers reports whether packets are numbered, and the uplink estimated.
+func (u *uplink) numbers() bool { return u.extension != 0 }
+
 // stepDue is the time until the estimate's next step, 0 or less if the step is due.
-func (u *uplink) stepDue(now time.Time) time.Duration {
-	if due := u.sender.StepDue(); due < sender.Never {
-		return due - u.at(now)
-	}
-	return sender.Never
-}
+func (u *uplink) stepDue(now time.Time) time.Duration { return u.sender.StepDue() - u.at(now) }
 
 // asked queues the packets that a NACK names, if they are still known and can have been lost. The server asks again for
 // packets beyond those that the pacer has room for.
@@ -218,7 +208,7 @@ func (u *uplink) resume(p *Publisher, first, last int, begin time.Time) {
 
 // depart appends the packets that leave now: audio, then retransmissions, then frames, then the padding of a probe.
 func (u *uplink) depart(now time.Time, packets []outgoing) []outgoing {
-	at := u.at(now)
+	u.leaving = packets
 	u.delayed = slices.DeleteFunc(u.delayed, func(f *heldFrame) bool {
 		begins := !f.begin.After(now)
 		if begins {
@@ -228,56 +218,51 @@ func (u *uplink) depart(now time.Time, packets []outgoing) []outgoing {
 	})
 	for _, f := range u.audio {
 		for i := range f.payloads {
-			packets = u.leave(heldPacket{f, i}, now, packets)
+			u.leave(heldPacket{f, i}, now)
 		}
 	}
 	clear(u.audio)
 	u.audio = u.audio[:0]
-	if next, ok := u.sender.Next(); ok && next <= at {
-		packets = u.tick(now, packets)
+	if next, ok := u.sender.Next(); ok && next <= u.at(now) {
+		u.tick(now)
 	}
 	u.stepped = now
+	packets, u.leaving = u.leaving, nil
 	return packets
 }
 
-// tick appends the packets of one tick of the pacer.
-func (u *uplink) tick(now time.Time, packets []outgoing) []outgoing {
+// tick lets the packets of one tick of the pacer leave.
+func (u *uplink) tick(now time.Time) {
 	at := u.at(now)
 	u.sender.Tick(at)
 	for r, ok := u.sender.PopRepair(); ok; r, ok = u.sender.PopRepair() {
-		packets = u.repeat(r, feedback.Retransmission, now, packets)
+		u.repeat(r, feedback.Retransmission, now)
 	}
 	for p, ok := u.sender.Pop(at); ok; p, ok = u.sender.Pop(at) {
-		packets = u.leave(p, now, packets)
+		u.leave(p, now)
 	}
-	u.sender.Pad(func() (padded bool) {
-		before := len(packets)
-		packets = u.pad(now, packets)
-		return len(packets) > before
-	})
-	return packets
+	u.sender.Pad(func() bool { return u.pad(now) })
 }
 
-// leave appends a packet of a frame, unless the frame is dropped.
-func (u *uplink) leave(p heldPacket, now time.Time, packets []outgoing) []outgoing {
+// leave lets a packet of a frame leave, unless the frame is dropped.
+func (u *uplink) leave(p heldPacket, now time.Time) {
 	f := p.frame
 	if p.index == 0 {
 		f.dropped = !u.begin(f, now)
 	}
 	if f.dropped {
-		return packets
+		return
 	}
 	o := f.line.packet(f, p.index)
 	kind := feedback.Media
 	if f.isAudio() {
 		kind = feedback.Audio
 	}
-	u.sent(&o, kind, now)
 	o.keep(now)
+	u.send(o, kind, now)
 	if f.line.repeats() {
 		u.padding = padding{line: f.line, newest: o.header.SequenceNumber}
 	}
-	return append(packets, o)
 }
 
 // begin begins to send a frame, and reports whether the frame may leave.
@@ -303,55 +288,51 @@ func (u *uplink) expired(f *heldFrame, now time.Time) bool {
 	return waited && f.budget > 0 && now.Sub(f.begin) > f.budget
 }
 
-// sent numbers a packet that leaves, accounts for its size on the wire in bytes, and returns the size.
-func (u *uplink) sent(o *outgoing, kind feedback.PacketKind, now time.Time) (size int) {
+// send numbers a packet, accounts for its size on the wire in bytes, and returns the size.
+func (u *uplink) send(o outgoing, kind feedback.PacketKind, now time.Time) (size int) {
 	size = o.size()
-	if u.extension != 0 {
+	if u.numbers() {
 		number := u.sender.Sent(o.header.SSRC, o.header.SequenceNumber, size, kind, now)
 		// The identifier was negotiated. A packet that could not be numbered would leave all the same.
 		_ = feedback.SetTransportSequence(&o.header, u.extension, uint16(number))
 	}
 	u.sender.Spend(size)
+	u.leaving = append(u.leaving, o)
 	return size
 }
 
-// repeat appends the retransmission of a packet that is still known.
-func (u *uplink) repeat(r repair, kind feedback.PacketKind, now time.Time, packets []outgoing) []outgoing {
+// repeat sends the retransmission of a packet, and reports whether the packet is still known.
+func (u *uplink) repeat(r repair, kind feedback.PacketKind, now time.Time) bool {
 	sent, known := r.line.history.Get(r.sequence)
 	if !known {
-		return packets
+		return false
 	}
 	o, ok := r.line.again(sent)
 	if !ok {
-		return packets
+		return false
 	}
-	size := u.sent(&o, kind, now)
+	size := u.send(o, kind, now)
 	if kind == feedback.Probe {
 		u.probeBytes += int64(size)
 	} else {
 		u.sender.SpendRepair(size)
 	}
-	return append(packets, o)
+	return true
 }
 
-// pad appends a repetition of a recent packet, if there is one. The repetition is a retransmission that the server has
-// not asked for, and repairs a loss that the server has not noticed yet.
-func (u *uplink) pad(now time.Time, packets []outgoing) []outgoing {
+// pad sends a recent packet again, and reports whether there is one. The repetition is a retransmission that the server
+// has not asked for, and repairs a loss that the server has not noticed yet.
+func (u *uplink) pad(now time.Time) bool {
 	p := &u.padding
 	if p.line == nil {
-		return packets
+		return false
 	}
-	if p.repeated == maxPadding {
-		p.repeated = 0
+	if p.repeated < sender.MaxPadding && u.repeat(repair{p.line, p.newest - p.repeated}, feedback.Probe, now) {
+		p.repeated++
+		return true
 	}
-	before := len(packets)
-	packets = u.repeat(repair{p.line, p.newest - p.repeated}, feedback.Probe, now, packets)
-	if len(packets) == before && p.repeated > 0 {
-		p.repeated = 0
-		packets = u.repeat(repair{p.line, p.newest}, feedback.Probe, now, packets)
-	}
-	p.repeated++
-	return packets
+	p.repeated = 1
+	return u.repeat(repair{p.line, p.newest}, feedback.Probe, now)
 }
 
 // due is when the next packet leaves, and is not ok if none waits and no probe is under way.

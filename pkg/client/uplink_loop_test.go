@@ -10,6 +10,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -88,7 +89,8 @@ func newUplinkRig(t *testing.T, rate float64, config Config, description volumet
 	}
 	r.sending = sending{media: r.m}
 	r.publisher = newPublisher(r.m.session, description)
-	r.m.connect(1)
+	r.m.agree(1, false)
+	r.m.connect()
 	for track := range r.publisher.lines {
 		ssrc := uint32(100 + 10*track)
 		q := len(description.Qualities)
@@ -303,9 +305,9 @@ func TestUplinkWithoutReports(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newUplinkRig(t, 100, Config{}, described("body", volumetric.MIMEVolumetric, 4, 3))
 			r.deaf = true
-			wait := unreportedGrace + planInterval
+			wait := sender.UsualGrace + planInterval
 			if !numbered {
-				r.m.connect(0)
+				r.m.agree(0, false)
 				wait = 0
 			}
 			r.run(wait, sizesOf...)

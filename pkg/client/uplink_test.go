@@ -13,7 +13,8 @@ import (
 func TestNothingIsDueWithoutAConnection(t *testing.T) {
 	m := newRig(t, Config{})
 	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
-	m.connect(1)
+	m.agree(1, false)
+	m.connect()
 	s := sending{media: m}
 	now := time.Now()
 	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: now, Data: []byte("tile")}); err != nil {

@@ -12,6 +12,15 @@ import (
 const (
 	// Never is the due time if nothing is due.
 	Never = time.Duration(math.MaxInt64)
+	// UsualGrace is the Grace of a client and of direct mode: ten times the longest interval between two reports at 50 ms.
+	// A receiver that never reports limits nothing.
+	UsualGrace = time.Second
+	// UsualIdle is the Idle of a client and of direct mode. Packets sent before a longer pause do not show whether the path
+	// still carries their rate.
+	UsualIdle = 500 * time.Millisecond
+	// MaxPadding is how many of the latest packets of a stream a probe of a client or of direct mode repeats, from the
+	// newest on, before it begins with the newest again.
+	MaxPadding = 256
 	// LookInterval is how often the estimator is consulted without a report: departing packets and the passing of time
 	// make steps of the estimator due as well.
 	LookInterval = 100 * time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -90,18 +91,10 @@ func (s *Sender) repeat(sequence uint16, kind feedback.PacketKind, now time.Time
 func (s *Sender) pad(now time.Time) {
 	s.control.Pad(func() bool {
 		s.padded++
-		if s.padded <= maxProbePadding && s.repeat(s.sequence-s.padded, feedback.Probe, now) {
+		if s.padded <= sender.MaxPadding && s.repeat(s.sequence-s.padded, feedback.Probe, now) {
 			return true
 		}
 		s.padded = 0
 		return false
 	})
 }
-
-const (
-	// unreportedGrace is how long the start rate holds without any report: ten times the longest interval between two of
-	// them at 50 ms. A receiver that never reports limits nothing.
-	unreportedGrace = time.Second
-	// probeIdle is the silence after which there is nothing to probe with: what was sent before does not show whether the way still carries it.
-	probeIdle = 500 * time.Millisecond
-)

@@ -366,7 +366,7 @@ func (l *loop) deafen(d time.Duration, size int) {
 }
 
 // TestReportsThatNeverCome: the sender steps before its first frame, as it does in Run. The first probe follows the first
-// packets all the same, and after unreportedGrace nothing limits.
+// packets all the same, and after sender.UsualGrace nothing limits.
 func TestReportsThatNeverCome(t *testing.T) {
 	l := newLoop(t, "rate=200Mbit,delay=5ms", 5*time.Millisecond, estimating(2e6))
 	l.pass(300 * time.Millisecond)

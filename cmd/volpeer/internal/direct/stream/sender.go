@@ -50,9 +50,6 @@ type Packet struct {
 	Payload []byte
 }
 
-// maxProbePadding is how many of the latest packets a probe repeats, one after the other.
-const maxProbePadding = 256
-
 // Sender sends the frames of one stream.
 type Sender struct {
 	config  SenderConfig
@@ -114,7 +111,7 @@ func NewSender(config SenderConfig, now time.Time) (*Sender, error) {
 		config:   config,
 		started:  now,
 		schedule: pacing.NewSchedule(plan, ClockRate),
-		control:  sender.New[held, uint16](sender.Options{Plan: plan, Grace: unreportedGrace, Idle: probeIdle, Look: sender.LookInterval}, now),
+		control:  sender.New[held, uint16](sender.Options{Plan: plan, Grace: sender.UsualGrace, Idle: sender.UsualIdle, Look: sender.LookInterval}, now),
 		// A receiver that missed the packets before an early wrap would have the wrong rollover counter (RFC 3711 section 3.3.1).
 		sequence:  uint16(rand.Uint32N(1 << 15)),
 		timestamp: rand.Uint32(),
