@@ -50,9 +50,9 @@ type Node struct {
 	rooms    map[string]*occupied
 	sessions map[string]*Room
 	// holdings are what each bearer has.
-	holdings   map[Bearer]holding
-	departures departures
-	draining   bool
+	holdings  map[Bearer]holding
+	collector collector
+	draining  bool
 	// empty is closed while draining when the last participant has gone.
 	empty chan struct{}
 }
@@ -244,7 +244,7 @@ func (n *Node) endSession(session string) {
 	defer n.mu.Unlock()
 	delete(n.sessions, session)
 	n.metrics.Participants(len(n.sessions))
-	if n.departures.add(len(n.sessions)) {
+	if n.collector.left(len(n.sessions)) {
 		time.AfterFunc(collectDelay, runtime.GC)
 	}
 }

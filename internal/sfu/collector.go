@@ -10,18 +10,18 @@ const (
 	collectDelay = 5 * time.Second
 )
 
-// departures decides when the memory of participants that have left is collected. Go collects when as much has been
+// collector decides when the memory of participants that have left is collected. Go collects when as much has been
 // allocated as was in use, or after two minutes: until then, a server that has become idle would keep the memory of the
 // participants that have left.
-type departures struct{ count int }
+type collector struct{ departed int }
 
-// add counts a departure. It reports whether, since the last collection, at least as many participants have left as
-// remain.
-func (d *departures) add(remaining int) (collect bool) {
-	d.count++
-	if d.count < max(leastDepartures, remaining) {
+// left counts a participant that has left, and reports whether a collection is due: at least as many participants have
+// left since the last one as remain.
+func (c *collector) left(remaining int) (due bool) {
+	c.departed++
+	if c.departed < max(leastDepartures, remaining) {
 		return false
 	}
-	d.count = 0
+	c.departed = 0
 	return true
 }

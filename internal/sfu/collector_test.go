@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestDepartures has 500 participants leave one after the other: collections come closer as fewer remain.
-func TestDepartures(t *testing.T) {
-	var d departures
+// TestCollector has 500 participants leave one after the other: collections come closer as fewer remain.
+func TestCollector(t *testing.T) {
+	var c collector
 	var at []int
 	for remaining := 499; remaining >= 0; remaining-- {
-		if d.add(remaining) {
+		if c.left(remaining) {
 			at = append(at, remaining)
 		}
 	}
@@ -19,12 +19,12 @@ func TestDepartures(t *testing.T) {
 	}
 }
 
-// TestDeparturesFromASmallRoom has participants come and go.
-func TestDeparturesFromASmallRoom(t *testing.T) {
-	var d departures
+// TestCollectorOfASmallRoom has participants come and go.
+func TestCollectorOfASmallRoom(t *testing.T) {
+	var c collector
 	collected := 0
 	for range 640 {
-		if d.add(3) {
+		if c.left(3) {
 			collected++
 		}
 	}
