@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -80,9 +79,9 @@ func (a apart) measure(ctx context.Context, report *lab.Report, number int, chec
 // run runs the program for one check. The error says how the program ended if there is no report.
 func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
 	var out bytes.Buffer
-	said := &ending{writer: a.said}
+	var tail lab.Tail
 	cmd := exec.CommandContext(ctx, a.program, append(a.arguments, "--"+onlyFlag, strconv.Itoa(number))...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, said, endPatience
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, io.MultiWriter(&tail, a.said), endPatience
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	// The program ends when its standard input does, at the latest when this process ends.
 	input, err := cmd.StdinPipe()
@@ -93,7 +92,7 @@ func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
 	status := cmd.Run()
 	var report lab.Report
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		return nil, fmt.Errorf("%w: %s; it said last: %s", errNoReport, endOf(status), said.text())
+		return nil, fmt.Errorf("%w: %s; it said last: %s", errNoReport, endOf(status), tail.Text())
 	}
 	return &report, nil
 }
@@ -107,37 +106,4 @@ func endOf(status error) string {
 		return "exit status 0"
 	}
 	return status.Error()
-}
-
-// ending passes on what a program says, and keeps the beginning of a panic, or else the end.
-type ending struct {
-	writer io.Writer
-	kept   []byte
-}
-
-// keptBytes is some twenty lines.
-const keptBytes = 2000
-
-// Write implements io.Writer.
-func (e *ending) Write(data []byte) (int, error) {
-	e.kept = append(e.kept, data...)
-	if over := len(e.kept) - keptBytes; over > 0 && !bytes.HasPrefix(e.kept, panicked) {
-		e.kept = append(e.kept[:0], e.kept[over:]...)
-	}
-	if at := bytes.Index(e.kept, panicked); at > 0 {
-		e.kept = e.kept[at:]
-	}
-	e.kept = e.kept[:min(len(e.kept), keptBytes)]
-	return e.writer.Write(data)
-}
-
-// panicked is how Go's runtime begins what it says of a panic.
-var panicked = []byte("panic: ")
-
-// text is what was kept.
-func (e *ending) text() string {
-	if text := strings.TrimSpace(string(e.kept)); text != "" {
-		return text
-	}
-	return "nothing"
 }

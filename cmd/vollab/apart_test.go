@@ -66,16 +66,3 @@ func TestMeasureApartInterrupted(t *testing.T) {
 		t.Errorf("incomplete %v with %d missed, expected an incomplete report without", report.Incomplete, report.Missed)
 	}
 }
-
-// TestPanicIsKept: what a program says before a panic and the end of a long trace are left out.
-func TestPanicIsKept(t *testing.T) {
-	e := &ending{writer: &bytes.Buffer{}}
-	for _, part := range []string{strings.Repeat("progress\n", 1000), "pan", "ic: fire\n", strings.Repeat("goroutine\n", 1000)} {
-		if n, err := e.Write([]byte(part)); n != len(part) || err != nil {
-			t.Fatalf("%d, %v", n, err)
-		}
-	}
-	if text := e.text(); !strings.HasPrefix(text, "panic: fire") || len(text) > keptBytes {
-		t.Errorf("kept %d bytes that begin with %.40q", len(text), text)
-	}
-}

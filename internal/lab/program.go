@@ -48,7 +48,7 @@ type Program struct {
 	cmd    *exec.Cmd
 	ended  chan struct{}
 	status error
-	errors tail
+	errors Tail
 	output bytes.Buffer
 }
 
@@ -137,18 +137,19 @@ func (p *Program) PID() int { return p.cmd.Process.Pid }
 func (p *Program) Output() []byte { return p.output.Bytes() }
 
 // Said is the end of what the program wrote to its standard error so far.
-func (p *Program) Said() string { return p.errors.text() }
+func (p *Program) Said() string { return p.errors.Text() }
 
 // failure is how the program ended, nil for status 0.
 func (p *Program) failure() error {
 	if p.status == nil {
 		return nil
 	}
-	return fmt.Errorf("%w %s: %w; it said last: %s", ErrProgram, p.name, p.status, p.errors.text())
+	return fmt.Errorf("%w %s: %w; it said last: %s", ErrProgram, p.name, p.status, p.errors.Text())
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// Tail keeps the end of what is written to it, or the beginning of a panic's message and trace: the end of a long trace
+// does not name the panic. It is safe for concurrent use. The zero Tail is empty.
+type Tail struct {
 	mu   sync.Mutex
 	kept []byte
 }
@@ -156,24 +157,36 @@ type tail struct {
 // tailBytes is some ten lines.
 const tailBytes = 2000
 
+// panicked is how Go's runtime begins the message of a panic, on a line of its own. Logs have the word within lines.
+var panicked = []byte("\npanic: ")
+
 // Write implements io.Writer.
-func (t *tail) Write(data []byte) (int, error) {
+func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.kept) == 0 {
+		// The first line begins like all others.
+		t.kept = append(t.kept, '\n')
+	}
 	t.kept = append(t.kept, data...)
+	if at := bytes.Index(t.kept, panicked); at >= 0 {
+		t.kept = t.kept[at:min(len(t.kept), at+tailBytes)]
+		return len(data), nil
+	}
 	if over := len(t.kept) - tailBytes; over > 0 {
 		t.kept = append(t.kept[:0], t.kept[over:]...)
 	}
 	return len(data), nil
 }
 
-func (t *tail) text() string {
+// Text is what was kept, "nothing" if nothing was written.
+func (t *Tail) Text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.kept) == 0 {
-		return "nothing"
+	if text := strings.TrimSpace(string(t.kept)); text != "" {
+		return text
 	}
-	return strings.TrimSpace(string(t.kept))
+	return "nothing"
 }
 
 // Ready is what a server says in the line of its log by which it is ready.

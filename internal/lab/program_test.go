@@ -31,15 +31,15 @@ func TestReady(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
-	var kept tail
-	if kept.text() != "nothing" {
-		t.Errorf("before anything was written: %q", kept.text())
+	var kept Tail
+	if kept.Text() != "nothing" {
+		t.Errorf("before anything was written: %q", kept.Text())
 	}
 	for range 100 {
 		_, _ = kept.Write([]byte(strings.Repeat("x", 99) + "\n"))
 	}
 	_, _ = kept.Write([]byte("the end\n"))
-	if text := kept.text(); len(text) > tailBytes || !strings.HasSuffix(text, "the end") {
+	if text := kept.Text(); len(text) > tailBytes || !strings.HasSuffix(text, "the end") {
 		t.Errorf("%d bytes are kept, ending in %q", len(text), text[len(text)-20:])
 	}
 }
@@ -131,5 +131,25 @@ func TestAwaitSign(t *testing.T) {
 	cancel()
 	if _, err := AwaitSign(cancelled, start("exec sleep 60"), sign, wait.Patience); !errors.Is(err, context.Canceled) {
 		t.Errorf("the context has ended: %v", err)
+	}
+}
+
+// TestTailKeepsPanics: progress before a panic and the end of a long trace are left out. A log that names a panic within a
+// line goes on.
+func TestTailKeepsPanics(t *testing.T) {
+	for _, test := range []struct{ name, before, want string }{
+		{"after progress", strings.Repeat("progress\n", 1000), "panic: fire"},
+		{"at once", "", "panic: fire"},
+		{"after a log", `{"msg":"panic: one client"}` + "\n" + strings.Repeat("progress\n", 1000), "panic: fire"},
+	} {
+		var kept Tail
+		for _, part := range []string{test.before, "pan", "ic: fire\n", strings.Repeat("goroutine\n", 1000)} {
+			if n, err := kept.Write([]byte(part)); n != len(part) || err != nil {
+				t.Fatalf("%s: %d, %v", test.name, n, err)
+			}
+		}
+		if text := kept.Text(); !strings.HasPrefix(text, test.want) || len(text) > tailBytes {
+			t.Errorf("%s: kept %d bytes that begin with %.40q", test.name, len(text), text)
+		}
 	}
 }
