@@ -4,60 +4,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/transport/transporttest"
 )
-
-// recordingConn receives nothing, and notes where datagrams are sent.
-type recordingConn struct {
-	closed chan struct{}
-	once   sync.Once
-	mu     sync.Mutex
-	sent   map[netip.AddrPort]int
-}
-
-func newRecordingConn() *recordingConn {
-	return &recordingConn{closed: make(chan struct{}), sent: make(map[netip.AddrPort]int)}
-}
-
-// ReadFrom implements net.PacketConn, as do the others. Reading waits for the end.
-func (c *recordingConn) ReadFrom([]byte) (int, net.Addr, error) {
-	<-c.closed
-	return 0, nil, net.ErrClosed
-}
-
-func (c *recordingConn) WriteTo(b []byte, to net.Addr) (int, error) {
-	select {
-	case <-c.closed:
-		return 0, io.ErrClosedPipe
-	default:
-	}
-	address := to.(*net.UDPAddr).AddrPort()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sent[netip.AddrPortFrom(address.Addr().Unmap(), address.Port())]++
-	return len(b), nil
-}
-
-func (c *recordingConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return nil
-}
-
-func (*recordingConn) LocalAddr() net.Addr {
-	return &net.UDPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 7882}
-}
-func (*recordingConn) SetDeadline(time.Time) error      { return nil }
-func (*recordingConn) SetReadDeadline(time.Time) error  { return nil }
-func (*recordingConn) SetWriteDeadline(time.Time) error { return nil }
 
 // candidateBytes is how many bytes of an input make one candidate.
 const candidateBytes = 12
@@ -125,7 +81,7 @@ func FuzzCandidate(f *testing.F) {
 
 // nameTo names candidates to a peer whose remote peer is not there.
 func nameTo(t *testing.T, answer string, named []string) {
-	conn := newRecordingConn()
+	conn := transporttest.NewBlackhole()
 	config := DefaultConfig()
 	config.TCP = false
 	endpoint, err := Attach(config, conn)
@@ -177,7 +133,7 @@ func nameTo(t *testing.T, answer string, named []string) {
 }
 
 // checkSent fails the test if datagrams went where they may not go, or too many did.
-func checkSent(t *testing.T, conn *recordingConn, taken map[string]bool) {
+func checkSent(t *testing.T, conn *transporttest.Blackhole, taken map[string]bool) {
 	t.Helper()
 	asked := map[netip.AddrPort]bool{}
 	for candidate := range taken {
@@ -190,10 +146,8 @@ func checkSent(t *testing.T, conn *recordingConn, taken map[string]bool) {
 			asked[netip.AddrPortFrom(address.Addr().Unmap(), address.Port())] = true
 		}
 	}
-	conn.mu.Lock()
-	defer conn.mu.Unlock()
 	total := 0
-	for to, count := range conn.sent {
+	for to, count := range conn.Sent() {
 		total += count
 		if !asked[to] {
 			t.Errorf("%d checks went to %v, which no candidate names", count, to)

@@ -5,10 +5,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/pion/rtp"
-
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // asker is a sink that asks its peer for the round-trip time with every packet.
@@ -39,22 +35,8 @@ func TestClosingWhileThePeersSinkAsks(t *testing.T) {
 func closeWhileAsked(t *testing.T) {
 	p := newPair(t)
 	sink := &asker{}
-	peer, err := p.endpoints[0].NewPeer(sink)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sink.peer = peer
-	_ = p.offers.Close()
-	p.offers = peer
-	line, err := peer.AddReceiving(volumetric.KindVideo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.negotiate([]*Line{line})
-	p.connect()
-	outlet := p.attachBeforeSend[line.MID()]
-	media, _, _ := outlet.PayloadType(volumetric.MIMEVolumetric)
-	header := rtp.Header{Version: 2, PayloadType: media, SSRC: outlet.SSRC()}
+	sink.peer = p.receiveBy(sink)
+	outlet, header := p.connectVideo()
 	stop := make(chan struct{})
 	var sending sync.WaitGroup
 	sending.Go(func() {
@@ -72,7 +54,7 @@ func closeWhileAsked(t *testing.T) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = peer.Close()
+		_ = p.offers.Close()
 	}()
 	p.until("the connection is closed", func() bool {
 		select {

@@ -77,6 +77,33 @@ func newPair(t *testing.T) *pair {
 	return newPairWith(t, func(*Config) {})
 }
 
+// receiveBy makes the peer that offers hand what comes to another sink. It is called before the peers negotiate.
+func (p *pair) receiveBy(sink Sink) *Peer {
+	p.t.Helper()
+	peer, err := p.endpoints[0].NewPeer(sink)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_ = p.offers.Close()
+	p.offers = peer
+	return peer
+}
+
+// connectVideo connects the peers with one line of video toward the one that offers. It returns the outlet that sends on
+// the line, and the header of its packets.
+func (p *pair) connectVideo() (*Outlet, rtp.Header) {
+	p.t.Helper()
+	line, err := p.offers.AddReceiving(volumetric.KindVideo)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.negotiate([]*Line{line})
+	p.connect()
+	outlet := p.attachBeforeSend[line.MID()]
+	media, _, _ := outlet.PayloadType(volumetric.MIMEVolumetric)
+	return outlet, rtp.Header{Version: 2, PayloadType: media, SSRC: outlet.SSRC()}
+}
+
 // newPairWith makes a pair whose endpoints have the settings.
 func newPairWith(t testing.TB, set func(*Config)) *pair {
 	t.Helper()

@@ -6,10 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pion/rtp"
-
 	"github.com/volsfu/volsfu/internal/udp"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 func TestStampTimes(t *testing.T) {
@@ -93,21 +90,8 @@ func (r *infoRecorder) last() PacketInfo {
 func TestInfosHaveStamps(t *testing.T) {
 	p := newPair(t)
 	sink := &infoRecorder{}
-	peer, err := p.endpoints[0].NewPeer(sink)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = p.offers.Close()
-	p.offers = peer
-	line, err := peer.AddReceiving(volumetric.KindVideo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.negotiate([]*Line{line})
-	p.connect()
-	outlet := p.attachBeforeSend[line.MID()]
-	media, _, _ := outlet.PayloadType(volumetric.MIMEVolumetric)
-	header := rtp.Header{Version: 2, PayloadType: media, SSRC: outlet.SSRC()}
+	p.receiveBy(sink)
+	outlet, header := p.connectVideo()
 	comes := func(what string, stamped bool) (info PacketInfo) {
 		t.Helper()
 		p.until(what, func() bool {

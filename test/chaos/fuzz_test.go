@@ -2,11 +2,8 @@ package chaos
 
 import (
 	"fmt"
-	"io"
-	"net"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/transport/transporttest"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -201,7 +199,7 @@ func FuzzAnswerSequence(f *testing.F) {
 			return
 		}
 		synctest.Test(t, func(t *testing.T) {
-			conn := newCountingConn()
+			conn := transporttest.NewBlackhole()
 			config := transport.DefaultConfig()
 			config.TCP = false
 			endpoint, err := transport.Attach(config, conn)
@@ -226,7 +224,7 @@ func FuzzAnswerSequence(f *testing.F) {
 			}
 			// A peer that sends one check in 50 ms (RFC 8445 section 14.2) reaches 100 addresses meanwhile.
 			time.Sleep(5 * time.Second)
-			if n, most := conn.addresses(), mostAddresses*(1+q.restarts); n > most {
+			if n, most := len(conn.Sent()), mostAddresses*(1+q.restarts); n > most {
 				t.Errorf("the peer has sent to %d addresses, expected at most %d", n, most)
 			}
 		})
@@ -274,56 +272,3 @@ func (q *sequence) address() netip.AddrPort {
 	q.number++
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, byte(1 + q.number%250)}), uint16(1000+q.number))
 }
-
-// countingConn receives nothing, and counts where it sends to.
-type countingConn struct {
-	closed chan struct{}
-	once   sync.Once
-	mu     sync.Mutex
-	sent   map[string]int
-}
-
-func newCountingConn() *countingConn {
-	return &countingConn{closed: make(chan struct{}), sent: make(map[string]int)}
-}
-
-func (c *countingConn) addresses() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.sent)
-}
-
-// ReadFrom implements net.PacketConn.
-func (c *countingConn) ReadFrom([]byte) (int, net.Addr, error) {
-	<-c.closed
-	return 0, nil, net.ErrClosed
-}
-
-// WriteTo implements net.PacketConn.
-func (c *countingConn) WriteTo(b []byte, to net.Addr) (int, error) {
-	select {
-	case <-c.closed:
-		return 0, io.ErrClosedPipe
-	default:
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sent[to.String()]++
-	return len(b), nil
-}
-
-// Close implements net.PacketConn.
-func (c *countingConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return nil
-}
-
-// LocalAddr implements net.PacketConn.
-func (*countingConn) LocalAddr() net.Addr {
-	return &net.UDPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 7882}
-}
-
-// SetDeadline implements net.PacketConn, as do the others. Nothing waits but reading, until the end.
-func (*countingConn) SetDeadline(time.Time) error      { return nil }
-func (*countingConn) SetReadDeadline(time.Time) error  { return nil }
-func (*countingConn) SetWriteDeadline(time.Time) error { return nil }
