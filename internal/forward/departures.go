@@ -16,29 +16,30 @@ import (
 // maxExtension is the highest identifier of the one-byte form (RFC 8285 section 4.2).
 const maxExtension = 14
 
-// departures number everything that is queued to one receiver, over all its slots, and learn from its reports what became of it: by transport-wide congestion
-// control (draft-holmer-rmcat-transport-wide-cc-extensions-01), for which packets carry their number, or by RFC 8888, which knows them by SSRC and sequence
-// number. The writer owns them.
+// departures number the packets that are queued to one receiver, over all its slots, and match the receiver's reports with
+// them. With transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01) packets carry their
+// number. With RFC 8888 reports name packets by SSRC and sequence number. The writer owns the departures.
 type departures struct {
-	// extension is the identifier that the peers agree on, 0 while they do not, and by RFC 8888.
+	// extension is the negotiated identifier of the header extension, 0 if there is none or reports are those of RFC 8888.
 	extension uint8
-	// header holds the extension that the headers of all slots point to: a header is read before the next one is numbered.
+	// header holds the extension. The headers of all slots point to it: a header is read before the next one is numbered.
 	header rtp.Header
-	// place is where in it the number stands.
+	// place is the number within the extension.
 	place   []byte
 	history *sender.History
-	// counted is what the writer's counts have of the history's.
+	// counted are the counts of the history that the writer's counts include.
 	counted feedback.TransportHistoryStats
 }
 
-// kinds are the classes of packets as their receiver's history calls them.
+// kinds maps the classes of packets to those of the history.
 var kinds = [packetlog.Classes]feedback.PacketKind{
 	packetlog.Media: feedback.Media, packetlog.Parity: feedback.Parity, packetlog.Audio: feedback.Audio,
 	packetlog.Retransmission: feedback.Retransmission, packetlog.Probe: feedback.Probe,
 }
 
-// number gives the header of a packet that is queued next the receiver's next number, or takes away what it had before where the peers do not agree on
-// numbers. That is asked once per run. A packet that the outlet then refuses is lost like one on the way.
+// number sets the receiver's next number in the header of a packet that is queued next, or removes the extension if the
+// peers have not negotiated numbers. The negotiated form is read once per run. A packet that the outlet refuses afterwards
+// counts as lost on the network.
 func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class, now time.Time) {
 	if r.queued == 0 {
 		r.agree(r.peer.TransportSequenceID(), r.peer.ReportsByStream())
@@ -56,8 +57,9 @@ func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class, now 
 	h.Extension, h.ExtensionProfile, h.Extensions = true, d.header.ExtensionProfile, d.header.Extensions
 }
 
-// agree makes packets be known to the receiver by SSRC and sequence number, or else be numbered by the extension with the given identifier, or not where that is
-// none. Numbers go on where they were; where it changes what packets are known by, everything begins anew.
+// agree sets the negotiated form: reports by SSRC and sequence number, or numbers in the extension with an identifier, or
+// no numbers if the identifier is 0. Another identifier continues the numbers. Another form of reports begins another
+// history.
 func (r *Receiver) agree(extension uint8, byStream bool) {
 	if byStream || extension > maxExtension {
 		extension = 0
@@ -90,8 +92,8 @@ func newDepartures(byStream bool) *departures {
 	return &departures{history: sender.NewNumbered(uint16(rand.Uint32()))}
 }
 
-// hear takes the reports that wait of a receiver.
-func (w *writer) hear(r *Receiver) {
+// readReports processes the queued reports of a receiver.
+func (w *writer) readReports(r *Receiver) {
 	reports := w.inbox.openReports(r)
 	d := r.departures
 	if d == nil {

@@ -245,7 +245,7 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 		i.schedule(s.missing.Next())
 	}
 	s.track.publish(stored)
-	i.hold(s.track)
+	i.noteArrival(s.track)
 }
 
 // admit gives the packet at hand its extended number, and tells whether it is news.

@@ -2,20 +2,23 @@ package forward
 
 import "github.com/volsfu/volsfu/internal/panics"
 
-// signalAfter is after how many packets those who follow their tracks are told, however long the batch. The largest segment that a socket receives at once
-// (UDP_GRO) is 64 kB, 55 packets of payload v1: a burst that came as one is signalled as one, so that it can leave as one run per receiver. Taking 64 packets
-// takes about 60 µs, at 1 µs each, decryption included.
+// signalAfter is the number of packets after which the followers of their tracks are signalled, however long the batch is.
+// The largest segment that a socket receives at once (UDP_GRO) is 64 kB, 55 packets of payload v1: a burst that arrives as
+// one segment is signalled at once, so that it can leave as one run per receiver. To process 64 packets takes about 60 µs,
+// at 1 µs each, decryption included.
 const signalAfter = 64
 
-// Signal tells the writers of the packets since the last call, without waking any. It is called before Flush where several ingresses have packets that came together: whoever is served first gets what
-// all of them have as one burst, and nobody's packets wait unseen for what another's cost.
+// Signal signals the packets since the last call to the writers, without waking a writer. Signal is called before Flush if
+// packets of several ingresses arrived together: then the first writer that runs finds the packets of all ingresses as one
+// burst.
 func (i *Ingress) Signal() {
 	i.mu.Lock()
 	i.signal()
 	i.mu.Unlock()
 }
 
-// Flush lets the packets since the last call go on to the slots, and forwards them as far as nobody else does (see turn). It is called by the goroutine that calls RTP.
+// Flush signals the packets since the last call, and runs the writers that no other goroutine runs (see turn). The
+// goroutine that calls RTP calls Flush.
 func (i *Ingress) Flush() {
 	i.mu.Lock()
 	i.signal()
@@ -36,30 +39,30 @@ func (i *Ingress) Flush() {
 	i.mu.Unlock()
 }
 
-// signal tells those who follow them of the tracks that packets have come on, and notes the writers that are to be woken for it. The caller holds the mutex, here and
-// below. A panic ends the process: writers of all clients go by the signals.
+// signal signals the tracks with new packets to their followers, and collects the writers to wake. The caller holds the
+// mutex, here and below. A panic ends the process, because the writers of all clients depend on the signals.
 func (i *Ingress) signal() {
 	defer panics.Shared()
 	i.rousing += len(i.unsignalled)
-	var told *Track
+	var signalled *Track
 	for n, t := range i.unsignalled {
-		if t != told {
+		if t != signalled {
 			i.roused = t.signal(i.roused)
 		}
-		told = t
+		signalled = t
 		i.unsignalled[n] = nil
 	}
 	i.unsignalled = i.unsignalled[:0]
 }
 
-// hold notes that a packet has come on a track, of which those who follow it are to be told.
-func (i *Ingress) hold(t *Track) {
+// noteArrival notes a new packet of a track, to be signalled.
+func (i *Ingress) noteArrival(t *Track) {
 	if i.unsignalled = append(i.unsignalled, t); len(i.unsignalled) == signalAfter {
 		i.wakeWriters()
 	}
 }
 
-// wakeWriters signals and leaves the work to the writers' goroutines.
+// wakeWriters signals, and wakes the writers' goroutines.
 func (i *Ingress) wakeWriters() {
 	i.signal()
 	for n, w := range i.roused {

@@ -8,11 +8,11 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// minStep is the shortest time between two looks at what is missing: requests for the losses of a burst go in one packet. It is small
-// against the 10 ms after which requests are repeated.
+// minStep is the shortest time between two searches for missing packets, so that one NACK requests the losses of a burst.
+// It is short against the 10 ms after which requests are repeated.
 const minStep = 2 * time.Millisecond
 
-// wake makes the goroutine look at what is to do. It is safe for any goroutine.
+// wake wakes the ingress's goroutine. It is safe for any goroutine.
 func (i *Ingress) wake() {
 	select {
 	case i.wakeup <- struct{}{}:
@@ -20,7 +20,8 @@ func (i *Ingress) wake() {
 	}
 }
 
-// schedule makes the goroutine look at what is missing at that time, if it would not before. The caller holds the mutex.
+// schedule makes the goroutine search for missing packets at the given time, unless an earlier search is scheduled. The
+// caller holds the mutex.
 func (i *Ingress) schedule(at time.Time) {
 	if at.IsZero() {
 		return
@@ -70,7 +71,8 @@ func (i *Ingress) write(compound []rtcp.Packet) {
 	}
 }
 
-// step does what is due for single streams, and returns the RTCP packets to send, and when it wants to be called next, zero if not before it is woken.
+// step steps all streams. It returns the RTCP packets to send and the time of the next step, zero if there is none before
+// the goroutine is woken.
 func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 	rtt := i.peer.RTT()
 	i.mu.Lock()
@@ -83,7 +85,7 @@ func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 	return packets, next
 }
 
-// due is step. The caller holds the mutex.
+// due is step for a caller that holds the mutex.
 func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, next time.Time) {
 	if len(i.streams) == 0 {
 		i.scheduled, i.reportDue = time.Time{}, time.Time{}
@@ -101,7 +103,7 @@ func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, 
 	return packets, earliest(next, earliest(i.scheduled, i.reportDue))
 }
 
-// requests appends NACKs for what is missing, and schedules the next look.
+// requests appends NACKs for missing packets, and schedules the next search.
 func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Duration) []rtcp.Packet {
 	i.stepped, i.scheduled = now, time.Time{}
 	i.budget.step(now)
@@ -115,7 +117,8 @@ func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Durati
 		if s.track.framed && len(lost) > 0 && s.lose(lost) {
 			s.track.tellGaps()
 		}
-		// What is left out, the newest, counts as asked for, and is asked for again a round trip later like what gets lost on the way.
+		// The budget leaves out the newest packets. They count as requested, and are requested again a round trip later, like
+		// packets whose request was lost.
 		granted := i.budget.take(len(ask))
 		i.stats.add(requestsLimited, uint64(len(ask)-granted))
 		if ask = ask[:granted]; len(ask) > 0 {
@@ -132,7 +135,7 @@ func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Durati
 	return packets
 }
 
-// keyFrameRequests appends PLI for the tracks that want a key frame, and tells when the next is due.
+// keyFrameRequests appends PLI for the tracks that want a key frame, and returns when the next one is due.
 func (i *Ingress) keyFrameRequests(packets []rtcp.Packet, now time.Time) (_ []rtcp.Packet, next time.Time) {
 	for _, s := range i.streams {
 		ask, at := s.keyFrameDue(now, i.engine.cfg.KeyFrameInterval)
@@ -145,7 +148,8 @@ func (i *Ingress) keyFrameRequests(packets []rtcp.Packet, now time.Time) (_ []rt
 	return packets, next
 }
 
-// reports appends receiver reports. On the same occasion it frees what silent tracks still hold in their caches, and what was left of frames.
+// reports appends receiver reports. It also frees the expired packets of silent tracks, and incomplete frames of
+// injectors.
 func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 	var blocks []rtcp.ReceptionReport
 	for _, s := range i.streams {
@@ -160,7 +164,7 @@ func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 	return feedback.AppendReceiverReports(packets, i.ssrc, blocks)
 }
 
-// earliest is the earlier of two times, of which zero is never.
+// earliest is the earlier of two times. The zero time is never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

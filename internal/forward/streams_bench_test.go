@@ -92,7 +92,7 @@ func (e *reportedByStream) interval() {
 	e.report.Timestamp += 25 << 16 / 1000
 	e.packet, _ = e.report.Append(e.packet[:0])
 	e.receiver.RTCP(e.packet, e.now)
-	w.hear(e.receiver)
+	w.readReports(e.receiver)
 }
 
 func TestReportsByStreamDoNotAllocate(t *testing.T) {

@@ -246,7 +246,7 @@ func (w *writer) obey() {
 		w.orders.slots[i] = nil
 	}
 	for i, r := range w.orders.heard {
-		w.hear(r)
+		w.readReports(r)
 		w.orders.heard[i] = nil
 	}
 	for i, r := range w.orders.closing {

@@ -1,9 +1,9 @@
 package client
 
 import (
-	"github.com/pion/rtp"
-
 	"time"
+
+	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -13,24 +13,26 @@ import (
 type Event interface{ event() }
 
 type (
-	// ParticipantJoined says that somebody came.
+	// ParticipantJoined reports a participant that has joined.
 	ParticipantJoined struct{ Participant signal.Participant }
-	// ParticipantLeft says that somebody went.
+	// ParticipantLeft reports a participant that has left.
 	ParticipantLeft struct{ Identity, Reason string }
-	// Published says that somebody publishes one more object.
+	// Published reports a new publication of a participant.
 	Published struct {
 		Participant string
 		Publication volumetric.Publication
 	}
-	// Unpublished says that a publication has ended.
+	// Unpublished reports the end of a publication.
 	Unpublished struct{ Publication volumetric.PublicationRef }
-	// Sending says what quality a tile is being sent at, from its first packet on; volumetric.QualityOff when it was switched off.
+	// Sending reports the quality at which a tile is sent from now on, or volumetric.QualityOff if the tile was switched off.
 	Sending struct {
-		// Track names the tile. Its quality is volumetric.QualityOff, but in volumetric.ModeDescriptions it names the description.
+		// Track names the tile. In volumetric.ModeDescriptions its quality names the description. In other modes it is
+		// volumetric.QualityOff.
 		Track   volumetric.TrackRef
 		Quality volumetric.Quality
 		Reason  signal.Reason
-		// Delay is from when the server read the request for this quality to its first packet; 0 where nothing was asked for.
+		// Delay is the time from the server's reading of the request for this quality to the first packet, 0 without a
+		// request.
 		Delay time.Duration
 	}
 	// KeyFrameWanted asks the publisher of a real video codec for a key frame.
@@ -39,33 +41,33 @@ type (
 		Tile        int
 		Quality     volumetric.Quality
 	}
-	// Wanted says which qualities of each tile of an own publication somebody takes; Publisher.Wanted gives the same, track by track. Parity is the share of
-	// parity packets that receivers need.
+	// Wanted reports which qualities of each tile of an own publication have receivers. Publisher.Wanted reports the same for
+	// one track. Parity is the share of parity packets that receivers need.
 	Wanted struct {
 		Publication string
 		Tiles       [][]volumetric.Quality
 		Parity      float64
 	}
-	// Uplink says that other tracks than before are not sent for want of bandwidth; Estimate is what the uplink carries.
+	// Uplink reports a change of the tracks that are not sent for lack of bandwidth. Estimate is the rate of the uplink.
 	Uplink struct {
 		Estimate volumetric.Bitrate
 		GaveUp   []signal.OwnTrack
 	}
-	// PoseChanged says where an object of somebody stands now.
+	// PoseChanged reports the new pose of another participant's object.
 	PoseChanged struct {
 		Publication volumetric.PublicationRef
 		Pose        Pose
 	}
-	// Bandwidth says what the server thinks of this client's link: what it carries, the rate of what the server has decided to send, and the rate of what it
-	// would send if the link carried anything.
+	// Bandwidth reports the server's view of this client's link: the estimated rate, the rate that the server has decided to
+	// send, and the rate that the server would send over a link without limit.
 	Bandwidth struct{ Estimate, Allocated, Wanted volumetric.Bitrate }
-	// Connected says that media flows.
+	// Connected reports that media flows.
 	Connected struct{}
-	// Interrupted says that the websocket broke; the session tries to resume.
+	// Interrupted reports that the websocket has broken. The session tries to resume.
 	Interrupted struct{ Err error }
-	// Resumed says that the session goes on.
+	// Resumed reports that the session continues.
 	Resumed struct{}
-	// Closing says that the server will end the session.
+	// Closing announces that the server ends the session after Grace.
 	Closing struct {
 		Code    signal.Code
 		Message string
@@ -93,22 +95,24 @@ type Frame struct {
 	Track volumetric.TrackRef
 	// Number counts the publication's capture instants; it does not wrap around.
 	Number int64
-	// Codec names what Data is encoded with; zero where the publisher does not say.
+	// Codec names the encoding of Data. It is zero if the publisher does not state it.
 	Codec volumetric.FourCC
-	// Capture is when the frame was captured, by the server's clock, or by the publisher's where Whole is set; zero where the publisher does not say.
+	// Capture is when the frame was captured, by the server's clock, or by the publisher's if Whole is set. It is zero if the
+	// publisher does not state it.
 	Capture time.Time
-	// Data is what the codec made, empty for a tile without points. It is the receiver's to keep.
+	// Data is the encoded tile, empty for a tile without points. The receiver of the frame owns Data.
 	Data []byte
-	// Whole is the frame of a publication that is marked VR2Gather, as it was published: VR2Gather's header, which Codec and Capture are taken from, and
-	// Data. It is nil for other publications. Where the frame does not begin with such a header, Data is all of it, and Codec and Capture are zero.
+	// Whole is the frame of a publication that is marked VR2Gather, as it was published: VR2Gather's header, which has Codec
+	// and Capture, and Data. Whole is nil for other publications. If the frame does not begin with such a header, Data is the
+	// whole frame, and Codec and Capture are zero.
 	Whole []byte
-	// First and Complete are when the first and the last needed packet came, by the server's clock.
+	// First and Complete are when the first and the last needed packet arrived, by the server's clock.
 	First, Complete time.Time
 	// arrived are the receiver's stamps by the system's clock.
 	arrived arrived
 }
 
-// Packet is one packet of a track that does not use payload v1: audio, H264 and whatever else travels here.
+// Packet is one packet of a track that does not use payload v1, such as audio or H264.
 type Packet struct {
 	Track volumetric.TrackRef
 	Codec volumetric.Codec
