@@ -128,7 +128,7 @@ func newCollection(c collection) *cobra.Command {
 			defer cancel()
 			progress := lab.NewProgress(cmd.ErrOrStderr())
 			if inside {
-				// Whoever started this process holds its standard input open for as long as the report is wanted.
+				// The parent process holds the standard input open while it wants the report.
 				go func() {
 					_, _ = io.Copy(io.Discard, cmd.InOrStdin())
 					cancel()
@@ -165,7 +165,7 @@ func newCollection(c collection) *cobra.Command {
 	flags.BoolVar(&asJSON, jsonFlag, false, "print one JSON object instead of text")
 	flags.IntSliceVar(&only, onlyFlag, nil, "run only the checks with these numbers, as in 3,5")
 	flags.BoolVar(&inside, insideFlag, false, "measure in this process, which a server that crashes may end")
-	_ = flags.MarkHidden(insideFlag) // it is there
+	_ = flags.MarkHidden(insideFlag) // fails only for a flag that does not exist
 	checks = c.bind(flags)
 	return cmd
 }
