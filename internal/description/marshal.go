@@ -61,7 +61,8 @@ func (d *Description) Marshal() string {
 	for i := range d.Lines {
 		t.media(&d.Lines[i], &d.Transport, i == tagged)
 	}
-	return t.String()
+	// An offer is kept until the answer arrives, without the spare room.
+	return strings.Clone(t.String())
 }
 
 // credentials writes what stands at session level and in the tagged line.

@@ -31,7 +31,12 @@ func (c Config) checkAttempts() uint16 {
 
 // newAgent makes the ICE agent of one peer.
 func (e *Endpoint) newAgent() (*ice.Agent, error) {
+	network, err := e.interfaces.current(time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("new ICE agent: %w", err)
+	}
 	options := []ice.AgentOption{
+		ice.WithNet(network),
 		ice.WithLoggerFactory(e.logs),
 		ice.WithMulticastDNSMode(ice.MulticastDNSModeDisabled),
 		ice.WithDisconnectedTimeout(e.config.DisconnectedTimeout),

@@ -43,6 +43,8 @@ type Endpoint struct {
 	// reflexive are this host's addresses as STUN servers see them.
 	reflexive []string
 	routes    routes
+	// interfaces are listed for all ICE agents together.
+	interfaces interfaceList
 	// stamping counts those who want stamps; switching it on and off is guarded by stamped.
 	stamping atomic.Int32
 	stamped  sync.Mutex
