@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // TestConference has a program in C and one in Go meet: what either publishes reaches the other as it was, at the qualities that it chooses.
@@ -28,7 +28,7 @@ func TestConference(t *testing.T) {
 			gopher := publish(t, conference, "room")
 			carol := start(t, program, conference.Server.URL(), "room", "carol")
 			carol.await("the peer's media flows", func() bool { return carol.said(0, "event 1 ") == 1 })
-			carol.ask(fmt.Sprintf("limits 0 %d", lab.Everything), "status 0")
+			carol.ask(fmt.Sprintf("limits 0 %d", testbed.Everything), "status 0")
 			switchBothWays(t, gopher, carol)
 			tellTheRest(gopher, carol)
 			// It was waited for as many of two tiles at two qualities.

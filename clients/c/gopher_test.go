@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // frameSize and frameData say what the bytes of a frame must be, as testdata/frames.h does.
@@ -56,10 +56,10 @@ type gopher struct {
 const deskTiles, deskQualities = 2, 2
 
 // publish brings a gopher into a room, until the test ends.
-func publish(t *testing.T, c *lab.Conference, room string) *gopher {
+func publish(t *testing.T, c *testbed.Conference, room string) *gopher {
 	t.Helper()
 	session, err := client.Join(t.Context(), client.Config{
-		URL: c.Server.URL(), Room: room, Identity: "gopher", Receive: true, MinUplink: lab.Everything, QueueBudget: time.Second,
+		URL: c.Server.URL(), Room: room, Identity: "gopher", Receive: true, MinUplink: testbed.Everything, QueueBudget: time.Second,
 		Publications: []volumetric.Publication{{
 			Name: "desk", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,
 			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
@@ -71,7 +71,7 @@ func publish(t *testing.T, c *lab.Conference, room string) *gopher {
 		t.Fatal(err)
 	}
 	// The links are this host's: a busy one is not to be taken for a narrow one.
-	if err := session.SetLimits(t.Context(), 0, lab.Everything); err != nil {
+	if err := session.SetLimits(t.Context(), 0, testbed.Everything); err != nil {
 		t.Fatal(err)
 	}
 	g := &gopher{t: t, session: session, stop: make(chan struct{})}

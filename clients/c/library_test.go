@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 func TestMain(m *testing.M) {
@@ -133,9 +133,9 @@ func run(t *testing.T, program string, args ...string) (string, error) {
 }
 
 // open starts a server that ends with the test.
-func open(t *testing.T) *lab.Conference {
+func open(t *testing.T) *testbed.Conference {
 	t.Helper()
-	c, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	c, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

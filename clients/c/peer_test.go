@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // peer is testdata/peer.c as it runs.
@@ -84,7 +84,7 @@ func (p *peer) await(what string, condition func() bool) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), generous)
 	defer cancel()
-	if err := lab.Await(ctx, what, condition); err != nil {
+	if err := testbed.Await(ctx, what, condition); err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		last := p.lines[max(0, len(p.lines)-20):]

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // The flags of a collection by which a check is told to another process.
@@ -67,7 +68,7 @@ func (a apart) measure(ctx context.Context, report *lab.Report, number int, chec
 	got, err := a.run(ctx, number)
 	if err != nil {
 		report.Add(lab.Section{
-			Number: number, Name: check.Name(), Lines: []lab.Line{}, Error: err.Error(), Seconds: time.Since(begun).Seconds(), LoadBefore: load,
+			Number: number, Name: check.Name(), Lines: []claim.Line{}, Error: err.Error(), Seconds: time.Since(begun).Seconds(), LoadBefore: load,
 		}, ctx.Err() != nil)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // shell is a program that does what a script says. The script finds the number of the check as $2.
@@ -34,7 +35,7 @@ func TestMeasureApart(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			report, program := lab.NewReport("trial", "v"), shell(test.script)
-			program.measure(context.Background(), report, 7, known{lab.Skip("known", "")}, lab.Progress{})
+			program.measure(context.Background(), report, 7, known{claim.Skip("known", "")}, lab.Progress{})
 			if len(report.Sections) != 1 || report.Sections[0].Number != 7 {
 				t.Fatalf("sections %+v, expected one of check 7", report.Sections)
 			}
@@ -61,7 +62,7 @@ func TestMeasureApartInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	report := lab.NewReport("trial", "v")
-	shell(`trap 'exit 2' TERM; while :; do sleep 0.05; done`).measure(ctx, report, 1, known{lab.Skip("known", "")}, lab.Progress{})
+	shell(`trap 'exit 2' TERM; while :; do sleep 0.05; done`).measure(ctx, report, 1, known{claim.Skip("known", "")}, lab.Progress{})
 	if !report.Incomplete || report.Missed != 0 {
 		t.Errorf("incomplete %v with %d missed, expected an incomplete report without", report.Incomplete, report.Missed)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/hotpath"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 func TestWriteTable(t *testing.T) {
@@ -83,10 +84,10 @@ func TestBenchRow(t *testing.T) {
 func TestClaimRows(t *testing.T) {
 	report := lab.NewReport("hot-path", "test")
 	report.Sections = []lab.Section{
-		{Number: 1, Name: "cost", Lines: []lab.Line{
-			lab.AtMost("of the other's", 0.2, "", 0.25), lab.Information("of this one", 2, "µs"), lab.Stated("per send", 14, ""), lab.Exactly("valid runs", 3, "", 3),
+		{Number: 1, Name: "cost", Lines: []claim.Line{
+			claim.AtMost("of the other's", 0.2, "", 0.25), claim.Information("of this one", 2, "µs"), claim.Stated("per send", 14, ""), claim.Exactly("valid runs", 3, "", 3),
 		}},
-		{Number: 2, Name: "stay", Lines: []lab.Line{lab.AtMost("p50", 260, "µs", 200), lab.Skip("paced", "no pacer"), lab.Exactly("paced: valid runs", 1, "", 3)}, Error: "no server"},
+		{Number: 2, Name: "stay", Lines: []claim.Line{claim.AtMost("p50", 260, "µs", 200), claim.Skip("paced", "no pacer"), claim.Exactly("paced: valid runs", 1, "", 3)}, Error: "no server"},
 	}
 	want := `| claim (` + "`vollab check hot-path`" + `) | figure | target |
 |---|---|---|

@@ -10,16 +10,17 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // known is a check whose outcome is known.
-type known struct{ line lab.Line }
+type known struct{ line claim.Line }
 
-func (k known) Name() string                            { return k.line.Name }
-func (k known) Run(context.Context) ([]lab.Line, error) { return []lab.Line{k.line}, nil }
+func (k known) Name() string                              { return k.line.Name }
+func (k known) Run(context.Context) ([]claim.Line, error) { return []claim.Line{k.line}, nil }
 
 var trial = collection{name: "trial", short: "A trial", bind: fixed(func(lab.Progress) []lab.Check {
-	return []lab.Check{known{lab.AtLeast("good", 2, "", 1)}, known{lab.AtLeast("bad", 0, "", 1)}, known{lab.Skip("absent", "no data")}}
+	return []lab.Check{known{claim.AtLeast("good", 2, "", 1)}, known{claim.AtLeast("bad", 0, "", 1)}, known{claim.Skip("absent", "no data")}}
 })}
 
 // open is a standard input that ends with the test.

@@ -15,12 +15,12 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/libspeex"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/opus"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/transcode"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // soundTest is a room with a client by v1 and one of VR2Gather's own peers, and a connector for a bridge.
@@ -118,9 +118,9 @@ func TestBridgeTranscodesSound(t *testing.T) {
 func openSoundTest(t *testing.T) *soundTest {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	settings.VR2Gather.Enabled, settings.VR2Gather.RequireToken, settings.VR2Gather.DefaultRoom = true, false, defaultRoom
-	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/bridge"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // patience is how long a busy machine may take.
@@ -154,7 +154,7 @@ func TestBridgeAddresses(t *testing.T) {
 func openConference(t testing.TB) string {
 	t.Helper()
 	before := goleak.IgnoreCurrent() // that of a benchmark waits for it
-	c, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	c, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

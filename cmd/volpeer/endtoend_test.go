@@ -16,11 +16,11 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/distribution"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // accessLink is each direction of everybody's access link. From publisher to watcher there are two of them: a round trip of 50 ms.
@@ -30,7 +30,7 @@ const accessLink = "delay=12.5ms,loss=1%"
 type venue struct {
 	t          *testing.T
 	network    *netem.Network
-	conference *lab.Conference
+	conference *testbed.Conference
 	next       netip.Addr
 }
 
@@ -41,7 +41,7 @@ func openVenue(t *testing.T) *venue {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conference, err := lab.NewConference(lab.ConferenceConfig(), media, zap.NewNop())
+	conference, err := testbed.NewConference(testbed.ConferenceConfig(), media, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

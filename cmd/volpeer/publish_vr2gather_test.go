@@ -18,7 +18,6 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/choice"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -26,6 +25,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 func TestAppendVR2Gather(t *testing.T) {
@@ -139,10 +139,10 @@ func broadcastVR2Gather(ctx context.Context, t *testing.T, url string) (kept *ke
 
 // TestVR2GatherPublication: what is published with --vr2gather arrives byte for byte, and is decoded by volpeer watch.
 func TestVR2GatherPublication(t *testing.T) {
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	// Frames are repaired for so long that a machine that stalls costs none.
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline, settings.Forward.CacheAge = signal.MaxDeadline, signal.MaxDeadline, 5*signal.MaxDeadline
-	conference, err := lab.NewConference(settings, nil, zap.NewNop())
+	conference, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

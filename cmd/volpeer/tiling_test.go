@@ -21,9 +21,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // onstage is a server on this host with somebody who publishes.
@@ -35,7 +35,7 @@ type onstage struct {
 // perform has somebody publish what the line of flags says, until the test ends.
 func perform(t *testing.T, line string) *onstage {
 	t.Helper()
-	conference, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	conference, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Report is the outcome of several checks.
@@ -43,7 +45,7 @@ type Section struct {
 	// Number is the check's place in the collection, from 1.
 	Number int    `json:"number"`
 	Name   string `json:"name"`
-	Lines  []Line `json:"lines"`
+	Lines  []claim.Line `json:"lines"`
 	// Error is what kept the check from finishing.
 	Error string `json:"error,omitempty"`
 	// Seconds is how long it took.
@@ -73,7 +75,7 @@ func (r *Report) Run(ctx context.Context, number int, check Check, progress Prog
 	began := time.Now()
 	lines, err := check.Run(ctx)
 	section.Seconds = time.Since(began).Seconds()
-	section.Lines = append([]Line{}, lines...)
+	section.Lines = append([]claim.Line{}, lines...)
 	if err != nil {
 		section.Error = err.Error()
 	}
@@ -96,14 +98,14 @@ func (r *Report) Add(section Section, interrupted bool) {
 	r.Sections = append(r.Sections, section)
 }
 
-func (r *Report) count(l Line) {
+func (r *Report) count(l claim.Line) {
 	switch {
 	case l.Skipped != "":
 		r.Skipped++
 		r.Incomplete = true
 	case l.Missed():
 		r.Missed++
-	case l.verdict() != "":
+	case l.Verdict() != "":
 		r.Met++
 	default:
 		r.Information++
@@ -159,17 +161,17 @@ func (s *Section) write(text *strings.Builder) {
 	name, figure, target := 0, 0, 0
 	for _, l := range s.Lines {
 		name = max(name, utf8.RuneCountInString(l.Name))
-		if l.measured() {
+		if l.Measured() {
 			figure = max(figure, utf8.RuneCountInString(l.Value()))
 		}
 		target = max(target, utf8.RuneCountInString(l.Target))
 	}
 	for _, l := range s.Lines {
-		if !l.measured() {
-			fmt.Fprintf(text, "  %s  %s\n", padded(l.Name, name), l.unmeasured())
+		if !l.Measured() {
+			fmt.Fprintf(text, "  %s  %s\n", padded(l.Name, name), l.Unmeasured())
 			continue
 		}
-		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.Value(), figure), padded(l.Target, target), l.verdict())
+		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.Value(), figure), padded(l.Target, target), l.Verdict())
 		fmt.Fprintln(text, strings.TrimRight(line, " "))
 	}
 	if s.Error != "" {

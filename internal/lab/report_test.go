@@ -7,24 +7,26 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // fixed is a check whose outcome is known.
 type fixed struct {
 	name  string
-	lines []Line
+	lines []claim.Line
 	err   error
 }
 
 func (f fixed) Name() string                        { return f.name }
-func (f fixed) Run(context.Context) ([]Line, error) { return f.lines, f.err }
+func (f fixed) Run(context.Context) ([]claim.Line, error) { return f.lines, f.err }
 
 func TestReport(t *testing.T) {
-	good := fixed{name: "good", lines: []Line{AtLeast("rate", 30, "fps", 27), Information("size", 12.5, "kB"), Skip("capture", "no data")}}
-	bad := fixed{name: "bad", lines: []Line{Exactly("lost → found", 3, "", 0)}}
-	broken := fixed{name: "broken", lines: []Line{Information("half", 1, "")}, err: errors.New("the link broke")}
+	good := fixed{name: "good", lines: []claim.Line{claim.AtLeast("rate", 30, "fps", 27), claim.Information("size", 12.5, "kB"), claim.Skip("capture", "no data")}}
+	bad := fixed{name: "bad", lines: []claim.Line{claim.Exactly("lost → found", 3, "", 0)}}
+	broken := fixed{name: "broken", lines: []claim.Line{claim.Information("half", 1, "")}, err: errors.New("the link broke")}
 	whole := fixed{name: "whole", lines: good.lines[:2]}
-	crashed := fixed{name: "crashed", lines: []Line{Fail("latency", "volsfu ended with status 2")}}
+	crashed := fixed{name: "crashed", lines: []claim.Line{claim.Fail("latency", "volsfu ended with status 2")}}
 	tests := []struct {
 		name                 string
 		checks               []fixed

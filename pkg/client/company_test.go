@@ -10,22 +10,22 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // server is a server in this process, which the examples join. It ends with the process.
-var server = sync.OnceValue(func() *lab.Conference {
-	settings := lab.ConferenceConfig()
+var server = sync.OnceValue(func() *testbed.Conference {
+	settings := testbed.ConferenceConfig()
 	// A machine that stalls looks like a link that is full, and has frames come late: neither is what the examples are about.
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start, settings.Forward.QueueBudget = lab.Everything, lab.Everything, signal.MaxDeadline
+	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start, settings.Forward.QueueBudget = testbed.Everything, testbed.Everything, signal.MaxDeadline
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
 	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*signal.MaxDeadline, 5*signal.MaxDeadline
-	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		panic("no server for the examples: " + err.Error())
 	}
@@ -79,7 +79,7 @@ func invite(room string) *company {
 	defer cancel()
 	session, err := client.Join(ctx, client.Config{
 		URL: serverURL(), Room: room, Identity: "grace", Publications: []volumetric.Publication{body()},
-		MinUplink: lab.Everything, QueueBudget: signal.MaxDeadline,
+		MinUplink: testbed.Everything, QueueBudget: signal.MaxDeadline,
 	})
 	if err != nil {
 		panic("grace cannot join: " + err.Error())

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // TestHeapIsJudged has the page's heap be flat, or not, once the page has warmed up.
@@ -119,7 +119,7 @@ func TestProcessesAreJudged(t *testing.T) {
 	} {
 		for seed := range uint64(20) {
 			lines := processFigures(test.browser.looks(seed), time.Duration(test.browser.minutes)*time.Minute)
-			judged := slices.DeleteFunc(lines, func(l lab.Line) bool { return l.Target == "" })
+			judged := slices.DeleteFunc(lines, func(l claim.Line) bool { return l.Target == "" })
 			if len(judged) != 3 || judged[0].Missed() != test.growth || judged[1].Missed() != test.slope || judged[2].Missed() != test.garbage {
 				t.Errorf("%s: %+v, expected growth to be missed: %t, the slope: %t, garbage: %t", name, judged, test.growth, test.slope, test.garbage)
 				break
@@ -137,7 +137,7 @@ func TestProcessesAreJudged(t *testing.T) {
 }
 
 // missed counts the lines that miss their targets.
-func missed(lines []lab.Line) (n int) {
+func missed(lines []claim.Line) (n int) {
 	for _, l := range lines {
 		if l.Missed() {
 			n++

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/viewer"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // What a page may take for one hostile frame.
@@ -128,14 +128,14 @@ func TestHostileFrames(t *testing.T) {
 	kept := r.since(first).kept
 	v.say("")
 	v.expect("done", nil)
-	for _, l := range []lab.Line{
-		lab.Stated("Chromium: hostile frames decoded", float64(decoded), ""),
-		lab.Stated("Chromium: hostile frames of codecs that pages do not decode", float64(absent), ""),
-		lab.Exactly("Chromium: hostile frames without an error", accepted, "", 0),
-		lab.AtMost("Chromium: memory for one frame", float64(most.peak)/(1<<20), "MiB", mostMiB),
-		lab.AtMost("Chromium: memory that all frames leave", float64(kept)/(1<<20), "MiB", mostMiB),
-		lab.AtMost("Chromium: processor time for one frame", float64(most.cpu)/float64(time.Millisecond), "ms", mostMS),
-		lab.Stated("Chromium: time until the error for one frame", slowest, "ms"),
+	for _, l := range []claim.Line{
+		claim.Stated("Chromium: hostile frames decoded", float64(decoded), ""),
+		claim.Stated("Chromium: hostile frames of codecs that pages do not decode", float64(absent), ""),
+		claim.Exactly("Chromium: hostile frames without an error", accepted, "", 0),
+		claim.AtMost("Chromium: memory for one frame", float64(most.peak)/(1<<20), "MiB", mostMiB),
+		claim.AtMost("Chromium: memory that all frames leave", float64(kept)/(1<<20), "MiB", mostMiB),
+		claim.AtMost("Chromium: processor time for one frame", float64(most.cpu)/float64(time.Millisecond), "ms", mostMS),
+		claim.Stated("Chromium: time until the error for one frame", slowest, "ms"),
 	} {
 		told(t, l)
 		if l.Missed() {

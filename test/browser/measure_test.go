@@ -15,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/suite"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 var (
@@ -37,9 +36,9 @@ func measuring(t *testing.T) {
 }
 
 // told logs a line for vollab check viewer to read.
-func told(t *testing.T, l lab.Line) {
+func told(t *testing.T, l claim.Line) {
 	t.Helper()
-	t.Log(suite.Figure(l))
+	t.Log(claim.Figure(l))
 }
 
 // seen is what a page has counted so far, and its figures of the last two seconds.
@@ -106,15 +105,15 @@ func TestMeasureWatching(t *testing.T) {
 	}
 	v.expect("watched", &watched)
 	b, a := watched.Before, watched.After
-	told(t, lab.AtLeast("frames that came whole", delivered(b, a), "%", 99))
+	told(t, claim.AtLeast("frames that came whole", delivered(b, a), "%", 99))
 	frames := float64(a.Decoded-b.Decoded) / (a.At - b.At) * 1000 / float64(max(a.Lines, 1))
-	told(t, lab.AtLeast(fmt.Sprintf("decoded per tile, over %d s", *seconds), frames, "fps", watchedRate))
-	told(t, lab.AtMost(fmt.Sprintf("capture → drawn, over %d s, p50", *seconds), percentile(watched.Delays, 0.50), "ms", watchedP50))
-	told(t, lab.AtMost(fmt.Sprintf("capture → drawn, over %d s, p95", *seconds), percentile(watched.Delays, 0.95), "ms", watchedP95))
-	told(t, lab.Information("of that, capture → arrived, median of the last 2 s", a.Network, "ms"))
-	told(t, lab.Information("of that, arrived → decoded, median of the last 2 s", a.Wait+a.Decode, "ms"))
-	told(t, lab.Information("of that, decoded → drawn, median of the last 2 s", a.Shown, "ms"))
-	told(t, lab.Exactly("frames that could not be decoded", a.Failed, "", 0))
+	told(t, claim.AtLeast(fmt.Sprintf("decoded per tile, over %d s", *seconds), frames, "fps", watchedRate))
+	told(t, claim.AtMost(fmt.Sprintf("capture → drawn, over %d s, p50", *seconds), percentile(watched.Delays, 0.50), "ms", watchedP50))
+	told(t, claim.AtMost(fmt.Sprintf("capture → drawn, over %d s, p95", *seconds), percentile(watched.Delays, 0.95), "ms", watchedP95))
+	told(t, claim.Information("of that, capture → arrived, median of the last 2 s", a.Network, "ms"))
+	told(t, claim.Information("of that, arrived → decoded, median of the last 2 s", a.Wait+a.Decode, "ms"))
+	told(t, claim.Information("of that, decoded → drawn, median of the last 2 s", a.Shown, "ms"))
+	told(t, claim.Exactly("frames that could not be decoded", a.Failed, "", 0))
 	watching := time.Duration(*seconds) * time.Second
 	for _, l := range append(heapFigures(looks, watching), processFigures(processLooks, watching)...) {
 		told(t, l)
@@ -148,9 +147,9 @@ func TestMeasureCarrying(t *testing.T) {
 			tell := func(what string, figure float64, unit string, least float64) {
 				name := fmt.Sprintf("%s, of %g Mbit/s sent, %s", way.name, rate.sent, what)
 				if way.judged && least > 0 {
-					told(t, lab.AtLeast(name, figure, unit, least))
+					told(t, claim.AtLeast(name, figure, unit, least))
 				} else {
-					told(t, lab.Information(name, figure, unit))
+					told(t, claim.Information(name, figure, unit))
 				}
 			}
 			tell("received", float64(a.Bytes-b.Bytes)*8/1000/(a.At-b.At), "Mbit/s", rate.received)
@@ -185,10 +184,10 @@ func TestMeasureTurning(t *testing.T) {
 	v.expect("done", nil)
 	slices.Sort(backs)
 	slices.Sort(falls)
-	told(t, lab.Information("bits for who is out of sight fall within a second by, median", falls[turns/2], "%"))
-	told(t, lab.AtLeast("bits for who is out of sight fall within a second by, least", falls[0], "%", 70))
-	told(t, lab.Information("turn → all tiles at full quality again, median", backs[turns/2], "ms"))
-	told(t, lab.AtMost("turn → all tiles at full quality again, slowest", backs[turns-1], "ms", 300))
+	told(t, claim.Information("bits for who is out of sight fall within a second by, median", falls[turns/2], "%"))
+	told(t, claim.AtLeast("bits for who is out of sight fall within a second by, least", falls[0], "%", 70))
+	told(t, claim.Information("turn → all tiles at full quality again, median", backs[turns/2], "ms"))
+	told(t, claim.AtMost("turn → all tiles at full quality again, slowest", backs[turns-1], "ms", 300))
 }
 
 // TestMeasureLoading opens the lobby in a browser that has never been there, and enters a room.
@@ -203,11 +202,11 @@ func TestMeasureLoading(t *testing.T) {
 	}
 	v.expect("loaded", &loaded)
 	v.expect("done", nil)
-	told(t, lab.AtMost("loaded, compressed", float64(weight(t, loaded.Addresses))/1e6, "MB", 1.5))
-	told(t, lab.AtMost("click → first point", loaded.Milliseconds/1000, "s", 3))
-	told(t, lab.Information("click → let in by signalling", loaded.Joined, "ms"))
-	told(t, lab.Information("let in → media connected", loaded.Connected-loaded.Joined, "ms"))
-	told(t, lab.Information("media connected → first frame decoded", loaded.Decoded-loaded.Connected, "ms"))
+	told(t, claim.AtMost("loaded, compressed", float64(weight(t, loaded.Addresses))/1e6, "MB", 1.5))
+	told(t, claim.AtMost("click → first point", loaded.Milliseconds/1000, "s", 3))
+	told(t, claim.Information("click → let in by signalling", loaded.Joined, "ms"))
+	told(t, claim.Information("let in → media connected", loaded.Connected-loaded.Joined, "ms"))
+	told(t, claim.Information("media connected → first frame decoded", loaded.Decoded-loaded.Connected, "ms"))
 }
 
 // weight is what addresses have on the wire, each as often as it is named: the browser itself does not tell of what its workers load.
@@ -246,17 +245,17 @@ func TestMeasureAsking(t *testing.T) {
 	}
 	v.expect("asked", &asked)
 	v.expect("done", nil)
-	told(t, lab.Information("requests of lobby, room and console", float64(asked.Requests), ""))
-	told(t, lab.Exactly("of them, to another host", asked.Foreign, "", 0))
-	told(t, lab.Exactly("scripts, styles and handlers within pages", asked.Inline, "", 0))
-	told(t, lab.Exactly("violations of the policy", asked.Violations, "", 0))
+	told(t, claim.Information("requests of lobby, room and console", float64(asked.Requests), ""))
+	told(t, claim.Exactly("of them, to another host", asked.Foreign, "", 0))
+	told(t, claim.Exactly("scripts, styles and handlers within pages", asked.Inline, "", 0))
+	told(t, claim.Exactly("violations of the policy", asked.Violations, "", 0))
 	lax := 0
 	for _, policy := range asked.Policies {
 		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe-inline") || strings.Contains(policy, "'unsafe-eval'") {
 			lax++
 		}
 	}
-	told(t, lab.Exactly("of two pages, those without a strict policy", int64(2-len(asked.Policies)+lax), "", 0))
+	told(t, claim.Exactly("of two pages, those without a strict policy", int64(2-len(asked.Policies)+lax), "", 0))
 	audit(t)
 }
 
@@ -273,10 +272,10 @@ func audit(t *testing.T) {
 			}
 		}
 		if json.Unmarshal(out, &report) != nil || report.Metadata == nil {
-			told(t, lab.Skip("known vulnerabilities "+what, fmt.Sprintf("npm's registry gives no audit here (%v): npm audit needs a network", err)))
+			told(t, claim.Skip("known vulnerabilities "+what, fmt.Sprintf("npm's registry gives no audit here (%v): npm audit needs a network", err)))
 			continue
 		}
-		told(t, lab.Exactly("known vulnerabilities "+what, report.Metadata.Vulnerabilities["total"], "", 0))
+		told(t, claim.Exactly("known vulnerabilities "+what, report.Metadata.Vulnerabilities["total"], "", 0))
 	}
 }
 

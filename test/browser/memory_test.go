@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // heapLook is what the page's heap takes at an instant.
@@ -40,11 +40,11 @@ const (
 func memoryLooks(seconds int) int { return max(6, (seconds+5)/10) + 1 }
 
 // judge holds a figure of memory to its bound, or only tells it where memory was watched too briefly.
-func judge(watched time.Duration, name string, figure float64, unit string, bound float64) lab.Line {
+func judge(watched time.Duration, name string, figure float64, unit string, bound float64) claim.Line {
 	if watched < judgedFor {
-		return lab.Information(name+", too short to judge", figure, unit)
+		return claim.Information(name+", too short to judge", figure, unit)
 	}
-	return lab.AtMost(name, figure, unit, bound)
+	return claim.AtMost(name, figure, unit, bound)
 }
 
 // slopeFrom is from when on a slope is looked at: the second half, or more, so that it is five minutes, but nothing before the warm-up has ended.
@@ -53,7 +53,7 @@ func slopeFrom(watched time.Duration) time.Duration {
 }
 
 // heapFigures hold the page's heap to being flat once the page has warmed up. What that takes is told.
-func heapFigures(looks []heapLook, watched time.Duration) []lab.Line {
+func heapFigures(looks []heapLook, watched time.Duration) []claim.Line {
 	var points []point
 	for _, l := range looks {
 		points = append(points, point{l.At / 60_000, l.Heap / 1e6})
@@ -63,8 +63,8 @@ func heapFigures(looks []heapLook, watched time.Duration) []lab.Line {
 	if after := since(points, warmUp); len(after) > 0 {
 		warm = after[0].value
 	}
-	return []lab.Line{
-		lab.Information("growth of the page's heap while it warms up", warm-first, "MB"),
+	return []claim.Line{
+		claim.Information("growth of the page's heap while it warms up", warm-first, "MB"),
 		judge(watched, "growth of the page's heap from then on", last-warm, "MB", heapGrowth),
 		judge(watched, fmt.Sprintf("slope of the page's heap from minute %.3g on", slopeFrom(watched).Minutes()), slopeOf(since(points, slopeFrom(watched))), "MB/min", heapSlope),
 	}
@@ -75,7 +75,7 @@ func heapFigures(looks []heapLook, watched time.Duration) []lab.Line {
 //
 // Garbage comes and goes: tens of MB of frames in a page's renderer, within seconds. What is kept is what is there when it has just gone, so that the least of each half minute counts;
 // and of what comes and goes in between, the most.
-func processFigures(looks []processLook, watched time.Duration) (lines []lab.Line) {
+func processFigures(looks []processLook, watched time.Duration) (lines []claim.Line) {
 	from := slopeFrom(watched)
 	var growing, growth, slope, garbage float64
 	kept := floors(looks)
@@ -95,16 +95,16 @@ func processFigures(looks []processLook, watched time.Duration) (lines []lab.Lin
 				garbage = max(garbage, l.Own[kind]/1e6-points[floorOf(l)].value)
 			}
 		}
-		lines = append(lines, lab.Information("memory of "+kind+" at the end", last, "MB"),
-			lab.Information(fmt.Sprintf("slope of memory of %s from minute %.3g on", kind, from.Minutes()), steep, "MB/min"))
+		lines = append(lines, claim.Information("memory of "+kind+" at the end", last, "MB"),
+			claim.Information(fmt.Sprintf("slope of memory of %s from minute %.3g on", kind, from.Minutes()), steep, "MB/min"))
 	}
 	first, last := looks[0], looks[len(looks)-1]
 	return append(lines,
-		lab.Information("growth of the browser's memory while it warms up", growing, "MB"),
+		claim.Information("growth of the browser's memory while it warms up", growing, "MB"),
 		judge(watched, "growth of the browser's memory from then on", growth, "MB", processGrowth),
 		judge(watched, fmt.Sprintf("slope of the browser's memory from minute %.3g on", from.Minutes()), slope, "MB/min", processSlope),
 		judge(watched, "garbage of one kind of processes at most", garbage, "MB", processGarbage),
-		lab.Information(fmt.Sprintf("growth with programs' files, counted for each of %d, then %d processes", first.Processes, last.Processes), (last.Resident-first.Resident)/1e6, "MB"))
+		claim.Information(fmt.Sprintf("growth with programs' files, counted for each of %d, then %d processes", first.Processes, last.Processes), (last.Resident-first.Resident)/1e6, "MB"))
 }
 
 // point is a value in MB after some minutes.

@@ -15,11 +15,11 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -29,7 +29,7 @@ const (
 	// repairTime is how long frames are repaired: far longer than in a conference, so that a machine that stalls costs no frame.
 	repairTime = signal.MaxDeadline
 	// everything is a bit rate that everything fits.
-	everything = lab.Everything
+	everything = testbed.Everything
 	// longestGap is how long a stream may pause: many times what a machine stalls, and far from what a stream that has stopped shows.
 	longestGap = 10 * time.Second
 	// enough is how many frames of every stream have to come after each mischief.
@@ -37,13 +37,13 @@ const (
 )
 
 // load is what each participant publishes: frames of three packets.
-var load = lab.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 2500, Rate: 15}
+var load = testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 2500, Rate: 15}
 
 // room is four participants that behave.
 type room struct {
-	*lab.Conference
+	*testbed.Conference
 	names []string
-	peers map[string]*lab.Peer
+	peers map[string]*testbed.Peer
 	// addresses are where the media of each comes from.
 	addresses map[string]netip.AddrPort
 	// goroutines is how many there are with these four in the room.
@@ -53,7 +53,7 @@ type room struct {
 // open starts a server and brings the four in.
 func open(t *testing.T) *room {
 	t.Helper()
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*repairTime, 5*repairTime
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = repairTime, repairTime
 	// A machine that stalls looks like a link that is full, and what does not fit a link is switched off.
@@ -65,7 +65,7 @@ func open(t *testing.T) *room {
 	// What floods must reach what is behind the limits of signalling.
 	settings.Signalling.MessageRate, settings.Signalling.MessageBurst = 1e6, 1e6
 	settings.Signalling.ByteRate, settings.Signalling.ByteBurst = 1e9, 1e9
-	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func open(t *testing.T) *room {
 		c.Close()
 		goleak.VerifyNone(t)
 	})
-	r := &room{Conference: c, names: []string{"alice", "bob", "carol", "dave"}, peers: map[string]*lab.Peer{}, addresses: map[string]netip.AddrPort{}}
+	r := &room{Conference: c, names: []string{"alice", "bob", "carol", "dave"}, peers: map[string]*testbed.Peer{}, addresses: map[string]netip.AddrPort{}}
 	for _, name := range r.names {
 		r.peers[name] = r.join(t, name)
 	}
@@ -85,7 +85,7 @@ func open(t *testing.T) *room {
 }
 
 // join brings a peer in that behaves.
-func (r *room) join(t *testing.T, name string) *lab.Peer {
+func (r *room) join(t *testing.T, name string) *testbed.Peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -94,8 +94,8 @@ func (r *room) join(t *testing.T, name string) *lab.Peer {
 		t.Fatal(err)
 	}
 	r.addresses[name] = conn.LocalAddr().(*net.UDPAddr).AddrPort()
-	p, err := r.Join(ctx, lab.Part{
-		Room: "room", Identity: name, Loads: []lab.Load{load}, Receive: true, Deadline: repairTime, MinUplink: everything, QueueBudget: repairTime, Media: conn,
+	p, err := r.Join(ctx, testbed.Part{
+		Room: "room", Identity: name, Loads: []testbed.Load{load}, Receive: true, Deadline: repairTime, MinUplink: everything, QueueBudget: repairTime, Media: conn,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func (r *room) flows() []flow {
 
 // count is what has come of a flow so far.
 type count struct {
-	lab.Reception
+	testbed.Reception
 	client.FrameCounts
 }
 

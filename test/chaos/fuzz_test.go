@@ -10,20 +10,20 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/internal/transport/transporttest"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/intruder"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // fuzzRoom is a server for inputs of fuzz tests.
 func fuzzRoom(f *testing.F) *room {
 	f.Helper()
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	settings.Signalling.MessageRate, settings.Signalling.MessageBurst = 1e6, 1e6
-	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/net/ipv4"
 
-	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/intruder"
 	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/wait"
 )

@@ -15,10 +15,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/intruder"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 const (
@@ -45,10 +45,10 @@ const (
 //   - Once the places of the input have ended, as many goroutines run as before, and the heap is about as large.
 func FuzzSession(f *testing.F) {
 	core, logged := observer.New(zap.ErrorLevel)
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	settings.Signalling.MessageRate, settings.Signalling.MessageBurst = 1e6, 1e6
 	settings.Rooms.ResumeGrace = sessionGrace
-	c, err := lab.NewConference(settings, nil, zap.New(core))
+	c, err := testbed.NewConference(settings, nil, zap.New(core))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func publicationOf(number int) volumetric.Publication {
 			Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
 		}
 	}
-	l := lab.Load{Name: fmt.Sprintf("body %d", number), Tiles: 1 + number%4, Qualities: 1, FrameBytes: 1000, Rate: 30}
+	l := testbed.Load{Name: fmt.Sprintf("body %d", number), Tiles: 1 + number%4, Qualities: 1, FrameBytes: 1000, Rate: 30}
 	return l.Publication()
 }
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // shares are those of the descriptions, in % of the points.
@@ -86,10 +86,10 @@ func TestDescriptions(t *testing.T) {
 		}
 		if len(sent) > 1 {
 			alone := 8 * len(encode(&merged))
-			measured(t, lab.Information(strings.Join(names, "+")+" %: more bits than one frame of these points", 100*(float64(together)/float64(alone)-1), "%"))
+			measured(t, claim.Information(strings.Join(names, "+")+" %: more bits than one frame of these points", 100*(float64(together)/float64(alone)-1), "%"))
 		}
 	}
-	measured(t, lab.Exactly("subsets of the descriptions that decode to their points, all of them to those of the capture", int64(equal), "", int64(whole)))
+	measured(t, claim.Exactly("subsets of the descriptions that decode to their points, all of them to those of the capture", int64(equal), "", int64(whole)))
 	measureUplink(t, cloud, bits, func(cloud *pointcloud.Cloud) int { return 8 * len(encode(cloud)) })
 }
 
@@ -109,6 +109,6 @@ func measureUplink(t *testing.T, cloud *pointcloud.Cloud, bits []int, size func(
 		alternatives += size(&part)
 	}
 	perPoint := float64(cloud.Len())
-	measured(t, lab.Information("uplink: descriptions of 60, 25 and 15 %, per captured point", float64(descriptions)/perPoint, "bits"))
-	measured(t, lab.Information("uplink: alternatives of 100, 40 and 15 %, per captured point", float64(alternatives)/perPoint, "bits"))
+	measured(t, claim.Information("uplink: descriptions of 60, 25 and 15 %, per captured point", float64(descriptions)/perPoint, "bits"))
+	measured(t, claim.Information("uplink: alternatives of 100, 40 and 15 %, per captured point", float64(alternatives)/perPoint, "bits"))
 }

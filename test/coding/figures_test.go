@@ -7,32 +7,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/suite"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 var full = flag.Bool("full", false, "measure as claimed, with targets for times: on a machine that has nothing else to do")
 
 // measured logs a figure whatever the machine has to do, and fails the test where it misses its target.
-func measured(t *testing.T, l lab.Line) {
+func measured(t *testing.T, l claim.Line) {
 	t.Helper()
-	t.Log(suite.Figure(l))
+	t.Log(claim.Figure(l))
 	if l.Missed() {
 		t.Errorf("missed: %s", l)
 	}
 }
 
 // timed logs a figure that depends on the machine. Who reads it sees whether it misses its target.
-func timed(t *testing.T, l lab.Line) {
+func timed(t *testing.T, l claim.Line) {
 	t.Helper()
 	if !*full {
-		l = lab.Information(l.Name, l.Figure, l.Unit)
+		l = claim.Information(l.Name, l.Figure, l.Unit)
 	}
-	t.Log(suite.Figure(l))
+	t.Log(claim.Figure(l))
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

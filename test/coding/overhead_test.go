@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/codec/draco/overhead"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 const (
@@ -39,12 +39,12 @@ func TestOverhead(t *testing.T) {
 			overhead.Measurement
 		}{{"encode", encode}, {"decode", decode}} {
 			name := func(what string) string { return fmt.Sprintf("%s at speed %d: %s", way.name, speed, what) }
-			timed(t, lab.AtMost(name("Go's part of the codec's time"), 100*way.Overhead, "%", maxOverhead))
-			timed(t, lab.Information(name("processor time of a frame"), milliseconds(way.Codec), "ms"))
-			timed(t, lab.Information(name("the same by Draco itself in C++"), milliseconds(way.Draco), "ms"))
-			measured(t, lab.Exactly(name("copies of the points in Go's heap"), int64(way.AllocatedBytes)/int64(pointBytes*cloud.Len()), "", 0))
-			timed(t, lab.AtMost(name("allocations per frame"), way.Allocations, "", maxAllocations))
+			timed(t, claim.AtMost(name("Go's part of the codec's time"), 100*way.Overhead, "%", maxOverhead))
+			timed(t, claim.Information(name("processor time of a frame"), milliseconds(way.Codec), "ms"))
+			timed(t, claim.Information(name("the same by Draco itself in C++"), milliseconds(way.Draco), "ms"))
+			measured(t, claim.Exactly(name("copies of the points in Go's heap"), int64(way.AllocatedBytes)/int64(pointBytes*cloud.Len()), "", 0))
+			timed(t, claim.AtMost(name("allocations per frame"), way.Allocations, "", maxAllocations))
 		}
-		measured(t, lab.Information(fmt.Sprintf("speed %d: bytes of a frame, of Draco's", speed), 100*float64(encode.Bytes)/float64(encode.DracoBytes), "%"))
+		measured(t, claim.Information(fmt.Sprintf("speed %d: bytes of a frame, of Draco's", speed), 100*float64(encode.Bytes)/float64(encode.DracoBytes), "%"))
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 const (
@@ -31,7 +31,7 @@ func TestTiles(t *testing.T) {
 	}
 	tiles := make([]pointcloud.Cloud, tileCount)
 	tiling.Split(cloud, tiles)
-	timed(t, lab.Information("cut into tiles", milliseconds(median(func() { tiling.Split(cloud, tiles) })), "ms"))
+	timed(t, claim.Information("cut into tiles", milliseconds(median(func() { tiling.Split(cloud, tiles) })), "ms"))
 	one := newBench(t, draco, params, 1)
 	both := newBench(t, draco, params, tileCores)
 	for _, speed := range speeds {
@@ -40,12 +40,12 @@ func TestTiles(t *testing.T) {
 			return fmt.Sprintf("%s of %d points in %d tiles on %d processors at speed %d", way, cloud.Len(), tileCount, tileCores, speed)
 		}
 		encode, decode := both.measure(tiles)
-		timed(t, lab.AtMost(name("encode"), milliseconds(encode), "ms", maxEncode))
-		timed(t, lab.AtMost(name("decode"), milliseconds(decode), "ms", maxDecode))
-		measured(t, lab.Exactly(fmt.Sprintf("points decoded at speed %d", speed), int64(both.points(tileCount)), "", int64(cloud.Len())))
+		timed(t, claim.AtMost(name("encode"), milliseconds(encode), "ms", maxEncode))
+		timed(t, claim.AtMost(name("decode"), milliseconds(decode), "ms", maxDecode))
+		measured(t, claim.Exactly(fmt.Sprintf("points decoded at speed %d", speed), int64(both.points(tileCount)), "", int64(cloud.Len())))
 		encode, decode = one.measure([]pointcloud.Cloud{*cloud})
-		timed(t, lab.Information(fmt.Sprintf("encode whole on one processor at speed %d", speed), milliseconds(encode), "ms"))
-		timed(t, lab.Information(fmt.Sprintf("decode whole on one processor at speed %d", speed), milliseconds(decode), "ms"))
+		timed(t, claim.Information(fmt.Sprintf("encode whole on one processor at speed %d", speed), milliseconds(encode), "ms"))
+		timed(t, claim.Information(fmt.Sprintf("decode whole on one processor at speed %d", speed), milliseconds(decode), "ms"))
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 var (
@@ -48,7 +48,7 @@ func labelsOf(t *testing.T) map[string]map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	series, err := lab.Scrape(t.Context(), "http://"+s.AdminAddress()+"/metrics")
+	series, err := exposition.Scrape(t.Context(), "http://"+s.AdminAddress()+"/metrics")
 	if err := errors.Join(err, s.Stop(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
 // metric reads one series of the server's metrics.
-func metric(t *testing.T, c *lab.Conference, series string) float64 {
+func metric(t *testing.T, c *testbed.Conference, series string) float64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -32,8 +32,8 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 	c := startConference(t, strict, unhurried)
 	load := body(15, 3)
 	load.FrameBytes, load.Step = 2000, 2
-	join(t, c, atLeisure(lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}}))
-	bob := join(t, c, atLeisure(lab.Part{Room: "room", Identity: "bob", Receive: true}))
+	join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}}))
+	bob := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "bob", Receive: true}))
 	first, last := tile("alice", "body", 0), tile("alice", "body", 14)
 	wait.Until(t, "frames come", func() bool { return frames(bob, last) > 0 })
 	one := 0
@@ -69,8 +69,8 @@ func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	c := startConference(t, strict, unhurried)
 	load := body(1, 3)
 	load.Step = 2
-	join(t, c, atLeisure(lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}}))
-	bob := join(t, c, atLeisure(lab.Part{Room: "room", Identity: "bob", Receive: true}))
+	join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}}))
+	bob := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "bob", Receive: true}))
 	ref := tile("alice", "body", 0)
 	wait.Until(t, "the highest quality comes", func() bool { return frames(bob, ref) > 10 && bob.Tile(ref).Quality == 2 })
 	random := rand.New(rand.NewPCG(1, 2))
@@ -98,8 +98,8 @@ func TestReceiversAreToldOfTheirLink(t *testing.T) {
 	c := startConference(t)
 	load := body(4, 3)
 	load.FrameBytes, load.Step = 20_000, 2
-	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	// lowered counts the tiles that come below their highest quality.
 	lowered := func() (count int) {
 		for i := range load.Tiles {

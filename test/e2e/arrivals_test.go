@@ -4,15 +4,15 @@ import (
 	"context"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
 // TestBothDirectionsReportArrivals looks at the server's metrics for reports to a publisher and from a receiver, and for what these say.
 func TestBothDirectionsReportArrivals(t *testing.T) {
 	c := startConference(t)
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(1, 1)}})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	metric := func(series string) float64 {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -40,7 +40,7 @@ func TestBothDirectionsReportArrivals(t *testing.T) {
 	if frames(bob, tile("alice", "body", 0)) == 0 {
 		t.Error("bob has no frames")
 	}
-	for _, p := range []*lab.Peer{alice, bob} {
+	for _, p := range []*testbed.Peer{alice, bob} {
 		if err := p.Failure(); err != nil {
 			t.Error(err)
 		}

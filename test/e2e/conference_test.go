@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -20,13 +20,13 @@ import (
 const patience = 30 * time.Second
 
 // startConference starts a server and ends it, and everything in it, with the test.
-func startConference(t *testing.T, adjust ...func(*config.Config)) *lab.Conference {
+func startConference(t *testing.T, adjust ...func(*config.Config)) *testbed.Conference {
 	t.Helper()
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	for _, f := range adjust {
 		f(&settings)
 	}
-	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,17 +40,17 @@ func startConference(t *testing.T, adjust ...func(*config.Config)) *lab.Conferen
 // unhurried is patient, and takes no machine that stalls for a link that is full.
 func unhurried(c *config.Config) {
 	patient(c)
-	c.Forward.Congestion.Min, c.Forward.Congestion.Start, c.Forward.QueueBudget = lab.Everything, lab.Everything, repairTime
+	c.Forward.Congestion.Min, c.Forward.Congestion.Start, c.Forward.QueueBudget = testbed.Everything, testbed.Everything, repairTime
 }
 
 // atLeisure is somebody of whom the same holds.
-func atLeisure(part lab.Part) lab.Part {
-	part.MinUplink, part.QueueBudget, part.Deadline = lab.Everything, repairTime, repairTime
+func atLeisure(part testbed.Part) testbed.Part {
+	part.MinUplink, part.QueueBudget, part.Deadline = testbed.Everything, repairTime, repairTime
 	return part
 }
 
 // join brings a peer in and waits until it is connected.
-func join(t *testing.T, c *lab.Conference, part lab.Part) *lab.Peer {
+func join(t *testing.T, c *testbed.Conference, part testbed.Part) *testbed.Peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -62,17 +62,17 @@ func join(t *testing.T, c *lab.Conference, part lab.Part) *lab.Peer {
 }
 
 // frames is how many frames of a tile came.
-func frames(p *lab.Peer, ref volumetric.TileRef) int { return p.Tile(ref).Frames }
+func frames(p *testbed.Peer, ref volumetric.TileRef) int { return p.Tile(ref).Frames }
 
 func tile(participant, publication string, index int) volumetric.TileRef {
 	return volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant, Publication: publication}, Tile: index}
 }
 
-func body(tiles, qualities int) lab.Load {
-	return lab.Load{Name: "body", Tiles: tiles, Qualities: qualities, FrameBytes: 5000, Rate: 30}
+func body(tiles, qualities int) testbed.Load {
+	return testbed.Load{Name: "body", Tiles: tiles, Qualities: qualities, FrameBytes: 5000, Rate: 30}
 }
 
-func choose(t *testing.T, p *lab.Peer, choices ...signal.Choice) {
+func choose(t *testing.T, p *testbed.Peer, choices ...signal.Choice) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -84,9 +84,9 @@ func choose(t *testing.T, p *lab.Peer, choices ...signal.Choice) {
 func TestEverybodyGetsEveryTileOfEverybody(t *testing.T) {
 	c := startConference(t)
 	names := []string{"alice", "bob", "carol"}
-	peers := map[string]*lab.Peer{}
+	peers := map[string]*testbed.Peer{}
 	for _, name := range names {
-		peers[name] = join(t, c, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{body(4, 2)}, Receive: true})
+		peers[name] = join(t, c, testbed.Part{Room: "room", Identity: name, Loads: []testbed.Load{body(4, 2)}, Receive: true})
 	}
 	for _, receiver := range names {
 		for _, publisher := range names {
@@ -105,8 +105,8 @@ func TestEverybodyGetsEveryTileOfEverybody(t *testing.T) {
 
 func TestQualityFollowsChoices(t *testing.T) {
 	c := startConference(t)
-	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 3)}})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 3)}})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	first, second := tile("alice", "body", 0), tile("alice", "body", 1)
 	arrives := func(ref volumetric.TileRef, q volumetric.Quality) {
 		t.Helper()
@@ -147,8 +147,8 @@ func TestDescriptionsForwardAnySubset(t *testing.T) {
 	c := startConference(t)
 	load := body(2, 3)
 	load.Mode = volumetric.ModeDescriptions
-	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	expected := func() map[volumetric.TrackRef]int64 {
 		counts := map[volumetric.TrackRef]int64{}
 		for _, s := range bob.Session.Stats() {
@@ -182,9 +182,9 @@ func TestDescriptionsForwardAnySubset(t *testing.T) {
 
 func TestLeavingDisturbsNobody(t *testing.T) {
 	c := startConference(t)
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 2)}, Receive: true})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
-	carol := join(t, c, lab.Part{Room: "room", Identity: "carol", Receive: true})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 2)}, Receive: true})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)}, Receive: true})
+	carol := join(t, c, testbed.Part{Room: "room", Identity: "carol", Receive: true})
 	wait.Until(t, "carol has both", func() bool {
 		return frames(carol, tile("alice", "body", 1)) > 5 && frames(carol, tile("bob", "body", 1)) > 5
 	})
@@ -192,7 +192,7 @@ func TestLeavingDisturbsNobody(t *testing.T) {
 	wait.Until(t, "bob's leaving is told", func() bool { return alice.Count("left") == 1 && carol.Count("left") == 1 })
 	before := frames(carol, tile("alice", "body", 0))
 	wait.Until(t, "alice's frames go on", func() bool { return frames(carol, tile("alice", "body", 0)) > before+20 })
-	again := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
+	again := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)}, Receive: true})
 	seen := frames(carol, tile("bob", "body", 0))
 	wait.Until(t, "bob's frames come anew", func() bool {
 		return frames(carol, tile("bob", "body", 0)) > seen+5 && frames(again, tile("alice", "body", 0)) > 5

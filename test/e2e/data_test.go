@@ -8,11 +8,11 @@ import (
 
 	"github.com/pion/webrtc/v4"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // dataPublisher is a client that publishes over a data channel, as pages in browsers do.
@@ -99,7 +99,7 @@ func (d *dataPublisher) send(t *testing.T, c payload.Chunk, data []byte) {
 // TestPublishingOverADataChannel has frames that come over a data channel be received like all others, byte for byte, and nonsense do no harm.
 func TestPublishingOverADataChannel(t *testing.T) {
 	c := startConference(t)
-	body := lab.Load{Name: "body", Tiles: 2, Qualities: 1, FrameBytes: 1000, Rate: 30}.Publication()
+	body := testbed.Load{Name: "body", Tiles: 2, Qualities: 1, FrameBytes: 1000, Rate: 30}.Publication()
 	page := publishData(t, c.Server.URL(), "page", body)
 	type frame struct {
 		number uint32

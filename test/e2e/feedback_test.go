@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -48,7 +48,7 @@ func TestArrivalsReportedByRFC8888(t *testing.T) {
 	c := startConference(t, func(c *config.Config) { c.Rooms.Suppression.Policy = sfu.SuppressionWarm })
 	load := body(4, 3)
 	load.FrameBytes, load.Step = 20_000, 2
-	join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})
 	publication := volumetric.Publication{
 		Name: "desk", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,
 		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // NAL unit types of H264 (RFC 6184 section 1.3).
@@ -28,7 +28,7 @@ type foreignPublisher struct {
 	running sync.WaitGroup
 }
 
-func publishForeign(t *testing.T, c *lab.Conference, codec volumetric.Codec, qualities int) *foreignPublisher {
+func publishForeign(t *testing.T, c *testbed.Conference, codec volumetric.Codec, qualities int) *foreignPublisher {
 	t.Helper()
 	kind := volumetric.KindVideo
 	if codec.Is(volumetric.MIMEOpus) {
@@ -98,7 +98,7 @@ func foreignPayloads(nal byte, q volumetric.Quality, number uint32) [][]byte {
 }
 
 // watchForeign joins as a receiver.
-func watchForeign(t *testing.T, c *lab.Conference) *client.Session {
+func watchForeign(t *testing.T, c *testbed.Conference) *client.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

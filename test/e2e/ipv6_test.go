@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -24,8 +24,8 @@ func TestMediaOverIPv6(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := startConference(t, func(c *config.Config) { c.Server.Listen, c.Media.Address = test.listen, test.media })
-			join(t, c, lab.Part{Room: "room", Identity: "publisher", Loads: []lab.Load{body(2, 1)}})
-			watcher := join(t, c, lab.Part{Room: "room", Identity: "watcher", Receive: true})
+			join(t, c, testbed.Part{Room: "room", Identity: "publisher", Loads: []testbed.Load{body(2, 1)}})
+			watcher := join(t, c, testbed.Part{Room: "room", Identity: "watcher", Receive: true})
 			for i := range 2 {
 				wait.Until(t, "frames come", func() bool { return frames(watcher, tile("publisher", "body", i)) > 0 })
 			}

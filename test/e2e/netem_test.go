@@ -10,12 +10,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -32,16 +32,16 @@ func patient(c *config.Config) {
 }
 
 // emulation is a conference on an emulated network, where every client has an access link.
-type emulation struct{ *lab.Emulation }
+type emulation struct{ *testbed.Emulation }
 
 func emulate(t *testing.T, seed uint64, adjust ...func(*config.Config)) *emulation {
 	t.Helper()
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	patient(&settings)
 	for _, f := range adjust {
 		f(&settings)
 	}
-	e, err := lab.NewEmulation(settings, seed)
+	e, err := testbed.NewEmulation(settings, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func (e *emulation) link(t *testing.T, up, down string) (netip.Addr, *netem.Conn
 }
 
 // join brings a peer in over a link of its own.
-func (e *emulation) join(t *testing.T, up, down string, part lab.Part) (*lab.Peer, netip.Addr) {
+func (e *emulation) join(t *testing.T, up, down string, part testbed.Part) (*testbed.Peer, netip.Addr) {
 	t.Helper()
 	address, conn := e.link(t, up, down)
 	part.Media, part.Deadline = conn, repairTime
@@ -82,7 +82,7 @@ func (e *emulation) join(t *testing.T, up, down string, part lab.Part) (*lab.Pee
 }
 
 // tileStats are a peer's counts of one tile.
-func tileStats(p *lab.Peer, ref volumetric.TileRef) client.TileStats {
+func tileStats(p *testbed.Peer, ref volumetric.TileRef) client.TileStats {
 	for _, s := range p.Session.Stats() {
 		if s.Track.TileRef == ref {
 			return s
@@ -101,9 +101,9 @@ func settled(s client.TileStats) bool {
 func TestImpairedLinks(t *testing.T) {
 	// Nothing is narrow: what a lost probe costs is not what is looked at.
 	e := emulate(t, 1, func(c *config.Config) {
-		c.Forward.Congestion.Min, c.Forward.Congestion.Start = lab.Everything, lab.Everything
+		c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	})
-	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 20}
+	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 20}
 	// 60 frames are 1,080 packets on each hop: at 1 % loss ten or so are lost.
 	const wanted = 60
 	tests := []struct {
@@ -117,12 +117,12 @@ func TestImpairedLinks(t *testing.T) {
 		{"reordering and duplicates", "delay=10ms,reorder=5%,reorder_delay=8ms,duplicate=10%", false},
 		{"jitter", "delay=10ms,jitter=5ms,jitter_reorders=true", false},
 	}
-	receivers := make([]*lab.Peer, len(tests))
-	publishers := make([]*lab.Peer, len(tests))
+	receivers := make([]*testbed.Peer, len(tests))
+	publishers := make([]*testbed.Peer, len(tests))
 	addresses := make([]netip.Addr, len(tests))
 	for i, test := range tests {
-		publishers[i], _ = e.join(t, test.link, test.link, lab.Part{Room: test.name, Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything})
-		receivers[i], addresses[i] = e.join(t, test.link, test.link, lab.Part{Room: test.name, Identity: "bob", Receive: true})
+		publishers[i], _ = e.join(t, test.link, test.link, testbed.Part{Room: test.name, Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
+		receivers[i], addresses[i] = e.join(t, test.link, test.link, testbed.Part{Room: test.name, Identity: "bob", Receive: true})
 	}
 	ref := tile("alice", "body", 0)
 	for i, test := range tests {
@@ -159,16 +159,16 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	// The server takes its time to call a packet lost: on a busy machine the publisher's pacing falters, and what is late is not lost.
 	e := emulate(t, 2, func(c *config.Config) {
 		c.Forward.NACK.TailWait, c.Forward.NACK.ReorderWait = 200*time.Millisecond, 200*time.Millisecond
-		c.Forward.Congestion.Min, c.Forward.Congestion.Start = lab.Everything, lab.Everything
+		c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	})
 	const receivers = 4
 	// The longer the round trip, the less it matters to the timing of requests that the machine is busy.
-	alice, address := e.join(t, "delay=75ms,loss=5%", "delay=75ms", lab.Part{
-		Room: "room", Identity: "alice", Loads: []lab.Load{{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 20}}, MinUplink: lab.Everything,
+	alice, address := e.join(t, "delay=75ms,loss=5%", "delay=75ms", testbed.Part{
+		Room: "room", Identity: "alice", Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 20_000, Rate: 20}}, MinUplink: testbed.Everything,
 	})
-	var peers []*lab.Peer
+	var peers []*testbed.Peer
 	for i := range receivers {
-		p, _ := e.join(t, "delay=10ms", "delay=10ms", lab.Part{Room: "room", Identity: string(rune('b' + i)), Receive: true})
+		p, _ := e.join(t, "delay=10ms", "delay=10ms", testbed.Part{Room: "room", Identity: string(rune('b' + i)), Receive: true})
 		peers = append(peers, p)
 	}
 	ref := tile("alice", "body", 0)
@@ -211,11 +211,11 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 func TestParityForThePublishersUplink(t *testing.T) {
 	e := emulate(t, 3, func(c *config.Config) {
 		c.Forward.NACK.Deadline, c.Forward.NACK.LongDeadline = 150*time.Millisecond, 150*time.Millisecond
-		c.Forward.Congestion.Min, c.Forward.Congestion.Start = lab.Everything, lab.Everything
+		c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	})
-	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 40_000, Rate: 20}
-	alice, address := e.join(t, "delay=80ms,loss=5%", "delay=80ms", lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything})
-	bob, _ := e.join(t, "delay=10ms", "delay=10ms", lab.Part{Room: "room", Identity: "bob", Receive: true})
+	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 40_000, Rate: 20}
+	alice, address := e.join(t, "delay=80ms,loss=5%", "delay=80ms", testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
+	bob, _ := e.join(t, "delay=10ms", "delay=10ms", testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	ref := tile("alice", "body", 0)
 	sentParity := func() uint64 { return e.Server.Stats().Sent.Parity.Packets }
 	wait.Until(t, "parity comes", func() bool { return sentParity() > 0 })

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -26,7 +26,7 @@ type observer struct {
 	packets map[uint32]int
 }
 
-func observe(t *testing.T, c *lab.Conference, name string, publications ...volumetric.Publication) *observer {
+func observe(t *testing.T, c *testbed.Conference, name string, publications ...volumetric.Publication) *observer {
 	t.Helper()
 	o := &observer{t: t, name: name, packets: map[uint32]int{}}
 	p, err := puppet.Dial(puppet.Config{URL: c.Server.URL(), RTP: o.take})
@@ -110,7 +110,7 @@ func (o *observer) offers() int {
 }
 
 // publishMore adds a publication to a peer that has joined, and feeds it until the test ends.
-func publishMore(t *testing.T, p *lab.Peer, load lab.Load) {
+func publishMore(t *testing.T, p *testbed.Peer, load testbed.Load) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -150,16 +150,16 @@ func TestOthersCostAtMostOneOffer(t *testing.T) {
 			t.Errorf("joining cost %s %d offers, expected 1", o.name, n)
 		}
 	}
-	unpublish := func(p *lab.Peer, name string) {
+	unpublish := func(p *testbed.Peer, name string) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := p.Session.Unpublish(ctx, name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	desk := lab.Load{Name: "desk", Tiles: 9, Qualities: 3, FrameBytes: 500, Rate: 10}
-	large := lab.Load{Name: "body", Tiles: 15, Qualities: 2, FrameBytes: 500, Rate: 10}
-	var carol, dave *lab.Peer
+	desk := testbed.Load{Name: "desk", Tiles: 9, Qualities: 3, FrameBytes: 500, Rate: 10}
+	large := testbed.Load{Name: "body", Tiles: 15, Qualities: 2, FrameBytes: 500, Rate: 10}
+	var carol, dave *testbed.Peer
 	steps := []struct {
 		name   string
 		do     func()
@@ -167,11 +167,13 @@ func TestOthersCostAtMostOneOffer(t *testing.T) {
 		most   int
 	}{
 		{"somebody joins", func() {
-			carol = join(t, c, lab.Part{Room: "room", Identity: "carol", Loads: []lab.Load{large}, Receive: true})
+			carol = join(t, c, testbed.Part{Room: "room", Identity: "carol", Loads: []testbed.Load{large}, Receive: true})
 		},
 			func(o *observer) { o.flow("carol", "body", 15) }, 1},
 		{"a second publication", func() { publishMore(t, carol, desk) }, func(o *observer) { o.flow("carol", "desk", 9) }, 1},
-		{"another one joins", func() { dave = join(t, c, lab.Part{Room: "room", Identity: "dave", Loads: []lab.Load{large, desk}}) },
+		{"another one joins", func() {
+			dave = join(t, c, testbed.Part{Room: "room", Identity: "dave", Loads: []testbed.Load{large, desk}})
+		},
 			func(o *observer) { o.flow("dave", "body", 15); o.flow("dave", "desk", 9) }, 1},
 		{"a publication ends", func() { unpublish(carol, "desk") }, func(o *observer) { o.ebb("carol", "desk") }, 1},
 		{"it comes again", func() { publishMore(t, carol, desk) }, func(o *observer) { o.flow("carol", "desk", 9) }, 1},
@@ -212,14 +214,14 @@ func TestOthersCostAtMostOneOffer(t *testing.T) {
 
 func TestManyPublicationsOfManyTracks(t *testing.T) {
 	c := startConference(t)
-	var loads []lab.Load
+	var loads []testbed.Load
 	for i := range 7 {
-		loads = append(loads, lab.Load{Name: fmt.Sprintf("object %d", i), Tiles: 2, Qualities: 1, FrameBytes: 300, Rate: 10})
+		loads = append(loads, testbed.Load{Name: fmt.Sprintf("object %d", i), Tiles: 2, Qualities: 1, FrameBytes: 300, Rate: 10})
 	}
 	// As many tracks as a publication may have.
-	loads = append(loads, lab.Load{Name: "all of it", Tiles: 16, Qualities: 4, FrameBytes: 300, Rate: 5})
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: loads})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	loads = append(loads, testbed.Load{Name: "all of it", Tiles: 16, Qualities: 4, FrameBytes: 300, Rate: 5})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: loads})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	for _, load := range loads {
 		for i := range load.Tiles {
 			ref := tile("alice", load.Name, i)

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -38,8 +38,8 @@ func operate(t *testing.T, address, method, path string) (int, []byte) {
 func TestOperating(t *testing.T) {
 	c := startConference(t, func(c *config.Config) { c.Admin.Listen = "127.0.0.1:0" })
 	address := c.Server.AdminAddress()
-	ada := join(t, c, lab.Part{Identity: "ada", Room: "lab", Loads: []lab.Load{body(2, 2)}})
-	eye := join(t, c, lab.Part{Identity: "eye", Room: "lab", Receive: true})
+	ada := join(t, c, testbed.Part{Identity: "ada", Room: "lab", Loads: []testbed.Load{body(2, 2)}})
+	eye := join(t, c, testbed.Part{Identity: "eye", Room: "lab", Receive: true})
 	choose(t, eye, signal.Choice{PublicationRef: tile("ada", "body", 0).PublicationRef, Quality: signal.Only(1)})
 	wait.Until(t, "frames of both tiles came", func() bool { return frames(eye, tile("ada", "body", 0)) > 5 && frames(eye, tile("ada", "body", 1)) > 5 })
 
@@ -87,7 +87,7 @@ func TestOperating(t *testing.T) {
 }
 
 // endsWith waits until a peer's session has ended with a code.
-func endsWith(t *testing.T, p *lab.Peer, code signal.Code) {
+func endsWith(t *testing.T, p *testbed.Peer, code signal.Code) {
 	t.Helper()
 	var refused *signal.Error
 	wait.Until(t, "the session ends with "+string(code), func() bool { return errors.As(p.Session.Err(), &refused) })

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -23,7 +23,7 @@ func onlyByItself(c *config.Config) {
 // TestAPeerConnectionThatItsClientEnds has the server tell the client at once, and the others only when the client does not come back.
 func TestAPeerConnectionThatItsClientEnds(t *testing.T) {
 	c := startConference(t, onlyByItself, func(c *config.Config) { c.Rooms.ResumeGrace = time.Second })
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	p, err := puppet.Dial(puppet.Config{URL: c.Server.URL()})
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +132,8 @@ func TestAClientWhoseAddressChanges(t *testing.T) {
 		c.Media.DisconnectedTimeout, c.Media.KeepAlive = time.Second, 200*time.Millisecond
 	})
 	socket := newRoaming(t)
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(1, 1)}, Receive: true, Media: socket})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(1, 1)}, Receive: true})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}, Receive: true, Media: socket})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(1, 1)}, Receive: true})
 	flows := func(what string) {
 		t.Helper()
 		to, from := frames(alice, tile("bob", "body", 0)), frames(bob, tile("alice", "body", 0))

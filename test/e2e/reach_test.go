@@ -18,15 +18,15 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// joinAs joins with settings that a lab.Peer does not have.
+// joinAs joins with settings that a testbed.Peer does not have.
 func joinAs(t *testing.T, config client.Config) *client.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -65,7 +65,7 @@ func sendFrame(t *testing.T, p *client.Publisher, number uint32, data string) {
 
 // serverCandidates waits until the server has told a candidate that the test accepts. The one who waits is named after what it waits for: the one of a call before
 // may not have left yet.
-func serverCandidates(t *testing.T, c *lab.Conference, what string, accept func(fields []string) bool) {
+func serverCandidates(t *testing.T, c *testbed.Conference, what string, accept func(fields []string) bool) {
 	t.Helper()
 	p, err := puppet.Dial(puppet.Config{URL: c.Server.URL()})
 	if err != nil {
@@ -103,7 +103,7 @@ func TestWithoutUDP(t *testing.T) {
 		URL: c.Server.URL(), Room: "room", Identity: "alice", Receive: true, TCP: true,
 		Publications: []volumetric.Publication{body(1, 1).Publication()},
 	})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(1, 1)}})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(1, 1)}})
 	for range 10 {
 		if f := nextFrame(t, alice); f.Track.TileRef != tile("bob", "body", 0) {
 			t.Fatalf("frame of %v", f.Track)

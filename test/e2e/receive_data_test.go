@@ -13,11 +13,11 @@ import (
 	"github.com/pion/logging"
 	"github.com/pion/webrtc/v4"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -212,7 +212,7 @@ const noiseRate = 10
 // noise publishes frames that differ, of these sizes one after the other, until the test ends. It tells what was sent.
 func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent func(number uint32, tile int) []byte) {
 	t.Helper()
-	body := lab.Load{Name: "body", Tiles: tiles, Qualities: 1, FrameBytes: slices.Max(sizes), Rate: noiseRate}.Publication()
+	body := testbed.Load{Name: "body", Tiles: tiles, Qualities: 1, FrameBytes: slices.Max(sizes), Rate: noiseRate}.Publication()
 	session := joinAs(t, client.Config{URL: url, Room: "lab", Identity: identity, Publications: []volumetric.Publication{body}})
 	content := func(number uint32, tile int) []byte {
 		data := make([]byte, sizes[int(number)%len(sizes)])
@@ -312,8 +312,8 @@ func TestASlowPageDelaysNobody(t *testing.T) {
 func TestALinkOverDataChannels(t *testing.T) {
 	e := emulate(t, 1)
 	const tiles, link = 4, 10e6
-	load := lab.Load{Name: "body", Tiles: tiles, Qualities: 4, FrameBytes: 30_000, Rate: 30, Step: 2.5}
-	e.join(t, "delay=5ms", "delay=5ms", lab.Part{Room: "lab", Identity: "ada", Loads: []lab.Load{load}, MinUplink: lab.Everything})
+	load := testbed.Load{Name: "body", Tiles: tiles, Qualities: 4, FrameBytes: 30_000, Rate: 30, Step: 2.5}
+	e.join(t, "delay=5ms", "delay=5ms", testbed.Part{Room: "lab", Identity: "ada", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
 	_, conn := e.link(t, "delay=10ms", "rate=10Mbit,delay=10ms")
 	w := watchData(t, e.Server.URL(), "page", conn)
 	for i := range tiles {

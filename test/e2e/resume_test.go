@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/proxy"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 	c := startConference(t)
 	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(2, 2)}, Receive: true, URL: "ws://" + p.Address()})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Loads: []lab.Load{body(2, 2)}, Receive: true})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 2)}, Receive: true, URL: "ws://" + p.Address()})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)}, Receive: true})
 	wait.Until(t, "media flows both ways", func() bool {
 		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
 	})
@@ -49,8 +49,8 @@ func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 func TestNobodyComesBack(t *testing.T) {
 	c := startConference(t, func(c *config.Config) { c.Rooms.ResumeGrace = 300 * time.Millisecond })
 	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(1, 1)}, URL: "ws://" + p.Address()})
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}, URL: "ws://" + p.Address()})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	wait.Until(t, "media flows", func() bool { return frames(bob, tile("alice", "body", 0)) > 5 })
 	p.SetDown(true)
 	p.Cut()
@@ -60,7 +60,7 @@ func TestNobodyComesBack(t *testing.T) {
 
 func TestResumeWithANewConnection(t *testing.T) {
 	c := startConference(t)
-	bob := join(t, c, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	raw := dialRaw(t, c.Server.URL())
 	joined := raw.join(&signal.Join{
 		Version: 1, Room: "room", Identity: "alice", Receive: true,
@@ -100,7 +100,7 @@ func TestResumeWithANewConnection(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	c := startConference(t)
-	alice := join(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{body(1, 1)}})
+	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}})
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/long"
 )
 
@@ -115,7 +116,7 @@ func TestFaultyServersMissTargets(t *testing.T) {
 			switch {
 			case c.line == "" && !strings.Contains(section.Error, c.failure):
 				t.Errorf("the check failed with %q, expected %q in it", section.Error, c.failure)
-			case c.line != "" && !slices.ContainsFunc(section.Lines, func(l lab.Line) bool { return strings.HasPrefix(l.Name, c.line) && l.Missed() }):
+			case c.line != "" && !slices.ContainsFunc(section.Lines, func(l claim.Line) bool { return strings.HasPrefix(l.Name, c.line) && l.Missed() }):
 				t.Errorf("no line %q misses its target in %v, error %q", c.line, section.Lines, section.Error)
 			}
 		})

@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/test/interop/standin"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // oldDialect has a bridge speak VR2Gather's dialect.
@@ -110,10 +110,10 @@ func stopSides(t *testing.T, sides [2]side) (summaries [2]*bridgeSummary) {
 
 // dialectServerRestarts has the server go and come back.
 func dialectServerRestarts(t *testing.T, tools bridgeTools) {
-	open := func(listen string) *lab.Conference {
+	open := func(listen string) *testbed.Conference {
 		settings := serverSettings()
 		settings.Server.Listen = listen
-		c, err := lab.NewConference(settings, nil, zap.NewNop())
+		c, err := testbed.NewConference(settings, nil, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 var (
@@ -38,11 +39,11 @@ func TestBridge(t *testing.T) {
 }
 
 // openConference starts a server that listens at an address.
-func openConference(t *testing.T, listen string) *lab.Conference {
+func openConference(t *testing.T, listen string) *testbed.Conference {
 	t.Helper()
-	config := lab.ConferenceConfig()
+	config := testbed.ConferenceConfig()
 	config.Server.Listen = listen
-	conference, err := lab.NewConference(config, nil, zap.NewNop())
+	conference, err := testbed.NewConference(config, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,13 +150,13 @@ func bridgeEachWay(t *testing.T, tools bridgeTools) {
 		t.Logf("connector %d: %d of %d frames of %d bytes arrived; %d frames are counted as lost on the way", i+1, came[i], *bridgeFrames, bridgeFrameBytes, counted)
 		for _, kind := range []string{"tile", "audio"} {
 			_, wrong := to.heard(kind, from)
-			measured(t, lab.Exactly(fmt.Sprintf("%s frames that are not what connector %d sent", kind, i+1), int64(wrong), "", 0))
+			measured(t, claim.Exactly(fmt.Sprintf("%s frames that are not what connector %d sent", kind, i+1), int64(wrong), "", 0))
 		}
 		arrived := fmt.Sprintf("tile frames of connector %d that arrived at the other, of %d", i+1, *bridgeFrames)
 		if asked {
-			measured(t, lab.Exactly(arrived, int64(came[i]), "", int64(*bridgeFrames)))
+			measured(t, claim.Exactly(arrived, int64(came[i]), "", int64(*bridgeFrames)))
 		} else {
-			measured(t, lab.Information(arrived, float64(came[i]), ""))
+			measured(t, claim.Information(arrived, float64(came[i]), ""))
 		}
 		for _, text := range refused {
 			if !strings.HasSuffix(text, "incomplete") || asked {
@@ -203,13 +204,13 @@ func bridgeReadyLost(t *testing.T, tools bridgeTools) {
 	if s.Sessions != 1 {
 		t.Errorf("summary is %+v, expected one session", s)
 	}
-	measured(t, lab.Exactly("frames that came through a bridge whose first three ready datagrams were lost", int64(s.FromConnector.Frames), "", 3))
+	measured(t, claim.Exactly("frames that came through a bridge whose first three ready datagrams were lost", int64(s.FromConnector.Frames), "", 3))
 }
 
 // participants is how many are in the room where bridges meet.
-func participants(t *testing.T, conference *lab.Conference) int {
+func participants(t *testing.T, conference *testbed.Conference) int {
 	t.Helper()
-	peer, err := conference.Join(t.Context(), lab.Part{Room: "vr2gather", Identity: "witness"})
+	peer, err := conference.Join(t.Context(), testbed.Part{Room: "vr2gather", Identity: "witness"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,8 +250,8 @@ func bridgeGarbage(t *testing.T, tools bridgeTools) {
 	dropped := sides[0].bridge.stop().Dropped
 	sides[1].bridge.stop()
 	malformed := dropped["malformed_datagrams"] + dropped["malformed_packets"]
-	measured(t, lab.Exactly("datagrams of garbage that were counted and dropped", malformed, "", garbage))
-	measured(t, lab.Exactly("datagrams of strangers that were counted and dropped", dropped["foreign_datagrams"], "", foreign))
+	measured(t, claim.Exactly("datagrams of garbage that were counted and dropped", malformed, "", garbage))
+	measured(t, claim.Exactly("datagrams of strangers that were counted and dropped", dropped["foreign_datagrams"], "", foreign))
 }
 
 // bridgeQualities has one connector choose what it is sent, as VR2Gather does: with nobody's number.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // small is what old peers publish where it does not matter what.
@@ -73,7 +73,7 @@ func TestQualityMessagesToTheServer(t *testing.T) {
 }
 
 // counted reads one of the server's metrics.
-func counted(t *testing.T, c *lab.Conference, name string) float64 {
+func counted(t *testing.T, c *testbed.Conference, name string) float64 {
 	t.Helper()
 	response, err := http.Get("http://" + c.Server.AdminAddress() + "/metrics")
 	if err != nil {
@@ -178,13 +178,13 @@ func TestWithheldFromOldPeers(t *testing.T) {
 	alice, bob := old(t, address(c), small(1)), old(t, address(c), small(2))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := c.Join(ctx, lab.Part{
-		Room: room, Identity: "carol", Receive: true, Loads: []lab.Load{{Name: bodyName, Tiles: 3, Qualities: 1, FrameBytes: 3000, Rate: 30}},
+	_, err := c.Join(ctx, testbed.Part{
+		Room: room, Identity: "carol", Receive: true, Loads: []testbed.Load{{Name: bodyName, Tiles: 3, Qualities: 1, FrameBytes: 3000, Rate: 30}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dave, err := c.Join(ctx, lab.Part{Room: room, Identity: "dave", Receive: true})
+	dave, err := c.Join(ctx, testbed.Part{Room: room, Identity: "dave", Receive: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/suite"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // full has tests run at the load that is claimed, 30 frames per second, and hold figures against their targets: what is lost to a machine that has no time is then
@@ -15,9 +14,9 @@ import (
 var full = flag.Bool("full", false, "run with the load and the targets that are claimed, for vollab check interop: on a machine that has nothing else to do")
 
 // measured logs a figure for vollab check interop to read, and fails the test where it misses its target.
-func measured(t *testing.T, l lab.Line) {
+func measured(t *testing.T, l claim.Line) {
 	t.Helper()
-	t.Log(suite.Figure(l))
+	t.Log(claim.Figure(l))
 	if l.Missed() {
 		t.Errorf("missed: %s", l)
 	}
@@ -30,16 +29,16 @@ const fullIncomplete = 0.001
 // measureTally says what came: nothing bad. What is incomplete has lost packets on its way, which nobody repairs for old peers.
 func measureTally(t *testing.T, sum tally) {
 	t.Helper()
-	measured(t, lab.Information("frames that came", float64(sum.frames), ""))
-	measured(t, lab.Exactly("frames broken, rejected or not what was sent", int64(sum.bad), "", 0))
-	measured(t, lab.Exactly("old peers that the original would have died or been spoilt as", int64(sum.faults), "", 0))
+	measured(t, claim.Information("frames that came", float64(sum.frames), ""))
+	measured(t, claim.Exactly("frames broken, rejected or not what was sent", int64(sum.bad), "", 0))
+	measured(t, claim.Exactly("old peers that the original would have died or been spoilt as", int64(sum.faults), "", 0))
 	incomplete, frames := float64(sum.incomplete), float64(sum.frames)
 	if *full {
-		measured(t, lab.AtMost("frames incomplete for want of packets", incomplete, "", math.Floor(fullIncomplete*frames)))
+		measured(t, claim.AtMost("frames incomplete for want of packets", incomplete, "", math.Floor(fullIncomplete*frames)))
 	} else {
-		measured(t, lab.Information("frames incomplete for want of packets", incomplete, ""))
+		measured(t, claim.Information("frames incomplete for want of packets", incomplete, ""))
 	}
-	measured(t, lab.Information("packets that did not come", float64(sum.packets), ""))
+	measured(t, claim.Information("packets that did not come", float64(sum.packets), ""))
 }
 
 // fullPace is the part of what is published that has to come: 27 of 30 frames per second.
@@ -49,10 +48,10 @@ const fullPace = 0.9
 func measurePace(t *testing.T, name string, pace, published float64) {
 	t.Helper()
 	if *full {
-		measured(t, lab.AtLeast(name, pace, "", fullPace*published))
+		measured(t, claim.AtLeast(name, pace, "", fullPace*published))
 		return
 	}
-	measured(t, lab.Information(name, pace, ""))
+	measured(t, claim.Information(name, pace, ""))
 }
 
 // maxBridgeDelay is what a bridge may add to a frame in either direction at the 99th percentile, in milliseconds.
@@ -69,11 +68,11 @@ func measureBridges(t *testing.T, summaries [2]*bridgeSummary) {
 		{"from the server's last packet of a frame to the connector", func(s *bridgeSummary) bridgeDelay { return s.Down }},
 	} {
 		first, second := way.delay(summaries[0]), way.delay(summaries[1])
-		measured(t, lab.Information(way.name+", median", max(first.P50, second.P50), "ms"))
+		measured(t, claim.Information(way.name+", median", max(first.P50, second.P50), "ms"))
 		if p99 := max(first.P99, second.P99); *full {
-			measured(t, lab.AtMost(way.name+", p99", p99, "ms", maxBridgeDelay))
+			measured(t, claim.AtMost(way.name+", p99", p99, "ms", maxBridgeDelay))
 		} else {
-			measured(t, lab.Information(way.name+", p99", p99, "ms"))
+			measured(t, claim.Information(way.name+", p99", p99, "ms"))
 		}
 	}
 }

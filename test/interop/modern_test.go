@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // modern is a participant that speaks signalling v1, and VR2Gather's formats in it.
@@ -56,7 +56,7 @@ func joinModern(t *testing.T, url, identity string, p programme) *modern {
 	config := client.Config{
 		URL: url, Room: room, Identity: identity, Receive: true,
 		// A loaded machine takes its time; nothing is given up for that.
-		Deadline: signal.MaxDeadline, MinUplink: lab.Everything, QueueBudget: patience,
+		Deadline: signal.MaxDeadline, MinUplink: testbed.Everything, QueueBudget: patience,
 	}
 	if p.Tiles > 0 {
 		config.Publications = p.publications()

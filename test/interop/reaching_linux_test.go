@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 	"github.com/volsfu/volsfu/test/interop/standin"
 )
@@ -46,8 +46,8 @@ func connectTwentyTimes(t *testing.T, from *namespace, server string) {
 	const attempts = 20
 	reached, longest := 0, time.Duration(0)
 	defer func() {
-		measured(t, lab.Exactly(fmt.Sprintf("connections with frames of all tiles and sound, of %d", attempts), int64(reached), "", attempts))
-		measured(t, lab.Information("from the websocket to four frames of each tile and of sound, longest", milliseconds(longest), "ms"))
+		measured(t, claim.Exactly(fmt.Sprintf("connections with frames of all tiles and sound, of %d", attempts), int64(reached), "", attempts))
+		measured(t, claim.Information("from the websocket to four frames of each tile and of sound, longest", milliseconds(longest), "ms"))
 	}()
 	for i := range attempts {
 		began := time.Now()

@@ -10,10 +10,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // room is where everybody in these tests is.
@@ -21,7 +22,7 @@ const room = "lobby"
 
 // serverSettings are the defaults, of a server that is open to old peers.
 func serverSettings() config.Config {
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	settings.VR2Gather.Enabled, settings.VR2Gather.RequireToken = true, false
 	settings.VR2Gather.DefaultRoom = room
 	return settings
@@ -32,20 +33,20 @@ func patient(settings *config.Config) {
 	if *full {
 		return
 	}
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = lab.Everything, lab.Everything
+	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	settings.Forward.MaxLag, settings.Forward.CacheAge, settings.Forward.LateWindow = 5*signal.MaxDeadline, 5*signal.MaxDeadline, 5*signal.MaxDeadline
 	settings.Forward.QueueBudget = 5 * signal.MaxDeadline
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
 }
 
 // startServer starts our server with the settings of tests, adjusted, and ends it with the test.
-func startServer(t *testing.T, adjust ...func(*config.Config)) *lab.Conference {
+func startServer(t *testing.T, adjust ...func(*config.Config)) *testbed.Conference {
 	t.Helper()
 	settings := serverSettings()
 	for _, f := range adjust {
 		f(&settings)
 	}
-	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func startServer(t *testing.T, adjust ...func(*config.Config)) *lab.Conference {
 }
 
 // address is where old peers find a server.
-func address(c *lab.Conference) string { return strings.TrimPrefix(c.Server.URL(), "ws://") }
+func address(c *testbed.Conference) string { return strings.TrimPrefix(c.Server.URL(), "ws://") }
 
 // clientOf waits until an old peer knows the publisher that calls itself by a number, and returns the number that the peer knows it by.
 func clientOf(t *testing.T, a *audience, number int) (client int) {
@@ -95,9 +96,9 @@ func TestOldPeersSwitchOnTheServer(t *testing.T) {
 	alice.whole(t)
 	bob.whole(t)
 	carol.whole(t)
-	measured(t, lab.AtLeast("tiles switched to a quality at random, or off", float64(switched.tiles), "", wanted))
-	measured(t, lab.Information("from a choice of 9 tiles to the last of them, median", milliseconds(switched.quantile(0.5)), "ms"))
-	measured(t, lab.Information("from a choice of 9 tiles to the last of them, p99", milliseconds(switched.quantile(0.99)), "ms"))
+	measured(t, claim.AtLeast("tiles switched to a quality at random, or off", float64(switched.tiles), "", wanted))
+	measured(t, claim.Information("from a choice of 9 tiles to the last of them, median", milliseconds(switched.quantile(0.5)), "ms"))
+	measured(t, claim.Information("from a choice of 9 tiles to the last of them, p99", milliseconds(switched.quantile(0.99)), "ms"))
 	measureTally(t, add(alice.tally(), bob.tally(), carol.tally()))
 	// Of 11 frames of a quality the publisher leaves out one.
 	published := p.rate() * 10 / 11
@@ -117,7 +118,7 @@ func TestOldPeersSwitchOnTheServer(t *testing.T) {
 // gathering is a room of old peers, by their numbers, and participants by v1, all of which publish the same, and leave nothing out.
 type gathering struct {
 	programme
-	server *lab.Conference
+	server *testbed.Conference
 	old    map[int]*audience
 	modern map[string]*modern
 	// numbers are those in what participants by v1 publish.
@@ -253,9 +254,9 @@ func TestLeavingTheServer(t *testing.T) {
 		}
 		explained += g.dropped() - dropped
 		if *full {
-			measured(t, lab.Exactly("frames that others lost when an old peer "+end.what, int64(lost), "", 0))
+			measured(t, claim.Exactly("frames that others lost when an old peer "+end.what, int64(lost), "", 0))
 		} else {
-			measured(t, lab.Exactly("frames that others lost when an old peer "+end.what+", but for want of time", int64(max(0, lost-explained)), "", 0))
+			measured(t, claim.Exactly("frames that others lost when an old peer "+end.what+", but for want of time", int64(max(0, lost-explained)), "", 0))
 		}
 	}
 	if t.Failed() {

@@ -16,11 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // unityRoom has a space in its name, which is a trap of command lines.
@@ -48,7 +49,7 @@ type unityWatcher struct {
 	sound  []string
 }
 
-func newUnityWatcher(t *testing.T, c *lab.Conference) *unityWatcher {
+func newUnityWatcher(t *testing.T, c *testbed.Conference) *unityWatcher {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -130,7 +131,7 @@ type unityPublisher struct {
 	sent map[string]bool
 }
 
-func newUnityPublisher(t *testing.T, c *lab.Conference, first, second volumetric.BoundingBox) *unityPublisher {
+func newUnityPublisher(t *testing.T, c *testbed.Conference, first, second volumetric.BoundingBox) *unityPublisher {
 	t.Helper()
 	body := volumetric.Publication{
 		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true, FrameRate: 30,
@@ -140,7 +141,7 @@ func newUnityPublisher(t *testing.T, c *lab.Conference, first, second volumetric
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := client.Join(ctx, client.Config{
-		URL: c.Server.URL(), Room: unityRoom, Identity: "gopher-7", Publications: []volumetric.Publication{body}, MinUplink: lab.Everything, QueueBudget: patience,
+		URL: c.Server.URL(), Room: unityRoom, Identity: "gopher-7", Publications: []volumetric.Publication{body}, MinUplink: testbed.Everything, QueueBudget: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -235,14 +236,14 @@ func TestUnityBridge(t *testing.T) {
 	upwards(0)
 	downwards(0)
 	// Both come within minutes, or the test would not have got here.
-	measured(t, lab.Information("bridges that were killed, and came again", 1, ""))
+	measured(t, claim.Information("bridges that were killed, and came again", 1, ""))
 	frames, wrong := unity.checkDownwards(publisher)
-	measured(t, lab.Information("frames from Go through server and bridge to C#", float64(frames), ""))
-	measured(t, lab.Exactly("frames that C# received and nobody sent, by their hashes", int64(wrong), "", 0))
+	measured(t, claim.Information("frames from Go through server and bridge to C#", float64(frames), ""))
+	measured(t, claim.Exactly("frames that C# received and nobody sent, by their hashes", int64(wrong), "", 0))
 	frames, sounds, wrong := unity.checkUpwards(t, watcher)
-	measured(t, lab.Information("frames from C# through bridge and server to Go", float64(frames), ""))
-	measured(t, lab.Information("frames of sound from C# through bridge and server to Go", float64(sounds), ""))
-	measured(t, lab.Exactly("frames that Go received and C# did not send, by their hashes", int64(wrong), "", 0))
+	measured(t, claim.Information("frames from C# through bridge and server to Go", float64(frames), ""))
+	measured(t, claim.Information("frames of sound from C# through bridge and server to Go", float64(sounds), ""))
+	measured(t, claim.Exactly("frames that Go received and C# did not send, by their hashes", int64(wrong), "", 0))
 }
 
 // killBridge kills the bridge that was started last, and waits for the next one.

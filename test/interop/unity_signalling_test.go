@@ -17,21 +17,21 @@ import (
 	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // startUnityConference starts a server that ends with the test, and everybody on it. It knows that links are wide, however late a busy machine says so.
-func startUnityConference(t *testing.T, adjust ...func(*config.Config)) *lab.Conference {
+func startUnityConference(t *testing.T, adjust ...func(*config.Config)) *testbed.Conference {
 	t.Helper()
-	settings := lab.ConferenceConfig()
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = lab.Everything, lab.Everything
+	settings := testbed.ConferenceConfig()
+	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	for _, f := range adjust {
 		f(&settings)
 	}
-	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func startUnityConference(t *testing.T, adjust ...func(*config.Config)) *lab.Con
 	return c
 }
 
-func joinUnityConference(t *testing.T, c *lab.Conference, part lab.Part) *lab.Peer {
+func joinUnityConference(t *testing.T, c *testbed.Conference, part testbed.Part) *testbed.Peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -139,8 +139,8 @@ func unityDecode(word string) string {
 func TestUnitySignalling(t *testing.T) {
 	core := unityCore(t)
 	c := startUnityConference(t)
-	load := lab.Load{Name: "body", Tiles: 2, Qualities: 3, FrameBytes: 4000, Step: 2, Rate: 30}
-	joinUnityConference(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}})
+	load := testbed.Load{Name: "body", Tiles: 2, Qualities: 3, FrameBytes: 4000, Step: 2, Rate: 30}
+	joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})
 	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", c.Server.URL(), "room", "ada", "", "receive")
 	if got := ada.await(t, "joined "); got != "room ada new" {
 		t.Errorf("joined %q", got)
@@ -202,7 +202,7 @@ func TestUnitySignallingCompany(t *testing.T) {
 	awaitUnityEvent(t, bob, func(e client.Unpublished) bool { return e.Publication.Publication == "desk" })
 
 	ada.do("participants")
-	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 1000, Rate: 30}
+	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 1000, Rate: 30}
 	publication := load.Publication()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -224,7 +224,7 @@ func TestUnitySignallingCompany(t *testing.T) {
 }
 
 // watchUnity joins a room as a receiver whose media nobody looks at.
-func watchUnity(t *testing.T, c *lab.Conference, identity string) *client.Session {
+func watchUnity(t *testing.T, c *testbed.Conference, identity string) *client.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -282,8 +282,8 @@ func TestUnityViewpointsCount(t *testing.T) {
 func TestUnitySignallingResumes(t *testing.T) {
 	core := unityCore(t)
 	c := startUnityConference(t)
-	joinUnityConference(t, c, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 2000, Rate: 30}}})
-	bob := joinUnityConference(t, c, lab.Part{Room: "room", Identity: "bob"})
+	joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 2000, Rate: 30}}})
+	bob := joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "bob"})
 	wire := newUnityWire(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
 	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", "ws://"+wire.listener.Addr().String(), "room", "ada", "", "receive")
 	ada.await(t, "sending alice body 0 1 auto")

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // unityPackage is the folder of the Unity package.
@@ -68,7 +68,7 @@ func TestUnityCore(t *testing.T) {
 	if err != nil || strings.Contains(string(out), "FAIL") {
 		t.Errorf("%v:\n%s", err, out)
 	}
-	measured(t, lab.AtLeast("tests of the core by itself that hold, in C#", float64(strings.Count(string(out), "ok ")), "", 39))
+	measured(t, claim.AtLeast("tests of the core by itself that hold, in C#", float64(strings.Count(string(out), "ok ")), "", 39))
 }
 
 // TestUnityRawPoints has C# read the points that our codec wrote, and our codec read those that C# wrote.

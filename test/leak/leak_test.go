@@ -15,11 +15,11 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 const (
@@ -33,14 +33,14 @@ const (
 )
 
 var (
-	resident = lab.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 2000, Rate: 10}
-	visitor  = lab.Load{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 1000, Rate: 10}
+	resident = testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 2000, Rate: 10}
+	visitor  = testbed.Load{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 1000, Rate: 10}
 )
 
 // house is a server with two residents, who publish and receive all the time.
 type house struct {
-	*lab.Conference
-	residents []*lab.Peer
+	*testbed.Conference
+	residents []*testbed.Peer
 
 	mu   sync.Mutex
 	dead []*puppet.Puppet
@@ -48,13 +48,13 @@ type house struct {
 
 func open(t *testing.T) *house {
 	t.Helper()
-	settings := lab.ConferenceConfig()
+	settings := testbed.ConferenceConfig()
 	settings.Rooms.ResumeGrace = 300 * time.Millisecond
 	// Who is silent for three of these is gone. A busy machine may silence anybody for a while.
 	settings.Signalling.PingInterval = 2 * time.Second
 	// Enough for the visitors of a moment, so that the residents' lines do not grow.
 	settings.Rooms.SpareSlots, settings.Rooms.SpareAudioSlots = 3*atOnce, 0
-	c, err := lab.NewConference(settings, nil, zap.NewNop())
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +86,13 @@ func tileOf(participant string) volumetric.TileRef {
 func await(condition func() bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return lab.Await(ctx, "what a visit waits for has come", condition)
+	return testbed.Await(ctx, "what a visit waits for has come", condition)
 }
 
-func (h *house) join(identity string, load lab.Load, receive bool) (*lab.Peer, error) {
+func (h *house) join(identity string, load testbed.Load, receive bool) (*testbed.Peer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return h.Join(ctx, lab.Part{Room: "room", Identity: identity, Loads: []lab.Load{load}, Receive: receive})
+	return h.Join(ctx, testbed.Part{Room: "room", Identity: identity, Loads: []testbed.Load{load}, Receive: receive})
 }
 
 // visits are the ways to come and go.
@@ -111,7 +111,7 @@ var visits = []struct {
 		})
 	}},
 	{"receives, and leaves", func(h *house, identity string) error {
-		p, err := h.Join(context.Background(), lab.Part{Room: "room", Identity: identity, Receive: true})
+		p, err := h.Join(context.Background(), testbed.Part{Room: "room", Identity: identity, Receive: true})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Checks are the checks of suppression and of the server's cost, in the order of their numbers.
@@ -19,18 +20,18 @@ func Checks(progress lab.Progress) []lab.Check {
 var policies = []sfu.SuppressionPolicy{sfu.SuppressionWarm, sfu.SuppressionNeighbours, sfu.SuppressionStrict}
 
 // body is a publication of 15 tiles with a ladder of 1:2:4, whose frames take one, two and four packets.
-var body = lab.Load{Name: "body", Tiles: 15, Qualities: 3, FrameBytes: 4000, Step: 2, Rate: 30}
+var body = testbed.Load{Name: "body", Tiles: 15, Qualities: 3, FrameBytes: 4000, Step: 2, Rate: 30}
 
 // publisherName is who publishes the load.
 const publisherName = "alice"
 
 // publicationOf names the load.
-func publicationOf(load lab.Load) volumetric.PublicationRef {
+func publicationOf(load testbed.Load) volumetric.PublicationRef {
 	return volumetric.PublicationRef{Participant: publisherName, Publication: load.Name}
 }
 
 // tilesOf names the tiles of the load.
-func tilesOf(load lab.Load) []volumetric.TileRef {
+func tilesOf(load testbed.Load) []volumetric.TileRef {
 	tiles := make([]volumetric.TileRef, load.Tiles)
 	for i := range tiles {
 		tiles[i] = volumetric.TileRef{PublicationRef: publicationOf(load), Tile: i}
@@ -42,11 +43,11 @@ func tilesOf(load lab.Load) []volumetric.TileRef {
 const highestPatience = 30 * time.Second
 
 // awaitHighest waits until every tile of the load has come at its highest quality for a while: the way to the receiver is known to carry it by then.
-func awaitHighest(ctx context.Context, receiver *lab.Peer, load lab.Load) error {
+func awaitHighest(ctx context.Context, receiver *testbed.Peer, load testbed.Load) error {
 	ctx, cancel := context.WithTimeout(ctx, highestPatience)
 	defer cancel()
 	highest := volumetric.Quality(load.Qualities - 1)
-	return lab.Await(ctx, "every tile comes at its highest quality", func() bool {
+	return testbed.Await(ctx, "every tile comes at its highest quality", func() bool {
 		for _, tile := range tilesOf(load) {
 			if r := receiver.Tile(tile); r.Frames < 10 || r.Quality != highest {
 				return false
@@ -57,7 +58,7 @@ func awaitHighest(ctx context.Context, receiver *lab.Peer, load lab.Load) error 
 }
 
 // broken are the frames of all tiles that a receiver has not got whole.
-func broken(receiver *lab.Peer) int64 {
+func broken(receiver *testbed.Peer) int64 {
 	var sum client.FrameCounts
 	for _, s := range receiver.Session.Stats() {
 		sum.Undecodable += s.Undecodable

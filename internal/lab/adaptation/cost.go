@@ -8,12 +8,14 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/cpuprofile"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Cost has receivers of the SDK report on what they are sent, and tells by a profile of the server's processor time what adapting to them takes.
 type Cost struct {
 	Progress  lab.Progress
-	Load      lab.Load
+	Load      testbed.Load
 	Receivers int
 	// Window is how long the profile covers, Settle how long receivers are there before.
 	Window, Settle time.Duration
@@ -25,7 +27,7 @@ type Cost struct {
 // a tenth is known to a hundredth.
 func NewCost(progress lab.Progress) *Cost {
 	return &Cost{
-		Progress: progress, Load: lab.Load{Name: "body", Tiles: 4, Qualities: 1, FrameBytes: 50_000_000 / 8 / 30 / 4, Rate: 30}, Receivers: 10,
+		Progress: progress, Load: testbed.Load{Name: "body", Tiles: 4, Qualities: 1, FrameBytes: 50_000_000 / 8 / 30 / 4, Rate: 30}, Receivers: 10,
 		Window: 40 * time.Second, Settle: 5 * time.Second, Share: 0.1,
 	}
 }
@@ -36,7 +38,7 @@ func (c *Cost) Name() string {
 }
 
 // Run implements lab.Check.
-func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
+func (c *Cost) Run(ctx context.Context) ([]claim.Line, error) {
 	path, err := lab.FindProgram("volsfu")
 	if err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
 		return nil, err
 	}
 	defer func() { _ = server.Stop() }()
-	conference := lab.Attend(server.URL())
+	conference := testbed.Attend(server.URL())
 	defer conference.Close()
 	receivers, err := c.attend(ctx, conference)
 	if err != nil {
@@ -72,23 +74,23 @@ func (c *Cost) Run(ctx context.Context) ([]lab.Line, error) {
 	share := func(packages, files []string) float64 {
 		return 100 * taken.Of(in(packages, files)).Seconds() / total.Seconds()
 	}
-	return []lab.Line{
-		lab.AtMost("estimator, pacer and allocator, share of the server's time", share(adapting, driving), "%", 100*c.Share),
-		lab.Information("with reading reports and numbering packets", share(slices.Concat(adapting, reading), slices.Concat(driving, hearing)), "%"),
-		lab.Information("server CPU, share of a core", 100*total.Seconds()/c.Window.Seconds(), "%"),
-		lab.Exactly("receivers with an estimate", int64(estimated), "", int64(c.Receivers)),
-		lab.Exactly("frames not whole", notWhole, "", 0),
+	return []claim.Line{
+		claim.AtMost("estimator, pacer and allocator, share of the server's time", share(adapting, driving), "%", 100*c.Share),
+		claim.Information("with reading reports and numbering packets", share(slices.Concat(adapting, reading), slices.Concat(driving, hearing)), "%"),
+		claim.Information("server CPU, share of a core", 100*total.Seconds()/c.Window.Seconds(), "%"),
+		claim.Exactly("receivers with an estimate", int64(estimated), "", int64(c.Receivers)),
+		claim.Exactly("frames not whole", notWhole, "", 0),
 	}, nil
 }
 
 // attend brings the publisher and the receivers in, and waits until all are at work.
-func (c *Cost) attend(ctx context.Context, conference *lab.Conference) ([]*lab.Peer, error) {
-	if _, err := conference.Join(ctx, lab.Part{Room: "room", Identity: publisherName, Loads: []lab.Load{c.Load}, MinUplink: lab.Everything}); err != nil {
+func (c *Cost) attend(ctx context.Context, conference *testbed.Conference) ([]*testbed.Peer, error) {
+	if _, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: publisherName, Loads: []testbed.Load{c.Load}, MinUplink: testbed.Everything}); err != nil {
 		return nil, err
 	}
-	var receivers []*lab.Peer
+	var receivers []*testbed.Peer
 	for i := range c.Receivers {
-		r, err := conference.Join(ctx, lab.Part{Room: "room", Identity: fmt.Sprintf("receiver %d", i), Receive: true})
+		r, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: fmt.Sprintf("receiver %d", i), Receive: true})
 		if err != nil {
 			return nil, err
 		}

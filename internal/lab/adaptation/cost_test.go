@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/cpuprofile"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // TestAttribution: of the hot path's time that which drives estimator and pacer counts, with what is called outside of the hot path, and not what is called within it to send.
@@ -54,14 +54,14 @@ func TestDrivingFiles(t *testing.T) {
 
 // TestAttending brings a small load to a server that is there already.
 func TestAttending(t *testing.T) {
-	there, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	there, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer there.Close()
-	conference := lab.Attend(there.Server.URL())
+	conference := testbed.Attend(there.Server.URL())
 	defer conference.Close()
-	cost := &Cost{Load: lab.Load{Name: "body", Tiles: 2, Qualities: 1, FrameBytes: 2000, Rate: 20}, Receivers: 2, Settle: 500 * time.Millisecond}
+	cost := &Cost{Load: testbed.Load{Name: "body", Tiles: 2, Qualities: 1, FrameBytes: 2000, Rate: 20}, Receivers: 2, Settle: 500 * time.Millisecond}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	receivers, err := cost.attend(ctx, conference)

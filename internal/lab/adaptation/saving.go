@@ -10,13 +10,15 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Saving has a receiver take one tile of a publication at its highest quality, and the others at the lowest or not at all, and counts what the publisher sends
 // under each policy.
 type Saving struct {
 	Progress lab.Progress
-	Load     lab.Load
+	Load     testbed.Load
 	// Window is how long is counted, Settle how long is waited before.
 	Window, Settle time.Duration
 	// Hold is for how long the policy neighbours keeps what has got out of use.
@@ -44,8 +46,8 @@ var others = []struct {
 }{{"the others at the lowest", 0}, {"nothing else", volumetric.QualityOff}}
 
 // Run implements lab.Check.
-func (s *Saving) Run(ctx context.Context) ([]lab.Line, error) {
-	var lines []lab.Line
+func (s *Saving) Run(ctx context.Context) ([]claim.Line, error) {
+	var lines []claim.Line
 	var everything []float64
 	for _, policy := range policies {
 		s.Progress.Say("policy %s for %v", policy, time.Duration(len(others))*(s.Hold+s.Settle+s.Window))
@@ -58,13 +60,13 @@ func (s *Saving) Run(ctx context.Context) ([]lab.Line, error) {
 		}
 		for i, rate := range rates {
 			name := fmt.Sprintf("%s, %s", policy, others[i].name)
-			lines = append(lines, lab.Information(name+": sent", rate/1e6, "Mbit/s"))
+			lines = append(lines, claim.Information(name+": sent", rate/1e6, "Mbit/s"))
 			share := 100 * rate / everything[i]
 			switch policy {
 			case sfu.SuppressionNeighbours:
-				lines = append(lines, lab.Information(name+": share of sending everything", share, "%"))
+				lines = append(lines, claim.Information(name+": share of sending everything", share, "%"))
 			case sfu.SuppressionStrict:
-				lines = append(lines, lab.AtMost(name+": share of sending everything", share, "%", 100*s.Share))
+				lines = append(lines, claim.AtMost(name+": share of sending everything", share, "%", 100*s.Share))
 			}
 		}
 	}
@@ -74,20 +76,20 @@ func (s *Saving) Run(ctx context.Context) ([]lab.Line, error) {
 // measure gives the bits per second that leave the publisher's host under a policy, for each choice of others: media, retransmissions, probes, reports, and all their
 // headers.
 func (s *Saving) measure(ctx context.Context, policy sfu.SuppressionPolicy) ([]float64, error) {
-	config := lab.ConferenceConfig()
+	config := testbed.ConferenceConfig()
 	config.Rooms.Suppression = sfu.SuppressionConfig{Policy: policy, Hold: s.Hold}
-	conference, err := lab.NewEmulation(config, s.Seed)
+	conference, err := testbed.NewEmulation(config, s.Seed)
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
 	// Access links carry everything at once; what passes the publisher's is counted.
 	access := netem.DefaultConfig()
-	_, host, err := conference.JoinOver(ctx, access, lab.Part{Room: "room", Identity: publisherName, Loads: []lab.Load{s.Load}, Seed: s.Seed})
+	_, host, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: publisherName, Loads: []testbed.Load{s.Load}, Seed: s.Seed})
 	if err != nil {
 		return nil, err
 	}
-	receiver, _, err := conference.JoinOver(ctx, access, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	receiver, _, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (s *Saving) count(ctx context.Context, sent func() uint64) (float64, error)
 }
 
 // takeOne has the receiver take the first tile at the highest quality.
-func (s *Saving) takeOne(ctx context.Context, receiver *lab.Peer, others volumetric.Quality) error {
+func (s *Saving) takeOne(ctx context.Context, receiver *testbed.Peer, others volumetric.Quality) error {
 	first, publication := 0, publicationOf(s.Load)
 	return receiver.Session.SetQuality(ctx,
 		signal.Choice{PublicationRef: publication, Quality: signal.Only(others)},

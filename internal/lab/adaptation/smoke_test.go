@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // TestSmoke runs every check with parameters that take a second, and looks at what has to hold however slow the machine is.
 func TestSmoke(t *testing.T) {
-	load := lab.Load{Name: "body", Tiles: 5, Qualities: 3, FrameBytes: 3000, Step: 2, Rate: 20}
+	load := testbed.Load{Name: "body", Tiles: 5, Qualities: 3, FrameBytes: 3000, Step: 2, Rate: 20}
 	tests := []struct {
 		name  string
 		check lab.Check
@@ -46,7 +48,7 @@ func TestSmoke(t *testing.T) {
 				t.Error("the check has no name")
 			}
 			for _, name := range test.certain {
-				i := slices.IndexFunc(lines, func(l lab.Line) bool { return l.Name == name && l.Target != "" })
+				i := slices.IndexFunc(lines, func(l claim.Line) bool { return l.Name == name && l.Target != "" })
 				if i < 0 {
 					t.Errorf("no target for %q among %v", name, lines)
 				} else if lines[i].Missed() {

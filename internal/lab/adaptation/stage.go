@@ -8,16 +8,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // stage is a server with a receiver beside it, and a publisher beside it or behind a link.
 type stage struct {
-	conference *lab.Conference
+	conference *testbed.Conference
 	// The publisher's media pass the network, and its signalling the relay. Both are nil where it is on the server's host.
-	emulation *lab.Emulation
-	relay     *lab.Relay
+	emulation *testbed.Emulation
+	relay     *testbed.Relay
 	rtt       time.Duration
 }
 
@@ -26,14 +26,14 @@ func newStage(c config.Config, rtt time.Duration, seed uint64) (*stage, error) {
 	s := &stage{rtt: rtt}
 	var err error
 	if rtt == 0 {
-		s.conference, err = lab.NewConference(c, nil, zap.NewNop())
+		s.conference, err = testbed.NewConference(c, nil, zap.NewNop())
 		return s, err
 	}
-	if s.emulation, err = lab.NewEmulation(c, seed); err != nil {
+	if s.emulation, err = testbed.NewEmulation(c, seed); err != nil {
 		return nil, err
 	}
 	s.conference = s.emulation.Conference
-	if s.relay, err = lab.NewRelay(strings.TrimPrefix(s.conference.Server.URL(), "ws://"), rtt/2); err != nil {
+	if s.relay, err = testbed.NewRelay(strings.TrimPrefix(s.conference.Server.URL(), "ws://"), rtt/2); err != nil {
 		s.emulation.Close()
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func newStage(c config.Config, rtt time.Duration, seed uint64) (*stage, error) {
 }
 
 // publish brings the publisher in.
-func (s *stage) publish(ctx context.Context, part lab.Part) (*lab.Peer, error) {
+func (s *stage) publish(ctx context.Context, part testbed.Part) (*testbed.Peer, error) {
 	if s.emulation == nil {
 		return s.conference.Join(ctx, part)
 	}
@@ -53,7 +53,7 @@ func (s *stage) publish(ctx context.Context, part lab.Part) (*lab.Peer, error) {
 }
 
 // receive brings the receiver in.
-func (s *stage) receive(ctx context.Context, part lab.Part) (*lab.Peer, error) {
+func (s *stage) receive(ctx context.Context, part testbed.Part) (*testbed.Peer, error) {
 	if s.emulation == nil {
 		return s.conference.Join(ctx, part)
 	}

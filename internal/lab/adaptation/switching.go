@@ -11,13 +11,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Switching lets a receiver switch single tiles at random between their qualities under each policy, and tells apart how long that takes where the publisher sends
 // the quality already and where it has to begin with it.
 type Switching struct {
 	Progress lab.Progress
-	Load     lab.Load
+	Load     testbed.Load
 	// RTTs are the round trips between publisher and server that the switches are made at; 0 is a publisher on the server's host.
 	RTTs []time.Duration
 	// Encode is how long the publisher takes from capturing a frame to sending it.
@@ -50,8 +52,8 @@ func (s *Switching) Name() string {
 }
 
 // Run implements lab.Check.
-func (s *Switching) Run(ctx context.Context) ([]lab.Line, error) {
-	lines := []lab.Line{lab.Information("time to encode", lab.Milliseconds(s.Encode), "ms")}
+func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
+	lines := []claim.Line{claim.Information("time to encode", lab.Milliseconds(s.Encode), "ms")}
 	for _, rtt := range s.RTTs {
 		for _, policy := range policies {
 			s.Progress.Say("policy %s, a publisher %v away: %d switches", policy, rtt, s.Switches)
@@ -70,18 +72,18 @@ const settleTime = 500 * time.Millisecond
 
 // measure makes the switches under one policy, with a publisher so far away.
 func (s *Switching) measure(ctx context.Context, policy sfu.SuppressionPolicy, rtt time.Duration) (*switcher, error) {
-	config := lab.ConferenceConfig()
+	config := testbed.ConferenceConfig()
 	config.Rooms.Suppression = sfu.SuppressionConfig{Policy: policy, Hold: s.Hold}
 	host, err := newStage(config, rtt, s.Seed)
 	if err != nil {
 		return nil, err
 	}
 	defer host.close()
-	publisher, err := host.publish(ctx, lab.Part{Room: "room", Identity: publisherName, Loads: []lab.Load{s.Load}, Seed: s.Seed})
+	publisher, err := host.publish(ctx, testbed.Part{Room: "room", Identity: publisherName, Loads: []testbed.Load{s.Load}, Seed: s.Seed})
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := host.receive(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	receiver, err := host.receive(ctx, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ type switcher struct {
 	policy    sfu.SuppressionPolicy
 	rtt       time.Duration
 	publisher *client.Publisher
-	receiver  *lab.Peer
+	receiver  *testbed.Peer
 	random    *rand.Rand
 	tiles     []volumetric.TileRef
 	// quality is by tile what was last asked for.
@@ -231,32 +233,32 @@ func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 
 // lines are the figures of one policy and publisher. What a publisher behind a link is asked for is known here half a round trip late: where anything is suppressed, a switch that seems to be to a quality that is
 // sent may be to one that the server has just said is not wanted any more, so that nothing is judged by those.
-func (s *Switching) lines(w *switcher) []lab.Line {
+func (s *Switching) lines(w *switcher) []claim.Line {
 	interval := time.Duration(float64(time.Second) / s.Load.Rate)
 	name := string(w.policy)
 	if w.rtt > 0 {
 		name = fmt.Sprintf("%s, a publisher %v away", w.policy, w.rtt)
 	}
-	var lines []lab.Line
+	var lines []claim.Line
 	if w.rtt == 0 || w.policy == sfu.SuppressionWarm {
 		lines = w.warm.lines(name+", to a quality that is sent", interval+s.WarmSlack)
 	}
 	lines = append(lines, w.suppressed.lines(name+", to a quality that is suppressed", interval+w.rtt+s.Encode+s.SuppressedSlack)...)
-	return append(lines, lab.Exactly(name+": frames that did not come whole", w.broken, "", 0))
+	return append(lines, claim.Exactly(name+": frames that did not come whole", w.broken, "", 0))
 }
 
 // lines are the figures of one kind of switches, none where there were none.
-func (d *delays) lines(kind string, bound time.Duration) []lab.Line {
+func (d *delays) lines(kind string, bound time.Duration) []claim.Line {
 	if d.asked == 0 {
 		return nil
 	}
 	ms := lab.Milliseconds
-	return []lab.Line{
-		lab.Exactly(kind+": switches seen", int64(d.server.Count()), "", int64(d.asked)),
-		lab.AtMost(kind+": request read → first packet sent, p99", ms(d.server.Percentile(0.99)), "ms", ms(bound)),
-		lab.Information(kind+": the same, p50", ms(d.server.Percentile(0.5)), "ms"),
-		lab.Information(kind+": the same, max", ms(d.server.Max()), "ms"),
-		lab.Information(kind+": asking → first whole frame at the receiver, p50", ms(d.whole.Percentile(0.5)), "ms"),
-		lab.Information(kind+": the same, p99", ms(d.whole.Percentile(0.99)), "ms"),
+	return []claim.Line{
+		claim.Exactly(kind+": switches seen", int64(d.server.Count()), "", int64(d.asked)),
+		claim.AtMost(kind+": request read → first packet sent, p99", ms(d.server.Percentile(0.99)), "ms", ms(bound)),
+		claim.Information(kind+": the same, p50", ms(d.server.Percentile(0.5)), "ms"),
+		claim.Information(kind+": the same, max", ms(d.server.Max()), "ms"),
+		claim.Information(kind+": asking → first whole frame at the receiver, p50", ms(d.whole.Percentile(0.5)), "ms"),
+		claim.Information(kind+": the same, p99", ms(d.whole.Percentile(0.99)), "ms"),
 	}
 }

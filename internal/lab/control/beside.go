@@ -6,23 +6,23 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 var errEarly = errors.New("the run was over before others were looked at")
 
 // besideOthers measures what is taken from others, and what is left by them, ramps included: their means over rampRuns runs.
-func besideOthers(ctx context.Context, b *bench) ([]lab.Line, error) {
+func besideOthers(ctx context.Context, b *bench) ([]claim.Line, error) {
 	return b.beside(ctx, rampRuns)
 }
 
 // besideOthersOnce does the same with one run for each mean: in real time twelve means of eight runs of 22 s would take 35 minutes.
-func besideOthersOnce(ctx context.Context, b *bench) ([]lab.Line, error) {
+func besideOthersOnce(ctx context.Context, b *bench) ([]claim.Line, error) {
 	return b.beside(ctx, 1)
 }
 
-func (b *bench) beside(ctx context.Context, runs int) ([]lab.Line, error) {
-	var lines []lab.Line
+func (b *bench) beside(ctx context.Context, runs int) ([]claim.Line, error) {
+	var lines []claim.Line
 	// A bandwidth-delay product of 200 Mbit/s and 20 ms is 20 ms of the link's rate.
 	for _, queue := range []struct{ option, name string }{{"fq", "FQ"}, {"fifo:20", "FIFO of 1 BDP"}, {"fifo:40", "FIFO of 2 BDP"}} {
 		for _, flows := range []int{1, 3} {
@@ -33,15 +33,15 @@ func (b *bench) beside(ctx context.Context, runs int) ([]lab.Line, error) {
 			if err != nil {
 				return lines, err
 			}
-			share := lab.Information(name+"share of fair"+meanOf(runs), shared.ofFair, "")
+			share := claim.Information(name+"share of fair"+meanOf(runs), shared.ofFair, "")
 			if queue.option == "fq" {
-				share = lab.AtLeast(share.Name, share.Figure, "", 0.5)
+				share = claim.AtLeast(share.Name, share.Figure, "", 0.5)
 			}
 			lines = append(lines, share,
-				lab.AtMost(name+"frames undecodable"+meanOf(runs), percent(shared.undecodable), "%", 0.1))
+				claim.AtMost(name+"frames undecodable"+meanOf(runs), percent(shared.undecodable), "%", 0.1))
 			if runs > 1 {
 				worst := fmt.Sprintf("%sframes undecodable, worst of %d runs", name, runs)
-				lines = append(lines, lab.Information(worst, percent(shared.worst), "%"))
+				lines = append(lines, claim.Information(worst, percent(shared.worst), "%"))
 			}
 			ramps, err := b.ramps(ctx, flows, o, runs)
 			if err != nil {
@@ -55,8 +55,8 @@ func (b *bench) beside(ctx context.Context, runs int) ([]lab.Line, error) {
 		return lines, err
 	}
 	return append(lines,
-		lab.AtLeast("two receivers: Jain's index", *r.JainIndex, "", 0.95),
-		lab.AtMost("two receivers: frames undecodable", percent(r.undecodable()), "%", 0.1),
+		claim.AtLeast("two receivers: Jain's index", *r.JainIndex, "", 0.95),
+		claim.AtMost("two receivers: frames undecodable", percent(r.undecodable()), "%", 0.1),
 	), nil
 }
 
@@ -135,14 +135,14 @@ func (b *bench) ramps(ctx context.Context, flows int, o Options, runs int) (*ram
 
 // lines hold what the others met beside a receiver against what they met beside a slow ramp. Names say where they are of one run each: in the 3 s that are looked at some
 // 50,000 packets of 1,500 bytes pass at 200 Mbit/s, of which 0.01 % are five.
-func (m *ramps) lines(name string) []lab.Line {
+func (m *ramps) lines(name string) []claim.Line {
 	if m.runs == 1 {
 		name += "one run each, "
 	}
-	return []lab.Line{
-		lab.AtMost(name+"the others' loss while ramping"+meanOf(m.runs), percent(m.fast.Loss), "%", ofSlow*percent(m.slow.Loss)),
-		lab.Information(name+"the same beside a slow ramp", percent(m.slow.Loss), "%"),
-		lab.AtMost(name+"the others' queue p95 while ramping"+meanOf(m.runs), m.fast.QueueP95, "ms", ofSlow*m.slow.QueueP95),
-		lab.Information(name+"the same queue beside a slow ramp", m.slow.QueueP95, "ms"),
+	return []claim.Line{
+		claim.AtMost(name+"the others' loss while ramping"+meanOf(m.runs), percent(m.fast.Loss), "%", ofSlow*percent(m.slow.Loss)),
+		claim.Information(name+"the same beside a slow ramp", percent(m.slow.Loss), "%"),
+		claim.AtMost(name+"the others' queue p95 while ramping"+meanOf(m.runs), m.fast.QueueP95, "ms", ofSlow*m.slow.QueueP95),
+		claim.Information(name+"the same queue beside a slow ramp", m.slow.QueueP95, "ms"),
 	}
 }

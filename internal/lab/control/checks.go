@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Checks are the checks of congestion control that need no network, in the order of their numbers.
@@ -73,14 +74,14 @@ func newBench(run func(ctx context.Context, text string, o Options) (*Result, er
 type check struct {
 	bench   bench
 	name    string
-	measure func(ctx context.Context, b *bench) ([]lab.Line, error)
+	measure func(ctx context.Context, b *bench) ([]claim.Line, error)
 }
 
 // Name implements lab.Check.
 func (c *check) Name() string { return c.name }
 
 // Run implements lab.Check.
-func (c *check) Run(ctx context.Context) ([]lab.Line, error) { return c.measure(ctx, &c.bench) }
+func (c *check) Run(ctx context.Context) ([]claim.Line, error) { return c.measure(ctx, &c.bench) }
 
 func percent(share float64) float64 { return 100 * share }
 
@@ -89,8 +90,8 @@ func (r *Result) undecodable() float64 {
 	return float64(r.FramesUndecodable) / max(float64(r.FramesSent), 1)
 }
 
-func steadyLinks(ctx context.Context, b *bench) ([]lab.Line, error) {
-	var lines []lab.Line
+func steadyLinks(ctx context.Context, b *bench) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, mbps := range []int{2, 10, 50, 100, 300} {
 		name := fmt.Sprintf("%d Mbit/s: ", mbps)
 		r, err := b.run(ctx, fmt.Sprintf("steady:%d", mbps), DefaultOptions())
@@ -98,54 +99,54 @@ func steadyLinks(ctx context.Context, b *bench) ([]lab.Line, error) {
 			return lines, err
 		}
 		lines = append(lines,
-			lab.AtLeast(name+"utilisation after 10 s", percent(r.Utilisation), "%", 85),
-			lab.Information(name+"media's share of capacity", percent(r.ShareOfCapacity), "%"),
-			lab.AtMost(name+"queue p95", r.Queue.P95, "ms", 30),
-			lab.Exactly(name+"frames undecodable", int64(r.FramesUndecodable), "", 0),
-			lab.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
-			lab.Information(name+"frame latency p95", r.Latency.P95, "ms"),
+			claim.AtLeast(name+"utilisation after 10 s", percent(r.Utilisation), "%", 85),
+			claim.Information(name+"media's share of capacity", percent(r.ShareOfCapacity), "%"),
+			claim.AtMost(name+"queue p95", r.Queue.P95, "ms", 30),
+			claim.Exactly(name+"frames undecodable", int64(r.FramesUndecodable), "", 0),
+			claim.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
+			claim.Information(name+"frame latency p95", r.Latency.P95, "ms"),
 		)
 	}
 	return lines, nil
 }
 
-func idleRamp(ctx context.Context, b *bench) ([]lab.Line, error) {
+func idleRamp(ctx context.Context, b *bench) ([]claim.Line, error) {
 	r, err := b.run(ctx, "ramp", DefaultOptions())
 	if err != nil {
 		return nil, err
 	}
-	return []lab.Line{
-		lab.AtMost("time to 90 % of 90 Mbit/s", *r.SecondsToTarget, "s", 3),
-		lab.Exactly("packets dropped by the queue", int64(r.PacketsDiscarded), "", 0),
-		lab.Exactly("frames undecodable", int64(r.FramesUndecodable), "", 0),
-		lab.Information("queue p95", r.Queue.P95, "ms"),
+	return []claim.Line{
+		claim.AtMost("time to 90 % of 90 Mbit/s", *r.SecondsToTarget, "s", 3),
+		claim.Exactly("packets dropped by the queue", int64(r.PacketsDiscarded), "", 0),
+		claim.Exactly("frames undecodable", int64(r.FramesUndecodable), "", 0),
+		claim.Information("queue p95", r.Queue.P95, "ms"),
 	}, nil
 }
 
-func fallAndRise(ctx context.Context, b *bench) ([]lab.Line, error) {
+func fallAndRise(ctx context.Context, b *bench) ([]claim.Line, error) {
 	r, err := b.run(ctx, "drop", DefaultOptions())
 	if err != nil {
 		return nil, err
 	}
-	return []lab.Line{
-		lab.AtMost("queue back under 50 ms", *r.QueueSeconds, "s", 1.5),
-		lab.Exactly("frames undecodable", int64(r.FramesUndecodable), "", 0),
-		lab.AtMost("quality lower", *r.QualitySeconds, "s", 0.5),
-		lab.AtMost("80 % of the new capacity", *r.RecoverySeconds, "s", 5),
-		lab.Information("packets dropped by the queue", float64(r.PacketsDiscarded), ""),
-		lab.Information("frames dropped whole", float64(r.FramesDroppedWhole), ""),
+	return []claim.Line{
+		claim.AtMost("queue back under 50 ms", *r.QueueSeconds, "s", 1.5),
+		claim.Exactly("frames undecodable", int64(r.FramesUndecodable), "", 0),
+		claim.AtMost("quality lower", *r.QualitySeconds, "s", 0.5),
+		claim.AtMost("80 % of the new capacity", *r.RecoverySeconds, "s", 5),
+		claim.Information("packets dropped by the queue", float64(r.PacketsDiscarded), ""),
+		claim.Information("frames dropped whole", float64(r.FramesDroppedWhole), ""),
 	}, nil
 }
 
-func recordedLinks(ctx context.Context, b *bench) ([]lab.Line, error) {
+func recordedLinks(ctx context.Context, b *bench) ([]claim.Line, error) {
 	files, err := filepath.Glob(filepath.Join(b.traces, "*.csv"))
 	if err != nil {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return []lab.Line{lab.Skip("recorded links", fmt.Sprintf("no traces in %s; set %s", b.traces, lab.TestDataVariable))}, nil
+		return []claim.Line{claim.Skip("recorded links", fmt.Sprintf("no traces in %s; set %s", b.traces, lab.TestDataVariable))}, nil
 	}
-	var lines []lab.Line
+	var lines []claim.Line
 	mean := 0.0
 	for _, file := range files {
 		name := filepath.Base(file) + ": "
@@ -155,24 +156,24 @@ func recordedLinks(ctx context.Context, b *bench) ([]lab.Line, error) {
 		}
 		mean += r.Utilisation / float64(len(files))
 		lines = append(lines,
-			lab.Information(name+"utilisation", percent(r.Utilisation), "%"),
-			lab.Information(name+"media's share of capacity", percent(r.ShareOfCapacity), "%"),
-			lab.AtMost(name+"frame latency p95 while the link is up", r.Latency.P95, "ms", 150),
+			claim.Information(name+"utilisation", percent(r.Utilisation), "%"),
+			claim.Information(name+"media's share of capacity", percent(r.ShareOfCapacity), "%"),
+			claim.AtMost(name+"frame latency p95 while the link is up", r.Latency.P95, "ms", 150),
 		)
 		if r.RecoverySeconds != nil {
-			lines = append(lines, lab.AtMost(name+"longest recovery after an outage", *r.RecoverySeconds, "s", 3))
+			lines = append(lines, claim.AtMost(name+"longest recovery after an outage", *r.RecoverySeconds, "s", 3))
 		}
 		lines = append(lines,
-			lab.Information(name+"frames undecodable", percent(r.undecodable()), "%"),
-			lab.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
-			lab.Information(name+"queue p95", r.Queue.P95, "ms"),
+			claim.Information(name+"frames undecodable", percent(r.undecodable()), "%"),
+			claim.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
+			claim.Information(name+"queue p95", r.Queue.P95, "ms"),
 		)
 	}
-	return append(lines, lab.AtLeast("mean utilisation", percent(mean), "%", 75)), nil
+	return append(lines, claim.AtLeast("mean utilisation", percent(mean), "%", 75)), nil
 }
 
-func randomLosses(ctx context.Context, b *bench) ([]lab.Line, error) {
-	var lines []lab.Line
+func randomLosses(ctx context.Context, b *bench) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, path := range []struct {
 		rtt       time.Duration
 		decodable [3]float64
@@ -185,15 +186,15 @@ func randomLosses(ctx context.Context, b *bench) ([]lab.Line, error) {
 			if err != nil {
 				return lines, err
 			}
-			estimate := lab.AtLeast(name+"mean estimate, of the link", percent(r.EstimateShare), "%", 80)
+			estimate := claim.AtLeast(name+"mean estimate, of the link", percent(r.EstimateShare), "%", 80)
 			if loss > 5 {
-				estimate = lab.Information(estimate.Name, estimate.Figure, estimate.Unit)
+				estimate = claim.Information(estimate.Name, estimate.Figure, estimate.Unit)
 			}
 			lines = append(lines, estimate,
-				lab.AtLeast(name+"frames decodable", percent(1-r.undecodable()), "%", path.decodable[i]),
-				lab.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
-				lab.Information(name+"repair overhead", percent(r.RepairOverhead), "%"),
-				lab.Information(name+"frame latency p95", r.Latency.P95, "ms"),
+				claim.AtLeast(name+"frames decodable", percent(1-r.undecodable()), "%", path.decodable[i]),
+				claim.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
+				claim.Information(name+"repair overhead", percent(r.RepairOverhead), "%"),
+				claim.Information(name+"frame latency p95", r.Latency.P95, "ms"),
 			)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // good is a run that meets every target.
@@ -44,7 +45,7 @@ func missed(t *testing.T, run func(text string, o Options) *Result) []int {
 		if err != nil || len(lines) == 0 || c.Name() == "" {
 			t.Fatalf("check %d, %q: %d lines, %v", i+1, c.Name(), len(lines), err)
 		}
-		if slices.ContainsFunc(lines, func(l lab.Line) bool { return l.Missed() }) {
+		if slices.ContainsFunc(lines, func(l claim.Line) bool { return l.Missed() }) {
 			numbers = append(numbers, i+1)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 const (
@@ -23,12 +24,12 @@ const (
 // Live is a run of a case end to end: a server and its clients in this process, over an emulated network in real time. The publisher's link has no limits.
 type Live struct {
 	scenario   *scenario
-	conference *lab.Emulation
+	conference *testbed.Emulation
 	// The receivers share a host, and with it the bottleneck.
 	publisherHost, receiverHost netip.Addr
 
-	publisher *lab.Peer
-	receivers []*lab.Peer
+	publisher *testbed.Peer
+	receivers []*testbed.Peer
 	// begun is when the case's time began, and end when the last frame was sent.
 	begun time.Time
 	end   time.Duration
@@ -55,9 +56,9 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 		return nil, fmt.Errorf("%w: the clients of a live run take retransmissions", ErrCase)
 	}
 	l := &Live{scenario: sc}
-	c := lab.ConferenceConfig()
+	c := testbed.ConferenceConfig()
 	c.Forward.Pacing, c.Forward.Congestion = sc.options.Pacing, sc.options.Estimator
-	if l.conference, err = lab.NewEmulation(c, sc.options.Seed); err != nil {
+	if l.conference, err = testbed.NewEmulation(c, sc.options.Seed); err != nil {
 		return nil, err
 	}
 	defer l.conference.Close()
@@ -86,15 +87,15 @@ func (l *Live) connect() error {
 }
 
 // load is what the publisher sends.
-func (s *scenario) load() lab.Load {
+func (s *scenario) load() testbed.Load {
 	highest := ladderFor(congestion.Bitrate(s.trace.Max()))[levels-1]
-	return lab.Load{
+	return testbed.Load{
 		Name: livePublication, Tiles: tiles, Qualities: levels, FrameBytes: int(highest / described / 8 / frameRate), Step: step, Variation: variation, Rate: frameRate,
 	}
 }
 
 // join brings a participant in, and waits until it is connected.
-func (l *Live) join(ctx context.Context, host netip.Addr, part lab.Part) (*lab.Peer, error) {
+func (l *Live) join(ctx context.Context, host netip.Addr, part testbed.Part) (*testbed.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
 	part.Room = liveRoom
@@ -114,8 +115,8 @@ func (l *Live) join(ctx context.Context, host netip.Addr, part lab.Part) (*lab.P
 func (l *Live) run(ctx context.Context) error {
 	sc := l.scenario
 	var err error
-	l.publisher, err = l.join(ctx, l.publisherHost, lab.Part{
-		Identity: livePublisher, Loads: []lab.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: lab.Everything, QueueBudget: stalling,
+	l.publisher, err = l.join(ctx, l.publisherHost, testbed.Part{
+		Identity: livePublisher, Loads: []testbed.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: testbed.Everything, QueueBudget: stalling,
 	})
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (l *Live) run(ctx context.Context) error {
 // receive brings the receivers in.
 func (l *Live) receive(ctx context.Context) error {
 	for i := range l.scenario.receivers {
-		peer, err := l.join(ctx, l.receiverHost, lab.Part{
+		peer, err := l.join(ctx, l.receiverHost, testbed.Part{
 			Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true, Feedback: l.scenario.options.Feedback.client(),
 		})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // described is what frames become by the descriptors of their packets: the rates of the ladder are those of RTP payload.
@@ -68,7 +69,7 @@ func sentBy(flows []netem.CubicStats) (sum uint64) {
 }
 
 // book makes a receiver's books from what it has received, and from what it says of the rest.
-func (l *Live) book(peer *lab.Peer) (*ledger, error) {
+func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
 	b := newLedger()
 	b.samples = append(b.samples, l.samples...)
 	arrivals := peer.Arrivals()

@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // What the allocator is measured with.
@@ -33,7 +34,7 @@ const (
 )
 
 // seeing measures what the allocator makes of a budget, by what real viewers see, and how long it takes.
-func seeing(ctx context.Context, b *bench) ([]lab.Line, error) {
+func seeing(ctx context.Context, b *bench) ([]claim.Line, error) {
 	object, err := person(viewerTiles)
 	if err != nil {
 		return nil, err
@@ -43,14 +44,14 @@ func seeing(ctx context.Context, b *bench) ([]lab.Line, error) {
 		return nil, err
 	}
 	name := fmt.Sprintf("allocating %d × %d tiles × 3 qualities, ", publications, viewerTiles)
-	lines := []lab.Line{
-		lab.AtMost(name+"p99", lab.Milliseconds(took.Percentile(0.99)), "ms", 1),
-		lab.Information(name+"median", lab.Milliseconds(took.Percentile(0.5)), "ms"),
-		lab.Information(name+"max", lab.Milliseconds(took.Max()), "ms"),
+	lines := []claim.Line{
+		claim.AtMost(name+"p99", lab.Milliseconds(took.Percentile(0.99)), "ms", 1),
+		claim.Information(name+"median", lab.Milliseconds(took.Percentile(0.5)), "ms"),
+		claim.Information(name+"max", lab.Milliseconds(took.Max()), "ms"),
 	}
 	traces, err := readViewers(b.viewers, viewerAngle*math.Pi/180, 1)
 	if errors.Is(err, fs.ErrNotExist) {
-		return append(lines, lab.Skip("visible quality", fmt.Sprintf("no traces at %s; set %s", b.viewers, lab.TestDataVariable))), nil
+		return append(lines, claim.Skip("visible quality", fmt.Sprintf("no traces at %s; set %s", b.viewers, lab.TestDataVariable))), nil
 	}
 	if err != nil {
 		return lines, err
@@ -64,8 +65,8 @@ func seeing(ctx context.Context, b *bench) ([]lab.Line, error) {
 		return lines, err
 	}
 	return append(lines,
-		lab.AtLeast("visible quality, times that of uniform allocation", ours/uniform, "", 1.5),
-		lab.Information("recorded viewers", float64(len(traces)), ""),
+		claim.AtLeast("visible quality, times that of uniform allocation", ours/uniform, "", 1.5),
+		claim.Information("recorded viewers", float64(len(traces)), ""),
 	), nil
 }
 

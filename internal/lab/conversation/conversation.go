@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 const (
@@ -52,7 +53,7 @@ type Conversation struct {
 	// Due is how many captures fell due, Sent how many were written, in the time that it Took.
 	Due, Sent int
 	Took      time.Duration
-	Residence []lab.Bucket
+	Residence []exposition.Bucket
 	// Others are how many of the frames written came to each of the other receivers.
 	Others []int
 	// Busy is what share of the processors was in use while frames were sent.
@@ -145,7 +146,7 @@ func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length
 	if err := s.send(ctx, func() bool { return time.Since(warm) < warming }); err != nil {
 		return nil, err
 	}
-	before, err := lab.Scrape(ctx, metrics(server))
+	before, err := exposition.Scrape(ctx, metrics(server))
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +165,11 @@ func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length
 	if now, err := lab.ReadMachineTime(); err == nil {
 		c.Busy = now.BusySince(machine)
 	}
-	after, err := lab.Scrape(ctx, metrics(server))
+	after, err := exposition.Scrape(ctx, metrics(server))
 	if err != nil {
 		return nil, err
 	}
-	window := make(lab.Series)
+	window := make(exposition.Series)
 	window.Add(before, after)
 	c.Residence = window.Histogram("volsfu_residence_seconds")
 	if err := lab.Pause(ctx, gathering); err != nil {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,7 +93,7 @@ func serve(t *testing.T, sockets Sockets) {
 			t.Errorf("%s: status %d, %q; want %d", test.name, status, said, test.status)
 		}
 	}
-	counts, err := lab.Scrape(ctx, url+MetricsPath)
+	counts, err := exposition.Scrape(ctx, url+MetricsPath)
 	if err != nil {
 		t.Fatal(err)
 	}

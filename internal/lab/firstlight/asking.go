@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // ask says that a receiver asked for packets of a tile again.
@@ -30,7 +31,7 @@ const (
 )
 
 // observeAsking notes what a receiver asks for until the context ends.
-func observeAsking(ctx context.Context, receiver *lab.Peer) []ask {
+func observeAsking(ctx context.Context, receiver *testbed.Peer) []ask {
 	var asks []ask
 	known := make(map[tileRef]uint64)
 	for _, s := range receiver.Session.Stats() {

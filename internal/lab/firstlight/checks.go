@@ -4,12 +4,13 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // settings are those of a server whose links are not what is measured: they are known to carry everything, and publishers send everything.
 func settings() config.Config {
-	c := lab.ConferenceConfig()
-	c.Forward.Congestion.Min, c.Forward.Congestion.Start = lab.Everything, lab.Everything
+	c := testbed.ConferenceConfig()
+	c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 	c.Rooms.Suppression.Policy = sfu.SuppressionWarm
 	return c
 }

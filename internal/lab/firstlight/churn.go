@@ -11,6 +11,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Churn lets participants join and leave a running room many times, and looks at what is left of them.
@@ -18,7 +20,7 @@ type Churn struct {
 	Progress lab.Progress
 	// Rounds is how often somebody joins and leaves; Warmup comes before the first look.
 	Rounds, Warmup int
-	Load           lab.Load
+	Load           testbed.Load
 	// HeapPerRound is how many bytes of heap each round may leave behind.
 	HeapPerRound float64
 	// Calm is how long is waited before the first look, Settle bounds the wait before the last.
@@ -31,7 +33,7 @@ type Churn struct {
 func NewChurn(progress lab.Progress) *Churn {
 	return &Churn{
 		Progress: progress, Rounds: 200, Warmup: 10, HeapPerRound: 8192, Calm: 5 * time.Second, Settle: 30 * time.Second,
-		Load: lab.Load{Name: "body", Tiles: 4, Qualities: 3, FrameBytes: 5000, Rate: 30},
+		Load: testbed.Load{Name: "body", Tiles: 4, Qualities: 3, FrameBytes: 5000, Rate: 30},
 	}
 }
 
@@ -39,13 +41,13 @@ func NewChurn(progress lab.Progress) *Churn {
 func (c *Churn) Name() string { return fmt.Sprintf("%d joins and leaves", c.Rounds) }
 
 // Run implements lab.Check.
-func (c *Churn) Run(ctx context.Context) ([]lab.Line, error) {
-	conference, err := lab.NewConference(settings(), nil, zap.NewNop())
+func (c *Churn) Run(ctx context.Context) ([]claim.Line, error) {
+	conference, err := testbed.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
-	resident, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "resident", Loads: []lab.Load{c.Load}, MinUplink: lab.Everything, Receive: true})
+	resident, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "resident", Loads: []testbed.Load{c.Load}, MinUplink: testbed.Everything, Receive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func (c *Churn) Run(ctx context.Context) ([]lab.Line, error) {
 }
 
 // rounds lets somebody join, see and be seen, and leave.
-func (c *Churn) rounds(ctx context.Context, conference *lab.Conference, resident *lab.Peer, rounds int) error {
+func (c *Churn) rounds(ctx context.Context, conference *testbed.Conference, resident *testbed.Peer, rounds int) error {
 	for i := range rounds {
 		if i > 0 && i%50 == 0 {
 			c.Progress.Say("%d of %d", i, rounds)
@@ -87,10 +89,10 @@ func (c *Churn) rounds(ctx context.Context, conference *lab.Conference, resident
 	return nil
 }
 
-func (c *Churn) round(ctx context.Context, conference *lab.Conference, resident *lab.Peer) error {
+func (c *Churn) round(ctx context.Context, conference *testbed.Conference, resident *testbed.Peer) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	visitor, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "visitor", Loads: []lab.Load{c.Load}, MinUplink: lab.Everything, Receive: true})
+	visitor, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "visitor", Loads: []testbed.Load{c.Load}, MinUplink: testbed.Everything, Receive: true})
 	if err != nil {
 		return err
 	}
@@ -143,17 +145,17 @@ func countDescriptors() int {
 	return len(entries) - 1
 }
 
-func (c *Churn) lines(before, at, after inventory, took time.Duration) []lab.Line {
+func (c *Churn) lines(before, at, after inventory, took time.Duration) []claim.Line {
 	perRound := (float64(after.heap) - float64(before.heap)) / float64(c.Rounds)
-	return []lab.Line{
-		lab.Information("goroutines before", float64(before.goroutines), ""),
-		lab.AtMost("goroutines after", float64(after.goroutines), "", float64(before.goroutines)),
-		lab.Information("file descriptors before", float64(before.descriptors), ""),
-		lab.AtMost("file descriptors after", float64(after.descriptors), "", float64(before.descriptors)),
-		lab.Information("heap before", float64(before.heap)/1e6, "MB"),
-		lab.Information("heap right after the last leave", float64(at.heap)/1e6, "MB"),
-		lab.Information("heap after", float64(after.heap)/1e6, "MB"),
-		lab.AtMost("heap left behind per join and leave", perRound, "bytes", c.HeapPerRound),
-		lab.Information("join, see, be seen, leave", lab.Milliseconds(took)/float64(c.Rounds), "ms"),
+	return []claim.Line{
+		claim.Information("goroutines before", float64(before.goroutines), ""),
+		claim.AtMost("goroutines after", float64(after.goroutines), "", float64(before.goroutines)),
+		claim.Information("file descriptors before", float64(before.descriptors), ""),
+		claim.AtMost("file descriptors after", float64(after.descriptors), "", float64(before.descriptors)),
+		claim.Information("heap before", float64(before.heap)/1e6, "MB"),
+		claim.Information("heap right after the last leave", float64(at.heap)/1e6, "MB"),
+		claim.Information("heap after", float64(after.heap)/1e6, "MB"),
+		claim.AtMost("heap left behind per join and leave", perRound, "bytes", c.HeapPerRound),
+		claim.Information("join, see, be seen, leave", lab.Milliseconds(took)/float64(c.Rounds), "ms"),
 	}
 }

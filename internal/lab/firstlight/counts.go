@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 type tileRef = volumetric.TileRef
@@ -27,10 +28,10 @@ func tilesOf(participant, publication string, tiles int) []tileRef {
 }
 
 // awaitFrames waits until a peer has received so many frames of each tile.
-func awaitFrames(ctx context.Context, p *lab.Peer, tiles []tileRef, frames int) error {
+func awaitFrames(ctx context.Context, p *testbed.Peer, tiles []tileRef, frames int) error {
 	for _, ref := range tiles {
 		what := fmt.Sprintf("%s has %d frames of %v", p.Session.Identity(), frames, ref)
-		if err := lab.Await(ctx, what, func() bool { return p.Tile(ref).Frames >= frames || p.Session.Err() != nil }); err != nil {
+		if err := testbed.Await(ctx, what, func() bool { return p.Tile(ref).Frames >= frames || p.Session.Err() != nil }); err != nil {
 			return err
 		}
 		if err := p.Session.Err(); err != nil {
@@ -41,14 +42,14 @@ func awaitFrames(ctx context.Context, p *lab.Peer, tiles []tileRef, frames int) 
 }
 
 // awaitFlow is awaitFrames for frames that come at once unless the server fails: it waits for connectPatience at most.
-func awaitFlow(ctx context.Context, p *lab.Peer, tiles []tileRef, frames int) error {
+func awaitFlow(ctx context.Context, p *testbed.Peer, tiles []tileRef, frames int) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	return awaitFrames(ctx, p, tiles, frames)
 }
 
 // statsOf are a client's counts of one tile.
-func statsOf(p *lab.Peer, ref tileRef) client.TileStats {
+func statsOf(p *testbed.Peer, ref tileRef) client.TileStats {
 	for _, s := range p.Session.Stats() {
 		if s.Track.TileRef == ref {
 			return s
@@ -98,7 +99,7 @@ func difference(now, before client.TileStats) client.TileStats {
 }
 
 // latencies are the times from capture to completion of frames.
-func latencies(arrivals []lab.Arrival) lab.Distribution {
+func latencies(arrivals []testbed.Arrival) lab.Distribution {
 	var d lab.Distribution
 	for _, a := range arrivals {
 		d.Add(a.Latency())

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Demo runs the conference of the README with the programs that people use: a server, two publishers and a watcher.
@@ -44,7 +45,7 @@ func (d *Demo) Name() string {
 }
 
 // Run implements lab.Check.
-func (d *Demo) Run(ctx context.Context) ([]lab.Line, error) {
+func (d *Demo) Run(ctx context.Context) ([]claim.Line, error) {
 	show, err := d.scene.play(ctx, d.Seconds, "")
 	if err != nil {
 		return nil, err
@@ -157,37 +158,37 @@ func watch(ctx context.Context, volpeer, url, identity string, seconds int, more
 }
 
 // lines are the figures of a scene that was published at a rate.
-func (s *show) lines(prefix string, rate float64) []lab.Line {
+func (s *show) lines(prefix string, rate float64) []claim.Line {
 	w := &s.watch
 	least := math.Inf(1)
 	for _, p := range w.Publications {
 		least = min(least, p.FPS)
 	}
-	lines := []lab.Line{
-		lab.AtLeast(prefix+"frames decoded per second and tile", w.FPS, "fps", frameShare*rate),
-		lab.Information(prefix+"the same, least of all tiles", least, "fps"),
-		lab.Exactly(prefix+"tiles received", int64(len(w.Publications)), "", 8),
-		lab.Exactly(prefix+"frames undecodable", w.FramesUndecodable, "", 0),
-		lab.Information(prefix+"frames expected", float64(w.FramesExpected), ""),
-		lab.Exactly(prefix+"frames missing, without a word of the server", w.FramesMissing, "", 0),
-		lab.Information(prefix+"frames skipped, superseded before they were decoded", float64(w.FramesSkipped), ""),
-		lab.Information(prefix+"frames dropped by the server", float64(w.FramesDroppedByServer), ""),
-		lab.Information(prefix+"tiles held", float64(w.TilesHeld), ""),
-		lab.Information(prefix+"packets asked for", float64(w.NACKsSent), ""),
-		lab.Information(prefix+"bit rate received", w.BitrateBPS/1e6, "Mbit/s"),
+	lines := []claim.Line{
+		claim.AtLeast(prefix+"frames decoded per second and tile", w.FPS, "fps", frameShare*rate),
+		claim.Information(prefix+"the same, least of all tiles", least, "fps"),
+		claim.Exactly(prefix+"tiles received", int64(len(w.Publications)), "", 8),
+		claim.Exactly(prefix+"frames undecodable", w.FramesUndecodable, "", 0),
+		claim.Information(prefix+"frames expected", float64(w.FramesExpected), ""),
+		claim.Exactly(prefix+"frames missing, without a word of the server", w.FramesMissing, "", 0),
+		claim.Information(prefix+"frames skipped, superseded before they were decoded", float64(w.FramesSkipped), ""),
+		claim.Information(prefix+"frames dropped by the server", float64(w.FramesDroppedByServer), ""),
+		claim.Information(prefix+"tiles held", float64(w.TilesHeld), ""),
+		claim.Information(prefix+"packets asked for", float64(w.NACKsSent), ""),
+		claim.Information(prefix+"bit rate received", w.BitrateBPS/1e6, "Mbit/s"),
 	}
 	const latency = "latency from capture to decoded, "
 	if p50 := w.Latency.P50; p50 != nil {
-		lines = append(lines, lab.AtMost(prefix+latency+"p50", *p50, "ms", latencyIntervals*1000/rate))
+		lines = append(lines, claim.AtMost(prefix+latency+"p50", *p50, "ms", latencyIntervals*1000/rate))
 	} else {
-		lines = append(lines, lab.Fail(prefix+latency+"p50", "no frame was decoded"))
+		lines = append(lines, claim.Fail(prefix+latency+"p50", "no frame was decoded"))
 	}
 	for _, l := range []struct {
 		name  string
 		value *float64
 	}{{"p95", w.Latency.P95}, {"p99", w.Latency.P99}, {"max", w.Latency.Max}} {
 		if l.value != nil {
-			lines = append(lines, lab.Information(prefix+latency+l.name, *l.value, "ms"))
+			lines = append(lines, claim.Information(prefix+latency+l.name, *l.value, "ms"))
 		}
 	}
 	return lines

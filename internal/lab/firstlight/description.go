@@ -7,13 +7,14 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // publishShare is the part of the lines on which the client sends: 30 of 300 are a participant of 15 tiles × 2 qualities who receives 270 tiles.
 const publishShare = 10
 
 // measureDescription negotiates so many lines once between a server's and a client's peer connection, and tells sizes and times.
-func measureDescription(lines int) ([]lab.Line, error) {
+func measureDescription(lines int) ([]claim.Line, error) {
 	config := transport.DefaultConfig()
 	config.Address, config.Port, config.TCP = "127.0.0.1", 0, false
 	endpoint, err := transport.Listen(config)
@@ -61,14 +62,14 @@ func measureDescription(lines int) ([]lab.Line, error) {
 	}
 	steps.lap("the server takes the answer")
 	name := func(what string) string { return fmt.Sprintf("description of %d lines: %s", lines, what) }
-	found := []lab.Line{
-		lab.Information(name("offer"), float64(len(offer))/1000, "kB"),
-		lab.Information(name("answer"), float64(len(answer))/1000, "kB"),
+	found := []claim.Line{
+		claim.Information(name("offer"), float64(len(offer))/1000, "kB"),
+		claim.Information(name("answer"), float64(len(answer))/1000, "kB"),
 	}
 	for _, s := range steps.laps {
-		found = append(found, lab.Information(name(s.what), lab.Milliseconds(s.took), "ms"))
+		found = append(found, claim.Information(name(s.what), lab.Milliseconds(s.took), "ms"))
 	}
-	return append(found, lab.Information(name("all of it"), lab.Milliseconds(steps.total()), "ms")), nil
+	return append(found, claim.Information(name("all of it"), lab.Milliseconds(steps.total()), "ms")), nil
 }
 
 // addLines gives a server's peer connection its lines and returns those on which the client sends.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // original is what a publisher captured: every frame of a source, with the grid that its positions are quantised on.
@@ -232,20 +232,20 @@ func (c *comparison) countAbsent(shown *pointcloud.Cloud, frame *originalFrame) 
 }
 
 // lines are the figures.
-func (c *comparison) lines(prefix string) []lab.Line {
+func (c *comparison) lines(prefix string) []claim.Line {
 	const millimetre = 1000
 	share := func(n int) float64 { return 100 * float64(n) / float64(max(c.points, 1)) }
-	return []lab.Line{
-		lab.Information(prefix+"shown frames compared", float64(c.frames), ""),
-		lab.AtLeast(prefix+"frames shown whole, of one capture", float64(c.frames-c.mixed-c.partial), "", 1),
-		lab.Information(prefix+"points compared", float64(c.points), ""),
-		lab.Information(prefix+"step of the quantisation", float64(c.step)*millimetre, "mm"),
-		lab.AtMost(prefix+"farthest point from its original", float64(c.farthest)*millimetre, "mm", float64(c.bound)*millimetre),
-		lab.Exactly(prefix+"points without an original within that", int64(c.outside), "", 0),
-		lab.Exactly(prefix+"originals without a point within that", int64(c.absent), "", 0),
-		lab.AtLeast(prefix+"points with the colour of an original in their cell", share(c.sameColor), "%", 100),
-		lab.Information(prefix+"points with the colour of the nearest original", share(c.nearestColor), "%"),
-		lab.Information(prefix+"frames that show a late tile as it was before", float64(c.mixed), ""),
-		lab.Information(prefix+"frames shown before every tile had come", float64(c.partial), ""),
+	return []claim.Line{
+		claim.Information(prefix+"shown frames compared", float64(c.frames), ""),
+		claim.AtLeast(prefix+"frames shown whole, of one capture", float64(c.frames-c.mixed-c.partial), "", 1),
+		claim.Information(prefix+"points compared", float64(c.points), ""),
+		claim.Information(prefix+"step of the quantisation", float64(c.step)*millimetre, "mm"),
+		claim.AtMost(prefix+"farthest point from its original", float64(c.farthest)*millimetre, "mm", float64(c.bound)*millimetre),
+		claim.Exactly(prefix+"points without an original within that", int64(c.outside), "", 0),
+		claim.Exactly(prefix+"originals without a point within that", int64(c.absent), "", 0),
+		claim.AtLeast(prefix+"points with the colour of an original in their cell", share(c.sameColor), "%", 100),
+		claim.Information(prefix+"points with the colour of the nearest original", share(c.nearestColor), "%"),
+		claim.Information(prefix+"frames that show a late tile as it was before", float64(c.mixed), ""),
+		claim.Information(prefix+"frames shown before every tile had come", float64(c.partial), ""),
 	}
 }

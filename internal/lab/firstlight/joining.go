@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // roomOutcome is what was measured of joining and leaving.
@@ -60,7 +62,7 @@ func (o *roomOutcome) round(ctx context.Context, room *fullRoom) error {
 }
 
 // timeJoin reads how long the newcomer took to see everybody, and everybody to see the newcomer.
-func (o *roomOutcome) timeJoin(room *fullRoom, newcomer *lab.Peer, name string) {
+func (o *roomOutcome) timeJoin(room *fullRoom, newcomer *testbed.Peer, name string) {
 	var last time.Time
 	for _, tile := range newcomer.Tiles() {
 		if tile.First.After(last) {
@@ -81,20 +83,20 @@ func (o *roomOutcome) timeJoin(room *fullRoom, newcomer *lab.Peer, name string) 
 }
 
 // lines are the figures.
-func (o *roomOutcome) lines() []lab.Line {
+func (o *roomOutcome) lines() []claim.Line {
 	ms := lab.Milliseconds
-	return []lab.Line{
-		lab.AtMost("websocket open → first frame of every tile of everybody, longest", ms(o.joinTimes.Max()), "ms", ms(o.check.JoinTime)),
-		lab.Information("the same, median", ms(o.joinTimes.Percentile(0.5)), "ms"),
-		lab.Information("websocket open → connected, median", ms(o.connectTimes.Percentile(0.5)), "ms"),
-		lab.Information("websocket open → everybody sees every tile of the newcomer, median", ms(o.seen.Percentile(0.5)), "ms"),
-		lab.Information("others: longest gap of a tile while nobody comes or goes", ms(o.quiet.gap), "ms"),
-		lab.AtMost("others: longest gap of a tile during joins", ms(o.joins.gap), "ms", ms(o.check.Gap)),
-		lab.AtMost("others: longest gap of a tile during leaves", ms(o.leaves.gap), "ms", ms(o.check.Gap)),
-		lab.AtMost("offers per join, the newcomer's included", o.offers, "", float64(o.check.Participants)),
-		lab.Information("others: frames expected during joins and leaves", float64(o.joins.counts.Expected+o.leaves.counts.Expected), ""),
-		lab.Exactly("others: frames undecodable or missing during joins", lost(o.joins.counts), "", 0),
-		lab.Exactly("others: frames undecodable or missing during leaves", lost(o.leaves.counts), "", 0),
-		lab.Information("others: frames undecodable or missing while nobody comes or goes", float64(lost(o.quiet.counts)), ""),
+	return []claim.Line{
+		claim.AtMost("websocket open → first frame of every tile of everybody, longest", ms(o.joinTimes.Max()), "ms", ms(o.check.JoinTime)),
+		claim.Information("the same, median", ms(o.joinTimes.Percentile(0.5)), "ms"),
+		claim.Information("websocket open → connected, median", ms(o.connectTimes.Percentile(0.5)), "ms"),
+		claim.Information("websocket open → everybody sees every tile of the newcomer, median", ms(o.seen.Percentile(0.5)), "ms"),
+		claim.Information("others: longest gap of a tile while nobody comes or goes", ms(o.quiet.gap), "ms"),
+		claim.AtMost("others: longest gap of a tile during joins", ms(o.joins.gap), "ms", ms(o.check.Gap)),
+		claim.AtMost("others: longest gap of a tile during leaves", ms(o.leaves.gap), "ms", ms(o.check.Gap)),
+		claim.AtMost("offers per join, the newcomer's included", o.offers, "", float64(o.check.Participants)),
+		claim.Information("others: frames expected during joins and leaves", float64(o.joins.counts.Expected+o.leaves.counts.Expected), ""),
+		claim.Exactly("others: frames undecodable or missing during joins", lost(o.joins.counts), "", 0),
+		claim.Exactly("others: frames undecodable or missing during leaves", lost(o.leaves.counts), "", 0),
+		claim.Information("others: frames undecodable or missing while nobody comes or goes", float64(lost(o.quiet.counts)), ""),
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Large sends frames of many megabytes from one publisher to one receiver, and verifies every byte.
@@ -35,8 +37,8 @@ func NewLarge(progress lab.Progress) *Large {
 func (l *Large) Name() string { return "large frames, every byte verified" }
 
 // Run implements lab.Check.
-func (l *Large) Run(ctx context.Context) ([]lab.Line, error) {
-	var lines []lab.Line
+func (l *Large) Run(ctx context.Context) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, c := range l.Cases {
 		l.Progress.Say("%d frames of %g MB at %g fps", l.Frames, float64(c.Bytes)/1e6, c.Rate)
 		found, err := l.measure(ctx, c)
@@ -49,18 +51,18 @@ func (l *Large) Run(ctx context.Context) ([]lab.Line, error) {
 }
 
 // measure sends frames of one size. The wait is bounded by three times what the frames need.
-func (l *Large) measure(ctx context.Context, c LargeCase) ([]lab.Line, error) {
-	conference, err := lab.NewConference(settings(), nil, zap.NewNop())
+func (l *Large) measure(ctx context.Context, c LargeCase) ([]claim.Line, error) {
+	conference, err := testbed.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
-	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: c.Bytes, Rate: c.Rate}
-	publisher, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything})
+	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: c.Bytes, Rate: c.Rate}
+	publisher, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything})
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
+	receiver, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +80,14 @@ func (l *Large) measure(ctx context.Context, c LargeCase) ([]lab.Line, error) {
 	}
 	stats, reception, latency := statsOf(receiver, tile), receiver.Tile(tile), latencies(receiver.Arrivals())
 	name := func(what string) string { return fmt.Sprintf("%g MB: %s", float64(c.Bytes)/1e6, what) }
-	return []lab.Line{
-		lab.AtLeast(name("frames complete and verified"), float64(reception.Frames), "", float64(l.Frames)),
-		lab.Exactly(name("frames with wrong bytes"), int64(reception.Corrupt), "", 0),
-		lab.Exactly(name("frames undecodable or missing"), lost(stats.FrameCounts), "", 0),
-		lab.Information(name("latency p50"), lab.Milliseconds(latency.Percentile(0.5)), "ms"),
-		lab.Information(name("latency max"), lab.Milliseconds(latency.Max()), "ms"),
-		lab.Information(name("packets received"), float64(stats.Packets), ""),
-		lab.Information(name("packets that did not come when they were due"), float64(stats.Lost), ""),
-		lab.Information(name("of these that came later"), float64(stats.Recovered), ""),
+	return []claim.Line{
+		claim.AtLeast(name("frames complete and verified"), float64(reception.Frames), "", float64(l.Frames)),
+		claim.Exactly(name("frames with wrong bytes"), int64(reception.Corrupt), "", 0),
+		claim.Exactly(name("frames undecodable or missing"), lost(stats.FrameCounts), "", 0),
+		claim.Information(name("latency p50"), lab.Milliseconds(latency.Percentile(0.5)), "ms"),
+		claim.Information(name("latency max"), lab.Milliseconds(latency.Max()), "ms"),
+		claim.Information(name("packets received"), float64(stats.Packets), ""),
+		claim.Information(name("packets that did not come when they were due"), float64(stats.Lost), ""),
+		claim.Information(name("of these that came later"), float64(stats.Recovered), ""),
 	}, waited
 }

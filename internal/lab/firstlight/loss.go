@@ -9,6 +9,8 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Loss sends frames from a publisher to a receiver whose access links both lose packets at random, in both directions, and counts the
@@ -46,8 +48,8 @@ func (l *Loss) Name() string {
 }
 
 // Run implements lab.Check.
-func (l *Loss) Run(ctx context.Context) ([]lab.Line, error) {
-	var lines []lab.Line
+func (l *Loss) Run(ctx context.Context) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, c := range l.Cases {
 		l.Progress.Say("loss %g %% for %v", 100*c.Loss, l.Duration)
 		outcome, err := l.measure(ctx, c)
@@ -63,7 +65,7 @@ func (l *Loss) Run(ctx context.Context) ([]lab.Line, error) {
 type lossOutcome struct {
 	// published is how many frames were sent, arrived which of them came whole. The client hands out each frame once.
 	published int64
-	arrived   []lab.Arrival
+	arrived   []testbed.Arrival
 	// client and server are what these two counted themselves.
 	client client.TileStats
 	server forward.Stats
@@ -73,17 +75,17 @@ type lossOutcome struct {
 func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	access := netem.DefaultConfig()
 	access.Delay, access.Loss = l.RTT/2, c.Loss
-	conference, err := lab.NewEmulation(settings(), l.Seed)
+	conference, err := testbed.NewEmulation(settings(), l.Seed)
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
-	load := lab.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: l.FrameBytes, Rate: l.FrameRate}
-	publisher, _, err := conference.JoinOver(ctx, access, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{load}, MinUplink: lab.Everything, Seed: l.Seed})
+	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: l.FrameBytes, Rate: l.FrameRate}
+	publisher, _, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}, MinUplink: testbed.Everything, Seed: l.Seed})
 	if err != nil {
 		return nil, err
 	}
-	receiver, _, err := conference.JoinOver(ctx, access, lab.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
+	receiver, _, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: "bob", Receive: true, Deadline: l.Deadline, Record: true})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 }
 
 // lines are the figures of one loss rate.
-func (o *lossOutcome) lines(c LossCase) []lab.Line {
+func (o *lossOutcome) lines(c LossCase) []claim.Line {
 	lines := append(o.frameLines(c), o.repairLines()...)
 	for i := range lines {
 		lines[i].Name = fmt.Sprintf("%g %% loss: %s", 100*c.Loss, lines[i].Name)
@@ -127,38 +129,38 @@ func (o *lossOutcome) lines(c LossCase) []lab.Line {
 }
 
 // frameLines are about frames.
-func (o *lossOutcome) frameLines(c LossCase) []lab.Line {
+func (o *lossOutcome) frameLines(c LossCase) []claim.Line {
 	latency := latencies(o.arrived)
 	ms := lab.Milliseconds
-	return []lab.Line{
-		lab.AtLeast("frames decodable", 100*float64(len(o.arrived))/float64(max(o.published, 1)), "%", 100*c.Decodable),
-		lab.Information("frames published", float64(o.published), ""),
-		lab.Information("frames that came whole", float64(len(o.arrived)), ""),
-		lab.Information("frames undecodable by the client's count", float64(o.client.Undecodable), ""),
-		lab.Information("frames missing by the client's count", float64(o.client.Missing), ""),
-		lab.Information("frames dropped by the server", float64(o.client.DroppedByServer), ""),
-		lab.Information("latency p50", ms(latency.Percentile(0.5)), "ms"),
-		lab.Information("latency p99", ms(latency.Percentile(0.99)), "ms"),
-		lab.Information("latency max", ms(latency.Max()), "ms"),
+	return []claim.Line{
+		claim.AtLeast("frames decodable", 100*float64(len(o.arrived))/float64(max(o.published, 1)), "%", 100*c.Decodable),
+		claim.Information("frames published", float64(o.published), ""),
+		claim.Information("frames that came whole", float64(len(o.arrived)), ""),
+		claim.Information("frames undecodable by the client's count", float64(o.client.Undecodable), ""),
+		claim.Information("frames missing by the client's count", float64(o.client.Missing), ""),
+		claim.Information("frames dropped by the server", float64(o.client.DroppedByServer), ""),
+		claim.Information("latency p50", ms(latency.Percentile(0.5)), "ms"),
+		claim.Information("latency p99", ms(latency.Percentile(0.99)), "ms"),
+		claim.Information("latency max", ms(latency.Max()), "ms"),
 	}
 }
 
 // repairLines are about packets. The receiver misses what its own link lost, and until it is repaired what the publisher's link lost.
-func (o *lossOutcome) repairLines() []lab.Line {
+func (o *lossOutcome) repairLines() []claim.Line {
 	perMiss := func(requests, missed uint64) float64 { return float64(requests) / float64(max(missed, 1)) }
 	nacked := &o.server.NACKed
 	missed := o.server.Recovered + o.server.Delayed + o.server.Lost
-	return []lab.Line{
-		lab.Information("server: packets missed", float64(missed), ""),
-		lab.Information("server: requests per packet missed", perMiss(o.server.Requested, missed), ""),
-		lab.Information("server: packets given up", float64(o.server.Lost), ""),
-		lab.Information("receiver: packets missed", float64(o.client.Lost), ""),
-		lab.Information("receiver: requests per packet missed", perMiss(o.client.Requests, o.client.Lost), ""),
-		lab.Information("receiver: packets given up", float64(o.client.Lost-o.client.Recovered-o.client.Spared), ""),
-		lab.Information("receiver's requests answered", float64(nacked.Answered), ""),
-		lab.Information("receiver's requests for what the publisher owed", float64(nacked.Owed), ""),
-		lab.Information("receiver's requests for what was on its way", float64(nacked.Suppressed), ""),
-		lab.Information("receiver's requests that could not be answered", float64(nacked.Unknown+nacked.Expired+nacked.Limited+nacked.Refused), ""),
-		lab.Information("retransmissions to the receiver", 100*perMiss(o.server.Sent.Retransmission.Packets, o.server.Sent.Media.Packets), "% of packets"),
+	return []claim.Line{
+		claim.Information("server: packets missed", float64(missed), ""),
+		claim.Information("server: requests per packet missed", perMiss(o.server.Requested, missed), ""),
+		claim.Information("server: packets given up", float64(o.server.Lost), ""),
+		claim.Information("receiver: packets missed", float64(o.client.Lost), ""),
+		claim.Information("receiver: requests per packet missed", perMiss(o.client.Requests, o.client.Lost), ""),
+		claim.Information("receiver: packets given up", float64(o.client.Lost-o.client.Recovered-o.client.Spared), ""),
+		claim.Information("receiver's requests answered", float64(nacked.Answered), ""),
+		claim.Information("receiver's requests for what the publisher owed", float64(nacked.Owed), ""),
+		claim.Information("receiver's requests for what was on its way", float64(nacked.Suppressed), ""),
+		claim.Information("receiver's requests that could not be answered", float64(nacked.Unknown+nacked.Expired+nacked.Limited+nacked.Refused), ""),
+		claim.Information("retransmissions to the receiver", 100*perMiss(o.server.Sent.Retransmission.Packets, o.server.Sent.Media.Packets), "% of packets"),
 	}
 }

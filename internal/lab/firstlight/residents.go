@@ -8,22 +8,23 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // fullRoom is a room in which all but the last participant are.
 type fullRoom struct {
 	check      *Room
-	conference *lab.Conference
-	peers      []*lab.Peer
+	conference *testbed.Conference
+	peers      []*testbed.Peer
 	names      []string
 }
 
-func (r *fullRoom) join(ctx context.Context, name string) (*lab.Peer, error) {
-	return r.conference.Join(ctx, lab.Part{Room: "room", Identity: name, Loads: []lab.Load{r.check.Load}, MinUplink: lab.Everything, Receive: true})
+func (r *fullRoom) join(ctx context.Context, name string) (*testbed.Peer, error) {
+	return r.conference.Join(ctx, testbed.Part{Room: "room", Identity: name, Loads: []testbed.Load{r.check.Load}, MinUplink: testbed.Everything, Receive: true})
 }
 
 // complete waits until a newcomer has a frame of every tile of everybody.
-func (r *fullRoom) complete(ctx context.Context, p *lab.Peer) error {
+func (r *fullRoom) complete(ctx context.Context, p *testbed.Peer) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	for _, name := range r.names {

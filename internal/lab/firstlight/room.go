@@ -8,6 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Room fills a room, lets one more participant join and leave several times, and looks at what that one and the others see.
@@ -15,7 +17,7 @@ type Room struct {
 	Progress lab.Progress
 	// Participants is how many are in the room once the last has joined.
 	Participants int
-	Load         lab.Load
+	Load         testbed.Load
 	// Rounds is how often the last one joins and leaves.
 	Rounds int
 	// Window is for how long gaps are looked for: before, from each joining, and from each leaving.
@@ -35,7 +37,7 @@ func NewRoom(progress lab.Progress) *Room {
 	return &Room{
 		Progress:     progress,
 		Participants: 10,
-		Load:         lab.Load{Name: "body", Tiles: 15, Qualities: 2, FrameBytes: 1000, Rate: 30},
+		Load:         testbed.Load{Name: "body", Tiles: 15, Qualities: 2, FrameBytes: 1000, Rate: 30},
 		Rounds:       5,
 		Window:       5 * time.Second,
 		JoinTime:     time.Second,
@@ -51,7 +53,7 @@ func (r *Room) Name() string {
 }
 
 // Run implements lab.Check.
-func (r *Room) Run(ctx context.Context) ([]lab.Line, error) {
+func (r *Room) Run(ctx context.Context) ([]claim.Line, error) {
 	description, err := measureDescription(r.Lines)
 	if err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func (r *Room) Run(ctx context.Context) ([]lab.Line, error) {
 
 // fill brings all but the last participant in and waits until everybody receives everything.
 func (r *Room) fill(ctx context.Context) (*fullRoom, error) {
-	conference, err := lab.NewConference(settings(), nil, zap.NewNop())
+	conference, err := testbed.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Sources runs the conference of the demo with captures of real people, and compares what was shown with what was captured, point by point.
@@ -42,15 +43,15 @@ func (s *Sources) Name() string {
 }
 
 // Run implements lab.Check.
-func (s *Sources) Run(ctx context.Context) ([]lab.Line, error) {
-	var lines []lab.Line
+func (s *Sources) Run(ctx context.Context) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, c := range s.Cases {
 		dir, err := filepath.Abs(filepath.Join(s.Data, c.Folder))
 		if err != nil {
 			return lines, err
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			lines = append(lines, lab.Skip(c.Kind, fmt.Sprintf("test data not found at %s; set %s", dir, lab.TestDataVariable)))
+			lines = append(lines, claim.Skip(c.Kind, fmt.Sprintf("test data not found at %s; set %s", dir, lab.TestDataVariable)))
 			continue
 		}
 		found, err := s.measure(ctx, c, dir)
@@ -63,7 +64,7 @@ func (s *Sources) Run(ctx context.Context) ([]lab.Line, error) {
 }
 
 // measure runs the conference with one source.
-func (s *Sources) measure(ctx context.Context, c SourceCase, dir string) (lines []lab.Line, err error) {
+func (s *Sources) measure(ctx context.Context, c SourceCase, dir string) (lines []claim.Line, err error) {
 	saved, err := os.MkdirTemp("", "volsfu-lab-")
 	if err != nil {
 		return nil, err

@@ -12,6 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Switching lets a receiver switch single tiles at random between their qualities, and looks for what that breaks and how long it takes.
@@ -20,7 +22,7 @@ type Switching struct {
 	Switches int
 	// Pace is the mean time between two switches.
 	Pace time.Duration
-	Load lab.Load
+	Load testbed.Load
 	Seed uint64
 	// Slack is by how much the server may exceed one frame interval in 99 % of switches.
 	Slack time.Duration
@@ -31,7 +33,7 @@ type Switching struct {
 func NewSwitching(progress lab.Progress) *Switching {
 	return &Switching{
 		Progress: progress, Switches: 1000, Pace: 40 * time.Millisecond, Seed: 1, Slack: 5 * time.Millisecond,
-		Load: lab.Load{Name: "body", Tiles: 15, Qualities: 3, FrameBytes: 8000, Step: 2, Rate: 30},
+		Load: testbed.Load{Name: "body", Tiles: 15, Qualities: 3, FrameBytes: 8000, Step: 2, Rate: 30},
 	}
 }
 
@@ -41,17 +43,17 @@ func (s *Switching) Name() string {
 }
 
 // Run implements lab.Check.
-func (s *Switching) Run(ctx context.Context) ([]lab.Line, error) {
-	conference, err := lab.NewConference(settings(), nil, zap.NewNop())
+func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
+	conference, err := testbed.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
 	defer conference.Close()
-	publisher, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "alice", Loads: []lab.Load{s.Load}, MinUplink: lab.Everything})
+	publisher, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{s.Load}, MinUplink: testbed.Everything})
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := conference.Join(ctx, lab.Part{Room: "room", Identity: "bob", Receive: true})
+	receiver, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func quietTime(switches int, pace time.Duration) time.Duration {
 }
 
 // observe sums what the receiver counts of all tiles while something goes on, and until the frames begun in that time are settled.
-func (s *Switching) observe(ctx context.Context, receiver *lab.Peer, during func() error) (client.TileStats, error) {
+func (s *Switching) observe(ctx context.Context, receiver *testbed.Peer, during func() error) (client.TileStats, error) {
 	before := sumOf(receiver)
 	if err := during(); err != nil {
 		return client.TileStats{}, err
@@ -99,7 +101,7 @@ func (s *Switching) observe(ctx context.Context, receiver *lab.Peer, during func
 const settleTime = 500 * time.Millisecond
 
 // sumOf adds up what a client counts of all tiles.
-func sumOf(p *lab.Peer) client.TileStats {
+func sumOf(p *testbed.Peer) client.TileStats {
 	var sum client.TileStats
 	for _, t := range p.Session.Stats() {
 		sum.FrameCounts = plus(sum.FrameCounts, t.FrameCounts)
@@ -117,7 +119,7 @@ func sumOf(p *lab.Peer) client.TileStats {
 // switcher makes the receiver's choices. A tile is switched again only after its last switch was seen, so that every one has its own delay.
 type switcher struct {
 	check    *Switching
-	receiver *lab.Peer
+	receiver *testbed.Peer
 	random   *rand.Rand
 	tiles    []tileRef
 	// quality is what was last asked for; highest before.
@@ -257,24 +259,24 @@ func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 }
 
 // lines are the figures.
-func (s *Switching) lines(quiet, busy client.TileStats, w *switcher) []lab.Line {
+func (s *Switching) lines(quiet, busy client.TileStats, w *switcher) []claim.Line {
 	interval := time.Duration(float64(time.Second) / s.Load.Rate)
 	ms := lab.Milliseconds
-	return []lab.Line{
-		lab.Exactly("switches seen", int64(w.server.Count()), "", int64(s.Switches)),
-		lab.Exactly("frames undecodable", busy.Undecodable, "", 0),
-		lab.Exactly("frames missing, dropped or not read", lost(busy.FrameCounts)-busy.Undecodable, "", 0),
-		lab.Information("frames expected", float64(busy.Expected), ""),
-		lab.Exactly("packets asked for (NACK) because of a switch", int64(causedBySwitches(w.asks, w.done)), "", 0),
-		lab.Information("packets asked for, for whatever reason", float64(busy.Requests), ""),
-		lab.Exactly("gaps in the receiver's sequence numbers", int64(busy.Gaps), "", 0),
-		lab.Exactly("repeats in the receiver's sequence numbers", int64(busy.Repeats), "", 0),
-		lab.AtMost("request read → first packet of the quality sent, p99", ms(w.server.Percentile(0.99)), "ms", ms(interval+s.Slack)),
-		lab.Information("the same, p50", ms(w.server.Percentile(0.5)), "ms"),
-		lab.Information("the same, max", ms(w.server.Max()), "ms"),
-		lab.Information("asking → first whole frame of the quality at the receiver, p50", ms(w.roundTrip.Percentile(0.5)), "ms"),
-		lab.Information("the same, p99", ms(w.roundTrip.Percentile(0.99)), "ms"),
-		lab.Information("without switches: frames not whole", float64(lost(quiet.FrameCounts)), fmt.Sprintf("of %d", quiet.Expected)),
-		lab.Information("without switches: packets asked for", float64(quiet.Requests), ""),
+	return []claim.Line{
+		claim.Exactly("switches seen", int64(w.server.Count()), "", int64(s.Switches)),
+		claim.Exactly("frames undecodable", busy.Undecodable, "", 0),
+		claim.Exactly("frames missing, dropped or not read", lost(busy.FrameCounts)-busy.Undecodable, "", 0),
+		claim.Information("frames expected", float64(busy.Expected), ""),
+		claim.Exactly("packets asked for (NACK) because of a switch", int64(causedBySwitches(w.asks, w.done)), "", 0),
+		claim.Information("packets asked for, for whatever reason", float64(busy.Requests), ""),
+		claim.Exactly("gaps in the receiver's sequence numbers", int64(busy.Gaps), "", 0),
+		claim.Exactly("repeats in the receiver's sequence numbers", int64(busy.Repeats), "", 0),
+		claim.AtMost("request read → first packet of the quality sent, p99", ms(w.server.Percentile(0.99)), "ms", ms(interval+s.Slack)),
+		claim.Information("the same, p50", ms(w.server.Percentile(0.5)), "ms"),
+		claim.Information("the same, max", ms(w.server.Max()), "ms"),
+		claim.Information("asking → first whole frame of the quality at the receiver, p50", ms(w.roundTrip.Percentile(0.5)), "ms"),
+		claim.Information("the same, p99", ms(w.roundTrip.Percentile(0.99)), "ms"),
+		claim.Information("without switches: frames not whole", float64(lost(quiet.FrameCounts)), fmt.Sprintf("of %d", quiet.Expected)),
+		claim.Information("without switches: packets asked for", float64(quiet.Requests), ""),
 	}
 }

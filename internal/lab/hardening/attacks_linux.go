@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/intruder"
 )
 
 // attacks are all, in the order of their checks' numbers.
@@ -30,14 +31,14 @@ var attacks = []attack{
 const spoofed = 20
 
 // attackRecords sends hostile DTLS records.
-func attackRecords(ctx context.Context, c *check) ([]lab.Line, error) {
+func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 	outside, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
 		return s.spoofEach(ctx, spoofed, intruder.EmptyBeyondStart)
 	})
 	if err != nil {
 		return nil, err
 	}
-	lines := append([]lab.Line{outside.lives("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
+	lines := append([]claim.Line{outside.lives("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
 	inside, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
 		i, p, err := s.reachData(ctx)
 		if err != nil {
@@ -87,11 +88,11 @@ func (c *check) once(
 }
 
 // lines say how much was sent.
-func (f *flooded) lines(prefix string) []lab.Line {
-	return []lab.Line{
-		lab.Stated(prefix+"datagrams sent", float64(f.packets), ""),
-		lab.Stated(prefix+"rate that the sender reached", f.rate(), "datagrams/s"),
-		lab.Stated(prefix+"bit rate that the sender reached", f.megabits(), "Mbit/s"),
+func (f *flooded) lines(prefix string) []claim.Line {
+	return []claim.Line{
+		claim.Stated(prefix+"datagrams sent", float64(f.packets), ""),
+		claim.Stated(prefix+"rate that the sender reached", f.rate(), "datagrams/s"),
+		claim.Stated(prefix+"bit rate that the sender reached", f.megabits(), "Mbit/s"),
 	}
 }
 
@@ -155,8 +156,8 @@ func (s *stage) mutateOne(ctx context.Context, m *intruder.Mutator, handshake bo
 }
 
 // attackReplay replays a request that the server takes for right.
-func attackReplay(ctx context.Context, c *check) ([]lab.Line, error) {
-	var lines []lab.Line
+func attackReplay(ctx context.Context, c *check) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, way := range []struct {
 		name  string
 		ports int
@@ -179,8 +180,8 @@ func attackReplay(ctx context.Context, c *check) ([]lab.Line, error) {
 const replayPorts = 100
 
 // flooding are the lines of an attack by rate.
-func (o *suffered) flooding(prefix string, sent flooded) []lab.Line {
-	lines := append([]lab.Line{o.lives(prefix)}, o.bounded(prefix)...)
+func (o *suffered) flooding(prefix string, sent flooded) []claim.Line {
+	lines := append([]claim.Line{o.lives(prefix)}, o.bounded(prefix)...)
 	lines = append(lines, o.whole(prefix)...)
 	return append(lines, sent.lines(prefix)...)
 }
@@ -208,8 +209,8 @@ func (s *stage) replay(ctx context.Context, lasting time.Duration, rate, others 
 
 // attackMessages sends handshake messages after the handshake. A server that keeps them does so in the order of their
 // numbers: at full speed some are lost, and what follows is not kept.
-func attackMessages(ctx context.Context, c *check) ([]lab.Line, error) {
-	var lines []lab.Line
+func attackMessages(ctx context.Context, c *check) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, way := range []struct {
 		name string
 		rate int
@@ -262,8 +263,8 @@ func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (
 }
 
 // attackSCTP floods SCTP in three ways at full speed, the first one slowly as well.
-func attackSCTP(ctx context.Context, c *check) ([]lab.Line, error) {
-	var lines []lab.Line
+func attackSCTP(ctx context.Context, c *check) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, way := range []struct {
 		name string
 		rate int

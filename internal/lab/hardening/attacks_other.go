@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 var attacks = []attack{{"none", "attacks on a server in network namespaces", refuse}}
 
-func refuse(context.Context, *check) ([]lab.Line, error) {
+func refuse(context.Context, *check) ([]claim.Line, error) {
 	return nil, fmt.Errorf("network namespaces are Linux's: %w", errors.ErrUnsupported)
 }
 

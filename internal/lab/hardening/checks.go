@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Options say what is attacked, and for how long.
@@ -39,7 +40,7 @@ func (o *Options) brief() time.Duration { return min(5*time.Second, o.After) }
 // attack is a kind of attack, with what is claimed of it.
 type attack struct {
 	name, title string
-	run         func(context.Context, *check) ([]lab.Line, error)
+	run         func(context.Context, *check) ([]claim.Line, error)
 }
 
 // check is one attack, or several of one kind.
@@ -47,7 +48,7 @@ type check struct {
 	title    string
 	options  Options
 	progress lab.Progress
-	run      func(context.Context, *check) ([]lab.Line, error)
+	run      func(context.Context, *check) ([]claim.Line, error)
 	// shared is the stage of the last way, with Options.OneServer.
 	shared *stage
 }
@@ -56,7 +57,7 @@ type check struct {
 func (c *check) Name() string { return c.title }
 
 // Run implements lab.Check.
-func (c *check) Run(ctx context.Context) ([]lab.Line, error) {
+func (c *check) Run(ctx context.Context) ([]claim.Line, error) {
 	defer c.leave()
 	return c.run(ctx, c)
 }

@@ -10,16 +10,18 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/intruder"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // unharmed are the lines of a claim that no session is disturbed.
-func (o *suffered) unharmed(prefix string) []lab.Line {
-	return append([]lab.Line{
+func (o *suffered) unharmed(prefix string) []claim.Line {
+	return append([]claim.Line{
 		o.lives(prefix),
-		lab.Exactly(prefix+"sessions resumed", int64(o.resumed), "", 0),
-		lab.Exactly(prefix+"offers to the innocents", o.offers, "", 0),
+		claim.Exactly(prefix+"sessions resumed", int64(o.resumed), "", 0),
+		claim.Exactly(prefix+"offers to the innocents", o.offers, "", 0),
 	}, o.whole(prefix)...)
 }
 
@@ -30,8 +32,8 @@ const (
 )
 
 // attackAlerts sends records that seem to come from the innocents. Nothing protects them.
-func attackAlerts(ctx context.Context, c *check) ([]lab.Line, error) {
-	var lines []lab.Line
+func attackAlerts(ctx context.Context, c *check) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, way := range []struct {
 		name   string
 		record func(uint16) []byte
@@ -66,7 +68,7 @@ const (
 )
 
 // attackHijack names the innocents' addresses as candidates of the intruder.
-func attackHijack(ctx context.Context, c *check) ([]lab.Line, error) {
+func attackHijack(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{delay: hijackDelay})
 	if err != nil {
 		return nil, err
@@ -100,7 +102,7 @@ const (
 func refusedJoin(number int64) *signal.Join {
 	join := &signal.Join{Version: signal.Version, Room: fmt.Sprintf("refused %d", number), Identity: "mallory"}
 	for n := range 9 {
-		p := lab.Load{Name: fmt.Sprintf("body %d", n), Tiles: 1, Qualities: 1, FrameBytes: 1000, Rate: 30}.Publication()
+		p := testbed.Load{Name: fmt.Sprintf("body %d", n), Tiles: 1, Qualities: 1, FrameBytes: 1000, Rate: 30}.Publication()
 		join.Publications = append(join.Publications, p)
 	}
 	return join
@@ -145,7 +147,7 @@ func (s *stage) refuse(ctx context.Context, lasting time.Duration, refused, open
 }
 
 // attackJoins has joins refused as fast as they go.
-func attackJoins(ctx context.Context, c *check) ([]lab.Line, error) {
+func attackJoins(ctx context.Context, c *check) ([]claim.Line, error) {
 	var refused, opened, logged, bytes atomic.Int64
 	o, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
 		logged.Store(-s.server.log.lines.Load())
@@ -159,13 +161,13 @@ func attackJoins(ctx context.Context, c *check) ([]lab.Line, error) {
 		return nil, err
 	}
 	seconds := c.options.atMost(joinTime).Seconds()
-	return append([]lab.Line{
+	return append([]claim.Line{
 		o.lives(""),
-		lab.Stated("joins refused", float64(refused.Load())/seconds, "/s"),
-		lab.Stated("websockets opened", float64(opened.Load())/seconds, "/s"),
-		lab.AtMost("lines logged for one address", float64(logged.Load())/seconds, "/s", mostLines),
-		lab.Stated("bytes logged", float64(bytes.Load())/seconds, "/s"),
-		lab.AtMost(beyondQuiet, o.beyondQuiet(), share, mostJoinShare),
+		claim.Stated("joins refused", float64(refused.Load())/seconds, "/s"),
+		claim.Stated("websockets opened", float64(opened.Load())/seconds, "/s"),
+		claim.AtMost("lines logged for one address", float64(logged.Load())/seconds, "/s", mostLines),
+		claim.Stated("bytes logged", float64(bytes.Load())/seconds, "/s"),
+		claim.AtMost(beyondQuiet, o.beyondQuiet(), share, mostJoinShare),
 	}, o.whole("")...), nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Bounds of what one hostile frame may take.
@@ -19,14 +20,14 @@ const (
 )
 
 // attackDecoders decodes frames that claim more than they hold, in this program, then in a page in Chromium.
-func attackDecoders(ctx context.Context, c *check) ([]lab.Line, error) {
+func attackDecoders(ctx context.Context, c *check) ([]claim.Line, error) {
 	pages, err := decodersOfPages(ctx, c.progress, "")
 	return append(decodersOfProgram(), pages...), err
 }
 
 // decodersOfProgram has the decoders of this program decode the frames. Frames of codecs that the program was built
 // without are counted.
-func decodersOfProgram() []lab.Line {
+func decodersOfProgram() []claim.Line {
 	var decoded, absent, accepted int64
 	var memory uint64
 	var longest time.Duration
@@ -44,12 +45,12 @@ func decodersOfProgram() []lab.Line {
 			accepted++
 		}
 	}
-	return []lab.Line{
-		lab.Stated("hostile frames decoded", float64(decoded), ""),
-		lab.Stated("hostile frames of codecs that are not built in", float64(absent), ""),
-		lab.Exactly("hostile frames without an error", accepted, "", 0),
-		lab.AtMost("memory for one frame", float64(memory)/(1<<20), "MiB", mostDecoderMiB),
-		lab.AtMost("processor time for one frame", float64(longest)/float64(time.Millisecond), "ms", mostDecoderMS),
+	return []claim.Line{
+		claim.Stated("hostile frames decoded", float64(decoded), ""),
+		claim.Stated("hostile frames of codecs that are not built in", float64(absent), ""),
+		claim.Exactly("hostile frames without an error", accepted, "", 0),
+		claim.AtMost("memory for one frame", float64(memory)/(1<<20), "MiB", mostDecoderMiB),
+		claim.AtMost("processor time for one frame", float64(longest)/float64(time.Millisecond), "ms", mostDecoderMS),
 	}
 }
 
@@ -61,13 +62,13 @@ const (
 
 // decodersOfPages has a page decode the frames in Chromium, which the tests of the source tree drive. The source tree
 // is looked for from a folder upwards, by default the working directory.
-func decodersOfPages(ctx context.Context, progress lab.Progress, folder string) ([]lab.Line, error) {
+func decodersOfPages(ctx context.Context, progress lab.Progress, folder string) ([]claim.Line, error) {
 	tests := &suite.Tests{Progress: progress, Folder: folder, Title: "decoders of pages", Parts: []suite.Part{
 		{Package: pagesPath, Pattern: "^TestHostileFrames$", Limit: pagesLimit},
 	}}
 	lines, err := tests.Run(ctx)
 	if errors.Is(err, suite.ErrSource) {
-		return []lab.Line{lab.Skip("Chromium: hostile frames decoded", err.Error())}, nil
+		return []claim.Line{claim.Skip("Chromium: hostile frames decoded", err.Error())}, nil
 	}
 	return lines, err
 }

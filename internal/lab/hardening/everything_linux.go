@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/intruder"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 const (
@@ -37,7 +39,7 @@ type part struct {
 }
 
 // attackEverything runs all attacks that one token and one address allow at once.
-func attackEverything(ctx context.Context, c *check) ([]lab.Line, error) {
+func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{})
 	if err != nil {
 		return nil, err
@@ -74,7 +76,7 @@ func attackEverything(ctx context.Context, c *check) ([]lab.Line, error) {
 			if err := lab.Pause(ctx, newcomerInterval); err != nil {
 				break
 			}
-			p, err := s.attend(ctx, newcomer, lab.Part{Identity: fmt.Sprintf("dave %d", n), Receive: true}, 0)
+			p, err := s.attend(ctx, newcomer, testbed.Part{Identity: fmt.Sprintf("dave %d", n), Receive: true}, 0)
 			if err != nil {
 				failedJoins++
 				continue
@@ -91,15 +93,15 @@ func attackEverything(ctx context.Context, c *check) ([]lab.Line, error) {
 	for _, d := range joining {
 		worst = max(worst, d)
 	}
-	lines := []lab.Line{
+	lines := []claim.Line{
 		o.lives(""),
-		lab.Exactly("joins that failed", failedJoins, "", 0),
-		lab.Stated("joins meanwhile", float64(len(joining)), ""),
-		lab.AtMost("from websocket to media, slowest join", worst.Seconds(), "s", mostJoining),
+		claim.Exactly("joins that failed", failedJoins, "", 0),
+		claim.Stated("joins meanwhile", float64(len(joining)), ""),
+		claim.AtMost("from websocket to media, slowest join", worst.Seconds(), "s", mostJoining),
 	}
 	for _, a := range parts {
 		// An attack that did not take place proves nothing.
-		lines = append(lines, lab.AtLeast("attack: "+a.counted, float64(a.total.Load()), "", 1))
+		lines = append(lines, claim.AtLeast("attack: "+a.counted, float64(a.total.Load()), "", 1))
 	}
 	return append(append(lines, o.whole("")...), o.bounded("")...), nil
 }

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestToll(t *testing.T) {
 	began := time.Unix(1000, 0)
-	var arrivals []lab.Arrival
+	var arrivals []testbed.Arrival
 	arrive := func(number int64, complete, latency time.Duration) {
 		at := began.Add(complete)
-		arrivals = append(arrivals, lab.Arrival{Number: number, Capture: at.Add(-latency), Complete: at})
+		arrivals = append(arrivals, testbed.Arrival{Number: number, Capture: at.Add(-latency), Complete: at})
 	}
 	// Frames 10 to 69 of 2 tiles over 2 s: 60 arrive in the first second, 30 in the second, some 10 after the end.
 	for n := range int64(30) {

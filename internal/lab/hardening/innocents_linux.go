@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // innocentLoad is what the innocents' publisher sends: 2 tiles at 2 qualities, 6 Mbit/s at the higher one.
-var innocentLoad = lab.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 12_500, Step: 2, Rate: 30}
+var innocentLoad = testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 12_500, Step: 2, Rate: 30}
 
 const (
 	innocentRoom = "lab"
@@ -90,7 +92,7 @@ func (w *window) end() toll {
 }
 
 // tollOf judges the arrivals of frames numbered from first up to, without, last, which were sent between two times.
-func tollOf(arrivals []lab.Arrival, began, ended time.Time, first, last int64) toll {
+func tollOf(arrivals []testbed.Arrival, began, ended time.Time, first, last int64) toll {
 	t := toll{sent: (last - first) * int64(innocentLoad.Tiles)}
 	seconds := make([]int, max(1, int(ended.Sub(began)/time.Second)))
 	came := int64(0)
@@ -127,38 +129,38 @@ const (
 )
 
 // figures are lines for information.
-func (t *toll) figures(prefix string) []lab.Line {
-	return []lab.Line{
-		lab.Information(prefix+"frames per second and tile, worst second", t.worst, "fps"),
-		lab.Information(prefix+"frames per second and tile, mean", t.mean, "fps"),
-		lab.Information(prefix+"latency p50", lab.Milliseconds(t.latency.Percentile(0.5)), "ms"),
-		lab.Information(prefix+"latency p99", lab.Milliseconds(t.latency.Percentile(0.99)), "ms"),
-		lab.Information(prefix+"latency, longest", lab.Milliseconds(t.latency.Max()), "ms"),
+func (t *toll) figures(prefix string) []claim.Line {
+	return []claim.Line{
+		claim.Information(prefix+"frames per second and tile, worst second", t.worst, "fps"),
+		claim.Information(prefix+"frames per second and tile, mean", t.mean, "fps"),
+		claim.Information(prefix+"latency p50", lab.Milliseconds(t.latency.Percentile(0.5)), "ms"),
+		claim.Information(prefix+"latency p99", lab.Milliseconds(t.latency.Percentile(0.99)), "ms"),
+		claim.Information(prefix+"latency, longest", lab.Milliseconds(t.latency.Max()), "ms"),
 	}
 }
 
 // whole are the lines of a claim that no frame is lost.
-func (o *suffered) whole(prefix string) []lab.Line {
+func (o *suffered) whole(prefix string) []claim.Line {
 	before := fmt.Sprintf("innocents' frames lost before, of %d", o.alone.sent)
-	return append([]lab.Line{
-		lab.Exactly(prefix+"innocents' frames lost", o.lost, "", 0),
-		lab.Exactly(prefix+"innocents' frames that are not as they were sent", int64(o.corrupt), "", 0),
-		lab.Information(prefix+"innocents' frames sent", float64(o.sent), ""),
-		lab.Information(prefix+before, float64(o.alone.lost), ""),
+	return append([]claim.Line{
+		claim.Exactly(prefix+"innocents' frames lost", o.lost, "", 0),
+		claim.Exactly(prefix+"innocents' frames that are not as they were sent", int64(o.corrupt), "", 0),
+		claim.Information(prefix+"innocents' frames sent", float64(o.sent), ""),
+		claim.Information(prefix+before, float64(o.alone.lost), ""),
 	}, o.figures(prefix)...)
 }
 
 // steady are the lines of a claim that the rate stays.
-func (o *suffered) steady(prefix string) []lab.Line {
-	return []lab.Line{
-		lab.AtLeast(prefix+"frames per second and tile, worst second", o.worst, "fps", leastRate),
-		lab.Information(prefix+"the same before", o.alone.worst, "fps"),
-		lab.Information(prefix+"frames per second and tile, mean", o.mean, "fps"),
-		lab.Information(prefix+"latency p50", lab.Milliseconds(o.latency.Percentile(0.5)), "ms"),
-		lab.AtMost(prefix+"latency p99", lab.Milliseconds(o.latency.Percentile(0.99)), "ms", mostLatency),
-		lab.Information(prefix+"the same before", lab.Milliseconds(o.alone.latency.Percentile(0.99)), "ms"),
-		lab.Information(prefix+"latency, longest", lab.Milliseconds(o.latency.Max()), "ms"),
-		lab.Information(prefix+"innocents' frames lost", float64(o.lost), ""),
-		lab.Information(prefix+"innocents' frames sent", float64(o.sent), ""),
+func (o *suffered) steady(prefix string) []claim.Line {
+	return []claim.Line{
+		claim.AtLeast(prefix+"frames per second and tile, worst second", o.worst, "fps", leastRate),
+		claim.Information(prefix+"the same before", o.alone.worst, "fps"),
+		claim.Information(prefix+"frames per second and tile, mean", o.mean, "fps"),
+		claim.Information(prefix+"latency p50", lab.Milliseconds(o.latency.Percentile(0.5)), "ms"),
+		claim.AtMost(prefix+"latency p99", lab.Milliseconds(o.latency.Percentile(0.99)), "ms", mostLatency),
+		claim.Information(prefix+"the same before", lab.Milliseconds(o.alone.latency.Percentile(0.99)), "ms"),
+		claim.Information(prefix+"latency, longest", lab.Milliseconds(o.latency.Max()), "ms"),
+		claim.Information(prefix+"innocents' frames lost", float64(o.lost), ""),
+		claim.Information(prefix+"innocents' frames sent", float64(o.sent), ""),
 	}
 }

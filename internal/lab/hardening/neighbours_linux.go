@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/intruder"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 const (
@@ -30,7 +32,7 @@ const (
 
 // attackNeighbours has the server send checks to addresses for which ARP gets no answer. The kernel holds such
 // packets back and counts them against the socket's send buffer.
-func attackNeighbours(ctx context.Context, c *check) ([]lab.Line, error) {
+func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
 	if err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]lab.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]lab.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
+	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
 }
 
 // nameCandidates brings an intruder in who names candidates in one answer.
@@ -74,10 +76,10 @@ func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort)
 }
 
 // shares are lines on the server's processor time for information.
-func (o *suffered) shares() []lab.Line {
-	return []lab.Line{
-		lab.Information("server's processor time, innocents alone", 100*o.quiet, "% of a core"),
-		lab.Information("server's processor time under attack", 100*o.attacked, "% of a core"),
+func (o *suffered) shares() []claim.Line {
+	return []claim.Line{
+		claim.Information("server's processor time, innocents alone", 100*o.quiet, "% of a core"),
+		claim.Information("server's processor time under attack", 100*o.attacked, "% of a core"),
 	}
 }
 
@@ -90,7 +92,7 @@ const (
 
 // attackVanishing takes the addresses of receivers away. It also has the server's host forget their link addresses,
 // which the kernel would do by itself after some seconds.
-func attackVanishing(ctx context.Context, c *check) ([]lab.Line, error) {
+func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
 	if err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func attackVanishing(ctx context.Context, c *check) ([]lab.Line, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := s.attend(ctx, host, lab.Part{Identity: name, Receive: true}, 0)
+		p, err := s.attend(ctx, host, testbed.Part{Identity: name, Receive: true}, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +132,7 @@ func attackVanishing(ctx context.Context, c *check) ([]lab.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]lab.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
+	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
 }
 
 const (
@@ -144,8 +146,8 @@ const (
 )
 
 // attackBystander aims the server's checks at a host that takes no part.
-func attackBystander(ctx context.Context, c *check) ([]lab.Line, error) {
-	var lines []lab.Line
+func attackBystander(ctx context.Context, c *check) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, way := range []struct {
 		name string
 		do   func(context.Context, *stage, *namespace) (int, error)
@@ -168,7 +170,7 @@ func attackBystander(ctx context.Context, c *check) ([]lab.Line, error) {
 
 func (c *check) atBystander(
 	ctx context.Context, name, unit string, most int64, do func(context.Context, *stage, *namespace) (int, error),
-) ([]lab.Line, error) {
+) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{})
 	if err != nil {
 		return nil, err
@@ -192,23 +194,23 @@ func (c *check) atBystander(
 		return nil, err
 	}
 	reached := t.datagrams.Load() + t.missed.Load()
-	lines := []lab.Line{
+	lines := []claim.Line{
 		o.lives(name),
-		lab.Stated(name+unit+" that the server took", float64(count), ""),
-		lab.Information(name+"bytes that reached the bystander", float64(t.bytes.Load()), ""),
+		claim.Stated(name+unit+" that the server took", float64(count), ""),
+		claim.Information(name+"bytes that reached the bystander", float64(t.bytes.Load()), ""),
 	}
 	const figure = "datagrams that reached the bystander"
 	if most > 0 {
 		each := float64(reached) / float64(max(1, count))
-		lines = append(lines, lab.Information(name+figure, float64(reached), ""),
-			lab.AtMost(name+figure+" per answer", each, "", float64(most)))
+		lines = append(lines, claim.Information(name+figure, float64(reached), ""),
+			claim.AtMost(name+figure+" per answer", each, "", float64(most)))
 	} else {
 		// Each check deserves one reply.
 		beside := float64(reached) - float64(count)
-		lines = append(lines, lab.AtMost(name+figure+" beside one reply each", beside, "", mostPerAnswer))
+		lines = append(lines, claim.AtMost(name+figure+" beside one reply each", beside, "", mostPerAnswer))
 	}
 	lines = append(lines, o.whole(name)...)
-	return append(lines, lab.Information(name+"server's processor time under attack", 100*o.attacked, share)), nil
+	return append(lines, claim.Information(name+"server's processor time under attack", 100*o.attacked, share)), nil
 }
 
 // portsOf are candidates on as many ports of a host as a description may have.
@@ -297,7 +299,7 @@ const (
 )
 
 // attackSilence has a receiver's host lose whatever the host sends. The server's host still knows its link address.
-func attackSilence(ctx context.Context, c *check) ([]lab.Line, error) {
+func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{})
 	if err != nil {
 		return nil, err
@@ -307,7 +309,7 @@ func attackSilence(ctx context.Context, c *check) ([]lab.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.attend(ctx, host, lab.Part{Identity: "erin", Receive: true}, 0)
+	p, err := s.attend(ctx, host, testbed.Part{Identity: "erin", Receive: true}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -340,12 +342,12 @@ func attackSilence(ctx context.Context, c *check) ([]lab.Line, error) {
 		return nil, err
 	}
 	last := time.Unix(0, t.lastMedia.Load()).Sub(silent)
-	lines := []lab.Line{
+	lines := []claim.Line{
 		o.lives(""),
-		lab.Exactly("datagrams of media toward the silent receiver after 6 s", media, "", 0),
-		lab.Information("datagrams of media toward it before that", float64(allowed), ""),
-		lab.Information("other datagrams toward it after 6 s", float64(others-media), ""),
-		lab.Information("the last datagram of media", last.Seconds(), "s"),
+		claim.Exactly("datagrams of media toward the silent receiver after 6 s", media, "", 0),
+		claim.Information("datagrams of media toward it before that", float64(allowed), ""),
+		claim.Information("other datagrams toward it after 6 s", float64(others-media), ""),
+		claim.Information("the last datagram of media", last.Seconds(), "s"),
 	}
 	return append(lines, o.whole("")...), nil
 }

@@ -11,16 +11,18 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
-	"github.com/volsfu/volsfu/internal/lab/hardening/intruder"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/intruder"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // innocents are a publisher and watchers that do no harm.
 type innocents struct {
-	conference *lab.Conference
-	publisher  *lab.Peer
-	watchers   []*lab.Peer
+	conference *testbed.Conference
+	publisher  *testbed.Peer
+	watchers   []*testbed.Peer
 	// addresses are where the media of the publisher, the watchers and those that came later comes from, in this
 	// order; doors are those of their websockets.
 	addresses []netip.AddrPort
@@ -102,13 +104,13 @@ func (s *stage) open(ctx context.Context, path string, o stageOptions) (err erro
 		return err
 	}
 	s.meter = newMeter(s.server)
-	s.conference = lab.Attend("")
-	alice := lab.Part{Identity: "alice", Loads: []lab.Load{innocentLoad}, MinUplink: lab.Everything}
+	s.conference = testbed.Attend("")
+	alice := testbed.Part{Identity: "alice", Loads: []testbed.Load{innocentLoad}, MinUplink: testbed.Everything}
 	if s.publisher, err = s.attend(ctx, s.here, alice, o.delay); err != nil {
 		return err
 	}
 	for n := range max(1, o.watchers) {
-		carol := lab.Part{Identity: fmt.Sprintf("carol %d", n), Receive: true, Record: true}
+		carol := testbed.Part{Identity: fmt.Sprintf("carol %d", n), Receive: true, Record: true}
 		watcher, err := s.attend(ctx, s.here, carol, o.delay)
 		if err != nil {
 			return err
@@ -124,7 +126,7 @@ func (s *stage) open(ctx context.Context, path string, o stageOptions) (err erro
 }
 
 // attend brings a participant that does no harm in from a host. Its part lacks the room, the token and the sockets.
-func (s *stage) attend(ctx context.Context, from *namespace, part lab.Part, delay time.Duration) (*lab.Peer, error) {
+func (s *stage) attend(ctx context.Context, from *namespace, part testbed.Part, delay time.Duration) (*testbed.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	d, err := newDoor(func(ctx context.Context) (net.Conn, error) {
@@ -156,10 +158,10 @@ func (s *stage) attend(ctx context.Context, from *namespace, part lab.Part, dela
 }
 
 // flowing waits until a watcher gets a second's frames of every tile.
-func (s *stage) flowing(ctx context.Context, p *lab.Peer) error {
+func (s *stage) flowing(ctx context.Context, p *testbed.Peer) error {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	return lab.Await(ctx, "the innocents' frames flow", func() bool {
+	return testbed.Await(ctx, "the innocents' frames flow", func() bool {
 		for tile := range innocentLoad.Tiles {
 			if p.Tile(innocentTile(tile)).Frames < int(innocentLoad.Rate) {
 				return false
@@ -287,24 +289,24 @@ const (
 func (o *suffered) beyondQuiet() float64 { return 100 * (o.attacked - o.quiet) }
 
 // lives is the line on whether the server has survived.
-func (o *suffered) lives(prefix string) lab.Line {
+func (o *suffered) lives(prefix string) claim.Line {
 	deaths := int64(0)
 	if o.dead {
 		deaths = 1
 	}
-	return lab.Exactly(prefix+"times the server has ended", deaths, "", 0)
+	return claim.Exactly(prefix+"times the server has ended", deaths, "", 0)
 }
 
 // bounded are the lines of a claim that memory and processor time are bounded.
-func (o *suffered) bounded(prefix string) []lab.Line {
-	return []lab.Line{
-		lab.AtMost(prefix+"server's memory, grown at most", o.peak-o.before, "MiB", mostGrowth),
-		lab.AtMost(prefix+"server's memory, left when it had returned", o.after-o.before, "MiB", mostLeft),
-		lab.Stated(prefix+"time after the attack until then", o.returned.Seconds(), "s"),
-		lab.Information(prefix+"server's memory before", o.before, "MiB"),
-		lab.AtMost(prefix+beyondQuiet, o.beyondQuiet(), share, mostShare),
-		lab.Information(prefix+"server's processor time, innocents alone", 100*o.quiet, "% of a core"),
-		lab.Information(prefix+"server's processor time under attack", 100*o.attacked, "% of a core"),
+func (o *suffered) bounded(prefix string) []claim.Line {
+	return []claim.Line{
+		claim.AtMost(prefix+"server's memory, grown at most", o.peak-o.before, "MiB", mostGrowth),
+		claim.AtMost(prefix+"server's memory, left when it had returned", o.after-o.before, "MiB", mostLeft),
+		claim.Stated(prefix+"time after the attack until then", o.returned.Seconds(), "s"),
+		claim.Information(prefix+"server's memory before", o.before, "MiB"),
+		claim.AtMost(prefix+beyondQuiet, o.beyondQuiet(), share, mostShare),
+		claim.Information(prefix+"server's processor time, innocents alone", 100*o.quiet, "% of a core"),
+		claim.Information(prefix+"server's processor time under attack", 100*o.attacked, "% of a core"),
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // Burst sends frames each at once, and looks for what the server loses of them; and for its warnings where the system limits its sockets' buffers.
@@ -26,17 +28,17 @@ func (b *Burst) Name() string {
 }
 
 // Run implements lab.Check.
-func (b *Burst) Run(ctx context.Context) ([]lab.Line, error) {
+func (b *Burst) Run(ctx context.Context) ([]claim.Line, error) {
 	result, err := b.run(ctx, Options{Load: b.Load})
 	if err != nil {
 		return nil, err
 	}
-	lines := []lab.Line{
-		lab.Exactly("packets lost inside the server", int64(result.PacketsLost)-int64(result.ReceiverDrops), "", 0),
-		lab.Information("packets lost at the receiver's own socket", float64(result.ReceiverDrops), ""),
-		lab.Information("packets forwarded", float64(result.PacketsForwarded), ""),
-		lab.Information("frames lost", float64(result.FramesLost), ""),
-		lab.Information("server CPU per forwarded packet", result.CPU, "µs"),
+	lines := []claim.Line{
+		claim.Exactly("packets lost inside the server", int64(result.PacketsLost)-int64(result.ReceiverDrops), "", 0),
+		claim.Information("packets lost at the receiver's own socket", float64(result.ReceiverDrops), ""),
+		claim.Information("packets forwarded", float64(result.PacketsForwarded), ""),
+		claim.Information("frames lost", float64(result.FramesLost), ""),
+		claim.Information("server CPU per forwarded packet", result.CPU, "µs"),
 	}
 	lines = append(lines, two("end-to-end frame latency", result.FrameLatency, "ms", 1000)...)
 	lines = append(lines, validity("", result)...)
@@ -51,7 +53,7 @@ var limited = []struct{ flag, limit string }{{"--media-receive-buffer", "rmem_ma
 const warningPatience = 5 * time.Second
 
 // warning starts a server that may not raise the system's limits of its sockets' buffers, and looks for what it tells people to do.
-func (b *Burst) warning(ctx context.Context) ([]lab.Line, error) {
+func (b *Burst) warning(ctx context.Context) ([]claim.Line, error) {
 	const name = "warnings with the sysctl line, where the buffers are limited"
 	path, err := b.copied()
 	if err != nil {
@@ -62,7 +64,7 @@ func (b *Burst) warning(ctx context.Context) ([]lab.Line, error) {
 	for _, buffer := range limited {
 		bytes, err := moreThanAllowed(buffer.limit)
 		if err != nil {
-			return []lab.Line{lab.Skip(name, err.Error())}, nil
+			return []claim.Line{claim.Skip(name, err.Error())}, nil
 		}
 		wanted = append(wanted, buffer.flag, strconv.Itoa(bytes))
 	}
@@ -77,14 +79,14 @@ func (b *Burst) warning(ctx context.Context) ([]lab.Line, error) {
 	waiting, cancel := context.WithTimeout(ctx, warningPatience)
 	defer cancel()
 	found := 0
-	_ = lab.Await(waiting, "the server warns", func() bool { // what is missing then shows in the line
+	_ = testbed.Await(waiting, "the server warns", func() bool { // what is missing then shows in the line
 		found = advised(server.Said())
 		return found == len(limited)
 	})
 	if err := server.Stop(); err != nil {
 		return nil, err
 	}
-	return []lab.Line{lab.Exactly(name, int64(found), "", int64(len(limited)))}, nil
+	return []claim.Line{claim.Exactly(name, int64(found), "", int64(len(limited)))}, nil
 }
 
 // advised counts the limits that a server has told how to raise.

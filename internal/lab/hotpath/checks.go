@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Checks are the checks of the hot path, in the order of their numbers. They measure the server beside this program.
@@ -102,7 +103,7 @@ func (r *Result) state() string {
 }
 
 // validity are the lines that say whether runs were valid, with what that depends on.
-func validity(prefix string, runs ...*Result) []lab.Line {
+func validity(prefix string, runs ...*Result) []claim.Line {
 	awoken, repeated, busiest, lost := 0, 0, 0.0, uint64(0)
 	for _, r := range runs {
 		repeated += r.Repeated
@@ -115,27 +116,27 @@ func validity(prefix string, runs ...*Result) []lab.Line {
 			}
 		}
 	}
-	return []lab.Line{
-		lab.Exactly(prefix+"valid runs", int64(Runs(runs).Valid()), "", int64(len(runs))),
-		lab.Information(prefix+"runs discarded because the machine was busy", float64(repeated), ""),
-		lab.Information(prefix+"runs in which idle processors stayed awake", float64(awoken), ""),
-		lab.Information(prefix+"machine busy, at most", 100*busiest, "%"),
-		lab.Information(prefix+"packets lost in all runs", float64(lost), ""),
+	return []claim.Line{
+		claim.Exactly(prefix+"valid runs", int64(Runs(runs).Valid()), "", int64(len(runs))),
+		claim.Information(prefix+"runs discarded because the machine was busy", float64(repeated), ""),
+		claim.Information(prefix+"runs in which idle processors stayed awake", float64(awoken), ""),
+		claim.Information(prefix+"machine busy, at most", 100*busiest, "%"),
+		claim.Information(prefix+"packets lost in all runs", float64(lost), ""),
 	}
 }
 
 // two are the lines of a time's median and 99th percentile in a unit of so many microseconds; none where none was taken.
-func two(name string, q *Quantiles, unit string, microseconds float64) []lab.Line {
+func two(name string, q *Quantiles, unit string, microseconds float64) []claim.Line {
 	if q == nil {
 		return nil
 	}
-	return []lab.Line{lab.Information(name+", p50", q.P50/microseconds, unit), lab.Information(name+", p99", q.P99/microseconds, unit)}
+	return []claim.Line{claim.Information(name+", p50", q.P50/microseconds, unit), claim.Information(name+", p99", q.P99/microseconds, unit)}
 }
 
 // unpaced turns the error of a server without pacing into a skipped line; other errors stay.
-func unpaced(name string, err error) ([]lab.Line, error) {
+func unpaced(name string, err error) ([]claim.Line, error) {
 	if errors.Is(err, ErrPacing) {
-		return []lab.Line{lab.Skip(name, err.Error())}, nil
+		return []claim.Line{claim.Skip(name, err.Error())}, nil
 	}
 	return nil, err
 }

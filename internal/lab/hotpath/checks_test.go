@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // scripted is a bench whose runs have known results, one after the other.
@@ -47,9 +48,9 @@ func compared(ours, theirs, busy float64) *Result {
 }
 
 // line finds a line by its name.
-func line(t *testing.T, lines []lab.Line, name string) lab.Line {
+func line(t *testing.T, lines []claim.Line, name string) claim.Line {
 	t.Helper()
-	i := slices.IndexFunc(lines, func(l lab.Line) bool { return l.Name == name })
+	i := slices.IndexFunc(lines, func(l claim.Line) bool { return l.Name == name })
 	if i < 0 {
 		t.Fatalf("no line %q among %v", name, lines)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Comparison compares the server's CPU time per forwarded packet with that of the least server on Pion's own media path, and with the machine's limit.
@@ -37,11 +37,11 @@ func (c *Comparison) Name() string {
 }
 
 // Run implements lab.Check.
-func (c *Comparison) Run(ctx context.Context) ([]lab.Line, error) {
+func (c *Comparison) Run(ctx context.Context) ([]claim.Line, error) {
 	if c.broken != nil {
 		return nil, c.broken
 	}
-	var lines []lab.Line
+	var lines []claim.Line
 	for _, one := range c.Cases {
 		some, err := c.measure(ctx, one)
 		lines = append(lines, some...)
@@ -53,7 +53,7 @@ func (c *Comparison) Run(ctx context.Context) ([]lab.Line, error) {
 }
 
 // measure makes the runs of one case.
-func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]lab.Line, error) {
+func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]claim.Line, error) {
 	command := c.compare
 	if one.Batched {
 		command = append(slices.Clone(command), BatchedFlag)
@@ -66,33 +66,33 @@ func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]lab.Lin
 }
 
 // lines are the figures of one case.
-func (one *ComparisonCase) lines(runs Runs) []lab.Line {
+func (one *ComparisonCase) lines(runs Runs) []claim.Line {
 	prefix := one.Name + ": "
 	of := prefix + "CPU per forwarded packet, of the other server's"
-	share := lab.Stated(of, runs.Median(func(r *Result) float64 { return *r.CPURatio }), "")
+	share := claim.Stated(of, runs.Median(func(r *Result) float64 { return *r.CPURatio }), "")
 	if one.Ratio > 0 {
-		share = lab.AtMost(of, share.Figure, "", one.Ratio)
+		share = claim.AtMost(of, share.Figure, "", one.Ratio)
 	}
-	lines := []lab.Line{
+	lines := []claim.Line{
 		share,
-		lab.Information(prefix+"CPU per forwarded packet", runs.Median(func(r *Result) float64 { return r.CPU }), "µs"),
-		lab.Information(prefix+"the same of the other server", runs.Median(func(r *Result) float64 { return r.Compare.CPU }), "µs"),
+		claim.Information(prefix+"CPU per forwarded packet", runs.Median(func(r *Result) float64 { return r.CPU }), "µs"),
+		claim.Information(prefix+"the same of the other server", runs.Median(func(r *Result) float64 { return r.Compare.CPU }), "µs"),
 	}
 	if ceiling := runs.Figure(func(r *Result) *float64 { return r.Ceiling }); ceiling != nil {
 		of := runs.Median(func(r *Result) float64 { return ratio(r.CPU, *r.Ceiling) })
 		name := prefix + "CPU per forwarded packet, times the machine's limit"
 		if one.OfCeiling > 0 {
-			lines = append(lines, lab.AtMost(name, of, "", one.OfCeiling))
+			lines = append(lines, claim.AtMost(name, of, "", one.OfCeiling))
 		} else {
-			lines = append(lines, lab.Information(name, of, ""))
+			lines = append(lines, claim.Information(name, of, ""))
 		}
-		lines = append(lines, lab.Information(prefix+"the machine's limit", *ceiling, "µs"))
+		lines = append(lines, claim.Information(prefix+"the machine's limit", *ceiling, "µs"))
 	}
 	if segments := runs.Figure(func(r *Result) *float64 { return r.SegmentsPerSend }); segments != nil {
-		lines = append(lines, lab.Stated(prefix+"packets per send, mean", *segments, ""))
+		lines = append(lines, claim.Stated(prefix+"packets per send, mean", *segments, ""))
 	}
 	if hold := runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }); hold != nil {
-		lines = append(lines, lab.Information(prefix+"hold by the pacer, p50", hold.P50, "µs"))
+		lines = append(lines, claim.Information(prefix+"hold by the pacer, p50", hold.P50, "µs"))
 	}
 	return append(lines, validity(prefix, runs...)...)
 }

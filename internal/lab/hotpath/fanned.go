@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/fanout"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 // fanned is the server of package fanout in a process of its own.
@@ -46,8 +47,8 @@ func (f *fanned) figures() metricNames {
 	return names
 }
 
-func (f *fanned) counts(ctx context.Context) (lab.Series, error) {
-	return lab.Scrape(ctx, f.program.URL()+fanout.MetricsPath)
+func (f *fanned) counts(ctx context.Context) (exposition.Series, error) {
+	return exposition.Scrape(ctx, f.program.URL()+fanout.MetricsPath)
 }
 
 func (f *fanned) begun(ctx context.Context, tracks int) (bool, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 // Quantiles are three quantiles of a time, in microseconds.
@@ -67,8 +68,8 @@ func (f *Figures) valid(l Load) bool {
 
 // window sums what a server counted over the times in which it was measured.
 type window struct {
-	counts  lab.Series
-	last    lab.Series
+	counts  exposition.Series
+	last    exposition.Series
 	cpu     time.Duration
 	machine lab.MachineTime
 	elapsed time.Duration
@@ -77,7 +78,7 @@ type window struct {
 // add adds the time between two snapshots.
 func (w *window) add(before, after snapshot) {
 	if w.counts == nil {
-		w.counts = make(lab.Series)
+		w.counts = make(exposition.Series)
 	}
 	w.counts.Add(before.counts, after.counts)
 	w.last = after.counts
@@ -114,10 +115,10 @@ func (w *window) figures(names metricNames) Figures {
 // quantiles are those of a histogram; nil where the server has none, or nothing was counted.
 func (w *window) quantiles(name string) *Quantiles {
 	buckets := w.counts.Histogram(name)
-	if !slices.ContainsFunc(buckets, func(b lab.Bucket) bool { return b.Count > 0 }) {
+	if !slices.ContainsFunc(buckets, func(b exposition.Bucket) bool { return b.Count > 0 }) {
 		return nil
 	}
-	at := func(share float64) float64 { return microseconds(lab.Quantile(buckets, share)) }
+	at := func(share float64) float64 { return microseconds(exposition.Quantile(buckets, share)) }
 	return &Quantiles{at(0.5), at(0.99), at(0.999)}
 }
 

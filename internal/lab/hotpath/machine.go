@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 // processTime is the CPU time of a process, user and system. Where the system accounts by nanoseconds, per thread, that is taken: /proc/PID/stat and
 // the metrics of processes count in hundredths of a second.
-func processTime(pid int, counts lab.Series) time.Duration {
+func processTime(pid int, counts exposition.Series) time.Duration {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	var sum time.Duration
 	for _, task := range tasks {
@@ -43,7 +44,7 @@ func parseSchedule(data []byte) time.Duration {
 
 // snapshot is what is known of a server and the machine at one time.
 type snapshot struct {
-	counts  lab.Series
+	counts  exposition.Series
 	cpu     time.Duration
 	machine lab.MachineTime
 	at      time.Time
@@ -79,7 +80,7 @@ func lookAfter(ctx context.Context, s subject) (snapshot, error) {
 }
 
 // timed adds times to counts.
-func timed(s subject, counts lab.Series) (snapshot, error) {
+func timed(s subject, counts exposition.Series) (snapshot, error) {
 	machine, err := lab.ReadMachineTime()
 	if err != nil {
 		return snapshot{}, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 func TestProcessTime(t *testing.T) {
@@ -16,7 +17,7 @@ func TestProcessTime(t *testing.T) {
 		t.Error("what is no number counts")
 	}
 	// A process that is not known is measured by its own metrics.
-	if got := processTime(0, lab.Series{"process_cpu_seconds_total": 1.25}); got != 1250*time.Millisecond {
+	if got := processTime(0, exposition.Series{"process_cpu_seconds_total": 1.25}); got != 1250*time.Millisecond {
 		t.Errorf("got %v, want 1.25 s", got)
 	}
 }
@@ -25,11 +26,11 @@ func TestFiguresOfAWindow(t *testing.T) {
 	names := metricNames{packets: "packets", residence: "stay", datagrams: "sent", sends: "calls", cache: "cache"}
 	begin := time.Unix(0, 0)
 	before := snapshot{
-		counts: lab.Series{`packets{direction="out",kind="media"}`: 1000, "go_memstats_mallocs_total": 500, "calls": 10, "sent": 100},
+		counts: exposition.Series{`packets{direction="out",kind="media"}`: 1000, "go_memstats_mallocs_total": 500, "calls": 10, "sent": 100},
 		cpu:    time.Second, machine: lab.MachineTime{Busy: 100, All: 200}, at: begin,
 	}
 	after := snapshot{
-		counts: lab.Series{
+		counts: exposition.Series{
 			`packets{direction="out",kind="media"}`: 2900, `packets{direction="out",kind="retransmission"}`: 100, `packets{direction="in",kind="media"}`: 200,
 			"go_memstats_mallocs_total": 900, "calls": 60, "sent": 2100, "cache": 5, "go_goroutines": 12, "process_resident_memory_bytes": 1e6,
 			`stay_bucket{le="0.001"}`: 50, `stay_bucket{le="0.002"}`: 100, `stay_bucket{le="+Inf"}`: 100,

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Memory measures what a room of many tracks takes, with packet caches that are allowed less than they would hold.
@@ -52,7 +52,7 @@ func (f *footprint) wanted(age time.Duration) float64 {
 }
 
 // Run implements lab.Check.
-func (m *Memory) Run(ctx context.Context) ([]lab.Line, error) {
+func (m *Memory) Run(ctx context.Context) ([]claim.Line, error) {
 	one, err := m.attempt(ctx, m.Load)
 	if err != nil {
 		return nil, err
@@ -66,21 +66,21 @@ func (m *Memory) Run(ctx context.Context) ([]lab.Line, error) {
 	tracks := m.Load.Publishers * m.Load.tracksPerPublisher()
 	perReceiver := (float64(more.late) - float64(one.late)) / float64(m.More)
 	perTrack := (float64(one.late-one.idle) - perReceiver*float64(m.Load.Receivers)) / float64(tracks)
-	return []lab.Line{
-		lab.AtMost("packet caches", float64(one.figures.CacheBytes)/1e6, "MB", float64(m.CacheBytes)/1e6),
-		lab.Information("packet caches without that bound, by the rate received", one.wanted(m.CacheAge)/1e6, "MB"),
-		lab.AtMost("growth of resident memory while frames flow", 100*ratio(float64(one.late)-float64(one.early), float64(one.early)), "%", m.Growth),
-		lab.Information("resident memory", float64(one.late)/1e6, "MB"),
-		lab.Information("resident memory before anybody came", float64(one.idle)/1e6, "MB"),
-		lab.Information("tracks published", float64(tracks), ""),
-		lab.Stated("resident memory per track, its cache included", perTrack/1e3, "kB"),
-		lab.Stated(fmt.Sprintf("resident memory per receiver of %d slots", m.Load.streams(m.Load.Publishers)), perReceiver/1e3, "kB"),
-		lab.Information("resident memory per participant, all in all", ratio(float64(one.late-one.idle), float64(m.Load.Receivers))/1e6, "MB"),
-		lab.Information("goroutines", float64(one.figures.Goroutines), ""),
-		lab.Exactly("valid runs", int64(Runs{one.result(), more.result()}.Valid()), "", 2),
-		lab.Information("runs discarded because the machine was busy", float64(one.repeated+more.repeated), ""),
-		lab.Information("machine busy, at most", 100*max(one.figures.MachineBusy, more.figures.MachineBusy), "%"),
-		lab.Information("packets lost in all runs", float64(one.figures.PacketsLost+more.figures.PacketsLost), ""),
+	return []claim.Line{
+		claim.AtMost("packet caches", float64(one.figures.CacheBytes)/1e6, "MB", float64(m.CacheBytes)/1e6),
+		claim.Information("packet caches without that bound, by the rate received", one.wanted(m.CacheAge)/1e6, "MB"),
+		claim.AtMost("growth of resident memory while frames flow", 100*ratio(float64(one.late)-float64(one.early), float64(one.early)), "%", m.Growth),
+		claim.Information("resident memory", float64(one.late)/1e6, "MB"),
+		claim.Information("resident memory before anybody came", float64(one.idle)/1e6, "MB"),
+		claim.Information("tracks published", float64(tracks), ""),
+		claim.Stated("resident memory per track, its cache included", perTrack/1e3, "kB"),
+		claim.Stated(fmt.Sprintf("resident memory per receiver of %d slots", m.Load.streams(m.Load.Publishers)), perReceiver/1e3, "kB"),
+		claim.Information("resident memory per participant, all in all", ratio(float64(one.late-one.idle), float64(m.Load.Receivers))/1e6, "MB"),
+		claim.Information("goroutines", float64(one.figures.Goroutines), ""),
+		claim.Exactly("valid runs", int64(Runs{one.result(), more.result()}.Valid()), "", 2),
+		claim.Information("runs discarded because the machine was busy", float64(one.repeated+more.repeated), ""),
+		claim.Information("machine busy, at most", 100*max(one.figures.MachineBusy, more.figures.MachineBusy), "%"),
+		claim.Information("packets lost in all runs", float64(one.figures.PacketsLost+more.figures.PacketsLost), ""),
 	}, nil
 }
 

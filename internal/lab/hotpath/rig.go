@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/exposition"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // rig is a server with a load attached to it.
@@ -27,8 +29,8 @@ type rig struct {
 	base       []received
 	baseSent   []uint64
 	baseDrops  int
-	baseCounts lab.Series
-	drained    lab.Series
+	baseCounts exposition.Series
+	drained    exposition.Series
 }
 
 // attachTime bounds how long one client may take to be there, primeTime how long it may take until all receivers get all tracks.
@@ -99,10 +101,10 @@ func (r *rig) attach(ctx context.Context, p part) error {
 	return nil
 }
 
-// awaitError is lab.Await for a condition that may fail.
+// awaitError is testbed.Await for a condition that may fail.
 func awaitError(ctx context.Context, what string, condition func() (bool, error)) error {
 	var failed error
-	err := lab.Await(ctx, what, func() bool {
+	err := testbed.Await(ctx, what, func() bool {
 		var met bool
 		met, failed = condition()
 		return met || failed != nil
@@ -128,7 +130,7 @@ func (r *rig) prime(ctx context.Context) error {
 	priming, cancel := context.WithTimeout(ctx, primeTime)
 	defer cancel()
 	stop := r.publish(priming)
-	err := lab.Await(priming, "every receiver gets every track", func() bool {
+	err := testbed.Await(priming, "every receiver gets every track", func() bool {
 		for i, receiver := range r.receivers {
 			if receiver.sum().streams < r.load.streams(i) {
 				return false
@@ -269,7 +271,7 @@ func (r *rig) time(on bool) {
 func (r *rig) figures() Figures {
 	names := r.subject.figures()
 	f := r.window.figures(names)
-	retransmissions := func(s lab.Series) float64 { return s.Sum(names.retransmissions, `direction="out"`) }
+	retransmissions := func(s exposition.Series) float64 { return s.Sum(names.retransmissions, `direction="out"`) }
 	f.Retransmissions = uint64(retransmissions(r.drained) - retransmissions(r.baseCounts))
 	// framesSent are those of each publisher's tracks.
 	framesSent := make([]int64, len(r.publishers))

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Allocations counts what the server's process allocates per forwarded packet. A process allocates by the second as well: for reports, connectivity checks
@@ -28,7 +28,7 @@ func (a *Allocations) Name() string {
 }
 
 // Run implements lab.Check.
-func (a *Allocations) Run(ctx context.Context) ([]lab.Line, error) {
+func (a *Allocations) Run(ctx context.Context) ([]claim.Line, error) {
 	full, err := a.run(ctx, Options{Load: a.Load, Duration: a.Time})
 	if err != nil {
 		return nil, err
@@ -45,11 +45,11 @@ func (a *Allocations) Run(ctx context.Context) ([]lab.Line, error) {
 	}
 	moreAllocations, morePackets := perSecond(full)
 	fewerAllocations, fewerPackets := perSecond(less)
-	lines := []lab.Line{
-		lab.AtMost("allocations per further packet", ratio(moreAllocations-fewerAllocations, morePackets-fewerPackets), "", a.PerPacket),
-		lab.Information("allocations per packet, those by the second included", full.Allocations, ""),
-		lab.Information("allocations per second", moreAllocations, "1/s"),
-		lab.Information("packets forwarded per second", morePackets, "1/s"),
+	lines := []claim.Line{
+		claim.AtMost("allocations per further packet", ratio(moreAllocations-fewerAllocations, morePackets-fewerPackets), "", a.PerPacket),
+		claim.Information("allocations per packet, those by the second included", full.Allocations, ""),
+		claim.Information("allocations per second", moreAllocations, "1/s"),
+		claim.Information("packets forwarded per second", morePackets, "1/s"),
 	}
 	return append(lines, validity("", full, less)...), nil
 }
@@ -73,7 +73,7 @@ func (r *Residence) Name() string {
 const busyTarget = 0.75
 
 // Run implements lab.Check.
-func (r *Residence) Run(ctx context.Context) ([]lab.Line, error) {
+func (r *Residence) Run(ctx context.Context) ([]claim.Line, error) {
 	lines, err := r.measure(ctx, "", PacingOff, true)
 	if err != nil {
 		return lines, err
@@ -86,7 +86,7 @@ func (r *Residence) Run(ctx context.Context) ([]lab.Line, error) {
 }
 
 // measure finds the bit rate by a trial, and measures at it.
-func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, bounded bool) ([]lab.Line, error) {
+func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, bounded bool) ([]claim.Line, error) {
 	trial, err := r.run(ctx, Options{Load: r.Load, Pacing: pacing})
 	if err != nil {
 		return nil, err
@@ -99,16 +99,16 @@ func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, b
 	if err != nil {
 		return nil, err
 	}
-	var lines []lab.Line
+	var lines []claim.Line
 	if residence := runs.Quantiles(func(r *Result) *Quantiles { return r.Residence }); residence != nil {
 		lines = append(lines, r.quantiles(prefix, *residence, bounded)...)
 	} else {
-		lines = append(lines, lab.Skip(prefix+"residence time", "the server's metrics have none"))
+		lines = append(lines, claim.Skip(prefix+"residence time", "the server's metrics have none"))
 	}
 	lines = append(lines, two(prefix+"hold by the pacer", runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }), "µs", 1)...)
 	lines = append(lines,
-		lab.Information(prefix+"server CPU, share of a core", 100*runs.Median(func(r *Result) float64 { return r.CPUShare }), "%"),
-		lab.Information(prefix+"total bit rate from the publisher", load.Mbps, "Mbit/s"),
+		claim.Information(prefix+"server CPU, share of a core", 100*runs.Median(func(r *Result) float64 { return r.CPUShare }), "%"),
+		claim.Information(prefix+"total bit rate from the publisher", load.Mbps, "Mbit/s"),
 	)
 	lines = append(lines, two(prefix+"end-to-end packet latency", runs.Quantiles(func(r *Result) *Quantiles { return r.Latency }), "µs", 1)...)
 	lines = append(lines, two(prefix+"end-to-end frame latency", runs.Quantiles(func(r *Result) *Quantiles { return r.FrameLatency }), "µs", 1)...)
@@ -116,8 +116,8 @@ func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, b
 }
 
 // quantiles are the lines with the bounds.
-func (r *Residence) quantiles(prefix string, q Quantiles, bounded bool) []lab.Line {
-	var lines []lab.Line
+func (r *Residence) quantiles(prefix string, q Quantiles, bounded bool) []claim.Line {
+	var lines []claim.Line
 	for _, one := range []struct {
 		name   string
 		figure float64
@@ -125,9 +125,9 @@ func (r *Residence) quantiles(prefix string, q Quantiles, bounded bool) []lab.Li
 	}{{"p50", q.P50, r.P50}, {"p99", q.P99, r.P99}, {"p99.9", q.P999, r.P999}} {
 		name := prefix + "residence time, " + one.name
 		if bounded {
-			lines = append(lines, lab.AtMost(name, one.figure, "µs", microseconds(one.bound)))
+			lines = append(lines, claim.AtMost(name, one.figure, "µs", microseconds(one.bound)))
 		} else {
-			lines = append(lines, lab.Information(name, one.figure, "µs"))
+			lines = append(lines, claim.Information(name, one.figure, "µs"))
 		}
 	}
 	return lines
@@ -143,22 +143,22 @@ type Unwatched struct {
 func (u *Unwatched) Name() string { return "the cost of a track that nobody takes" }
 
 // Run implements lab.Check.
-func (u *Unwatched) Run(ctx context.Context) ([]lab.Line, error) {
+func (u *Unwatched) Run(ctx context.Context) ([]claim.Line, error) {
 	result, err := u.run(ctx, Options{Load: u.Load})
 	if err != nil {
 		return nil, err
 	}
 	tracks := float64(u.Load.Publishers * u.Load.Tracks)
-	lines := []lab.Line{
-		lab.Exactly("packets forwarded", int64(result.PacketsForwarded), "", 0),
-		lab.Stated("CPU per packet received", result.CPUReceived, "µs"),
-		lab.Stated(fmt.Sprintf("share of a core per track of %.3g Mbit/s", ratio(u.Load.Mbps, tracks)), 100*ratio(result.CPUShare, tracks), "%"),
-		lab.Stated("packet cache per track", ratio(float64(result.CacheBytes), tracks)/1e6, "MB"),
+	lines := []claim.Line{
+		claim.Exactly("packets forwarded", int64(result.PacketsForwarded), "", 0),
+		claim.Stated("CPU per packet received", result.CPUReceived, "µs"),
+		claim.Stated(fmt.Sprintf("share of a core per track of %.3g Mbit/s", ratio(u.Load.Mbps, tracks)), 100*ratio(result.CPUShare, tracks), "%"),
+		claim.Stated("packet cache per track", ratio(float64(result.CacheBytes), tracks)/1e6, "MB"),
 	}
 	limit, err := u.limit(ctx)
 	if err == nil {
-		lines = append(lines, lab.Information("the machine's limit: receive and decrypt", limit.Receive, "µs"),
-			lab.Information("the same in runs", limit.Coalesced, "µs"))
+		lines = append(lines, claim.Information("the machine's limit: receive and decrypt", limit.Receive, "µs"),
+			claim.Information("the same in runs", limit.Coalesced, "µs"))
 	}
 	return append(lines, validity("", result)...), nil
 }
@@ -177,23 +177,23 @@ func (r *Repair) Name() string {
 }
 
 // Run implements lab.Check.
-func (r *Repair) Run(ctx context.Context) ([]lab.Line, error) {
+func (r *Repair) Run(ctx context.Context) ([]claim.Line, error) {
 	result, err := r.run(ctx, Options{Load: r.Load})
 	if err != nil {
 		return nil, err
 	}
 	missed := float64(result.PacketsMissed)
-	lines := []lab.Line{
-		lab.AtLeast("lost packets recovered", 100*ratio(float64(result.PacketsRecovered), missed), "%", r.Recovered),
-		lab.AtMost("retransmissions sent per loss", ratio(float64(result.Retransmissions), missed), "", r.PerLoss),
-		lab.Information("packets lost", missed, ""),
-		lab.Information("packets not recovered", missed-float64(result.PacketsRecovered), ""),
+	lines := []claim.Line{
+		claim.AtLeast("lost packets recovered", 100*ratio(float64(result.PacketsRecovered), missed), "%", r.Recovered),
+		claim.AtMost("retransmissions sent per loss", ratio(float64(result.Retransmissions), missed), "", r.PerLoss),
+		claim.Information("packets lost", missed, ""),
+		claim.Information("packets not recovered", missed-float64(result.PacketsRecovered), ""),
 		// A packet that is not recovered breaks one frame.
-		lab.AtMost("frames lost", float64(result.FramesLost), "", math.Floor(missed*(1-r.Recovered/100))),
+		claim.AtMost("frames lost", float64(result.FramesLost), "", math.Floor(missed*(1-r.Recovered/100))),
 	}
 	lines = append(lines, two("end-to-end frame latency", result.FrameLatency, "ms", 1000)...)
 	if result.PacketsMissed == 0 {
 		lines[0].Met = false
 	}
-	return append(lines, lab.Exactly("valid runs", int64(map[bool]int{true: 1}[result.Valid]), "", 1), lab.Information("machine busy", 100*result.MachineBusy, "%")), nil
+	return append(lines, claim.Exactly("valid runs", int64(map[bool]int{true: 1}[result.Valid]), "", 1), claim.Information("machine busy", 100*result.MachineBusy, "%")), nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 // subject is a server that is measured.
@@ -16,7 +17,7 @@ type subject interface {
 	// begun tells whether the server is ready to have receivers attached, after so many tracks began to be sent.
 	begun(ctx context.Context, tracks int) (bool, error)
 	// counts reads what the server counts.
-	counts(ctx context.Context) (lab.Series, error)
+	counts(ctx context.Context) (exposition.Series, error)
 	// figures reads the names that the server gives its metrics.
 	figures() metricNames
 	// pid is the server's process, 0 where it is unknown.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/cpuprofile"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Tracing tells by profiles of the server's processor time what share of it times of frames take: those of all frames for the metrics, which can be left on, and where every receiver asks for its own as well, which goes
@@ -36,7 +37,7 @@ func (t *Tracing) Name() string {
 }
 
 // Run implements lab.Check.
-func (t *Tracing) Run(ctx context.Context) (lines []lab.Line, err error) {
+func (t *Tracing) Run(ctx context.Context) (lines []claim.Line, err error) {
 	options := Options{ServerBin: t.serverBin, Arguments: append([]string{"--forward-frame-times"}, t.arguments...)}
 	server, err := options.start(ctx)
 	if err != nil {
@@ -92,24 +93,24 @@ func traces(asked bool) func(cpuprofile.Stack) bool {
 }
 
 // lines are the figures of one profile.
-func (t *Tracing) lines(asked bool, taken cpuprofile.Profile, f Figures) []lab.Line {
+func (t *Tracing) lines(asked bool, taken cpuprofile.Profile, f Figures) []claim.Line {
 	total := taken.Total().Seconds()
 	share := 0.0
 	if total > 0 {
 		share = 100 * taken.Of(traces(asked)).Seconds() / total
 	}
 	name := "times of all frames"
-	taking := lab.AtMost(name+": share of the server's processor time", share, "%", 100*t.Share)
+	taking := claim.AtMost(name+": share of the server's processor time", share, "%", 100*t.Share)
 	if asked {
 		name += ", with reports and the kernel's stamps for every receiver"
-		taking = lab.Information(name+": share of the server's processor time", share, "%")
+		taking = claim.Information(name+": share of the server's processor time", share, "%")
 	}
-	return []lab.Line{
+	return []claim.Line{
 		taking,
-		lab.AtLeast(name+": processor time in the profile", total, "s", t.Window.Seconds()/100),
-		lab.Information(name+": CPU per forwarded packet", f.CPU, "µs"),
-		lab.Exactly(name+": packets lost", int64(f.PacketsLost), "", 0),
-		lab.Information(name+": machine busy", 100*f.MachineBusy, "%"),
+		claim.AtLeast(name+": processor time in the profile", total, "s", t.Window.Seconds()/100),
+		claim.Information(name+": CPU per forwarded packet", f.CPU, "µs"),
+		claim.Exactly(name+": packets lost", int64(f.PacketsLost), "", 0),
+		claim.Information(name+": machine busy", 100*f.MachineBusy, "%"),
 	}
 }
 

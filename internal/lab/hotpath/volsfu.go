@@ -7,6 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 // volsfu is the server under measurement: one that was started for it, or one that ran already.
@@ -44,7 +45,9 @@ func (v *volsfu) figures() metricNames {
 	}
 }
 
-func (v *volsfu) counts(ctx context.Context) (lab.Series, error) { return lab.Scrape(ctx, v.metrics) }
+func (v *volsfu) counts(ctx context.Context) (exposition.Series, error) {
+	return exposition.Scrape(ctx, v.metrics)
+}
 
 // begun: rooms are assigned what was announced, before any of it is sent.
 func (v *volsfu) begun(context.Context, int) (bool, error) { return true, nil }

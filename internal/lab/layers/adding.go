@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 const (
@@ -47,7 +48,7 @@ func (a *Adding) Name() string {
 }
 
 // Run implements lab.Check.
-func (a *Adding) Run(ctx context.Context) ([]lab.Line, error) {
+func (a *Adding) Run(ctx context.Context) ([]claim.Line, error) {
 	programs, err := findPrograms()
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (a *Adding) Run(ctx context.Context) ([]lab.Line, error) {
 	const name = "two namespaces, clocks 50 ms apart: layers"
 	switch {
 	case errors.Is(err, router.ErrPrivileges), errors.Is(err, router.ErrTUN):
-		return append(lines, lab.Skip(name, err.Error())), nil
+		return append(lines, claim.Skip(name, err.Error())), nil
 	case err != nil:
 		return lines, fmt.Errorf("between namespaces: %w", err)
 	}
@@ -72,40 +73,40 @@ func (a *Adding) Run(ctx context.Context) ([]lab.Line, error) {
 
 // lines are what is claimed of a comparison. The claim is of frames; on a machine that does other things at the same time a scheduler may keep a message of the clock waiting that
 // all hangs on, so the 99th percentile counts and the largest stands beside it.
-func (c *comparison) lines(where string) []lab.Line {
+func (c *comparison) lines(where string) []claim.Line {
 	if c.complete == 0 {
-		return []lab.Line{lab.AtLeast(where+": frames with every stage", 0, "", 1)}
+		return []claim.Line{claim.AtLeast(where+": frames with every stage", 0, "", 1)}
 	}
 	shares := slices.Clone(c.shares)
 	slices.Sort(shares)
 	percent := func(share float64) float64 {
 		return 100 * shares[min(int(share*float64(len(shares))), len(shares)-1)]
 	}
-	return []lab.Line{
-		lab.AtLeast(where+": frames with every stage", 100*float64(c.complete)/float64(c.frames), "%", 95),
-		lab.Information(where+": latency, median", lab.Milliseconds(c.real.Percentile(0.5)), "ms"),
-		lab.AtMost(where+": sum of the layers off the latency, 99 % of frames", percent(0.99), "%", 100*tolerance),
-		lab.Information(where+": sum of the layers off the latency, largest", percent(1), "%"),
-		lab.Information(where+": sum of the layers off the latency, 99 % of frames", micro(c.misses.Percentile(0.99)), "µs"),
-		lab.Information(where+": bound that is reported with the latency, median", micro(c.bounds.Percentile(0.5)), "µs"),
-		lab.Information(where+": uncertainty that is reported with the latency, median", micro(c.uncertainties.Percentile(0.5)), "µs"),
-		lab.Information(where+": frames whose number stands for two captures, left out", float64(c.others), ""),
-		lab.Exactly(where+": frames further off than the bound reported with them", int64(c.outside), "", 0),
-		lab.Information(where+": frames further off than the uncertainty reported with them", float64(c.uncertain), ""),
+	return []claim.Line{
+		claim.AtLeast(where+": frames with every stage", 100*float64(c.complete)/float64(c.frames), "%", 95),
+		claim.Information(where+": latency, median", lab.Milliseconds(c.real.Percentile(0.5)), "ms"),
+		claim.AtMost(where+": sum of the layers off the latency, 99 % of frames", percent(0.99), "%", 100*tolerance),
+		claim.Information(where+": sum of the layers off the latency, largest", percent(1), "%"),
+		claim.Information(where+": sum of the layers off the latency, 99 % of frames", micro(c.misses.Percentile(0.99)), "µs"),
+		claim.Information(where+": bound that is reported with the latency, median", micro(c.bounds.Percentile(0.5)), "µs"),
+		claim.Information(where+": uncertainty that is reported with the latency, median", micro(c.uncertainties.Percentile(0.5)), "µs"),
+		claim.Information(where+": frames whose number stands for two captures, left out", float64(c.others), ""),
+		claim.Exactly(where+": frames further off than the bound reported with them", int64(c.outside), "", 0),
+		claim.Information(where+": frames further off than the uncertainty reported with them", float64(c.uncertain), ""),
 	}
 }
 
 // clockLines are what is claimed of the clocks on links that are symmetric: that the uncertainty of each is small, which no bound can be that covers asymmetric paths, too. It is the
 // median over frames that counts: a thread that is kept waiting makes single messages late.
-func (c *comparison) clockLines(where string) (lines []lab.Line) {
+func (c *comparison) clockLines(where string) (lines []claim.Line) {
 	if c.complete == 0 {
 		return nil
 	}
 	for _, host := range []frametimes.Host{frametimes.Sender, frametimes.Receiver} {
 		name, d := fmt.Sprintf("%s: uncertainty of the %s's clock", where, host), c.clocks[host]
 		lines = append(lines,
-			lab.AtMost(name+", median over frames", micro(d.Percentile(0.5)), "µs", micro(mostUncertain)),
-			lab.Information(name+", 99 % of frames", micro(d.Percentile(0.99)), "µs"),
+			claim.AtMost(name+", median over frames", micro(d.Percentile(0.5)), "µs", micro(mostUncertain)),
+			claim.Information(name+", 99 % of frames", micro(d.Percentile(0.99)), "µs"),
 		)
 	}
 	return lines

@@ -10,6 +10,8 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/conversation"
 	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 // Residence checks how long the frames of experiment layers stay in the server, at the highest rate that the machine carries.
@@ -28,12 +30,12 @@ func (r *Residence) Name() string {
 }
 
 // Run implements lab.Check.
-func (r *Residence) Run(ctx context.Context) ([]lab.Line, error) {
+func (r *Residence) Run(ctx context.Context) ([]claim.Line, error) {
 	programs, err := findPrograms()
 	if err != nil {
 		return nil, err
 	}
-	var lines []lab.Line
+	var lines []claim.Line
 	for _, rate := range r.Rates {
 		r.Progress.Say("%g frames per second, %.0f Mbit/s to the server", rate, megabits(rate))
 		c, err := r.Plan.Run(ctx, programs.volsfu, rate, r.Length)
@@ -41,7 +43,7 @@ func (r *Residence) Run(ctx context.Context) ([]lab.Line, error) {
 			return lines, fmt.Errorf("%g frames per second: %w", rate, err)
 		}
 		carried := err == nil && c.Carries()
-		lines = append(lines, lab.Information(fmt.Sprintf("%g frames per second: frames that came to all receivers", rate), share(c), "%"))
+		lines = append(lines, claim.Information(fmt.Sprintf("%g frames per second: frames that came to all receivers", rate), share(c), "%"))
 		if carried {
 			return append(append(lines, r.highest(rate)), stayed(c, rate)...), nil
 		}
@@ -51,8 +53,8 @@ func (r *Residence) Run(ctx context.Context) ([]lab.Line, error) {
 
 // highest is the line of the highest rate that is carried, 0 if none is: then the server, or the machine, does not do what the
 // other lines tell of.
-func (r *Residence) highest(rate float64) lab.Line {
-	return lab.AtLeast("highest rate that is carried, of the paper's 30", rate, "frames/s", slices.Min(r.Rates))
+func (r *Residence) highest(rate float64) claim.Line {
+	return claim.AtLeast("highest rate that is carried, of the paper's 30", rate, "frames/s", slices.Min(r.Rates))
 }
 
 // The bounds of a packet's residence. At 30 frames per second the packets of a frame come within 0.47 of its interval, 16 ms: half
@@ -76,7 +78,7 @@ func share(c *conversation.Conversation) float64 {
 const paperMegabits = 845
 
 // stayed are the figures of a rate that is carried. The paper's server distributed a frame in some milliseconds, irregularly (figure 9).
-func stayed(c *conversation.Conversation, rate float64) []lab.Line {
+func stayed(c *conversation.Conversation, rate float64) []claim.Line {
 	ms := lab.Milliseconds
 	var hold, frame, distribution lab.Distribution
 	for i := range c.Records {
@@ -90,10 +92,10 @@ func stayed(c *conversation.Conversation, rate float64) []lab.Line {
 	for _, d := range c.Distributions {
 		distribution.Add(d.Time)
 	}
-	lines := []lab.Line{
-		lab.Information(fmt.Sprintf("content to the server at that rate (paper: %d), and to each receiver", paperMegabits), megabits(rate), "Mbit/s"),
-		lab.AtMost("residence of a packet in the server, less what the pacer holds it, p50", ms(lab.Quantile(c.Residence, 0.5)), "ms", ms(residenceP50)),
-		lab.AtMost("residence of a packet in the server, less what the pacer holds it, p99", ms(lab.Quantile(c.Residence, 0.99)), "ms", ms(residenceP99)),
+	lines := []claim.Line{
+		claim.Information(fmt.Sprintf("content to the server at that rate (paper: %d), and to each receiver", paperMegabits), megabits(rate), "Mbit/s"),
+		claim.AtMost("residence of a packet in the server, less what the pacer holds it, p50", ms(exposition.Quantile(c.Residence, 0.5)), "ms", ms(residenceP50)),
+		claim.AtMost("residence of a packet in the server, less what the pacer holds it, p99", ms(exposition.Quantile(c.Residence, 0.99)), "ms", ms(residenceP99)),
 	}
 	for _, d := range []struct {
 		name string
@@ -103,7 +105,7 @@ func stayed(c *conversation.Conversation, rate float64) []lab.Line {
 		{"distribution: first packet of a frame in to last packet out to the last receiver", &distribution},
 		{"Frame(L) to the first receiver", &frame},
 	} {
-		lines = append(lines, lab.Information(d.name+", p50", ms(d.of.Percentile(0.5)), "ms"), lab.Information(d.name+", p99", ms(d.of.Percentile(0.99)), "ms"))
+		lines = append(lines, claim.Information(d.name+", p50", ms(d.of.Percentile(0.5)), "ms"), claim.Information(d.name+", p99", ms(d.of.Percentile(0.99)), "ms"))
 	}
-	return append(lines, lab.Information("the processors were busy", 100*c.Busy, "%"))
+	return append(lines, claim.Information("the processors were busy", 100*c.Busy, "%"))
 }

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/conversation"
 	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 // told is a frame as a receiver tells of it, and as its sender does: every stage takes a millisecond. The sender's clock is ahead, and was taken for miss less than that.
@@ -64,7 +65,7 @@ func TestCompare(t *testing.T) {
 		"here: frames with every stage": false, "here: sum of the layers off the latency, 99 % of frames": false,
 		"here: frames further off than the bound reported with them": false,
 	} {
-		i := slices.IndexFunc(lines, func(l lab.Line) bool { return l.Name == name && l.Target != "" })
+		i := slices.IndexFunc(lines, func(l claim.Line) bool { return l.Name == name && l.Target != "" })
 		if i < 0 || lines[i].Met != met {
 			t.Errorf("%s: lines are %v, expected one that is met: %v", name, lines, met)
 		}
@@ -130,7 +131,7 @@ func TestSettled(t *testing.T) {
 // TestStayed: residence is the server's histogram, hold and Frame(L) are the first receiver's, and the distribution is to all of them.
 func TestStayed(t *testing.T) {
 	c := &conversation.Conversation{
-		Due: 4, Sent: 4, Others: []int{3}, Busy: 0.5, Residence: []lab.Bucket{{Bound: 2 * time.Millisecond, Count: 10}},
+		Due: 4, Sent: 4, Others: []int{3}, Busy: 0.5, Residence: []exposition.Bucket{{Bound: 2 * time.Millisecond, Count: 10}},
 		Distributions: []conversation.Distribution{{Frame: 0, Time: 20 * time.Millisecond}, {Frame: 1, Time: 25 * time.Millisecond}},
 	}
 	for i := range int64(4) {
@@ -149,7 +150,7 @@ func TestStayed(t *testing.T) {
 		"first packet out, p50": float64(frametimes.ServerFirstOut - frametimes.ServerFirstIn),
 		"last receiver, p50":    20, "last receiver, p99": 25, "Frame(L) to the first receiver, p99": float64(frametimes.LastReceived - frametimes.FirstSent),
 	} {
-		i := slices.IndexFunc(lines, func(l lab.Line) bool { return strings.Contains(l.Name, name) })
+		i := slices.IndexFunc(lines, func(l claim.Line) bool { return strings.Contains(l.Name, name) })
 		if i < 0 || math.Abs(lines[i].Figure-want) > 1e-6 {
 			t.Errorf("%s: lines are %v, expected one of %g", name, lines, want)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/suite"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Options say how long what takes long goes on.
@@ -67,7 +68,7 @@ func Checks(options Options, progress lab.Progress) []lab.Check {
 }
 
 // part measures one thing. It returns the lines that it has even where an error kept it from finishing.
-type part func(ctx context.Context) ([]lab.Line, error)
+type part func(ctx context.Context) ([]claim.Line, error)
 
 // check is parts that are measured one after the other, whatever becomes of those before.
 type check struct {
@@ -79,8 +80,8 @@ type check struct {
 func (c *check) Name() string { return c.title }
 
 // Run implements lab.Check.
-func (c *check) Run(ctx context.Context) ([]lab.Line, error) {
-	var lines []lab.Line
+func (c *check) Run(ctx context.Context) ([]claim.Line, error) {
+	var lines []claim.Line
 	var failures []error
 	for _, p := range c.parts {
 		if err := ctx.Err(); err != nil {

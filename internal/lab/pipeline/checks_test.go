@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/suite"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 func TestNumbers(t *testing.T) {
@@ -33,12 +34,16 @@ func TestParts(t *testing.T) {
 	broken := errors.New("broken")
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &check{"trial", []part{
-		func(context.Context) ([]lab.Line, error) { return []lab.Line{lab.Information("first", 1, "")}, broken },
-		func(context.Context) ([]lab.Line, error) {
-			cancel()
-			return []lab.Line{lab.Information("second", 2, "")}, nil
+		func(context.Context) ([]claim.Line, error) {
+			return []claim.Line{claim.Information("first", 1, "")}, broken
 		},
-		func(context.Context) ([]lab.Line, error) { return []lab.Line{lab.Information("third", 3, "")}, nil },
+		func(context.Context) ([]claim.Line, error) {
+			cancel()
+			return []claim.Line{claim.Information("second", 2, "")}, nil
+		},
+		func(context.Context) ([]claim.Line, error) {
+			return []claim.Line{claim.Information("third", 3, "")}, nil
+		},
 	}}
 	lines, err := c.Run(ctx)
 	if !errors.Is(err, broken) || !errors.Is(err, context.Canceled) {

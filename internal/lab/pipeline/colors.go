@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // minSaved is by how many % colours as JPEG are to make frames smaller than exact ones with the same loss, at the speed that volpeer publishes with.
@@ -35,7 +36,7 @@ type row struct {
 	Color        *float64 `json:"ycbcr_psnr_db"`
 }
 
-func (c *colors) run(ctx context.Context) ([]lab.Line, error) {
+func (c *colors) run(ctx context.Context) ([]claim.Line, error) {
 	const name = "colours as JPEG"
 	dir, why, err := recordingOf(c.data, "seated-human", "ply")
 	if err != nil || why != "" {
@@ -67,7 +68,7 @@ func (c *colors) run(ctx context.Context) ([]lab.Line, error) {
 }
 
 // colorLines say what JPEG saves at each of its qualities, against Draco's colours with the same loss, and against exact ones.
-func colorLines(rows []row) (lines []lab.Line) {
+func colorLines(rows []row) (lines []claim.Line) {
 	for _, speed := range []int{fastest, smallest} {
 		curve, exact := curveOf(rows, speed)
 		for _, r := range rows {
@@ -78,17 +79,17 @@ func colorLines(rows []row) (lines []lab.Line) {
 			theirs := nothing
 			if r.Color != nil {
 				theirs = curve.at(*r.Color)
-				lines = append(lines, lab.Information(name+"colours", *r.Color, "dB"))
+				lines = append(lines, claim.Information(name+"colours", *r.Color, "dB"))
 			}
 			saved := 100 * (1 - r.Bytes/theirs)
 			if speed == fastest {
-				lines = append(lines, lab.AtLeast(name+"fewer bytes than Draco's colours at equal loss", saved, "%", minSaved))
+				lines = append(lines, claim.AtLeast(name+"fewer bytes than Draco's colours at equal loss", saved, "%", minSaved))
 			} else if math.IsNaN(saved) {
-				lines = append(lines, lab.Fail(name+"fewer bytes than Draco's colours at equal loss", "Draco's colours were not coded with as much loss, or as little"))
+				lines = append(lines, claim.Fail(name+"fewer bytes than Draco's colours at equal loss", "Draco's colours were not coded with as much loss, or as little"))
 			} else {
-				lines = append(lines, lab.Information(name+"fewer bytes than Draco's colours at equal loss", saved, "%"))
+				lines = append(lines, claim.Information(name+"fewer bytes than Draco's colours at equal loss", saved, "%"))
 			}
-			lines = append(lines, lab.Information(name+"fewer bytes than exact colours", 100*(1-r.Bytes/exact), "%"))
+			lines = append(lines, claim.Information(name+"fewer bytes than exact colours", 100*(1-r.Bytes/exact), "%"))
 		}
 	}
 	return lines

@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 // TestDamage: every frame comes out otherwise than it was.
@@ -40,26 +40,26 @@ func TestDamage(t *testing.T) {
 func TestVandal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	c, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	load := lab.Load{Name: objectName, Tiles: 2, Qualities: 2, FrameBytes: 3000, Step: 2, Rate: 20}
-	if _, err := c.Join(ctx, lab.Part{Room: room, Identity: publisherName, Loads: []lab.Load{load}}); err != nil {
+	load := testbed.Load{Name: objectName, Tiles: 2, Qualities: 2, FrameBytes: 3000, Step: 2, Rate: 20}
+	if _, err := c.Join(ctx, testbed.Part{Room: room, Identity: publisherName, Loads: []testbed.Load{load}}); err != nil {
 		t.Fatal(err)
 	}
 	v := vandal{from: volumetric.PublicationRef{Participant: publisherName, Publication: objectName}, random: rand.New(rand.NewPCG(1, 1))}
 	if err := v.join(ctx, c.Server.URL(), vandalName); err != nil {
 		t.Fatal(err)
 	}
-	watcher, err := c.Join(ctx, lab.Part{Room: room, Identity: watcherName, Receive: true})
+	watcher, err := c.Join(ctx, testbed.Part{Room: room, Identity: watcherName, Receive: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	damaged := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: vandalName, Publication: objectName}}
 	intact := volumetric.TileRef{PublicationRef: v.from}
-	err = lab.Await(ctx, "damaged frames come, and others", func() bool {
+	err = testbed.Await(ctx, "damaged frames come, and others", func() bool {
 		return watcher.Tile(damaged).Corrupt >= 5 && watcher.Tile(intact).Frames >= 5
 	})
 	if err != nil {

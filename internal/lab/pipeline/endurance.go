@@ -12,6 +12,8 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 const (
@@ -43,7 +45,7 @@ func (e *endurance) Name() string {
 }
 
 // Run implements lab.Check.
-func (e *endurance) Run(ctx context.Context) ([]lab.Line, error) {
+func (e *endurance) Run(ctx context.Context) ([]claim.Line, error) {
 	const name = "memory"
 	p, err := findPrograms()
 	if err != nil {
@@ -79,7 +81,7 @@ func (e *endurance) Run(ctx context.Context) ([]lab.Line, error) {
 const publisherName, watcherName, vandalName = "alice", "carol", "mallory"
 
 // enduranceLines are the figures of a watcher's tiles: those of the publisher's, and the damaged ones.
-func enduranceLines(tiles []tile, damaged int64) []lab.Line {
+func enduranceLines(tiles []tile, damaged int64) []claim.Line {
 	var fps float64
 	var whole, undecodable, refused, decoded int64
 	for _, t := range tiles {
@@ -93,12 +95,12 @@ func enduranceLines(tiles []tile, damaged int64) []lab.Line {
 			decoded += t.Decoded
 		}
 	}
-	return []lab.Line{
-		lab.AtLeast("frames decoded per second and tile", fps/max(1, float64(whole)), "fps", decodedShare*rate),
-		lab.Exactly("frames undecodable that were not damaged", undecodable, "", 0),
-		lab.Information("frames damaged and sent", float64(damaged), ""),
-		lab.AtLeast("frames refused, damaged all", float64(refused), "", 1),
-		lab.Information("frames decoded although damaged", float64(decoded), ""),
+	return []claim.Line{
+		claim.AtLeast("frames decoded per second and tile", fps/max(1, float64(whole)), "fps", decodedShare*rate),
+		claim.Exactly("frames undecodable that were not damaged", undecodable, "", 0),
+		claim.Information("frames damaged and sent", float64(damaged), ""),
+		claim.AtLeast("frames refused, damaged all", float64(refused), "", 1),
+		claim.Information("frames decoded although damaged", float64(decoded), ""),
 	}
 }
 
@@ -111,27 +113,27 @@ type actor struct {
 }
 
 // lines say how much more the actor holds in the last quarter of the time than in the first.
-func (a *actor) lines(whole time.Duration) (lines []lab.Line) {
+func (a *actor) lines(whole time.Duration) (lines []claim.Line) {
 	const megabyte = 1 << 20
 	name := a.name + ": growth of resident memory"
 	switch first, last := quarters(a.resident, whole); {
 	case len(first) == 0 || len(last) == 0:
-		lines = append(lines, lab.Skip(name, "it cannot be read on this system"))
+		lines = append(lines, claim.Skip(name, "it cannot be read on this system"))
 	case quarter(whole) < collectionInterval:
-		lines = append(lines, lab.Information(name+", in too short a time to tell", 100*(slices.Max(last)/slices.Max(first)-1), "%"))
+		lines = append(lines, claim.Information(name+", in too short a time to tell", 100*(slices.Max(last)/slices.Max(first)-1), "%"))
 	default:
-		lines = append(lines, lab.AtMost(name, 100*(slices.Max(last)/slices.Max(first)-1), "%", maxResident))
+		lines = append(lines, claim.AtMost(name, 100*(slices.Max(last)/slices.Max(first)-1), "%", maxResident))
 	}
 	if len(a.resident) > 0 {
-		lines = append(lines, lab.Information(a.name+": resident memory at the end", a.resident[len(a.resident)-1].bytes/megabyte, "MiB"))
+		lines = append(lines, claim.Information(a.name+": resident memory at the end", a.resident[len(a.resident)-1].bytes/megabyte, "MiB"))
 	}
 	// The least that is in use is what is kept: whatever else is there at a moment comes and goes.
 	name = a.name + ": growth of the Go heap"
 	if first, last := quarters(a.heap(), whole); len(first) == 0 || len(last) == 0 {
-		lines = append(lines, lab.Skip(name, "too few garbage collections in this time, which come every two minutes at least"))
+		lines = append(lines, claim.Skip(name, "too few garbage collections in this time, which come every two minutes at least"))
 	} else {
 		before, after := slices.Min(first), slices.Min(last)
-		lines = append(lines, lab.AtMost(name, (after-before)/megabyte, "MiB", maxHeap), lab.Information(a.name+": Go heap", after/megabyte, "MiB"))
+		lines = append(lines, claim.AtMost(name, (after-before)/megabyte, "MiB", maxHeap), claim.Information(a.name+": Go heap", after/megabyte, "MiB"))
 	}
 	return lines
 }
@@ -220,7 +222,7 @@ func (s *stage) look(ctx context.Context) error {
 		return nil
 	}
 	s.scraped = at
-	series, err := lab.Scrape(ctx, s.admin)
+	series, err := exposition.Scrape(ctx, s.admin)
 	if err != nil {
 		return err
 	}
@@ -228,7 +230,7 @@ func (s *stage) look(ctx context.Context) error {
 }
 
 // collect takes a sample of the server's heap where there was a garbage collection. By default (GOGC=100) the next is due when the heap is twice what that one has left.
-func (s *stage) collect(at time.Duration, series lab.Series) error {
+func (s *stage) collect(at time.Duration, series exposition.Series) error {
 	collected, err := series.Value("go_memstats_last_gc_time_seconds")
 	next, missing := series.Value("go_memstats_next_gc_bytes")
 	if err = errors.Join(err, missing); err != nil || collected == s.collected {

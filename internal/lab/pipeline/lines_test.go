@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // missed are the names of lines that miss their targets, and found the figure of a line by its name.
-func missed(lines []lab.Line) (names []string) {
+func missed(lines []claim.Line) (names []string) {
 	for _, l := range lines {
 		if l.Missed() {
 			names = append(names, l.Name)
@@ -20,9 +20,9 @@ func missed(lines []lab.Line) (names []string) {
 	return names
 }
 
-func found(t *testing.T, lines []lab.Line, name string) lab.Line {
+func found(t *testing.T, lines []claim.Line, name string) claim.Line {
 	t.Helper()
-	i := slices.IndexFunc(lines, func(l lab.Line) bool { return l.Name == name })
+	i := slices.IndexFunc(lines, func(l claim.Line) bool { return l.Name == name })
 	if i < 0 {
 		t.Fatalf("no line %q among %v", name, lines)
 	}
@@ -83,7 +83,7 @@ func TestWatched(t *testing.T) {
 			if got := w.Latency.median(); got != test.median && !(math.IsNaN(got) && math.IsNaN(test.median)) {
 				t.Errorf("median %g, want %g", got, test.median)
 			}
-			if lab.AtMost("whole", w.Latency.median(), "ms", maxPath).Met != (test.median == 20) {
+			if claim.AtMost("whole", w.Latency.median(), "ms", maxPath).Met != (test.median == 20) {
 				t.Error("no latency met its target")
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 // TestCollections reads what the Go runtime says among what a program says, whatever the pieces that it comes in.
@@ -128,7 +128,7 @@ func TestServerHeap(t *testing.T) {
 		"go_memstats_last_gc_time_seconds 100\ngo_memstats_next_gc_bytes 4e6\n",
 		"go_memstats_last_gc_time_seconds 105.5\ngo_memstats_next_gc_bytes 6e6\n",
 	} {
-		series, err := lab.ParseSeries(strings.NewReader(scraped))
+		series, err := exposition.Parse(strings.NewReader(scraped))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestServerHeap(t *testing.T) {
 	if want := []sample{{0, 2e6}, {2 * time.Second, 3e6}}; !slices.Equal(s.heap, want) {
 		t.Errorf("got %v, want %v", s.heap, want)
 	}
-	if err := s.collect(0, lab.Series{}); err == nil {
+	if err := s.collect(0, exposition.Series{}); err == nil {
 		t.Error("a server that tells nothing of its memory is taken for one")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/capture/rgbd"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 const (
@@ -40,7 +41,7 @@ func recordingOf(data string, folders ...string) (dir, why string, err error) {
 	return dir, "", nil
 }
 
-func (p *path) run(ctx context.Context) ([]lab.Line, error) {
+func (p *path) run(ctx context.Context) ([]claim.Line, error) {
 	dir, why, err := recordingOf(p.data, "seated-human", "rgbd")
 	if err != nil || why != "" {
 		return skipped("seated person", why), err
@@ -53,11 +54,11 @@ func (p *path) run(ctx context.Context) ([]lab.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := []lab.Line{
-		lab.AtMost("depth and colours → cloud without background, p50", lab.Milliseconds(made.took.Percentile(0.5)), "ms", maxProject),
-		lab.Information("depth and colours → cloud without background, p95", lab.Milliseconds(made.took.Percentile(0.95)), "ms"),
-		lab.Information("pixels of an image", float64(camera.Width*camera.Height), ""),
-		lab.Information("points of a cloud", made.points, ""),
+	lines := []claim.Line{
+		claim.AtMost("depth and colours → cloud without background, p50", lab.Milliseconds(made.took.Percentile(0.5)), "ms", maxProject),
+		claim.Information("depth and colours → cloud without background, p95", lab.Milliseconds(made.took.Percentile(0.95)), "ms"),
+		claim.Information("pixels of an image", float64(camera.Width*camera.Height), ""),
+		claim.Information("points of a cloud", made.points, ""),
 	}
 	more, err := p.play(ctx, dir, made.took.Percentile(0.5))
 	return append(lines, more...), err
@@ -120,7 +121,7 @@ func project(ctx context.Context, images []depth.Image, camera depth.Camera, bac
 }
 
 // play sends the recording to a watcher. Its clouds are made ahead, as of any recording, so that making one is added to the latency.
-func (p *path) play(ctx context.Context, dir string, making time.Duration) ([]lab.Line, error) {
+func (p *path) play(ctx context.Context, dir string, making time.Duration) ([]claim.Line, error) {
 	const name = "the whole path"
 	programs, err := findPrograms()
 	if err != nil {
@@ -138,7 +139,7 @@ func (p *path) play(ctx context.Context, dir string, making time.Duration) ([]la
 		return nil, err
 	}
 	whole := outcome.watched.Latency.median() + lab.Milliseconds(making)
-	lines := []lab.Line{lab.AtMost(name+", making the cloud and from capture to decoded, p50", whole, "ms", maxPath)}
+	lines := []claim.Line{claim.AtMost(name+", making the cloud and from capture to decoded, p50", whole, "ms", maxPath)}
 	lines = append(lines, outcome.watched.lines(name+": ")...)
 	return append(lines, outcome.published.Encode.lines(name+": cutting and encoding a frame")...), nil
 }

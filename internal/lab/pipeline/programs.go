@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // programs are those of the repository that stand beside this one.
@@ -154,13 +155,13 @@ func read(p *lab.Program, into any) error {
 }
 
 // line are the percentiles as lines.
-func (p percentiles) lines(name string) (lines []lab.Line) {
+func (p percentiles) lines(name string) (lines []claim.Line) {
 	for _, l := range []struct {
 		name  string
 		value *float64
 	}{{"p50", p.P50}, {"p95", p.P95}, {"p99", p.P99}} {
 		if l.value != nil {
-			lines = append(lines, lab.Information(name+", "+l.name, *l.value, "ms"))
+			lines = append(lines, claim.Information(name+", "+l.name, *l.value, "ms"))
 		}
 	}
 	return lines

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/suite"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // sourced runs tests of the source tree.
@@ -21,16 +22,16 @@ type sourced struct {
 	tests suite.Part
 }
 
-func (s *sourced) run(ctx context.Context) ([]lab.Line, error) {
+func (s *sourced) run(ctx context.Context) ([]claim.Line, error) {
 	if s.draco {
 		if missing := missingDraco(ctx); missing != "" {
-			return []lab.Line{lab.Skip(s.name, missing)}, nil
+			return []claim.Line{claim.Skip(s.name, missing)}, nil
 		}
 	}
 	tests := &suite.Tests{Progress: s.progress, Folder: s.folder, Title: s.name, Parts: []suite.Part{s.tests}}
 	lines, err := tests.Run(ctx)
 	if errors.Is(err, suite.ErrSource) {
-		return []lab.Line{lab.Skip(s.name, err.Error())}, nil
+		return []claim.Line{claim.Skip(s.name, err.Error())}, nil
 	}
 	return lines, err
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // nothing is the figure of what was not there to be measured.
@@ -33,7 +34,7 @@ func newSustained(progress lab.Progress) *sustained {
 	}}
 }
 
-func (s *sustained) run(ctx context.Context) ([]lab.Line, error) {
+func (s *sustained) run(ctx context.Context) ([]claim.Line, error) {
 	const name = "one publisher"
 	p, err := findPrograms()
 	if err != nil {
@@ -51,11 +52,11 @@ func (s *sustained) run(ctx context.Context) ([]lab.Line, error) {
 }
 
 // skipped is a line for a reason, none without.
-func skipped(name, why string) []lab.Line {
+func skipped(name, why string) []claim.Line {
 	if why == "" {
 		return nil
 	}
-	return []lab.Line{lab.Skip(name, why)}
+	return []claim.Line{claim.Skip(name, why)}
 }
 
 // share is what part of what was wanted came.
@@ -66,28 +67,28 @@ func share(came, lost int64) float64 {
 	return float64(came) / float64(came+lost)
 }
 
-func (p *published) lines(prefix string) []lab.Line {
-	lines := []lab.Line{
-		lab.AtLeast(prefix+"frames encoded, of 30 per second that are wanted", rate*share(p.FramesPublished, p.FramesDropped), "fps", sustainedShare*rate),
-		lab.Information(prefix+"frames encoded", float64(p.FramesPublished), ""),
-		lab.Information(prefix+"frames dropped", float64(p.FramesDropped), ""),
-		lab.Information(prefix+"of these, since a newer one came", float64(p.DroppedFor.Superseded), ""),
-		lab.Information(prefix+"of these, since they would have been late", float64(p.DroppedFor.TooLate), ""),
-		lab.Information(prefix+"of these, since the source was behind or failed", float64(p.DroppedFor.SourceBehind+p.DroppedFor.CaptureFailed), ""),
-		lab.Information(prefix+"tiles at one quality not encoded since they would have been late", float64(p.TileFramesLate), ""),
-		lab.Information(prefix+"tiles at one quality not sent since the uplink was busy", float64(p.TileFramesDropped), ""),
-		lab.Information(prefix+"points encoded per frame, of all qualities", p.Points, ""),
+func (p *published) lines(prefix string) []claim.Line {
+	lines := []claim.Line{
+		claim.AtLeast(prefix+"frames encoded, of 30 per second that are wanted", rate*share(p.FramesPublished, p.FramesDropped), "fps", sustainedShare*rate),
+		claim.Information(prefix+"frames encoded", float64(p.FramesPublished), ""),
+		claim.Information(prefix+"frames dropped", float64(p.FramesDropped), ""),
+		claim.Information(prefix+"of these, since a newer one came", float64(p.DroppedFor.Superseded), ""),
+		claim.Information(prefix+"of these, since they would have been late", float64(p.DroppedFor.TooLate), ""),
+		claim.Information(prefix+"of these, since the source was behind or failed", float64(p.DroppedFor.SourceBehind+p.DroppedFor.CaptureFailed), ""),
+		claim.Information(prefix+"tiles at one quality not encoded since they would have been late", float64(p.TileFramesLate), ""),
+		claim.Information(prefix+"tiles at one quality not sent since the uplink was busy", float64(p.TileFramesDropped), ""),
+		claim.Information(prefix+"points encoded per frame, of all qualities", p.Points, ""),
 	}
 	return append(lines, p.Encode.lines(prefix+"cutting, sampling and encoding a frame")...)
 }
 
-func (w *watched) lines(prefix string) []lab.Line {
-	lines := []lab.Line{
-		lab.AtLeast(prefix+"frames decoded per second and tile", w.FPS, "fps", decodedShare*rate),
-		lab.Exactly(prefix+"frames undecodable", w.Undecodable, "", 0),
-		lab.Information(prefix+"frames missing", float64(w.Missing), ""),
-		lab.Information(prefix+"frames skipped, superseded before they were decoded", float64(w.Skipped), ""),
-		lab.Information(prefix+"bit rate received", w.BitrateBPS/1e6, "Mbit/s"),
+func (w *watched) lines(prefix string) []claim.Line {
+	lines := []claim.Line{
+		claim.AtLeast(prefix+"frames decoded per second and tile", w.FPS, "fps", decodedShare*rate),
+		claim.Exactly(prefix+"frames undecodable", w.Undecodable, "", 0),
+		claim.Information(prefix+"frames missing", float64(w.Missing), ""),
+		claim.Information(prefix+"frames skipped, superseded before they were decoded", float64(w.Skipped), ""),
+		claim.Information(prefix+"bit rate received", w.BitrateBPS/1e6, "Mbit/s"),
 	}
 	return append(lines, w.Latency.lines(prefix+"latency from capture to decoded")...)
 }

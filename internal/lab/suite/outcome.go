@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // ErrTests says that tests failed, or did not run.
@@ -24,11 +24,11 @@ type event struct {
 
 // outcome is what a run of tests has said so far.
 type outcome struct {
-	figures []lab.Line
+	figures []claim.Line
 	// passed, failed and absent count top-level tests; the absent ones were skipped. skipped are all tests that did not run, or
 	// not whole, with their reasons.
 	passed, failed, absent int
-	skipped                []lab.Line
+	skipped                []claim.Line
 	// said is the end of what each test that has not ended has said, and under the empty name of what the build has.
 	said map[string][]string
 	// complaints are what failed tests said.
@@ -44,7 +44,7 @@ const keptOutput = 40
 const maxEvent = 1 << 20
 
 // read takes what the Go command prints until it ends. Figures are told as they come.
-func (o *outcome) read(r io.Reader, tell func(lab.Line)) error {
+func (o *outcome) read(r io.Reader, tell func(claim.Line)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
@@ -61,21 +61,21 @@ func (o *outcome) read(r io.Reader, tell func(lab.Line)) error {
 }
 
 // take books an event, and gives the figure that it brings.
-func (o *outcome) take(e event) (figure lab.Line, ok bool) {
+func (o *outcome) take(e event) (figure claim.Line, ok bool) {
 	if slices.Contains([]string{"pass", "fail", "skip"}, e.Action) && e.Test != "" {
 		defer delete(o.said, e.Test)
 	}
 	switch e.Action {
 	case "output", "build-output":
 		text := strings.TrimRight(e.Output, "\n")
-		if figure, ok = readFigure(text); ok {
+		if figure, ok = claim.ReadFigure(text); ok {
 			o.figures = append(o.figures, figure)
 		}
 		o.said[e.Test] = append(o.said[e.Test], text)
 		o.said[e.Test] = o.said[e.Test][max(0, len(o.said[e.Test])-keptOutput):]
 	case "skip":
 		if e.Test != "" {
-			o.skipped = append(o.skipped, lab.Skip(e.Test, reason(o.said[e.Test])))
+			o.skipped = append(o.skipped, claim.Skip(e.Test, reason(o.said[e.Test])))
 		}
 		o.absent += topLevel(e.Test)
 	case "fail":
@@ -112,9 +112,9 @@ func reason(said []string) string {
 
 // lines are the figures, and a line for each test that was skipped. How many tests hold comes first, if it is to be a figure of that name: all have to,
 // those that were skipped included. If none ran, nothing was measured.
-func (o *outcome) lines(counted string) (lines []lab.Line) {
+func (o *outcome) lines(counted string) (lines []claim.Line) {
 	if ran := o.passed + o.failed; counted != "" && ran > 0 {
-		lines = append(lines, lab.Exactly(counted, int64(o.passed), "", int64(ran+o.absent)))
+		lines = append(lines, claim.Exactly(counted, int64(o.passed), "", int64(ran+o.absent)))
 	}
 	return slices.Concat(lines, o.figures, o.skipped)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // transcript is what the Go command prints of a package in which one test holds, one fails in a part, and one is skipped.
@@ -29,7 +29,7 @@ const transcript = `{"Action":"start","Package":"p"}
 func TestOutcome(t *testing.T) {
 	o := newOutcome()
 	var told []string
-	if err := o.read(strings.NewReader(transcript), func(l lab.Line) { told = append(told, l.Name) }); err != nil {
+	if err := o.read(strings.NewReader(transcript), func(l claim.Line) { told = append(told, l.Name) }); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -69,7 +69,7 @@ func TestOutcomeWithoutTests(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := newOutcome()
-			if err := o.read(strings.NewReader(test.said), func(lab.Line) {}); err != nil {
+			if err := o.read(strings.NewReader(test.said), func(claim.Line) {}); err != nil {
 				t.Fatal(err)
 			}
 			if err := o.failure(test.status, ""); err == nil || !strings.Contains(err.Error(), test.want) || len(o.lines("tests that hold")) > 0 {
@@ -106,7 +106,7 @@ func FuzzOutcome(f *testing.F) {
 	f.Add([]byte("{}\n{\"Action\":\"output\"}\nFAIL p [build failed]\n"))
 	f.Fuzz(func(_ *testing.T, printed []byte) {
 		o := newOutcome()
-		_ = o.read(strings.NewReader(string(printed)), func(lab.Line) {})
+		_ = o.read(strings.NewReader(string(printed)), func(claim.Line) {})
 		o.lines("tests")
 		_ = o.failure(nil, "")
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Tests is a check that runs tests of the source tree.
@@ -38,8 +39,8 @@ type Part struct {
 func (t *Tests) Name() string { return t.Title }
 
 // Run implements lab.Check. Errors wrap ErrSource where the tests cannot be run, and ErrTests where they fail.
-func (t *Tests) Run(ctx context.Context) ([]lab.Line, error) {
-	var lines []lab.Line
+func (t *Tests) Run(ctx context.Context) ([]claim.Line, error) {
+	var lines []claim.Line
 	var failures []error
 	for _, part := range t.Parts {
 		some, err := t.run(ctx, part)
@@ -54,7 +55,7 @@ func (t *Tests) Run(ctx context.Context) ([]lab.Line, error) {
 	return lines, errors.Join(failures...)
 }
 
-func (t *Tests) run(ctx context.Context, part Part) ([]lab.Line, error) {
+func (t *Tests) run(ctx context.Context, part Part) ([]claim.Line, error) {
 	cmd, err := t.command(ctx, part)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (t *Tests) run(ctx context.Context, part Part) ([]lab.Line, error) {
 		return nil, fmt.Errorf("%w of %s: %w", ErrTests, part.Package, err)
 	}
 	o := newOutcome()
-	unread := o.read(output, func(l lab.Line) { t.Progress.Say("  %s", l) })
+	unread := o.read(output, func(l claim.Line) { t.Progress.Say("  %s", l) })
 	// The Go command waits until somebody takes what it prints.
 	_, _ = io.Copy(io.Discard, output)
 	status := cmd.Wait()

@@ -14,11 +14,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/clients/c/internal/queue"
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,9 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const generous = 30 * time.Second
 
 // open starts a server that ends with the test.
-func open(t *testing.T) *lab.Conference {
+func open(t *testing.T) *testbed.Conference {
 	t.Helper()
-	c, err := lab.NewConference(lab.ConferenceConfig(), nil, zap.NewNop())
+	c, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func open(t *testing.T) *lab.Conference {
 	return c
 }
 
-func enter(t *testing.T, c *lab.Conference, identity string, limits queue.Limits) *Guest {
+func enter(t *testing.T, c *testbed.Conference, identity string, limits queue.Limits) *Guest {
 	t.Helper()
 	g, err := Enter(Config{Config: client.Config{URL: c.Server.URL(), Room: "room", Identity: identity, Receive: true}, Frames: limits})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Options say what runs, and where reports go.
@@ -42,7 +43,7 @@ const allMinutes = 25
 func (c *everything) Name() string { return "vollab run all --short: every report, every iteration" }
 
 // Run implements lab.Check.
-func (c *everything) Run(ctx context.Context) (lines []lab.Line, err error) {
+func (c *everything) Run(ctx context.Context) (lines []claim.Line, err error) {
 	folder := c.Folder
 	if folder == "" {
 		if folder, err = os.MkdirTemp("", "vollab-check-"); err != nil {
@@ -69,7 +70,7 @@ func (c *everything) Run(ctx context.Context) (lines []lab.Line, err error) {
 		lines = append(lines, reported(r, filepath.Join(folder, e.Name))...)
 	}
 	unwritten = errors.Join(unwritten, experiment.WriteIndex(folder, results))
-	return append(lines, lab.AtMost("all of it", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
+	return append(lines, claim.AtMost("all of it", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
 }
 
 // options are those of a run.
@@ -80,7 +81,7 @@ func (o *Options) options(folder string, run experiment.Options, progress lab.Pr
 }
 
 // reported are the lines of one experiment: what became of its iterations, and whether its report has every plot.
-func reported(r *experiment.Result, folder string) []lab.Line {
+func reported(r *experiment.Result, folder string) []claim.Line {
 	counts := r.Counts()
 	drawn, wanted := 0, 0
 	for _, name := range r.PlotNames() {
@@ -89,13 +90,13 @@ func reported(r *experiment.Result, folder string) []lab.Line {
 			drawn++
 		}
 	}
-	lines := []lab.Line{
-		lab.AtMost(fmt.Sprintf("%s: failed (valid %d, cpu-bound %d, skipped %d)", r.Name, counts[experiment.Valid], counts[experiment.CPUBound], counts[experiment.Skipped]),
+	lines := []claim.Line{
+		claim.AtMost(fmt.Sprintf("%s: failed (valid %d, cpu-bound %d, skipped %d)", r.Name, counts[experiment.Valid], counts[experiment.CPUBound], counts[experiment.Skipped]),
 			float64(counts[experiment.Failed]), "iterations", 0),
-		lab.Information(r.Name+": invalid, the measuring disturbed", float64(counts[experiment.Invalid]), "iterations"),
+		claim.Information(r.Name+": invalid, the measuring disturbed", float64(counts[experiment.Invalid]), "iterations"),
 	}
 	if counts[experiment.Skipped] == r.Iterations*len(r.Cells) {
-		return append(lines, lab.Skip(r.Name+": plots", r.Cells[0].Iterations[0].Reason))
+		return append(lines, claim.Skip(r.Name+": plots", r.Cells[0].Iterations[0].Reason))
 	}
-	return append(lines, lab.AtLeast(r.Name+": plots", float64(drawn), "drawn", float64(wanted)))
+	return append(lines, claim.AtLeast(r.Name+": plots", float64(drawn), "drawn", float64(wanted)))
 }

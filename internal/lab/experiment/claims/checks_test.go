@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // trial are the parameters of both experiments that the check reads; its figures are known.
@@ -123,13 +124,13 @@ plots: [{name: latency, title: Latency, kind: bars, x: [transport], figures: [la
 }
 
 // lines runs a check and finds lines by the beginning of their names.
-func lines(t *testing.T, check lab.Check) map[string]lab.Line {
+func lines(t *testing.T, check lab.Check) map[string]claim.Line {
 	t.Helper()
 	all, err := check.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := make(map[string]lab.Line)
+	found := make(map[string]claim.Line)
 	for _, l := range all {
 		name, _, _ := strings.Cut(l.Name, " (")
 		found[name] = l
@@ -199,7 +200,7 @@ func TestLatencies(t *testing.T) {
 }
 
 // checkTails: a 95th percentile is judged where nearly all frames were shown; where not, the shares shown are.
-func checkTails(t *testing.T, found map[string]lab.Line, ours float64) {
+func checkTails(t *testing.T, found map[string]claim.Line, ours float64) {
 	t.Helper()
 	const tail, shown = ": volsfu-unpaced faster than the reflector in the 95th percentile", ": frames shown, volsfu-unpaced, beside the reflector's"
 	if l := found["level 7, 50 ms, 0.1 % loss"+tail]; !l.Met || l.Figure != 100*(1-(ours+110)/300) || l.Target == "" {
@@ -267,7 +268,7 @@ func TestDisturbed(t *testing.T) {
 func TestWhatIsNotThereIsSkipped(t *testing.T) {
 	absent := figure{remark: "no namespaces here"}
 	there := figure{value: 3, unit: "ms", there: true, remark: "cpu-bound"}
-	line := func(a, b float64, name string) lab.Line { return lab.AtMost(name, a-b, "ms", 1) }
+	line := func(a, b float64, name string) claim.Line { return claim.AtMost(name, a-b, "ms", 1) }
 	if l := both(there, absent, "a", line); l.Skipped != "no namespaces here" {
 		t.Errorf("expected a skipped line, got %+v", l)
 	}
@@ -275,7 +276,7 @@ func TestWhatIsNotThereIsSkipped(t *testing.T) {
 		t.Errorf("expected a skipped line, got %+v", l)
 	}
 	failed := figure{remark: "not measured: volsfu ended", failed: "volsfu ended"}
-	for _, l := range []lab.Line{both(failed, there, "a", line), both(absent, failed, "a", line), failed.information("a")} {
+	for _, l := range []claim.Line{both(failed, there, "a", line), both(absent, failed, "a", line), failed.information("a")} {
 		if l.Failed != "volsfu ended" || !l.Missed() {
 			t.Errorf("expected a line that failed, got %+v", l)
 		}

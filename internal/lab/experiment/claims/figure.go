@@ -1,8 +1,8 @@
 package claims
 
 import (
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // figure is one of a cell, with what is to be known of it.
@@ -64,22 +64,22 @@ func (f figure) named(name string) string {
 }
 
 // absent is the line of a figure that is not there.
-func (f figure) absent(name string) lab.Line {
+func (f figure) absent(name string) claim.Line {
 	if f.failed != "" {
-		return lab.Fail(name, f.failed)
+		return claim.Fail(name, f.failed)
 	}
-	return lab.Skip(name, f.remark)
+	return claim.Skip(name, f.remark)
 }
 
-func (f figure) information(name string) lab.Line {
+func (f figure) information(name string) claim.Line {
 	if !f.there {
 		return f.absent(name)
 	}
-	return lab.Information(f.named(name), f.value, f.unit)
+	return claim.Information(f.named(name), f.value, f.unit)
 }
 
 // both makes a line of two figures, or says why there is none.
-func both(a, b figure, name string, line func(a, b float64, name string) lab.Line) lab.Line {
+func both(a, b figure, name string, line func(a, b float64, name string) claim.Line) claim.Line {
 	switch {
 	case a.failed != "" || b.failed == "" && !a.there:
 		return a.absent(name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // interactive checks what paper 001 says of latency, by the cells of its experiments.
@@ -37,22 +38,22 @@ func (c *interactive) Name() string {
 }
 
 // Run implements lab.Check.
-func (c *interactive) Run(ctx context.Context) ([]lab.Line, error) {
+func (c *interactive) Run(ctx context.Context) ([]claim.Line, error) {
 	folder, err := os.MkdirTemp("", "vollab-check-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	c.repeated = 0
-	var lines []lab.Line
-	for _, part := range []func(context.Context, string) ([]lab.Line, error){c.idle, c.distant, c.lossy, c.decisions} {
+	var lines []claim.Line
+	for _, part := range []func(context.Context, string) ([]claim.Line, error){c.idle, c.distant, c.lossy, c.decisions} {
 		more, err := part(ctx, folder)
 		lines = append(lines, more...)
 		if err != nil {
 			return lines, err
 		}
 	}
-	repeated := lab.Information("cells measured again because measuring was disturbed", float64(c.repeated), "")
+	repeated := claim.Information("cells measured again because measuring was disturbed", float64(c.repeated), "")
 	return append(lines, repeated), nil
 }
 
@@ -103,7 +104,7 @@ const (
 var baselines = []string{"direct-tcp", "reflector", "websocket"}
 
 // idle compares without delay.
-func (c *interactive) idle(ctx context.Context, folder string) ([]lab.Line, error) {
+func (c *interactive) idle(ctx context.Context, folder string) ([]claim.Line, error) {
 	r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1), parameter("fps", 15), parameter("loss", 0), parameter("delay", "0ms")})
 	if err != nil {
 		return nil, err
@@ -112,13 +113,13 @@ func (c *interactive) idle(ctx context.Context, folder string) ([]lab.Line, erro
 	for _, transport := range baselines {
 		theirs := figureOf(r, "latency", parameter("transport", transport))
 		lines = append(lines, theirs.information("0 ms: latency of "+transport),
-			both(ours, theirs, "0 ms: "+compared+" above "+transport+", which does not pace either", func(a, b float64, name string) lab.Line { return lab.AtMost(name, a-b, "ms", besideTCP) }))
+			both(ours, theirs, "0 ms: "+compared+" above "+transport+", which does not pace either", func(a, b float64, name string) claim.Line { return claim.AtMost(name, a-b, "ms", besideTCP) }))
 	}
 	return lines, nil
 }
 
 // distant compares under the condition of the paper's statement on the reflector: 50 ms, no loss. The paper's own figure is of its systems, and no demand on ours.
-func (c *interactive) distant(ctx context.Context, folder string) ([]lab.Line, error) {
+func (c *interactive) distant(ctx context.Context, folder string) ([]claim.Line, error) {
 	r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1), parameter("fps", 15), parameter("loss", 0), parameter("delay", "50ms")})
 	if err != nil {
 		return nil, err
@@ -128,16 +129,16 @@ func (c *interactive) distant(ctx context.Context, folder string) ([]lab.Line, e
 	theirs := figureOf(r, "latency", parameter("transport", "reflector"))
 	for _, transport := range []string{compared, delivered} {
 		ours := figureOf(r, "latency", parameter("transport", transport))
-		lines = append(lines, both(ours, theirs, network+": the reflector above "+transport+", where the paper has 21 %", func(a, b float64, name string) lab.Line {
-			return lab.Information(name, 100*(b/a-1), "%")
+		lines = append(lines, both(ours, theirs, network+": the reflector above "+transport+", where the paper has 21 %", func(a, b float64, name string) claim.Line {
+			return claim.Information(name, 100*(b/a-1), "%")
 		}))
 	}
 	return append(lines, abovePath(r, network)...), nil
 }
 
 // lossy compares on a long link with losses: at the level of paper 001's figure 4, and at the higher one, which TCP's window does not carry there.
-func (c *interactive) lossy(ctx context.Context, folder string) ([]lab.Line, error) {
-	var lines []lab.Line
+func (c *interactive) lossy(ctx context.Context, folder string) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, level := range []int{7, 9} {
 		r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{
 			parameter("level", level), parameter("tiles", 1), parameter("fps", 15), parameter("loss", 0.1), parameter("delay", "50ms"),
@@ -158,21 +159,23 @@ func (c *interactive) lossy(ctx context.Context, folder string) ([]lab.Line, err
 
 // besideReflector judges volsfu by the reflector on a link with losses. Latencies are of the frames that were shown: one that shows half of them can be quick with these. So what shares of the
 // frames they are of stands beside the mean, there is no 95th percentile where more than 5 % were not shown, and there volsfu has to show no less than the reflector, too.
-func besideReflector(r *experiment.Result, network string) []lab.Line {
+func besideReflector(r *experiment.Result, network string) []claim.Line {
 	of := func(name string) (ours, theirs figure) {
 		return figureOf(r, name, parameter("transport", compared)), figureOf(r, name, parameter("transport", "reflector"))
 	}
-	faster := func(a, b float64, name string) lab.Line { return lab.AtLeast(name, 100*(1-a/b), "%", underReflector) }
+	faster := func(a, b float64, name string) claim.Line {
+		return claim.AtLeast(name, 100*(1-a/b), "%", underReflector)
+	}
 	ourLost, theirLost := of("lost")
 	shares := ""
 	if ourLost.there && theirLost.there {
 		shares = fmt.Sprintf(" (of the frames shown, %.1f %% and of the reflector's %.1f %%)", 100-ourLost.value, 100-theirLost.value)
 	}
 	ours, theirs := of("latency")
-	lines := []lab.Line{both(ours, theirs, network+": "+compared+" faster than the reflector, which does not pace either"+shares, faster)}
+	lines := []claim.Line{both(ours, theirs, network+": "+compared+" faster than the reflector, which does not pace either"+shares, faster)}
 	name := network + ": " + compared + " faster than the reflector in the 95th percentile" + shares
 	if max(ourLost.value, theirLost.value) > unansweredShare {
-		lines = append(lines, both(ourLost, theirLost, network+": frames shown, "+compared+", beside the reflector's", func(a, b float64, name string) lab.Line { return lab.AtLeast(name, 100-a, "%", 100-b) }))
+		lines = append(lines, both(ourLost, theirLost, network+": frames shown, "+compared+", beside the reflector's", func(a, b float64, name string) claim.Line { return claim.AtLeast(name, 100-a, "%", 100-b) }))
 		return lines
 	}
 	ours, theirs = of("latency_p95")
@@ -180,7 +183,7 @@ func besideReflector(r *experiment.Result, network string) []lab.Line {
 }
 
 // latencies are lines of all transports.
-func latencies(r *experiment.Result, network string) []lab.Line {
+func latencies(r *experiment.Result, network string) []claim.Line {
 	_, lines := ownLatencies(r, network)
 	for _, transport := range baselines {
 		lines = append(lines, figureOf(r, "latency", parameter("transport", transport)).information(network+": latency of "+transport))
@@ -189,7 +192,7 @@ func latencies(r *experiment.Result, network string) []lab.Line {
 }
 
 // abovePath is what there is of latency beside the delay of the two links, which no transport can take less than.
-func abovePath(r *experiment.Result, network string) (lines []lab.Line) {
+func abovePath(r *experiment.Result, network string) (lines []claim.Line) {
 	for _, transport := range []string{compared, "reflector"} {
 		f := figureOf(r, "latency", parameter("transport", transport))
 		f.value -= pathDelay
@@ -199,17 +202,17 @@ func abovePath(r *experiment.Result, network string) (lines []lab.Line) {
 }
 
 // ownLatencies are that of volsfu that is compared, and lines of it and of volsfu as it is delivered.
-func ownLatencies(r *experiment.Result, network string) (figure, []lab.Line) {
+func ownLatencies(r *experiment.Result, network string) (figure, []claim.Line) {
 	ours := figureOf(r, "latency", parameter("transport", compared))
-	return ours, []lab.Line{
+	return ours, []claim.Line{
 		ours.information(network + ": latency of " + compared),
 		figureOf(r, "latency", parameter("transport", delivered)).information(network + ": latency of " + delivered + " as delivered, which spreads frames over 0.4 of their interval"),
 	}
 }
 
 // decisions measures from decisions on quality to what comes of them.
-func (c *interactive) decisions(ctx context.Context, folder string) ([]lab.Line, error) {
-	var lines []lab.Line
+func (c *interactive) decisions(ctx context.Context, folder string) ([]claim.Line, error) {
+	var lines []claim.Line
 	for _, delay := range []string{"5ms", "10ms"} {
 		r, err := c.cells(ctx, folder, "sfu-fig5-6", experiment.Parameters{parameter("delay", delay)})
 		if err != nil {
@@ -224,13 +227,15 @@ func (c *interactive) decisions(ctx context.Context, folder string) ([]lab.Line,
 					lines = append(lines, p95.information(name))
 					continue
 				}
-				lines = append(lines, both(p95, bound, name, func(a, b float64, name string) lab.Line { return lab.AtMost(name, a, "ms", b) }))
+				lines = append(lines, both(p95, bound, name, func(a, b float64, name string) claim.Line { return claim.AtMost(name, a, "ms", b) }))
 			}
-			share := func(none, all float64, name string) lab.Line {
-				return lab.AtMost(name, 100*none/max(all, 1), "%", unansweredShare)
+			share := func(none, all float64, name string) claim.Line {
+				return claim.AtMost(name, 100*none/max(all, 1), "%", unansweredShare)
 			}
 			if system == "direct-tcp" {
-				share = func(none, all float64, name string) lab.Line { return lab.Information(name, 100*none/max(all, 1), "%") }
+				share = func(none, all float64, name string) claim.Line {
+					return claim.Information(name, 100*none/max(all, 1), "%")
+				}
 			}
 			lines = append(lines, both(figureOf(r, "unanswered", cell), figureOf(r, "decisions", cell), delay+": "+system+": decisions without any packet of the quality", share))
 			for _, stage := range []string{"decoded", "shown"} {

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/lab/conversation"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 //go:embed *.yaml
@@ -157,8 +158,8 @@ func measureFrames(o *experiment.Outcome, c *conversation.Conversation) {
 	distributions := overDistributions(c.Distributions)
 	o.Sample("server_distribution", values(distributions))
 	o.Set("server_distribution_p99", experiment.Quantile(values(distributions), 0.99))
-	o.Set("residence_p50", lab.Milliseconds(lab.Quantile(c.Residence, 0.5)))
-	o.Set("residence_p99", lab.Milliseconds(lab.Quantile(c.Residence, 0.99)))
+	o.Set("residence_p50", lab.Milliseconds(exposition.Quantile(c.Residence, 0.5)))
+	o.Set("residence_p99", lab.Milliseconds(exposition.Quantile(c.Residence, 0.99)))
 	o.Set("frames", float64(len(c.Records)))
 	if c.Sent > 0 {
 		o.Set("missing", 100*float64(max(0, c.Sent-len(c.Records)))/float64(c.Sent))

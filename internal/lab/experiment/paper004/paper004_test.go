@@ -9,11 +9,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/conversation"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/probe"
 	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/test/exposition"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,7 +71,7 @@ func TestMeasure(t *testing.T) {
 	}
 	o := experiment.NewOutcome()
 	measureFrames(o, &conversation.Conversation{
-		Records: records, Others: []int{4, 1}, Sent: 4, Due: 4, Took: 2 * time.Second, Residence: []lab.Bucket{{Bound: 2 * time.Millisecond, Count: 10}},
+		Records: records, Others: []int{4, 1}, Sent: 4, Due: 4, Took: 2 * time.Second, Residence: []exposition.Bucket{{Bound: 2 * time.Millisecond, Count: 10}},
 		Distributions: []conversation.Distribution{{Frame: 7, Time: 24 * time.Millisecond}, {Frame: 9, Time: 26 * time.Millisecond}},
 	})
 	for figure, want := range map[string]float64{

@@ -11,6 +11,8 @@ import (
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/internal/lab/experiment/cast"
+	"github.com/volsfu/volsfu/test/exposition"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 //go:embed *.yaml
@@ -66,8 +68,8 @@ var quantities = []experiment.Quantity{
 }
 
 // load is what each publishes.
-func (p *room) load() lab.Load {
-	return lab.Load{Name: "body", Tiles: p.Tiles, Qualities: 1, FrameBytes: int(p.Mbps * 1e6 / 8 / p.FPS / float64(p.Tiles)), Variation: 0.2, Rate: p.FPS}
+func (p *room) load() testbed.Load {
+	return testbed.Load{Name: "body", Tiles: p.Tiles, Qualities: 1, FrameBytes: int(p.Mbps * 1e6 / 8 / p.FPS / float64(p.Tiles)), Variation: 0.2, Rate: p.FPS}
 }
 
 // run measures one iteration.
@@ -82,7 +84,7 @@ func run(ctx context.Context, p room, s experiment.Settings) (*experiment.Outcom
 		return nil, err
 	}
 	defer func() { _ = server.Stop() }()
-	conference := lab.Attend(server.URL())
+	conference := testbed.Attend(server.URL())
 	defer conference.Close()
 	begun := time.Now()
 	peers, err := p.fill(ctx, conference, s.Seed)
@@ -113,14 +115,14 @@ const (
 )
 
 // fill brings all participants in, one after the other, and waits until they are connected.
-func (p *room) fill(ctx context.Context, conference *lab.Conference, seed uint64) ([]*lab.Peer, error) {
+func (p *room) fill(ctx context.Context, conference *testbed.Conference, seed uint64) ([]*testbed.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, joining)
 	defer cancel()
-	var peers []*lab.Peer
+	var peers []*testbed.Peer
 	for i := range p.Participants {
-		peer, err := conference.Join(ctx, lab.Part{
-			Room: "room", Identity: fmt.Sprintf("participant %d", i), Loads: []lab.Load{p.load()}, Receive: true, Record: true,
-			MinUplink: lab.Everything, QueueBudget: time.Second, Seed: seed + uint64(i),
+		peer, err := conference.Join(ctx, testbed.Part{
+			Room: "room", Identity: fmt.Sprintf("participant %d", i), Loads: []testbed.Load{p.load()}, Receive: true, Record: true,
+			MinUplink: testbed.Everything, QueueBudget: time.Second, Seed: seed + uint64(i),
 		})
 		if err != nil {
 			return nil, err
@@ -140,7 +142,7 @@ func (p *room) fill(ctx context.Context, conference *lab.Conference, seed uint64
 // measured is what programs and machine said at both ends of the window.
 type measured struct {
 	from, to        time.Time
-	before, after   lab.Series
+	before, after   exposition.Series
 	server, clients time.Duration
 	busy            float64
 	// frames are by participant the numbers of the frames published in the window.
@@ -151,7 +153,7 @@ type measured struct {
 type numbers struct{ first, end int64 }
 
 // published are by participant how many frames of each tile have been published so far. They are numbered from 0.
-func (p *room) published(peers []*lab.Peer) map[string]int64 {
+func (p *room) published(peers []*testbed.Peer) map[string]int64 {
 	counts := make(map[string]int64, len(peers))
 	for _, peer := range peers {
 		counts[peer.Session.Identity()] = peer.Published(p.load().Name)
@@ -160,9 +162,9 @@ func (p *room) published(peers []*lab.Peer) map[string]int64 {
 }
 
 // measure measures for a time.
-func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*lab.Peer, duration time.Duration) (m measured, err error) {
+func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*testbed.Peer, duration time.Duration) (m measured, err error) {
 	url := "http://" + server.Admin + "/metrics"
-	if m.before, err = lab.Scrape(ctx, url); err != nil {
+	if m.before, err = exposition.Scrape(ctx, url); err != nil {
 		return m, err
 	}
 	machine, err := lab.ReadMachineTime()
@@ -186,7 +188,7 @@ func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*
 		return m, err
 	}
 	m.busy = after.BusySince(machine)
-	m.after, err = lab.Scrape(ctx, url)
+	m.after, err = exposition.Scrape(ctx, url)
 	return m, err
 }
 
@@ -196,7 +198,7 @@ func (m *measured) difference(metric string, labels ...string) float64 {
 }
 
 // evaluate sets the figures.
-func (p *room) evaluate(o *experiment.Outcome, peers []*lab.Peer, m measured) {
+func (p *room) evaluate(o *experiment.Outcome, peers []*testbed.Peer, m measured) {
 	seconds := m.to.Sub(m.from).Seconds()
 	var latencies []timed
 	for _, peer := range peers {
@@ -217,7 +219,7 @@ func (p *room) evaluate(o *experiment.Outcome, peers []*lab.Peer, m measured) {
 	}
 	streams := float64(p.Participants * (p.Participants - 1) * p.Tiles)
 	o.Set("fps", float64(len(values))/streams/seconds)
-	var arrivals []lab.Arrival
+	var arrivals []testbed.Arrival
 	for _, peer := range peers {
 		arrivals = append(arrivals, peer.Arrivals()...)
 	}
@@ -240,7 +242,7 @@ func (p *room) evaluate(o *experiment.Outcome, peers []*lab.Peer, m measured) {
 }
 
 // whole is the part of the frames published in the window that came to the other participants, in per cent; false if none were published.
-func (m *measured) whole(arrivals []lab.Arrival, participants, tiles int) (float64, bool) {
+func (m *measured) whole(arrivals []testbed.Arrival, participants, tiles int) (float64, bool) {
 	came, due := 0, int64(0)
 	for _, a := range arrivals {
 		if of := m.frames[a.Track.Participant]; a.Number >= of.first && a.Number < of.end {

@@ -3,9 +3,9 @@ package scale
 import (
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/experiment"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/testbed"
 )
 
 func TestFiles(t *testing.T) {
@@ -38,13 +38,13 @@ func TestRoomErrors(t *testing.T) {
 // TestWhole has three participants publish two frames each in the window, in one tile: each comes twice. Frames from before and after do not count.
 func TestWhole(t *testing.T) {
 	m := measured{frames: map[string]numbers{"a": {10, 12}, "b": {0, 2}, "c": {5, 7}}}
-	arrival := func(participant string, number int64) lab.Arrival {
-		var a lab.Arrival
+	arrival := func(participant string, number int64) testbed.Arrival {
+		var a testbed.Arrival
 		a.Track.TileRef = volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: participant}}
 		a.Number = number
 		return a
 	}
-	arrivals := []lab.Arrival{
+	arrivals := []testbed.Arrival{
 		arrival("a", 9), arrival("a", 10), arrival("a", 10), arrival("a", 11), arrival("a", 11), arrival("a", 12),
 		arrival("b", 0), arrival("b", 0), arrival("b", 1), arrival("b", 1), arrival("c", 5),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // The targets.
@@ -74,17 +75,17 @@ func (check) Name() string {
 }
 
 // Run implements lab.Check. Lines whose measurements were all disturbed are skipped with the reason. Measurements that were made again are counted.
-func (c check) Run(ctx context.Context) ([]lab.Line, error) {
-	var lines []lab.Line
+func (c check) Run(ctx context.Context) ([]claim.Line, error) {
+	var lines []claim.Line
 	late, again := int64(0), 0
-	add := func(name string, measure func(context.Context) ([]lab.Line, error)) error {
+	add := func(name string, measure func(context.Context) ([]claim.Line, error)) error {
 		got, repeated, err := retried(ctx, measure)
 		again += repeated
 		var invalid invalidError
 		switch {
 		case errors.As(err, &invalid):
 			late++
-			got = []lab.Line{lab.Skip(name, string(invalid))}
+			got = []claim.Line{claim.Skip(name, string(invalid))}
 		case err != nil:
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -102,21 +103,21 @@ func (c check) Run(ctx context.Context) ([]lab.Line, error) {
 	for _, m := range measurements(seed) {
 		err := add(m.name, m.measure)
 		if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-			return []lab.Line{lab.Skip("emulated network", err.Error())}, nil
+			return []claim.Line{claim.Skip("emulated network", err.Error())}, nil
 		}
 		if err != nil {
 			return lines, err
 		}
 	}
-	lines = append(lines, lab.Information("seed of the losses", float64(seed), ""),
-		lab.Information("measurements discarded because the machine was disturbed, or the sender held up", float64(again), ""))
-	return append(lines, lab.Exactly("measurements that were disturbed each time", late, "", 0)), nil
+	lines = append(lines, claim.Information("seed of the losses", float64(seed), ""),
+		claim.Information("measurements discarded because the machine was disturbed, or the sender held up", float64(again), ""))
+	return append(lines, claim.Exactly("measurements that were disturbed each time", late, "", 0)), nil
 }
 
 // measurement is something to be measured, and what it is called if it could not be.
 type measurement struct {
 	name    string
-	measure func(context.Context) ([]lab.Line, error)
+	measure func(context.Context) ([]claim.Line, error)
 }
 
 // measurements are all of them.
@@ -131,7 +132,7 @@ func measurements(seed uint64) (list []measurement) {
 	for i, share := range losses {
 		// Each has a seed of its own: with the same one the packets of a small share are lost with a larger one, too.
 		seed := seed + uint64(i)
-		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share), func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, share, seed) }})
+		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share), func(ctx context.Context) ([]claim.Line, error) { return loss(ctx, share, seed) }})
 	}
 	return append(list, measurement{"marks", marks})
 }
@@ -143,7 +144,7 @@ type invalidError string
 func (e invalidError) Error() string { return "not valid: " + string(e) }
 
 // retried measures until nothing has disturbed the measurement, and returns how many measurements were discarded.
-func retried(ctx context.Context, measure func(context.Context) ([]lab.Line, error)) (lines []lab.Line, discarded int, err error) {
+func retried(ctx context.Context, measure func(context.Context) ([]claim.Line, error)) (lines []claim.Line, discarded int, err error) {
 	for discarded = 0; discarded < attempts; discarded++ {
 		if err := ctx.Err(); err != nil {
 			return nil, discarded, err

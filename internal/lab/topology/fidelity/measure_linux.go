@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/lab/topology"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 const (
@@ -106,7 +106,7 @@ func (c cell) config() netem.Config {
 }
 
 // ping compares round trips with two delays and two transmissions.
-func (c cell) ping(ctx context.Context) (lines []lab.Line, err error) {
+func (c cell) ping(ctx context.Context) (lines []claim.Line, err error) {
 	t, err := openTrial(ctx, c.config(), unix.SOCK_RAW, unix.IPPROTO_ICMP)
 	if err != nil {
 		return nil, err
@@ -136,13 +136,13 @@ func (c cell) ping(ctx context.Context) (lines []lab.Line, err error) {
 		errs = append(errs, deviation(a.at, d.before+int64(expected), d.after+int64(expected)))
 	}
 	if len(errs) < pings {
-		return []lab.Line{lab.Exactly(c.String()+": echoes that came back", int64(len(errs)), "", pings)}, nil
+		return []claim.Line{claim.Exactly(c.String()+": echoes that came back", int64(len(errs)), "", pings)}, nil
 	}
-	return []lab.Line{lab.AtMost(c.String()+": error of a ping's round trip, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
+	return []claim.Line{claim.AtMost(c.String()+": error of a ping's round trip, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
 }
 
 // sweep compares the arrivals of packets with the model.
-func (c cell) sweep(ctx context.Context) (lines []lab.Line, err error) {
+func (c cell) sweep(ctx context.Context) (lines []claim.Line, err error) {
 	t, err := openTrial(ctx, c.config(), unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return nil, err
@@ -158,13 +158,13 @@ func (c cell) sweep(ctx context.Context) (lines []lab.Line, err error) {
 		return nil, err
 	}
 	if len(arrivals) != count {
-		return []lab.Line{lab.Exactly(c.String()+": UDP packets that arrive", int64(len(arrivals)), "packets", int64(count))}, nil
+		return []claim.Line{claim.Exactly(c.String()+": UDP packets that arrive", int64(len(arrivals)), "packets", int64(count))}, nil
 	}
 	errs, err := c.deviations(departures, arrivals)
 	if err != nil {
 		return nil, err
 	}
-	return []lab.Line{lab.AtMost(c.String()+": error of a UDP packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
+	return []claim.Line{claim.AtMost(c.String()+": error of a UDP packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
 }
 
 // deviations are by how much packets that all arrived came at other times than the model has for them.
@@ -186,7 +186,7 @@ func (c cell) interval(share float64) time.Duration {
 }
 
 // overload compares the rate of what arrives with the link's.
-func (c cell) overload(ctx context.Context) (lines []lab.Line, err error) {
+func (c cell) overload(ctx context.Context) (lines []claim.Line, err error) {
 	t, err := openTrial(ctx, c.config(), unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return nil, err
@@ -207,11 +207,11 @@ func (c cell) overload(ctx context.Context) (lines []lab.Line, err error) {
 	}
 	measured := arrivals[begin:]
 	mbps := float64((len(measured)-1)*packetBytes*8) / float64(measured[len(measured)-1].at-measured[0].at) * 1e3
-	return []lab.Line{lab.AtMost(c.String()+": error of the rate", 100*math.Abs(mbps/float64(c.mbps)-1), "%", rateError)}, nil
+	return []claim.Line{claim.AtMost(c.String()+": error of the rate", 100*math.Abs(mbps/float64(c.mbps)-1), "%", rateError)}, nil
 }
 
 // loss compares the number of packets lost with the binomial distribution, and with what the network counted. Which are lost follows from the seed.
-func loss(ctx context.Context, share float64, seed uint64) (lines []lab.Line, err error) {
+func loss(ctx context.Context, share float64, seed uint64) (lines []claim.Line, err error) {
 	t, err := openRandomTrial(ctx, netem.Config{Delay: time.Millisecond, Loss: share}, unix.SOCK_DGRAM, 0, seed)
 	if err != nil {
 		return nil, err
@@ -225,14 +225,14 @@ func loss(ctx context.Context, share float64, seed uint64) (lines []lab.Line, er
 	low, high := binomialInterval(lossPackets, share)
 	lost := lossPackets - len(arrivals)
 	name := fmt.Sprintf("loss of %g %% of %d packets", 100*share, lossPackets)
-	return []lab.Line{
-		lab.AtLeast(name+", at least", float64(lost), "packets", float64(low)), lab.AtMost(name+", at most", float64(lost), "packets", float64(high)),
-		lab.Exactly(name+", as the network counts", int64(lost), "packets", int64(statistics.Wire("link", topology.Forth).LostRandom)),
+	return []claim.Line{
+		claim.AtLeast(name+", at least", float64(lost), "packets", float64(low)), claim.AtMost(name+", at most", float64(lost), "packets", float64(high)),
+		claim.Exactly(name+", as the network counts", int64(lost), "packets", int64(statistics.Wire("link", topology.Forth).LostRandom)),
 	}, nil
 }
 
 // marks overloads a queue that marks, and compares the marks that arrive with those that the network has made. Packets reach a socket only with the right checksum.
-func marks(ctx context.Context) (lines []lab.Line, err error) {
+func marks(ctx context.Context) (lines []claim.Line, err error) {
 	for _, kind := range []struct {
 		ecn    netem.ECN
 		name   string
@@ -247,7 +247,7 @@ func marks(ctx context.Context) (lines []lab.Line, err error) {
 	return lines, nil
 }
 
-func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (lines []lab.Line, err error) {
+func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (lines []claim.Line, err error) {
 	t, err := openTrial(ctx, netem.Config{Delay: time.Millisecond, RateBPS: 50e6, Queue: netem.QueueDualPI2, QueueDelay: 250 * time.Millisecond}, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return nil, err
@@ -271,14 +271,14 @@ func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (line
 	}
 	statistics := t.network.Statistics()
 	wire := statistics.Wire("link", topology.Forth)
-	lines = []lab.Line{
-		lab.Exactly(name+": packets that arrive or are dropped", int64(len(arrivals))+int64(wire.DroppedQueue), "packets", int64(len(departures))),
-		lab.Exactly(name+": marks that arrive, of those that are made", int64(came), "packets", int64(wire.Marked)),
+	lines = []claim.Line{
+		claim.Exactly(name+": packets that arrive or are dropped", int64(len(arrivals))+int64(wire.DroppedQueue), "packets", int64(len(departures))),
+		claim.Exactly(name+": marks that arrive, of those that are made", int64(came), "packets", int64(wire.Marked)),
 	}
 	if marked {
-		return append(lines, lab.AtLeast(name+": packets marked", float64(came), "packets", 1)), nil
+		return append(lines, claim.AtLeast(name+": packets marked", float64(came), "packets", 1)), nil
 	}
-	return append(lines, lab.Exactly(name+": packets marked", int64(came), "packets", 0)), nil
+	return append(lines, claim.Exactly(name+": packets marked", int64(came), "packets", 0)), nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

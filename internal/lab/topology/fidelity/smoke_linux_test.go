@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/volsfu/volsfu/internal/lab"
 	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestSmoke measures a little of everything. Figures depend on the machine, and are judged where they are measured; what is counted is not, and holds whenever the network was in time.
 func TestSmoke(t *testing.T) {
 	small := cell{10 * time.Millisecond, 10}
-	for name, measure := range map[string]func(context.Context) ([]lab.Line, error){
-		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]lab.Line, error) { return loss(ctx, 0.1, 1) },
+	for name, measure := range map[string]func(context.Context) ([]claim.Line, error){
+		"ping": small.ping, "sweep": small.sweep, "loss": func(ctx context.Context) ([]claim.Line, error) { return loss(ctx, 0.1, 1) },
 		"sustained": sustained{delay: 10 * time.Millisecond, mbps: 8, link: 10, lasts: 300 * time.Millisecond}.measure,
 	} {
 		t.Run(name, func(t *testing.T) {

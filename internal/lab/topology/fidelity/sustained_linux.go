@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/volsfu/volsfu/internal/lab"
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 // measure counts what arrives of the traffic, and compares its rate with what was sent, and its arrivals with the model. Packets have 1,200 bytes with their
 // headers from IP on.
-func (s sustained) measure(ctx context.Context) (lines []lab.Line, err error) {
+func (s sustained) measure(ctx context.Context) (lines []claim.Line, err error) {
 	c := cell{s.delay, s.link}
 	t, err := openTrial(ctx, c.config(), unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s sustained) measure(ctx context.Context) (lines []lab.Line, err error) {
 const longestPause = 50 * time.Millisecond
 
 // judge makes lines of what was sent and what arrived; an invalidError where too little was sent, or it was not sent evenly.
-func (s sustained) judge(departures []departure, arrivals []arrival) ([]lab.Line, error) {
+func (s sustained) judge(departures []departure, arrivals []arrival) ([]claim.Line, error) {
 	c := cell{s.delay, s.link}
 	first, last := departures[0], departures[len(departures)-1]
 	if err := evenly(departures); err != nil {
@@ -42,7 +42,7 @@ func (s sustained) judge(departures []departure, arrivals []arrival) ([]lab.Line
 	if offered := rateOf(len(departures), last.before-first.before); offered < float64(s.mbps)*(1-rateError/100) {
 		return nil, invalidError(fmt.Sprintf("the sender came to %.0f Mbit/s only", offered))
 	}
-	lines := []lab.Line{lab.Exactly(s.String()+": packets that arrive", int64(len(arrivals)), "packets", int64(len(departures)))}
+	lines := []claim.Line{claim.Exactly(s.String()+": packets that arrive", int64(len(arrivals)), "packets", int64(len(departures)))}
 	if len(arrivals) != len(departures) {
 		return lines, nil
 	}
@@ -51,8 +51,8 @@ func (s sustained) judge(departures []departure, arrivals []arrival) ([]lab.Line
 		return nil, err
 	}
 	mbps := rateOf(len(arrivals), arrivals[len(arrivals)-1].at-arrivals[0].at)
-	return append(lines, lab.AtMost(s.String()+": error of the rate", 100*math.Abs(mbps/float64(s.mbps)-1), "%", rateError),
-		lab.AtMost(s.String()+": error of a packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)), nil
+	return append(lines, claim.AtMost(s.String()+": error of the rate", 100*math.Abs(mbps/float64(s.mbps)-1), "%", rateError),
+		claim.AtMost(s.String()+": error of a packet's delay, p95", milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)), nil
 }
 
 // evenly is an invalidError if the sender was held up for longer than longestPause: packets that are then sent at once may

@@ -1,4 +1,4 @@
-package lab
+package claim
 
 import (
 	"encoding/json"

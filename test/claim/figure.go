@@ -1,28 +1,26 @@
-package suite
+package claim
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/volsfu/volsfu/internal/lab"
 )
 
 // figureMark stands before a figure in what a test logs.
 const figureMark = "figure: "
 
 // Figure writes a line of a report as tests log it, for a check to read: a mark, and the line as JSON.
-func Figure(l lab.Line) string {
+func Figure(l Line) string {
 	text, err := json.Marshal(l)
 	if err != nil {
 		// Lines hold texts and finite numbers only.
-		panic(fmt.Sprintf("suite: a line that is no JSON: %v", err))
+		panic(fmt.Sprintf("claim: a line that is no JSON: %v", err))
 	}
 	return figureMark + string(text)
 }
 
-// readFigure reads a line that a test has logged, with the name of the file that the testing package puts before it. It is not ok for whatever else tests say.
-func readFigure(logged string) (l lab.Line, ok bool) {
+// ReadFigure reads a line that a test has logged, with the name of the file that the testing package puts before it. It is not ok for whatever else tests say.
+func ReadFigure(logged string) (l Line, ok bool) {
 	_, text, found := strings.Cut(logged, figureMark)
 	if !found {
 		return l, false
@@ -30,7 +28,7 @@ func readFigure(logged string) (l lab.Line, ok bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&l); err != nil || l.Name == "" {
-		return lab.Line{}, false
+		return Line{}, false
 	}
 	return l, true
 }

@@ -1,20 +1,11 @@
-package lab
+package claim
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 )
-
-// Check measures one claim.
-type Check interface {
-	// Name says in a few words what is measured.
-	Name() string
-	// Run measures. It returns the lines that it has even where an error kept it from finishing.
-	Run(ctx context.Context) ([]Line, error)
-}
 
 // Line is one result: a figure and, where the claim sets one, its target.
 type Line struct {
@@ -68,12 +59,12 @@ func Fail(name, why string) Line { return Line{Name: name, Failed: why} }
 // Missed says that the figure does not reach its target, or that measuring failed.
 func (l Line) Missed() bool { return !l.Met && l.Skipped == "" }
 
-// measured reports whether the line has a figure.
-func (l Line) measured() bool { return l.Skipped == "" && l.Failed == "" }
+// Measured reports whether the line has a figure.
+func (l Line) Measured() bool { return l.Skipped == "" && l.Failed == "" }
 
 // MarshalJSON leaves out figure and verdict if nothing was measured.
 func (l Line) MarshalJSON() ([]byte, error) {
-	if !l.measured() {
+	if !l.Measured() {
 		return json.Marshal(struct {
 			Name    string `json:"name"`
 			Skipped string `json:"skipped,omitempty"`
@@ -108,12 +99,12 @@ func formatNumber(v float64) string {
 
 // String prints the line without alignment, for progress.
 func (l Line) String() string {
-	if !l.measured() {
-		return fmt.Sprintf("%s: %s", l.Name, l.unmeasured())
+	if !l.Measured() {
+		return fmt.Sprintf("%s: %s", l.Name, l.Unmeasured())
 	}
 	text := fmt.Sprintf("%s: %s", l.Name, l.Value())
-	if l.verdict() != "" {
-		text += fmt.Sprintf(" (target %s: %s)", l.Target, l.verdict())
+	if l.Verdict() != "" {
+		text += fmt.Sprintf(" (target %s: %s)", l.Target, l.Verdict())
 	}
 	return text
 }
@@ -126,15 +117,16 @@ func (l Line) Value() string {
 	return formatNumber(l.Figure) + " " + l.Unit
 }
 
-// unmeasured says why there is no figure.
-func (l Line) unmeasured() string {
+// Unmeasured says why there is no figure.
+func (l Line) Unmeasured() string {
 	if l.Failed != "" {
 		return "FAILED: " + l.Failed
 	}
 	return "skipped: " + l.Skipped
 }
 
-func (l Line) verdict() string {
+// Verdict is "met" or "MISSED", empty if the line has no bound to reach.
+func (l Line) Verdict() string {
 	switch {
 	case l.Target == "" || l.Target == stated:
 		return ""

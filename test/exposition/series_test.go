@@ -1,4 +1,4 @@
-package lab
+package exposition
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ delay_seconds_count 4
 `
 
 func TestSeries(t *testing.T) {
-	series, err := ParseSeries(strings.NewReader(someMetrics))
+	series, err := Parse(strings.NewReader(someMetrics))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestSeries(t *testing.T) {
 		t.Errorf("histogram of what is none: got %v", got)
 	}
 	for _, broken := range []string{"rooms x", "rooms", `rooms{a="b"}`, `rooms{a="b"} x`} {
-		if _, err := ParseSeries(strings.NewReader(broken)); err == nil {
+		if _, err := Parse(strings.NewReader(broken)); err == nil {
 			t.Errorf("%q was taken for a metric", broken)
 		}
 	}

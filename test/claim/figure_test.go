@@ -1,23 +1,21 @@
-package suite
+package claim
 
 import (
 	"math"
 	"testing"
-
-	"github.com/volsfu/volsfu/internal/lab"
 )
 
 // TestFigures reads figures as they were written, as the testing package prints them, and nothing else.
 func TestFigures(t *testing.T) {
-	for _, l := range []lab.Line{
-		lab.Exactly("broken or rejected frames", 3, "", 0),
-		lab.AtMost("one way, p99", 1.25, "ms", 2),
-		lab.AtLeast("connections: 20 of 20", math.NaN(), "", 20),
-		lab.Information("frames → received", 123456, "frames"),
-		lab.Skip("namespaces", "takes root"),
+	for _, l := range []Line{
+		Exactly("broken or rejected frames", 3, "", 0),
+		AtMost("one way, p99", 1.25, "ms", 2),
+		AtLeast("connections: 20 of 20", math.NaN(), "", 20),
+		Information("frames → received", 123456, "frames"),
+		Skip("namespaces", "takes root"),
 	} {
 		for _, before := range []string{"", "    server_test.go:12: ", "        figures_test.go:7: "} {
-			if got, ok := readFigure(before + Figure(l)); !ok || got != l {
+			if got, ok := ReadFigure(before + Figure(l)); !ok || got != l {
 				t.Errorf("%q: got %+v, %t", before+Figure(l), got, ok)
 			}
 		}
@@ -26,7 +24,7 @@ func TestFigures(t *testing.T) {
 		"", "=== RUN   TestBridge", "    bridge_test.go:3: figure: 12", "figure: {}", `figure: {"name":"x","figure":1,"met":true`, `figure: {"name":"x","more":1}`,
 		`{"name":"x","figure":1,"met":true}`, `figure: {"name":"x","figure":"1"}`,
 	} {
-		if got, ok := readFigure(text); ok || got != (lab.Line{}) {
+		if got, ok := ReadFigure(text); ok || got != (Line{}) {
 			t.Errorf("%q: got %+v, %t", text, got, ok)
 		}
 	}

@@ -1,4 +1,4 @@
-package lab
+package exposition
 
 import (
 	"bufio"
@@ -35,11 +35,11 @@ func Scrape(ctx context.Context, url string) (Series, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("read metrics: %s answers %s", url, response.Status)
 	}
-	return ParseSeries(response.Body)
+	return Parse(response.Body)
 }
 
-// ParseSeries reads metrics in Prometheus's text format. Times of samples are passed over.
-func ParseSeries(r io.Reader) (Series, error) {
+// Parse reads metrics in Prometheus's text format. Times of samples are passed over.
+func Parse(r io.Reader) (Series, error) {
 	series := make(Series)
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
