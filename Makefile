@@ -12,8 +12,11 @@ LDFLAGS = -X main.version=$(VERSION)
 # The version is stamped by LDFLAGS; Go's own stamp would fail in a checkout that belongs to another user.
 GOBUILD = go build -trimpath -buildvcs=false
 
-# Every command that has sources.
-COMMANDS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/*.go)))))
+# Every command that has sources. The lab is a module of its own, with its commands.
+COMMANDS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/*.go lab/cmd/*/*.go)))))
+
+# Builds the command that the target is called after. Its module alone decides on versions, without go.work.
+GOCOMMAND = GOWORK=off go build -C $(if $(wildcard lab/cmd/$(@F)),lab,.) -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(CURDIR)/$@ ./cmd/$(@F)
 
 .PHONY: help
 help: ## list the targets
@@ -50,15 +53,15 @@ FORCE:
 
 # Static: the server runs wherever the kernel does.
 bin/%: FORCE
-	@CGO_ENABLED=0 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/$*
+	@CGO_ENABLED=0 $(GOCOMMAND)
 
 # Draco is C++. Without it client and lab build all the same and say so where Draco is asked for.
 bin/volpeer bin/vollab: FORCE
 	@if command -v g++ >/dev/null && pkg-config --exists draco libjpeg opus speex 2>/dev/null; then \
-		CGO_ENABLED=1 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/$(@F); \
+		CGO_ENABLED=1 $(GOCOMMAND); \
 	else \
 		echo '$(@F): built without Draco; make deps installs it' >&2; \
-		CGO_ENABLED=0 $(GOBUILD) -ldflags '$(LDFLAGS)' -o $@ ./cmd/$(@F); \
+		CGO_ENABLED=0 $(GOCOMMAND); \
 	fi
 
 # How long each native fuzz test runs, 0 for not at all, and how long all of them together at most.
@@ -66,8 +69,8 @@ FUZZTIME ?= 2s
 FUZZBUDGET ?= 3m
 # How many of the slowest tests are named.
 SLOWEST ?= 10
-# Packages to test and to measure.
-PKG ?= ./...
+# Packages to test and to measure: those of both modules.
+PKG ?= ./... ./lab/...
 SUITE = .tools/bin/suite
 
 .PHONY: $(SUITE)
@@ -75,11 +78,11 @@ $(SUITE):
 	@$(GOBUILD) -o $@ ./test/suite
 
 .PHONY: test
-test: deps-test $(WEB) $(SUITE) ## run the tests with the race detector, without the long ones (PKG=./...)
+test: deps-test $(WEB) $(SUITE) ## run the tests with the race detector, without the long ones (PKG=./pkg/...)
 	@$(SUITE) -fuzztime 0 -slowest $(SLOWEST) $(PKG)
 
 .PHONY: test-long
-test-long: deps-test $(WEB) $(SUITE) ## run the long tests, then each fuzz test briefly (PKG=./... FUZZTIME=2s)
+test-long: deps-test $(WEB) $(SUITE) ## run the long tests, then each fuzz test briefly (PKG=./pkg/... FUZZTIME=2s)
 	@$(SUITE) -long -slowest $(SLOWEST) -fuzztime $(FUZZTIME) -fuzzbudget $(FUZZBUDGET) $(PKG)
 
 .PHONY: fuzz

@@ -13,7 +13,9 @@ mkdir dist
 
 # build COMMAND SYSTEM ARCHITECTURE CGO [NAME]
 build() {
-	compgen -G "cmd/$1/*.go" >/dev/null || return 0
+	local module=.
+	[ ! -d "lab/cmd/$1" ] || module=lab
+	compgen -G "$module/cmd/$1/*.go" >/dev/null || return 0
 	local out=dist/${5:-$1}-$version-$2-$3 flags="-s -w -X main.version=$version"
 	case $2 in
 		windows) out+=.exe ;;
@@ -21,7 +23,8 @@ build() {
 		android) flags+=' -checklinkname=0' ;;
 	esac
 	echo "$out"
-	GOOS=$2 GOARCH=$3 CGO_ENABLED=$4 go build -trimpath -buildvcs=false -ldflags "$flags" -o "$out" "./cmd/$1"
+	# The module alone decides on versions, without go.work.
+	GOWORK=off GOOS=$2 GOARCH=$3 CGO_ENABLED=$4 go build -C "$module" -trimpath -buildvcs=false -ldflags "$flags" -o "$PWD/$out" "./cmd/$1"
 }
 
 for architecture in amd64 arm64; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Fails if a module that go.mod pins is older than the version that fixes a known vulnerability, or if govulncheck finds a vulnerability that the code
+# Fails if a module that go.mod or lab/go.mod pins is older than the version that fixes a known vulnerability, or if govulncheck finds a vulnerability that the code
 # reaches.
 #
 #   scripts/vulnerabilities.sh floors              the first check, which needs no network
-#   scripts/vulnerabilities.sh scan [PACKAGE…]     the second one, of ./... by default
+#   scripts/vulnerabilities.sh scan [PACKAGE…]     the second one, of both modules by default
 #
 # govulncheck asks https://vuln.go.dev, or the database that GOVULNDB names, as file:///DIRECTORY or https://HOST. If https://vuln.go.dev is out of
 # reach, the scan prints a line that says so and ends with status 77, which is neither success nor failure. A database that GOVULNDB names has to be
@@ -24,16 +24,19 @@ TABLE
 }
 
 check_floors() {
-	local module least reason pinned status=0
-	while read -r module least reason; do
-		# A line of a block, or a directive of its own.
-		pinned=$(awk -v module="$module" '$1 == module { print $2 } $1 == "require" && $2 == module { print $3 }' go.mod)
-		[ -n "$pinned" ] || continue
-		if [ "$(printf '%s\n' "$least" "$pinned" | sort -V | head -n 1)" != "$least" ]; then
-			printf 'go.mod pins %s %s, expected %s or newer: %s\n' "$module" "$pinned" "$least" "$reason"
-			status=1
-		fi
-	done < <(floors)
+	local file module least reason pinned status=0
+	for file in go.mod lab/go.mod; do
+		[ -f "$file" ] || continue
+		while read -r module least reason; do
+			# A line of a block, or a directive of its own.
+			pinned=$(awk -v module="$module" '$1 == module { print $2 } $1 == "require" && $2 == module { print $3 }' "$file")
+			[ -n "$pinned" ] || continue
+			if [ "$(printf '%s\n' "$least" "$pinned" | sort -V | head -n 1)" != "$least" ]; then
+				printf '%s pins %s %s, expected %s or newer: %s\n' "$file" "$module" "$pinned" "$least" "$reason"
+				status=1
+			fi
+		done < <(floors)
+	done
 	return $status
 }
 
@@ -57,7 +60,7 @@ case ${1:-} in
 floors) check_floors ;;
 scan)
 	shift
-	[ $# -gt 0 ] || set -- ./...
+	[ $# -gt 0 ] || set -- ./... ./lab/...
 	scan "$@"
 	;;
 *)

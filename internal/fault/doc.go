@@ -1,6 +1,6 @@
 // Package fault makes a server fail on purpose. A laboratory's check proves nothing if a server that does the opposite of
-// the claim passes the check: test/faults builds the programs with the tag faulty and demands that the checks report missed
-// targets.
+// the claim passes the check: lab/test/faults builds the programs with the tag faulty and demands that the checks report
+// missed targets.
 //
 // Without the tag, Injected is the constant false and the compiler removes every call of this package. Callers write
 //

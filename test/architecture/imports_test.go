@@ -21,9 +21,13 @@ type importGraph struct {
 	cgo     map[string]bool     // packages with a file that imports "C"
 }
 
+func newGraph() *importGraph {
+	return &importGraph{own: make(map[string][]string), foreign: make(map[string][]string), cgo: make(map[string]bool)}
+}
+
 // readImports reads the Go files below root, those of tests left out, whatever their build constraints.
 func readImports(root, module string) (*importGraph, error) {
-	g := &importGraph{own: make(map[string][]string), foreign: make(map[string][]string), cgo: make(map[string]bool)}
+	g := newGraph()
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -46,8 +50,15 @@ func readImports(root, module string) (*importGraph, error) {
 	return g, err
 }
 
-// skipped reports whether the Go command, too, ignores a folder: by its name, or because it is a module of its own.
+// labFolder is the folder of the lab's module, whose packages stand in the same house.
+const labFolder = "lab"
+
+// skipped reports whether a folder is none of the house. The Go command ignores folders by their names, and those that are
+// modules of their own. The lab is one.
 func skipped(dir, base string) bool {
+	if base == labFolder {
+		return false
+	}
 	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || base == "node_modules" {
 		return true
 	}

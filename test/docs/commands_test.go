@@ -29,15 +29,16 @@ type helpers struct {
 func newHelpers(t *testing.T) *helpers {
 	t.Helper()
 	dir := t.TempDir()
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}
 	for _, program := range programs {
-		args = append(args, "./cmd/"+program)
-	}
-	build := exec.Command("go", args...)
-	build.Dir = root
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, program), "./cmd/"+program)
+		build.Dir = root
+		if program == "vollab" {
+			build.Dir = filepath.Join(root, "lab")
+		}
+		build.Env = append(build.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
 	}
 	return &helpers{t: t, dir: dir, texts: make(map[string]string)}
 }

@@ -64,11 +64,11 @@ func main() {
 
 // run runs what the options ask for, reports to w, and returns whether all is well.
 func run(ctx context.Context, o options, w io.Writer) (bool, error) {
-	module, err := goOutput(ctx, "list", "-m", "-f", "{{.Dir}}")
+	module, err := goOutput(ctx, "env", "GOMOD")
 	if err != nil {
 		return false, err
 	}
-	if err := findTestdata(strings.TrimSpace(module), w); err != nil {
+	if err := findTestdata(filepath.Dir(strings.TrimSpace(module)), w); err != nil {
 		return false, err
 	}
 	packages, err := listPackages(ctx, o.patterns)

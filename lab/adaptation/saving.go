@@ -1,0 +1,136 @@
+package adaptation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/testbed"
+)
+
+// Saving has a receiver take one tile of a publication at its highest quality, and the others at the lowest or not at all, and counts what the publisher sends
+// under each policy.
+type Saving struct {
+	Progress lab.Progress
+	Load     testbed.Load
+	// Window is how long is counted, Settle how long is waited before.
+	Window, Settle time.Duration
+	// Hold is for how long the policy neighbours keeps what has got out of use.
+	Hold time.Duration
+	// Share is what may be sent under the policy strict of what is sent under warm, which is everything. One of 15 tiles at four units and 14 at one are 17 % of 15
+	// tiles at seven.
+	Share float64
+	Seed  uint64
+}
+
+// NewSaving is the check as the claim has it.
+func NewSaving(progress lab.Progress) *Saving {
+	return &Saving{Progress: progress, Load: body, Window: 10 * time.Second, Settle: time.Second, Hold: 2 * time.Second, Share: 0.25, Seed: 1}
+}
+
+// Name implements lab.Check.
+func (s *Saving) Name() string {
+	return fmt.Sprintf("one of %d tiles is wanted at the highest of %d qualities: what the publisher's access link carries up", s.Load.Tiles, s.Load.Qualities)
+}
+
+// others are what the receiver takes of the tiles but the first.
+var others = []struct {
+	name    string
+	quality volumetric.Quality
+}{{"the others at the lowest", 0}, {"nothing else", volumetric.QualityOff}}
+
+// Run implements lab.Check.
+func (s *Saving) Run(ctx context.Context) ([]claim.Line, error) {
+	var lines []claim.Line
+	var everything []float64
+	for _, policy := range policies {
+		s.Progress.Say("policy %s for %v", policy, time.Duration(len(others))*(s.Hold+s.Settle+s.Window))
+		rates, err := s.measure(ctx, policy)
+		if err != nil {
+			return lines, fmt.Errorf("policy %s: %w", policy, err)
+		}
+		if policy == sfu.SuppressionWarm {
+			everything = rates
+		}
+		for i, rate := range rates {
+			name := fmt.Sprintf("%s, %s", policy, others[i].name)
+			lines = append(lines, claim.Information(name+": sent", rate/1e6, "Mbit/s"))
+			share := 100 * rate / everything[i]
+			switch policy {
+			case sfu.SuppressionNeighbours:
+				lines = append(lines, claim.Information(name+": share of sending everything", share, "%"))
+			case sfu.SuppressionStrict:
+				lines = append(lines, claim.AtMost(name+": share of sending everything", share, "%", 100*s.Share))
+			}
+		}
+	}
+	return lines, nil
+}
+
+// measure gives the bits per second that leave the publisher's host under a policy, for each choice of others: media, retransmissions, probes, reports, and all their
+// headers.
+func (s *Saving) measure(ctx context.Context, policy sfu.SuppressionPolicy) ([]float64, error) {
+	config := testbed.ConferenceConfig()
+	config.Rooms.Suppression = sfu.SuppressionConfig{Policy: policy, Hold: s.Hold}
+	conference, err := testbed.NewEmulation(config, s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	defer conference.Close()
+	// Access links carry everything at once; what passes the publisher's is counted.
+	access := netem.DefaultConfig()
+	_, host, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: publisherName, Loads: []testbed.Load{s.Load}, Seed: s.Seed})
+	if err != nil {
+		return nil, err
+	}
+	receiver, _, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: "bob", Receive: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitHighest(ctx, receiver, s.Load); err != nil {
+		return nil, err
+	}
+	var rates []float64
+	for _, other := range others {
+		if err := s.takeOne(ctx, receiver, other.quality); err != nil {
+			return nil, err
+		}
+		sent := func() uint64 {
+			up, _ := conference.Network.AccessStats(host)
+			return up.SentBytes
+		}
+		rate, err := s.count(ctx, sent)
+		if err != nil {
+			return nil, err
+		}
+		rates = append(rates, rate)
+	}
+	return rates, receiver.Failure()
+}
+
+// count gives the bits per second of what sent counts in bytes, once what was in use before is suppressed.
+func (s *Saving) count(ctx context.Context, sent func() uint64) (float64, error) {
+	if err := lab.Pause(ctx, s.Hold+s.Settle); err != nil {
+		return 0, err
+	}
+	before, begin := sent(), time.Now()
+	if err := lab.Pause(ctx, s.Window); err != nil {
+		return 0, err
+	}
+	return float64(8*(sent()-before)) / time.Since(begin).Seconds(), nil
+}
+
+// takeOne has the receiver take the first tile at the highest quality.
+func (s *Saving) takeOne(ctx context.Context, receiver *testbed.Peer, others volumetric.Quality) error {
+	first, publication := 0, publicationOf(s.Load)
+	return receiver.Session.SetQuality(ctx,
+		signal.Choice{PublicationRef: publication, Quality: signal.Only(others)},
+		signal.Choice{PublicationRef: publication, Tile: &first, Quality: signal.Only(volumetric.Quality(s.Load.Qualities - 1))},
+	)
+}

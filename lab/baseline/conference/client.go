@@ -1,0 +1,282 @@
+package conference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Config says as whom a client joins, what it publishes and what it watches.
+type Config struct {
+	Address, Secret string
+	Name, Watched   string
+	// Publication is published where it is not nil.
+	Publication *volumetric.Publication
+	// Tiles of Watched are watched at Quality; 0 watches nothing. Where Adapt is set the server chooses their qualities, until Choose does.
+	Tiles   int
+	Quality volumetric.Quality
+	Adapt   bool
+	// Spread and Uplink are those of client.Config: the part of the frame interval over which frames leave, and what is taken for granted of the way
+	// to the server.
+	Spread float64
+	Uplink volumetric.Bitrate
+}
+
+// Client is the end of a client.
+type Client struct {
+	config    Config
+	session   *client.Session
+	publisher *client.Publisher // nil for who publishes nothing
+	connected chan struct{}
+	sent      atomic.Int64
+
+	asking sync.Mutex
+
+	mu sync.Mutex
+	// wanted are the qualities of tiles, none where the server chooses; asked are those that it was asked for. known says that the publication is there.
+	asked, wanted []volumetric.Quality
+	known         bool
+	// told are the server's estimates of the way to this client, with when they came.
+	told []estimate
+}
+
+// estimate is one with its instant.
+type estimate struct {
+	at   time.Time
+	mbps float64
+}
+
+// dialPatience is how long the server is waited for, and dialInterval how often it is tried.
+const (
+	dialPatience = 30 * time.Second
+	dialInterval = 100 * time.Millisecond
+)
+
+// Join enters the lab's room, and waits for the server where it is not there yet.
+func Join(ctx context.Context, c Config) (*Client, error) {
+	pass, err := token(c.Secret, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	config := client.Config{URL: "ws://" + c.Address, Room: Room, Identity: c.Name, Token: pass, Receive: c.Tiles > 0, Spread: c.Spread, StartUplink: c.Uplink}
+	if c.Publication != nil {
+		config.Publications = []volumetric.Publication{*c.Publication}
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	e := &Client{config: c, connected: make(chan struct{})}
+	for e.session, err = client.Join(ctx, config); err != nil; e.session, err = client.Join(ctx, config) {
+		var refused *signal.Error
+		timer := time.NewTimer(dialInterval)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil || errors.As(err, &refused) {
+			return nil, fmt.Errorf("%s: %w", c.Address, err)
+		}
+	}
+	if c.Publication != nil {
+		e.publisher = e.session.Publisher(c.Publication.Name)
+	}
+	for tile := 0; tile < c.Tiles && !c.Adapt; tile++ {
+		e.wanted = append(e.wanted, c.Quality)
+	}
+	return e, nil
+}
+
+// Run implements carriage.End. It returns carriage.ErrEnded once who is watched has left.
+func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var running sync.WaitGroup
+	running.Go(func() { c.watchEvents(ctx, stop) })
+	frames := c.session.Frames()
+	for frames != nil {
+		select {
+		case f, open := <-frames:
+			if !open {
+				frames = nil
+				break
+			}
+			c.take(f, to)
+		case <-ctx.Done():
+			frames = nil
+		}
+	}
+	// Events end after frames: that who is watched has left may be among the last.
+	running.Wait()
+	if ctx.Err() == nil {
+		stop(c.session.Err())
+	}
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// take hands a frame of who is watched over.
+func (c *Client) take(f client.Frame, to carriage.Taker) {
+	if f.Track.Participant != c.config.Watched {
+		return
+	}
+	now := time.Now()
+	// Frames come with the server's time; the difference is the clocks'.
+	shift := c.session.ServerTime(now).Sub(now)
+	last := f.Complete.Add(-shift)
+	to.Take(&carriage.Arrival{Data: f.Data, First: f.First.Add(-shift), Last: last, Whole: last})
+}
+
+// watchEvents follows what happens until the context or the session ends.
+func (c *Client) watchEvents(ctx context.Context, stop context.CancelCauseFunc) {
+	connected := sync.OnceFunc(func() { close(c.connected) })
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	ask := func() { asking.Go(func() { c.ask(ctx) }) }
+	if c.watching(c.session.Participants()) {
+		ask()
+	}
+	for {
+		select {
+		case e, open := <-c.session.Events():
+			if !open {
+				return
+			}
+			switch e := e.(type) {
+			case client.Connected:
+				connected()
+			case client.Published:
+				if e.Participant == c.config.Watched {
+					ask()
+				}
+			case client.ParticipantJoined:
+				if c.watching([]signal.Participant{e.Participant}) {
+					ask()
+				}
+			case client.Bandwidth:
+				c.mu.Lock()
+				c.told = append(c.told, estimate{time.Now(), float64(e.Estimate) / 1e6})
+				c.mu.Unlock()
+			case client.ParticipantLeft:
+				if e.Identity == c.config.Watched && c.config.Tiles > 0 {
+					stop(carriage.ErrEnded)
+					return
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watching tells whether who is watched is among participants, and publishes.
+func (c *Client) watching(participants []signal.Participant) bool {
+	for _, p := range participants {
+		if p.Identity == c.config.Watched && len(p.Publications) > 0 && c.config.Tiles > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ask asks the server for the qualities that are wanted, tile by tile where they differ from those asked for before.
+func (c *Client) ask(ctx context.Context) {
+	// Requests leave in the order in which they were decided on.
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	c.mu.Lock()
+	var choices []signal.Choice
+	c.known = true
+	if c.asked == nil {
+		c.asked = make([]volumetric.Quality, c.config.Tiles)
+		for i := range c.asked {
+			c.asked[i] = -2 // unlike any
+		}
+	}
+	ref := volumetric.PublicationRef{Participant: c.config.Watched, Publication: "body"}
+	for tile, quality := range c.wanted {
+		if quality != c.asked[tile] {
+			choices = append(choices, signal.Choice{PublicationRef: ref, Tile: &tile, Quality: signal.Only(quality)})
+			c.asked[tile] = quality
+		}
+	}
+	c.mu.Unlock()
+	if len(choices) > 0 {
+		// A session that cannot be asked ends, which Run tells.
+		_ = c.session.SetQuality(ctx, choices...)
+	}
+}
+
+// Ready implements carriage.End: media flows.
+func (c *Client) Ready(ctx context.Context) error {
+	select {
+	case <-c.connected:
+		return nil
+	case <-c.session.Done():
+		return c.session.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Wanted implements carriage.End: as the server says.
+func (c *Client) Wanted(tile int, quality volumetric.Quality) bool {
+	return c.publisher != nil && c.publisher.Wanted(tile, quality)
+}
+
+// Send implements carriage.End. The frame leaves over a part of its interval, after this returns; one that nobody takes does not leave.
+func (c *Client) Send(_ context.Context, f *carriage.Frame) (carriage.Departure, error) {
+	taken, err := c.publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: f.Number, Capture: f.Capture, Codec: f.Codec, Data: f.Bytes})
+	if errors.Is(err, client.ErrNotConnected) {
+		return carriage.Departure{}, nil
+	}
+	if !taken {
+		return carriage.Departure{}, err
+	}
+	c.sent.Add(int64(wireBytes(len(f.Bytes))))
+	return carriage.Departure{Copies: 1}, nil
+}
+
+// Choose implements carriage.End: it asks the server over the websocket.
+func (c *Client) Choose(ctx context.Context, qualities []volumetric.Quality) error {
+	c.mu.Lock()
+	c.wanted = append(c.wanted[:0], qualities...)
+	known := c.known
+	c.mu.Unlock()
+	if known {
+		c.ask(ctx)
+	}
+	return nil
+}
+
+// Traffic implements carriage.End.
+func (c *Client) Traffic() carriage.Traffic {
+	t := carriage.Traffic{Sent: c.sent.Load()}
+	for _, s := range c.session.Stats() {
+		t.Received += int64(s.Bytes + s.Packets*rtpOverhead)
+	}
+	return t
+}
+
+// Downlink implements carriage.Informed.
+func (c *Client) Downlink(since time.Time) []carriage.Estimate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]carriage.Estimate, 0, len(c.told))
+	for _, e := range c.told {
+		list = append(list, carriage.Estimate{At: e.at.Sub(since).Seconds(), Mbps: e.mbps})
+	}
+	return list
+}
+
+// Close implements carriage.End.
+func (c *Client) Close() error { return c.session.Close() }

@@ -1,0 +1,148 @@
+// Package datagrams carries frames by the UDP protocol of paper 002 (package chunks): in packets of 1,400 bytes, paced or not, from a producer that
+// is told where its consumer is to a consumer that learns that a frame has ended when the next one begins. Nothing is repaired, and nobody estimates.
+package datagrams
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/chunks"
+	"github.com/volsfu/volsfu/internal/udp"
+	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// socketBuffer is asked for each direction, in bytes: a frame of 1.1 MB, the paper's largest, is 800 packets, which cost the kernel 2,300 bytes each,
+// 1.8 MB; two of them.
+const socketBuffer = 4 << 20
+
+// errUnasked says that the protocol has no way back.
+var errUnasked = errors.New("the protocol of paper 002 chooses nothing")
+
+// End is a producer's or a consumer's end, or both in one, each with a socket.
+type End struct {
+	gap  time.Duration
+	out  *net.UDPConn // nil for who publishes nothing
+	in   *net.UDPConn // nil for who watches nothing
+	sent atomic.Int64
+	got  atomic.Int64
+
+	sending sync.Mutex
+	packet  []byte
+	last    uint32
+}
+
+// Open makes an end that listens at an address, or sends to one with a gap between packets, or both; "" is neither.
+func Open(listen, connect string, gap time.Duration) (*End, error) {
+	e := &End{gap: gap, packet: make([]byte, 0, chunks.MaxPacketSize)}
+	if listen != "" {
+		address, err := net.ResolveUDPAddr("udp", listen)
+		if err != nil {
+			return nil, err
+		}
+		if e.in, err = net.ListenUDP("udp", address); err != nil {
+			return nil, err
+		}
+		udp.EnlargeBuffers(e.in, socketBuffer, 0)
+	}
+	if connect != "" {
+		address, err := net.ResolveUDPAddr("udp", connect)
+		if err == nil {
+			e.out, err = net.DialUDP("udp", nil, address)
+		}
+		if err != nil {
+			_ = e.Close()
+			return nil, err
+		}
+		udp.EnlargeBuffers(e.out, 0, socketBuffer)
+	}
+	return e, nil
+}
+
+// Address is where it listens, empty where it does not.
+func (e *End) Address() string {
+	if e.in == nil {
+		return ""
+	}
+	return e.in.LocalAddr().String()
+}
+
+// Run implements carriage.End.
+func (e *End) Run(ctx context.Context, to carriage.Taker) error {
+	if e.in == nil {
+		<-ctx.Done()
+		return nil
+	}
+	stop := context.AfterFunc(ctx, func() { _ = e.in.Close() })
+	defer stop()
+	assembler := chunks.NewAssembler(carriage.MaxFrameBytes)
+	buffer := make([]byte, chunks.MaxPacketSize+1)
+	for {
+		n, _, err := e.in.ReadFromUDPAddrPort(buffer)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		e.got.Add(int64(n))
+		// What is malformed is another's.
+		if f, closed, err := assembler.Push(buffer[:n], time.Now()); err == nil && closed {
+			to.Take(&carriage.Arrival{Data: slices.Clone(f.Data), First: f.First, Last: f.Last, Whole: f.Closed})
+		}
+	}
+}
+
+// Ready implements carriage.End: nobody tells whether the consumer is there.
+func (e *End) Ready(ctx context.Context) error { return ctx.Err() }
+
+// Wanted implements carriage.End.
+func (e *End) Wanted(int, volumetric.Quality) bool { return true }
+
+// SendOne implements chunks.Outlet. A consumer that is not there yet is one that loses everything.
+func (e *End) SendOne(datagram []byte) {
+	n, err := e.out.Write(datagram)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		// The error is that of a datagram before, and this one has not been sent.
+		n, _ = e.out.Write(datagram)
+	}
+	e.sent.Add(int64(n))
+}
+
+// Send implements carriage.End.
+func (e *End) Send(_ context.Context, f *carriage.Frame) (carriage.Departure, error) {
+	e.sending.Lock()
+	defer e.sending.Unlock()
+	first, last, _ := chunks.Transmit(e, e.packet, f.Number, f.Bytes, e.gap)
+	e.last = f.Number
+	return carriage.Departure{First: first, Last: last, Copies: 1}, nil
+}
+
+// Choose implements carriage.End.
+func (e *End) Choose(context.Context, []volumetric.Quality) error { return errUnasked }
+
+// Traffic implements carriage.End.
+func (e *End) Traffic() carriage.Traffic {
+	return carriage.Traffic{Sent: e.sent.Load(), Received: e.got.Load()}
+}
+
+// Close implements carriage.End. The consumer is made to close the last frame.
+func (e *End) Close() error {
+	var errs []error
+	if e.out != nil {
+		chunks.Finish(e, e.packet, e.last)
+		errs = append(errs, e.out.Close())
+	}
+	if e.in != nil {
+		if err := e.in.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

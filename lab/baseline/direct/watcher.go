@@ -1,0 +1,210 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/volsfu/volsfu/lab/baseline/tcp"
+	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Watcher is the end that watches. A goroutine for each tile opens its connections and reads them.
+type Watcher struct {
+	options tcp.Options
+	address string
+	counts  tcp.Counts
+	tiles   []*tile
+
+	mu        sync.Mutex
+	connected int
+	ready     chan struct{} // closed once every tile was connected
+	named     string
+}
+
+// tile is the stream of one tile. Its fields belong to the watcher's lock.
+type tile struct {
+	index   int
+	quality volumetric.Quality
+	// conn is the present connection, nil while there is none; changed is signalled when another quality is asked for.
+	conn      net.Conn
+	changed   chan struct{}
+	connected bool
+}
+
+// NewWatcher makes an end that watches so many tiles at a quality. Nothing is opened before Run.
+func NewWatcher(options tcp.Options, address string, tiles int, quality volumetric.Quality) *Watcher {
+	w := &Watcher{options: options, address: address, ready: make(chan struct{})}
+	for i := range tiles {
+		w.tiles = append(w.tiles, &tile{index: i, quality: quality, changed: make(chan struct{}, 1)})
+	}
+	return w
+}
+
+// Run implements carriage.End. It returns carriage.ErrEnded once the other end has closed the connections of all tiles.
+func (w *Watcher) Run(ctx context.Context, to carriage.Taker) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, w.hangUp)
+	defer stop()
+	failures := make([]error, len(w.tiles))
+	var reading sync.WaitGroup
+	for i, t := range w.tiles {
+		reading.Go(func() { failures[i] = w.follow(ctx, t, to) })
+	}
+	reading.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.Join(failures...)
+}
+
+// hangUp closes all connections.
+func (w *Watcher) hangUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.tiles {
+		if t.conn != nil {
+			_ = t.conn.Close()
+		}
+	}
+}
+
+// follow watches a tile at whatever quality is asked for, until the other end closes its connection.
+func (w *Watcher) follow(ctx context.Context, t *tile, to carriage.Taker) error {
+	for {
+		w.mu.Lock()
+		quality := t.quality
+		w.mu.Unlock()
+		if quality == volumetric.QualityOff {
+			select {
+			case <-t.changed:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		conn, err := w.open(ctx, carriage.Job{Tile: t.index, Quality: quality})
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		if t.quality == quality && ctx.Err() == nil {
+			w.opened(t, conn)
+		} else {
+			_ = conn.Close()
+		}
+		w.mu.Unlock()
+		w.read(conn, to)
+		w.mu.Lock()
+		t.conn = nil
+		stays := t.quality == quality
+		w.mu.Unlock()
+		_ = conn.Close()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case stays:
+			return carriage.ErrEnded
+		}
+	}
+}
+
+// open opens a connection and asks for a stream.
+func (w *Watcher) open(ctx context.Context, stream carriage.Job) (net.Conn, error) {
+	conn, err := w.options.Dial(ctx, w.address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(AppendRequest(nil, stream)); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// opened notes a tile's connection.
+func (w *Watcher) opened(t *tile, conn net.Conn) {
+	t.conn, w.named = conn, tcp.Congestion(conn)
+	if !t.connected {
+		t.connected = true
+		if w.connected++; w.connected == len(w.tiles) {
+			close(w.ready)
+		}
+	}
+}
+
+// read takes frames until the connection ends.
+func (w *Watcher) read(conn net.Conn, to carriage.Taker) {
+	r := tcp.NewReader(conn, &w.counts)
+	for {
+		first, err := r.First()
+		if err != nil {
+			return
+		}
+		data, err := ReadFrame(r)
+		if err != nil {
+			return
+		}
+		last := r.Last()
+		to.Take(&carriage.Arrival{Data: data, First: first, Last: last, Whole: last})
+	}
+}
+
+// Ready implements carriage.End.
+func (w *Watcher) Ready(ctx context.Context) error {
+	select {
+	case <-w.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Wanted implements carriage.End.
+func (w *Watcher) Wanted(int, volumetric.Quality) bool { return false }
+
+// Send implements carriage.End: nothing is published here.
+func (w *Watcher) Send(context.Context, *carriage.Frame) (carriage.Departure, error) {
+	return carriage.Departure{}, nil
+}
+
+// Choose implements carriage.End: it closes the connections of tiles whose quality changes, which has others opened.
+func (w *Watcher) Choose(_ context.Context, qualities []volumetric.Quality) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, t := range w.tiles {
+		if i >= len(qualities) || qualities[i] == t.quality {
+			continue
+		}
+		t.quality = qualities[i]
+		if t.conn != nil {
+			_ = t.conn.Close()
+		}
+		select {
+		case t.changed <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// Traffic implements carriage.End.
+func (w *Watcher) Traffic() carriage.Traffic {
+	return carriage.Traffic{Received: w.counts.Received.Load()}
+}
+
+// Congestion is what the kernel says of the latest connection.
+func (w *Watcher) Congestion() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.named
+}
+
+// Close implements carriage.End.
+func (w *Watcher) Close() error {
+	w.hangUp()
+	return nil
+}

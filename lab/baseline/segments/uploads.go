@@ -1,0 +1,111 @@
+package segments
+
+import (
+	"context"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/lab/carriage"
+)
+
+// uploads are the segments of all streams on their way out. A goroutine for each segment under way sends it.
+type uploads struct {
+	access *access
+	// name is what they are published under, frames how many a segment has.
+	name   string
+	frames uint32
+	// ctx is theirs: they go on for a moment after the last frame was sent.
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	streams map[carriage.Job]*upload
+}
+
+// upload is the segments of one stream on their way out. It belongs to the goroutine that sends the stream's frames.
+type upload struct {
+	number int64
+	body   *io.PipeWriter
+	box    []byte // memory of one box
+}
+
+func newUploads(access *access, config Config) *uploads {
+	u := &uploads{access: access, name: config.Name, frames: 1, streams: make(map[carriage.Job]*upload)}
+	u.ctx, u.cancel = context.WithCancel(context.Background())
+	if config.Segment > 0 {
+		u.frames = uint32(max(1, math.Round(config.Segment.Seconds()*config.FPS)))
+	}
+	return u
+}
+
+// stream is the upload of a stream.
+func (u *uploads) stream(job carriage.Job) *upload {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := u.streams[job]
+	if s == nil {
+		s = &upload{number: -1}
+		u.streams[job] = s
+	}
+	return s
+}
+
+// send adds a frame to the segment that it belongs to.
+func (u *uploads) send(ctx context.Context, f *carriage.Frame) (carriage.Departure, error) {
+	job := carriage.Job{Tile: f.Tile, Quality: f.Quality}
+	s := u.stream(job)
+	if number := int64(f.Number / u.frames); number != s.number {
+		s.end()
+		s.number = number
+		u.begin(s, job)
+	}
+	body := s.body
+	stop := context.AfterFunc(ctx, func() { _ = body.CloseWithError(context.Cause(ctx)) })
+	defer stop()
+	d := carriage.Departure{First: time.Now(), Copies: 1}
+	// One write, which the HTTP client sends at once, in chunks of 32 kB at most.
+	s.box = append(AppendBoxHeader(s.box[:0], len(f.Bytes)), f.Bytes...)
+	_, err := s.body.Write(s.box)
+	d.Last = time.Now()
+	if f.Number%u.frames == u.frames-1 {
+		s.end()
+	}
+	return d, err
+}
+
+// begin begins the upload of a segment.
+func (u *uploads) begin(s *upload, job carriage.Job) {
+	reader, writer := io.Pipe()
+	s.body = writer
+	url := u.access.url(u.name, job.Tile, int(job.Quality), s.number)
+	u.running.Go(func() {
+		err := u.access.put(u.ctx, url, reader)
+		if err == nil {
+			err = io.ErrClosedPipe
+		}
+		_ = reader.CloseWithError(err)
+	})
+}
+
+// end ends the segment under way.
+func (s *upload) end() {
+	if s.body != nil {
+		_ = s.body.Close()
+	}
+}
+
+// close ends the segments under way, and waits for them for a moment.
+func (u *uploads) close() {
+	u.mu.Lock()
+	for _, s := range u.streams {
+		s.end()
+	}
+	u.mu.Unlock()
+	timer := time.AfterFunc(stopTimeout, u.cancel)
+	u.running.Wait()
+	timer.Stop()
+	u.cancel()
+}

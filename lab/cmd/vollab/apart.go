@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/claim"
+)
+
+// The flags of a collection by which a check is told to another process.
+const (
+	onlyFlag   = "only"
+	jsonFlag   = "json"
+	insideFlag = "inside"
+)
+
+// measurement measures a check and adds the outcome to a report.
+type measurement func(ctx context.Context, report *lab.Report, number int, check lab.Check, progress lab.Progress)
+
+// measureHere measures in this process.
+func measureHere(ctx context.Context, report *lab.Report, number int, check lab.Check, progress lab.Progress) {
+	report.Run(ctx, number, check, progress)
+}
+
+// measureApart measures each check of a collection in a process of its own. Many checks run a server in their process: a
+// server that crashes ends the process, and the report has to say so.
+func measureApart(name string, flags *pflag.FlagSet, said io.Writer) (measurement, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("the program of the checks: %w", err)
+	}
+	arguments := []string{"check", name, "--" + jsonFlag, "--" + insideFlag}
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Name != onlyFlag && f.Name != jsonFlag {
+			arguments = append(arguments, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return apart{self, arguments, said}.measure, nil
+}
+
+// apart is a program that measures one check and prints a report as JSON.
+type apart struct {
+	program   string
+	arguments []string
+	// said takes the program's standard error.
+	said io.Writer
+}
+
+// endPatience is how long a check may take to end after an interruption: it stops its programs one after the other, each
+// of which has 10 s.
+const endPatience = time.Minute
+
+// measure is a measurement.
+func (a apart) measure(ctx context.Context, report *lab.Report, number int, check lab.Check, _ lab.Progress) {
+	begun, load := time.Now(), lab.LoadAverage()
+	got, err := a.run(ctx, number)
+	if err != nil {
+		report.Add(lab.Section{
+			Number: number, Name: check.Name(), Lines: []claim.Line{}, Error: err.Error(), Seconds: time.Since(begun).Seconds(), LoadBefore: load,
+		}, ctx.Err() != nil)
+		return
+	}
+	for _, section := range got.Sections {
+		report.Add(section, ctx.Err() != nil)
+	}
+}
+
+// run runs the program for one check. The error says how the program ended if there is no report.
+func (a apart) run(ctx context.Context, number int) (*lab.Report, error) {
+	var out bytes.Buffer
+	var tail lab.Tail
+	cmd := exec.CommandContext(ctx, a.program, append(a.arguments, "--"+onlyFlag, strconv.Itoa(number))...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, io.MultiWriter(&tail, a.said), endPatience
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	// The program ends when its standard input does, at the latest when this process ends.
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("the check's process: %w", err)
+	}
+	defer func() { _ = input.Close() }()
+	status := cmd.Run()
+	var report lab.Report
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+		return nil, fmt.Errorf("%w: %s; it said last: %s", errNoReport, endOf(status), tail.Text())
+	}
+	return &report, nil
+}
+
+// errNoReport says that a check's process has not told what it measured.
+var errNoReport = errors.New("the check's process ended without a report")
+
+// endOf says how a process ended.
+func endOf(status error) string {
+	if status == nil {
+		return "exit status 0"
+	}
+	return status.Error()
+}

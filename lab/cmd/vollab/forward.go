@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/priority"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/fanout"
+	"github.com/volsfu/volsfu/lab/hotpath"
+)
+
+// written is a result in both forms.
+type written interface {
+	WriteJSON(w io.Writer) error
+	WriteText(w io.Writer) error
+}
+
+// write writes a result in the form that was asked for.
+func write(cmd *cobra.Command, result written, asJSON bool) error {
+	if asJSON {
+		return result.WriteJSON(cmd.OutOrStdout())
+	}
+	return result.WriteText(cmd.OutOrStdout())
+}
+
+// errComparison says that there is no such server to compare with.
+var errComparison = errors.New("--compare: expected pion")
+
+func newForward() *cobra.Command {
+	o := hotpath.Options{Load: hotpath.DefaultLoad()}
+	var asJSON bool
+	var compare string
+	var seconds float64
+	cmd := &cobra.Command{
+		Use:   "forward",
+		Short: "Measure what a server needs to forward packets, how long they stay in it, and what it loses",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer cancel()
+			o.Progress = lab.NewProgress(cmd.ErrOrStderr())
+			o.Duration = time.Duration(seconds * float64(time.Second))
+			var err error
+			switch compare {
+			case "":
+			case "pion":
+				if o.Compare, err = hotpath.FanoutCommand(); err != nil {
+					return err
+				}
+			default:
+				return fmt.Errorf("%w, got %q", errComparison, compare)
+			}
+			result, err := forward(ctx, o)
+			if err != nil {
+				return err
+			}
+			return write(cmd, result, asJSON)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.ServerBin, "server-bin", "", "the server's program; by default volsfu beside this program")
+	flags.StringVar(&o.Config, "config", "", "the server's configuration file")
+	flags.StringVar(&o.URL, "server", "", "ws://host:port of a server that runs already on this host, without tokens; nothing is started then")
+	flags.StringVar(&o.Metrics, "metrics", "", "http://host:port/metrics of that server")
+	flags.IntVar(&o.Load.Publishers, "publishers", o.Load.Publishers, "publishers")
+	flags.IntVar(&o.Load.Receivers, "receivers", o.Load.Receivers, "receivers, each of which takes all watched tracks")
+	flags.IntVar(&o.Load.Tracks, "tracks", o.Load.Tracks, "tracks of each publisher")
+	flags.IntVar(&o.Load.UnwatchedTracks, "unwatched-tracks", 0, "tracks of each publisher that nobody takes")
+	flags.Float64Var(&o.Load.Mbps, "mbps", o.Load.Mbps, "Mbit/s of all watched tracks together; an unwatched track has the rate of a watched one, on top")
+	flags.Float64Var(&o.Load.FrameRate, "fps", o.Load.FrameRate, "frames per second")
+	flags.Float64Var(&o.Load.Spread, "spread", o.Load.Spread, "part of the frame interval over which publishers send a frame; 0 is at once")
+	flags.Float64Var(&o.Load.Loss, "loss", 0, "share of packets (0 to 1) that is lost between server and receivers, each way")
+	flags.DurationVar(&o.Load.RTT, "rtt", 0, "round-trip time between server and receivers")
+	flags.Float64Var(&seconds, "seconds", 10, "how long each server is measured")
+	flags.StringVar((*string)(&o.Pacing), "pacing", "", "on: fail unless the server paces what it sends; off: start it without pacing; by default as it is configured")
+	flags.BoolVar(&o.Sleep, "sleep", false, "let idle processors sleep, so that waking them counts; by default they stay awake where Linux can do that, which takes root")
+	flags.StringVar(&compare, "compare", "", "pion: measure a minimal fan-out server on Pion in turns with the server")
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
+	return cmd
+}
+
+// forward measures a load with the machine's own limit beside it, where that can be measured.
+func forward(ctx context.Context, o hotpath.Options) (*hotpath.Result, error) {
+	limit, err := hotpath.MeasureLimit(ctx)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, err
+	}
+	result, err := hotpath.Forward(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	result.Beside(limit)
+	return result, nil
+}
+
+func newLimit() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "limit",
+		Short: "Measure the machine's own limit: what one core needs at least to send and to receive a packet",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			limit, err := hotpath.MeasureLimit(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return write(cmd, limit, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
+	return cmd
+}
+
+// newFanout is the server that forward compares with, for which it starts this program once more.
+func newFanout() *cobra.Command {
+	batched := false
+	cmd := &cobra.Command{
+		Use:    "fanout",
+		Short:  "Serve a minimal fan-out server on Pion, on ports that the system chooses",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer cancel()
+			// As the server that it is compared with does by default.
+			if err := priority.Raise(config.DefaultServer().Nice); err != nil {
+				cmd.PrintErrln(err)
+			}
+			sockets := fanout.Single
+			if batched {
+				sockets = fanout.Batched
+			}
+			return fanout.Serve(ctx, sockets, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().BoolVar(&batched, strings.TrimPrefix(hotpath.BatchedFlag, "--"), false, "send by Pion's batched sockets")
+	return cmd
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath"
+)
+
+func run(t *testing.T, arguments ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&bytes.Buffer{})
+	root.SetArgs(arguments)
+	err := root.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+func TestForwardRefuses(t *testing.T) {
+	tests := []struct {
+		name      string
+		arguments []string
+		err       error
+	}{
+		{"no server beside a test", nil, lab.ErrProgram},
+		{"another comparison", []string{"--compare", "other"}, errComparison},
+		{"pacing that is neither", []string{"--pacing", "maybe"}, hotpath.ErrPacing},
+		{"a load that is none", []string{"--tracks", "0"}, hotpath.ErrLoad},
+		{"no time", []string{"--seconds", "0"}, hotpath.ErrLoad},
+		{"a server without its metrics", []string{"--server", "ws://127.0.0.1:1"}, hotpath.ErrLoad},
+		{"losses compared", []string{"--compare", "pion", "--loss", "0.02", "--rtt", "20ms"}, hotpath.ErrLoad},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if out, err := run(t, append([]string{"forward"}, test.arguments...)...); !errors.Is(err, test.err) || out != "" {
+				t.Errorf("got %v and %q, want %v and nothing", err, out, test.err)
+			}
+		})
+	}
+}
+
+func TestLimitCommand(t *testing.T) {
+	out, err := run(t, "limit", "--json")
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var figures map[string]float64
+	if err := json.Unmarshal([]byte(out), &figures); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"seal_segmented_us_per_packet", "plain_send_us_per_packet", "receive_us_per_packet"} {
+		if figures[key] <= 0 {
+			t.Errorf("%s is %g", key, figures[key])
+		}
+	}
+	if out, err := run(t, "limit"); err != nil || !strings.Contains(out, "seal and segmented send") {
+		t.Errorf("got %v, %q", err, out)
+	}
+}
+
+// TestFanoutIsHidden: the server to compare with is for forward alone.
+func TestFanoutIsHidden(t *testing.T) {
+	out, err := run(t, "--help")
+	if err != nil || strings.Contains(out, "fanout") || !strings.Contains(out, "forward") || !strings.Contains(out, "limit") {
+		t.Errorf("got %v, %s", err, out)
+	}
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab/topology"
+	"github.com/volsfu/volsfu/lab/topology/service"
+)
+
+func newLinkExec() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "exec HOST -- COMMAND [ARGUMENT...]",
+		Short: "Run a command on a host of a network that is up",
+		Args:  cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			client, d, err := connect(cmd, name)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = client.Close() }()
+			var hosts []string
+			for _, h := range d.Hosts {
+				if h.Name != arguments[0] {
+					hosts = append(hosts, h.Name)
+					continue
+				}
+				command := topology.CommandIn(cmd.Context(), h.Namespace, h.Environment, arguments[1], arguments[2:]...)
+				err := foreground(cmd, command, client.Ended())
+				if errors.Is(err, service.ErrNetwork) {
+					topology.EndCommandsOf(d.ID)
+				}
+				return err
+			}
+			return fmt.Errorf("%w: %q, expected one of %s", topology.ErrHost, arguments[0], strings.Join(hosts, ", "))
+		},
+	}
+	nameFlag(cmd, &name)
+	return cmd
+}
+
+// connect finds the network of a name, and describes it. Unless the flag was given, the environment may tell the name.
+func connect(cmd *cobra.Command, name string) (*service.Client, *service.Description, error) {
+	if named := os.Getenv(linkVariable); named != "" && !cmd.Flags().Changed("name") {
+		name = named
+	}
+	client, err := service.Connect(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := client.Describe()
+	if err != nil {
+		_ = client.Close()
+		return nil, nil, err
+	}
+	return client, d, nil
+}
+
+func newLinkList() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the networks that are up, and their hosts",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := service.List()
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				encoder := json.NewEncoder(out)
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(list)
+			}
+			for _, d := range list {
+				fmt.Fprintf(out, "%s: %s, process %d, up for %v\n", d.Name, d.File, d.PID, time.Since(d.Began).Round(time.Second))
+				writeHosts(out, d)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of JSON objects")
+	return cmd
+}
+
+func newLinkStatistics() *cobra.Command {
+	var name string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "statistics",
+		Short: "Print what became of a network's packets, and whether it was in time",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, _, err := connect(cmd, name)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = client.Close() }()
+			summary, err := client.Statistics()
+			if err != nil {
+				return err
+			}
+			return write(cmd, summary, asJSON)
+		},
+	}
+	nameFlag(cmd, &name)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of tables")
+	return cmd
+}
+
+func newLinkSet() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "set LINK PROFILE",
+		Short: "Change a link of a network that is up",
+		Long: `Change a link of a network that is up, in both directions, or in one with LINK/forth or LINK/back.
+
+PROFILE is parameters such as delay=10ms,rate=50Mbit,queue=fq:50ms; what it does not name is that of a link without delay, loss and limit.
+A trace and a schedule that the link had end.`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			set, err := netem.ParseProfile(arguments[1])
+			if err != nil {
+				return err
+			}
+			link, way, one := strings.Cut(arguments[0], "/")
+			ways := []topology.Way{topology.Forth, topology.Back}
+			switch {
+			case !one:
+			case way == topology.Forth.String():
+				ways = ways[:1]
+			case way == topology.Back.String():
+				ways = ways[1:]
+			default:
+				return fmt.Errorf("%w: %q, expected LINK, LINK/forth or LINK/back", topology.ErrLink, arguments[0])
+			}
+			client, _, err := connect(cmd, name)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = client.Close() }()
+			return client.Configure(link, set, ways...)
+		},
+	}
+	nameFlag(cmd, &name)
+	return cmd
+}
+
+func newLinkRestart() *cobra.Command {
+	return newLinkOrder("restart", "Begin the traces, schedules and statistics of a network anew", (*service.Client).Restart)
+}
+
+func newLinkDown() *cobra.Command {
+	return newLinkOrder("down", "End a network, and the commands on its hosts", (*service.Client).End)
+}
+
+// newLinkOrder is a command that tells a network to do something.
+func newLinkOrder(use, short string, order func(*service.Client) error) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, _, err := connect(cmd, name)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = client.Close() }()
+			return order(client)
+		},
+	}
+	nameFlag(cmd, &name)
+	return cmd
+}
+
+func newLinkCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Tell whether a file is a topology, without starting it; root is not needed",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			t, err := topology.ReadFile(arguments[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d hosts, %d links, %d paths\n", len(t.Hosts), len(t.Links), len(t.Paths))
+			return err
+		},
+	}
+}

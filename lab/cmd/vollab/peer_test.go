@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/quality/rates"
+	"github.com/volsfu/volsfu/lab/baseline"
+	"github.com/volsfu/volsfu/lab/carriage"
+)
+
+// vollab runs the command with arguments and returns what it prints.
+func vollab(t *testing.T, arguments ...string) ([]byte, error) {
+	t.Helper()
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&bytes.Buffer{})
+	root.SetArgs(arguments)
+	err := root.ExecuteContext(t.Context())
+	return out.Bytes(), err
+}
+
+// TestPrepareAndPeer prepares frames, and sends them to a consumer of paper 002 that is not there.
+func TestPrepareAndPeer(t *testing.T) {
+	frames := filepath.Join(t.TempDir(), "frames")
+	text, err := vollab(t, "prepare", "--sizes", "3000", "--count", "2", "--fps", "100", "--output", frames)
+	var prepared carriage.Prepared
+	if err == nil {
+		err = json.Unmarshal(text, &prepared)
+	}
+	if err != nil || prepared.Captures != 2 || prepared.Qualities[0].BytesPerCapture != 3000 {
+		t.Fatalf("got %s, %v", text, err)
+	}
+	text, err = vollab(t, "peer", "--transport", "udp-chunks", "--role", "publish", "--connect", "127.0.0.1:9", "--frames", frames, "--fps", "100", "--seconds", "0.1")
+	var summary carriage.Summary
+	if err == nil {
+		err = json.Unmarshal(text, &summary)
+	}
+	if err != nil || summary.Sent == nil || summary.Sent.FramesSent == 0 || summary.Sent.Bytes != 3000*summary.Sent.FramesSent {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
+func TestPeerRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		arguments []string
+		want      error
+	}{
+		"transport": {[]string{"--transport", "pigeons", "--role", "watch"}, baseline.ErrConfig},
+		"address":   {[]string{"--transport", "reflector", "--role", "watch"}, baseline.ErrConfig},
+		"frames":    {[]string{"--transport", "direct-tcp", "--role", "publish", "--listen", "127.0.0.1:0", "--frames", "x", "--fps", "0"}, carriage.ErrPrepared},
+		"source":    {[]string{"--transport", "direct-tcp", "--role", "publish", "--listen", "127.0.0.1:0", "--codec", "morse"}, carriage.ErrMaterial},
+	} {
+		if _, err := vollab(t, append([]string{"peer"}, test.arguments...)...); !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", name, err, test.want)
+		}
+	}
+	if _, err := vollab(t, "peer", "--min-bitrate", "fast"); err == nil {
+		t.Errorf("expected an error as of %v", rates.ErrSyntax)
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"encoding/json"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/lab/carriage"
+)
+
+func newPrepare() *cobra.Command {
+	p := carriage.DefaultPreparation()
+	cmd := &cobra.Command{
+		Use:   "prepare",
+		Short: "Encode frames into a file that vollab peer publishes",
+		Long: "Encode frames into a file, as fast as the machine does it, for vollab peer --frames and volpeer publish --source replay:FILE. It prints how large they are\n" +
+			"and how long they took to encode, as one JSON object.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer cancel()
+			report, err := carriage.Prepare(ctx, p)
+			if err != nil {
+				return err
+			}
+			encoder := json.NewEncoder(cmd.OutOrStdout())
+			encoder.SetIndent("", "  ")
+			return encoder.Encode(report)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.Output, "output", "", "the file, which must not exist yet")
+	f.IntVar(&p.Count, "count", p.Count, "captures to encode")
+	f.Float64Var(&p.FPS, "fps", p.FPS, "captures per second of the source, whose motion they follow")
+	f.IntSliceVar(&p.Sizes, "sizes", nil, "make frames of random bytes instead, one tile of each of these sizes, as in 1400000,2100000,200000")
+	materialFlags(f, &p.Material)
+	return cmd
+}

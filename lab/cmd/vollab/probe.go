@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/lab/probe"
+)
+
+func newProbe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "Measure the way of single packets below programs, by stamps of kernels and network cards",
+		Long: "Measure the way of single packets below programs: vollab probe receive on one host, vollab probe send on another. Each prints a JSON object for every packet. Times are " +
+			"nanoseconds since 1970 by each host's clock, 0 where the system does not tell: network cards without clocks of their own have no hardware stamps.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newProbeSend(), newProbeReceive())
+	return cmd
+}
+
+func newProbeSend() *cobra.Command {
+	var to string
+	plan := probe.Plan{}
+	cmd := &cobra.Command{
+		Use:   "send",
+		Short: "Send packets",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if plan.To, err = netip.ParseAddrPort(to); err != nil {
+				return fmt.Errorf("--to: expected HOST:PORT in numbers: %w", err)
+			}
+			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer cancel()
+			departures, err := probe.Send(ctx, plan)
+			return writeLines(cmd.OutOrStdout(), departures, err)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&to, "to", "", "HOST:PORT of the receiver, an IPv4 address")
+	f.IntVar(&plan.Size, "size", 128, "bytes of each IP packet")
+	f.IntVar(&plan.Count, "count", 300, "packets")
+	f.DurationVar(&plan.Interval, "interval", 10*time.Millisecond, "time between two packets")
+	return cmd
+}
+
+func newProbeReceive() *cobra.Command {
+	var at string
+	var count int
+	var idle time.Duration
+	cmd := &cobra.Command{
+		Use:   "receive",
+		Short: "Receive packets",
+		Long:  "Receive packets. Where it listens stands in a line of JSON on standard error.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			address, err := netip.ParseAddrPort(at)
+			if err != nil {
+				return fmt.Errorf("--listen: expected HOST:PORT in numbers: %w", err)
+			}
+			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer cancel()
+			return receiveProbes(ctx, address, count, idle, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&at, "listen", "127.0.0.1:0", "HOST:PORT to receive at, an IPv4 address")
+	f.IntVar(&count, "count", 300, "end after so many packets")
+	f.DurationVar(&idle, "idle", 2*time.Second, "end when no packet has come for so long, once one came")
+	return cmd
+}
+
+func receiveProbes(ctx context.Context, at netip.AddrPort, count int, idle time.Duration, out, console io.Writer) error {
+	arrivals, err := probe.Receive(ctx, at, count, idle, func(at netip.AddrPort) {
+		_ = json.NewEncoder(console).Encode(map[string]string{"ready": at.String()})
+	})
+	return writeLines(out, arrivals, err)
+}
+
+// writeLines writes an object for each of a list, whatever ended it.
+func writeLines[T any](out io.Writer, list []T, err error) error {
+	encoder := json.NewEncoder(out)
+	for i := range list {
+		if failed := encoder.Encode(&list[i]); failed != nil {
+			return failed
+		}
+	}
+	return err
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/awake"
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/paper000"
+	"github.com/volsfu/volsfu/lab/experiment/paper001"
+	"github.com/volsfu/volsfu/lab/experiment/paper002"
+	"github.com/volsfu/volsfu/lab/experiment/paper004"
+	"github.com/volsfu/volsfu/lab/experiment/scale"
+)
+
+// library is all experiments that there are.
+func library() (*experiment.Library, error) {
+	return experiment.NewLibrary(paper001.Collection(), paper000.Collection(), paper002.Collection(), paper004.Collection(), scale.Collection())
+}
+
+// everything is the name under which all experiments run.
+const everything = "all"
+
+// errFailed says that iterations came back with errors. Reports tell which.
+var errFailed = errors.New("iterations failed")
+
+// running is what the flags of vollab run say.
+type running struct {
+	options experiment.Options
+	file    string
+	out     string
+	only    []string
+	seconds float64
+	json    bool
+}
+
+func newRun() *cobra.Command {
+	r := &running{}
+	cmd := &cobra.Command{
+		Use:   "run NAME|all|list",
+		Short: "Run an experiment, several iterations of each of its cells, and write a report",
+		Long: `Run an experiment, several iterations of each of its cells, and write a report: JSON, CSV, and a page with plots.
+
+NAME is an experiment, all runs every one, and list tells which there are. An experiment is a file in YAML and a scenario in Go; --file runs one of your own.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer cancel()
+			return r.run(ctx, arguments, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&r.options.Short, "short", false, "run the cells marked short, for one iteration of mostly 10 s, as each experiment says")
+	f.StringVar(&r.file, "file", "", "an experiment's file in YAML, instead of NAME")
+	f.StringVar(&r.options.Data, "data", os.Getenv(lab.TestDataVariable), "folder of the test data; without, the synthetic figure stands in and the report says so")
+	f.StringVar(&r.out, "out", "reports", "folder for reports, each in a folder of its experiment's name")
+	f.IntVar(&r.options.Iterations, "iterations", 0, "iterations of each cell; 0 is what the experiment says")
+	f.Float64Var(&r.seconds, "seconds", 0, "how long an iteration measures; 0 is what the experiment says")
+	f.StringSliceVar(&r.only, "only", nil, "run only cells with these parameters, as in tiles=4,fps=15")
+	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; the next has the next number")
+	f.StringVar(&r.options.Programs, "programs", "", "folder of volsfu and volpeer; by default that of this program")
+	f.BoolVar(&r.options.NoRaw, "no-raw", false, "remove what processes leave of each iteration, the times of every frame among it, once it has been evaluated")
+	f.BoolVar(&r.json, "json", false, "print results as JSON instead of text, an object per experiment")
+	return cmd
+}
+
+// run runs what is asked for.
+func (r *running) run(ctx context.Context, arguments []string, out, console io.Writer) error {
+	l, err := library()
+	if err != nil {
+		return err
+	}
+	if len(arguments) == 1 && arguments[0] == "list" {
+		return list(l, out)
+	}
+	chosen, err := r.choose(l, arguments)
+	if err != nil {
+		return err
+	}
+	if r.options.Only, err = parseOnly(r.only); err != nil {
+		return err
+	}
+	if r.seconds < 0 || r.options.Iterations < 0 {
+		return errors.New("--seconds, --iterations: expected 0 or more")
+	}
+	if r.options.Data != "" {
+		if info, err := os.Stat(r.options.Data); err != nil || !info.IsDir() {
+			return fmt.Errorf("--data: expected a folder, got %q", r.options.Data)
+		}
+	}
+	r.options.Duration = time.Duration(r.seconds * float64(time.Second))
+	r.options.Version, r.options.Progress = version, lab.NewProgress(console)
+	defer awake.Hold()()
+	return r.runAll(ctx, chosen, out)
+}
+
+// choose finds the experiments that are to run.
+func (r *running) choose(l *experiment.Library, arguments []string) ([]*experiment.Experiment, error) {
+	switch {
+	case r.file != "" && len(arguments) > 0:
+		return nil, errors.New("expected NAME or --file, not both")
+	case r.file != "":
+		text, err := os.ReadFile(r.file)
+		if err != nil {
+			return nil, fmt.Errorf("--file: %w", err)
+		}
+		e, err := l.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("--file %s: %w", r.file, err)
+		}
+		return []*experiment.Experiment{e}, nil
+	case len(arguments) == 0:
+		return nil, errors.New("expected the name of an experiment; vollab run list tells which there are")
+	case arguments[0] == everything:
+		return l.Experiments(), nil
+	}
+	e, err := l.Find(arguments[0])
+	return []*experiment.Experiment{e}, err
+}
+
+// parseOnly reads name=value pairs; values are read as in files.
+func parseOnly(pairs []string) (experiment.Parameters, error) {
+	var only experiment.Parameters
+	for _, pair := range pairs {
+		name, text, ok := strings.Cut(pair, "=")
+		var value any
+		if !ok || name == "" || yaml.Unmarshal([]byte(text), &value) != nil {
+			return nil, fmt.Errorf("--only: expected name=value, got %q", pair)
+		}
+		only = append(only, experiment.Parameter{Name: name, Value: value})
+	}
+	return only, nil
+}
+
+// runAll runs experiments one after the other and writes the report of each as soon as it is there. A report that cannot be written keeps none of those after it from being
+// measured. An interruption ends the one that runs and leaves out the rest.
+func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, out io.Writer) error {
+	shared, err := os.MkdirTemp("", "vollab-run-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(shared) }()
+	var results []*experiment.Result
+	var unwritten error
+	failed := 0
+	for _, e := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
+		o := r.options
+		o.Folder, o.Shared = filepath.Join(r.out, e.Name), shared
+		result, err := e.Run(ctx, o)
+		if errors.Is(err, experiment.ErrNoCells) && len(chosen) > 1 {
+			continue
+		}
+		if err != nil {
+			return errors.Join(unwritten, err)
+		}
+		unwritten = errors.Join(unwritten, result.WriteReport(o.Folder))
+		if err := r.print(result, out); err != nil {
+			unwritten = errors.Join(unwritten, fmt.Errorf("print %s: %w", e.Name, err))
+		}
+		results = append(results, result)
+		failed += result.Counts()[experiment.Failed]
+	}
+	if len(chosen) > 1 {
+		unwritten = errors.Join(unwritten, experiment.WriteIndex(r.out, results))
+	}
+	if failed > 0 {
+		return errors.Join(unwritten, fmt.Errorf("%w: %d", errFailed, failed))
+	}
+	return errors.Join(unwritten, ctx.Err())
+}
+
+func (r *running) print(result *experiment.Result, out io.Writer) error {
+	if r.json {
+		return result.WriteJSON(out)
+	}
+	if err := result.WriteText(out); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\n  %s\n\n", filepath.Join(r.out, result.Name, experiment.PageFile))
+	return err
+}
+
+// list prints what there is.
+func list(l *experiment.Library, out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "experiment\tpaper\tcells (short)\titerations × seconds (short)\twhat")
+	for _, e := range l.Experiments() {
+		short := 0
+		for _, c := range e.Cells() {
+			if c.Short {
+				short++
+			}
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d (%d)\t%d × %g (%d × %g)\t%s\n", e.Name, e.Paper, len(e.Cells()), short, e.Iterations, e.Seconds, e.Short.Iterations, e.Short.Seconds, e.Title)
+	}
+	_, _ = fmt.Fprintf(table, "\nscenarios for files of your own: %s\n", strings.Join(l.Scenarios(), ", "))
+	return table.Flush()
+}

@@ -1,0 +1,233 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/testbed"
+)
+
+const (
+	liveRoom, livePublisher, livePublication = "room", "publisher", "body"
+	// connecting is how long participants may take to join and to connect.
+	connecting = 20 * time.Second
+	// stalling is what a host may take to get to its work: the publisher shares one with everything else that runs here, and its link is not what is measured.
+	stalling = time.Second
+)
+
+// Live is a run of a case end to end: a server and its clients in this process, over an emulated network in real time. The publisher's link has no limits.
+type Live struct {
+	scenario   *scenario
+	conference *testbed.Emulation
+	// The receivers share a host, and with it the bottleneck.
+	publisherHost, receiverHost netip.Addr
+
+	publisher *testbed.Peer
+	receivers []*testbed.Peer
+	// begun is when the case's time began, and end when the last frame was sent.
+	begun time.Time
+	end   time.Duration
+	// samples are of the bottleneck and of all that the server sends; joining is what packets had waited before the case's time began.
+	samples []sample
+	joining netem.DelayCounts
+	// before and after are the books of competitors when the first receiver joined them, and a while later.
+	before, after competition
+}
+
+// competition is what competitors have met so far.
+type competition struct {
+	stats  []netem.CubicStats
+	delays netem.DelayCounts
+}
+
+// RunLive runs a case end to end. The error wraps ErrCase, or tells what went wrong.
+func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
+	sc, err := newScenario(text, o)
+	if err != nil {
+		return nil, err
+	}
+	if sc.options.NoRTX {
+		return nil, fmt.Errorf("%w: the clients of a live run take retransmissions", ErrCase)
+	}
+	l := &Live{scenario: sc}
+	c := testbed.ConferenceConfig()
+	c.Forward.Pacing, c.Forward.Congestion = sc.options.Pacing, sc.options.Estimator
+	if l.conference, err = testbed.NewEmulation(c, sc.options.Seed); err != nil {
+		return nil, err
+	}
+	defer l.conference.Close()
+	if err := l.connect(); err != nil {
+		return nil, err
+	}
+	if err := l.run(ctx); err != nil {
+		return nil, err
+	}
+	return l.record()
+}
+
+// connect adds the clients' hosts.
+func (l *Live) connect() error {
+	down, err := l.scenario.access()
+	if err != nil {
+		return err
+	}
+	up := netem.DefaultConfig()
+	up.Delay, up.Loss = down.Delay, down.Loss
+	if l.receiverHost, err = l.conference.Host(up, down); err != nil {
+		return err
+	}
+	l.publisherHost, err = l.conference.Host(netem.DefaultConfig(), netem.DefaultConfig())
+	return err
+}
+
+// load is what the publisher sends.
+func (s *scenario) load() testbed.Load {
+	highest := ladderFor(congestion.Bitrate(s.trace.Max()))[levels-1]
+	return testbed.Load{
+		Name: livePublication, Tiles: tiles, Qualities: levels, FrameBytes: int(highest / described / 8 / frameRate), Step: step, Variation: variation, Rate: frameRate,
+	}
+}
+
+// join brings a participant in, and waits until it is connected.
+func (l *Live) join(ctx context.Context, host netip.Addr, part testbed.Part) (*testbed.Peer, error) {
+	ctx, cancel := context.WithTimeout(ctx, connecting)
+	defer cancel()
+	part.Room = liveRoom
+	peer, err := l.conference.JoinFrom(ctx, host, part)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-peer.Connected:
+		return peer, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("connect %s: %w", part.Identity, ctx.Err())
+	}
+}
+
+// run lets the case happen. Its time begins when the first of those that share the bottleneck does.
+func (l *Live) run(ctx context.Context) error {
+	sc := l.scenario
+	var err error
+	l.publisher, err = l.join(ctx, l.publisherHost, testbed.Part{
+		Identity: livePublisher, Loads: []testbed.Load{sc.load()}, Seed: sc.options.Seed, MinUplink: testbed.Everything, QueueBudget: stalling,
+	})
+	if err != nil {
+		return err
+	}
+	if sc.cubics == 0 {
+		if err := l.receive(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.conference.Network.SetRate(l.receiverHost, netem.Down, sc.trace); err != nil {
+		return err
+	}
+	l.begun = time.Now()
+	l.joining, _ = l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
+	if sc.cubics > 0 {
+		if err := l.conference.Network.AddCubic(l.receiverHost, netem.Down, sc.cubics); err != nil {
+			return err
+		}
+		if err := lab.Pause(ctx, sc.begin); err != nil {
+			return err
+		}
+		l.before = l.competition()
+		if err := l.receive(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.watch(ctx); err != nil {
+		return err
+	}
+	l.publisher.StopPublishing()
+	l.end = time.Since(l.begun)
+	return lab.Pause(ctx, settling)
+}
+
+// receive brings the receivers in.
+func (l *Live) receive(ctx context.Context) error {
+	for i := range l.scenario.receivers {
+		peer, err := l.join(ctx, l.receiverHost, testbed.Part{
+			Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true, Feedback: l.scenario.options.Feedback.client(),
+		})
+		if err != nil {
+			return err
+		}
+		l.receivers = append(l.receivers, peer)
+	}
+	return nil
+}
+
+func (l *Live) competition() competition {
+	_, delays := l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
+	return competition{l.conference.Network.CubicStats(l.receiverHost, netem.Down), delays}
+}
+
+// watch takes samples until the case is over.
+func (l *Live) watch(ctx context.Context) error {
+	before, at := l.reading(), time.Since(l.begun)
+	for next := at + sampleInterval; next < l.scenario.options.Duration; next += sampleInterval {
+		if err := lab.Pause(ctx, next-time.Since(l.begun)); err != nil {
+			return err
+		}
+		reading, now := l.reading(), time.Since(l.begun)
+		l.samples = append(l.samples, l.sample(before, reading, at, now))
+		if l.scenario.cubics > 0 && l.after.stats == nil && now >= l.scenario.begin+besides {
+			l.after = l.competition()
+		}
+		before, at = reading, now
+	}
+	return nil
+}
+
+// reading is what counters say at one time.
+type reading struct {
+	delays netem.DelayCounts
+	link   netem.Stats
+	server forward.Stats
+}
+
+func (l *Live) reading() reading {
+	delays, _ := l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
+	_, link := l.conference.Network.AccessStats(l.receiverHost)
+	return reading{delays, link, l.conference.Server.Stats()}
+}
+
+// sample is what happened between two readings.
+func (l *Live) sample(before, after reading, from, until time.Duration) sample {
+	longest := after.delays.Since(&before.delays)
+	bandwidth := l.receivers[0].Bandwidth()
+	elapsed := (until - from).Seconds()
+	return sample{
+		at:        until,
+		capacity:  l.scenario.trace.Bits(from, until) / elapsed,
+		estimate:  float64(bandwidth.Estimate),
+		allocated: float64(bandwidth.Allocated),
+		sent:      float64(onWire(after.server.Sent)-onWire(before.server.Sent)) * 8 / elapsed,
+		queue:     longest.Quantile(1),
+		offered:   after.link.Sent - before.link.Sent,
+		discarded: after.link.DroppedQueue - before.link.DroppedQueue,
+		loss:      lossOf(after.link),
+	}
+}
+
+// lossOf is the share of packets that a link has lost so far.
+func lossOf(s netem.Stats) float64 {
+	return float64(s.DroppedQueue+s.LostRandom+s.LostBurst) / max(float64(s.Sent), 1)
+}
+
+// onWire is what the packets of all kinds take, in bytes.
+func onWire(t forward.TrafficByKind) uint64 {
+	sum := uint64(0)
+	for _, kind := range []forward.Traffic{t.Media, t.Parity, t.Retransmission, t.Probe} {
+		sum += kind.Bytes + congestion.PacketOverhead*kind.Packets
+	}
+	return sum
+}

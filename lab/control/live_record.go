@@ -1,0 +1,111 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/test/testbed"
+)
+
+// described is what frames become by the descriptors of their packets: the rates of the ladder are those of RTP payload.
+const described = float64(fragmentSize) / payload.FragmentSize
+
+var errNothing = errors.New("no frame was received")
+
+// record gives what is left of the run.
+func (l *Live) record() (*Record, error) {
+	r := &Record{scenario: l.scenario, ladder: ladderFor(congestion.Bitrate(l.scenario.trace.Max()))}
+	for i, peer := range l.receivers {
+		if err := peer.Failure(); err != nil {
+			return nil, err
+		}
+		book, err := l.book(peer)
+		if err != nil {
+			return nil, fmt.Errorf("receiver %d: %w", i, err)
+		}
+		r.receivers = append(r.receivers, book)
+	}
+	sent := l.conference.Server.Stats().Sent
+	first := r.receivers[0]
+	first.sentBytes[feedback.Media] = int64(sent.Media.Bytes)
+	first.sentBytes[feedback.Parity] = int64(sent.Parity.Bytes)
+	first.sentBytes[feedback.Retransmission] = int64(sent.Retransmission.Bytes)
+	first.sentBytes[feedback.Probe] = int64(sent.Probe.Bytes)
+
+	delays, _ := l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
+	delays = delays.Since(&l.joining)
+	ms := func(d *netem.DelayCounts, share float64) float64 { return lab.Milliseconds(d.Quantile(share)) }
+	r.queue = QueueFigures{ms(&delays, 0.5), ms(&delays, 0.95), ms(&delays, 0.99), ms(&delays, 1)}
+	_, link := l.conference.Network.AccessStats(l.receiverHost)
+	r.discarded = link.DroppedQueue
+	if l.after.stats != nil {
+		r.discarded -= min(r.discarded, lostBy(l.conference.Network.CubicStats(l.receiverHost, netem.Down)))
+		besides := l.after.delays.Since(&l.before.delays)
+		lost, offered := lostBy(l.after.stats)-lostBy(l.before.stats), sentBy(l.after.stats)-sentBy(l.before.stats)
+		r.others = &OtherFigures{Loss: float64(lost) / max(float64(offered), 1), QueueP95: ms(&besides, 0.95)}
+	}
+	return r, nil
+}
+
+// lostBy and sentBy sum the segments that competitors have lost and sent.
+func lostBy(flows []netem.CubicStats) (sum uint64) {
+	for _, f := range flows {
+		sum += f.Lost
+	}
+	return sum
+}
+
+func sentBy(flows []netem.CubicStats) (sum uint64) {
+	for _, f := range flows {
+		sum += f.Sent
+	}
+	return sum
+}
+
+// book makes a receiver's books from what it has received, and from what it says of the rest.
+func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
+	b := newLedger()
+	b.samples = append(b.samples, l.samples...)
+	arrivals := peer.Arrivals()
+	if len(arrivals) == 0 {
+		return nil, errNothing
+	}
+	i := 0
+	for _, a := range arrivals {
+		complete := a.Complete.Sub(l.begun)
+		key := frameKey{int64(a.Track.Tile), a.Number}
+		b.frames[key] = &frameRecord{captured: a.Capture.Sub(l.begun), bytes: a.Bytes, complete: max(complete, 1)}
+		b.order = append(b.order, key)
+		// They come as they were complete, but for what passes between goroutines.
+		for i < len(b.samples) && b.samples[i].at < complete {
+			i++
+		}
+		if i < len(b.samples) {
+			b.samples[i].goodput += float64(a.Bytes) * described * 8
+		}
+	}
+	before := time.Duration(0)
+	if len(l.samples) > 0 {
+		before = l.samples[0].at - sampleInterval
+	}
+	for i := range b.samples {
+		x := &b.samples[i]
+		x.goodput /= (x.at - before).Seconds()
+		before = x.at
+	}
+	for _, s := range peer.Session.Stats() {
+		b.droppedWhole += int(s.DroppedByServer)
+		for range s.Undecodable + s.Missing {
+			key := frameKey{int64(s.Track.Tile), -1 - int64(len(b.order))}
+			b.frames[key] = &frameRecord{}
+			b.order = append(b.order, key)
+		}
+	}
+	return b, nil
+}

@@ -1,0 +1,61 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+)
+
+// RunVirtual runs a case in virtual time. The error wraps ErrCase, or tells what went wrong.
+func RunVirtual(ctx context.Context, text string, o Options) (*Record, error) {
+	s, err := NewSimulation(text, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Run(ctx); err != nil {
+		return nil, err
+	}
+	return s.Record(), nil
+}
+
+// Record gives what is left of a run that has come to its end.
+func (s *Simulation) Record() *Record {
+	r := &Record{scenario: s.scenario, ladder: s.flows[0].publisher.ladder}
+	var queue lab.Distribution
+	for _, f := range s.flows {
+		r.receivers = append(r.receivers, f.ledger)
+		queue.Join(&f.ledger.queue)
+		r.discarded += f.watched.offered - f.watched.transmitted
+	}
+	ms := func(share float64) float64 { return lab.Milliseconds(queue.Percentile(share)) }
+	r.queue = QueueFigures{ms(0.5), ms(0.95), ms(0.99), ms(1)}
+	if len(s.competitors) > 0 {
+		r.others = s.others()
+	}
+	return r
+}
+
+// besides is how long competitors are looked at after a receiver has joined them.
+const besides = 3 * time.Second
+
+// others are the figures of the competitors.
+func (s *Simulation) others() *OtherFigures {
+	begin := s.scenario.begin
+	var delays lab.Distribution
+	var offered, discarded float64
+	for _, c := range s.competitors {
+		for _, d := range c.delays {
+			if d.at >= begin && d.at < begin+besides {
+				delays.Add(d.delay)
+			}
+		}
+		for _, x := range c.samples {
+			if x.at > begin && x.at <= begin+besides {
+				offered += float64(x.offered)
+				discarded += float64(x.discarded)
+			}
+		}
+	}
+	return &OtherFigures{Loss: discarded / max(offered, 1), QueueP95: lab.Milliseconds(delays.Percentile(0.95))}
+}

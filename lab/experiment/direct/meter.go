@@ -1,0 +1,95 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/topology"
+)
+
+// Metered is a network and the machine that it runs on.
+type Metered struct {
+	Network *topology.Network
+	// Began is when it was last begun to measure.
+	Began time.Time
+
+	machine lab.MachineTime
+	ended   *load // nil before End
+}
+
+// load is how busy the machine was, and what is known of the network.
+type load struct {
+	busy    float64
+	network router.Validity
+}
+
+// OpenMetered starts a network. Where this machine cannot have one, the outcome says so.
+func OpenMetered(ctx context.Context, layout *topology.Topology) (*Metered, *experiment.Outcome, error) {
+	network, err := topology.Start(ctx, layout)
+	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
+		return nil, experiment.Skip("no network between processes: %v", err), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := NewMetered(network)
+	if err != nil {
+		return nil, nil, errors.Join(err, network.Close())
+	}
+	return m, nil, nil
+}
+
+// NewMetered measures a network that has started, and the machine. The error wraps lab.ErrProc.
+func NewMetered(network *topology.Network) (*Metered, error) {
+	m := &Metered{Network: network}
+	return m, m.Begin()
+}
+
+// Begin begins to measure how busy the machine is, and the counters of the network anew. The error wraps lab.ErrProc.
+func (m *Metered) Begin() (err error) {
+	m.Network.Restart()
+	m.Began, m.ended = time.Now(), nil
+	m.machine, err = lab.ReadMachineTime()
+	return err
+}
+
+// Until waits for a time since Begin, or until a channel is closed, which is no error.
+func (m *Metered) Until(ctx context.Context, since time.Duration, closed <-chan struct{}) error {
+	timer := time.NewTimer(time.Until(m.Began.Add(since)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-closed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// End ends what counts for Judge: in what comes after it, such as waiting for the last frames, the machine has little to do.
+func (m *Metered) End() {
+	m.ended = &load{}
+	if now, err := lab.ReadMachineTime(); err == nil {
+		m.ended.busy = now.BusySince(m.machine)
+	}
+	m.ended.network = m.Network.Validity()
+}
+
+// Busy is how busy all processors were between Begin and End, 0 to 1.
+func (m *Metered) Busy() float64 {
+	if m.ended == nil {
+		m.End()
+	}
+	return m.ended.busy
+}
+
+// Judge judges an outcome, see experiment.Outcome.Judge. How busy the machine was between Begin and End, and whether the network was late then, are added to the pace.
+func (m *Metered) Judge(outcome *experiment.Outcome, pace experiment.Pace) {
+	pace.Busy = m.Busy()
+	pace.Disturbed, pace.Late = m.ended.network.Disturbance, m.ended.network.Reason
+	outcome.Judge(pace)
+}

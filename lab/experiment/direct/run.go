@@ -1,0 +1,168 @@
+package direct
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/topology"
+)
+
+// Run is a producer and a consumer on their way.
+type Run struct {
+	network  *topology.Network
+	producer *lab.Program
+	consumer *lab.Program
+	log      string
+}
+
+// Config says what runs where.
+type Config struct {
+	Network *topology.Network
+	// Producer and Consumer are hosts of the network.
+	Producer, Consumer string
+	// Produce and Consume are the flags of both, but for those of meeting, of time and of logs.
+	Produce, Consume []string
+	// Length is how long the producer sends once both have met.
+	Length time.Duration
+}
+
+// Patience with programs.
+const (
+	// listenPatience covers the reading of every frame of a source of files.
+	listenPatience = time.Minute
+	// endPatience is for what a run takes beside its length.
+	endPatience = 30 * time.Second
+)
+
+// ErrMeeting says that both programs did not find each other.
+var ErrMeeting = errors.New("producer and consumer did not meet")
+
+// waiting is what a producer logs once it listens.
+var waiting = regexp.MustCompile(`msg="waiting for the other side" address=(\S+)`)
+
+// Start starts both.
+func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) {
+	volpeer, err := s.Program("volpeer")
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort(c.Network.Address(c.Producer).String(), "0")
+	arguments := append([]string{"direct", "produce", "--listen", address, "--seconds", seconds(c.Length), "--json"}, c.Produce...)
+	reader, writer := io.Pipe()
+	listening := make(chan string, 1)
+	go listen(reader, listening)
+	r := &Run{network: c.Network, log: s.File("frames.jsonl")}
+	if r.producer, err = lab.StartCommand("volpeer direct produce", c.Network.Command(ctx, c.Producer, volpeer, arguments...), writer); err != nil {
+		_ = writer.Close()
+		return nil, err
+	}
+	go func() {
+		<-r.producer.Ended()
+		_ = writer.Close()
+	}()
+	if address, err = lab.AwaitSign(ctx, r.producer, listening, listenPatience); err != nil {
+		return nil, errors.Join(ErrMeeting, err, r.producer.Stop())
+	}
+	// Hosts of an emulated network have one clock.
+	arguments = append([]string{"direct", "consume", "--connect", address, "--same-clock", "--log", r.log, "--json"}, c.Consume...)
+	if r.consumer, err = lab.StartCommand("volpeer direct consume", c.Network.Command(ctx, c.Consumer, volpeer, arguments...), nil); err != nil {
+		return nil, errors.Join(err, r.producer.Stop())
+	}
+	return r, nil
+}
+
+// seconds is a time as volpeer takes it.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+
+// listen looks for the address that the producer listens at, and reads on, so that the producer can write.
+func listen(from io.Reader, found chan<- string) {
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		if match := waiting.FindStringSubmatch(lines.Text()); match != nil {
+			select {
+			case found <- match[1]:
+			default:
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, from)
+}
+
+// Summary is what the producer and the consumer print at the end, of which experiments take these.
+type Summary struct {
+	// Captured, Missed, Skipped and Refused are the producer's: frames captured, those that fell due and were not, those captured that a newer one replaced before they
+	// were encoded, those that the codec refused.
+	Captured int `json:"frames_captured"`
+	Missed   int `json:"frames_missed"`
+	Skipped  int `json:"frames_superseded_before_encoding"`
+	Refused  int `json:"frames_refused"`
+}
+
+// Ended is closed once the consumer has ended, which it does when the producer has.
+func (r *Run) Ended() <-chan struct{} { return r.consumer.Ended() }
+
+// Pace is what the machine got done: of the frames that fell due those that were decoded in the end, and those that the producer or the consumer's decoder did not get
+// to.
+func (s *Summary) Pace(frames []Frame) experiment.Pace {
+	p := experiment.Pace{Wanted: s.Captured + s.Missed, DroppedByCPU: s.Missed + s.Skipped}
+	for i := range frames {
+		f := &frames[i]
+		if f.Outcome == Intact && f.Decoded != 0 {
+			p.Done++
+		}
+		if f.Superseded {
+			p.DroppedByCPU++
+		}
+	}
+	return p
+}
+
+// Wait waits until both have ended, and reads the log of frames.
+func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary, error) {
+	var summary Summary
+	ctx, cancel := context.WithTimeout(ctx, length+endPatience)
+	defer cancel()
+	produced := r.producer.Wait(ctx)
+	consumed := r.consumer.Wait(ctx)
+	if foundNothing(consumed, r.consumer.Output()) {
+		consumed = nil
+	}
+	if err := errors.Join(produced, consumed); err != nil {
+		return nil, summary, errors.Join(err, r.Stop())
+	}
+	if err := json.Unmarshal(r.producer.Output(), &summary); err != nil {
+		return nil, summary, fmt.Errorf("summary of volpeer direct produce: %w", err)
+	}
+	frames, err := ReadFrames(r.log)
+	return frames, summary, err
+}
+
+// statusNothing is the exit status of volpeer where nothing went wrong but that no frame was decoded.
+const statusNothing = 3
+
+// foundNothing tells whether the consumer ended as it should, with nothing decoded of what came: its status says so, and to an experiment it is a finding. Where no
+// packet came at all there is nothing to find.
+func foundNothing(ended error, output []byte) bool {
+	var exit *exec.ExitError
+	if !errors.As(ended, &exit) || exit.ExitCode() != statusNothing {
+		return false
+	}
+	var summary struct {
+		Packets uint64 `json:"packets_received"`
+	}
+	return json.Unmarshal(output, &summary) == nil && summary.Packets > 0
+}
+
+// Stop ends both. It may be called after Wait.
+func (r *Run) Stop() error { return errors.Join(r.consumer.Stop(), r.producer.Stop()) }

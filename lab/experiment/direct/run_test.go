@@ -1,0 +1,135 @@
+package direct
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/topology"
+)
+
+// volpeer builds the program, without Draco, and returns its folder.
+func volpeer(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(folder, "volpeer"), "./cmd/volpeer")
+	build.Dir = filepath.Join("..", "..", "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return folder
+}
+
+// begin has a producer and a consumer meet over a link whose forward direction has the profile, and send for a second.
+func begin(t *testing.T, profile string, points int, produce ...string) (*Metered, []Frame, Summary) {
+	t.Helper()
+	forth, err := netem.ParseProfile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := netem.ParseProfile("delay=20ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, skipped, err := OpenMetered(t.Context(), topology.Pair("producer", "consumer", topology.Link{Forth: topology.Direction{Config: forth}, Back: topology.Direction{Config: back}}))
+	if errors.Is(err, router.ErrPrivileges) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if skipped != nil {
+		t.Skip(skipped.Reason)
+	}
+	t.Cleanup(func() {
+		if err := network.Network.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	const length = time.Second
+	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(), Programs: volpeer(t), Seed: 1}
+	source := SourceOf(Figure, points, "")
+	run, err := Start(t.Context(), Config{
+		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,
+		Produce: append(append(source.Flags(30, settings), "--codec", "raw", "--transport", "udp"), produce...),
+	}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames, summary, err := run.Wait(t.Context(), length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return network, frames, summary
+}
+
+// TestRun: a producer and a consumer meet over an emulated link, and the log has what it delays.
+func TestRun(t *testing.T) {
+	network, frames, summary := begin(t, "delay=20ms", 500, "--bitrate", "5Mbit")
+	intact := 0
+	for i := range frames {
+		if frames[i].Outcome == Intact {
+			intact++
+		}
+	}
+	if intact < 5 || summary.Captured < intact {
+		t.Errorf("%d of %d frames came, %d were captured", intact, len(frames), summary.Captured)
+	}
+	for _, ms := range Span(frames, FirstSent, LastReceived) {
+		// Clocks of two namespaces are one, and are taken for that. Instants are in whole microseconds.
+		if ms < 19.999 {
+			t.Errorf("a frame took %g ms over 20 ms of link", ms)
+		}
+	}
+	outcome := experiment.NewOutcome()
+	network.Judge(outcome, experiment.Pace{Wanted: summary.Captured, Done: intact})
+	if outcome.Validity == experiment.Failed || outcome.Validity == experiment.Skipped {
+		t.Errorf("judged %s", outcome.Validity)
+	}
+}
+
+// TestFoundNothing: a consumer that has printed that nothing was decoded and then failed for another reason is no finding.
+func TestFoundNothing(t *testing.T) {
+	const nothing = `{"frames_decoded":0,"packets_received":12}`
+	for _, test := range []struct {
+		name, script string
+		want         bool
+	}{
+		{"nothing decoded", "echo '" + nothing + "'; exit 3", true},
+		{"another failure beside", "echo '" + nothing + "'; exit 1", false},
+		{"killed after it had printed", "echo '" + nothing + "'; kill -KILL $$", false},
+		{"no packet came", `echo '{"frames_decoded":0,"packets_received":0}'; exit 3`, false},
+		{"no summary", "exit 3", false},
+		{"all well", `echo '{"frames_decoded":9,"packets_received":12}'`, false},
+	} {
+		consumer, err := lab.StartProgram(test.name, "/bin/sh", nil, "-c", test.script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := consumer.Wait(t.Context())
+		if got := foundNothing(ended, consumer.Output()); got != test.want {
+			t.Errorf("%s, which ended with %v: a finding is %v, want %v", test.name, ended, got, test.want)
+		}
+	}
+}
+
+// TestNothingComesWhole: frames of 90 kB that leave at once lose packets in a queue of 10 kB, all of them, and nothing repairs them. That is a finding, not a failure.
+func TestNothingComesWhole(t *testing.T) {
+	_, frames, summary := begin(t, "rate=20Mbit,delay=20ms,queue=10kB", 6000, "--mode", "paper002", "--gap", "0s")
+	if len(frames) == 0 || summary.Captured == 0 {
+		t.Fatalf("%d frames in the log, %d captured", len(frames), summary.Captured)
+	}
+	for i := range frames {
+		if frames[i].Outcome == Intact {
+			t.Errorf("frame %d came whole", frames[i].Number)
+		}
+	}
+}

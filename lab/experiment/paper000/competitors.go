@@ -1,0 +1,139 @@
+package paper000
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/topology"
+)
+
+// errCompetitors says that iperf3 did not do what it was started for.
+var errCompetitors = errors.New("iperf3")
+
+// competitor is the program of whose flows they are.
+const competitor = "iperf3"
+
+// competitors are TCP flows of the kernel, from one host to another.
+type competitors struct{ server, client *lab.Program }
+
+// startCompetitors starts so many flows with Cubic for a time.
+func startCompetitors(ctx context.Context, n *topology.Network, from, to string, flows int, length time.Duration) (*competitors, error) {
+	c := &competitors{}
+	var err error
+	listens := make(listening, 1)
+	// The server ends with its first client. What it says of itself goes to standard output, which is only read in the end.
+	server := n.Command(ctx, to, "sh", "-c", "exec "+competitor+" --server --one-off --forceflush >&2")
+	if c.server, err = lab.StartCommand("iperf3 -s", server, listens); err != nil {
+		return nil, err
+	}
+	if _, err := lab.AwaitSign(ctx, c.server, listens, readyTime); err != nil {
+		return nil, errors.Join(errCompetitors, err, c.server.Stop())
+	}
+	arguments := []string{
+		"--client", n.Address(to).String(), "--congestion", "cubic", "--parallel", strconv.Itoa(flows), "--time", strconv.Itoa(max(1, int(length.Seconds()))),
+		"--interval", "1", "--json", "--connect-timeout", "5000",
+	}
+	if c.client, err = lab.StartCommand("iperf3 -c", n.Command(ctx, from, competitor, arguments...), nil); err != nil {
+		return nil, errors.Join(err, c.server.Stop())
+	}
+	return c, nil
+}
+
+// listening is told when iperf3 says that it listens: a client that comes before is refused.
+type listening chan struct{}
+
+// Write implements io.Writer. The line is written at once.
+func (l listening) Write(data []byte) (int, error) {
+	if bytes.Contains(data, []byte("listening")) {
+		select {
+		case l <- struct{}{}:
+		default:
+		}
+	}
+	return len(data), nil
+}
+
+// readyTime is how long the server may take until it listens.
+const readyTime = 10 * time.Second
+
+// endingTime is what iperf3 may take beyond its time: it waits until everything has arrived.
+const endingTime = 10 * time.Second
+
+// wait waits for the end, and tells the rate of all flows together, second by second.
+func (c *competitors) wait(ctx context.Context) ([]rate, error) {
+	ctx, cancel := context.WithTimeout(ctx, endingTime)
+	defer cancel()
+	if err := c.client.Wait(ctx); err != nil {
+		c.stop()
+		return nil, fmt.Errorf("%w: %w", errCompetitors, err)
+	}
+	c.stop()
+	return parseCompetitors(c.client.Output())
+}
+
+// stop ends both. That they were asked to end shows in their status, which is no failure.
+func (c *competitors) stop() {
+	_ = c.client.Stop()
+	_ = c.server.Stop()
+}
+
+// rate is what was carried from one time to another.
+type rate struct {
+	From, Until float64 // in seconds
+	BPS         float64
+}
+
+// maxCompetitors bounds what is read of iperf3: an hour of seconds takes some 5 MB.
+const maxCompetitors = 64 << 20
+
+// parseCompetitors reads what iperf3 --json prints.
+func parseCompetitors(text []byte) ([]rate, error) {
+	if len(text) > maxCompetitors {
+		return nil, fmt.Errorf("%w: printed %d bytes, expected at most %d", errCompetitors, len(text), maxCompetitors)
+	}
+	var report struct {
+		Error     string `json:"error"`
+		Intervals []struct {
+			Sum struct {
+				Start float64 `json:"start"`
+				End   float64 `json:"end"`
+				BPS   float64 `json:"bits_per_second"`
+			} `json:"sum"`
+		} `json:"intervals"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&report); err != nil {
+		return nil, fmt.Errorf("%w: expected one JSON object: %w", errCompetitors, err)
+	}
+	if report.Error != "" {
+		return nil, fmt.Errorf("%w: %s", errCompetitors, report.Error)
+	}
+	var rates []rate
+	for _, i := range report.Intervals {
+		rates = append(rates, rate{i.Sum.Start, i.Sum.End, i.Sum.BPS})
+	}
+	if len(rates) == 0 {
+		return nil, fmt.Errorf("%w: it reports no interval", errCompetitors)
+	}
+	return rates, nil
+}
+
+// meanRate is the mean over time of what was carried between two times.
+func meanRate(rates []rate, from, until float64) float64 {
+	sum, took := 0.0, 0.0
+	for _, r := range rates {
+		if overlap := min(r.Until, until) - max(r.From, from); overlap > 0 {
+			sum += r.BPS * overlap
+			took += overlap
+		}
+	}
+	if took == 0 {
+		return 0
+	}
+	return sum / took
+}

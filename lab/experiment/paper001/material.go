@@ -1,0 +1,66 @@
+package paper001
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/volsfu/volsfu/lab/experiment"
+)
+
+// framePoints is how many points a frame has, as in the paper (section 4.2).
+const framePoints = 200_000
+
+// The contents. Figure is what stands in for them where there is no test data.
+const (
+	contentMan    = "cesium-man"
+	contentDesk   = "desk-human"
+	contentFigure = "synthetic"
+)
+
+// occupied is how many cells of an octree of each depth, over a cube around the object, the points of a frame occupy: a codec that keeps one point per cell, as the
+// paper's MPEG anchor codec does, has that many left.
+var occupied = map[string]map[int]int{
+	contentMan:    {5: 944, 7: 14_606, 9: 127_564},
+	contentDesk:   {5: 500, 7: 6_594, 9: 82_331},
+	contentFigure: {5: 793, 7: 12_569, 9: 132_863},
+}
+
+// material is what is captured, and the rungs that its levels are.
+type material struct {
+	content string
+	source  string
+}
+
+// materialFor finds the content, or what stands in for it, and notes it.
+func materialFor(content string, s *experiment.Settings, o *experiment.Outcome) material {
+	kind, file := "glb:", filepath.Join(s.Data, "cesium-man", "CesiumMan.glb")
+	if content == contentDesk {
+		kind, file = "ply:", filepath.Join(s.Data, "desk-human")
+	}
+	if _, err := os.Stat(file); s.Data == "" || err != nil {
+		o.Note("The synthetic figure stands in for %s: %d points per frame.", content, framePoints)
+		return material{contentFigure, "synthetic"}
+	}
+	if content == contentDesk {
+		o.Note("desk-human is one captured frame of %d points, shown again and again.", framePoints)
+	} else {
+		o.Note("cesium-man is a walking figure in a loop of 2 s, its surface sampled at %d points in random order.", framePoints)
+	}
+	return material{content, kind + file}
+}
+
+// rung is a level as a quality of the ladder: the points that its octree has, at as many bits per coordinate as it is deep.
+func (m material) rung(level int, o *experiment.Outcome) string {
+	points := occupied[m.content][level]
+	o.Note("Octree level %d is the rung octree%d: %d points of %s, positions at %d bits, Draco at speed 10.", level, level, points, m.content, level)
+	return fmt.Sprintf("octree%d=%d:%d", level, points, level)
+}
+
+// flags are those of vollab peer for the material.
+func (m material) flags(tiles int, qualities string, seed uint64) []string {
+	return []string{
+		"--source", m.source, "--points", fmt.Sprint(framePoints), "--seed", fmt.Sprint(seed % (1 << 31)),
+		"--tiling", "direction", "--tiles", fmt.Sprint(tiles), "--qualities", qualities, "--codec", "draco",
+	}
+}

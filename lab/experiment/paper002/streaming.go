@@ -1,0 +1,170 @@
+package paper002
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/direct"
+	"github.com/volsfu/volsfu/lab/topology"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Collection are the experiments of this package.
+func Collection() experiment.Collection {
+	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
+		"paper002/streaming": experiment.Define(defaultStreaming(), quantities, run),
+	}}
+}
+
+// streaming is a producer and a consumer of the paper, with everything that its experiments vary.
+type streaming struct {
+	Scene string `yaml:"scene"`
+	// Points is the size of a cloud of the scene figure: 848×480 are 407,040.
+	Points int `yaml:"points"`
+	// FPS is how many frames per second there are to capture; 0 is as many as this machine holds.
+	FPS float64 `yaml:"fps"`
+	// Level is the paper's compression level, 1 (fastest) to 10 (smallest); Draco's speed is 10 less the level.
+	Level  int  `yaml:"level"`
+	Bits   int  `yaml:"bits"`
+	Colors bool `yaml:"colors"`
+	// Share is the part of the points that is kept, in %.
+	Share   int `yaml:"share"`
+	Threads int `yaml:"threads"`
+	// Gap is the time between two packets, 0 for none.
+	Gap time.Duration `yaml:"gap"`
+	// Link is the way from the producer to the consumer, Back that of the other direction.
+	Link string `yaml:"link"`
+	Back string `yaml:"back"`
+	// Clouds is how many are measured, if they come within the time; 0 is all of the time.
+	Clouds int `yaml:"clouds"`
+}
+
+// defaultStreaming is the paper's setup (sections 3.1 to 3.4).
+func defaultStreaming() streaming {
+	return streaming{
+		Scene: direct.Figure, Points: 848 * 480, Level: 4, Bits: 11, Colors: true, Share: 100, Threads: 1, Gap: 60 * time.Microsecond,
+		Link: "rate=160.8Mbit,delay=12.2ms,jitter=1ms,queue=256kB", Back: "delay=12.2ms,jitter=1ms",
+	}
+}
+
+// Validate implements what experiment.Define asks for.
+func (s streaming) Validate() error {
+	switch {
+	case s.Scene != direct.Figure && s.Scene != direct.Desk:
+		return fmt.Errorf("scene: expected %s or %s, got %q", direct.Figure, direct.Desk, s.Scene)
+	case s.Level < 1 || s.Level > 10:
+		return fmt.Errorf("level: expected 1 to 10, got %d", s.Level)
+	case s.Bits < 1 || s.Bits > 30:
+		return fmt.Errorf("bits: expected 1 to 30, got %d", s.Bits)
+	case s.Share < 1 || s.Share > 100:
+		return fmt.Errorf("share: expected 1 to 100 %%, got %d", s.Share)
+	case s.Threads < 1 || s.Threads > 64:
+		return fmt.Errorf("threads: expected 1 to 64, got %d", s.Threads)
+	case s.Points < 1 || !(s.FPS >= 0) || s.Gap < 0 || s.Clouds < 0:
+		return errors.New("points, fps, gap, clouds: expected a number of points above 0, and 0 or more of the others")
+	}
+	_, _, err := s.links()
+	return err
+}
+
+func (s *streaming) links() (forth, back netem.Config, err error) {
+	if forth, err = netem.ParseProfile(s.Link); err != nil {
+		return forth, back, fmt.Errorf("link: %w", err)
+	}
+	if back, err = netem.ParseProfile(s.Back); err != nil {
+		return forth, back, fmt.Errorf("back: %w", err)
+	}
+	return forth, back, nil
+}
+
+// warmUp is at the beginning of a run, and does not count: codecs and memory are cold, and the buffer of the link is empty.
+const warmUp = time.Second
+
+// codec is the codec's name for volpeer.
+func (s *streaming) codec() string {
+	if s.Threads == 1 {
+		return "draco"
+	}
+	return fmt.Sprintf("parts:draco:%d", s.Threads)
+}
+
+// produce are the producer's flags. What resolution leaves out is left out before encoding, evenly, as the paper has it.
+func (s *streaming) produce(source *direct.Source, settings *experiment.Settings) []string {
+	kept := *source
+	kept.Points = source.Points * s.Share / 100
+	flags := append(kept.Flags(s.FPS, settings), "--transport", "udp", "--mode", "paper002", "--codec", s.codec(), "--bits", strconv.Itoa(s.Bits),
+		"--speed", strconv.Itoa(10-s.Level), "--gap", s.Gap.String())
+	if !s.Colors {
+		flags = append(flags, "--no-colors")
+	}
+	if s.Clouds > 0 {
+		// While it warms up no more come than fall due.
+		flags = append(flags, "--count", strconv.Itoa(s.Clouds+int(math.Ceil(s.FPS*warmUp.Seconds()))))
+	}
+	return flags
+}
+
+// run measures one iteration.
+func run(ctx context.Context, s streaming, settings experiment.Settings) (*experiment.Outcome, error) {
+	forth, back, err := s.links()
+	if err != nil {
+		return nil, err
+	}
+	layout := topology.Pair("producer", "consumer", topology.Link{Forth: topology.Direction{Config: forth}, Back: topology.Direction{Config: back}})
+	layout.Seed = settings.Seed
+	network, skipped, err := direct.OpenMetered(ctx, layout)
+	if skipped != nil || err != nil {
+		return skipped, err
+	}
+	defer func() { _ = network.Network.Close() }()
+	source := direct.SourceOf(s.Scene, s.Points, settings.Data)
+	outcome := experiment.NewOutcome()
+	outcome.Note("%s", source.Says)
+	outcome.Note("The link from producer to consumer is %s; of the other direction %s.", s.Link, s.Back)
+	if s.FPS == 0 {
+		if s.FPS, err = s.heldRate(ctx, network, &source, &settings); err != nil {
+			return nil, err
+		}
+		outcome.Note("Of the camera's %d frames per second every n-th is captured, with the least n of each cell that this machine holds: a trial of %v beforehand, in which the producer takes the next "+
+			"frame as soon as it is done, as the paper's does, tells how long producer and consumer need for one, and how busy all processors are. How many that are stands under frames sent.", camera, trial)
+	}
+	frames, summary, err := s.stream(ctx, network, &source, warmUp+settings.Duration, &settings)
+	if err != nil {
+		return nil, err
+	}
+	s.measure(outcome, direct.Between(frames, warmUp, 0))
+	statistics := network.Network.Statistics()
+	wire := statistics.Wire("link", topology.Forth)
+	outcome.Set("queue_dropped", float64(wire.DroppedQueue))
+	outcome.Set("busy", 100*network.Busy())
+	network.Judge(outcome, summary.Pace(frames))
+	return outcome, nil
+}
+
+// stream has a producer and a consumer stream for a time, and the machine and the network measured meanwhile.
+func (s *streaming) stream(ctx context.Context, network *direct.Metered, source *direct.Source, length time.Duration, settings *experiment.Settings) ([]direct.Frame, direct.Summary, error) {
+	pair, err := direct.Start(ctx, direct.Config{
+		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,
+		Produce: s.produce(source, settings), Consume: []string{"--render"},
+	}, settings)
+	if err != nil {
+		return nil, direct.Summary{}, err
+	}
+	if err := network.Begin(); err != nil {
+		return nil, direct.Summary{}, errors.Join(err, pair.Stop())
+	}
+	if err := network.Until(ctx, length, pair.Ended()); err != nil {
+		return nil, direct.Summary{}, errors.Join(err, pair.Stop())
+	}
+	network.End()
+	return pair.Wait(ctx, length)
+}

@@ -1,0 +1,247 @@
+package paper004
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/cast"
+	"github.com/volsfu/volsfu/lab/probe"
+	"github.com/volsfu/volsfu/lab/topology"
+)
+
+// The segments of the way.
+const (
+	// segmentA is from the sender to the server, segmentB from the server to a receiver, over the emulated network; segmentLoopback is the kernel alone, on one host.
+	segmentA        = "A"
+	segmentB        = "B"
+	segmentLoopback = "loopback"
+)
+
+// probes is a run of probe packets over one segment.
+type probes struct {
+	Segment  string        `yaml:"segment"`
+	Size     int           `yaml:"size"`
+	Count    int           `yaml:"count"`
+	Interval time.Duration `yaml:"interval"`
+	// Up and Down are the links of segments A and B, as netem's profiles.
+	Up   string `yaml:"up"`
+	Down string `yaml:"down"`
+}
+
+// defaultProbes have the paper's 300 packets; segment B has its kilometre of fibre, 5 µs, and two switches of 5 µs each.
+func defaultProbes() probes {
+	return probes{Segment: segmentA, Size: 128, Count: 300, Interval: 10 * time.Millisecond, Up: "delay=5us", Down: "delay=15us"}
+}
+
+// Validate implements what experiment.Define asks for.
+func (p probes) Validate() error {
+	if p.Segment != segmentA && p.Segment != segmentB && p.Segment != segmentLoopback {
+		return fmt.Errorf("segment: expected %s, %s or %s, got %q", segmentA, segmentB, segmentLoopback, p.Segment)
+	}
+	if p.Size < probe.MinSize || p.Size > probe.MaxSize || p.Count < 1 || p.Interval < 0 {
+		return errors.New("size, count, interval: expected the bytes of an IP packet, and numbers above 0")
+	}
+	_, err := p.layout(0)
+	return err
+}
+
+// layout is the network of the paper: sender, server and receiver.
+func (p *probes) layout(seed uint64) (*topology.Topology, error) {
+	up, err := netem.ParseProfile(p.Up)
+	if err != nil {
+		return nil, fmt.Errorf("up: %w", err)
+	}
+	down, err := netem.ParseProfile(p.Down)
+	if err != nil {
+		return nil, fmt.Errorf("down: %w", err)
+	}
+	return &topology.Topology{
+		Hosts: map[string]topology.Host{"sender": {}, "server": {}, "receiver": {}},
+		Links: map[string]topology.Link{segmentA: topology.Duplex(up), segmentB: topology.Duplex(down)},
+		Paths: []topology.Path{
+			{From: "sender", To: "server", Through: []topology.Passage{{Link: segmentA}}}, {From: "server", To: "receiver", Through: []topology.Passage{{Link: segmentB}}},
+		},
+		Seed: seed,
+	}, nil
+}
+
+// ends are the hosts of the segment.
+func (p *probes) ends() (from, to string) {
+	switch p.Segment {
+	case segmentA:
+		return "sender", "server"
+	case segmentB:
+		return "server", "receiver"
+	}
+	return "server", "server"
+}
+
+// probeQuantities are the paper's: TX_SW is from the program to the network device, TX_HW from there to the wire, RX_HW from card to card with switches and propagation, RX_SW from the kernel to the
+// program.
+var probeQuantities = []experiment.Quantity{
+	{Name: "tx_sw", Unit: "µs", Label: "TX_SW"},
+	{Name: "tx_hw", Unit: "µs", Label: "TX_HW"},
+	{Name: "rx_hw", Unit: "µs", Label: "RX_HW"},
+	{Name: "rx_sw", Unit: "µs", Label: "RX_SW"},
+	{Name: "wire", Unit: "µs", Label: "kernel to kernel"},
+	{Name: "total", Unit: "µs", Label: "program to program"},
+	{Name: "total_p95", Unit: "µs", Label: "program to program, 95th percentile"},
+	{Name: "lost", Unit: "packets", Label: "lost"},
+}
+
+// runProbes measures one iteration.
+func runProbes(ctx context.Context, p probes, settings experiment.Settings) (*experiment.Outcome, error) {
+	layout, err := p.layout(settings.Seed)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cast.Open(ctx, &settings, layout)
+	if cast.Lacking(err) {
+		return experiment.Skip("no network between processes: %v", err), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	before, err := lab.ReadMachineTime()
+	if err != nil {
+		return nil, err
+	}
+	departures, arrivals, err := p.exchange(ctx, c.Network(), &settings)
+	if err != nil {
+		return nil, err
+	}
+	after, err := lab.ReadMachineTime()
+	if err != nil {
+		return nil, err
+	}
+	outcome := experiment.NewOutcome()
+	measureProbes(outcome, departures, arrivals)
+	pace := experiment.Pace{Wanted: p.Count, Done: len(arrivals), Busy: after.BusySince(before)}
+	if p.Segment != segmentLoopback {
+		v := c.Network().Validity()
+		pace.Disturbed, pace.Late = v.Disturbance, v.Reason
+	}
+	outcome.Judge(pace)
+	return outcome, nil
+}
+
+// ready is the line by which a receiver says where it listens.
+var ready = regexp.MustCompile(`\{"ready":"([^"]+)"\}`)
+
+// starting is how long a receiver may take until it listens.
+const starting = 10 * time.Second
+
+// exchange has one host send to the other.
+func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *experiment.Settings) ([]probe.Departure, []probe.Arrival, error) {
+	vollab, err := settings.Program("vollab")
+	if err != nil {
+		return nil, nil, err
+	}
+	from, to := p.ends()
+	said := make(sign, 1)
+	receiver, err := lab.StartCommand("vollab probe receive", n.Command(ctx, to, vollab, "probe", "receive", "--listen", n.Address(to).String()+":0", "--count", strconv.Itoa(p.Count)), said)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = receiver.Stop() }()
+	address, err := lab.AwaitSign(ctx, receiver, said, starting)
+	if err != nil {
+		return nil, nil, errors.Join(errProbes, err)
+	}
+	sender, err := lab.StartCommand("vollab probe send", n.Command(ctx, from, vollab, "probe", "send", "--to", address, "--size", strconv.Itoa(p.Size), "--count", strconv.Itoa(p.Count),
+		"--interval", p.Interval.String()), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := sender.Wait(ctx); err != nil {
+		return nil, nil, errors.Join(err, sender.Stop())
+	}
+	if err := receiver.Wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	departures, err := parseLines[probe.Departure](sender.Output())
+	if err != nil {
+		return nil, nil, err
+	}
+	arrivals, err := parseLines[probe.Arrival](receiver.Output())
+	return departures, arrivals, err
+}
+
+// errProbes says that the programs did not do what they were started for.
+var errProbes = errors.New("probe packets")
+
+// sign passes on the address that a receiver says, and drops the rest.
+type sign chan string
+
+// Write implements io.Writer. The line is written at once.
+func (s sign) Write(data []byte) (int, error) {
+	if match := ready.FindSubmatch(data); match != nil {
+		select {
+		case s <- string(match[1]):
+		default:
+		}
+	}
+	return len(data), nil
+}
+
+// parseLines reads objects, one after the other.
+func parseLines[T any](text []byte) (list []T, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var value T
+		switch err := decoder.Decode(&value); {
+		case errors.Is(err, io.EOF):
+			return list, nil
+		case err != nil:
+			return nil, fmt.Errorf("%w: line %d: %w", errProbes, len(list)+1, err)
+		}
+		list = append(list, value)
+	}
+}
+
+// measureProbes turns stamps into figures. What the system does not stamp has none, and a note says so.
+func measureProbes(o *experiment.Outcome, departures []probe.Departure, arrivals []probe.Arrival) {
+	passages := probe.Match(departures, arrivals)
+	o.Set("lost", float64(len(departures)-len(passages)))
+	parts := []struct {
+		figure string
+		of     func(*probe.Passage) int64
+		absent string
+	}{
+		{"tx_sw", func(p *probe.Passage) int64 { return p.TxSoftware }, "TX_SW is absent: the kernel stamped no packet when sending."},
+		{"tx_hw", func(p *probe.Passage) int64 { return p.TxHardware }, "TX_HW is absent: no network card with a clock of its own is on the way."},
+		{"rx_hw", func(p *probe.Passage) int64 { return p.RxHardware }, "RX_HW is absent: no network card with a clock of its own is on the way; the time from kernel to kernel stands in."},
+		{"rx_sw", func(p *probe.Passage) int64 { return p.RxSoftware }, "RX_SW is absent: the kernel stamped no packet when receiving."},
+		{"wire", func(p *probe.Passage) int64 { return p.Wire }, ""},
+		{"total", func(p *probe.Passage) int64 { return p.Total }, ""},
+	}
+	for _, part := range parts {
+		var values []float64
+		for i := range passages {
+			if ns := part.of(&passages[i]); ns >= 0 {
+				values = append(values, float64(ns)/1e3)
+			}
+		}
+		if len(values) == 0 && part.absent != "" {
+			o.Note("%s", part.absent)
+		}
+		o.Sample(part.figure, values)
+		if part.figure == "total" && len(values) > 0 {
+			o.Set("total_p95", experiment.Quantile(values, 0.95))
+		}
+	}
+	if len(passages) == 0 {
+		o.Invalidate("no packet came")
+	}
+}

@@ -1,0 +1,258 @@
+package experiment
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+)
+
+// Result is what came of an experiment.
+type Result struct {
+	Name     string `json:"experiment"`
+	Title    string `json:"title"`
+	Paper    string `json:"paper,omitempty"`
+	Where    string `json:"where,omitempty"`
+	About    string `json:"about,omitempty"`
+	Scenario string `json:"scenario"`
+	Why      string `json:"why,omitempty"`
+	// Version is volsfu's.
+	Version string      `json:"version"`
+	Machine lab.Machine `json:"machine"`
+	Begun   time.Time   `json:"begun"`
+	// Seconds is how long all of it took, IterationSeconds how long each iteration was to measure.
+	Seconds          float64 `json:"seconds"`
+	IterationSeconds float64 `json:"iteration_seconds"`
+	Iterations       int     `json:"iterations"`
+	Short            bool    `json:"short"`
+	Seed             uint64  `json:"seed"`
+	// Data is the folder of the test data; "" says that the synthetic figure stood in.
+	Data string `json:"data,omitempty"`
+	// Interrupted says that the run ended before all iterations had been begun. Those are not in it.
+	Interrupted bool               `json:"interrupted,omitempty"`
+	Parameters  Parameters         `json:"parameters"`
+	Quantities  []Quantity         `json:"quantities"`
+	Cells       []CellResult       `json:"cells"`
+	Comparisons []ComparisonResult `json:"comparisons,omitempty"`
+	// Notes are those of all iterations, each once.
+	Notes []string `json:"notes,omitempty"`
+
+	experiment *Experiment
+}
+
+// CellResult is what came of a cell.
+type CellResult struct {
+	Name       string            `json:"cell"`
+	Parameters Parameters        `json:"parameters"`
+	Iterations []IterationResult `json:"iterations"`
+	// Worth is the validity of the iterations that Figures are of.
+	Worth   Validity  `json:"worth"`
+	Figures []Summary `json:"figures"`
+
+	cell Cell
+}
+
+// IterationResult is one iteration.
+type IterationResult struct {
+	Iteration int    `json:"iteration"`
+	Seed      uint64 `json:"seed"`
+	// LoadBefore is the system's load average over the last minute when it began, -1 where it is unknown.
+	LoadBefore float64 `json:"load_before"`
+	// Seconds is how long it took, with all that comes before and after measuring.
+	Seconds float64 `json:"seconds"`
+	*Outcome
+}
+
+// Summary is what the iterations of a cell say of one quantity.
+type Summary struct {
+	Quantity
+	Statistics
+	// Paper is the paper's figure, nil where it has none.
+	Paper *PaperFigure `json:"paper,omitempty"`
+}
+
+// PaperFigure is a figure that the paper has printed.
+type PaperFigure struct {
+	Value     float64 `json:"value"`
+	PlusMinus float64 `json:"plus_minus,omitempty"`
+	Deviation float64 `json:"deviation,omitempty"`
+	Why       string  `json:"why"`
+}
+
+// ComparisonResult is a relation between the figures of two cells.
+type ComparisonResult struct {
+	Name   string `json:"name"`
+	Figure string `json:"figure"`
+	Of     string `json:"of"`
+	To     string `json:"to"`
+	As     string `json:"as"`
+	Unit   string `json:"unit"`
+	// Value is nil where one of the cells has no figure.
+	Value *float64 `json:"value"`
+	// Worth is that of the cell that is worth less, "" where one of them did not run.
+	Worth    Validity  `json:"worth,omitempty"`
+	Interval *Interval `json:"interval,omitempty"`
+	Paper    *float64  `json:"paper,omitempty"`
+	Why      string    `json:"why"`
+}
+
+// Counts is how many iterations there are of each validity.
+func (r *Result) Counts() map[Validity]int {
+	counts := make(map[Validity]int)
+	for i := range r.Cells {
+		for _, iteration := range r.Cells[i].Iterations {
+			counts[iteration.Validity]++
+		}
+	}
+	return counts
+}
+
+// MarshalJSON implements json.Marshaler: an object in the order of the file.
+func (ps Parameters) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for i, p := range ps {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		name, err := json.Marshal(p.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(p.Value)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(append(text, name...), ':'), value...)
+	}
+	return append(text, '}'), nil
+}
+
+// WriteJSON writes the result as one object.
+func (r *Result) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r)
+}
+
+// Figure is a summary of a cell by its name, nil where the cell has none.
+func (c *CellResult) Figure(name string) *Summary {
+	for i := range c.Figures {
+		if c.Figures[i].Name == name {
+			return &c.Figures[i]
+		}
+	}
+	return nil
+}
+
+// usable are the iterations that the figures are of.
+func (c *CellResult) usable() []IterationResult {
+	var all []IterationResult
+	for _, i := range c.Iterations {
+		if i.Validity == c.Worth {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// summarise makes the figures of a cell from its iterations: from the valid ones, where there are none from the cpu-bound ones, then from the invalid ones. Which it
+// was stands in Worth.
+func (c *CellResult) summarise(e *Experiment) {
+	c.Figures = []Summary{}
+	for _, c.Worth = range validities {
+		if len(c.usable()) > 0 {
+			break
+		}
+	}
+	for _, q := range e.scenario.Quantities() {
+		figures := c.figuresOf(q.Name)
+		if len(figures) == 0 {
+			continue
+		}
+		c.Figures = append(c.Figures, Summary{Quantity: q, Statistics: Summarise(figures), Paper: e.paperFigure(c.Parameters, q.Name)})
+	}
+}
+
+func (c *CellResult) figuresOf(name string) []Figure {
+	var figures []Figure
+	for _, i := range c.usable() {
+		for _, f := range i.Figures {
+			if f.Name == name {
+				figures = append(figures, f)
+			}
+		}
+	}
+	return figures
+}
+
+// paperFigure is what the paper has of a cell. Of several references the last one that fits counts.
+func (e *Experiment) paperFigure(cell Parameters, name string) *PaperFigure {
+	var found *PaperFigure
+	for _, r := range e.References {
+		if r.Figure == name && cell.Match(r.Cell) {
+			found = &PaperFigure{r.Value, r.PlusMinus, r.Deviation, orElse(r.Why, e.Why)}
+		}
+	}
+	return found
+}
+
+func orElse(text, otherwise string) string {
+	if text != "" {
+		return text
+	}
+	return otherwise
+}
+
+// compare fills the comparisons in. The interval is bootstrapped from the iterations of both cells, where there is one from its parts.
+func (r *Result) compare() {
+	for _, c := range r.experiment.Comparisons {
+		of, to := r.one(c.Of), r.one(c.To)
+		result := ComparisonResult{
+			Name: c.Name, Figure: c.Figure, Of: c.Of.String(), To: c.To.String(), As: c.As, Unit: c.unit(), Paper: c.Paper, Why: orElse(c.Why, r.experiment.Why),
+		}
+		if of != nil && to != nil {
+			result.Worth = worse(of.Worth, to.Worth)
+		}
+		if of != nil && to != nil && of.Figure(c.Figure) != nil && to.Figure(c.Figure) != nil && to.Figure(c.Figure).Mean != 0 {
+			value := c.relate(of.Figure(c.Figure).Mean, to.Figure(c.Figure).Mean)
+			result.Value = &value
+			result.Interval = Bootstrap(parts(of.figuresOf(c.Figure)), parts(to.figuresOf(c.Figure)), c.relate)
+		}
+		r.Comparisons = append(r.Comparisons, result)
+	}
+}
+
+// one is the cell with some parameters, nil where it did not run.
+func (r *Result) one(some Parameters) *CellResult {
+	for i := range r.Cells {
+		if r.Cells[i].Parameters.Match(some) {
+			return &r.Cells[i]
+		}
+	}
+	return nil
+}
+
+// parts are independent values of a quantity: those of the iterations, or of the parts of the only one.
+func parts(figures []Figure) []float64 {
+	if len(figures) == 1 {
+		return BatchMeans(figures[0].Samples, batches)
+	}
+	values := make([]float64, len(figures))
+	for i, f := range figures {
+		values[i] = f.Value
+	}
+	return values
+}
+
+// PlotNames are the names of those of the report's plots that show some of the cells that were to run, in its order.
+func (r *Result) PlotNames() []string {
+	var names []string
+	for i := range r.experiment.Plots {
+		if p := &r.experiment.Plots[i]; r.one(p.Where) != nil {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

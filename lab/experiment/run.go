@@ -1,0 +1,180 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+)
+
+// Options say how much of an experiment is run, and where its files go.
+type Options struct {
+	// Short runs the cells that are marked, to the experiment's short extent.
+	Short bool
+	// Iterations and Duration replace the experiment's where they are not 0.
+	Iterations int
+	Duration   time.Duration
+	// Only limits the run to cells with these parameters.
+	Only Parameters
+	Seed uint64
+	// Data is the folder of the test data, "" for the synthetic figure.
+	Data string
+	// Folder is for all that is written: the report, and raw/CELL/ITERATION for each iteration. Shared may be common to several experiments.
+	Folder, Shared string
+	// NoRaw removes what iterations leave; without, it is kept, large files compressed.
+	NoRaw bool
+	// Programs is the folder of the module's programs, "" for that of the running one.
+	Programs string
+	// Version is volsfu's, for the report.
+	Version  string
+	Progress lab.Progress
+}
+
+// ErrNoCells says that nothing would be run.
+var ErrNoCells = errors.New("no cell of the experiment has these parameters")
+
+// setupTime is what an iteration may take beside measuring: it prepares frames, starts programs and waits until they are connected.
+const setupTime = 4 * time.Minute
+
+// Run runs an experiment: all cells once, then all of them again, so that what changes on the machine with time meets all cells alike. An interruption ends it with
+// what there is so far; the error is then nil, and Result.Interrupted says it.
+func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
+	extent := Extent{e.Iterations, e.Seconds}
+	if o.Short {
+		extent = e.Short
+	}
+	if o.Iterations > 0 {
+		extent.Iterations = o.Iterations
+	}
+	if o.Duration > 0 {
+		extent.Seconds = o.Duration.Seconds()
+	}
+	r := &Result{
+		Name: e.Name, Title: e.Title, Paper: e.Paper, Where: e.Where, About: e.About, Scenario: e.Scenario, Why: e.Why, Version: o.Version,
+		Machine: lab.ThisMachine(), Begun: time.Now(), IterationSeconds: extent.Seconds, Iterations: extent.Iterations, Short: o.Short, Seed: o.Seed, Data: o.Data,
+		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), experiment: e,
+	}
+	for _, c := range e.cells {
+		if (c.Short || !o.Short) && c.Parameters.Match(o.Only) {
+			r.Cells = append(r.Cells, CellResult{Name: c.Name(), Parameters: c.Parameters, Iterations: []IterationResult{}, cell: c})
+		}
+	}
+	if len(r.Cells) == 0 {
+		return nil, fmt.Errorf("%s: %w: %s", e.Name, ErrNoCells, o.Only)
+	}
+	if err := e.iterate(ctx, r, extent, o); err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(r.Begun).Seconds()
+	r.complete()
+	return r, nil
+}
+
+func (e *Experiment) iterate(ctx context.Context, r *Result, extent Extent, o Options) error {
+	for iteration := range extent.Iterations {
+		for i := range r.Cells {
+			if ctx.Err() != nil {
+				r.Interrupted = true
+				return nil
+			}
+			c := &r.Cells[i]
+			o.Progress.Say("%s: %s, iteration %d of %d", e.Name, c.Name, iteration+1, extent.Iterations)
+			result, err := e.once(ctx, c.cell, iteration, extent.Duration(), o)
+			if err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				r.Interrupted = true
+				return nil
+			}
+			c.Iterations = append(c.Iterations, result)
+			o.Progress.Say("%s: %s: %s", e.Name, c.Name, result.line())
+		}
+	}
+	return nil
+}
+
+// once runs one iteration of a cell. The error is of the runner's own doing only.
+func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration time.Duration, o Options) (IterationResult, error) {
+	s := Settings{
+		Duration: duration, Iteration: iteration, Seed: o.Seed + uint64(iteration), Data: o.Data, Programs: o.Programs, Progress: o.Progress,
+		Folder: filepath.Join(o.Folder, "raw", c.folder(), fmt.Sprint(iteration)), Shared: o.Shared,
+	}
+	if err := os.RemoveAll(s.Folder); err != nil {
+		return IterationResult{}, err
+	}
+	for _, folder := range []string{s.Folder, s.Shared} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return IterationResult{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, duration+setupTime)
+	defer cancel()
+	result := IterationResult{Iteration: iteration, Seed: s.Seed, LoadBefore: lab.LoadAverage()}
+	begun := time.Now()
+	before, unknown := lab.ReadMachineTime()
+	outcome, err := e.scenario.Run(ctx, c, s)
+	result.Seconds = time.Since(begun).Seconds()
+	result.Outcome = e.judged(outcome, err)
+	if after, err := lab.ReadMachineTime(); unknown == nil && err == nil {
+		result.blame(after.StolenSince(before))
+	}
+	return result, tidy(s.Folder, !o.NoRaw)
+}
+
+// judged makes a failed outcome of an error, and of figures that nobody knows or that are no numbers.
+func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
+	if err == nil && outcome == nil {
+		err = errors.New("the scenario returned nothing")
+	}
+	if outcome == nil {
+		outcome = NewOutcome()
+	}
+	if err == nil {
+		for _, f := range outcome.Figures {
+			if _, known := e.Quantity(f.Name); !known {
+				err = errors.Join(err, fmt.Errorf("figure %q: the scenario does not list it", f.Name))
+			} else if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) {
+				err = errors.Join(err, fmt.Errorf("figure %q is no number", f.Name))
+			}
+		}
+	}
+	if err != nil {
+		return &Outcome{Validity: Failed, Reason: err.Error(), Figures: []Figure{}, Notes: outcome.Notes}
+	}
+	if outcome.Figures == nil {
+		outcome.Figures = []Figure{}
+	}
+	return outcome
+}
+
+// line says what came of an iteration, for progress.
+func (i *IterationResult) line() string {
+	text := fmt.Sprintf("%s (%.0f s, load %.1f)", i.Validity, i.Seconds, i.LoadBefore)
+	if remark := i.Remark(); remark != "" {
+		text += ": " + remark
+	}
+	return text
+}
+
+// complete makes figures and comparisons of what was measured.
+func (r *Result) complete() {
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		c.summarise(r.experiment)
+		for _, iteration := range c.Iterations {
+			for _, note := range iteration.Notes {
+				if !slices.Contains(r.Notes, note) {
+					r.Notes = append(r.Notes, note)
+				}
+			}
+		}
+	}
+	r.compare()
+}

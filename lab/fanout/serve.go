@@ -1,0 +1,25 @@
+package fanout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/volsfu/volsfu/lab"
+)
+
+// Serve runs a server on loopback, on ports that the system chooses, until the context ends. It says where in one line of JSON, in the words of volsfu's
+// own log.
+func Serve(ctx context.Context, sockets Sockets, log io.Writer) error {
+	s, err := Listen("127.0.0.1:0", sockets)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(log).Encode(lab.Ready{Signalling: "http://" + s.Address() + "/"}); err != nil {
+		_ = s.Close()
+		return fmt.Errorf("say where the server is: %w", err)
+	}
+	<-ctx.Done()
+	return s.Close()
+}

@@ -1,0 +1,29 @@
+package firstlight
+
+import (
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/testbed"
+)
+
+// settings are those of a server whose links are not what is measured: they are known to carry everything, and publishers send everything.
+func settings() config.Config {
+	c := testbed.ConferenceConfig()
+	c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
+	c.Rooms.Suppression.Policy = sfu.SuppressionWarm
+	return c
+}
+
+// Checks are the checks of first light, in the order of their numbers.
+func Checks(progress lab.Progress) []lab.Check {
+	return []lab.Check{
+		NewDemo(progress),
+		NewSources(progress),
+		NewSwitching(progress),
+		NewLarge(progress),
+		NewLoss(progress),
+		NewRoom(progress),
+		NewChurn(progress),
+	}
+}

@@ -1,0 +1,115 @@
+package firstlight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/test/testbed"
+)
+
+// fullRoom is a room in which all but the last participant are.
+type fullRoom struct {
+	check      *Room
+	conference *testbed.Conference
+	peers      []*testbed.Peer
+	names      []string
+}
+
+func (r *fullRoom) join(ctx context.Context, name string) (*testbed.Peer, error) {
+	return r.conference.Join(ctx, testbed.Part{Room: "room", Identity: name, Loads: []testbed.Load{r.check.Load}, MinUplink: testbed.Everything, Receive: true})
+}
+
+// complete waits until a newcomer has a frame of every tile of everybody.
+func (r *fullRoom) complete(ctx context.Context, p *testbed.Peer) error {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	for _, name := range r.names {
+		if err := awaitFrames(ctx, p, tilesOf(name, r.check.Load.Name, r.check.Load.Tiles), 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure is what was wrong with frames that the others received.
+func (r *fullRoom) failure() error {
+	for i, p := range r.peers {
+		if err := p.Failure(); err != nil {
+			return fmt.Errorf("%s: %w", r.names[i], err)
+		}
+	}
+	return nil
+}
+
+// view is what the residents saw of each other during a window.
+type view struct {
+	gap    time.Duration
+	counts client.FrameCounts
+}
+
+// watching is a window of time in which the residents are looked at.
+type watching struct {
+	room   *fullRoom
+	began  time.Time
+	before client.FrameCounts
+}
+
+// watch begins to look.
+func (r *fullRoom) watch() *watching {
+	for _, p := range r.peers {
+		p.ResetGaps()
+	}
+	return &watching{room: r, began: time.Now(), before: r.counts()}
+}
+
+// view waits until the window has lasted so long, and tells what was seen.
+func (w *watching) view(ctx context.Context, window time.Duration) (view, error) {
+	if err := lab.Pause(ctx, time.Until(w.began.Add(window))); err != nil {
+		return view{}, err
+	}
+	return view{gap: w.room.longestGap(), counts: minus(w.room.counts(), w.before)}, nil
+}
+
+// add sums two views; the longer gap counts.
+func (v *view) add(other view) {
+	v.gap = max(v.gap, other.gap)
+	v.counts = plus(v.counts, other.counts)
+}
+
+// counts sums what the residents count of each other.
+func (r *fullRoom) counts() client.FrameCounts {
+	var sum client.FrameCounts
+	for _, p := range r.peers {
+		for _, s := range p.Session.Stats() {
+			if r.resident(s.Track.Participant) {
+				sum = plus(sum, s.FrameCounts)
+			}
+		}
+	}
+	return sum
+}
+
+// longestGap is the longest time that a resident waited for a frame of a tile of another, those that still wait included.
+func (r *fullRoom) longestGap() time.Duration {
+	var longest time.Duration
+	now := time.Now()
+	for _, p := range r.peers {
+		for ref, tile := range p.Tiles() {
+			if r.resident(ref.Participant) {
+				longest = max(longest, tile.LongestGap, now.Sub(tile.Last))
+			}
+		}
+	}
+	return longest
+}
+
+// offers is how many offers the server has made so far.
+func (r *fullRoom) offers(ctx context.Context) (float64, error) {
+	return r.conference.Metric(ctx, `volsfu_signalling_messages_total{direction="out",type="offer"}`)
+}
+
+func (r *fullRoom) resident(name string) bool { return slices.Contains(r.names, name) }

@@ -1,0 +1,353 @@
+package hardening
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/intruder"
+	"github.com/volsfu/volsfu/test/testbed"
+)
+
+const (
+	// websockets is how many an attacker opens who names unused addresses.
+	websockets = 10
+	// candidatesPerAnswer is how many a description may have.
+	candidatesPerAnswer = 64
+	// checkTime is how long an attack by checks lasts: 400 checks of a pair, 50 ms apart, take 20 s.
+	checkTime = 20 * time.Second
+	// spreadWatchers is how many watchers there are where a socket's send buffer is attacked: the server has a
+	// socket for each of two cores, and all four are at the other one once in 16 times.
+	spreadWatchers = 4
+	// candidatePort is the first port that candidates name.
+	candidatePort = 10_000
+)
+
+// attackNeighbours has the server send checks to addresses for which ARP gets no answer. The kernel holds such
+// packets back and counts them against the socket's send buffer.
+func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
+	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
+		for group := range websockets {
+			var candidates []netip.AddrPort
+			for n := range candidatesPerAnswer {
+				candidates = append(candidates, netip.AddrPortFrom(unused(1+group, 1+n), candidatePort))
+			}
+			i, err := s.nameCandidates(ctx, candidates)
+			if err != nil {
+				return err
+			}
+			defer i.Close()
+		}
+		return lab.Pause(ctx, s.check.options.atMost(checkTime))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
+}
+
+// nameCandidates brings an intruder in who names candidates in one answer.
+func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort) (*intruder.Intruder, error) {
+	i, err := s.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	offer, err := i.Offer(ctx)
+	if err == nil {
+		err = i.Answer(offer, candidates...)
+	}
+	if err != nil {
+		i.Close()
+		return nil, err
+	}
+	return i, nil
+}
+
+// shares are lines on the server's processor time for information.
+func (o *suffered) shares() []claim.Line {
+	return []claim.Line{
+		claim.Information("server's processor time, innocents alone", 100*o.quiet, "% of a core"),
+		claim.Information("server's processor time under attack", 100*o.attacked, "% of a core"),
+	}
+}
+
+const (
+	// receivers is how many vanish together.
+	receivers = 20
+	// vanishedTime is how long they are watched as the attack: media goes on for 20 s until ICE gives up on them.
+	vanishedTime = 30 * time.Second
+)
+
+// attackVanishing takes the addresses of receivers away. It also has the server's host forget their link addresses,
+// which the kernel would do by itself after some seconds.
+func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
+	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	var hosts []*namespace
+	for n := range receivers {
+		name := fmt.Sprintf("receiver %d", n)
+		host, err := s.network.host(name)
+		if err != nil {
+			return nil, err
+		}
+		p, err := s.attend(ctx, host, testbed.Part{Identity: name, Receive: true}, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.flowing(ctx, p); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		hosts = append(hosts, host)
+	}
+	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
+		failed := make(chan error, receivers)
+		var vanishing sync.WaitGroup
+		for _, host := range hosts {
+			vanishing.Go(func() { failed <- host.ip("address flush dev " + device) })
+		}
+		vanishing.Wait()
+		for _, host := range hosts {
+			forget := fmt.Sprintf("neighbour delete %v dev %s", host.address, device)
+			if err := errors.Join(<-failed, s.server.host.ip(forget)); err != nil {
+				return err
+			}
+		}
+		return lab.Pause(ctx, c.options.atMost(vanishedTime))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
+}
+
+const (
+	// manyAnswers is how many answers name other ports of the bystander.
+	manyAnswers = 55
+	// mostPerAnswer is how many datagrams may reach a bystander for each answer that names the bystander.
+	mostPerAnswer = 100
+	// answerPatience is how long the server may take to offer again. A server that takes no more answers is not
+	// waited for.
+	answerPatience = 3 * time.Second
+)
+
+// attackBystander aims the server's checks at a host that takes no part.
+func attackBystander(ctx context.Context, c *check) ([]claim.Line, error) {
+	var lines []claim.Line
+	for _, way := range []struct {
+		name string
+		do   func(context.Context, *stage, *namespace) (int, error)
+		// replies is how many datagrams each count of do deserves.
+		most int64
+		unit string
+	}{
+		{"1 answer: ", nameBystanderOnce, mostPerAnswer, "answers"},
+		{"55 answers: ", nameBystanderOften, mostPerAnswer, "answers"},
+		{"64 spoofed checks: ", spoofChecks, 0, "checks"},
+	} {
+		some, err := c.atBystander(ctx, way.name, way.unit, way.most, way.do)
+		lines = append(lines, some...)
+		if err != nil {
+			return lines, err
+		}
+	}
+	return lines, nil
+}
+
+func (c *check) atBystander(
+	ctx context.Context, name, unit string, most int64, do func(context.Context, *stage, *namespace) (int, error),
+) ([]claim.Line, error) {
+	s, err := newStage(ctx, c, stageOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	bystander, err := s.network.host("bystander")
+	if err != nil {
+		return nil, err
+	}
+	t, err := bystander.newTap()
+	if err != nil {
+		return nil, err
+	}
+	count := 0
+	o, err := s.under(ctx, c.options.atMost(checkTime), func(ctx context.Context) (err error) {
+		count, err = do(ctx, s, bystander)
+		return err
+	})
+	t.close()
+	if err != nil {
+		return nil, err
+	}
+	reached := t.datagrams.Load() + t.missed.Load()
+	lines := []claim.Line{
+		o.lives(name),
+		claim.Stated(name+unit+" that the server took", float64(count), ""),
+		claim.Information(name+"bytes that reached the bystander", float64(t.bytes.Load()), ""),
+	}
+	const figure = "datagrams that reached the bystander"
+	if most > 0 {
+		each := float64(reached) / float64(max(1, count))
+		lines = append(lines, claim.Information(name+figure, float64(reached), ""),
+			claim.AtMost(name+figure+" per answer", each, "", float64(most)))
+	} else {
+		// Each check deserves one reply.
+		beside := float64(reached) - float64(count)
+		lines = append(lines, claim.AtMost(name+figure+" beside one reply each", beside, "", mostPerAnswer))
+	}
+	lines = append(lines, o.whole(name)...)
+	return append(lines, claim.Information(name+"server's processor time under attack", 100*o.attacked, share)), nil
+}
+
+// portsOf are candidates on as many ports of a host as a description may have.
+func portsOf(host *namespace, first int) []netip.AddrPort {
+	var list []netip.AddrPort
+	for n := range candidatesPerAnswer {
+		list = append(list, netip.AddrPortFrom(host.address, uint16(candidatePort+first+n)))
+	}
+	return list
+}
+
+func nameBystanderOnce(ctx context.Context, s *stage, bystander *namespace) (int, error) {
+	i, err := s.nameCandidates(ctx, portsOf(bystander, 0))
+	if err != nil {
+		return 0, err
+	}
+	defer i.Close()
+	return 1, lab.Pause(ctx, s.check.options.atMost(checkTime))
+}
+
+// nameBystanderOften publishes again and again: each publication brings an offer, and each offer an answer.
+func nameBystanderOften(ctx context.Context, s *stage, bystander *namespace) (int, error) {
+	i, err := s.nameCandidates(ctx, portsOf(bystander, 0))
+	if err != nil {
+		return 0, err
+	}
+	defer i.Close()
+	taken := 1
+	for n := 1; n < manyAnswers; n++ {
+		publication := volumetric.Publication{
+			Name: fmt.Sprintf("voice %d", n), Kind: volumetric.KindAudio, Mode: volumetric.ModeAlternatives,
+			Codec: volumetric.Codec{MIMEType: "audio/opus", ClockRate: 48_000, Channels: 2},
+			Tiles: make([]volumetric.Tile, 1), Qualities: make([]volumetric.QualityLevel, 1),
+		}
+		if err := i.Send(&signal.Publish{Publication: publication}); err != nil {
+			break
+		}
+		waiting, cancel := context.WithTimeout(ctx, answerPatience)
+		offer, err := i.Offer(waiting)
+		cancel()
+		if ctx.Err() != nil {
+			return taken, ctx.Err()
+		}
+		if err != nil {
+			s.check.progress.Say("  no offer after answer %d: %v", taken, err)
+			break
+		}
+		if i.Answer(offer, portsOf(bystander, n*candidatesPerAnswer)...) != nil {
+			break
+		}
+		taken++
+		if i.Send(&signal.Unpublish{Publication: publication.Name}) != nil {
+			break
+		}
+	}
+	return taken, lab.Pause(ctx, s.check.options.atMost(checkTime))
+}
+
+// spoofChecks sends valid checks that seem to come from the bystander.
+func spoofChecks(ctx context.Context, s *stage, bystander *namespace) (int, error) {
+	// An intruder who names no candidate is still looked for where checks come from.
+	i, err := s.nameCandidates(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer i.Close()
+	spoof, err := s.attacker.newSpoofer()
+	if err != nil {
+		return 0, err
+	}
+	defer spoof.close()
+	sources := portsOf(bystander, 0)
+	for _, from := range sources {
+		if err := spoof.send(from, s.server.media(), i.Request()); err != nil {
+			return 0, err
+		}
+	}
+	return len(sources), lab.Pause(ctx, s.check.options.atMost(checkTime))
+}
+
+// silentTime is how long a receiver that has gone silent may be sent media (RFC 7675 has 30 s; an SFU's client is
+// in touch several times a second). silenceWatched is how long is looked for media after that.
+const (
+	silentTime     = 6 * time.Second
+	silenceWatched = 40 * time.Second
+)
+
+// attackSilence has a receiver's host lose whatever the host sends. The server's host still knows its link address.
+func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
+	s, err := newStage(ctx, c, stageOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	host, err := s.network.host("silent")
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.attend(ctx, host, testbed.Part{Identity: "erin", Receive: true}, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.flowing(ctx, p); err != nil {
+		return nil, err
+	}
+	t, err := host.newTap()
+	if err != nil {
+		return nil, err
+	}
+	var silent time.Time
+	var media, others, allowed int64
+	o, err := s.under(ctx, 0, func(ctx context.Context) error {
+		if err := host.ip(fmt.Sprintf("route add blackhole %v/32", s.server.host.address)); err != nil {
+			return err
+		}
+		silent, allowed = time.Now(), t.media.Load()
+		if err := lab.Pause(ctx, silentTime); err != nil {
+			return err
+		}
+		media, others = t.media.Load(), t.datagrams.Load()
+		allowed = media - allowed
+		err := lab.Pause(ctx, c.options.atMost(silenceWatched))
+		others = t.datagrams.Load() - others
+		media = t.media.Load() - media
+		return err
+	})
+	t.close()
+	if err != nil {
+		return nil, err
+	}
+	last := time.Unix(0, t.lastMedia.Load()).Sub(silent)
+	lines := []claim.Line{
+		o.lives(""),
+		claim.Exactly("datagrams of media toward the silent receiver after 6 s", media, "", 0),
+		claim.Information("datagrams of media toward it before that", float64(allowed), ""),
+		claim.Information("other datagrams toward it after 6 s", float64(others-media), ""),
+		claim.Information("the last datagram of media", last.Seconds(), "s"),
+	}
+	return append(lines, o.whole("")...), nil
+}

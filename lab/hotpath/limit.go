@@ -1,0 +1,139 @@
+package hotpath
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+)
+
+// Limit is what the machine needs at least for one packet of 1,200 bytes on one core: user and system time, on loopback, where sending includes the
+// network's work up to the receiving socket. No receiver accepts UDP_GRO but the one of Coalesced.
+type Limit struct {
+	// SealSegmented is AES-128-GCM and sending in runs of 43 (UDP_SEGMENT), to a socket that counts packets and lets none through.
+	SealSegmented float64 `json:"seal_segmented_us_per_packet"`
+	// PlainSend is one call per packet, without encryption.
+	PlainSend float64 `json:"plain_send_us_per_packet"`
+	// Receive is one call per 64 packets (recvmmsg), and decryption.
+	Receive float64 `json:"receive_us_per_packet"`
+	// Coalesced is receiving runs of 43 whole (UDP_GRO), and decryption.
+	Coalesced float64 `json:"receive_coalesced_us_per_packet"`
+	// MachineBusy is the share of all cores' time that was not idle meanwhile.
+	MachineBusy float64 `json:"machine_busy"`
+}
+
+// Ceiling is what a packet costs at least that is received once for so many receivers.
+func (l *Limit) Ceiling(receivers int) float64 {
+	return l.SealSegmented + ratio(l.Receive, float64(receivers))
+}
+
+// errLimit says that the limit cannot be measured here.
+var errLimit = errors.New("the machine's limit")
+
+const (
+	// limitPacket is the size of an RTP packet before encryption, tagBytes what AES-GCM adds (RFC 7714 section 5.2).
+	limitPacket = 1200
+	tagBytes    = 16
+	sealedBytes = limitPacket + tagBytes
+	// limitRounds are taken in turns of all kinds, and the median of each kind counts.
+	limitRounds = 5
+	// sendRound and receiveRound are how many packets each round takes: some 10 ms each. What a round receives must fit the socket's buffer of 16 MB at
+	// some 2,300 bytes per packet.
+	sendRound    = 240 * maxRun
+	receiveRound = 100 * maxRun
+)
+
+// MeasureLimit measures the machine's limit; the error wraps errors.ErrUnsupported where the system does not segment.
+func MeasureLimit(ctx context.Context) (*Limit, error) {
+	bench, err := newLimitBench()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errLimit, err)
+	}
+	defer bench.close()
+	before, err := lab.ReadMachineTime()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errLimit, err)
+	}
+	kinds := []func() (time.Duration, int, error){bench.sealSegmented, bench.plainSend, bench.receive, bench.coalesced}
+	costs := make([][]float64, len(kinds))
+	// The first round warms up.
+	for round := range limitRounds + 1 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i, kind := range kinds {
+			took, packets, err := kind()
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", errLimit, err)
+			}
+			if round > 0 {
+				costs[i] = append(costs[i], ratio(microseconds(took), float64(packets)))
+			}
+		}
+	}
+	after, err := lab.ReadMachineTime()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errLimit, err)
+	}
+	return &Limit{
+		SealSegmented: median(costs[0]), PlainSend: median(costs[1]), Receive: median(costs[2]), Coalesced: median(costs[3]),
+		MachineBusy: after.BusySince(before),
+	}, nil
+}
+
+// median is the middle one of some numbers, the mean of the middle two where their count is even; 0 of none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return sorted[middle]
+}
+
+// sealer encrypts packets as SRTP with AES-128-GCM does (RFC 7714), each with a nonce of its own.
+type sealer struct {
+	aead  cipher.AEAD
+	nonce [12]byte
+	index uint32
+	plain [limitPacket]byte
+}
+
+func newSealer() (*sealer, error) {
+	block, err := aes.NewCipher(make([]byte, 16))
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	s := &sealer{aead: aead}
+	s.plain[0] = 2 << 6
+	return s, nil
+}
+
+// seal appends one encrypted packet.
+func (s *sealer) seal(dst []byte) []byte {
+	s.index++
+	binary.BigEndian.PutUint16(s.plain[2:], uint16(s.index))
+	binary.BigEndian.PutUint32(s.nonce[8:], s.index)
+	dst = append(dst, s.plain[:rtpHeader]...)
+	return s.aead.Seal(dst, s.nonce[:], s.plain[rtpHeader:], s.plain[:rtpHeader])
+}
+
+// open decrypts a packet in place. The nonce of the index that the packet was sealed with is made from its number, which is right for the first 65,536.
+func (s *sealer) open(packet []byte) error {
+	binary.BigEndian.PutUint32(s.nonce[8:], uint32(binary.BigEndian.Uint16(packet[2:])))
+	_, err := s.aead.Open(packet[rtpHeader:rtpHeader], s.nonce[:], packet[rtpHeader:], packet[:rtpHeader])
+	return err
+}

@@ -1,0 +1,89 @@
+package hotpath
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/exposition"
+)
+
+// processTime is the CPU time of a process, user and system. Where the system accounts by nanoseconds, per thread, that is taken: /proc/PID/stat and
+// the metrics of processes count in hundredths of a second.
+func processTime(pid int, counts exposition.Series) time.Duration {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	var sum time.Duration
+	for _, task := range tasks {
+		if data, err := os.ReadFile(task); err == nil {
+			sum += parseSchedule(data)
+		}
+	}
+	if pid == 0 || sum == 0 {
+		return time.Duration(counts["process_cpu_seconds_total"] * float64(time.Second))
+	}
+	return sum
+}
+
+// parseSchedule reads the time spent on a CPU, the first number of a schedstat file.
+func parseSchedule(data []byte) time.Duration {
+	fields := strings.Fields(string(data))
+	if len(fields) == 0 {
+		return 0
+	}
+	ns, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ns)
+}
+
+// snapshot is what is known of a server and the machine at one time.
+type snapshot struct {
+	counts  exposition.Series
+	cpu     time.Duration
+	machine lab.MachineTime
+	at      time.Time
+}
+
+// lookBefore takes the snapshot that begins a window: the server's counts are read first, so that reading them burdens the time before.
+func lookBefore(ctx context.Context, s subject) (snapshot, error) {
+	counts, err := s.counts(ctx)
+	if err != nil {
+		return snapshot{}, err
+	}
+	return timed(s, counts)
+}
+
+// lookAfter takes the snapshot that ends a window: times first, for the same reason.
+func lookAfter(ctx context.Context, s subject) (snapshot, error) {
+	var now snapshot
+	var err error
+	if s.pid() != 0 {
+		if now, err = timed(s, nil); err != nil {
+			return snapshot{}, err
+		}
+	}
+	counts, err := s.counts(ctx)
+	if err != nil {
+		return snapshot{}, err
+	}
+	if now.cpu == 0 {
+		return timed(s, counts)
+	}
+	now.counts = counts
+	return now, nil
+}
+
+// timed adds times to counts.
+func timed(s subject, counts exposition.Series) (snapshot, error) {
+	machine, err := lab.ReadMachineTime()
+	if err != nil {
+		return snapshot{}, err
+	}
+	return snapshot{counts: counts, cpu: processTime(s.pid(), counts), machine: machine, at: time.Now()}, nil
+}

@@ -1,0 +1,96 @@
+package hotpath
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/exposition"
+)
+
+// volsfu is the server under measurement: one that was started for it, or one that ran already.
+type volsfu struct {
+	// program is nil where the server ran already.
+	program *lab.ServerProgram
+	url     string
+	metrics string
+	// seed is that of the next impaired path.
+	seed uint64
+}
+
+// startVolsfu starts a server with more arguments.
+func startVolsfu(ctx context.Context, path string, arguments ...string) (*volsfu, error) {
+	program, err := lab.StartServer(ctx, path, append(arguments, "--media-address", "127.0.0.1")...)
+	if err != nil {
+		return nil, err
+	}
+	return &volsfu{program: program, url: program.URL(), metrics: "http://" + program.Admin + "/metrics"}, nil
+}
+
+func (v *volsfu) name() string { return "volsfu" }
+
+func (v *volsfu) pid() int {
+	if v.program == nil {
+		return 0
+	}
+	return v.program.PID()
+}
+
+func (v *volsfu) figures() metricNames {
+	return metricNames{
+		packets: "volsfu_packets_total", residence: "volsfu_residence_seconds", hold: "volsfu_pacer_hold_seconds", retransmissions: "volsfu_retransmissions_total",
+		datagrams: "volsfu_send_datagrams_total", sends: "volsfu_send_runs_total", cache: "volsfu_cache_bytes",
+	}
+}
+
+func (v *volsfu) counts(ctx context.Context) (exposition.Series, error) {
+	return exposition.Scrape(ctx, v.metrics)
+}
+
+// begun: rooms are assigned what was announced, before any of it is sent.
+func (v *volsfu) begun(context.Context, int) (bool, error) { return true, nil }
+
+func (v *volsfu) close() error {
+	if v.program == nil {
+		return nil
+	}
+	return v.program.Stop()
+}
+
+// attach joins the room.
+func (v *volsfu) attach(ctx context.Context, part part) (*member, error) {
+	if part.load.impaired() && !part.publish {
+		return v.attachWhole(ctx, part)
+	}
+	s, err := joinRoom(ctx, v.url, part)
+	if err != nil {
+		return nil, fmt.Errorf("join as %s: %w", part.identity(), err)
+	}
+	m := &member{socket: s.socket, end: s.close, trace: func(wanted bool) error { return s.send(&signal.Trace{FrameTimes: wanted}) }}
+	if part.publish {
+		m.publisher = s.publisher()
+	}
+	if part.receive {
+		m.receiver = s.reception
+	}
+	return m, nil
+}
+
+// publisher makes the publisher of the tracks that the session has lines for.
+func (s *session) publisher() *publisher {
+	var outlets []outlet
+	var qualities []uint8
+	for _, publication := range s.part.load.publications() {
+		for tile := range publication.Tiles {
+			for q := range publication.Qualities {
+				ref := volumetric.TrackRef{Quality: volumetric.Quality(q)}
+				ref.Publication, ref.Tile = publication.Name, tile
+				outlets = append(outlets, s.tracks[ref])
+				qualities = append(qualities, uint8(q))
+			}
+		}
+	}
+	return newPublisher(s.part.load, outlets, qualities, s.socket.flush, float64(s.part.number)/float64(s.part.load.Publishers))
+}

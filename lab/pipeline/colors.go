@@ -1,0 +1,128 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/claim"
+)
+
+// minSaved is by how many % colours as JPEG are to make frames smaller than exact ones with the same loss, at the speed that volpeer publishes with.
+const minSaved = 30
+
+// Draco's fastest and its smallest.
+const fastest, smallest = 10, 0
+
+// colors compares two ways to have colours with loss.
+type colors struct {
+	progress lab.Progress
+	data     string
+	repeats  int
+}
+
+// row is one of those that volpeer codec --json prints, as far as the check asks. Color is null where nothing is lost.
+type row struct {
+	Codec        string   `json:"codec"`
+	Speed        int      `json:"speed"`
+	Bytes        float64  `json:"bytes"`
+	ColorQuality int      `json:"color_quality"`
+	ColorBits    int      `json:"color_bits"`
+	Color        *float64 `json:"ycbcr_psnr_db"`
+}
+
+func (c *colors) run(ctx context.Context) ([]claim.Line, error) {
+	const name = "colours as JPEG"
+	dir, why, err := recordingOf(c.data, "seated-human", "ply")
+	if err != nil || why != "" {
+		return skipped(name, why), err
+	}
+	p, err := findPrograms()
+	if err != nil {
+		return nil, err
+	}
+	if why, err := p.lacksDraco(ctx); err != nil || why != "" {
+		return skipped(name, why), err
+	}
+	c.progress.Say("  coding with colours of 3 to 8 bits, and as JPEG")
+	program, err := lab.StartProgram("volpeer codec", p.volpeer, nil, "codec", "--source", "ply:"+dir, "--codecs", "draco,draco+jpeg", "--speeds",
+		fmt.Sprintf("%d,%d", smallest, fastest), "--color-bits", "3,4,5,6,7,8", "--color-quality", "75,85,92", "--repeats", strconv.Itoa(c.repeats), "--json")
+	if err != nil {
+		return nil, err
+	}
+	if err := finish(ctx, program); err != nil {
+		return nil, err
+	}
+	var report struct {
+		Rows []row `json:"rows"`
+	}
+	if err := json.Unmarshal(program.Output(), &report); err != nil {
+		return nil, fmt.Errorf("%w volpeer codec: its rows cannot be read: %w", lab.ErrProgram, err)
+	}
+	return colorLines(report.Rows), nil
+}
+
+// colorLines say what JPEG saves at each of its qualities, against Draco's colours with the same loss, and against exact ones.
+func colorLines(rows []row) (lines []claim.Line) {
+	for _, speed := range []int{fastest, smallest} {
+		curve, exact := curveOf(rows, speed)
+		for _, r := range rows {
+			if r.Codec != "draco+jpeg" || r.Speed != speed {
+				continue
+			}
+			name := fmt.Sprintf("speed %d, JPEG of quality %d: ", speed, r.ColorQuality)
+			theirs := nothing
+			if r.Color != nil {
+				theirs = curve.at(*r.Color)
+				lines = append(lines, claim.Information(name+"colours", *r.Color, "dB"))
+			}
+			saved := 100 * (1 - r.Bytes/theirs)
+			if speed == fastest {
+				lines = append(lines, claim.AtLeast(name+"fewer bytes than Draco's colours at equal loss", saved, "%", minSaved))
+			} else if math.IsNaN(saved) {
+				lines = append(lines, claim.Fail(name+"fewer bytes than Draco's colours at equal loss", "Draco's colours were not coded with as much loss, or as little"))
+			} else {
+				lines = append(lines, claim.Information(name+"fewer bytes than Draco's colours at equal loss", saved, "%"))
+			}
+			lines = append(lines, claim.Information(name+"fewer bytes than exact colours", 100*(1-r.Bytes/exact), "%"))
+		}
+	}
+	return lines
+}
+
+// curve are sizes by loss, with the most loss first.
+type curve []struct{ decibels, bytes float64 }
+
+// curveOf are Draco's frames at a speed, and the size of the one without loss.
+func curveOf(rows []row, speed int) (c curve, exact float64) {
+	exact = nothing
+	for _, r := range rows {
+		switch {
+		case r.Codec != "draco" || r.Speed != speed:
+		case r.Color != nil:
+			c = append(c, struct{ decibels, bytes float64 }{*r.Color, r.Bytes})
+		case r.ColorBits == 8:
+			exact = r.Bytes
+		}
+	}
+	slices.SortFunc(c, func(a, b struct{ decibels, bytes float64 }) int { return cmp.Compare(a.decibels, b.decibels) })
+	return c, exact
+}
+
+// at is the size at a loss between two that were measured: decibels are about linear in the logarithm of bytes. It is no number outside.
+func (c curve) at(decibels float64) float64 {
+	for i := 1; i < len(c); i++ {
+		a, b := c[i-1], c[i]
+		if decibels < a.decibels || decibels > b.decibels || a.decibels == b.decibels {
+			continue
+		}
+		part := (decibels - a.decibels) / (b.decibels - a.decibels)
+		return a.bytes * math.Pow(b.bytes/a.bytes, part)
+	}
+	return nothing
+}

@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/suite"
+	"github.com/volsfu/volsfu/test/claim"
+)
+
+// sourced runs tests of the source tree.
+type sourced struct {
+	progress lab.Progress
+	// folder is where the source tree is looked for, from there upwards; empty is the working directory.
+	folder string
+	// name is that of the line which says why nothing was measured.
+	name string
+	// draco says that the tests do not build without Draco.
+	draco bool
+	tests suite.Part
+}
+
+func (s *sourced) run(ctx context.Context) ([]claim.Line, error) {
+	if s.draco {
+		if missing := missingDraco(ctx); missing != "" {
+			return []claim.Line{claim.Skip(s.name, missing)}, nil
+		}
+	}
+	tests := &suite.Tests{Progress: s.progress, Folder: s.folder, Title: s.name, Parts: []suite.Part{s.tests}}
+	lines, err := tests.Run(ctx)
+	if errors.Is(err, suite.ErrSource) {
+		return []claim.Line{claim.Skip(s.name, err.Error())}, nil
+	}
+	return lines, err
+}
+
+// missingDraco says what building with Draco lacks, empty for nothing. The repository's Makefile asks in the same way.
+func missingDraco(ctx context.Context) string {
+	for _, tool := range []string{"g++", "pkg-config"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return tool + " is not installed, which building with Draco takes; make deps installs it"
+		}
+	}
+	if exec.CommandContext(ctx, "pkg-config", "--exists", "draco").Run() != nil {
+		return "Draco is not installed; make deps installs it"
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/claim"
+)
+
+// nothing is the figure of what was not there to be measured.
+var nothing = math.NaN()
+
+const (
+	rate = 30
+	// sustainedShare of the frames have to be encoded: 594 of 600. A watcher that joins may cost a few.
+	sustainedShare = 0.99
+	// decodedShare of the frames have to be decoded: 27 of 30.
+	decodedShare = 0.9
+)
+
+// sustained is one publisher who encodes all qualities at their rate, as measured by volpeer itself.
+type sustained struct {
+	progress lab.Progress
+	scene    scene
+}
+
+func newSustained(progress lab.Progress) *sustained {
+	return &sustained{progress, scene{
+		publish: []string{"--source", "synthetic", "--fps", fmt.Sprint(rate), "--points", "60000", "--tiles", "4", "--codec", "draco",
+			"--qualities", "low=15000:9,mid=30000:10,high=60000:11"},
+		seconds: sceneSeconds, server: warm,
+	}}
+}
+
+func (s *sustained) run(ctx context.Context) ([]claim.Line, error) {
+	const name = "one publisher"
+	p, err := findPrograms()
+	if err != nil {
+		return nil, err
+	}
+	if why, err := p.lacksDraco(ctx); err != nil || why != "" {
+		return skipped(name, why), err
+	}
+	s.progress.Say("  one publisher for %d s", s.scene.seconds)
+	outcome, err := s.scene.play(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return append(outcome.published.lines(name+": "), outcome.watched.lines("a watcher of it: ")...), nil
+}
+
+// skipped is a line for a reason, none without.
+func skipped(name, why string) []claim.Line {
+	if why == "" {
+		return nil
+	}
+	return []claim.Line{claim.Skip(name, why)}
+}
+
+// share is what part of what was wanted came.
+func share(came, lost int64) float64 {
+	if came+lost == 0 {
+		return 0
+	}
+	return float64(came) / float64(came+lost)
+}
+
+func (p *published) lines(prefix string) []claim.Line {
+	lines := []claim.Line{
+		claim.AtLeast(prefix+"frames encoded, of 30 per second that are wanted", rate*share(p.FramesPublished, p.FramesDropped), "fps", sustainedShare*rate),
+		claim.Information(prefix+"frames encoded", float64(p.FramesPublished), ""),
+		claim.Information(prefix+"frames dropped", float64(p.FramesDropped), ""),
+		claim.Information(prefix+"of these, since a newer one came", float64(p.DroppedFor.Superseded), ""),
+		claim.Information(prefix+"of these, since they would have been late", float64(p.DroppedFor.TooLate), ""),
+		claim.Information(prefix+"of these, since the source was behind or failed", float64(p.DroppedFor.SourceBehind+p.DroppedFor.CaptureFailed), ""),
+		claim.Information(prefix+"tiles at one quality not encoded since they would have been late", float64(p.TileFramesLate), ""),
+		claim.Information(prefix+"tiles at one quality not sent since the uplink was busy", float64(p.TileFramesDropped), ""),
+		claim.Information(prefix+"points encoded per frame, of all qualities", p.Points, ""),
+	}
+	return append(lines, p.Encode.lines(prefix+"cutting, sampling and encoding a frame")...)
+}
+
+func (w *watched) lines(prefix string) []claim.Line {
+	lines := []claim.Line{
+		claim.AtLeast(prefix+"frames decoded per second and tile", w.FPS, "fps", decodedShare*rate),
+		claim.Exactly(prefix+"frames undecodable", w.Undecodable, "", 0),
+		claim.Information(prefix+"frames missing", float64(w.Missing), ""),
+		claim.Information(prefix+"frames skipped, superseded before they were decoded", float64(w.Skipped), ""),
+		claim.Information(prefix+"bit rate received", w.BitrateBPS/1e6, "Mbit/s"),
+	}
+	return append(lines, w.Latency.lines(prefix+"latency from capture to decoded")...)
+}

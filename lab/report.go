@@ -1,0 +1,185 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/volsfu/volsfu/test/claim"
+)
+
+// Report is the outcome of several checks.
+type Report struct {
+	// Name is that of the collection, for instance "first-light".
+	Name    string  `json:"check"`
+	Version string  `json:"version"`
+	Machine Machine `json:"machine"`
+	// Met counts the figures that reach their targets. Missed counts those that do not, and the lines and checks that
+	// failed. Skipped counts the lines for which nothing was measured. Information counts the lines whose figures no target
+	// judges.
+	Met         int `json:"met"`
+	Missed      int `json:"missed"`
+	Skipped     int `json:"skipped"`
+	Information int `json:"information"`
+	// Incomplete says that something was not measured: a report without missed targets proves the claims only if it is
+	// complete.
+	Incomplete bool      `json:"incomplete"`
+	Sections   []Section `json:"sections"`
+}
+
+// Machine says where was measured.
+type Machine struct {
+	Cores  int    `json:"cores"`
+	System string `json:"system"`
+	Go     string `json:"go"`
+}
+
+// Section is the outcome of one check.
+type Section struct {
+	// Number is the check's place in the collection, from 1.
+	Number int          `json:"number"`
+	Name   string       `json:"name"`
+	Lines  []claim.Line `json:"lines"`
+	// Error is what kept the check from finishing.
+	Error string `json:"error,omitempty"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds"`
+	// LoadBefore is the system's load average over the last minute when the check began, -1 where it is unknown: figures of latency say
+	// little where it exceeds the number of cores.
+	LoadBefore float64 `json:"load_before"`
+}
+
+// NewReport begins a report.
+func NewReport(name, version string) *Report {
+	return &Report{
+		Name: name, Version: version, Sections: []Section{},
+		Machine: ThisMachine(),
+	}
+}
+
+// ThisMachine is where this program runs.
+func ThisMachine() Machine {
+	return Machine{Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
+}
+
+// Run runs a check and adds its outcome.
+func (r *Report) Run(ctx context.Context, number int, check Check, progress Progress) {
+	section := Section{Number: number, Name: check.Name(), LoadBefore: LoadAverage()}
+	progress.Say("%d: %s", number, section.Name)
+	began := time.Now()
+	lines, err := check.Run(ctx)
+	section.Seconds = time.Since(began).Seconds()
+	section.Lines = append([]claim.Line{}, lines...)
+	if err != nil {
+		section.Error = err.Error()
+	}
+	r.Add(section, ctx.Err() != nil)
+}
+
+// Add adds the outcome of a check. An error is a missed target, unless the check was interrupted: then the report is
+// incomplete.
+func (r *Report) Add(section Section, interrupted bool) {
+	switch {
+	case section.Error == "":
+	case interrupted:
+		r.Incomplete = true
+	default:
+		r.Missed++
+	}
+	for _, l := range section.Lines {
+		r.count(l)
+	}
+	r.Sections = append(r.Sections, section)
+}
+
+func (r *Report) count(l claim.Line) {
+	switch {
+	case l.Skipped != "":
+		r.Skipped++
+		r.Incomplete = true
+	case l.Missed():
+		r.Missed++
+	case l.Verdict() != "":
+		r.Met++
+	default:
+		r.Information++
+	}
+}
+
+// LoadAverage is the system's load average over the last minute, the first number of /proc/loadavg; -1 where it is unknown.
+func LoadAverage() float64 {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return -1
+	}
+	var load float64
+	if _, err := fmt.Sscan(string(data), &load); err != nil {
+		return -1
+	}
+	return load
+}
+
+// WriteJSON writes the report as one object.
+func (r *Report) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r)
+}
+
+// WriteText writes the report for people: per line the figure, its target and whether it is met.
+func (r *Report) WriteText(w io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s (%s) on %d cores, %s, %s\n", r.Name, r.Version, r.Machine.Cores, r.Machine.System, r.Machine.Go)
+	for i := range r.Sections {
+		r.Sections[i].write(&text)
+	}
+	verdict := "every target is met"
+	switch {
+	case r.Missed > 0:
+		verdict = "NOT every target is met"
+	case r.Incomplete:
+		verdict = "INCOMPLETE: no target is missed, but not everything was measured"
+	}
+	fmt.Fprintf(&text, "\n%s: %d met, %d missed, %d skipped\n", verdict, r.Met, r.Missed, r.Skipped)
+	if r.Information > 0 {
+		fmt.Fprintf(&text, "Lines without a target, or with a figure that is stated, are for information and cannot miss: %d\n", r.Information)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// write prints a section with aligned columns.
+func (s *Section) write(text *strings.Builder) {
+	fmt.Fprintf(text, "\n%d %s (%.0f s, load %.1f)\n", s.Number, s.Name, s.Seconds, s.LoadBefore)
+	name, figure, target := 0, 0, 0
+	for _, l := range s.Lines {
+		name = max(name, utf8.RuneCountInString(l.Name))
+		if l.Measured() {
+			figure = max(figure, utf8.RuneCountInString(l.Value()))
+		}
+		target = max(target, utf8.RuneCountInString(l.Target))
+	}
+	for _, l := range s.Lines {
+		if !l.Measured() {
+			fmt.Fprintf(text, "  %s  %s\n", padded(l.Name, name), l.Unmeasured())
+			continue
+		}
+		line := fmt.Sprintf("  %s  %s  %s  %s", padded(l.Name, name), padded(l.Value(), figure), padded(l.Target, target), l.Verdict())
+		fmt.Fprintln(text, strings.TrimRight(line, " "))
+	}
+	if s.Error != "" {
+		fmt.Fprintf(text, "  FAILED: %s\n", s.Error)
+	}
+}
+
+// padded fills a text up to a number of characters.
+func padded(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+}

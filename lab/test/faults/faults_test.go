@@ -1,0 +1,149 @@
+// Package faults holds the laboratory's checks against servers that fail on purpose (internal/fault): a check that a faulty
+// server passes proves nothing of a sound one.
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/long"
+)
+
+// root is the source tree.
+var root = filepath.Join("..", "..", "..")
+
+// build builds programs into a folder, with the tags. Without Draco the client publishes nothing, so cgo is left on.
+func build(t *testing.T, tags string, programs ...string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, program := range programs {
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", filepath.Join(folder, program), "./cmd/"+program)
+		cmd.Dir = root
+		if program == "vollab" {
+			cmd.Dir = filepath.Join(root, "lab")
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+	}
+	return folder
+}
+
+// TestOrdinaryBuildHasNoFaults looks for what a faulty server is made of: in an ordinary one is neither a symbol of it nor the
+// name of its variable.
+func TestOrdinaryBuildHasNoFaults(t *testing.T) {
+	for _, test := range []struct {
+		tags  string
+		there bool
+	}{{"", false}, {"faulty", true}} {
+		program := filepath.Join(build(t, test.tags, "volsfu"), "volsfu")
+		symbols, err := exec.Command("go", "tool", "nm", program).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, symbol := range []string{"volsfu/internal/fault.", "forward.(*Ingress).postpone"} {
+			if got := bytes.Contains(symbols, []byte(symbol)); got != test.there {
+				t.Errorf("tags %q: a symbol with %s: %v, expected %v", test.tags, symbol, got, test.there)
+			}
+		}
+		content, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bytes.Contains(content, []byte("SERVER_FAULT")); got != test.there {
+			t.Errorf("tags %q: the program names SERVER_FAULT: %v, expected %v", test.tags, got, test.there)
+		}
+	}
+}
+
+// faulty is a fault and a check that claims the opposite.
+type faulty struct {
+	fault, check, only string
+	// line is what the line that has to miss its target is called, from the beginning. Without, the check has to fail, and
+	// its error has to contain failure.
+	line, failure string
+}
+
+// crashed is what a check says whose own process has ended with the server.
+const crashed = "the crash that SERVER_FAULT asks for"
+
+// cases take some eight minutes: each collection once for each fault whose opposite it claims, by its quickest checks.
+var cases = []faulty{
+	{fault: "crash=10s", check: "first-light", only: "1", line: "frames decoded per second and tile"},
+	{fault: "crash=10s", check: "first-light", only: "3", failure: crashed},
+	{fault: "crash=4s", check: "hot-path", only: "5", failure: "program volsfu serve"},
+	{fault: "crash=10s", check: "congestion", only: "8", failure: crashed},
+	{fault: "crash=10s", check: "lab", only: "4", failure: "program volsfu serve"},
+	{fault: "crash=3s", check: "interop", only: "3", failure: crashed},
+	{fault: "loss", check: "first-light", only: "1", line: "frames missing, without a word"},
+	{fault: "loss", check: "hot-path", only: "5", line: "packets lost inside the server"},
+	{fault: "loss", check: "hot-path", only: "8", line: "frames lost"},
+	{fault: "loss", check: "congestion", only: "10", line: "frames not whole"},
+	{fault: "loss", check: "interop", only: "3", line: "frames that others lost when an old peer was killed"},
+	{fault: "delay", check: "first-light", only: "1", line: "latency from capture to decoded, p50"},
+	{fault: "delay", check: "hot-path", only: "4", line: "residence time, p50"},
+	{fault: "delay", check: "lab", only: "5", line: "residence of a packet"},
+	{fault: "no-switch", check: "first-light", only: "3", line: "switches seen"},
+	{fault: "no-switch", check: "congestion", only: "9", failure: "every tile comes at its highest quality"},
+	{fault: "no-switch", check: "interop", only: "1", failure: "the chosen qualities arrive"},
+}
+
+// patience bounds a check: the longest of them takes a minute.
+const patience = 4 * time.Minute
+
+// TestFaultyServersMissTargets runs checks with faulty servers.
+func TestFaultyServersMissTargets(t *testing.T) {
+	long.Test(t)
+	bin := build(t, "faulty", "volsfu", "volpeer", "vollab")
+	for _, c := range cases {
+		t.Run(c.fault+"/"+c.check+" "+c.only, func(t *testing.T) {
+			report, said := c.run(t, bin)
+			if report.Missed == 0 || len(report.Sections) != 1 {
+				t.Fatalf("%d targets are missed in %d checks, expected some in one:\n%s", report.Missed, len(report.Sections), said)
+			}
+			section := &report.Sections[0]
+			switch {
+			case c.line == "" && !strings.Contains(section.Error, c.failure):
+				t.Errorf("the check failed with %q, expected %q in it", section.Error, c.failure)
+			case c.line != "" && !slices.ContainsFunc(section.Lines, func(l claim.Line) bool { return strings.HasPrefix(l.Name, c.line) && l.Missed() }):
+				t.Errorf("no line %q misses its target in %v, error %q", c.line, section.Lines, section.Error)
+			}
+		})
+	}
+}
+
+// run runs the check, which has to end with the status of missed targets.
+func (c *faulty) run(t *testing.T, bin string) (*lab.Report, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "vollab"), "check", c.check, "--only", c.only, "--json")
+	// The tests of interoperation are built with the tag, too.
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "SERVER_FAULT="+c.fault, "GOFLAGS=-tags=faulty")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	var status *exec.ExitError
+	if !errors.As(err, &status) || status.ExitCode() != 1 {
+		t.Fatalf("the check ended with %v, expected exit status 1:\n%s\n%s", err, out.String(), said.String())
+	}
+	var report lab.Report
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, out.String())
+	}
+	return &report, said.String()
+}

@@ -1,0 +1,106 @@
+// Package hardening runs the attacks of the lab's package of that name for some seconds each.
+package hardening
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hardening"
+	"github.com/volsfu/volsfu/test/long"
+)
+
+// TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for some seconds
+// each. Whether every frame comes in time is not asked, since that is the machine's as well: vollab check hardening
+// asks that. Bounds of processor time, memory and the log are at least twice what the server takes, and below what it takes
+// without its defences.
+func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
+	long.Test(t)
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: network namespaces take root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skipf("skipped: a bridge between network namespaces takes ip, of Debian's package iproute2: %v", err)
+	}
+	server := filepath.Join(t.TempDir(), "volsfu")
+	build := exec.Command("go", "build", "-o", server, "./cmd/volsfu")
+	build.Dir = filepath.Join("..", "..", "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
+	}
+	options := hardening.DefaultOptions()
+	options.Server = server
+	options.OneServer = true
+	options.Flood, options.After, options.Return = 3*time.Second, time.Second, time.Second
+	// What floods do, they do at once.
+	floods := options
+	floods.Flood, floods.After, floods.Return = 1500*time.Millisecond, 0, 0
+	// bound is on the figures of all lines whose names end so.
+	type bound struct {
+		name        string
+		least, most float64
+	}
+	const (
+		memory    = "server's memory, grown at most"
+		processor = "server's processor time beyond the quiet server's"
+		lost      = "innocents' frames lost"
+		// latency is the median, in milliseconds. It is 4 to 6 ms without an attack.
+		latency = "latency p50"
+	)
+	for _, test := range []struct {
+		attack  string
+		options hardening.Options
+		bounds  []bound
+	}{
+		// A socket that is full sends nothing for three seconds, which is how long the kernel looks for a neighbour. Most
+		// frames are lost then, and count with the 2 s for which they were waited.
+		{"neighbours", options, []bound{{"tile, mean", 15, 1000}, {latency, 0, 1000}}},
+		{"vanishing", options, []bound{{"tile, mean", 15, 1000}, {latency, 0, 1000}}},
+		{"bystander", options, []bound{{"per answer", 0, 100}, {"beside one reply each", -100, 100}}},
+		{"alerts", options, []bound{{"sessions resumed", 0, 0}}},
+		{"hijack", options, []bound{{"sessions resumed", 0, 0}}},
+		{"silence", options, []bound{{"toward the silent receiver after 6 s", 0, 0}}},
+		{"records", floods, []bound{{"fragment: " + lost, 0, 40}, {"in session: " + lost, 0, 40}}},
+		{"replay", floods, []bound{{memory, -100, 64}, {processor, -100, 25}}},
+		{"messages", floods, []bound{{memory, -100, 16}, {processor, -100, 25}}},
+		{"sctp", floods, []bound{
+			{memory, -100, 64},
+			{"fragments, full speed: " + processor, -100, 25}, {"channels, full speed: " + processor, -100, 25},
+		}},
+		{"joins", floods, []bound{
+			{"joins refused", 0, 120}, {"logged for one address", 0, 20}, {processor, -100, 10},
+		}},
+	} {
+		t.Run(test.attack, func(t *testing.T) {
+			lines, err := hardening.Named(test.attack, test.options, lab.Progress{}).Run(t.Context())
+			if errors.Is(err, hardening.ErrPrivileges) {
+				t.Skipf("skipped: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range append(test.bounds, bound{"times the server has ended", 0, 0}) {
+				found := false
+				for _, l := range lines {
+					if !strings.HasSuffix(l.Name, b.name) {
+						continue
+					}
+					found = true
+					t.Log(l)
+					if l.Figure < b.least || l.Figure > b.most {
+						t.Errorf("%s: %v, expected %v to %v", l.Name, l.Value(), b.least, b.most)
+					}
+				}
+				if !found {
+					t.Errorf("no figure whose name ends with %q in %v", b.name, lines)
+				}
+			}
+		})
+	}
+}
