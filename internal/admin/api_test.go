@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -38,9 +39,9 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 	if room != "" && room != "lab" {
 		return nil, nil
 	}
-	reception := &sfu.ReceptionState{Known: true, Estimate: 5e6, Slots: []sfu.SlotState{{MID: "3", Participant: "bob", Publication: "body", Reason: "auto"}}}
+	reception := &subscriber.State{Known: true, Estimate: 5e6, Slots: []subscriber.SlotState{{MID: "3", Participant: "bob", Publication: "body", Reason: "auto"}}}
 	if past {
-		reception.History = []sfu.Sample{{At: 7, Estimate: 4e6}}
+		reception.History = []subscriber.Sample{{At: 7, Estimate: 4e6}}
 	}
 	publication := sfu.PublicationState{
 		Name: "body", Kind: "video", Mode: "alternatives", Codec: "video/volumetric", Tiles: 1, Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},

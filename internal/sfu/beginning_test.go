@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -57,7 +58,7 @@ func TestWhatIsWanted(t *testing.T) {
 	check := func(when string, want float64) {
 		t.Helper()
 		s.pass(100 * time.Millisecond)
-		if got := float64(bob.way.wanted) / (1 + headerShare); math.Abs(got-want) > 1 {
+		if got := float64(bob.way.wanted) / (1 + bob.subscriber.Overhead(bob.way.path)); math.Abs(got-want) > 1 {
 			t.Errorf("%s %.0f bit/s are wanted, expected %.0f", when, got, want)
 		}
 	}
@@ -70,8 +71,8 @@ func TestWhatIsWanted(t *testing.T) {
 	bob.choose(1, signal.Auto())
 	check("with the tile", 9e6)
 	s.ask(func(r *Room) {
-		r.participants["alice"].publications[0].levels.giveUp([]allocate.QualitySet{0, allocate.Qualities(1, 2), 0})
-		r.around.offered++
+		r.participants["alice"].publications[0].Levels.GiveUp([]allocate.QualitySet{0, allocate.Qualities(1, 2), 0})
+		r.scheduler.Changes.Offered++
 	})
 	check("of what the publisher sends", 6e6)
 }
@@ -82,9 +83,9 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 	s.enter("alice", false, false, ladder(2, 3))
 	bob := s.watches("bob", 500e3)
 	bob.expectCarried("0 -1")
-	for i, slot := range bob.slots.slots {
-		if slot.reason != signal.ReasonBudget {
-			t.Errorf("slot %d is sent so for the reason %q, expected %q", i, slot.reason, signal.ReasonBudget)
+	for i, slot := range bob.subscriber.Slots.All() {
+		if slot.Reason != signal.ReasonBudget {
+			t.Errorf("slot %d is sent so for the reason %q, expected %q", i, slot.Reason, signal.ReasonBudget)
 		}
 	}
 	s.pass(time.Second)
@@ -92,10 +93,10 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 		t.Errorf("told %+v", told)
 	}
 	bob.choose(0, signal.Only(volumetric.QualityOff))
-	s.pass(allocationSpacing)
+	s.pass(subscriber.AllocationSpacing)
 	bob.expectCarried("-1 0")
 	bob.choose(1, signal.Only(volumetric.QualityOff))
-	s.pass(allocationSpacing)
+	s.pass(subscriber.AllocationSpacing)
 	bob.expectCarried("-1 -1")
 }
 
@@ -105,7 +106,7 @@ func TestPausedLevelsCostWhatTheyWillCost(t *testing.T) {
 	alice := s.enter("alice", false, true, ladder(1, 3))
 	bob := s.watches("bob", 50e6)
 	high := playedMeter(7e6)
-	alice.publications[0].levels.meters[2] = &high
+	alice.publications[0].Levels.SetMeter(2, &high)
 	s.pass(2 * time.Second)
 	bob.choose(0, signal.Only(0))
 	bob.begin()
@@ -118,7 +119,7 @@ func TestPausedLevelsCostWhatTheyWillCost(t *testing.T) {
 	bob.choose(0, signal.Auto())
 	s.pass(time.Second)
 	bob.expectCarried("1")
-	if r := bob.reception; r.rate != 2e6 || r.wanted != 7e6 {
-		t.Errorf("%v of %v are sent, expected 2 of 7 Mbit/s", r.rate, r.wanted)
+	if r := bob.subscriber.State(false); r.Target != 2e6 || r.Wanted != 7e6 {
+		t.Errorf("%v of %v are sent, expected 2 of 7 Mbit/s", r.Target, r.Wanted)
 	}
 }

@@ -3,6 +3,7 @@ package sfu
 import (
 	"fmt"
 
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -18,10 +19,12 @@ const (
 
 // addChannels brings the channels for slots to what is wanted, and tells the room of new ones.
 func (c *connection) addChannels() {
-	var made []newSlot
+	var made []subscriber.Line
 	for ; c.channels < c.wanted.slots; c.channels++ {
 		label := fmt.Sprint(channelLabel, c.channels)
-		made = append(made, newSlot{mid: label, kind: volumetric.KindVideo, outlet: c.chunks.NewOutlet(c.peer.AddChannel(label))})
+		made = append(made, subscriber.Line{
+			MID: label, Kind: volumetric.KindVideo, Outlet: c.chunks.NewOutlet(c.peer.AddChannel(label)),
+		})
 	}
 	if len(made) > 0 {
 		c.room.post(channelsMade{c, made})
@@ -31,7 +34,7 @@ func (c *connection) addChannels() {
 // channelsMade brings channels for new slots.
 type channelsMade struct {
 	*connection
-	slots []newSlot
+	slots []subscriber.Line
 }
 
 // apply implements request.
@@ -40,8 +43,8 @@ func (q channelsMade) apply(r *Room) {
 		return
 	}
 	p := q.owner
-	p.slots.add(q.slots)
+	p.subscriber.Slots.Add(q.slots)
 	p.openSlots()
-	p.tellAssignments(p.slots.assign())
+	p.tellAssignments(p.subscriber.Slots.Assign())
 	p.refresh(r.now)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -63,10 +64,10 @@ type Config struct {
 	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries hurts whoever shares the link.
 	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps and start_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
 	// ClockSource is a word for those who read times: whether the server's time is good is its host's matter.
-	ClockSource string            `yaml:"clock_source" flag:"clock" help:"where this host has its time from, as receivers of frame times are told: system, or ptp where the precision time protocol keeps it"`
-	ClockOffset time.Duration     `yaml:"clock_offset" flag:"clock-offset" help:"what this host's clock is to be ahead of what it says, as clients see it: for trials with clocks that disagree"`
-	Allocation  allocate.Config   `yaml:"allocation" help:"what receivers are sent within what their links carry"`
-	Suppression SuppressionConfig `yaml:"suppression" help:"what publishers need not send"`
+	ClockSource string          `yaml:"clock_source" flag:"clock" help:"where this host has its time from, as receivers of frame times are told: system, or ptp where the precision time protocol keeps it"`
+	ClockOffset time.Duration   `yaml:"clock_offset" flag:"clock-offset" help:"what this host's clock is to be ahead of what it says, as clients see it: for trials with clocks that disagree"`
+	Allocation  allocate.Config `yaml:"allocation" help:"what receivers are sent within what their links carry"`
+	Suppression demand.Config   `yaml:"suppression" help:"what publishers need not send"`
 }
 
 // DefaultConfig suits a conference of tens of participants.
@@ -94,7 +95,7 @@ func DefaultConfig() Config {
 		ClaimedMin:                 12_500_000,
 		ClockSource:                string(signal.ClockSystem),
 		Allocation:                 allocate.DefaultConfig(),
-		Suppression:                SuppressionConfig{Policy: SuppressionNeighbours, Hold: 2 * time.Second},
+		Suppression:                demand.Config{Policy: demand.Neighbours, Hold: 2 * time.Second},
 	}
 }
 
@@ -146,7 +147,10 @@ func (c Config) Validate() error {
 	if err := c.Allocation.Validate(); err != nil {
 		return fmt.Errorf("%w: allocation: %w", ErrConfig, err)
 	}
-	return c.Suppression.Validate()
+	if err := c.Suppression.Validate(); err != nil {
+		return fmt.Errorf("%w: suppression.%w", ErrConfig, err)
+	}
+	return nil
 }
 
 // joinedBytes is what the reply to a join has beside descriptions: names of 200 participants that are as long as can be, of characters that JSON writes as six, and ICE

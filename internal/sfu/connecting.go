@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -16,7 +17,7 @@ type (
 	offerMade struct {
 		*connection
 		offer *signal.Offer
-		slots []newSlot
+		slots []subscriber.Line
 	}
 	// answerTaken says that the client's answer was applied, and which streams bring which track.
 	answerTaken struct {
@@ -66,8 +67,8 @@ func (q offerMade) apply(r *Room) {
 	}
 	p := q.owner
 	p.pendingOffer = q.offer
-	p.slots.add(q.slots)
-	told := p.slots.assign()
+	p.subscriber.Slots.Add(q.slots)
+	told := p.subscriber.Slots.Assign()
 	p.send(p.offerFor(q.offer))
 	p.tellAssignments(told)
 	q.answerTimer.set(r, r.node.config.AnswerTimeout, answerOverdue{q.connection, q.offer})
@@ -85,13 +86,13 @@ func (q answerTaken) apply(r *Room) {
 	p.pendingOffer = nil
 	for track, streams := range q.published {
 		publication := p.publication(track.publication)
-		if publication == nil || publication.number != track.number {
+		if publication == nil || publication.id != track.id {
 			continue
 		}
-		t, _ := publication.track(track.tile, track.quality)
+		t, _ := publication.Track(track.tile, track.quality)
 		q.ingress.Bind(streams.SSRC, streams.Retransmission, t)
 	}
-	p.slots.answered()
+	p.subscriber.Slots.Answered()
 	p.openSlots()
 	// Something may have changed while the answer was awaited.
 	p.updateLines()
@@ -165,45 +166,11 @@ func (q slotEvents) apply(*Room) {
 	if !q.present() {
 		return
 	}
-	var sending []signal.SlotQuality
-	var dropped []signal.SlotDrops
-	for _, event := range q.events {
-		s := q.owner.slots.byForward(event.Slot)
-		if s == nil || s.target == nil {
-			continue
-		}
-		generation := signal.SlotGeneration{MID: s.mid, Generation: s.generation}
-		if event.Switched {
-			quality, ok := s.target.publication.qualityOf(event.Track)
-			if !ok {
-				continue
-			}
-			s.wasOff(event.OffFrames)
-			if !s.begun(quality) {
-				continue
-			}
-			carried := signal.SlotQuality{SlotGeneration: generation, Quality: quality, Reason: s.reason}
-			if s.offNews {
-				carried.OffFrames, s.offNews = s.offFrames, q.owner.outbox == nil
-			}
-			if s.asked && quality == s.quality {
-				carried.DelayUS = event.Delay.Microseconds()
-			}
-			sending = append(sending, carried)
-		}
-		if event.Dropped != forward.DroppedIncomplete {
-			// What a publisher's link loses says nothing of what the receiver's carries.
-			q.owner.reception.dropped += event.DroppedFrames + event.EndedFrames
-		}
-		if event.DroppedFrames > 0 {
-			dropped = append(dropped, signal.SlotDrops{SlotGeneration: generation, Frames: event.DroppedFrames})
-		}
-	}
-	if len(sending) > 0 {
-		q.owner.send(&signal.Sending{Slots: sending})
-	}
+	p := q.owner
+	sending, dropped := p.subscriber.TakeEvents(q.events, p.outbox != nil)
+	p.tellSlots(sending)
 	if len(dropped) > 0 {
-		q.owner.send(&signal.Delivery{Dropped: dropped})
+		p.send(&signal.Delivery{Dropped: dropped})
 	}
 }
 

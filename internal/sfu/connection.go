@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -278,7 +279,7 @@ func (c *connection) makeOffer() error {
 	for _, l := range c.lines.slots {
 		if !l.told {
 			l.told = true
-			made.slots = append(made.slots, newSlot{mid: l.line.MID(), kind: l.kind, outlet: l.line.Outlet})
+			made.slots = append(made.slots, subscriber.Line{MID: l.line.MID(), Kind: l.kind, Outlet: l.line.Outlet})
 		}
 	}
 	c.room.post(made)

@@ -45,20 +45,20 @@ func carriedByData(d *volumetric.Publication) bool {
 
 // add makes frames of a publication the tracks'.
 func (l *dataLines) add(p *publication, ingress *forward.Ingress) {
-	made := &dataPublication{description: p.description}
-	for _, track := range p.tracks {
+	made := &dataPublication{description: p.Description}
+	for _, track := range p.Tracks {
 		made.tracks = append(made.tracks, ingress.NewInjector(track, l.limit))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.byName[p.description.Name] = made
+	l.byName[p.Description.Name] = made
 }
 
 // remove ends what came of a publication.
 func (l *dataLines) remove(p *publication) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.byName, p.description.Name)
+	delete(l.byName, p.Description.Name)
 }
 
 // take takes a message of a channel. What is wrong with it is logged once for each publication.

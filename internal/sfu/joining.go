@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -108,21 +109,21 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		log:      r.log.With(zap.String("participant", q.Identity)),
 		outbox:   q.Outbox,
 		profile:  &signallingProfile,
-		slots:    newSlotTable(),
-		choices:  newChoices(r.node.config.ChoicesPerParticipant),
 		joined:   q.At,
 
 		pauses:     q.Join.Pauses,
-		reception:  &reception{},
 		publishing: newPublishingLimit(&r.node.config),
 	}
 	p.useDataChannels()
+	slots := subscriber.NewSlots()
 	if q.VR2Gather != nil {
 		p.profile = &vr2GatherProfile
 		p.vr2gather = &vr2GatherPeer{query: *q.VR2Gather, told: make(map[string]bool)}
-		p.number, p.numbered, p.slots.named, p.slots.limit = q.VR2Gather.Client, true, true, r.node.config.MaxSlots
+		p.number, p.numbered = q.VR2Gather.Client, true
+		slots = subscriber.NewNamedSlots(r.node.config.MaxSlots)
 	}
-	p.reception.limit(q.Join.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
+	p.subscriber = subscriber.New(slots, subscriber.NewChoices(r.node.config.ChoicesPerParticipant))
+	p.subscriber.SetLimits(q.Join.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
 	if refused := r.checkRoom(p, publications); refused != nil {
 		return nil, refused
 	}
@@ -217,7 +218,7 @@ func (q resumeRequest) apply(r *Room) {
 	p.tellPoses()
 	p.tellWanted()
 	p.tellTrace()
-	p.reception.told = signal.Bandwidth{}
+	p.subscriber.RepeatBandwidth()
 	if !r.drained.IsZero() {
 		p.send(r.draining())
 	}
@@ -259,12 +260,8 @@ func (p *participant) catchUp() {
 		p.send(offer)
 		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout, answerOverdue{p.connection, offer})
 	}
-	var all []signal.Assignment
-	for _, s := range p.slots.slots {
-		all = append(all, s.assignment())
-	}
-	p.tellAssignments(all)
-	p.tellSending()
+	p.tellAssignments(p.subscriber.Slots.Assignments())
+	p.tellSlots(p.subscriber.Sending())
 	if !p.connected {
 		p.connection.connectTimer.set(p.room, p.room.node.config.ConnectTimeout, connectOverdue{p.connection})
 	}
@@ -286,8 +283,8 @@ func (r *Room) reconnect(p *participant) {
 	for _, publication := range p.publications {
 		p.attachData(publication)
 	}
-	p.slots.release()
-	p.slots = newSlotTable()
+	p.subscriber.Slots.Release()
+	p.subscriber.Slots = subscriber.NewSlots()
 	p.subscribe(r.publishedByOthers(p))
 	p.updateLines()
 }
@@ -295,7 +292,7 @@ func (r *Room) reconnect(p *participant) {
 // connect gives the participant a peer connection.
 func (p *participant) connect(c *connection) {
 	p.connection = c
-	p.reception.connect(c.receiver, p.room.node.config.Allocation)
+	p.subscriber.Connect(c.receiver, p.room.node.config.Allocation)
 	c.receiver.TraceFrames(p.tracing.wanted)
 }
 

@@ -6,10 +6,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// publishedTrack names one track of the client's own that needs a line. The number tells publications apart that have the same name one after
-// the other.
+// publishedTrack names one track of the client's own that needs a line. The id tells publications apart that have the
+// same name one after the other.
 type publishedTrack struct {
-	number      uint64
+	id          uint64
 	publication string
 	kind        volumetric.Kind
 	tile        int

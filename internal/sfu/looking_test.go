@@ -40,9 +40,9 @@ func (a *around) look(degrees float64) {
 
 // takes is what is sent of somebody, by what was decided.
 func (a *around) takes(who *player) (rate volumetric.Bitrate) {
-	for _, slot := range a.eye.slots.slots {
-		if slot.target != nil && slot.target.publication.ref.Participant == who.identity && slot.quality >= 0 {
-			rate += slot.target.publication.levels.rate(slot.target.tile.Tile, slot.quality)
+	for _, slot := range a.eye.subscriber.Slots.All() {
+		if slot.Target != nil && slot.Target.Publication.Ref.Participant == who.identity && slot.Quality >= 0 {
+			rate += slot.Target.Publication.Levels.Rate(slot.Target.Tile.Tile, slot.Quality)
 		}
 	}
 	return rate
@@ -80,9 +80,9 @@ func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 	if told.Allocated != full+spared || told.Wanted != 2*full {
 		t.Errorf("told %+v, expected %v of %v: what may come into sight is wanted, too", told, volumetric.Bitrate(full+spared), volumetric.Bitrate(2*full))
 	}
-	for _, slot := range a.eye.slots.slots {
-		if slot.quality == 0 && slot.reason != signal.ReasonUnseen {
-			t.Errorf("a tile is at its lowest quality for the reason %q", slot.reason)
+	for _, slot := range a.eye.subscriber.Slots.All() {
+		if slot.Quality == 0 && slot.Reason != signal.ReasonUnseen {
+			t.Errorf("a tile is at its lowest quality for the reason %q", slot.Reason)
 		}
 	}
 }
@@ -103,8 +103,8 @@ func TestWhatIsChosenIsSentBehindOnesBack(t *testing.T) {
 func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
 	a := newAround(t, nil)
 	changes := func() (n int) {
-		for _, slot := range a.eye.slots.slots {
-			n += slot.forward.(*playedSlot).changes
+		for _, slot := range a.eye.subscriber.Slots.All() {
+			n += slot.Output.(*playedSlot).changes
 		}
 		return n
 	}

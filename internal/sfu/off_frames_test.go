@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -15,22 +16,22 @@ func TestOffFramesAreTold(t *testing.T) {
 	s.enter("alice", false, false, ladder(1, 2))
 	bob := s.watches("bob", 50e6)
 	carol := s.enter("carol", false, false, ladder(1, 2))
-	slot := bob.slots.slots[0]
-	own, other := slot.target.publication, carol.publications[0]
-	played := slot.forward
+	slot := bob.subscriber.Slots.All()[0]
+	own, other := slot.Target.Publication, carol.publications[0].Publication
+	played := slot.Output
 	// begins has the slot begin a quality of a publication after so many frames for which it was off.
-	begins := func(publication *publication, q volumetric.Quality, first, count uint32) {
+	begins := func(publication *subscriber.Publication, q volumetric.Quality, first, count uint32) {
 		s.ask(func(r *Room) {
-			track, _ := publication.track(0, q)
+			track, _ := publication.Track(0, q)
 			real := &forward.Slot{}
-			slot.forward = real
+			slot.Output = real
 			slotEvents{bob.connection, []forward.Event{{Slot: real, Track: track, Switched: true, OffFrames: forward.FrameRange{First: first, Count: count}}}}.apply(r)
-			slot.forward = played
+			slot.Output = played
 		})
 	}
 	choose := func(q volumetric.Quality) {
 		bob.choose(0, signal.Only(q))
-		s.pass(allocationSpacing)
+		s.pass(subscriber.AllocationSpacing)
 	}
 	expectTold := func(when string, want signal.FrameRange) {
 		t.Helper()
@@ -57,7 +58,7 @@ func TestOffFramesAreTold(t *testing.T) {
 	choose(1)
 	begins(own, 1, 0, 0)
 	expectTold("another quality", signal.FrameRange{})
-	s.ask(func(*Room) { bob.tellSending() })
+	s.ask(func(*Room) { bob.tellSlots(bob.subscriber.Sending()) })
 	expectTold("after coming back", signal.FrameRange{First: 100, Count: 27})
 	choose(volumetric.QualityOff)
 	choose(1)

@@ -133,7 +133,7 @@ func TestWhatIsSentIsRepeatedOnResuming(t *testing.T) {
 	bob.begin()
 	bob.outbox = nil
 	s.ask(func(*Room) {
-		bob.choices.setAll([]signal.Choice{choiceOf(0, signal.Only(volumetric.QualityOff))})
+		bob.subscriber.Choices.SetAll([]signal.Choice{choiceOf(0, signal.Only(volumetric.QualityOff))})
 		bob.refresh(s.now)
 	})
 	s.pass(time.Second)

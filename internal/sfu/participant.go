@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -71,9 +72,7 @@ type participant struct {
 	publications []*publication
 	// publishing limits how often others have to be told of new publications.
 	publishing *rate.Limiter
-	slots      *slotTable
-	choices    *choices
-	reception  *reception
+	subscriber *subscriber.Subscriber
 	tracing    tracing
 	joined     time.Time
 	limitTold  bool
@@ -131,7 +130,7 @@ func (p *participant) detached() {
 
 func (p *participant) publication(name string) *publication {
 	for _, publication := range p.publications {
-		if publication.description.Name == name {
+		if publication.Description.Name == name {
 			return publication
 		}
 	}
@@ -142,7 +141,7 @@ func (p *participant) publication(name string) *publication {
 func (p *participant) describe() signal.Participant {
 	d := signal.Participant{Identity: p.identity, Publications: []volumetric.Publication{}}
 	for _, publication := range announced(p.publications) {
-		d.Publications = append(d.Publications, publication.description)
+		d.Publications = append(d.Publications, publication.Description)
 	}
 	return d
 }
@@ -154,36 +153,37 @@ func (p *participant) subscribe(publications []*publication) {
 		return
 	}
 	for _, publication := range publications {
-		p.slots.want(publication)
+		p.subscriber.Slots.Want(publication.Publication)
 	}
-	p.tellAssignments(p.slots.assign())
+	p.tellAssignments(p.subscriber.Slots.Assign())
 	p.updateLines()
 }
 
 // unsubscribe frees the slots of a publication that ends; others that wait get them.
 func (p *participant) unsubscribe(publication *publication) {
-	told, renames := p.slots.drop(publication), p.slots.renames
-	p.tellAssignments(append(told, p.slots.assign()...))
-	if p.slots.renames != renames {
+	slots := p.subscriber.Slots
+	told, renames := slots.Drop(publication.Publication), slots.Renames()
+	p.tellAssignments(append(told, slots.Assign()...))
+	if slots.Renames() != renames {
 		p.updateLines()
 	}
 }
 
 func (p *participant) tellAssignments(told []signal.Assignment) {
 	if len(told) > 0 {
-		p.reception.layout.stale, p.reception.stale = true, true
+		p.subscriber.Invalidate()
 		if !p.profile.acknowledges {
 			p.openSlots()
 			defer p.refresh(p.room.now)
 		}
-		p.expectSlots()
+		p.subscriber.Expect()
 		p.send(&signal.Assignments{Assignments: told})
 	}
 }
 
 // carriesByData tells whether a publication of the participant's comes over a data channel.
 func (p *participant) carriesByData(publication *publication) bool {
-	return p.byData && carriedByData(&publication.description)
+	return p.byData && carriedByData(&publication.Description)
 }
 
 // attachData has frames that come over data channels go to the publication's tracks, if it is such a one.
@@ -201,12 +201,12 @@ func (p *participant) updateLines() {
 		if p.carriesByData(publication) {
 			continue
 		}
-		for tile := range publication.description.Tiles {
-			for q := range publication.description.Qualities {
+		for tile := range publication.Description.Tiles {
+			for q := range publication.Description.Qualities {
 				wanted.publish = append(wanted.publish, publishedTrack{
-					number:      publication.number,
-					publication: publication.description.Name,
-					kind:        publication.description.Kind,
+					id:          publication.id,
+					publication: publication.Description.Name,
+					kind:        publication.Description.Kind,
 					tile:        tile,
 					quality:     volumetric.Quality(q),
 				})
@@ -217,7 +217,7 @@ func (p *participant) updateLines() {
 		config := p.room.node.config
 		wanted.slots = p.slotCount(volumetric.KindVideo, config.SpareSlots)
 		wanted.audioSlots = p.slotCount(volumetric.KindAudio, config.SpareAudioSlots)
-		wanted.renames = p.slots.renames
+		wanted.renames = p.subscriber.Slots.Renames()
 	}
 	p.connection.commands.add(linesCommand{wanted})
 }
@@ -228,10 +228,11 @@ const spareShare = 4
 
 // slotCount is how many slots of a kind the connection shall have. Where the limit leaves publications without slots the client is told once.
 func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
-	needed, present := p.slots.needed(kind), p.slots.count(kind)
+	slots := p.subscriber.Slots
+	needed, present := slots.Needed(kind), slots.Count(kind)
 	limit := p.room.node.config.MaxSlots
 	if p.profile.namedLines {
-		if needed = p.slots.namedCount(kind); needed > limit {
+		if needed = slots.NamedCount(kind); needed > limit {
 			p.passOver("not every publication finds a line", zap.Int("needed", needed), zap.Int("limit", limit))
 		}
 		return min(needed, limit)

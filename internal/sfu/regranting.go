@@ -27,10 +27,10 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	}
 	if !grants.Publish {
 		for _, publication := range slices.Clone(p.publications) {
-			changed.ended = append(changed.ended, publication.ref)
+			changed.ended = append(changed.ended, publication.Ref)
 			r.unpublish(p, publication, true)
 			p.log.Info("unpublished: the token does not grant publishing any more",
-				zap.String("publication", publication.ref.Publication))
+				zap.String("publication", publication.Ref.Publication))
 		}
 	}
 	receives := p.asked.receive && grants.Subscribe
@@ -38,7 +38,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	case p.receive && !receives:
 		changed.deaf = true
 		for _, publication := range r.publishedByOthers(p) {
-			p.slots.drop(publication)
+			p.subscriber.Slots.Drop(publication.Publication)
 		}
 		p.receive = false
 	case !p.receive && receives && (newConnection || !p.asked.receiveData):

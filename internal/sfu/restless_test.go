@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -17,8 +18,8 @@ func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 	s.pass(time.Second)
 	bob.expectCarried("1 2")
 	again := &signal.Acknowledge{}
-	for _, slot := range bob.slots.slots {
-		again.Slots = append(again.Slots, signal.SlotGeneration{MID: slot.mid, Generation: slot.generation})
+	for _, slot := range bob.subscriber.Slots.All() {
+		again.Slots = append(again.Slots, signal.SlotGeneration{MID: slot.MID, Generation: slot.Generation})
 	}
 	before := s.counts.allocations
 	for range 100 {
@@ -29,11 +30,22 @@ func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 	if n := s.counts.allocations - before; n != 0 {
 		t.Errorf("%d decisions, expected none", n)
 	}
-	bob.slots.slots[1].acknowledged--
+	// The slots are assigned again, and may be used once the client knows that.
+	s.ask(func(r *Room) {
+		body := r.participants["alice"].publications
+		bob.unsubscribe(body[0])
+		bob.subscribe(body)
+	})
+	s.pass(time.Second)
+	again = &signal.Acknowledge{}
+	for _, slot := range bob.subscriber.Slots.All() {
+		again.Slots = append(again.Slots, signal.SlotGeneration{MID: slot.MID, Generation: slot.Generation})
+	}
+	before = s.counts.allocations
 	bob.say(again)
-	s.pass(allocationSpacing)
+	s.pass(subscriber.AllocationSpacing)
 	if n := s.counts.allocations - before; n != 1 {
-		t.Errorf("%d decisions once a slot can be used, expected one", n)
+		t.Errorf("%d decisions once slots can be used, expected one", n)
 	}
 }
 

@@ -182,8 +182,8 @@ func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
 		}
 		inRoom(t, s, func(*Room) {
 			p := s.participant
-			if len(p.publications) != 0 || p.receives() || p.slots.needed(volumetric.KindVideo) != 0 {
-				t.Errorf("%d publications go on, %d slots are needed", len(p.publications), p.slots.needed(volumetric.KindVideo))
+			if len(p.publications) != 0 || p.receives() || p.subscriber.Slots.Needed(volumetric.KindVideo) != 0 {
+				t.Errorf("%d publications go on, %d slots are needed", len(p.publications), p.subscriber.Slots.Needed(volumetric.KindVideo))
 			}
 		})
 		handle(s, &signal.Publish{Header: signal.Header{ID: "p"}, Publication: bodyOf(1, 1)})
@@ -195,7 +195,7 @@ func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
 		handle(s, &signal.Publish{Header: signal.Header{ID: "p"}, Publication: bodyOf(1, 1)})
 		expect[*signal.OK](t, o, 1)
 		inRoom(t, s, func(*Room) {
-			if s.participant.slots.needed(volumetric.KindVideo) != 1 {
+			if s.participant.subscriber.Slots.Needed(volumetric.KindVideo) != 1 {
 				t.Error("nothing is sent though the token grants receiving again")
 			}
 		})

@@ -251,3 +251,22 @@ func without(description, prefix string) string {
 func bodyOf(tiles, qualities int) volumetric.Publication {
 	return *described(tiles, qualities, volumetric.ModeAlternatives)
 }
+
+func described(tiles, qualities int, mode volumetric.Mode) *volumetric.Publication {
+	return &volumetric.Publication{
+		Name: "body", Kind: volumetric.KindVideo, Mode: mode,
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		Tiles: make([]volumetric.Tile, tiles), Qualities: make([]volumetric.QualityLevel, qualities),
+	}
+}
+
+// choiceOf is a choice for a tile of alice's body, or for the whole with tile -1.
+func choiceOf(tile int, s signal.Selection) signal.Choice {
+	c := signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "body"}, Quality: s}
+	if tile >= 0 {
+		c.Tile = &tile
+	}
+	return c
+}
+
+func several(q ...volumetric.Quality) signal.Selection { return signal.Selection{Qualities: q} }

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -34,18 +36,14 @@ type Room struct {
 	// ending says that the server stops: joins that were on their way are refused.
 	ending bool
 
-	// now is the time of the request at hand; clock is time.Now but in tests, to measure what requests cost.
-	now   time.Time
-	clock func() time.Time
-	// credit is the time that may be spent on decisions that are due sometime, as of the tick at ticked.
-	credit time.Duration
-	ticked time.Time
-	// alarm wakes the room at wakeAt, zero where nothing is due. nextTick is when it is looked again whether qualities are still right.
+	// now is the time of the request at hand.
+	now time.Time
+	// alarm wakes the room at wakeAt, zero if nothing is due. nextTick is when the room looks again whether the qualities
+	// are still right.
 	alarm            *time.Timer
 	wakeAt, nextTick time.Time
-	around           surroundings
-	allocator        allocator
-	unsettled        unsettled
+	scheduler        subscriber.Scheduler
+	unsettled        demand.Queue
 
 	// announcing are the bearers' budgets of what the others are told; full ones are dropped when there are as many as
 	// announcingSweep.
@@ -82,9 +80,10 @@ func newRoom(node *Node, name string) *Room {
 		done:         make(chan struct{}),
 		participants: make(map[string]*participant),
 		now:          time.Now(),
-		clock:        time.Now,
 		alarm:        alarm,
-		allocator:    allocator,
+		scheduler: subscriber.Scheduler{
+			Allocator: allocator, Metrics: node.metrics, Clock: time.Now, Interval: node.config.AllocationInterval,
+		},
 
 		announcing: make(map[Bearer]*rate.Limiter), announcingSweep: leastAnnouncing,
 	}
@@ -248,7 +247,7 @@ func (r *Room) remove(p *participant, reason string) {
 	for _, publication := range slices.Clone(p.publications) {
 		r.unpublish(p, publication, false)
 	}
-	p.slots.release()
+	p.subscriber.Slots.Release()
 	delete(r.participants, p.identity)
 	r.count()
 	p.gone = true
@@ -275,7 +274,7 @@ func (c *Config) check(
 	list := make([]checked, 0, len(added))
 	own := describedBytes(present)
 	for i, description := range added {
-		exists := slices.ContainsFunc(present, func(p *publication) bool { return p.description.Name == description.Name }) ||
+		exists := slices.ContainsFunc(present, func(p *publication) bool { return p.Description.Name == description.Name }) ||
 			slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == description.Name })
 		switch {
 		case !grants.Publish:
@@ -345,9 +344,9 @@ func (r *Room) add(p *participant, description checked) {
 	}
 	converted := p.profile.converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
-	publication.client, publication.silent, publication.encoded = p.number, converted, description.encoded
+	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
 	if p.pauses {
-		publication.begin(r.node.config.Suppression, &r.unsettled, r.now)
+		publication.Demand.Suppress(r.node.config.Suppression, &r.unsettled, r.now)
 	}
 	p.publications = append(p.publications, publication)
 	p.attachData(publication)
@@ -396,22 +395,22 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	if p.carriesByData(publication) {
 		p.connection.data.remove(publication)
 	}
-	for _, track := range publication.tracks {
+	for _, track := range publication.Tracks {
 		p.connection.ingress.Unbind(track)
 	}
 	publication.close()
-	r.end(publication)
+	r.endDemand(publication.Demand)
 	r.count()
 	for _, other := range r.others(p) {
 		other.unsubscribe(publication)
 		if announce {
-			other.send(&signal.Unpublished{PublicationRef: publication.ref})
+			other.send(&signal.Unpublished{PublicationRef: publication.Ref})
 		}
 	}
 	if announce {
 		p.updateLines()
 		if first {
-			r.succeed(p, publication.description.Kind)
+			r.succeed(p, publication.Description.Kind)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -32,14 +33,14 @@ type stage struct {
 
 // costly takes the time that the test says for each decision.
 type costly struct {
-	allocator
+	subscriber.Allocator
 	stage *stage
 }
 
-// Allocate implements allocator.
+// Allocate implements subscriber.Allocator.
 func (c costly) Allocate(scene *allocate.Scene) allocate.Result {
 	c.stage.spent += c.stage.cost
-	return c.allocator.Allocate(scene)
+	return c.Allocator.Allocate(scene)
 }
 
 // player is a participant on a stage, with what it was sent.
@@ -60,19 +61,19 @@ type playedLink struct {
 	limits congestion.Limits
 }
 
-// Path implements link.
+// Path implements subscriber.Link.
 func (l *playedLink) Path() forward.Path { return l.path }
 
-// Want implements link.
+// Want implements subscriber.Link.
 func (l *playedLink) Want(rate volumetric.Bitrate) { l.wanted = rate }
 
-// SetLimits implements link.
+// SetLimits implements subscriber.Link.
 func (l *playedLink) SetLimits(limits congestion.Limits) { l.limits = limits }
 
-// ParityShare implements link.
+// ParityShare implements subscriber.Link.
 func (l *playedLink) ParityShare() float64 { return l.share }
 
-// ParityOf implements link.
+// ParityOf implements subscriber.Link.
 func (l *playedLink) ParityOf(*forward.Track) float64 { return l.share + l.uplink }
 
 // playedSlot is the data plane's part of a slot.
@@ -82,7 +83,7 @@ type playedSlot struct {
 	changes   int
 }
 
-// Select implements outgoing.
+// Select implements subscriber.Output.
 func (s *playedSlot) Select(track *forward.Track, _ uint64, requested time.Time) {
 	s.track, s.requested = track, requested
 	s.changes++
@@ -91,7 +92,7 @@ func (s *playedSlot) Select(track *forward.Track, _ uint64, requested time.Time)
 // playedMeter measures what the test says.
 type playedMeter volumetric.Bitrate
 
-// Rate implements meter.
+// Rate implements subscriber.Meter.
 func (m *playedMeter) Rate() (volumetric.Bitrate, bool) { return volumetric.Bitrate(*m), *m > 0 }
 
 // countedMetrics keeps what is counted of adaptation.
@@ -124,8 +125,8 @@ func newStage(t testing.TB, adjust func(*Config)) *stage {
 	room := newRoom(node, "room")
 	room.now = start
 	s := &stage{t: t, room: room, engine: engine, now: start, counts: counts}
-	room.clock = func() time.Time { return s.now.Add(s.spent) }
-	room.allocator = costly{room.allocator, s}
+	room.scheduler.Clock = func() time.Time { return s.now.Add(s.spent) }
+	room.scheduler.Allocator = costly{room.scheduler.Allocator, s}
 	return s
 }
 
@@ -137,12 +138,12 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 		profile: &signallingProfile,
 		room:    s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive, pauses: pauses, log: zap.NewNop(), outbox: o,
 		connection: &connection{room: s.room, commands: newCommandList()},
-		slots:      newSlotTable(), choices: newChoices(100), reception: &reception{}, connected: true,
+		subscriber: subscriber.New(subscriber.NewSlots(), subscriber.NewChoices(100)), connected: true,
 		publishing: newPublishingLimit(&s.room.node.config),
 	}
 	p.connection.owner = p
 	s.ask(func(r *Room) {
-		p.reception.connect(way, r.node.config.Allocation)
+		p.subscriber.Connect(way, r.node.config.Allocation)
 		r.participants[identity] = p
 		for _, description := range publications {
 			if err := r.publish(p, description); err != nil {
@@ -161,16 +162,17 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 // attach gives the player a slot for everything that waits for one.
 func (p *player) attach() {
 	p.stage.ask(func(*Room) {
-		for kind, waiting := range p.slots.waiting {
-			for range waiting {
-				n := len(p.slots.slots)
-				p.slots.add([]newSlot{{mid: fmt.Sprint(n), kind: kind}})
-				p.slots.slots[n].forward = &playedSlot{}
+		slots := p.subscriber.Slots
+		for _, kind := range []volumetric.Kind{volumetric.KindVideo, volumetric.KindAudio} {
+			for slots.Count(kind) < slots.Needed(kind) {
+				mid := fmt.Sprint(len(slots.All()))
+				slots.Add([]subscriber.Line{{MID: mid, Kind: kind}})
+				slots.ByMID(mid).Output = &playedSlot{}
 			}
 		}
-		p.tellAssignments(p.slots.assign())
-		for _, slot := range p.slots.slots {
-			slot.acknowledged = slot.generation
+		p.tellAssignments(slots.Assign())
+		for _, slot := range slots.All() {
+			slots.Acknowledge(signal.SlotGeneration{MID: slot.MID, Generation: slot.Generation})
 		}
 		p.refresh(p.stage.now)
 	})
@@ -221,9 +223,9 @@ func (p *player) choose(tile int, s signal.Selection) {
 // carries are the qualities that the player's video slots were told to carry, in order, as in "2 0 -1".
 func (p *player) carries() string {
 	var all []string
-	for _, slot := range p.slots.slots {
-		if slot.kind == volumetric.KindVideo {
-			all = append(all, fmt.Sprint(slot.quality))
+	for _, slot := range p.subscriber.Slots.All() {
+		if slot.Kind == volumetric.KindVideo {
+			all = append(all, fmt.Sprint(slot.Quality))
 		}
 	}
 	return strings.Join(all, " ")
@@ -232,10 +234,15 @@ func (p *player) carries() string {
 // begin plays that what the slots were told to carry begins.
 func (p *player) begin() {
 	p.stage.ask(func(*Room) {
-		for _, slot := range p.slots.slots {
-			if slot.selected {
-				slot.begun(slot.quality)
+		for _, slot := range p.subscriber.Slots.All() {
+			if slot.Target == nil || slot.Quality == volumetric.QualityOff {
+				continue
 			}
+			track, _ := slot.Target.Publication.Track(slot.Target.Tile.Tile, slot.Quality)
+			played, began := slot.Output, &forward.Slot{}
+			slot.Output = began
+			p.subscriber.TakeEvents([]forward.Event{{Slot: began, Track: track, Switched: true}}, true)
+			slot.Output = played
 		}
 	})
 }

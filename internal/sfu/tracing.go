@@ -84,7 +84,7 @@ func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 		if publication == nil {
 			continue
 		}
-		if d := &publication.description; track.Tile >= len(d.Tiles) || track.Quality > d.Highest() {
+		if d := &publication.Description; track.Tile >= len(d.Tiles) || track.Quality > d.Highest() {
 			continue
 		}
 		if !t.limiter.AllowN(r.now, len(track.Frames)) {
@@ -153,12 +153,12 @@ func (p *participant) timesMessage(frames []forward.FrameTimes) *signal.FrameTim
 
 // carried tells which track a frame was of.
 func (p *participant) carried(f *forward.FrameTimes) (volumetric.TrackRef, bool) {
-	s := p.slots.byForward(f.Slot)
-	if s == nil || s.target == nil {
+	s := p.subscriber.Slots.ByOutput(f.Slot)
+	if s == nil || s.Target == nil {
 		return volumetric.TrackRef{}, false
 	}
-	quality, ok := s.target.publication.qualityOf(f.Track)
-	return volumetric.TrackRef{TileRef: s.target.tile, Quality: quality}, ok
+	quality, ok := s.Target.Publication.QualityOf(f.Track)
+	return volumetric.TrackRef{TileRef: s.Target.Tile, Quality: quality}, ok
 }
 
 // fillTimes writes a frame's numbers: what stands before the stamps, and the stamps after the first of them, by a clock that clients see ahead by so much.

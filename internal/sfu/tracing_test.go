@@ -151,20 +151,20 @@ func TestServerTimes(t *testing.T) {
 	publication := alice.publication("body")
 	slots := []*forward.Slot{{}, {}}
 	s.ask(func(*Room) {
-		for i, slot := range bob.slots.slots[:2] {
-			slot.forward = slots[i]
+		for i, slot := range bob.subscriber.Slots.All()[:2] {
+			slot.Output = slots[i]
 		}
 	})
 	at := start.UnixNano()
 	frame := func(slot *forward.Slot, tile, number int) forward.FrameTimes {
-		track, _ := publication.track(tile, 1)
+		track, _ := publication.Track(tile, 1)
 		return forward.FrameTimes{
 			Slot: slot, Track: track, Frame: uint32(number), Bytes: 100,
 			FirstInKernel: at + 1500, FirstIn: at + 20_000, LastIn: at + 3e6, FirstOut: at + 90_000, LastOut: at + 4e6,
 		}
 	}
-	tile := bob.slots.slots[0].target.tile.Tile
-	other := bob.slots.slots[1].target.tile.Tile
+	tile := bob.subscriber.Slots.All()[0].Target.Tile.Tile
+	other := bob.subscriber.Slots.All()[1].Target.Tile.Tile
 	s.room.do(s.now, frameTimes{bob.connection, []forward.FrameTimes{
 		frame(slots[0], tile, 7), frame(slots[0], tile, 8), frame(slots[1], other, 7), frame(&forward.Slot{}, 0, 7),
 	}})

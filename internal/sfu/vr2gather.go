@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -116,7 +117,7 @@ func (p *participant) readable(publications []*publication) []*publication {
 	}
 	var readable []*publication
 	for _, publication := range publications {
-		reason := p.profile.withheld(&publication.description)
+		reason := p.profile.withheld(&publication.Description)
 		if reason == "" && p.profile.onePerKind && p.room.second(publication) {
 			reason = "VR2Gather knows one of each publisher"
 		}
@@ -125,19 +126,19 @@ func (p *participant) readable(publications []*publication) []*publication {
 			continue
 		}
 		p.room.node.counts.withheld.Add(1)
-		p.passOver("publication withheld from a VR2Gather peer: "+reason, zap.Stringer("publication", publication.ref))
+		p.passOver("publication withheld from a VR2Gather peer: "+reason, zap.Stringer("publication", publication.Ref))
 	}
 	return readable
 }
 
 // second tells whether its publisher has another publication of that kind for VR2Gather peers, and had it before.
 func (r *Room) second(p *publication) bool {
-	owner := r.participants[p.ref.Participant]
+	owner := r.participants[p.Ref.Participant]
 	if owner == nil {
 		return false
 	}
 	first := slices.IndexFunc(owner.publications, func(other *publication) bool {
-		return other.description.Kind == p.description.Kind && withheld(&other.description) == ""
+		return other.Description.Kind == p.Description.Kind && withheld(&other.Description) == ""
 	})
 	return first >= 0 && owner.publications[first] != p
 }
@@ -145,7 +146,7 @@ func (r *Room) second(p *publication) bool {
 // succeed has VR2Gather peers be sent, now that a participant's first publication of a kind has ended, the one that was withheld for its sake.
 func (r *Room) succeed(owner *participant, kind volumetric.Kind) {
 	next := slices.IndexFunc(owner.publications, func(p *publication) bool {
-		return p.description.Kind == kind && withheld(&p.description) == ""
+		return p.Description.Kind == kind && withheld(&p.Description) == ""
 	})
 	if next < 0 {
 		return
@@ -173,18 +174,18 @@ func announced(publications []*publication) []*publication {
 // hear announces a publication of a VR2Gather peer once its first frame has come, which names its codec. Users without a point cloud, or without a microphone,
 // announce to the server what never comes.
 func (r *Room) hear(owner *participant, p *publication) {
-	for _, track := range p.tracks {
+	for _, track := range p.Tracks {
 		codec, ok := track.FrameCodec()
 		if !ok {
 			continue
 		}
 		p.silent = false
 		if codec != (volumetric.FourCC{}) {
-			p.description.Codec.Format = "codec=" + printable(codec)
+			p.Description.Codec.Format = "codec=" + printable(codec)
 		}
-		owner.log.Info("publication is heard", zap.String("publication", p.ref.Publication), zap.String("codec", printable(codec)))
+		owner.log.Info("publication is heard", zap.String("publication", p.Ref.Publication), zap.String("codec", printable(codec)))
 		r.broadcast(owner, func() signal.Message {
-			return &signal.Published{Participant: owner.identity, Publication: p.description}
+			return &signal.Published{Participant: owner.identity, Publication: p.Description}
 		})
 		r.announce(owner, []*publication{p})
 		return
@@ -203,19 +204,14 @@ func printable(codec volumetric.FourCC) string {
 	return string(text)
 }
 
-// nameOf names what a slot of a VR2Gather peer carries. Each name has a line of its own.
-func nameOf(t *target) vr2gather.Track {
-	return vr2gather.Track{
-		Kind: t.publication.description.Kind, Client: t.publication.client, Tile: t.tile.Tile, Quality: nameQuality(t.publication.description.Kind),
+// trackOf returns a name of a line as peers know it. A line to a peer carries video of any quality, so that its name has
+// none.
+func trackOf(n subscriber.Name) vr2gather.Track {
+	t := vr2gather.Track{Kind: n.Kind, Client: n.Publisher, Tile: n.Tile, Quality: volumetric.QualityOff}
+	if n.Kind == volumetric.KindAudio {
+		t.Quality = 0
 	}
-}
-
-// nameQuality is the quality in the name of what a peer is sent: none for video, which comes at any.
-func nameQuality(kind volumetric.Kind) volumetric.Quality {
-	if kind == volumetric.KindAudio {
-		return 0
-	}
-	return volumetric.QualityOff
+	return t
 }
 
 // offerFor adds to an offer for a VR2Gather peer what its lines carry.
@@ -226,10 +222,10 @@ func (p *participant) offerFor(offer *signal.Offer) signal.Message {
 	o := &VR2GatherOffer{
 		Offer: offer, Tracks: make(map[string]vr2gather.Track), Publishes: make(map[string]bool), Tiles: p.vr2gather.query.Tiles,
 	}
-	p.slots.offer()
+	p.subscriber.Slots.Offer()
 	for _, m := range offer.Media {
-		if s := p.slots.byMID(m.MID); s != nil {
-			o.Tracks[m.MID] = *s.name
+		if s := p.subscriber.Slots.ByMID(m.MID); s != nil {
+			o.Tracks[m.MID] = trackOf(s.Name())
 			continue
 		}
 		publication := p.publication(m.Publication)
@@ -238,23 +234,24 @@ func (p *participant) offerFor(offer *signal.Offer) signal.Message {
 		}
 		o.Publishes[m.MID] = true
 		o.Tracks[m.MID] = vr2gather.Track{
-			Kind: publication.description.Kind, Client: p.vr2gather.query.Client, Tile: m.Tile, Quality: *m.Quality,
+			Kind: publication.Description.Kind, Client: p.vr2gather.query.Client, Tile: m.Tile, Quality: *m.Quality,
 		}
 	}
 	return o
 }
 
-// openSlots gives slots their part in the data plane as soon as their lines are negotiated.
+// openSlots gives slots their forwarding ends as soon as their lines are negotiated.
 func (p *participant) openSlots() {
-	for _, s := range p.slots.slots {
-		if s.forward != nil || s.outlet.SSRC() == 0 {
+	for _, s := range p.subscriber.Slots.All() {
+		if s.Output != nil || s.Outlet.SSRC() == 0 {
 			continue
 		}
 		if !p.profile.namedLines {
-			s.forward = p.connection.receiver.AddSlot(s.outlet, s.kind)
+			s.Output = p.connection.receiver.AddSlot(s.Outlet, s.Kind)
 			continue
 		}
-		s.plain = newNamedOutlet(s.outlet, *s.name)
-		s.forward = p.connection.receiver.AddSlot(s.plain, s.kind)
+		named := newNamedOutlet(s.Outlet, s.Name())
+		s.SetNamedOutput(named)
+		s.Output = p.connection.receiver.AddSlot(named, s.Kind)
 	}
 }

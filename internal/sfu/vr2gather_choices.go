@@ -32,7 +32,7 @@ func (q vr2GatherChoices) apply(r *Room) {
 	choices, ignored := p.resolve(r.choosable(p), q.choices)
 	ignored += q.unread
 	r.node.counts.ignored.Add(uint64(ignored))
-	changed, kept := p.choices.setAll(choices)
+	changed, kept := p.subscriber.Choices.SetAll(choices)
 	switch {
 	case !kept:
 		p.passOver("more quality choices than are kept", zap.Int("limit", r.node.config.ChoicesPerParticipant))
@@ -45,7 +45,7 @@ func (q vr2GatherChoices) apply(r *Room) {
 func (r *Room) choosable(p *participant) (publications []*publication) {
 	for _, other := range r.others(p) {
 		for _, publication := range announced(other.publications) {
-			if d := &publication.description; d.Kind == volumetric.KindVideo && withheld(d) == "" && !r.second(publication) {
+			if d := &publication.Description; d.Kind == volumetric.KindVideo && withheld(d) == "" && !r.second(publication) {
 				publications = append(publications, publication)
 			}
 		}
@@ -56,9 +56,9 @@ func (r *Room) choosable(p *participant) (publications []*publication) {
 // means tells whether a choice is about a publication: about its client's, or with client 0, which VR2Gather sends whoever is meant, about all that have so many tiles.
 func means(c vr2gather.QualityChoice, p *publication) bool {
 	if c.Client == 0 {
-		return len(p.description.Tiles) == len(c.Qualities)
+		return len(p.Description.Tiles) == len(c.Qualities)
 	}
-	return p.client == c.Client
+	return p.Number == c.Client
 }
 
 // resolve makes of the choices of a message one for each tile that it names, of those that come later in it where tiles are named twice: a message of 2 MB may name
@@ -74,9 +74,9 @@ func (p *participant) resolve(publications []*publication, named []vr2gather.Qua
 			}
 			known = true
 			if chosen[i] == nil {
-				chosen[i] = slices.Repeat([]volumetric.Quality{vr2gather.QualityKept}, len(publication.description.Tiles))
+				chosen[i] = slices.Repeat([]volumetric.Quality{vr2gather.QualityKept}, len(publication.Description.Tiles))
 			}
-			ignored += overlay(chosen[i], c.Qualities, publication.description.Highest())
+			ignored += overlay(chosen[i], c.Qualities, publication.Description.Highest())
 		}
 		if !known {
 			ignored++
@@ -92,7 +92,7 @@ func (p *participant) resolve(publications []*publication, named []vr2gather.Qua
 	for i, qualities := range chosen {
 		for tile, quality := range qualities {
 			if quality != vr2gather.QualityKept {
-				choices = append(choices, signal.Choice{PublicationRef: publications[i].ref, Tile: &tile, Quality: signal.Only(quality)})
+				choices = append(choices, signal.Choice{PublicationRef: publications[i].Ref, Tile: &tile, Quality: signal.Only(quality)})
 			}
 		}
 	}

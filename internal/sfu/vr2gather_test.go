@@ -8,88 +8,20 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // clientPublication is a publication of so many tiles at three qualities, for VR2Gather peers.
 func clientPublication(client uint32, name string, tiles int) *publication {
-	p := describePublication(VR2GatherIdentity(client), volumetric.Publication{
+	p := &publication{Publication: subscriber.NewPublication(VR2GatherIdentity(client), volumetric.Publication{
 		Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true,
 		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
 		Tiles: make([]volumetric.Tile, tiles), Qualities: make([]volumetric.QualityLevel, 3),
-	})
-	p.client = client
+	})}
+	p.Number = client
 	return p
-}
-
-// carried lists the names of the lines of a table, those that carry something with a star.
-func carried(table *slotTable) string {
-	var names []string
-	for _, s := range table.slots {
-		name := "-"
-		if s.name != nil {
-			name = s.name.ID()
-		}
-		if s.target != nil {
-			name += "*"
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, " ")
-}
-
-// TestNamedLines has publications come and go at a VR2Gather peer: each tile of each client has a line of its own for good.
-func TestNamedLines(t *testing.T) {
-	table := newSlotTable()
-	table.named, table.limit = true, 100
-	grow := func() {
-		var lines []newSlot
-		for n := len(table.slots); n < table.namedCount(volumetric.KindVideo); n++ {
-			lines = append(lines, newSlot{mid: fmt.Sprint(n), kind: volumetric.KindVideo})
-		}
-		table.add(lines)
-		table.assign()
-	}
-	expect := func(step, want string) {
-		t.Helper()
-		if got := carried(table); got != want {
-			t.Errorf("%s: lines are %q, expected %q", step, got, want)
-		}
-	}
-	first, second := clientPublication(1, "body", 2), clientPublication(2, "body", 1)
-	table.want(first)
-	grow()
-	expect("the first comes", "video_1_0* video_1_1*")
-	table.drop(first)
-	table.want(second)
-	table.assign()
-	expect("another finds no line", "video_1_0 video_1_1")
-	grow()
-	expect("it gets one", "video_1_0 video_1_1 video_2_0*")
-	again := clientPublication(1, "body", 2)
-	table.want(again)
-	table.assign()
-	expect("the first is back", "video_1_0* video_1_1* video_2_0*")
-	short := clientPublication(3, "body", 1)
-	table.want(short)
-	table.add([]newSlot{{mid: "9", kind: volumetric.KindVideo}})
-	table.drop(short)
-	table.assign()
-	table.offer()
-	table.want(short)
-	table.assign()
-	expect("what ended before its line was offered gets another", "video_1_0* video_1_1* video_2_0* video_4294967295_0")
-	grow()
-	expect("and so it does", "video_1_0* video_1_1* video_2_0* video_4294967295_0 video_3_0*")
-	if n := table.namedCount(volumetric.KindVideo); n != 5 {
-		t.Errorf("%d lines are wanted, expected 5", n)
-	}
-	for _, s := range table.slots {
-		if s.acknowledged != s.generation {
-			t.Errorf("line %s waits for an acknowledgement", s.name.ID())
-		}
-	}
 }
 
 // roomOf is a room with participants under these identities, each with a publication of so many tiles.
@@ -100,7 +32,7 @@ func roomOf(tiles map[string]int) *Room {
 		r.participants[identity] = p
 		r.giveNumber(p)
 		p.publications = []*publication{clientPublication(p.number, "body", n)}
-		p.publications[0].ref.Participant = identity
+		p.publications[0].Ref.Participant = identity
 	}
 	return r
 }
@@ -127,7 +59,7 @@ func TestMeantPublications(t *testing.T) {
 		var names []string
 		for _, p := range r.choosable(self) {
 			if means(choices[0], p) {
-				names = append(names, p.ref.Participant)
+				names = append(names, p.Ref.Participant)
 			}
 		}
 		if got := strings.Join(names, " "); got != want {
@@ -201,7 +133,7 @@ func TestClientNumbers(t *testing.T) {
 
 // TestWithheld tells what VR2Gather peers can read.
 func TestWithheld(t *testing.T) {
-	flagged := clientPublication(1, "body", 1).description
+	flagged := clientPublication(1, "body", 1).Description
 	plain, sound, opus := flagged, flagged, flagged
 	plain.VR2Gather = false
 	sound.Kind, sound.Codec.MIMEType = volumetric.KindAudio, "audio/pcm"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -17,7 +17,7 @@ func Checks(progress lab.Progress) []lab.Check {
 }
 
 // policies are those that there are, from the one that suppresses nothing to the one that suppresses most.
-var policies = []sfu.SuppressionPolicy{sfu.SuppressionWarm, sfu.SuppressionNeighbours, sfu.SuppressionStrict}
+var policies = []demand.Policy{demand.Warm, demand.Neighbours, demand.Strict}
 
 // body is a publication of 15 tiles with a ladder of 1:2:4, whose frames take one, two and four packets.
 var body = testbed.Load{Name: "body", Tiles: 15, Qualities: 3, FrameBytes: 4000, Step: 2, Rate: 30}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -55,7 +55,7 @@ func (s *Saving) Run(ctx context.Context) ([]claim.Line, error) {
 		if err != nil {
 			return lines, fmt.Errorf("policy %s: %w", policy, err)
 		}
-		if policy == sfu.SuppressionWarm {
+		if policy == demand.Warm {
 			everything = rates
 		}
 		for i, rate := range rates {
@@ -63,9 +63,9 @@ func (s *Saving) Run(ctx context.Context) ([]claim.Line, error) {
 			lines = append(lines, claim.Information(name+": sent", rate/1e6, "Mbit/s"))
 			share := 100 * rate / everything[i]
 			switch policy {
-			case sfu.SuppressionNeighbours:
+			case demand.Neighbours:
 				lines = append(lines, claim.Information(name+": share of sending everything", share, "%"))
-			case sfu.SuppressionStrict:
+			case demand.Strict:
 				lines = append(lines, claim.AtMost(name+": share of sending everything", share, "%", 100*s.Share))
 			}
 		}
@@ -75,9 +75,9 @@ func (s *Saving) Run(ctx context.Context) ([]claim.Line, error) {
 
 // measure gives the bits per second that leave the publisher's host under a policy, for each choice of others: media, retransmissions, probes, reports, and all their
 // headers.
-func (s *Saving) measure(ctx context.Context, policy sfu.SuppressionPolicy) ([]float64, error) {
+func (s *Saving) measure(ctx context.Context, policy demand.Policy) ([]float64, error) {
 	config := testbed.ConferenceConfig()
-	config.Rooms.Suppression = sfu.SuppressionConfig{Policy: policy, Hold: s.Hold}
+	config.Rooms.Suppression = demand.Config{Policy: policy, Hold: s.Hold}
 	conference, err := testbed.NewEmulation(config, s.Seed)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -71,9 +71,9 @@ func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
 const settleTime = 500 * time.Millisecond
 
 // measure makes the switches under one policy, with a publisher so far away.
-func (s *Switching) measure(ctx context.Context, policy sfu.SuppressionPolicy, rtt time.Duration) (*switcher, error) {
+func (s *Switching) measure(ctx context.Context, policy demand.Policy, rtt time.Duration) (*switcher, error) {
 	config := testbed.ConferenceConfig()
-	config.Rooms.Suppression = sfu.SuppressionConfig{Policy: policy, Hold: s.Hold}
+	config.Rooms.Suppression = demand.Config{Policy: policy, Hold: s.Hold}
 	host, err := newStage(config, rtt, s.Seed)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ type delays struct {
 // switcher makes the choices of the receiver. A tile is switched again only after its last switch was seen, so that every one has its own delay.
 type switcher struct {
 	check     *Switching
-	policy    sfu.SuppressionPolicy
+	policy    demand.Policy
 	rtt       time.Duration
 	publisher *client.Publisher
 	receiver  *testbed.Peer
@@ -148,7 +148,7 @@ const confirmTimeout = 5 * time.Second
 
 // counted is the kind of switches that there have to be enough of.
 func (w *switcher) counted() *delays {
-	if w.policy == sfu.SuppressionWarm {
+	if w.policy == demand.Warm {
 		return &w.warm
 	}
 	return &w.suppressed
@@ -240,7 +240,7 @@ func (s *Switching) lines(w *switcher) []claim.Line {
 		name = fmt.Sprintf("%s, a publisher %v away", w.policy, w.rtt)
 	}
 	var lines []claim.Line
-	if w.rtt == 0 || w.policy == sfu.SuppressionWarm {
+	if w.rtt == 0 || w.policy == demand.Warm {
 		lines = w.warm.lines(name+", to a quality that is sent", interval+s.WarmSlack)
 	}
 	lines = append(lines, w.suppressed.lines(name+", to a quality that is suppressed", interval+w.rtt+s.Encode+s.SuppressedSlack)...)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -93,7 +93,7 @@ type Config struct {
 	Min, Max volumetric.Bitrate
 	Adapt    bool
 	// Suppression is what volsfu's server asks publishers for.
-	Suppression sfu.SuppressionPolicy
+	Suppression demand.Policy
 	// Secret signs the tokens that volsfu's server takes: 32 bytes or more, the same for all peers and the server.
 	Secret string
 	// Spread is the part of the frame interval over which a publisher of volsfu's sends a frame, 0 for the SDK's own, Uplink what it takes for
@@ -115,7 +115,7 @@ func DefaultConfig() Config {
 		Gap:         time.Microsecond,
 		Min:         12_500_000,
 		Max:         90_000_000,
-		Suppression: sfu.SuppressionNeighbours,
+		Suppression: demand.Neighbours,
 		Pacing:      pacing.Default,
 		Secret:      "the laboratory's own, known to everybody",
 		QueueFrames: 10,

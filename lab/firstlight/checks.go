@@ -2,7 +2,7 @@ package firstlight
 
 import (
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/test/testbed"
 )
@@ -11,7 +11,7 @@ import (
 func settings() config.Config {
 	c := testbed.ConferenceConfig()
 	c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
-	c.Rooms.Suppression.Policy = sfu.SuppressionWarm
+	c.Rooms.Suppression.Policy = demand.Warm
 	return c
 }
 

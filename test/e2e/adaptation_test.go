@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -25,7 +25,7 @@ func metric(t *testing.T, c *testbed.Conference, series string) float64 {
 	return value
 }
 
-func strict(c *config.Config) { c.Rooms.Suppression.Policy = sfu.SuppressionStrict }
+func strict(c *config.Config) { c.Rooms.Suppression.Policy = demand.Strict }
 
 // TestNobodyTakesNobodySends has one receiver take one of 15 tiles.
 func TestNobodyTakesNobodySends(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/config"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -45,7 +45,7 @@ func (h *headers) ReadFrom(b []byte) (int, net.Addr, error) {
 // server tells them what their links carry, and lets them lower it; what the publisher sends is numbered and reported as ever.
 func TestArrivalsReportedByRFC8888(t *testing.T) {
 	// What nobody takes is sent all the same.
-	c := startConference(t, func(c *config.Config) { c.Rooms.Suppression.Policy = sfu.SuppressionWarm })
+	c := startConference(t, func(c *config.Config) { c.Rooms.Suppression.Policy = demand.Warm })
 	load := body(4, 3)
 	load.FrameBytes, load.Step = 20_000, 2
 	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab/carriage"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/wait"
@@ -30,7 +30,7 @@ func TestSendBooksWhatIsTaken(t *testing.T) {
 	defer stop()
 	const secret = "a secret of thirty-two characters"
 	go func() {
-		_, err := Serve(serving, Settings{Address: "127.0.0.1:0", Secret: secret, Suppression: sfu.SuppressionStrict, Pacing: pacing.Default}, func(address string) { listening <- address })
+		_, err := Serve(serving, Settings{Address: "127.0.0.1:0", Secret: secret, Suppression: demand.Strict, Pacing: pacing.Default}, func(address string) { listening <- address })
 		served <- err
 	}()
 	var address string

@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/server"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
@@ -35,7 +35,7 @@ type Settings struct {
 	Address string
 	// Secret signs tokens, Suppression is what publishers are asked for.
 	Secret      string
-	Suppression sfu.SuppressionPolicy
+	Suppression demand.Policy
 	// Pacing is how frames are spread to receivers.
 	Pacing pacing.Mode
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab/baseline"
 	"github.com/volsfu/volsfu/lab/experiment"
 )
@@ -89,10 +89,10 @@ var oneWay = map[string]system{
 var bothWays = map[string]system{
 	"direct-tcp":        {transport: baseline.TCPSwitching},
 	"dash":              {transport: baseline.DASH},
-	"volsfu-warm":       {transport: baseline.Volsfu, server: asks(sfu.SuppressionWarm)},
-	"volsfu-neighbours": {transport: baseline.Volsfu, server: asks(sfu.SuppressionNeighbours)},
-	"volsfu-strict":     {transport: baseline.Volsfu, server: asks(sfu.SuppressionStrict)},
-	volsfuUnpaced:       unpaced(asks(sfu.SuppressionWarm)...),
+	"volsfu-warm":       {transport: baseline.Volsfu, server: asks(demand.Warm)},
+	"volsfu-neighbours": {transport: baseline.Volsfu, server: asks(demand.Neighbours)},
+	"volsfu-strict":     {transport: baseline.Volsfu, server: asks(demand.Strict)},
+	volsfuUnpaced:       unpaced(asks(demand.Warm)...),
 }
 
-func asks(policy sfu.SuppressionPolicy) []string { return []string{"--suppression", string(policy)} }
+func asks(policy demand.Policy) []string { return []string{"--suppression", string(policy)} }

@@ -1,0 +1,400 @@
+package sfu
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/sfu/demand"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestTheLinkDecides has a receiver of two tiles at 1, 2 or 4 Mbit/s.
+func TestTheLinkDecides(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(2, 3))
+	bob := s.enter("bob", true, false)
+	bob.attach()
+	bob.expectCarried("2 2")
+	s.pass(time.Second)
+	bob.expectCarried("2 2")
+	if s.counts.allocations != 0 {
+		t.Errorf("%d allocations though nothing is known of the link", s.counts.allocations)
+	}
+	bob.way.path = known(5e6)
+	s.pass(100 * time.Millisecond)
+	bob.expectCarried("1 1")
+	if want := volumetric.Bitrate(8e6); bob.way.wanted < want || bob.way.wanted > want*12/10 {
+		t.Errorf("%v are wanted, expected %v and headers", bob.way.wanted, want)
+	}
+	told := expect[*signal.Bandwidth](t, bob.shelf, 1)
+	if told.Estimate != 5e6 || told.Allocated != 4e6 || told.Wanted != 8e6 {
+		t.Errorf("told %+v", told)
+	}
+	bob.way.path = known(1.5e6)
+	s.pass(100 * time.Millisecond)
+	// Both are worth the same.
+	if got := bob.carries(); got != "0 -1" && got != "-1 0" {
+		t.Errorf("bob is sent %q, expected one of two tiles", got)
+	}
+	if got := reasons(expect[*signal.Sending](t, bob.shelf, 1)); got != "0:-1:budget" && got != "1:-1:budget" {
+		t.Errorf("told %q", got)
+	}
+	bob.way.path = known(100e6)
+	s.pass(10 * time.Second)
+	bob.expectCarried("2 2")
+}
+
+// TestNothingChangesNothingIsDone looks for work and messages while the inputs stay as they are.
+func TestNothingChangesNothingIsDone(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Allocation.View.Unseen = allocate.UnseenFull })
+	s.enter("alice", false, true, ladder(4, 3))
+	bob := s.enter("bob", true, false)
+	bob.attach()
+	bob.way.path = known(200e6)
+	s.pass(5 * time.Second)
+	bob.begin()
+	s.pass(time.Second)
+	allocations, messages := s.counts.allocations, len(bob.all)
+	for i := range 20 {
+		// An estimate that wobbles above what is wanted, and a look around, change nothing where everything is sent.
+		bob.way.path = known(200e6 + volumetric.Bitrate(i%2)*20e6)
+		turn := float64(i) / 10
+		bob.say(&signal.Viewpoint{Orientation: signal.Rotation{0, math.Sin(turn), 0, math.Cos(turn)}, FOV: 60, Aspect: 1})
+		s.pass(50 * time.Millisecond)
+	}
+	if s.counts.allocations != allocations {
+		t.Errorf("%d allocations", s.counts.allocations-allocations)
+	}
+	if n := len(bob.all) - messages; n > 2 {
+		t.Errorf("%d messages in a second, expected two about the estimate at most", n)
+	}
+}
+
+// TestAChoiceTakesEffectAtOnce: nothing waits for the next tick.
+func TestAChoiceTakesEffectAtOnce(t *testing.T) {
+	for name, estimate := range map[string]volumetric.Bitrate{"unknown": 0, "wide": 100e6} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil)
+			s.enter("alice", false, false, ladder(2, 3))
+			bob := s.enter("bob", true, false)
+			bob.attach()
+			if estimate > 0 {
+				bob.way.path = known(estimate)
+			}
+			s.pass(time.Second)
+			s.pass(7 * time.Millisecond)
+			asked := s.now
+			bob.choose(1, signal.Only(0))
+			bob.expectCarried("2 0")
+			if got := bob.subscriber.Slots.All()[1].Output.(*playedSlot).requested; !got.Equal(asked) {
+				t.Errorf("counts from %v, expected from %v", got, asked)
+			}
+			// What comes right behind waits for a moment, and no longer.
+			bob.choose(0, signal.Only(1))
+			s.pass(subscriber.AllocationSpacing)
+			bob.expectCarried("1 0")
+			bob.choose(-1, signal.Only(volumetric.QualityOff))
+			s.pass(subscriber.AllocationSpacing)
+			bob.expectCarried("-1 -1")
+		})
+	}
+}
+
+// TestAChoiceBeyondTheLinkIsAnswered: the client asked, so it hears why it does not get what it asked for, though nothing is switched.
+func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 3))
+	bob := s.watches("bob", 2.5e6)
+	bob.expectCarried("1")
+	bob.begin()
+	s.pass(time.Second)
+	bob.choose(0, signal.Only(2))
+	s.pass(subscriber.AllocationSpacing)
+	bob.expectCarried("1")
+	if got := reasons(expect[*signal.Sending](t, bob.shelf, 1)); got != "0:1:budget" {
+		t.Errorf("told %q", got)
+	}
+	_, before := latest[*signal.Sending](bob.shelf)
+	bob.choose(0, signal.Only(1))
+	s.pass(subscriber.AllocationSpacing)
+	if got := reasons(expect[*signal.Sending](t, bob.shelf, before+1)); got != "0:1:choice" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// TestWhatIsOutOfSightGoesFirst has four tiles side by side along x, and a receiver that looks at the first of them from close by.
+func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(4, 3))
+	bob := s.watches("bob", 5e6)
+	look := func(x float64) {
+		bob.say(&signal.Viewpoint{Position: signal.Vector{x, 0.5, 2}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 40, Aspect: 1})
+		s.pass(100 * time.Millisecond)
+	}
+	look(0.5)
+	if got := bob.subscriber.Slots.All()[0].Quality; got != 2 {
+		t.Errorf("the tile in sight has quality %d of %q, expected 2", got, bob.carries())
+	}
+	last := bob.subscriber.Slots.All()[3]
+	if last.Quality == volumetric.QualityOff && last.Reason != signal.ReasonUnseen {
+		t.Errorf("the last tile is off for the reason %q, expected %q", last.Reason, signal.ReasonUnseen)
+	}
+	look(3.5)
+	if got := bob.subscriber.Slots.All()[3].Quality; got != 2 {
+		t.Errorf("after a step aside the tile in sight has quality %d of %q, expected 2", got, bob.carries())
+	}
+	// The object moves away under the receiver's eyes instead.
+	alice := &player{participant: s.room.participants["alice"], stage: s}
+	alice.shelf = alice.outbox.(*shelf)
+	alice.say(&signal.Pose{Publication: "body", Position: signal.Vector{3, 0, 0}, Orientation: signal.Rotation{0, 0, 0, 1}})
+	s.pass(100 * time.Millisecond)
+	if got := bob.subscriber.Slots.All()[0].Quality; got != 2 {
+		t.Errorf("after a step of the object the tile in sight has quality %d of %q, expected 2", got, bob.carries())
+	}
+	// The receiver has it somewhere else in its own view, and then where its publisher says.
+	ref := volumetric.PublicationRef{Participant: "alice", Publication: "body"}
+	for _, arranged := range [][]signal.Placement{{{PublicationRef: ref, Orientation: signal.Rotation{0, 0, 0, 1}}}, {}} {
+		bob.say(&signal.Arrange{Objects: arranged})
+		s.pass(100 * time.Millisecond)
+		seen := 3 * len(arranged)
+		if got := bob.subscriber.Slots.All()[seen].Quality; got != 2 {
+			t.Errorf("with %d objects arranged tile %d has quality %d of %q, expected 2", len(arranged), seen, got, bob.carries())
+		}
+	}
+}
+
+func TestMeasuredRatesCount(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 2))
+	bob := s.watches("bob", 5e6)
+	bob.expectCarried("1")
+	high := playedMeter(12e6)
+	s.room.participants["alice"].publications[0].Levels.SetMeter(1, &high)
+	s.pass(time.Second)
+	bob.expectCarried("0")
+	high = 3e6
+	s.pass(5 * time.Second)
+	bob.expectCarried("1")
+}
+
+// TestRatesAreKnownBeforeAnybodyComes: the first receiver is not sent what its link cannot carry.
+func TestRatesAreKnownBeforeAnybodyComes(t *testing.T) {
+	s := newStage(t, nil)
+	body := ladder(1, 2)
+	body.Qualities[0].Bitrate, body.Qualities[1].Bitrate = 0, 0
+	alice := s.enter("alice", false, true, body)
+	low, high := playedMeter(4e6), playedMeter(90e6)
+	levels := alice.publications[0].Levels
+	levels.SetMeter(0, &low)
+	levels.SetMeter(1, &high)
+	s.pass(1500 * time.Millisecond)
+	low, high = 0, 0
+	s.pass(10 * time.Second)
+	alice.expectAsked("")
+	if !s.room.wakeAt.IsZero() && s.room.wakeAt.Sub(s.now) < demand.AccountInterval/2 {
+		t.Errorf("the room wakes in %v, though there is nothing to measure", s.room.wakeAt.Sub(s.now))
+	}
+	bob := s.watches("bob", 50e6)
+	bob.expectCarried("0")
+}
+
+func TestLimits(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(2, 3))
+	bob := s.watches("bob", 100e6)
+	s.pass(time.Second)
+	bob.expectCarried("2 2")
+	bob.say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: 5e6, Min: 1e12}})
+	s.pass(100 * time.Millisecond)
+	bob.expectCarried("1 1")
+	if l := bob.way.limits; l.Max != 5e6 || l.Min != 12_500_000 {
+		t.Errorf("the estimate is limited to %+v, expected a least rate that the server takes the receiver's word for", l)
+	}
+	bob.say(&signal.SetLimits{})
+	s.pass(10 * time.Second)
+	bob.expectCarried("2 2")
+}
+
+// TestStartRates: a receiver's own start rate holds for its connection and for later ones, as far as the server takes its word for it.
+func TestStartRates(t *testing.T) {
+	s := newStage(t, nil)
+	bob := s.watches("bob", 100e6)
+	for _, test := range []struct{ asked, want volumetric.Bitrate }{{8e6, 8e6}, {1e12, 12_500_000}, {0, 0}, {300e3, 300e3}} {
+		bob.say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Start: test.asked}})
+		if got := bob.way.limits; got != (congestion.Limits{Start: test.want}) {
+			t.Errorf("a start rate of %d became %+v, expected %d", test.asked, got, test.want)
+		}
+		again := &playedLink{}
+		s.ask(func(r *Room) { bob.subscriber.Connect(again, r.node.config.Allocation) })
+		if got := again.limits; got != (congestion.Limits{Start: test.want}) {
+			t.Errorf("a start rate of %d became %+v on the next connection, expected %d", test.asked, got, test.want)
+		}
+		s.ask(func(r *Room) { bob.subscriber.Connect(bob.way, r.node.config.Allocation) })
+	}
+}
+
+// TestAudioComesFirst: what audio takes is not there for video.
+func TestAudioComesFirst(t *testing.T) {
+	s := newStage(t, nil)
+	voice := *described(1, 1, volumetric.ModeAlternatives)
+	voice.Name, voice.Kind, voice.Codec = "voice", volumetric.KindAudio, volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2}
+	voice.Qualities[0].Bitrate = 64e3
+	s.enter("alice", false, false, ladder(2, 1), voice)
+	bob := s.enter("bob", true, false)
+	// 2 Mbit/s of video take 2.24 on the wire, with headers, headroom and the allocator's reserve.
+	bob.way.path = known(2.27e6)
+	bob.attach()
+	s.pass(100 * time.Millisecond)
+	bob.expectCarried("0 -1")
+	for _, slot := range bob.subscriber.Slots.All() {
+		if slot.Kind == volumetric.KindAudio && slot.Quality != 0 {
+			t.Error("audio is off")
+		}
+	}
+	bob.say(&signal.SetQuality{Choices: []signal.Choice{{
+		PublicationRef: volumetric.PublicationRef{Participant: "alice", Publication: "voice"}, Quality: signal.Only(volumetric.QualityOff),
+	}}})
+	s.pass(10 * time.Second)
+	bob.expectCarried("0 0")
+}
+
+func TestDescriptionsAreASet(t *testing.T) {
+	s := newStage(t, nil)
+	body := ladder(1, 3)
+	body.Mode = volumetric.ModeDescriptions
+	s.enter("alice", false, false, body)
+	bob := s.watches("bob", 100e6)
+	bob.expectCarried("0 1 2")
+	bob.choose(0, several(0, 2))
+	s.pass(subscriber.AllocationSpacing)
+	bob.expectCarried("0 -1 2")
+	bob.choose(0, signal.Auto())
+	bob.way.path = known(3.7e6)
+	s.pass(time.Second)
+	bob.expectCarried("0 1 -1")
+}
+
+// TestBandwidthIsToldTwiceASecond has an estimate that never rests.
+func TestBandwidthIsToldTwiceASecond(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 3))
+	bob := s.enter("bob", true, false)
+	bob.attach()
+	for i := range 100 {
+		bob.way.path = known(3e6 + volumetric.Bitrate(i)*100e3)
+		s.pass(50 * time.Millisecond)
+	}
+	if _, n := latest[*signal.Bandwidth](bob.shelf); n < 9 || n > 11 {
+		t.Errorf("told %d times in five seconds, expected 10", n)
+	}
+}
+
+// TestAFallOfTheBandwidthIsToldAtOnce: who shows it, or has something else to send on the same path, need not find out by itself.
+func TestAFallOfTheBandwidthIsToldAtOnce(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 3))
+	bob := s.watches("bob", 100e6)
+	s.pass(time.Second)
+	bob.way.path = known(90e6)
+	s.pass(100 * time.Millisecond)
+	_, before := latest[*signal.Bandwidth](bob.shelf)
+	for i, estimate := range []volumetric.Bitrate{80e6, 20e6} {
+		bob.way.path = known(estimate)
+		s.pass(100 * time.Millisecond)
+		told, n := latest[*signal.Bandwidth](bob.shelf)
+		if n != before+i {
+			t.Fatalf("at %v bob was told %d times, expected %d", estimate, n-before, i)
+		}
+		if i > 0 && told.Estimate != estimate {
+			t.Errorf("bob was told of %v, expected %v", told.Estimate, estimate)
+		}
+	}
+	bob.choose(0, signal.Only(0))
+	s.pass(100 * time.Millisecond)
+	if told, n := latest[*signal.Bandwidth](bob.shelf); n != before+2 || told.Allocated != 1e6 {
+		t.Errorf("after a choice bob was told %d times of %v, expected once of 1 Mbit/s", n-before-1, told.Allocated)
+	}
+}
+
+// TestBandwidthStaysWithinBounds: rates that publishers declare add up to more than a message may say.
+func TestBandwidthStaysWithinBounds(t *testing.T) {
+	s := newStage(t, nil)
+	declared := ladder(4, 1)
+	declared.Qualities[0].Bitrate = signal.MaxBitrate
+	s.enter("alice", false, false, declared)
+	bob := s.watches("bob", 5e6)
+	s.pass(time.Second)
+	if told := expect[*signal.Bandwidth](t, bob.shelf, 1); told.Wanted != signal.MaxBitrate || told.Allocated != signal.MaxBitrate {
+		t.Errorf("told %+v, expected rates up to %v", told, signal.MaxBitrate)
+	}
+}
+
+// TestALargeRoomFollowsAsManyAsItCan: where decisions take long, those for who moves wait for one another, and others do not.
+func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(4, 3))
+	var watchers []*player
+	for i := range 20 {
+		p := s.enter(fmt.Sprint("watcher", i), true, false)
+		p.way.path = known(5e6)
+		p.attach()
+		watchers = append(watchers, p)
+	}
+	s.pass(time.Second)
+	s.cost = 5 * time.Millisecond
+	before := s.counts.allocations
+	for i := range 20 {
+		for _, p := range watchers {
+			p.say(&signal.Viewpoint{Position: signal.Vector{float64(i) / 5, 0, 3}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1})
+		}
+		s.pass(50 * time.Millisecond)
+	}
+	// A quarter of a second at 5 ms each, one more per tick since a decision that has begun is finished.
+	if n := s.counts.allocations - before; n < 40 || n > 80 {
+		t.Errorf("%d decisions in a second, expected 50", n)
+	}
+	watchers[0].choose(-1, signal.Only(0))
+	s.pass(subscriber.SpacingFactor * s.cost)
+	watchers[0].expectCarried("0 0 0 0")
+}
+
+// TestOneSlowDecisionIsNotPaidForLong: decisions that cannot wait leave those that can the time of a second at the latest.
+func TestOneSlowDecisionIsNotPaidForLong(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(4, 3))
+	bob := s.watches("bob", 5e6)
+	s.pass(time.Second)
+	s.cost = 10 * time.Second
+	bob.choose(-1, signal.Only(0))
+	bob.choose(-1, signal.Auto())
+	s.pass(s.room.node.config.AllocationInterval)
+	s.cost = 0
+	bob.say(&signal.Viewpoint{Position: signal.Vector{1, 0, 3}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1})
+	before := s.counts.allocations
+	s.pass(500 * time.Millisecond)
+	if n := s.counts.allocations - before; n != 0 {
+		t.Errorf("%d decisions in the half second after one of ten, expected none", n)
+	}
+	s.pass(time.Second)
+	if s.counts.allocations == before {
+		t.Error("no decision in the second after one of ten")
+	}
+}
+
+// TestQualitiesThatCostTheSame are told apart by their order.
+func TestQualitiesThatCostTheSame(t *testing.T) {
+	s := newStage(t, nil)
+	body := ladder(2, 3)
+	for q := range body.Qualities {
+		body.Qualities[q].Bitrate = 1_200_000 - volumetric.Bitrate(q)*10_000
+	}
+	s.enter("alice", false, false, body)
+	bob := s.watches("bob", 10e6)
+	bob.expectCarried("2 2")
+}

@@ -1,0 +1,102 @@
+package sfu
+
+import (
+	"github.com/volsfu/volsfu/internal/sfu/demand"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// settle tells publishers what has changed in what is wanted of them. It runs after every request, so that a quality
+// that was suppressed is asked for as soon as a receiver takes it.
+func (r *Room) settle() {
+	if r.unsettled.Len() == 0 {
+		return
+	}
+	told := make(map[*participant][]signal.WantedPublication)
+	r.unsettled.Each(func(d *demand.Publication) {
+		p := r.publication(d.Ref)
+		if p == nil || p.Demand != d {
+			return
+		}
+		changed := d.Step(r.now)
+		for _, track := range d.Resumed() {
+			p.Tracks[track].Expect()
+		}
+		for _, track := range d.Dismissed() {
+			p.Tracks[track].Pause()
+		}
+		if changed {
+			r.account(d)
+			r.node.metrics.TracksPaused(d.CountPaused(p.Levels.Rate))
+		}
+		if d.SettleParity(r.now) || changed {
+			owner := r.participants[d.Ref.Participant]
+			told[owner] = append(told[owner], d.Message())
+		}
+		if due := d.Due(); !due.IsZero() {
+			r.wakeBy(due)
+		}
+	})
+	for owner, publications := range told {
+		owner.send(&signal.Wanted{Publications: publications})
+	}
+}
+
+// account adds the bits that a publisher did not send to the metrics.
+func (r *Room) account(d *demand.Publication) {
+	if !d.Suppressible() {
+		return
+	}
+	if bits := d.Account(r.now); bits > 0 {
+		r.node.metrics.Suppressed(bits)
+	}
+	if d.Saves() {
+		r.wakeBy(r.now.Add(demand.AccountInterval))
+	}
+}
+
+// endDemand ends the accounts of a publication that ends.
+func (r *Room) endDemand(d *demand.Publication) {
+	r.account(d)
+	r.node.metrics.TracksPaused(d.EndPausing())
+}
+
+// attendDemand does what is due of the demand for a publication.
+func (r *Room) attendDemand(d *demand.Publication) {
+	if !d.Suppressible() {
+		return
+	}
+	switch due := d.Due(); {
+	case due.IsZero():
+	case r.now.Before(due):
+		r.wakeBy(due)
+	default:
+		d.Changed()
+	}
+	if d.Saves() {
+		if due := d.AccountDue(); r.now.Before(due) {
+			r.wakeBy(due)
+		} else {
+			r.account(d)
+		}
+	}
+}
+
+// checkParity has the publisher told if another share of parity is to be asked for.
+func (r *Room) checkParity(d *demand.Publication) {
+	if d.Parity.Due(r.now) {
+		d.Changed()
+	}
+}
+
+// tellWanted repeats to a publisher that came back what is wanted of it, if that is not everything.
+func (p *participant) tellWanted() {
+	var all []signal.WantedPublication
+	for _, publication := range p.publications {
+		if publication.Demand.Suppressible() {
+			all = append(all, publication.Demand.Message())
+		}
+	}
+	if len(all) > 0 {
+		p.send(&signal.Wanted{Publications: all})
+	}
+}

@@ -1,0 +1,40 @@
+package demand
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Policy says which tracks publishers are asked for.
+type Policy string
+
+// The policies.
+const (
+	// Warm asks for everything.
+	Warm Policy = "warm"
+	// Neighbours asks for the tracks that a receiver takes and for one quality on each side of them, and for the rest
+	// until it has been unused for the time Config.Hold.
+	Neighbours Policy = "neighbours"
+	// Strict asks for the tracks that a receiver takes.
+	Strict Policy = "strict"
+)
+
+// Config says what publishers need not send.
+type Config struct {
+	Policy Policy `yaml:"policy" help:"what publishers that can pause tracks are asked for: warm (everything), neighbours (what someone takes and one step beside it), strict (what someone takes)"`
+	// Hold: a receiver that looks away and back within two seconds finds the quality that it had. To send a quality for
+	// two seconds more costs less than to start an encoder at each glance.
+	Hold time.Duration `yaml:"hold" help:"how long a track goes on that has got out of use, under the policy neighbours"`
+}
+
+// Validate reports the first key that is wrong. The error begins with the name of the key.
+func (c Config) Validate() error {
+	if !slices.Contains([]Policy{Warm, Neighbours, Strict}, c.Policy) {
+		return fmt.Errorf("policy is %q: expected %s, %s or %s", c.Policy, Warm, Neighbours, Strict)
+	}
+	if c.Hold < 0 {
+		return fmt.Errorf("hold is %v: expected 0 or more", c.Hold)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package demand
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Queue lists the publications of a room whose demand has changed since their publishers were told.
+type Queue struct{ publications []*Publication }
+
+// Len returns the number of listed publications.
+func (q *Queue) Len() int { return len(q.publications) }
+
+// Each calls f for each listed publication and empties the list. f must not change any demand.
+func (q *Queue) Each(f func(*Publication)) {
+	list := q.publications
+	for _, p := range list {
+		p.queued = false
+		f(p)
+	}
+	clear(list)
+	q.publications = list[:0]
+}
+
+// Publication is the demand for one publication: the needs of its receivers, and what its publisher is asked for.
+type Publication struct {
+	// Ref names the publication.
+	Ref volumetric.PublicationRef
+	// Parity is the share of parity packets that the publisher is asked for.
+	Parity Parity
+
+	tiles, qualities int
+	needs            counts
+	// suppression and queue are nil if the publisher does not pause tracks. queued is set while the publication is on
+	// the queue.
+	suppression *suppression
+	queue       *Queue
+	queued      bool
+	saving      saving
+}
+
+// New returns the demand for a publication whose publisher does not pause tracks.
+func New(ref volumetric.PublicationRef, tiles, qualities int) *Publication {
+	return &Publication{Ref: ref, tiles: tiles, qualities: qualities, needs: newCounts(tiles, qualities)}
+}
+
+// Suppress makes the publisher one that pauses tracks. Changes of the demand list the publication on the queue.
+func (p *Publication) Suppress(config Config, queue *Queue, now time.Time) {
+	p.suppression = newSuppression(config, p.tiles, p.qualities)
+	p.queue, p.saving.accounted = queue, now
+	p.Changed()
+}
+
+// Suppressible reports whether the publisher pauses tracks when it is told.
+func (p *Publication) Suppressible() bool { return p.suppression != nil }
+
+// Add states the need of a slot.
+func (p *Publication) Add(need Need) {
+	p.needs.add(need, 1)
+	p.Changed()
+}
+
+// Remove ends the need of a slot.
+func (p *Publication) Remove(need Need) {
+	p.needs.add(need, -1)
+	p.Changed()
+}
+
+// Changed notes that the demand may have changed: the publication is to be stepped.
+func (p *Publication) Changed() {
+	if p.suppression != nil && !p.queued {
+		p.queued = true
+		p.queue.publications = append(p.queue.publications, p)
+	}
+}
+
+// Step brings the tracks that the publisher is asked for up to date, and reports whether they have changed. The
+// publication must be suppressible.
+func (p *Publication) Step(now time.Time) (changed bool) { return p.suppression.step(now, &p.needs) }
+
+// Resumed returns the tracks that the last step began to ask for again, as tile × qualities + quality. The next step
+// overwrites them.
+func (p *Publication) Resumed() []int { return p.suppression.resumed }
+
+// Dismissed returns the tracks that the last step stopped asking for, likewise.
+func (p *Publication) Dismissed() []int { return p.suppression.dismissed }
+
+// Due returns when the next step is due though no need changes, zero if none is.
+func (p *Publication) Due() time.Time {
+	if p.suppression == nil {
+		return time.Time{}
+	}
+	return p.suppression.due
+}
+
+// Paused reports whether the publisher has been told that nobody takes the track.
+func (p *Publication) Paused(tile int, q volumetric.Quality) bool {
+	return p.suppression != nil && p.suppression.paused(tile, q)
+}
+
+// AllPaused reports whether the publisher is asked for no track.
+func (p *Publication) AllPaused() bool {
+	return p.suppression != nil && p.suppression.pausedCount() >= p.tiles*p.qualities
+}
+
+// SettleParity makes the needed share of parity the one that the publisher is told, and reports whether that is a
+// change.
+func (p *Publication) SettleParity(now time.Time) bool { return p.Parity.settle(now) }
+
+// Message returns everything that the publisher is asked for. The publication must be suppressible.
+func (p *Publication) Message() signal.WantedPublication {
+	m := signal.WantedPublication{Publication: p.Ref.Publication, Parity: p.Parity.told}
+	for _, wanted := range p.suppression.wanted {
+		m.Tiles = append(m.Tiles, listed(wanted))
+	}
+	return m
+}

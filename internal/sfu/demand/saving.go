@@ -1,0 +1,59 @@
+package demand
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// AccountInterval is how often the bits that a publisher did not send are added to the metrics.
+const AccountInterval = time.Second
+
+// saving counts what a publisher does not send because it was told to pause.
+type saving struct {
+	// tracks is the number of paused tracks, and rate what they would take.
+	tracks int
+	rate   volumetric.Bitrate
+	// accounted is the time of the last call of Account.
+	accounted time.Time
+}
+
+// Saves reports whether the publisher has paused tracks that would take a bit rate.
+func (p *Publication) Saves() bool { return p.saving.rate > 0 }
+
+// AccountDue returns when the saved bits are to be accounted again.
+func (p *Publication) AccountDue() time.Time { return p.saving.accounted.Add(AccountInterval) }
+
+// Account returns the bits that the publisher did not send since the last call.
+func (p *Publication) Account(now time.Time) float64 {
+	s := &p.saving
+	elapsed := now.Sub(s.accounted)
+	s.accounted = now
+	if s.rate == 0 {
+		return 0
+	}
+	return float64(s.rate) * elapsed.Seconds()
+}
+
+// CountPaused counts the tracks that the publisher is not asked for, whose rates rateOf returns. It returns the
+// difference from the last count.
+func (p *Publication) CountPaused(rateOf func(tile int, q volumetric.Quality) volumetric.Bitrate) (difference int) {
+	s := &p.saving
+	before := s.tracks
+	s.tracks, s.rate = p.suppression.pausedCount(), 0
+	for tile := range p.tiles {
+		for q := range p.qualities {
+			if quality := volumetric.Quality(q); p.Paused(tile, quality) {
+				s.rate += rateOf(tile, quality)
+			}
+		}
+	}
+	return s.tracks - before
+}
+
+// EndPausing ends the count of paused tracks when the publication ends. It returns the difference from the last count.
+func (p *Publication) EndPausing() (difference int) {
+	difference = -p.saving.tracks
+	p.saving.tracks, p.saving.rate = 0, 0
+	return difference
+}

@@ -1,0 +1,114 @@
+package demand
+
+import (
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// suppression decides which tracks of one publication its publisher is asked for.
+type suppression struct {
+	config    Config
+	qualities int
+	// wanted are the qualities of each tile that the publisher is asked for.
+	wanted []allocate.QualitySet
+	// idle is by track the time since which a wanted track has been unused, zero while it is used.
+	idle []time.Time
+	// due is when the next track will have been unused for long enough, zero if there is none.
+	due time.Time
+	// resumed are the tracks that the last step began to ask for again, dismissed those that it stopped asking for.
+	resumed, dismissed []int
+}
+
+// newSuppression returns a suppression under which every track is wanted, as publishers begin.
+func newSuppression(config Config, tiles, qualities int) *suppression {
+	s := &suppression{
+		config: config, qualities: qualities, wanted: make([]allocate.QualitySet, tiles),
+		idle: make([]time.Time, tiles*qualities),
+	}
+	for tile := range s.wanted {
+		s.wanted[tile] = allocate.Lowest(qualities)
+	}
+	return s
+}
+
+// step applies the present needs, and reports whether the wanted tracks have changed. A track that is needed is wanted
+// at once.
+func (s *suppression) step(now time.Time, needs *counts) (changed bool) {
+	s.due, s.resumed, s.dismissed = time.Time{}, s.resumed[:0], s.dismissed[:0]
+	for tile := range s.wanted {
+		needed := s.needed(tile, needs)
+		for q := range (needed &^ s.wanted[tile]).Each {
+			s.resumed = append(s.resumed, tile*s.qualities+int(q))
+		}
+		wanted := s.wanted[tile] | needed
+		for q := range s.qualities {
+			idle := &s.idle[tile*s.qualities+q]
+			switch {
+			case needed.Has(volumetric.Quality(q)):
+				*idle = time.Time{}
+			case !wanted.Has(volumetric.Quality(q)):
+			case s.expired(idle, now):
+				wanted &^= 1 << q
+				s.dismissed = append(s.dismissed, tile*s.qualities+q)
+			}
+		}
+		changed = changed || wanted != s.wanted[tile]
+		s.wanted[tile] = wanted
+	}
+	return changed
+}
+
+// expired reports whether a track has been unused for the hold time, and otherwise notes when it will have been.
+func (s *suppression) expired(idle *time.Time, now time.Time) bool {
+	if idle.IsZero() {
+		*idle = now
+	}
+	var hold time.Duration
+	if s.config.Policy != Strict {
+		hold = s.config.Hold
+	}
+	end := idle.Add(hold)
+	if !now.Before(end) {
+		return true
+	}
+	if s.due.IsZero() || end.Before(s.due) {
+		s.due = end
+	}
+	return false
+}
+
+// needed returns the qualities of a tile that the policy asks for. One step beside nothing is the lowest quality.
+func (s *suppression) needed(tile int, needs *counts) allocate.QualitySet {
+	taken, all := needs.takenOf(tile), allocate.Lowest(s.qualities)
+	switch s.config.Policy {
+	case Warm:
+		return all
+	case Strict:
+		return taken
+	}
+	beside := taken<<1 | taken>>1
+	if needs.near[tile] > 0 {
+		beside |= 1
+	}
+	return (taken | beside) & all
+}
+
+// paused reports whether the publisher is not asked for a track.
+func (s *suppression) paused(tile int, q volumetric.Quality) bool { return !s.wanted[tile].Has(q) }
+
+// pausedCount returns the number of tracks that the publisher is not asked for.
+func (s *suppression) pausedCount() int {
+	n := len(s.idle)
+	for _, wanted := range s.wanted {
+		n -= wanted.Len()
+	}
+	return n
+}
+
+// listed returns the qualities of a set in ascending order.
+func listed(set allocate.QualitySet) []volumetric.Quality {
+	return slices.AppendSeq(make([]volumetric.Quality, 0, set.Len()), set.Each)
+}

@@ -1,0 +1,164 @@
+package demand
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// start is when virtual time begins.
+var start = time.Unix(1_795_188_600, 0)
+
+// TestSuppressionTranscripts plays two tiles of three qualities. A line of input is the time in milliseconds, what
+// the slots of all receivers need from then on, and after > the qualities of each tile that are then wanted, with !
+// where the publisher is told. What is needed is TILE/QUALITY for what somebody takes, and TILE/near for a slot that
+// is off though its receiver may want it.
+func TestSuppressionTranscripts(t *testing.T) {
+	for _, test := range []struct {
+		policy     Policy
+		transcript string
+	}{
+		{Warm, `
+			0    nothing   > 012 012
+			9000 0/2       > 012 012
+		`},
+		{Strict, `
+			0    nothing   > - - !
+			10   0/1       > 1 - !
+			20   0/1 1/2   > 1 2 !
+			30   0/1 1/2   > 1 2
+			40   0/2 0/1   > 12 - !
+			50   0/2       > 2 - !
+			60   0/near    > - - !
+		`},
+		{Neighbours, `
+			0    nothing   > 012 012
+			1999 nothing   > 012 012
+			2000 nothing   > - - !
+			2100 0/0       > 01 - !
+			2200 0/2       > 012 - !
+			2300 0/2       > 012 -
+			4199 0/2       > 012 -
+			4200 0/2       > 12 - !
+			4300 0/2 1/1   > 12 012 !
+			4400 0/1       > 012 012 !
+			# Whoever comes back within the hold time finds what was there, and the time counts anew.
+			6000 0/1 1/2   > 012 012
+			6100 0/1       > 012 012
+			6400 0/1       > 012 12 !
+			8000 0/1       > 012 12
+			8100 0/1       > 012 - !
+			# A tile that is out of sight keeps its lowest quality at hand, one that nobody wants does not.
+			9000 1/near    > 012 0 !
+			11000 1/near   > - 0 !
+			12000 nothing  > - 0
+			14000 nothing  > - - !
+		`},
+	} {
+		t.Run(string(test.policy), func(t *testing.T) {
+			s := newSuppression(Config{Policy: test.policy, Hold: 2 * time.Second}, 2, 3)
+			for line := range strings.Lines(test.transcript) {
+				line = strings.TrimSpace(line)
+				if line == "" || strings.HasPrefix(line, "#") {
+					continue
+				}
+				input, want, _ := strings.Cut(line, ">")
+				fields := strings.Fields(input)
+				var ms int
+				if _, err := fmt.Sscan(fields[0], &ms); err != nil {
+					t.Fatal(err)
+				}
+				d := needs(t, fields[1:])
+				told := ""
+				if s.step(start.Add(time.Duration(ms)*time.Millisecond), &d) {
+					told = " !"
+				}
+				if got := spelled(s) + told; got != strings.TrimSpace(want) {
+					t.Errorf("%s\ngot %s", line, got)
+				}
+			}
+		})
+	}
+}
+
+// needs is the demand that the words of a transcript state.
+func needs(t *testing.T, words []string) counts {
+	t.Helper()
+	d := newCounts(2, 3)
+	for _, word := range words {
+		var tile, quality int
+		switch {
+		case word == "nothing":
+		case strings.HasSuffix(word, "/near"):
+			d.near[int(word[0]-'0')]++
+		default:
+			if _, err := fmt.Sscanf(word, "%d/%d", &tile, &quality); err != nil {
+				t.Fatal(err)
+			}
+			d.taken[tile*3+quality]++
+		}
+	}
+	return d
+}
+
+// spelled are the wanted qualities of each tile.
+func spelled(s *suppression) string {
+	var tiles []string
+	for _, wanted := range s.wanted {
+		text := ""
+		for q := range wanted.Each {
+			text += fmt.Sprint(q)
+		}
+		if text == "" {
+			text = "-"
+		}
+		tiles = append(tiles, text)
+	}
+	return strings.Join(tiles, " ")
+}
+
+// TestSuppressionIsDue: whoever steps it when it is due misses nothing.
+func TestSuppressionIsDue(t *testing.T) {
+	s := newSuppression(Config{Policy: Neighbours, Hold: 2 * time.Second}, 2, 3)
+	d := newCounts(2, 3)
+	s.step(start, &d)
+	if want := start.Add(2 * time.Second); !s.due.Equal(want) {
+		t.Errorf("due at %v, expected %v", s.due, want)
+	}
+	if !s.step(s.due, &d) || !s.due.IsZero() || s.pausedCount() != 6 {
+		t.Errorf("%d tracks are paused, due at %v, expected all six and nothing more to come", s.pausedCount(), s.due)
+	}
+}
+
+// TestResumedTracks are those that a step asks for again, and only then; dismissed are those that it ceases to ask for.
+func TestResumedTracks(t *testing.T) {
+	s := newSuppression(Config{Policy: Neighbours}, 2, 3)
+	for _, test := range []struct {
+		needs              string
+		resumed, dismissed []int
+	}{
+		{"0/2 1/0", nil, []int{0, 5}},
+		{"0/0 1/0", []int{0}, []int{2}},
+		{"0/0 1/0", nil, nil},
+		{"0/1 1/2", []int{2, 5}, []int{3}},
+		{"nothing", nil, []int{0, 1, 2, 4, 5}},
+		{"1/near", []int{3}, nil},
+	} {
+		d := needs(t, strings.Fields(test.needs))
+		if s.step(start, &d); !slices.Equal(s.resumed, test.resumed) || !slices.Equal(s.dismissed, test.dismissed) {
+			t.Errorf("%s: tracks %v are resumed and %v dismissed, expected %v and %v", test.needs, s.resumed, s.dismissed, test.resumed, test.dismissed)
+		}
+	}
+}
+
+func TestSixtyFourQualities(t *testing.T) {
+	s := newSuppression(Config{Policy: Neighbours}, 1, 64)
+	d := newCounts(1, 64)
+	d.taken[63]++
+	s.step(start, &d)
+	if got := listed(s.wanted[0]); len(got) != 2 || got[0] != 62 || got[1] != 63 {
+		t.Errorf("wanted are %v, expected 62 and 63", got)
+	}
+}

@@ -1,0 +1,157 @@
+package subscriber
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// Choices are the qualities that one receiver chose, by names, so that they outlive a publisher's reconnect.
+type Choices struct {
+	limit        int
+	count        int
+	publications map[volumetric.PublicationRef]publicationChoices
+}
+
+// publicationChoices are those for one publication: for the whole of it, if there is one, and for tiles.
+type publicationChoices struct {
+	whole *signal.Selection
+	tiles map[int]signal.Selection
+}
+
+// NewChoices returns no choices, of which limit may be kept.
+func NewChoices(limit int) *Choices {
+	return &Choices{limit: limit, publications: make(map[volumetric.PublicationRef]publicationChoices)}
+}
+
+// CheckChoice returns what is wrong with a choice, given the publication that it names, which is nil if nobody
+// publishes it yet.
+func CheckChoice(c signal.Choice, p *volumetric.Publication) error {
+	if p == nil {
+		return nil
+	}
+	if c.Tile != nil && *c.Tile >= len(p.Tiles) {
+		return fmt.Errorf("%s has %d tiles, tile %d is not among them", c.PublicationRef, len(p.Tiles), *c.Tile)
+	}
+	for _, q := range c.Quality.Qualities {
+		if q > p.Highest() {
+			return fmt.Errorf("%s has %d qualities, quality %d is not among them", c.PublicationRef, len(p.Qualities), q)
+		}
+	}
+	if p.Mode == volumetric.ModeAlternatives && len(c.Quality.Qualities) > 1 {
+		return fmt.Errorf("%s has mode %q, which takes one quality, not %d", c.PublicationRef, p.Mode,
+			len(c.Quality.Qualities))
+	}
+	return nil
+}
+
+// SetAll keeps all choices of a list, or none if the limit would be exceeded: beyond it only choices are taken that
+// replace others. A choice for a whole publication replaces those for its tiles. changed reports whether any differs
+// from before.
+func (c *Choices) SetAll(list []signal.Choice) (changed, kept bool) {
+	if c.hasAll(list) {
+		return false, true
+	}
+	next := &Choices{limit: c.limit, count: c.count, publications: maps.Clone(c.publications)}
+	// Publications that the list touches are copied before they change.
+	copied := make(map[volumetric.PublicationRef]bool)
+	for _, choice := range list {
+		p := next.publications[choice.PublicationRef]
+		if !copied[choice.PublicationRef] {
+			copied[choice.PublicationRef] = true
+			p.tiles = maps.Clone(p.tiles)
+		}
+		if choice.Tile == nil {
+			next.count -= p.size() - 1
+			p = publicationChoices{whole: &choice.Quality}
+		} else {
+			if p.tiles == nil {
+				p.tiles = make(map[int]signal.Selection)
+			}
+			before := len(p.tiles)
+			p.tiles[*choice.Tile] = choice.Quality
+			next.count += len(p.tiles) - before
+		}
+		next.publications[choice.PublicationRef] = p
+	}
+	if next.count > next.limit && next.count > c.count {
+		return false, false
+	}
+	*c = *next
+	return true, true
+}
+
+// hasAll reports whether choices are those that were made before, so that nothing follows from them.
+func (c *Choices) hasAll(list []signal.Choice) bool {
+	for _, choice := range list {
+		p := c.publications[choice.PublicationRef]
+		if choice.Tile == nil {
+			if p.whole == nil || !sameSelection(*p.whole, choice.Quality) || len(p.tiles) > 0 {
+				return false
+			}
+			continue
+		}
+		if before, ok := p.tiles[*choice.Tile]; !ok || !sameSelection(before, choice.Quality) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameSelection(a, b signal.Selection) bool {
+	return a.Auto == b.Auto && slices.Equal(a.Qualities, b.Qualities)
+}
+
+// size returns the number of choices.
+func (p publicationChoices) size() int {
+	if p.whole == nil {
+		return len(p.tiles)
+	}
+	return len(p.tiles) + 1
+}
+
+// Of returns the choice for a tile: its own, else its publication's, else the server's.
+func (c *Choices) Of(tile volumetric.TileRef) signal.Selection {
+	return c.publications[tile.PublicationRef].of(tile.Tile)
+}
+
+func (p publicationChoices) of(tile int) signal.Selection {
+	if s, ok := p.tiles[tile]; ok {
+		return s
+	}
+	if p.whole != nil {
+		return *p.whole
+	}
+	return signal.Auto()
+}
+
+// decide turns a selection into the quality that a slot is to carry. The slot of a description carries its own
+// quality or nothing. A slot of alternatives carries the wanted quality, as far as the publication has it, and
+// without a choice the highest.
+func decide(s signal.Selection, p *volumetric.Publication, description *volumetric.Quality) volumetric.Quality {
+	if description != nil {
+		if s.Auto || s.Wants(*description) {
+			return *description
+		}
+		return volumetric.QualityOff
+	}
+	switch {
+	case s.Auto:
+		return p.Highest()
+	case len(s.Qualities) == 0:
+		return volumetric.QualityOff
+	default:
+		return min(s.Qualities[len(s.Qualities)-1], p.Highest())
+	}
+}
+
+// reasonFor returns the reason of a decision.
+func reasonFor(s signal.Selection) signal.Reason {
+	if s.Auto {
+		return signal.ReasonAuto
+	}
+	return signal.ReasonChoice
+}

@@ -1,0 +1,40 @@
+package subscriber
+
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestWhoHearsOfDrops: a client is told of the frames of which nothing was sent. Frames that waited for the receiver
+// too long count against its budget, and those that its publisher's link lost do not.
+func TestWhoHearsOfDrops(t *testing.T) {
+	for _, test := range []struct {
+		event             forward.Event
+		told, accountable int
+	}{
+		{forward.Event{DroppedFrames: 2, Dropped: forward.DroppedBudget}, 2, 2},
+		{forward.Event{EndedFrames: 1, Dropped: forward.DroppedExpired}, 0, 1},
+		{forward.Event{EndedFrames: 1, Dropped: forward.DroppedIncomplete}, 0, 0},
+		{forward.Event{DroppedFrames: 3, Dropped: forward.DroppedIncomplete}, 3, 0},
+	} {
+		s := New(NewSlots(), NewChoices(1))
+		s.Slots.Want(published("body", 1, volumetric.KindVideo))
+		s.Slots.Add(idleLines(volumetric.KindVideo, "1"))
+		s.Slots.Assign()
+		slot := &forward.Slot{}
+		s.Slots.ByMID("1").Output = slot
+		test.event.Slot = slot
+		_, dropped := s.TakeEvents([]forward.Event{test.event, {Slot: &forward.Slot{}, DroppedFrames: 7}}, true)
+		frames := 0
+		for _, drops := range dropped {
+			frames += drops.Frames
+		}
+		if frames != test.told || s.dropped != test.accountable {
+			t.Errorf("%d frames dropped and %d ended, %v: told of %d, expected %d; %d count against the budget, expected %d",
+				test.event.DroppedFrames, test.event.EndedFrames, test.event.Dropped, frames, test.told, s.dropped,
+				test.accountable)
+		}
+	}
+}

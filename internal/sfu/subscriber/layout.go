@@ -1,0 +1,153 @@
+package subscriber
+
+import (
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// layout is the slots of a receiver that media may be sent on, by publication and tile, as an allocator sees them.
+type layout struct {
+	stale   bool
+	objects []laidObject
+}
+
+type laidObject struct {
+	publication *Publication
+	tiles       []laidTile
+}
+
+// laidTile is one tile with its slot, or in volumetric.ModeDescriptions with a slot for each quality, of which some may
+// be missing.
+type laidTile struct {
+	tile  int
+	slots []*Slot
+}
+
+// lay makes the layout from the slots that are ready, and the memory of the scene with it.
+func (l *layout) lay(slots []*Slot, scene *allocate.Scene) {
+	l.stale = false
+	l.objects = l.objects[:0]
+	byPublication := make(map[*Publication]int)
+	for _, s := range slots {
+		if !s.Ready() || s.Kind != volumetric.KindVideo {
+			continue
+		}
+		p := s.Target.Publication
+		i, ok := byPublication[p]
+		if !ok {
+			i = len(l.objects)
+			byPublication[p] = i
+			l.objects = append(l.objects, laidObject{publication: p})
+		}
+		l.objects[i].add(s)
+	}
+	scene.Objects = make([]allocate.Object, len(l.objects))
+	for i, o := range l.objects {
+		tiles := make([]allocate.Tile, len(o.tiles))
+		for j := range tiles {
+			tiles[j].Levels = make([]allocate.Level, len(o.publication.Description.Qualities))
+		}
+		scene.Objects[i] = allocate.Object{Mode: o.publication.Description.Mode, Tiles: tiles}
+	}
+}
+
+// add gives a slot its place.
+func (o *laidObject) add(s *Slot) {
+	tile := s.Target.Tile.Tile
+	if s.Target.Description == nil {
+		o.tiles = append(o.tiles, laidTile{tile: tile, slots: []*Slot{s}})
+		return
+	}
+	at := -1
+	for i := range o.tiles {
+		if o.tiles[i].tile == tile {
+			at = i
+		}
+	}
+	if at < 0 {
+		at = len(o.tiles)
+		o.tiles = append(o.tiles, laidTile{tile: tile, slots: make([]*Slot, len(o.publication.Description.Qualities))})
+	}
+	o.tiles[at].slots[*s.Target.Description] = s
+}
+
+// fill describes the scene as it is now. Objects that the receiver has arranged stand where it put them.
+func (l *layout) fill(scene *allocate.Scene, choices *Choices, arranged map[volumetric.PublicationRef]allocate.Pose) {
+	for i, o := range l.objects {
+		p, object := o.publication, &scene.Objects[i]
+		object.Pose, object.Priority = p.Place.pose(), p.Place.priority()
+		if pose, ok := arranged[p.Ref]; ok {
+			object.Pose = pose
+		}
+		chosen := choices.publications[p.Ref]
+		for j := range o.tiles {
+			laid, tile := &o.tiles[j], &object.Tiles[j]
+			tile.Box = p.Place.box(&p.Description, laid.tile)
+			p.Levels.describe(laid.tile, tile.Levels, p.Demand.Paused)
+			tile.Choice = choiceFor(chosen.of(laid.tile), &p.Description)
+			tile.Current = laid.current()
+		}
+	}
+}
+
+// choiceFor returns a receiver's choice as an allocator takes it. A quality that the publication does not have any more
+// is its highest.
+func choiceFor(s signal.Selection, d *volumetric.Publication) allocate.Choice {
+	if s.Auto {
+		return allocate.Choice{}
+	}
+	var set allocate.QualitySet
+	for _, q := range s.Qualities {
+		if d.Mode == volumetric.ModeAlternatives || q <= d.Highest() {
+			set |= allocate.Qualities(min(q, d.Highest()))
+		}
+	}
+	return allocate.Descriptions(set)
+}
+
+// current returns what the tile's slots were told to carry.
+func (t *laidTile) current() allocate.QualitySet {
+	var set allocate.QualitySet
+	for _, s := range t.slots {
+		if s != nil && s.selected {
+			set |= allocate.Qualities(s.Quality)
+		}
+	}
+	return set
+}
+
+// decisions calls apply with what an allocator decided about each slot.
+func (l *layout) decisions(tiles [][]allocate.Decision, choices *Choices, apply func(decision)) {
+	for i, o := range l.objects {
+		p := o.publication
+		chosen := choices.publications[p.Ref]
+		for j, laid := range o.tiles {
+			allocated := tiles[i][j]
+			reason := signal.Reason(allocated.Reason.String())
+			if p.Description.Mode == volumetric.ModeDescriptions {
+				for q, s := range laid.slots {
+					if s != nil {
+						quality := volumetric.Quality(q)
+						apply(decision{s, onlyIf(allocated.Qualities.Has(quality), quality), reason})
+					}
+				}
+				continue
+			}
+			decided := allocated.Quality()
+			quality := p.Levels.available(laid.tile, decided)
+			if quality != decided && !chosen.of(laid.tile).Auto {
+				// The publisher does not send what was chosen.
+				reason = signal.ReasonAuto
+			}
+			apply(decision{laid.slots[0], quality, reason})
+		}
+	}
+}
+
+func onlyIf(wanted bool, q volumetric.Quality) volumetric.Quality {
+	if wanted {
+		return q
+	}
+	return volumetric.QualityOff
+}

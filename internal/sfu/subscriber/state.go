@@ -1,0 +1,89 @@
+package subscriber
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// State is what is known of the path to a receiver, and what the receiver is sent.
+type State struct {
+	// Known says that there is an estimate. Target is the rate of the qualities that were decided, Wanted the rate with
+	// an unlimited budget.
+	Known    bool               `json:"known"`
+	Estimate volumetric.Bitrate `json:"estimate_bps"`
+	Target   volumetric.Bitrate `json:"target_bps"`
+	Wanted   volumetric.Bitrate `json:"wanted_bps"`
+	Sent     volumetric.Bitrate `json:"sent_bps"`
+	// RTT and QueueDelay are in milliseconds, Loss and Parity are shares of 0 to 1.
+	RTT        float64 `json:"rtt_ms"`
+	QueueDelay float64 `json:"queue_delay_ms"`
+	Loss       float64 `json:"loss"`
+	Parity     float64 `json:"parity"`
+	// Viewpoint says that the receiver tells its viewpoint.
+	Viewpoint bool        `json:"viewpoint"`
+	Slots     []SlotState `json:"slots"`
+	// History is what was known every second of the last minutes, the oldest first; left out unless it was asked for.
+	History []Sample `json:"history,omitempty"`
+}
+
+// SlotState is one slot that carries something.
+type SlotState struct {
+	MID         string             `json:"mid"`
+	Participant string             `json:"participant"`
+	Publication string             `json:"publication"`
+	Tile        int                `json:"tile"`
+	Quality     volumetric.Quality `json:"quality"`
+	Reason      signal.Reason      `json:"reason"`
+	// Counts since the slot was made.
+	Packets         uint64 `json:"packets"`
+	Frames          uint64 `json:"frames"`
+	Octets          uint64 `json:"bytes"`
+	Retransmissions uint64 `json:"retransmissions"`
+	// FractionLost is what the receiver last reported of this slot, 0 to 1.
+	FractionLost float64 `json:"fraction_lost"`
+}
+
+// State returns what is known of the receiver, with its history if past is set.
+func (s *Subscriber) State(past bool) *State {
+	path := s.link.Path()
+	state := &State{
+		Known: path.Known, Estimate: path.Estimate, Target: s.last.rate, Wanted: s.last.wanted, Sent: path.Sent,
+		RTT: inMilliseconds(path.RTT), QueueDelay: inMilliseconds(path.QueueDelay), Loss: path.Loss,
+		Parity: s.link.ParityShare(), Viewpoint: s.looks(), Slots: []SlotState{},
+	}
+	for _, slot := range s.Slots.all {
+		if slot.Target != nil {
+			state.Slots = append(state.Slots, slot.state())
+		}
+	}
+	if past {
+		state.History = s.history.all()
+	}
+	return state
+}
+
+func (s *Slot) state() SlotState {
+	tile := s.Target.Tile
+	state := SlotState{
+		MID: s.MID, Participant: tile.Participant, Publication: tile.Publication, Tile: tile.Tile, Quality: s.Showing,
+		Reason: s.Reason,
+	}
+	if f, ok := s.Output.(*forward.Slot); ok {
+		stats := f.Stats()
+		state.Packets, state.Frames, state.Octets = stats.Packets, stats.Frames, stats.Octets
+		state.Retransmissions, state.FractionLost = stats.Retransmissions, stats.FractionLost
+	}
+	return state
+}
+
+// Sample adds to the receiver's history, if a sample is due.
+func (s *Subscriber) Sample(now time.Time) {
+	if s.history.due(now) {
+		s.history.note(now, s.link.Path(), s.last.rate)
+	}
+}
+
+func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
