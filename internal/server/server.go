@@ -22,6 +22,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/internal/viewer"
@@ -94,7 +95,7 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	go s.watch(s.endpoint.Failed())
-	s.engine = forward.NewEngine(c.Forward, sfu.NewBatch)
+	s.engine = forward.NewEngine(c.Forward, peer.NewBatch)
 	err = errors.Join(
 		metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}),
 		metrics.Register(registry, append(limitReadings(s.engine, s.endpoint), iceTCPReadings(s.endpoint)...)...),

@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -16,14 +17,10 @@ import (
 var ErrConfig = errors.New("invalid room configuration")
 
 // PanicPlaces are the places that this package names to Config.Guard.
-var PanicPlaces = []string{placeConnection, placeRoom}
+var PanicPlaces = []string{peer.PanicPlace, placeRoom}
 
-const (
-	// placeConnection is the goroutine that negotiates for one participant.
-	placeConnection = "connection"
-	// placeRoom is the goroutine of a room.
-	placeRoom = "room"
-)
+// placeRoom is the goroutine of a room.
+const placeRoom = "room"
 
 // Config limits rooms and tunes how participants come and go.
 type Config struct {

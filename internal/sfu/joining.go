@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -265,7 +266,7 @@ func (p *participant) catchUp() {
 	if !p.connected {
 		p.connection.connectTimer.set(p.room, p.room.node.config.ConnectTimeout, connectOverdue{p.connection})
 	}
-	p.connection.commands.add(restartCommand{})
+	p.connection.Do(peer.Restart{})
 }
 
 // reconnect gives a client that came back a new peer connection. Publications and choices stay; slots are made anew.
@@ -292,8 +293,8 @@ func (r *Room) reconnect(p *participant) {
 // connect gives the participant a peer connection.
 func (p *participant) connect(c *connection) {
 	p.connection = c
-	p.subscriber.Connect(c.receiver, p.room.node.config.Allocation)
-	c.receiver.TraceFrames(p.tracing.wanted)
+	p.subscriber.Connect(c.Receiver, p.room.node.config.Allocation)
+	c.Receiver.TraceFrames(p.tracing.wanted)
 }
 
 // graceOver removes a participant that did not come back in time.

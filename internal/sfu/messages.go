@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -34,10 +35,10 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Unpublish:
 		p.reply(id, r.unpublishRequested(p, m))
 	case *signal.Answer:
-		p.connection.commands.add(answerCommand{id: id, offer: m.Offer, sdp: m.SDP})
+		p.connection.Do(peer.Answer{ID: id, Offer: m.Offer, SDP: m.SDP})
 	case *signal.Candidate:
 		candidate := transport.Candidate{Candidate: m.Candidate, MID: m.MID, LineIndex: m.LineIndex}
-		p.connection.commands.add(candidateCommand{id: id, candidate: candidate})
+		p.connection.Do(peer.AddCandidate{ID: id, Candidate: candidate})
 	case *signal.SetQuality:
 		p.reply(id, r.setQuality(p, m, q.at))
 	case *signal.Acknowledge:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -154,7 +155,9 @@ func TestAFailureForGoodEndsOneParticipant(t *testing.T) {
 	alice, kept := enter(t, n, "alice", true)
 	s, o := enter(t, n, "mallory", true)
 	expect[*signal.Offer](t, o, 1)
-	inRoom(t, alice, func(*Room) { s.participant.connection.peer.Fail() })
+	inRoom(t, alice, func(r *Room) {
+		peerEvent{s.participant.connection, transport.Event{State: transport.StateFailed, Final: true}}.apply(r)
+	})
 	eventually(t, func() bool {
 		code, closed := o.ended()
 		return closed && code == signal.CodeConnection
@@ -162,25 +165,6 @@ func TestAFailureForGoodEndsOneParticipant(t *testing.T) {
 	expect[*signal.ParticipantLeft](t, kept, 1)
 	if _, closed := kept.ended(); closed {
 		t.Error("alice's websocket has ended, too")
-	}
-}
-
-// TestAPeerIsClosedAfterAPanic has the end of a connection panic.
-func TestAPeerIsClosedAfterAPanic(t *testing.T) {
-	n := newTestNode(t, mediaOnLoopback(), nil)
-	peer, err := n.endpoint.NewPeer(&mediaSink{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &connection{peer: peer, ingress: n.engine.NewIngress(mediaPeer{peer})}
-	guard := panics.NewGuard(func(panics.Report) {}, PanicPlaces...)
-	// It has no receiver.
-	if guard.Try(placeConnection, c.close) {
-		t.Fatal("the connection was closed without a panic")
-	}
-	events := peer.Events()
-	if len(events) == 0 || events[len(events)-1].State != transport.StateClosed {
-		t.Errorf("the peer's events are %v, expected its end", events)
 	}
 }
 
@@ -193,13 +177,13 @@ func TestAPanicEndsOneParticipant(t *testing.T) {
 	s, o := enter(t, n, "mallory", true)
 	expect[*signal.Offer](t, o, 1)
 	type unknown struct{}
-	inRoom(t, alice, func(*Room) { s.participant.connection.commands.add(unknown{}) })
+	inRoom(t, alice, func(*Room) { s.participant.connection.Do(unknown{}) })
 	eventually(t, func() bool {
 		code, closed := o.ended()
 		return closed && code == signal.CodeConnection
 	}, "mallory's websocket to end")
-	if r := <-reported; r.Where != placeConnection {
-		t.Errorf("the panic is one of %q, expected %q", r.Where, placeConnection)
+	if r := <-reported; r.Where != peer.PanicPlace {
+		t.Errorf("the panic is one of %q, expected %q", r.Where, peer.PanicPlace)
 	}
 	expect[*signal.ParticipantLeft](t, kept, 1)
 	if _, closed := kept.ended(); closed {

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -183,43 +184,43 @@ func (p *participant) tellAssignments(told []signal.Assignment) {
 
 // carriesByData tells whether a publication of the participant's comes over a data channel.
 func (p *participant) carriesByData(publication *publication) bool {
-	return p.byData && carriedByData(&publication.Description)
+	return p.byData && peer.CarriedByData(&publication.Description)
 }
 
 // attachData has frames that come over data channels go to the publication's tracks, if it is such a one.
 func (p *participant) attachData(publication *publication) {
 	if p.carriesByData(publication) {
-		p.connection.data.add(publication, p.connection.ingress)
+		p.connection.AttachData(publication.Publication)
 	}
 }
 
 // updateLines tells the connection which lines it shall have. Slots are added some more than needed, so that the next publication finds
 // idle ones and costs no offer.
 func (p *participant) updateLines() {
-	var wanted wantedLines
+	var wanted peer.Lines
 	for _, publication := range p.publications {
 		if p.carriesByData(publication) {
 			continue
 		}
 		for tile := range publication.Description.Tiles {
 			for q := range publication.Description.Qualities {
-				wanted.publish = append(wanted.publish, publishedTrack{
-					id:          publication.id,
-					publication: publication.Description.Name,
-					kind:        publication.Description.Kind,
-					tile:        tile,
-					quality:     volumetric.Quality(q),
+				wanted.Publish = append(wanted.Publish, peer.Track{
+					ID:          publication.id,
+					Publication: publication.Description.Name,
+					Kind:        publication.Description.Kind,
+					Tile:        tile,
+					Quality:     volumetric.Quality(q),
 				})
 			}
 		}
 	}
 	if p.receive {
 		config := p.room.node.config
-		wanted.slots = p.slotCount(volumetric.KindVideo, config.SpareSlots)
-		wanted.audioSlots = p.slotCount(volumetric.KindAudio, config.SpareAudioSlots)
-		wanted.renames = p.subscriber.Slots.Renames()
+		wanted.Slots = p.slotCount(volumetric.KindVideo, config.SpareSlots)
+		wanted.AudioSlots = p.slotCount(volumetric.KindAudio, config.SpareAudioSlots)
+		wanted.Renames = p.subscriber.Slots.Renames()
 	}
-	p.connection.commands.add(linesCommand{wanted})
+	p.connection.Do(peer.SetLines{Lines: wanted})
 }
 
 // spareShare makes the spare slots of a large room a quarter of the needed ones: each publication that comes costs a receiver an offer of all its

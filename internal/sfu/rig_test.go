@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -127,7 +128,7 @@ func newTestNode(t *testing.T, media transport.Config, adjust func(*Config)) *No
 	if adjust != nil {
 		adjust(&config)
 	}
-	engine := forward.NewEngine(forward.DefaultConfig(), NewBatch)
+	engine := forward.NewEngine(forward.DefaultConfig(), peer.NewBatch)
 	n, err := NewNode(config, endpoint, engine, uncounted{}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)

@@ -393,10 +393,10 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	first := !r.second(publication)
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
 	if p.carriesByData(publication) {
-		p.connection.data.remove(publication)
+		p.connection.DetachData(publication.Publication)
 	}
 	for _, track := range publication.Tracks {
-		p.connection.ingress.Unbind(track)
+		p.connection.Ingress.Unbind(track)
 	}
 	publication.close()
 	r.endDemand(publication.Demand)

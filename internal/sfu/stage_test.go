@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -118,7 +119,7 @@ func newStage(t testing.TB, adjust func(*Config)) *stage {
 	if err := config.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	engine := forward.NewEngine(forward.DefaultConfig(), NewBatch)
+	engine := forward.NewEngine(forward.DefaultConfig(), peer.NewBatch)
 	t.Cleanup(engine.Close)
 	counts := &countedMetrics{decided: map[signal.Reason]int{}}
 	node := &Node{config: config, engine: engine, metrics: counts, log: zap.NewNop()}
@@ -137,7 +138,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 	p := &participant{
 		profile: &signallingProfile,
 		room:    s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive, pauses: pauses, log: zap.NewNop(), outbox: o,
-		connection: &connection{room: s.room, commands: newCommandList()},
+		connection: &connection{room: s.room, Connection: &peer.Connection{}},
 		subscriber: subscriber.New(subscriber.NewSlots(), subscriber.NewChoices(100)), connected: true,
 		publishing: newPublishingLimit(&s.room.node.config),
 	}

@@ -41,7 +41,7 @@ func (p *participant) trace(wanted bool) {
 		p.tracing.wanted = wanted
 		p.room.node.endpoint.TakeStamps(wanted)
 	}
-	p.connection.receiver.TraceFrames(wanted)
+	p.connection.Receiver.TraceFrames(wanted)
 }
 
 // askForTimes tells those who publish whether anybody else wants the times of their frames, where that has changed.

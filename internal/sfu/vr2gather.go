@@ -247,11 +247,11 @@ func (p *participant) openSlots() {
 			continue
 		}
 		if !p.profile.namedLines {
-			s.Output = p.connection.receiver.AddSlot(s.Outlet, s.Kind)
+			s.Output = p.connection.Receiver.AddSlot(s.Outlet, s.Kind)
 			continue
 		}
 		named := newNamedOutlet(s.Outlet, s.Name())
 		s.SetNamedOutput(named)
-		s.Output = p.connection.receiver.AddSlot(named, s.Kind)
+		s.Output = p.connection.Receiver.AddSlot(named, s.Kind)
 	}
 }

@@ -1,4 +1,4 @@
-package sfu
+package peer
 
 import (
 	"github.com/volsfu/volsfu/internal/transport"
@@ -6,21 +6,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// publishedTrack names one track of the client's own that needs a line. The id tells publications apart that have the
+// Track names one track of the client's own that needs a line. The id tells publications apart that have the
 // same name one after the other.
-type publishedTrack struct {
-	id          uint64
-	publication string
-	kind        volumetric.Kind
-	tile        int
-	quality     volumetric.Quality
+type Track struct {
+	ID          uint64
+	Publication string
+	Kind        volumetric.Kind
+	Tile        int
+	Quality     volumetric.Quality
 }
 
 // publishLine is one line that the client sends on. Lines are never removed from a description: one whose track has ended waits for the next.
 type publishLine struct {
 	line  *transport.Line
 	kind  volumetric.Kind
-	track *publishedTrack
+	track *Track
 	// offered says that the client was told of the track in an offer.
 	offered bool
 }
@@ -29,17 +29,17 @@ type publishLine struct {
 type slotLine struct {
 	line *transport.Line
 	kind volumetric.Kind
-	// told says that the room knows of the line.
+	// told says that the owner knows of the line.
 	told bool
 }
 
-// wantedLines is what a connection shall have. Slot counts only grow.
-type wantedLines struct {
-	publish    []publishedTrack
-	slots      int
-	audioSlots int
-	// renames counts the lines that a VR2Gather peer has to be told another name of.
-	renames int
+// Lines are the lines that a connection is to have. The numbers of slots only grow.
+type Lines struct {
+	Publish    []Track
+	Slots      int
+	AudioSlots int
+	// Renames counts the lines of which the client has to be told another name.
+	Renames int
 }
 
 // lineTable is the lines of one peer connection. It is owned by the connection's goroutine.
@@ -50,8 +50,8 @@ type lineTable struct {
 
 // reconcilePublish gives every wanted track a line, using idle lines of its kind first, and returns how many lines of each kind lack.
 // It reports whether the client must be told of a new assignment.
-func (t *lineTable) reconcilePublish(wanted []publishedTrack) (lacking []publishedTrack, changed bool) {
-	need := make(map[publishedTrack]bool, len(wanted))
+func (t *lineTable) reconcilePublish(wanted []Track) (lacking []Track, changed bool) {
+	need := make(map[Track]bool, len(wanted))
 	for _, track := range wanted {
 		need[track] = true
 	}
@@ -70,7 +70,7 @@ func (t *lineTable) reconcilePublish(wanted []publishedTrack) (lacking []publish
 			continue
 		}
 		changed = true
-		if l := t.idlePublishLine(track.kind); l != nil {
+		if l := t.idlePublishLine(track.Kind); l != nil {
 			l.track = &track
 			continue
 		}
@@ -105,8 +105,8 @@ func (t *lineTable) media() []signal.Media {
 	for _, l := range t.publish {
 		m := signal.Media{MID: l.line.MID(), Role: signal.RolePublish}
 		if l.track != nil {
-			quality := l.track.quality
-			m.Publication, m.Tile, m.Quality = l.track.publication, l.track.tile, &quality
+			quality := l.track.Quality
+			m.Publication, m.Tile, m.Quality = l.track.Publication, l.track.Tile, &quality
 			l.offered = true
 		}
 		media = append(media, m)

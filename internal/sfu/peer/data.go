@@ -1,4 +1,4 @@
-package sfu
+package peer
 
 import (
 	"fmt"
@@ -8,14 +8,17 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// A client that cannot make packets of payload v1, as browsers cannot, sends the frames of its publications over data channels: one for each, under its name. What comes on
-// them goes to the track that it is for, where frames are put together, and made packets of.
+// A client that cannot make packets of payload v1, as browsers cannot, sends the frames of its publications over data
+// channels: one channel for each publication, under its name. A message goes to the track that it is for, which
+// reassembles frames and makes packets of them.
 
-// dataLines are what a client publishes over data channels. The room adds and removes; the goroutines of channels bring frames.
+// dataLines are what a client publishes over data channels. The owner adds and removes publications; the goroutines of
+// channels bring frames.
 type dataLines struct {
 	log   *zap.Logger
 	limit int
@@ -38,13 +41,21 @@ func newDataLines(log *zap.Logger, limit int) *dataLines {
 	return &dataLines{log: log, limit: limit, byName: make(map[string]*dataPublication)}
 }
 
-// carriedByData tells whether what a client publishes so comes over a data channel, if it has one: sound has a line of its own like everybody's.
-func carriedByData(d *volumetric.Publication) bool {
+// CarriedByData reports whether a client that has data channels sends a publication over one. Sound has a media line in
+// any case.
+func CarriedByData(d *volumetric.Publication) bool {
 	return d.Kind == volumetric.KindVideo && d.Codec.Is(volumetric.MIMEVolumetric)
 }
 
-// add makes frames of a publication the tracks'.
-func (l *dataLines) add(p *publication, ingress *forward.Ingress) {
+// AttachData has the frames of a publication that come over a data channel go to its tracks. The client must publish
+// over data channels.
+func (c *Connection) AttachData(p *subscriber.Publication) { c.data.add(p, c.Ingress) }
+
+// DetachData ends that.
+func (c *Connection) DetachData(p *subscriber.Publication) { c.data.remove(p) }
+
+// add has the frames of a publication go to its tracks.
+func (l *dataLines) add(p *subscriber.Publication, ingress *forward.Ingress) {
 	made := &dataPublication{description: p.Description}
 	for _, track := range p.Tracks {
 		made.tracks = append(made.tracks, ingress.NewInjector(track, l.limit))
@@ -54,14 +65,14 @@ func (l *dataLines) add(p *publication, ingress *forward.Ingress) {
 	l.byName[p.Description.Name] = made
 }
 
-// remove ends what came of a publication.
-func (l *dataLines) remove(p *publication) {
+// remove forgets a publication.
+func (l *dataLines) remove(p *subscriber.Publication) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byName, p.Description.Name)
 }
 
-// take takes a message of a channel. What is wrong with it is logged once for each publication.
+// take takes a message of a channel. An error is logged once for each publication.
 func (l *dataLines) take(label string, message []byte, now time.Time) {
 	l.mu.Lock()
 	p := l.byName[label]
@@ -74,7 +85,7 @@ func (l *dataLines) take(label string, message []byte, now time.Time) {
 	err := p.take(message, now)
 	if err != nil && !p.reported {
 		p.reported = true
-		l.log.Warn("a frame over a data channel cannot be taken", zap.String("publication", label), errorField(err))
+		l.log.Warn("a frame over a data channel cannot be taken", zap.String("publication", label), zap.Error(err))
 	}
 }
 
@@ -85,7 +96,8 @@ func (p *dataPublication) take(message []byte, now time.Time) error {
 	}
 	tiles, qualities := len(p.description.Tiles), len(p.description.Qualities)
 	if int(c.Tile) >= tiles || int(c.Quality) >= qualities {
-		return fmt.Errorf("%w: tile %d of quality %d, the publication has %d × %d", payload.ErrChunk, c.Tile, c.Quality, tiles, qualities)
+		return fmt.Errorf("%w: tile %d of quality %d, the publication has %d × %d", payload.ErrChunk, c.Tile, c.Quality,
+			tiles, qualities)
 	}
 	return p.tracks[int(c.Tile)*qualities+int(c.Quality)].Chunk(&c, now)
 }

@@ -1,4 +1,4 @@
-package sfu
+package peer
 
 import (
 	"testing"
@@ -8,13 +8,13 @@ import (
 
 func TestLinesAreUsedAgain(t *testing.T) {
 	var table lineTable
-	track := func(publication string, tile int) publishedTrack {
-		return publishedTrack{publication: publication, kind: volumetric.KindVideo, tile: tile}
+	track := func(publication string, tile int) Track {
+		return Track{Publication: publication, Kind: volumetric.KindVideo, Tile: tile}
 	}
-	offer := func(wanted ...publishedTrack) (made int, changed bool) {
+	offer := func(wanted ...Track) (made int, changed bool) {
 		lacking, changed := table.reconcilePublish(wanted)
 		for _, l := range lacking {
-			table.publish = append(table.publish, &publishLine{kind: l.kind, track: &l})
+			table.publish = append(table.publish, &publishLine{kind: l.Kind, track: &l})
 		}
 		for _, l := range table.publish {
 			l.offered = l.track != nil

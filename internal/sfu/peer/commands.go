@@ -1,0 +1,61 @@
+package peer
+
+import (
+	"sync"
+
+	"github.com/volsfu/volsfu/internal/transport"
+)
+
+// Command is something that the owner tells a connection: one of the types below.
+type Command any
+
+// The commands.
+type (
+	// SetLines says which lines the connection is to have.
+	SetLines struct{ Lines Lines }
+	// Answer brings the client's answer to an offer, by the request of that id.
+	Answer struct {
+		ID    string
+		Offer int
+		SDP   string
+	}
+	// AddCandidate brings a candidate of the client's, by the request of that id.
+	AddCandidate struct {
+		ID        string
+		Candidate transport.Candidate
+	}
+	// Restart restarts ICE.
+	Restart struct{}
+	// Close ends the connection.
+	Close struct{}
+)
+
+// commandList carries commands from an owner to a connection, and neither waits. It stays short: signalling limits the
+// rate of a client's answers and candidates, and the other commands come once per change of the room.
+type commandList struct {
+	mu       sync.Mutex
+	commands []Command
+	notify   chan struct{}
+}
+
+func newCommandList() commandList {
+	return commandList{notify: make(chan struct{}, 1)}
+}
+
+func (l *commandList) add(c Command) {
+	l.mu.Lock()
+	l.commands = append(l.commands, c)
+	l.mu.Unlock()
+	select {
+	case l.notify <- struct{}{}:
+	default:
+	}
+}
+
+func (l *commandList) take() []Command {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	commands := l.commands
+	l.commands = nil
+	return commands
+}

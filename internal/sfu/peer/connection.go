@@ -1,0 +1,274 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// PanicPlace is the name of a connection's goroutine in Config.Guard.
+const PanicPlace = "connection"
+
+// Owner is told what happens on a connection, by the connection's goroutine. The methods may wait. They must not be
+// called by the goroutine that calls Connection.Do.
+type Owner interface {
+	// OfferMade brings an offer to send, and lines of it for new slots.
+	OfferMade(*signal.Offer, []subscriber.Line)
+	// AnswerTaken says that the client's answer was applied, and which streams bring which track.
+	AnswerTaken(map[Track]transport.Streams)
+	// ChannelsMade brings data channels for new slots.
+	ChannelsMade([]subscriber.Line)
+	// RequestFailed answers the request with that id, which the connection could not fulfil.
+	RequestFailed(id string, code signal.Code, message string)
+	// ConnectionFailed says that the connection cannot go on.
+	ConnectionFailed(error)
+	// PeerEvent brings a state or a candidate.
+	PeerEvent(transport.Event)
+	// SlotEvents bring what happened on slots in the data plane.
+	SlotEvents([]forward.Event)
+	// FrameTimes bring the times of the frames that the receiver was sent.
+	FrameTimes([]forward.FrameTimes)
+	// Done is closed when the owner has ended.
+	Done() <-chan struct{}
+}
+
+// Config says what a participant's connection consists of.
+type Config struct {
+	// Deadline is how long the client repairs a frame, 0 if it leaves that to the server.
+	Deadline time.Duration
+	// Parity says that the client reads parity packets.
+	Parity bool
+	// PublishesByData says that the client publishes frames over data channels, TakesChunks that it takes frames over
+	// data channels.
+	PublishesByData, TakesChunks bool
+	// FrameBytes is the largest frame, in bytes.
+	FrameBytes int
+	// Guard confines a panic in the connection's goroutine to the connection. Without a guard a panic ends the program.
+	Guard *panics.Guard
+	// Running counts the connection's goroutine.
+	Running *sync.WaitGroup
+	Log     *zap.Logger
+}
+
+// Connection is one participant's peer connection. Its goroutine owns the negotiation and the table of lines.
+type Connection struct {
+	// Ingress and Receiver are the connection's parts in the data plane. Their methods are safe for the owner.
+	Ingress  *forward.Ingress
+	Receiver *forward.Receiver
+
+	owner  Owner
+	config Config
+	peer   *transport.Peer
+	// data is what the client publishes over data channels, nil if it publishes over media lines. chunks is what the
+	// client is sent over data channels, nil if it takes media lines.
+	data     *dataLines
+	chunks   *forward.ChunkSender
+	commands commandList
+
+	lines  lineTable
+	wanted Lines
+	// channels is how many slots are data channels, renames how many lines have been renamed.
+	channels, renames int
+	// offer is the number of the last offer; awaiting says that its answer has not come.
+	offer    int
+	awaiting bool
+	restart  bool
+}
+
+// New makes a peer connection and starts its goroutine, which ends with the command Close or with the owner.
+func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, owner Owner) (*Connection, error) {
+	sink := &mediaSink{}
+	peer, err := endpoint.NewPeer(sink)
+	if err != nil {
+		return nil, err
+	}
+	sink.ingress = engine.NewIngress(mediaPeer{peer})
+	sink.receiver = engine.NewReceiver(mediaPeer{peer}, config.Deadline)
+	if !config.Parity {
+		sink.receiver.SendBare()
+	}
+	if config.PublishesByData {
+		sink.data = newDataLines(config.Log, config.FrameBytes)
+	}
+	if config.TakesChunks {
+		sink.chunks = sink.receiver.NewChunkSender(config.FrameBytes, peer.AddChannel(paddingLabel))
+	}
+	if config.PublishesByData || config.TakesChunks {
+		peer.AddData()
+	}
+	c := &Connection{
+		Ingress: sink.ingress, Receiver: sink.receiver, owner: owner, config: config, peer: peer,
+		data: sink.data, chunks: sink.chunks, commands: newCommandList(),
+	}
+	config.Running.Add(1)
+	go c.run()
+	return c, nil
+}
+
+// Do tells the connection a command. It does not wait.
+func (c *Connection) Do(command Command) { c.commands.add(command) }
+
+// ErrPanicked ends a connection of which a goroutine panicked.
+var ErrPanicked = errors.New("internal error of the server")
+
+// run is the connection's goroutine.
+func (c *Connection) run() {
+	defer c.config.Running.Done()
+	defer c.config.Guard.Recover(PanicPlace, func() { c.owner.ConnectionFailed(ErrPanicked) })
+	defer c.close()
+	var events []forward.Event
+	for {
+		select {
+		case <-c.owner.Done():
+			// If the owner's goroutine panicked, the owner may have forgotten this connection.
+			return
+		case <-c.commands.notify:
+			for _, command := range c.commands.take() {
+				if _, end := command.(Close); end {
+					return
+				}
+				c.execute(command)
+			}
+			if err := c.negotiate(); err != nil {
+				c.owner.ConnectionFailed(err)
+			}
+		case <-c.peer.Notify():
+			for _, event := range c.peer.Events() {
+				c.owner.PeerEvent(event)
+			}
+		case <-c.Receiver.Notify():
+			events = c.Receiver.TakeEvents(events[:0])
+			if len(events) > 0 {
+				c.owner.SlotEvents(append([]forward.Event(nil), events...))
+			}
+		case <-c.Receiver.FrameTimesReady():
+			if times := c.Receiver.TakeFrameTimes(nil); len(times) > 0 {
+				c.owner.FrameTimes(times)
+			}
+		}
+	}
+}
+
+// close frees the data plane first, so that nothing is written to a closed peer. The peer is closed also if that
+// panics: readers of sockets would go on to bring its packets.
+func (c *Connection) close() {
+	defer func() {
+		if err := c.peer.Close(); err != nil {
+			c.config.Log.Warn("peer connection did not close cleanly", zap.Error(err))
+		}
+	}()
+	defer c.Ingress.Close()
+	c.Receiver.Close()
+}
+
+func (c *Connection) execute(command Command) {
+	switch m := command.(type) {
+	case SetLines:
+		c.wanted = m.Lines
+	case Restart:
+		c.restart = true
+	case Answer:
+		c.answered(m)
+	case AddCandidate:
+		if err := c.peer.AddCandidate(m.Candidate); err != nil {
+			c.owner.RequestFailed(m.ID, signal.CodeInvalidSDP, err.Error())
+		}
+	default:
+		panic(fmt.Sprintf("command %T is not known to a connection", command))
+	}
+}
+
+// answered applies the client's answer and tells the room which streams come on which track.
+func (c *Connection) answered(m Answer) {
+	if !c.awaiting || m.Offer != c.offer {
+		c.owner.RequestFailed(m.ID, signal.CodeUnexpectedAnswer, fmt.Sprintf("no offer %d waits for an answer", m.Offer))
+		return
+	}
+	streams, err := c.peer.Answered(m.SDP)
+	if err != nil {
+		c.owner.RequestFailed(m.ID, signal.CodeInvalidSDP, err.Error())
+		if errors.Is(err, transport.ErrSpent) {
+			c.owner.ConnectionFailed(err)
+		}
+		return
+	}
+	c.awaiting = false
+	published := make(map[Track]transport.Streams)
+	for _, l := range c.lines.publish {
+		if s, ok := streams[l.line.MID()]; ok && l.track != nil && l.offered {
+			published[*l.track] = s
+		}
+	}
+	c.owner.AnswerTaken(published)
+}
+
+// negotiate brings the lines to what is wanted and offers them, unless an offer is under way or nothing has changed.
+func (c *Connection) negotiate() error {
+	if c.awaiting {
+		return nil
+	}
+	lacking, changed := c.lines.reconcilePublish(c.wanted.Publish)
+	changed = changed || c.renames != c.wanted.Renames
+	c.renames = c.wanted.Renames
+	for _, track := range lacking {
+		line, err := c.peer.AddReceiving(track.Kind)
+		if err != nil {
+			return err
+		}
+		c.lines.publish = append(c.lines.publish, &publishLine{line: line, kind: track.Kind, track: &track})
+	}
+	if c.chunks != nil {
+		c.addChannels()
+	}
+	slots := map[volumetric.Kind]int{volumetric.KindVideo: c.wanted.Slots, volumetric.KindAudio: c.wanted.AudioSlots}
+	for kind, wanted := range slots {
+		if kind == volumetric.KindVideo && c.chunks != nil {
+			continue
+		}
+		for n := c.lines.countSlots(kind); n < wanted; n++ {
+			line, err := c.peer.AddSending(kind, fmt.Sprintf("%s-slot-%d", kind, n))
+			if err != nil {
+				return err
+			}
+			c.lines.slots = append(c.lines.slots, &slotLine{line: line, kind: kind})
+			changed = true
+		}
+	}
+	// A client that has nothing but data channels needs an offer for them.
+	first := c.offer == 0 && (c.data != nil || c.chunks != nil)
+	if !changed && !c.restart && !first {
+		return nil
+	}
+	return c.makeOffer()
+}
+
+// makeOffer offers the lines as they are and tells the room of new slots.
+func (c *Connection) makeOffer() error {
+	sdp, err := c.peer.Offer(c.restart && c.offer > 0)
+	if err != nil {
+		return err
+	}
+	c.restart = false
+	c.offer++
+	c.awaiting = true
+	offer := &signal.Offer{Offer: c.offer, SDP: sdp, Media: c.lines.media()}
+	var made []subscriber.Line
+	for _, l := range c.lines.slots {
+		if !l.told {
+			l.told = true
+			made = append(made, subscriber.Line{MID: l.line.MID(), Kind: l.kind, Outlet: l.line.Outlet})
+		}
+	}
+	c.owner.OfferMade(offer, made)
+	return nil
+}
