@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -174,6 +175,19 @@ func (c Config) congestion() congestion.Config {
 		config.Min = c.MinUplink
 	}
 	return config
+}
+
+// clock returns the clock of this host. On a host that is also the server's, the system's clock serves both.
+func (c Config) clock() hostclock.Clock {
+	source := c.ClockSource
+	switch {
+	case source != "":
+	case c.loopback() && c.ClockShift == 0:
+		source = frametimes.SourceSystem
+	default:
+		source = frametimes.SourceEstimated
+	}
+	return hostclock.New(source, c.ClockShift)
 }
 
 // limits are what the server is told of this client's downlink. The start rate keeps to the other two.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -109,7 +110,7 @@ type Frame struct {
 	// First and Complete are when the first and the last needed packet arrived, by the server's clock.
 	First, Complete time.Time
 	// arrived are the receiver's stamps by the system's clock.
-	arrived arrived
+	arrived frametrace.Arrived
 }
 
 // Packet is one packet of a track that does not use payload v1, such as audio or H264.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -43,8 +44,8 @@ type outgoing struct {
 	header  rtp.Header
 	payload []byte
 	// times are those of the frame, where a stamp is taken of this packet, and mark which.
-	times *sentTimes
-	mark  mark
+	times *frametrace.Sent
+	mark  frametrace.Mark
 }
 
 // keep puts the packet into its line's history, as it leaves. A request for a packet that has not left yet finds nothing.
@@ -123,7 +124,9 @@ func (l *line) packet(f *heldFrame, index int) outgoing {
 		Timestamp:      f.timestamp,
 		SSRC:           l.outlet.SSRC(),
 	}}
-	f.times.mark(&o, index, len(f.payloads))
+	if o.mark = f.times.Mark(o.header.SSRC, o.header.SequenceNumber, index, len(f.payloads)); o.mark != 0 {
+		o.times = f.times
+	}
 	l.reports.Count(len(o.payload))
 	l.next++
 	return o

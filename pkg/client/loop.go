@@ -62,7 +62,7 @@ func (s *Session) run() {
 			if local, asks := s.media.clockQuestion(time.Now()); asks {
 				s.link.write(&signal.Time{T0: local.UnixMicro()})
 			}
-			clock.Reset(clockInterval(asked, s.media.tracing.traces() || s.media.tracing.receiving.Load()))
+			clock.Reset(clockInterval(asked, s.media.tracing.TracesSent() || s.media.tracing.TracesReceived()))
 			asked++
 		case <-times.C:
 			s.media.reportTimes()
@@ -79,7 +79,7 @@ func (s *Session) free() {
 		func() { _ = s.peer.Close() },
 		func() { _ = s.endpoint.Close() },
 		func() { s.media.end() },
-		func() { s.media.tracing.end() },
+		func() { s.media.tracing.End() },
 	} {
 		s.try(end)
 	}
@@ -121,9 +121,9 @@ func (s *Session) handle(m signal.Message) {
 	case *signal.TimeReply:
 		s.media.clockReply(m, time.Now())
 	case *signal.Trace:
-		s.media.tracing.asked(m.FrameTimes)
+		s.media.tracing.SetReporting(m.FrameTimes)
 	case *signal.FrameTimes:
-		if sent, arrived, ok := s.media.tracing.told(m, time.Now()); ok {
+		if sent, arrived, ok := s.media.tracing.Told(m, time.Now()); ok {
 			s.media.travelled(sent, arrived)
 		}
 	case *signal.Closing:

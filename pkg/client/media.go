@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
+	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -22,13 +24,13 @@ type media struct {
 	packets chan Packet
 	// wake is signalled when something is queued while the sending goroutine sleeps.
 	wake    chan struct{}
-	tracing *tracing
+	tracing *frametrace.Collector
 
 	mu        sync.Mutex
 	connected bool
 	// ended is set before the channels that the program reads are closed: whoever writes to them under the lock looks at it first.
 	ended bool
-	clock hostClock
+	clock hostclock.Clock
 	// ssrc is the sender of our RTCP.
 	ssrc uint32
 	// arrivals are the packets that the server sends, of which it is told.
@@ -66,8 +68,8 @@ func newMedia(s *Session) *media {
 		packets: make(chan Packet, packetBacklog),
 		wake:    make(chan struct{}, 1),
 		books:   make(map[volumetric.TrackRef]*tileBook),
-		clock:   newHostClock(s.config),
-		tracing: newTracing(s.config),
+		clock:   s.config.clock(),
+		tracing: frametrace.New(s.config.FrameTimes && s.config.Receive, s.config.FrameTimes),
 	}
 	m.clear()
 	return m
@@ -131,20 +133,20 @@ func (m *media) serverTime(t time.Time) time.Time {
 }
 
 // toServer is serverTime under the lock.
-func (m *media) toServer(t time.Time) time.Time { return m.clock.toServer(t) }
+func (m *media) toServer(t time.Time) time.Time { return m.clock.ToServer(t) }
 
 // clockQuestion gives the time by this host's clock, and reports whether the server's is to be asked for.
 func (m *media) clockQuestion(now time.Time) (local time.Time, asks bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.clock.local(now), m.clock.asks(m.tracing.traces())
+	return m.clock.Local(now), m.clock.Asks(m.tracing.TracesSent())
 }
 
 // clockReply takes an answer about the server's clock.
 func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.clock.answered(time.UnixMicro(r.T0), time.UnixMicro(r.T1), time.UnixMicro(r.T2), now); err != nil {
+	if err := m.clock.Answered(time.UnixMicro(r.T0), time.UnixMicro(r.T1), time.UnixMicro(r.T2), now); err != nil {
 		m.session.log.Warn("server's clock reply cannot be used", "error", err)
 	}
 }
@@ -153,7 +155,7 @@ func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
 func (m *media) travelled(sent, arrived time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.clock.travelled(sent, arrived)
+	m.clock.Travelled(sent, arrived)
 }
 
 // attach gives a line to a track of a publisher, or to none. Numbering stays with the line, since it belongs to the SSRC.
@@ -194,7 +196,7 @@ func (m *media) detach(p *Publisher) {
 
 // enqueue queues the payloads of a frame that was captured at that time by this host's clock. With inTurn, the frame leaves after those of
 // the same tile that are under way. Without, the first frame of a quality that is wanted again leaves before the others of its tile.
-func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool, times *sentTimes) error {
+func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool, times *frametrace.Sent) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := p.lines[track]

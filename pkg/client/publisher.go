@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -130,16 +131,19 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	if err != nil {
 		return false, fmt.Errorf("%q tile %d quality %d: %w", p.publication.Name, tile, quality, err)
 	}
-	err = p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(len(payloads)), false, p.times(p.index(tile, quality), &f))
+	err = p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(len(payloads)), false, p.times(tile, quality, &f))
 	return err == nil, err
 }
 
 // times are those of a frame, nil where frames are not traced.
-func (p *Publisher) times(track int, f *OutgoingFrame) *sentTimes {
-	if !p.session.media.tracing.traces() {
+func (p *Publisher) times(tile int, quality volumetric.Quality, f *OutgoingFrame) *frametrace.Sent {
+	if !p.session.media.tracing.TracesSent() {
 		return nil
 	}
-	return &sentTimes{publisher: p, track: track, number: f.Number, bytes: len(f.Data), capture: f.Capture, stages: f.Stages}
+	return &frametrace.Sent{
+		Publication: p.publication.Name, Tile: tile, Quality: quality, Number: f.Number,
+		Bytes: len(f.Data), Capture: f.Capture, Stages: frametrace.Stages(f.Stages),
+	}
 }
 
 // WritePackets sends the RTP payloads of one frame of a codec that does not use payload v1, such as Opus or H264. The last has the marker

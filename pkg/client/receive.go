@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -33,7 +34,7 @@ func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	if err != nil {
 		return
 	}
-	s.kernels.now = kernelStamp{info.Kernel, info.Hardware}
+	s.kernels.Set(frametrace.KernelStamp{Kernel: info.Kernel, Hardware: info.Hardware})
 	m.deliver(s, s.take(&s.header, unpadded(&s.header, packet[n:]), ssrc == s.streams.SSRC, now, m.toServer))
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/alarm"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 )
 
 const (
@@ -14,6 +15,8 @@ const (
 	minTick = tick / 4
 	// idleTick is the time between two steps if nothing is due.
 	idleTick = time.Second
+	// stampInterval is the least time between two packets for which the kernel is asked when it sends them.
+	stampInterval = 5 * time.Millisecond
 )
 
 // flusher sends what outlets have queued, as transport.Peer does.
@@ -27,7 +30,7 @@ type sending struct {
 	media *media
 	due   []outgoing
 	// left are the traced frames that leave whole with these, and asked is when the kernel was last asked for a stamp.
-	left  []*sentTimes
+	left  []*frametrace.Sent
 	asked time.Time
 }
 
@@ -88,7 +91,7 @@ func (s *sending) step(now time.Time, peer flusher) (wait time.Duration, idle bo
 		peer.Flush()
 	}
 	for _, times := range s.left {
-		m.tracing.left(times)
+		m.tracing.Left(times)
 	}
 	clear(s.left)
 	s.left = s.left[:0]
@@ -128,12 +131,12 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 // for the time at which the kernel sends the packet.
 func (s *sending) stamp(o *outgoing, peer flusher) {
 	now := time.Now()
-	o.times.leaves(o.mark, now)
-	if kernel, ok := peer.(stamper); ok && o.mark&markFirst != 0 && now.Sub(s.asked) >= stampInterval {
+	o.times.Leaves(o.mark, now)
+	if kernel, ok := peer.(stamper); ok && o.mark&frametrace.First != 0 && now.Sub(s.asked) >= stampInterval {
 		s.asked = now
 		kernel.StampNext()
 	}
-	if o.mark&markLast != 0 {
+	if o.mark&frametrace.Last != 0 {
 		s.left = append(s.left, o.times)
 	}
 }

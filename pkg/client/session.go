@@ -116,7 +116,7 @@ func (s *Session) welcome(joined *signal.Joined) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.joined = joined
-	s.media.tracing.joined(joined.Identity)
+	s.media.tracing.SetIdentity(joined.Identity)
 	s.roster.set(joined.Participants)
 }
 

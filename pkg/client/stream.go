@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -37,7 +38,7 @@ type stream struct {
 	captures  *feedback.CaptureClock
 	header    rtp.Header
 	// kernels are the stamps of first packets of frames under way.
-	kernels kernelStamps
+	kernels frametrace.KernelStamps
 }
 
 // tileBook keeps the books of one tile, or in volumetric.ModeDescriptions of one description.
@@ -158,7 +159,7 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	}
 	s.repair.Received(s.nacks, place, now)
 	s.book.ledger.seen(s.book.extend(d.Frame), now)
-	s.kernels.first(d.Frame)
+	s.kernels.First(d.Frame)
 	complete, err := s.frames.Push(&d, rest, now)
 	if err != nil || complete == nil {
 		return arrival{}
@@ -180,7 +181,7 @@ func (s *stream) frame(f *payload.Frame, toServer func(time.Time) time.Time) *Fr
 		Data:     f.Data,
 		First:    toServer(f.First),
 		Complete: toServer(f.Last),
-		arrived:  arrived{first: f.First, segment: f.Begun, last: f.Last, stamps: s.kernels.take(f.Number)},
+		arrived:  frametrace.Arrived{First: f.First, Segment: f.Begun, Last: f.Last, Stamp: s.kernels.Find(f.Number)},
 	}
 	if s.publication.VR2Gather && !f.Prefixed {
 		frame.unwrap()

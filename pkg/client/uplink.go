@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -61,7 +62,7 @@ type heldFrame struct {
 	capture, serverCapture time.Time
 	payloads               [][]byte
 	// times is nil if the frame is not traced.
-	times  *sentTimes
+	times  *frametrace.Sent
 	begin  time.Time
 	spread time.Duration
 	// budget is how long after begin the first packet may still leave, 0 for no limit.
