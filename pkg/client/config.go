@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -85,8 +86,8 @@ type Config struct {
 
 	// plan is the meaning of Spread.
 	plan pacing.Plan
-	// link are the times of the websocket.
-	link linkTimes
+	// times are those of the websocket.
+	times signalling.Times
 	// panicked takes panics in goroutines of the websocket and of the socket, and returns what the session ends with.
 	// Where it is nil, they go on.
 	panicked func(value any, stack []byte) error
@@ -149,8 +150,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.link == (linkTimes{}) {
-		c.link = usualLink
+	if c.times == (signalling.Times{}) {
+		c.times = signalling.DefaultTimes
 	}
 	return c, nil
 }
@@ -245,14 +246,9 @@ func (c Config) namedByIPv6() bool {
 	return err == nil && ip.Unmap().Is6()
 }
 
-// signalURL is where the websocket is opened.
-func (c Config) signalURL() string {
-	u, err := url.Parse(c.URL)
-	if err != nil {
-		return c.URL
-	}
-	u.Path = signal.Path
-	return u.String()
+// signalling returns the configuration of the websocket.
+func (c Config) signalling() signalling.Config {
+	return signalling.Config{URL: c.URL, Token: c.Token, TLS: c.TLS, Times: c.times, Panicked: c.panicked}
 }
 
 // newPeer makes a peer connection.

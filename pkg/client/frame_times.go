@@ -63,7 +63,7 @@ func (m *media) reportTimes() {
 	s := m.session
 	m.tracing.TakeStamps(s.endpoint)
 	if times := m.tracing.Step(s.Clock(), s.config.ClockShift, time.Now()); times != nil {
-		s.link.write(times)
+		s.conn.Write(times)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -31,13 +32,13 @@ func (s *Session) run() {
 	asked := 0
 	times := time.NewTicker(timesInterval)
 	defer times.Stop()
-	notices := time.NewTimer(noticeInterval)
-	defer notices.Stop()
+	updates := time.NewTimer(signalling.UpdateInterval)
+	defer updates.Stop()
 	for {
 		select {
 		case <-s.ctx.Done():
 			return
-		case m, open := <-s.link.messages:
+		case m, open := <-s.conn.Messages():
 			if open {
 				s.handle(m)
 				continue
@@ -54,13 +55,13 @@ func (s *Session) run() {
 			for _, e := range s.peer.Events() {
 				s.peerEvent(e)
 			}
-		case <-s.notices.wake:
-			s.notices.flush(s.link, notices)
-		case <-notices.C:
-			s.notices.flush(s.link, notices)
+		case <-s.updates.Wake():
+			s.updates.Send(s.conn, updates)
+		case <-updates.C:
+			s.updates.Send(s.conn, updates)
 		case <-clock.C:
 			if local, asks := s.media.clockQuestion(time.Now()); asks {
-				s.link.write(&signal.Time{T0: local.UnixMicro()})
+				s.conn.Write(&signal.Time{T0: local.UnixMicro()})
 			}
 			clock.Reset(clockInterval(asked, s.media.tracing.TracesSent() || s.media.tracing.TracesReceived()))
 			asked++
@@ -75,7 +76,7 @@ func (s *Session) free() {
 	defer close(s.events)
 	for _, end := range []func(){
 		s.media.reportTimes,
-		func() { s.link.close() },
+		func() { s.conn.Close() },
 		func() { _ = s.peer.Close() },
 		func() { _ = s.endpoint.Close() },
 		func() { s.media.end() },
@@ -87,7 +88,7 @@ func (s *Session) free() {
 
 // handle takes one message of the server.
 func (s *Session) handle(m signal.Message) {
-	if s.requests.replied(m) {
+	if s.requests.Reply(m) {
 		return
 	}
 	switch m := m.(type) {
@@ -185,7 +186,7 @@ func (s *Session) negotiate(offer *signal.Offer) error {
 		return err
 	}
 	s.media.agree(s.peer.TransportSequenceID(), s.peer.ReportsByStream())
-	s.link.write(&signal.Answer{Offer: offer.Offer, SDP: answer})
+	s.conn.Write(&signal.Answer{Offer: offer.Offer, SDP: answer})
 	return nil
 }
 
@@ -204,14 +205,14 @@ func (s *Session) assign(m *signal.Assignments) {
 		}
 	}
 	if len(known.Slots) > 0 {
-		s.link.write(known)
+		s.conn.Write(known)
 	}
 }
 
 // peerEvent takes a local candidate or a new state of the peer connection.
 func (s *Session) peerEvent(e transport.Event) {
 	if c := e.Candidate; c != nil {
-		s.link.write(&signal.Candidate{Candidate: c.Candidate, MID: c.MID, LineIndex: c.LineIndex})
+		s.conn.Write(&signal.Candidate{Candidate: c.Candidate, MID: c.MID, LineIndex: c.LineIndex})
 		return
 	}
 	switch e.State {

@@ -13,48 +13,10 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
-
-func TestNoticesAreFewAndNew(t *testing.T) {
-	n := newNotices()
-	at := func(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
-	expect := func(ms int, wait time.Duration, want ...signal.Message) {
-		t.Helper()
-		if run, got := n.take(at(ms)); !reflect.DeepEqual(run, want) || (got-wait).Abs() > time.Microsecond {
-			t.Errorf("at %d ms: got %v, to wait %v; want %v, %v", ms, run, got, want, wait)
-		}
-	}
-	expect(0, 0)
-	first, second := &signal.Viewpoint{At: 1}, &signal.Viewpoint{At: 2}
-	n.viewpoint(first)
-	expect(0, 0, first)
-	expect(1, 0)
-	n.viewpoint(first)
-	n.pose(&signal.Pose{Publication: "desk"})
-	expect(5, noticeInterval-5*time.Millisecond)
-	// The newest of each kind is sent, together with the others.
-	desk, body, uplink := &signal.Pose{Publication: "desk", Scale: 2}, &signal.Pose{Publication: "body"}, &signal.Uplink{Estimate: 1}
-	n.viewpoint(second)
-	n.pose(desk)
-	n.pose(body)
-	n.uplink(uplink)
-	expect(17, 0, uplink, second, body, desk)
-	expect(40, 0)
-	if len(n.wake) != 1 {
-		t.Error("nobody is woken")
-	}
-	sent := 0
-	for ms := 1000; ms < 2000; ms++ {
-		n.viewpoint(first)
-		run, _ := n.take(at(ms))
-		sent += len(run)
-	}
-	if sent < 55 || sent > 60 {
-		t.Errorf("%d viewpoints within a second, want at most 60", sent)
-	}
-}
 
 // listener is a server that takes a websocket, hands on every message, and replies to requests.
 func listener(t *testing.T) (string, <-chan signal.Message) {
@@ -103,7 +65,7 @@ func converse(t *testing.T, m *media) <-chan signal.Message {
 	url, heard := listener(t)
 	s.config.URL = url
 	var err error
-	if s.link, err = dial(context.Background(), s.config); err != nil {
+	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling()); err != nil {
 		t.Fatal(err)
 	}
 	s.peer = newPeer(t, m)
@@ -177,7 +139,7 @@ func TestTheServerIsToldOfTheUplink(t *testing.T) {
 		m.mu.Lock()
 		m.weigh(now)
 		m.mu.Unlock()
-		run, _ := m.session.notices.take(now)
+		run, _ := m.session.updates.Take(now)
 		if len(run) == 0 {
 			return nil
 		}

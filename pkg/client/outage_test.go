@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -106,11 +106,11 @@ func (s *played) listen() {
 }
 
 // joinPlayed joins a server that plays scenes. The session ends with the test.
-func joinPlayed(t *testing.T, url string, times linkTimes) *Session {
+func joinPlayed(t *testing.T, url string, times signalling.Times) *Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), longEnough)
 	defer cancel()
-	s, err := Join(ctx, Config{URL: url, Room: "room", Identity: "ada", link: times})
+	s, err := Join(ctx, Config{URL: url, Room: "room", Identity: "ada", times: times})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,11 +155,8 @@ func TestASilentServerIsLeft(t *testing.T) {
 		s.admit(time.Minute)
 		<-s.over
 	}, staying)
-	if usualLink.silence >= 15*time.Second || usualLink.silence < 3*usualLink.ping {
-		t.Errorf("%v of silence with pings every %v: expected three pings, and less than the 15 s of a server", usualLink.silence, usualLink.ping)
-	}
-	times := usualLink
-	times.ping, times.silence = 50*time.Millisecond, 500*time.Millisecond
+	times := signalling.DefaultTimes
+	times.Ping, times.Silence = 50*time.Millisecond, 500*time.Millisecond
 	s := joinPlayed(t, url, times)
 	expectEvent[Resumed](t, s)
 }
@@ -178,8 +175,8 @@ func TestAServerThatOnlyAnswersIsNotLeft(t *testing.T) {
 		s.admit(time.Minute)
 		s.listen()
 	})
-	times := usualLink
-	times.ping, times.silence = 100*time.Millisecond, 2*time.Second
+	times := signalling.DefaultTimes
+	times.Ping, times.Silence = 100*time.Millisecond, 2*time.Second
 	s := joinPlayed(t, url, times)
 	for range enough {
 		select {
@@ -192,33 +189,6 @@ func TestAServerThatOnlyAnswersIsNotLeft(t *testing.T) {
 	case e := <-s.Events():
 		t.Errorf("got %T, expected nothing to happen", e)
 	default:
-	}
-}
-
-// TestAWebsocketThatTakesNothingHasEnded, though the server's side of it is open.
-func TestAWebsocketThatTakesNothingHasEnded(t *testing.T) {
-	t.Parallel()
-	url := playing(t, func(s *played) { <-s.over })
-	config, err := Config{URL: url}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.link.silence = time.Hour
-	l, err := dial(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
-	if err := l.conn.NetConn().(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.send(&signal.Time{}); err == nil {
-		t.Fatal("a message was taken")
-	}
-	select {
-	case <-l.messages:
-	case <-time.After(longEnough):
-		t.Error("the websocket is still read")
 	}
 }
 
@@ -235,7 +205,7 @@ func TestResumingGoesOnBeyondTheGrace(t *testing.T) {
 			staying(s)
 		}
 	})
-	s := joinPlayed(t, url, usualLink)
+	s := joinPlayed(t, url, signalling.DefaultTimes)
 	expectEvent[Resumed](t, s)
 }
 
@@ -246,8 +216,8 @@ func TestAnAttemptToResumeThatIsNotAnsweredIsGivenUp(t *testing.T) {
 		s.next()
 		<-s.over
 	}, staying)
-	times := usualLink
-	times.silence, times.attempt = time.Hour, 500*time.Millisecond
+	times := signalling.DefaultTimes
+	times.Silence, times.Attempt = time.Hour, 500*time.Millisecond
 	s := joinPlayed(t, url, times)
 	expectEvent[Resumed](t, s)
 }
@@ -265,7 +235,7 @@ func TestAnEndedPeerConnectionIsMadeAnew(t *testing.T) {
 		asked <- s.admit(time.Minute).Resume
 		s.listen()
 	})
-	s := joinPlayed(t, url, usualLink)
+	s := joinPlayed(t, url, signalling.DefaultTimes)
 	expectEvent[Closing](t, s)
 	expectEvent[Resumed](t, s)
 	if resume := <-asked; resume == nil || !resume.NewConnection {
@@ -282,7 +252,7 @@ func TestAnEndedSessionSaysWhy(t *testing.T) {
 			s.listen()
 		}
 	})
-	s := joinPlayed(t, url, usualLink)
+	s := joinPlayed(t, url, signalling.DefaultTimes)
 	select {
 	case <-s.Done():
 	case <-time.After(longEnough):
@@ -325,7 +295,7 @@ func TestPublishingOutlivesABrokenWebsocket(t *testing.T) {
 					s.say(test.reply(m.Head().ID))
 				}
 			})
-			s := joinPlayed(t, url, usualLink)
+			s := joinPlayed(t, url, signalling.DefaultTimes)
 			ctx, cancel := context.WithTimeout(context.Background(), longEnough)
 			defer cancel()
 			if err := test.ask(ctx, s); (err != nil) != test.fails {
@@ -350,7 +320,7 @@ func TestPublishingWhileTheWebsocketIsBroken(t *testing.T) {
 			s.say(&signal.OK{Header: signal.Header{ID: m.Head().ID}})
 		}
 	})
-	s := joinPlayed(t, url, usualLink)
+	s := joinPlayed(t, url, signalling.DefaultTimes)
 	expectEvent[Interrupted](t, s)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -32,15 +32,3 @@ func (s *Session) try(f func()) {
 	defer s.confine()
 	f()
 }
-
-// confine is deferred by a goroutine of the websocket. If the goroutine panics, the session and the websocket end, for
-// the reason that end is set to. Without a session, the panic goes on.
-func (l *link) confine(end *error) {
-	if l.panicked == nil {
-		return
-	}
-	if value := recover(); value != nil {
-		*end = l.panicked(value, debug.Stack())
-		_ = l.conn.Close()
-	}
-}

@@ -6,16 +6,13 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/gorilla/websocket"
-
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -101,7 +98,7 @@ func TestAPanicEndsOneSession(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept := joinPlayed(t, url, usualLink)
+			kept := joinPlayed(t, url, signalling.DefaultTimes)
 			test.panic(s, conn)
 			s.SetViewpoint(Viewpoint{})
 			expectPanicked(t, s, test.value)
@@ -156,11 +153,11 @@ func TestAPanicOfTheGoroutineThatPings(t *testing.T) {
 		s.admit(longEnough)
 		s.listen()
 	})
-	times := usualLink
-	times.ping = 0
+	times := signalling.DefaultTimes
+	times.Ping = 0
 	ctx, cancel := context.WithTimeout(context.Background(), longEnough)
 	defer cancel()
-	s, err := Join(ctx, Config{URL: url, Room: "room", Identity: "ada", link: times})
+	s, err := Join(ctx, Config{URL: url, Room: "room", Identity: "ada", times: times})
 	if err != nil {
 		if !errors.Is(err, ErrPanicked) {
 			t.Errorf("joining fails with %v, expected %v", err, ErrPanicked)
@@ -169,38 +166,6 @@ func TestAPanicOfTheGoroutineThatPings(t *testing.T) {
 	}
 	expectPanicked(t, s, "NewTicker")
 	expectClosing(t, s)
-}
-
-// TestAPanicOfTheGoroutineThatReads has a websocket's reading panic. The websocket ends for that reason.
-func TestAPanicOfTheGoroutineThatReads(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		_ = conn.WriteControl(websocket.PongMessage, nil, time.Now().Add(longEnough))
-		_, _, _ = conn.ReadMessage()
-	}))
-	defer server.Close()
-	s := newRig(t, Config{}).session
-	conn, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	conn.SetPongHandler(func(string) error { panic("test") })
-	l := &link{
-		conn: conn, times: usualLink, messages: make(chan signal.Message), stop: make(chan struct{}), panicked: s.panicked,
-	}
-	go l.read()
-	if _, open := <-l.messages; open {
-		t.Error("a message came, expected the end of the websocket")
-	}
-	if !errors.Is(l.err, ErrPanicked) {
-		t.Errorf("the websocket has ended with %v, expected %v", l.err, ErrPanicked)
-	}
-	expectPanicked(t, s, "test")
 }
 
 // brokenLog panics with each line.
@@ -217,7 +182,7 @@ func TestAPanicWhileASessionIsFreed(t *testing.T) {
 	s := m.session
 	s.config.URL, _ = listener(t)
 	var err error
-	if s.link, err = dial(context.Background(), s.config); err != nil {
+	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling()); err != nil {
 		t.Fatal(err)
 	}
 	s.peer = newPeer(t, m)
@@ -240,16 +205,4 @@ func TestAPanicWhileASessionIsFreed(t *testing.T) {
 	if err := <-s.endpoint.Failed(); err != nil {
 		t.Errorf("the socket has failed with %v, expected it to be closed", err)
 	}
-}
-
-// TestWithoutASessionAPanicGoesOn: websockets of tests have none.
-func TestWithoutASessionAPanicGoesOn(t *testing.T) {
-	defer func() {
-		if value := recover(); value != "test" {
-			t.Errorf("the panic is %v, expected it to go on", value)
-		}
-	}()
-	l := &link{}
-	defer l.confine(new(error))
-	panic("test")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -30,13 +31,13 @@ func (s *Session) Publish(ctx context.Context, publication volumetric.Publicatio
 // carried out.
 func (s *Session) insist(ctx context.Context, done signal.Code, message func() signal.Message) error {
 	for interrupted := false; ; {
-		resumed := s.requests.resumption()
+		resumed := s.requests.Resumed()
 		_, err := s.request(ctx, message())
 		var refused *signal.Error
 		switch {
 		case errors.Is(err, ErrInterrupted):
 			interrupted = true
-		case errors.Is(err, errUnsent):
+		case errors.Is(err, signalling.ErrUnsent):
 			select {
 			case <-resumed:
 			case <-ctx.Done():

@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -26,8 +27,8 @@ func newRig(t testing.TB, config Config) *media {
 		config:   config,
 		log:      config.Log,
 		events:   make(eventQueue, eventBacklog),
-		notices:  newNotices(),
-		requests: newRequests(),
+		updates:  signalling.NewUpdates(),
+		requests: signalling.NewRequests(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.roster.set(nil)

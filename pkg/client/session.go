@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -26,9 +27,9 @@ type Session struct {
 	endpoint *transport.Endpoint
 	media    *media
 	events   eventQueue
-	notices  *notices
+	updates  *signalling.Updates
 	// requests wait for replies, roster is the room, publishers are this client's own.
-	requests   *requests
+	requests   *signalling.Requests
 	roster     roster
 	publishers publishers
 
@@ -42,7 +43,7 @@ type Session struct {
 	ended *signal.Error
 
 	mu     sync.Mutex
-	link   *link
+	conn   *signalling.Conn
 	joined *signal.Joined
 	peer   *transport.Peer
 	// limits are the last ones that the server has taken.
@@ -59,8 +60,8 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 		config:   config,
 		log:      config.Log,
 		events:   make(eventQueue, eventBacklog),
-		notices:  newNotices(),
-		requests: newRequests(),
+		updates:  signalling.NewUpdates(),
+		requests: signalling.NewRequests(),
 	}
 	s.media = newMedia(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -98,15 +99,15 @@ func (s *Session) enter(ctx context.Context) error {
 	}
 	s.limits = s.config.limits(s.config.MaxBitrate, 0)
 	join.BitrateLimits = s.limits
-	l, joined, err := greet(ctx, s.config, join)
+	conn, joined, err := signalling.Join(ctx, s.config.signalling(), join)
 	if err != nil {
 		return err
 	}
 	if s.peer, err = s.config.newPeer(s.endpoint, s.media); err != nil {
-		l.close()
+		conn.Close()
 		return err
 	}
-	s.link = l
+	s.conn = conn
 	s.welcome(joined)
 	return nil
 }
@@ -165,18 +166,18 @@ func (s *Session) ServerTime(t time.Time) time.Time { return s.media.serverTime(
 // request sends a message and waits for its reply.
 func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message, error) {
 	s.mu.Lock()
-	id, reply := s.requests.open()
-	l := s.link
+	id, reply := s.requests.Open()
+	conn := s.conn
 	s.mu.Unlock()
-	defer s.requests.close(id)
-	if l == nil {
+	defer s.requests.Close(id)
+	if conn == nil {
 		return nil, ErrNotConnected
 	}
 	m.Head().ID = id
-	if err := l.send(m); err != nil {
+	if err := conn.Send(m); err != nil {
 		return nil, err
 	}
-	r, open, err := awaitReply(ctx, s.ctx, reply)
+	r, open, err := signalling.Await(ctx, s.ctx, reply)
 	if err != nil {
 		return nil, err
 	}

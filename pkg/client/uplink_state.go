@@ -140,7 +140,7 @@ func (m *media) tellUplink(now time.Time) {
 		gaveUp = gaveUp[:signal.MaxGaveUp]
 	}
 	m.untold, m.told, m.toldEstimate = false, now, estimate
-	m.session.notices.uplink(&signal.Uplink{Estimate: min(estimate, signal.MaxBitrate), GaveUp: gaveUp})
+	m.session.updates.SetUplink(&signal.Uplink{Estimate: min(estimate, signal.MaxBitrate), GaveUp: gaveUp})
 }
 
 // tellAgain makes the uplink's state be told anew, to a server that may not have got it.

@@ -47,7 +47,7 @@ func (s *Session) SetViewpoint(v Viewpoint) {
 	if v.Aspect == 0 {
 		v.Aspect = 1
 	}
-	s.notices.viewpoint(&signal.Viewpoint{
+	s.updates.SetViewpoint(&signal.Viewpoint{
 		At:          s.ServerTime(v.At).UnixMicro(),
 		Position:    v.Position,
 		Orientation: rotation(v.Orientation),
@@ -58,7 +58,7 @@ func (s *Session) SetViewpoint(v Viewpoint) {
 
 // SetPose tells the others where the object stands. Like viewpoints, the newest pose is sent at most 60 times per second.
 func (p *Publisher) SetPose(pose Pose) {
-	p.session.notices.pose(&signal.Pose{
+	p.session.updates.SetPose(&signal.Pose{
 		Publication: p.publication.Name,
 		Position:    pose.Position,
 		Orientation: rotation(pose.Orientation),

@@ -1,0 +1,85 @@
+package signalling
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// attempts are enough for a random choice between two channels that are ready to be wrong once.
+const attempts = 100
+
+// TestLastReply: a reply that has come counts after the session and the wait have ended. Servers reply, and end the session.
+func TestLastReply(t *testing.T) {
+	ended, end := context.WithCancelCause(t.Context())
+	kicked := &signal.Error{Code: signal.CodeKicked}
+	end(kicked)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	reply := make(chan signal.Message, 1)
+	for range attempts {
+		reply <- &signal.OK{}
+		if _, open, err := Await(over, ended, reply); err != nil || !open {
+			t.Fatalf("got %v, the reply was there", err)
+		}
+	}
+	if _, _, err := Await(t.Context(), ended, reply); !errors.Is(err, kicked) {
+		t.Errorf("without a reply: got %v, want why the session has ended", err)
+	}
+	if _, _, err := Await(over, t.Context(), reply); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a reply: got %v, want %v", err, context.Canceled)
+	}
+	close(reply)
+	for range attempts {
+		if _, open, err := Await(over, ended, reply); err != nil || open {
+			t.Fatalf("an abandoned wait: got %v, %v", open, err)
+		}
+	}
+}
+
+// TestRepliesWithoutRequests: a second reply, and replies to requests that were not made or have ended, are ignored.
+func TestRepliesWithoutRequests(t *testing.T) {
+	r := NewRequests()
+	id, reply := r.Open()
+	for range 3 {
+		if !r.Reply(&signal.OK{Header: signal.Header{ID: id}}) {
+			t.Error("a reply is not taken for one")
+		}
+	}
+	if r.Reply(&signal.OK{Header: signal.Header{ID: "8"}}) || r.Reply(&signal.OK{}) {
+		t.Error("a message is taken for the reply to a request that was not made")
+	}
+	if len(reply) != 1 {
+		t.Errorf("%d replies wait, want 1", len(reply))
+	}
+	r.Close(id)
+	if r.Reply(&signal.OK{Header: signal.Header{ID: id}}) || len(r.pending) != 0 {
+		t.Error("a request that has ended is kept")
+	}
+}
+
+// TestAbandonedRequests: requests and the wait for another websocket end with the websocket.
+func TestAbandonedRequests(t *testing.T) {
+	r := NewRequests()
+	_, reply := r.Open()
+	resumed := r.Resumed()
+	r.Abandon()
+	for _, ended := range []func() bool{
+		func() bool { _, open := <-reply; return !open },
+		func() bool { _, open := <-resumed; return !open },
+	} {
+		if !ended() {
+			t.Error("a wait goes on")
+		}
+	}
+	if len(r.pending) != 0 {
+		t.Errorf("%d requests are kept, want 0", len(r.pending))
+	}
+	select {
+	case <-r.Resumed():
+		t.Error("the next wait ends before there is another websocket")
+	default:
+	}
+}
