@@ -5,7 +5,6 @@ import (
 
 	"github.com/pion/rtp"
 
-	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -109,8 +108,6 @@ type Frame struct {
 	Whole []byte
 	// First and Complete are when the first and the last needed packet arrived, by the server's clock.
 	First, Complete time.Time
-	// arrived are the receiver's stamps by the system's clock.
-	arrived frametrace.Arrived
 }
 
 // Packet is one packet of a track that does not use payload v1, such as audio or H264.

@@ -71,11 +71,3 @@ func (m *media) reportTimes() {
 func (m *media) Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time) {
 	m.tracing.Stamped(ssrc, sequence, frametrace.KernelStamp{Kernel: kernel, Hardware: hardware})
 }
-
-// trace adds the arrival times of a frame that is complete.
-func (m *media) trace(f *Frame) {
-	if m.tracing.TracesReceived() {
-		now := time.Now()
-		m.tracing.Complete(f.Track, f.Number, len(f.Data), f.arrived, m.clock.State(now), m.session.config.ClockShift, now)
-	}
-}

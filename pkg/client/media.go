@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/downlink"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -31,10 +32,8 @@ type media struct {
 	// ended is set before the channels that the program reads are closed: whoever writes to them under the lock looks at it first.
 	ended bool
 	clock hostclock.Clock
-	// ssrc is the sender of our RTCP.
-	ssrc uint32
-	// arrivals are the packets that the server sends, of which it is told.
-	arrivals arrivals
+	// downlink receives what the server sends.
+	downlink *downlink.Receiver
 	uplink   uplink
 	// counts has the probe bytes of earlier connections alone.
 	counts UplinkCounts
@@ -51,26 +50,18 @@ type media struct {
 	// lines are keyed by mid, and by the SSRC that NACKs name.
 	lines      map[string]*line
 	lineBySSRC map[uint32]*line
-	// streams are keyed by mid, and by the SSRCs of media and retransmissions.
-	streams      map[string]*stream
-	streamBySSRC map[uint32]*stream
-	// books are kept for every tile ever received, by name, so that figures outlive reassignments, up to keptBooks of them. In ModeAlternatives the quality is off.
-	books map[volumetric.TrackRef]*tileBook
-	// assignments counts those of tiles to slots.
-	assignments uint64
 }
 
 func newMedia(s *Session) *media {
 	m := &media{
 		session: s,
-		ssrc:    rand.Uint32(),
 		frames:  make(chan Frame, frameBacklog),
 		packets: make(chan Packet, packetBacklog),
 		wake:    make(chan struct{}, 1),
-		books:   make(map[volumetric.TrackRef]*tileBook),
 		clock:   s.config.clock(),
 		tracing: frametrace.New(s.config.FrameTimes && s.config.Receive, s.config.FrameTimes),
 	}
+	m.downlink = downlink.New(downlink.Config{Deadline: s.config.Deadline, FrameBytes: s.config.FrameBytes}, rand.Uint32(), &m.clock)
 	m.clear()
 	return m
 }
@@ -78,8 +69,7 @@ func newMedia(s *Session) *media {
 // clear forgets lines and streams.
 func (m *media) clear() {
 	m.lines, m.lineBySSRC = make(map[string]*line), make(map[uint32]*line)
-	m.streams, m.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
-	m.arrivals = newArrivals()
+	m.downlink.Reset()
 	m.counts.ProbeBytes += m.uplink.probeBytes
 	m.uplink = newUplink(m.session.config.plan, time.Now())
 	m.publishers, m.plan, m.planned = nil, uplinkPlan{}, time.Time{}

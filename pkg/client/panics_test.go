@@ -70,7 +70,7 @@ func TestAPanicEndsOneSession(t *testing.T) {
 		{"watching", func(s *Session, _ *brokenConn) {
 			s.media.mu.Lock()
 			defer s.media.mu.Unlock()
-			s.media.streams["0"] = nil
+			s.media.downlink = nil
 		}, "nil pointer"},
 		{"socket", func(s *Session, conn *brokenConn) {
 			conn.broken.Store(true)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -83,7 +82,7 @@ func TestParityIsCounted(t *testing.T) {
 	body := described("body", volumetric.MIMEVolumetric, 1, 1)
 	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
 	assign(t, m, "4", 1, "ada", 0, &body)
-	s, now := m.streams["4"], epoch
+	now := epoch
 	send := func(frame uint32, lost ...int) {
 		list, err := fragment(payload.Descriptor{Parity: 3, Frame: frame}, make([]byte, 4000))
 		if err != nil {
@@ -96,7 +95,7 @@ func TestParityIsCounted(t *testing.T) {
 		}
 		in.next += 5
 		now = now.Add(interval)
-		_, _ = s.nacks.Due(now, 150*time.Millisecond, nil, nil)
+		m.downlink.Step(nil, now, 150*time.Millisecond)
 	}
 	send(10)
 	send(11, 2)    // parity makes up for it
@@ -105,8 +104,7 @@ func TestParityIsCounted(t *testing.T) {
 	send(14)
 	for range 10 {
 		now = now.Add(interval)
-		_, _ = s.nacks.Due(now, 150*time.Millisecond, nil, nil)
-		s.expire(now, feedback.DefaultConfig().NACK.LongDeadline, nil)
+		m.downlink.Step(nil, now, 150*time.Millisecond)
 	}
 	got := statsOf(t, m, "ada", 0)
 	want := TileStats{
@@ -139,8 +137,8 @@ func TestRequestsAfterParity(t *testing.T) {
 			in.deliver(in.next+index, 6000, []byte{0x61, byte(index)}, epoch.Add(time.Millisecond))
 		}
 	}
-	asked, _ := m.streams["4"].nacks.Due(epoch.Add(2*time.Millisecond), 20*time.Millisecond, nil, nil)
-	if len(asked) != 1 || uint16(asked[0]) != in.next+1 {
+	asked := asked(m, epoch.Add(2*time.Millisecond))
+	if len(asked) != 1 || asked[0] != in.next+1 {
 		t.Errorf("asked for %v, want %d", asked, in.next+1)
 	}
 }

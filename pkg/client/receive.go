@@ -4,65 +4,52 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
-	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/client/internal/downlink"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
-	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // RTP implements transport.Sink.
 func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
-	now := info.At
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.arrivals.received(ssrc, packet, m.uplink.extension, now)
-	s := m.streamBySSRC[ssrc]
-	if s == nil || m.ended {
+	m.downlink.Arrived(ssrc, packet, m.uplink.extension, info.At)
+	if m.ended {
 		return
 	}
-	if ssrc == s.streams.Retransmission {
-		n, err := feedback.UnpackRTX(packet, packet, s.streams.SSRC, 0)
-		if err != nil {
-			return
-		}
-		packet = packet[:n]
-	}
-	n, err := s.header.Unmarshal(packet)
-	if err != nil {
-		return
-	}
-	s.kernels.Set(frametrace.KernelStamp{Kernel: info.Kernel, Hardware: info.Hardware})
-	m.deliver(s, s.take(&s.header, unpadded(&s.header, packet[n:]), ssrc == s.streams.SSRC, now, m.toServer))
+	m.deliver(m.downlink.RTP(ssrc, packet, info.At, frametrace.KernelStamp{Kernel: info.Kernel, Hardware: info.Hardware}))
 }
 
-// unpadded cuts off the padding of a packet; nothing remains of one whose padding claims more than there is.
-func unpadded(header *rtp.Header, data []byte) []byte {
-	if !header.Padding || len(data) == 0 {
-		return data
-	}
-	return data[:max(0, len(data)-int(data[len(data)-1]))]
-}
-
-// deliver hands over what a packet completed. A program that does not read loses it, and the books say so.
-func (m *media) deliver(s *stream, a arrival) {
+// deliver hands over the result of a packet. A program that does not read loses it.
+func (m *media) deliver(a downlink.Arrival) {
 	switch {
-	case a.frame != nil:
-		m.trace(a.frame)
+	case a.Frame != nil:
+		m.trace(a)
 		select {
-		case m.frames <- *a.frame:
-			s.book.ledger.complete()
+		case m.frames <- Frame(*a.Frame):
+			a.Delivered(true)
 		default:
-			s.book.ledger.overflowed()
+			a.Delivered(false)
 		}
-	case a.packet != nil:
+	case a.Packet != nil:
 		select {
-		case m.packets <- *a.packet:
+		case m.packets <- Packet(*a.Packet):
+			a.Delivered(true)
 		default:
-			s.book.ledger.overflowed()
+			a.Delivered(false)
 		}
+	}
+}
+
+// trace adds the arrival times of a frame that is complete.
+func (m *media) trace(a downlink.Arrival) {
+	if m.tracing.TracesReceived() {
+		now, f := time.Now(), a.Frame
+		m.tracing.Complete(f.Track, f.Number, len(f.Data), a.Times, m.clock.State(now), m.session.config.ClockShift, now)
 	}
 }
 
@@ -89,10 +76,7 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 	for _, p := range packets {
 		switch p := p.(type) {
 		case *rtcp.SenderReport:
-			if s := m.streamBySSRC[p.SSRC]; s != nil && s.captures != nil {
-				s.captures.SenderReport(p)
-				s.reception.SenderReport(p.NTPTime, now)
-			}
+			m.downlink.SenderReport(p, now)
 		case *rtcp.TransportLayerNack:
 			if l := m.lineBySSRC[p.MediaSSRC]; l != nil {
 				m.uplink.asked(l, p, now, rtt)
@@ -115,11 +99,10 @@ func (m *media) wantKeyFrame(ssrc uint32) {
 	}
 }
 
-// Intervals of the watching goroutine. Requests for lost packets are at least 10 ms apart, so looking every 5 ms delays them little;
-// books may be settled a little later than the deadlines of their frames, which costs the more the more streams there are; reports come once per second, as everywhere.
+// Intervals of the watching goroutine. Requests for missing packets are at least 10 ms apart, so a step every 5 ms delays the
+// requests little.
 const (
 	watchInterval  = 5 * time.Millisecond
-	settleInterval = 25 * time.Millisecond
 	reportInterval = time.Second
 )
 
@@ -129,7 +112,7 @@ func (m *media) watch() {
 	defer m.session.confine()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	w := watcher{media: m, nack: feedback.DefaultConfig().NACK}
+	w := watcher{media: m}
 	for {
 		select {
 		case now := <-ticker.C:
@@ -140,25 +123,17 @@ func (m *media) watch() {
 	}
 }
 
-// watcher is the state of the watching goroutine; its slices are kept for the next step.
+// watcher is the state of the watching goroutine. Its slices are kept for the next step.
 type watcher struct {
 	media    *media
-	settled  time.Time
 	reported time.Time
-	// late is how much later than before packets came when the books were settled last.
-	late    time.Duration
-	nack    feedback.NACKConfig
-	packets []rtcp.Packet
-	// compounds are the bytes of arrivals, which are reports of those.
+	packets  []rtcp.Packet
+	// compounds holds the bytes of the reports of arrivals, which arrivals refers to.
 	compounds []byte
 	arrivals  []rtcp.Packet
-	blocks    []rtcp.ReceptionReport
-	ask       []int64
-	lost      []int64
-	givenUp   []payload.GivenUp
 }
 
-// step does what is due by now and sends what came of it.
+// step sends the requests and reports that are due by now.
 func (w *watcher) step(now time.Time) {
 	peer := w.media.session.currentPeer()
 	w.gather(now, peer.RTT())
@@ -170,34 +145,12 @@ func (w *watcher) step(now time.Time) {
 	}
 }
 
-// gather does what is due by now, and keeps what is to be sent.
+// gather collects the requests and reports that are due by now.
 func (w *watcher) gather(now time.Time, rtt time.Duration) {
 	m := w.media
-	w.packets = w.packets[:0]
-	settle := now.Sub(w.settled) >= settleInterval
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if settle {
-		w.settled, w.late = now, m.late()
-	}
-	_, deadline := w.nack.Repair(rtt, w.late)
-	if configured := m.session.config.Deadline; configured > 0 {
-		deadline = configured
-	}
-	for _, s := range m.streams {
-		w.ask = w.ask[:0]
-		if at := s.nacks.Next(); s.kind != volumetric.KindAudio && !at.IsZero() && !now.Before(at) {
-			s.nacks.Late(w.late)
-			w.ask, w.lost = s.nacks.Due(now, rtt, w.ask, w.lost[:0])
-		}
-		if len(w.ask) > 0 {
-			w.packets = feedback.AppendNACKs(w.packets, m.ssrc, s.streams.SSRC, w.ask)
-		}
-		if settle {
-			s.frames.SetDeadline(deadline)
-			w.givenUp = s.expire(now, deadline, w.givenUp)
-		}
-	}
+	w.packets = m.downlink.Step(w.packets[:0], now, rtt)
 	if now.Sub(w.reported) >= reportInterval {
 		w.reported = now
 		w.report(now)
@@ -205,23 +158,12 @@ func (w *watcher) gather(now time.Time, rtt time.Duration) {
 	w.reportArrivals(now)
 }
 
-// late is how much later than before packets come.
-func (m *media) late() time.Duration {
-	longest := time.Duration(0)
-	for _, s := range m.streams {
-		if s.kind != volumetric.KindAudio && s.book != nil && s.lateness != nil {
-			longest = max(longest, s.lateness.Longest())
-		}
-	}
-	return longest
-}
-
-// reportArrivals makes the reports of arrivals that are due. Each packet is a compound of its own.
+// reportArrivals collects the reports of arrivals that are due. Each report is a compound of its own.
 func (w *watcher) reportArrivals(now time.Time) {
 	w.compounds, w.arrivals = w.compounds[:0], w.arrivals[:0]
 	for {
 		begin := len(w.compounds)
-		w.compounds = w.media.arrivals.appendReports(w.compounds, w.media.ssrc, now)
+		w.compounds = w.media.downlink.AppendArrivals(w.compounds, now)
 		if len(w.compounds) == begin {
 			return
 		}
@@ -242,14 +184,51 @@ func (w *watcher) report(now time.Time) {
 			w.packets = append(w.packets, report)
 		}
 	}
-	w.blocks = w.blocks[:0]
-	for _, s := range m.streams {
-		if s.reception == nil {
-			continue
-		}
-		if block, ok := s.reception.Report(s.streams.SSRC, now); ok {
-			w.blocks = append(w.blocks, block)
+	w.packets = m.downlink.AppendReceiverReports(w.packets, now)
+}
+
+// agree sets how packets are numbered and reported from now on. extension identifies the header extension with the
+// transport-wide number, 0 for none: a client that reports by stream has none until it publishes.
+func (m *media) agree(extension uint8, byStream bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uplink.number(extension, m.session.config.congestion(), time.Now())
+	m.downlink.ReportByStream(byStream)
+}
+
+// addStream adds the stream of a line that the server sends on.
+func (m *media) addStream(mid string, kind volumetric.Kind, streams transport.Streams) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.downlink.AddStream(mid, kind, streams.SSRC, streams.Retransmission)
+}
+
+// assign begins an assignment of a slot, and reports whether the slot is known. publication is nil for none.
+func (m *media) assign(a signal.Assignment, publication *volumetric.Publication) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.downlink.Assign(a, publication)
+}
+
+// sending counts changes of the qualities that slots carry, and returns an event for each.
+func (m *media) sending(message *signal.Sending, now time.Time) []Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var events []Event
+	for _, slot := range message.Slots {
+		if track, ok := m.downlink.Switched(slot, now); ok {
+			delay := time.Duration(slot.DelayUS) * time.Microsecond
+			events = append(events, Sending{Track: track, Quality: slot.Quality, Reason: slot.Reason, Delay: delay})
 		}
 	}
-	w.packets = feedback.AppendReceiverReports(w.packets, m.ssrc, w.blocks)
+	return events
+}
+
+// delivery counts frames that the server said it dropped.
+func (m *media) delivery(message *signal.Delivery) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, drops := range message.Dropped {
+		m.downlink.Dropped(drops)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/transport"
@@ -196,4 +197,17 @@ func newPeer(t testing.TB, m *media) *transport.Peer {
 		_ = endpoint.Close()
 	})
 	return peer
+}
+
+// rtt is the round-trip time of rigs.
+const rtt = 20 * time.Millisecond
+
+// asked steps the downlink, and returns the numbers of the packets that are asked for.
+func asked(m *media, now time.Time) (numbers []uint16) {
+	for _, p := range m.downlink.Step(nil, now, rtt) {
+		for _, pair := range p.(*rtcp.TransportLayerNack).Nacks {
+			numbers = append(numbers, pair.PacketList()...)
+		}
+	}
+	return numbers
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pion/rtcp"
 
-	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -77,10 +76,7 @@ func scripted(data []byte, stream, wait byte, packet []byte) []byte {
 func settled(t *testing.T, m *media) {
 	t.Helper()
 	end := epoch.Add(time.Hour)
-	for _, s := range m.streams {
-		_, _ = s.nacks.Due(end, 0, nil, nil)
-		s.expire(end, feedback.DefaultConfig().NACK.Deadline, nil)
-	}
+	m.downlink.Step(nil, end, 0)
 	for len(m.frames) > 0 {
 		if f := <-m.frames; len(f.Data) > 1<<20 || f.Track.Participant != "ada" {
 			t.Errorf("a frame of %d bytes of %v", len(f.Data), f.Track)

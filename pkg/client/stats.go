@@ -1,11 +1,26 @@
 package client
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// FrameCounts say what became of the frames of one tile while it was on. Each expected frame is counted under exactly one of the others
+// once its time is over, except those that are still on their way.
+type FrameCounts struct {
+	// Expected are the frame numbers from the first frame seen to the last, without those of times when the tile was off: it falls by these once the deadline of the first frame
+	// after them is over.
+	Expected int64 `json:"frames_expected"`
+	// Complete frames were handed over.
+	Complete int64 `json:"frames_complete"`
+	// Undecodable frames came in part, and were not complete by the deadline.
+	Undecodable int64 `json:"frames_undecodable"`
+	// Missing frames did not come at all.
+	Missing int64 `json:"frames_missing"`
+	// Overflowed frames were complete, but the program did not read them in time.
+	Overflowed int64 `json:"frames_overflowed"`
+	// DroppedByServer frames were dropped whole by the server.
+	DroppedByServer int64 `json:"frames_dropped_by_server"`
+}
 
 // TileStats are the counts of one received tile since the beginning of the session.
 type TileStats struct {
@@ -32,36 +47,20 @@ func (s *Session) Stats() []TileStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var list []TileStats
-	for _, book := range m.books {
-		nacks := book.nacks
-		for _, stream := range m.streams {
-			if stream.book == book {
-				nacks = book.requests(stream.nacks.Stats())
-			}
-		}
+	for _, t := range m.downlink.Stats() {
 		list = append(list, TileStats{
-			Track:       book.track,
-			FrameCounts: book.ledger.counts,
-			Packets:     book.packets,
-			Bytes:       book.bytes,
-			Lost:        nacks.Recovered + nacks.Lost + nacks.Spared,
-			Recovered:   nacks.Recovered,
-			Spared:      nacks.Spared,
-			Replaced:    book.replaced,
-			Gaps:        book.breaks.gaps,
-			Repeats:     book.breaks.repeats,
-			Requests:    nacks.Asked,
+			Track:       t.Track,
+			FrameCounts: FrameCounts(t.Frames),
+			Packets:     t.Packets,
+			Bytes:       t.Bytes,
+			Lost:        t.NACKs.Recovered + t.NACKs.Lost + t.NACKs.Spared,
+			Recovered:   t.NACKs.Recovered,
+			Spared:      t.NACKs.Spared,
+			Replaced:    t.Replaced,
+			Gaps:        t.Gaps,
+			Repeats:     t.Repeats,
+			Requests:    t.NACKs.Asked,
 		})
 	}
-	slices.SortFunc(list, func(a, b TileStats) int { return compareTracks(a.Track, b.Track) })
 	return list
-}
-
-func compareTracks(a, b volumetric.TrackRef) int {
-	return cmp.Or(
-		cmp.Compare(a.Participant, b.Participant),
-		cmp.Compare(a.Publication, b.Publication),
-		cmp.Compare(a.Tile, b.Tile),
-		cmp.Compare(a.Quality, b.Quality),
-	)
 }

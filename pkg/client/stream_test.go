@@ -7,7 +7,6 @@ import (
 
 	"github.com/pion/rtcp"
 
-	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -71,10 +70,7 @@ func TestBooksOverReassignment(t *testing.T) {
 		// Ask for what is missing, and give it up after the deadline.
 		for range 10 {
 			step()
-			for _, s := range m.streams {
-				_, _ = s.nacks.Due(now, 20*time.Millisecond, nil, nil)
-				s.expire(now, feedback.DefaultConfig().NACK.Deadline, nil)
-			}
+			m.downlink.Step(nil, now, rtt)
 		}
 	}
 
@@ -84,7 +80,7 @@ func TestBooksOverReassignment(t *testing.T) {
 	// The second packet of frame 12 is asked for, and comes on the stream of retransmissions.
 	four.send(12, 0, step(), 1)
 	missing := four.next - 2
-	if asked, _ := m.streams["4"].nacks.Due(step(), 20*time.Millisecond, nil, nil); len(asked) != 1 || uint16(asked[0]) != missing {
+	if asked := asked(m, step()); len(asked) != 1 || asked[0] != missing {
 		t.Fatalf("asked for %v, want %d", asked, missing)
 	}
 	four.repair(missing, 3000*12, packets(t, 12, 0, epoch, 3000)[1], step())
@@ -239,12 +235,12 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 		{SlotGeneration: present, Frames: 1},
 		{SlotGeneration: signal.SlotGeneration{MID: "4", Generation: 2}, Frames: 1},
 	}})
-	m.streams["4"].expire(epoch.Add(time.Second), feedback.DefaultConfig().NACK.Deadline, nil)
+	m.downlink.Step(nil, epoch.Add(time.Second), rtt)
 	// Off, and on again: what was published meanwhile is nobody's loss.
 	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, Quality: volumetric.QualityOff}}}, epoch.Add(time.Second))
 	in.send(60, 0, epoch.Add(2*time.Second))
 	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present, OffFrames: &signal.FrameRange{First: 5, Count: 55}}}}, epoch.Add(2*time.Second))
-	m.streams["4"].expire(epoch.Add(3*time.Second), feedback.DefaultConfig().NACK.Deadline, nil)
+	m.downlink.Step(nil, epoch.Add(3*time.Second), rtt)
 	if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 5, Complete: 3, Missing: 1, DroppedByServer: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -1,42 +1,42 @@
-package client
+package downlink
 
 import (
 	"slices"
 	"time"
 )
 
-// FrameCounts say what became of the frames of one tile while it was on. Each expected frame is counted under exactly one of the others
-// once its time is over, except those that are still on their way.
+// FrameCounts counts the frames of one tile while the tile was on. Each expected frame is counted under exactly one of the
+// others after its deadline.
 type FrameCounts struct {
-	// Expected are the frame numbers from the first frame seen to the last, without those of times when the tile was off: it falls by these once the deadline of the first frame
-	// after them is over.
-	Expected int64 `json:"frames_expected"`
+	// Expected are the frame numbers from the first frame seen to the last, without those of times when the tile was off.
+	Expected int64
 	// Complete frames were handed over.
-	Complete int64 `json:"frames_complete"`
+	Complete int64
 	// Undecodable frames came in part, and were not complete by the deadline.
-	Undecodable int64 `json:"frames_undecodable"`
+	Undecodable int64
 	// Missing frames did not come at all.
-	Missing int64 `json:"frames_missing"`
+	Missing int64
 	// Overflowed frames were complete, but the program did not read them in time.
-	Overflowed int64 `json:"frames_overflowed"`
+	Overflowed int64
 	// DroppedByServer frames were dropped whole by the server.
-	DroppedByServer int64 `json:"frames_dropped_by_server"`
+	DroppedByServer int64
 }
 
-// ledger books the frames of one tile by their numbers. It is stepped with now.
+// ledger counts the frames of one tile by their numbers. It is stepped with now.
 type ledger struct {
 	counts FrameCounts
-	// on says that a frame was seen since the tile was assigned; newest is the newest number of this stretch.
+	// on is set once a frame was seen since the tile was assigned. newest is the newest number since then.
 	on     bool
 	newest int64
-	// off says that the tile is switched off, since when: frames that were begun may still come, and gaps noticed since wait for word of the frames that it is off for.
+	// off is set while the tile is switched off, since offSince. Frames that were begun may still come. Gaps that were noticed
+	// since then wait for the server's message about the frames for which the tile is off.
 	off      bool
 	offSince time.Time
-	// offFrames are those that the tile was off for, and that may yet be taken for missing.
+	// offFrames are the frames for which the tile was off, and that may yet be taken for missing.
 	offFrames []stretch
 	// unseen are numbers below newest of which nothing has come yet, oldest first, with the time at which the gap was noticed.
 	unseen []gap
-	// granted are frames that the server said it dropped, not yet matched with unseen numbers.
+	// granted is the number of frames that the server said it dropped, not yet matched with unseen numbers.
 	granted int64
 }
 
@@ -48,22 +48,23 @@ type gap struct {
 // stretch is consecutive frames, from first to before end.
 type stretch struct{ first, end int64 }
 
-// maxStretches bounds the stretches that are remembered: a tile that was off more often than that within the time of a queue was not worth counting.
+// maxStretches bounds the stretches that are kept. A tile that was off more often within the time of a queue has few frames to
+// count.
 const maxStretches = 8
 
-// maxStretch bounds one jump of frame numbers that is taken for missing frames: ten seconds at 100 frames per second. A publisher that
-// jumps further has begun anew. As many gaps are kept at most.
+// maxStretch bounds one jump of frame numbers that is taken for missing frames: ten seconds at 100 frames per second. A
+// publisher that jumps further has begun again. It is also the largest number of gaps.
 const maxStretch = 1000
 
-// lateFrames is how far behind the newest a frame may be that still comes of a stretch that has ended: at 90 frames per second and the longest deadline, 0.5 s, those of
-// 45 are on their way.
+// lateFrames is how far behind the newest frame a frame of the former assignment may be: at 90 frames per second and the
+// longest deadline, 0.5 s, 45 frames are on their way.
 const lateFrames = 64
 
-// seen books the first packet of a frame.
+// seen counts the first packet of a frame.
 func (l *ledger) seen(number int64, now time.Time) {
 	switch {
 	case !l.on && number <= l.newest && number > l.newest-lateFrames && l.counts.Expected > 0:
-		// It is of the stretch before, and begins no other.
+		// The frame belongs to the former assignment.
 		l.found(number)
 	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch:
 		l.forgetOff()
@@ -86,7 +87,7 @@ func (l *ledger) seen(number int64, now time.Time) {
 	}
 }
 
-// found takes a frame that was taken for missing.
+// found removes a frame from the unseen ones.
 func (l *ledger) found(number int64) {
 	if i := slices.IndexFunc(l.unseen, func(g gap) bool { return g.number == number }); i >= 0 {
 		l.unseen = slices.Delete(l.unseen, i, i+1)
@@ -97,16 +98,16 @@ func (l *ledger) complete()    { l.counts.Complete++ }
 func (l *ledger) undecodable() { l.counts.Undecodable++ }
 func (l *ledger) overflowed()  { l.counts.Overflowed++ }
 
-// dropped takes the server's word that it dropped frames: so many of the unseen ones are its doing.
+// dropped adds frames that the server said it dropped: as many of the unseen frames count as dropped by the server.
 func (l *ledger) dropped(frames int) { l.granted += int64(frames) }
 
-// end ends the stretch: numbers until the next frame are not expected.
+// end ends the assignment: numbers until the next frame are not expected.
 func (l *ledger) end() {
 	l.on, l.off = false, false
 	l.forgetOff()
 }
 
-// switched says whether the tile is off.
+// switched sets whether the tile is off.
 func (l *ledger) switched(off bool, now time.Time) {
 	if off && !l.off {
 		l.offSince = now
@@ -114,8 +115,8 @@ func (l *ledger) switched(off bool, now time.Time) {
 	l.off = off
 }
 
-// wasOff takes the server's word that so many frames from the first on do not come because the tile was off. Those from before may still come after the word, which does not wait in the
-// queue that they wait in.
+// wasOff adds frames that do not come because the tile was off, from the first on. Frames before them may still come after
+// the server's message, which does not wait in the queue of media.
 func (l *ledger) wasOff(first, count int64) {
 	if len(l.offFrames) == maxStretches {
 		l.offFrames = slices.Delete(l.offFrames, 0, 1)
@@ -123,7 +124,7 @@ func (l *ledger) wasOff(first, count int64) {
 	l.offFrames = append(l.offFrames, stretch{first, first + count})
 }
 
-// forgetOff counts the gaps that the tile was off for, and forgets when that was: numbers may come again.
+// forgetOff counts the gaps for which the tile was off, and removes the stretches: numbers may come again.
 func (l *ledger) forgetOff() {
 	l.unseen = slices.DeleteFunc(l.unseen, func(g gap) bool {
 		if !l.wasOffFor(g.number) {
@@ -135,7 +136,7 @@ func (l *ledger) forgetOff() {
 	l.offFrames = nil
 }
 
-// settle counts gaps that are older than the deadline.
+// settle counts the gaps that are older than the deadline.
 func (l *ledger) settle(now time.Time, deadline time.Duration) {
 	n := 0
 	for n < len(l.unseen) && now.Sub(l.unseen[n].noticed) >= deadline {

@@ -1,4 +1,4 @@
-package client
+package downlink
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-func TestNumbering(t *testing.T) {
+func TestContinuity(t *testing.T) {
 	type packet struct {
 		sequence int64
 		kind     feedback.Arrival
@@ -24,7 +24,7 @@ func TestNumbering(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var n numbering
+			var n continuity
 			var got breaks
 			for _, p := range test.packets {
 				got.add(n.received(p.sequence, p.kind))

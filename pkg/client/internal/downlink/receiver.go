@@ -1,0 +1,227 @@
+// Package downlink receives the streams that the server sends: packets become frames, missing packets are asked for, arrivals
+// and reception are reported, and frames are counted by tile.
+//
+// A Receiver is pure: it has no goroutine, no socket and no timer, and is stepped with now. Its owner serialises all calls.
+package downlink
+
+import (
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
+	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// settleInterval is the time between two passes over the frames that are past their deadline. Counts may be settled a little
+// later than the deadlines of their frames. A pass costs the more the more streams there are.
+const settleInterval = 25 * time.Millisecond
+
+// Config limits the reception of frames.
+type Config struct {
+	// Deadline is the time after its first packet for which a frame is repaired. 0 follows the round-trip time.
+	Deadline time.Duration
+	// FrameBytes bounds one frame. 0 is payload.DefaultConfig.
+	FrameBytes int
+}
+
+// Receiver receives all streams of one peer connection after the other. Counts outlive a connection.
+type Receiver struct {
+	config Config
+	// ssrc is the sender of the RTCP packets.
+	ssrc  uint32
+	clock *hostclock.Clock
+	nack  feedback.NACKConfig
+
+	arrivals arrivals
+	// streams are keyed by mid, and by the SSRCs of media and retransmissions.
+	streams      map[string]*stream
+	streamBySSRC map[uint32]*stream
+	tiles        tiles
+
+	settled time.Time
+	// late is how much later than before packets came when the counts were settled last.
+	late time.Duration
+	// The slices below are kept for the next step.
+	ask, lost []int64
+	givenUp   []payload.GivenUp
+	blocks    []rtcp.ReceptionReport
+}
+
+// New returns a receiver without streams. ssrc is the sender of its RTCP packets. clock turns arrival times into the server's
+// time.
+func New(config Config, ssrc uint32, clock *hostclock.Clock) *Receiver {
+	r := &Receiver{config: config, ssrc: ssrc, clock: clock, nack: feedback.DefaultConfig().NACK}
+	r.Reset()
+	return r
+}
+
+// Reset removes the streams: the peer connection is replaced.
+func (r *Receiver) Reset() {
+	r.streams, r.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
+	r.arrivals = newArrivals()
+}
+
+// ReportByStream sets whether arrivals are reported by SSRC and sequence number (RFC 8888), or by transport-wide number.
+func (r *Receiver) ReportByStream(byStream bool) { r.arrivals.reportByStream(byStream, r.ssrc) }
+
+// AddStream adds the stream of a slot, unless there is one already. ssrc is 0 if the line is not negotiated. retransmission
+// is the SSRC of retransmissions, 0 for none.
+func (r *Receiver) AddStream(mid string, kind volumetric.Kind, ssrc, retransmission uint32) {
+	if r.streams[mid] != nil || ssrc == 0 {
+		return
+	}
+	s := newStream(kind, ssrc, retransmission, r.config)
+	r.streams[mid] = s
+	r.streamBySSRC[ssrc] = s
+	if retransmission != 0 {
+		r.streamBySSRC[retransmission] = s
+	}
+}
+
+// Assign begins an assignment of a slot, and reports whether the slot is known. publication is nil for none.
+func (r *Receiver) Assign(a signal.Assignment, publication *volumetric.Publication) bool {
+	s := r.streams[a.MID]
+	if s == nil {
+		return false
+	}
+	if s.generation == a.Generation {
+		return true
+	}
+	if a.Track == nil || publication == nil {
+		s.assign(a.Generation, nil, volumetric.Publication{}, nil)
+		return true
+	}
+	track := volumetric.TrackRef{TileRef: *a.Track, Quality: volumetric.QualityOff}
+	if a.Quality != nil {
+		track.Quality = *a.Quality
+	}
+	s.assign(a.Generation, &track, *publication, r.tiles.assign(track, r.streams))
+	return true
+}
+
+// Switched counts a change of the quality that a slot carries. It returns the slot's track, and reports whether the change is
+// about the present assignment.
+func (r *Receiver) Switched(change signal.SlotQuality, now time.Time) (track volumetric.TrackRef, ok bool) {
+	s := r.streams[change.MID]
+	if s == nil || s.track == nil || s.generation != change.Generation {
+		return track, false
+	}
+	s.tile.ledger.switched(change.Quality == volumetric.QualityOff, now)
+	if off := change.OffFrames; off != nil {
+		s.tile.ledger.wasOff(s.tile.extend(off.First), int64(off.Count))
+	}
+	return *s.track, true
+}
+
+// Dropped counts frames that the server said it dropped.
+func (r *Receiver) Dropped(drops signal.SlotDrops) {
+	if s := r.streams[drops.MID]; s != nil && s.tile != nil && s.generation == drops.Generation {
+		s.tile.ledger.dropped(drops.Frames)
+	}
+}
+
+// Arrived records the arrival of an RTP packet for the server's congestion control. extension identifies the header extension
+// with the transport-wide number, 0 for none.
+func (r *Receiver) Arrived(ssrc uint32, packet []byte, extension uint8, now time.Time) {
+	r.arrivals.received(ssrc, packet, extension, now)
+}
+
+// RTP processes an RTP packet that arrived at now by the system's clock. The packet may be changed.
+func (r *Receiver) RTP(ssrc uint32, packet []byte, now time.Time, stamp frametrace.KernelStamp) Arrival {
+	s := r.streamBySSRC[ssrc]
+	if s == nil {
+		return Arrival{}
+	}
+	if ssrc == s.retransmission {
+		n, err := feedback.UnpackRTX(packet, packet, s.ssrc, 0)
+		if err != nil {
+			return Arrival{}
+		}
+		packet = packet[:n]
+	}
+	n, err := s.header.Unmarshal(packet)
+	if err != nil {
+		return Arrival{}
+	}
+	s.stamps.Set(stamp)
+	return s.take(&s.header, unpadded(&s.header, packet[n:]), ssrc == s.ssrc, now, r.clock)
+}
+
+// unpadded removes the padding of a packet. Nothing remains of a packet that claims more padding than there is.
+func unpadded(header *rtp.Header, data []byte) []byte {
+	if !header.Padding || len(data) == 0 {
+		return data
+	}
+	return data[:max(0, len(data)-int(data[len(data)-1]))]
+}
+
+// SenderReport processes the server's sender report about a stream.
+func (r *Receiver) SenderReport(report *rtcp.SenderReport, now time.Time) {
+	if s := r.streamBySSRC[report.SSRC]; s != nil && s.captures != nil {
+		s.captures.SenderReport(report)
+		s.reception.SenderReport(report.NTPTime, now)
+	}
+}
+
+// Step appends the requests for missing packets that are due, and gives up frames that are past their deadline.
+func (r *Receiver) Step(packets []rtcp.Packet, now time.Time, rtt time.Duration) []rtcp.Packet {
+	settle := now.Sub(r.settled) >= settleInterval
+	if settle {
+		r.settled, r.late = now, r.lateness()
+	}
+	_, deadline := r.nack.Repair(rtt, r.late)
+	if r.config.Deadline > 0 {
+		deadline = r.config.Deadline
+	}
+	for _, s := range r.streams {
+		r.ask = r.ask[:0]
+		if at := s.nacks.Next(); s.kind != volumetric.KindAudio && !at.IsZero() && !now.Before(at) {
+			s.nacks.Late(r.late)
+			r.ask, r.lost = s.nacks.Due(now, rtt, r.ask, r.lost[:0])
+		}
+		if len(r.ask) > 0 {
+			packets = feedback.AppendNACKs(packets, r.ssrc, s.ssrc, r.ask)
+		}
+		if settle {
+			s.frames.SetDeadline(deadline)
+			r.givenUp = s.expire(now, deadline, r.givenUp)
+		}
+	}
+	return packets
+}
+
+// lateness returns how much later than before packets come.
+func (r *Receiver) lateness() time.Duration {
+	longest := time.Duration(0)
+	for _, s := range r.streams {
+		if s.kind != volumetric.KindAudio && s.tile != nil && s.lateness != nil {
+			longest = max(longest, s.lateness.Longest())
+		}
+	}
+	return longest
+}
+
+// AppendReceiverReports appends the receiver reports of all streams.
+func (r *Receiver) AppendReceiverReports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
+	r.blocks = r.blocks[:0]
+	for _, s := range r.streams {
+		if s.reception == nil {
+			continue
+		}
+		if block, ok := s.reception.Report(s.ssrc, now); ok {
+			r.blocks = append(r.blocks, block)
+		}
+	}
+	return feedback.AppendReceiverReports(packets, r.ssrc, r.blocks)
+}
+
+// AppendArrivals appends one report of arrivals, if one is due. The report is a compound packet of its own.
+func (r *Receiver) AppendArrivals(dst []byte, now time.Time) []byte {
+	return r.arrivals.appendReports(dst, r.ssrc, now)
+}

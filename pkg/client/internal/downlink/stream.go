@@ -1,0 +1,244 @@
+package downlink
+
+import (
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
+	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// stream is one received RTP stream, which carries the packets of one of the server's slots.
+type stream struct {
+	kind volumetric.Kind
+	// ssrc is that of the media, retransmission that of its retransmissions, 0 for none.
+	ssrc, retransmission uint32
+
+	// generation, track and publication are the present assignment. track is nil while the slot is idle.
+	generation  uint32
+	track       *volumetric.TrackRef
+	publication volumetric.Publication
+	// framed is set if the publication uses payload v1.
+	framed bool
+	tile   *tile
+
+	unwrapper  feedback.Unwrapper
+	continuity continuity
+	nacks      *feedback.NACKGenerator
+	repair     feedback.FrameRepair
+	frames     *payload.Reassembler
+	// reception, lateness and captures depend on the clock rate. They are nil before the first assignment.
+	reception *feedback.Reception
+	lateness  *feedback.Lateness
+	captures  *feedback.CaptureClock
+	header    rtp.Header
+	// stamps are the stamps of the first packets of incomplete frames.
+	stamps frametrace.KernelStamps
+}
+
+func newStream(kind volumetric.Kind, ssrc, retransmission uint32, config Config) *stream {
+	frames := payload.DefaultConfig()
+	nack := feedback.DefaultConfig().NACK
+	if config.Deadline > 0 {
+		frames.Deadline = config.Deadline
+		nack.Deadline, nack.LongDeadline = config.Deadline, config.Deadline
+	}
+	if config.FrameBytes > 0 {
+		frames.MaxFrameBytes = config.FrameBytes
+		frames.MaxBytes = max(frames.MaxBytes, 2*config.FrameBytes)
+	}
+	return &stream{
+		kind:           kind,
+		ssrc:           ssrc,
+		retransmission: retransmission,
+		nacks:          feedback.NewNACKGenerator(nack),
+		frames:         payload.NewReassembler(frames),
+	}
+}
+
+// assign begins an assignment. track is nil for none.
+func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publication volumetric.Publication, t *tile) {
+	if s.tile != nil {
+		s.tile.ledger.end()
+		s.tile.nacks = s.tile.requests(s.nacks.Stats())
+	}
+	s.generation, s.track, s.publication, s.tile = generation, track, publication, t
+	s.framed = track != nil && publication.Codec.Is(volumetric.MIMEVolumetric)
+	s.frames.Reset()
+	s.nacks.Release()
+	if t == nil {
+		return
+	}
+	t.before = s.nacks.Stats()
+	s.captures = feedback.NewCaptureClock(publication.Codec.ClockRate)
+	if s.reception == nil {
+		s.reception = feedback.NewReception(publication.Codec.ClockRate)
+		s.lateness = feedback.NewLateness(publication.Codec.ClockRate)
+	}
+}
+
+// Frame is one complete frame of a tile. The fields have the meaning of those of client.Frame.
+type Frame struct {
+	Track           volumetric.TrackRef
+	Number          int64
+	Codec           volumetric.FourCC
+	Capture         time.Time
+	Data            []byte
+	Whole           []byte
+	First, Complete time.Time
+}
+
+// Packet is one packet of a track that does not use payload v1. The fields have the meaning of those of client.Packet.
+type Packet struct {
+	Track volumetric.TrackRef
+	Codec volumetric.Codec
+	rtp.Packet
+	Capture time.Time
+	Arrival time.Time
+}
+
+// Arrival is the result of one packet: a complete frame, the packet itself if the track does not use payload v1, or neither.
+type Arrival struct {
+	Frame  *Frame
+	Packet *Packet
+	// Times are the arrival times of the frame.
+	Times frametrace.Arrived
+	tile  *tile
+}
+
+// Delivered counts the frame or packet. taken reports whether there was room for it.
+func (a Arrival) Delivered(taken bool) {
+	switch {
+	case a.tile == nil:
+	case !taken:
+		a.tile.ledger.overflowed()
+	case a.Frame != nil:
+		a.tile.ledger.complete()
+	}
+}
+
+// take processes one packet of the media stream (original), or one that was unpacked from a packet of the retransmission
+// stream. now is a time of the system's clock.
+func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.Time, clock *hostclock.Clock) Arrival {
+	sequence, continuity := s.unwrapper.Unwrap(header.SequenceNumber)
+	switch continuity {
+	case feedback.Stray:
+		return Arrival{}
+	case feedback.Reset:
+		s.nacks.Forget()
+		s.continuity.restart()
+		s.frames.Reset()
+		if s.reception != nil {
+			s.reception.Reset()
+			s.lateness = feedback.NewLateness(s.publication.Codec.ClockRate)
+		}
+	}
+	if original && s.reception != nil {
+		s.reception.Received(sequence, header.Timestamp, now)
+		s.lateness.Received(sequence, header.Timestamp, now)
+	}
+	kind := s.nacks.Received(sequence, now)
+	var broken breaks
+	if original {
+		broken = s.continuity.received(sequence, kind)
+	}
+	if s.tile == nil || !s.framed && kind == feedback.Old {
+		return Arrival{}
+	}
+	s.tile.packets++
+	s.tile.bytes += uint64(len(data))
+	s.tile.breaks.add(broken)
+	if !s.framed {
+		return Arrival{Packet: s.packet(header, data, clock.ToServer(now)), tile: s.tile}
+	}
+	return s.reassemble(header, data, sequence, now, clock)
+}
+
+// reassemble adds a packet of payload v1 to its frame.
+func (s *stream) reassemble(header *rtp.Header, data []byte, sequence int64, now time.Time, clock *hostclock.Clock) Arrival {
+	var d payload.Descriptor
+	rest, err := d.Unmarshal(data)
+	if err != nil {
+		return Arrival{}
+	}
+	place := feedback.FramePacket{
+		Sequence: sequence, Frame: d.Frame, Index: int(d.Index), Source: int(d.Source),
+		Packets: d.Packets(), Marker: header.Marker,
+	}
+	s.repair.Received(s.nacks, place, now)
+	s.tile.ledger.seen(s.tile.extend(d.Frame), now)
+	s.stamps.First(d.Frame)
+	complete, err := s.frames.Push(&d, rest, now)
+	if err != nil || complete == nil {
+		return Arrival{}
+	}
+	s.repair.Complete(s.nacks, place)
+	s.tile.replaced += uint64(complete.Recovered)
+	return Arrival{
+		Frame: s.frame(complete, clock),
+		Times: frametrace.Arrived{
+			First: complete.First, Segment: complete.Begun, Last: complete.Last, Stamp: s.stamps.Find(complete.Number),
+		},
+		tile: s.tile,
+	}
+}
+
+// frame returns a complete frame for the program. Its memory is not recycled, since the program keeps it.
+func (s *stream) frame(f *payload.Frame, clock *hostclock.Clock) *Frame {
+	track := *s.track
+	track.Quality = volumetric.Quality(f.Quality)
+	frame := &Frame{
+		Track:    track,
+		Number:   s.tile.extend(f.Number),
+		Codec:    volumetric.FourCC(f.Prefix.FourCC),
+		Capture:  f.Prefix.Capture,
+		Data:     f.Data,
+		First:    clock.ToServer(f.First),
+		Complete: clock.ToServer(f.Last),
+	}
+	if s.publication.VR2Gather && !f.Prefixed {
+		frame.unwrap()
+	}
+	return frame
+}
+
+// unwrap removes VR2Gather's header from a frame.
+func (f *Frame) unwrap() {
+	f.Whole = f.Data
+	var header vr2gather.FrameHeader
+	if data, err := header.Parse(f.Whole); err == nil {
+		f.Codec, f.Capture, f.Data = header.FourCC, header.Capture(), data
+	}
+}
+
+// packet copies a packet of a codec without payload v1 for the program.
+func (s *stream) packet(header *rtp.Header, data []byte, arrival time.Time) *Packet {
+	p := &Packet{
+		Track:   *s.track,
+		Codec:   s.publication.Codec,
+		Packet:  rtp.Packet{Header: header.Clone(), Payload: append([]byte(nil), data...)},
+		Arrival: arrival,
+	}
+	if capture, ok := s.captures.Capture(header.Timestamp); ok {
+		p.Capture = capture
+	}
+	return p
+}
+
+// expire gives up frames that are past their deadline, and settles the tile's counts.
+func (s *stream) expire(now time.Time, deadline time.Duration, scratch []payload.GivenUp) []payload.GivenUp {
+	scratch = s.frames.Expire(now, scratch[:0])
+	if s.tile == nil {
+		return scratch
+	}
+	for range scratch {
+		s.tile.ledger.undecodable()
+	}
+	s.tile.ledger.settle(now, deadline)
+	return scratch
+}

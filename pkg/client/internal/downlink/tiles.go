@@ -1,0 +1,142 @@
+package downlink
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// MaxTiles is the number of tiles of which the counts are kept: four times the number of slots that a server gives by default.
+// Other participants choose the names of their publications, and may publish under new names without end.
+const MaxTiles = 4096
+
+// tile counts what was received of one tile, or in volumetric.ModeDescriptions of one description.
+type tile struct {
+	track volumetric.TrackRef
+	// assigned is the number of assignments of all tiles up to the last assignment of this tile.
+	assigned uint64
+	ledger   ledger
+	packets  uint64
+	bytes    uint64
+	breaks   breaks
+	// replaced is the number of source packets that parity made up for.
+	replaced uint64
+	// before holds the counts of the stream's NACK generator at the time of the assignment. nacks sums former assignments.
+	before feedback.NACKStats
+	nacks  feedback.NACKStats
+}
+
+// requests returns the counts of former assignments and of the stream's NACK generator since the present assignment.
+func (t *tile) requests(now feedback.NACKStats) feedback.NACKStats {
+	return feedback.NACKStats{
+		Reordered: t.nacks.Reordered + now.Reordered - t.before.Reordered,
+		Recovered: t.nacks.Recovered + now.Recovered - t.before.Recovered,
+		Lost:      t.nacks.Lost + now.Lost - t.before.Lost,
+		Spared:    t.nacks.Spared + now.Spared - t.before.Spared,
+		Asked:     t.nacks.Asked + now.Asked - t.before.Asked,
+	}
+}
+
+// extend extends a frame number to 64 bits by the tile's newest frame, so that the qualities and slots of a tile agree.
+func (t *tile) extend(number uint32) int64 {
+	if t.ledger.newest == 0 {
+		return int64(number)
+	}
+	return payload.ExtendFrame(t.ledger.newest, number)
+}
+
+// tiles holds every tile that was received, by name, up to MaxTiles, so that counts outlive assignments. In
+// volumetric.ModeAlternatives the quality of the name is off. The zero value is empty.
+type tiles struct {
+	byName map[volumetric.TrackRef]*tile
+	// assignments is the number of assignments of tiles to slots.
+	assignments uint64
+}
+
+// assign returns the tile that a slot is given. If there are too many tiles, the tile replaces the one that was assigned
+// longest ago, except for those that streams have.
+func (ts *tiles) assign(track volumetric.TrackRef, streams map[string]*stream) *tile {
+	t := ts.byName[track]
+	if t == nil {
+		if len(ts.byName) >= MaxTiles {
+			ts.removeOldest(streams)
+		}
+		if ts.byName == nil {
+			ts.byName = make(map[volumetric.TrackRef]*tile)
+		}
+		t = &tile{track: track}
+		ts.byName[track] = t
+	}
+	ts.assignments++
+	t.assigned = ts.assignments
+	return t
+}
+
+// removeOldest removes the tile that was assigned longest ago, except for those that streams have.
+func (ts *tiles) removeOldest(streams map[string]*stream) {
+	kept := make(map[*tile]bool, len(streams))
+	for _, s := range streams {
+		kept[s.tile] = true
+	}
+	var oldest *tile
+	for _, t := range ts.byName {
+		if !kept[t] && (oldest == nil || t.assigned < oldest.assigned) {
+			oldest = t
+		}
+	}
+	if oldest != nil {
+		delete(ts.byName, oldest.track)
+	}
+}
+
+// TileStats are the counts of one received tile.
+type TileStats struct {
+	// Track names the tile. Its quality is volumetric.QualityOff, but in volumetric.ModeDescriptions it names the description.
+	Track  volumetric.TrackRef
+	Frames FrameCounts
+	// Packets and Bytes are received RTP packets, with retransmissions, and the bytes of their payloads.
+	Packets, Bytes uint64
+	// NACKs are the counts of lost packets.
+	NACKs feedback.NACKStats
+	// Replaced is the number of source packets that parity made up for.
+	Replaced uint64
+	// Gaps are sequence numbers that the media stream left out for a time. Repeats are packets that came on it again.
+	Gaps, Repeats uint64
+}
+
+// Stats returns the counts of every tile, sorted by name.
+func (r *Receiver) Stats() []TileStats {
+	var list []TileStats
+	for _, t := range r.tiles.byName {
+		nacks := t.nacks
+		for _, s := range r.streams {
+			if s.tile == t {
+				nacks = t.requests(s.nacks.Stats())
+			}
+		}
+		list = append(list, TileStats{
+			Track:    t.track,
+			Frames:   t.ledger.counts,
+			Packets:  t.packets,
+			Bytes:    t.bytes,
+			NACKs:    nacks,
+			Replaced: t.replaced,
+			Gaps:     t.breaks.gaps,
+			Repeats:  t.breaks.repeats,
+		})
+	}
+	slices.SortFunc(list, func(a, b TileStats) int { return compareTracks(a.Track, b.Track) })
+	return list
+}
+
+func compareTracks(a, b volumetric.TrackRef) int {
+	return cmp.Or(
+		cmp.Compare(a.Participant, b.Participant),
+		cmp.Compare(a.Publication, b.Publication),
+		cmp.Compare(a.Tile, b.Tile),
+		cmp.Compare(a.Quality, b.Quality),
+	)
+}
