@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// keptAssemblies is how many frames of one track may be under way at once: chunks of two frames cross where the first one's was lost, and hardly of more.
-const keptAssemblies = 4
+// maxAssemblies is how many frames of one track may be under way at once: chunks of two frames cross where the first one's was lost, and hardly of more.
+const maxAssemblies = 4
 
 // ChunkBudget bounds what several assemblers hold together. Its methods are safe for as many goroutines as they belong to.
 type ChunkBudget interface {
@@ -17,12 +17,12 @@ type ChunkBudget interface {
 	Release(bytes int)
 }
 
-// ChunkAssembler puts the frames of one track together from chunks in any order, keptAssemblies at once. It holds what has come of them, whatever they claim to be: no message
+// ChunkAssembler puts the frames of one track together from chunks in any order, maxAssemblies at once. It holds what has come of them, whatever they claim to be: no message
 // takes more than twice its own size, or a kilobyte, and a frame that is whole as much again while it is in use. It belongs to one goroutine.
 type ChunkAssembler struct {
 	limit      int
 	budget     ChunkBudget
-	assemblies [keptAssemblies]assembly
+	assemblies [maxAssemblies]assembly
 	// newest is the number of the newest frame that was begun, once begun is set.
 	newest uint32
 	begun  bool
@@ -113,14 +113,14 @@ func (a *ChunkAssembler) Clear() {
 
 // assembly finds the frame of a chunk, or begins it; nil where it is over, or was given up for newer ones.
 func (a *ChunkAssembler) assembly(c *Chunk) *assembly {
-	s := &a.assemblies[c.Frame%keptAssemblies]
+	s := &a.assemblies[c.Frame%maxAssemblies]
 	if s.begun && s.first.Frame == c.Frame {
 		if !s.live {
 			return nil
 		}
 		return s
 	}
-	if a.begun && int32(c.Frame-a.newest) <= -keptAssemblies || s.live && int32(c.Frame-s.first.Frame) < 0 {
+	if a.begun && int32(c.Frame-a.newest) <= -maxAssemblies || s.live && int32(c.Frame-s.first.Frame) < 0 {
 		return nil
 	}
 	a.giveUp(s)
@@ -202,16 +202,16 @@ type chunkMemory struct {
 	next  *chunkMemory
 }
 
-// leastMemory is the least that is taken at a time. Only the last chunk of a frame can be shorter than ChunkSize.
-const leastMemory = 1 << 10
+// minMemory is the least that is taken at a time. Only the last chunk of a frame can be shorter than ChunkSize.
+const minMemory = 1 << 10
 
-// spareMemory is memory that nobody needs: leastMemory << n bytes each at n, up to the 4 GiB that Length can say. What the garbage collector finds unused in it, it frees.
+// spareMemory is memory that nobody needs: minMemory << n bytes each at n, up to the 4 GiB that Length can say. What the garbage collector finds unused in it, it frees.
 var spareMemory [23]sync.Pool
 
 // reserve takes memory for so many bytes, nil where the budget has no room.
 func (a *ChunkAssembler) reserve(bytes int) *chunkMemory {
-	power := bits.Len(uint(max(bytes-1, 0)) / leastMemory)
-	size := leastMemory << power
+	power := bits.Len(uint(max(bytes-1, 0)) / minMemory)
+	size := minMemory << power
 	if a.budget != nil && !a.budget.Reserve(size) {
 		return nil
 	}
@@ -232,5 +232,5 @@ func (a *ChunkAssembler) release(m *chunkMemory) {
 		a.budget.Release(size)
 	}
 	m.next = nil
-	spareMemory[bits.Len(uint(size/leastMemory))-1].Put(m)
+	spareMemory[bits.Len(uint(size/minMemory))-1].Put(m)
 }

@@ -58,7 +58,7 @@ func take(t *testing.T, a *ChunkAssembler, frames int, chunks ...Chunk) {
 func TestClaimsTakeNoMemory(t *testing.T) {
 	const tracks = 64
 	budget := &allowance{limit: 1 << 30}
-	chunks := make([]*Chunk, keptAssemblies)
+	chunks := make([]*Chunk, maxAssemblies)
 	for n := range chunks {
 		chunks[n] = lastOfLong(t, uint32(n))
 	}
@@ -72,9 +72,9 @@ func TestClaimsTakeNoMemory(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	messages := tracks * keptAssemblies
-	if budget.used > messages*leastMemory {
-		t.Errorf("%d messages of a byte each hold %d bytes, expected at most %d", messages, budget.used, messages*leastMemory)
+	messages := tracks * maxAssemblies
+	if budget.used > messages*minMemory {
+		t.Errorf("%d messages of a byte each hold %d bytes, expected at most %d", messages, budget.used, messages*minMemory)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(messages)*4096 {
 		t.Errorf("%d messages of a byte each took %d bytes", messages, took)
@@ -95,7 +95,7 @@ func TestAssembliesKeepToTheBudget(t *testing.T) {
 	data := make([]byte, 10*ChunkSize)
 	for step := range 2000 {
 		a := assemblers[random.IntN(len(assemblers))]
-		chunks := chunksOf(uint32(step/40)+random.Uint32N(keptAssemblies), data[:1+random.IntN(len(data))])
+		chunks := chunksOf(uint32(step/40)+random.Uint32N(maxAssemblies), data[:1+random.IntN(len(data))])
 		_, done, err := a.Take(&chunks[random.IntN(len(chunks))])
 		switch {
 		case errors.Is(err, ErrNoRoom):

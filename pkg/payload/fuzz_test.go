@@ -13,7 +13,7 @@ func FuzzReassembler(f *testing.F) {
 	f.Add([]byte{2, 0, 255, 255, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, uint16(0))
 	f.Add([]byte("arbitrary bytes make arbitrary packets, again and again and again"), uint16(200))
 	f.Fuzz(func(t *testing.T, script []byte, parity uint16) {
-		cfg := Config{MaxFrameBytes: 1 << 20, MaxFrames: 4, MaxBytes: 6 * len(chunk{}), Deadline: 50 * time.Millisecond}
+		cfg := Config{MaxFrameBytes: 1 << 20, MaxFrames: 4, MaxBytes: 6 * len(slab{}), Deadline: 50 * time.Millisecond}
 		r := NewReassembler(cfg)
 		now := start
 		var data [FragmentSize]byte
@@ -45,15 +45,15 @@ func FuzzReassembler(f *testing.F) {
 			if step[0]&4 != 0 {
 				given += uint64(len(r.Expire(now, nil)))
 			}
-			if r.held*len(chunk{}) > cfg.MaxBytes || len(r.partials) > cfg.MaxFrames || len(r.spare) > cfg.MaxFrames {
-				t.Fatalf("%d chunks, %d incomplete and %d spare frames", r.held, len(r.partials), len(r.spare))
+			if r.held*len(slab{}) > cfg.MaxBytes || len(r.partials) > cfg.MaxFrames || len(r.spare) > cfg.MaxFrames {
+				t.Fatalf("%d slabs, %d incomplete and %d spare frames", r.held, len(r.partials), len(r.spare))
 			}
 		}
 		given += uint64(len(r.Expire(now.Add(time.Second), nil)))
 		stats := r.Stats()
 		unreported := stats.GivenUp - given // of evictions beyond those that are kept for Expire
 		if r.held != 0 || len(r.partials) != 0 || stats.Frames != frames || unreported > 0 && stats.Evicted <= maxEvicted {
-			t.Fatalf("%d chunks and %d frames left, %d completed, %d given up, %+v", r.held, len(r.partials), frames, given, stats)
+			t.Fatalf("%d slabs and %d frames left, %d completed, %d given up, %+v", r.held, len(r.partials), frames, given, stats)
 		}
 	})
 }

@@ -72,10 +72,10 @@ func (r *Reassembler) find(d *Descriptor, number int64, now time.Time) (*partial
 
 // admit makes room for the fragment and tells whether there is any.
 func (r *Reassembler) admit(p *partial, index int) bool {
-	if !p.chunkMissing(index) {
+	if !p.slabMissing(index) {
 		return true
 	}
-	for (r.held+1)*len(chunk{}) > r.cfg.MaxBytes {
+	for (r.held+1)*len(slab{}) > r.cfg.MaxBytes {
 		oldest := r.oldest()
 		if r.partials[oldest].number >= p.number {
 			if p.any == 0 {

@@ -37,18 +37,18 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("bytes", func(t *testing.T) {
 		cfg := DefaultConfig()
-		cfg.MaxBytes = 20 * len(chunk{})
+		cfg.MaxBytes = 20 * len(slab{})
 		r := NewReassembler(cfg)
 		// A packet per chunk of huge frames: the worst that a sender can do with little.
 		for number := range uint32(8) {
 			d := Descriptor{Source: uint16(SourceFragments(MaxFrameBytes)), Frame: number, Length: MaxFrameBytes}
-			for index := 0; index < 8*chunkFragments; index += chunkFragments {
+			for index := 0; index < 8*slabFragments; index += slabFragments {
 				d.Index = uint16(index)
 				if _, err := r.Push(&d, make([]byte, FragmentSize), start); err != nil {
 					t.Fatal(err)
 				}
-				if r.held*len(chunk{}) > cfg.MaxBytes {
-					t.Fatalf("%d chunks held", r.held)
+				if r.held*len(slab{}) > cfg.MaxBytes {
+					t.Fatalf("%d slabs held", r.held)
 				}
 			}
 		}

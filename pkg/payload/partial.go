@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// chunkFragments is the number of fragments that memory is allocated for at a time. A sender that names large frames and sends one packet per
+// slabFragments is the number of fragments that memory is allocated for at a time. A sender that names large frames and sends one packet per
 // chunk can make a receiver hold 8 times what it sent, up to Config.MaxBytes.
-const chunkFragments = 8
+const slabFragments = 8
 
 // segmentFragments are the fragments that hold the first 65,000 bytes of a frame, by the arrival of which its latency is told apart (package frametimes).
 const segmentFragments = (65000 + FragmentSize - 1) / FragmentSize
 
-// chunk holds neighbouring fragments, so that they are copied into a complete frame at one stroke.
-type chunk [chunkFragments * FragmentSize]byte
+// slab holds neighbouring fragments, so that they are copied into a complete frame at one stroke.
+type slab [slabFragments * FragmentSize]byte
 
-// chunkPool is shared by all streams: a receiver has hundreds, most of which hold nothing at any instant.
-var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
+// slabPool is shared by all streams: a receiver has hundreds, most of which hold nothing at any instant.
+var slabPool = sync.Pool{New: func() any { return new(slab) }}
 
 // partial is a frame under way.
 type partial struct {
@@ -27,7 +27,7 @@ type partial struct {
 	begun   time.Time
 	segment int
 
-	chunks []*chunk // by fragment number div chunkFragments; nil where nothing arrived
+	slabs  []*slab  // by fragment number div slabFragments; nil where nothing arrived
 	held   int      // chunks that are not nil
 	seen   []uint64 // one bit per fragment
 	source int      // source fragments that arrived
@@ -42,8 +42,8 @@ func (p *partial) begin(d *Descriptor, number int64, now time.Time) {
 	packets := d.Packets()
 	*p = partial{
 		facts: *d, number: number, first: now, segment: min(segmentFragments, int(d.Source)),
-		chunks: zeroed(p.chunks, (packets+chunkFragments-1)/chunkFragments),
-		seen:   zeroed(p.seen, (packets+63)/64),
+		slabs: zeroed(p.slabs, (packets+slabFragments-1)/slabFragments),
+		seen:  zeroed(p.seen, (packets+63)/64),
 		// Without parity nobody asks for the blocks.
 		arrived: zeroed(p.arrived, min(int(d.Parity), 1)*blockCount(int(d.Source))),
 	}
@@ -61,19 +61,19 @@ func zeroed[T any](s []T, n int) []T {
 
 func (p *partial) has(index int) bool { return p.seen[index/64]&(1<<(index%64)) != 0 }
 
-// chunkMissing tells whether the fragment needs a new chunk.
-func (p *partial) chunkMissing(index int) bool { return p.chunks[index/chunkFragments] == nil }
+// slabMissing tells whether the fragment needs a new chunk.
+func (p *partial) slabMissing(index int) bool { return p.slabs[index/slabFragments] == nil }
 
 // slot is the memory of a fragment whose chunk exists.
 func (p *partial) slot(index int) []byte {
-	begin := index % chunkFragments * FragmentSize
-	return p.chunks[index/chunkFragments][begin : begin+FragmentSize : begin+FragmentSize]
+	begin := index % slabFragments * FragmentSize
+	return p.slabs[index/slabFragments][begin : begin+FragmentSize : begin+FragmentSize]
 }
 
 // put stores a fragment that was not seen before.
 func (p *partial) put(index int, data []byte, now time.Time) {
-	if p.chunkMissing(index) {
-		p.chunks[index/chunkFragments] = chunkPool.Get().(*chunk)
+	if p.slabMissing(index) {
+		p.slabs[index/slabFragments] = slabPool.Get().(*slab)
 		p.held++
 	}
 	copy(p.slot(index), data)
@@ -107,9 +107,9 @@ func (p *partial) complete() bool {
 func (p *partial) assemble(f *Frame, c *coder) {
 	source := int(p.facts.Source)
 	f.reserve(source * FragmentSize)
-	for i, chunk := range p.chunks {
-		if begin := i * len(chunk); chunk != nil && begin < len(f.buffer) {
-			copy(f.buffer[begin:], chunk[:])
+	for i, slab := range p.slabs {
+		if begin := i * len(slab); slab != nil && begin < len(f.buffer) {
+			copy(f.buffer[begin:], slab[:])
 		}
 	}
 	if p.source == source {
@@ -137,10 +137,10 @@ func (p *partial) assemble(f *Frame, c *coder) {
 // release gives the chunks back and tells how many they were.
 func (p *partial) release() int {
 	held := p.held
-	for i, c := range p.chunks {
+	for i, c := range p.slabs {
 		if c != nil {
-			chunkPool.Put(c)
-			p.chunks[i] = nil
+			slabPool.Put(c)
+			p.slabs[i] = nil
 		}
 	}
 	p.held = 0
