@@ -6,24 +6,27 @@ import (
 	"fmt"
 )
 
-// Browsers cannot make packets of payload v1. What they publish comes over a data channel, frame by frame, in chunks that are as large as such channels carry well; the
-// server makes packets of it.
+// Browsers cannot make packets of payload v1. A browser publishes frames over a data channel. Each
+// frame is cut into chunks of a size that data channels carry well; the server converts the chunks
+// to packets.
 
 const (
-	// ChunkHeaderSize is the size of the header that begins every chunk.
+	// ChunkHeaderSize is the size in bytes of the header of every chunk.
 	ChunkHeaderSize = 20
-	// ChunkSize is how many bytes of a frame every chunk but its last one has: with the header less than the 64 kB that every implementation of SCTP takes as one message.
+	// ChunkSize is the number of frame bytes in every chunk except a frame's last one. With the
+	// header, a chunk stays below the 64 kB that every SCTP implementation accepts as one message.
 	ChunkSize = 64_000
-	// chunkVersion is the version of chunks.
+	// chunkVersion is the version of the chunk format.
 	chunkVersion = 1
 )
 
-// ErrChunk is a malformed chunk. It is wrapped with what was found and what was expected.
+// ErrChunk reports a malformed chunk. The wrapping error contains the value found and the value
+// expected.
 var ErrChunk = errors.New("malformed chunk")
 
-// Chunk is a part of a frame that a browser sends over a data channel.
+// Chunk is one part of a frame that a browser sends over a data channel.
 type Chunk struct {
-	// Prefixed, Quality, Frame and Length are as in a Descriptor.
+	// Prefixed, Quality, Frame and Length have the same meaning as in Descriptor.
 	Prefixed bool
 	Quality  uint8
 	Frame    uint32
@@ -32,16 +35,17 @@ type Chunk struct {
 	Tile uint16
 	// Index is the number of this chunk within the frame, from 0.
 	Index uint16
-	// Timestamp is the RTP timestamp of the frame, the same for all tiles and qualities of one capture instant.
+	// Timestamp is the RTP timestamp of the frame, equal for all tiles and qualities of one capture
+	// time.
 	Timestamp uint32
-	// Data are the frame's bytes from Index × ChunkSize on.
+	// Data holds the frame's bytes from offset Index × ChunkSize on.
 	Data []byte
 }
 
-// Chunks is the number of chunks of a frame of length bytes: at least one.
+// Chunks returns the number of chunks of a frame of length bytes, at least one.
 func Chunks(length int) int { return max(1, (length+ChunkSize-1)/ChunkSize) }
 
-// Append writes the chunk behind dst.
+// Append appends the encoded chunk to dst.
 func (c *Chunk) Append(dst []byte) []byte {
 	flags := uint8(0)
 	if c.Prefixed {
@@ -57,7 +61,8 @@ func (c *Chunk) Append(dst []byte) []byte {
 	return append(dst, c.Data...)
 }
 
-// Unmarshal parses a chunk, whose data then refers to message. It checks all that one chunk can show. Every error wraps ErrChunk.
+// Unmarshal parses a chunk. Data then refers to the memory of message. Unmarshal checks everything
+// that can be checked on a single chunk. Every error wraps ErrChunk.
 func (c *Chunk) Unmarshal(message []byte) error {
 	if len(message) < ChunkHeaderSize {
 		return fmt.Errorf("%w: %d bytes, expected at least %d", ErrChunk, len(message), ChunkHeaderSize)

@@ -6,55 +6,64 @@ import (
 	"sync"
 )
 
-// maxAssemblies is how many frames of one track may be under way at once: chunks of two frames cross where the first one's was lost, and hardly of more.
+// maxAssemblies is the number of incomplete frames that an assembler keeps for one track. After a
+// loss, chunks of two frames interleave; chunks of more than two hardly ever do.
 const maxAssemblies = 4
 
-// ChunkBudget bounds what several assemblers hold together. Its methods are safe for as many goroutines as they belong to.
+// ChunkBudget bounds the memory of several assemblers together. Its methods must be safe for
+// concurrent use by the goroutines of all these assemblers.
 type ChunkBudget interface {
-	// Reserve takes so many bytes of it, and tells whether it had as many.
+	// Reserve reserves memory in bytes and reports whether the budget had room.
 	Reserve(bytes int) bool
-	// Release gives so many back.
+	// Release returns reserved memory, in bytes.
 	Release(bytes int)
 }
 
-// ChunkAssembler puts the frames of one track together from chunks in any order, maxAssemblies at once. It holds what has come of them, whatever they claim to be: no message
-// takes more than twice its own size, or a kilobyte, and a frame that is whole as much again while it is in use. It belongs to one goroutine.
+// ChunkAssembler assembles the frames of one track from chunks in any order, up to maxAssemblies
+// frames at once. Memory is allocated for received data only, whatever length the chunks claim: a
+// message occupies at most twice its own size, or 1 kB if that is more. A complete frame occupies
+// the same amount again until Done. A ChunkAssembler belongs to one goroutine.
 type ChunkAssembler struct {
 	limit      int
 	budget     ChunkBudget
 	assemblies [maxAssemblies]assembly
-	// newest is the number of the newest frame that was begun, once begun is set.
+	// newest is the number of the newest frame seen, valid if begun is set.
 	newest uint32
 	begun  bool
-	// whole is the memory of the frame that Take gave last, nil where it needs none; held is what all memory takes, in bytes.
+	// whole is the memory of the frame that Take returned last, nil if that frame needs none. held
+	// is the size of all memory held, in bytes.
 	whole *chunkMemory
 	held  int
 }
 
-// assembly is a frame under way, or the last one that was in its place.
+// assembly is an incomplete frame, or the remains of the last frame in the same place.
 type assembly struct {
 	begun, live bool
-	// stale is set by Sweep, until a chunk comes.
+	// stale is set by Sweep and cleared by the next chunk.
 	stale bool
-	first Chunk // Data is nil
-	// parts are the chunks that have come, the latest first, and have has a bit for each of them.
+	first Chunk // without Data
+	// parts lists the chunks received, newest first. have has one bit for each chunk received.
 	parts   *chunkMemory
 	have    []uint64
 	missing int
 }
 
-// NewChunkAssembler makes an assembler for frames of up to limit bytes.
+// NewChunkAssembler returns an assembler for frames of up to limit bytes.
 func NewChunkAssembler(limit int) *ChunkAssembler { return &ChunkAssembler{limit: limit} }
 
-// Charge has the assembler hold no more than a budget has room for. It is to be called before the first chunk.
+// Charge makes the assembler reserve its memory from budget. Charge must be called before the first
+// chunk.
 func (a *ChunkAssembler) Charge(budget ChunkBudget) { a.budget = budget }
 
-// Held is what the assembler holds, in bytes.
+// Held returns the memory held by the assembler, in bytes.
 func (a *ChunkAssembler) Held() int { return a.held }
 
-// Take takes a chunk that Unmarshal has checked, and gives the whole frame with its last one, as a chunk with all its data, which is valid until the next Take or Done; that of
-// a frame of a single chunk is the chunk's own. Chunks of frames that were given up, and repeated ones, are passed over. Errors wrap ErrChunk where the frame is too long, or
-// its chunks contradict one another, and ErrNoRoom where the budget has no room for what has come; then the frame is given up.
+// Take adds a chunk that Unmarshal has checked. When the chunk completes its frame, Take returns
+// the frame as one chunk with all its data and whole is true. The data stays valid until the next
+// Take or Done; the data of a frame with a single chunk is the data of that chunk. Take ignores
+// repeated chunks and chunks of frames that were given up. An error wraps ErrChunk if the frame is
+// longer than the limit or its chunks contradict each other, and ErrNoRoom if the budget has no
+// room. After ErrNoRoom the frame is given up.
 func (a *ChunkAssembler) Take(c *Chunk) (frame Chunk, whole bool, err error) {
 	a.Done()
 	if int64(c.Length) > int64(a.limit) {
@@ -64,7 +73,9 @@ func (a *ChunkAssembler) Take(c *Chunk) (frame Chunk, whole bool, err error) {
 	if s == nil {
 		return frame, false, nil
 	}
-	if f := &s.first; f.Length != c.Length || f.Quality != c.Quality || f.Prefixed != c.Prefixed || f.Timestamp != c.Timestamp || f.Tile != c.Tile {
+	if f := &s.first; f.Length != c.Length || f.Quality != c.Quality || f.Prefixed != c.Prefixed ||
+		f.Timestamp != c.Timestamp ||
+		f.Tile != c.Tile {
 		return frame, false, fmt.Errorf("%w: chunk %d of frame %d contradicts those before", ErrChunk, c.Index, c.Frame)
 	}
 	if !s.note(c.Index) {
@@ -85,7 +96,7 @@ func (a *ChunkAssembler) Take(c *Chunk) (frame Chunk, whole bool, err error) {
 	return frame, true, nil
 }
 
-// Done gives the memory of the last whole frame back.
+// Done releases the memory of the last complete frame.
 func (a *ChunkAssembler) Done() {
 	if a.whole != nil {
 		a.release(a.whole)
@@ -93,7 +104,8 @@ func (a *ChunkAssembler) Done() {
 	}
 }
 
-// Sweep gives up the frames of which nothing has come since the last Sweep. Called once a second, it lets go of what a sender has left unfinished after two.
+// Sweep gives up the frames that received no chunk since the previous Sweep. If Sweep is called
+// once per second, an unfinished frame is released after two seconds at most.
 func (a *ChunkAssembler) Sweep() {
 	for i := range a.assemblies {
 		s := &a.assemblies[i]
@@ -104,14 +116,15 @@ func (a *ChunkAssembler) Sweep() {
 	}
 }
 
-// Clear gives up all frames that are under way. That which Take gave last stays valid.
+// Clear gives up all incomplete frames. The frame that Take returned last stays valid.
 func (a *ChunkAssembler) Clear() {
 	for i := range a.assemblies {
 		a.giveUp(&a.assemblies[i])
 	}
 }
 
-// assembly finds the frame of a chunk, or begins it; nil where it is over, or was given up for newer ones.
+// assembly returns the assembly of the chunk's frame and starts a new one if necessary. It returns
+// nil if the frame is complete, was given up, or is too old.
 func (a *ChunkAssembler) assembly(c *Chunk) *assembly {
 	s := &a.assemblies[c.Frame%maxAssemblies]
 	if s.begun && s.first.Frame == c.Frame {
@@ -131,7 +144,7 @@ func (a *ChunkAssembler) assembly(c *Chunk) *assembly {
 	return s
 }
 
-// begin makes the assembly that of a chunk's frame.
+// begin starts the frame of a chunk.
 func (s *assembly) begin(c *Chunk) {
 	s.begun, s.live, s.first, s.missing = true, true, *c, Chunks(int(c.Length))
 	s.first.Index, s.first.Data = 0, nil
@@ -143,7 +156,7 @@ func (s *assembly) begin(c *Chunk) {
 	clear(s.have)
 }
 
-// note takes note of a chunk, and tells whether it is the first under its number.
+// note marks a chunk as received and reports whether the chunk is new.
 func (s *assembly) note(index uint16) bool {
 	word, bit := &s.have[index/64], uint64(1)<<(index%64)
 	if *word&bit != 0 {
@@ -155,7 +168,7 @@ func (s *assembly) note(index uint16) bool {
 	return true
 }
 
-// hold keeps a chunk until its frame is whole.
+// hold copies a chunk until its frame is complete.
 func (a *ChunkAssembler) hold(s *assembly, c *Chunk) error {
 	part := a.reserve(len(c.Data))
 	if part == nil {
@@ -168,7 +181,7 @@ func (a *ChunkAssembler) hold(s *assembly, c *Chunk) error {
 	return nil
 }
 
-// gather makes one piece of a frame whose last chunk has come.
+// gather joins the chunks of a frame whose last missing chunk has arrived.
 func (a *ChunkAssembler) gather(s *assembly, last *Chunk) ([]byte, error) {
 	whole := a.reserve(int(last.Length))
 	if whole == nil {
@@ -184,7 +197,7 @@ func (a *ChunkAssembler) gather(s *assembly, last *Chunk) ([]byte, error) {
 	return whole.bytes, nil
 }
 
-// giveUp lets go of what has come of a frame.
+// giveUp releases the chunks received for a frame.
 func (a *ChunkAssembler) giveUp(s *assembly) {
 	s.live = false
 	for part := s.parts; part != nil; {
@@ -195,20 +208,22 @@ func (a *ChunkAssembler) giveUp(s *assembly) {
 	s.parts = nil
 }
 
-// chunkMemory holds a chunk, or a whole frame.
+// chunkMemory holds the data of one chunk or of one complete frame.
 type chunkMemory struct {
 	bytes []byte
 	index uint16
 	next  *chunkMemory
 }
 
-// minMemory is the least that is taken at a time. Only the last chunk of a frame can be shorter than ChunkSize.
+// minMemory is the smallest allocation, in bytes. Only the last chunk of a frame can be shorter
+// than ChunkSize.
 const minMemory = 1 << 10
 
-// spareMemory is memory that nobody needs: minMemory << n bytes each at n, up to the 4 GiB that Length can say. What the garbage collector finds unused in it, it frees.
+// spareMemory holds unused memory: the pool at index n has buffers of minMemory << n bytes, up to
+// the 4 GiB that Length can express. The garbage collector may free unused buffers.
 var spareMemory [23]sync.Pool
 
-// reserve takes memory for so many bytes, nil where the budget has no room.
+// reserve returns memory for a number of bytes, or nil if the budget has no room.
 func (a *ChunkAssembler) reserve(bytes int) *chunkMemory {
 	power := bits.Len(uint(max(bytes-1, 0)) / minMemory)
 	size := minMemory << power
@@ -224,7 +239,7 @@ func (a *ChunkAssembler) reserve(bytes int) *chunkMemory {
 	return m
 }
 
-// release gives memory back.
+// release returns memory to the budget and to the pool.
 func (a *ChunkAssembler) release(m *chunkMemory) {
 	size := cap(m.bytes)
 	a.held -= size

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// allowance is a budget of so many bytes.
+// allowance is a budget of limit bytes.
 type allowance struct{ limit, used, most int }
 
 // Reserve implements ChunkBudget.
@@ -24,7 +24,8 @@ func (a *allowance) Reserve(n int) bool {
 // Release implements ChunkBudget.
 func (a *allowance) Release(n int) { a.used -= n }
 
-// lastOfLong is the message of 21 bytes that claims to end a frame of 16.8 MB.
+// lastOfLong returns a chunk from a message of 21 bytes that claims to be the last of a frame of
+// 16.8 MB.
 func lastOfLong(t *testing.T, frame uint32) *Chunk {
 	t.Helper()
 	const length = 262*ChunkSize + 1
@@ -36,7 +37,7 @@ func lastOfLong(t *testing.T, frame uint32) *Chunk {
 	return &c
 }
 
-// take gives chunks to an assembler that are to complete so many frames.
+// take passes chunks to an assembler and expects the given number of complete frames.
 func take(t *testing.T, a *ChunkAssembler, frames int, chunks ...Chunk) {
 	t.Helper()
 	whole := 0
@@ -54,7 +55,7 @@ func take(t *testing.T, a *ChunkAssembler, frames int, chunks ...Chunk) {
 	}
 }
 
-// TestClaimsTakeNoMemory sends many tracks the last byte of huge frames.
+// TestClaimsTakeNoMemory sends the last byte of huge frames on many tracks.
 func TestClaimsTakeNoMemory(t *testing.T) {
 	const tracks = 64
 	budget := &allowance{limit: 1 << 30}
@@ -74,14 +75,20 @@ func TestClaimsTakeNoMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	messages := tracks * maxAssemblies
 	if budget.used > messages*minMemory {
-		t.Errorf("%d messages of a byte each hold %d bytes, expected at most %d", messages, budget.used, messages*minMemory)
+		t.Errorf(
+			"%d messages of a byte each hold %d bytes, expected at most %d",
+			messages,
+			budget.used,
+			messages*minMemory,
+		)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(messages)*4096 {
 		t.Errorf("%d messages of a byte each took %d bytes", messages, took)
 	}
 }
 
-// TestAssembliesKeepToTheBudget has a sender begin frames without end: what is held stays within the budget, and is all given back in the end.
+// TestAssembliesKeepToTheBudget starts frames without end. The memory held stays within the budget,
+// and all of it is released at the end.
 func TestAssembliesKeepToTheBudget(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	budget := &allowance{limit: 1 << 20}
@@ -126,7 +133,8 @@ func TestAssembliesKeepToTheBudget(t *testing.T) {
 	}
 }
 
-// TestNoRoomForAFrame refuses a chunk, and then the memory of the whole frame: nothing stays held, and the frames after it come.
+// TestNoRoomForAFrame refuses first the memory of a chunk and then the memory of the complete
+// frame. Nothing stays held, and later frames are assembled.
 func TestNoRoomForAFrame(t *testing.T) {
 	data := noise(rand.New(rand.NewPCG(1, 2)), 3*ChunkSize)
 	for _, limit := range []int{1 << 16, 3 << 16} {
@@ -142,14 +150,20 @@ func TestNoRoomForAFrame(t *testing.T) {
 			}
 		}
 		if refused != 1 || budget.used != 0 {
-			t.Errorf("a budget of %d: refused %d times, %d bytes are held, expected once and nothing", limit, refused, budget.used)
+			t.Errorf(
+				"a budget of %d: refused %d times, %d bytes are held, expected once and nothing",
+				limit,
+				refused,
+				budget.used,
+			)
 		}
 		budget.limit = 1 << 20
 		take(t, a, 1, chunksOf(2, data)...)
 	}
 }
 
-// TestSweep gives up what has come to nothing for a second, and not what goes on however slowly.
+// TestSweep expects that Sweep gives up frames without a chunk for one second, and no frame that
+// still receives chunks, however slowly.
 func TestSweep(t *testing.T) {
 	a := NewChunkAssembler(1 << 20)
 	left, slow := chunksOf(1, make([]byte, 3*ChunkSize)), chunksOf(2, make([]byte, 3*ChunkSize))
@@ -173,7 +187,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestAWholeFrameOutlivesClear: what Take gave is in use.
+// TestAWholeFrameOutlivesClear expects that the frame returned by Take stays valid after Clear.
 func TestAWholeFrameOutlivesClear(t *testing.T) {
 	a := NewChunkAssembler(1 << 20)
 	data := noise(rand.New(rand.NewPCG(5, 6)), 2*ChunkSize)
@@ -187,14 +201,18 @@ func TestAWholeFrameOutlivesClear(t *testing.T) {
 	}
 }
 
-// TestChunksWithoutAllocations holds that frames are put together in memory that others have left.
+// TestChunksWithoutAllocations expects that frames are assembled in the memory of earlier frames.
 func TestChunksWithoutAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("skipped: the race detector makes pools allocate")
 	}
 	a := NewChunkAssembler(1 << 20)
 	a.Charge(&allowance{limit: 1 << 20})
-	chunks := [][]Chunk{chunksOf(0, make([]byte, 10_000)), chunksOf(0, make([]byte, 2*ChunkSize+100)), chunksOf(0, make([]byte, 5*ChunkSize))}
+	chunks := [][]Chunk{
+		chunksOf(0, make([]byte, 10_000)),
+		chunksOf(0, make([]byte, 2*ChunkSize+100)),
+		chunksOf(0, make([]byte, 5*ChunkSize)),
+	}
 	number := uint32(0)
 	allocations := testing.AllocsPerRun(200, func() {
 		for _, frame := range chunks {
@@ -205,7 +223,7 @@ func TestChunksWithoutAllocations(t *testing.T) {
 			take(t, a, 1, frame...)
 		}
 	})
-	// A garbage collection empties the pools once in a while.
+	// A garbage collection may empty the pools.
 	if allocations >= 1 {
 		t.Errorf("%v allocations for three frames", allocations)
 	}

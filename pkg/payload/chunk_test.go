@@ -7,12 +7,23 @@ import (
 	"testing"
 )
 
-// chunksOf cuts a frame.
+// chunksOf cuts a frame into chunks.
 func chunksOf(frame uint32, data []byte) []Chunk {
 	var chunks []Chunk
 	for i := range Chunks(len(data)) {
 		part := data[i*ChunkSize : min((i+1)*ChunkSize, len(data))]
-		chunks = append(chunks, Chunk{Quality: 1, Tile: 3, Frame: frame, Length: uint32(len(data)), Index: uint16(i), Timestamp: frame * 3000, Data: part})
+		chunks = append(
+			chunks,
+			Chunk{
+				Quality:   1,
+				Tile:      3,
+				Frame:     frame,
+				Length:    uint32(len(data)),
+				Index:     uint16(i),
+				Timestamp: frame * 3000,
+				Data:      part,
+			},
+		)
 	}
 	return chunks
 }
@@ -25,7 +36,8 @@ func noise(random *rand.Rand, size int) []byte {
 	return data
 }
 
-// TestChunks sends frames of many sizes through messages in any order, some of them twice, and some never whole.
+// TestChunks sends the chunks of frames of many sizes in any order, some of them twice, and leaves
+// some frames incomplete.
 func TestChunks(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	a := NewChunkAssembler(1 << 20)
@@ -52,7 +64,8 @@ func TestChunks(t *testing.T) {
 					continue
 				}
 				whole++
-				if !bytes.Equal(got.Data, data) || got.Frame != frame || got.Tile != 3 || got.Quality != 1 || got.Timestamp != frame*3000 {
+				if !bytes.Equal(got.Data, data) || got.Frame != frame || got.Tile != 3 || got.Quality != 1 ||
+					got.Timestamp != frame*3000 {
 					t.Fatalf("frame %d came as %d bytes of frame %d", frame, len(got.Data), got.Frame)
 				}
 			}
@@ -63,7 +76,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestChunksOfCrossingFrames has chunks of two frames cross, and one of a frame that is long gone.
+// TestChunksOfCrossingFrames interleaves the chunks of two frames and adds a chunk of a much older
+// frame.
 func TestChunksOfCrossingFrames(t *testing.T) {
 	a := NewChunkAssembler(1 << 20)
 	first, second := chunksOf(10, make([]byte, 2*ChunkSize)), chunksOf(11, make([]byte, 2*ChunkSize))

@@ -8,7 +8,15 @@ import (
 )
 
 func TestDescriptorLayout(t *testing.T) {
-	d := Descriptor{Prefixed: true, Quality: 2, Index: 0x0102, Source: 0x0304, Parity: 0x0506, Frame: 0x0708090a, Length: 0x0b0c0d0e}
+	d := Descriptor{
+		Prefixed: true,
+		Quality:  2,
+		Index:    0x0102,
+		Source:   0x0304,
+		Parity:   0x0506,
+		Frame:    0x0708090a,
+		Length:   0x0b0c0d0e,
+	}
 	want := []byte{0x11, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}
 	var got [DescriptorSize]byte
 	if n, err := d.MarshalTo(got[:]); n != DescriptorSize || err != nil {
@@ -23,7 +31,7 @@ func TestDescriptorLayout(t *testing.T) {
 }
 
 func TestDescriptorUnmarshal(t *testing.T) {
-	// build makes a packet out of a valid one: 2,000 bytes, fragment 1 of 2 with 3 parity fragments.
+	// build changes a valid packet: 2,000 bytes, fragment 1 of 2 with 3 parity fragments.
 	build := func(change func(d *Descriptor), size int) []byte {
 		d := Descriptor{Quality: 1, Index: 1, Source: 2, Parity: 3, Frame: 7, Length: 2000}
 		change(&d)
@@ -57,11 +65,23 @@ func TestDescriptorUnmarshal(t *testing.T) {
 		{"source zero", build(func(d *Descriptor) { d.Source = 0; d.Length = 0; d.Index = 0 }, 0), false},
 		{"empty frame", build(empty, 0), true},
 		{"empty frame with data", build(empty, 1), false},
-		{"empty prefixed frame", build(func(d *Descriptor) { *d = Descriptor{Prefixed: true, Source: 1, Length: 12} }, 12), true},
-		{"too short for its prefix", build(func(d *Descriptor) { *d = Descriptor{Prefixed: true, Source: 1, Length: 11} }, 11), false},
+		{
+			"empty prefixed frame",
+			build(func(d *Descriptor) { *d = Descriptor{Prefixed: true, Source: 1, Length: 12} }, 12),
+			true,
+		},
+		{
+			"too short for its prefix",
+			build(func(d *Descriptor) { *d = Descriptor{Prefixed: true, Source: 1, Length: 11} }, 11),
+			false,
+		},
 		{"most parity", build(func(d *Descriptor) { d.Parity = 254 }, 856), true},
 		{"too much parity", build(func(d *Descriptor) { d.Parity = 255 }, 856), false},
-		{"length beyond all fragments", build(func(d *Descriptor) { d.Length = 0xffffffff; d.Source = 0xffff }, 1144), false},
+		{
+			"length beyond all fragments",
+			build(func(d *Descriptor) { d.Length = 0xffffffff; d.Source = 0xffff }, 1144),
+			false,
+		},
 		{"version 0", set(build(same, 856), 0), false},
 		{"version 2", set(build(same, 856), 0x20), false},
 		{"reserved flags", set(build(same, 856), 0x1e), true},

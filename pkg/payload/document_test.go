@@ -13,8 +13,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// examples returns the packets in docs/payload.md: the blocks that begin with ```hex NAME, one packet per paragraph. A # begins a remark; … at the end of
-// a packet says that it goes on.
+// examples returns the packets in docs/payload.md: the blocks that begin with ```hex NAME, one
+// packet per paragraph. A # begins a comment; … at the end of a packet marks a packet that is not
+// shown in full.
 func examples(t *testing.T) map[string][]example {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/payload.md")
@@ -22,7 +23,8 @@ func examples(t *testing.T) map[string][]example {
 		t.Fatal(err)
 	}
 	found := map[string][]example{}
-	for _, block := range regexp.MustCompile("(?ms)^```hex (\\w+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	blocks := regexp.MustCompile("(?ms)^```hex (\\w+)\n(.*?)^```$")
+	for _, block := range blocks.FindAllStringSubmatch(string(text), -1) {
 		for _, paragraph := range strings.Split(block[2], "\n\n") {
 			digits := regexp.MustCompile(`#.*`).ReplaceAllString(paragraph, "")
 			digits, part := strings.CutSuffix(strings.TrimSpace(digits), "…")
@@ -36,21 +38,28 @@ func examples(t *testing.T) map[string][]example {
 	return found
 }
 
-// example is a packet, or the beginning of one.
+// example is a packet, or the beginning of a packet.
 type example struct {
 	packet []byte
 	part   bool
 }
 
-// TestDocument holds the examples of docs/payload.md against the code.
+// TestDocument compares the examples of docs/payload.md with the code.
 func TestDocument(t *testing.T) {
-	prefix := Prefix{FourCC: [4]byte{'d', 'r', 'c', 'o'}, Capture: time.Date(2026, 11, 20, 15, 30, 0, 250_000_000, time.UTC)}
+	prefix := Prefix{
+		FourCC:  [4]byte{'d', 'r', 'c', 'o'},
+		Capture: time.Date(2026, 11, 20, 15, 30, 0, 250_000_000, time.UTC),
+	}
 	counting := make([]byte, 2500)
 	for i := range counting {
 		counting[i] = byte(i % 251)
 	}
 	want := map[string][][]byte{
-		"small":  packetsOf(t, Descriptor{Prefixed: true, Quality: 1, Frame: 1000}, append(prefix.AppendTo(nil), "tile!"...)),
+		"small": packetsOf(
+			t,
+			Descriptor{Prefixed: true, Quality: 1, Frame: 1000},
+			append(prefix.AppendTo(nil), "tile!"...),
+		),
 		"parity": packetsOf(t, Descriptor{Quality: 2, Frame: 1001, Parity: 1}, counting),
 	}
 	points := codec.StampCWI0(nil, nil, prefix.Capture)
@@ -63,8 +72,15 @@ func TestDocument(t *testing.T) {
 		}
 		for i, packet := range packets {
 			shown := got[name][i]
-			if expected := packet[:min(len(packet), len(shown.packet))]; !bytes.Equal(shown.packet, expected) || !shown.part && len(shown.packet) != len(packet) {
-				t.Errorf("example %s, packet %d: the document says\n% x, expected\n% x", name, i, shown.packet, expected)
+			if expected := packet[:min(len(packet), len(shown.packet))]; !bytes.Equal(shown.packet, expected) ||
+				!shown.part && len(shown.packet) != len(packet) {
+				t.Errorf(
+					"example %s, packet %d: the document says\n% x, expected\n% x",
+					name,
+					i,
+					shown.packet,
+					expected,
+				)
 			}
 			if len(shown.packet) <= DescriptorSize {
 				t.Errorf("example %s, packet %d shows no data", name, i)

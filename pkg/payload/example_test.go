@@ -7,8 +7,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// A publisher puts the prefix and the codec's data into one buffer, and sends the packets that a Fragmenter makes of it. A receiver gives the packets to a
-// Reassembler as they come, and decodes the frames that it hands out.
+// A publisher writes the prefix and the codec's data to one buffer and sends the packets made by a
+// Fragmenter. A receiver passes the packets to a Reassembler as they arrive and decodes the
+// completed frames.
 func Example() {
 	now := time.Date(2026, 11, 20, 15, 30, 0, 0, time.UTC)
 
@@ -28,7 +29,7 @@ func Example() {
 			return
 		}
 		if i == 1 {
-			continue // this one is lost
+			continue // this packet is lost
 		}
 		var d payload.Descriptor
 		rest, err := d.Unmarshal(packet)
@@ -42,8 +43,14 @@ func Example() {
 			return
 		}
 		if frame != nil {
-			fmt.Printf("frame %d at quality %d: %d bytes of %q, %d recovered\n", frame.Number, frame.Quality, len(frame.Data),
-				frame.Prefix.FourCC, frame.Recovered)
+			fmt.Printf(
+				"frame %d at quality %d: %d bytes of %q, %d recovered\n",
+				frame.Number,
+				frame.Quality,
+				len(frame.Data),
+				frame.Prefix.FourCC,
+				frame.Recovered,
+			)
 			frame.Release()
 		}
 	}

@@ -2,21 +2,23 @@ package payload
 
 import "fmt"
 
-// Fragmenter cuts the frames of one stream into RTP payloads. The zero value is ready. It keeps the memory of parity for the next frame; without
-// parity it keeps nothing and allocates nothing.
+// Fragmenter cuts the frames of one stream into RTP payloads. The zero value is ready to use. A
+// Fragmenter reuses the memory of the parity for the next frame; without parity it allocates
+// nothing.
 type Fragmenter struct {
 	frame Descriptor
 	data  []byte
 
 	coder   coder
-	parity  []byte // the parity fragments, one after the other
+	parity  []byte // parity fragments, concatenated
 	encoded bool
-	last    [FragmentSize]byte // the last source fragment, padded with zeros for the code
+	last    [FragmentSize]byte // last source fragment, padded with zeros for the parity code
 }
 
-// Begin takes the next frame. Of frame, Prefixed, Quality, Frame and Parity count; Index, Source and Length follow from data. If Prefixed is set, data
-// begins with the prefix, which the caller put there by Prefix.AppendTo. Data is not copied: it must stay unchanged until the next Begin.
-// Errors wrap ErrFrame.
+// Begin starts the next frame. Begin uses the fields Prefixed, Quality, Frame and Parity of frame;
+// Index, Source and Length follow from data. If Prefixed is set, data begins with a prefix, as
+// written by Prefix.AppendTo. Begin does not copy data: data must stay unchanged until the next
+// Begin or Release. Errors wrap ErrFrame.
 func (f *Fragmenter) Begin(frame Descriptor, data []byte) error {
 	source := SourceFragments(len(data))
 	switch {
@@ -25,22 +27,30 @@ func (f *Fragmenter) Begin(frame Descriptor, data []byte) error {
 	case frame.Prefixed && len(data) < PrefixSize:
 		return fmt.Errorf("%w: %d bytes with a prefix, expected at least %d", ErrFrame, len(data), PrefixSize)
 	case int(frame.Parity) > MaxParity(source):
-		return fmt.Errorf("%w: %d parity fragments for %d source fragments, expected at most %d", ErrFrame, frame.Parity, source, MaxParity(source))
+		return fmt.Errorf(
+			"%w: %d parity fragments for %d source fragments, expected at most %d",
+			ErrFrame,
+			frame.Parity,
+			source,
+			MaxParity(source),
+		)
 	}
 	frame.Index, frame.Source, frame.Length = 0, uint16(source), uint32(len(data))
 	f.frame, f.data, f.encoded = frame, data, false
 	return nil
 }
 
-// Release forgets the current frame, whose data may change from then on. There is none until the next Begin.
+// Release drops the current frame. Its data may change afterwards. Until the next Begin there is no
+// current frame.
 func (f *Fragmenter) Release() { f.frame, f.data = Descriptor{}, nil }
 
-// Packets is the number of packets of the current frame, source and parity.
+// Packets returns the number of packets of the current frame, source and parity.
 func (f *Fragmenter) Packets() int { return f.frame.Packets() }
 
-// Fragment returns the descriptor and the data of a packet of the current frame without copying: the data of source fragments refers to what was
-// given to Begin, that of parity fragments to memory that the next Begin reuses. Parity is computed when its first fragment is asked for, so that
-// it delays no source fragment.
+// Fragment returns the descriptor and the data of one packet of the current frame without a copy.
+// The data of a source fragment refers to the data passed to Begin; the data of a parity fragment
+// refers to memory that the next Begin reuses. Parity is computed when the first parity fragment is
+// requested, so that parity delays no source fragment.
 func (f *Fragmenter) Fragment(index int) (Descriptor, []byte, error) {
 	if index < 0 || index >= f.Packets() {
 		return Descriptor{}, nil, fmt.Errorf("%w: fragment %d of %d", ErrFrame, index, f.Packets())
@@ -58,7 +68,8 @@ func (f *Fragmenter) Fragment(index int) (Descriptor, []byte, error) {
 	return d, f.parity[begin : begin+FragmentSize], nil
 }
 
-// AppendPacket appends the RTP payload of a packet of the current frame to dst, at most MaxPacketSize bytes: this is the only copy of the data.
+// AppendPacket appends the RTP payload of one packet of the current frame to dst, at most
+// MaxPacketSize bytes. This is the only copy of the data.
 func (f *Fragmenter) AppendPacket(dst []byte, index int) ([]byte, error) {
 	d, data, err := f.Fragment(index)
 	if err != nil {

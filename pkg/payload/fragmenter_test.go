@@ -2,7 +2,7 @@ package payload
 
 import "testing"
 
-// TestReleasedFrame: a frame that was released is kept no longer, and has no packets.
+// TestReleasedFrame expects that a Fragmenter drops a released frame and then has no packets.
 func TestReleasedFrame(t *testing.T) {
 	var f Fragmenter
 	if err := f.Begin(Descriptor{Parity: 1}, make([]byte, 2*FragmentSize)); err != nil || f.Packets() != 3 {

@@ -5,12 +5,16 @@ import (
 	"time"
 )
 
-// FuzzReassembler pushes packets that the input describes, eight bytes each: descriptors that are mostly valid, so that the fuzzer gets past the
-// checks, and some raw ones. Whatever comes, memory stays within the limits and nothing panics.
+// FuzzReassembler pushes packets described by the input, eight bytes each. Most descriptors are
+// valid, so that the fuzzer passes the checks; some are raw. For every input the memory stays
+// within the limits and nothing panics.
 func FuzzReassembler(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 1, 0, 9, 1, 0, 1, 0, 1, 1, 0, 9, 1}, uint16(0))
 	f.Add([]byte{1, 3, 0, 1, 0xff, 2, 9, 5, 1, 2, 0, 1, 0xff, 2, 9, 90, 1, 1, 0, 1, 0xff, 2, 9, 5}, uint16(3))
-	f.Add([]byte{2, 0, 255, 255, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, uint16(0))
+	f.Add(
+		[]byte{2, 0, 255, 255, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+		uint16(0),
+	)
 	f.Add([]byte("arbitrary bytes make arbitrary packets, again and again and again"), uint16(200))
 	f.Fuzz(func(t *testing.T, script []byte, parity uint16) {
 		cfg := Config{MaxFrameBytes: 1 << 20, MaxFrames: 4, MaxBytes: 6 * len(slab{}), Deadline: 50 * time.Millisecond}
@@ -25,7 +29,11 @@ func FuzzReassembler(f *testing.F) {
 			length := uint32(step[4])<<uint(step[5]%13) | uint32(step[6])
 			d := Descriptor{
 				Prefixed: step[0]&1 != 0, Quality: step[0] >> 6, Index: uint16(step[1]), Parity: parity,
-				Frame: uint32(step[2])<<24 | uint32(step[3]), Length: length, Source: uint16(SourceFragments(int(length))),
+				Frame: uint32(
+					step[2],
+				)<<24 | uint32(
+					step[3],
+				), Length: length, Source: uint16(SourceFragments(int(length))),
 			}
 			size := 0
 			if raw := step[0]&2 != 0; raw {
@@ -51,9 +59,17 @@ func FuzzReassembler(f *testing.F) {
 		}
 		given += uint64(len(r.Expire(now.Add(time.Second), nil)))
 		stats := r.Stats()
-		unreported := stats.GivenUp - given // of evictions beyond those that are kept for Expire
-		if r.held != 0 || len(r.partials) != 0 || stats.Frames != frames || unreported > 0 && stats.Evicted <= maxEvicted {
-			t.Fatalf("%d slabs and %d frames left, %d completed, %d given up, %+v", r.held, len(r.partials), frames, given, stats)
+		unreported := stats.GivenUp - given // evictions beyond the reports kept for Expire
+		if r.held != 0 || len(r.partials) != 0 || stats.Frames != frames ||
+			unreported > 0 && stats.Evicted <= maxEvicted {
+			t.Fatalf(
+				"%d slabs and %d frames left, %d completed, %d given up, %+v",
+				r.held,
+				len(r.partials),
+				frames,
+				given,
+				stats,
+			)
 		}
 	})
 }

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// maxEvicted bounds the evicted frames that wait for Expire. A caller that never asks loses the report, not the count.
+// maxEvicted bounds the number of evicted frames kept for Expire. If the caller never calls Expire,
+// the reports are lost, but Stats still counts the frames.
 const maxEvicted = windowFrames
 
-// place unwraps the frame number and moves the window.
+// place unwraps the frame number and advances the window.
 func (r *Reassembler) place(frame uint32) (int64, error) {
 	if !r.begun {
 		r.begin(int64(frame))
@@ -37,9 +38,9 @@ func (r *Reassembler) begin(number int64) {
 	r.window.begin(number)
 }
 
-// find returns the partial of a frame, made if there is none.
+// find returns the partial frame of a packet and creates one if necessary.
 func (r *Reassembler) find(d *Descriptor, number int64, now time.Time) (*partial, error) {
-	// The frame looked for is nearly always the one begun last.
+	// Nearly always the frame is the newest in the list.
 	for i := len(r.partials) - 1; i >= 0; i-- {
 		p := r.partials[i]
 		if p.number != number {
@@ -70,7 +71,7 @@ func (r *Reassembler) find(d *Descriptor, number int64, now time.Time) (*partial
 	return p, nil
 }
 
-// admit makes room for the fragment and tells whether there is any.
+// admit makes room for a fragment by evicting older frames and reports whether there is room.
 func (r *Reassembler) admit(p *partial, index int) bool {
 	if !p.slabMissing(index) {
 		return true
@@ -88,7 +89,7 @@ func (r *Reassembler) admit(p *partial, index int) bool {
 	return true
 }
 
-// finish hands a complete frame out.
+// finish assembles a complete frame and returns it.
 func (r *Reassembler) finish(p *partial) *Frame {
 	f := r.frames.Get().(*Frame)
 	f.home = &r.frames
@@ -97,7 +98,7 @@ func (r *Reassembler) finish(p *partial) *Frame {
 	f.Number, f.Extended, f.Quality, f.Prefixed = p.facts.Frame, p.number, p.facts.Quality, p.facts.Prefixed
 	f.First, f.Begun, f.Last, f.Packets = p.first, p.begun, p.last, p.any
 	if p.segment > 0 {
-		// Parity has made up for what is missing of it.
+		// Parity replaces the fragments missing from the first segment.
 		f.Begun = p.last
 	}
 	f.Data = f.buffer[:p.facts.Length]
@@ -120,7 +121,7 @@ func (r *Reassembler) finish(p *partial) *Frame {
 	return f
 }
 
-// oldest is the position of the incomplete frame with the lowest number.
+// oldest returns the position of the incomplete frame with the lowest number.
 func (r *Reassembler) oldest() int {
 	oldest := 0
 	for i, p := range r.partials {
@@ -138,7 +139,7 @@ func (r *Reassembler) evict(n int) {
 	}
 }
 
-// evictAt gives up the incomplete frame at a position and keeps the report for Expire.
+// evictAt gives up the incomplete frame at position i and keeps the report for Expire.
 func (r *Reassembler) evictAt(i int) {
 	report := r.giveUp(r.partials[i], true)
 	r.partials = slices.Delete(r.partials, i, i+1)
@@ -147,7 +148,8 @@ func (r *Reassembler) evictAt(i int) {
 	}
 }
 
-// giveUp counts an incomplete frame as given up and frees its memory. The caller takes it from the list.
+// giveUp counts an incomplete frame as given up and recycles its memory. The caller removes the
+// frame from the list.
 func (r *Reassembler) giveUp(p *partial, evicted bool) GivenUp {
 	report := GivenUp{
 		Number: p.facts.Frame, Extended: p.number, Quality: p.facts.Quality, First: p.first,
@@ -162,14 +164,15 @@ func (r *Reassembler) giveUp(p *partial, evicted bool) GivenUp {
 	return report
 }
 
-// markFinished lets later packets of the frame count as surplus, unless the window has moved past it.
+// markFinished makes later packets of the frame count as surplus, unless the window has advanced
+// past the frame.
 func (r *Reassembler) markFinished(number int64) {
 	if !r.window.stale(number) {
 		r.window.finish(number)
 	}
 }
 
-// remove takes the incomplete frame at a position from the list and frees its memory.
+// remove removes the incomplete frame at position i from the list and recycles its memory.
 func (r *Reassembler) remove(i int) {
 	r.recycle(r.partials[i])
 	r.partials = slices.Delete(r.partials, i, i+1)

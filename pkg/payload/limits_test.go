@@ -10,7 +10,12 @@ func TestLimits(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.MaxFrameBytes = 4999
 		r := NewReassembler(cfg)
-		if _, err := tryPush(r, packetsOf(t, Descriptor{}, testData(5000))[0], start); !errors.Is(err, ErrTooLarge) || r.Stats().TooLarge != 1 {
+		if _, err := tryPush(
+			r,
+			packetsOf(t, Descriptor{}, testData(5000))[0],
+			start,
+		); !errors.Is(err, ErrTooLarge) ||
+			r.Stats().TooLarge != 1 {
 			t.Fatalf("error is %v", err)
 		}
 	})
@@ -39,7 +44,8 @@ func TestLimits(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.MaxBytes = 20 * len(slab{})
 		r := NewReassembler(cfg)
-		// A packet per chunk of huge frames: the worst that a sender can do with little.
+		// One packet per slab of huge frames: the most memory that a sender can occupy with few
+		// packets.
 		for number := range uint32(8) {
 			d := Descriptor{Source: uint16(SourceFragments(MaxFrameBytes)), Frame: number, Length: MaxFrameBytes}
 			for index := 0; index < 8*slabFragments; index += slabFragments {
@@ -55,7 +61,7 @@ func TestLimits(t *testing.T) {
 		if stats := r.Stats(); stats.Evicted != 6 {
 			t.Fatalf("stats are %+v", stats)
 		}
-		// A frame of its own may not evict itself, and one without any fragment does not stay.
+		// A frame must not evict itself, and a frame without a fragment is removed.
 		d := Descriptor{Source: uint16(SourceFragments(MaxFrameBytes)), Frame: 5, Length: MaxFrameBytes}
 		for index := 0; index < 8; index++ {
 			d.Index = uint16(index)
@@ -69,7 +75,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestNoAllocations holds that neither side allocates in the steady state.
+// TestNoAllocations expects that neither side allocates in the steady state.
 func TestNoAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("skipped: the race detector makes pools allocate")
@@ -94,7 +100,7 @@ func TestNoAllocations(t *testing.T) {
 			}
 		}
 	})
-	// A garbage collection empties the pools once in a while; one allocation per 132 packets would show.
+	// A garbage collection may empty the pools; one allocation per 132 packets would be visible.
 	if allocations >= 1 {
 		t.Fatalf("%v allocations per frame", allocations)
 	}

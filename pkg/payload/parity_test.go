@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestBlocks holds the geometry: every fragment belongs to one block, source shards first, no block above its limits.
+// TestBlocks checks the geometry of parity blocks: every fragment belongs to one block, source
+// shards come first, and no block exceeds its limits.
 func TestBlocks(t *testing.T) {
 	for _, source := range []int{1, 2, 199, 200, 201, 399, 400, 401, 3060, 6993, 14665, 65535} {
 		for _, parity := range []int{0, 1, 7, MaxParity(source)} {
@@ -18,10 +19,24 @@ func TestBlocks(t *testing.T) {
 			for block := range blocks {
 				sources, all := shardsOf(source, block, blocks), shardsOf(source+parity, block, blocks)
 				if sources < 1 || sources > blockSource || all > blockTotal || all < sources {
-					t.Fatalf("%d + %d fragments: block %d of %d has %d source fragments of %d", source, parity, block, blocks, sources, all)
+					t.Fatalf(
+						"%d + %d fragments: block %d of %d has %d source fragments of %d",
+						source,
+						parity,
+						block,
+						blocks,
+						sources,
+						all,
+					)
 				}
 				if last := block + (sources-1)*blocks; last >= source || last+blocks < source {
-					t.Fatalf("%d + %d fragments: shard %d of block %d is not its last source fragment", source, parity, sources-1, block)
+					t.Fatalf(
+						"%d + %d fragments: shard %d of block %d is not its last source fragment",
+						source,
+						parity,
+						sources-1,
+						block,
+					)
 				}
 				total += all
 			}
@@ -32,7 +47,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestParityIsCauchy computes parity by the words of docs/payload.md, bit by bit.
+// TestParityIsCauchy computes the parity as docs/payload.md defines it, bit by bit.
 func TestParityIsCauchy(t *testing.T) {
 	multiply := func(a, b byte) (product byte) {
 		for ; b > 0; b >>= 1 {
@@ -87,8 +102,16 @@ func TestParityRecovers(t *testing.T) {
 		size, parity int
 		lose         string
 	}{
-		{0, 1, "one"}, {1, 1, "one"}, {1, 3, "most"}, {1144, 1, "one"}, {1145, 2, "most"}, {5000, 2, "tail"}, {150_000, 14, "most"},
-		{150_000, 14, "burst"}, {150_000, 1, "one"}, {200 * 1144, 56, "most"}, {200*1144 + 1, 20, "burst"}, {3_500_000, 320, "burst"},
+		{
+			0,
+			1,
+			"one",
+		}, {1, 1, "one"}, {1, 3, "most"}, {1144, 1, "one"}, {1145, 2, "most"}, {5000, 2, "tail"}, {150_000, 14, "most"},
+		{
+			150_000,
+			14,
+			"burst",
+		}, {150_000, 1, "one"}, {200 * 1144, 56, "most"}, {200*1144 + 1, 20, "burst"}, {3_500_000, 320, "burst"},
 		{3_500_000, 320, "most"}, {20_000, 230, "source"}, {3000, 0, "none"},
 	}
 	for _, test := range tests {
@@ -104,7 +127,8 @@ func TestParityRecovers(t *testing.T) {
 			case "tail":
 				lost[source-1], lost[source-2] = true, true
 			case "burst":
-				// Parity fragments of every block are at least parity div blocks: so many losses in a row always come back.
+				// Every block has at least parity div blocks parity fragments: as many consecutive
+				// losses can always be recovered.
 				for i := range test.parity / blocks * blocks {
 					lost[source/3+i] = true
 				}
@@ -136,14 +160,16 @@ func TestParityRecovers(t *testing.T) {
 			if !bytes.Equal(frame.Data, data) {
 				t.Fatal("data differs")
 			}
-			if stats := r.Stats(); int(stats.Recovered) != frame.Recovered || test.lose == "source" && frame.Recovered != source {
+			if stats := r.Stats(); int(stats.Recovered) != frame.Recovered ||
+				test.lose == "source" && frame.Recovered != source {
 				t.Fatalf("recovered %d, counted %d", frame.Recovered, stats.Recovered)
 			}
 		})
 	}
 }
 
-// TestFirstParitySpreads: whatever part of the parity is sent, its first packets belong to all blocks alike, so that it goes as far in each.
+// TestFirstParitySpreads expects that the first parity packets are spread evenly over the blocks,
+// so that any part of the parity protects all blocks equally.
 func TestFirstParitySpreads(t *testing.T) {
 	for _, source := range []int{1, 200, 201, 399, 400, 3060, 14665} {
 		blocks := blockCount(source)
@@ -154,25 +180,35 @@ func TestFirstParitySpreads(t *testing.T) {
 				least, most = min(least, n), max(most, n)
 			}
 			if most-least > 1 {
-				t.Fatalf("%d source fragments: the first %d of parity are %d to %d per block", source, parity, least, most)
+				t.Fatalf(
+					"%d source fragments: the first %d of parity are %d to %d per block",
+					source,
+					parity,
+					least,
+					most,
+				)
 			}
 		}
 	}
 }
 
-// TestPartOfTheParity completes frames that were published with much parity, of which only the first packets were sent, from as many packets as there are source
-// packets, with the prefix among what was lost.
+// TestPartOfTheParity completes frames with much parity, of which only the first packets were sent,
+// from as many packets as there are source packets. The prefix is among the losses.
 func TestPartOfTheParity(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	r := NewReassembler(DefaultConfig())
 	for number := range uint32(200) {
 		prefix := Prefix{FourCC: [4]byte{'t', 'e', 's', 't'}, Capture: time.Unix(1_800_000_000, int64(number)).UTC()}
 		data := testData(1 + random.IntN(190*FragmentSize-PrefixSize))
-		packets := packetsOf(t, Descriptor{Prefixed: true, Frame: number, Parity: 60}, append(prefix.AppendTo(nil), data...))
+		packets := packetsOf(
+			t,
+			Descriptor{Prefixed: true, Frame: number, Parity: 60},
+			append(prefix.AppendTo(nil), data...),
+		)
 		source := len(packets) - 60
 		sent := random.IntN(60)
 		order := random.Perm(source + sent)
-		// The prefix is in the first packet, which is the last of the order where something may be lost.
+		// The prefix is in the first packet, which comes last in the order if packets may be lost.
 		for i, index := range order {
 			if index == 0 && sent > 0 {
 				order[i], order[len(order)-1] = order[len(order)-1], 0
@@ -191,7 +227,7 @@ func TestPartOfTheParity(t *testing.T) {
 	}
 }
 
-// TestRecoveryAllocations: with the memory of the frames before, recovery takes none.
+// TestRecoveryAllocations expects that recovery reuses memory and does not allocate.
 func TestRecoveryAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes pools forget")
@@ -267,7 +303,8 @@ func BenchmarkParity(b *testing.B) {
 	})
 }
 
-// TestCompletable holds what is said of a frame before anything has come of it against what a Reassembler makes of what comes: one block and more, all of the parity and part of it.
+// TestCompletable compares Completable, which knows only the lost indices, with a Reassembler that
+// receives the packets: one block and more, all of the parity and part of it.
 func TestCompletable(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
 	answers := map[bool]int{}
@@ -290,14 +327,23 @@ func TestCompletable(t *testing.T) {
 			}
 		}
 		if got := Completable(source, sent, lost); got != complete {
-			t.Fatalf("the first %d packets of %d + %d without %v: %t, and the frame's is %t", sent, source, parity, lost, got, complete)
+			t.Fatalf(
+				"the first %d packets of %d + %d without %v: %t, and the frame's is %t",
+				sent,
+				source,
+				parity,
+				lost,
+				got,
+				complete,
+			)
 		}
 		answers[complete]++
 	}
 	if answers[true] < 50 || answers[false] < 50 {
 		t.Errorf("frames were complete or not %v times, expected 50 of each", answers)
 	}
-	if Completable(10, 9, nil) || Completable(0, 0, nil) || Completable(maxPackets+1, maxPackets+1, nil) || !Completable(10, 10, []int{-1, 10}) {
+	if Completable(10, 9, nil) || Completable(0, 0, nil) || Completable(maxPackets+1, maxPackets+1, nil) ||
+		!Completable(10, 10, []int{-1, 10}) {
 		t.Error("the bounds do not hold")
 	}
 }

@@ -5,51 +5,54 @@ import (
 	"time"
 )
 
-// slabFragments is the number of fragments that memory is allocated for at a time. A sender that names large frames and sends one packet per
-// chunk can make a receiver hold 8 times what it sent, up to Config.MaxBytes.
+// slabFragments is the number of fragments per allocation. A sender that announces large frames and
+// sends one packet per slab makes a receiver hold 8 times the bytes sent, up to Config.MaxBytes.
 const slabFragments = 8
 
-// segmentFragments are the fragments that hold the first 65,000 bytes of a frame, by the arrival of which its latency is told apart (package frametimes).
+// segmentFragments is the number of fragments that contain the first 65,000 bytes of a frame.
+// Package frametimes splits the latency of a frame at the arrival of these fragments.
 const segmentFragments = (65000 + FragmentSize - 1) / FragmentSize
 
-// slab holds neighbouring fragments, so that they are copied into a complete frame at one stroke.
+// slab holds consecutive fragments, so that one copy moves them to a complete frame.
 type slab [slabFragments * FragmentSize]byte
 
-// slabPool is shared by all streams: a receiver has hundreds, most of which hold nothing at any instant.
+// slabPool is shared by all streams: a receiver has hundreds of streams, and most of them hold
+// nothing at any instant.
 var slabPool = sync.Pool{New: func() any { return new(slab) }}
 
-// partial is a frame under way.
+// partial is an incomplete frame.
 type partial struct {
-	facts       Descriptor // of the first packet that arrived
-	number      int64      // the extended frame number
+	facts       Descriptor // of the first packet received
+	number      int64      // extended frame number
 	first, last time.Time
-	// begun is when the last fragment of the first segment arrived, and segment how many of its fragments are missing.
+	// begun is the arrival time of the last fragment of the first segment. segment is the number of
+	// its fragments that are missing.
 	begun   time.Time
 	segment int
 
-	slabs  []*slab  // by fragment number div slabFragments; nil where nothing arrived
-	held   int      // chunks that are not nil
+	slabs  []*slab  // by fragment number div slabFragments; nil if no fragment of the slab arrived
+	held   int      // number of slabs that are not nil
 	seen   []uint64 // one bit per fragment
-	source int      // source fragments that arrived
-	any    int      // fragments that arrived
+	source int      // source fragments received
+	any    int      // fragments received
 
-	arrived []uint16 // with parity: fragments that arrived of each block
-	ready   int      // with parity: blocks that can be completed
+	arrived []uint16 // with parity: fragments received per block
+	ready   int      // with parity: blocks that are complete or can be recovered
 }
 
-// begin makes the partial ready for the frame of the packet.
+// begin initializes the partial frame from its first packet.
 func (p *partial) begin(d *Descriptor, number int64, now time.Time) {
 	packets := d.Packets()
 	*p = partial{
 		facts: *d, number: number, first: now, segment: min(segmentFragments, int(d.Source)),
 		slabs: zeroed(p.slabs, (packets+slabFragments-1)/slabFragments),
 		seen:  zeroed(p.seen, (packets+63)/64),
-		// Without parity nobody asks for the blocks.
+		// Without parity the blocks are not used.
 		arrived: zeroed(p.arrived, min(int(d.Parity), 1)*blockCount(int(d.Source))),
 	}
 }
 
-// zeroed returns n zero elements in the memory of s, if they fit.
+// zeroed returns n zero elements and reuses the memory of s if its capacity suffices.
 func zeroed[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -61,16 +64,16 @@ func zeroed[T any](s []T, n int) []T {
 
 func (p *partial) has(index int) bool { return p.seen[index/64]&(1<<(index%64)) != 0 }
 
-// slabMissing tells whether the fragment needs a new chunk.
+// slabMissing reports whether the fragment needs a new slab.
 func (p *partial) slabMissing(index int) bool { return p.slabs[index/slabFragments] == nil }
 
-// slot is the memory of a fragment whose chunk exists.
+// slot returns the memory of a fragment whose slab exists.
 func (p *partial) slot(index int) []byte {
 	begin := index % slabFragments * FragmentSize
 	return p.slabs[index/slabFragments][begin : begin+FragmentSize : begin+FragmentSize]
 }
 
-// put stores a fragment that was not seen before.
+// put stores a fragment that was not received before.
 func (p *partial) put(index int, data []byte, now time.Time) {
 	if p.slabMissing(index) {
 		p.slabs[index/slabFragments] = slabPool.Get().(*slab)
@@ -98,12 +101,12 @@ func (p *partial) put(index int, data []byte, now time.Time) {
 	}
 }
 
-// complete tells whether every fragment arrived or can be recovered.
+// complete reports whether every source fragment has arrived or can be recovered.
 func (p *partial) complete() bool {
 	return p.source == int(p.facts.Source) || p.facts.Parity > 0 && p.ready == len(p.arrived)
 }
 
-// assemble writes the frame's data to the frame's buffer, with the help of parity where needed.
+// assemble writes the frame's data to the buffer of f and recovers missing fragments from parity.
 func (p *partial) assemble(f *Frame, c *coder) {
 	source := int(p.facts.Source)
 	f.reserve(source * FragmentSize)
@@ -115,7 +118,7 @@ func (p *partial) assemble(f *Frame, c *coder) {
 	if p.source == source {
 		return
 	}
-	// The code sees the last fragment padded with zeros.
+	// The parity code treats the last fragment as padded with zeros.
 	if p.has(source - 1) {
 		clear(f.buffer[p.facts.Length:])
 	}
@@ -134,7 +137,7 @@ func (p *partial) assemble(f *Frame, c *coder) {
 	}
 }
 
-// release gives the chunks back and tells how many they were.
+// release returns the slabs to the pool and returns their number.
 func (p *partial) release() int {
 	held := p.held
 	for i, c := range p.slabs {
@@ -147,5 +150,5 @@ func (p *partial) release() int {
 	return held
 }
 
-// missing is the number of source fragments that did not arrive.
+// missing returns the number of source fragments that did not arrive.
 func (p *partial) missing() int { return int(p.facts.Source) - p.source }

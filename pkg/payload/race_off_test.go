@@ -2,5 +2,6 @@
 
 package payload
 
-// raceDetector tells that sync.Pool drops objects on purpose, so that allocations cannot be counted.
+// raceDetector reports that sync.Pool drops objects on purpose, so that allocations cannot be
+// counted.
 const raceDetector = false

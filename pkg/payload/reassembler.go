@@ -8,19 +8,22 @@ import (
 	"time"
 )
 
-// Errors of Push. They are wrapped with the frame and the reason, and counted in Stats.
+// Errors of Push. The wrapping error contains the frame number and the reason; Stats counts each
+// error.
 var (
-	// ErrTooLarge is a frame longer than Config.MaxFrameBytes.
+	// ErrTooLarge reports a frame longer than Config.MaxFrameBytes.
 	ErrTooLarge = errors.New("frame too large")
-	// ErrContradiction is a packet that describes its frame otherwise than the frame's first packet did.
+	// ErrContradiction reports a packet whose description of the frame differs from that of the
+	// frame's first packet.
 	ErrContradiction = errors.New("packets contradict each other")
-	// ErrNoRoom is a packet of a frame older than all those that fill the limits on incomplete frames, or a chunk that a ChunkBudget has no room for.
+	// ErrNoRoom reports a packet of a frame older than all incomplete frames when the limits on
+	// incomplete frames are reached, or a chunk when a ChunkBudget has no room.
 	ErrNoRoom = errors.New("no room for another incomplete frame")
-	// ErrStale is a packet of a frame too old to be known.
+	// ErrStale reports a packet of a frame that is older than the window of known frames.
 	ErrStale = errors.New("frame is too old")
 )
 
-// Config limits one Reassembler.
+// Config contains the limits of one Reassembler.
 type Config struct {
 	MaxFrameBytes int           `yaml:"max_frame_bytes" help:"longest frame accepted, in bytes"`
 	MaxFrames     int           `yaml:"max_frames" help:"incomplete frames held per stream"`
@@ -32,55 +35,62 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		MaxFrameBytes: MaxFrameBytes,
-		// At 90 frames per second and the longer deadline of 250 ms 23 frames are under way.
+		// At 90 frames per second and the longer deadline of 250 ms, 23 frames are incomplete at
+		// the same time.
 		MaxFrames: 32,
-		// Four of the largest frames: 8 MB frames at 30 frames per second and 250 ms deadline need 60 MB at worst.
+		// Four of the largest frames. 8 MB frames at 30 frames per second with a 250 ms deadline
+		// need 60 MB at worst.
 		MaxBytes: 4 * MaxFrameBytes,
 		Deadline: 150 * time.Millisecond,
 	}
 }
 
-// Stats counts what happened since the Reassembler was made.
+// Stats counts events since the creation of the Reassembler.
 type Stats struct {
-	// Packets is the number of packets pushed, of any fate.
+	// Packets is the number of all packets pushed, accepted or not.
 	Packets uint64
-	// Frames is the number of frames completed, Late how many of them after a newer one.
+	// Frames is the number of completed frames. Late is the number of frames completed after a
+	// newer one.
 	Frames, Late uint64
-	// GivenUp is the number of frames given up, Evicted how many of them before their deadline.
+	// GivenUp is the number of frames given up. Evicted is the number of frames given up before
+	// their deadline.
 	GivenUp, Evicted uint64
-	// Duplicates counts packets that had arrived before; Surplus those of frames finished before: parity not needed, repairs that came too late.
+	// Duplicates counts packets that had arrived before. Surplus counts packets of frames already
+	// finished, for example unneeded parity and late retransmissions.
 	Duplicates, Surplus uint64
-	// Recovered is the number of source fragments that parity replaced.
+	// Recovered is the number of source fragments recovered from parity.
 	Recovered uint64
-	// Malformed, Contradictions, TooLarge, NoRoom and Stale count packets refused.
+	// Malformed, Contradictions, TooLarge, NoRoom and Stale count rejected packets.
 	Malformed, Contradictions, TooLarge, NoRoom, Stale uint64
-	// Restarts counts streams that began anew with an older frame number.
+	// Restarts counts restarts of the stream with an older frame number.
 	Restarts uint64
 }
 
-// restartAfter is the number of packets in a row with a stale frame number that make a stream begin anew. A publisher that restarts loses the
-// beginning of one frame by it; two stray retransmissions from before do no harm.
+// restartAfter is the number of consecutive packets with a stale frame number after which the
+// stream restarts. A publisher that restarts loses the start of one frame; two stray
+// retransmissions from before cause no restart.
 const restartAfter = 3
 
-// Reassembler completes the frames of one stream. Frames complete by count, with packets in any order and repeated, and are handed out as they
-// complete, whatever their order: a frame older than one handed out before is marked Late, for the receiver knows whether it still has time to
-// show it. Every frame is handed out once.
+// Reassembler assembles the frames of one stream. A frame is complete when enough distinct packets
+// have arrived, in any order, repeated or not. Frames are returned in the order of completion. A
+// frame older than one returned before is marked Late, because only the receiver knows whether the
+// frame can still be shown. Every frame is returned once.
 type Reassembler struct {
 	cfg      Config
-	partials []*partial // incomplete frames in order of their first packets
+	partials []*partial // incomplete frames, in the order of their first packets
 	spare    []*partial
-	held     int // chunks in partials
+	held     int // slabs in partials
 	window   window
 	begun    bool
-	stale    int   // packets in a row with a stale frame number
-	newest   int64 // the newest frame handed out
+	stale    int   // consecutive packets with a stale frame number
+	newest   int64 // newest frame returned
 	evicted  []GivenUp
 	stats    Stats
 	coder    coder
 	frames   sync.Pool
 }
 
-// NewReassembler makes a Reassembler for one stream.
+// NewReassembler returns a Reassembler for one stream.
 func NewReassembler(cfg Config) *Reassembler {
 	r := &Reassembler{cfg: cfg}
 	r.frames.New = func() any { return new(Frame) }
@@ -90,11 +100,12 @@ func NewReassembler(cfg Config) *Reassembler {
 // Stats returns the counts so far.
 func (r *Reassembler) Stats() Stats { return r.stats }
 
-// SetDeadline changes the deadline, also of the frames under way.
+// SetDeadline changes the deadline, including that of incomplete frames.
 func (r *Reassembler) SetDeadline(deadline time.Duration) { r.cfg.Deadline = deadline }
 
-// Push takes a packet, as parsed by Descriptor.Unmarshal, and returns the frame that it completes, or nil. Data is copied. Packets that are of
-// no use any more are counted and are no error.
+// Push adds a packet, as parsed by Descriptor.Unmarshal, and returns the frame completed by the
+// packet, or nil. Push copies data. Packets that are no longer needed are counted and cause no
+// error.
 func (r *Reassembler) Push(d *Descriptor, data []byte, now time.Time) (*Frame, error) {
 	r.stats.Packets++
 	if err := d.check(len(data)); err != nil {
@@ -103,7 +114,13 @@ func (r *Reassembler) Push(d *Descriptor, data []byte, now time.Time) (*Frame, e
 	}
 	if int64(d.Length) > int64(r.cfg.MaxFrameBytes) {
 		r.stats.TooLarge++
-		return nil, fmt.Errorf("%w: frame %d has %d bytes, expected at most %d", ErrTooLarge, d.Frame, d.Length, r.cfg.MaxFrameBytes)
+		return nil, fmt.Errorf(
+			"%w: frame %d has %d bytes, expected at most %d",
+			ErrTooLarge,
+			d.Frame,
+			d.Length,
+			r.cfg.MaxFrameBytes,
+		)
 	}
 	number, err := r.place(d.Frame)
 	if err != nil {
@@ -135,11 +152,12 @@ func (r *Reassembler) Push(d *Descriptor, data []byte, now time.Time) (*Frame, e
 	return r.finish(p), nil
 }
 
-// Expire gives up the frames whose deadline has passed and appends them to dst, together with those that were evicted since the last call.
+// Expire gives up the frames whose deadline has passed and appends them to dst, together with the
+// frames evicted since the last call.
 func (r *Reassembler) Expire(now time.Time, dst []GivenUp) []GivenUp {
 	dst = append(dst, r.evicted...)
 	r.evicted = r.evicted[:0]
-	// Partials stand in order of their first packets, hence of their deadlines.
+	// The partial frames are in the order of their first packets, and therefore of their deadlines.
 	n := 0
 	for n < len(r.partials) && !now.Before(r.partials[n].first.Add(r.cfg.Deadline)) {
 		dst = append(dst, r.giveUp(r.partials[n], false))
@@ -149,7 +167,8 @@ func (r *Reassembler) Expire(now time.Time, dst []GivenUp) []GivenUp {
 	return dst
 }
 
-// Next is when Expire should be called next, the zero time if no frame is under way.
+// Next returns the time of the next necessary call of Expire, or the zero time if there is no
+// incomplete frame.
 func (r *Reassembler) Next() time.Time {
 	if len(r.evicted) > 0 {
 		return r.evicted[0].First
@@ -160,7 +179,8 @@ func (r *Reassembler) Next() time.Time {
 	return r.partials[0].first.Add(r.cfg.Deadline)
 }
 
-// Reset forgets all incomplete frames and every frame number, for a stream that begins to carry something else. Counts stay.
+// Reset drops all incomplete frames and all frame numbers, for a stream that begins to carry
+// different content. The counters stay.
 func (r *Reassembler) Reset() {
 	for _, p := range r.partials {
 		r.recycle(p)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// start is when virtual time begins.
+// start is the beginning of virtual time.
 var start = time.Unix(1_795_188_600, 0)
 
-// after is virtual time in milliseconds.
+// after returns the virtual time ms milliseconds after start.
 func after(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 
 func testData(size int) []byte {
@@ -96,8 +96,11 @@ func TestRoundTrip(t *testing.T) {
 					if !bytes.Equal(frame.Data, data) {
 						t.Fatal("data differs")
 					}
-					if frame.Number != 77 || frame.Extended != 77 || frame.Quality != 2 || frame.Prefixed || frame.Late ||
-						frame.Packets != fragments || frame.Recovered != 0 || !frame.First.Equal(after(0)) || !frame.Last.Equal(after(n)) {
+					if frame.Number != 77 || frame.Extended != 77 || frame.Quality != 2 ||
+						frame.Prefixed || frame.Late ||
+						frame.Packets != fragments || frame.Recovered != 0 ||
+						!frame.First.Equal(after(0)) ||
+						!frame.Last.Equal(after(n)) {
 						t.Fatalf("frame is %+v", frame)
 					}
 				}
@@ -145,7 +148,7 @@ func TestFragmenterRefuses(t *testing.T) {
 	}
 }
 
-// TestZeroCopy holds that source fragments refer to the caller's data.
+// TestZeroCopy expects that source fragments refer to the caller's data.
 func TestZeroCopy(t *testing.T) {
 	data := testData(3000)
 	var f Fragmenter
@@ -171,7 +174,7 @@ func TestDuplicatesAndSurplus(t *testing.T) {
 			}
 		}
 	}
-	// Three source fragments complete the frame; the first two come twice before that.
+	// Three source fragments complete the frame; the first two arrive twice before.
 	if stats := r.Stats(); frames != 1 || stats.Duplicates != 2 || stats.Surplus != 16-5 || stats.Packets != 16 {
 		t.Fatalf("%d frames, %+v", frames, stats)
 	}
@@ -199,7 +202,15 @@ func TestContradiction(t *testing.T) {
 
 func TestLateFrames(t *testing.T) {
 	r := NewReassembler(DefaultConfig())
-	one, two := packetsOf(t, Descriptor{Frame: 0xffffffff}, testData(2000)), packetsOf(t, Descriptor{Frame: 0}, testData(2000))
+	one, two := packetsOf(
+		t,
+		Descriptor{Frame: 0xffffffff},
+		testData(2000),
+	), packetsOf(
+		t,
+		Descriptor{Frame: 0},
+		testData(2000),
+	)
 	push(t, r, one[0], start)
 	push(t, r, two[0], start)
 	newer := push(t, r, two[1], start)
@@ -217,7 +228,15 @@ func TestExpire(t *testing.T) {
 	if !r.Next().IsZero() {
 		t.Fatal("nothing under way, but a deadline")
 	}
-	a, b := packetsOf(t, Descriptor{Frame: 1, Quality: 2}, testData(5000)), packetsOf(t, Descriptor{Frame: 2}, testData(5000))
+	a, b := packetsOf(
+		t,
+		Descriptor{Frame: 1, Quality: 2},
+		testData(5000),
+	), packetsOf(
+		t,
+		Descriptor{Frame: 2},
+		testData(5000),
+	)
 	push(t, r, a[0], after(0))
 	push(t, r, a[3], after(20))
 	push(t, r, b[0], after(30))
@@ -271,7 +290,7 @@ func TestRestart(t *testing.T) {
 	if stats := r.Stats(); stats.Restarts != 1 || stats.Stale != 5 {
 		t.Fatalf("stats are %+v", stats)
 	}
-	// A jump ahead is a pause, and is accepted at once.
+	// A jump ahead is a pause and is accepted immediately.
 	if frame := show(2_000_000); frame == nil {
 		t.Fatal("a jump ahead is refused")
 	}
@@ -281,7 +300,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRelease holds that frames may be released by other goroutines and that their memory is used again.
+// TestRelease expects that frames may be released by other goroutines and that their memory is
+// reused.
 func TestRelease(t *testing.T) {
 	r := NewReassembler(DefaultConfig())
 	packets := packetsOf(t, Descriptor{}, testData(5000))
@@ -300,7 +320,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestLongStream holds that numbers are forgotten in time, and that frames that use old memory begin clean.
+// TestLongStream expects that old frame numbers leave the window and that frames in reused memory
+// start clean.
 func TestLongStream(t *testing.T) {
 	prefix := Prefix{FourCC: [4]byte{'r', 'a', 'w', ' '}, Capture: start}
 	first := packetsOf(t, Descriptor{Prefixed: true, Parity: 1}, prefix.AppendTo(nil))
@@ -313,7 +334,8 @@ func TestLongStream(t *testing.T) {
 		}
 		setFrame(packet, number)
 		frame := push(t, r, packet, start)
-		if frame == nil || frame.Recovered != recovered || frame.Prefixed != (recovered == 1) || frame.Prefixed != (frame.Prefix != Prefix{}) {
+		if frame == nil || frame.Recovered != recovered || frame.Prefixed != (recovered == 1) ||
+			frame.Prefixed != (frame.Prefix != Prefix{}) {
 			t.Fatalf("frame %d is %+v", number, frame)
 		}
 		frame.Release()
@@ -325,7 +347,10 @@ func TestExtendFrame(t *testing.T) {
 		near  int64
 		frame uint32
 		want  int64
-	}{{0, 0, 0}, {10, 9, 9}, {1<<32 - 1, 0, 1 << 32}, {1 << 32, 0xffffffff, 1<<32 - 1}, {5<<32 + 7, 8, 5<<32 + 8}, {0, 0xffffffff, -1}} {
+	}{
+		{0, 0, 0}, {10, 9, 9}, {1<<32 - 1, 0, 1 << 32}, {1 << 32, 0xffffffff, 1<<32 - 1},
+		{5<<32 + 7, 8, 5<<32 + 8}, {0, 0xffffffff, -1},
+	} {
 		if got := ExtendFrame(test.near, test.frame); got != test.want {
 			t.Errorf("ExtendFrame(%d, %d) = %d, expected %d", test.near, test.frame, got, test.want)
 		}

@@ -2,12 +2,16 @@ package payload
 
 import "github.com/klauspost/reedsolomon"
 
-// recoverBlock writes the missing source shards of one block, of which at least as many shards arrived as it has source shards. shard returns the memory
-// of a fragment and whether it arrived; memory of source fragments that did not arrive is written to, that of parity fragments that did not arrive may be nil.
+// recoverBlock computes the missing source shards of one block. At least as many shards must have
+// arrived as the block has source shards. shard returns the memory of a fragment and reports
+// whether the fragment arrived. recoverBlock writes to the memory of missing source fragments; the
+// memory of missing parity fragments may be nil.
 //
-// With m shards missing, m parity shards are as many equations. What arrived is taken out of them, one pass over each shard for each equation; what is left is a square
-// part of the Cauchy matrix, of which every square part can be inverted. So the effort follows the number of losses: a frame of 131 fragments with 5 of
-// them lost takes 0.2 ms in all, while the library needs 1.2 ms, since it inverts a matrix of 131 by 131 for each new pattern of losses.
+// For m missing shards, m parity shards are m equations. The received shards are eliminated first,
+// with one pass over each shard for each equation. A square part of the Cauchy matrix remains, and
+// every square part of a Cauchy matrix is invertible. The effort follows the number of losses: a
+// frame of 131 fragments with 5 losses takes 0.2 ms in total. The library needs 1.2 ms, because it
+// inverts a matrix of 131 by 131 for each new pattern of losses.
 func (c *coder) recoverBlock(source, parity, block int, shard func(index int) ([]byte, bool)) (recovered int) {
 	blocks := blockCount(source)
 	sources, total := shardsOf(source, block, blocks), shardsOf(source+parity, block, blocks)
@@ -32,7 +36,8 @@ func (c *coder) recoverBlock(source, parity, block int, shard func(index int) ([
 	return len(c.missing)
 }
 
-// reduce writes to the memory of each missing shard the equation of one parity shard, without the shards that arrived.
+// reduce writes the equation of one parity shard to the memory of each missing shard, with the
+// received shards eliminated.
 func (c *coder) reduce(sources int) {
 	for i, row := range c.rows {
 		copy(c.shards[c.missing[i]], c.shards[row])
@@ -49,8 +54,8 @@ func (c *coder) reduce(sources int) {
 	}
 }
 
-// solve turns the equations in the memory of the missing shards into the shards, by Gauss–Jordan elimination. No leading part of a Cauchy matrix is
-// singular, so that rows need not be exchanged.
+// solve computes the missing shards from the equations in their memory, by Gauss–Jordan
+// elimination. No leading part of a Cauchy matrix is singular, so that rows need not be exchanged.
 func (c *coder) solve() {
 	n := len(c.missing)
 	if cap(c.matrix) < n*n {

@@ -1,18 +1,20 @@
 package payload
 
-// window remembers which of the last windowFrames frame numbers are finished, that is completed or given up.
+// window records which of the last windowFrames frame numbers are finished, that is, completed or
+// given up.
 type window struct {
 	newest   int64
 	finished [windowFrames / 64]uint64
 }
 
-// windowFrames is how far frames may lie behind the newest: 8 s at 60 frames per second, many times the longest deadline.
+// windowFrames is the number of frame numbers that the window covers: 8 s at 60 frames per second,
+// many times the longest deadline.
 const windowFrames = 512
 
-// begin forgets everything and expects frames from number on.
+// begin clears the window and makes number the newest.
 func (w *window) begin(number int64) { *w = window{newest: number} }
 
-// advance makes number the newest, if it is newer.
+// advance makes number the newest if it is newer than the newest so far.
 func (w *window) advance(number int64) {
 	if number-w.newest >= windowFrames {
 		w.begin(number)
@@ -24,15 +26,15 @@ func (w *window) advance(number int64) {
 	}
 }
 
-// stale tells whether number lies too far back to be known.
+// stale reports whether number is older than the window.
 func (w *window) stale(number int64) bool { return number <= w.newest-windowFrames }
 
-// done tells whether a number that is not stale is finished.
+// done reports whether number, which must not be stale, is finished.
 func (w *window) done(number int64) bool {
 	return number <= w.newest && w.finished[number&(windowFrames-1)/64]&(1<<(number&63)) != 0
 }
 
-// finish marks a number that is neither stale nor newer than the newest.
+// finish marks number as finished. number must be neither stale nor newer than the newest.
 func (w *window) finish(number int64) {
 	w.finished[number&(windowFrames-1)/64] |= 1 << (number & 63)
 }
