@@ -66,10 +66,10 @@ const (
 	CodeInternal Code = "internal"
 )
 
-// closing are the codes that close the connection, lasting those that leave it as it was.
+// closing are the codes that close the connection, nonClosing those that leave it as it was.
 var (
-	closing = []Code{CodeUnauthorized, CodeVersion, CodeMalformed, CodeTooLarge, CodeRateLimited}
-	lasting = []Code{
+	closing    = []Code{CodeUnauthorized, CodeVersion, CodeMalformed, CodeTooLarge, CodeRateLimited}
+	nonClosing = []Code{
 		CodeForbidden, CodeUnknownType, CodeNotJoined, CodeAlreadyJoined, CodeInvalid, CodeIdentityTaken, CodeLimit, CodeExists, CodeNotFound,
 		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeKicked, CodeClosed,
 		CodeRevoked, CodeConnection,
@@ -78,7 +78,7 @@ var (
 )
 
 // Codes lists every code.
-func Codes() []Code { return slices.Concat(closing, lasting) }
+func Codes() []Code { return slices.Concat(closing, nonClosing) }
 
 // Closes tells whether an error with this code closes the connection.
 func (c Code) Closes() bool { return slices.Contains(closing, c) }

@@ -131,7 +131,7 @@ func TestDocumentCodes(t *testing.T) {
 	if !found {
 		t.Fatal("no second table of errors")
 	}
-	for part, want := range map[string][]Code{closingPart: closing, lastingPart: lasting} {
+	for part, want := range map[string][]Code{closingPart: closing, lastingPart: nonClosing} {
 		var got []Code
 		for _, match := range codeRow.FindAllStringSubmatch(part, -1) {
 			got = append(got, Code(match[1]))

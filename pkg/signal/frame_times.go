@@ -192,7 +192,7 @@ func checkFrameTimes(frame []int64) error {
 func (m *FrameTimes) Prepare() {
 	if m.text == nil {
 		m.Type = m.messageType()
-		m.text = m.byHand()
+		m.text = m.marshal()
 	}
 }
 
@@ -201,11 +201,11 @@ func (m *FrameTimes) MarshalJSON() ([]byte, error) {
 	if m.text != nil {
 		return m.text, nil
 	}
-	return m.byHand(), nil
+	return m.marshal(), nil
 }
 
-// byHand writes the message: there are hundreds of frames per second, of a dozen numbers each, and reflection takes three times as long.
-func (m *FrameTimes) byHand() []byte {
+// marshal writes the message: there are hundreds of frames per second, of a dozen numbers each, and reflection takes three times as long.
+func (m *FrameTimes) marshal() []byte {
 	const messageSize, trackSize, numberSize = 256, 128, 10
 	size := messageSize
 	for i := range m.Tracks {

@@ -12,21 +12,21 @@ import (
 func (m *Joined) MarshalJSON() ([]byte, error) {
 	type plain Joined
 	p := plain(*m)
-	p.ICEServers, p.Participants = listed(p.ICEServers), listed(p.Participants)
+	p.ICEServers, p.Participants = nonNil(p.ICEServers), nonNil(p.Participants)
 	return json.Marshal(p)
 }
 
 // MarshalJSON writes every list of the server's description.
 func (s ICEServer) MarshalJSON() ([]byte, error) {
 	type plain ICEServer
-	s.URLs = listed(s.URLs)
+	s.URLs = nonNil(s.URLs)
 	return json.Marshal(plain(s))
 }
 
 // MarshalJSON writes every list of the participant's description.
 func (p Participant) MarshalJSON() ([]byte, error) {
 	type plain Participant
-	p.Publications = listed(p.Publications)
+	p.Publications = nonNil(p.Publications)
 	return json.Marshal(plain(p))
 }
 
@@ -34,7 +34,7 @@ func (p Participant) MarshalJSON() ([]byte, error) {
 func (m *Offer) MarshalJSON() ([]byte, error) {
 	type plain Offer
 	p := plain(*m)
-	p.Media = listed(p.Media)
+	p.Media = nonNil(p.Media)
 	return json.Marshal(p)
 }
 
@@ -42,7 +42,7 @@ func (m *Offer) MarshalJSON() ([]byte, error) {
 func (m *Assignments) MarshalJSON() ([]byte, error) {
 	type plain Assignments
 	p := plain(*m)
-	p.Assignments = listed(p.Assignments)
+	p.Assignments = nonNil(p.Assignments)
 	return json.Marshal(p)
 }
 
@@ -50,7 +50,7 @@ func (m *Assignments) MarshalJSON() ([]byte, error) {
 func (m *Sending) MarshalJSON() ([]byte, error) {
 	type plain Sending
 	p := plain(*m)
-	p.Slots = listed(p.Slots)
+	p.Slots = nonNil(p.Slots)
 	return json.Marshal(p)
 }
 
@@ -58,7 +58,7 @@ func (m *Sending) MarshalJSON() ([]byte, error) {
 func (m *Delivery) MarshalJSON() ([]byte, error) {
 	type plain Delivery
 	p := plain(*m)
-	p.Dropped = listed(p.Dropped)
+	p.Dropped = nonNil(p.Dropped)
 	return json.Marshal(p)
 }
 
@@ -66,7 +66,7 @@ func (m *Delivery) MarshalJSON() ([]byte, error) {
 func (m *SetQuality) MarshalJSON() ([]byte, error) {
 	type plain SetQuality
 	p := plain(*m)
-	p.Choices = listed(p.Choices)
+	p.Choices = nonNil(p.Choices)
 	return json.Marshal(p)
 }
 
@@ -74,7 +74,7 @@ func (m *SetQuality) MarshalJSON() ([]byte, error) {
 func (m *Acknowledge) MarshalJSON() ([]byte, error) {
 	type plain Acknowledge
 	p := plain(*m)
-	p.Slots = listed(p.Slots)
+	p.Slots = nonNil(p.Slots)
 	return json.Marshal(p)
 }
 
@@ -94,7 +94,7 @@ func (m Media) MarshalJSON() ([]byte, error) {
 func (m *Uplink) MarshalJSON() ([]byte, error) {
 	type plain Uplink
 	p := plain(*m)
-	p.GaveUp = listed(p.GaveUp)
+	p.GaveUp = nonNil(p.GaveUp)
 	return json.Marshal(p)
 }
 
@@ -102,7 +102,7 @@ func (m *Uplink) MarshalJSON() ([]byte, error) {
 func (m *Wanted) MarshalJSON() ([]byte, error) {
 	type plain Wanted
 	p := plain(*m)
-	p.Publications = listed(p.Publications)
+	p.Publications = nonNil(p.Publications)
 	return json.Marshal(p)
 }
 
@@ -112,12 +112,12 @@ func (w WantedPublication) MarshalJSON() ([]byte, error) {
 	p := plain(w)
 	p.Tiles = make([][]volumetric.Quality, len(w.Tiles))
 	for i, qualities := range w.Tiles {
-		p.Tiles[i] = listed(qualities)
+		p.Tiles[i] = nonNil(qualities)
 	}
 	return json.Marshal(p)
 }
 
-func listed[T any](list []T) []T {
+func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}

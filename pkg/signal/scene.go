@@ -30,14 +30,14 @@ type Vector [3]float64
 // Rotation is a unit quaternion x, y, z, w. The rotation 0, 0, 0, 1 looks along -z with +y up.
 type Rotation [4]float64
 
-// UnmarshalJSON reads a list of exactly three numbers.
-func (v *Vector) UnmarshalJSON(data []byte) error { return exactly(data, v[:]) }
+// UnmarshalJSON reads a list of unmarshalNumbers three numbers.
+func (v *Vector) UnmarshalJSON(data []byte) error { return unmarshalNumbers(data, v[:]) }
 
-// UnmarshalJSON reads a list of exactly four numbers.
-func (r *Rotation) UnmarshalJSON(data []byte) error { return exactly(data, r[:]) }
+// UnmarshalJSON reads a list of unmarshalNumbers four numbers.
+func (r *Rotation) UnmarshalJSON(data []byte) error { return unmarshalNumbers(data, r[:]) }
 
-// exactly reads a list of as many numbers as there is room for. encoding/json would pass over those that are missing or too many.
-func exactly(data []byte, into []float64) error {
+// unmarshalNumbers reads a list of as many numbers as there is room for. encoding/json would pass over those that are missing or too many.
+func unmarshalNumbers(data []byte, into []float64) error {
 	var read []*float64
 	if err := json.Unmarshal(data, &read); err != nil || len(read) != len(into) {
 		return fmt.Errorf("expected a list of %d numbers, got %.64s", len(into), data)
@@ -107,10 +107,10 @@ func (m *Viewpoint) check() error {
 	if err := m.Orientation.check("orientation"); err != nil {
 		return err
 	}
-	if err := within("fov", m.FOV, MinFOV, MaxFOV); err != nil {
+	if err := checkRange("fov", m.FOV, MinFOV, MaxFOV); err != nil {
 		return err
 	}
-	return within("aspect", m.Aspect, MinAspect, MaxAspect)
+	return checkRange("aspect", m.Aspect, MinAspect, MaxAspect)
 }
 
 // Validate implements Request. Whether the client publishes such an object of as many tiles is not its matter.
@@ -127,12 +127,12 @@ func (m *Pose) check() error {
 		return err
 	}
 	if m.Scale != 0 {
-		if err := within("scale", m.Scale, MinScale, MaxScale); err != nil {
+		if err := checkRange("scale", m.Scale, MinScale, MaxScale); err != nil {
 			return err
 		}
 	}
 	if m.Priority != 0 {
-		if err := within("priority", m.Priority, MinPriority, MaxPriority); err != nil {
+		if err := checkRange("priority", m.Priority, MinPriority, MaxPriority); err != nil {
 			return err
 		}
 	}
@@ -179,7 +179,7 @@ func (o *Placement) check() error {
 		return err
 	}
 	if o.Scale != 0 {
-		return within("scale", o.Scale, MinScale, MaxScale)
+		return checkRange("scale", o.Scale, MinScale, MaxScale)
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func checkBox(what string, box *volumetric.BoundingBox) error {
 
 func (v Vector) check(what string) error {
 	for _, coordinate := range v {
-		if err := within(what, coordinate, -MaxCoordinate, MaxCoordinate); err != nil {
+		if err := checkRange(what, coordinate, -MaxCoordinate, MaxCoordinate); err != nil {
 			return err
 		}
 	}
@@ -219,7 +219,7 @@ func (r Rotation) check(what string) error {
 }
 
 // within refuses numbers outside, and those that are none.
-func within(what string, number, least, most float64) error {
+func checkRange(what string, number, least, most float64) error {
 	if !(number >= least && number <= most) {
 		return invalid("%s is %g, expected %g to %g", what, number, least, most)
 	}

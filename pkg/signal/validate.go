@@ -45,10 +45,10 @@ func (m *Join) check() error {
 	if m.Resume == nil {
 		return nil
 	}
-	if err := length("resume.session", m.Resume.Session, 1, MaxSecretLength); err != nil {
+	if err := checkLength("resume.session", m.Resume.Session, 1, MaxSecretLength); err != nil {
 		return err
 	}
-	return length("resume.secret", m.Resume.Secret, 1, MaxSecretLength)
+	return checkLength("resume.secret", m.Resume.Secret, 1, MaxSecretLength)
 }
 
 // Validate implements Request.
@@ -64,7 +64,7 @@ func (m *Answer) Validate() error {
 	if m.Offer < 0 {
 		return m.reply(invalid("offer is %d, expected 0 or more", m.Offer))
 	}
-	return m.reply(length("sdp", m.SDP, 1, MaxMessageBytes))
+	return m.reply(checkLength("sdp", m.SDP, 1, MaxMessageBytes))
 }
 
 // Validate implements Request. An empty candidate says that there are no more.
@@ -72,10 +72,10 @@ func (m *Candidate) Validate() error {
 	if m.LineIndex < 0 || m.LineIndex >= MaxSlots {
 		return m.reply(invalid("line_index is %d, expected 0 to %d", m.LineIndex, MaxSlots-1))
 	}
-	if err := length("candidate", m.Candidate, 0, MaxCandidateLength); err != nil {
+	if err := checkLength("candidate", m.Candidate, 0, MaxCandidateLength); err != nil {
 		return m.reply(err)
 	}
-	return m.reply(length("mid", m.MID, 0, MaxMIDLength))
+	return m.reply(checkLength("mid", m.MID, 0, MaxMIDLength))
 }
 
 // Validate implements Request. Whether there are such publications, tiles and qualities is not its matter: choices may come before them.
@@ -132,7 +132,7 @@ func (m *Acknowledge) Validate() error {
 		return m.reply(invalid("%d slots, expected at most %d", len(m.Slots), MaxSlots))
 	}
 	for _, slot := range m.Slots {
-		if err := length("mid", slot.MID, 1, MaxMIDLength); err != nil {
+		if err := checkLength("mid", slot.MID, 1, MaxMIDLength); err != nil {
 			return m.reply(err)
 		}
 	}
@@ -198,7 +198,7 @@ func optionalName(what, name string) error {
 	return volumetric.ValidateName(what, name)
 }
 
-func length(what, text string, least, most int) error {
+func checkLength(what, text string, least, most int) error {
 	if len(text) < least || len(text) > most {
 		return invalid("%s has %d bytes, expected %d to %d", what, len(text), least, most)
 	}
