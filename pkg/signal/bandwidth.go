@@ -3,67 +3,79 @@ package signal
 import "github.com/volsfu/volsfu/pkg/volumetric"
 
 const (
-	// MaxBitrate bounds every rate in a message: 1 Tbit/s, so that sums of them stay far from the end of 64 bits.
+	// MaxBitrate is the upper bound of every bit rate in a message: 1 Tbit/s, so that sums of bit
+	// rates stay far below the range of 64 bits.
 	MaxBitrate volumetric.Bitrate = 1e12
-	// MaxParity is the largest share of parity packets that a publisher is asked for.
+	// MaxParity is the largest share of parity packets that the server requests from a publisher.
 	MaxParity = 0.25
 )
 
-// BitrateLimits bound what a receiver is sent. 0 is no limit of the receiver's own; the server's limits hold in any case.
+// BitrateLimits limits the bit rate sent to a receiver, in bit/s. A value of 0 sets no limit by the
+// receiver; the limits of the server apply in any case.
 type BitrateLimits struct {
 	Max volumetric.Bitrate `json:"max_bps,omitempty"`
-	// Min is what the receiver knows that its link carries: the server's estimate does not fall below it.
+	// Min is the bit rate that the receiver's link is known to carry. The server's estimate does
+	// not fall below Min.
 	Min volumetric.Bitrate `json:"min_bps,omitempty"`
-	// Start is what the receiver believes that its link carries: the server's first estimate, until the receiver's first feedback of a peer connection.
+	// Start is the bit rate that the receiver expects its link to carry. The server uses Start as
+	// its estimate on a peer connection until the receiver's first feedback.
 	Start volumetric.Bitrate `json:"start_bps,omitempty"`
 }
 
-// SetLimits replaces the limits on what the receiver is sent.
+// SetLimits replaces the limits on the bit rate sent to the receiver.
 type SetLimits struct {
 	Header
 	BitrateLimits
 }
 
-// Uplink says what a publisher cannot send for want of bandwidth. Each message is the whole state: what it does not name is sent, if wanted.
+// Uplink reports the tracks that a publisher does not send because of insufficient bandwidth. Each
+// message contains the complete state: the publisher sends every wanted track that the message does
+// not name.
 type Uplink struct {
 	Header
-	// Estimate is what the publisher's uplink carries, in bit/s; 0 where it does not know.
+	// Estimate is the estimated bit rate of the publisher's uplink, in bit/s; 0 means unknown.
 	Estimate volumetric.Bitrate `json:"estimate_bps"`
-	// GaveUp are the tracks that it has stopped for that reason.
+	// GaveUp lists the tracks that the publisher has stopped because of insufficient bandwidth.
 	GaveUp []OwnTrack `json:"gave_up"`
 }
 
-// OwnTrack names one track of the client's own.
+// OwnTrack names a track that the client itself publishes.
 type OwnTrack struct {
 	Publication string             `json:"publication"`
 	Tile        int                `json:"tile"`
 	Quality     volumetric.Quality `json:"quality"`
 }
 
-// Wanted tells a publisher which of its tracks somebody takes, or soon may: the others need not be encoded or sent until a later message names
-// them. Each message is the whole state of the publications that it names. Until the first one everything is wanted.
+// Wanted reports to a publisher which of its tracks are received, or may soon be received, by any
+// participant. The publisher need not encode or send the other tracks until a later message names
+// them. Each message contains the complete state of the publications that it names. Before the
+// first message all tracks are wanted.
 type Wanted struct {
 	Header
 	Publications []WantedPublication `json:"publications"`
 }
 
-// WantedPublication is what is wanted of one publication.
+// WantedPublication lists the wanted tracks of one publication.
 type WantedPublication struct {
 	Publication string `json:"publication"`
-	// Tiles are the wanted qualities of each tile, ascending.
+	// Tiles contains the wanted qualities of each tile, in ascending order.
 	Tiles [][]volumetric.Quality `json:"tiles"`
-	// Parity is how many parity packets the frames shall have, as a share of their source packets: 0 to MaxParity.
+	// Parity is the requested number of parity packets per source packet of a frame, 0 to
+	// MaxParity.
 	Parity float64 `json:"parity,omitempty"`
 }
 
-// Bandwidth tells a receiver what the server thinks of its link, when it changes: at most twice per second, but at once where Estimate or Allocated falls by more than a quarter.
+// Bandwidth reports the server's view of the receiver's link when the view changes: at most twice
+// per second, but immediately if Estimate or Allocated falls by more than a quarter.
 type Bandwidth struct {
 	Header
-	// Estimate is what the link carries.
+	// Estimate is the estimated bit rate of the link.
 	Estimate volumetric.Bitrate `json:"estimate_bps"`
-	// Allocated is the rate of the qualities that the server has decided to send, without audio.
+	// Allocated is the bit rate of the qualities that the server has decided to send, without
+	// audio.
 	Allocated volumetric.Bitrate `json:"allocated_bps"`
-	// Wanted is the rate of what it would send if the link carried anything and everything were in sight.
+	// Wanted is the bit rate that the server would send if the link had no limit and every tile
+	// were in view.
 	Wanted volumetric.Bitrate `json:"wanted_bps"`
 }
 
@@ -99,7 +111,8 @@ func checkBitrate(what string, b volumetric.Bitrate) error {
 	return nil
 }
 
-// Validate implements Request. Whether there are such tracks is not its matter: a publication may just have ended.
+// Validate implements Request. The tracks need not exist, because a publication may just have
+// ended.
 func (m *Uplink) Validate() error { return m.reply(m.check()) }
 
 func (m *Uplink) check() error {

@@ -6,39 +6,45 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// bound limits a type of message before it becomes Go values: three bytes of a list, as in "{},", become 152 as a publication, so that 2 MiB would be 100 MB by the
-// time that Validate counts them.
+// bound limits a message before it is decoded to Go values. Without this limit, three bytes of a
+// list, as in "{},", become 152 bytes of a publication, so that 2 MiB of JSON would occupy 100 MB
+// before Validate counts the entries.
 type bound struct {
-	// bytes is the length of the whole message, entries that of each list in it, 0 where nothing is made of lists.
+	// bytes is the maximum length of the message. entries is the maximum length of each list in the
+	// message; 0 means that no Go values are made from lists.
 	bytes, entries int
 }
 
-// bounds are those of the messages from clients that may be long. Lengths below are of messages as real clients write them.
+// bounds contains the bounds of the messages from clients that may be long. The lengths in the
+// comments below are those of messages as real clients write them.
 var bounds = map[Type]bound{
-	// A description has about 1 kB per line, and receivers have hundreds of lines.
+	// A session description has about 1 kB per media line, and receivers have hundreds of lines.
 	TypeAnswer: {bytes: MaxMessageBytes},
-	// Eight publications of 64 tiles have 59 kB, and 140 kB with the longest labels.
+	// Eight publications of 64 tiles take 59 kB, or 140 kB with the longest labels.
 	TypeJoin: {512 << 10, volumetric.MaxTiles},
-	// One of 256 tiles has 30 kB, and 300 kB where all labels are as long as can be, of characters that JSON writes as six.
+	// One publication of 256 tiles takes 30 kB, or 300 kB if all labels have the maximum length and
+	// consist of characters that JSON writes as six.
 	TypePublish: {512 << 10, volumetric.MaxTiles},
-	// 4096 choices have 270 kB, and 900 kB with names of 80 bytes.
+	// 4096 choices take 270 kB, or 900 kB with names of 80 bytes.
 	TypeSetQuality: {1 << 20, MaxChoices},
-	// 4096 slots have 140 kB.
+	// 4096 slots take 140 kB.
 	TypeAcknowledge: {512 << 10, MaxSlots},
-	// 4096 tracks have 190 kB.
+	// 4096 tracks take 190 kB.
 	TypeUplink: {512 << 10, MaxGaveUp},
-	// 1024 frames have 160 kB, and 380 kB where each is of another track and names are as long as can be.
+	// 1024 frames take 160 kB, or 380 kB if each frame belongs to a different track and names have
+	// the maximum length.
 	TypeFrameTimes: {512 << 10, MaxFrameTimes},
-	// 1024 objects have 200 kB, and 450 kB where names are as long as can be.
+	// 1024 objects take 200 kB, or 450 kB if names have the maximum length.
 	TypeArrange: {512 << 10, MaxPlacements},
-	// 256 boxes have 36 kB with all digits that a float64 has.
+	// 256 boxes take 36 kB with all digits of a float64.
 	TypePose: {128 << 10, volumetric.MaxTiles},
 }
 
-// shortMessage bounds the others in bytes: a candidate and its mid have 7 kB where they are as long as can be, of characters that JSON writes as six.
+// shortMessage is the maximum length in bytes of all other messages. A candidate and its mid of
+// maximum length take 7 kB if they consist of characters that JSON writes as six.
 const shortMessage = 16 << 10
 
-// boundOf is that of a type.
+// boundOf returns the bound of a message type.
 func boundOf(t Type) bound {
 	if b, ok := bounds[t]; ok {
 		return b
@@ -46,14 +52,21 @@ func boundOf(t Type) bound {
 	return bound{bytes: shortMessage}
 }
 
-// MaxBytes is how long a message of a type may be that a client sends, in bytes.
+// MaxBytes returns the maximum length in bytes of a message of type t from a client.
 func MaxBytes(t Type) int { return boundOf(t).bytes }
 
-// withinBounds refuses messages that are longer than one of the type may be, or have longer lists. The data are valid JSON.
+// withinBounds returns an error if the message is longer, or contains a longer list, than its type
+// allows. data must be valid JSON.
 func withinBounds(t Type, data []byte) error {
 	b := boundOf(t)
 	if len(data) > b.bytes {
-		return fmt.Errorf("%w: one of type %q has %d bytes, expected at most %d", ErrTooLarge, t, len(data), b.bytes)
+		return fmt.Errorf(
+			"%w: message of type %q has %d bytes, expected at most %d",
+			ErrTooLarge,
+			t,
+			len(data),
+			b.bytes,
+		)
 	}
 	if b.entries == 0 {
 		return nil
@@ -64,9 +77,11 @@ func withinBounds(t Type, data []byte) error {
 	return nil
 }
 
-// longestList is the number of entries of the longest list in valid JSON, wherever it stands; an empty one counts as one of one entry.
+// longestList returns the number of entries of the longest list in valid JSON at any depth. An
+// empty list counts as one entry.
 func longestList(data []byte) int {
-	// How many entries each list has so far that is open, -1 for objects. encoding/json reads nothing that is deeper than 10,000.
+	// For each open list the number of entries so far, and -1 for each open object. encoding/json
+	// rejects more than 10,000 levels.
 	var shallow [64]int
 	open, longest := shallow[:0], 0
 	for i := 0; i < len(data); i++ {
@@ -90,7 +105,7 @@ func longestList(data []byte) int {
 	return longest
 }
 
-// closingQuote is where a text ends that begins at that place.
+// closingQuote returns the index of the quote that closes the string opened at index at.
 func closingQuote(data []byte, at int) int {
 	for at++; data[at] != '"'; at++ {
 		if data[at] == '\\' {

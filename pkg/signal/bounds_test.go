@@ -13,10 +13,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestMessagesAreBoundedBeforeTheyAreMade sends what is short as JSON and long in memory.
+// TestMessagesAreBoundedBeforeTheyAreMade sends messages that are short as JSON and large in
+// memory.
 func TestMessagesAreBoundedBeforeTheyAreMade(t *testing.T) {
 	filled := func(begin, entry, end string, size int) []byte {
-		return []byte(begin + strings.Repeat(entry+",", (size-len(begin)-len(end)-len(entry))/(len(entry)+1)) + entry + end)
+		return []byte(
+			begin + strings.Repeat(entry+",", (size-len(begin)-len(end)-len(entry))/(len(entry)+1)) + entry + end,
+		)
 	}
 	const within, beyond = 100 << 10, 520 << 10
 	for _, test := range []struct {
@@ -48,7 +51,8 @@ func TestMessagesAreBoundedBeforeTheyAreMade(t *testing.T) {
 	}
 }
 
-// TestLongHonestMessagesAreTaken has the longest messages that clients have a use for, but for their lists and descriptions, which are a quarter as long.
+// TestLongHonestMessagesAreTaken sends the longest messages that clients need. Only their lists and
+// descriptions are a quarter of the longest.
 func TestLongHonestMessagesAreTaken(t *testing.T) {
 	const share = 4
 	name := func(length int) string { return strings.Repeat("n", length) }
@@ -56,7 +60,10 @@ func TestLongHonestMessagesAreTaken(t *testing.T) {
 		p := body()
 		p.Name, p.Codec.Format, p.Tiles = fmt.Sprint("object ", n), name(MaxFormatLength), nil
 		for range tiles {
-			box := volumetric.BoundingBox{Min: [3]float32{-1.2345678, -0.12345678, -2.3456789}, Max: [3]float32{1.2345678, 0.12345678, 2.3456789}}
+			box := volumetric.BoundingBox{
+				Min: [3]float32{-1.2345678, -0.12345678, -2.3456789},
+				Max: [3]float32{1.2345678, 0.12345678, 2.3456789},
+			}
 			p.Tiles = append(p.Tiles, volumetric.Tile{Label: name(volumetric.MaxNameLength), Box: box})
 		}
 		return p
@@ -77,19 +84,35 @@ func TestLongHonestMessagesAreTaken(t *testing.T) {
 	}
 	for range MaxPlacements / share {
 		place := Vector{-1.2345678901234567, 1.2345678901234567, -0.012345678901234567}
-		arrange.Objects = append(arrange.Objects, Placement{PublicationRef: ref, Position: place, Orientation: Rotation{0, 0, 0, 1}, Scale: 1.2345678901234567})
+		arrange.Objects = append(
+			arrange.Objects,
+			Placement{
+				PublicationRef: ref,
+				Position:       place,
+				Orientation:    Rotation{0, 0, 0, 1},
+				Scale:          1.2345678901234567,
+			},
+		)
 	}
 	uplink := &Uplink{Estimate: 1}
 	for range MaxGaveUp / share {
 		uplink.GaveUp = append(uplink.GaveUp, OwnTrack{Publication: name(64), Tile: 255, Quality: 63})
 	}
-	times := &FrameTimes{Host: FrameHostSender, Clock: HostClock{Source: ClockPTP}, Tracks: []TrackTimes{{Publication: name(64)}}}
+	times := &FrameTimes{
+		Host:   FrameHostSender,
+		Clock:  HostClock{Source: ClockPTP},
+		Tracks: []TrackTimes{{Publication: name(64)}},
+	}
 	for range MaxFrameTimes / share {
-		times.Tracks[0].Frames = append(times.Tracks[0].Frames, []int64{1 << 31, 16 << 20, 1795188600000000, 0, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9})
+		times.Tracks[0].Frames = append(
+			times.Tracks[0].Frames,
+			[]int64{1 << 31, 16 << 20, 1795188600000000, 0, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9},
+		)
 	}
 	for _, m := range []Request{
 		join, &Publish{Publication: large(0, volumetric.MaxTiles/share)}, choices, known, pose, arrange, uplink, times,
-		&Answer{Offer: 1, SDP: name(MaxMessageBytes/share - 100)}, &Candidate{Candidate: name(MaxCandidateLength), MID: name(MaxMIDLength)},
+		&Answer{Offer: 1, SDP: name(MaxMessageBytes/share - 100)},
+		&Candidate{Candidate: name(MaxCandidateLength), MID: name(MaxMIDLength)},
 	} {
 		data, err := Encode(m)
 		if err != nil {
@@ -109,7 +132,7 @@ func TestLongHonestMessagesAreTaken(t *testing.T) {
 	}
 }
 
-// TestListsAreAsLongAsTheyMayBe fills the lists of every type that has some, and adds one entry.
+// TestListsAreAsLongAsTheyMayBe fills the lists of every type with lists, and then adds one entry.
 func TestListsAreAsLongAsTheyMayBe(t *testing.T) {
 	for messageType, b := range bounds {
 		if b.entries == 0 {
@@ -125,7 +148,7 @@ func TestListsAreAsLongAsTheyMayBe(t *testing.T) {
 	}
 }
 
-// FuzzLongestList holds the count against that of encoding/json's tokens.
+// FuzzLongestList compares the count with a count of the tokens of encoding/json.
 func FuzzLongestList(f *testing.F) {
 	seed(f)
 	f.Add([]byte(`{"a":[1,[2,3,"],[\\\""],{"b":[]}],"c":{"d":[0,0,0,0,0]}}`))
@@ -140,7 +163,8 @@ func FuzzLongestList(f *testing.F) {
 	})
 }
 
-// countEntries counts the entries of the longest list in what comes next, an empty one as one.
+// countEntries returns the number of entries of the longest list in the next value. An empty list
+// counts as one entry.
 func countEntries(t *testing.T, d *json.Decoder) int {
 	token, err := d.Token()
 	if err != nil {

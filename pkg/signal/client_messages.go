@@ -6,26 +6,31 @@ import "github.com/volsfu/volsfu/pkg/volumetric"
 type Join struct {
 	Header
 	Version int `json:"version"`
-	// Room and Identity may be left out where the token names them; they must agree where both do.
+	// Room and Identity may be omitted if the token names them. If the token and the message both
+	// name them, they must agree.
 	Room     string `json:"room,omitempty"`
 	Identity string `json:"identity,omitempty"`
-	// Publications are published at once, so that one offer serves joining and publishing.
+	// Publications are published with the join, so that one offer serves both.
 	Publications []volumetric.Publication `json:"publications,omitempty"`
-	// Receive asks for the publications of the others.
+	// Receive requests the publications of the other participants.
 	Receive bool `json:"receive"`
-	// DeadlineMS is how long after its first packet this receiver repairs a frame, in milliseconds; 0 means the default.
+	// DeadlineMS is the time after its first packet for which this receiver repairs a frame, in
+	// milliseconds; 0 means the default.
 	DeadlineMS int `json:"deadline_ms,omitempty"`
-	// BitrateLimits bound what this receiver is sent, as SetLimits does later.
+	// BitrateLimits limits the bit rate sent to this receiver, as SetLimits does later.
 	BitrateLimits
-	// Pauses says that this client stops tracks that Wanted does not name. A client that does not say so is never told.
+	// Pauses reports that this client stops tracks that Wanted does not name. The server sends
+	// Wanted only to such clients.
 	Pauses bool `json:"pauses,omitempty"`
-	// FrameTimes asks for the times of the frames that this client is sent, as Trace does later.
+	// FrameTimes requests the times of the frames sent to this client, as Trace does later.
 	FrameTimes bool `json:"frame_times,omitempty"`
-	// DataChannel says that this client sends the frames of its volumetric publications over data channels, for which the server offers a line.
+	// DataChannel reports that this client sends the frames of its volumetric publications over
+	// data channels. The server then offers a line for the data channels.
 	DataChannel bool `json:"data_channel,omitempty"`
-	// ReceiveData says that this client takes frames over data channels: its slots for video are channels in place of media lines.
+	// ReceiveData reports that this client receives frames over data channels: its video slots are
+	// data channels instead of media lines.
 	ReceiveData bool `json:"receive_data,omitempty"`
-	// Resume names the session to go on with after the websocket broke.
+	// Resume names the session to resume after the websocket broke.
 	Resume *ResumeRequest `json:"resume,omitempty"`
 }
 
@@ -33,17 +38,19 @@ type Join struct {
 type ResumeRequest struct {
 	Session string `json:"session"`
 	Secret  string `json:"secret"`
-	// NewConnection says that the client has lost its peer connection and needs a new one; else ICE is restarted.
+	// NewConnection reports that the client has lost its peer connection and needs a new one.
+	// Otherwise ICE is restarted.
 	NewConnection bool `json:"new_connection,omitempty"`
 }
 
-// Publish announces one more publication. The server replies OK and then offers lines of role RolePublish for it.
+// Publish announces one more publication. The server replies OK and then offers lines of role
+// RolePublish for the publication.
 type Publish struct {
 	Header
 	Publication volumetric.Publication `json:"publication"`
 }
 
-// Unpublish ends a publication of the client's own.
+// Unpublish ends a publication of this client.
 type Unpublish struct {
 	Header
 	Publication string `json:"publication"`
@@ -56,7 +63,8 @@ type Answer struct {
 	SDP   string `json:"sdp"`
 }
 
-// Candidate is one ICE candidate, in either direction, sent after the description that it belongs to.
+// Candidate is one ICE candidate, in either direction. It follows the session description to which
+// it belongs.
 type Candidate struct {
 	Header
 	Candidate string `json:"candidate"`
@@ -64,21 +72,23 @@ type Candidate struct {
 	LineIndex int    `json:"line_index,omitempty"`
 }
 
-// SetQuality states what the receiver wants to be sent. Choices are kept by names, so they outlive a publisher's reconnect;
-// a later choice for a tile replaces an earlier one for it or for the whole publication.
+// SetQuality sets the qualities that the receiver requests. Choices are stored by name and
+// therefore survive a reconnect of the publisher. A later choice for a tile replaces earlier
+// choices for the tile and for the whole publication.
 type SetQuality struct {
 	Header
 	Choices []Choice `json:"choices"`
 }
 
-// Choice is a receiver's wish for one tile, or for all tiles of a publication where Tile is nil.
+// Choice is a receiver's request for one tile, or for all tiles of a publication if Tile is nil.
 type Choice struct {
 	volumetric.PublicationRef
 	Tile    *int      `json:"tile,omitempty"`
 	Quality Selection `json:"quality"`
 }
 
-// Acknowledge says that the client knows what the slots carry; only then does the server send on them.
+// Acknowledge confirms that the client knows the assignments of the slots. The server sends on a
+// slot only after the acknowledgement.
 type Acknowledge struct {
 	Header
 	Slots []SlotGeneration `json:"slots"`
@@ -90,13 +100,14 @@ type SlotGeneration struct {
 	Generation uint32 `json:"generation"`
 }
 
-// Time asks for the server's clock. Stamps are microseconds of UTC since 1970; T0 is the client's when it sent.
+// Time requests the server's clock. All stamps are microseconds of UTC since 1970. T0 is the
+// client's clock at the time of sending.
 type Time struct {
 	Header
 	T0 int64 `json:"t0_us"`
 }
 
-// Leave ends the participant's session; the server replies OK and closes the websocket.
+// Leave ends the participant's session. The server replies OK and closes the websocket.
 type Leave struct {
 	Header
 }

@@ -10,51 +10,53 @@ import (
 // Code is the stable name of an error.
 type Code string
 
-// The codes. Those up to CodeRateLimited close the connection; the others leave it as it was.
+// The error codes. Codes up to CodeRateLimited close the connection; after the other codes the
+// connection stays open.
 const (
-	// CodeUnauthorized: no token, or one that is not valid.
+	// CodeUnauthorized: there is no token, or the token is not valid.
 	CodeUnauthorized Code = "unauthorized"
-	// CodeVersion: the join names another version of the protocol.
+	// CodeVersion: the join names a different version of the protocol.
 	CodeVersion Code = "version"
-	// CodeMalformed: not a JSON object with a type.
+	// CodeMalformed: the message is not a JSON object with a type.
 	CodeMalformed Code = "malformed"
-	// CodeTooLarge: a message over the limit.
+	// CodeTooLarge: the message exceeds the size limit.
 	CodeTooLarge Code = "too_large"
-	// CodeRateLimited: too many messages.
+	// CodeRateLimited: the client sent too many messages.
 	CodeRateLimited Code = "rate_limited"
 
-	// CodeForbidden: the token does not grant this.
+	// CodeForbidden: the token does not grant the request.
 	CodeForbidden Code = "forbidden"
-	// CodeUnknownType: a message type that the server does not know.
+	// CodeUnknownType: the server does not know the message type.
 	CodeUnknownType Code = "unknown_type"
-	// CodeNotJoined: the first message must be a join.
+	// CodeNotJoined: the first message is not a join.
 	CodeNotJoined Code = "not_joined"
-	// CodeAlreadyJoined: a second join on one connection.
+	// CodeAlreadyJoined: the connection has already joined.
 	CodeAlreadyJoined Code = "already_joined"
-	// CodeInvalid: a field has a form or a value that it must not have.
+	// CodeInvalid: a field has an invalid form or value.
 	CodeInvalid Code = "invalid"
-	// CodeIdentityTaken: somebody with this identity is in the room.
+	// CodeIdentityTaken: a participant with this identity is in the room.
 	CodeIdentityTaken Code = "identity_taken"
 	// CodeLimit: a configured limit is reached.
 	CodeLimit Code = "limit"
-	// CodeExists: the participant publishes under this name already.
+	// CodeExists: the participant already has a publication with this name.
 	CodeExists Code = "exists"
-	// CodeNotFound: no such publication, tile or quality.
+	// CodeNotFound: the publication, tile or quality does not exist.
 	CodeNotFound Code = "not_found"
-	// CodeUnexpectedAnswer: no offer of this number waits for an answer.
+	// CodeUnexpectedAnswer: no offer with this number is unanswered.
 	CodeUnexpectedAnswer Code = "unexpected_answer"
-	// CodeInvalidSDP: the description or candidate cannot be used.
+	// CodeInvalidSDP: the session description or the candidate cannot be used.
 	CodeInvalidSDP Code = "invalid_sdp"
-	// CodeResume: the session is gone, or the secret is not its own; join anew.
+	// CodeResume: the session has ended, or the resume secret is not valid for it. The client must
+	// join again.
 	CodeResume Code = "resume"
-	// CodeDraining: the server is about to stop and takes nobody new.
+	// CodeDraining: the server is draining and accepts no new participants.
 	CodeDraining Code = "draining"
 	// CodeSlowReader: the client did not read its messages in time.
 	CodeSlowReader Code = "slow_reader"
-	// CodeReplaced: the session went on over another connection.
+	// CodeReplaced: the session continued on another connection.
 	CodeReplaced Code = "replaced"
-	// CodeKicked: an operator removed the participant, who is not to come back by itself; or the operator's ban still
-	// lasts.
+	// CodeKicked: an operator removed the participant, and the client must not rejoin
+	// automatically; or the operator's ban is still in effect.
 	CodeKicked Code = "kicked"
 	// CodeClosed: an operator closed the room.
 	CodeClosed Code = "closed"
@@ -62,16 +64,18 @@ const (
 	CodeRevoked Code = "revoked"
 	// CodeConnection: the peer connection failed, or the client ended it.
 	CodeConnection Code = "connection"
-	// CodeInternal: the server failed; its log says why.
+	// CodeInternal: the server failed; the server's log contains the reason.
 	CodeInternal Code = "internal"
 )
 
-// closing are the codes that close the connection, nonClosing those that leave it as it was.
+// closing lists the codes that close the connection, nonClosing the codes that do not.
 var (
 	closing    = []Code{CodeUnauthorized, CodeVersion, CodeMalformed, CodeTooLarge, CodeRateLimited}
 	nonClosing = []Code{
-		CodeForbidden, CodeUnknownType, CodeNotJoined, CodeAlreadyJoined, CodeInvalid, CodeIdentityTaken, CodeLimit, CodeExists, CodeNotFound,
-		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeKicked, CodeClosed,
+		CodeForbidden, CodeUnknownType, CodeNotJoined, CodeAlreadyJoined, CodeInvalid, CodeIdentityTaken, CodeLimit,
+		CodeExists, CodeNotFound,
+		CodeUnexpectedAnswer, CodeInvalidSDP, CodeResume, CodeDraining, CodeSlowReader, CodeReplaced, CodeKicked,
+		CodeClosed,
 		CodeRevoked, CodeConnection,
 		CodeInternal,
 	}
@@ -80,15 +84,16 @@ var (
 // Codes lists every code.
 func Codes() []Code { return slices.Concat(closing, nonClosing) }
 
-// Closes tells whether an error with this code closes the connection.
+// Closes reports whether an error with this code closes the connection.
 func (c Code) Closes() bool { return slices.Contains(closing, c) }
 
-// NewError makes an error with a code, to be sent to a client.
+// NewError returns an error with a code, to be sent to a client.
 func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// ErrorFor is the message that answers the request of that id, where decoding, validating or carrying it out gave err: an *Error inside
-// err as it is, an error of this package or of volumetric's validation with its code and text, anything else as CodeInternal without
-// its text, which is the log's.
+// ErrorFor returns the reply to the request with the given id after err occurred in decoding,
+// validating or executing the request. An *Error inside err is returned unchanged. An error of this
+// package, or of the validation in package volumetric, is returned with its code and text. Every
+// other error becomes CodeInternal without the text of err, which belongs in the server's log.
 func ErrorFor(id string, err error) *Error {
 	var reply Error
 	var known *Error

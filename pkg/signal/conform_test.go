@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// conforms reports where the JSON text breaks the definition of that name. It knows the keywords that schema.json uses, and no others.
+// conforms returns an error if the JSON text violates the named definition. It supports only the
+// keywords that schema.json uses.
 func conforms(t *testing.T, definition string, text []byte) error {
 	t.Helper()
 	var value any
@@ -58,15 +59,18 @@ func (c *conformity) keyword(where, keyword string, argument, value any) error {
 		return c.container(where, keyword, argument, value)
 	case "minimum", "maximum":
 		number, ok := value.(float64)
-		holds = !ok || keyword == "minimum" && number >= argument.(float64) || keyword == "maximum" && number <= argument.(float64)
+		holds = !ok || keyword == "minimum" && number >= argument.(float64) ||
+			keyword == "maximum" && number <= argument.(float64)
 	case "minLength", "maxLength":
 		text, ok := value.(string)
 		n := float64(utf8.RuneCountInString(text))
-		holds = !ok || keyword == "minLength" && n >= argument.(float64) || keyword == "maxLength" && n <= argument.(float64)
+		holds = !ok || keyword == "minLength" && n >= argument.(float64) ||
+			keyword == "maxLength" && n <= argument.(float64)
 	case "minItems", "maxItems":
 		list, ok := value.([]any)
 		n := float64(len(list))
-		holds = !ok || keyword == "minItems" && n >= argument.(float64) || keyword == "maxItems" && n <= argument.(float64)
+		holds = !ok || keyword == "minItems" && n >= argument.(float64) ||
+			keyword == "maxItems" && n <= argument.(float64)
 	default:
 		return fmt.Errorf("%s: schema uses the keyword %q, which this test does not know", where, keyword)
 	}

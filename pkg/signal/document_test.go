@@ -24,7 +24,8 @@ func document(t *testing.T) string {
 	return string(text)
 }
 
-// TestDocumentExamples parses every example through the Go types, which have to know every key, and writes it again to the same JSON.
+// TestDocumentExamples decodes every example to the Go types, which must know every key, and
+// encodes it to the same JSON.
 func TestDocumentExamples(t *testing.T) {
 	text := document(t)
 	found := example.FindAllStringSubmatch(text, -1)
@@ -63,8 +64,8 @@ func TestDocumentExamples(t *testing.T) {
 	}
 }
 
-// checkExample disallows unknown fields, also where a type of ours reads itself: what is read and written again must be what was there,
-// but for zeros that may be left out.
+// checkExample rejects unknown fields, including those of types with their own decoders: an example
+// that is decoded and encoded must stay the same, except for zeros that may be omitted.
 func checkExample(t *testing.T, m Message, data []byte) {
 	t.Helper()
 	strict := json.NewDecoder(bytes.NewReader(data))
@@ -87,7 +88,8 @@ func checkExample(t *testing.T, m Message, data []byte) {
 	}
 }
 
-// sameJSON compares what was written with the example, which may state zeros that are left out in writing.
+// sameJSON compares the encoded message with the example, which may contain zeros that the encoder
+// omits.
 func sameJSON(got, want any) bool {
 	wantObject, ok := want.(node)
 	if !ok {
@@ -120,7 +122,7 @@ func isZero(value any) bool { return value == false || value == 0.0 || value == 
 
 var codeRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [^|]+ \\| [^|]+ \\|$")
 
-// TestDocumentCodes holds the tables of errors against the codes, in order.
+// TestDocumentCodes compares the tables of error codes with the codes, in order.
 func TestDocumentCodes(t *testing.T) {
 	_, errorsPart, found := strings.Cut(document(t), "\n## Errors\n")
 	if !found {

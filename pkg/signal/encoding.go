@@ -9,21 +9,51 @@ import (
 	"slices"
 )
 
-// fromClient and fromServer make an empty message of each type, by direction. Candidate, Pose, Trace and FrameTimes go both ways.
+// fromClient and fromServer map each type to a function that returns an empty message, by
+// direction. Candidate, Pose, Trace and FrameTimes are sent in both directions.
 var (
 	fromClient = byType(
-		blank[Join], blank[Publish], blank[Unpublish], blank[Answer], blank[Candidate], blank[SetQuality], blank[Acknowledge],
-		blank[Viewpoint], blank[Pose], blank[Arrange], blank[SetLimits], blank[Uplink], blank[Time], blank[Trace], blank[FrameTimes],
+		blank[Join],
+		blank[Publish],
+		blank[Unpublish],
+		blank[Answer],
+		blank[Candidate],
+		blank[SetQuality],
+		blank[Acknowledge],
+		blank[Viewpoint],
+		blank[Pose],
+		blank[Arrange],
+		blank[SetLimits],
+		blank[Uplink],
+		blank[Time],
+		blank[Trace],
+		blank[FrameTimes],
 		blank[Leave],
 	)
 	fromServer = byType(
-		blank[Joined], blank[OK], blank[Error], blank[ParticipantJoined], blank[ParticipantLeft], blank[Published], blank[Unpublished],
-		blank[Offer], blank[Candidate], blank[Assignments], blank[Sending], blank[Delivery], blank[Pose], blank[Wanted],
-		blank[Bandwidth], blank[TimeReply], blank[Trace], blank[FrameTimes], blank[Closing],
+		blank[Joined],
+		blank[OK],
+		blank[Error],
+		blank[ParticipantJoined],
+		blank[ParticipantLeft],
+		blank[Published],
+		blank[Unpublished],
+		blank[Offer],
+		blank[Candidate],
+		blank[Assignments],
+		blank[Sending],
+		blank[Delivery],
+		blank[Pose],
+		blank[Wanted],
+		blank[Bandwidth],
+		blank[TimeReply],
+		blank[Trace],
+		blank[FrameTimes],
+		blank[Closing],
 	)
 )
 
-// blank makes an empty message of the type M.
+// blank returns an empty message of type M.
 func blank[M any, P interface {
 	*M
 	Message
@@ -39,14 +69,15 @@ func byType(blanks ...func() Message) map[Type]func() Message {
 	return known
 }
 
-// TypesFromClient lists the types that a client sends, sorted.
+// TypesFromClient returns the message types that a client sends, sorted.
 func TypesFromClient() []Type { return slices.Sorted(maps.Keys(fromClient)) }
 
-// TypesFromServer lists the types that the server sends, sorted.
+// TypesFromServer returns the message types that the server sends, sorted.
 func TypesFromServer() []Type { return slices.Sorted(maps.Keys(fromServer)) }
 
-// Encode sets the message's type and gives its text frame. Only the first time does it write to the message: one that has been encoded may
-// be encoded again by several goroutines at once. The text of a shared message must not be changed.
+// Encode sets the message's type and returns its text frame. Only the first call writes to the
+// message; an encoded message may be encoded again by several goroutines concurrently. The text of
+// a shared message must not be changed.
 func Encode(m Message) ([]byte, error) {
 	if shared := m.Head().shared; shared != nil {
 		shared.once.Do(func() { shared.text, shared.err = encode(m) })
@@ -60,28 +91,32 @@ func encode(m Message) ([]byte, error) {
 		head.Type = t
 	}
 	if own, ok := m.(json.Marshaler); ok {
-		// The package's own texts need no check, which json.Marshal would make.
+		// The package's own encoders need no check of their output, as json.Marshal would make.
 		return own.MarshalJSON()
 	}
 	return json.Marshal(m)
 }
 
-// DecodeFromClient reads a message that a client sent: it is a Request. An unknown type and a field of the wrong form give an error
-// around ErrUnknownType or ErrInvalid, and a message that is longer than others of its type may be one around ErrTooLarge, together with a message that has the
-// header only, so that the id can be answered; anything else that is wrong gives one around ErrMalformed and no message. Unknown fields are passed over.
+// DecodeFromClient decodes a message from a client. The message is a Request.
+//
+// If the type is unknown or a field has an invalid form, the error wraps ErrUnknownType or
+// ErrInvalid. If the message is longer than its type allows, the error wraps ErrTooLarge. In these
+// cases the returned message contains only the header, so that the caller can reply to the id.
+// Every other error wraps ErrMalformed, and the message is nil. Unknown fields are ignored.
 func DecodeFromClient(data []byte) (Message, error) { return decode(data, fromClient, withinBounds) }
 
-// DecodeFromServer reads a message that the server sent, as DecodeFromClient does. Clients pass over unknown types.
+// DecodeFromServer decodes a message from the server, with the same errors as DecodeFromClient
+// except ErrTooLarge. Clients ignore unknown types.
 func DecodeFromServer(data []byte) (Message, error) { return decode(data, fromServer, nil) }
 
-// decode reads the header, and the whole message once the check has passed it, if there is one.
+// decode decodes the header, then calls check, if it is not nil, and then decodes the message.
 func decode(data []byte, known map[Type]func() Message, check func(Type, []byte) error) (Message, error) {
 	var head Header
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrMalformed, describe(err))
 	}
 	if head.Type == "" {
-		return nil, fmt.Errorf("%w: no type", ErrMalformed)
+		return nil, fmt.Errorf("%w: the message has no type", ErrMalformed)
 	}
 	if len(head.ID) > MaxIDLength {
 		return nil, fmt.Errorf("%w: id has %d bytes, expected at most %d", ErrMalformed, len(head.ID), MaxIDLength)
@@ -102,7 +137,7 @@ func decode(data []byte, known map[Type]func() Message, check func(Type, []byte)
 	return m, nil
 }
 
-// describe says what is wrong in the protocol's terms rather than in those of Go's types.
+// describe describes a decoding error in terms of the protocol instead of Go types.
 func describe(err error) string {
 	var form *json.UnmarshalTypeError
 	if !errors.As(err, &form) {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// body is a publication in the usual shape: two tiles, two qualities.
+// body returns a typical publication: two tiles, two qualities.
 func body() volumetric.Publication {
 	return volumetric.Publication{
 		Name:      "body",
@@ -39,14 +39,14 @@ func voice() volumetric.Publication {
 	}
 }
 
-// foreign is a publication of VR2Gather's frames.
+// foreign returns a publication of VR2Gather's frames.
 func foreign() volumetric.Publication {
 	p := body()
 	p.Codec.Format, p.VR2Gather = "codec=cwi0", true
 	return p
 }
 
-// samples has one message of every type with every field set.
+// samples returns one message of every type with every field set.
 func samples() []Message {
 	tile, quality := 1, volumetric.Quality(0)
 	ref := volumetric.PublicationRef{Participant: "ada", Publication: "body"}
@@ -54,14 +54,21 @@ func samples() []Message {
 	header := Header{ID: "42"}
 	return []Message{
 		&Join{
-			Header: header, Version: Version, Room: "lab", Identity: "ada", Publications: []volumetric.Publication{body(), voice()},
-			Receive: true, DeadlineMS: 250, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6, Start: 10e6}, Pauses: true,
+			Header: header, Version: Version, Room: "lab", Identity: "ada",
+			Publications: []volumetric.Publication{body(), voice()},
+			Receive:      true, DeadlineMS: 250, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6, Start: 10e6},
+			Pauses: true,
 			Resume: &ResumeRequest{Session: "s1", Secret: "a secret", NewConnection: true},
 		},
 		&Publish{Header: header, Publication: body()},
 		&Unpublish{Header: header, Publication: "body"},
 		&Answer{Header: header, Offer: 2, SDP: "v=0\r\n"},
-		&Candidate{Header: header, Candidate: "candidate:1 1 udp 2130706431 192.0.2.1 7882 typ host", MID: "0", LineIndex: 1},
+		&Candidate{
+			Header:    header,
+			Candidate: "candidate:1 1 udp 2130706431 192.0.2.1 7882 typ host",
+			MID:       "0",
+			LineIndex: 1,
+		},
 		&SetQuality{Header: header, Choices: []Choice{
 			{PublicationRef: ref, Quality: Auto()},
 			{PublicationRef: ref, Tile: &tile, Quality: Only(1)},
@@ -70,13 +77,20 @@ func samples() []Message {
 		}},
 		&Acknowledge{Header: header, Slots: []SlotGeneration{slot}},
 		&Viewpoint{
-			Header: header, At: 1_800_000_000_000_000, Position: Vector{0.5, 1.6, 2}, Orientation: Rotation{0, 0.6, 0, 0.8}, FOV: 60, Aspect: 1.5,
+			Header: header, At: 1_800_000_000_000_000, Position: Vector{0.5, 1.6, 2},
+			Orientation: Rotation{0, 0.6, 0, 0.8}, FOV: 60, Aspect: 1.5,
 		},
 		&Pose{
-			Header: header, Participant: "ada", Publication: "body", Position: Vector{-1, 0, 3}, Orientation: Rotation{0, 0, 0, 1}, Scale: 2,
+			Header: header, Participant: "ada", Publication: "body", Position: Vector{-1, 0, 3},
+			Orientation: Rotation{0, 0, 0, 1}, Scale: 2,
 			Boxes: []volumetric.BoundingBox{body().Tiles[0].Box, body().Tiles[1].Box}, Priority: 3,
 		},
-		&Arrange{Header: header, Objects: []Placement{{PublicationRef: ref, Position: Vector{1, 0, -2}, Orientation: Rotation{0, 1, 0, 0}, Scale: 1.5}}},
+		&Arrange{
+			Header: header,
+			Objects: []Placement{
+				{PublicationRef: ref, Position: Vector{1, 0, -2}, Orientation: Rotation{0, 1, 0, 0}, Scale: 1.5},
+			},
+		},
 		&SetLimits{Header: header, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6, Start: 10e6}},
 		&Uplink{Header: header, Estimate: 12e6, GaveUp: []OwnTrack{{Publication: "body", Tile: 1, Quality: 1}}},
 		&Time{Header: header, T0: 1_800_000_000_000_000},
@@ -86,7 +100,12 @@ func samples() []Message {
 			Resume:       ResumeGrant{Secret: "next secret", GraceMS: 15000},
 			ICEServers:   []ICEServer{{URLs: []string{"turn:turn.example.org"}, Username: "u", Credential: "c"}},
 			Participants: []Participant{{Identity: "grace", Publications: []volumetric.Publication{body()}}},
-			Limits:       Limits{TracksPerPublication: 64, Publications: 4, FrameBytes: 16 << 20, MessageBytes: MaxMessageBytes},
+			Limits: Limits{
+				TracksPerPublication: 64,
+				Publications:         4,
+				FrameBytes:           16 << 20,
+				MessageBytes:         MaxMessageBytes,
+			},
 		},
 		&OK{Header: header},
 		&Error{Header: header, Code: CodeNotFound, Message: "no such publication"},
@@ -96,25 +115,44 @@ func samples() []Message {
 		&Published{Participant: "linus", Publication: foreign()},
 		&Unpublished{PublicationRef: ref},
 		&Offer{Offer: 2, SDP: "v=0\r\n", Media: []Media{
-			{MID: "0", Role: RolePublish, Publication: "body", Tile: 1, Quality: &quality}, {MID: "7", Role: RoleSlot}, {MID: "8", Role: RoleAudio},
+			{
+				MID:         "0",
+				Role:        RolePublish,
+				Publication: "body",
+				Tile:        1,
+				Quality:     &quality,
+			}, {MID: "7", Role: RoleSlot}, {MID: "8", Role: RoleAudio},
 		}},
 		&Assignments{Assignments: []Assignment{
 			{MID: "7", Generation: 3, Track: &volumetric.TileRef{PublicationRef: ref, Tile: 1}, Quality: &quality},
 		}},
 		&Sending{Slots: []SlotQuality{{SlotGeneration: slot, Quality: 1, Reason: ReasonChoice}}},
 		&Delivery{Dropped: []SlotDrops{{SlotGeneration: slot, Frames: 2}}},
-		&Wanted{Publications: []WantedPublication{{Publication: "body", Tiles: [][]volumetric.Quality{{0, 1}, {}}, Parity: 0.125}}},
+		&Wanted{
+			Publications: []WantedPublication{
+				{Publication: "body", Tiles: [][]volumetric.Quality{{0, 1}, {}}, Parity: 0.125},
+			},
+		},
 		&Bandwidth{Estimate: 30e6, Allocated: 24e6, Wanted: 48e6},
 		&TimeReply{Header: header, T0: 1, T1: 2, T2: 3},
 		&Trace{Header: header, FrameTimes: true},
 		&FrameTimes{
 			Header: header, Host: FrameHostSender, Clock: HostClock{Source: ClockPTP},
-			Tracks: []TrackTimes{{Publication: "body", Frames: [][]int64{{7, 100, 1795188600000000, 0, -1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}}},
+			Tracks: []TrackTimes{
+				{Publication: "body", Frames: [][]int64{{7, 100, 1795188600000000, 0, -1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}},
+			},
 		},
 		&FrameTimes{
-			Header: header, Host: FrameHostServer, Clock: HostClock{Source: ClockEstimated, Offset: -5e9, Bound: 1000, Uncertainty: 100, Disagreement: -7},
+			Header: header, Host: FrameHostServer,
+			Clock: HostClock{Source: ClockEstimated, Offset: -5e9, Bound: 1000, Uncertainty: 100, Disagreement: -7},
 			Tracks: []TrackTimes{
-				{Participant: "ada", Publication: "body", Tile: 1, Quality: 2, Frames: [][]int64{{1, 2, 3, -1, 0, 5, 6, 7, 8, 9, 10}, {2, 2, 3, -1, 0, 5, 6, 7, 8, 9, 10}}},
+				{
+					Participant: "ada",
+					Publication: "body",
+					Tile:        1,
+					Quality:     2,
+					Frames:      [][]int64{{1, 2, 3, -1, 0, 5, 6, 7, 8, 9, 10}, {2, 2, 3, -1, 0, 5, 6, 7, 8, 9, 10}},
+				},
 				{Publication: "a \"quoted\" <name>", Frames: [][]int64{}},
 			},
 			Dropped: 4,
@@ -156,7 +194,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if times, ok := m.(*FrameTimes); ok && times.Host == FrameHostServer {
-			continue // a client sends no such
+			continue // clients do not send this type
 		}
 		if request, ok := m.(Request); ok {
 			if err := request.Validate(); err != nil {
@@ -179,10 +217,14 @@ func TestRequestsAreWhatClientsSend(t *testing.T) {
 	}
 }
 
-// TestPreparedTimesAreTheSame as those that are encoded anew for each, and are not encoded anew.
+// TestPreparedTimesAreTheSame expects that a prepared message equals an unprepared one and is
+// encoded only once.
 func TestPreparedTimesAreTheSame(t *testing.T) {
 	times := func() *FrameTimes {
-		return &FrameTimes{Host: FrameHostSender, Tracks: []TrackTimes{{Participant: "ada", Publication: "body", Frames: [][]int64{{1, 2, 3}}}}}
+		return &FrameTimes{
+			Host:   FrameHostSender,
+			Tracks: []TrackTimes{{Participant: "ada", Publication: "body", Frames: [][]int64{{1, 2, 3}}}},
+		}
 	}
 	want, err := Encode(times())
 	if err != nil {
@@ -199,12 +241,22 @@ func TestPreparedTimesAreTheSame(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAreLists: readers in other languages iterate without asking.
+// TestEmptyListsAreLists expects empty lists instead of null, because readers in other languages
+// iterate without a check.
 func TestEmptyListsAreLists(t *testing.T) {
 	messages := []Message{
-		&Joined{Participants: []Participant{{Identity: "ada"}}, ICEServers: []ICEServer{{}}}, &ParticipantJoined{}, &Offer{}, &Assignments{}, &Sending{},
-		&Delivery{}, &SetQuality{}, &Acknowledge{}, &Joined{}, &Uplink{}, &Wanted{}, &FrameTimes{}, &FrameTimes{Tracks: make([]TrackTimes, 1)},
-		&Wanted{Publications: []WantedPublication{{Publication: "body"}, {Publication: "desk", Tiles: [][]volumetric.Quality{nil}}}},
+		&Joined{
+			Participants: []Participant{{Identity: "ada"}},
+			ICEServers:   []ICEServer{{}},
+		}, &ParticipantJoined{}, &Offer{}, &Assignments{}, &Sending{},
+		&Delivery{}, &SetQuality{}, &Acknowledge{}, &Joined{}, &Uplink{}, &Wanted{}, &FrameTimes{},
+		&FrameTimes{Tracks: make([]TrackTimes, 1)},
+		&Wanted{
+			Publications: []WantedPublication{
+				{Publication: "body"},
+				{Publication: "desk", Tiles: [][]volumetric.Quality{nil}},
+			},
+		},
 	}
 	for _, m := range messages {
 		data, err := Encode(m)
@@ -223,10 +275,11 @@ func TestEmptyListsAreLists(t *testing.T) {
 func TestMediaTile(t *testing.T) {
 	quality := volumetric.Quality(0)
 	for want, media := range map[string]Media{
-		`{"mid":"0","role":"publish","publication":"body","quality":0,"tile":0}`: {MID: "0", Role: RolePublish, Publication: "body", Quality: &quality},
-		`{"mid":"3","role":"publish"}`:                                           {MID: "3", Role: RolePublish},
-		`{"mid":"1","role":"slot"}`:                                              {MID: "1", Role: RoleSlot},
-		`{"mid":"2","role":"audio"}`:                                             {MID: "2", Role: RoleAudio},
+		`{"mid":"0","role":"publish","publication":"body","quality":0,"tile":0}`: {MID: "0", Role: RolePublish,
+			Publication: "body", Quality: &quality},
+		`{"mid":"3","role":"publish"}`: {MID: "3", Role: RolePublish},
+		`{"mid":"1","role":"slot"}`:    {MID: "1", Role: RoleSlot},
+		`{"mid":"2","role":"audio"}`:   {MID: "2", Role: RoleAudio},
 	} {
 		got, err := json.Marshal(media)
 		if err != nil || string(got) != want {
@@ -240,7 +293,7 @@ func TestSelection(t *testing.T) {
 	for _, test := range []struct {
 		text string
 		want Selection
-		// again is how the selection is written, where that differs from text.
+		// again is the encoded selection if it differs from text.
 		again string
 	}{
 		{`"auto"`, Auto(), ""},
@@ -264,7 +317,8 @@ func TestSelection(t *testing.T) {
 			t.Errorf("%+v: got %s, %v, expected %s", test.want, data, err, again)
 		}
 	}
-	for _, text := range []string{`null`, `"high"`, `"AUTO"`, `1.5`, `-2`, `true`, `{}`, `[null]`, `[-1]`, `[0,-1]`, `["auto"]`, `[[0]]`, `1e30`} {
+	for _, text := range []string{`null`, `"high"`, `"AUTO"`, `1.5`, `-2`, `true`, `{}`, `[null]`, `[-1]`, `[0,-1]`,
+		`["auto"]`, `[[0]]`, `1e30`} {
 		var got Selection
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
 			t.Errorf("%s: got %+v, expected an error", text, got)
@@ -281,7 +335,7 @@ func TestDecodeErrors(t *testing.T) {
 		want       error
 		code       Code
 		id         string
-		// says is part of the message.
+		// says is part of the error message.
 		says string
 	}{
 		{"empty", ``, ErrMalformed, CodeMalformed, "", ""},
@@ -292,17 +346,24 @@ func TestDecodeErrors(t *testing.T) {
 		{"two", `{"type":"leave"}{"type":"leave"}`, ErrMalformed, CodeMalformed, "", ""},
 		{"no type", `{"id":"1"}`, ErrMalformed, CodeMalformed, "", "no type"},
 		{"type of a wrong form", `{"type":1}`, ErrMalformed, CodeMalformed, "", "type is a JSON number"},
-		{"long id", `{"type":"leave","id":"` + strings.Repeat("x", MaxIDLength+1) + `"}`, ErrMalformed, CodeMalformed, "", "id has 129 bytes"},
+		{"long id", `{"type":"leave","id":"` + strings.Repeat("x", MaxIDLength+1) + `"}`, ErrMalformed, CodeMalformed,
+			"", "id has 129 bytes"},
 		{"unknown type", `{"type":"dance","id":"9"}`, ErrUnknownType, CodeUnknownType, "9", `"dance"`},
 		{"the server's", `{"type":"joined","id":"9"}`, ErrUnknownType, CodeUnknownType, "9", `"joined"`},
-		{"field of a wrong form", `{"type":"join","id":"9","version":"1"}`, ErrInvalid, CodeInvalid, "9", "version is a JSON string, expected a whole number"},
-		{"number out of range", `{"type":"acknowledge","id":"9","slots":[{"mid":"1","generation":-1}]}`, ErrInvalid, CodeInvalid, "9", "generation"},
-		{"no quality", `{"type":"set_quality","id":"9","choices":[{"participant":"a","publication":"b"}]}`, ErrInvalid, CodeInvalid, "9", "quality"},
+		{"field of a wrong form", `{"type":"join","id":"9","version":"1"}`, ErrInvalid, CodeInvalid, "9",
+			"version is a JSON string, expected a whole number"},
+		{"number out of range", `{"type":"acknowledge","id":"9","slots":[{"mid":"1","generation":-1}]}`, ErrInvalid,
+			CodeInvalid, "9", "generation"},
+		{"no quality", `{"type":"set_quality","id":"9","choices":[{"participant":"a","publication":"b"}]}`,
+			ErrInvalid, CodeInvalid, "9", "quality"},
 		{"half a place", `{"type":"viewpoint","id":"9","position":[1,2]}`, ErrInvalid, CodeInvalid, "9", "3 numbers"},
-		{"a place too far", `{"type":"viewpoint","id":"9","position":[1,2,1e400]}`, ErrInvalid, CodeInvalid, "9", "3 numbers"},
-		{"a rotation that is none", `{"type":"pose","id":"9","orientation":[0,0,null,1]}`, ErrInvalid, CodeInvalid, "9", "4 numbers"},
+		{"a place too far", `{"type":"viewpoint","id":"9","position":[1,2,1e400]}`, ErrInvalid, CodeInvalid, "9",
+			"3 numbers"},
+		{"a rotation that is none", `{"type":"pose","id":"9","orientation":[0,0,null,1]}`, ErrInvalid, CodeInvalid,
+			"9", "4 numbers"},
 		{"no rotation", `{"type":"pose","id":"9","orientation":null}`, ErrInvalid, CodeInvalid, "9", "4 numbers"},
-		{"choice of a wrong form", `{"type":"set_quality","id":"9","choices":[7]}`, ErrInvalid, CodeInvalid, "9", "object"},
+		{"choice of a wrong form", `{"type":"set_quality","id":"9","choices":[7]}`, ErrInvalid, CodeInvalid, "9",
+			"object"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := DecodeFromClient([]byte(test.text))
@@ -327,10 +388,18 @@ func TestDecodeErrors(t *testing.T) {
 func TestErrorFor(t *testing.T) {
 	own := NewError(CodeLimit, "too many")
 	wrapped := errors.Join(errors.New("join"), own)
-	if got := ErrorFor("7", wrapped); got.Code != CodeLimit || got.Message != "too many" || got.ID != "7" || own.ID != "" {
+	if got := ErrorFor(
+		"7",
+		wrapped,
+	); got.Code != CodeLimit || got.Message != "too many" || got.ID != "7" ||
+		own.ID != "" {
 		t.Errorf("got %+v from %+v", got, own)
 	}
-	if got := ErrorFor("", errors.New("open /etc/secret: denied")); got.Code != CodeInternal || strings.Contains(got.Message, "secret") {
+	if got := ErrorFor(
+		"",
+		errors.New("open /etc/secret: denied"),
+	); got.Code != CodeInternal ||
+		strings.Contains(got.Message, "secret") {
 		t.Errorf("got %+v, expected an internal error that tells nothing", got)
 	}
 	if got := own.Error(); got != "limit: too many" {

@@ -8,93 +8,106 @@ import (
 )
 
 const (
-	// MaxFrameTimes is the number of frames in one message of their times, over all tracks: half a second of 2,048 tile frames per second.
+	// MaxFrameTimes is the maximum number of frames in a message, over all tracks: half a second of
+	// 2,048 tile frames per second.
 	MaxFrameTimes = 1024
-	// FrameTimesHead is how many numbers stand before the stamps of a frame: its number, its bytes, and when it began.
+	// FrameTimesHead is the number of values before the stamps of a frame: frame number, size in
+	// bytes, and time of the first stamp.
 	FrameTimesHead = 3
-	// SenderStamps and ServerStamps are how many stamps follow in messages of senders and of the server.
+	// SenderStamps and ServerStamps are the numbers of stamps per frame in messages of senders and
+	// of the server.
 	SenderStamps = 11
 	ServerStamps = 8
-	// UnknownStamp stands for a stamp that was not taken.
+	// UnknownStamp is the value of a stamp that was not taken.
 	UnknownStamp = -1
-	// MaxStamp bounds how long after its beginning a stage of a frame may be reached, in nanoseconds: a minute.
+	// MaxStamp is the maximum time from the first stamp of a frame to any other, in nanoseconds:
+	// one minute.
 	MaxStamp = 60e9
-	// MaxClockOffset bounds the offset between two clocks, in nanoseconds: 100 years.
+	// MaxClockOffset is the maximum offset between two clocks, in nanoseconds: 100 years.
 	MaxClockOffset = 100 * 366 * 86400 * 1e9
 )
 
-// Trace asks for messages about the times of frames, or ends them. A client asks the server for those of the frames that it is sent; the server asks a client for
-// those of the frames that it publishes, as long as somebody in the room has asked.
+// Trace starts or stops messages about frame times. A client requests the times of the frames that
+// the server sends to it. The server requests from a client the times of the frames that the client
+// publishes, as long as any participant in the room has requested them.
 type Trace struct {
 	Header
 	FrameTimes bool `json:"frame_times"`
 }
 
-// FrameHost is who took stamps.
+// FrameHost identifies the host that took the stamps.
 type FrameHost string
 
-// The hosts of stamps in messages; receivers keep theirs.
+// The hosts of stamps in messages. Receivers keep their own stamps.
 const (
 	FrameHostSender FrameHost = "sender"
 	FrameHostServer FrameHost = "server"
 )
 
-// ClockSource is where a host has its time from.
+// ClockSource identifies the source of a host's time.
 type ClockSource string
 
 // The sources of time.
 const (
-	// ClockEstimated: the offset from the server's clock is estimated by round trips.
+	// ClockEstimated: the offset from the server's clock is estimated from round trips.
 	ClockEstimated ClockSource = "estimated"
-	// ClockSystem: the system's clock is taken for right.
+	// ClockSystem: the system's clock is assumed to be correct.
 	ClockSystem ClockSource = "system"
-	// ClockPTP: the system's clock is kept by the precision time protocol (IEEE 1588).
+	// ClockPTP: the system's clock is synchronized by the precision time protocol (IEEE 1588).
 	ClockPTP ClockSource = "ptp"
 )
 
-// HostClock says how a host's times were turned into the server's, in nanoseconds.
+// HostClock describes the conversion of a host's times to the server's clock. All values are in
+// nanoseconds.
 type HostClock struct {
 	Source ClockSource `json:"source"`
-	// Offset was added to the host's own times.
+	// Offset was added to the host's times.
 	Offset int64 `json:"offset_ns"`
-	// Bound is how far the result may be off whatever the path, and Uncertainty if both directions of it are equally quick.
+	// Bound is the maximum error for any network path. Uncertainty is the maximum error if both
+	// directions of the path have the same delay.
 	Bound       int64 `json:"bound_ns"`
 	Uncertainty int64 `json:"uncertainty_ns"`
-	// Disagreement is what the estimate finds a clock off that is taken for right.
+	// Disagreement is the estimated error of a clock that is assumed to be correct.
 	Disagreement int64 `json:"disagreement_ns,omitempty"`
 }
 
-// FrameTimes brings the stamps that one host took of many frames, of all its tracks, every half second or so. A client that publishes sends those of its own; the
-// server passes them on to those who asked, with the participant's name, and adds messages with its own.
+// FrameTimes contains the stamps that one host took of many frames, of all its tracks, about every
+// half second. A publishing client sends its own stamps. The server forwards them, with the
+// participant's name, to the participants that requested frame times, and adds messages with its
+// own stamps.
 type FrameTimes struct {
 	Header
 	Host  FrameHost `json:"host"`
 	Clock HostClock `json:"clock"`
-	// Tracks are those whose frames follow.
+	// Tracks contains the tracks with their frames.
 	Tracks []TrackTimes `json:"tracks"`
-	// Dropped is how many frames were left out since the message before, because there were too many.
+	// Dropped is the number of frames omitted since the previous message because there were too
+	// many.
 	Dropped int `json:"dropped,omitempty"`
 
-	// text is the message as it is sent, once it is prepared.
+	// text is the encoded message after Prepare.
 	text []byte
 }
 
-// TrackTimes are the stamps of frames of one tile at one quality.
+// TrackTimes contains the stamps of frames of one tile at one quality.
 type TrackTimes struct {
-	// Participant is who publishes the track; only the server fills it in.
+	// Participant is the publisher of the track. Only the server sets this field.
 	Participant string             `json:"participant,omitempty"`
 	Publication string             `json:"publication"`
 	Tile        int                `json:"tile"`
 	Quality     volumetric.Quality `json:"quality"`
-	// Frames are lists of whole numbers: the frame number, the bytes of the encoded tile, when the first of the stamps was taken, in microseconds of UTC since 1970 by the
-	// server's clock, and for each stamp of the host, in their order, how many nanoseconds later it was, or UnknownStamp.
+	// Frames contains a list of integers per frame: the frame number, the size of the encoded tile
+	// in bytes, the time of the first stamp in microseconds of UTC since 1970 by the server's
+	// clock, and for each stamp of the host, in their order, the nanoseconds since the first stamp,
+	// or UnknownStamp.
 	Frames [][]int64 `json:"frames"`
 }
 
 // Validate implements Request.
 func (m *Trace) Validate() error { return nil }
 
-// Validate implements Request. Whether there are such tracks is not its matter: a publication may just have ended.
+// Validate implements Request. The tracks need not exist, because a publication may just have
+// ended.
 func (m *FrameTimes) Validate() error { return m.reply(m.check()) }
 
 func (m *FrameTimes) check() error {
@@ -114,9 +127,9 @@ func (m *FrameTimes) check() error {
 		if err := m.Tracks[i].check(); err != nil {
 			return err
 		}
-		// A track without frames counts, too, so that there are not more of them than frames can be.
+		// A track without frames counts as one frame, so that the number of tracks is bounded, too.
 		if frames += max(1, len(m.Tracks[i].Frames)); frames > MaxFrameTimes {
-			return invalid("more than %d frames in one message", MaxFrameTimes)
+			return invalid("the message has more than %d frames", MaxFrameTimes)
 		}
 	}
 	return nil
@@ -136,7 +149,13 @@ func (c *HostClock) check() error {
 		{"disagreement_ns", c.Disagreement, -MaxClockOffset},
 	} {
 		if field.value < field.least || field.value > MaxClockOffset {
-			return invalid("clock.%s is %d, expected %d to %d", field.name, field.value, field.least, int64(MaxClockOffset))
+			return invalid(
+				"clock.%s is %d, expected %d to %d",
+				field.name,
+				field.value,
+				field.least,
+				int64(MaxClockOffset),
+			)
 		}
 	}
 	return nil
@@ -168,17 +187,17 @@ func (t *TrackTimes) check() error {
 
 func checkFrameTimes(frame []int64) error {
 	if len(frame) != FrameTimesHead+SenderStamps {
-		return invalid("%d numbers of a frame, expected %d", len(frame), FrameTimesHead+SenderStamps)
+		return invalid("a frame has %d numbers, expected %d", len(frame), FrameTimesHead+SenderStamps)
 	}
 	if number := frame[0]; number < 0 || number > 1<<32-1 {
 		return invalid("frame number is %d, expected 0 to %d", number, int64(1<<32-1))
 	}
 	if bytes := frame[1]; bytes < 0 || bytes > 1<<32-1 {
-		return invalid("bytes of a frame are %d, expected 0 to %d", bytes, int64(1<<32-1))
+		return invalid("size of a frame is %d bytes, expected 0 to %d", bytes, int64(1<<32-1))
 	}
-	// Nanoseconds since 1970 are to fit 64 bits, whatever is added.
+	// The sum of this time and any stamp in nanoseconds since 1970 must fit 64 bits.
 	if at := frame[2]; at < 0 || at > MaxClockOffset/1000 {
-		return invalid("a frame began at %d µs, expected 0 to %d", at, int64(MaxClockOffset/1000))
+		return invalid("time of the first stamp is %d µs, expected 0 to %d", at, int64(MaxClockOffset/1000))
 	}
 	for _, stamp := range frame[FrameTimesHead:] {
 		if stamp < UnknownStamp || stamp > MaxStamp {
@@ -188,7 +207,8 @@ func checkFrameTimes(frame []int64) error {
 	return nil
 }
 
-// Prepare has the message encoded once, however many it is sent to. It is not to be changed after the first call; more do nothing.
+// Prepare encodes the message once for all receivers. The message must not be changed after the
+// first call. Further calls do nothing.
 func (m *FrameTimes) Prepare() {
 	if m.text == nil {
 		m.Type = m.messageType()
@@ -196,7 +216,7 @@ func (m *FrameTimes) Prepare() {
 	}
 }
 
-// MarshalJSON writes every list of the message, and gives what was prepared as it is.
+// MarshalJSON writes every list of the message, or returns the prepared text.
 func (m *FrameTimes) MarshalJSON() ([]byte, error) {
 	if m.text != nil {
 		return m.text, nil
@@ -204,7 +224,8 @@ func (m *FrameTimes) MarshalJSON() ([]byte, error) {
 	return m.marshal(), nil
 }
 
-// marshal writes the message: there are hundreds of frames per second, of a dozen numbers each, and reflection takes three times as long.
+// marshal encodes the message without reflection, which takes three times as long: there are
+// hundreds of frames per second with a dozen numbers each.
 func (m *FrameTimes) marshal() []byte {
 	const messageSize, trackSize, numberSize = 256, 128, 10
 	size := messageSize
@@ -231,7 +252,7 @@ func (m *FrameTimes) marshal() []byte {
 	return append(dst, '}')
 }
 
-// append writes the track.
+// append appends the encoded track to dst.
 func (t *TrackTimes) append(dst []byte) []byte {
 	dst = append(dst, '{')
 	if t.Participant != "" {
@@ -257,7 +278,7 @@ func (t *TrackTimes) append(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// appendValue appends what always has a form in JSON.
+// appendValue appends a value that always has a JSON encoding.
 func appendValue(dst []byte, value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {

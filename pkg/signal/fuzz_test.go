@@ -15,10 +15,20 @@ func FuzzDecodeFromClient(f *testing.F) {
 	f.Add([]byte(`{"type":"join","version":1,"receive":true,"max_bps":1,"min_bps":2,"pauses":true}`))
 	f.Add([]byte(`{"type":"viewpoint","position":[1e308,-1e308,0],"orientation":[1,1,1,1],"fov":180,"aspect":0}`))
 	f.Add([]byte(`{"type":"viewpoint","position":[0,0],"orientation":[0,0,0,null],"fov":"60"}`))
-	f.Add([]byte(`{"type":"pose","publication":"b","position":[0,0,0],"orientation":[0,0,0,1],"boxes":[{"min":[1,1,1],"max":[0,0,0]}],"scale":-1}`))
+	f.Add(
+		[]byte(
+			`{"type":"pose","publication":"b","position":[0,0,0],"orientation":[0,0,0,1],` +
+				`"boxes":[{"min":[1,1,1],"max":[0,0,0]}],"scale":-1}`,
+		),
+	)
 	f.Add([]byte(`{"type":"limits","max_bps":-1}`))
 	f.Add([]byte(`{"type":"uplink","estimate_bps":1e13,"gave_up":null}`))
-	f.Add([]byte(`{"type":"frame_times","host":"sender","clock":{"source":"ptp"},"tracks":[{"publication":"b","frames":[null,[1,2,3]]},{}],"dropped":-1}`))
+	f.Add(
+		[]byte(
+			`{"type":"frame_times","host":"sender","clock":{"source":"ptp"},` +
+				`"tracks":[{"publication":"b","frames":[null,[1,2,3]]},{}],"dropped":-1}`,
+		),
+	)
 	f.Add([]byte(`{"type":"frame_times","host":"sender","clock":{"source":"estimated","offset_ns":1e30},"tracks":[]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := decodeAgain(t, data, DecodeFromClient)
@@ -58,11 +68,13 @@ func seed(f *testing.F) {
 	f.Add([]byte(`{"type":"leave","id":7}`))
 }
 
-// decodeAgain decodes, and where that succeeds checks that what was read is written and read again as the same. It gives nil else.
+// decodeAgain decodes data. On success it checks that encoding and decoding the message preserves
+// it, and returns the message; otherwise it returns nil.
 func decodeAgain(t *testing.T, data []byte, decode func([]byte) (Message, error)) Message {
 	m, err := decode(data)
 	if err != nil {
-		if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownType) && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrTooLarge) {
+		if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownType) && !errors.Is(err, ErrInvalid) &&
+			!errors.Is(err, ErrTooLarge) {
 			t.Errorf("unexpected error %v", err)
 		}
 		if (m == nil) != errors.Is(err, ErrMalformed) {
@@ -76,7 +88,8 @@ func decodeAgain(t *testing.T, data []byte, decode func([]byte) (Message, error)
 	}
 	again, err := decode(written)
 	if errors.Is(err, ErrTooLarge) {
-		// Some characters are written longer than they may be read.
+		// Some characters are longer in the encoded form than the limit on received messages
+		// allows.
 		return m
 	}
 	if err != nil {

@@ -6,9 +6,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The methods below write lists as lists where Go has nil: readers in other languages iterate over what they get, and null stops them.
+// The methods below encode nil slices as empty lists. Readers in other languages iterate over lists
+// and fail on null.
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *Joined) MarshalJSON() ([]byte, error) {
 	type plain Joined
 	p := plain(*m)
@@ -16,21 +17,21 @@ func (m *Joined) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes every list of the server's description.
+// MarshalJSON encodes the server's description without null lists.
 func (s ICEServer) MarshalJSON() ([]byte, error) {
 	type plain ICEServer
 	s.URLs = nonNil(s.URLs)
 	return json.Marshal(plain(s))
 }
 
-// MarshalJSON writes every list of the participant's description.
+// MarshalJSON encodes the participant without null lists.
 func (p Participant) MarshalJSON() ([]byte, error) {
 	type plain Participant
 	p.Publications = nonNil(p.Publications)
 	return json.Marshal(plain(p))
 }
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *Offer) MarshalJSON() ([]byte, error) {
 	type plain Offer
 	p := plain(*m)
@@ -38,7 +39,7 @@ func (m *Offer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *Assignments) MarshalJSON() ([]byte, error) {
 	type plain Assignments
 	p := plain(*m)
@@ -46,7 +47,7 @@ func (m *Assignments) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *Sending) MarshalJSON() ([]byte, error) {
 	type plain Sending
 	p := plain(*m)
@@ -54,7 +55,7 @@ func (m *Sending) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *Delivery) MarshalJSON() ([]byte, error) {
 	type plain Delivery
 	p := plain(*m)
@@ -62,7 +63,7 @@ func (m *Delivery) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *SetQuality) MarshalJSON() ([]byte, error) {
 	type plain SetQuality
 	p := plain(*m)
@@ -70,7 +71,7 @@ func (m *SetQuality) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *Acknowledge) MarshalJSON() ([]byte, error) {
 	type plain Acknowledge
 	p := plain(*m)
@@ -78,7 +79,7 @@ func (m *Acknowledge) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes the tile of a line that names a track also where it is 0; other lines have none.
+// MarshalJSON includes tile 0 for a line that names a track. Lines without a track have no tile.
 func (m Media) MarshalJSON() ([]byte, error) {
 	type plain Media
 	if m.Publication == "" {
@@ -90,7 +91,7 @@ func (m Media) MarshalJSON() ([]byte, error) {
 	}{plain(m), m.Tile})
 }
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *Uplink) MarshalJSON() ([]byte, error) {
 	type plain Uplink
 	p := plain(*m)
@@ -98,7 +99,7 @@ func (m *Uplink) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes every list of the message.
+// MarshalJSON encodes the message without null lists.
 func (m *Wanted) MarshalJSON() ([]byte, error) {
 	type plain Wanted
 	p := plain(*m)
@@ -106,7 +107,7 @@ func (m *Wanted) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// MarshalJSON writes every list of the publication, one for each tile.
+// MarshalJSON encodes the publication without null lists, with one list for each tile.
 func (w WantedPublication) MarshalJSON() ([]byte, error) {
 	type plain WantedPublication
 	p := plain(w)

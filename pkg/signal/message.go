@@ -2,22 +2,23 @@ package signal
 
 import "errors"
 
-// Errors of decoding. ErrorFor gives the reply to each.
+// Errors of decoding. ErrorFor returns the reply for each error.
 var (
-	// ErrMalformed: not a JSON object with a type. It closes the connection.
+	// ErrMalformed reports a message that is not a JSON object with a type. It closes the
+	// connection.
 	ErrMalformed = errors.New("malformed message")
-	// ErrUnknownType: an object of a type that the reader does not know.
+	// ErrUnknownType reports a message type that the reader does not know.
 	ErrUnknownType = errors.New("unknown message type")
-	// ErrInvalid: a message of a known type with a field of the wrong form.
+	// ErrInvalid reports a message of a known type with an invalid field.
 	ErrInvalid = errors.New("invalid message")
-	// ErrTooLarge: a message that is longer than one of its type may be. It closes the connection.
+	// ErrTooLarge reports a message longer than its type allows. It closes the connection.
 	ErrTooLarge = errors.New("message too large")
 )
 
-// Type names a message.
+// Type is the name of a message.
 type Type string
 
-// The types of messages.
+// The message types.
 const (
 	TypeJoin              Type = "join"
 	TypePublish           Type = "publish"
@@ -52,30 +53,31 @@ const (
 	TypeClosing           Type = "closing"
 )
 
-// Header begins every message.
+// Header is part of every message.
 type Header struct {
 	Type Type `json:"type"`
-	// ID is chosen by the client for a request and returned in the reply: at most MaxIDLength bytes.
+	// ID is chosen by the client for a request and returned in the reply, at most MaxIDLength
+	// bytes.
 	ID string `json:"id,omitempty"`
-	// shared is the text of a message that several clients are sent, nil for others.
+	// shared holds the text of a message that is sent to several clients, nil for other messages.
 	shared *sharedText
 }
 
-// Head gives access to the header of any message.
+// Head returns the header of the message.
 func (h *Header) Head() *Header { return h }
 
-// Message is any message of the protocol. The messages of this package are all that there are.
+// Message is any message of the protocol. Only this package implements Message.
 type Message interface {
 	Head() *Header
-	// messageType is the type that the message is sent with.
+	// messageType returns the type with which the message is sent.
 	messageType() Type
 }
 
 // Request is any message that a client sends.
 type Request interface {
 	Message
-	// Validate reports the first field that has a value which it must not have, as an *Error with the request's id. What depends on
-	// the server's state or configuration is not its matter.
+	// Validate returns an *Error with the request's id for the first field with an invalid value.
+	// Validate does not check anything that depends on the server's state or configuration.
 	Validate() error
 }
 

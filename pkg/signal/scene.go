@@ -8,35 +8,42 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Bounds on places and sights.
+// Bounds on coordinates and views.
 const (
-	// MaxCoordinate bounds every coordinate in metres: nobody confers over more than 1000 km, and squares of such numbers stay exact enough.
+	// MaxCoordinate is the bound of every coordinate, in metres. 1000 km exceed every conference,
+	// and squares of such numbers are still exact enough.
 	MaxCoordinate = 1e6
-	// MinFOV and MaxFOV bound the vertical angle of a field of view in degrees. Beyond them a perspective picture has no use.
+	// MinFOV and MaxFOV are the bounds of the vertical field of view, in degrees. A perspective
+	// image beyond them is useless.
 	MinFOV, MaxFOV = 1, 170
-	// MinAspect and MaxAspect bound the width of a picture over its height.
+	// MinAspect and MaxAspect are the bounds of the aspect ratio, width over height.
 	MinAspect, MaxAspect = 0.1, 10
-	// MinScale and MaxScale bound how much larger than published an object stands in the room.
+	// MinScale and MaxScale are the bounds of the scale of an object in the room, relative to its
+	// published size.
 	MinScale, MaxScale = 0.001, 1000
-	// MinPriority and MaxPriority bound what a publisher may ask for an object; 1 is usual.
+	// MinPriority and MaxPriority are the bounds of the priority that a publisher requests for an
+	// object; the default is 1.
 	MinPriority, MaxPriority = 0.01, 100
-	// unitTolerance is how far the square of a rotation's length may be from 1: components rounded to two decimals are 0.02 off.
+	// unitTolerance is the tolerance of the squared norm of a rotation around 1. Components rounded
+	// to two decimals change the squared norm by 0.02.
 	unitTolerance = 0.02
 )
 
-// Vector is a place or a direction in the room in metres: right-handed, x right, y up, z towards the viewer, as boxes are.
+// Vector is a position or a direction in the room, in metres. As for boxes, the coordinates are
+// right-handed: x right, y up, z towards the viewer.
 type Vector [3]float64
 
 // Rotation is a unit quaternion x, y, z, w. The rotation 0, 0, 0, 1 looks along -z with +y up.
 type Rotation [4]float64
 
-// UnmarshalJSON reads a list of unmarshalNumbers three numbers.
+// UnmarshalJSON decodes a list of exactly three numbers.
 func (v *Vector) UnmarshalJSON(data []byte) error { return unmarshalNumbers(data, v[:]) }
 
-// UnmarshalJSON reads a list of unmarshalNumbers four numbers.
+// UnmarshalJSON decodes a list of exactly four numbers.
 func (r *Rotation) UnmarshalJSON(data []byte) error { return unmarshalNumbers(data, r[:]) }
 
-// unmarshalNumbers reads a list of as many numbers as there is room for. encoding/json would pass over those that are missing or too many.
+// unmarshalNumbers decodes a list of exactly len(into) numbers. encoding/json would ignore missing
+// and surplus numbers.
 func unmarshalNumbers(data []byte, into []float64) error {
 	var read []*float64
 	if err := json.Unmarshal(data, &read); err != nil || len(read) != len(into) {
@@ -51,53 +58,61 @@ func unmarshalNumbers(data []byte, into []float64) error {
 	return nil
 }
 
-// Viewpoint says where a receiver looks from and what it sees, at most 60 times per second. The last one holds until the next.
+// Viewpoint describes the eye position and the field of view of a receiver. A client sends at most
+// 60 per second. A viewpoint is valid until the next one.
 type Viewpoint struct {
 	Header
-	// At is when the receiver's eye was there, by the server's clock as Time tells it, in microseconds of UTC since 1970; 0 is when the
-	// server reads the message.
+	// At is the time at which the receiver's eye was at Position, by the server's clock as reported
+	// by Time, in microseconds of UTC since 1970. 0 means the time at which the server reads the
+	// message.
 	At          int64    `json:"at_us,omitempty"`
 	Position    Vector   `json:"position"`
 	Orientation Rotation `json:"orientation"`
-	// FOV is the vertical angle of what is seen, in degrees, and Aspect its width over its height.
+	// FOV is the vertical field of view, in degrees. Aspect is width over height.
 	FOV    float64 `json:"fov"`
 	Aspect float64 `json:"aspect"`
 }
 
-// Pose says where an object stands in the room: a point of the publication's boxes is scaled, turned and moved, in this order. Its publisher
-// sends it, and the server passes it on to the others with the participant's name, the latest one at most 30 times per second.
+// Pose describes the placement of an object in the room: a point of the publication's boxes is
+// scaled, rotated and translated, in this order. The publisher sends the pose, and the server
+// forwards the latest one to the other participants, with the publisher's name, at most 30 times
+// per second.
 type Pose struct {
 	Header
-	// Participant is who publishes the object; only the server fills it in.
+	// Participant is the publisher of the object. Only the server sets this field.
 	Participant string   `json:"participant,omitempty"`
 	Publication string   `json:"publication"`
 	Position    Vector   `json:"position"`
 	Orientation Rotation `json:"orientation"`
-	// Scale is how much larger than published the object stands in the room; 0 counts as 1.
+	// Scale is the size of the object in the room relative to its published size; 0 means 1.
 	Scale float64 `json:"scale,omitempty"`
-	// Boxes are the tiles' boxes as they are now, one for each, in the publication's own coordinates. Without them the last ones hold.
+	// Boxes contains the current bounding box of each tile, in the publication's own coordinates.
+	// If Boxes is absent, the previous boxes remain valid.
 	Boxes []volumetric.BoundingBox `json:"boxes,omitempty"`
-	// Priority is what the object is worth to its receivers beside others of the same size in sight; 0 counts as 1.
+	// Priority is the weight of the object relative to other objects of the same visible size; 0
+	// means 1.
 	Priority float64 `json:"priority,omitempty"`
 }
 
-// Arrange says where a receiver has put objects in its own view of the room, such as around a table: what it is sent is then decided by that. Each message is the
-// whole state; objects that it does not name stand where their publishers say.
+// Arrange describes the placement of objects in a receiver's own view of the room, for example
+// around a table. The server allocates bandwidth by this placement. Each message contains the
+// complete state; objects that the message does not name have the pose sent by their publishers.
 type Arrange struct {
 	Header
 	Objects []Placement `json:"objects"`
 }
 
-// Placement is where a receiver sees one object: scaled, turned and moved, in this order, in place of its publisher's pose.
+// Placement describes the placement of one object for one receiver: scaled, rotated and translated,
+// in this order, instead of its publisher's pose.
 type Placement struct {
 	volumetric.PublicationRef
 	Position    Vector   `json:"position"`
 	Orientation Rotation `json:"orientation"`
-	// Scale is how much larger than published the object is seen; 0 counts as 1.
+	// Scale is the visible size of the object relative to its published size; 0 means 1.
 	Scale float64 `json:"scale,omitempty"`
 }
 
-// Validate implements Request. Every time is valid: the server bounds it by its own clock.
+// Validate implements Request. Every time is valid, because the server limits At by its own clock.
 func (m *Viewpoint) Validate() error { return m.reply(m.check()) }
 
 func (m *Viewpoint) check() error {
@@ -113,7 +128,8 @@ func (m *Viewpoint) check() error {
 	return checkRange("aspect", m.Aspect, MinAspect, MaxAspect)
 }
 
-// Validate implements Request. Whether the client publishes such an object of as many tiles is not its matter.
+// Validate implements Request. The client need not publish such an object with this number of
+// tiles.
 func (m *Pose) Validate() error { return m.reply(m.check()) }
 
 func (m *Pose) check() error {
@@ -147,7 +163,7 @@ func (m *Pose) check() error {
 	return nil
 }
 
-// Validate implements Request. Objects may be named that are not there yet.
+// Validate implements Request. The objects need not exist yet.
 func (m *Arrange) Validate() error { return m.reply(m.check()) }
 
 func (m *Arrange) check() error {
@@ -184,15 +200,26 @@ func (o *Placement) check() error {
 	return nil
 }
 
-// checkBox refuses boxes that are inside out or out of all bounds.
+// checkBox returns an error if a minimum exceeds its maximum or a coordinate exceeds MaxCoordinate.
 func checkBox(what string, box *volumetric.BoundingBox) error {
 	for axis := range box.Min {
 		low, high := float64(box.Min[axis]), float64(box.Max[axis])
 		if !(low <= high) {
-			return invalid("%s ends before it begins: min %g, max %g", what, box.Min, box.Max)
+			return invalid(
+				"%s has min %g and max %g, expected min to be at most max on every axis",
+				what,
+				box.Min,
+				box.Max,
+			)
 		}
 		if !(math.Abs(low) <= MaxCoordinate && math.Abs(high) <= MaxCoordinate) {
-			return invalid("%s is min %g, max %g, expected coordinates up to %g", what, box.Min, box.Max, float64(MaxCoordinate))
+			return invalid(
+				"%s is min %g, max %g, expected coordinates up to %g",
+				what,
+				box.Min,
+				box.Max,
+				float64(MaxCoordinate),
+			)
 		}
 	}
 	return nil
@@ -218,7 +245,7 @@ func (r Rotation) check(what string) error {
 	return nil
 }
 
-// within refuses numbers outside, and those that are none.
+// checkRange returns an error if number is outside of the range or NaN.
 func checkRange(what string, number, least, most float64) error {
 	if !(number >= least && number <= most) {
 		return invalid("%s is %g, expected %g to %g", what, number, least, most)

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestSchemaBounds holds the numbers of the schema against the constants that Validate uses.
+// TestSchemaBounds compares the numbers of the schema with the constants that Validate uses.
 func TestSchemaBounds(t *testing.T) {
 	defs := parseSchema(t)["$defs"].(node)
 	for path, want := range map[string]int64{
@@ -87,7 +87,7 @@ func TestSchemaBounds(t *testing.T) {
 	}
 }
 
-// at is the value at the path of keys and indices, nil where there is none.
+// at returns the value at a path of keys and indices, or nil if the value does not exist.
 func at(value any, path string) any {
 	for key := range strings.SplitSeq(path, "/") {
 		switch v := value.(type) {

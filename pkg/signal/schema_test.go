@@ -18,18 +18,23 @@ import (
 // node is one object of the schema.
 type node = map[string]any
 
-// comparison holds the schema against Go types.
+// comparison compares the schema with Go types.
 type comparison struct {
 	t    *testing.T
 	defs node
-	// enums are the string constants of each named type, read from the source.
+	// enums contains the string constants of each named type, read from the source.
 	enums map[string][]string
 	seen  map[string]bool
 }
 
 func TestSchemaMatchesTypes(t *testing.T) {
 	root := parseSchema(t)
-	c := &comparison{t: t, defs: root["$defs"].(node), enums: stringConstants(t, ".", "../volumetric"), seen: map[string]bool{}}
+	c := &comparison{
+		t:     t,
+		defs:  root["$defs"].(node),
+		enums: stringConstants(t, ".", "../volumetric"),
+		seen:  map[string]bool{},
+	}
 	c.direction("ClientMessage", fromClient)
 	c.direction("ServerMessage", fromServer)
 	for name := range c.defs {
@@ -39,7 +44,7 @@ func TestSchemaMatchesTypes(t *testing.T) {
 	}
 }
 
-// direction compares the list of messages and every one of them.
+// direction compares the list of messages of one direction and each message.
 func (c *comparison) direction(name string, known map[Type]func() Message) {
 	c.seen[name] = true
 	want := map[string]bool{}
@@ -56,11 +61,16 @@ func (c *comparison) direction(name string, known map[Type]func() Message) {
 		got[item.(node)["$ref"].(string)] = true
 	}
 	if !maps.Equal(got, want) {
-		c.t.Errorf("$defs/%s lists %v, expected %v", name, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+		c.t.Errorf(
+			"$defs/%s lists %v, expected %v",
+			name,
+			slices.Sorted(maps.Keys(got)),
+			slices.Sorted(maps.Keys(want)),
+		)
 	}
 }
 
-// define compares the struct with the definition of its name.
+// define compares a struct with the definition of the same name.
 func (c *comparison) define(goType reflect.Type) node {
 	def, ok := c.defs[goType.Name()].(node)
 	if !ok {
@@ -101,7 +111,7 @@ func (c *comparison) define(goType reflect.Type) node {
 	return def
 }
 
-// compare compares the Go type of one value with what the schema says of it.
+// compare compares the Go type of one value with its schema.
 func (c *comparison) compare(where string, goType reflect.Type, property node) {
 	if goType.Kind() == reflect.Pointer {
 		c.compare(where, goType.Elem(), property)
@@ -111,7 +121,7 @@ func (c *comparison) compare(where string, goType reflect.Type, property node) {
 	refName := strings.TrimPrefix(ref, "#/$defs/")
 	switch {
 	case goType == reflect.TypeFor[Type]():
-		return // the const of each message is compared by direction
+		return // direction compares the const of each message
 	case goType == reflect.TypeFor[Selection]():
 		c.seen["Selection"] = true
 		c.equal(where, refName, "Selection")
@@ -194,7 +204,7 @@ type jsonField struct {
 	optional bool
 }
 
-// jsonFields are the fields of a struct as encoding/json sees them.
+// jsonFields returns the fields of a struct as encoding/json sees them.
 func jsonFields(goType reflect.Type) map[string]jsonField {
 	fields := map[string]jsonField{}
 	for i := range goType.NumField() {
@@ -212,7 +222,8 @@ func jsonFields(goType reflect.Type) map[string]jsonField {
 	return fields
 }
 
-// stringConstants reads the string constants of the packages in the folders, by the name of their type.
+// stringConstants returns the string constants of the packages in the folders, by the name of their
+// type.
 func stringConstants(t *testing.T, folders ...string) map[string][]string {
 	t.Helper()
 	constants := map[string][]string{}

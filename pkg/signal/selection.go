@@ -9,18 +9,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Selection is what a receiver wants of a tile: in JSON "auto", one quality (-1 is off), or a list of qualities (ModeDescriptions).
+// Selection is a receiver's request for a tile. In JSON a selection is "auto", one quality (-1 is
+// off), or a list of qualities (ModeDescriptions).
 type Selection struct {
-	// Auto leaves it to the server; the rest is then empty.
+	// Auto leaves the decision to the server. Qualities is then empty.
 	Auto bool
-	// Qualities are the wanted ones in ascending order; none is off.
+	// Qualities contains the requested qualities in ascending order. An empty list means off.
 	Qualities []volumetric.Quality
 }
 
-// Auto leaves the quality to the server.
+// Auto returns a selection that leaves the decision to the server.
 func Auto() Selection { return Selection{Auto: true} }
 
-// Only wants one quality; QualityOff wants nothing.
+// Only returns a selection of one quality, or of nothing for QualityOff.
 func Only(q volumetric.Quality) Selection {
 	if q < 0 {
 		return Selection{}
@@ -28,7 +29,7 @@ func Only(q volumetric.Quality) Selection {
 	return Selection{Qualities: []volumetric.Quality{q}}
 }
 
-// Wants tells whether the selection names the quality.
+// Wants reports whether the selection contains quality q.
 func (s Selection) Wants(q volumetric.Quality) bool { return slices.Contains(s.Qualities, q) }
 
 // MarshalJSON writes the shortest of the three forms.
@@ -45,16 +46,16 @@ func (s Selection) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// errSelection says what a selection may look like.
+// errSelection describes the valid forms of a selection.
 var errSelection = errors.New(`quality: expected "auto", -1, a quality, or a list of qualities`)
 
-// UnmarshalJSON reads any of the three forms. Qualities come out ascending and once each.
+// UnmarshalJSON decodes any of the three forms. The resulting qualities are ascending and unique.
 func (s *Selection) UnmarshalJSON(data []byte) error {
 	if string(data) == `"auto"` {
 		*s = Auto()
 		return nil
 	}
-	// Pointers tell null, which encoding/json would pass over, from a number.
+	// Pointers distinguish a number from null, which encoding/json would ignore.
 	var one *volumetric.Quality
 	if err := json.Unmarshal(data, &one); err == nil && one != nil && *one >= volumetric.QualityOff {
 		*s = Only(*one)
@@ -80,7 +81,7 @@ func (s *Selection) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads a choice; one that does not say which quality is wrong, not off.
+// UnmarshalJSON decodes a choice. A choice without a quality is an error, not off.
 func (c *Choice) UnmarshalJSON(data []byte) error {
 	var read struct {
 		volumetric.PublicationRef
@@ -91,7 +92,7 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if read.Quality == nil {
-		return fmt.Errorf("%w, got nothing", errSelection)
+		return fmt.Errorf("%w, but the choice has no quality", errSelection)
 	}
 	*c = Choice{PublicationRef: read.PublicationRef, Tile: read.Tile, Quality: *read.Quality}
 	return nil

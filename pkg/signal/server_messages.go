@@ -9,37 +9,38 @@ type Joined struct {
 	Room     string `json:"room"`
 	Identity string `json:"identity"`
 	Session  string `json:"session"`
-	// Resumed says that the session went on: publications and choices are as they were.
+	// Resumed reports that the session was resumed: publications and choices are unchanged.
 	Resumed bool        `json:"resumed,omitempty"`
 	Resume  ResumeGrant `json:"resume"`
-	// ICEServers are for the client's peer connection.
+	// ICEServers contains the ICE servers for the client's peer connection.
 	ICEServers []ICEServer `json:"ice_servers"`
-	// Participants are the others in the room with what they publish.
+	// Participants contains the other participants in the room with their publications.
 	Participants []Participant `json:"participants"`
 	Limits       Limits        `json:"limits"`
 }
 
-// ResumeGrant is what a client needs to resume. The secret is good for one use and replaced in the reply; it stays good until the client has said something after
-// that, since the reply may get lost.
+// ResumeGrant contains the secret that a client needs to resume its session. The secret is valid
+// for one use, and the reply to the resumption contains the next secret. Because the reply may be
+// lost, the used secret stays valid until the client sends a message after the reply.
 type ResumeGrant struct {
 	Secret  string `json:"secret"`
 	GraceMS int    `json:"grace_ms"`
 }
 
-// ICEServer is a STUN or TURN server as in W3C's RTCIceServer.
+// ICEServer is a STUN or TURN server, as RTCIceServer of W3C WebRTC.
 type ICEServer struct {
 	URLs       []string `json:"urls"`
 	Username   string   `json:"username,omitempty"`
 	Credential string   `json:"credential,omitempty"`
 }
 
-// Participant is somebody in the room.
+// Participant is a participant in the room.
 type Participant struct {
 	Identity     string                   `json:"identity"`
 	Publications []volumetric.Publication `json:"publications"`
 }
 
-// Limits are the server's limits for this client.
+// Limits contains the server's limits for this client.
 type Limits struct {
 	TracksPerPublication int `json:"tracks_per_publication"`
 	Publications         int `json:"publications"`
@@ -52,61 +53,65 @@ type OK struct {
 	Header
 }
 
-// Error replies to a request that failed, with the request's id, or reports what no request caused.
+// Error replies to a failed request, with the request's id, or reports an error that no request
+// caused.
 type Error struct {
 	Header
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 }
 
-// Error makes the message an error in Go.
+// Error implements error.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// ParticipantJoined says that somebody came.
+// ParticipantJoined reports that a participant joined the room.
 type ParticipantJoined struct {
 	Header
 	Participant Participant `json:"participant"`
 }
 
-// ParticipantLeft says that somebody went, and why.
+// ParticipantLeft reports that a participant left the room, with the reason.
 type ParticipantLeft struct {
 	Header
 	Identity string `json:"identity"`
 	Reason   string `json:"reason"`
 }
 
-// Published says that somebody publishes one more object, or describes one anew.
+// Published reports a new publication of another participant, or a changed description of an
+// existing one.
 type Published struct {
 	Header
 	Participant string                 `json:"participant"`
 	Publication volumetric.Publication `json:"publication"`
 }
 
-// Unpublished says that a publication has ended.
+// Unpublished reports that a publication ended.
 type Unpublished struct {
 	Header
 	volumetric.PublicationRef
 }
 
-// Offer is an SDP offer. The client answers it with the same number; there is at most one unanswered offer.
+// Offer is an SDP offer. The client answers with the same offer number. At most one offer is
+// unanswered.
 type Offer struct {
 	Header
 	Offer int    `json:"offer"`
 	SDP   string `json:"sdp"`
-	// Media says what each line of the description is for. Clients attach by mid between setRemoteDescription and createAnswer.
+	// Media describes the purpose of each line of the offer. Clients attach tracks by mid between
+	// setRemoteDescription and createAnswer.
 	Media []Media `json:"media"`
 }
 
-// Role is what a media line is for.
+// Role is the purpose of a media line.
 type Role string
 
-// The roles of media lines, seen from the client.
+// The roles of media lines, from the client's point of view.
 const (
-	// RolePublish: the client sends the named track, or nothing where none is named.
+	// RolePublish: the client sends the named track, or nothing if the line names no track.
 	RolePublish Role = "publish"
-	// RoleSlot: the client receives video; Assignments say which.
+	// RoleSlot: the client receives video, as announced by Assignments.
 	RoleSlot Role = "slot"
-	// RoleAudio: the client receives audio; Assignments say which.
+	// RoleAudio: the client receives audio, as announced by Assignments.
 	RoleAudio Role = "audio"
 )
 
@@ -114,80 +119,90 @@ const (
 type Media struct {
 	MID  string `json:"mid"`
 	Role Role   `json:"role"`
-	// Publication, Tile and Quality name the client's own track, for RolePublish. A line without them is idle: its track has ended, and
-	// the client sends nothing on it until a later offer names another.
+	// Publication, Tile and Quality name the client's own track, for RolePublish. A line without
+	// them is idle: its track has ended, and the client sends nothing on the line until a later
+	// offer names another track.
 	Publication string              `json:"publication,omitempty"`
 	Tile        int                 `json:"tile,omitempty"`
 	Quality     *volumetric.Quality `json:"quality,omitempty"`
 }
 
-// Assignments say what slots carry from now on. The server sends on a slot only once its generation is acknowledged.
+// Assignments announces the tracks of slots. The server sends on a slot only after the client has
+// acknowledged the slot's generation.
 type Assignments struct {
 	Header
 	Assignments []Assignment `json:"assignments"`
 }
 
-// Assignment is what one slot carries; one without a publication leaves the slot idle.
+// Assignment names the track of one slot. An assignment without a track makes the slot idle.
 type Assignment struct {
 	MID        string              `json:"mid"`
 	Generation uint32              `json:"generation"`
 	Track      *volumetric.TileRef `json:"track,omitempty"`
-	// Quality is set in ModeDescriptions, where the slot carries this one quality.
+	// Quality is set in ModeDescriptions, in which the slot carries this quality only.
 	Quality *volumetric.Quality `json:"quality,omitempty"`
 }
 
-// Sending says what a receiver is being sent, each time that it changes.
+// Sending reports the qualities sent to a receiver, whenever they change.
 type Sending struct {
 	Header
 	Slots []SlotQuality `json:"slots"`
 }
 
-// SlotQuality is the quality that a slot carries, from the first packet of that quality.
+// SlotQuality reports the quality of a slot, valid from the first packet of that quality.
 type SlotQuality struct {
 	SlotGeneration
 	Quality volumetric.Quality `json:"quality"`
 	Reason  Reason             `json:"reason"`
-	// DelayUS is the time from when the request for this quality was read to its first packet, in microseconds; 0 where the quality was not
-	// asked for since the last change.
+	// DelayUS is the time from the receipt of the request for this quality to the first packet of
+	// the quality, in microseconds. DelayUS is 0 if the quality was not requested since the last
+	// change.
 	DelayUS int64 `json:"delay_us,omitempty"`
-	// OffFrames are those that the slot did not carry because it was off: up to the first of this quality, without those before that Delivery tells of.
+	// OffFrames contains the frames that the slot did not carry because it was off. The range ends
+	// before the first frame of this quality; earlier frames reported by Delivery are not included.
 	OffFrames *FrameRange `json:"off_frames,omitempty"`
 }
 
-// FrameRange is consecutive frames of a tile by their numbers in payload v1, which go on at 0 after the last of 32 bits.
+// FrameRange is a range of consecutive frames of a tile, by their 32-bit frame numbers in payload
+// v1, which wrap around.
 type FrameRange struct {
 	First uint32 `json:"first"`
 	Count uint32 `json:"count"`
 }
 
-// Reason says why a slot carries the quality that it carries.
+// Reason is the reason for the quality of a slot.
 type Reason string
 
 // The reasons.
 const (
-	// ReasonChoice: the receiver asked for it.
+	// ReasonChoice: the receiver requested the quality.
 	ReasonChoice Reason = "choice"
-	// ReasonAuto: the server decided, as the best use of what the link carries, or since the publisher sends nothing else.
+	// ReasonAuto: the server selected the quality as the best use of the link, or because the
+	// publisher sends no other.
 	ReasonAuto Reason = "auto"
-	// ReasonBudget: the receiver's link does not carry what was asked for, or nothing of a tile that it sees.
+	// ReasonBudget: the receiver's link cannot carry the requested quality, or cannot carry any
+	// quality of a visible tile.
 	ReasonBudget Reason = "budget"
-	// ReasonUnseen: the tile is outside of what the receiver sees. It is at its lowest quality, or off where the link does not carry everything.
+	// ReasonUnseen: the tile is outside of the receiver's view. The tile has its lowest quality, or
+	// is off if the link cannot carry everything.
 	ReasonUnseen Reason = "unseen"
 )
 
-// Delivery reports frames that the server dropped whole for this receiver since the last report.
+// Delivery reports the frames that the server dropped for this receiver since the last report.
+// Frames are dropped whole.
 type Delivery struct {
 	Header
 	Dropped []SlotDrops `json:"dropped"`
 }
 
-// SlotDrops counts the frames that were dropped on one slot.
+// SlotDrops is the number of frames dropped on one slot.
 type SlotDrops struct {
 	SlotGeneration
 	Frames int `json:"frames"`
 }
 
-// TimeReply replies to Time. T1 is the server's clock when the request was read, T2 when the reply was written, in microseconds.
+// TimeReply replies to Time. T1 is the server's clock when the request was read, T2 when the reply
+// was written, in microseconds of UTC since 1970.
 type TimeReply struct {
 	Header
 	T0 int64 `json:"t0_us"`
@@ -195,11 +210,11 @@ type TimeReply struct {
 	T2 int64 `json:"t2_us"`
 }
 
-// Closing tells the client that the server will close the session, and when.
+// Closing announces that the server will close the session.
 type Closing struct {
 	Header
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	// GraceMS is how long the session still works, in milliseconds.
+	// GraceMS is the time until the session is closed, in milliseconds.
 	GraceMS int `json:"grace_ms,omitempty"`
 }

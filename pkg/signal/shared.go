@@ -2,16 +2,16 @@ package signal
 
 import "sync"
 
-// sharedText is the text of a message that several clients are sent.
+// sharedText is the text of a message that is sent to several clients.
 type sharedText struct {
 	once sync.Once
 	text []byte
 	err  error
 }
 
-// Share makes a message one that several clients are sent: the first call of Encode makes the text, further calls give
-// the same text, and several goroutines may call Encode at once. Neither the message nor its text may be changed after
-// Share.
+// Share prepares a message that is sent to several clients: the first call of Encode makes the
+// text, and all calls return the same text. Several goroutines may call Encode concurrently. After
+// Share neither the message nor its text may be changed.
 func Share(m Message) {
 	head := m.Head()
 	head.Type, head.shared = m.messageType(), new(sharedText)

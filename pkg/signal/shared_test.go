@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestShared encodes a shared message in several goroutines at once: all get one text.
+// TestShared encodes a shared message in several goroutines concurrently: all get the same text.
 func TestShared(t *testing.T) {
 	m := &ParticipantJoined{Participant: Participant{Identity: "ada"}}
 	want, err := Encode(m)

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Validate implements Request. Publications must have names of their own.
+// Validate implements Request. The names of the publications must be unique.
 func (m *Join) Validate() error { return m.reply(m.check()) }
 
 func (m *Join) check() error {
@@ -38,7 +38,7 @@ func (m *Join) check() error {
 			return err
 		}
 		if seen[p.Name] {
-			return NewError(CodeExists, fmt.Sprintf("publication %q is there twice", p.Name))
+			return NewError(CodeExists, fmt.Sprintf("publication %q occurs more than once", p.Name))
 		}
 		seen[p.Name] = true
 	}
@@ -59,7 +59,7 @@ func (m *Unpublish) Validate() error {
 	return m.reply(volumetric.ValidateName("publication", m.Publication))
 }
 
-// Validate implements Request. Whether the description can be used is not its matter.
+// Validate implements Request. It does not parse the session description.
 func (m *Answer) Validate() error {
 	if m.Offer < 0 {
 		return m.reply(invalid("offer is %d, expected 0 or more", m.Offer))
@@ -67,7 +67,7 @@ func (m *Answer) Validate() error {
 	return m.reply(checkLength("sdp", m.SDP, 1, MaxMessageBytes))
 }
 
-// Validate implements Request. An empty candidate says that there are no more.
+// Validate implements Request. An empty candidate marks the end of the candidates.
 func (m *Candidate) Validate() error {
 	if m.LineIndex < 0 || m.LineIndex >= MaxSlots {
 		return m.reply(invalid("line_index is %d, expected 0 to %d", m.LineIndex, MaxSlots-1))
@@ -78,7 +78,8 @@ func (m *Candidate) Validate() error {
 	return m.reply(checkLength("mid", m.MID, 0, MaxMIDLength))
 }
 
-// Validate implements Request. Whether there are such publications, tiles and qualities is not its matter: choices may come before them.
+// Validate implements Request. The publications, tiles and qualities need not exist, because
+// choices may precede them.
 func (m *SetQuality) Validate() error { return m.reply(m.check()) }
 
 func (m *SetQuality) check() error {
@@ -123,7 +124,8 @@ func checkTile(tile int) error {
 	return nil
 }
 
-// Validate implements Request. Whether these are the slots' generations is not its matter: an acknowledgement may cross a new assignment.
+// Validate implements Request. The generations need not be current, because an acknowledgement may
+// cross a new assignment.
 func (m *Acknowledge) Validate() error {
 	if m.Slots == nil {
 		return m.reply(invalid("slots is missing"))
@@ -142,23 +144,35 @@ func (m *Acknowledge) Validate() error {
 // Validate implements Request. Every stamp is valid.
 func (m *Time) Validate() error { return nil }
 
-// Validate implements Request. There is nothing to be wrong.
+// Validate implements Request. The message has no fields to check.
 func (m *Leave) Validate() error { return nil }
 
-// mediaType is a media type's name as in RFC 6838, section 4.2. It ends up in session descriptions, where a line break would begin a line
-// of the publisher's choosing.
+// mediaType matches a media type name as in RFC 6838 section 4.2. The name is written to session
+// descriptions, in which a line break would start a line chosen by the publisher.
 var mediaType = regexp.MustCompile(`^(?i:video|audio)/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
 
-// checkPublication adds to volumetric's validation what a description from the network could carry into the messages of others.
+// checkPublication extends the validation in package volumetric: a publication from the network
+// must not inject content into the messages sent to others.
 func checkPublication(p *volumetric.Publication) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
 	if !mediaType.MatchString(p.Codec.MIMEType) {
-		return invalid("publication %q: mime_type is %q, expected a media type such as %q", p.Name, p.Codec.MIMEType, volumetric.MIMEVolumetric)
+		return invalid(
+			"publication %q: mime_type is %q, expected a media type such as %q",
+			p.Name,
+			p.Codec.MIMEType,
+			volumetric.MIMEVolumetric,
+		)
 	}
-	if len(p.Codec.Format) > MaxFormatLength || strings.ContainsFunc(p.Codec.Format, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return invalid("publication %q: fmtp is %.64q, expected at most %d printable ASCII characters", p.Name, p.Codec.Format, MaxFormatLength)
+	if len(p.Codec.Format) > MaxFormatLength ||
+		strings.ContainsFunc(p.Codec.Format, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return invalid(
+			"publication %q: fmtp is %.64q, expected at most %d printable ASCII characters",
+			p.Name,
+			p.Codec.Format,
+			MaxFormatLength,
+		)
 	}
 	for i, tile := range p.Tiles {
 		if err := optionalName(fmt.Sprintf("tile %d", i), tile.Label); err != nil {
@@ -172,14 +186,17 @@ func checkPublication(p *volumetric.Publication) error {
 		if err := optionalName(fmt.Sprintf("quality %d", i), level.Name); err != nil {
 			return err
 		}
-		if err := checkBitrate(fmt.Sprintf("publication %q: bitrate_bps of quality %d", p.Name, i), level.Bitrate); err != nil {
+		if err := checkBitrate(
+			fmt.Sprintf("publication %q: bitrate_bps of quality %d", p.Name, i),
+			level.Bitrate,
+		); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reply makes what is wrong the answer to the request.
+// reply converts an error to the reply to the request.
 func (h *Header) reply(err error) error {
 	if err == nil {
 		return nil

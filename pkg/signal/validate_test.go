@@ -22,7 +22,10 @@ func TestValidate(t *testing.T) {
 		return m
 	}
 	choose := func(change func(*Choice)) Request {
-		c := Choice{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}, Quality: Only(1)}
+		c := Choice{
+			PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"},
+			Quality:        Only(1),
+		}
 		change(&c)
 		return &SetQuality{Choices: []Choice{c}}
 	}
@@ -49,7 +52,7 @@ func TestValidate(t *testing.T) {
 	tests := []struct {
 		name    string
 		request Request
-		// code is empty where the request is valid.
+		// code is empty if the request is valid.
 		code Code
 	}{
 		{"join", join(func(*Join) {}), ""},
@@ -65,29 +68,69 @@ func TestValidate(t *testing.T) {
 		{"deadline -1", join(func(m *Join) { m.DeadlineMS = -1 }), CodeInvalid},
 		{"deadline that overflows", join(func(m *Join) { m.DeadlineMS = math.MaxInt }), CodeInvalid},
 		{"two of one name", join(func(m *Join) { m.Publications = append(m.Publications, body()) }), CodeExists},
-		{"too many publications", join(func(m *Join) { m.Publications = make([]volumetric.Publication, MaxPublications+1) }), CodeInvalid},
+		{
+			"too many publications",
+			join(func(m *Join) { m.Publications = make([]volumetric.Publication, MaxPublications+1) }),
+			CodeInvalid,
+		},
 		{"join with a bad publication", join(func(m *Join) { m.Publications[0].Kind = "smell" }), CodeInvalid},
 		{"resume", join(func(m *Join) { m.Resume = &ResumeRequest{Session: "s", Secret: "x"} }), ""},
 		{"resume without secret", join(func(m *Join) { m.Resume = &ResumeRequest{Session: "s"} }), CodeInvalid},
 		{"resume without session", join(func(m *Join) { m.Resume = &ResumeRequest{Secret: "x"} }), CodeInvalid},
-		{"long secret", join(func(m *Join) { m.Resume = &ResumeRequest{Session: "s", Secret: strings.Repeat("x", 257)} }), CodeInvalid},
+		{
+			"long secret",
+			join(func(m *Join) { m.Resume = &ResumeRequest{Session: "s", Secret: strings.Repeat("x", 257)} }),
+			CodeInvalid,
+		},
 
 		{"publish", publish(func(*volumetric.Publication) {}), ""},
 		{"H264", publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "video/H264" }), ""},
-		{"an unknown codec", publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "video/x-vendor.cloud+v2" }), ""},
+		{
+			"an unknown codec",
+			publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "video/x-vendor.cloud+v2" }),
+			"",
+		},
 		{"letter case", publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "VIDEO/Volumetric" }), ""},
 		{"no name", publish(func(p *volumetric.Publication) { p.Name = "" }), CodeInvalid},
-		{"line break in a media type", publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "video/x\r\na=candidate:1" }), CodeInvalid},
-		{"media type without a subtype", publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "video/" }), CodeInvalid},
-		{"line break in parameters", publish(func(p *volumetric.Publication) { p.Codec.Format = "a=1\r\nb=2" }), CodeInvalid},
-		{"long parameters", publish(func(p *volumetric.Publication) { p.Codec.Format = strings.Repeat("x", MaxFormatLength+1) }), CodeInvalid},
+		{
+			"line break in a media type",
+			publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "video/x\r\na=candidate:1" }),
+			CodeInvalid,
+		},
+		{
+			"media type without a subtype",
+			publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "video/" }),
+			CodeInvalid,
+		},
+		{
+			"line break in parameters",
+			publish(func(p *volumetric.Publication) { p.Codec.Format = "a=1\r\nb=2" }),
+			CodeInvalid,
+		},
+		{
+			"long parameters",
+			publish(func(p *volumetric.Publication) { p.Codec.Format = strings.Repeat("x", MaxFormatLength+1) }),
+			CodeInvalid,
+		},
 		{"no tiles", publish(func(p *volumetric.Publication) { p.Tiles = nil }), CodeInvalid},
 		{"long label", publish(func(p *volumetric.Publication) { p.Tiles[1].Label = long }), CodeInvalid},
 		{"box inside out", publish(func(p *volumetric.Publication) { p.Tiles[1].Box.Max[2] = -1 }), CodeInvalid},
-		{"quality name with a control character", publish(func(p *volumetric.Publication) { p.Qualities[0].Name = "\x00" }), CodeInvalid},
+		{
+			"quality name with a control character",
+			publish(func(p *volumetric.Publication) { p.Qualities[0].Name = "\x00" }),
+			CodeInvalid,
+		},
 		{"VR2Gather's frames", publish(func(p *volumetric.Publication) { p.VR2Gather = true }), ""},
-		{"VR2Gather's frames as H264", publish(func(p *volumetric.Publication) { p.VR2Gather, p.Codec.MIMEType = true, "video/H264" }), CodeInvalid},
-		{"VR2Gather's frames as descriptions", publish(func(p *volumetric.Publication) { p.VR2Gather, p.Mode = true, volumetric.ModeDescriptions }), CodeInvalid},
+		{
+			"VR2Gather's frames as H264",
+			publish(func(p *volumetric.Publication) { p.VR2Gather, p.Codec.MIMEType = true, "video/H264" }),
+			CodeInvalid,
+		},
+		{
+			"VR2Gather's frames as descriptions",
+			publish(func(p *volumetric.Publication) { p.VR2Gather, p.Mode = true, volumetric.ModeDescriptions }),
+			CodeInvalid,
+		},
 		{"VR2Gather's sound", publish(func(p *volumetric.Publication) { *p = voice(); p.VR2Gather = true }), ""},
 		{"negative bitrate", publish(func(p *volumetric.Publication) { p.Qualities[0].Bitrate = -1 }), CodeInvalid},
 
@@ -111,7 +154,11 @@ func TestValidate(t *testing.T) {
 		{"choice of a tile far out", choose(func(c *Choice) { c.Tile = number(volumetric.MaxTiles) }), CodeInvalid},
 		{"choice of auto", choose(func(c *Choice) { c.Quality = Auto() }), ""},
 		{"choice of off", choose(func(c *Choice) { c.Quality = Only(volumetric.QualityOff) }), ""},
-		{"choice of a quality far out", choose(func(c *Choice) { c.Quality = Only(volumetric.MaxQualities) }), CodeInvalid},
+		{
+			"choice of a quality far out",
+			choose(func(c *Choice) { c.Quality = Only(volumetric.MaxQualities) }),
+			CodeInvalid,
+		},
 		{"no choices", &SetQuality{Choices: []Choice{}}, ""},
 		{"choices missing", &SetQuality{}, CodeInvalid},
 		{"too many choices", &SetQuality{Choices: make([]Choice, MaxChoices+1)}, CodeInvalid},
@@ -147,9 +194,21 @@ func TestValidate(t *testing.T) {
 		{"priority 100", stand(func(m *Pose) { m.Priority = 100 }), ""},
 		{"priority that is no number", stand(func(m *Pose) { m.Priority = math.NaN() }), CodeInvalid},
 		{"pose with boxes", stand(func(m *Pose) { m.Boxes = make([]volumetric.BoundingBox, volumetric.MaxTiles) }), ""},
-		{"too many boxes", stand(func(m *Pose) { m.Boxes = make([]volumetric.BoundingBox, volumetric.MaxTiles+1) }), CodeInvalid},
-		{"a box inside out", stand(func(m *Pose) { m.Boxes = []volumetric.BoundingBox{{Min: [3]float32{1}}} }), CodeInvalid},
-		{"an endless box", stand(func(m *Pose) { m.Boxes = []volumetric.BoundingBox{{Max: [3]float32{3e38}}} }), CodeInvalid},
+		{
+			"too many boxes",
+			stand(func(m *Pose) { m.Boxes = make([]volumetric.BoundingBox, volumetric.MaxTiles+1) }),
+			CodeInvalid,
+		},
+		{
+			"a box inside out",
+			stand(func(m *Pose) { m.Boxes = []volumetric.BoundingBox{{Min: [3]float32{1}}} }),
+			CodeInvalid,
+		},
+		{
+			"an endless box",
+			stand(func(m *Pose) { m.Boxes = []volumetric.BoundingBox{{Max: [3]float32{3e38}}} }),
+			CodeInvalid,
+		},
 
 		{"an arrangement", arranged(func(*Placement) {}), ""},
 		{"an arrangement of nothing", &Arrange{Objects: []Placement{}}, ""},
@@ -157,7 +216,11 @@ func TestValidate(t *testing.T) {
 		{"an arrangement of too much", &Arrange{Objects: make([]Placement, MaxPlacements+1)}, CodeInvalid},
 		{"an arrangement of nobody", arranged(func(o *Placement) { o.Participant = "" }), CodeInvalid},
 		{"an arrangement without a name", arranged(func(o *Placement) { o.Publication = "" }), CodeInvalid},
-		{"an arrangement out of this world", arranged(func(o *Placement) { o.Position[1] = 2 * MaxCoordinate }), CodeInvalid},
+		{
+			"an arrangement out of this world",
+			arranged(func(o *Placement) { o.Position[1] = 2 * MaxCoordinate }),
+			CodeInvalid,
+		},
 		{"an arrangement without rotation", arranged(func(o *Placement) { o.Orientation = Rotation{} }), CodeInvalid},
 		{"an arrangement of a giant", arranged(func(o *Placement) { o.Scale = 2 * MaxScale }), CodeInvalid},
 		{"limits", &SetLimits{BitrateLimits: BitrateLimits{Max: 2e6, Min: 1e6}}, ""},
@@ -165,7 +228,11 @@ func TestValidate(t *testing.T) {
 		{"a least rate only", &SetLimits{BitrateLimits: BitrateLimits{Min: 1e6}}, ""},
 		{"limits the wrong way round", &SetLimits{BitrateLimits: BitrateLimits{Max: 1e6, Min: 2e6}}, CodeInvalid},
 		{"a start rate only", &SetLimits{BitrateLimits: BitrateLimits{Start: 1e6}}, ""},
-		{"a start rate between the others", &SetLimits{BitrateLimits: BitrateLimits{Max: 3e6, Min: 1e6, Start: 2e6}}, ""},
+		{
+			"a start rate between the others",
+			&SetLimits{BitrateLimits: BitrateLimits{Max: 3e6, Min: 1e6, Start: 2e6}},
+			"",
+		},
 		{"a start rate above the largest", &SetLimits{BitrateLimits: BitrateLimits{Max: 1e6, Start: 2e6}}, CodeInvalid},
 		{"a start rate below the least", &SetLimits{BitrateLimits: BitrateLimits{Min: 2e6, Start: 1e6}}, CodeInvalid},
 		{"a negative start rate", &SetLimits{BitrateLimits: BitrateLimits{Start: -1}}, CodeInvalid},
@@ -185,31 +252,75 @@ func TestValidate(t *testing.T) {
 		{"times with a negative bound", times(func(m *FrameTimes) { m.Clock.Bound = -1 }), CodeInvalid},
 		{"times with a negative uncertainty", times(func(m *FrameTimes) { m.Clock.Uncertainty = -1 }), CodeInvalid},
 		{"times of another age", times(func(m *FrameTimes) { m.Clock.Offset = math.MaxInt64 }), CodeInvalid},
-		{"times with a huge disagreement", times(func(m *FrameTimes) { m.Clock.Disagreement = math.MinInt64 }), CodeInvalid},
+		{
+			"times with a huge disagreement",
+			times(func(m *FrameTimes) { m.Clock.Disagreement = math.MinInt64 }),
+			CodeInvalid,
+		},
 		{"times without a list of tracks", times(func(m *FrameTimes) { m.Tracks = nil }), CodeInvalid},
 		{"times that dropped fewer than none", times(func(m *FrameTimes) { m.Dropped = -1 }), CodeInvalid},
 		{"times of no publication", times(func(m *FrameTimes) { m.Tracks[0].Publication = "" }), CodeInvalid},
-		{"times of a participant with a line break", times(func(m *FrameTimes) { m.Tracks[0].Participant = "a\nb" }), CodeInvalid},
+		{
+			"times of a participant with a line break",
+			times(func(m *FrameTimes) { m.Tracks[0].Participant = "a\nb" }),
+			CodeInvalid,
+		},
 		{"times of tile -1", times(func(m *FrameTimes) { m.Tracks[0].Tile = -1 }), CodeInvalid},
-		{"times of quality off", times(func(m *FrameTimes) { m.Tracks[0].Quality = volumetric.QualityOff }), CodeInvalid},
+		{
+			"times of quality off",
+			times(func(m *FrameTimes) { m.Tracks[0].Quality = volumetric.QualityOff }),
+			CodeInvalid,
+		},
 		{"times without a list of frames", times(func(m *FrameTimes) { m.Tracks[0].Frames = nil }), CodeInvalid},
-		{"times with too few stamps", times(func(m *FrameTimes) { m.Tracks[0].Frames[0] = make([]int64, 5) }), CodeInvalid},
+		{
+			"times with too few stamps",
+			times(func(m *FrameTimes) { m.Tracks[0].Frames[0] = make([]int64, 5) }),
+			CodeInvalid,
+		},
 		{"times of frame -1", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][0] = -1 }), CodeInvalid},
-		{"times of a frame beyond 32 bits", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][0] = 1 << 32 }), CodeInvalid},
+		{
+			"times of a frame beyond 32 bits",
+			times(func(m *FrameTimes) { m.Tracks[0].Frames[0][0] = 1 << 32 }),
+			CodeInvalid,
+		},
 		{"times of a frame of -1 bytes", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][1] = -1 }), CodeInvalid},
-		{"times far in the future", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][2] = math.MaxInt64 }), CodeInvalid},
+		{
+			"times far in the future",
+			times(func(m *FrameTimes) { m.Tracks[0].Frames[0][2] = math.MaxInt64 }),
+			CodeInvalid,
+		},
 		{"times with an unknown stamp", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][3] = UnknownStamp }), ""},
-		{"times with a stamp before the first", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][3] = -2 }), CodeInvalid},
-		{"times with a stamp after an hour", times(func(m *FrameTimes) { m.Tracks[0].Frames[0][3] = 3600e9 }), CodeInvalid},
-		{"times of too many frames", times(func(m *FrameTimes) { m.Tracks = make([]TrackTimes, MaxFrameTimes+1) }), CodeInvalid},
+		{
+			"times with a stamp before the first",
+			times(func(m *FrameTimes) { m.Tracks[0].Frames[0][3] = -2 }),
+			CodeInvalid,
+		},
+		{
+			"times with a stamp after an hour",
+			times(func(m *FrameTimes) { m.Tracks[0].Frames[0][3] = 3600e9 }),
+			CodeInvalid,
+		},
+		{
+			"times of too many frames",
+			times(func(m *FrameTimes) { m.Tracks = make([]TrackTimes, MaxFrameTimes+1) }),
+			CodeInvalid,
+		},
 		{"uplink", &Uplink{GaveUp: []OwnTrack{{Publication: "body", Tile: 1, Quality: 2}}}, ""},
 		{"uplink that carries everything", &Uplink{Estimate: 1e6, GaveUp: []OwnTrack{}}, ""},
 		{"uplink without a list", &Uplink{}, CodeInvalid},
 		{"uplink with too many", &Uplink{GaveUp: make([]OwnTrack, MaxGaveUp+1)}, CodeInvalid},
 		{"uplink with a negative estimate", &Uplink{Estimate: -1, GaveUp: []OwnTrack{}}, CodeInvalid},
 		{"uplink of no publication", &Uplink{GaveUp: []OwnTrack{{}}}, CodeInvalid},
-		{"uplink of a tile far out", &Uplink{GaveUp: []OwnTrack{{Publication: "body", Tile: volumetric.MaxTiles}}}, CodeInvalid},
-		{"uplink of quality off", &Uplink{GaveUp: []OwnTrack{{Publication: "body", Quality: volumetric.QualityOff}}}, CodeInvalid},
+		{
+			"uplink of a tile far out",
+			&Uplink{GaveUp: []OwnTrack{{Publication: "body", Tile: volumetric.MaxTiles}}},
+			CodeInvalid,
+		},
+		{
+			"uplink of quality off",
+			&Uplink{GaveUp: []OwnTrack{{Publication: "body", Quality: volumetric.QualityOff}}},
+			CodeInvalid,
+		},
 
 		{"time", &Time{T0: -1}, ""},
 		{"leave", &Leave{}, ""},
@@ -232,7 +343,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidationAgreesWithSchema: what Validate accepts keeps to the schema.
+// TestValidationAgreesWithSchema expects that every message accepted by Validate conforms to the
+// schema.
 func TestValidationAgreesWithSchema(t *testing.T) {
 	for _, request := range []Request{
 		&Join{Version: Version, Publications: []volumetric.Publication{body(), voice()}, DeadlineMS: 20},
@@ -283,9 +395,12 @@ func TestValidationAgreesWithSchema(t *testing.T) {
 	}
 }
 
-// arranged is an arrangement of one object with one thing changed.
+// arranged returns an arrangement of one object with one change.
 func arranged(change func(*Placement)) *Arrange {
-	o := Placement{PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "body"}, Orientation: Rotation{0, 0, 0, 1}}
+	o := Placement{
+		PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "body"},
+		Orientation:    Rotation{0, 0, 0, 1},
+	}
 	change(&o)
 	return &Arrange{Objects: []Placement{o}}
 }
