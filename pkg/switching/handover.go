@@ -51,7 +51,7 @@ func (h *handover) owed(first, newest int64) int64 {
 }
 
 // gives says whether the active track, with a packet beyond what it has reserved, must leave the slot to what is pending.
-func (s *Switcher) gives(p *Packet, now time.Time) bool {
+func (s *Switcher) mustYield(p *Packet, now time.Time) bool {
 	if p.Framed || s.ended || p.Opens {
 		return s.yields(now)
 	}

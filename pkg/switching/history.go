@@ -21,8 +21,8 @@ type run struct {
 	ended int64
 }
 
-// leavesOut says whether the packet is parity of the newest frame beyond what was planned.
-func (r *run) leavesOut(p *Packet) bool {
+// omits says whether the packet is parity of the newest frame beyond what was planned.
+func (r *run) omits(p *Packet) bool {
 	return p.Framed && p.Frame == r.frame && p.Sequence > r.last && p.Sequence <= r.last+r.surplus
 }
 

@@ -101,7 +101,7 @@ func (s *Switcher) Pending() (Source, bool) { return s.handover.source, s.handov
 // Packet decides about a packet of any track. Packets of a track must be given in the order of their arrival.
 func (s *Switcher) Packet(p *Packet, now time.Time) Verdict {
 	if !s.open || p.Track != s.active.Track {
-		return s.closed(p, now)
+		return s.outOfRun(p, now)
 	}
 	r := s.history.back(0)
 	switch {
@@ -109,15 +109,15 @@ func (s *Switcher) Packet(p *Packet, now time.Time) Verdict {
 		return s.extend(r, p, now)
 	case p.Opens && r.last-p.Sequence > maxJump:
 		s.open = false
-		return s.candidate(s.active, p, now)
+		return s.tryBegin(s.active, p, now)
 	case p.Sequence >= r.first:
 		return s.deliver(r, p)
 	}
-	return s.closed(p, now)
+	return s.outOfRun(p, now)
 }
 
-// closed decides about a packet that the open run does not take: it has a number reserved in an earlier run, or may begin a new one.
-func (s *Switcher) closed(p *Packet, now time.Time) Verdict {
+// outOfRun decides about a packet that the open run does not take: it has a number reserved in an earlier run, or may begin a new one.
+func (s *Switcher) outOfRun(p *Packet, now time.Time) Verdict {
 	if r := s.history.find(p.Track, p.Sequence); r != nil {
 		v := s.deliver(r, p)
 		// The second copy of a packet begins nothing. A framed one is known by its frame number; a foreign one with a number
@@ -128,13 +128,13 @@ func (s *Switcher) closed(p *Packet, now time.Time) Verdict {
 	}
 	switch {
 	case s.handover.pending && p.Track == s.handover.source.Track:
-		return s.candidate(s.handover.source, p, now)
+		return s.tryBegin(s.handover.source, p, now)
 	case s.open || p.Track != s.active.Track:
 		return Verdict{}
 	case s.handover.pending && s.yields(now):
 		return Verdict{}
 	}
-	return s.candidate(s.active, p, now)
+	return s.tryBegin(s.active, p, now)
 }
 
 // deliver sends a packet under its reserved number, unless it was sent before, or its frame has ended.
@@ -148,7 +148,7 @@ func (s *Switcher) deliver(r *run, p *Packet) Verdict {
 
 // extend decides about a packet of the active track beyond what its run has reserved.
 func (s *Switcher) extend(r *run, p *Packet, now time.Time) Verdict {
-	if !p.consistent() || r.leavesOut(p) {
+	if !p.consistent() || r.omits(p) {
 		return Verdict{}
 	}
 	first, last := p.planned(s.parity)
@@ -156,9 +156,9 @@ func (s *Switcher) extend(r *run, p *Packet, now time.Time) Verdict {
 	switch {
 	case first-r.last > maxJump, p.Sequence-from+s.next-s.sent.newest >= maxAhead, r.framed && p.Framed && p.Frame <= r.frame:
 		s.open = false
-		return s.candidate(s.active, p, now)
-	case s.handover.pending && s.gives(p, now):
-		s.conclude(r, p, now)
+		return s.tryBegin(s.active, p, now)
+	case s.handover.pending && s.mustYield(p, now):
+		s.endRun(r, p, now)
 		return Verdict{}
 	}
 	if from != r.last+1 {
@@ -190,9 +190,9 @@ func (s *Switcher) reserve(r *run, p *Packet, last int64) {
 	s.next = r.last + r.offset + 1
 }
 
-// conclude ends the open run before a packet that it does not take any more. If the packet opens a foreign frame, while the end of the one before
+// endRun ends the open run before a packet that it does not take any more. If the packet opens a foreign frame, while the end of the one before
 // was not seen, then what is missing between them belongs to that one, and keeps its numbers.
-func (s *Switcher) conclude(r *run, p *Packet, now time.Time) {
+func (s *Switcher) endRun(r *run, p *Packet, now time.Time) {
 	if p.Opens && !s.ended && p.Sequence > r.last+1 {
 		r.last = p.Sequence - 1
 		s.next = r.last + r.offset + 1
@@ -214,8 +214,8 @@ func (s *Switcher) begun(r *run, p *Packet, now time.Time) {
 	s.time.advance(p, now)
 }
 
-// candidate decides about a packet of a source that waits for a frame to begin with.
-func (s *Switcher) candidate(src Source, p *Packet, now time.Time) Verdict {
+// tryBegin decides about a packet of a source that waits for a frame to begin with.
+func (s *Switcher) tryBegin(src Source, p *Packet, now time.Time) Verdict {
 	if src.NeedsKey && !(p.Opens && p.Key) {
 		return Verdict{WantKey: true}
 	}
