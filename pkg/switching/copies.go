@@ -7,33 +7,36 @@ import (
 	"github.com/pion/rtp"
 )
 
-// copySize is the largest packet that is kept for retransmission: what fits the MTU of Ethernet.
+// copySize is the size of the largest packet kept for retransmission: the MTU of Ethernet.
 const copySize = 1500
 
 var copyPool = sync.Pool{New: func() any { return new([copySize]byte) }}
 
-// copies keeps the latest packets of a stream as they were sent, by output number. Their memory is bounded.
+// copies holds the latest packets of a stream as they were sent, by output number. The memory is
+// bounded.
 type copies struct {
 	ring  []packetCopy
-	limit int // of packets
+	limit int // in packets
 	count int
-	// Numbers from oldest to newest may be present.
+	// Only numbers from oldest to newest can be present.
 	oldest, newest int64
 }
 
 type packetCopy struct {
 	number int64
-	data   *[copySize]byte // nil where the slot is empty
+	data   *[copySize]byte // nil if the entry is empty
 	size   int
 	resent time.Time
 }
 
-// newCopies bounds the memory to bytes. Below the size of one packet nothing is kept.
+// newCopies returns copies limited to the given number of bytes. If the limit is below the size of
+// one packet, no packet is kept.
 func newCopies(bytes int) *copies { return &copies{limit: bytes / copySize} }
 
 func (c *copies) slot(number int64) *packetCopy { return &c.ring[number&int64(len(c.ring)-1)] }
 
-// add keeps a copy of a packet. Packets that are larger than the MTU, or older than all that is kept, are not kept.
+// add stores a copy of a packet. Packets larger than the MTU, or older than all stored packets when
+// there is no room, are not stored.
 func (c *copies) add(number int64, h *rtp.Header, body []byte) {
 	if c.limit == 0 || h.MarshalSize()+len(body) > copySize {
 		return
@@ -63,7 +66,7 @@ func (c *copies) add(number int64, h *rtp.Header, body []byte) {
 	c.drop(number)
 	header := *h
 	if header.PaddingSize > 0 {
-		header.Padding, header.PaddingSize = false, 0 // it is not part of body
+		header.Padding, header.PaddingSize = false, 0 // the padding is not part of body
 	}
 	data := copyPool.Get().(*[copySize]byte)
 	n, err := header.MarshalTo(data[:])
@@ -75,7 +78,7 @@ func (c *copies) add(number int64, h *rtp.Header, body []byte) {
 	c.count++
 }
 
-// get returns the copy of a packet, nil where there is none.
+// get returns the copy of a packet, or nil.
 func (c *copies) get(number int64) *packetCopy {
 	if len(c.ring) == 0 {
 		return nil
@@ -94,7 +97,7 @@ func (c *copies) drop(number int64) {
 	}
 }
 
-// clear gives all memory back.
+// clear releases all memory.
 func (c *copies) clear() {
 	for i := range c.ring {
 		c.drop(c.ring[i].number)

@@ -45,7 +45,7 @@ func TestCopiesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLateCopy: making room for a late packet may leave no place for it.
+// TestLateCopy adds a late packet when making room for it removes its own place.
 func TestLateCopy(t *testing.T) {
 	c := newCopies(5 * copySize)
 	for _, n := range []int64{0, 3, 4, 5, 6, 7, 2} {

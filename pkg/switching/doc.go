@@ -1,52 +1,67 @@
-// Package switching owns the numbering of one outgoing RTP stream (a slot) that several incoming tracks feed in turn.
+// Package switching assigns the sequence numbers and timestamps of one outgoing RTP stream (a slot)
+// that several incoming tracks feed in turn.
 //
-// A Switcher is given the facts about every packet of the tracks concerned and says whether the packet goes out, and under
-// which sequence number and timestamp. It is a pure structure: no goroutine, clock, socket or lock, and no allocation per
-// packet. Time is what the caller passes in. Whoever owns the slot (one goroutine) owns its Switcher.
+// A Switcher receives the facts about every packet of the tracks. For each packet it decides
+// whether the packet is forwarded, and with which sequence number and timestamp. A Switcher is a
+// pure data structure: no goroutine, clock, socket or lock, and no allocation per packet. The
+// caller passes the time. The goroutine that owns the slot owns its Switcher.
 //
 // # Numbers
 //
-// The packets of one track that are forwarded without interruption form a run, in which output number = input number + constant.
-// A packet that the publisher still owes (a gap in the input) therefore keeps its number reserved, and goes out under it
-// whenever it comes, also after later switches. Runs follow each other without a gap: a new one begins at the number after the last
-// one reserved. So the only holes that a receiver ever sees are packets that the publisher has not delivered. For framed
-// tracks the frame's extent is known from any of its packets, and is reserved as soon as one of them is forwarded.
+// The packets of one track that are forwarded without interruption form a run, in which output
+// number = input number + constant. A gap in the input therefore keeps its numbers reserved: a
+// missing packet is sent under its reserved number whenever it arrives, also after later switches.
+// Runs follow each other without a gap: a new run begins at the number after the last reserved
+// number. Therefore the only holes that a receiver sees are packets that the publisher has not
+// delivered. For framed tracks the extent of a frame is known from any of its packets. The numbers
+// of the whole frame are reserved when its first packet is forwarded.
 //
-// A frame that the caller knows cannot be completed any more is ended (End): what is left of it is not sent. Of the newest frame the numbers above the highest one sent are given
-// back; nobody outside has seen them. An older frame leaves holes.
+// If the caller knows that a frame can no longer be completed, it ends the frame (End), and the
+// rest of the frame is not sent. For the newest frame, the reserved numbers above the highest
+// number sent are released; no receiver has seen them. An older frame leaves holes.
 //
-// No number is given twice, and no number is given that is 2^15 or more above the highest one sent: senders of SRTP derive
-// the packet index from the number and from the highest one before, and with AES-GCM one index must never seal two different packets.
+// No number is used twice, and no number is used that is 2^15 or more above the highest number
+// sent. SRTP senders derive the packet index from the number and the highest number before, and
+// with AES-GCM one index must never seal two different packets.
 //
 // # Parity
 //
-// Of the parity of a frame only as much is forwarded as SetParity asked for when the frame began. The packets left out have no numbers, so that the
-// run ends with the last one planned, which carries the marker, and the track goes on in a run of its own with its next frame. A frame of which nothing
-// came before a newer one began is owed whole, parity included: its numbers were given before anybody knew how many source packets it has.
+// Of the parity of a frame, a Switcher forwards only the share that SetParity requested before the
+// frame began. The parity packets that are omitted have no numbers: the run ends with the last
+// planned packet, which carries the marker, and the track continues with its next frame in a new
+// run. If no packet of a frame arrived before a newer frame began, all packets of the frame are
+// reserved, including parity: when the numbers were assigned, the number of source packets of the
+// frame was not known.
 //
 // # Switching
 //
-// A switch happens at the first packet of a frame of the new track. From then on the old track only completes the frames that
-// it had begun, inside their reserved numbers, and the two may arrive interleaved. Within a Group no frame goes out from two tracks, and
-// frames never go backwards.
+// A switch occurs at the first packet of a frame of the new track. Afterwards the old track only
+// completes the frames that it has begun, with their reserved numbers, and packets of the two
+// tracks may be interleaved. Within a Group no frame is sent from two tracks, and frame numbers
+// never decrease.
 //
-// The tracks of a publication usually arrive in the same order for every frame. If the active track always comes before the
-// pending one, then the pending track's frame is always one that the active track has begun already. So the active track
-// yields: once the pending track has shown that it is alive, by opening a frame that cannot be begun any more, the active
-// track begins no further frame, and the next frame is left to the pending one. If nothing comes for CutAfter, the active track goes on.
+// The tracks of a publication usually arrive in the same order for every frame. If the active track
+// always arrives before the pending track, the active track has always begun the frame that the
+// pending track opens. Therefore the active track yields: when the pending track has opened a frame
+// that cannot be begun any more, and so has proved to be alive, the active track begins no further
+// frame and leaves the next frame to the pending track. If no packet of the pending track arrives
+// for CutAfter, the active track continues.
 //
-// Frames of foreign codecs end with the marker, so their extent is not known in advance. A switch waits for the end
-// of the frame under way, at most CutAfter, unless the new frame is a key frame that the new track needs: that one was asked for, may not come
-// again for a second, and makes the rest of the old frame worthless.
+// Frames of foreign codecs end with the marker, so that their extent is not known in advance. A
+// switch waits for the end of the current frame, at most for CutAfter. The switch does not wait if
+// the new frame is a key frame that the new track needs: the key frame was requested, may not be
+// repeated for a second, and makes the rest of the old frame worthless.
 //
 // # History
 //
-// The last 64 runs are remembered, for late packets and for Resolve. A switch makes one run, and so does parity that is left out, so that even
-// either at every frame leaves 2.1 s of history at 30 frames per second and 0.7 s at 90, where the deadline for repairs is 250 ms. Numbers that have
-// been sent are remembered in a window of 16,384, which is 0.33 s at 50,000 packets/s (500 Mbit/s through one slot); what is older is not
-// forwarded any more. A Switcher takes about 8 kB.
+// The last 64 runs are kept for late packets and for Resolve. A switch makes one run, and so does
+// omitted parity. Even if either occurs at every frame, the history covers 2.1 s at 30 frames per
+// second and 0.7 s at 90, while the deadline for repairs is 250 ms. A window of 16,384 numbers
+// records which numbers have been sent: 0.33 s at 50,000 packets/s (500 Mbit/s through one slot).
+// Older packets are not forwarded. A Switcher occupies about 8 kB.
 //
-// # For other programs
+// # Other programs
 //
-// NewInterceptor wraps the same core as a Pion interceptor, so that RTPSender.ReplaceTrack gives receivers a stream without gaps.
+// NewInterceptor provides the same core as a Pion interceptor, so that RTPSender.ReplaceTrack gives
+// receivers a stream without gaps.
 package switching

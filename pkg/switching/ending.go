@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// endedLimit is how many ended frames are remembered, a power of two. At 90 frames per second, 23 are worth a retransmission within a deadline of 250 ms.
+// endedLimit is the number of ended frames kept, a power of two. At 90 frames per second, 23 frames
+// are worth a retransmission within a deadline of 250 ms.
 const endedLimit = 32
 
-// endings are the latest frames that were ended.
+// endings is a ring of the latest ended frames.
 type endings struct {
 	frames [endedLimit]endedFrame
-	count  int // of all ever; the newest is at count-1
+	count  int // number of all frames ever added; the newest is at count-1
 }
 
 type endedFrame struct {
 	track TrackID
-	// frame is the number of a framed packet's frame, and the timestamp of a foreign one's.
+	// frame is the frame number of a framed packet, or the timestamp of a foreign packet.
 	frame int64
 }
 
-// endedFrame names the packet's frame.
+// endedFrame returns the key of the packet's frame.
 func (p *Packet) endedFrame() endedFrame {
 	if p.Framed {
 		return endedFrame{p.Track, p.Frame}
@@ -37,8 +38,9 @@ func (e *endings) has(p *Packet) bool {
 	return e.count > 0 && slices.Contains(e.frames[:min(e.count, endedLimit)], p.endedFrame())
 }
 
-// Planned is the range of input numbers of the packet's frame that go out: those that have numbers in the outgoing stream, once the frame has begun, or
-// those that would have if it began now.
+// Planned returns the range of input numbers of the packet's frame that are forwarded. If the frame
+// has begun, the range contains the packets with numbers in the outgoing stream; otherwise it
+// contains the packets that would have numbers if the frame began now.
 func (s *Switcher) Planned(p *Packet) (first, last int64, begun bool) {
 	first, last = p.planned(s.parity)
 	r := s.history.carrying(p)
@@ -49,10 +51,16 @@ func (s *Switcher) Planned(p *Packet) (first, last int64, begun bool) {
 	return max(first, r.first), min(last, r.last), true
 }
 
-// End says that the frame of a packet cannot be completed any more at the receiver, whatever comes. What has not been sent of it is not sent. Where it is the
-// newest that has begun, the numbers that are reserved for its rest are given back, and its track goes on at its next frame that opens; the numbers of an older
-// one stay holes, since later ones have been sent. A foreign frame is taken for the one under way, and ends as with Overrun. End returns false where there
-// is nothing to end: the frame has not begun, or was ended before, by Overrun perhaps.
+// End reports to the Switcher that the receiver can no longer complete the frame of packet p. The
+// rest of the frame is not sent.
+//
+// If the frame is the newest that has begun, the numbers reserved for its rest are released, and
+// its track continues with its next opening frame. The numbers of an older frame remain holes,
+// because later numbers have been sent. A foreign frame is assumed to be the current frame and ends
+// as with Overrun.
+//
+// End returns false if there is nothing to end: the frame has not begun, or was ended before, for
+// example by Overrun.
 func (s *Switcher) End(p *Packet, now time.Time) bool {
 	if !p.Framed {
 		if !s.open || p.Track != s.active.Track {
@@ -75,10 +83,12 @@ func (s *Switcher) End(p *Packet, now time.Time) bool {
 	return true
 }
 
-// Ended says whether the frame of a packet is among the latest that were ended, so that a retransmission is of no use.
+// Ended reports whether the frame of a packet is among the latest ended frames. A retransmission of
+// the packet is then useless.
 func (s *Switcher) Ended(p *Packet) bool { return s.endings.has(p) }
 
-// giveBack gives back what the newest run has reserved of its newest frame above the highest number sent.
+// giveBack releases the numbers of the newest frame of run r above the highest number sent. r must
+// be the newest run.
 func (s *Switcher) giveBack(r *run, p *Packet, now time.Time) {
 	kept := max(s.sent.newest, p.FrameStart+r.offset-1, r.first+r.offset-1)
 	if r.last+r.offset <= kept {

@@ -12,18 +12,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// One RTPSender sends what two tracks provide in turn; the receiver sees one stream without a gap.
+// One RTPSender sends the packets of two tracks in turn. The receiver sees one stream without a
+// gap.
 func ExampleFactory_Swap() {
 	factory := switching.NewInterceptor()
 
-	// The sending side: what numbers packets for the wire comes before the factory, all else after.
+	// The sending side. Interceptors that number packets on the wire precede the factory; all
+	// others follow.
 	mediaEngine, registry := &webrtc.MediaEngine{}, &interceptor.Registry{}
 	check(mediaEngine.RegisterDefaultCodecs())
 	check(webrtc.ConfigureTWCCHeaderExtensionSender(mediaEngine, registry))
 	registry.Add(factory)
 	check(webrtc.RegisterDefaultInterceptors(mediaEngine, registry))
 	sending, err := webrtc.NewAPI(
-		webrtc.WithMediaEngine(mediaEngine), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(loopback()),
+		webrtc.WithMediaEngine(
+			mediaEngine,
+		),
+		webrtc.WithInterceptorRegistry(registry),
+		webrtc.WithSettingEngine(loopback()),
 	).NewPeerConnection(webrtc.Configuration{})
 	check(err)
 	receiving, err := webrtc.NewAPI(webrtc.WithSettingEngine(loopback())).NewPeerConnection(webrtc.Configuration{})
@@ -32,7 +38,7 @@ func ExampleFactory_Swap() {
 	low, high := newVP8Track("low"), newVP8Track("high")
 	sender, err := sending.AddTrack(low)
 	check(err)
-	go pumpRTCP(sender) // interceptors see RTCP only if somebody reads it
+	go pumpRTCP(sender) // interceptors see RTCP only if a goroutine reads it
 
 	numbers := make(chan uint16, 16)
 	receiving.OnTrack(func(remote *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
@@ -46,7 +52,7 @@ func ExampleFactory_Swap() {
 	})
 	check(connect(sending, receiving))
 
-	// Two sources that know nothing of each other: their sequence numbers and timestamps have nothing in common.
+	// The two sources are independent: their sequence numbers and timestamps are unrelated.
 	write := func(track *webrtc.TrackLocalStaticRTP, sequence uint16, timestamp uint32) uint16 {
 		keyFrame := []byte{0x10, 0x02, 0x00, 0x00, 0x9d, 0x01, 0x2a, 0x40, 0x01, 0xf0, 0x00}
 		check(track.WriteRTP(&rtp.Packet{

@@ -11,8 +11,94 @@ func FuzzSwitcher(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 8, 1, 0, 0, 3, 8, 1, 1, 1, 3, 0, 2, 8, 2, 0, 2, 3})
 	f.Add([]byte{0, 4, 0, 9, 4, 1, 9, 4, 0, 1, 3, 0, 9, 5, 255, 255})
 	f.Add([]byte{0, 1, 1, 8, 1, 250, 0, 3, 8, 1, 251, 255, 3, 2, 8, 1, 252, 1, 3, 3, 0})
-	f.Add([]byte{0, 1, 0, 8, 1, 8, 1, 0, 50, 20, 0, 4, 1, 0, 0, 50, 20, 0, 8, 1, 8, 0, 8, 50, 20, 8, 4, 1, 0, 8, 50, 20, 0, 8, 1, 8, 0, 8, 50, 20, 0})
-	f.Add([]byte{3, 0, 50, 0, 1, 8, 1, 0, 3, 0, 50, 20, 0, 8, 1, 8, 0, 8, 50, 20, 0, 8, 1, 24, 1, 0, 50, 20, 30, 1, 0, 8, 1, 8, 0, 8, 50, 20, 0})
+	f.Add(
+		[]byte{
+			0,
+			1,
+			0,
+			8,
+			1,
+			8,
+			1,
+			0,
+			50,
+			20,
+			0,
+			4,
+			1,
+			0,
+			0,
+			50,
+			20,
+			0,
+			8,
+			1,
+			8,
+			0,
+			8,
+			50,
+			20,
+			8,
+			4,
+			1,
+			0,
+			8,
+			50,
+			20,
+			0,
+			8,
+			1,
+			8,
+			0,
+			8,
+			50,
+			20,
+			0,
+		},
+	)
+	f.Add(
+		[]byte{
+			3,
+			0,
+			50,
+			0,
+			1,
+			8,
+			1,
+			0,
+			3,
+			0,
+			50,
+			20,
+			0,
+			8,
+			1,
+			8,
+			0,
+			8,
+			50,
+			20,
+			0,
+			8,
+			1,
+			24,
+			1,
+			0,
+			50,
+			20,
+			30,
+			1,
+			0,
+			8,
+			1,
+			8,
+			0,
+			8,
+			50,
+			20,
+			0,
+		},
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := drive(t, data); err != nil {
 			t.Fatal(err)
@@ -32,7 +118,7 @@ func (b *tape) byte() byte {
 	return v
 }
 
-// step is a signed distance: small for most bytes, up to 2^17 for some.
+// step returns a signed distance: small for most bytes, up to 2^17 for some.
 func (b *tape) step() int64 {
 	v := int64(int8(b.byte()))
 	if v > 100 || v < -100 {
@@ -105,7 +191,7 @@ func drive(t *testing.T, data []byte) error {
 	return nil
 }
 
-// check holds one verdict against what must be true for any input.
+// check compares one verdict with the invariants that hold for any input.
 func check(s *Switcher, l *ledger, p *Packet, src Source, v Verdict) error {
 	highest := highestOf(l.sent)
 	for i := range s.history.len() - 1 {
@@ -113,14 +199,14 @@ func check(s *Switcher, l *ledger, p *Packet, src Source, v Verdict) error {
 			return fmt.Errorf("runs %+v and %+v do not meet", before, r)
 		}
 	}
-	l.released() // a frame that does not fit gives numbers back, too
+	l.released() // a frame that does not fit also releases numbers
 	if v.Action == Forward && len(l.sent) > 0 {
 		if ahead := s.sent.newest - highest; ahead >= maxAhead {
 			return fmt.Errorf("number %d is %d above the highest before", s.sent.newest, ahead)
 		}
 	}
 	for l.checked < s.next && s.next-l.checked > maxAhead {
-		l.checked++ // a 16-bit number cannot name it yet
+		l.checked++ // a 16-bit number cannot express it yet
 	}
 	if v.Action == Forward {
 		number := s.sent.newest + int64(int16(v.Sequence-uint16(s.sent.newest)))
@@ -128,12 +214,25 @@ func check(s *Switcher, l *ledger, p *Packet, src Source, v Verdict) error {
 			return fmt.Errorf("number %d was sent twice", number)
 		}
 		if track, sequence, ok := s.Resolve(v.Sequence); ok && (track != p.Track || sequence != p.Sequence) {
-			return fmt.Errorf("Resolve(%d) = %d, %d after sending %d, %d", v.Sequence, track, sequence, p.Track, p.Sequence)
+			return fmt.Errorf(
+				"Resolve(%d) = %d, %d after sending %d, %d",
+				v.Sequence,
+				track,
+				sequence,
+				p.Track,
+				p.Sequence,
+			)
 		}
 		l.sent[number] = v
 		key := frameKey{src.Group, p.Frame}
 		if before, begun := l.feeder[key]; p.Framed && begun && before != p.Track && s.history.count <= runLimit {
-			return fmt.Errorf("frame %d of group %d was sent from tracks %d and %d", p.Frame, src.Group, before, p.Track)
+			return fmt.Errorf(
+				"frame %d of group %d was sent from tracks %d and %d",
+				p.Frame,
+				src.Group,
+				before,
+				p.Track,
+			)
 		}
 		if p.Framed {
 			l.feeder[key] = p.Track

@@ -2,24 +2,29 @@ package switching
 
 import "time"
 
-// handover is what is known about the source that was selected and has not begun.
+// handover is the state of a selected source that has not begun.
 type handover struct {
 	pending bool
 	source  Source
-	// opened counts the frames that the pending track opened too late to be begun.
+	// opened counts the frames that the pending track opened too late to begin.
 	opened int
-	// alive says that it sends, so that the active track may leave the next frame to it.
+	// alive reports that the pending track is sending, so that the active track may leave the next
+	// frame to it.
 	alive bool
-	// waiting is when a frame of the pending track could first not be begun; the end of a foreign frame is waited for from then on.
+	// waiting is the time at which a frame of the pending track first could not begin. The wait for
+	// the end of a foreign frame is measured from this time.
 	waiting time.Time
-	// yielding is when the active track was first kept from beginning a frame, or the pending one last showed itself since.
+	// yielding is the time at which the active track was first prevented from beginning a frame, or
+	// of the last sign of life of the pending track since then.
 	yielding time.Time
-	// frame is the newest frame that the pending track opened too late, and end the input number after it.
+	// frame is the newest frame that the pending track opened too late. end is the input number
+	// after this frame.
 	framed     bool
 	frame, end int64
 }
 
-// missed notes a frame of the pending track that cannot be begun: the active track has begun it, or is in the middle of a foreign frame.
+// missed records a frame of the pending track that cannot begin, because the active track has begun
+// the same frame or is within a foreign frame.
 func (s *Switcher) missed(p *Packet, now time.Time) {
 	h := &s.handover
 	h.opened++
@@ -27,8 +32,8 @@ func (s *Switcher) missed(p *Packet, now time.Time) {
 		_, last := p.extent()
 		h.framed, h.frame, h.end = true, p.Frame, last+1
 	}
-	// A caller may have offered an old frame from its cache, from before the track was paused: a frame proves life
-	// if it is recent, or not the only one.
+	// A caller may have passed an old frame from its cache, from before the track was paused. A
+	// frame is a sign of life if it is recent or not the only one.
 	lag := int32(s.time.newest - (p.Timestamp + s.time.offset))
 	recent := h.source.Group != s.time.group || float64(lag) <= s.cutAfter.Seconds()*s.time.rate
 	h.alive = h.alive || recent || h.opened > 1
@@ -40,9 +45,10 @@ func (s *Switcher) missed(p *Packet, now time.Time) {
 	}
 }
 
-// owed is where the run of the pending track begins whose first frame to arrive begins at first, while newest is the newest frame that the slot
-// has begun. If the track's own frame of that number has been seen, then all that follows it is newer, and owed to the receiver, even if
-// whole frames of it have not come yet.
+// owed returns the input number at which the run of the pending track begins. first is the start of
+// the track's first frame to arrive, and newest is the newest frame that the slot has begun. If the
+// track's own frame with number newest has been seen, all packets after this frame are newer and
+// are reserved for the receiver, even if whole frames have not arrived yet.
 func (h *handover) owed(first, newest int64) int64 {
 	if h.framed && h.frame == newest && h.end < first && first-h.end <= maxJump {
 		return h.end
@@ -50,7 +56,8 @@ func (h *handover) owed(first, newest int64) int64 {
 	return first
 }
 
-// gives says whether the active track, with a packet beyond what it has reserved, must leave the slot to what is pending.
+// mustYield reports whether the active track, with a packet beyond its reserved numbers, must leave
+// the slot to the pending source.
 func (s *Switcher) mustYield(p *Packet, now time.Time) bool {
 	if p.Framed || s.ended || p.Opens {
 		return s.yields(now)
@@ -58,8 +65,8 @@ func (s *Switcher) mustYield(p *Packet, now time.Time) bool {
 	return !s.handover.waiting.IsZero() && s.overdue(now)
 }
 
-// yields says whether the active track may begin no further frame, because the pending one is expected to. If that one goes
-// silent the active track takes the slot back.
+// yields reports whether the active track must not begin another frame because the pending track is
+// expected to. If the pending track falls silent, the active track takes the slot back.
 func (s *Switcher) yields(now time.Time) bool {
 	h := &s.handover
 	if h.source.Track == 0 {
@@ -78,7 +85,8 @@ func (s *Switcher) yields(now time.Time) bool {
 	return false
 }
 
-// overdue says whether the foreign frame under way has had its time: since a switch first waited for it, or since its latest packet.
+// overdue reports whether the current foreign frame has used up its time: CutAfter since a switch
+// first waited for the frame, or since its latest packet.
 func (s *Switcher) overdue(now time.Time) bool {
 	w := s.handover.waiting
 	return !w.IsZero() && now.Sub(w) > s.cutAfter || now.Sub(s.heard) > s.cutAfter

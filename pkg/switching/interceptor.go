@@ -10,10 +10,10 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// ErrUnknownStream says that no peer connection sends a stream with the SSRC.
+// ErrUnknownStream reports that no peer connection sends a stream with the SSRC.
 var ErrUnknownStream = errors.New("unknown outgoing stream")
 
-// options tune the interceptors of a Factory.
+// options are the options of the interceptors of a Factory.
 type options struct {
 	copyBytes int
 	jump      int
@@ -21,41 +21,50 @@ type options struct {
 	now       func() time.Time
 }
 
-// Option tunes the interceptors of a Factory.
+// Option sets an option of the interceptors of a Factory.
 type Option func(*options)
 
-// WithCopies bounds the memory that each stream uses for copies of its latest packets, from which NACKs are answered, in bytes. Each packet takes 1,500.
-// The default is 2 MiB: 1,398 packets, or half a second at 30 Mbit/s. With 0 no NACK is answered.
+// WithCopies limits the memory of each stream for copies of its latest packets, in bytes. NACKs are
+// answered from these copies. Each packet occupies 1,500 bytes. The default is 2 MiB: 1,398
+// packets, or half a second at 30 Mbit/s. With 0 no NACK is answered.
 func WithCopies(bytes int) Option { return func(o *options) { o.copyBytes = max(bytes, 0) } }
 
-// WithDiscontinuity sets the step of sequence numbers, forwards or backwards, beyond which packets come from another track although no swap
-// was announced. The default is 1,024: a late repair is not further back (750 packets are 150 ms at 5,000 packets/s), and a track with
-// random numbers is within it in 3 % of all cases (then its timestamps and the quality in payload v1 still tell it).
+// WithDiscontinuity sets the step of sequence numbers, forwards or backwards, above which a packet
+// is assumed to come from a new track although no swap was announced. The default is 1,024. A late
+// repair is closer (750 packets are 150 ms at 5,000 packets/s). A track with random numbers is
+// within this step in 3 % of all cases; its timestamps, or the quality in payload v1, still
+// distinguish it.
 func WithDiscontinuity(packets uint16) Option {
 	return func(o *options) { o.jump = int(min(packets, 1<<15-1)) }
 }
 
-// WithKeyFrameWait sets how long a new track of VP8 or H264 may take to send a key frame before it begins without one. Ask its
-// publisher for one when you swap. The default is one second; with 0 tracks begin at any frame, as is right for payloads that are encrypted end to end.
+// WithKeyFrameWait sets the time for which a new track of VP8 or H264 waits for a key frame before
+// it begins without one. Request a key frame from its publisher when you swap. The default is one
+// second. With 0 tracks begin at any frame, as is necessary for end-to-end encrypted payloads.
 func WithKeyFrameWait(d time.Duration) Option { return func(o *options) { o.keyWait = d } }
 
-// Factory makes interceptors for Pion that let one track take another's place in an RTPSender: receivers see one stream with continuous sequence
-// numbers and timestamps, in which the new track begins at the start of a frame, and are answered their NACKs with the packets that the numbers
-// stand for. It is safe for concurrent use.
+// Factory makes Pion interceptors that let one track replace another in an RTPSender. Receivers see
+// one stream with continuous sequence numbers and timestamps, in which the new track begins at the
+// start of a frame. NACKs of receivers are answered with the packets that the numbers stand for. A
+// Factory is safe for concurrent use.
 //
-// Order in the registry: what numbers or changes packets for the wire comes before (transport-wide congestion control, pacers, FlexFEC), all else
-// after, above all NACK responders and sender reports:
+// Order in the registry: interceptors that number or change packets on the wire (transport-wide
+// congestion control, pacers, FlexFEC) precede the Factory. All other interceptors follow, in
+// particular NACK responders and sender reports:
 //
 //	webrtc.ConfigureTWCCHeaderExtensionSender(mediaEngine, registry)
 //	registry.Add(factory)
 //	webrtc.RegisterDefaultInterceptors(mediaEngine, registry)
 //
-// Interceptors that are added after see the application's numbers; those added before see the receiver's. Retransmissions are made here, from
-// copies kept under the receiver's numbers, on the RTX stream (RFC 4588) with numbers of its own, and never on the SSRC of the media,
-// so that they are right wherever the others stand. A NACK for a stream with RTX ends here: above, its numbers would mean other packets. A NACK responder that
-// was added before would answer a second time, on the same RTX stream with other numbers: do not do that. Streams without RTX are not repaired.
+// Interceptors added after the Factory see the application's numbers; interceptors added before it
+// see the receiver's numbers. The Factory makes retransmissions from copies stored under the
+// receiver's numbers. It sends them on the RTX stream (RFC 4588) with separate numbers, and never
+// on the SSRC of the media, so that they are correct for any order of the other interceptors. A
+// NACK for a stream with RTX is not passed on: for the other interceptors its numbers would mean
+// different packets. Do not add a NACK responder before the Factory: it would answer a second time,
+// on the same RTX stream with different numbers. Streams without RTX are not repaired.
 //
-// Sender reports that pass are corrected to the stream's timestamps and counts.
+// Sender reports are corrected to the timestamps and counts of the outgoing stream.
 type Factory struct {
 	options options
 
@@ -80,17 +89,19 @@ func (f *Factory) NewInterceptor(string) (interceptor.Interceptor, error) {
 	return &swapper{factory: f, streams: map[uint32]*stream{}}, nil
 }
 
-// Swap lets another track take over the stream with this SSRC, which RTPSender.GetParameters tells. It calls replace, which must do no more than replace the track,
-// and returns its error:
+// Swap lets another track take over the stream with this SSRC, as returned by
+// RTPSender.GetParameters. Swap calls replace, which must only replace the track, and returns its
+// error:
 //
 //	err := factory.Swap(ssrc, func() error { return sender.ReplaceTrack(other) })
 //
-// Packets that are written meanwhile, a few microseconds, are dropped; all later ones are taken to be the new track's. If replace fails the old track goes on
-// at its next frame. An application that sees to it that the tracks do not overlap may do so itself, and pass nil. Without a Swap the
-// change is noticed by a discontinuity of numbers or timestamps (see WithDiscontinuity).
+// Packets written during the call, for a few microseconds, are dropped. All later packets are
+// assumed to come from the new track. If replace fails, the old track continues at its next frame.
+// An application that itself ensures that the tracks do not overlap may pass nil. Without Swap, the
+// change is detected by a discontinuity of sequence numbers or timestamps (see WithDiscontinuity).
 //
-// Should two peer connections of one Factory happen to use the same SSRC, the other one's stream is treated as swapped, too: it loses what is left of a frame, or
-// with VP8 and H264 waits for a key frame.
+// If two peer connections of one Factory use the same SSRC by chance, the other stream is also
+// treated as swapped: it loses the rest of a frame, or waits for a key frame with VP8 and H264.
 func (f *Factory) Swap(ssrc uint32, replace func() error) error {
 	f.mu.Lock()
 	streams := append([]*stream(nil), f.streams[ssrc]...)
@@ -102,7 +113,7 @@ func (f *Factory) Swap(ssrc uint32, replace func() error) error {
 		s.gate()
 	}
 	var err error
-	// Also where replace panics, the streams must not stay closed.
+	// The streams must be released even if replace panics.
 	swapped := false
 	defer func() {
 		for _, s := range streams {
@@ -195,7 +206,7 @@ func (i *swapper) forget(s *stream) {
 	s.close()
 }
 
-// BindRTCPReader implements interceptor.Interceptor: it answers NACKs.
+// BindRTCPReader implements interceptor.Interceptor. It answers NACKs.
 func (i *swapper) BindRTCPReader(reader interceptor.RTCPReader) interceptor.RTCPReader {
 	return interceptor.RTCPReaderFunc(func(b []byte, a interceptor.Attributes) (int, interceptor.Attributes, error) {
 		for {
@@ -208,12 +219,13 @@ func (i *swapper) BindRTCPReader(reader interceptor.RTCPReader) interceptor.RTCP
 				return n, attributes, nil
 			}
 			if left == 0 {
-				// Nothing to pass on: those above take an empty packet for an error.
+				// Nothing remains to be passed on. The interceptors above treat an empty packet as
+				// an error.
 				continue
 			}
 			for key, value := range attributes {
 				if _, parsed := value.([]rtcp.Packet); parsed {
-					delete(attributes, key) // what those below have cached still holds the NACKs
+					delete(attributes, key) // the packets cached by interceptors below still contain the NACKs
 				}
 			}
 			return left, attributes, nil
@@ -221,7 +233,7 @@ func (i *swapper) BindRTCPReader(reader interceptor.RTCPReader) interceptor.RTCP
 	})
 }
 
-// BindRTCPWriter implements interceptor.Interceptor: it corrects sender reports.
+// BindRTCPWriter implements interceptor.Interceptor. It corrects sender reports.
 func (i *swapper) BindRTCPWriter(writer interceptor.RTCPWriter) interceptor.RTCPWriter {
 	return interceptor.RTCPWriterFunc(func(packets []rtcp.Packet, a interceptor.Attributes) (int, error) {
 		corrected, copied := packets, false

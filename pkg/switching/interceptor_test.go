@@ -14,7 +14,7 @@ import (
 func TestOtherSSRCs(t *testing.T) {
 	w := newWire(t, "video/opaque")
 	w.write(1, 9000, true, nil)
-	// A stream that is bound again takes the place of the one before.
+	// A stream that is bound again replaces the previous one.
 	if w.built.BindLocalStream(w.info, w.writer); len(w.factory.streams[mediaSSRC]) != 1 {
 		t.Errorf("the factory knows %d streams, expected 1", len(w.factory.streams[mediaSSRC]))
 	}
@@ -40,7 +40,13 @@ func TestOtherSSRCs(t *testing.T) {
 
 func TestSenderReports(t *testing.T) {
 	w := newWire(t, "video/opaque")
-	report := &rtcp.SenderReport{SSRC: mediaSSRC, RTPTime: 5, PacketCount: 99, OctetCount: 999, NTPTime: ntp(dawn.Add(1533 * time.Millisecond))}
+	report := &rtcp.SenderReport{
+		SSRC:        mediaSSRC,
+		RTPTime:     5,
+		PacketCount: 99,
+		OctetCount:  999,
+		NTPTime:     ntp(dawn.Add(1533 * time.Millisecond)),
+	}
 	other := &rtcp.SenderReport{SSRC: 3333, RTPTime: 6}
 	send := func() []rtcp.Packet {
 		w.rtcpOut = nil
@@ -66,17 +72,21 @@ func TestSenderReports(t *testing.T) {
 	}
 }
 
-// TestHeaderIsNotShared: an interceptor below that stamps an extension must not reach into a header that goes to other peers, too.
+// TestHeaderIsNotShared expects that an interceptor below that adds an extension does not change a
+// header that is also sent to other peers.
 func TestHeaderIsNotShared(t *testing.T) {
 	i, err := NewInterceptor().NewInterceptor("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := i.BindLocalStream(&interceptor.StreamInfo{SSRC: mediaSSRC, MimeType: "video/opaque"}, interceptor.RTPWriterFunc(
-		func(h *rtp.Header, _ []byte, _ interceptor.Attributes) (int, error) {
-			h.CSRC[0] = 9
-			return 0, h.SetExtension(5, []byte("below"))
-		}))
+	w := i.BindLocalStream(
+		&interceptor.StreamInfo{SSRC: mediaSSRC, MimeType: "video/opaque"},
+		interceptor.RTPWriterFunc(
+			func(h *rtp.Header, _ []byte, _ interceptor.Attributes) (int, error) {
+				h.CSRC[0] = 9
+				return 0, h.SetExtension(5, []byte("below"))
+			}),
+	)
 	h := &rtp.Header{Version: 2, SSRC: mediaSSRC, CSRC: []uint32{8}}
 	if err := h.SetExtension(5, []byte("above")); err != nil {
 		t.Fatal(err)
@@ -91,7 +101,7 @@ func TestHeaderIsNotShared(t *testing.T) {
 
 func ntp(t time.Time) uint64 {
 	const from1900To1970 = 2_208_988_800
-	// Rounded up, so that the conversion back, which truncates, gives the same nanosecond.
+	// Rounded up, so that the conversion back, which truncates, returns the same nanosecond.
 	return uint64(t.Unix()+from1900To1970)<<32 | (uint64(t.Nanosecond())<<32+uint64(time.Second)-1)/uint64(time.Second)
 }
 
@@ -102,7 +112,8 @@ func BenchmarkInterceptorWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	w := i.BindLocalStream(&interceptor.StreamInfo{
-		SSRC: mediaSSRC, SSRCRetransmission: rtxSSRC, PayloadTypeRetransmission: rtxType, MimeType: "video/volumetric", ClockRate: 90_000,
+		SSRC: mediaSSRC, SSRCRetransmission: rtxSSRC, PayloadTypeRetransmission: rtxType,
+		MimeType: "video/volumetric", ClockRate: 90_000,
 	}, interceptor.RTPWriterFunc(func(*rtp.Header, []byte, interceptor.Attributes) (int, error) { return 0, nil }))
 	h := &rtp.Header{Version: 2, SSRC: mediaSSRC}
 	body := make([]byte, payload.MaxPacketSize)

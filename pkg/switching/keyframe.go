@@ -7,12 +7,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// NeedsKey says whether decoding a track of the media type can begin only at a key frame that KeyFrame recognises.
+// NeedsKey reports whether decoding a track of the media type can begin only at a key frame that
+// KeyFrame recognises.
 func NeedsKey(mimeType string) bool {
 	return strings.EqualFold(mimeType, volumetric.MIMEVP8) || strings.EqualFold(mimeType, volumetric.MIMEH264)
 }
 
-// KeyFrame says whether the RTP payload begins a frame at which decoding can begin. For media types without NeedsKey that is every one.
+// KeyFrame reports whether the RTP payload begins a frame at which decoding can begin. For media
+// types without NeedsKey every frame qualifies.
 func KeyFrame(mimeType string, rtpPayload []byte) bool {
 	switch {
 	case strings.EqualFold(mimeType, volumetric.MIMEVP8):
@@ -23,20 +25,24 @@ func KeyFrame(mimeType string, rtpPayload []byte) bool {
 	return true
 }
 
-// vp8FrameHeader is the size of the uncompressed header of a VP8 key frame (RFC 6386 section 9.1): frame tag, start code, dimensions.
+// vp8FrameHeader is the size of the uncompressed header of a VP8 key frame (RFC 6386 section 9.1),
+// in bytes: frame tag, start code, dimensions.
 const vp8FrameHeader = 10
 
-// KeyFrameVP8 says whether an RTP payload of VP8 (RFC 7741) holds the beginning of a key frame. Malformed payloads do not.
+// KeyFrameVP8 reports whether an RTP payload of VP8 (RFC 7741) contains the beginning of a key
+// frame. It returns false for malformed payloads.
 func KeyFrameVP8(rtpPayload []byte) bool {
 	frame, ok := vp8Frame(rtpPayload)
 	if !ok || len(frame) < vp8FrameHeader {
 		return false
 	}
-	// RFC 6386 section 9.1: the lowest bit is 0 for key frames, and these three bytes follow the frame tag.
+	// RFC 6386 section 9.1: the lowest bit is 0 in key frames, and these three bytes follow the
+	// frame tag.
 	return frame[0]&0x01 == 0 && frame[3] == 0x9d && frame[4] == 0x01 && frame[5] == 0x2a
 }
 
-// vp8Frame returns what follows the payload descriptor (RFC 7741 section 4.2), if the packet begins the first partition of a frame.
+// vp8Frame returns the data after the payload descriptor (RFC 7741 section 4.2) if the packet
+// begins the first partition of a frame.
 func vp8Frame(b []byte) (frame []byte, ok bool) {
 	if len(b) < 1 {
 		return nil, false
@@ -58,7 +64,7 @@ func vp8Frame(b []byte) (frame []byte, ok bool) {
 			return nil, false
 		}
 		if b[size]&m != 0 {
-			size++ // a picture ID of 15 bits
+			size++ // picture ID of 15 bits
 		}
 		size++
 	}
@@ -74,7 +80,7 @@ func vp8Frame(b []byte) (frame []byte, ok bool) {
 	return b[size:], true
 }
 
-// The types of NAL units (RFC 6184 section 5.2, and ITU-T H.264 table 7-1).
+// Types of NAL units (RFC 6184 section 5.2 and ITU-T H.264 table 7-1).
 const (
 	nalIDR   = 5
 	nalSPS   = 7
@@ -82,8 +88,9 @@ const (
 	nalFUA   = 28
 )
 
-// KeyFrameH264 says whether an RTP payload of H.264 (RFC 6184) holds a sequence parameter set or the beginning of an IDR picture, alone,
-// in an aggregate (STAP-A), or as first fragment (FU-A). Malformed payloads do not.
+// KeyFrameH264 reports whether an RTP payload of H.264 (RFC 6184) contains a sequence parameter set
+// or the beginning of an IDR picture, alone, in an aggregate (STAP-A), or as the first fragment
+// (FU-A). It returns false for malformed payloads.
 func KeyFrameH264(rtpPayload []byte) bool {
 	if len(rtpPayload) < 2 || forbidden(rtpPayload[0]) {
 		return false
@@ -96,7 +103,8 @@ func KeyFrameH264(rtpPayload []byte) bool {
 	case nalFUA:
 		const start, end = 0x80, 0x40
 		fu := rtpPayload[1]
-		// Section 5.8: both bits must not be set, and a fragment must not be empty.
+		// RFC 6184 section 5.8: the two bits must not both be set, and a fragment must not be
+		// empty.
 		return len(rtpPayload) > 2 && fu&start != 0 && fu&end == 0 && (nalType(fu) == nalIDR || nalType(fu) == nalSPS)
 	}
 	return false
@@ -106,7 +114,8 @@ func nalType(header byte) byte { return header & 0x1f }
 
 func forbidden(header byte) bool { return header&0x80 != 0 }
 
-// keyInAggregate reads the units of a STAP-A (section 5.7.1), each after its size in 16 bits. All of them must fit.
+// keyInAggregate reads the units of a STAP-A (RFC 6184 section 5.7.1). Each unit follows its 16-bit
+// size. If any unit does not fit, the result is false.
 func keyInAggregate(b []byte) bool {
 	key := false
 	for len(b) > 0 {

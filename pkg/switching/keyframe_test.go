@@ -113,7 +113,8 @@ func FuzzKeyFrame(f *testing.F) {
 	f.Add([]byte{0x7c, 0x85, 0x88})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if KeyFrameVP8(b) {
-			// A key frame survives any byte that follows, and needs every byte up to its start code.
+			// A key frame is recognised whatever byte follows, and only with every byte up to its
+			// start code.
 			if !KeyFrameVP8(append(b[:len(b):len(b)], 0)) || KeyFrameVP8(b[:vp8FrameHeader]) {
 				t.Errorf("%x", b)
 			}

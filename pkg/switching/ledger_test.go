@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// ledger records what a Switcher said, and checks it.
+// ledger records and checks the decisions of a Switcher.
 type ledger struct {
 	t         *testing.T
 	s         *Switcher
 	checked   int64              // numbers below have been resolved
-	stands    map[int64]input    // output number → what Resolve said when the number was reserved
-	plans     map[int64]plan     // output number → on what ground it was reserved
-	share     float64            // what SetParity was told last
+	stands    map[int64]input    // output number → result of Resolve when the number was reserved
+	plans     map[int64]plan     // output number → the packet for which the number was reserved
+	share     float64            // last argument of SetParity
 	sent      map[int64]Verdict  // by output number
 	frameOf   map[int64]frameKey // by output number
 	delivered map[input]bool
@@ -29,7 +29,7 @@ type input struct {
 	sequence int64
 }
 
-// plan is the packet that made the Switcher reserve a number, and the share of parity at the time.
+// plan is the packet for which the Switcher reserved a number, and the share of parity at the time.
 type plan struct {
 	by    *Packet
 	share float64
@@ -42,7 +42,8 @@ type frameKey struct {
 
 func newLedger(t *testing.T, s *Switcher, first int64) *ledger {
 	return &ledger{
-		t: t, s: s, checked: first, stands: map[int64]input{}, plans: map[int64]plan{}, sent: map[int64]Verdict{}, frameOf: map[int64]frameKey{},
+		t: t, s: s, checked: first, stands: map[int64]input{}, plans: map[int64]plan{}, sent: map[int64]Verdict{},
+		frameOf:   map[int64]frameKey{},
 		delivered: map[input]bool{}, feeder: map[frameKey]TrackID{}, ended: map[frameKey]TrackID{},
 	}
 }
@@ -64,10 +65,23 @@ func (l *ledger) packet(p *Packet, src Source, v Verdict) error {
 		return fmt.Errorf("number %d was sent twice", number)
 	}
 	if want := (input{p.Track, p.Sequence}); l.stands[number] != want {
-		return fmt.Errorf("number %d was sent for %v, but stood for %v when it was reserved", number, want, l.stands[number])
+		return fmt.Errorf(
+			"number %d was sent for %v, but stood for %v when it was reserved",
+			number,
+			want,
+			l.stands[number],
+		)
 	}
 	if track, sequence, ok := l.s.Resolve(v.Sequence); !ok || track != p.Track || sequence != p.Sequence {
-		return fmt.Errorf("Resolve(%d) = %d, %d, %t after sending %d, %d", v.Sequence, track, sequence, ok, p.Track, p.Sequence)
+		return fmt.Errorf(
+			"Resolve(%d) = %d, %d, %t after sending %d, %d",
+			v.Sequence,
+			track,
+			sequence,
+			ok,
+			p.Track,
+			p.Sequence,
+		)
 	}
 	if again, ok := l.s.ResolveMarker(v.Sequence, p); !ok || again != v.Marker {
 		return fmt.Errorf("ResolveMarker(%d) = %t, %t after sending %t", v.Sequence, again, ok, v.Marker)
@@ -76,17 +90,28 @@ func (l *ledger) packet(p *Packet, src Source, v Verdict) error {
 	if p.Framed {
 		key := frameKey{src.Group, p.Frame}
 		if before, begun := l.feeder[key]; begun && before != p.Track {
-			return fmt.Errorf("frame %d of group %d was sent from tracks %d and %d", p.Frame, src.Group, before, p.Track)
+			return fmt.Errorf(
+				"frame %d of group %d was sent from tracks %d and %d",
+				p.Frame,
+				src.Group,
+				before,
+				p.Track,
+			)
 		}
 		if track, ended := l.ended[key]; ended && track == p.Track {
-			return fmt.Errorf("packet %d of frame %d of group %d was sent, which was ended", p.Sequence, p.Frame, src.Group)
+			return fmt.Errorf(
+				"packet %d of frame %d of group %d was sent, which was ended",
+				p.Sequence,
+				p.Frame,
+				src.Group,
+			)
 		}
 		l.feeder[key], l.frameOf[number] = p.Track, key
 	}
 	return nil
 }
 
-// released forgets what was recorded about numbers that an Overrun gave back.
+// released removes the records of numbers that an Overrun released.
 func (l *ledger) released() {
 	l.overruns = true
 	for ; l.checked > l.s.next; l.checked-- {
@@ -98,7 +123,7 @@ func (l *ledger) released() {
 func (l *ledger) end(w *world, now time.Time) {
 	p := w.events[w.rng.IntN(len(w.events))].packet
 	for range 20 {
-		// Mostly one that is under way.
+		// Mostly an incomplete frame.
 		if newest := l.frameOf[l.s.sent.newest]; p.Frame <= newest.frame && p.Frame > newest.frame-3 {
 			break
 		}
@@ -113,14 +138,19 @@ func (l *ledger) end(w *world, now time.Time) {
 	if start, end := p.extent(); !begun || first > last || first < start || last > end {
 		l.t.Errorf("frame %d was ended with %d to %d planned, begun %t", p.Frame, first, last, begun)
 	}
-	// What is given back is the frame's own.
+	// Only numbers of the frame itself are released.
 	if given := next - l.s.next; given > last-first+1 || l.s.next <= l.s.sent.newest {
-		l.t.Errorf("%d numbers were given back of %d, the next is %d after the highest sent", given, last-first+1, l.s.next-l.s.sent.newest)
+		l.t.Errorf(
+			"%d numbers were given back of %d, the next is %d after the highest sent",
+			given,
+			last-first+1,
+			l.s.next-l.s.sent.newest,
+		)
 	}
 	l.released()
 }
 
-// finish checks what holds over the whole stream.
+// finish checks the invariants of the whole stream.
 func (l *ledger) finish(first int64) error {
 	var before Verdict
 	var frame frameKey
@@ -146,7 +176,8 @@ func (l *ledger) finish(first int64) error {
 	return nil
 }
 
-// parity checks that every frame has the numbers that were planned for it and no others, and the marker on the last of them.
+// parity checks that every frame has exactly its planned numbers, and the marker on the last of
+// them.
 func (l *ledger) parity(first int64, facts map[input]*Packet) error {
 	for n := first; n < l.s.next; n++ {
 		p := facts[l.stands[n]]
@@ -162,16 +193,35 @@ func (l *ledger) parity(first int64, facts map[input]*Packet) error {
 		}
 		index := int(p.Sequence - p.FrameStart)
 		if index > last {
-			return fmt.Errorf("number %d stands for packet %d of frame %d, expected %d at most", n, index, p.Frame, last)
+			return fmt.Errorf(
+				"number %d stands for packet %d of frame %d, expected %d at most",
+				n,
+				index,
+				p.Frame,
+				last,
+			)
 		}
 		if v, sent := l.sent[n]; sent && v.Marker != (index == last) {
-			return fmt.Errorf("number %d, packet %d of frame %d: marker is %t, expected it on %d", n, index, p.Frame, v.Marker, last)
+			return fmt.Errorf(
+				"number %d, packet %d of frame %d: marker is %t, expected it on %d",
+				n,
+				index,
+				p.Frame,
+				v.Marker,
+				last,
+			)
 		}
 		if index == last || n+1 == l.s.next {
 			continue
 		}
 		if next := facts[l.stands[n+1]]; next.Track != p.Track || next.Sequence != p.Sequence+1 {
-			return fmt.Errorf("number %d stands for %v, expected packet %d of frame %d", n+1, l.stands[n+1], index+1, p.Frame)
+			return fmt.Errorf(
+				"number %d stands for %v, expected packet %d of frame %d",
+				n+1,
+				l.stands[n+1],
+				index+1,
+				p.Frame,
+			)
 		}
 	}
 	return nil

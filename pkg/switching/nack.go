@@ -6,7 +6,7 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// The layout of RTCP (RFC 3550 section 6.4) and of the generic NACK (RFC 4585 section 6.2.1), in bytes.
+// Layout of RTCP (RFC 3550 section 6.4) and of the generic NACK (RFC 4585 section 6.2.1), in bytes.
 const (
 	rtcpHeader    = 4
 	nackMediaSSRC = 8
@@ -14,8 +14,9 @@ const (
 	nackPair      = 4
 )
 
-// answer resends what the NACKs in a compound packet ask for on streams of this interceptor that have RTX. It takes those NACKs out, in place, and returns
-// how many bytes are left. What follows a malformed packet is left as it is.
+// answer resends the packets requested by the NACKs in a compound packet, for streams of this
+// interceptor that have RTX. It removes these NACKs in place and returns the number of remaining
+// bytes. Data after a malformed packet is not changed.
 func (i *swapper) answer(compound []byte) int {
 	left := 0
 	for rest := compound; len(rest) > 0; {
@@ -36,7 +37,8 @@ func (i *swapper) answer(compound []byte) int {
 	return left
 }
 
-// rtcpSize is the size of the first packet of a compound, 0 where it is malformed.
+// rtcpSize returns the size of the first packet of a compound packet in bytes, or 0 if the packet
+// is malformed.
 func rtcpSize(b []byte) int {
 	const version = 2
 	if len(b) < rtcpHeader || b[0]>>6 != version {
@@ -49,10 +51,12 @@ func rtcpSize(b []byte) int {
 	return size
 }
 
-// nacked returns the stream that a NACK is about, if it is one, and answered here.
+// nacked returns the stream to which a NACK refers. It returns nil if the packet is not a NACK or
+// is not answered here.
 func (i *swapper) nacked(packet []byte) *stream {
 	const formatMask = 0x1f
-	if rtcp.PacketType(packet[1]) != rtcp.TypeTransportSpecificFeedback || packet[0]&formatMask != rtcp.FormatTLN || len(packet) < nackPairs {
+	if rtcp.PacketType(packet[1]) != rtcp.TypeTransportSpecificFeedback || packet[0]&formatMask != rtcp.FormatTLN ||
+		len(packet) < nackPairs {
 		return nil
 	}
 	if s := i.stream(binary.BigEndian.Uint32(packet[nackMediaSSRC:])); s != nil && s.rtxSSRC != 0 {
@@ -61,7 +65,9 @@ func (i *swapper) nacked(packet []byte) *stream {
 	return nil
 }
 
-// answer resends a number and those after it whose bits are set, the lowest bit for the next one. Where a packet cannot be written the receiver will ask again.
+// answer resends the packet with the given number and the following packets whose bits are set,
+// with the lowest bit for the next number. If a packet cannot be written, the receiver will request
+// it again.
 func (s *stream) answer(number, bits uint16) {
 	for bits := uint32(bits)<<1 | 1; bits != 0; bits >>= 1 {
 		if bits&1 != 0 && s.resend(number) != nil {

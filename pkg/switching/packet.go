@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// TrackID identifies an incoming track within one process. It is never 0: a Source with track 0 means "off".
+// TrackID identifies an incoming track within one process. It is never 0: a Source with track 0
+// means "off".
 type TrackID uint64
 
-// Packet holds the facts about one packet. The reader of the track establishes them once, for all Switchers that see the packet.
+// Packet contains the facts about one packet. The reader of the track determines them once for all
+// Switchers that see the packet.
 type Packet struct {
 	Track TrackID
 	// Sequence is the extended (unwrapped) RTP sequence number of the track.
@@ -16,47 +18,55 @@ type Packet struct {
 	Timestamp uint32
 	Marker    bool
 
-	// Framed says that the packet names its frame (payload v1), so that Frame, FrameStart and FramePackets hold.
+	// Framed reports that the packet names its frame (payload v1). Only then are Frame, FrameStart
+	// and FramePackets valid.
 	Framed bool
-	// Frame is the extended frame number, comparable across the tracks of one Group.
+	// Frame is the extended frame number, comparable between the tracks of one Group.
 	Frame int64
-	// FrameStart is the extended sequence number of the frame's first packet: Sequence - fragment index.
+	// FrameStart is the extended sequence number of the frame's first packet: Sequence - fragment
+	// index.
 	FrameStart int64
 	// FramePackets is the number of packets of the frame, source and parity, 1 to 32,767.
 	FramePackets int
-	// SourcePackets is how many of FramePackets come first and carry the frame itself, 1 to FramePackets; the rest is parity. 0 is the same as
-	// FramePackets: a frame that is forwarded whole.
+	// SourcePackets is the number of packets, the first of FramePackets, that carry the frame
+	// itself: 1 to FramePackets. The remaining packets are parity. 0 means FramePackets: the frame
+	// is forwarded whole.
 	SourcePackets int
-	// Last says that this is the last packet planned of the frame, the one to carry the marker. A reader of a foreign track may set it where
-	// it knows that the frame ends here whatever the marker says, as every packet of audio does.
+	// Last reports that this is the frame's last planned packet, which carries the marker. The
+	// reader of a foreign track may set Last if the frame is known to end here regardless of the
+	// marker, as every packet of audio does.
 	Last bool
 
-	// Opens says that this is the first packet to arrive of a frame newer than every earlier one on this track. A reader
-	// of a foreign track (not Framed) sets it only where the frame's head is not missing.
+	// Opens reports that this is the first packet to arrive of a frame newer than all earlier
+	// frames of this track. The reader of a foreign track (not Framed) sets Opens only if the
+	// beginning of the frame is not missing.
 	Opens bool
-	// Key says that decoding can begin at this frame: always for framed and opaque tracks, at key frames for H264 and VP8.
+	// Key reports that decoding can begin at this frame: always for framed and opaque tracks, at
+	// key frames for H264 and VP8.
 	Key bool
-	// Capture is the capture time of the frame if known, from sender reports for instance, else zero. It aligns the timestamps of tracks of
-	// different Groups.
+	// Capture is the capture time of the frame if known, for example from sender reports; otherwise
+	// zero. Capture aligns the timestamps of tracks of different Groups.
 	Capture time.Time
 }
 
-// maxFramePackets bounds what one packet can make a Switcher reserve. It leaves 16 MiB frames (14,666 packets) as much parity again.
+// maxFramePackets limits the numbers that one packet can make a Switcher reserve. A 16 MiB frame
+// (14,666 packets) still has room for the same number of parity packets.
 const maxFramePackets = 1<<15 - 1
 
-// planned is the range of input numbers that go out if the packet's frame begins now, with so much parity per source packet.
+// planned returns the range of input numbers that are forwarded if the packet's frame begins now.
+// share is the number of parity packets per source packet.
 func (p *Packet) planned(share float64) (first, last int64) {
 	first, last = p.extent()
 	if !p.Framed || p.SourcePackets == 0 {
 		return first, last
 	}
-	// A share like 0.07 is a little more in binary: 7 % of 100 packets are 7 all the same.
+	// A share like 0.07 is slightly larger in binary, but 7 % of 100 packets must be 7.
 	const rounding = 1e-9
 	parity := math.Ceil(share*float64(p.SourcePackets) - rounding)
 	return first, min(last, first+int64(p.SourcePackets)+int64(parity)-1)
 }
 
-// extent is the range of input numbers that the packet's frame is known to cover.
+// extent returns the range of input numbers that the packet's frame is known to cover.
 func (p *Packet) extent() (first, last int64) {
 	if p.Framed {
 		return p.FrameStart, p.FrameStart + int64(p.FramePackets) - 1
@@ -64,7 +74,7 @@ func (p *Packet) extent() (first, last int64) {
 	return p.Sequence, p.Sequence
 }
 
-// consistent says whether the packet lies within the frame that it claims to belong to.
+// consistent reports whether the packet lies within the frame that it names.
 func (p *Packet) consistent() bool {
 	if !p.Framed {
 		return true
@@ -74,21 +84,21 @@ func (p *Packet) consistent() bool {
 		p.SourcePackets >= 0 && p.SourcePackets <= p.FramePackets
 }
 
-// Source is what feeds a slot.
+// Source is a track that feeds a slot.
 type Source struct {
 	// Track is the incoming track, 0 for "off".
 	Track TrackID
-	// Group names the tracks that share frame numbers and RTP timestamps: those of one publication with payload v1, for as long as its
-	// publisher runs. A foreign track is a Group of its own.
+	// Group identifies the tracks that share frame numbers and RTP timestamps: the tracks of one
+	// publication with payload v1 while its publisher runs. Each foreign track is a separate Group.
 	Group uint64
-	// NeedsKey says that decoding the track can begin only at a key frame.
+	// NeedsKey reports that decoding the track can begin only at a key frame.
 	NeedsKey bool
 }
 
-// is says whether both name the same track in the same role.
+// is reports whether both sources name the same track in the same Group.
 func (s Source) is(other Source) bool { return s.Track == other.Track && s.Group == other.Group }
 
-// Action is what to do with a packet.
+// Action is the decision about a packet.
 type Action uint8
 
 // The actions.
@@ -97,7 +107,7 @@ const (
 	Forward
 )
 
-// String prints the action for logs.
+// String returns the name of the action for logs.
 func (a Action) String() string {
 	if a == Forward {
 		return "forward"
@@ -105,36 +115,43 @@ func (a Action) String() string {
 	return "drop"
 }
 
-// Verdict says what to do with a packet. Sequence, Timestamp, Marker, Switched and Unbegun hold for Forward only.
+// Verdict is the decision about a packet. Sequence, Timestamp, Marker, Switched and Unbegun are
+// valid for Forward only.
 type Verdict struct {
 	Action    Action
 	Sequence  uint16
 	Timestamp uint32
 	Marker    bool
-	// Switched marks the first packet after a switch, or after a pause.
+	// Switched marks the first packet after a switch or after a pause.
 	Switched bool
-	// Unbegun is how many frames of its group, by their numbers, no track has begun before the packet, which begins a frame: those lost, those skipped, and those that came during a pause.
-	// Of a group that was not the last to feed the slot, or that counts anew, nothing is expected.
+	// Unbegun is set for a packet that begins a frame: the number of frame numbers of its Group,
+	// before this frame, that no track has begun. The count includes lost frames, skipped frames,
+	// and frames that arrived during a pause. Unbegun is 0 if the Group did not feed the slot last
+	// or has restarted its numbering.
 	Unbegun int
-	// WantKey says that the packet's track is selected but waits for a key frame. It is said for every packet that is dropped for
-	// that reason; the caller limits the requests that it sends to the publisher.
+	// WantKey reports that the packet's track is selected but waits for a key frame. WantKey is set
+	// for every packet dropped for this reason; the caller limits the rate of its requests to the
+	// publisher.
 	WantKey bool
 }
 
-// DefaultCutAfter is the time for which a frame without an end can delay a switch, and for which a pending track that
-// went silent can keep the active one from beginning a frame: three frame intervals at 30 frames per second.
+// DefaultCutAfter is the time for which a frame without an end can delay a switch, and for which a
+// pending track that fell silent can keep the active track from beginning a frame: three frame
+// intervals at 30 frames per second.
 const DefaultCutAfter = 100 * time.Millisecond
 
-// DefaultClockRate is the RTP clock of video.
+// DefaultClockRate is the RTP clock rate of video, in Hz.
 const DefaultClockRate = 90_000
 
 // Config describes one outgoing stream.
 type Config struct {
-	// ClockRate is the RTP clock in Hz, 0 for DefaultClockRate.
+	// ClockRate is the RTP clock rate in Hz; 0 means DefaultClockRate.
 	ClockRate uint32
-	// FirstSequence and FirstTimestamp are what the first packet gets. They should be random (RFC 3550 section 5.1).
+	// FirstSequence and FirstTimestamp are the values of the first packet. They should be random
+	// (RFC 3550 section 5.1).
 	FirstSequence  uint16
 	FirstTimestamp uint32
-	// CutAfter is how long a switch waits, 0 for DefaultCutAfter.
+	// CutAfter is the maximum time that a switch waits for the end of a frame; 0 means
+	// DefaultCutAfter.
 	CutAfter time.Duration
 }

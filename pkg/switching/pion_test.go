@@ -26,8 +26,9 @@ const (
 	frameEvery = 2 * time.Millisecond
 )
 
-// TestPionPeers swaps the tracks of a sender many times while all of them send, over loopback, and checks that the receiver sees one stream: every number once,
-// new tracks beginning at a frame, timestamps going forward.
+// TestPionPeers swaps the tracks of a sender many times over loopback while all tracks send. It
+// checks that the receiver sees one stream: every number once, new tracks starting at a frame,
+// increasing timestamps.
 func TestPionPeers(t *testing.T) {
 	r := runPeers(t, 0)
 	if r.lost != 0 || r.repeated != 0 {
@@ -35,7 +36,8 @@ func TestPionPeers(t *testing.T) {
 	}
 }
 
-// TestPionPeersWithLoss drops a tenth of the packets before the receiver sees them. Its NACKs are answered across all swaps.
+// TestPionPeersWithLoss drops a tenth of the packets before the receiver sees them. The receiver's
+// NACKs are answered across all swaps.
 func TestPionPeersWithLoss(t *testing.T) {
 	r := runPeers(t, 0.1)
 	if r.dropped < 30 {
@@ -46,7 +48,8 @@ func TestPionPeersWithLoss(t *testing.T) {
 	}
 }
 
-// tap stands between the network and the receiver's NACK generator: it sees what is on the wire, and drops some of it.
+// tap is between the network and the receiver's NACK generator. It records the packets on the wire
+// and drops some.
 type tap struct {
 	interceptor.NoOp
 	loss float64
@@ -116,7 +119,8 @@ func (w *watcher) packet(p *rtp.Packet) {
 		w.problems = append(w.problems, fmt.Sprintf("number %d: %v", number, err))
 		return
 	}
-	if before, again := w.got[number]; again && (before.Timestamp != p.Timestamp || string(before.Payload) != string(p.Payload)) {
+	if before, again := w.got[number]; again &&
+		(before.Timestamp != p.Timestamp || string(before.Payload) != string(p.Payload)) {
 		w.problems = append(w.problems, fmt.Sprintf("number %d stands for two packets", number))
 	}
 	w.got[number] = *p
@@ -125,7 +129,7 @@ func (w *watcher) packet(p *rtp.Packet) {
 	}
 }
 
-// complete says whether every number up to the newest has come.
+// complete reports whether every number up to the newest has arrived.
 func (w *watcher) complete(upTo int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +147,7 @@ func (w *watcher) sees(quality uint8) bool {
 	return len(w.got) > 0 && w.quality == quality
 }
 
-// check looks at the whole stream in order of numbers.
+// check checks the whole stream in the order of its numbers.
 func (w *watcher) check(t *testing.T, upTo int64) {
 	t.Helper()
 	w.mu.Lock()
@@ -164,10 +168,24 @@ func (w *watcher) check(t *testing.T, upTo int64) {
 				t.Errorf("number %d: quality %d begins with fragment %d", n, d.Quality, d.Index)
 			}
 			if int32(p.Timestamp-timestamp) < 0 || d.Frame != before.Frame && p.Timestamp == timestamp {
-				t.Errorf("number %d: timestamp %d of frame %d follows %d of frame %d", n, p.Timestamp, d.Frame, timestamp, before.Frame)
+				t.Errorf(
+					"number %d: timestamp %d of frame %d follows %d of frame %d",
+					n,
+					p.Timestamp,
+					d.Frame,
+					timestamp,
+					before.Frame,
+				)
 			}
 			if d.Frame < before.Frame || d.Frame == before.Frame && d.Quality != before.Quality {
-				t.Errorf("number %d: frame %d of quality %d follows frame %d of quality %d", n, d.Frame, d.Quality, before.Frame, before.Quality)
+				t.Errorf(
+					"number %d: frame %d of quality %d follows frame %d of quality %d",
+					n,
+					d.Frame,
+					d.Quality,
+					before.Frame,
+					before.Quality,
+				)
 			}
 			if p.Marker != (int(d.Index) == d.Packets()-1) {
 				t.Errorf("number %d: fragment %d has marker %t", n, d.Index, p.Marker)
@@ -211,7 +229,13 @@ func runPeers(t *testing.T, loss float64) result {
 	var tracks [qualities]*webrtc.TrackLocalStaticRTP
 	for q := range tracks {
 		track, err := webrtc.NewTrackLocalStaticRTP(
-			webrtc.RTPCodecCapability{MimeType: volumetric.MIMEVolumetric, ClockRate: 90_000}, fmt.Sprint("quality", q), "tile")
+			webrtc.RTPCodecCapability{
+				MimeType:  volumetric.MIMEVolumetric,
+				ClockRate: 90_000,
+			},
+			fmt.Sprint("quality", q),
+			"tile",
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +270,7 @@ func runPeers(t *testing.T, loss float64) result {
 	return network.result()
 }
 
-// result counts what was wrong on the wire, before the tap dropped anything.
+// result counts the errors on the wire, before the tap dropped packets.
 func (f *tap) result() result {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,7 +288,8 @@ func (f *tap) result() result {
 	return r
 }
 
-// publish writes all tracks at once, each from a goroutine of its own: frames of one publication, numbered alike.
+// publish writes all tracks concurrently, each from its own goroutine, with frames of one
+// publication and equal frame numbers.
 func publish(t *testing.T, tracks []*webrtc.TrackLocalStaticRTP) (stop func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -282,7 +307,7 @@ func publish(t *testing.T, tracks []*webrtc.TrackLocalStaticRTP) (stop func()) {
 					return
 				case <-ticker.C:
 				}
-				// Slow machines skip frames, all tracks alike.
+				// Slow machines skip the same frames on all tracks.
 				number := uint32(time.Since(begin) / frameEvery)
 				if number == frame {
 					continue
@@ -310,7 +335,8 @@ func publish(t *testing.T, tracks []*webrtc.TrackLocalStaticRTP) (stop func()) {
 
 func volumetricPayload(t *testing.T, quality uint8, frame uint32, index int) []byte {
 	d := payload.Descriptor{
-		Quality: quality, Frame: frame, Index: uint16(index), Source: fragments, Length: (fragments-1)*payload.FragmentSize + 1,
+		Quality: quality, Frame: frame, Index: uint16(index), Source: fragments,
+		Length: (fragments-1)*payload.FragmentSize + 1,
 	}
 	b := make([]byte, payload.DescriptorSize+d.DataSize())
 	if _, err := d.MarshalTo(b); err != nil {
@@ -319,7 +345,7 @@ func volumetricPayload(t *testing.T, quality uint8, frame uint32, index int) []b
 	return b
 }
 
-// newPeer returns a peer that knows video/volumetric with retransmissions.
+// newPeer returns a peer that supports video/volumetric with retransmissions.
 func newPeer(t *testing.T, configure func(*webrtc.MediaEngine, *interceptor.Registry) error) *webrtc.PeerConnection {
 	t.Helper()
 	m, r := &webrtc.MediaEngine{}, &interceptor.Registry{}
@@ -352,7 +378,7 @@ func newPeer(t *testing.T, configure func(*webrtc.MediaEngine, *interceptor.Regi
 	return pc
 }
 
-// wait waits for a condition, generously.
+// wait waits for a condition with a generous timeout.
 func wait(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(time.Millisecond) {

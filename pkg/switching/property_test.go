@@ -9,27 +9,29 @@ import (
 	"time"
 )
 
-// world is what a simulation draws from its seed.
+// world contains the parameters that a simulation draws from its seed.
 type world struct {
 	rng    *rand.Rand
 	tracks []*simulated
 	events []event
-	// lossless says that whatever is lost is repaired, so that in the end every packet was delivered.
+	// lossless reports that every lost packet is repaired, so that in the end every packet was
+	// delivered.
 	lossless bool
-	// parity says that part of every frame's packets is parity.
+	// parity reports that a part of every frame's packets is parity.
 	parity bool
-	// facts are those of every packet.
+	// facts contains the facts of every packet.
 	facts map[input]*Packet
 }
 
-// simulated is an incoming track: three framed tracks of one Group, two of another, an opaque one and one with key frames.
+// simulated is an incoming track. The tracks are three framed tracks of one Group, two of another,
+// an opaque track and a track with key frames.
 type simulated struct {
 	source Source
 	framed bool
-	lag    time.Duration // behind capture
+	lag    time.Duration // after capture
 	next   int64
-	base   uint32 // of timestamps
-	// What the track's reader remembers.
+	base   uint32 // of the timestamps
+	// State of the track's reader.
 	heard  bool
 	newest int64
 }
@@ -47,11 +49,21 @@ const (
 )
 
 func newWorld(seed uint64) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), lossless: seed%2 == 0, parity: seed%4 < 2, facts: map[input]*Packet{}}
+	w := &world{
+		rng:      rand.New(rand.NewPCG(seed, 1)),
+		lossless: seed%2 == 0,
+		parity:   seed%4 < 2,
+		facts:    map[input]*Packet{},
+	}
 	for i, src := range []Source{
 		{1, 10, false}, {2, 10, false}, {3, 10, false}, {4, 20, false}, {5, 20, false}, {6, 30, false}, {7, 40, true},
 	} {
-		s := &simulated{source: src, framed: i < 5, next: w.rng.Int64N(1 << 16), base: uint32(src.Group) * 1_000_000_007}
+		s := &simulated{
+			source: src,
+			framed: i < 5,
+			next:   w.rng.Int64N(1 << 16),
+			base:   uint32(src.Group) * 1_000_000_007,
+		}
 		s.lag = time.Duration(w.rng.IntN(60)) * time.Millisecond
 		w.tracks = append(w.tracks, s)
 	}
@@ -65,10 +77,10 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// frame puts the packets of one frame of one track on the network.
+// frame sends the packets of one frame of one track to the network.
 func (w *world) frame(s *simulated, frame int64, loss float64) {
 	if w.rng.IntN(40) == 0 {
-		return // the encoder was behind
+		return // the encoder was late
 	}
 	packets := 1 + w.rng.IntN(9)
 	source := 0
@@ -85,7 +97,8 @@ func (w *world) frame(s *simulated, frame int64, loss float64) {
 			Framed: s.framed, Key: !s.source.NeedsKey || frame%10 == 0, Marker: !s.framed && i == packets-1,
 		}
 		if s.framed {
-			p.Frame, p.FrameStart, p.FramePackets, p.SourcePackets, p.Last = frame, start, packets, source, i == packets-1
+			p.Frame, p.FrameStart, p.FramePackets, p.SourcePackets, p.Last = frame, start, packets, source,
+				i == packets-1
 		}
 		w.facts[input{p.Track, p.Sequence}] = p
 		e := event{at: at + time.Duration(i)*time.Millisecond, packet: p, frame: frame, head: i == 0}
@@ -106,7 +119,7 @@ func (w *world) frame(s *simulated, frame int64, loss float64) {
 	}
 }
 
-// read establishes the facts that depend on the order of arrival, as the reader of the track would.
+// read determines the facts that depend on the order of arrival, as the reader of the track would.
 func (s *simulated) read(e event) Packet {
 	p := *e.packet
 	newer := !s.heard || e.frame > s.newest
@@ -117,7 +130,8 @@ func (s *simulated) read(e event) Packet {
 	return p
 }
 
-// TestProperties holds whole simulated conferences against the rules: random tracks, lags, losses, reordering, duplication and selections.
+// TestProperties checks the invariants in whole simulated conferences: random tracks, lags, losses,
+// reordering, duplication and selections.
 func TestProperties(t *testing.T) {
 	sent, switches := 0, 0
 	for seed := range uint64(150) {
@@ -137,7 +151,7 @@ func simulate(t *testing.T, seed uint64) (sent, switches int, err error) {
 	first := int64(w.rng.IntN(1 << 16))
 	s := New(Config{FirstSequence: uint16(first), FirstTimestamp: w.rng.Uint32()})
 	l := newLedger(t, s, first)
-	// In a third of all worlds the caller loses or leaves out packets.
+	// In a third of all worlds the caller loses or omits packets.
 	lossy := seed%3 == 0
 	// In another third it ends frames.
 	ending := seed%3 == 1

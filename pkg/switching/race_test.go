@@ -14,10 +14,12 @@ import (
 	"github.com/pion/rtp"
 )
 
-// TestConcurrentWritersSwapsAndNACKs has three tracks write at once to a stream that takes one of them, as ReplaceTrack lets them, while others swap, NACK
-// and report. On the wire no number of an SSRC may ever come twice, and every retransmission must be of what was sent under its number.
+// TestConcurrentWritersSwapsAndNACKs writes three tracks concurrently to a stream that accepts one
+// of them, as ReplaceTrack allows, while other goroutines swap, send NACKs and report. On the wire
+// no number of an SSRC may occur twice, and every retransmission must contain the packet sent under
+// its number.
 func TestConcurrentWritersSwapsAndNACKs(t *testing.T) {
-	// The wire records under a lock of its own, since retransmissions and media meet there.
+	// The wire has its own lock, because retransmissions and media are both written to it.
 	var mu sync.Mutex
 	media, resent := map[uint16]uint64{}, map[uint16]bool{}
 	var sent, answered, newest atomic.Int64
@@ -27,7 +29,8 @@ func TestConcurrentWritersSwapsAndNACKs(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := i.BindLocalStream(&interceptor.StreamInfo{
-		SSRC: mediaSSRC, SSRCRetransmission: rtxSSRC, PayloadTypeRetransmission: rtxType, MimeType: "video/opaque", ClockRate: 90_000,
+		SSRC: mediaSSRC, SSRCRetransmission: rtxSSRC, PayloadTypeRetransmission: rtxType, MimeType: "video/opaque",
+		ClockRate: 90_000,
 	}, interceptor.RTPWriterFunc(func(h *rtp.Header, body []byte, _ interceptor.Attributes) (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -52,7 +55,8 @@ func TestConcurrentWritersSwapsAndNACKs(t *testing.T) {
 		return 0, nil
 	}))
 
-	// taken is the track whose packets reach the stream; replacing waits for the writes under way, as Unbind does.
+	// taken is the track whose packets reach the stream. replacing waits for the writes in
+	// progress, as Unbind does.
 	var taken struct {
 		sync.RWMutex
 		track int
@@ -63,7 +67,7 @@ func TestConcurrentWritersSwapsAndNACKs(t *testing.T) {
 		writers.Go(func() {
 			for n := uint64(0); !stop.Load(); n++ {
 				for sent.Load() > 1000+10*answered.Load() && !stop.Load() {
-					runtime.Gosched() // NACKs keep up
+					runtime.Gosched() // let the NACKs keep up
 				}
 				taken.RLock()
 				if taken.track == track {
@@ -100,7 +104,8 @@ func TestConcurrentWritersSwapsAndNACKs(t *testing.T) {
 		func(b []byte, a interceptor.Attributes) (int, interceptor.Attributes, error) { return len(b), a, nil }))
 	ask := func(rng *rand.Rand) {
 		b, err := rtcp.Marshal([]rtcp.Packet{&rtcp.TransportLayerNack{
-			MediaSSRC: mediaSSRC, Nacks: []rtcp.NackPair{{PacketID: uint16(newest.Load()) - uint16(rng.IntN(100)), LostPackets: 0xffff}},
+			MediaSSRC: mediaSSRC, Nacks: []rtcp.NackPair{{PacketID: uint16(newest.Load()) - uint16(rng.IntN(100)),
+				LostPackets: 0xffff}},
 		}, &rtcp.ReceiverReport{}})
 		if err != nil {
 			t.Error(err)
@@ -110,7 +115,9 @@ func TestConcurrentWritersSwapsAndNACKs(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	reports := i.BindRTCPWriter(interceptor.RTCPWriterFunc(func([]rtcp.Packet, interceptor.Attributes) (int, error) { return 0, nil }))
+	reports := i.BindRTCPWriter(
+		interceptor.RTCPWriterFunc(func([]rtcp.Packet, interceptor.Attributes) (int, error) { return 0, nil }),
+	)
 	report := func(*rand.Rand) {
 		if _, err := reports.Write([]rtcp.Packet{&rtcp.SenderReport{SSRC: mediaSSRC}}, nil); err != nil {
 			t.Error(err)

@@ -1,8 +1,9 @@
 package switching
 
-// Resolve returns the packet that a number of the outgoing stream stands for, so that a receiver's NACK can be answered, also after later
-// switches: the track and its extended input number. The number is read relative to the highest one sent. It is not ok where the
-// number stands for nothing, or is older than the history.
+// Resolve returns the packet that a number of the outgoing stream stands for: its track and its
+// extended input number. A NACK can therefore be answered after later switches. The number is
+// interpreted relative to the highest number sent. ok is false if the number stands for no packet
+// or is older than the history.
 func (s *Switcher) Resolve(seq uint16) (track TrackID, sequence int64, ok bool) {
 	number := s.extended(seq)
 	r := s.history.at(number)
@@ -12,8 +13,9 @@ func (s *Switcher) Resolve(seq uint16) (track TrackID, sequence int64, ok bool) 
 	return r.track, number - r.offset, true
 }
 
-// ResolveTimestamp returns the outgoing timestamp of the packet that a number stands for, given its incoming one, so that a retransmission carries what the
-// first sending did, also after the slot went to another Group. It is ok where Resolve is.
+// ResolveTimestamp returns the outgoing timestamp of the packet that a number stands for, given its
+// incoming timestamp ts. A retransmission therefore carries the timestamp of the original packet,
+// even after the slot switched to another Group. ok is false under the conditions of Resolve.
 func (s *Switcher) ResolveTimestamp(seq uint16, ts uint32) (timestamp uint32, ok bool) {
 	r := s.history.at(s.extended(seq))
 	if r == nil {
@@ -22,8 +24,9 @@ func (s *Switcher) ResolveTimestamp(seq uint16, ts uint32) (timestamp uint32, ok
 	return ts + r.timestamp, true
 }
 
-// ResolveMarker returns whether the packet that a number stands for has the marker in the outgoing stream, so that a retransmission carries what the first sending
-// did. It is ok where Resolve is.
+// ResolveMarker reports whether the packet that a number stands for has the marker in the outgoing
+// stream, so that a retransmission carries the marker of the original packet. ok is false under the
+// conditions of Resolve.
 func (s *Switcher) ResolveMarker(seq uint16, p *Packet) (marker, ok bool) {
 	r := s.history.at(s.extended(seq))
 	if r == nil {
@@ -32,13 +35,14 @@ func (s *Switcher) ResolveMarker(seq uint16, p *Packet) (marker, ok bool) {
 	return r.marked(p), true
 }
 
-// extended is the output number nearest to the highest one sent that the receiver sees as seq.
+// extended returns the output number closest to the highest number sent whose low 16 bits are seq.
 func (s *Switcher) extended(seq uint16) int64 {
 	return s.sent.newest + int64(int16(seq-uint16(s.sent.newest)))
 }
 
-// MapTimestamp maps a timestamp of a track to the outgoing stream's, for sender reports. It is ok for the tracks of the Group that the slot
-// carries: the active one, the pending one, and those that were active before.
+// MapTimestamp converts a timestamp of a track to the outgoing stream, for sender reports. The
+// result is valid (true) for the tracks of the Group that the slot carries: the active track, the
+// pending track, and earlier active tracks.
 func (s *Switcher) MapTimestamp(track TrackID, ts uint32) (uint32, bool) {
 	if !s.time.started || track == 0 {
 		return 0, false

@@ -19,7 +19,7 @@ const (
 	mediaType, rtxType = 96, 97
 )
 
-// wire is what an interceptor writes to and reads from, and its clock.
+// wire is the transport below an interceptor, and its clock.
 type wire struct {
 	t       *testing.T
 	now     time.Time
@@ -85,7 +85,14 @@ func newWire(t *testing.T, mimeType string, opts ...Option) *wire {
 
 func (w *wire) write(sequence uint16, timestamp uint32, marker bool, body []byte) {
 	w.t.Helper()
-	h := rtp.Header{Version: 2, SSRC: mediaSSRC, PayloadType: mediaType, SequenceNumber: sequence, Timestamp: timestamp, Marker: marker}
+	h := rtp.Header{
+		Version:        2,
+		SSRC:           mediaSSRC,
+		PayloadType:    mediaType,
+		SequenceNumber: sequence,
+		Timestamp:      timestamp,
+		Marker:         marker,
+	}
 	before := h.Clone()
 	if _, err := w.writer.Write(&h, body, nil); err != nil {
 		w.t.Fatal(err)
@@ -95,7 +102,7 @@ func (w *wire) write(sequence uint16, timestamp uint32, marker bool, body []byte
 	}
 }
 
-// nack asks for the numbers, and returns what is passed on.
+// nack requests the numbers and returns the packets that are passed on.
 func (w *wire) nack(numbers ...uint16) []rtcp.Packet {
 	w.t.Helper()
 	return w.control(&rtcp.TransportLayerNack{
@@ -122,7 +129,7 @@ func (w *wire) control(packets ...rtcp.Packet) []rtcp.Packet {
 	return passed
 }
 
-// sequences are the numbers of the media packets sent since the last call.
+// sequences returns the numbers of the media packets sent since the last call.
 func (w *wire) sequences() []uint16 {
 	var s []uint16
 	for _, p := range w.sent {
@@ -146,9 +153,16 @@ func (w *wire) swap() {
 	}
 }
 
-// fragment is a payload of video/volumetric: one packet of a frame of packets source fragments.
+// fragment returns a payload of video/volumetric: one packet of a frame with the given number of
+// source fragments.
 func fragment(quality uint8, frame uint32, index, packets int) []byte {
-	d := payload.Descriptor{Quality: quality, Frame: frame, Index: uint16(index), Source: uint16(packets), Length: uint32((packets-1)*payload.FragmentSize + 1)}
+	d := payload.Descriptor{
+		Quality: quality,
+		Frame:   frame,
+		Index:   uint16(index),
+		Source:  uint16(packets),
+		Length:  uint32((packets-1)*payload.FragmentSize + 1),
+	}
 	b := make([]byte, payload.DescriptorSize+d.DataSize())
 	if _, err := d.MarshalTo(b); err != nil {
 		panic(err) // the buffer is large enough

@@ -8,22 +8,25 @@ import (
 	"github.com/pion/rtp"
 )
 
-// transportCCURI names the header extension that numbers the packets of a whole transport, retransmissions included.
+// transportCCURI identifies the header extension that numbers all packets of a transport, including
+// retransmissions.
 const transportCCURI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 
-// resendInterval is the time in which a packet is not resent again: shorter than any useful round trip of a NACK, long enough to
-// answer one request that arrives twice once.
+// resendInterval is the time during which a packet is not resent again. It is shorter than any
+// useful round trip of a NACK, and long enough to answer a duplicated request only once.
 const resendInterval = 10 * time.Millisecond
 
-// originalNumber is the size of the number that begins the payload of a retransmission (RFC 4588 section 4), in bytes.
+// originalNumber is the size in bytes of the original sequence number at the start of a
+// retransmission's payload (RFC 4588 section 4).
 const originalNumber = 2
 
-// resend answers a NACK for one number, if there is a copy of the packet. Every retransmission is a packet of its own on the
-// retransmission stream (RFC 4588), with the next number there: the media stream's SSRC never carries a number twice.
+// resend answers a NACK for one number if a copy of the packet exists. Every retransmission is a
+// separate packet on the retransmission stream (RFC 4588) with the next number of that stream. The
+// SSRC of the media stream never carries a number twice.
 func (s *stream) resend(sequence uint16) error {
 	s.rtxMu.Lock()
 	defer s.rtxMu.Unlock()
-	// Two bytes are left free in front of the payload, for the original number.
+	// Two bytes are left free before the payload for the original number.
 	h, body, ok := s.copyOf(sequence)
 	if !ok {
 		return nil
@@ -32,7 +35,8 @@ func (s *stream) resend(sequence uint16) error {
 	h.SSRC, h.PayloadType, h.SequenceNumber = s.rtxSSRC, s.rtxType, s.rtxNumber
 	s.rtxNumber++
 	if s.transportCC != 0 && h.GetExtension(s.transportCC) != nil {
-		// The number that the media packet had in the transport. What numbers packets below gives this one its own.
+		// The extension contains the transport-wide number of the media packet. The interceptor
+		// below assigns a new number to the retransmission.
 		if err := h.DelExtension(s.transportCC); err != nil {
 			return err
 		}
@@ -42,7 +46,8 @@ func (s *stream) resend(sequence uint16) error {
 	return err
 }
 
-// copyOf returns header and payload of a packet as it was sent, padding removed, in the buffer for retransmissions.
+// copyOf returns the header and the payload of a packet as it was sent, without padding, in the
+// buffer for retransmissions.
 func (s *stream) copyOf(sequence uint16) (h rtp.Header, body []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +67,7 @@ func (s *stream) copyOf(sequence uint16) (h rtp.Header, body []byte, ok bool) {
 	}
 	body = s.rtxBuffer[n:]
 	if h.Padding && len(body) > 0 {
-		// Applications that predate Header.PaddingSize write the padding as the end of the payload.
+		// Applications older than Header.PaddingSize write the padding at the end of the payload.
 		body = body[:len(body)-min(int(body[len(body)-1]), len(body))]
 	}
 	h.Padding, h.PaddingSize = false, 0

@@ -48,7 +48,8 @@ func TestAnswersNACKsAcrossASwap(t *testing.T) {
 	if len(w.sent) != 4 || w.sent[2].Timestamp != timestamp || !w.sent[2].Marker {
 		t.Errorf("sent %d retransmissions, the third %+v", len(w.sent), w.sent[2].Header)
 	}
-	// Asked twice within 10 ms, answered once; later again, under a new number.
+	// Requested twice within 10 ms, answered once; requested again later, answered under a new
+	// number.
 	w.sent = nil
 	w.nack(0)
 	w.expect()
@@ -67,7 +68,7 @@ func TestPassesOnOtherRTCP(t *testing.T) {
 	if passed := w.control(ours, other, ours, pli); len(passed) != 2 || passed[0].DestinationSSRC()[0] != 3333 {
 		t.Errorf("%v is passed on, expected the other stream's NACK and the PLI", passed)
 	}
-	// Other feedback for our stream is not a NACK.
+	// Other feedback for this stream is not a NACK.
 	cc := &rtcp.TransportLayerCC{
 		Header:     rtcp.Header{Count: rtcp.FormatTCC, Type: rtcp.TypeTransportSpecificFeedback, Length: 5},
 		SenderSSRC: 1, MediaSSRC: mediaSSRC, PacketStatusCount: 1,
@@ -76,7 +77,7 @@ func TestPassesOnOtherRTCP(t *testing.T) {
 	if passed := w.control(cc, pli); len(passed) != 2 {
 		t.Errorf("%v is passed on, expected the congestion feedback and the PLI", passed)
 	}
-	// A compound of which nothing is left is skipped.
+	// A compound packet of which nothing remains is skipped.
 	raw, err := ours.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func TestPassesOnOtherRTCP(t *testing.T) {
 	if passed := w.control(ours, pli); len(passed) != 1 {
 		t.Errorf("%v is passed on, expected the PLI", passed)
 	}
-	// What does not parse is left to others.
+	// Packets that cannot be parsed are passed on.
 	for _, broken := range [][]byte{{0x81}, {0x41, 205, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0}, {0x81, 205, 0, 9, 1, 2, 3, 4}} {
 		w.rtcpIn = append(w.rtcpIn, broken)
 		w.cached = false
@@ -95,7 +96,7 @@ func TestPassesOnOtherRTCP(t *testing.T) {
 			t.Errorf("%x became %x, %v", broken, b[:n], err)
 		}
 	}
-	// A NACK too short to hold a pair asks for nothing.
+	// A NACK too short to contain a pair requests nothing.
 	if n := w.built.(*swapper).answer([]byte{0x81, 205, 0, 1, 0, 0, 0, 1}); n != 8 {
 		t.Errorf("%d bytes are left, expected 8", n)
 	}
@@ -103,7 +104,14 @@ func TestPassesOnOtherRTCP(t *testing.T) {
 
 func TestRetransmissionIsAPacketOfItsOwn(t *testing.T) {
 	w := newWire(t, "video/opaque")
-	h := rtp.Header{Version: 2, SSRC: mediaSSRC, PayloadType: mediaType, SequenceNumber: 1, Timestamp: 9000, Padding: true}
+	h := rtp.Header{
+		Version:        2,
+		SSRC:           mediaSSRC,
+		PayloadType:    mediaType,
+		SequenceNumber: 1,
+		Timestamp:      9000,
+		Padding:        true,
+	}
 	for id, value := range map[uint8]string{5: "cc", 7: "mid"} {
 		if err := h.SetExtension(id, []byte(value)); err != nil {
 			t.Fatal(err)
@@ -124,16 +132,23 @@ func TestRetransmissionIsAPacketOfItsOwn(t *testing.T) {
 			t.Errorf("retransmission has payload %v, padding %t, expected %v without padding", body, p.Padding, want)
 		}
 		if p.GetExtension(5) != nil || string(p.GetExtension(7)) != "mid" {
-			t.Errorf("retransmission has extensions %v, expected 7 only: its number in the transport is not that of the media packet", p.GetExtensionIDs())
+			t.Errorf(
+				"retransmission has extensions %v, expected 7 only: its number in the transport is not that of the media packet",
+				p.GetExtensionIDs(),
+			)
 		}
 	}
 }
 
-// FuzzAnswer feeds the NACK answerer compounds of RTCP.
+// FuzzAnswer passes compound RTCP packets to the NACK answerer.
 func FuzzAnswer(f *testing.F) {
 	nack, err := rtcp.Marshal([]rtcp.Packet{
 		&rtcp.ReceiverReport{SSRC: 1},
-		&rtcp.TransportLayerNack{SenderSSRC: 1, MediaSSRC: mediaSSRC, Nacks: []rtcp.NackPair{{PacketID: 1, LostPackets: 0xffff}}},
+		&rtcp.TransportLayerNack{
+			SenderSSRC: 1,
+			MediaSSRC:  mediaSSRC,
+			Nacks:      []rtcp.NackPair{{PacketID: 1, LostPackets: 0xffff}},
+		},
 		&rtcp.PictureLossIndication{MediaSSRC: mediaSSRC},
 	})
 	if err != nil {

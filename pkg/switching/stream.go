@@ -12,22 +12,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// stream is one outgoing stream of a peer connection: the Switcher of what the application writes to it.
+// stream is one outgoing stream of a peer connection, with the Switcher for the packets that the
+// application writes.
 type stream struct {
 	ssrc, rtxSSRC uint32
 	rtxType       uint8
-	transportCC   uint8 // ID of the extension, 0 where it is not negotiated
+	transportCC   uint8 // ID of the extension, 0 if not negotiated
 	codec         codec
 	options       options
 	writer        interceptor.RTPWriter
 
-	// mu keeps packets in order from here to the wire, and guards what follows.
+	// mu keeps packets in order until they are written, and guards the fields below.
 	mu       sync.Mutex
 	switcher *Switcher // nil before the first packet
 	current  *reader
 	previous *reader
-	tracks   uint64 // seen so far
-	// swapped says that the next packet comes from another track, gates how many swaps are under way.
+	tracks   uint64 // number of tracks seen so far
+	// swapped reports that the next packet comes from another track. gates is the number of swaps
+	// in progress.
 	swapped    bool
 	gates      int
 	keyTill    time.Time
@@ -37,7 +39,7 @@ type stream struct {
 	packets    uint32
 	octets     uint32
 
-	// rtxMu orders retransmissions. It is taken before mu.
+	// rtxMu orders retransmissions. Lock order: rtxMu before mu.
 	rtxMu     sync.Mutex
 	rtxNumber uint16
 	rtxBuffer []byte
@@ -50,7 +52,7 @@ func newStream(info *interceptor.StreamInfo, writer interceptor.RTPWriter, o opt
 		options: o,
 		writer:  writer,
 		copies:  newCopies(0),
-		// Random, as RFC 3550 section 5.1 asks for.
+		// Random, as RFC 3550 section 5.1 requires.
 		rtxNumber: uint16(rand.Uint32()),
 	}
 	if info.SSRCRetransmission != 0 && info.PayloadTypeRetransmission != 0 {
@@ -65,11 +67,13 @@ func newStream(info *interceptor.StreamInfo, writer interceptor.RTPWriter, o opt
 	return s
 }
 
-// Write implements interceptor.RTPWriter for what the application and the interceptors above write.
+// Write implements interceptor.RTPWriter for the packets of the application and of the interceptors
+// above.
 func (s *stream) Write(h *rtp.Header, body []byte, attributes interceptor.Attributes) (int, error) {
 	size := h.MarshalSize() + len(body)
 	if h.SSRC == s.rtxSSRC && s.rtxSSRC != 0 {
-		// Two sources of numbers on one SSRC would use an SRTP index twice, and what is above knows other numbers than the receiver.
+		// Two sources of numbers on one SSRC would use an SRTP index twice, and the numbers known
+		// to the sender of this packet are not those of the receiver.
 		return size, nil
 	}
 	if h.SSRC != s.ssrc {
@@ -87,7 +91,8 @@ func (s *stream) Write(h *rtp.Header, body []byte, attributes interceptor.Attrib
 		return size, nil
 	}
 	if v.Switched {
-		// Having begun, the track goes on at any frame after an interruption: nobody here asks its publisher for another key frame.
+		// After its beginning the track continues at any frame after an interruption, because
+		// nothing here requests another key frame from its publisher.
 		src := s.switcher.Active()
 		src.NeedsKey = false
 		s.switcher.Select(src, now)
@@ -100,18 +105,19 @@ func (s *stream) Write(h *rtp.Header, body []byte, attributes interceptor.Attrib
 	return s.writer.Write(&s.header, body, attributes)
 }
 
-// copyHeader takes a copy that may be changed: the application may be writing the same header to other peers.
+// copyHeader copies the header before it is changed: the application may be writing the same header
+// to other peers.
 func (s *stream) copyHeader(h *rtp.Header) {
 	csrc, extensions := append(s.header.CSRC[:0], h.CSRC...), append(s.header.Extensions[:0], h.Extensions...)
 	s.header = *h
 	s.header.CSRC, s.header.Extensions = csrc, extensions
 }
 
-// read finds out which track the packet is from, and establishes its facts.
+// read determines the track of the packet and the facts about the packet.
 func (s *stream) read(h *rtp.Header, body []byte, now time.Time) Packet {
 	var d *payload.Descriptor
 	if s.codec.framed {
-		// Padding and malformed packets are forwarded like those of a foreign codec.
+		// Padding and malformed packets are forwarded like packets of a foreign codec.
 		if _, err := s.descriptor.Unmarshal(body); err == nil {
 			d = &s.descriptor
 		}
@@ -141,7 +147,7 @@ func (s *stream) read(h *rtp.Header, body []byte, now time.Time) Packet {
 	return from.read(h, body, d, s.tracks == 1, now)
 }
 
-// adopt makes a new track feed the stream, which begins with the packet.
+// adopt makes a new track feed the stream. The track begins with this packet.
 func (s *stream) adopt(h *rtp.Header, d *payload.Descriptor, now time.Time) *reader {
 	s.tracks++
 	r := &reader{codec: s.codec, source: Source{Track: TrackID(s.tracks), Group: s.tracks}}
@@ -151,17 +157,18 @@ func (s *stream) adopt(h *rtp.Header, d *payload.Descriptor, now time.Time) *rea
 	return r
 }
 
-// take selects the current reader's track. What the track before it left unfinished is not going to come.
+// take selects the track of the current reader. The rest of the previous track's current frame will
+// not arrive.
 func (s *stream) take(now time.Time) {
 	s.switcher.Overrun(now)
 	src := s.current.source
-	// The first track is passed on as it comes.
+	// The first track is forwarded from its first packet on.
 	src.NeedsKey = s.tracks > 1 && s.codec.needsKey && s.options.keyWait > 0
 	s.keyTill = now.Add(s.options.keyWait)
 	s.switcher.Select(src, now)
 }
 
-// expire begins a track without a key frame where none came in time.
+// expire lets a track begin without a key frame if none arrived in time.
 func (s *stream) expire(now time.Time) {
 	if src, pending := s.switcher.Pending(); pending && src.NeedsKey && now.After(s.keyTill) {
 		src.NeedsKey = false
@@ -176,7 +183,8 @@ func (s *stream) gate() {
 	s.mu.Unlock()
 }
 
-// ungate ends a replacement, which may have failed: then the track goes on at its next frame, since some of its packets may have been held.
+// ungate ends a replacement. If the replacement failed, the track continues at its next frame,
+// because some of its packets may have been dropped.
 func (s *stream) ungate(swapped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,14 +197,15 @@ func (s *stream) ungate(swapped bool) {
 	s.switcher.Overrun(s.options.now())
 }
 
-// close frees the copies.
+// close releases the copies.
 func (s *stream) close() {
 	s.mu.Lock()
 	s.copies.clear()
 	s.mu.Unlock()
 }
 
-// report corrects a sender report that something above made from what the application writes: the receiver has other timestamps and counts.
+// report corrects a sender report that an interceptor above made from the packets of the
+// application: the timestamps and counts of the outgoing stream differ.
 func (s *stream) report(sr *rtcp.SenderReport) *rtcp.SenderReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +219,8 @@ func (s *stream) report(sr *rtcp.SenderReport) *rtcp.SenderReport {
 	return &corrected
 }
 
-// ntpTime converts a timestamp of NTP (RFC 5905 section 6): seconds since 1900 and their fraction, 32 bits each.
+// ntpTime converts an NTP timestamp (RFC 5905 section 6): seconds since 1900 and their fraction, 32
+// bits each.
 func ntpTime(ntp uint64) time.Time {
 	const from1900To1970 = 2_208_988_800
 	fraction := (ntp & 0xffffffff) * uint64(time.Second) >> 32

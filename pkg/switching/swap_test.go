@@ -11,8 +11,9 @@ func TestPassesThroughUnchanged(t *testing.T) {
 	w.write(65534, 9000, false, fragment(0, 7, 1, 3))
 	w.write(65535, 9000, true, fragment(0, 7, 2, 3))
 	w.write(0, 12000, true, fragment(0, 8, 0, 1))
-	w.write(0, 12000, true, fragment(0, 8, 0, 1)) // again
-	if got := w.sent[2]; got.Timestamp != 12000 || !got.Marker || got.SSRC != mediaSSRC || got.PayloadType != mediaType {
+	w.write(0, 12000, true, fragment(0, 8, 0, 1)) // duplicate
+	if got := w.sent[2]; got.Timestamp != 12000 || !got.Marker || got.SSRC != mediaSSRC ||
+		got.PayloadType != mediaType {
 		t.Errorf("got %+v", got.Header)
 	}
 	w.expect(65534, 65535, 0)
@@ -24,7 +25,8 @@ func TestSwapVolumetric(t *testing.T) {
 	w.write(101, 9000, true, fragment(0, 7, 1, 2))
 	w.write(102, 12000, false, fragment(0, 8, 0, 3)) // cut by the swap
 	w.swap()
-	// Same publication: timestamps and frame numbers are shared. The swap is in the middle of frame 8; frame 9 comes from its second packet on.
+	// Same publication: timestamps and frame numbers are shared. The swap is in the middle of frame
+	// 8; frame 9 arrives from its second packet on.
 	w.now = w.now.Add(time.Second)
 	w.write(5000, 12000, true, fragment(1, 8, 3, 4))
 	w.write(5002, 15000, false, fragment(1, 9, 1, 3))
@@ -34,7 +36,7 @@ func TestSwapVolumetric(t *testing.T) {
 		t.Errorf("got %+v, expected timestamp 15000 and the marker", got.Header)
 	}
 	w.expect(100, 101, 102, 104, 103, 105)
-	// Another publication: by the time that passed.
+	// Another publication: the timestamp advances by the elapsed time.
 	w.swap()
 	w.now = w.now.Add(100 * time.Millisecond)
 	w.write(5004, 777_000, true, fragment(1, 9_000, 0, 1))
@@ -51,7 +53,7 @@ func TestSwapAtMarkerOrTimestamp(t *testing.T) {
 	w.now = w.now.Add(33 * time.Millisecond)
 	w.write(20_000, 500_000, false, []byte{3}) // perhaps the middle of a frame
 	w.write(20_001, 500_000, true, []byte{4})
-	w.write(20_003, 503_000, false, []byte{5}) // its head may be missing
+	w.write(20_003, 503_000, false, []byte{5}) // the beginning of the frame may be missing
 	w.write(20_004, 506_000, false, []byte{6})
 	w.write(20_005, 506_000, true, []byte{7})
 	w.expect(100, 101, 102, 103)
@@ -60,7 +62,7 @@ func TestSwapAtMarkerOrTimestamp(t *testing.T) {
 func TestSwapWaitsForKeyFrame(t *testing.T) {
 	key, inter := join([]byte{0x10}, vp8Key), []byte{0x10, 0x01}
 	w := newWire(t, "video/VP8", WithKeyFrameWait(200*time.Millisecond))
-	w.write(100, 9000, true, inter) // the first track is passed on as it comes
+	w.write(100, 9000, true, inter) // the first track is forwarded from its first packet on
 	w.swap()
 	w.write(500, 1000, true, inter)
 	w.write(501, 4000, true, inter)
@@ -74,10 +76,16 @@ func TestSwapWaitsForKeyFrame(t *testing.T) {
 	w.write(9001, 4000, true, inter)
 	w.write(9002, 7000, true, inter)
 	w.expect(103, 104)
-	// A swap that does not happen does not wait for one, whether the track began with one or not.
+	// After a failed swap no key frame is awaited, whether the track began with one or not.
 	fail := func() {
 		t.Helper()
-		if err := w.factory.Swap(mediaSSRC, func() error { return errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+		if err := w.factory.Swap(
+			mediaSSRC,
+			func() error { return errors.ErrUnsupported },
+		); !errors.Is(
+			err,
+			errors.ErrUnsupported,
+		) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -103,7 +111,7 @@ func TestSwapHoldsPacketsMeanwhile(t *testing.T) {
 	if !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("got %v", err)
 	}
-	// It failed: the first track goes on at a frame that is known to begin.
+	// The swap failed: the first track continues at a frame whose beginning is known.
 	w.write(102, 12000, true, []byte{4})
 	w.write(103, 15000, true, []byte{5})
 	w.expect(100, 101)
@@ -116,36 +124,39 @@ func TestSwapUnannounced(t *testing.T) {
 	w := newWire(t, "video/opaque", WithDiscontinuity(100))
 	w.write(100, 9000, true, []byte{1})
 	w.write(200, 12000, true, []byte{2}) // loss
-	// The number is too far; then the timestamp.
+	// First the number is too far, then the timestamp.
 	w.write(301, 15000, true, []byte{3})
 	w.write(302, 18000, true, []byte{4})
 	w.write(303, 18000+11*90_000, true, []byte{5})
 	w.write(304, 21000+11*90_000, true, []byte{6})
 	w.expect(100, 200, 201, 202)
-	// A late packet of the track before is not a swap, newer ones are: it takes over again.
+	// A late packet of the previous track is not a swap. Newer packets are: the previous track
+	// takes over again.
 	w.write(305, 24000+11*90_000, false, []byte{7})
 	w.write(301, 15000, true, []byte{3})
 	w.write(306, 24000+11*90_000, true, []byte{7})
 	w.expect(203, 204)
-	// A pause is no swap: the timestamp may be as far ahead as time is.
+	// A pause is no swap: the timestamp may advance by the elapsed time.
 	w.now = w.now.Add(time.Minute)
 	w.write(307, 24000+71*90_000, true, []byte{8})
 	w.expect(205)
-	// The quality tells tracks apart whose numbers and timestamps are close.
+	// The quality distinguishes tracks whose numbers and timestamps are close.
 	v := newWire(t, "video/volumetric")
 	v.write(100, 9000, true, fragment(0, 7, 0, 1))
 	v.write(103, 12000, true, fragment(2, 8, 0, 1))
 	v.write(104, 15000, true, fragment(2, 9, 0, 1))
-	v.write(101, 18000, true, fragment(0, 10, 0, 1)) // back
+	v.write(101, 18000, true, fragment(0, 10, 0, 1)) // back to the first track
 	v.expect(100, 101, 102, 103)
-	// So does a frame number that is far off. What the first track left unfinished is not waited for, and a frame without its head not begun.
+	// A distant frame number also means another track. The unfinished frame of the first track is
+	// not awaited, and a frame without its beginning does not begin.
 	v.write(102, 21000, false, fragment(0, 11, 0, 9))
 	v.write(103, 21000, true, fragment(0, 5000, 1, 2))
 	v.write(104, 24000, true, fragment(0, 5001, 0, 1))
 	v.expect(104, 105)
 }
 
-// TestSwapToAnotherPublication: frame numbers that happen to be close do not make two tracks one publication.
+// TestSwapToAnotherPublication expects that two tracks whose frame numbers are close by chance are
+// not treated as one publication.
 func TestSwapToAnotherPublication(t *testing.T) {
 	w := newWire(t, "video/volumetric")
 	w.write(100, 9000, true, fragment(0, 7, 0, 1))
@@ -173,7 +184,7 @@ func TestSwapH264WithDelimiter(t *testing.T) {
 	w.swap()
 	w.write(1, 1000, true, []byte{0x41, 1})
 	w.write(2, 4000, false, []byte{0x09, 0xf0}) // access unit delimiter
-	w.write(3, 4000, false, []byte{0x06, 5})    // supplemental information
+	w.write(3, 4000, false, []byte{0x06, 5})    // supplemental enhancement information
 	w.write(4, 4000, false, []byte{0x67, 0x42})
 	w.write(5, 4000, true, []byte{0x65, 0x88})
 	w.expect(100, 101, 102)

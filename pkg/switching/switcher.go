@@ -3,10 +3,12 @@ package switching
 import "time"
 
 const (
-	// maxJump is the largest step of an input number that still counts as loss. Beyond it the track has restarted its numbering: the
-	// distance of random 16-bit numbers exceeds it in half of all cases, while 16,384 packets are 3.3 s at 5,000 packets/s.
+	// maxJump is the largest step of an input number that counts as loss. A larger step means that
+	// the track has restarted its numbering: the distance of random 16-bit numbers exceeds maxJump
+	// in half of all cases, and 16,384 packets are 3.3 s at 5,000 packets/s.
 	maxJump = 1 << 14
-	// maxAhead is the distance from the highest number sent from which a 16-bit number would read as an older one.
+	// maxAhead is the distance from the highest number sent at which a 16-bit number would be read
+	// as an older number.
 	maxAhead = 1 << 15
 )
 
@@ -17,18 +19,21 @@ type Switcher struct {
 	endings  endings
 	sent     window
 	time     timeline
-	// next is the first output number that is not reserved. It is extended: the receiver sees its low 16 bits.
+	// next is the first output number that is not reserved. It is extended: the receiver sees its
+	// low 16 bits.
 	next int64
-	// parity is the number of parity packets per source packet that frames are planned with.
+	// parity is the number of parity packets per source packet for which frames are planned.
 	parity float64
 
-	// active is what feeds the slot. While open, the newest run is its, and takes further frames; otherwise the track goes on in a new run
-	// at its next frame that opens.
+	// active is the source that feeds the slot. If open is set, the newest run belongs to active
+	// and accepts further frames; otherwise the track continues in a new run at its next opening
+	// frame.
 	active Source
 	open   bool
-	// ended says that no frame of the open run is under way, as far as is known: true for framed tracks, whose frames are reserved whole.
+	// ended reports that the open run has no incomplete foreign frame. It is always true for framed
+	// tracks, whose frames are reserved whole.
 	ended bool
-	// heard is when the newest packet of the open run came.
+	// heard is the arrival time of the newest packet of the open run.
 	heard time.Time
 
 	handover handover
@@ -50,11 +55,14 @@ func New(cfg Config) *Switcher {
 	}
 }
 
-// Select makes the source feed the slot from its next suitable frame on, in place of whatever was selected before. Until then the active
-// one goes on. Track 0 ends the active one at the end of the frames that it has begun. Selecting the active source cancels a pending switch.
+// Select makes src feed the slot from its next suitable frame on, instead of any source selected
+// before. Until then the active source continues. Track 0 stops the active source at the end of the
+// frames that it has begun. Selecting the active source cancels a pending switch.
 //
-// A caller with a cache should then offer the packets of the newest frame of the new track, if that frame is recent, beginning with its opening
-// one: either the switch happens there, or the Switcher learns that the track is alive, and does not begin another frame of the active one first.
+// A caller with a cache should then pass the packets of the newest frame of the new track, if that
+// frame is recent, starting with its opening packet. Either the switch happens at this frame, or
+// the Switcher learns that the track is alive and does not begin another frame of the active source
+// first.
 func (s *Switcher) Select(src Source, now time.Time) {
 	if src.Track == 0 {
 		src = Source{}
@@ -82,23 +90,28 @@ func (s *Switcher) Select(src Source, now time.Time) {
 	s.stop()
 }
 
-// SetParity sets how much parity is forwarded from the next frame on: of each frame all source packets and the first ceil(share × SourcePackets) parity packets,
-// or as many as there are. The others are dropped, and have no numbers. The share is 0 at first.
+// SetParity sets the share of parity forwarded from the next frame on. Of each frame, all source
+// packets and the first ceil(share × SourcePackets) parity packets are forwarded, or all parity
+// packets if there are fewer. The other parity packets are dropped and have no numbers. The initial
+// share is 0.
 func (s *Switcher) SetParity(share float64) {
-	// A share that is not a number is none.
+	// A share that is NaN counts as 0.
 	s.parity = 0
 	if share > 0 {
 		s.parity = min(share, maxFramePackets)
 	}
 }
 
-// Active is the source that feeds the slot: the one selected last whose turn has come. It is the zero Source before the first, and after "off".
+// Active returns the source that feeds the slot: the last selected source that has begun. It is the
+// zero Source before the first source begins and after "off".
 func (s *Switcher) Active() Source { return s.active }
 
-// Pending is the source that was selected and has not begun yet; its track is 0 where a foreign frame is still being completed before "off".
+// Pending returns the selected source that has not begun yet. Its track is 0 while a foreign frame
+// is being completed before "off".
 func (s *Switcher) Pending() (Source, bool) { return s.handover.source, s.handover.pending }
 
-// Packet decides about a packet of any track. Packets of a track must be given in the order of their arrival.
+// Packet decides about a packet of any track. Packets of a track must be passed in the order of
+// their arrival.
 func (s *Switcher) Packet(p *Packet, now time.Time) Verdict {
 	if !s.open || p.Track != s.active.Track {
 		return s.outOfRun(p, now)
@@ -116,12 +129,14 @@ func (s *Switcher) Packet(p *Packet, now time.Time) Verdict {
 	return s.outOfRun(p, now)
 }
 
-// outOfRun decides about a packet that the open run does not take: it has a number reserved in an earlier run, or may begin a new one.
+// outOfRun decides about a packet that the open run does not accept. The packet has a number
+// reserved in an earlier run, or may begin a new run.
 func (s *Switcher) outOfRun(p *Packet, now time.Time) Verdict {
 	if r := s.history.find(p.Track, p.Sequence); r != nil {
 		v := s.deliver(r, p)
-		// The second copy of a packet begins nothing. A framed one is known by its frame number; a foreign one with a number
-		// that has left the window comes from a track that restarted its numbering.
+		// A duplicate begins nothing. A framed duplicate is recognised by its frame number. A
+		// foreign packet whose number has left the window comes from a track that restarted its
+		// numbering.
 		if v.Action == Forward || !p.Framed && !s.sent.old(p.Sequence+r.offset) {
 			return v
 		}
@@ -137,7 +152,8 @@ func (s *Switcher) outOfRun(p *Packet, now time.Time) Verdict {
 	return s.tryBegin(s.active, p, now)
 }
 
-// deliver sends a packet under its reserved number, unless it was sent before, or its frame has ended.
+// deliver sends a packet under its reserved number, unless it was sent before or its frame has
+// ended.
 func (s *Switcher) deliver(r *run, p *Packet) Verdict {
 	number := p.Sequence + r.offset
 	if !r.carries(p) || p.Frame < r.ended && s.Ended(p) || !s.sent.take(number) {
@@ -146,7 +162,7 @@ func (s *Switcher) deliver(r *run, p *Packet) Verdict {
 	return Verdict{Action: Forward, Sequence: uint16(number), Timestamp: p.Timestamp + r.timestamp, Marker: r.marked(p)}
 }
 
-// extend decides about a packet of the active track beyond what its run has reserved.
+// extend decides about a packet of the active track beyond the reserved numbers of its run.
 func (s *Switcher) extend(r *run, p *Packet, now time.Time) Verdict {
 	if !p.consistent() || r.omits(p) {
 		return Verdict{}
@@ -154,7 +170,9 @@ func (s *Switcher) extend(r *run, p *Packet, now time.Time) Verdict {
 	first, last := p.planned(s.parity)
 	from := r.after(first)
 	switch {
-	case first-r.last > maxJump, p.Sequence-from+s.next-s.sent.newest >= maxAhead, r.framed && p.Framed && p.Frame <= r.frame:
+	case first-r.last > maxJump,
+		p.Sequence-from+s.next-s.sent.newest >= maxAhead,
+		r.framed && p.Framed && p.Frame <= r.frame:
 		s.open = false
 		return s.tryBegin(s.active, p, now)
 	case s.handover.pending && s.mustYield(p, now):
@@ -181,7 +199,8 @@ func (s *Switcher) extend(r *run, p *Packet, now time.Time) Verdict {
 	return v
 }
 
-// reserve gives numbers to what the newest run does not cover yet up to last, the last packet planned of the packet's frame.
+// reserve reserves numbers in the newest run up to last, the last planned packet of the packet's
+// frame.
 func (s *Switcher) reserve(r *run, p *Packet, last int64) {
 	if last > r.last {
 		_, end := p.extent()
@@ -190,8 +209,9 @@ func (s *Switcher) reserve(r *run, p *Packet, last int64) {
 	s.next = r.last + r.offset + 1
 }
 
-// endRun ends the open run before a packet that it does not take any more. If the packet opens a foreign frame, while the end of the one before
-// was not seen, then what is missing between them belongs to that one, and keeps its numbers.
+// endRun ends the open run before a packet that the run no longer accepts. If the packet opens a
+// foreign frame, and the end of the previous frame was not seen, the missing packets between them
+// belong to the previous frame and keep their numbers.
 func (s *Switcher) endRun(r *run, p *Packet, now time.Time) {
 	if p.Opens && !s.ended && p.Sequence > r.last+1 {
 		r.last = p.Sequence - 1
@@ -204,7 +224,7 @@ func (s *Switcher) endRun(r *run, p *Packet, now time.Time) {
 	}
 }
 
-// begun keeps the books of a packet that advanced the newest run.
+// begun updates the state after a packet that advanced the newest run.
 func (s *Switcher) begun(r *run, p *Packet, now time.Time) {
 	if p.Framed {
 		r.framed, r.frame = true, p.Frame
@@ -214,7 +234,7 @@ func (s *Switcher) begun(r *run, p *Packet, now time.Time) {
 	s.time.advance(p, now)
 }
 
-// tryBegin decides about a packet of a source that waits for a frame to begin with.
+// tryBegin decides about a packet of a source that waits for a frame at which to begin.
 func (s *Switcher) tryBegin(src Source, p *Packet, now time.Time) Verdict {
 	if src.NeedsKey && !(p.Opens && p.Key) {
 		return Verdict{WantKey: true}
@@ -237,7 +257,8 @@ func (s *Switcher) tryBegin(src Source, p *Packet, now time.Time) Verdict {
 	first, last := p.planned(s.parity)
 	switch {
 	case p.Sequence > last:
-		// Parity beyond the plan begins nothing: without its source packets the frame is likely to be lost.
+		// Parity beyond the plan begins no frame: without its source packets the frame is likely to
+		// be lost.
 		return Verdict{}
 	case !known || !p.Framed:
 		newest = p.Frame - 1
@@ -255,7 +276,8 @@ func (s *Switcher) tryBegin(src Source, p *Packet, now time.Time) Verdict {
 	return v
 }
 
-// begin starts a run with a packet that opens a frame of the source, at the input number first. It may carry frames above floor.
+// begin starts a run with a packet that opens a frame of the source, at input number first. The run
+// may carry frames above floor.
 func (s *Switcher) begin(src Source, p *Packet, first, floor int64, now time.Time) Verdict {
 	_, last := p.planned(s.parity)
 	if p.Sequence-first+s.next-s.sent.newest >= maxAhead {
@@ -274,12 +296,13 @@ func (s *Switcher) begin(src Source, p *Packet, first, floor int64, now time.Tim
 	return s.deliver(r, p)
 }
 
-// stop ends the active source: nothing is active, nothing pending.
+// stop ends the active source. Afterwards no source is active or pending.
 func (s *Switcher) stop() {
 	s.active, s.open, s.handover = Source{}, false, handover{}
 }
 
-// release gives back the numbers that are reserved above the highest one sent. Nobody outside has seen them yet.
+// release releases the reserved numbers above the highest number sent. No receiver has seen them
+// yet.
 func (s *Switcher) release() {
 	if s.history.count == 0 {
 		return
@@ -289,7 +312,7 @@ func (s *Switcher) release() {
 		r := s.history.back(i)
 		begun := r.first+r.offset <= s.next
 		if !begun {
-			// Nothing was sent of it: all that came was parity beyond the plan.
+			// Nothing of this run was sent: only parity beyond the plan arrived.
 			r.offset = s.next - r.first
 		}
 		if last := s.next - 1 - r.offset; last < r.last {
@@ -301,9 +324,10 @@ func (s *Switcher) release() {
 	}
 }
 
-// Overrun says that the caller lost packets of the active track, so that its frame under way cannot be completed. The track goes on at its next
-// frame that opens (at a key frame where it needs them). The rest of the broken frame is not sent, and the numbers reserved for it are
-// given back, so that its receivers do not ask for what nobody has.
+// Overrun reports to the Switcher that the caller lost packets of the active track, so that the
+// current frame cannot be completed. The track continues at its next opening frame, or key frame if
+// it needs one. The rest of the broken frame is not sent, and its reserved numbers are released, so
+// that receivers do not request packets that do not exist.
 func (s *Switcher) Overrun(now time.Time) {
 	if s.active.Track == 0 {
 		return
@@ -319,9 +343,10 @@ func (s *Switcher) Overrun(now time.Time) {
 	s.Skip(now)
 }
 
-// Skip says that the caller leaves out frames of the active track that have not begun. Frames that have begun are completed; the
-// track goes on at its next frame that opens (at a key frame where it needs them), without a gap. A foreign frame has no known extent: it ends
-// with the last packet given.
+// Skip reports to the Switcher that the caller omits frames of the active track that have not
+// begun. Frames that have begun are completed. The track continues without a gap at its next
+// opening frame, or key frame if it needs one. A foreign frame has no known extent: it ends with
+// the last packet passed.
 func (s *Switcher) Skip(time.Time) {
 	s.open = false
 	if s.handover.pending && s.handover.source.Track == 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestWindow holds the ring of bits against a plain set.
+// TestWindow compares the ring of bits with a plain set.
 func TestWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
@@ -38,7 +38,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestSameTrackOtherGroup assigns the track that feeds the slot to another Group, as when its publication was announced anew.
+// TestSameTrackOtherGroup assigns the track that feeds the slot to another Group, as if its
+// publication were announced again.
 func TestSameTrackOtherGroup(t *testing.T) {
 	s := New(Config{FirstTimestamp: 500})
 	s.Select(Source{Track: 1, Group: 1}, dawn)
@@ -61,7 +62,8 @@ func TestSameTrackOtherGroup(t *testing.T) {
 	}
 }
 
-// TestUnbegunFrames switches at frames that do not follow on the last one that the slot has begun.
+// TestUnbegunFrames switches at frames that do not directly follow the last frame that the slot has
+// begun.
 func TestUnbegunFrames(t *testing.T) {
 	s := New(Config{})
 	frame := func(track TrackID, frame int64) Verdict {
@@ -103,7 +105,7 @@ func TestUnbegunFrames(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded switches at every packet, and looks up what the first numbers stood for.
+// TestHistoryIsBounded switches at every packet and resolves the first numbers.
 func TestHistoryIsBounded(t *testing.T) {
 	s := New(Config{})
 	for i := range int64(200) {
@@ -145,7 +147,7 @@ func TestNothingBeforeTheFirstPacket(t *testing.T) {
 	}
 }
 
-// TestAllocations: the hot path must not allocate.
+// TestAllocations expects no allocations on the hot path.
 func TestAllocations(t *testing.T) {
 	for _, source := range []int{0, 104} {
 		s, p := busy()
@@ -159,7 +161,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestSharesThatAreNone sets shares of parity that mean none, in a frame that has some.
+// TestSharesThatAreNone sets parity shares that count as 0, for a frame with parity.
 func TestSharesThatAreNone(t *testing.T) {
 	for _, share := range []float64{0, -1, math.NaN(), math.Inf(-1)} {
 		s, p := busy()
@@ -178,23 +180,43 @@ func TestSharesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestPlannedParity: shares are decimal, so that 7 % of 100 packets are 7.
+// TestPlannedParity expects decimal shares: 7 % of 100 packets are 7.
 func TestPlannedParity(t *testing.T) {
 	tests := []struct {
 		share                   float64
 		source, parity, packets int64
 	}{
-		{0.07, 100, 25, 107}, {0.07, 101, 25, 109}, {0.01, 1, 1, 2}, {0.25, 4, 1, 5}, {0.25, 4, 0, 4}, {0.05, 20, 5, 21}, {0, 9, 3, 9}, {7, 9, 3, 12},
+		{
+			0.07,
+			100,
+			25,
+			107,
+		}, {0.07, 101, 25, 109}, {0.01, 1, 1, 2}, {0.25, 4, 1, 5}, {0.25, 4, 0, 4}, {0.05, 20, 5, 21}, {0, 9, 3, 9},
+		{7, 9, 3, 12},
 	}
 	for _, test := range tests {
-		p := Packet{Framed: true, FrameStart: 10, SourcePackets: int(test.source), FramePackets: int(test.source + test.parity)}
+		p := Packet{
+			Framed:        true,
+			FrameStart:    10,
+			SourcePackets: int(test.source),
+			FramePackets:  int(test.source + test.parity),
+		}
 		if first, last := p.planned(test.share); first != 10 || last != 10+test.packets-1 {
-			t.Errorf("%v of %d + %d packets are %d to %d, expected 10 to %d", test.share, test.source, test.parity, first, last, 10+test.packets-1)
+			t.Errorf(
+				"%v of %d + %d packets are %d to %d, expected 10 to %d",
+				test.share,
+				test.source,
+				test.parity,
+				first,
+				last,
+				10+test.packets-1,
+			)
 		}
 	}
 }
 
-// busy returns a Switcher that forwards a framed track of 130 packets per frame (150 kB), and its next packet.
+// busy returns a Switcher that forwards a framed track with 130 packets per frame (150 kB), and its
+// next packet.
 func busy() (*Switcher, *Packet) {
 	s := New(Config{})
 	s.Select(Source{Track: 1, Group: 1}, dawn)
@@ -223,7 +245,7 @@ func BenchmarkPacketInOrder(b *testing.B) {
 	}
 }
 
-// BenchmarkPacketParity leaves 26 packets out of every frame of 130, so that every frame is a run.
+// BenchmarkPacketParity omits 26 packets of every frame of 130, so that every frame is a run.
 func BenchmarkPacketParity(b *testing.B) {
 	s, p := busy()
 	p.SourcePackets = 104
@@ -252,7 +274,8 @@ func BenchmarkPacketForeign(b *testing.B) {
 	}
 }
 
-// BenchmarkPacketLate repairs a packet of a track that the slot left ten switches ago, again and again (the search is the same).
+// BenchmarkPacketLate repeatedly repairs a packet of a track that the slot left ten switches ago.
+// The search is the same each time.
 func BenchmarkPacketLate(b *testing.B) {
 	s, p := busy()
 	advance(p)
@@ -271,7 +294,7 @@ func BenchmarkPacketLate(b *testing.B) {
 	}
 }
 
-// BenchmarkPacketForeignToSlot offers a packet of a track that has nothing to do with the slot.
+// BenchmarkPacketForeignToSlot passes a packet of a track that is not assigned to the slot.
 func BenchmarkPacketForeignToSlot(b *testing.B) {
 	s, p := busy()
 	for range 64 {

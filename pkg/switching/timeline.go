@@ -6,26 +6,30 @@ import (
 )
 
 const (
-	// captureTolerance is how far the distance of two capture times may be from that of their arrivals. Paths and encoders differ by less than
-	// a second; clocks of different publishers that differ by more are not set.
+	// captureTolerance is the tolerated difference between the interval of two capture times and
+	// the interval of their arrivals. Paths and encoders differ by less than a second; a larger
+	// difference means that the publishers' clocks are not synchronized.
 	captureTolerance = time.Second
-	// jumpTolerance is how far timestamps may run ahead of arrival within one Group before they count as restarted.
+	// jumpTolerance is the time by which timestamps of one Group may run ahead of the arrival time
+	// before they count as restarted.
 	jumpTolerance = 10 * time.Second
 )
 
-// timeline maps the timestamps of the tracks onto one that only goes forward. Its constant is chosen when a Group takes over.
+// timeline maps the timestamps of the tracks to one timeline that only advances. The offset is
+// chosen when a Group takes over.
 type timeline struct {
 	rate    float64
 	started bool
 	group   uint64
 	offset  uint32
-	// Of the newest frame sent: its output timestamp, the arrival of its first packet and its capture time where known.
+	// State of the newest frame sent: its output timestamp, the arrival time of its first packet,
+	// and its capture time if known.
 	newest  uint32
 	arrived time.Time
 	capture time.Time
 }
 
-// join returns the constant for a run that begins with the packet.
+// join returns the timestamp offset for a run that begins with the packet.
 func (t *timeline) join(group uint64, p *Packet, now time.Time) uint32 {
 	switch {
 	case !t.started:
@@ -38,14 +42,15 @@ func (t *timeline) join(group uint64, p *Packet, now time.Time) uint32 {
 	return t.offset
 }
 
-// continues says whether the output timestamp is a sane successor of the newest. It is not where a publisher restarted its clock, or
-// where the tracks of a Group do not share one.
+// continues reports whether the output timestamp is a plausible successor of the newest. It is not
+// if a publisher restarted its clock, or if the tracks of a Group do not share a clock.
 func (t *timeline) continues(timestamp uint32, now time.Time) bool {
 	ahead := int32(timestamp - t.newest)
 	return ahead > 0 && float64(ahead) <= (now.Sub(t.arrived)+jumpTolerance).Seconds()*t.rate
 }
 
-// elapsed is the time between the newest frame and that of the packet: by capture where that is known and sane, else by arrival.
+// elapsed returns the time between the newest frame and the packet's frame, by capture times if
+// they are known and plausible, otherwise by arrival times.
 func (t *timeline) elapsed(p *Packet, now time.Time) time.Duration {
 	arrival := now.Sub(t.arrived)
 	if p.Capture.IsZero() || t.capture.IsZero() {
@@ -58,12 +63,13 @@ func (t *timeline) elapsed(p *Packet, now time.Time) time.Duration {
 	return capture
 }
 
-// ticks converts to the RTP clock: at least 1, and less than half the range, beyond which timestamps would seem to go backwards.
+// ticks converts a duration to the RTP clock. The result is at least 1 and less than half the range
+// of a timestamp, beyond which timestamps would appear to decrease.
 func (t *timeline) ticks(d time.Duration) uint32 {
 	return uint32(min(max(math.Round(d.Seconds()*t.rate), 1), math.MaxInt32))
 }
 
-// advance notes a packet of the newest run that was sent.
+// advance records a sent packet of the newest run.
 func (t *timeline) advance(p *Packet, now time.Time) {
 	timestamp := p.Timestamp + t.offset
 	if timestamp == t.newest && !t.arrived.IsZero() || int32(timestamp-t.newest) < 0 {

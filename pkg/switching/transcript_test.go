@@ -12,21 +12,23 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// TestTranscripts plays the stories in testdata: lines of input, each followed by the expected output, indented and marked "=>".
+// TestTranscripts runs the transcripts in testdata: lines of input, each followed by the expected
+// output, indented and marked "=>".
 //
 //	slot sequence=N timestamp=N [clock=HZ] [cut=DURATION]
 //	track NAME group=N [key]                      key: decoding begins at key frames only
-//	at DURATION                                   moves the time
+//	at DURATION                                   sets the time
 //	select NAME|off
 //	parity SHARE
-//	NAME #SEQUENCE FRAME.INDEX/PACKETS            a packet with payload v1; INDEX may be a range as in 0-2. Its timestamp is 3000 × FRAME
-//	NAME #SEQUENCE FRAME.INDEX/SOURCE+PARITY      the same, where some of the frame's packets are parity
+//	NAME #SEQUENCE FRAME.INDEX/PACKETS            a packet of payload v1; INDEX may be a range as in 0-2; timestamp 3000 × FRAME
+//	NAME #SEQUENCE FRAME.INDEX/SOURCE+PARITY      the same, if some of the frame's packets are parity
 //	NAME #SEQUENCE tTIMESTAMP [key] [marker] [last] a foreign packet; it opens if its timestamp is newer than all before
-//	  … [capture=DURATION] [opens|late]             both; opens or not, whatever its age
-//	end NAME #SEQUENCE FRAME.INDEX/PACKETS        ends the frame of such a packet
+//	  … [capture=DURATION] [opens|late]           for both; opens or does not open, whatever its age
+//	end NAME #SEQUENCE FRAME.INDEX/PACKETS        ends the frame of this packet
 //	overrun | skip | resolve NUMBER | map NAME TIMESTAMP | state
 //
-// A number is resolved to the packet that it stands for, and whether that has the marker if its frame's last packet is another.
+// resolve prints the packet that the number stands for, and whether the packet has the marker if
+// another packet is the last of its frame.
 func TestTranscripts(t *testing.T) {
 	transcript.Play(t, "testdata/*.txt", play)
 }
@@ -39,11 +41,11 @@ type stage struct {
 	out    bytes.Buffer
 	names  []string
 	tracks []*actor
-	// ending says that frames of packets are to be ended.
+	// ending reports that the frames of packets are to be ended.
 	ending bool
 }
 
-// actor is a track, with what its reader remembers.
+// actor is a track with the state of its reader.
 type actor struct {
 	source Source
 	heard  bool
@@ -219,7 +221,7 @@ func (st *stage) state() {
 	fmt.Fprintln(&st.out, "  =>", line)
 }
 
-// packets reads a line such as "low #100 7.0-2/3".
+// packets parses a line such as "low #100 7.0-2/3".
 func (st *stage) packets(name string, args []string) error {
 	a, err := st.actor(name)
 	if err != nil {

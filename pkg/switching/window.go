@@ -1,15 +1,17 @@
 package switching
 
-// windowSize is how many numbers below the highest one sent are known individually, a power of two.
+// windowSize is the number of output numbers, up to the highest number sent, that are tracked
+// individually. It is a power of two.
 const windowSize = 1 << 14
 
-// window remembers which of the latest output numbers have been sent. It is a ring of bits, indexed by number.
+// window records which of the latest output numbers have been sent, in a ring of bits indexed by
+// number.
 type window struct {
 	words  [windowSize / 64]uint64
 	newest int64
 }
 
-// take marks the number as sent. It returns false if it was sent before, or is so old that nobody knows.
+// take marks number n as sent. It returns false if n was sent before or has left the window.
 func (w *window) take(n int64) bool {
 	word, bit := &w.words[(n&(windowSize-1))/64], uint64(1)<<(n&63)
 	if n > w.newest {
@@ -27,10 +29,11 @@ func (w *window) take(n int64) bool {
 	return true
 }
 
-// old says whether the number has left the window.
+// old reports whether the number has left the window.
 func (w *window) old(n int64) bool { return w.newest-n >= windowSize }
 
-// forget clears the bits of the numbers from first up to, but not including, end. They still hold those of windowSize numbers earlier.
+// forget clears the bits of the numbers from first up to, but not including, end. They still
+// contain the bits of the numbers windowSize below.
 func (w *window) forget(first, end int64) {
 	if end-first >= windowSize {
 		w.words = [windowSize / 64]uint64{}
