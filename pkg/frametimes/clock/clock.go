@@ -13,13 +13,13 @@ var ErrTimes = errors.New("times of a round trip contradict each other")
 
 const (
 	// kept is how many of the latest round trips, and of the latest single messages each way, tell: 64 round trips every two seconds are two minutes.
-	kept = 64
+	historySize = 64
 	// maxDrift is how fast two clocks drift apart at worst: two crystals of 50 ppm each. It holds until the drift is known.
 	maxDrift = 100e-6
 	// restDrift is what remains unknown of a drift however well it was measured: a crystal changes by less than 1 ppm per degree, and a room by some degrees in two minutes.
 	restDrift = 5e-6
-	// steepest is the drift that is believed: Linux slews a clock by 500 ppm at most.
-	steepest = 600e-6
+	// plausibleDrift is the drift that is believed: Linux slews a clock by 500 ppm at most.
+	plausibleDrift = 600e-6
 	// driftSpan is the time that a drift is measured over at least: two best round trips 20 µs apart in error are 2 ppm over ten seconds.
 	driftSpan = 10 * time.Second
 	// rank is which of the quickest messages tells how much the quickest one may still have waited.
@@ -57,7 +57,7 @@ type Estimator struct {
 
 // side holds what messages of one direction say.
 type side struct {
-	limits [kept]limit
+	limits [historySize]limit
 	count  int
 }
 
@@ -68,11 +68,11 @@ type limit struct {
 }
 
 func (s *side) add(l limit) {
-	s.limits[s.count%kept] = l
+	s.limits[s.count%historySize] = l
 	s.count++
 }
 
-func (s *side) all() []limit { return s.limits[:min(s.count, kept)] }
+func (s *side) all() []limit { return s.limits[:min(s.count, historySize)] }
 
 // epoch is the best round trip of some seconds.
 type epoch struct {
@@ -93,10 +93,10 @@ func (e *Estimator) RoundTrip(t0, t1, t2, t3 time.Time) error {
 		return fmt.Errorf("%w: %v here and %v there, expected 0 to %v", ErrTimes, here, there, here)
 	}
 	up, down := t1.Sub(t0), t2.Sub(t3)
-	e.contradicted(t3, down, up)
+	e.checkContradiction(t3, down, up)
 	e.ups.add(limit{up, t0})
 	e.downs.add(limit{down, t3})
-	e.mark(t3, (up+down)/2, up-down)
+	e.updateDrift(t3, (up+down)/2, up-down)
 	return nil
 }
 
@@ -118,8 +118,8 @@ func (e *Estimator) Received(sent, arrived time.Time) {
 	e.downs.add(limit{down, arrived})
 }
 
-// contradicted begins anew where a round trip cannot be with what was known: one of the clocks was set.
-func (e *Estimator) contradicted(at time.Time, least, most time.Duration) {
+// checkContradiction begins anew where a round trip cannot be with what was known: one of the clocks was set.
+func (e *Estimator) checkContradiction(at time.Time, least, most time.Duration) {
 	if now, ok := e.Estimate(at); ok && (most < now.Offset-now.Bound || least > now.Offset+now.Bound) {
 		e.restart()
 	}
@@ -129,7 +129,7 @@ func (e *Estimator) restart() { *e = Estimator{} }
 
 // mark keeps the best round trip of each epoch, and measures the drift between the first and the last of them. An asymmetry of the path does not matter as long as it
 // stays: it moves both middles alike.
-func (e *Estimator) mark(at time.Time, middle, width time.Duration) {
+func (e *Estimator) updateDrift(at time.Time, middle, width time.Duration) {
 	current := &e.epochs[(e.next+len(e.epochs)-1)%len(e.epochs)]
 	if e.next == 0 || at.Sub(current.begun) >= epochLength {
 		current = &e.epochs[e.next%len(e.epochs)]
@@ -145,7 +145,7 @@ func (e *Estimator) mark(at time.Time, middle, width time.Duration) {
 	}
 	// Each middle may be off by half of its round trip. Where that is more than what the drift can have made in that time, they say nothing.
 	drift := float64(current.middle-first.middle) / float64(span)
-	if rest := float64(current.width+first.width) / 2 / float64(span); rest < maxDrift && drift < steepest && drift > -steepest {
+	if rest := float64(current.width+first.width) / 2 / float64(span); rest < maxDrift && drift < plausibleDrift && drift > -plausibleDrift {
 		e.drift, e.rest = drift, max(rest, restDrift)
 	}
 }
