@@ -1,3 +1,4 @@
-// Package volumetric holds the words that every part of volsfu uses: rooms, participants, publications, tiles, qualities and tracks.
-// It has types only, no behaviour beyond validation and printing, and no dependencies. Its values are plain data; nobody owns them.
+// Package volumetric defines the vocabulary of volsfu: rooms, participants, publications, tiles,
+// qualities and tracks. It contains only types with validation and printing, and has no
+// dependencies. Values are plain data without an owner.
 package volumetric
