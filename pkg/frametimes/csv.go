@@ -11,13 +11,19 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// identityColumns begin every line of CSV.
+// identityColumns are the first columns of every line.
 var identityColumns = []string{"participant", "publication", "tile", "quality", "receiver", "frame", "bytes"}
 
-// clockFields are those of each host's clock.
-var clockFields = []string{"clock", "clock_offset_ns", "clock_bound_ns", "clock_uncertainty_ns", "clock_disagreement_ns"}
+// clockFields are the columns of each host's clock.
+var clockFields = []string{
+	"clock",
+	"clock_offset_ns",
+	"clock_bound_ns",
+	"clock_uncertainty_ns",
+	"clock_disagreement_ns",
+}
 
-// Where the groups of columns begin, and how many there are.
+// Indices of the first column of each group, and the number of columns.
 const (
 	stampColumn = 7
 	clockColumn = stampColumn + Stamps
@@ -25,8 +31,9 @@ const (
 	columns     = layerColumn + LayerCount
 )
 
-// Columns are those of CSV: what names the frame, the stamps in nanoseconds since 1970, the clocks in nanoseconds, and the layers in milliseconds, which follow from the
-// stamps. What is not known is empty.
+// Columns returns the column names: the identity of the frame, the stamps in nanoseconds since
+// 1970, the clocks in nanoseconds, and the layers, which follow from the stamps, in milliseconds.
+// Unknown values are empty.
 func Columns() []string {
 	names := append(make([]string, 0, columns), identityColumns...)
 	for _, name := range stampNames {
@@ -50,7 +57,7 @@ type CSVWriter struct {
 	row   []string
 }
 
-// NewCSVWriter writes to out.
+// NewCSVWriter returns a writer to out.
 func NewCSVWriter(out io.Writer) *CSVWriter {
 	return &CSVWriter{out: csv.NewWriter(out), row: make([]string, columns)}
 }
@@ -90,7 +97,7 @@ func (w *CSVWriter) Write(r *Record) error {
 	return w.out.Error()
 }
 
-// fill writes the fields of a clock, empty for none.
+// fill writes the columns of a clock. Without a source all columns are empty.
 func (c *Clock) fill(fields []string) {
 	if c.Source == "" {
 		clear(fields)
@@ -102,8 +109,8 @@ func (c *Clock) fill(fields []string) {
 	}
 }
 
-// ReadCSV hands every record of a file of CSV to take, until that returns an error. The header must be that of Columns. Errors of what is read wrap ErrRecord, with the
-// number of the line.
+// ReadCSV calls take for every record of a CSV file, until take returns an error. The header must
+// equal Columns. Errors in the file wrap ErrRecord and contain the line number.
 func ReadCSV(in io.Reader, take func(*Record) error) error {
 	rows := csv.NewReader(in)
 	rows.FieldsPerRecord, rows.ReuseRecord = columns, true
@@ -138,7 +145,7 @@ func ReadCSV(in io.Reader, take func(*Record) error) error {
 	}
 }
 
-// rowReader reads numbers of a row and keeps the first error.
+// rowReader parses the numbers of a row and keeps the first error.
 type rowReader struct {
 	row []string
 	err error
@@ -167,7 +174,9 @@ func parseRow(row []string) (Record, error) {
 	for i := range r.Clocks {
 		first := clockColumn + i*len(clockFields)
 		r.Clocks[i] = Clock{
-			Source: Source(row[first]), Offset: time.Duration(w.number(first + 1)), Bound: time.Duration(w.number(first + 2)),
+			Source: Source(
+				row[first],
+			), Offset: time.Duration(w.number(first + 1)), Bound: time.Duration(w.number(first + 2)),
 			Uncertainty: time.Duration(w.number(first + 3)), Disagreement: time.Duration(w.number(first + 4)),
 		}
 	}

@@ -6,29 +6,30 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Key names a tile frame in a room.
+// Key identifies a tile frame in a room.
 type Key struct {
 	Track volumetric.TrackRef
-	// Frame is the frame number as it travels; the last 2^32 frames are told apart.
+	// Frame is the 32-bit frame number as sent. It identifies a frame among the last 2^32.
 	Frame uint32
 }
 
-// Joiner puts together what different hosts say of a frame: what each of them knows comes by itself, in any order. It is pure, stepped with an explicit now, and belongs
-// to whoever steps it. What is not claimed, as no receiver has the frame, is forgotten.
+// Joiner merges the partial records that different hosts have of a frame, in any order. A Joiner is
+// pure: the caller passes the time and owns the Joiner. If no receiver claims a frame, its record
+// is dropped.
 type Joiner struct {
 	patience time.Duration
 	limit    int
 	pending  map[Key]*pendingRecord
-	// queue are the keys in the order in which they came, from begin on.
+	// queue contains the keys in the order of their arrival, from begin on.
 	queue []queuedKey
 	begin int
-	// dropped counts records that had to make room.
+	// dropped counts records dropped to make room.
 	dropped uint64
 }
 
 type pendingRecord struct {
 	record Record
-	// claimed says that a receiver has the frame.
+	// claimed reports that a receiver has the frame.
 	claimed bool
 }
 
@@ -37,18 +38,20 @@ type queuedKey struct {
 	at  time.Time
 }
 
-// NewJoiner makes a joiner that waits for patience, from when a frame was first heard of, and keeps as many frames as limit at most.
+// NewJoiner returns a Joiner that holds each record for patience after its first part, and at most
+// limit records.
 func NewJoiner(patience time.Duration, limit int) *Joiner {
 	return &Joiner{patience: patience, limit: max(limit, 1), pending: make(map[Key]*pendingRecord)}
 }
 
-// Add adds what one host says of a frame. What is known already stays.
+// Add merges the record that one host has of a frame. Known values are kept.
 func (j *Joiner) Add(k Key, part *Record, now time.Time) {
 	p := j.find(k, now)
 	p.record.Merge(part)
 }
 
-// Claim adds what the receiver says of a frame that it has: its number, extended, and its own stamps.
+// Claim merges the record of the receiver of a frame: the extended frame number and the receiver's
+// stamps.
 func (j *Joiner) Claim(k Key, part *Record, now time.Time) {
 	p := j.find(k, now)
 	p.claimed = true
@@ -56,7 +59,7 @@ func (j *Joiner) Claim(k Key, part *Record, now time.Time) {
 	p.record.Merge(part)
 }
 
-// Note adds stamps of a frame that is waiting; of others they come too late.
+// Note calls note with the record of a frame that is still held. It does nothing for other frames.
 func (j *Joiner) Note(k Key, note func(*Record)) {
 	if p := j.pending[k]; p != nil {
 		note(&p.record)
@@ -76,7 +79,7 @@ func (j *Joiner) find(k Key, now time.Time) *pendingRecord {
 	return p
 }
 
-// dropOldest makes room.
+// dropOldest drops the oldest record to make room.
 func (j *Joiner) dropOldest() {
 	delete(j.pending, j.queue[j.begin].key)
 	j.begin++
@@ -84,7 +87,7 @@ func (j *Joiner) dropOldest() {
 	j.compact()
 }
 
-// compact gives back the front of the queue once it is half of it.
+// compact removes the unused front of the queue if it exceeds half of the queue.
 func (j *Joiner) compact() {
 	if j.begin > len(j.queue)/2 {
 		n := copy(j.queue, j.queue[j.begin:])
@@ -93,7 +96,7 @@ func (j *Joiner) compact() {
 	}
 }
 
-// Take appends the records whose time is over, the oldest first.
+// Take appends the records that were held for patience to dst, oldest first, and removes them.
 func (j *Joiner) Take(now time.Time, dst []Record) []Record {
 	for j.begin < len(j.queue) && now.Sub(j.queue[j.begin].at) >= j.patience {
 		k := j.queue[j.begin].key
@@ -107,7 +110,7 @@ func (j *Joiner) Take(now time.Time, dst []Record) []Record {
 	return dst
 }
 
-// Drain appends all records that wait, for the end.
+// Drain appends all records to dst and removes them, for use at the end.
 func (j *Joiner) Drain(dst []Record) []Record {
 	for _, q := range j.queue[j.begin:] {
 		if p := j.pending[q.key]; p.claimed {
@@ -119,5 +122,5 @@ func (j *Joiner) Drain(dst []Record) []Record {
 	return dst
 }
 
-// Dropped is how many frames had to make room so far.
+// Dropped returns the number of records dropped so far to make room.
 func (j *Joiner) Dropped() uint64 { return j.dropped }

@@ -7,7 +7,7 @@ import (
 
 func key(frame uint32) Key { return Key{Track: sample().Track, Frame: frame} }
 
-// part is what one host knows of the sample.
+// part returns the stamps of one host in the sample.
 func part(h Host) *Record {
 	whole := sample()
 	r := &Record{Track: whole.Track, Frame: whole.Frame}
@@ -20,7 +20,8 @@ func part(h Host) *Record {
 	return r
 }
 
-// TestJoiner: what the hosts say comes in any order, and is given out once its time is over.
+// TestJoiner adds the parts of the hosts in any order. A record is returned when its time has
+// elapsed.
 func TestJoiner(t *testing.T) {
 	now := began
 	j := NewJoiner(time.Second, 100)
@@ -29,7 +30,7 @@ func TestJoiner(t *testing.T) {
 	received := part(Receiver)
 	received.Receiver, received.Bytes = sample().Receiver, sample().Bytes
 	j.Claim(key(1), received, now)
-	// One that nobody has is forgotten.
+	// A record without a receiver is dropped.
 	j.Add(key(2), part(Sender), now)
 	j.Add(key(1), part(Sender), now)
 	j.Note(key(1), func(r *Record) { r.Times[Shown] = 12345 })
@@ -46,14 +47,15 @@ func TestJoiner(t *testing.T) {
 	if again := j.Drain(nil); len(again) != 0 || len(j.pending) != 0 {
 		t.Errorf("%d records are left, %d wait", len(again), len(j.pending))
 	}
-	// What comes later begins anew, and is drained at the end.
+	// A later part starts a new record, which is drained at the end.
 	j.Claim(key(3), received, now)
 	if got := j.Drain(nil); len(got) != 1 {
 		t.Errorf("%d records at the end, expected 1", len(got))
 	}
 }
 
-// TestJoinerIsBounded: the oldest make room, and memory does not grow with time.
+// TestJoinerIsBounded expects that the oldest records are dropped and that memory does not grow
+// with time.
 func TestJoinerIsBounded(t *testing.T) {
 	j := NewJoiner(time.Hour, 10)
 	for n := range uint32(1000) {

@@ -12,13 +12,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrRecord is wrapped with the line, what is wrong in it, and what was expected.
+// ErrRecord reports a malformed record. The wrapping error contains the value found and the value
+// expected.
 var ErrRecord = errors.New("malformed frame times")
 
-// maxLine bounds a line that is read. The longest that is written, with names of MaxNameLength bytes that JSON has to escape and every stamp and layer, has about 7 kB.
+// maxLine is the maximum length of a line in bytes. The longest line written has about 7 kB: names
+// of MaxNameLength bytes that JSON escapes, and every stamp and layer.
 const maxLine = 64 << 10
 
-// Writer takes records.
+// Writer writes records.
 type Writer interface {
 	Write(*Record) error
 }
@@ -29,7 +31,7 @@ type JSONLWriter struct {
 	line []byte
 }
 
-// NewJSONLWriter writes to out, one Write per record.
+// NewJSONLWriter returns a writer to out. It calls Write once per record.
 func NewJSONLWriter(out io.Writer) *JSONLWriter { return &JSONLWriter{out: out} }
 
 // Write writes one record.
@@ -39,8 +41,9 @@ func (w *JSONLWriter) Write(r *Record) error {
 	return err
 }
 
-// AppendJSON appends the record as a JSON object on one line: stamps in nanoseconds since 1970, clocks in nanoseconds, and the layers in milliseconds, which follow from
-// the stamps. What is not known is left out.
+// AppendJSON appends the record to dst as a JSON object on one line: stamps in nanoseconds since
+// 1970, clocks in nanoseconds, and the layers, which follow from the stamps, in milliseconds.
+// Unknown values are omitted.
 func (r *Record) AppendJSON(dst []byte) []byte {
 	dst = appendString(append(dst, `{"participant":`...), r.Track.Participant)
 	dst = appendString(append(dst, `,"publication":`...), r.Track.Publication)
@@ -94,7 +97,7 @@ func (c *Clock) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendMilliseconds writes a duration in milliseconds, exact to the nanosecond.
+// appendMilliseconds appends a duration in milliseconds, exact to the nanosecond.
 func appendMilliseconds(dst []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(dst, float64(d)/1e6, 'f', -1, 64)
 }
@@ -107,7 +110,8 @@ func appendString(dst []byte, text string) []byte {
 	return append(dst, quoted...)
 }
 
-// recordJSON is a record as it is read. Layers are not: they follow from the stamps.
+// recordJSON is the decoded form of a record. Layers are not decoded, because they follow from the
+// stamps.
 type recordJSON struct {
 	volumetric.TrackRef
 	Receiver string               `json:"receiver"`
@@ -125,7 +129,7 @@ type clockJSON struct {
 	Disagreement int64  `json:"disagreement_ns"`
 }
 
-// ParseJSON reads a record from a JSON object. Errors wrap ErrRecord.
+// ParseJSON decodes a record from a JSON object. Errors wrap ErrRecord.
 func ParseJSON(line []byte) (Record, error) {
 	var read recordJSON
 	if err := json.Unmarshal(line, &read); err != nil {
@@ -135,7 +139,7 @@ func ParseJSON(line []byte) (Record, error) {
 	for name, t := range read.Stamps {
 		stamp, known := byStampName[name]
 		if !known {
-			return Record{}, fmt.Errorf("%w: no stamp is called %.32q", ErrRecord, name)
+			return Record{}, fmt.Errorf("%w: unknown stamp %.32q", ErrRecord, name)
 		}
 		r.Times[stamp] = t
 	}
@@ -158,17 +162,28 @@ func hostOf(name string) (Host, error) {
 			return Host(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: no host is called %.32q, expected sender, server or receiver", ErrRecord, name)
+	return 0, fmt.Errorf("%w: unknown host %.32q, expected sender, server or receiver", ErrRecord, name)
 }
 
-// check tells what no writer writes.
+// check returns an error for values that no writer produces.
 func (r *Record) check() error {
 	for i, c := range r.Clocks {
 		switch {
 		case c.Source != "" && !c.Source.Valid():
-			return fmt.Errorf("%w: the clock of the %s is %.32q, expected estimated, system or ptp", ErrRecord, hostNames[i], c.Source)
+			return fmt.Errorf(
+				"%w: source of the clock of the %s is %.32q, expected estimated, system or ptp",
+				ErrRecord,
+				hostNames[i],
+				c.Source,
+			)
 		case c.Bound < 0 || c.Uncertainty < 0:
-			return fmt.Errorf("%w: the clock of the %s is bound to %v and uncertain to %v, expected 0 or more", ErrRecord, hostNames[i], c.Bound, c.Uncertainty)
+			return fmt.Errorf(
+				"%w: clock of the %s has bound %v and uncertainty %v, expected 0 or more",
+				ErrRecord,
+				hostNames[i],
+				c.Bound,
+				c.Uncertainty,
+			)
 		}
 	}
 	for i, t := range r.Times {
@@ -182,8 +197,8 @@ func (r *Record) check() error {
 	return nil
 }
 
-// ReadJSONL hands every record of a file of JSON lines to take, until that returns an error. Empty lines are passed over. Errors of what is read wrap ErrRecord, with the
-// number of the line.
+// ReadJSONL calls take for every record of a file of JSON lines, until take returns an error. Empty
+// lines are skipped. Errors in the file wrap ErrRecord and contain the line number.
 func ReadJSONL(in io.Reader, take func(*Record) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)

@@ -8,15 +8,20 @@ import (
 // Layer is a part of a frame's latency: the time between two stamps.
 type Layer uint8
 
-// The layers. The names of the paper stand in parentheses. Parts of the same whole follow one upon the other: the stages add up to Service exactly.
+// The layers, with the names used in the paper in parentheses. The parts of a whole are contiguous:
+// the stages add up to Service exactly.
 const (
-	// Service is from capture to display, or to the decoded cloud where nothing is displayed: AppTx + Frame + AppRx (Service(L)).
+	// Service is from capture to display, or to the decoded cloud if nothing is displayed: AppTx +
+	// Frame + AppRx (Service(L)).
 	Service Layer = iota
-	// AppTx is from capture to the first packet sent (App(Tx)): Capture + TilingWait + Tiling + EncoderWait + Encoding + SendWait.
+	// AppTx is from capture to the first packet sent (App(Tx)): Capture + TilingWait + Tiling +
+	// EncoderWait + Encoding + SendWait.
 	AppTx
-	// Frame is from the first packet sent to the last one received (Frame(L)): Network + FrameRx, and through a server NetworkUp + ServerHold + NetworkDown + FrameRx.
+	// Frame is from the first packet sent to the last packet received (Frame(L)): Network +
+	// FrameRx, or with a server NetworkUp + ServerHold + NetworkDown + FrameRx.
 	Frame
-	// AppRx is from the last packet received to display (App(Rx)): Reassembly + DecoderWait + Decoding + RenderWait + Rendering.
+	// AppRx is from the last packet received to display (App(Rx)): Reassembly + DecoderWait +
+	// Decoding + RenderWait + Rendering.
 	AppRx
 
 	Capture
@@ -26,15 +31,18 @@ const (
 	Encoding
 	SendWait
 
-	// Network is from the first packet sent until the first segment is received (Network(L) of frames).
+	// Network is from the first packet sent to the reception of the first segment (Network(L) of
+	// frames).
 	Network
-	// NetworkUp is from the first packet sent until the server has it.
+	// NetworkUp is from the first packet sent to its reception by the server.
 	NetworkUp
-	// ServerHold is how long the first packet stays in the server: residence, and what the pacer holds it for.
+	// ServerHold is the time of the first packet in the server: processing and pacing.
 	ServerHold
-	// NetworkDown is from the first packet leaving the server until the first segment is received.
+	// NetworkDown is from the first packet sent by the server to the reception of the first
+	// segment.
 	NetworkDown
-	// FrameTx and FrameRx are from the first segment to the last (Frame(Tx), Frame(Rx)). They overlap, and are not summed.
+	// FrameTx and FrameRx are from the first segment to the last (Frame(Tx), Frame(Rx)). They
+	// overlap and must not be added.
 	FrameTx
 	FrameRx
 
@@ -44,11 +52,14 @@ const (
 	RenderWait
 	Rendering
 
-	// ServerDistribution is from the first packet that the server has to the last one that it sends to the record's receiver. To all receivers it lasts until the latest of their ends.
+	// ServerDistribution is from the first packet received by the server to the last packet that
+	// the server sends to the record's receiver. The distribution to all receivers ends with the
+	// latest of these packets.
 	ServerDistribution
 
-	// Protocol layers are those of packets, hop by hop: ProtocolUp = ProtocolUpNetwork + ProtocolUpRx (Protocol(L) = Network(L) + Protocol(Rx)), and down likewise;
-	// without a server Protocol = ProtocolNetwork + ProtocolDownRx.
+	// Protocol layers are layers of packets, per hop: ProtocolUp = ProtocolUpNetwork + ProtocolUpRx
+	// (Protocol(L) = Network(L) + Protocol(Rx)), and likewise down. Without a server Protocol =
+	// ProtocolNetwork + ProtocolDownRx.
 	Protocol
 	ProtocolNetwork
 	ProtocolUp
@@ -60,8 +71,9 @@ const (
 	ProtocolDownNetwork
 	ProtocolDownRx
 
-	// Network layers are those of the first packet below the program: in the sender's kernel (TX_SW) and network card (TX_HW), between the kernels, from card to card
-	// (RX_HW), and in the receiver's kernel until the program has read the packet (RX_SW).
+	// Network layers of the first packet below the program: in the sender's kernel (TX_SW) and
+	// network card (TX_HW), between the kernels, from card to card (RX_HW), and from the receiver's
+	// kernel to the program (RX_SW).
 	UpTxSoftware
 	UpTxHardware
 	UpWire
@@ -72,17 +84,18 @@ const (
 	DownWire
 	DownRxHardware
 	DownRxSoftware
-	// LayerCount is how many there are.
+	// LayerCount is the number of layers.
 	LayerCount int = iota
 )
 
-// span is a layer's two ends.
+// span is the pair of stamps of a layer.
 type span struct {
 	name     string
 	from, to Stamp
 }
 
-// spans are those of all layers. Those that end with Shown end with Decoded where nothing is shown.
+// spans contains the span of each layer. If nothing is displayed, spans that end with Shown end
+// with Decoded instead.
 var spans = [LayerCount]span{
 	Service: {"service", Captured, Shown},
 	AppTx:   {"app_tx", Captured, FirstSent},
@@ -134,7 +147,7 @@ var spans = [LayerCount]span{
 	DownRxSoftware: {"down_rx_software", FirstReceivedKernel, FirstReceived},
 }
 
-// String is the layer's name in records, metrics and summaries.
+// String returns the layer's name in records, metrics and summaries.
 func (l Layer) String() string {
 	if int(l) < LayerCount {
 		return spans[l].name
@@ -142,8 +155,8 @@ func (l Layer) String() string {
 	return fmt.Sprintf("layer %d", uint8(l))
 }
 
-// Stages are the layers that add up to Service through a server, in their order, and DirectStages those without one. Layers of displaying are left out of the sum where
-// nothing is displayed.
+// Stages contains, in order, the layers that add up to Service with a server, DirectStages those
+// without a server. If nothing is displayed, RenderWait and Rendering are not part of the sum.
 var (
 	Stages = []Layer{
 		Capture, TilingWait, Tiling, EncoderWait, Encoding, SendWait,
@@ -157,7 +170,7 @@ var (
 	}
 )
 
-// Layers are those of one frame.
+// Layers contains the layers of one frame.
 type Layers struct {
 	durations     [LayerCount]time.Duration
 	bounds        [LayerCount]time.Duration
@@ -167,15 +180,19 @@ type Layers struct {
 	direct        bool
 }
 
-// Get is a layer's duration; it is false where a stamp of it is missing. Layers between hosts are off by up to Bound, and may come out below 0.
+// Get returns a layer's duration. The result is false if a stamp of the layer is missing. The error
+// of a layer between two hosts is at most Bound, so that its duration may be negative.
 func (l *Layers) Get(layer Layer) (time.Duration, bool) {
 	return l.durations[layer], l.known[layer]
 }
 
-// Bound is how far a layer may be off, whatever the path: the bounds of the two hosts' clocks, 0 within one host.
+// Bound returns the maximum error of a layer for any network path: the sum of the bounds of the two
+// hosts' clocks, 0 within one host.
 func (l *Layers) Bound(layer Layer) time.Duration { return l.bounds[layer] }
 
-// Uncertainty is how far a layer may be off if the paths between its two hosts and the server take equally long in both directions: the uncertainties of their clocks, 0 within one host.
+// Uncertainty returns the maximum error of a layer if the paths between its hosts and the server
+// have the same delay in both directions: the sum of the uncertainties of the clocks, 0 within one
+// host.
 func (l *Layers) Uncertainty(layer Layer) time.Duration { return l.uncertainties[layer] }
 
 // Layers computes the layers from the stamps.
@@ -199,7 +216,8 @@ func (r *Record) Layers() Layers {
 	return l
 }
 
-// Sum adds the stages up. It is complete where every stage is known; a stage that is not known counts 0.
+// Sum returns the sum of the stages. complete is true if every stage is known; an unknown stage
+// counts as 0.
 func (l *Layers) Sum() (sum time.Duration, complete bool) {
 	stages := Stages
 	if l.direct {

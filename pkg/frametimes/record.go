@@ -6,58 +6,62 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Source is where a host has its time from.
+// Source identifies the source of a host's time.
 type Source string
 
 // The sources of time.
 const (
-	// SourceEstimated: the offset from the reference is estimated by round trips (package clock).
+	// SourceEstimated: the offset from the reference clock is estimated from round trips (package
+	// clock).
 	SourceEstimated Source = "estimated"
-	// SourceSystem: the system's clock is taken for right, as on the server's own host or where NTP keeps it.
+	// SourceSystem: the system's clock is assumed to be correct, as on the server's own host or
+	// with NTP.
 	SourceSystem Source = "system"
-	// SourcePTP: the system's clock is kept by the precision time protocol (IEEE 1588).
+	// SourcePTP: the system's clock is synchronized by the precision time protocol (IEEE 1588).
 	SourcePTP Source = "ptp"
 )
 
-// Valid tells whether there is such a source.
+// Valid reports whether s is one of the sources above.
 func (s Source) Valid() bool {
 	return s == SourceEstimated || s == SourceSystem || s == SourcePTP
 }
 
-// Clock says how the times of one host were turned into the reference's.
+// Clock describes the conversion of one host's times to the reference clock.
 type Clock struct {
-	// Source is empty where the host took no part.
+	// Source is empty if the host took no stamps.
 	Source Source
-	// Offset was added to the host's own times.
+	// Offset was added to the host's times.
 	Offset time.Duration
-	// Bound is how far the result may be off at most, whatever the path: half of the quickest round trip where the offset is estimated.
+	// Bound is the maximum error for any network path: half of the quickest round trip if the
+	// offset is estimated.
 	Bound time.Duration
-	// Uncertainty is how far it may be off if the path takes equally long in both directions.
+	// Uncertainty is the maximum error if both directions of the path have the same delay.
 	Uncertainty time.Duration
-	// Disagreement is the offset that the estimate, which goes on as a check, finds for a clock that is taken for right; 0 where it confirms that clock within
-	// its bound, or where there is no estimate.
+	// Disagreement is the estimated offset of a clock that is assumed to be correct. The estimate
+	// continues as a check. Disagreement is 0 if the estimate confirms the clock within its bound,
+	// or if there is no estimate.
 	Disagreement time.Duration
 }
 
-// Record is what is known of one tile frame on its way to one receiver.
+// Record contains the stamps of one tile frame on its way to one receiver.
 type Record struct {
-	// Track names publication, tile and quality.
+	// Track identifies publication, tile and quality.
 	Track volumetric.TrackRef
-	// Receiver is whose the frame was, empty in the records of senders.
+	// Receiver is the identity of the receiver. It is empty in the records of senders.
 	Receiver string
-	// Frame is the frame number, and Bytes the length of the encoded tile.
+	// Frame is the frame number. Bytes is the size of the encoded tile.
 	Frame int64
 	Bytes int
-	// Times are the stamps by the reference clock, in nanoseconds since 1970, 0 where not known.
+	// Times contains the stamps by the reference clock, in nanoseconds since 1970, 0 if unknown.
 	Times [Stamps]int64
-	// Clocks are those of the hosts, by Host.
+	// Clocks contains the clock of each host, indexed by Host.
 	Clocks [Hosts]Clock
 }
 
-// Has tells whether a stamp is known.
+// Has reports whether a stamp is known.
 func (r *Record) Has(s Stamp) bool { return r.Times[s] != 0 }
 
-// Time is a stamp, the zero time where it is not known.
+// Time returns a stamp, or the zero time if it is unknown.
 func (r *Record) Time(s Stamp) time.Time {
 	if r.Times[s] == 0 {
 		return time.Time{}
@@ -65,21 +69,22 @@ func (r *Record) Time(s Stamp) time.Time {
 	return time.Unix(0, r.Times[s])
 }
 
-// Set notes a stamp by the reference clock. The zero time changes nothing.
+// Set stores a stamp by the reference clock. The zero time changes nothing.
 func (r *Record) Set(s Stamp, t time.Time) {
 	if !t.IsZero() {
 		r.Times[s] = t.UnixNano()
 	}
 }
 
-// SetLocal notes a stamp by the clock of the host that takes it, whose Clock must be set before.
+// SetLocal stores a stamp by the clock of the host that takes it. The host's Clock must be set
+// before.
 func (r *Record) SetLocal(s Stamp, t time.Time) {
 	if !t.IsZero() {
 		r.Times[s] = t.UnixNano() + int64(r.Clocks[s.Host()].Offset)
 	}
 }
 
-// Local is a stamp by the clock of the host that took it, the zero time where it is not known.
+// Local returns a stamp by the clock of the host that took it, or the zero time if it is unknown.
 func (r *Record) Local(s Stamp) time.Time {
 	if r.Times[s] == 0 {
 		return time.Time{}
@@ -87,7 +92,7 @@ func (r *Record) Local(s Stamp) time.Time {
 	return time.Unix(0, r.Times[s]-int64(r.Clocks[s.Host()].Offset))
 }
 
-// Merge adds the stamps and clocks that another record of the same frame knows and this one does not.
+// Merge copies the stamps and clocks of another record of the same frame that are unknown in r.
 func (r *Record) Merge(other *Record) {
 	for i, t := range other.Times {
 		if r.Times[i] == 0 {

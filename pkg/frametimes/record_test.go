@@ -13,21 +13,35 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// began is when the records of tests were captured.
+// began is the capture time of the records in tests.
 var began = time.Date(2026, 11, 22, 10, 0, 0, 123456789, time.UTC)
 
-// sample is a record with every stamp, a millisecond apart: sender and receiver have clocks of their own.
+// sample returns a record with every stamp, one millisecond apart. Sender and receiver have their
+// own clocks.
 func sample() Record {
 	r := Record{
 		Track: volumetric.TrackRef{
-			TileRef: volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: `a "body", <1>`}, Tile: 3},
+			TileRef: volumetric.TileRef{
+				PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: `a "body", <1>`},
+				Tile:           3,
+			},
 			Quality: 2,
 		},
 		Receiver: "grace", Frame: 1 << 33, Bytes: 41873,
 	}
-	r.Clocks[Sender] = Clock{Source: SourceEstimated, Offset: 50 * time.Millisecond, Bound: 400 * time.Microsecond, Uncertainty: 20 * time.Microsecond}
+	r.Clocks[Sender] = Clock{
+		Source:      SourceEstimated,
+		Offset:      50 * time.Millisecond,
+		Bound:       400 * time.Microsecond,
+		Uncertainty: 20 * time.Microsecond,
+	}
 	r.Clocks[Server] = Clock{Source: SourceSystem}
-	r.Clocks[Receiver] = Clock{Source: SourcePTP, Bound: 5 * time.Microsecond, Uncertainty: 3 * time.Microsecond, Disagreement: -30 * time.Microsecond}
+	r.Clocks[Receiver] = Clock{
+		Source:       SourcePTP,
+		Bound:        5 * time.Microsecond,
+		Uncertainty:  3 * time.Microsecond,
+		Disagreement: -30 * time.Microsecond,
+	}
 	for s := range Stamp(Stamps) {
 		r.Set(s, began.Add(time.Duration(s)*time.Millisecond))
 	}
@@ -55,7 +69,7 @@ func TestStampsOfHosts(t *testing.T) {
 	}
 }
 
-// TestLayers holds the paper's equations, each side from stamps of its own.
+// TestLayers checks the paper's equations. Each side is computed from its own stamps.
 func TestLayers(t *testing.T) {
 	r := sample()
 	l := r.Layers()
@@ -113,7 +127,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLayersNotShown: where nothing is displayed, the decoded cloud is the end.
+// TestLayersNotShown expects that a record without display ends with the decoded cloud.
 func TestLayersNotShown(t *testing.T) {
 	r := sample()
 	r.Times[RenderBegan], r.Times[Shown] = 0, 0
@@ -130,7 +144,7 @@ func TestLayersNotShown(t *testing.T) {
 	}
 }
 
-// TestLayersDirect: without a server there is one hop.
+// TestLayersDirect expects one hop without a server.
 func TestLayersDirect(t *testing.T) {
 	r := sample()
 	for _, s := range ServerStamps {
@@ -160,7 +174,8 @@ func TestLocal(t *testing.T) {
 	other.Clocks = r.Clocks
 	other.SetLocal(Captured, r.Local(Captured))
 	other.SetLocal(Tiled, time.Time{})
-	if other.Times[Captured] != r.Times[Captured] || other.Has(Tiled) || !other.Local(Tiled).IsZero() || !other.Time(Tiled).IsZero() {
+	if other.Times[Captured] != r.Times[Captured] || other.Has(Tiled) || !other.Local(Tiled).IsZero() ||
+		!other.Time(Tiled).IsZero() {
 		t.Errorf("got %v, expected %v alone", other.Times, r.Times[Captured])
 	}
 }
@@ -177,14 +192,21 @@ func TestMerge(t *testing.T) {
 			}
 		}
 		merged.Merge(&part)
-		merged.Merge(&Record{Bytes: 7, Receiver: "nobody", Times: [Stamps]int64{Captured: 1}, Clocks: [Hosts]Clock{{Source: SourcePTP}}})
+		merged.Merge(
+			&Record{
+				Bytes:    7,
+				Receiver: "nobody",
+				Times:    [Stamps]int64{Captured: 1},
+				Clocks:   [Hosts]Clock{{Source: SourcePTP}},
+			},
+		)
 	}
 	if merged != whole {
 		t.Errorf("merged %+v, expected %+v", merged, whole)
 	}
 }
 
-// files are the two forms, and how each is read.
+// files contains the two file formats and their readers.
 var files = map[string]struct {
 	writer func(io.Writer) Writer
 	read   func(io.Reader, func(*Record) error) error
@@ -275,7 +297,7 @@ func TestMalformed(t *testing.T) {
 func FuzzReadJSONL(f *testing.F) { fuzzFile(f, "JSONL") }
 func FuzzReadCSV(f *testing.F)   { fuzzFile(f, "CSV") }
 
-// fuzzFile: what is read is written and read again as the same.
+// fuzzFile expects that every record read is unchanged after it is written and read again.
 func fuzzFile(f *testing.F, name string) {
 	file := files[name]
 	var written bytes.Buffer
@@ -301,13 +323,14 @@ func fuzzFile(f *testing.F, name string) {
 			again := 0
 			err := file.read(&once, func(other *Record) error {
 				again++
-				// A clock without a source is no clock, whatever else it says.
+				// A clock without a source counts as absent, whatever its other fields contain.
 				for i := range r.Clocks {
 					if r.Clocks[i].Source == "" {
 						r.Clocks[i] = Clock{}
 					}
 				}
-				if other.Times != r.Times || other.Clocks != r.Clocks || other.Frame != r.Frame || other.Bytes != r.Bytes {
+				if other.Times != r.Times || other.Clocks != r.Clocks || other.Frame != r.Frame ||
+					other.Bytes != r.Bytes {
 					t.Fatalf("%+v is written and read as %+v", r, *other)
 				}
 				return nil
@@ -319,7 +342,8 @@ func fuzzFile(f *testing.F, name string) {
 	})
 }
 
-// TestAppendJSONAllocates: only names are quoted by encoding/json, which allocates some times for each of the six; the stamps and layers do not.
+// TestAppendJSONAllocates expects allocations only for the names quoted by encoding/json, some for
+// each of the six. Stamps and layers do not allocate.
 func TestAppendJSONAllocates(t *testing.T) {
 	r := sample()
 	buffer := make([]byte, 0, 1<<14)

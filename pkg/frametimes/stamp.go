@@ -2,7 +2,7 @@ package frametimes
 
 import "fmt"
 
-// Host is one of the three that a frame passes.
+// Host is one of the three hosts that a frame passes.
 type Host uint8
 
 // The hosts, in the order in which a frame passes them.
@@ -10,13 +10,13 @@ const (
 	Sender Host = iota
 	Server
 	Receiver
-	// Hosts is how many there are.
+	// Hosts is the number of hosts.
 	Hosts int = iota
 )
 
 var hostNames = [Hosts]string{"sender", "server", "receiver"}
 
-// String is the name of the host in records.
+// String returns the name of the host in records.
 func (h Host) String() string {
 	if int(h) < Hosts {
 		return hostNames[h]
@@ -24,76 +24,81 @@ func (h Host) String() string {
 	return fmt.Sprintf("host %d", uint8(h))
 }
 
-// Stamp is a stage of one tile frame: the instant at which it is reached. The stamps stand in the order in which they come about, but that those of a frame's first
-// packet in the kernel and in the network card may be later than the one of the program.
+// Stamp is a stage of one tile frame: the instant at which the frame reaches the stage. The stamps
+// are in the order in which they occur. Only the stamps of a frame's first packet in the kernel and
+// the network card may be later than the following stamp of the program.
 type Stamp uint8
 
-// The stamps. Stamps of kernels and network cards are those of the frame's first packet.
+// The stamps. Stamps of kernels and network cards refer to the frame's first packet.
 const (
-	// Captured is the instant that the frame shows.
+	// Captured: the capture time of the frame.
 	Captured Stamp = iota
-	// Acquired: the source has given the cloud, which may have taken reading a camera and making points of its images.
+	// Acquired: the source has returned the cloud, after reading a camera and converting its images
+	// to points if necessary.
 	Acquired
-	// TilingBegan: the frame has left the place where the newest capture waits, and is being cut into tiles.
+	// TilingBegan: the frame has left the place of the newest capture, and its division into tiles
+	// begins.
 	TilingBegan
-	// Tiled: the tile is cut out, and waits for the encoder.
+	// Tiled: the tile is complete and waits for the encoder.
 	Tiled
 	// EncodingBegan: the tile has left the encoder's queue.
 	EncodingBegan
-	// Encoded: the encoded tile is handed over to be sent.
+	// Encoded: the encoded tile is passed on to be sent.
 	Encoded
-	// FirstSent: the first packet is handed to the socket.
+	// FirstSent: the first packet is passed to the socket.
 	FirstSent
-	// FirstSentKernel: the kernel has handed it to the network device.
+	// FirstSentKernel: the kernel has passed the first packet to the network device.
 	FirstSentKernel
-	// FirstSentHardware: the network card has sent it.
+	// FirstSentHardware: the network card has sent the first packet.
 	FirstSentHardware
-	// FirstSegmentSent: the last packet of the frame's first SegmentBytes is handed to the socket.
+	// FirstSegmentSent: the last packet of the frame's first SegmentBytes is passed to the socket.
 	FirstSegmentSent
-	// LastSent: the last packet is handed to the socket.
+	// LastSent: the last packet is passed to the socket.
 	LastSent
 	// ServerFirstInHardware: the network card of the server has received the first packet.
 	ServerFirstInHardware
-	// ServerFirstInKernel: the kernel of the server has received it.
+	// ServerFirstInKernel: the kernel of the server has received the first packet.
 	ServerFirstInKernel
-	// ServerFirstIn: the server has read it.
+	// ServerFirstIn: the server has read the first packet.
 	ServerFirstIn
 	// ServerLastIn: the server has read the last packet.
 	ServerLastIn
-	// ServerFirstOut: the server hands the first packet for this receiver to the socket.
+	// ServerFirstOut: the server passes the first packet for this receiver to the socket.
 	ServerFirstOut
-	// ServerFirstOutKernel: the kernel of the server has handed it to the network device.
+	// ServerFirstOutKernel: the kernel of the server has passed the first packet to the network
+	// device.
 	ServerFirstOutKernel
-	// ServerFirstOutHardware: the network card of the server has sent it.
+	// ServerFirstOutHardware: the network card of the server has sent the first packet.
 	ServerFirstOutHardware
-	// ServerLastOut: the server hands the last packet for this receiver to the socket.
+	// ServerLastOut: the server passes the last packet for this receiver to the socket.
 	ServerLastOut
 	// FirstReceivedHardware: the network card of the receiver has received the first packet.
 	FirstReceivedHardware
-	// FirstReceivedKernel: the kernel of the receiver has received it.
+	// FirstReceivedKernel: the kernel of the receiver has received the first packet.
 	FirstReceivedKernel
-	// FirstReceived: the receiver has read it.
+	// FirstReceived: the receiver has read the first packet.
 	FirstReceived
-	// FirstSegmentReceived: all packets of the frame's first SegmentBytes are read.
+	// FirstSegmentReceived: the receiver has read all packets of the frame's first SegmentBytes.
 	FirstSegmentReceived
-	// LastReceived: the last packet that was needed is read.
+	// LastReceived: the receiver has read the last packet needed.
 	LastReceived
-	// Reassembled: the frame is complete, and waits for the decoder.
+	// Reassembled: the frame is complete and waits for the decoder.
 	Reassembled
 	// DecodingBegan: the frame has left the decoder's queue.
 	DecodingBegan
-	// Decoded: the cloud is there, and waits to be shown.
+	// Decoded: the cloud is decoded and waits to be shown.
 	Decoded
 	// RenderBegan: the cloud is being drawn.
 	RenderBegan
-	// Shown: the picture is drawn.
+	// Shown: the image is drawn.
 	Shown
-	// Stamps is how many there are.
+	// Stamps is the number of stamps.
 	Stamps int = iota
 )
 
-// SegmentBytes is the size of the segments into which the paper's application divides a frame (section III-B). Here it is a measure only: frames are divided into
-// packets, and the first segment is there when the packets are that hold its bytes.
+// SegmentBytes is the size of the segments into which the paper's application divides a frame
+// (section III-B). Here the segment is only a unit of measurement: frames are divided into packets,
+// and the first segment has arrived when the packets that contain its bytes have arrived.
 const SegmentBytes = 65000
 
 var stampNames = [Stamps]string{
@@ -105,7 +110,7 @@ var stampNames = [Stamps]string{
 	"reassembled", "decoding_began", "decoded", "render_began", "shown",
 }
 
-// byStampName finds stamps by their names.
+// byStampName maps names to stamps.
 var byStampName = func() map[string]Stamp {
 	found := make(map[string]Stamp, Stamps)
 	for i, name := range stampNames {
@@ -114,7 +119,7 @@ var byStampName = func() map[string]Stamp {
 	return found
 }()
 
-// String is the name of the stamp in records and messages.
+// String returns the name of the stamp in records and messages.
 func (s Stamp) String() string {
 	if int(s) < Stamps {
 		return stampNames[s]
@@ -122,7 +127,7 @@ func (s Stamp) String() string {
 	return fmt.Sprintf("stamp %d", uint8(s))
 }
 
-// Host is where the stamp is taken.
+// Host returns the host that takes the stamp.
 func (s Stamp) Host() Host {
 	switch {
 	case s <= LastSent:
@@ -134,7 +139,7 @@ func (s Stamp) Host() Host {
 	}
 }
 
-// SenderStamps, ServerStamps and ReceiverStamps are those that each host takes, in order.
+// SenderStamps, ServerStamps and ReceiverStamps contain the stamps that each host takes, in order.
 var (
 	SenderStamps   = stampsOf(Sender)
 	ServerStamps   = stampsOf(Server)

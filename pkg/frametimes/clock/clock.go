@@ -1,5 +1,6 @@
-// Package clock estimates the offset of another host's clock from ours, by messages that pass between both, with a bound of the error that holds whatever the path. It is
-// pure: times come with each call. An Estimator belongs to whoever steps it.
+// Package clock estimates the offset of another host's clock from messages exchanged with that
+// host. The estimate has an error bound that holds for any network path. The package is pure: the
+// caller passes the times and owns the Estimator.
 package clock
 
 import (
@@ -8,60 +9,73 @@ import (
 	"time"
 )
 
-// ErrTimes says that the times of a round trip contradict each other.
+// ErrTimes reports that the times of a round trip contradict each other.
 var ErrTimes = errors.New("times of a round trip contradict each other")
 
 const (
-	// kept is how many of the latest round trips, and of the latest single messages each way, tell: 64 round trips every two seconds are two minutes.
+	// historySize is the number of round trips, and of single messages each way, that are kept: 64
+	// round trips every two seconds are two minutes.
 	historySize = 64
-	// maxDrift is how fast two clocks drift apart at worst: two crystals of 50 ppm each. It holds until the drift is known.
+	// maxDrift is the maximum relative drift of two clocks, used until the drift is measured: two
+	// crystals of 50 ppm each.
 	maxDrift = 100e-6
-	// restDrift is what remains unknown of a drift however well it was measured: a crystal changes by less than 1 ppm per degree, and a room by some degrees in two minutes.
+	// restDrift is the uncertainty of a drift however well it was measured. A crystal changes by
+	// less than 1 ppm per degree, and a room by some degrees in two minutes.
 	restDrift = 5e-6
-	// plausibleDrift is the drift that is believed: Linux slews a clock by 500 ppm at most.
+	// plausibleDrift is the limit above which a measured drift is rejected. Linux slews a clock by
+	// at most 500 ppm.
 	plausibleDrift = 600e-6
-	// driftSpan is the time that a drift is measured over at least: two best round trips 20 µs apart in error are 2 ppm over ten seconds.
+	// driftSpan is the minimum time over which a drift is measured. If the errors of two best round
+	// trips differ by 20 µs, the error of the drift is 2 ppm over ten seconds.
 	driftSpan = 10 * time.Second
-	// rank is which of the quickest messages tells how much the quickest one may still have waited.
+	// rank is the position, among the quickest messages, of the message that estimates the waiting
+	// time of the quickest.
 	rank = 3
 )
 
-// Estimate is what is known of the other host's clock at an instant.
+// Estimate is an estimate of the other host's clock at one instant.
 type Estimate struct {
-	// Offset is to be added to our times to get the other's.
+	// Offset is added to local times to convert them to the other host's clock.
 	Offset time.Duration
-	// Bound is how far Offset may be off, however the travelling time divides between the two directions: half of what the quickest messages of both directions took
-	// together. It counts on a drift below 100 ppm.
+	// Bound is the maximum error of Offset for any division of the travelling time between the two
+	// directions: half of the sum of the quickest messages of both directions. Bound assumes a
+	// drift below 100 ppm.
 	Bound time.Duration
-	// Uncertainty is how far it may be off if the path takes equally long in both directions: what the quickest messages of either may still have waited, of which the third quickest
-	// gives an idea, and what the clocks may have drifted apart since. It guarantees nothing where the path is asymmetric, and is never above Bound.
+	// Uncertainty is the expected maximum error of Offset if both directions of the path have the
+	// same delay. It includes the time that the quickest messages of either direction may have
+	// waited, estimated from the third quickest, and the drift since then. Uncertainty guarantees
+	// nothing on an asymmetric path, and is never above Bound.
 	Uncertainty time.Duration
-	// Drift is how fast Offset changes, in seconds per second; 0 until it is known.
+	// Drift is the rate of change of Offset, in seconds per second; 0 until it is measured.
 	Drift float64
 }
 
-// Estimator estimates an offset. The zero value is ready.
+// Estimator estimates an offset. The zero value is ready to use.
 //
-// A message that leaves at t0 by our clock and is there at t1 by the other's says that the offset is at most t1 - t0, since it took no less than no time; one that
-// comes back, from t2 to t3, says that it is at least t2 - t3. The least of the former and the greatest of the latter, each followed with the drift from when it was
-// observed, bound the offset, as in the intersection algorithm of RFC 5905 section 11.2.1; the middle is the estimate, as in its clock filter (section 10).
-// The two need not be of one round trip: messages of either direction help by themselves.
+// A message that is sent at t0 by the local clock and arrives at t1 by the other clock shows that
+// the offset is at most t1 - t0, because the travelling time is not negative. A message in the
+// other direction, from t2 to t3, shows that the offset is at least t2 - t3. The smallest upper
+// limit and the largest lower limit, each corrected for the drift since its observation, bound the
+// offset, as in the intersection algorithm of RFC 5905 section 11.2.1. Their middle is the
+// estimate, as in the clock filter of RFC 5905 section 10. The two messages need not belong to one
+// round trip: messages of either direction contribute separately.
 type Estimator struct {
 	ups, downs side
-	// trips are the latest quickest round trips by epoch, for the drift.
+	// epochs contains the best round trip of each of the latest epochs, for measuring the drift.
 	epochs [8]epoch
 	next   int
-	// drift is what was measured, within rest, 0 while nothing was.
+	// drift is the measured drift and rest its uncertainty. Both are 0 before the first
+	// measurement.
 	drift, rest float64
 }
 
-// side holds what messages of one direction say.
+// side contains the limits from messages of one direction.
 type side struct {
 	limits [historySize]limit
 	count  int
 }
 
-// limit is what one message says of the offset, as of at by our clock.
+// limit is the limit of the offset from one message, observed at local time at.
 type limit struct {
 	offset time.Duration
 	at     time.Time
@@ -74,7 +88,7 @@ func (s *side) add(l limit) {
 
 func (s *side) all() []limit { return s.limits[:min(s.count, historySize)] }
 
-// epoch is the best round trip of some seconds.
+// epoch contains the best round trip of an interval of epochLength.
 type epoch struct {
 	begun  time.Time
 	at     time.Time
@@ -82,11 +96,13 @@ type epoch struct {
 	width  time.Duration
 }
 
-// epochLength divides what is remembered for the drift: eight of them are what round trips every two seconds are kept for.
+// epochLength is the length of an epoch. Eight epochs cover the time for which round trips every
+// two seconds are kept.
 const epochLength = 15 * time.Second
 
-// RoundTrip takes a round trip that left at t0 and returned at t3 by our clock, and was read at t1 and answered at t2 by the other's. It fails with ErrTimes where that
-// cannot be.
+// RoundTrip adds a round trip that was sent at t0 and returned at t3 by the local clock, and was
+// received at t1 and answered at t2 by the other clock. The error wraps ErrTimes if these times are
+// impossible.
 func (e *Estimator) RoundTrip(t0, t1, t2, t3 time.Time) error {
 	here, there := t3.Sub(t0), t2.Sub(t1)
 	if here < 0 || there < 0 || there > here {
@@ -100,7 +116,8 @@ func (e *Estimator) RoundTrip(t0, t1, t2, t3 time.Time) error {
 	return nil
 }
 
-// Sent takes a message of ours that left at sent and was there at arrived by the other's clock.
+// Sent adds a message that was sent at local time sent and arrived at time arrived of the other
+// clock.
 func (e *Estimator) Sent(sent, arrived time.Time) {
 	up := arrived.Sub(sent)
 	if now, ok := e.Estimate(sent); ok && up < now.Offset-now.Bound {
@@ -109,7 +126,8 @@ func (e *Estimator) Sent(sent, arrived time.Time) {
 	e.ups.add(limit{up, sent})
 }
 
-// Received takes a message of the other's that left at sent by its clock and was here at arrived.
+// Received adds a message that was sent at time sent of the other clock and arrived at local time
+// arrived.
 func (e *Estimator) Received(sent, arrived time.Time) {
 	down := sent.Sub(arrived)
 	if now, ok := e.Estimate(arrived); ok && down > now.Offset+now.Bound {
@@ -118,7 +136,8 @@ func (e *Estimator) Received(sent, arrived time.Time) {
 	e.downs.add(limit{down, arrived})
 }
 
-// checkContradiction begins anew where a round trip cannot be with what was known: one of the clocks was set.
+// checkContradiction restarts the estimate if a round trip contradicts it: one of the clocks was
+// set.
 func (e *Estimator) checkContradiction(at time.Time, least, most time.Duration) {
 	if now, ok := e.Estimate(at); ok && (most < now.Offset-now.Bound || least > now.Offset+now.Bound) {
 		e.restart()
@@ -127,8 +146,9 @@ func (e *Estimator) checkContradiction(at time.Time, least, most time.Duration) 
 
 func (e *Estimator) restart() { *e = Estimator{} }
 
-// mark keeps the best round trip of each epoch, and measures the drift between the first and the last of them. An asymmetry of the path does not matter as long as it
-// stays: it moves both middles alike.
+// updateDrift keeps the best round trip of each epoch and measures the drift between the first and
+// the last of them. A constant asymmetry of the path does not matter, because it shifts both
+// middles equally.
 func (e *Estimator) updateDrift(at time.Time, middle, width time.Duration) {
 	current := &e.epochs[(e.next+len(e.epochs)-1)%len(e.epochs)]
 	if e.next == 0 || at.Sub(current.begun) >= epochLength {
@@ -143,41 +163,56 @@ func (e *Estimator) updateDrift(at time.Time, middle, width time.Duration) {
 	if span < driftSpan {
 		return
 	}
-	// Each middle may be off by half of its round trip. Where that is more than what the drift can have made in that time, they say nothing.
+	// The error of each middle is at most half of its round trip. If the sum of these errors
+	// exceeds the maximum drift over the span, the measurement is rejected.
 	drift := float64(current.middle-first.middle) / float64(span)
-	if rest := float64(current.width+first.width) / 2 / float64(span); rest < maxDrift && drift < plausibleDrift && drift > -plausibleDrift {
+	if rest := float64(
+		current.width+first.width,
+	) / 2 / float64(
+		span,
+	); rest < maxDrift && drift < plausibleDrift &&
+		drift > -plausibleDrift {
 		e.drift, e.rest = drift, max(rest, restDrift)
 	}
 }
 
-// Estimate returns the estimate for a time of ours. It tells false until messages of both directions are known.
+// Estimate returns the estimate for local time now. The result is false until there are messages of
+// both directions.
 func (e *Estimator) Estimate(now time.Time) (Estimate, bool) {
 	if e.ups.count == 0 || e.downs.count == 0 {
 		return Estimate{}, false
 	}
 	up, down := e.tightest(e.ups.all(), now, 1), e.tightest(e.downs.all(), now, -1)
 	offset := (up.offset - down.offset) / 2
-	// A microsecond is for rounding on the way.
+	// One microsecond covers rounding.
 	bound := max(up.limit-offset, offset+down.limit, 0) + time.Microsecond
-	return Estimate{Offset: offset, Bound: bound, Uncertainty: min(bound, max(up.slack, down.slack)/2+time.Microsecond), Drift: e.drift}, true
+	return Estimate{
+		Offset:      offset,
+		Bound:       bound,
+		Uncertainty: min(bound, max(up.slack, down.slack)/2+time.Microsecond),
+		Drift:       e.drift,
+	}, true
 }
 
-// tightest is what a side says of an instant; for limits from below all signs are turned.
+// tightest contains the limits of one direction at an instant. For lower limits all signs are
+// inverted.
 type tightest struct {
-	// limit holds however far the drift is off that was measured.
+	// limit is valid for any error of the measured drift.
 	limit time.Duration
-	// offset is the tightest limit where the drift is as it was measured, and slack by how much the third of them is wider.
+	// offset is the tightest limit if the measured drift is exact. slack is the distance to the
+	// limit at position rank.
 	offset, slack time.Duration
 }
 
-// tightest finds the tightest limit at a time. sign is 1 for limits from above and -1 for those from below.
+// tightest returns the tightest limits at time now. sign is 1 for upper limits and -1 for lower
+// limits.
 func (e *Estimator) tightest(limits []limit, now time.Time, sign time.Duration) tightest {
 	rest, likely := maxDrift, maxDrift
 	if e.rest > 0 {
 		rest, likely = e.rest, restDrift
 	}
 	best := tightest{slack: unknownSlack}
-	// offsets are the tightest ones, aged as is likely, in order.
+	// offsets contains the tightest limits with their likely age correction, in order.
 	var offsets [rank]agedOffset
 	n := 0
 	for i, l := range limits {
@@ -199,14 +234,14 @@ func (e *Estimator) tightest(limits []limit, now time.Time, sign time.Duration) 
 		}
 	}
 	best.offset = offsets[0].offset
-	// Fewer cannot tell how much they wait: then only the bound is known.
+	// Fewer messages do not show how long they waited; then only the bound is known.
 	if n == rank {
 		best.slack = offsets[rank-1].aged - offsets[0].aged
 	}
 	return best
 }
 
-// agedOffset is a limit, and what it may have become since it was observed.
+// agedOffset is a limit and its likely value since its observation.
 type agedOffset struct{ offset, aged time.Duration }
 
 // unknownSlack is above every bound.

@@ -9,24 +9,25 @@ import (
 
 var start = time.Unix(1_800_000_000, 0)
 
-// world is two hosts and the path between them: the other's clock is ahead by offset and drifts; messages take up and down, and wait at random.
+// world contains two hosts and the path between them. The other clock is ahead by offset and
+// drifts. Messages take the delays up and down plus a random wait.
 type world struct {
 	offset   time.Duration
 	drift    float64
 	up, down time.Duration
-	// wait is the mean of exponential waits on each way.
+	// wait is the mean of the exponential waits in each direction.
 	wait   time.Duration
 	random *rand.Rand
 }
 
-// other is the other host's clock at a time of ours, which is the true one.
+// other converts a local time, which is the true time, to the other host's clock.
 func (w *world) other(t time.Time) time.Time {
 	return t.Add(w.offset + time.Duration(w.drift*float64(t.Sub(start)))).Round(time.Microsecond)
 }
 
 func (w *world) waits() time.Duration { return time.Duration(w.random.ExpFloat64() * float64(w.wait)) }
 
-// exchange makes a round trip that begins at a time of ours.
+// exchange makes a round trip that begins at the given local time.
 func (w *world) exchange(t *testing.T, e *Estimator, begin time.Time) {
 	t.Helper()
 	begin = begin.Round(time.Microsecond)
@@ -38,11 +39,19 @@ func (w *world) exchange(t *testing.T, e *Estimator, begin time.Time) {
 	}
 }
 
-// TestSymmetric: on a symmetric link of 1 ms the estimate is right within 100 µs and says so, whatever the offset, with drift and waits.
+// TestSymmetric expects an error below 100 µs, also in Uncertainty, on a symmetric link of 1 ms for
+// any offset, with drift and waits.
 func TestSymmetric(t *testing.T) {
 	for _, offset := range []time.Duration{0, 50 * time.Millisecond, -50 * time.Millisecond, time.Hour} {
 		for _, drift := range []float64{0, 40e-6, -100e-6} {
-			w := &world{offset: offset, drift: drift, up: time.Millisecond, down: time.Millisecond, wait: 60 * time.Microsecond, random: rand.New(rand.NewPCG(1, 2))}
+			w := &world{
+				offset: offset,
+				drift:  drift,
+				up:     time.Millisecond,
+				down:   time.Millisecond,
+				wait:   60 * time.Microsecond,
+				random: rand.New(rand.NewPCG(1, 2)),
+			}
 			var e Estimator
 			for i := range 90 {
 				now := start.Add(time.Duration(i) * 2 * time.Second)
@@ -50,15 +59,29 @@ func TestSymmetric(t *testing.T) {
 				if i < 15 {
 					continue
 				}
-				// Asked just before the next round trip.
+				// Read just before the next round trip.
 				now = now.Add(1990 * time.Millisecond)
 				got, ok := e.Estimate(now)
 				miss := got.Offset - w.other(now).Sub(now)
 				if !ok || max(miss, -miss) > 100*time.Microsecond || max(miss, -miss) > got.Bound {
-					t.Fatalf("offset %v, drift %g, after %d round trips: off by %v, bound %v, %v", offset, drift, i+1, miss, got.Bound, ok)
+					t.Fatalf(
+						"offset %v, drift %g, after %d round trips: off by %v, bound %v, %v",
+						offset,
+						drift,
+						i+1,
+						miss,
+						got.Bound,
+						ok,
+					)
 				}
 				if got.Uncertainty > 100*time.Microsecond {
-					t.Fatalf("offset %v, drift %g, after %d round trips: uncertain by %v, expected at most 100 µs", offset, drift, i+1, got.Uncertainty)
+					t.Fatalf(
+						"offset %v, drift %g, after %d round trips: uncertain by %v, expected at most 100 µs",
+						offset,
+						drift,
+						i+1,
+						got.Uncertainty,
+					)
 				}
 				if got.Bound > 1300*time.Microsecond {
 					t.Fatalf("the bound is %v, expected about half of the round trip of 2 ms", got.Bound)
@@ -68,13 +91,15 @@ func TestSymmetric(t *testing.T) {
 	}
 }
 
-// TestAsymmetric: nobody can tell how the travelling time divides, but the bound covers it.
+// TestAsymmetric expects that Bound covers the unknown division of the travelling time.
 func TestAsymmetric(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
 		w := &world{
 			offset: time.Duration(random.NormFloat64() * float64(time.Second)), drift: random.NormFloat64() * 30e-6,
-			up: time.Duration(random.IntN(20_000)) * time.Microsecond, down: time.Duration(random.IntN(20_000)) * time.Microsecond,
+			up: time.Duration(
+				random.IntN(20_000),
+			) * time.Microsecond, down: time.Duration(random.IntN(20_000)) * time.Microsecond,
 			wait: time.Duration(1+random.IntN(5000)) * time.Microsecond, random: random,
 		}
 		var e Estimator
@@ -85,15 +110,31 @@ func TestAsymmetric(t *testing.T) {
 			got, ok := e.Estimate(now)
 			miss := got.Offset - w.other(now).Sub(now)
 			if !ok || max(miss, -miss) > got.Bound {
-				t.Fatalf("up %v, down %v, wait %v, drift %g, after %d: off by %v, bound %v", w.up, w.down, w.wait, w.drift, i+1, miss, got.Bound)
+				t.Fatalf(
+					"up %v, down %v, wait %v, drift %g, after %d: off by %v, bound %v",
+					w.up,
+					w.down,
+					w.wait,
+					w.drift,
+					i+1,
+					miss,
+					got.Bound,
+				)
 			}
 		}
 	}
 }
 
-// TestOneWay: messages of media tell, too, and those that are quicker than round trips over signalling narrow the bound.
+// TestOneWay expects that media messages contribute, and that messages quicker than signalling
+// round trips narrow the bound.
 func TestOneWay(t *testing.T) {
-	w := &world{offset: -7 * time.Millisecond, up: 3 * time.Millisecond, down: 3 * time.Millisecond, wait: time.Millisecond, random: rand.New(rand.NewPCG(5, 6))}
+	w := &world{
+		offset: -7 * time.Millisecond,
+		up:     3 * time.Millisecond,
+		down:   3 * time.Millisecond,
+		wait:   time.Millisecond,
+		random: rand.New(rand.NewPCG(5, 6)),
+	}
 	var e Estimator
 	for i := range 20 {
 		w.exchange(t, &e, start.Add(time.Duration(i)*2*time.Second))
@@ -108,13 +149,24 @@ func TestOneWay(t *testing.T) {
 	after, _ := e.Estimate(now)
 	miss := after.Offset - w.offset
 	if after.Bound >= before.Bound || after.Bound > 1100*time.Microsecond || max(miss, -miss) > after.Bound {
-		t.Errorf("the bound was %v and is %v, off by %v; expected that of a millisecond each way", before.Bound, after.Bound, miss)
+		t.Errorf(
+			"the bound was %v and is %v, off by %v; expected that of a millisecond each way",
+			before.Bound,
+			after.Bound,
+			miss,
+		)
 	}
 }
 
-// TestSet: a clock that is set is noticed with the next round trip.
+// TestSet expects that a clock that was set is detected with the next round trip.
 func TestSet(t *testing.T) {
-	w := &world{offset: time.Second, up: time.Millisecond, down: time.Millisecond, wait: 10 * time.Microsecond, random: rand.New(rand.NewPCG(7, 8))}
+	w := &world{
+		offset: time.Second,
+		up:     time.Millisecond,
+		down:   time.Millisecond,
+		wait:   10 * time.Microsecond,
+		random: rand.New(rand.NewPCG(7, 8)),
+	}
 	var e Estimator
 	for i := range 30 {
 		w.exchange(t, &e, start.Add(time.Duration(i)*2*time.Second))
@@ -137,7 +189,13 @@ func TestSet(t *testing.T) {
 }
 
 func TestDrift(t *testing.T) {
-	w := &world{drift: 80e-6, up: 4 * time.Millisecond, down: time.Millisecond, wait: 20 * time.Microsecond, random: rand.New(rand.NewPCG(9, 10))}
+	w := &world{
+		drift:  80e-6,
+		up:     4 * time.Millisecond,
+		down:   time.Millisecond,
+		wait:   20 * time.Microsecond,
+		random: rand.New(rand.NewPCG(9, 10)),
+	}
 	var e Estimator
 	for i := range 60 {
 		w.exchange(t, &e, start.Add(time.Duration(i)*2*time.Second))
@@ -168,7 +226,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// FuzzEstimator: whatever a server says, the estimate is finite, and its bound not negative.
+// FuzzEstimator expects a finite estimate and a bound of at least 0 for any answers of a server.
 func FuzzEstimator(f *testing.F) {
 	f.Add(int64(0), int64(1000), int64(2000), int64(3000), int64(-5000))
 	f.Add(int64(1<<62), int64(-1<<62), int64(1<<62), int64(1<<62), int64(1<<62))
