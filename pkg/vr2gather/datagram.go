@@ -8,47 +8,57 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrDatagram says that a datagram between connector and peer cannot be read or sent.
+// ErrDatagram reports that a datagram between connector and peer cannot be read or sent.
 var ErrDatagram = errors.New("malformed VR2Gather datagram")
 
-// The sizes of the datagrams between connector and peer, in bytes.
+// Sizes of the datagrams between connector and peer, in bytes.
 const (
-	// DatagramSize is what both pad every datagram to.
+	// DatagramSize is the size to which both sides pad every datagram.
 	DatagramSize = 1300
-	// MaxDatagram is the size of the buffers that both receive into.
+	// MaxDatagram is the size of the receive buffers of both sides.
 	MaxDatagram = 1500
 )
 
-// datagramTypeSize is the size of the number that begins every datagram.
+// datagramTypeSize is the size of the type at the start of every datagram.
 const datagramTypeSize = 4
 
-// DatagramType says what a datagram between connector and peer carries.
+// DatagramType is the type of a datagram between connector and peer.
 type DatagramType uint32
 
-// The types of datagram.
+// The datagram types.
 const (
-	// DatagramReady is sent by the peer once it listens. The connector answers with a datagram of zeros, which is one of this type, and the peer
-	// joins then. The connector listens on the port behind the peer's.
+	// DatagramReady is sent by the peer when it listens. The connector replies with a datagram of
+	// zeros, which is also of this type, and then the peer joins. The connector listens on the port
+	// number after the peer's.
 	DatagramReady DatagramType = 0
-	// DatagramTile and DatagramAudio carry one Packet, either way. What the peer sends is the RTP payload as it came.
+	// DatagramTile and DatagramAudio carry one Packet, in either direction. The peer sends the RTP
+	// payload unchanged.
 	DatagramTile  DatagramType = 1
 	DatagramAudio DatagramType = 2
-	// DatagramControl carries the text of a quality message, from the connector.
+	// DatagramControl carries the text of a quality message from the connector.
 	DatagramControl DatagramType = 3
 )
 
-// Datagram is one UDP datagram between the connector and the peer on one machine: the type as four bytes, the body, and zeros up to DatagramSize.
+// Datagram is one UDP datagram between the connector and the peer on the same machine: four bytes
+// of type, the body, and zeros up to DatagramSize.
 type Datagram struct {
 	Type DatagramType
-	// Body is what follows the type, padding included where it was parsed.
+	// Body is the data after the type. After ParseDatagram the body includes the padding.
 	Body []byte
 }
 
-// ParseDatagram reads a datagram of any length, without looking into its body. Errors wrap ErrDatagram: fewer than four bytes, more than
-// MaxDatagram, or a type that nobody sends.
+// ParseDatagram parses a datagram of any length without parsing its body. The error wraps
+// ErrDatagram if the datagram has fewer than four bytes, more than MaxDatagram bytes, or an unknown
+// type.
 func ParseDatagram(datagram []byte) (Datagram, error) {
 	if len(datagram) < datagramTypeSize || len(datagram) > MaxDatagram {
-		return Datagram{}, fmt.Errorf("%w: %d bytes, expected %d to %d", ErrDatagram, len(datagram), datagramTypeSize, MaxDatagram)
+		return Datagram{}, fmt.Errorf(
+			"%w: %d bytes, expected %d to %d",
+			ErrDatagram,
+			len(datagram),
+			datagramTypeSize,
+			MaxDatagram,
+		)
 	}
 	d := Datagram{Type: DatagramType(binary.LittleEndian.Uint32(datagram)), Body: datagram[datagramTypeSize:]}
 	if d.Type > DatagramControl {
@@ -57,11 +67,17 @@ func ParseDatagram(datagram []byte) (Datagram, error) {
 	return d, nil
 }
 
-// Append appends the datagram to dst, padded to DatagramSize. A body that does not fit gives an error around ErrDatagram, and dst is unchanged.
+// Append appends the datagram to dst, padded to DatagramSize. If the body does not fit, the error
+// wraps ErrDatagram, and dst is unchanged.
 func (d Datagram) Append(dst []byte) ([]byte, error) {
 	padding := DatagramSize - datagramTypeSize - len(d.Body)
 	if padding < 0 {
-		return dst, fmt.Errorf("%w: body of %d bytes, expected at most %d", ErrDatagram, len(d.Body), DatagramSize-datagramTypeSize)
+		return dst, fmt.Errorf(
+			"%w: body of %d bytes, expected at most %d",
+			ErrDatagram,
+			len(d.Body),
+			DatagramSize-datagramTypeSize,
+		)
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(d.Type))
 	dst = append(dst, d.Body...)
@@ -69,7 +85,8 @@ func (d Datagram) Append(dst []byte) ([]byte, error) {
 	return append(dst, zeros[:padding]...), nil
 }
 
-// Packet reads the body of a DatagramTile or a DatagramAudio. Errors wrap ErrDatagram for other types, else ErrPacket.
+// Packet parses the body of a DatagramTile or a DatagramAudio. Errors wrap ErrDatagram for other
+// types, and otherwise ErrPacket.
 func (d Datagram) Packet() (Packet, error) {
 	switch d.Type {
 	case DatagramTile:
@@ -81,10 +98,12 @@ func (d Datagram) Packet() (Packet, error) {
 	}
 }
 
-// Text is the body up to its first NUL, without spaces around it: what a DatagramControl says.
+// Text returns the body up to its first NUL, without surrounding spaces: the text of a
+// DatagramControl.
 func (d Datagram) Text() string { return clean(string(d.Body)) }
 
-// AppendPacketDatagram appends the datagram that carries the packet to dst, padded. Errors wrap ErrPacket, and dst is then unchanged.
+// AppendPacketDatagram appends a padded datagram with the packet to dst. If the error is not nil,
+// it wraps ErrPacket and dst is unchanged.
 func AppendPacketDatagram(dst []byte, p *Packet) ([]byte, error) {
 	kind := DatagramTile
 	if p.Kind == volumetric.KindAudio {

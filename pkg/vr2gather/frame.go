@@ -10,41 +10,45 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrFrame says that a frame does not begin with a header that fits it.
+// ErrFrame reports a frame without a valid header.
 var ErrFrame = errors.New("malformed VR2Gather frame")
 
-// FrameHeaderSize is the size in bytes of the header that begins every frame, of point clouds and of sound.
+// FrameHeaderSize is the size in bytes of the header of every frame, of point clouds and of audio.
 const FrameHeaderSize = 16
 
-// The codecs that VR2Gather knows.
+// The codecs of VR2Gather.
 var (
 	// CodecRawPoints is an uncompressed point cloud.
 	CodecRawPoints = volumetric.FourCC{'c', 'w', 'i', '0'}
-	// CodecOctree is a point cloud as an octree with JPEG colours, VR2Gather's default.
+	// CodecOctree is a point cloud as an octree with JPEG colours, the default of VR2Gather.
 	CodecOctree = volumetric.FourCC{'c', 'w', 'i', '1'}
-	// CodecVoice is sound: Speex, wideband at quality 5, of one channel with 48,000 samples per second where Speex expects 16,000. A frame has 20 ms in three
-	// frames of Speex's of 42 bytes, and its time is that of its last sample.
+	// CodecVoice is audio: Speex wideband at quality 5, one channel with 48,000 samples per second
+	// although Speex expects 16,000. A frame contains 20 ms in three Speex frames of 42 bytes, and
+	// its capture time is the time of its last sample.
 	CodecVoice = volumetric.FourCC{'V', 'R', '2', 'A'}
-	// CodecRawVoice is the same sound without compression, as numbers of 32 bits (IEEE 754), little-endian, between -1 and 1.
+	// CodecRawVoice is the same audio without compression, as 32-bit floating-point numbers (IEEE
+	// 754), little-endian, between -1 and 1.
 	CodecRawVoice = volumetric.FourCC{'V', 'R', '2', 'a'}
 )
 
-// FrameHeader begins a frame: what is carried by the packets of one frame number is this header and the codec's data. On the wire it is
+// FrameHeader is the header at the start of a frame. The packets of one frame number carry this
+// header and the codec's data. On the wire the header is
 //
-//	offset  size  what
+//	offset  size  content
 //	0       4     codec, its four characters in reverse order ("cwi1" is 31 69 77 63)
-//	4       4     length of the data behind the header, a signed number
-//	8       8     capture time in milliseconds since 1970, UTC, a signed number
+//	4       4     length of the data after the header, signed
+//	8       8     capture time in milliseconds since 1970, UTC, signed
 type FrameHeader struct {
-	// FourCC names the codec, in reading order.
+	// FourCC identifies the codec, in reading order.
 	FourCC [4]byte
 	// Length is the number of bytes of the codec's data, without the header.
 	Length uint32
-	// TimestampMS is the capture time in milliseconds since 1970, UTC; 0 where it is not known.
+	// TimestampMS is the capture time in milliseconds since 1970, UTC; 0 if unknown.
 	TimestampMS uint64
 }
 
-// NewFrameHeader makes the header of a frame with so many bytes of codec data, captured at that time; the zero time is not known.
+// NewFrameHeader returns the header of a frame with length bytes of codec data. A zero capture time
+// means unknown.
 func NewFrameHeader(fourCC volumetric.FourCC, length int, capture time.Time) FrameHeader {
 	h := FrameHeader{FourCC: fourCC, Length: uint32(length)}
 	if !capture.IsZero() {
@@ -60,8 +64,9 @@ func (h FrameHeader) Append(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint64(dst, h.TimestampMS)
 }
 
-// Parse reads the header of a frame and returns the codec's data behind it, as long as the header says. Errors wrap ErrFrame: fewer bytes than the
-// header has or announces, a length or a time below 0.
+// Parse parses the header of a frame and returns the codec's data after it, with the length from
+// the header. The error wraps ErrFrame if the frame is shorter than its header announces, or if the
+// length or the time is negative.
 func (h *FrameHeader) Parse(frame []byte) (data []byte, err error) {
 	parsed, err := ParseFrameHeader(frame)
 	if err != nil {
@@ -74,8 +79,8 @@ func (h *FrameHeader) Parse(frame []byte) (data []byte, err error) {
 	return data[:parsed.Length], nil
 }
 
-// ParseFrameHeader reads the header alone, where the data behind it has not come yet: of a frame's first packet, for its capture time.
-// Errors wrap ErrFrame.
+// ParseFrameHeader parses only the header, without the data after it, for example the first packet
+// of a frame for its capture time. Errors wrap ErrFrame.
 func ParseFrameHeader(begin []byte) (FrameHeader, error) {
 	if len(begin) < FrameHeaderSize {
 		return FrameHeader{}, fmt.Errorf("%w: %d bytes, expected at least %d", ErrFrame, len(begin), FrameHeaderSize)
@@ -86,12 +91,18 @@ func ParseFrameHeader(begin []byte) (FrameHeader, error) {
 		TimestampMS: binary.LittleEndian.Uint64(begin[8:]),
 	}
 	if h.Length > math.MaxInt32 || h.TimestampMS > math.MaxInt64 {
-		return FrameHeader{}, fmt.Errorf("%w: length is %d and time %d ms, expected neither below 0", ErrFrame, int32(h.Length), int64(h.TimestampMS))
+		return FrameHeader{}, fmt.Errorf(
+			"%w: length is %d and time %d ms, expected 0 or more for both",
+			ErrFrame,
+			int32(h.Length),
+			int64(h.TimestampMS),
+		)
 	}
 	return h, nil
 }
 
-// Capture is the capture time, UTC, exact to the millisecond; the zero time where it is not known.
+// Capture returns the capture time, UTC, exact to the millisecond, or the zero time if it is
+// unknown.
 func (h FrameHeader) Capture() time.Time {
 	if h.TimestampMS == 0 {
 		return time.Time{}

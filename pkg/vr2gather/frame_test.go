@@ -49,19 +49,41 @@ func TestFrameHeaderMalformed(t *testing.T) {
 		"nothing":         {nil, "0 bytes, expected at least 16"},
 		"half a header":   {header[:8], "8 bytes, expected at least 16"},
 		"data missing":    {append(bytes.Clone(header), 1, 2, 3), "announces 4 bytes, 3 follow"},
-		"negative length": {spoil(7, 0xff), "expected neither below 0"},
-		"negative time":   {spoil(15, 0x80), "expected neither below 0"},
+		"negative length": {spoil(7, 0xff), "expected 0 or more for both"},
+		"negative time":   {spoil(15, 0x80), "expected 0 or more for both"},
 	}
 	for name, c := range cases {
 		parsed := vr2gather.FrameHeader{Length: 77}
-		if _, err := parsed.Parse(c.frame); !errors.Is(err, vr2gather.ErrFrame) || !strings.Contains(err.Error(), c.says) || parsed.Length != 77 {
-			t.Errorf("%s: got %+v and %v, want ErrFrame that says %q and the header as it was", name, parsed, err, c.says)
+		if _, err := parsed.Parse(
+			c.frame,
+		); !errors.Is(err, vr2gather.ErrFrame) || !strings.Contains(err.Error(), c.says) ||
+			parsed.Length != 77 {
+			t.Errorf(
+				"%s: got %+v and %v, want ErrFrame that says %q and the header as it was",
+				name,
+				parsed,
+				err,
+				c.says,
+			)
 		}
 	}
 }
 
 func FuzzFrameHeader(f *testing.F) {
-	f.Add(append(vr2gather.FrameHeader{FourCC: vr2gather.CodecRawPoints, Length: 3, TimestampMS: 1_700_000_000_000}.Append(nil), 1, 2, 3))
+	f.Add(
+		append(
+			vr2gather.FrameHeader{
+				FourCC:      vr2gather.CodecRawPoints,
+				Length:      3,
+				TimestampMS: 1_700_000_000_000,
+			}.Append(
+				nil,
+			),
+			1,
+			2,
+			3,
+		),
+	)
 	f.Add(bytes.Repeat([]byte{0xff}, 16))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, frame []byte) {
@@ -74,7 +96,8 @@ func FuzzFrameHeader(f *testing.F) {
 			return
 		}
 		again := append(header.Append(nil), data...)
-		if !bytes.HasPrefix(frame, again) || !header.Capture().IsZero() && uint64(header.Capture().UnixMilli()) != header.TimestampMS {
+		if !bytes.HasPrefix(frame, again) ||
+			!header.Capture().IsZero() && uint64(header.Capture().UnixMilli()) != header.TimestampMS {
 			t.Fatalf("% x was read as % x at %v", frame, again, header.Capture())
 		}
 	})

@@ -13,7 +13,10 @@ func TestMessage(t *testing.T) {
 		text string
 		want vr2gather.Message
 	}{
-		"candidate":       {"0@4@candidate:1 1 udp 1 10.8.0.1 9000 typ host", vr2gather.Message{Type: 4, Value: "candidate:1 1 udp 1 10.8.0.1 9000 typ host"}},
+		"candidate": {
+			"0@4@candidate:1 1 udp 1 10.8.0.1 9000 typ host",
+			vr2gather.Message{Type: 4, Value: "candidate:1 1 udp 1 10.8.0.1 9000 typ host"},
+		},
 		"padded":          {"0@7@1,1,1\x00\x00\x00", vr2gather.Message{Type: vr2gather.MessageQuality, Value: "1,1,1"}},
 		"stale buffer":    {"0@7@1,1 \x00;9,9\x00", vr2gather.Message{Type: vr2gather.MessageQuality, Value: "1,1"}},
 		"empty":           {"1@1@", vr2gather.Message{Client: 1, Type: vr2gather.MessageHello}},
@@ -26,30 +29,46 @@ func TestMessage(t *testing.T) {
 			t.Errorf("%s: got %+v and %v, want %+v", name, got, err, c.want)
 		}
 	}
-	for _, text := range []string{"", "hello", "1@2", "@2@x", "1@@x", "-1@2@x", "1@x@y", "4294967296@2@x", "1@2.0@x", "0x1@2@y"} {
-		if got, err := vr2gather.ParseMessage([]byte(text)); !errors.Is(err, vr2gather.ErrMessage) || got != (vr2gather.Message{}) {
+	for _, text := range []string{"", "hello", "1@2", "@2@x", "1@@x", "-1@2@x", "1@x@y", "4294967296@2@x", "1@2.0@x",
+		"0x1@2@y"} {
+		if got, err := vr2gather.ParseMessage(
+			[]byte(text),
+		); !errors.Is(err, vr2gather.ErrMessage) ||
+			got != (vr2gather.Message{}) {
 			t.Errorf("%q: got %+v and %v, want ErrMessage", text, got, err)
 		}
 	}
 }
 
 func TestMessageAppend(t *testing.T) {
-	text, err := vr2gather.Message{Client: 1, Type: vr2gather.MessageCandidate, Value: "candidate:x"}.Append([]byte("|"))
+	text, err := vr2gather.Message{
+		Client: 1,
+		Type:   vr2gather.MessageCandidate,
+		Value:  "candidate:x",
+	}.Append(
+		[]byte("|"),
+	)
 	if err != nil || string(text) != "|1@4@candidate:x" {
 		t.Errorf("got %q and %v", text, err)
 	}
-	if text, err := (vr2gather.Message{Type: 4, Value: "a@b"}).Append([]byte("|")); !errors.Is(err, vr2gather.ErrMessage) || string(text) != "|" {
+	if text, err := (vr2gather.Message{Type: 4, Value: "a@b"}).Append(
+		[]byte("|"),
+	); !errors.Is(err, vr2gather.ErrMessage) ||
+		string(text) != "|" {
 		t.Errorf("got %q and %v, want ErrMessage: old peers would cut the value off", text, err)
 	}
 }
 
 func TestDescription(t *testing.T) {
-	offer := vr2gather.Description{Type: "offer", SDP: "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=someone@example\r\na=msid:0 \"<video_1_0>\"\r\n"}
+	offer := vr2gather.Description{
+		Type: "offer",
+		SDP:  "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=someone@example\r\na=msid:0 \"<video_1_0>\"\r\n",
+	}
 	text, err := vr2gather.Message{Type: vr2gather.MessageOffer, Value: offer.Value()}.Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Peers take what stands between the second and the third "@".
+	// Peers read the text between the second and the third "@".
 	parts := strings.Split(string(text), "@")
 	if len(parts) != 3 {
 		t.Fatalf("%d parts in %s, want 3", len(parts), text)
@@ -57,15 +76,20 @@ func TestDescription(t *testing.T) {
 	if got, err := vr2gather.ParseDescription(parts[2]); err != nil || got != offer {
 		t.Errorf("got %+v and %v, want %+v", got, err, offer)
 	}
-	for _, value := range []string{"", "x", "null", `{"type":"offer"}`, `{"type":"rollback","sdp":"x"}`, `{"type":1}`, `{"type":"answer","sdp":"x"} x`} {
-		if got, err := vr2gather.ParseDescription(value); !errors.Is(err, vr2gather.ErrDescription) || got != (vr2gather.Description{}) {
+	for _, value := range []string{"", "x", "null", `{"type":"offer"}`, `{"type":"rollback","sdp":"x"}`, `{"type":1}`,
+		`{"type":"answer","sdp":"x"} x`} {
+		if got, err := vr2gather.ParseDescription(
+			value,
+		); !errors.Is(err, vr2gather.ErrDescription) ||
+			got != (vr2gather.Description{}) {
 			t.Errorf("%q: got %+v and %v, want ErrDescription", value, got, err)
 		}
 	}
 }
 
 func FuzzMessage(f *testing.F) {
-	for _, seed := range []string{"0@2@{\"type\":\"offer\",\"sdp\":\"v=0\"}", "1@4@candidate:", "0@7@1,0,-1;2,1\x00\x00 ", "@@", "1@2", "a@b@c@d", "\xff@\x00@"} {
+	for _, seed := range []string{"0@2@{\"type\":\"offer\",\"sdp\":\"v=0\"}", "1@4@candidate:",
+		"0@7@1,0,-1;2,1\x00\x00 ", "@@", "1@2", "a@b@c@d", "\xff@\x00@"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -80,7 +104,10 @@ func FuzzMessage(f *testing.F) {
 			t.Fatalf("%q was read as %q", text, m.Value)
 		}
 		if d, err := vr2gather.ParseDescription(m.Value); err == nil {
-			if again, err := vr2gather.ParseDescription(d.Value()); err != nil || again != d || strings.Contains(d.Value(), "@") {
+			if again, err := vr2gather.ParseDescription(
+				d.Value(),
+			); err != nil || again != d ||
+				strings.Contains(d.Value(), "@") {
 				t.Fatalf("%+v became %+v, %v", d, again, err)
 			}
 		}

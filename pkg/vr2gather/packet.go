@@ -9,50 +9,53 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrPacket says that an RTP payload is not a packet of a frame, or that a packet cannot be sent.
+// ErrPacket reports that an RTP payload is not a packet of a frame, or that a packet cannot be
+// sent.
 var ErrPacket = errors.New("malformed VR2Gather packet")
 
-// The sizes of packets, in bytes.
+// Sizes of packets, in bytes.
 const (
-	// VideoHeaderSize and AudioHeaderSize are the sizes of the header that begins every packet.
+	// VideoHeaderSize and AudioHeaderSize are the sizes of the header of every packet.
 	VideoHeaderSize = 28
 	AudioHeaderSize = 20
-	// MaxVideoData and MaxAudioData are how much of a frame one packet carries at most.
+	// MaxVideoData and MaxAudioData are the maximum numbers of frame bytes in a packet.
 	MaxVideoData = 1144
 	MaxAudioData = 1152
-	// MaxPacketSize is the size of the largest RTP payload. Peers read packets into a buffer of 1,220 bytes with 20 bytes of RTP header and a tag of
-	// up to 16 more; what is larger is cut off.
+	// MaxPacketSize is the size of the largest RTP payload. Peers read packets into a buffer of
+	// 1,220 bytes, with 20 bytes of RTP header and a tag of up to 16 bytes. Larger packets are
+	// truncated.
 	MaxPacketSize = VideoHeaderSize + MaxVideoData
 )
 
-// frameOffset is where a packet's header has the frame number.
+// frameOffset is the offset of the frame number in the header of a packet.
 const frameOffset = 4
 
-// Packet is one RTP payload: a piece of a frame. Its header is, each number of four bytes,
+// Packet is one RTP payload: a part of a frame. Its header consists of numbers of four bytes each,
 //
-//	client, frame number, frame length, offset, length of the data here; for video also tile and quality
+//	client, frame number, frame length, offset, length of the data in this packet; for video also tile and quality
 //
-// and the data follows. Peers number the frames of each track by themselves from 0, so that the numbers of a publication's tiles and qualities drift
-// apart. A receiver completes a frame by counting bytes: one that arrives twice spoils it.
+// followed by the data. Peers number the frames of each track independently from 0, so that the
+// numbers of a publication's tiles and qualities drift apart. A receiver completes a frame by
+// counting bytes: a duplicated packet corrupts the frame.
 type Packet struct {
-	// Kind tells the two headers apart: tracks are either.
+	// Kind selects the header format.
 	Kind volumetric.Kind
-	// Client is the publisher's id as its client chose it.
+	// Client is the publisher's id as chosen by its client.
 	Client uint32
 	// Frame is the number of the frame within its track.
 	Frame uint32
-	// Length is the number of bytes of the whole frame, the FrameHeader included. A parser passes on whatever is named: hold it against a limit before
-	// memory is reserved for it.
+	// Length is the number of bytes of the whole frame, including the FrameHeader. A parser returns
+	// any value: compare the length with a limit before you allocate memory for it.
 	Length uint32
-	// Offset is where Data belongs within the frame.
+	// Offset is the position of Data within the frame.
 	Offset uint32
-	// Tile and Quality are 0 for audio. Parsers pass on whatever is named.
+	// Tile and Quality are 0 for audio. A parser returns any value.
 	Tile, Quality uint32
-	// Data is what the packet carries of the frame.
+	// Data is the part of the frame in this packet.
 	Data []byte
 }
 
-// HeaderSize is the size in bytes of the header of packets of a kind.
+// HeaderSize returns the size in bytes of the packet header for a kind.
 func HeaderSize(kind volumetric.Kind) int {
 	if kind == volumetric.KindAudio {
 		return AudioHeaderSize
@@ -60,7 +63,7 @@ func HeaderSize(kind volumetric.Kind) int {
 	return VideoHeaderSize
 }
 
-// MaxData is the number of bytes of a frame that a packet of a kind carries at most.
+// MaxData returns the maximum number of frame bytes in a packet of a kind.
 func MaxData(kind volumetric.Kind) int {
 	if kind == volumetric.KindAudio {
 		return MaxAudioData
@@ -68,9 +71,10 @@ func MaxData(kind volumetric.Kind) int {
 	return MaxVideoData
 }
 
-// ParsePacket reads the RTP payload of a track of that kind. Bytes behind the data that the header announces are ignored: datagrams between connector and
-// peer are padded. Errors wrap ErrPacket: data that is shorter than announced, larger than a packet may carry, or outside its frame, or none of a frame
-// that has some.
+// ParsePacket parses the RTP payload of a track of the given kind. Bytes after the announced data
+// are ignored, because datagrams between connector and peer are padded. The error wraps ErrPacket
+// if the data is shorter than announced, larger than a packet may carry, outside of its frame, or
+// empty although the frame is not.
 func ParsePacket(kind volumetric.Kind, payload []byte) (Packet, error) {
 	header := HeaderSize(kind)
 	if len(payload) < header {
@@ -83,13 +87,18 @@ func ParsePacket(kind volumetric.Kind, payload []byte) (Packet, error) {
 		p.Tile, p.Quality = field(5), field(6)
 	}
 	if uint64(size) > uint64(len(payload)-header) {
-		return Packet{}, fmt.Errorf("%w: header announces %d bytes of data, %d follow", ErrPacket, size, len(payload)-header)
+		return Packet{}, fmt.Errorf(
+			"%w: header announces %d bytes of data, %d follow",
+			ErrPacket,
+			size,
+			len(payload)-header,
+		)
 	}
 	p.Data = payload[header : header+int(size)]
 	return p, p.check()
 }
 
-// check holds the packet against itself.
+// check checks the consistency of the packet.
 func (p *Packet) check() error {
 	switch {
 	case len(p.Data) > MaxData(p.Kind):
@@ -102,7 +111,8 @@ func (p *Packet) check() error {
 	return nil
 }
 
-// Append appends the RTP payload to dst, at most MaxPacketSize bytes. Errors wrap ErrPacket, as those of ParsePacket; dst is then unchanged.
+// Append appends the RTP payload to dst, at most MaxPacketSize bytes. Errors wrap ErrPacket under
+// the conditions of ParsePacket; dst is then unchanged.
 func (p *Packet) Append(dst []byte) ([]byte, error) {
 	if err := p.check(); err != nil {
 		return dst, err
@@ -120,8 +130,9 @@ func (p *Packet) First() bool { return p.Offset == 0 }
 // Last reports whether the packet ends its frame.
 func (p *Packet) Last() bool { return uint64(p.Offset)+uint64(len(p.Data)) == uint64(p.Length) }
 
-// Cut yields the packets of a whole frame in order, all as large as they may be but the last one. Of frame, Kind, Client, Frame, Tile and Quality count.
-// Data is not copied. A frame without bytes has no packets, as with the peer.
+// Cut yields the packets of a whole frame in order. All packets except the last have the maximum
+// size. Cut uses the fields Kind, Client, Frame, Tile and Quality of frame. Data is not copied. An
+// empty frame has no packets, as with the original peer.
 func Cut(frame Packet, data []byte) iter.Seq[Packet] {
 	return func(yield func(Packet) bool) {
 		size := MaxData(frame.Kind)
@@ -135,7 +146,8 @@ func Cut(frame Packet, data []byte) iter.Seq[Packet] {
 	}
 }
 
-// SetFrame replaces the frame number in an RTP payload of either kind, in place. It reports false for a payload that has no room for one.
+// SetFrame replaces the frame number in an RTP payload of either kind, in place. It returns false
+// if the payload is too short.
 func SetFrame(payload []byte, frame uint32) bool {
 	if len(payload) < AudioHeaderSize {
 		return false

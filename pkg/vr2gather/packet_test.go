@@ -17,7 +17,16 @@ func TestPacketLayout(t *testing.T) {
 		want   []byte
 	}{
 		"video": {
-			vr2gather.Packet{Kind: volumetric.KindVideo, Client: 1, Frame: 0x01020304, Length: 5, Offset: 2, Tile: 6, Quality: 7, Data: []byte{8, 9}},
+			vr2gather.Packet{
+				Kind:    volumetric.KindVideo,
+				Client:  1,
+				Frame:   0x01020304,
+				Length:  5,
+				Offset:  2,
+				Tile:    6,
+				Quality: 7,
+				Data:    []byte{8, 9},
+			},
 			[]byte{1, 0, 0, 0, 4, 3, 2, 1, 5, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 9},
 		},
 		"audio": {
@@ -39,12 +48,20 @@ func TestPacketLayout(t *testing.T) {
 
 // equalPackets compares all fields and the data.
 func equalPackets(a, b *vr2gather.Packet) bool {
-	return a.Kind == b.Kind && a.Client == b.Client && a.Frame == b.Frame && a.Length == b.Length && a.Offset == b.Offset && a.Tile == b.Tile &&
-		a.Quality == b.Quality && bytes.Equal(a.Data, b.Data)
+	return a.Kind == b.Kind && a.Client == b.Client && a.Frame == b.Frame && a.Length == b.Length &&
+		a.Offset == b.Offset &&
+		a.Tile == b.Tile &&
+		a.Quality == b.Quality &&
+		bytes.Equal(a.Data, b.Data)
 }
 
 func TestPacketMalformed(t *testing.T) {
-	whole := vr2gather.Packet{Kind: volumetric.KindVideo, Client: 1, Length: 2000, Data: make([]byte, vr2gather.MaxVideoData)}
+	whole := vr2gather.Packet{
+		Kind:   volumetric.KindVideo,
+		Client: 1,
+		Length: 2000,
+		Data:   make([]byte, vr2gather.MaxVideoData),
+	}
 	payload, err := whole.Append(nil)
 	if err != nil || len(payload) != vr2gather.MaxPacketSize {
 		t.Fatalf("%d bytes and %v, want %d", len(payload), err, vr2gather.MaxPacketSize)
@@ -69,7 +86,11 @@ func TestPacketMalformed(t *testing.T) {
 		"frame of no bytes":   {with(2, 0, 0), "of a frame of 0"},
 	}
 	for name, c := range cases {
-		if _, err := vr2gather.ParsePacket(volumetric.KindVideo, c.payload); !errors.Is(err, vr2gather.ErrPacket) || !strings.Contains(err.Error(), c.says) {
+		if _, err := vr2gather.ParsePacket(
+			volumetric.KindVideo,
+			c.payload,
+		); !errors.Is(err, vr2gather.ErrPacket) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want ErrPacket that says %q", name, err, c.says)
 		}
 	}
@@ -92,8 +113,18 @@ func TestCut(t *testing.T) {
 			for p := range vr2gather.Cut(vr2gather.Packet{Kind: kind, Client: 3, Frame: 9}, data) {
 				payload, err := p.Append(nil)
 				parsed, parseErr := vr2gather.ParsePacket(kind, payload)
-				if err != nil || parseErr != nil || len(payload) > vr2gather.MaxPacketSize || int(parsed.Offset) != len(joined) || parsed.Frame != 9 {
-					t.Fatalf("%s of %d bytes: packet of %d bytes at %d with %v, %v", kind, size, len(payload), parsed.Offset, err, parseErr)
+				if err != nil || parseErr != nil || len(payload) > vr2gather.MaxPacketSize ||
+					int(parsed.Offset) != len(joined) ||
+					parsed.Frame != 9 {
+					t.Fatalf(
+						"%s of %d bytes: packet of %d bytes at %d with %v, %v",
+						kind,
+						size,
+						len(payload),
+						parsed.Offset,
+						err,
+						parseErr,
+					)
 				}
 				if joined = append(joined, parsed.Data...); parsed.First() {
 					firsts++
@@ -102,18 +133,36 @@ func TestCut(t *testing.T) {
 					lasts++
 				}
 			}
-			if want := (size + limit - 1) / limit; packets != want || firsts != min(want, 1) || lasts != min(want, 1) || !bytes.Equal(joined, data) {
-				t.Errorf("%s of %d bytes: %d packets (%d first, %d last) with %d bytes, want %d", kind, size, packets, firsts, lasts, len(joined), want)
+			if want := (size + limit - 1) / limit; packets != want || firsts != min(want, 1) || lasts != min(want, 1) ||
+				!bytes.Equal(joined, data) {
+				t.Errorf(
+					"%s of %d bytes: %d packets (%d first, %d last) with %d bytes, want %d",
+					kind,
+					size,
+					packets,
+					firsts,
+					lasts,
+					len(joined),
+					want,
+				)
 			}
 		}
 	}
 	for range vr2gather.Cut(vr2gather.Packet{Kind: volumetric.KindVideo}, make([]byte, 5000)) {
-		break // a loop that ends early takes no more
+		break // a loop that ends early reads no more packets
 	}
 }
 
 func TestSetFrame(t *testing.T) {
-	p := vr2gather.Packet{Kind: volumetric.KindVideo, Client: 1, Frame: 2, Length: 1, Tile: 3, Quality: 4, Data: []byte{5}}
+	p := vr2gather.Packet{
+		Kind:    volumetric.KindVideo,
+		Client:  1,
+		Frame:   2,
+		Length:  1,
+		Tile:    3,
+		Quality: 4,
+		Data:    []byte{5},
+	}
 	payload, err := p.Append(nil)
 	if err != nil || !vr2gather.SetFrame(payload, 0xfffffffe) {
 		t.Fatalf("payload of %d bytes was refused, %v", len(payload), err)

@@ -7,23 +7,29 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// QualityKept stands in a QualityChoice for a tile whose quality stays as it is. It is not on the wire: there the place is empty, or unreadable.
+// QualityKept is the entry of a QualityChoice for a tile whose quality does not change. On the wire
+// the entry is empty or unreadable.
 const QualityKept volumetric.Quality = -2
 
-// QualityChoice says which quality of each tile of a publisher a receiver wants. A message holds any number of them:
+// QualityChoice contains the quality that a receiver requests for each tile of a publisher. A
+// message contains any number of choices:
 //
 //	CLIENT,QUALITY OF TILE 0,QUALITY OF TILE 1,…;CLIENT,…
 type QualityChoice struct {
-	// Client is the publisher's id. 0 is nobody's: VR2Gather sends it whoever is meant.
+	// Client is the publisher's id. No publisher has id 0; VR2Gather always sends 0, whichever
+	// publisher is meant.
 	Client uint32
-	// Qualities holds one entry per tile, as many as the message names, at most volumetric.MaxTiles: volumetric.QualityOff, a quality of 0 or
-	// more, or QualityKept. Qualities that the publisher does not have are passed on.
+	// Qualities contains one entry per tile in the message, at most volumetric.MaxTiles:
+	// volumetric.QualityOff, a quality of 0 or more, or QualityKept. Qualities that the publisher
+	// does not have are returned, too.
 	Qualities []volumetric.Quality
 }
 
-// ParseQualityChoices reads the value of a quality message, or the text of a control datagram. It always gives what can be read: a message may name some
-// publishers and some tiles only, and end in NULs and spaces. Unread counts what could not be read: places of tiles, and whole choices whose
-// client is not a number or which name more tiles than a publication may have. Any number below 0 is volumetric.QualityOff.
+// ParseQualityChoices parses the value of a quality message, or the text of a control datagram. It
+// returns everything that can be parsed: a message may name some publishers and some tiles only,
+// and end in NULs and spaces. unread counts the entries of tiles that could not be parsed, and the
+// choices whose client is not a number or that name more tiles than a publication may have. Every
+// negative number is volumetric.QualityOff.
 func ParseQualityChoices(value string) (choices []QualityChoice, unread int) {
 	for decision := range strings.SplitSeq(clean(value), ";") {
 		if strings.TrimSpace(decision) == "" {
@@ -36,7 +42,7 @@ func ParseQualityChoices(value string) (choices []QualityChoice, unread int) {
 			continue
 		}
 		choice := QualityChoice{Client: client}
-		// Some writers end a list with a comma: nothing is meant behind it.
+		// Some writers end a list with a comma, after which nothing follows.
 		if rest = strings.TrimSuffix(strings.TrimSpace(rest), ","); rest != "" {
 			unread += choice.parse(rest)
 		}
@@ -49,7 +55,7 @@ func ParseQualityChoices(value string) (choices []QualityChoice, unread int) {
 	return choices, unread
 }
 
-// parse reads the places of the tiles and returns how many of them could not be read.
+// parse parses the entries of the tiles and returns the number of entries that could not be parsed.
 func (c *QualityChoice) parse(fields string) (unread int) {
 	for field := range strings.SplitSeq(fields, ",") {
 		quality := QualityKept
@@ -69,7 +75,8 @@ func (c *QualityChoice) parse(fields string) (unread int) {
 	return unread
 }
 
-// Append appends the choice to dst, with a semicolon behind it, without which the original server loses the last tile. Choices follow each other.
+// Append appends the choice to dst, followed by a semicolon. Without the semicolon the original
+// server loses the last tile. Choices may be concatenated.
 func (c QualityChoice) Append(dst []byte) []byte {
 	dst = strconv.AppendUint(dst, uint64(c.Client), 10)
 	for _, quality := range c.Qualities {

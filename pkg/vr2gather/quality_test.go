@@ -49,14 +49,23 @@ func TestQualityChoices(t *testing.T) {
 		}
 	}
 	full := "1" + strings.Repeat(",0", volumetric.MaxTiles)
-	if got, unread := vr2gather.ParseQualityChoices(full + ","); unread != 0 || len(got) != 1 || len(got[0].Qualities) != volumetric.MaxTiles {
+	if got, unread := vr2gather.ParseQualityChoices(
+		full + ",",
+	); unread != 0 || len(got) != 1 ||
+		len(got[0].Qualities) != volumetric.MaxTiles {
 		t.Errorf("got %v and %d unread, want %d tiles", got, unread, volumetric.MaxTiles)
 	}
 }
 
-// The original server parses every field of what peers forward, and drops the last one, with the NULs behind it: the semicolon takes its place.
+// The original server parses every entry of a message forwarded by a peer and drops the last one,
+// with the NULs after it. The semicolon takes the place of the last entry.
 func TestQualityChoiceAppend(t *testing.T) {
-	text := vr2gather.QualityChoice{Client: 1, Qualities: []volumetric.Quality{0, volumetric.QualityOff, vr2gather.QualityKept, 2}}.Append(nil)
+	text := vr2gather.QualityChoice{
+		Client:    1,
+		Qualities: []volumetric.Quality{0, volumetric.QualityOff, vr2gather.QualityKept, 2},
+	}.Append(
+		nil,
+	)
 	text = vr2gather.QualityChoice{Client: 2}.Append(text)
 	if string(text) != "1,0,-1,,2;2;" {
 		t.Errorf("got %q", text)
@@ -64,7 +73,8 @@ func TestQualityChoiceAppend(t *testing.T) {
 }
 
 func FuzzQualityChoices(f *testing.F) {
-	for _, seed := range []string{"1,1,1\x00\x00", "0,2;1,-1,0;", ";;,,;", "4294967295,2147483647,-2147483648", "x,1", " 1 , 2 ;\xff"} {
+	for _, seed := range []string{"1,1,1\x00\x00", "0,2;1,-1,0;", ";;,,;", "4294967295,2147483647,-2147483648", "x,1",
+		" 1 , 2 ;\xff"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
@@ -85,14 +95,14 @@ func FuzzQualityChoices(f *testing.F) {
 			text = choice.Append(text)
 		}
 		again, unread := vr2gather.ParseQualityChoices(string(text))
-		// A place that is kept at the end of a list is not written as one.
+		// A kept entry at the end of a list is not written as an entry.
 		if unread != 0 || fmt.Sprint(trimKept(again)) != fmt.Sprint(trimKept(choices)) {
 			t.Fatalf("%q was read as %v, written as %q and read as %v", value, choices, text, again)
 		}
 	})
 }
 
-// trimKept takes places away that stand at the end and say nothing.
+// trimKept removes kept entries at the end of each list.
 func trimKept(choices []vr2gather.QualityChoice) []vr2gather.QualityChoice {
 	for i := range choices {
 		c := &choices[i]

@@ -9,23 +9,27 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrQuery says that a peer announces itself with numbers that nobody can have.
+// ErrQuery reports that a peer announces itself with invalid numbers.
 var ErrQuery = errors.New("malformed VR2Gather query")
 
-// WebsocketPath is the path that peers connect to.
+// WebsocketPath is the URL path to which peers connect.
 const WebsocketPath = "/websocket"
 
-// Query is how a peer announces itself in the address of its websocket: ?ntiles=N&nqualities=N&clientid=N.
+// Query is the announcement of a peer in the URL of its websocket:
+// ?ntiles=N&nqualities=N&clientid=N.
 type Query struct {
-	// Client is the peer's id, which the client chose: the position of its user in the session, from 1. It is 0 where the address has none.
+	// Client is the peer's id, chosen by the client: the position of its user in the session, from
+	// 1. It is 0 if the URL contains no id.
 	Client uint32
-	// Tiles and Qualities are what it publishes: Tiles × Qualities tracks of video, and one of audio. A user without a point cloud announces one of
-	// each and sends nothing.
+	// Tiles and Qualities describe the peer's publication: Tiles × Qualities tracks of video, and
+	// one of audio. A user without a point cloud announces one tile and one quality, and sends
+	// nothing.
 	Tiles, Qualities int
 }
 
-// ParseQuery reads the query of a websocket's address; tiles is what holds where it does not tell them, and one quality likewise. Errors wrap
-// ErrQuery: what is not a number, no tile or quality, and more than volumetric.MaxTiles and MaxQualities.
+// ParseQuery parses the query of a websocket's URL. If the query does not contain the number of
+// tiles, the result has the given number; the default for qualities is one. The error wraps
+// ErrQuery if a value is not a number, is below 1, or exceeds volumetric.MaxTiles or MaxQualities.
 func ParseQuery(values url.Values, tiles int) (Query, error) {
 	q := Query{Tiles: tiles, Qualities: 1}
 	if text := values.Get("clientid"); text != "" {
@@ -53,7 +57,7 @@ func ParseQuery(values url.Values, tiles int) (Query, error) {
 	return q, nil
 }
 
-// String is the query as it stands in an address behind the question mark.
+// String returns the query as it follows the question mark in a URL.
 func (q Query) String() string {
 	return fmt.Sprintf("ntiles=%d&nqualities=%d&clientid=%d", q.Tiles, q.Qualities, q.Client)
 }

@@ -9,13 +9,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrTrack says that the name of a track is neither video_CLIENT_TILE_QUALITY, video_CLIENT_TILE nor audio_CLIENT.
+// ErrTrack reports that the name of a track is neither video_CLIENT_TILE_QUALITY, video_CLIENT_TILE
+// nor audio_CLIENT.
 var ErrTrack = errors.New("malformed VR2Gather track name")
 
 // audioStream is the stream id of every audio track.
 const audioStream = "99"
 
-// Track is what the name of a track says: its id in a session description, "a=msid:STREAM TRACK".
+// Track is the information in the name of a track: its id in a session description, "a=msid:STREAM
+// TRACK".
 type Track struct {
 	// Kind is volumetric.KindVideo or volumetric.KindAudio.
 	Kind volumetric.Kind
@@ -23,12 +25,14 @@ type Track struct {
 	Client uint32
 	// Tile is 0 for audio.
 	Tile int
-	// Quality is the quality that a publisher sends; volumetric.QualityOff, which is not in the name, for a track towards a receiver, that carries one
-	// quality or another; 0 for audio.
+	// Quality is the quality that a publisher sends. It is volumetric.QualityOff, which is not part
+	// of the name, for a track towards a receiver, because such a track carries different qualities
+	// over time. It is 0 for audio.
 	Quality volumetric.Quality
 }
 
-// ParseTrack reads the id of a track. Errors wrap ErrTrack: other words, numbers of fields, or numbers outside volumetric.MaxTiles and MaxQualities.
+// ParseTrack parses the id of a track. The error wraps ErrTrack if the id has another form, or if a
+// number exceeds volumetric.MaxTiles or MaxQualities.
 func ParseTrack(id string) (Track, error) {
 	parts := strings.Split(id, "_")
 	t := Track{Kind: volumetric.Kind(parts[0])}
@@ -37,7 +41,11 @@ func ParseTrack(id string) (Track, error) {
 	case t.Kind == volumetric.KindAudio && fields == 1:
 	case t.Kind == volumetric.KindVideo && (fields == 2 || fields == 3):
 	default:
-		return Track{}, fmt.Errorf("%w: %.64q, expected video_CLIENT_TILE_QUALITY, video_CLIENT_TILE or audio_CLIENT", ErrTrack, id)
+		return Track{}, fmt.Errorf(
+			"%w: %.64q, expected video_CLIENT_TILE_QUALITY, video_CLIENT_TILE or audio_CLIENT",
+			ErrTrack,
+			id,
+		)
 	}
 	var numbers [3]uint64
 	for i, part := range parts[1:] {
@@ -54,7 +62,7 @@ func ParseTrack(id string) (Track, error) {
 	return t, nil
 }
 
-// ID is the id of the track.
+// ID returns the id of the track.
 func (t Track) ID() string {
 	switch {
 	case t.Kind == volumetric.KindAudio:
@@ -66,7 +74,8 @@ func (t Track) ID() string {
 	}
 }
 
-// StreamID is the id of the stream that the track belongs to, where its publication has so many tiles.
+// StreamID returns the id of the stream to which the track belongs, for a publication with the
+// given number of tiles.
 func (t Track) StreamID(tiles int) string {
 	switch {
 	case t.Kind == volumetric.KindAudio:
