@@ -2,15 +2,16 @@ package codec
 
 import "slices"
 
-// Capabilities says what a codec keeps of a cloud and which parameters make a difference to it. All codecs quantise positions on the grid of Params.
+// Capabilities says what a codec keeps of a cloud and which parameters make a difference to it. All
+// codecs quantise positions on the grid of Params.
 type Capabilities struct {
 	// Encodes is false for codecs that are only decoded here; their encoders refuse every cloud.
 	Encodes bool
-	// Colors tells whether colours are kept, unless Params.NoColors leaves them out; ExactColors whether they come back as they were, which they do not where
-	// Params.ColorQuality counts.
+	// Colors tells whether colours are kept, unless Params.NoColors leaves them out; ExactColors
+	// whether they come back as they were, which they do not where Params.ColorQuality counts.
 	Colors, ExactColors bool
-	// Steps are the speeds that differ, ascending, the lowest of each step: what lies between is coded as the step below it. A codec that ignores Params.Speed has
-	// the one step 0.
+	// Steps are the speeds that differ, ascending, the lowest of each step: what lies between is
+	// coded as the step below it. A codec that ignores Params.Speed has the one step 0.
 	Steps []int
 	// SequentialSteps are the same with Params.Sequential, and empty where the codec ignores that.
 	SequentialSteps []int

@@ -21,7 +21,10 @@ func (o other) Name() string         { return o.name }
 func (o other) FourCC() codec.FourCC { return codec.FourCC([]byte(o.fourCC)) }
 
 func TestUnknownCodec(t *testing.T) {
-	if _, err := codec.ByName("zip"); !errors.Is(err, codec.ErrUnknown) || !strings.Contains(err.Error(), `"zip"`) || !strings.Contains(err.Error(), "raw") {
+	if _, err := codec.ByName(
+		"zip",
+	); !errors.Is(err, codec.ErrUnknown) || !strings.Contains(err.Error(), `"zip"`) ||
+		!strings.Contains(err.Error(), "raw") {
 		t.Errorf("got %v, want ErrUnknown that names zip and what there is", err)
 	}
 	if _, err := codec.ByFourCC(codec.FourCC{'z', 'i', 0, 0xff}); !errors.Is(err, codec.ErrUnknown) {

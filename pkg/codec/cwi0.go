@@ -10,9 +10,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// CWI0 is the codec "cwi0" (FourCC "cwi0"): VR2Gather's uncompressed point clouds, 16 bytes per point. It needs neither cgo nor much time, and ignores
-// Params.Speed and Sequential; without colours, points are white. Positions are written as they stand on the grid of Params, so that qualities and tiles line up as with every other codec. A frame is the packet of
-// CWI's point cloud library, with all numbers little-endian,
+// CWI0 is the codec "cwi0" (FourCC "cwi0"): VR2Gather's uncompressed point clouds, 16 bytes per
+// point. It needs neither cgo nor much time, and ignores Params.Speed and Sequential; without
+// colours, points are white. Positions are written as they stand on the grid of Params, so that
+// qualities and tiles line up as with every other codec. A frame is the packet of CWI's point cloud
+// library, with all numbers little-endian,
 //
 //	offset  size       what
 //	0       4          "cpcd"
@@ -23,7 +25,8 @@ import (
 //	24      8          number of bytes that follow
 //	32      16·points  x, y, z, float32 in metres; red, green, blue; mask of the first eight cameras that saw the point, 0 where nobody knows
 //
-// and nothing after that. Points of foreign frames whose place is no number, or infinite, are left out in decoding.
+// and nothing after that. Points of foreign frames whose place is no number, or infinite, are left
+// out in decoding.
 var CWI0 Codec = cwi0{}
 
 func init() { Register(CWI0) }
@@ -32,8 +35,8 @@ const (
 	// cwi0HeaderBytes is the size of what precedes the points, cwi0PointBytes that of a point.
 	cwi0HeaderBytes = 32
 	cwi0PointBytes  = 16
-	// cwi0Mark and cwi0Version begin every frame.
-	cwi0Mark    = "cpcd"
+	// cwi0Magic and cwi0Version begin every frame.
+	cwi0Magic   = "cpcd"
 	cwi0Version = 0x20210208
 	// cwi0TimeOffset is where the capture time stands.
 	cwi0TimeOffset = 8
@@ -49,8 +52,10 @@ func (cwi0) Capabilities() Capabilities {
 func (cwi0) NewEncoder() Encoder { return cwi0Encoder{} }
 func (cwi0) NewDecoder() Decoder { return cwi0Decoder{} }
 
-// StampCWI0 appends to dst what VR2Gather takes for the frame that the encoder made, with its capture time, UTC; the zero time is not known. It makes a whole
-// frame also where data is empty: VR2Gather's decoder, unlike ours, does not expect a frame of length 0. Data that does not begin as a frame is appended as it is.
+// StampCWI0 appends to dst what VR2Gather takes for the frame that the encoder made, with its
+// capture time, UTC; the zero time is not known. It makes a whole frame also where data is empty:
+// VR2Gather's decoder, unlike ours, does not expect a frame of length 0. Data that does not begin
+// as a frame is appended as it is.
 func StampCWI0(dst, data []byte, capture time.Time) []byte {
 	begin := len(dst)
 	if len(data) == 0 {
@@ -58,7 +63,7 @@ func StampCWI0(dst, data []byte, capture time.Time) []byte {
 	} else {
 		dst = append(dst, data...)
 	}
-	if frame := dst[begin:]; len(frame) >= cwi0HeaderBytes && string(frame[:4]) == cwi0Mark && !capture.IsZero() {
+	if frame := dst[begin:]; len(frame) >= cwi0HeaderBytes && string(frame[:4]) == cwi0Magic && !capture.IsZero() {
 		binary.LittleEndian.PutUint64(frame[cwi0TimeOffset:], uint64(max(0, capture.UnixMilli())))
 	}
 	return dst
@@ -66,7 +71,7 @@ func StampCWI0(dst, data []byte, capture time.Time) []byte {
 
 // appendCWI0Header appends the header of a frame of so many points, without capture time and size of points.
 func appendCWI0Header(dst []byte, points int) []byte {
-	dst = append(dst, cwi0Mark...)
+	dst = append(dst, cwi0Magic...)
 	dst = binary.LittleEndian.AppendUint32(dst, cwi0Version)
 	dst = append(dst, make([]byte, 16)...)
 	return binary.LittleEndian.AppendUint64(dst, uint64(points)*cwi0PointBytes)
@@ -155,8 +160,15 @@ func checkCWI0(data []byte) error {
 	}
 	size, follow := binary.LittleEndian.Uint64(data[24:]), len(data)-cwi0HeaderBytes
 	switch version := binary.LittleEndian.Uint32(data[4:]); {
-	case string(data[:4]) != cwi0Mark || version != cwi0Version:
-		return fmt.Errorf("%w: frame begins with %q, version %#x, expected %q, version %#x", ErrMalformed, data[:4], version, cwi0Mark, cwi0Version)
+	case string(data[:4]) != cwi0Magic || version != cwi0Version:
+		return fmt.Errorf(
+			"%w: frame begins with %q, version %#x, expected %q, version %#x",
+			ErrMalformed,
+			data[:4],
+			version,
+			cwi0Magic,
+			cwi0Version,
+		)
 	case size != uint64(follow):
 		return fmt.Errorf("%w: header announces %d bytes of points, %d follow", ErrMalformed, size, follow)
 	case size%cwi0PointBytes != 0:

@@ -18,9 +18,13 @@ import (
 
 func TestCWI0(t *testing.T) { codectest.Test(t, codec.CWI0) }
 
-// cwi0Sample is a cloud of two points on the grid of its parameters, and its frame: the layout is that of VR2Gather's own clients.
+// cwi0Sample is a cloud of two points on the grid of its parameters, and its frame: the layout is
+// that of VR2Gather's own clients.
 func cwi0Sample() (*pointcloud.Cloud, codec.Params, []byte) {
-	cloud := &pointcloud.Cloud{Positions: [][3]float32{{0, 1, 2}, {-1, 0.5, 3}}, Colors: [][3]uint8{{1, 2, 3}, {4, 5, 6}}}
+	cloud := &pointcloud.Cloud{
+		Positions: [][3]float32{{0, 1, 2}, {-1, 0.5, 3}},
+		Colors:    [][3]uint8{{1, 2, 3}, {4, 5, 6}},
+	}
 	box := volumetric.BoundingBox{Min: [3]float32{-1, 0, 2}, Max: [3]float32{2, 2, 3}}
 	return cloud, codec.Params{PositionBits: 2, Box: box}, []byte{
 		'c', 'p', 'c', 'd', 0x08, 0x02, 0x21, 0x20,
@@ -55,7 +59,10 @@ func TestCWI0Foreign(t *testing.T) {
 	frame[24] = 64
 	var cloud pointcloud.Cloud
 	err := codec.CWI0.NewDecoder().Decode(&cloud, frame)
-	want := pointcloud.Cloud{Positions: [][3]float32{{0.123456, 1, 2}, {-1, 1, 3}}, Colors: [][3]uint8{{1, 2, 3}, {4, 5, 6}}}
+	want := pointcloud.Cloud{
+		Positions: [][3]float32{{0.123456, 1, 2}, {-1, 1, 3}},
+		Colors:    [][3]uint8{{1, 2, 3}, {4, 5, 6}},
+	}
 	if err != nil || !slices.Equal(cloud.Positions, want.Positions) || !slices.Equal(cloud.Colors, want.Colors) {
 		t.Errorf("got %v and %v, want %v", cloud, err, want)
 	}
@@ -70,8 +77,14 @@ func TestCWI0Malformed(t *testing.T) {
 		"another version": {func(b []byte) []byte { b[4] = 9; return b }, "version 0x20210209"},
 		"half a header":   {func(b []byte) []byte { return b[:31] }, "31 bytes, expected at least 32"},
 		"points missing":  {func(b []byte) []byte { return b[:48] }, "announces 32 bytes of points, 16 follow"},
-		"absurd size":     {func(b []byte) []byte { copy(b[24:], bytes.Repeat([]byte{0xff}, 8)); return b }, "announces 18446744073709551615 bytes"},
-		"half a point":    {func(b []byte) []byte { b[24] = 24; return b[:56] }, "24 bytes of points, expected 16 for each"},
+		"absurd size": {
+			func(b []byte) []byte { copy(b[24:], bytes.Repeat([]byte{0xff}, 8)); return b },
+			"announces 18446744073709551615 bytes",
+		},
+		"half a point": {
+			func(b []byte) []byte { b[24] = 24; return b[:56] },
+			"24 bytes of points, expected 16 for each",
+		},
 	}
 	for name, c := range cases {
 		_, _, frame := cwi0Sample()
@@ -98,17 +111,28 @@ func TestStampCWI0(t *testing.T) {
 	}
 	empty := codec.StampCWI0(nil, nil, capture)
 	cloud := codectest.Cloud(1, 3)
-	if err := codec.CWI0.NewDecoder().Decode(cloud, empty); err != nil || cloud.Len() != 0 || len(empty) != 32 || empty[8] != 5 {
+	if err := codec.CWI0.NewDecoder().
+		Decode(cloud, empty); err != nil || cloud.Len() != 0 || len(empty) != 32 ||
+		empty[8] != 5 {
 		t.Errorf("no points are % x, and decoded %d points, %v", empty, cloud.Len(), err)
 	}
-	if other := codec.StampCWI0(nil, []byte("something else that is longer than a header"), capture); string(other) != "something else that is longer than a header" {
+	if other := codec.StampCWI0(
+		nil,
+		[]byte("something else that is longer than a header"),
+		capture,
+	); string(
+		other,
+	) != "something else that is longer than a header" {
 		t.Errorf("got %q", other)
 	}
 }
 
 // Octrees are another matter: there is no decoder, and it is said.
 func TestCWI1IsNotAvailable(t *testing.T) {
-	if _, err := codec.ByFourCC(codec.FourCC{'c', 'w', 'i', '1'}); !errors.Is(err, codec.ErrUnknown) || !strings.Contains(err.Error(), `codec not available: FourCC "cwi1"`) {
+	if _, err := codec.ByFourCC(
+		codec.FourCC{'c', 'w', 'i', '1'},
+	); !errors.Is(err, codec.ErrUnknown) ||
+		!strings.Contains(err.Error(), `codec not available: FourCC "cwi1"`) {
 		t.Errorf("got %v, want ErrUnknown that names cwi1", err)
 	}
 }
@@ -172,7 +196,8 @@ func TestCWI0KeepsCameras(t *testing.T) {
 	}
 	params := codec.Params{PositionBits: 11, Box: cloud.Bounds()}
 	decoded := &pointcloud.Cloud{Sources: []uint16{7}}
-	for _, test := range []struct{ sources, want []uint16 }{{nil, nil}, {[]uint16{1, 2, 3, 0, 0x180}, []uint16{1, 2, 3, 0, 0x80}}} {
+	for _, test := range []struct{ sources, want []uint16 }{{nil, nil},
+		{[]uint16{1, 2, 3, 0, 0x180}, []uint16{1, 2, 3, 0, 0x80}}} {
 		cloud.Sources = test.sources
 		frame, err := codec.CWI0.NewEncoder().Encode(nil, cloud, params)
 		if err != nil {

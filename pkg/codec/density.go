@@ -1,8 +1,9 @@
 package codec
 
-// FreePoints and PointsPerByte bound what a frame of few bytes can make a receiver keep and compute: points that coincide cost next to nothing in a frame, and as much
-// as others, up to 30 bytes each, once they are decoded. Scenes have 10 bits per point and more; an eighth of a bit is what is left of 65,536 points where all
-// coordinates have four bits.
+// FreePoints and PointsPerByte bound what a frame of few bytes can make a receiver keep and
+// compute: points that coincide cost next to nothing in a frame, and as much as others, up to 30
+// bytes each, once they are decoded. Scenes have 10 bits per point and more; an eighth of a bit is
+// what is left of 65,536 points where all coordinates have four bits.
 const (
 	FreePoints    = 1 << 16
 	PointsPerByte = 64

@@ -14,8 +14,8 @@ func (p Params) Grid() Grid {
 	return Grid{box: p.Box, scale: float64(p.steps()) / float64(p.Range()), step: p.Step()}
 }
 
-// Steps are how far along each axis the point of the grid is that is nearest to a position. What is outside the box goes to its side, what is not a number to the
-// lower one.
+// Steps are how far along each axis the point of the grid is that is nearest to a position. What is
+// outside the box goes to its side, what is not a number to the lower one.
 func (g *Grid) Steps(position [3]float32) [3]uint32 {
 	low, high := &g.box.Min, &g.box.Max
 	return [3]uint32{

@@ -11,7 +11,8 @@ import (
 // HeadBytes is the size of a Head.
 const HeadBytes = 32
 
-// Head is what frames begin with whose codec has no format of its own: how many points there are, and on which grid. With all numbers little-endian it is
+// Head is what frames begin with whose codec has no format of its own: how many points there are,
+// and on which grid. With all numbers little-endian it is
 //
 //	offset  size  what
 //	0       4     number of points, at least 1
@@ -41,7 +42,8 @@ func (h Head) AppendTo(dst []byte) []byte {
 	return append(dst, uint8(h.Params.PositionBits), plain, 0, 0)
 }
 
-// ParseHead reads the head of a frame. The parameters are valid where there is no error; errors are around ErrMalformed.
+// ParseHead reads the head of a frame. The parameters are valid where there is no error; errors are
+// around ErrMalformed.
 func ParseHead(data []byte) (Head, error) {
 	if len(data) < HeadBytes {
 		return Head{}, fmt.Errorf("%w: frame has %d bytes, expected at least %d", ErrMalformed, len(data), HeadBytes)
@@ -52,7 +54,11 @@ func ParseHead(data []byte) (Head, error) {
 	}
 	h := Head{
 		Points: binary.LittleEndian.Uint32(data),
-		Params: Params{PositionBits: int(data[28]), NoColors: data[29] == 1, Box: volumetric.BoundingBox{Min: corners[0], Max: corners[1]}},
+		Params: Params{
+			PositionBits: int(data[28]),
+			NoColors:     data[29] == 1,
+			Box:          volumetric.BoundingBox{Min: corners[0], Max: corners[1]},
+		},
 	}
 	if err := h.Params.Validate(); err != nil {
 		return Head{}, fmt.Errorf("%w: %v", ErrMalformed, err)

@@ -15,32 +15,52 @@ func (p Params) Validate() error {
 	case p.Speed < 0 || p.Speed > 10:
 		return fmt.Errorf("%w: speed is %d, expected 0 to 10", ErrParams, p.Speed)
 	case p.ColorQuality < 0 || p.ColorQuality > 100:
-		return fmt.Errorf("%w: colour quality is %d, expected 1 to 100, or 0 for %d", ErrParams, p.ColorQuality, DefaultColorQuality)
+		return fmt.Errorf(
+			"%w: colour quality is %d, expected 1 to 100, or 0 for %d",
+			ErrParams,
+			p.ColorQuality,
+			DefaultColorQuality,
+		)
 	}
 	for axis := range 3 {
 		low, high := float64(p.Box.Min[axis]), float64(p.Box.Max[axis])
 		// Differences of what is infinite or not a number are not numbers.
 		if low-low != 0 || high-high != 0 || high < low {
-			return fmt.Errorf("%w: box is %v to %v, expected finite corners with Min below Max", ErrParams, p.Box.Min, p.Box.Max)
+			return fmt.Errorf(
+				"%w: box is %v to %v, expected finite corners with Min below Max",
+				ErrParams,
+				p.Box.Min,
+				p.Box.Max,
+			)
 		}
 	}
 	r := p.Range()
 	// Where the corner with the largest coordinates is finite after rounding, every position on the grid is.
 	reach := float64(max(p.Box.Min[0], p.Box.Min[1], p.Box.Min[2])) + float64(r)
 	if !(r > 0) || reach > math.MaxFloat32 {
-		return fmt.Errorf("%w: longest edge of the box is %g m, expected more than 0 and finite positions", ErrParams, r)
+		return fmt.Errorf(
+			"%w: longest edge of the box is %g m, expected more than 0 and finite positions",
+			ErrParams,
+			r,
+		)
 	}
 	return nil
 }
 
-// Check reports what keeps a codec of so many points per frame from encoding the cloud with the parameters, wrapped around ErrParams.
+// Check reports what keeps a codec of so many points per frame from encoding the cloud with the
+// parameters, wrapped around ErrParams.
 func (p Params) Check(cloud *pointcloud.Cloud, maxPoints int) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
 	switch n := cloud.Len(); {
 	case !p.NoColors && n != len(cloud.Colors):
-		return fmt.Errorf("%w: cloud has %d positions and %d colours, expected as many of both", ErrParams, n, len(cloud.Colors))
+		return fmt.Errorf(
+			"%w: cloud has %d positions and %d colours, expected as many of both",
+			ErrParams,
+			n,
+			len(cloud.Colors),
+		)
 	case n > maxPoints:
 		return fmt.Errorf("%w: cloud has %d points, expected at most %d", ErrParams, n, maxPoints)
 	}
@@ -52,8 +72,8 @@ func (p Params) Range() float32 {
 	return max(p.Box.Max[0]-p.Box.Min[0], p.Box.Max[1]-p.Box.Min[1], p.Box.Max[2]-p.Box.Min[2])
 }
 
-// Step is the distance of two neighbouring positions on the grid, in metres. A decoded coordinate is at most half a step, and the
-// rounding of float32, from the encoded one.
+// Step is the distance of two neighbouring positions on the grid, in metres. A decoded coordinate
+// is at most half a step, and the rounding of float32, from the encoded one.
 func (p Params) Step() float32 { return p.Range() / float32(p.steps()) }
 
 // steps is the number of steps along the longest edge.

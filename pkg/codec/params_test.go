@@ -40,11 +40,12 @@ func TestCheck(t *testing.T) {
 		most   int
 		says   string
 	}{
-		"sound":            {func(*codec.Params) {}, codectest.Cloud(1, 3), 3, ""},
-		"without colours":  {func(p *codec.Params) { p.NoColors = true }, plain, 3, ""},
-		"best quality":     {func(p *codec.Params) { p.ColorQuality = 100 }, codectest.Cloud(1, 3), 3, ""},
-		"parameters":       {func(p *codec.Params) { p.PositionBits = 0 }, codectest.Cloud(1, 3), 3, "0 position bits"},
-		"colour quality":   {func(p *codec.Params) { p.ColorQuality = 101 }, codectest.Cloud(1, 3), 3, "colour quality is 101, expected 1 to 100"},
+		"sound":           {func(*codec.Params) {}, codectest.Cloud(1, 3), 3, ""},
+		"without colours": {func(p *codec.Params) { p.NoColors = true }, plain, 3, ""},
+		"best quality":    {func(p *codec.Params) { p.ColorQuality = 100 }, codectest.Cloud(1, 3), 3, ""},
+		"parameters":      {func(p *codec.Params) { p.PositionBits = 0 }, codectest.Cloud(1, 3), 3, "0 position bits"},
+		"colour quality": {func(p *codec.Params) { p.ColorQuality = 101 }, codectest.Cloud(1, 3), 3,
+			"colour quality is 101, expected 1 to 100"},
 		"colours missing":  {func(*codec.Params) {}, plain, 3, "3 positions and 0 colours"},
 		"too many points":  {func(*codec.Params) {}, codectest.Cloud(1, 3), 2, "3 points, expected at most 2"},
 		"too many, though": {func(p *codec.Params) { p.NoColors = true }, plain, 2, "3 points, expected at most 2"},
@@ -52,7 +53,8 @@ func TestCheck(t *testing.T) {
 		params := good
 		c.change(&params)
 		err := params.Check(c.cloud, c.most)
-		if c.says == "" && err != nil || c.says != "" && (!errors.Is(err, codec.ErrParams) || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && err != nil ||
+			c.says != "" && (!errors.Is(err, codec.ErrParams) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: got %v, want %q", name, err, c.says)
 		}
 	}
@@ -84,7 +86,10 @@ func TestGrid(t *testing.T) {
 func TestHead(t *testing.T) {
 	want := codec.Head{Points: 7, Params: codec.Params{PositionBits: 30, Box: codectest.Box, NoColors: true}}
 	data := want.AppendTo([]byte("before"))[len("before"):]
-	if got, err := codec.ParseHead(append(data, "behind"...)); err != nil || got != want || len(data) != codec.HeadBytes {
+	if got, err := codec.ParseHead(
+		append(data, "behind"...),
+	); err != nil || got != want ||
+		len(data) != codec.HeadBytes {
 		t.Errorf("%d bytes come back as %+v, %v, want %+v", len(data), got, err, want)
 	}
 	data[30] = 1

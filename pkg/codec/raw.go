@@ -7,8 +7,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Raw is the codec "raw" (FourCC "raw1"): positions quantised and packed, nothing compressed. It needs neither cgo nor much time, and its
-// frames are two to three times as large as Draco's. Of Params it ignores Speed and Sequential: points keep their order. A frame is a Head, and then
+// Raw is the codec "raw" (FourCC "raw1"): positions quantised and packed, nothing compressed. It
+// needs neither cgo nor much time, and its frames are two to three times as large as Draco's. Of
+// Params it ignores Speed and Sequential: points keep their order. A frame is a Head, and then
 //
 //	size        what
 //	3·b·points  positions: x, y, z in steps from Min, little-endian, of b = ceil(bits/8) bytes each
@@ -65,7 +66,12 @@ func (rawEncoder) Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([]
 }
 
 // EncodeOrdered appends the cloud's frame to dst, with its points in their order.
-func (e rawEncoder) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params Params) ([]byte, []uint32, error) {
+func (e rawEncoder) EncodeOrdered(
+	dst []byte,
+	order []uint32,
+	cloud *pointcloud.Cloud,
+	params Params,
+) ([]byte, []uint32, error) {
 	dst, err := e.Encode(dst, cloud, params)
 	if err != nil {
 		return dst, order[:0], err
@@ -108,7 +114,14 @@ func (rawDecoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 			}
 			if steps[axis] > largest {
 				cloud.Reset()
-				return fmt.Errorf("decode raw: %w: coordinate %d of point %d is %d steps, expected at most %d", ErrMalformed, axis, i, steps[axis], largest)
+				return fmt.Errorf(
+					"decode raw: %w: coordinate %d of point %d is %d steps, expected at most %d",
+					ErrMalformed,
+					axis,
+					i,
+					steps[axis],
+					largest,
+				)
 			}
 		}
 		cloud.Positions[i] = grid.Position(steps)
@@ -138,7 +151,13 @@ func parseRaw(data []byte) (Head, error) {
 		pointBytes += 3
 	}
 	if want := HeadBytes + uint64(head.Points)*uint64(pointBytes); want != uint64(len(data)) {
-		return Head{}, fmt.Errorf("%w: frame of %d points has %d bytes, expected %d", ErrMalformed, head.Points, len(data), want)
+		return Head{}, fmt.Errorf(
+			"%w: frame of %d points has %d bytes, expected %d",
+			ErrMalformed,
+			head.Points,
+			len(data),
+			want,
+		)
 	}
 	return head, nil
 }

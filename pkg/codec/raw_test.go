@@ -18,8 +18,14 @@ func TestRaw(t *testing.T) { codectest.Test(t, codec.Raw) }
 
 // The layout of frames is fixed: receivers of any version read it.
 func TestRawLayout(t *testing.T) {
-	cloud := &pointcloud.Cloud{Positions: [][3]float32{{0, 1, 2}, {-1, 0.5, 3}}, Colors: [][3]uint8{{1, 2, 3}, {4, 5, 6}}}
-	params := codec.Params{PositionBits: 10, Box: volumetric.BoundingBox{Min: [3]float32{-1, 0, 2}, Max: [3]float32{0.5, 2, 3}}}
+	cloud := &pointcloud.Cloud{
+		Positions: [][3]float32{{0, 1, 2}, {-1, 0.5, 3}},
+		Colors:    [][3]uint8{{1, 2, 3}, {4, 5, 6}},
+	}
+	params := codec.Params{
+		PositionBits: 10,
+		Box:          volumetric.BoundingBox{Min: [3]float32{-1, 0, 2}, Max: [3]float32{0.5, 2, 3}},
+	}
 	got, err := codec.Raw.NewEncoder().Encode(nil, cloud, params)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,8 @@ func TestRawLayout(t *testing.T) {
 }
 
 func TestRawMalformed(t *testing.T) {
-	frame, err := codec.Raw.NewEncoder().Encode(nil, codectest.Cloud(1, 4), codec.Params{PositionBits: 10, Box: codectest.Box})
+	frame, err := codec.Raw.NewEncoder().
+		Encode(nil, codectest.Cloud(1, 4), codec.Params{PositionBits: 10, Box: codectest.Box})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,20 +54,25 @@ func TestRawMalformed(t *testing.T) {
 		spoil func(b []byte)
 		says  string
 	}{
-		"more points":   {func(b []byte) { b[0]++ }, "frame of 5 points has 68 bytes, expected 77"},
-		"absurd points": {func(b []byte) { binary.LittleEndian.PutUint32(b, 0xffffffff) }, "4294967295 points in 68 bytes"},
-		"no points":     {func(b []byte) { b[0] = 0 }, "no points"},
-		"no bits":       {func(b []byte) { b[28] = 0 }, "0 position bits"},
-		"other bits":    {func(b []byte) { b[28] = 17 }, "frame of 4 points has 68 bytes, expected 80"},
-		"reserved":      {func(b []byte) { b[30] = 1 }, "reserved"},
-		"box":           {func(b []byte) { copy(b[16:28], b[4:16]) }, "longest edge"},
-		"off the grid":  {func(b []byte) { b[33] = 4 }, "coordinate 0 of point 0"},
+		"more points": {func(b []byte) { b[0]++ }, "frame of 5 points has 68 bytes, expected 77"},
+		"absurd points": {
+			func(b []byte) { binary.LittleEndian.PutUint32(b, 0xffffffff) },
+			"4294967295 points in 68 bytes",
+		},
+		"no points":    {func(b []byte) { b[0] = 0 }, "no points"},
+		"no bits":      {func(b []byte) { b[28] = 0 }, "0 position bits"},
+		"other bits":   {func(b []byte) { b[28] = 17 }, "frame of 4 points has 68 bytes, expected 80"},
+		"reserved":     {func(b []byte) { b[30] = 1 }, "reserved"},
+		"box":          {func(b []byte) { copy(b[16:28], b[4:16]) }, "longest edge"},
+		"off the grid": {func(b []byte) { b[33] = 4 }, "coordinate 0 of point 0"},
 	}
 	for name, c := range cases {
 		spoilt := slices.Clone(frame)
 		c.spoil(spoilt)
 		var cloud pointcloud.Cloud
-		if err := codec.Raw.NewDecoder().Decode(&cloud, spoilt); !errors.Is(err, codec.ErrMalformed) || !strings.Contains(err.Error(), c.says) {
+		if err := codec.Raw.NewDecoder().
+			Decode(&cloud, spoilt); !errors.Is(err, codec.ErrMalformed) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want ErrMalformed that says %q", name, err, c.says)
 		}
 	}
@@ -68,7 +80,8 @@ func TestRawMalformed(t *testing.T) {
 
 func FuzzRawDecode(f *testing.F) {
 	for _, bits := range []int{1, 8, 11, 17, 30} {
-		frame, err := codec.Raw.NewEncoder().Encode(nil, codectest.Cloud(1, bits), codec.Params{PositionBits: bits, Box: codectest.Box})
+		frame, err := codec.Raw.NewEncoder().
+			Encode(nil, codectest.Cloud(1, bits), codec.Params{PositionBits: bits, Box: codectest.Box})
 		if err != nil {
 			f.Fatal(err)
 		}

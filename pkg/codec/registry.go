@@ -7,20 +7,29 @@ import (
 	"sync"
 )
 
-// registry holds the codecs of this program. It is written while packages initialise and read ever after, by any goroutine.
+// registry holds the codecs of this program. It is written while packages initialise and read ever
+// after, by any goroutine.
 var registry struct {
 	sync.RWMutex
 	codecs []Codec
 }
 
-// Register makes a codec known by its name and its FourCC. Packages of codecs call it when they are initialised. It panics where either
-// is taken: two packages of one program contradict each other.
+// Register makes a codec known by its name and its FourCC. Packages of codecs call it when they are
+// initialised. It panics where either is taken: two packages of one program contradict each other.
 func Register(c Codec) {
 	registry.Lock()
 	defer registry.Unlock()
 	for _, other := range registry.codecs {
 		if other.Name() == c.Name() || other.FourCC() == c.FourCC() {
-			panic(fmt.Sprintf("codec: %q (%s) is registered after %q (%s): names and FourCCs must differ", c.Name(), c.FourCC(), other.Name(), other.FourCC()))
+			panic(
+				fmt.Sprintf(
+					"codec: %q (%s) is registered after %q (%s): names and FourCCs must differ",
+					c.Name(),
+					c.FourCC(),
+					other.Name(),
+					other.FourCC(),
+				),
+			)
 		}
 	}
 	registry.codecs = append(registry.codecs, c)

@@ -37,7 +37,12 @@ func testCapabilities(t *testing.T, c codec.Codec) {
 				}
 			}
 			if len(a) != len(b) || differing > 10 {
-				t.Errorf("speeds %d and %d give different frames, want them in steps of their own (%+v)", speed, lowest.Speed, variant)
+				t.Errorf(
+					"speeds %d and %d give different frames, want them in steps of their own (%+v)",
+					speed,
+					lowest.Speed,
+					variant,
+				)
 			}
 		}
 	}
@@ -76,9 +81,18 @@ func testOrder(t *testing.T, c codec.Codec) {
 							t.Fatalf("%+v: point %d is there twice", params, at)
 						}
 						seen[at] = true
-						if decoded.Positions[i] != want.Positions[at] || c.Capabilities().ExactColors && decoded.Colors[i] != want.Colors[at] {
-							t.Fatalf("%+v: decoded point %d is %v %v, want that of %d, %v %v", params, i, decoded.Positions[i], decoded.Colors[i],
-								at, want.Positions[at], want.Colors[at])
+						if decoded.Positions[i] != want.Positions[at] ||
+							c.Capabilities().ExactColors && decoded.Colors[i] != want.Colors[at] {
+							t.Fatalf(
+								"%+v: decoded point %d is %v %v, want that of %d, %v %v",
+								params,
+								i,
+								decoded.Positions[i],
+								decoded.Colors[i],
+								at,
+								want.Positions[at],
+								want.Colors[at],
+							)
 						}
 					}
 				}

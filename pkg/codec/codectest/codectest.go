@@ -36,7 +36,8 @@ func TestUnregistered(t *testing.T, c codec.Codec) {
 	t.Run("hostile frames", func(t *testing.T) { TestHostile(t, c) })
 }
 
-// Box is the box that the tests quantise in: about a person, with edges of different lengths that are not round numbers.
+// Box is the box that the tests quantise in: about a person, with edges of different lengths that
+// are not round numbers.
 var Box = volumetric.BoundingBox{Min: [3]float32{-0.7, 0.05, -0.61}, Max: [3]float32{0.7, 1.93, 0.59}}
 
 // Cloud has points all over the box, with colours at random.
@@ -217,7 +218,10 @@ func testRoundTrip(t *testing.T, c codec.Codec) {
 	// Without colours, none are needed.
 	params := with(codec.Params{NoColors: true}, 11, 7)
 	plain := &pointcloud.Cloud{Positions: Cloud(1, 300).Positions}
-	if err := Same(mustDecode(t, decoder, mustEncode(t, encoder, plain, params)), Quantized(plain, params)); err != nil {
+	if err := Same(
+		mustDecode(t, decoder, mustEncode(t, encoder, plain, params)),
+		Quantized(plain, params),
+	); err != nil {
 		t.Errorf("a cloud without colours: %v", err)
 	}
 }
@@ -238,7 +242,8 @@ func testFewPoints(t *testing.T, c codec.Codec) {
 	}
 }
 
-// testCoinciding has many points on few places, and all of them on one with nothing but zeros and nothing but ones for values.
+// testCoinciding has many points on few places, and all of them on one with nothing but zeros and
+// nothing but ones for values.
 func testCoinciding(t *testing.T, c codec.Codec) {
 	encoder, decoder := c.NewEncoder(), c.NewDecoder()
 	few, lowest, highest := new(pointcloud.Cloud), new(pointcloud.Cloud), new(pointcloud.Cloud)

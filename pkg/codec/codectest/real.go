@@ -70,8 +70,9 @@ func gcd(a, b int) int {
 	return a
 }
 
-// testReal holds a decoded capture against its source: every decoded point has a source point (of its colour, where the codec keeps that) within the reach of rounding,
-// half a step on each of three axes, and the other way round.
+// testReal holds a decoded capture against its source: every decoded point has a source point (of
+// its colour, where the codec keeps that) within the reach of rounding, half a step on each of
+// three axes, and the other way round.
 func testReal(t *testing.T, c codec.Codec) {
 	source := Sampled(RealCloud(t), 20_000)
 	box := source.Bounds()
@@ -79,13 +80,19 @@ func testReal(t *testing.T, c codec.Codec) {
 		box.Min[axis] -= 0.1
 		box.Max[axis] += 0.1
 	}
-	for _, params := range []codec.Params{{PositionBits: 11, Speed: 10, Box: box}, {PositionBits: 9, Speed: 4, Box: box}} {
+	for _, params := range []codec.Params{{PositionBits: 11, Speed: 10, Box: box},
+		{PositionBits: 9, Speed: 4, Box: box}} {
 		frame := mustEncode(t, c.NewEncoder(), source, params)
 		decoded := mustDecode(t, c.NewDecoder(), frame)
 		if decoded.Len() != source.Len() {
 			t.Fatalf("%d points decoded, want %d", decoded.Len(), source.Len())
 		}
-		t.Logf("%d bits, speed %d: %.1f bits per point", params.PositionBits, params.Speed, float64(8*len(frame))/float64(source.Len()))
+		t.Logf(
+			"%d bits, speed %d: %.1f bits per point",
+			params.PositionBits,
+			params.Speed,
+			float64(8*len(frame))/float64(source.Len()),
+		)
 		reach := params.Step()/2*float32(math.Sqrt(3)) + rounding(box)
 		exact := c.Capabilities().ExactColors
 		neighbours(t, decoded, source, reach, exact)

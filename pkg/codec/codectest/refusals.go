@@ -45,15 +45,17 @@ func testParams(t *testing.T, c codec.Codec) {
 	}
 }
 
-// testMalformed cuts frames short, makes them longer and flips their bits: decoding gives an error around ErrMalformed or ErrUnknown and no points, or
-// points, never a crash.
+// testMalformed cuts frames short, makes them longer and flips their bits: decoding gives an error
+// around ErrMalformed or ErrUnknown and no points, or points, never a crash.
 func testMalformed(t *testing.T, c codec.Codec) {
 	random := rand.New(rand.NewPCG(3, 3))
 	decoder := c.NewDecoder()
 	cloud := new(pointcloud.Cloud)
 	decode := func(what string, data []byte) error {
 		err := decoder.Decode(cloud, data)
-		if err != nil && (!errors.Is(err, codec.ErrMalformed) && !errors.Is(err, codec.ErrUnknown) || cloud.Len() != 0 || len(cloud.Colors) != 0) {
+		if err != nil &&
+			(!errors.Is(err, codec.ErrMalformed) && !errors.Is(err, codec.ErrUnknown) || cloud.Len() != 0 ||
+				len(cloud.Colors) != 0) {
 			t.Fatalf("%s: %d points and %v, want none and ErrMalformed or ErrUnknown", what, cloud.Len(), err)
 		}
 		return err

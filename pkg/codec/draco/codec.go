@@ -41,7 +41,8 @@ func (draco) Name() string              { return "draco" }
 func (draco) NewEncoder() codec.Encoder { return newEncoder() }
 func (draco) NewDecoder() codec.Decoder { return decoder{} }
 
-// Capabilities: numbers in the nodes of the tree are coded in four ways, and tables of symbols of sequential frames in five.
+// Capabilities: numbers in the nodes of the tree are coded in four ways, and tables of symbols of
+// sequential frames in five.
 func (draco) Capabilities() codec.Capabilities {
 	return codec.Capabilities{
 		Encodes: true, Colors: true, ExactColors: true, Ordered: true, MaxPoints: MaxPoints,
@@ -62,14 +63,20 @@ func newEncoder() *encoder {
 	return e
 }
 
-// Encode appends the cloud's frame to dst. Parameters out of range give an error around codec.ErrParams, and so do clouds of more than MaxPoints, or of more than
-// 65,536 points that all but coincide, which decoders refuse.
+// Encode appends the cloud's frame to dst. Parameters out of range give an error around
+// codec.ErrParams, and so do clouds of more than MaxPoints, or of more than 65,536 points that all
+// but coincide, which decoders refuse.
 func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
 	return e.encode(dst, nil, cloud, params)
 }
 
 // EncodeOrdered appends the cloud's frame to dst and replaces order by the order of its points.
-func (e *encoder) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, []uint32, error) {
+func (e *encoder) EncodeOrdered(
+	dst []byte,
+	order []uint32,
+	cloud *pointcloud.Cloud,
+	params codec.Params,
+) ([]byte, []uint32, error) {
 	n := cloud.Len()
 	order = slices.Grow(order[:0], n)[:n]
 	dst, err := e.encode(dst, order, cloud, params)
@@ -100,13 +107,27 @@ func (e *encoder) encode(dst []byte, order []uint32, cloud *pointcloud.Cloud, pa
 	if h.sequential {
 		out = C.volsfu_encode_sequence(e.c, floats(cloud.Positions), colors, C.uint32_t(n), grid, C.int(h.level))
 	} else {
-		out = C.volsfu_encode(e.c, floats(cloud.Positions), colors, C.uint32_t(n), grid, C.int(h.level), (*C.uint32_t)(unsafe.SliceData(order)))
+		out = C.volsfu_encode(
+			e.c,
+			floats(cloud.Positions),
+			colors,
+			C.uint32_t(n),
+			grid,
+			C.int(h.level),
+			(*C.uint32_t)(unsafe.SliceData(order)),
+		)
 	}
 	if out.status != C.VOLSFU_OK {
 		return dst, errNoMemory
 	}
 	if least := leastHeaderBytes + int(out.size) + trailerBytes; n > codec.MostPoints(least, MaxPoints) {
-		return dst, fmt.Errorf("encode draco: %w: %d points in %d bytes, expected at most %d: they coincide", codec.ErrParams, n, least, codec.MostPoints(least, MaxPoints))
+		return dst, fmt.Errorf(
+			"encode draco: %w: %d points in %d bytes, expected at most %d: they coincide",
+			codec.ErrParams,
+			n,
+			least,
+			codec.MostPoints(least, MaxPoints),
+		)
 	}
 	dst = slices.Grow(dst, leastHeaderBytes+attributeBytes+1+int(out.size)+trailerBytes)
 	dst = h.appendTo(dst)
@@ -117,7 +138,12 @@ func (e *encoder) encode(dst []byte, order []uint32, cloud *pointcloud.Cloud, pa
 
 // headerOf and the following are what a frame of so many points has around them, and what C++ needs to know.
 func headerOf(points int, params codec.Params) (header, trailer) {
-	h := header{points: uint32(points), sequential: params.Sequential, colored: !params.NoColors, level: 10 - params.Speed}
+	h := header{
+		points:     uint32(points),
+		sequential: params.Sequential,
+		colored:    !params.NoColors,
+		level:      10 - params.Speed,
+	}
 	if !h.sequential {
 		h.level = min(h.level, maxLevel)
 	}
@@ -195,7 +221,15 @@ func decode(cloud *pointcloud.Cloud, data []byte) error {
 	n := int(h.points)
 	cloud.Positions = slices.Grow(cloud.Positions, n)[:n]
 	cloud.Colors = slices.Grow(cloud.Colors, n)[:n]
-	from, size, positions, colors := bytesOf(inside), C.size_t(len(inside)), floats(cloud.Positions), bytesOf(cloud.Colors)
+	from, size, positions, colors := bytesOf(
+		inside,
+	), C.size_t(
+		len(inside),
+	), floats(
+		cloud.Positions,
+	), bytesOf(
+		cloud.Colors,
+	)
 	var out C.volsfu_decoded
 	if h.sequential {
 		out = C.volsfu_decode_sequence(from, size, t.grid(), C.uint32_t(n), truth(h.colored), positions, colors)
@@ -206,9 +240,18 @@ func decode(cloud *pointcloud.Cloud, data []byte) error {
 	case out.status == C.VOLSFU_NO_MEMORY:
 		return errNoMemory
 	case out.status != C.VOLSFU_OK:
-		return fmt.Errorf("%w: what is there of %d points in %d bytes contradicts itself", codec.ErrMalformed, n, len(inside))
+		return fmt.Errorf(
+			"%w: what is there of %d points in %d bytes contradicts itself",
+			codec.ErrMalformed,
+			n,
+			len(inside),
+		)
 	case int(out.consumed) != len(inside):
-		return fmt.Errorf("%w: %d bytes between points and quantisation, expected none", codec.ErrMalformed, len(inside)-int(out.consumed))
+		return fmt.Errorf(
+			"%w: %d bytes between points and quantisation, expected none",
+			codec.ErrMalformed,
+			len(inside)-int(out.consumed),
+		)
 	}
 	return nil
 }

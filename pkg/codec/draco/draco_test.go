@@ -21,10 +21,12 @@ import (
 
 func TestDraco(t *testing.T) { codectest.Test(t, draco{}) }
 
-// roundBox has corners and edges that six decimals hold exactly, as Draco's own option for explicit quantisation needs them.
+// roundBox has corners and edges that six decimals hold exactly, as Draco's own option for explicit
+// quantisation needs them.
 var roundBox = volumetric.BoundingBox{Min: [3]float32{-0.75, 0, -0.625}, Max: [3]float32{0.75, 2, 0.625}}
 
-// surface is a cloud as captures have it, dense enough for trees with many levels and points that coincide on coarse grids.
+// surface is a cloud as captures have it, dense enough for trees with many levels and points that
+// coincide on coarse grids.
 func surface(points int) *pointcloud.Cloud {
 	var cloud pointcloud.Cloud
 	for i := range points {
@@ -38,10 +40,15 @@ func surface(points int) *pointcloud.Cloud {
 	return &cloud
 }
 
-// Our frames are as long as Draco's at every speed and decode to the same points with its decoder; Draco's decode with ours. Frames of points in their order are
-// Draco's to the last byte.
+// Our frames are as long as Draco's at every speed and decode to the same points with its decoder;
+// Draco's decode with ours. Frames of points in their order are Draco's to the last byte.
 func TestAgainstReference(t *testing.T) {
-	clouds := map[string]*pointcloud.Cloud{"random": codectest.Cloud(1, 500), "surface": surface(2000), "one": surface(1), "few": surface(70)}
+	clouds := map[string]*pointcloud.Cloud{
+		"random":  codectest.Cloud(1, 500),
+		"surface": surface(2000),
+		"one":     surface(1),
+		"few":     surface(70),
+	}
 	for name, cloud := range clouds {
 		for _, bits := range []int{1, 11, 16, 19} {
 			for _, speed := range []int{0, 1, 3, 5, 7, 10} {
@@ -170,14 +177,17 @@ func TestFrameErrors(t *testing.T) {
 		data []byte
 		says string
 	}{
-		"short":               {frame[:10], "10 bytes, expected at least 40"},
-		"other data":          {spoil(0, 'P', 'N', 'G'), "begins with 50 4e 47"},
-		"other version":       {spoil(6, 2), "expected 44 52 41 43 4f 02 03 00"},
-		"mesh":                {spoil(7, 1), "point cloud"},
-		"another method":      {spoil(8, 2), "sequential or kd-tree"},
-		"metadata":            {spoil(10, 0x80), "no metadata"},
-		"no points":           {spoil(11, u32(0)...), "0 points, expected 1"},
-		"too many points":     {spoil(11, u32(codec.FreePoints+codec.PointsPerByte*uint32(len(frame))+1)...), "bytes, expected at most"},
+		"short":          {frame[:10], "10 bytes, expected at least 40"},
+		"other data":     {spoil(0, 'P', 'N', 'G'), "begins with 50 4e 47"},
+		"other version":  {spoil(6, 2), "expected 44 52 41 43 4f 02 03 00"},
+		"mesh":           {spoil(7, 1), "point cloud"},
+		"another method": {spoil(8, 2), "sequential or kd-tree"},
+		"metadata":       {spoil(10, 0x80), "no metadata"},
+		"no points":      {spoil(11, u32(0)...), "0 points, expected 1"},
+		"too many points": {
+			spoil(11, u32(codec.FreePoints+codec.PointsPerByte*uint32(len(frame))+1)...),
+			"bytes, expected at most",
+		},
 		"negative points":     {spoil(11, u32(0xffffffff)...), "4294967295 points"},
 		"coders":              {spoil(15, 2), "2 attribute coders"},
 		"attributes":          {spoil(16, 3), "3 attributes"},
@@ -209,7 +219,8 @@ func TestFrameErrors(t *testing.T) {
 	}
 }
 
-// A frame cannot make a receiver decode millions of points for a few bytes, and the encoder says so before a receiver does.
+// A frame cannot make a receiver decode millions of points for a few bytes, and the encoder says so
+// before a receiver does.
 func TestPointsThatCoincide(t *testing.T) {
 	params := codec.Params{PositionBits: 11, Speed: 10, Box: roundBox}
 	many := func(points int) *pointcloud.Cloud {
@@ -222,18 +233,27 @@ func TestPointsThatCoincide(t *testing.T) {
 	}
 	before := []byte("before")
 	after, err := newEncoder().Encode(before, many(2*codec.FreePoints), params)
-	if !errors.Is(err, codec.ErrParams) || !strings.Contains(fmt.Sprint(err), "coincide") || !slices.Equal(after, before) {
+	if !errors.Is(err, codec.ErrParams) || !strings.Contains(fmt.Sprint(err), "coincide") ||
+		!slices.Equal(after, before) {
 		t.Errorf("got %q and %v, want dst unchanged and ErrParams", after, err)
 	}
-	binary.LittleEndian.PutUint32(frame[beginBytes:], MaxPoints)
-	if err := (decoder{}).Decode(&cloud, frame); !errors.Is(err, codec.ErrMalformed) || cap(cloud.Positions) > 2*codec.FreePoints {
+	binary.LittleEndian.PutUint32(frame[magicBytes:], MaxPoints)
+	if err := (decoder{}).Decode(
+		&cloud,
+		frame,
+	); !errors.Is(err, codec.ErrMalformed) ||
+		cap(cloud.Positions) > 2*codec.FreePoints {
 		t.Errorf("got %v and room for %d points, want ErrMalformed and none made", err, cap(cloud.Positions))
 	}
 }
 
 func TestEncodeTooManyPoints(t *testing.T) {
-	if _, err := newEncoder().Encode(nil, &pointcloud.Cloud{Positions: make([][3]float32, MaxPoints+1), Colors: make([][3]uint8, MaxPoints+1)},
-		codec.Params{PositionBits: 1, Speed: 10, Box: roundBox}); !errors.Is(err, codec.ErrParams) {
+	if _, err := newEncoder().Encode(nil, &pointcloud.Cloud{Positions: make([][3]float32, MaxPoints+1),
+		Colors: make([][3]uint8, MaxPoints+1)},
+		codec.Params{PositionBits: 1, Speed: 10, Box: roundBox}); !errors.Is(
+		err,
+		codec.ErrParams,
+	) {
 		t.Errorf("encoding more than MaxPoints: got %v, want ErrParams", err)
 	}
 }
@@ -256,7 +276,10 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			if n := testing.AllocsPerRun(10, func() { frame, _ = e.Encode(frame[:0], cloud, params) }); n != 0 {
 				t.Errorf("%+v: %v allocations per encoding, want 0", params, n)
 			}
-			if n := testing.AllocsPerRun(10, func() { frame, order, _ = e.EncodeOrdered(frame[:0], order, cloud, params) }); n != 0 {
+			if n := testing.AllocsPerRun(
+				10,
+				func() { frame, order, _ = e.EncodeOrdered(frame[:0], order, cloud, params) },
+			); n != 0 {
 				t.Errorf("%+v: %v allocations per encoding with its order, want 0", params, n)
 			}
 			if n := testing.AllocsPerRun(10, func() { _ = (decoder{}).Decode(&into, frame) }); n != 0 {

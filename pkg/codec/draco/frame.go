@@ -10,10 +10,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// What Draco's bit stream 2.3 writes for the kinds of frames that this codec has: points in a kd-tree or in their order, with colours or without.
+// What Draco's bit stream 2.3 writes for the kinds of frames that this codec has: points in a
+// kd-tree or in their order, with colours or without.
 const (
-	// begin is name, version and encoder type (point cloud); then come the encoder's method, and flags of two bytes (no metadata).
-	begin            = "DRACO\x02\x03\x00"
+	// magic is name, version and encoder type (point cloud); then come the encoder's method, and
+	// flags of two bytes (no metadata).
+	magic            = "DRACO\x02\x03\x00"
 	methodSequential = 0
 	methodKdTree     = 1
 	typePosition     = 0 // GeometryAttribute::POSITION
@@ -21,12 +23,13 @@ const (
 	typeUint8        = 2 // DT_UINT8
 	typeFloat32      = 9 // DT_FLOAT32
 	maxLevel         = 6 // highest compression level of trees
-	// sequentialCoders are SEQUENTIAL_ATTRIBUTE_ENCODER_QUANTIZATION for positions and SEQUENTIAL_ATTRIBUTE_ENCODER_INTEGER for colours.
+	// sequentialCoders are SEQUENTIAL_ATTRIBUTE_ENCODER_QUANTIZATION for positions and
+	// SEQUENTIAL_ATTRIBUTE_ENCODER_INTEGER for colours.
 	sequentialCoders = "\x02\x01"
 
-	beginBytes       = len(begin) + 3
+	magicBytes       = len(magic) + 3
 	attributeBytes   = 5                                       // with a unique id of one byte
-	leastHeaderBytes = beginBytes + 4 + 2 + attributeBytes + 1 // without colours
+	leastHeaderBytes = magicBytes + 4 + 2 + attributeBytes + 1 // without colours
 	trailerBytes     = 17                                      // least position, range: four float32; bits
 	uniqueIDBytes    = 5                                       // longest variable-length integer of 32 bits
 )
@@ -46,7 +49,7 @@ type trailer struct {
 }
 
 func (h header) appendTo(dst []byte) []byte {
-	dst = append(dst, begin...)
+	dst = append(dst, magic...)
 	dst = append(dst, h.method(), 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, h.points)
 	dst = append(dst, 1, h.attributes()) // one coder for all attributes
@@ -86,7 +89,12 @@ func (t trailer) appendTo(dst []byte) []byte {
 // parse takes a frame apart and bounds what it claims before anything is made from it.
 func parse(data []byte) (h header, inside []byte, t trailer, err error) {
 	if len(data) < leastHeaderBytes+trailerBytes {
-		return h, nil, t, fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), leastHeaderBytes+trailerBytes)
+		return h, nil, t, fmt.Errorf(
+			"%w: %d bytes, expected at least %d",
+			codec.ErrMalformed,
+			len(data),
+			leastHeaderBytes+trailerBytes,
+		)
 	}
 	end := len(data) - trailerBytes
 	h, inside, err = parseHeader(data[:end])
@@ -94,25 +102,41 @@ func parse(data []byte) (h header, inside []byte, t trailer, err error) {
 		return h, nil, t, err
 	}
 	if most := codec.MostPoints(len(data), MaxPoints); int64(h.points) > int64(most) {
-		return h, nil, t, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, h.points, len(data), most)
+		return h, nil, t, fmt.Errorf(
+			"%w: %d points in %d bytes, expected at most %d",
+			codec.ErrMalformed,
+			h.points,
+			len(data),
+			most,
+		)
 	}
 	t, err = parseTrailer(data[end:])
 	return h, inside, t, err
 }
 
 func parseHeader(data []byte) (h header, inside []byte, err error) {
-	if string(data[:len(begin)]) != begin || data[len(begin)] > methodKdTree || data[len(begin)+1]|data[len(begin)+2] != 0 {
-		return h, nil, fmt.Errorf("%w: begins with % x, expected % x, then 00 or 01, 00 00: Draco 2.3, point cloud, sequential or kd-tree, no metadata",
-			codec.ErrMalformed, data[:beginBytes], begin)
+	if string(data[:len(magic)]) != magic || data[len(magic)] > methodKdTree ||
+		data[len(magic)+1]|data[len(magic)+2] != 0 {
+		return h, nil, fmt.Errorf(
+			"%w: begins with % x, expected % x, then 00 or 01, 00 00: Draco 2.3, point cloud, sequential or kd-tree, no metadata",
+			codec.ErrMalformed,
+			data[:magicBytes],
+			magic,
+		)
 	}
-	h.sequential = data[len(begin)] == methodSequential
-	h.points = binary.LittleEndian.Uint32(data[beginBytes:])
+	h.sequential = data[len(magic)] == methodSequential
+	h.points = binary.LittleEndian.Uint32(data[magicBytes:])
 	if h.points == 0 {
 		return h, nil, fmt.Errorf("%w: 0 points, expected 1 or more", codec.ErrMalformed)
 	}
-	attributes := data[beginBytes+4:]
+	attributes := data[magicBytes+4:]
 	if attributes[0] != 1 || attributes[1] != 1 && attributes[1] != 2 {
-		return h, nil, fmt.Errorf("%w: %d attribute coders with %d attributes, expected 1 with 1 or 2", codec.ErrMalformed, attributes[0], attributes[1])
+		return h, nil, fmt.Errorf(
+			"%w: %d attribute coders with %d attributes, expected 1 with 1 or 2",
+			codec.ErrMalformed,
+			attributes[0],
+			attributes[1],
+		)
 	}
 	h.colored = attributes[1] == 2
 	rest, err := parseAttribute(attributes[2:], [...]byte{typePosition, typeFloat32, 3})
@@ -125,11 +149,21 @@ func parseHeader(data []byte) (h header, inside []byte, err error) {
 	coders := sequentialCoders[:attributes[1]]
 	switch {
 	case h.sequential && string(rest[:min(len(rest), len(coders))]) != coders:
-		return h, nil, fmt.Errorf("%w: attributes are coded by % x, expected % x", codec.ErrMalformed, rest[:min(len(rest), len(coders))], coders)
+		return h, nil, fmt.Errorf(
+			"%w: attributes are coded by % x, expected % x",
+			codec.ErrMalformed,
+			rest[:min(len(rest), len(coders))],
+			coders,
+		)
 	case h.sequential:
 		return h, rest[len(coders):], nil
 	case len(rest) == 0 || rest[0] > maxLevel:
-		return h, nil, fmt.Errorf("%w: compression level is % x, expected 0 to %d", codec.ErrMalformed, rest[:min(len(rest), 1)], maxLevel)
+		return h, nil, fmt.Errorf(
+			"%w: compression level is % x, expected 0 to %d",
+			codec.ErrMalformed,
+			rest[:min(len(rest), 1)],
+			maxLevel,
+		)
 	}
 	h.level = int(rest[0])
 	return h, rest[1:], nil
@@ -138,10 +172,15 @@ func parseHeader(data []byte) (h header, inside []byte, err error) {
 // parseAttribute takes one attribute from the header's data and returns what follows it.
 func parseAttribute(data []byte, want [3]byte) ([]byte, error) {
 	if len(data) < len(want) || [3]byte(data) != want {
-		return nil, fmt.Errorf("%w: attribute is % x, expected % x (position of three floats, then perhaps colour of three bytes)",
-			codec.ErrMalformed, data[:min(len(data), len(want))], want)
+		return nil, fmt.Errorf(
+			"%w: attribute is % x, expected % x (position of three floats, then perhaps colour of three bytes)",
+			codec.ErrMalformed,
+			data[:min(len(data), len(want))],
+			want,
+		)
 	}
-	// A flag says whether values are normalised, which tells nothing here; then comes the attribute's unique id, of any value.
+	// A flag says whether values are normalised, which tells nothing here; then comes the
+	// attribute's unique id, of any value.
 	idAt := len(want) + 1
 	id, n := uint64(0), 0
 	if len(data) > idAt {
@@ -158,14 +197,23 @@ func parseTrailer(data []byte) (t trailer, err error) {
 	for i := range values {
 		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 		if values[i]-values[i] != 0 {
-			return t, fmt.Errorf("%w: quantisation has the value %g, expected finite ones", codec.ErrMalformed, values[i])
+			return t, fmt.Errorf(
+				"%w: quantisation has the value %g, expected finite ones",
+				codec.ErrMalformed,
+				values[i],
+			)
 		}
 	}
 	t = trailer{min: [3]float32(values[:3]), scale: values[3], bits: int(data[16])}
 	largest := max(t.min[0], t.min[1], t.min[2]) + t.scale
 	switch {
 	case largest-largest != 0:
-		return t, fmt.Errorf("%w: quantisation reaches from %v by %g m, expected finite positions", codec.ErrMalformed, t.min, t.scale)
+		return t, fmt.Errorf(
+			"%w: quantisation reaches from %v by %g m, expected finite positions",
+			codec.ErrMalformed,
+			t.min,
+			t.scale,
+		)
 	case !(t.scale > 0):
 		return t, fmt.Errorf("%w: quantisation range is %g m, expected more than 0", codec.ErrMalformed, t.scale)
 	case t.bits < 1 || t.bits > 30:

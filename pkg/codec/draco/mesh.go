@@ -18,8 +18,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// mesh is the codec "draco-mesh" (FourCC "drcm"): triangle meshes as any Draco encoder makes them (bit stream 2.2, without metadata), of which the vertices are decoded,
-// with their colours where those are bytes. Whoever has meshes publishes what their encoder made; encoders of this codec refuse clouds, which have no triangles.
+// mesh is the codec "draco-mesh" (FourCC "drcm"): triangle meshes as any Draco encoder makes them
+// (bit stream 2.2, without metadata), of which the vertices are decoded, with their colours where
+// those are bytes. Whoever has meshes publishes what their encoder made; encoders of this codec
+// refuse clouds, which have no triangles.
 type mesh struct{}
 
 // maxMeshBytes is the largest frame of a mesh. A megabyte holds some 150,000 vertices with colours.
@@ -53,7 +55,10 @@ type meshCoder struct{}
 // Encode refuses every cloud that has points.
 func (meshCoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
 	if cloud.Len() > 0 {
-		return dst, fmt.Errorf("encode draco-mesh: %w: a cloud has no triangles; publish what a mesh encoder made", codec.ErrParams)
+		return dst, fmt.Errorf(
+			"encode draco-mesh: %w: a cloud has no triangles; publish what a mesh encoder made",
+			codec.ErrParams,
+		)
 	}
 	return dst, nil
 }
@@ -65,15 +70,23 @@ func (meshCoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 		return nil
 	}
 	if len(data) > maxMeshBytes {
-		return fmt.Errorf("decode draco-mesh: %w: %d bytes, expected at most %d", codec.ErrMalformed, len(data), maxMeshBytes)
+		return fmt.Errorf(
+			"decode draco-mesh: %w: %d bytes, expected at most %d",
+			codec.ErrMalformed,
+			len(data),
+			maxMeshBytes,
+		)
 	}
 	out := C.volsfu_decode_mesh(bytesOf(data), C.size_t(len(data)), C.uint32_t(mostFaces(len(data))))
 	switch {
 	case out.status == C.VOLSFU_NO_MEMORY:
 		return fmt.Errorf("decode draco-mesh: %w", errNoMemory)
 	case out.status != C.VOLSFU_OK:
-		return fmt.Errorf("decode draco-mesh: %w: not a triangle mesh of bit stream 2.2 without metadata, or one that contradicts itself, in %d bytes",
-			codec.ErrMalformed, len(data))
+		return fmt.Errorf(
+			"decode draco-mesh: %w: not a triangle mesh of bit stream 2.2 without metadata, or one that contradicts itself, in %d bytes",
+			codec.ErrMalformed,
+			len(data),
+		)
 	}
 	defer C.volsfu_free_mesh(out.mesh)
 	n := int(out.points)

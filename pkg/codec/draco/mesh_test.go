@@ -19,14 +19,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// tube is a mesh around the y axis, 1 m high: rings of vertices, and two triangles between each vertex and the next ring.
+// tube is a mesh around the y axis, 1 m high: rings of vertices, and two triangles between each
+// vertex and the next ring.
 func tube(rings, around int) (vertices *pointcloud.Cloud, faces [][3]uint32) {
 	vertices = new(pointcloud.Cloud)
 	for ring := range rings {
 		for i := range around {
 			angle := 2 * math.Pi * float64(i) / float64(around)
-			vertices.Append([3]float32{float32(math.Cos(angle)) / 4, float32(ring) / float32(rings-1), float32(math.Sin(angle)) / 4},
-				[3]uint8{uint8(ring), uint8(i), 200})
+			vertices.Append(
+				[3]float32{
+					float32(math.Cos(angle)) / 4,
+					float32(ring) / float32(rings-1),
+					float32(math.Sin(angle)) / 4,
+				},
+				[3]uint8{uint8(ring), uint8(i), 200},
+			)
 			if ring > 0 {
 				here, next := uint32(ring*around+i), uint32(ring*around+(i+1)%around)
 				below := uint32(around)
@@ -67,7 +74,13 @@ func TestMesh(t *testing.T) {
 				t.Fatalf("%+v: %v", params, err)
 			}
 			if cloud.Len() != vertices.Len() || len(cloud.Colors) != cloud.Len() {
-				t.Fatalf("%+v: %d vertices with %d colours, want %d", params, cloud.Len(), len(cloud.Colors), vertices.Len())
+				t.Fatalf(
+					"%+v: %d vertices with %d colours, want %d",
+					params,
+					cloud.Len(),
+					len(cloud.Colors),
+					vertices.Len(),
+				)
 			}
 			index := pointcloud.NewIndex(&cloud)
 			for i, p := range vertices.Positions {
@@ -78,7 +91,14 @@ func TestMesh(t *testing.T) {
 				}
 				// Half a step of 1 m / 4095 on each axis.
 				if distance > 0.0003 || cloud.Colors[nearest] != want {
-					t.Fatalf("%+v: vertex %v %v comes back as %v %v", params, p, want, cloud.Positions[nearest], cloud.Colors[nearest])
+					t.Fatalf(
+						"%+v: vertex %v %v comes back as %v %v",
+						params,
+						p,
+						want,
+						cloud.Positions[nearest],
+						cloud.Colors[nearest],
+					)
 				}
 			}
 		}
@@ -90,16 +110,20 @@ func TestMesh(t *testing.T) {
 
 func TestMeshesAreNotEncoded(t *testing.T) {
 	before := []byte("before")
-	after, err := mesh{}.NewEncoder().Encode(before, codectest.Cloud(1, 3), codec.Params{PositionBits: 11, Box: codectest.Box})
+	after, err := mesh{}.NewEncoder().
+		Encode(before, codectest.Cloud(1, 3), codec.Params{PositionBits: 11, Box: codectest.Box})
 	if !errors.Is(err, codec.ErrParams) || !slices.Equal(after, before) {
 		t.Errorf("got %q and %v, want dst unchanged and ErrParams", after, err)
 	}
-	if after, err = (mesh{}).NewEncoder().Encode(before, new(pointcloud.Cloud), codec.Params{}); err != nil || !slices.Equal(after, before) {
+	if after, err = (mesh{}).NewEncoder().
+		Encode(before, new(pointcloud.Cloud), codec.Params{}); err != nil ||
+		!slices.Equal(after, before) {
 		t.Errorf("no points give %q and %v, want dst unchanged", after, err)
 	}
 }
 
-// faceCount is where a frame of the edgebreaker has its number of faces, behind its header, its kind of traversal and its number of vertices.
+// faceCount is where a frame of the edgebreaker has its number of faces, behind its header, its
+// kind of traversal and its number of vertices.
 const faceCount = 14
 
 func TestMalformedMesh(t *testing.T) {
@@ -148,7 +172,11 @@ func TestMalformedMesh(t *testing.T) {
 			spoilt := slices.Clone(frame)
 			spoilt[random.IntN(len(spoilt))] ^= 1 << random.IntN(8)
 			cloud := surface(1)
-			if err := decoder.Decode(cloud, spoilt); err != nil && (!errors.Is(err, codec.ErrMalformed) || cloud.Len() != 0) {
+			if err := decoder.Decode(
+				cloud,
+				spoilt,
+			); err != nil &&
+				(!errors.Is(err, codec.ErrMalformed) || cloud.Len() != 0) {
 				t.Fatalf("%d points and %v", cloud.Len(), err)
 			}
 		}

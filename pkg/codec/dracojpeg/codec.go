@@ -44,8 +44,8 @@ var errNoMemory = errors.New("draco+jpeg: out of memory")
 const (
 	// headerBytes precede the geometry.
 	headerBytes = 5
-	// pixelBytes and imageBytes bound the size of an image: as TurboJPEG has it, no more than the samples, of which there are 1.5 per pixel, twice,
-	// and markers.
+	// pixelBytes and imageBytes bound the size of an image: as TurboJPEG has it, no more than the
+	// samples, of which there are 1.5 per pixel, twice, and markers.
 	pixelBytes = 3
 	imageBytes = 2048
 )
@@ -84,7 +84,12 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 }
 
 // EncodeOrdered appends the cloud's frame to dst and replaces order by the order of its points.
-func (e *encoder) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, []uint32, error) {
+func (e *encoder) EncodeOrdered(
+	dst []byte,
+	order []uint32,
+	cloud *pointcloud.Cloud,
+	params codec.Params,
+) ([]byte, []uint32, error) {
 	frame, err := e.Encode(dst, cloud, params)
 	if err != nil {
 		return dst, order[:0], err
@@ -117,7 +122,12 @@ func (e *encoder) encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	}
 	size := len(frame) - begin - headerBytes
 	if size > math.MaxUint32 {
-		return dst, fmt.Errorf("%w: the geometry has %d bytes, expected at most %d", codec.ErrParams, size, uint32(math.MaxUint32))
+		return dst, fmt.Errorf(
+			"%w: the geometry has %d bytes, expected at most %d",
+			codec.ErrParams,
+			size,
+			uint32(math.MaxUint32),
+		)
 	}
 	binary.LittleEndian.PutUint32(frame[begin:], uint32(size))
 	frame[begin+4] = uint8(quality)
@@ -133,7 +143,14 @@ func (e *encoder) appendImage(frame []byte, cloud *pointcloud.Cloud, quality int
 	e.image = l.paint(e.image, cloud.Colors, e.order)
 	room := pixelBytes*l.width*l.height + imageBytes
 	frame = slices.Grow(frame, room)
-	out := C.volsfu_image_encode(bytesOf(e.image), C.int(l.width), C.int(l.height), C.int(quality), bytesOf(frame[len(frame):len(frame)+room]), C.size_t(room))
+	out := C.volsfu_image_encode(
+		bytesOf(e.image),
+		C.int(l.width),
+		C.int(l.height),
+		C.int(quality),
+		bytesOf(frame[len(frame):len(frame)+room]),
+		C.size_t(room),
+	)
 	switch out.status {
 	case C.VOLSFU_IMAGE_OK:
 		return frame[:len(frame)+int(out.size)], nil
@@ -206,19 +223,36 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	image, quality := f.image, f.quality
 	if quality == 0 {
 		if len(image) > 0 {
-			return fmt.Errorf("%w: %d bytes behind the geometry of a frame without colours, expected none", codec.ErrMalformed, len(image))
+			return fmt.Errorf(
+				"%w: %d bytes behind the geometry of a frame without colours, expected none",
+				codec.ErrMalformed,
+				len(image),
+			)
 		}
 		return nil
 	}
 	l := layoutOf(cloud.Len())
 	d.image = slices.Grow(d.image[:0], l.size())[:l.size()]
-	out := C.volsfu_image_decode(bytesOf(image), C.size_t(len(image)), C.int(quality), bytesOf(d.image), C.int(l.width), C.int(l.height))
+	out := C.volsfu_image_decode(
+		bytesOf(image),
+		C.size_t(len(image)),
+		C.int(quality),
+		bytesOf(d.image),
+		C.int(l.width),
+		C.int(l.height),
+	)
 	switch out.status {
 	case C.VOLSFU_IMAGE_NO_MEMORY:
 		return errNoMemory
 	case C.VOLSFU_IMAGE_MALFORMED:
-		return fmt.Errorf("%w: colours of %d points in %d bytes, expected one baseline JPEG image of %d×%d pixels", codec.ErrMalformed, cloud.Len(),
-			len(image), l.width, l.height)
+		return fmt.Errorf(
+			"%w: colours of %d points in %d bytes, expected one baseline JPEG image of %d×%d pixels",
+			codec.ErrMalformed,
+			cloud.Len(),
+			len(image),
+			l.width,
+			l.height,
+		)
 	}
 	l.read(cloud.Colors, d.image)
 	return nil

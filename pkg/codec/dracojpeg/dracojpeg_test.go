@@ -80,23 +80,44 @@ func TestQuality(t *testing.T) {
 		for _, quality := range []int{30, 60, 90, 100} {
 			mse, bytes := colorError(t, cloud, quality), len(mustEncode(t, cloud, params(quality)))
 			if points >= 4096 && (mse >= last || bytes <= size) {
-				t.Errorf("%d points: mean square error %.2f and %d bytes at quality %d, want less than %.2f and more than %d", points, mse, bytes, quality, last, size)
+				t.Errorf(
+					"%d points: mean square error %.2f and %d bytes at quality %d, want less than %.2f and more than %d",
+					points,
+					mse,
+					bytes,
+					quality,
+					last,
+					size,
+				)
 			}
 			last, size = mse, bytes
 		}
-		// At the best quality what is left is the halved chroma, of colours that change by up to 150 / cube root of the points from one to the next.
+		// At the best quality what is left is the halved chroma, of colours that change by up to
+		// 150 / cube root of the points from one to the next.
 		if limit := 4 + square(150/math.Cbrt(float64(points))); last > limit {
 			t.Errorf("%d points: mean square error %.2f at quality 100, want at most %.2f", points, last, limit)
 		}
 	}
-	if a, b := mustEncode(t, shaded(500), params(0)), mustEncode(t, shaded(500), params(codec.DefaultColorQuality)); !bytes.Equal(a, b) {
+	if a, b := mustEncode(
+		t,
+		shaded(500),
+		params(0),
+	), mustEncode(
+		t,
+		shaded(500),
+		params(codec.DefaultColorQuality),
+	); !bytes.Equal(
+		a,
+		b,
+	) {
 		t.Error("quality 0 is not the default")
 	}
 }
 
 func square(v float64) float64 { return v * v }
 
-// TestRealColors: a capture of a person takes at least 40 % fewer bytes than with exact colours, with errors that are those of a good photograph.
+// TestRealColors: a capture of a person takes at least 40 % fewer bytes than with exact colours,
+// with errors that are those of a good photograph.
 func TestRealColors(t *testing.T) {
 	cloud := codectest.RealCloud(t)
 	p := codec.Params{PositionBits: 11, Speed: 10, Box: cloud.Bounds()}
@@ -139,13 +160,20 @@ func TestLayout(t *testing.T) {
 				t.Fatalf("%d points: point %d is %v, want %v", points, i, color, colors[order[i]])
 			}
 		}
-		if l.width%squareEdge != 0 || l.height%squareEdge != 0 || l.width*l.height < points || l.width*l.height >= points+mostSquares*squarePoints {
+		if l.width%squareEdge != 0 || l.height%squareEdge != 0 || l.width*l.height < points ||
+			l.width*l.height >= points+mostSquares*squarePoints {
 			t.Errorf("%d points: the image is %d×%d", points, l.width, l.height)
 		}
 	}
 	for i := 1; i < len(curve); i++ {
 		a, b := int(curve[i-1]), int(curve[i])
-		if distance := max(a/squareEdge-b/squareEdge, b/squareEdge-a/squareEdge) + max(a%squareEdge-b%squareEdge, b%squareEdge-a%squareEdge); distance != 1 {
+		if distance := max(
+			a/squareEdge-b/squareEdge,
+			b/squareEdge-a/squareEdge,
+		) + max(
+			a%squareEdge-b%squareEdge,
+			b%squareEdge-a%squareEdge,
+		); distance != 1 {
 			t.Fatalf("points %d and %d are %d pixels from each other, want 1", i-1, i, distance)
 		}
 	}
@@ -159,7 +187,11 @@ func TestWholeImage(t *testing.T) {
 	abbreviated := frame[headerBytes+binary.LittleEndian.Uint32(frame):]
 	// Go's encoder has the tables of the same annexes, scaled in the same way.
 	var other bytes.Buffer
-	if err := jpeg.Encode(&other, image.NewRGBA(image.Rect(0, 0, 16, 16)), &jpeg.Options{Quality: quality}); err != nil {
+	if err := jpeg.Encode(
+		&other,
+		image.NewRGBA(image.Rect(0, 0, 16, 16)),
+		&jpeg.Options{Quality: quality},
+	); err != nil {
 		t.Fatal(err)
 	}
 	file := append([]byte{}, abbreviated[:2]...)
@@ -216,10 +248,18 @@ func TestTablesDoNotLast(t *testing.T) {
 	at := headerBytes + int(binary.LittleEndian.Uint32(frame)) + 2
 	foreign := slices.Insert(slices.Clone(frame), at, segment(t, other.Bytes(), 0xdb)...)
 	if err := d.Decode(got, foreign); err != nil || slices.Equal(got.Colors, want.Colors) {
-		t.Fatalf("an image with coarser tables: %v, and the same colours: %v", err, slices.Equal(got.Colors, want.Colors))
+		t.Fatalf(
+			"an image with coarser tables: %v, and the same colours: %v",
+			err,
+			slices.Equal(got.Colors, want.Colors),
+		)
 	}
 	if err := d.Decode(got, frame); err != nil || !slices.Equal(got.Colors, want.Colors) {
-		t.Errorf("after an image with tables of its own: %v, and the same colours: %v", err, slices.Equal(got.Colors, want.Colors))
+		t.Errorf(
+			"after an image with tables of its own: %v, and the same colours: %v",
+			err,
+			slices.Equal(got.Colors, want.Colors),
+		)
 	}
 }
 
@@ -242,7 +282,9 @@ func TestMalformed(t *testing.T) {
 		"something behind image": append(slices.Clone(frame), 0),
 	} {
 		cloud := shaded(10)
-		if err := (dracojpeg{}).NewDecoder().Decode(cloud, data); !errors.Is(err, codec.ErrMalformed) || cloud.Len() != 0 {
+		if err := (dracojpeg{}).NewDecoder().
+			Decode(cloud, data); !errors.Is(err, codec.ErrMalformed) ||
+			cloud.Len() != 0 {
 			t.Errorf("%s: got %v and %d points, want ErrMalformed and none", name, err, cloud.Len())
 		}
 	}
@@ -266,7 +308,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever a frame says, decoding gives an error around ErrMalformed and no points, or as many colours as points.
+// FuzzDecode: whatever a frame says, decoding gives an error around ErrMalformed and no points, or
+// as many colours as points.
 func FuzzDecode(f *testing.F) {
 	for _, points := range []int{1, 300} {
 		for _, quality := range []int{1, 85} {

@@ -8,8 +8,8 @@ const (
 	// squareEdge is the edge of a JPEG MCU with halved chroma, in pixels; squarePoints are the points in it.
 	squareEdge   = 16
 	squarePoints = squareEdge * squareEdge
-	// mostSquares is how many stand side by side: an image of draco.MaxPoints is 16,384 pixels high, of the 65,500 that libjpeg takes, and rows are
-	// long enough for its vector code.
+	// mostSquares is how many stand side by side: an image of draco.MaxPoints is 16,384 pixels
+	// high, of the 65,500 that libjpeg takes, and rows are long enough for its vector code.
 	mostSquares = 16
 	// channels of a pixel: red, green, blue.
 	channels = 3

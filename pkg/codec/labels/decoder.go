@@ -17,7 +17,8 @@ type decoder struct {
 	planes planes.Decompressor
 }
 
-// Decode replaces the cloud's points by the frame's. Points of a codec that this program has not give an error around codec.ErrUnknown.
+// Decode replaces the cloud's points by the frame's. Points of a codec that this program has not
+// give an error around codec.ErrUnknown.
 func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	cloud.Reset()
 	if len(data) == 0 {

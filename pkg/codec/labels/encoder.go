@@ -27,7 +27,12 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	}
 	for _, values := range [][]uint16{cloud.Labels, cloud.Sources} {
 		if len(values) > 0 && len(values) != n {
-			return dst, fmt.Errorf("encode labels: %w: %d labels or sources of %d points", codec.ErrParams, len(values), n)
+			return dst, fmt.Errorf(
+				"encode labels: %w: %d labels or sources of %d points",
+				codec.ErrParams,
+				len(values),
+				n,
+			)
 		}
 	}
 	if n == 0 {
@@ -56,7 +61,12 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	}
 	if e.compressor == nil {
 		// Neighbours have the same label nearly always: more effort finds little more, and time counts.
-		e.compressor, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+		e.compressor, err = zstd.NewWriter(
+			nil,
+			zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithEncoderConcurrency(1),
+			zstd.WithLowerEncoderMem(true),
+		)
 		if err != nil {
 			return dst[:begin], fmt.Errorf("encode labels: %w", err)
 		}

@@ -1,6 +1,7 @@
-// Package labels is the codec "labels" (FourCC "labl"): a cloud coded by another codec, and beside it what that one does not keep of the points: their labels, and the
-// cameras that saw them. Both are put into the order in which the other codec decodes the points, where neighbours follow each other and have the same label mostly, and
-// compressed by Zstandard. It needs no cgo of its own.
+// Package labels is the codec "labels" (FourCC "labl"): a cloud coded by another codec, and beside
+// it what that one does not keep of the points: their labels, and the cameras that saw them. Both
+// are put into the order in which the other codec decodes the points, where neighbours follow each
+// other and have the same label mostly, and compressed by Zstandard. It needs no cgo of its own.
 //
 // A frame is, with all numbers little-endian,
 //
@@ -36,11 +37,16 @@ const headerBytes = 13
 // maxPoints bounds a frame's points.
 const maxPoints = codec.MaxPoints
 
-// New makes a codec whose points are coded by another one, nil for Draco, or zstd in a program that was built without. Its frames are decoded by every codec of this
-// package. Codecs that do not tell the order of their points, which their Capabilities say, give an error around codec.ErrUnknown.
+// New makes a codec whose points are coded by another one, nil for Draco, or zstd in a program that
+// was built without. Its frames are decoded by every codec of this package. Codecs that do not tell
+// the order of their points, which their Capabilities say, give an error around codec.ErrUnknown.
 func New(inner codec.Codec) (codec.Codec, error) {
 	if inner != nil && (inner.FourCC() == fourCC || !inner.Capabilities().Ordered) {
-		return nil, fmt.Errorf("%w: labels beside %s, which does not tell the order of its points", codec.ErrUnknown, inner.Name())
+		return nil, fmt.Errorf(
+			"%w: labels beside %s, which does not tell the order of its points",
+			codec.ErrUnknown,
+			inner.Name(),
+		)
 	}
 	return labelled{inner}, nil
 }

@@ -80,7 +80,12 @@ func TestPointsKeepTheirs(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if (len(decoded.Labels) > 0) != has[0] || (len(decoded.Sources) > 0) != has[1] {
-				t.Fatalf("%s: %d labels and %d sources of 1,000 points", name, len(decoded.Labels), len(decoded.Sources))
+				t.Fatalf(
+					"%s: %d labels and %d sources of 1,000 points",
+					name,
+					len(decoded.Labels),
+					len(decoded.Sources),
+				)
 			}
 			for i, color := range decoded.Colors {
 				if has[0] && decoded.Labels[i] != labelOf(color) || has[1] && decoded.Sources[i] != sourcesOf(color) {
@@ -91,7 +96,8 @@ func TestPointsKeepTheirs(t *testing.T) {
 	}
 }
 
-// TestBodyPartsCostLittle: labels of slabs of space take a small part of what the points take, which are all over these slabs.
+// TestBodyPartsCostLittle: labels of slabs of space take a small part of what the points take,
+// which are all over these slabs.
 func TestBodyPartsCostLittle(t *testing.T) {
 	cloud := codectest.Cloud(1, 20_000)
 	for _, p := range cloud.Positions {
@@ -126,7 +132,9 @@ func TestRefusals(t *testing.T) {
 	}
 	uneven := marked(10)
 	uneven.Labels = uneven.Labels[:9]
-	if dst, err := registered.NewEncoder().Encode([]byte("x"), uneven, params); !errors.Is(err, codec.ErrParams) || string(dst) != "x" {
+	if dst, err := registered.NewEncoder().
+		Encode([]byte("x"), uneven, params); !errors.Is(err, codec.ErrParams) ||
+		string(dst) != "x" {
 		t.Errorf("9 labels of 10 points: %q, %v", dst, err)
 	}
 	frame, err := beside(t, codec.Raw).NewEncoder().Encode(nil, marked(10), params)
@@ -138,8 +146,10 @@ func TestRefusals(t *testing.T) {
 		to   byte
 		want error
 	}{
-		"another codec": {0, 'X', codec.ErrUnknown}, "no points": {8, 0, codec.ErrMalformed}, "many points": {11, 1, codec.ErrMalformed},
-		"something else": {12, 4, codec.ErrMalformed}, "nothing beside": {12, 0, codec.ErrMalformed}, "less beside": {12, 1, codec.ErrMalformed},
+		"another codec": {0, 'X', codec.ErrUnknown}, "no points": {8, 0, codec.ErrMalformed},
+		"many points":    {11, 1, codec.ErrMalformed},
+		"something else": {12, 4, codec.ErrMalformed}, "nothing beside": {12, 0, codec.ErrMalformed},
+		"less beside": {12, 1, codec.ErrMalformed},
 		"long points": {6, 1, codec.ErrMalformed},
 	} {
 		spoilt := slices.Clone(frame)

@@ -18,8 +18,8 @@ func (tree) Capabilities() codec.Capabilities {
 	return codec.Capabilities{Encodes: true, Colors: true, ExactColors: true, Steps: []int{0, 5, 9}}
 }
 
-// formula predicts as trees code: 2.5 bits of every point per bit of its coordinates, one less for every doubling of points, and less at lower
-// speeds, which take more time.
+// formula predicts as trees code: 2.5 bits of every point per bit of its coordinates, one less for
+// every doubling of points, and less at lower speeds, which take more time.
 type formula struct {
 	// larger and slower are what frames are as multiples of that.
 	larger, slower float64
@@ -38,7 +38,11 @@ func (f *formula) Predict(_ codec.Codec, p codec.Params, points int) (model.Pred
 		perPoint, took = 0.95*perPoint, 1.2*took
 	}
 	took *= f.slower
-	return model.Prediction{Bytes: int(f.larger * perPoint * n / 8), Took: time.Duration(took), Most: time.Duration(1.5 * took)}, !f.unknown[p.PositionBits]
+	return model.Prediction{
+		Bytes: int(f.larger * perPoint * n / 8),
+		Took:  time.Duration(took),
+		Most:  time.Duration(1.5 * took),
+	}, !f.unknown[p.PositionBits]
 }
 
 func source() Source {
@@ -50,7 +54,8 @@ func source() Source {
 
 var free = Wish{Bits: -1, Speed: -1}
 
-// TestFind: the rate is met from below, as closely as points can be chosen, and is what the model says of all tiles together.
+// TestFind: the rate is met from below, as closely as points can be chosen, and is what the model
+// says of all tiles together.
 func TestFind(t *testing.T) {
 	m := &formula{larger: 1, slower: 1}
 	for _, mbit := range []float64{1, 3, 5, 8, 12, 20} {
@@ -70,7 +75,7 @@ func TestFind(t *testing.T) {
 // TestFindTakesNoMoreThanThereIs, nor less than a figure can be told by.
 func TestFindTakesNoMoreThanThereIs(t *testing.T) {
 	s, m := source(), &formula{larger: 1, slower: 1}
-	for target, want := range map[volumetric.Bitrate]int{1e9: 40000, 1: leastPoints} {
+	for target, want := range map[volumetric.Bitrate]int{1e9: 40000, 1: minPoints} {
 		w := free
 		w.Target = target
 		if r, ok := s.Find(m, w); !ok || r.Points != want {
@@ -102,7 +107,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestFindWithinTime: the slowest speed has the most points where there is time, and there are fewer where there is not.
+// TestFindWithinTime: the slowest speed has the most points where there is time, and there are
+// fewer where there is not.
 func TestFindWithinTime(t *testing.T) {
 	w := free
 	w.Target = 12e6
@@ -141,7 +147,15 @@ func TestTrials(t *testing.T) {
 	s, truth, learnt := source(), &formula{larger: 1, slower: 1}, model.New()
 	for _, r := range s.Trials(free) {
 		p, _ := truth.Predict(s.Codec, s.params(r), r.Points/s.Tiles)
-		learnt.Observe(model.Observation{Codec: s.Codec, Params: s.params(r), Points: r.Points / s.Tiles, Bytes: p.Bytes, Took: p.Took})
+		learnt.Observe(
+			model.Observation{
+				Codec:  s.Codec,
+				Params: s.params(r),
+				Points: r.Points / s.Tiles,
+				Bytes:  p.Bytes,
+				Took:   p.Took,
+			},
+		)
 	}
 	if n := len(s.Trials(free)); n > 60 {
 		t.Errorf("%d trials, want at most 60", n)

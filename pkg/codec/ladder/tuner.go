@@ -8,20 +8,24 @@ import (
 )
 
 const (
-	// usable is the part of the uplink's estimate that is shared out, of the bitrates that qualities are described by. A client takes 95 % for its
-	// tracks, wants 10 % to spare for one that returns, and counts the headers of IP, UDP, RTP and SRTP, 6 to 10 %: 0.95/1.1/1.1, with 4 % to spare
-	// for sound and for frames above their mean.
-	usable = 0.75
-	// A share that falls by less than fall is left as it is, and one that rises by less than rise: the first within the noise of an estimate, the
-	// second within what a client would not find worth a return.
-	fall = 0.95
-	rise = 1.05
-	// patience is how long the uplink must carry more before it is used: an estimate that has dropped overshoots on its way up.
-	patience = time.Second
-	// review is how often rungs are held against what the model has learnt since, tolerance how far off their rate may be, downwards and upwards.
-	review  = time.Second
-	tooLow  = 0.85
-	tooHigh = 1.05
+	// usableShare is the part of the uplink's estimate that is shared out, of the bitrates that
+	// qualities are described by. A client takes 95 % for its tracks, wants 10 % to spare for one
+	// that returns, and counts the headers of IP, UDP, RTP and SRTP, 6 to 10 %: 0.95/1.1/1.1, with
+	// 4 % to spare for sound and for frames above their mean.
+	usableShare = 0.75
+	// A share that falls by less than fall is left as it is, and one that rises by less than rise:
+	// the first within the noise of an estimate, the second within what a client would not find
+	// worth a return.
+	fallThreshold = 0.95
+	riseThreshold = 1.05
+	// riseDelay is how long the uplink must carry more before it is used: an estimate that has
+	// dropped overshoots on its way up.
+	riseDelay = time.Second
+	// reviewInterval is how often rungs are held against what the model has learnt since, tolerance
+	// how far off their rate may be, downwards and upwards.
+	reviewInterval = time.Second
+	tooLow         = 0.85
+	tooHigh        = 1.05
 	// leastExponent keeps qualities apart: a ratio of four becomes one of a half more.
 	leastExponent = 0.3
 )
@@ -34,17 +38,24 @@ type Tuner struct {
 	// targets are what the rungs were last found for.
 	targets []volumetric.Bitrate
 
-	// carried is the uplink that targets were shared out by, 0 for no limit; wanted who was counted. better is since when it carries more.
+	// carried is the uplink that targets were shared out by, 0 for no limit; wanted who was
+	// counted. better is since when it carries more.
 	carried  float64
 	wanted   []bool
 	better   time.Time
 	reviewed time.Time
 }
 
-// NewTuner makes a tuner of qualities, ascending, and finds their first rungs by the model, at full targets. It is false where the model lacks the
-// trials.
+// NewTuner makes a tuner of qualities, ascending, and finds their first rungs by the model, at full
+// targets. It is false where the model lacks the trials.
 func NewTuner(source Source, wishes []Wish, m Model) (*Tuner, bool) {
-	t := &Tuner{source: source, wishes: wishes, rungs: make([]Rung, len(wishes)), targets: make([]volumetric.Bitrate, len(wishes)), wanted: make([]bool, len(wishes))}
+	t := &Tuner{
+		source:  source,
+		wishes:  wishes,
+		rungs:   make([]Rung, len(wishes)),
+		targets: make([]volumetric.Bitrate, len(wishes)),
+		wanted:  make([]bool, len(wishes)),
+	}
 	for q, w := range wishes {
 		r, ok := source.Find(m, w)
 		if !ok {
@@ -62,11 +73,12 @@ func (t *Tuner) Rungs() []Rung { return t.rungs }
 // Targets are the rates that the rungs were found for.
 func (t *Tuner) Targets() []volumetric.Bitrate { return t.targets }
 
-// Step takes what the uplink carries, 0 where that is not known, and which qualities are wanted for any tile, also those that were given up for want of
-// bandwidth. It tells whether a rung has changed.
+// Step takes what the uplink carries, 0 where that is not known, and which qualities are wanted for
+// any tile, also those that were given up for want of bandwidth. It tells whether a rung has
+// changed.
 func (t *Tuner) Step(now time.Time, uplink volumetric.Bitrate, wanted []bool, m Model) bool {
-	moved := t.share(now, usable*float64(uplink), wanted)
-	if !moved && now.Sub(t.reviewed) < review {
+	moved := t.share(now, usableShare*float64(uplink), wanted)
+	if !moved && now.Sub(t.reviewed) < reviewInterval {
 		return false
 	}
 	t.reviewed = now
@@ -84,12 +96,12 @@ func (t *Tuner) share(now time.Time, carried float64, wanted []bool) bool {
 		different = different || w != t.wanted[q]
 	}
 	switch {
-	case different || carried > 0 && (t.carried == 0 || carried < fall*t.carried):
-	case t.carried > 0 && (carried == 0 || carried > rise*t.carried):
+	case different || carried > 0 && (t.carried == 0 || carried < fallThreshold*t.carried):
+	case t.carried > 0 && (carried == 0 || carried > riseThreshold*t.carried):
 		if t.better.IsZero() {
 			t.better = now
 		}
-		if now.Sub(t.better) < patience {
+		if now.Sub(t.better) < riseDelay {
 			return false
 		}
 	default:
@@ -144,8 +156,9 @@ func (w Wish) fixed(r Rung) Wish {
 	return w
 }
 
-// Squeeze lowers ascending rates so that they sum up to no more than what is carried, 0 for no limit. The lowest stays and the ratios between the
-// others shrink evenly, since a low quality that gets lower helps nobody; where that leaves them too close to each other to be worth having, all
+// Squeeze lowers ascending rates so that they sum up to no more than what is carried, 0 for no
+// limit. The lowest stays and the ratios between the others shrink evenly, since a low quality that
+// gets lower helps nobody; where that leaves them too close to each other to be worth having, all
 // shrink.
 func Squeeze(rates []volumetric.Bitrate, carried float64) []volumetric.Bitrate {
 	out := append([]volumetric.Bitrate{}, rates...)
@@ -167,13 +180,13 @@ func Squeeze(rates []volumetric.Bitrate, carried float64) []volumetric.Bitrate {
 	}
 	factor := min(1, carried/sum(rates, exponent))
 	for i := range out {
-		out[i] = volumetric.Bitrate(squeezed(rates, i, exponent, factor))
+		out[i] = volumetric.Bitrate(scaledRate(rates, i, exponent, factor))
 	}
 	return out
 }
 
-// squeezed is a rate whose ratio to the lowest is raised to a power, times a factor.
-func squeezed(rates []volumetric.Bitrate, i int, exponent, factor float64) float64 {
+// scaledRate is a rate whose ratio to the lowest is raised to a power, times a factor.
+func scaledRate(rates []volumetric.Bitrate, i int, exponent, factor float64) float64 {
 	low := float64(rates[0])
 	return factor * low * math.Pow(float64(rates[i])/low, exponent)
 }
@@ -181,7 +194,7 @@ func squeezed(rates []volumetric.Bitrate, i int, exponent, factor float64) float
 func sum(rates []volumetric.Bitrate, exponent float64) float64 {
 	total := 0.0
 	for i := range rates {
-		total += squeezed(rates, i, exponent, 1)
+		total += scaledRate(rates, i, exponent, 1)
 	}
 	return total
 }

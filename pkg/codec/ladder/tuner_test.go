@@ -14,12 +14,14 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// TestTranscripts plays the files of testdata. Their first line has the targets in Mbit/s; the others are
+// TestTranscripts plays the files of testdata. Their first line has the targets in Mbit/s; the
+// others are
 //
 //	MS UPLINK [without Q…] [larger F] [slower F]
 //
-// a step so many milliseconds after the beginning with an uplink of so many Mbit/s, 0 where it is unknown; without qualities that nobody wants; with
-// frames that are larger, or slower, than at first. Below, after ">", stand the rungs where one has changed.
+// a step so many milliseconds after the beginning with an uplink of so many Mbit/s, 0 where it is
+// unknown; without qualities that nobody wants; with frames that are larger, or slower, than at
+// first. Below, after ">", stand the rungs where one has changed.
 func TestTranscripts(t *testing.T) {
 	transcript.Play(t, "testdata/*.txt", play)
 }
@@ -100,7 +102,14 @@ func number(t *testing.T, word string) float64 {
 func rungs(t *Tuner) string {
 	var out strings.Builder
 	for _, r := range t.Rungs() {
-		fmt.Fprintf(&out, "> %.3g points, %d bits, speed %d: %.3g Mbit/s\n", float64(r.Points), r.Bits, r.Speed, float64(r.Rate)/1e6)
+		fmt.Fprintf(
+			&out,
+			"> %.3g points, %d bits, speed %d: %.3g Mbit/s\n",
+			float64(r.Points),
+			r.Bits,
+			r.Speed,
+			float64(r.Rate)/1e6,
+		)
 	}
 	return out.String()
 }

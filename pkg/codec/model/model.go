@@ -1,5 +1,6 @@
-// Package model learns while a program runs how large the frames of a codec are and how long they take, and says so of frames that are not encoded yet.
-// It is pure: what was measured goes in, predictions come out. A Model belongs to one goroutine.
+// Package model learns while a program runs how large the frames of a codec are and how long they
+// take, and says so of frames that are not encoded yet. It is pure: what was measured goes in,
+// predictions come out. A Model belongs to one goroutine.
 package model
 
 import (
@@ -9,7 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// Observation is one encoded frame: as many points, coded with the parameters, in so many bytes and within so much time.
+// Observation is one encoded frame: as many points, coded with the parameters, in so many bytes and
+// within so much time.
 type Observation struct {
 	Codec  codec.Codec
 	Params codec.Params
@@ -25,7 +27,8 @@ type Prediction struct {
 	Took, Most time.Duration
 }
 
-// setting is what makes a difference to how points are coded. Positions are coded in a box, which is the same for all frames of a publication.
+// setting is what makes a difference to how points are coded. Positions are coded in a box, which
+// is the same for all frames of a publication.
 type setting struct {
 	codec               codec.FourCC
 	bits, step, quality int
@@ -54,7 +57,8 @@ func New() *Model { return &Model{learnt: make(map[setting]*costs)} }
 
 // costs are those of one setting.
 type costs struct {
-	// size is bits per point over the logarithm of points: a tree codes the bits that neighbours share once, so that each doubling saves about as much.
+	// size is bits per point over the logarithm of points: a tree codes the bits that neighbours
+	// share once, so that each doubling saves about as much.
 	size line
 	// time is nanoseconds per point over one over points: what every frame takes stands beside what every point does.
 	time line
@@ -63,19 +67,22 @@ type costs struct {
 }
 
 const (
-	// memory is how many frames count: a second's at 30 per second in four tiles. What was learnt follows a scene that changes within it.
-	memory = 120
-	// slopeOfSize is what a doubling of points saves in bits per point where one number of points was seen only: what it saves in an unordered set at
-	// least, since n! orders of it are the same.
+	// memoryFrames is how many frames count: a second's at 30 per second in four tiles. What was
+	// learnt follows a scene that changes within it.
+	memoryFrames = 120
+	// slopeOfSize is what a doubling of points saves in bits per point where one number of points
+	// was seen only: what it saves in an unordered set at least, since n! orders of it are the
+	// same.
 	slopeOfSize = -1
 	// slopeOfTime is what a frame takes in nanoseconds before its first point: calls, tables and markers.
 	slopeOfTime = 20_000
 	// firstDeviation stands for what is not known of times after the first frame: caches are cold then.
 	firstDeviation = 0.5
-	// most is how many mean deviations lie between a prediction and what is rarely exceeded, as between round trips and time-outs (RFC 6298 has four).
-	most = 3
-	// longest bounds predictions, so that they remain numbers whatever was observed.
-	longest = time.Hour
+	// deviationFactor is how many mean deviations lie between a prediction and what is rarely
+	// exceeded, as between round trips and time-outs (RFC 6298 has four).
+	deviationFactor = 3
+	// maxPrediction bounds predictions, so that they remain numbers whatever was observed.
+	maxPrediction = time.Hour
 )
 
 // Observe learns from a frame. Frames without points or time say nothing.
@@ -86,7 +93,11 @@ func (m *Model) Observe(o Observation) {
 	key := settingOf(o.Codec, o.Params)
 	c := m.learnt[key]
 	if c == nil {
-		c = &costs{size: line{prior: slopeOfSize}, time: line{prior: slopeOfTime, least: 0, bounded: true}, deviation: mean{value: firstDeviation}}
+		c = &costs{
+			size:      line{prior: slopeOfSize},
+			time:      line{prior: slopeOfTime, least: 0, bounded: true},
+			deviation: mean{value: firstDeviation},
+		}
 		m.learnt[key] = c
 	} else if expected := c.took(o.Points); expected > 0 {
 		c.deviation.add(math.Abs(float64(o.Took)/expected - 1))
@@ -101,8 +112,8 @@ func (c *costs) took(points int) float64 {
 	return max(0, c.time.at(1/n)) * n
 }
 
-// Predict says what a frame of so many points will be, and whether anything is known of the codec with these parameters. Speeds that make no
-// difference to the codec are known together.
+// Predict says what a frame of so many points will be, and whether anything is known of the codec
+// with these parameters. Speeds that make no difference to the codec are known together.
 func (m *Model) Predict(c codec.Codec, params codec.Params, points int) (Prediction, bool) {
 	learnt, known := m.learnt[settingOf(c, params)]
 	if !known || points <= 0 {
@@ -113,13 +124,14 @@ func (m *Model) Predict(c codec.Codec, params codec.Params, points int) (Predict
 	size := math.Ceil(max(0, learnt.size.at(math.Log2(n))) * n / 8)
 	return Prediction{
 		Bytes: int(min(size, math.MaxInt32)),
-		Took:  time.Duration(min(took, float64(longest))),
-		Most:  time.Duration(min(took*(1+most*learnt.deviation.value), float64(longest))),
+		Took:  time.Duration(min(took, float64(maxPrediction))),
+		Most:  time.Duration(min(took*(1+deviationFactor*learnt.deviation.value), float64(maxPrediction))),
 	}, true
 }
 
-// line is a straight line through what was seen lately: least squares with weights that fade (Haykin, Adaptive Filter Theory, 10.2), and with a slope
-// that is expected until values far enough apart show another.
+// line is a straight line through what was seen lately: least squares with weights that fade
+// (Haykin, Adaptive Filter Theory, 10.2), and with a slope that is expected until values far enough
+// apart show another.
 type line struct {
 	// prior is the slope that is expected; where it is bounded, slopes below least count as least.
 	prior, least float64
@@ -128,14 +140,16 @@ type line struct {
 	weight, x, y, xx, xy float64
 }
 
-// priorWeight is how much the expected slope counts: as much as one frame in memory that is off the mean by the square root of this.
+// priorWeight is how much the expected slope counts: as much as one frame in memoryFrames that is
+// off the mean by the square root of this.
 const priorWeight = 0.02
 
-// smallestScale stands for where values are if all are 0, as the logarithm of a single point is: far below the square of one over the points of any frame.
+// smallestScale stands for where values are if all are 0, as the logarithm of a single point is:
+// far below the square of one over the points of any frame.
 const smallestScale = 1e-30
 
 func (l *line) add(x, y float64) {
-	const keep = 1 - 1./memory
+	const keep = 1 - 1./memoryFrames
 	l.weight = l.weight*keep + 1
 	l.x = l.x*keep + x
 	l.y = l.y*keep + y

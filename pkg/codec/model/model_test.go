@@ -24,8 +24,14 @@ func (c coder) FourCC() codec.FourCC             { return c.fourCC }
 func (c coder) Capabilities() codec.Capabilities { return c.can }
 
 var coders = map[string]codec.Codec{
-	"tree":  coder{fourCC: codec.FourCC{'t', 'r', 'e', 'e'}, can: codec.Capabilities{Colors: true, ExactColors: true, Steps: []int{0, 5, 9}}},
-	"lossy": coder{fourCC: codec.FourCC{'l', 'o', 's', 's'}, can: codec.Capabilities{Colors: true, Steps: []int{0}, SequentialSteps: []int{0}}},
+	"tree": coder{
+		fourCC: codec.FourCC{'t', 'r', 'e', 'e'},
+		can:    codec.Capabilities{Colors: true, ExactColors: true, Steps: []int{0, 5, 9}},
+	},
+	"lossy": coder{
+		fourCC: codec.FourCC{'l', 'o', 's', 's'},
+		can:    codec.Capabilities{Colors: true, Steps: []int{0}, SequentialSteps: []int{0}},
+	},
 	"plain": coder{fourCC: codec.FourCC{'p', 'l', 'a', 'n'}, can: codec.Capabilities{Steps: []int{0}}},
 }
 
@@ -34,8 +40,8 @@ var coders = map[string]codec.Codec{
 //	TIMES x CODEC BITS SPEED [quality=N] [plain] [sequential]: POINTS points, BYTES bytes, TIME
 //	CODEC BITS SPEED [quality=N] [plain] [sequential]: POINTS points
 //
-// for frames that were encoded, as often as stands before them, and for those that are asked about. Below the latter, after ">", stands what is
-// predicted.
+// for frames that were encoded, as often as stands before them, and for those that are asked about.
+// Below the latter, after ">", stands what is predicted.
 func TestTranscripts(t *testing.T) {
 	transcript.Play(t, "testdata/*.txt", play)
 }
@@ -125,8 +131,10 @@ func told(p Prediction, known bool) string {
 func TestPredictionsAreFinite(t *testing.T) {
 	c := coders["tree"]
 	for _, o := range []Observation{
-		{c, codec.Params{}, 0, 10, time.Second}, {c, codec.Params{}, 10, 0, time.Second}, {c, codec.Params{}, 10, 10, 0}, {c, codec.Params{}, -5, 10, time.Second},
-		{c, codec.Params{}, 1, 1, 1}, {c, codec.Params{}, 1, math.MaxInt32, time.Hour}, {c, codec.Params{}, math.MaxInt32, 1, 1},
+		{c, codec.Params{}, 0, 10, time.Second}, {c, codec.Params{}, 10, 0, time.Second},
+		{c, codec.Params{}, 10, 10, 0}, {c, codec.Params{}, -5, 10, time.Second},
+		{c, codec.Params{}, 1, 1, 1}, {c, codec.Params{}, 1, math.MaxInt32, time.Hour},
+		{c, codec.Params{}, math.MaxInt32, 1, 1},
 	} {
 		m := New()
 		m.Observe(o)
@@ -154,7 +162,15 @@ func TestNoAllocations(t *testing.T) {
 func TestOnePoint(t *testing.T) {
 	m := New()
 	for range 3 {
-		m.Observe(Observation{Codec: coders["tree"], Params: codec.Params{PositionBits: 11}, Points: 1, Bytes: 20, Took: 30 * time.Microsecond})
+		m.Observe(
+			Observation{
+				Codec:  coders["tree"],
+				Params: codec.Params{PositionBits: 11},
+				Points: 1,
+				Bytes:  20,
+				Took:   30 * time.Microsecond,
+			},
+		)
 	}
 	for _, points := range []int{1, 2, 1000, 1 << 20} {
 		p, known := m.Predict(coders["tree"], codec.Params{PositionBits: 11}, points)

@@ -6,7 +6,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// sampled is how many points the cuts are found from: the share of a part is then right within about 1/sqrt(1024) = 3 % of the cloud.
+// sampled is how many points the cuts are found from: the share of a part is then right within
+// about 1/sqrt(1024) = 3 % of the cloud.
 const sampled = 1024
 
 // cutter cuts clouds into slabs.
@@ -18,7 +19,7 @@ type cutter struct {
 // cut gives every part the points of its slab, in memory that the parts keep.
 func (c *cutter) cut(cloud *pointcloud.Cloud, parts []*part, plain bool) {
 	var cuts [MaxParts - 1]float32
-	axis := c.place(cloud, cuts[:len(parts)-1])
+	axis := c.findCuts(cloud, cuts[:len(parts)-1])
 	for _, p := range parts {
 		p.slab.Reset()
 	}
@@ -41,8 +42,8 @@ func (c *cutter) cut(cloud *pointcloud.Cloud, parts []*part, plain bool) {
 	}
 }
 
-// place finds the longest axis of the cloud, and where to cut it.
-func (c *cutter) place(cloud *pointcloud.Cloud, cuts []float32) (axis int) {
+// findCuts finds the longest axis of the cloud, and where to cut it.
+func (c *cutter) findCuts(cloud *pointcloud.Cloud, cuts []float32) (axis int) {
 	n := min(sampled, cloud.Len())
 	for i := range n {
 		c.sample[i] = cloud.Positions[i*cloud.Len()/n]

@@ -11,13 +11,13 @@ import (
 
 // decoder decodes the parts of one frame at a time.
 type decoder struct {
-	inner  codec.Codec
-	spaces []*space
-	crew   *crew
+	inner        codec.Codec
+	partDecoders []*partDecoder
+	workers      *workers
 }
 
 // space is where one part goes; only one goroutine has it at a time.
-type space struct {
+type partDecoder struct {
 	decoder codec.Announcer
 	data    []byte
 	place   pointcloud.Cloud // as many points as the frame says
@@ -27,11 +27,12 @@ type space struct {
 
 func newDecoder(pool *Pool) *decoder {
 	d := &decoder{}
-	d.crew = newCrew(pool, func(i int) { d.spaces[i].decode() })
+	d.workers = newWorkers(pool, func(i int) { d.partDecoders[i].decode() })
 	return d
 }
 
-// Decode replaces the cloud's points by the frame's, part after part. Parts of a codec that this program has not give an error around codec.ErrUnknown.
+// Decode replaces the cloud's points by the frame's, part after part. Parts of a codec that this
+// program has not give an error around codec.ErrUnknown.
 func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 	cloud.Reset()
 	if len(data) == 0 {
@@ -58,14 +59,14 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	cloud.Positions = slices.Grow(cloud.Positions, points)[:points]
 	cloud.Colors = slices.Grow(cloud.Colors, points)[:points]
 	from, rest := 0, data[headerBytes+count*sizeBytes:]
-	for i, s := range d.spaces[:count] {
+	for i, s := range d.partDecoders[:count] {
 		n, size := sizes(data, i)
 		s.data, rest = rest[:size], rest[size:]
 		s.place = cloud.View(from, from+n)
 		from += n
 	}
-	d.crew.run(count)
-	for i, s := range d.spaces[:count] {
+	d.workers.run(count)
+	for i, s := range d.partDecoders[:count] {
 		// Nothing is held on to: cloud and data are the caller's.
 		s.place, s.cloud, s.data = pointcloud.Cloud{}, pointcloud.Cloud{}, nil
 		if s.err != nil {
@@ -85,15 +86,15 @@ func (d *decoder) prepare(name codec.FourCC, count int) error {
 		if err != nil {
 			return err
 		}
-		d.inner, d.spaces = inner, nil
+		d.inner, d.partDecoders = inner, nil
 	}
-	for len(d.spaces) < count {
+	for len(d.partDecoders) < count {
 		decoder, announces := d.inner.NewDecoder().(codec.Announcer)
 		if !announces {
 			return fmt.Errorf("%w: parts of %s, whose frames do not announce how many points they have",
 				codec.ErrMalformed, d.inner.Name())
 		}
-		d.spaces = append(d.spaces, &space{decoder: decoder})
+		d.partDecoders = append(d.partDecoders, &partDecoder{decoder: decoder})
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (d *decoder) prepare(name codec.FourCC, count int) error {
 // could otherwise hold 65,536 points each, and all of them would be decoded before their numbers are found wrong.
 func (d *decoder) check(data []byte, count int) error {
 	rest := data[headerBytes+count*sizeBytes:]
-	for i, s := range d.spaces[:count] {
+	for i, s := range d.partDecoders[:count] {
 		n, size := sizes(data, i)
 		announced, err := s.decoder.Announced(rest[:size])
 		if err != nil {
@@ -126,8 +127,9 @@ func (*decoder) Announced(data []byte) (int, error) {
 	return points, nil
 }
 
-// decode decodes one part into its place, which has no room for more: a part with more points than the frame says goes elsewhere.
-func (s *space) decode() {
+// decode decodes one part into its place, which has no room for more: a part with more points than
+// the frame says goes elsewhere.
+func (s *partDecoder) decode() {
 	s.cloud = s.place
 	s.cloud.Reset()
 	n := s.place.Len()
@@ -151,11 +153,23 @@ func sizes(data []byte, i int) (points, bytes int) {
 // parse checks the head, and the frame's length against it.
 func parse(data []byte) (count, points int, err error) {
 	if len(data) < headerBytes+sizeBytes {
-		return 0, 0, fmt.Errorf("%w: %d bytes, expected at least %d", codec.ErrMalformed, len(data), headerBytes+sizeBytes)
+		return 0, 0, fmt.Errorf(
+			"%w: %d bytes, expected at least %d",
+			codec.ErrMalformed,
+			len(data),
+			headerBytes+sizeBytes,
+		)
 	}
 	announced := binary.LittleEndian.Uint32(data[4:])
 	if announced == 0 || announced > MaxParts || len(data) < headerBytes+int(announced)*sizeBytes {
-		return 0, 0, fmt.Errorf("%w: %d parts in %d bytes, expected 1 to %d with %d bytes each in the head", codec.ErrMalformed, announced, len(data), MaxParts, sizeBytes)
+		return 0, 0, fmt.Errorf(
+			"%w: %d parts in %d bytes, expected 1 to %d with %d bytes each in the head",
+			codec.ErrMalformed,
+			announced,
+			len(data),
+			MaxParts,
+			sizeBytes,
+		)
 	}
 	count = int(announced)
 	// 64 parts of 32 bits each: no sum overflows.
@@ -165,7 +179,13 @@ func parse(data []byte) (count, points int, err error) {
 		at := data[headerBytes+i*sizeBytes:]
 		n, size := binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:])
 		if n == 0 || size == 0 {
-			return 0, 0, fmt.Errorf("%w: part %d has %d points in %d bytes, expected some", codec.ErrMalformed, i, n, size)
+			return 0, 0, fmt.Errorf(
+				"%w: part %d has %d points in %d bytes, expected some",
+				codec.ErrMalformed,
+				i,
+				n,
+				size,
+			)
 		}
 		all += uint64(n)
 		total += uint64(size)
@@ -175,7 +195,13 @@ func parse(data []byte) (count, points int, err error) {
 	case total != uint64(len(data)):
 		return 0, 0, fmt.Errorf("%w: %d bytes, the head says %d", codec.ErrMalformed, len(data), total)
 	case all > most:
-		return 0, 0, fmt.Errorf("%w: %d points in %d bytes, expected at most %d", codec.ErrMalformed, all, len(data), most)
+		return 0, 0, fmt.Errorf(
+			"%w: %d points in %d bytes, expected at most %d",
+			codec.ErrMalformed,
+			all,
+			len(data),
+			most,
+		)
 	}
 	return count, int(all), nil
 }

@@ -17,13 +17,13 @@ const (
 
 // encoder codes the parts of one cloud at a time.
 type encoder struct {
-	inner  codec.Codec
-	most   int
-	limit  int // points
-	parts  []*part
-	cutter cutter
-	crew   *crew
-	params codec.Params
+	inner   codec.Codec
+	most    int
+	limit   int // points
+	parts   []*part
+	cutter  cutter
+	workers *workers
+	params  codec.Params
 }
 
 // part is what one of them needs; only one goroutine has it at a time.
@@ -38,7 +38,7 @@ type part struct {
 
 func newEncoder(inner codec.Codec, c Config) *encoder {
 	e := &encoder{inner: inner, most: c.Parts, limit: min(maxPoints, inner.Capabilities().MaxPoints)}
-	e.crew = newCrew(c.Pool, func(i int) {
+	e.workers = newWorkers(c.Pool, func(i int) {
 		p := e.parts[i]
 		p.data, p.err = p.encoder.Encode(p.data[:0], &p.cloud, e.params)
 	})
@@ -60,7 +60,7 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	}
 	e.params = params
 	e.split(cloud, count)
-	e.crew.run(count)
+	e.workers.run(count)
 	size := headerBytes
 	for i, p := range e.parts[:count] {
 		// The cloud is the caller's; only its number of points is needed now.
@@ -73,19 +73,20 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	return e.write(slices.Grow(dst, size), count), nil
 }
 
-// split gives every part its points. Slabs may come out empty where many points share a coordinate; their places go to the parts behind them.
+// split gives every part its points. Slabs may come out empty where many points share a coordinate;
+// their places go to the parts behind them.
 func (e *encoder) split(cloud *pointcloud.Cloud, count int) {
 	if count == 1 || e.params.Sequential {
 		for i, p := range e.parts[:count] {
-			p.cloud = stretch(cloud, i*cloud.Len()/count, (i+1)*cloud.Len()/count, e.params.NoColors)
+			p.cloud = section(cloud, i*cloud.Len()/count, (i+1)*cloud.Len()/count, e.params.NoColors)
 		}
 		return
 	}
 	e.cutter.cut(cloud, e.parts[:count], e.params.NoColors)
 }
 
-// stretch is some of the cloud's points, in its own memory.
-func stretch(cloud *pointcloud.Cloud, begin, end int, plain bool) pointcloud.Cloud {
+// section is some of the cloud's points, in its own memory.
+func section(cloud *pointcloud.Cloud, begin, end int, plain bool) pointcloud.Cloud {
 	part := pointcloud.Cloud{Positions: cloud.Positions[begin:end:end]}
 	if !plain {
 		part.Colors = cloud.Colors[begin:end:end]

@@ -10,8 +10,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/labels" // registers itself, too
 )
 
-// Find finds a codec that encodes by what people call it: a name of the registry, parts with what codes them and how many there are, as in
-// parts:draco:3, or labels with what codes the points beside them, as in labels:zstd. Errors wrap codec.ErrUnknown.
+// Find finds a codec that encodes by what people call it: a name of the registry, parts with what
+// codes them and how many there are, as in parts:draco:3, or labels with what codes the points
+// beside them, as in labels:zstd. Errors wrap codec.ErrUnknown.
 func Find(name string) (codec.Codec, error) {
 	if coder, labelled := strings.CutPrefix(name, "labels:"); labelled {
 		c, err := codec.ByName(coder)

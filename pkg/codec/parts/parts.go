@@ -1,9 +1,13 @@
-// Package parts is the codec "parts" (FourCC "part"): a cloud coded by another codec in several parts, on as many threads, and decoded so. On one grid, parts that are
-// slabs of space cost next to nothing: 100,000 points of a real capture at 11 bits take 25.1 bits per point in one Draco tree and 25.4 in four slabs, but 30.5 in four
-// parts of points at random, since a tree codes where points are by telling them apart. So the cloud is cut into slabs across its longest axis, of as many points each,
-// give or take a few percent; where Params.Sequential asks for the points in their order, it is cut as they stand.
+// Package parts is the codec "parts" (FourCC "part"): a cloud coded by another codec in several
+// parts, on as many threads, and decoded so. On one grid, parts that are slabs of space cost next
+// to nothing: 100,000 points of a real capture at 11 bits take 25.1 bits per point in one Draco
+// tree and 25.4 in four slabs, but 30.5 in four parts of points at random, since a tree codes where
+// points are by telling them apart. So the cloud is cut into slabs across its longest axis, of as
+// many points each, give or take a few percent; where Params.Sequential asks for the points in
+// their order, it is cut as they stand.
 //
-// A frame has the sizes of all parts at its head, so that receivers decode all of them at once into where their points belong; all numbers are little-endian:
+// A frame has the sizes of all parts at its head, so that receivers decode all of them at once into
+// where their points belong; all numbers are little-endian:
 //
 //	offset  size     what
 //	0       4        FourCC of the codec that codes the parts
@@ -11,7 +15,8 @@
 //	8       8·parts  for each: number of points, at least 1, then of bytes, at least 1
 //	…       …        the parts, frames of that codec
 //
-// Work is done by the caller's goroutine together with helpers, goroutines that a Pool bounds; none is left once a call returns.
+// Work is done by the caller's goroutine together with helpers, goroutines that a Pool bounds; none
+// is left once a call returns.
 package parts
 
 import (
@@ -27,7 +32,8 @@ const MaxParts = 64
 // maxPoints bounds a frame's points.
 const maxPoints = codec.MaxPoints
 
-// leastPoints is what a part must have to be worth a thread: Draco codes 1,000 points in 0.1 ms, ten times what waking a thread takes.
+// leastPoints is what a part must have to be worth a thread: Draco codes 1,000 points in 0.1 ms,
+// ten times what waking a thread takes.
 const leastPoints = 1000
 
 // fourCC is that of all codecs of this package.
@@ -46,7 +52,8 @@ var processors = NewPool(runtime.GOMAXPROCS(0) - 1)
 
 // Config says how clouds are coded. The zero value codes one part per processor by the best codec that there is.
 type Config struct {
-	// Inner codes the parts; nil is Draco, or zstd in a program that was built without Draco. It must not be of this package.
+	// Inner codes the parts; nil is Draco, or zstd in a program that was built without Draco. It
+	// must not be of this package.
 	Inner codec.Codec
 	// Parts is the number of parts, up to MaxParts, fewer for clouds of few points; 0 is one per processor.
 	Parts int
@@ -54,8 +61,9 @@ type Config struct {
 	Pool *Pool
 }
 
-// New makes a codec. Its frames are decoded by every codec of this package, whatever codes the parts. It panics where Inner is of this package, or Parts is out of
-// range: both are the program's own choice.
+// New makes a codec. Its frames are decoded by every codec of this package, whatever codes the
+// parts. It panics where Inner is of this package, or Parts is out of range: both are the program's
+// own choice.
 func New(c Config) codec.Codec {
 	if c.Inner != nil && c.Inner.FourCC() == fourCC || c.Parts < 0 || c.Parts > MaxParts {
 		panic(fmt.Sprintf("parts: %+v: expected 0 to %d parts of another codec", c, MaxParts))

@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// dense is a capture of a real person with 100,000 points, in no order: those of the capture and some of them again, a few millimetres aside.
+// dense is a capture of a real person with 100,000 points, in no order: those of the capture and
+// some of them again, a few millimetres aside.
 func dense(b *testing.B) (*pointcloud.Cloud, codec.Params) {
 	whole := codectest.RealCloud(b)
 	cloud := new(pointcloud.Cloud)
@@ -50,7 +51,8 @@ func BenchmarkSplits(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency is how long 100,000 points take: whole, in four parts on two threads, and as four tiles on two threads.
+// BenchmarkLatency is how long 100,000 points take: whole, in four parts on two threads, and as
+// four tiles on two threads.
 func BenchmarkLatency(b *testing.B) {
 	draco, err := codec.ByName("draco")
 	if err != nil {
@@ -58,7 +60,11 @@ func BenchmarkLatency(b *testing.B) {
 	}
 	cloud, params := dense(b)
 	pool := parts.NewPool(1)
-	ways := map[string]codec.Codec{"whole": draco, "parts4": parts.New(parts.Config{Inner: draco, Parts: 4, Pool: pool}), "parts2": parts.New(parts.Config{Inner: draco, Parts: 2, Pool: pool})}
+	ways := map[string]codec.Codec{
+		"whole":  draco,
+		"parts4": parts.New(parts.Config{Inner: draco, Parts: 4, Pool: pool}),
+		"parts2": parts.New(parts.Config{Inner: draco, Parts: 2, Pool: pool}),
+	}
 	for name, c := range ways {
 		encoder, decoder := c.NewEncoder(), c.NewDecoder()
 		var frame []byte
@@ -95,7 +101,13 @@ func BenchmarkLatency(b *testing.B) {
 		}
 		group.Wait()
 	}
-	encoders, decoders := []codec.Encoder{draco.NewEncoder(), draco.NewEncoder()}, []codec.Decoder{draco.NewDecoder(), draco.NewDecoder()}
+	encoders, decoders := []codec.Encoder{
+		draco.NewEncoder(),
+		draco.NewEncoder(),
+	}, []codec.Decoder{
+		draco.NewDecoder(),
+		draco.NewDecoder(),
+	}
 	encode := func(worker, tile int) {
 		frames[tile], _ = encoders[worker].Encode(frames[tile][:0], &tiles[tile], params)
 	}

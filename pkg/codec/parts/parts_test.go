@@ -58,7 +58,8 @@ func counts(frame []byte) (all []int) {
 	return all
 }
 
-// Parts have about as many points each, and are slabs of the longest axis: their boxes do not overlap there. Whoever helps, frames are the same.
+// Parts have about as many points each, and are slabs of the longest axis: their boxes do not
+// overlap there. Whoever helps, frames are the same.
 func TestSlabs(t *testing.T) {
 	cloud := codectest.Cloud(1, 20_000)
 	both := threads(4)
@@ -96,7 +97,8 @@ func TestSequentialKeepsTheOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := codectest.Quantized(cloud, params)
-	if len(counts(frame)) != 7 || !slices.Equal(decoded.Positions, want.Positions) || !slices.Equal(decoded.Colors, want.Colors) {
+	if len(counts(frame)) != 7 || !slices.Equal(decoded.Positions, want.Positions) ||
+		!slices.Equal(decoded.Colors, want.Colors) {
 		t.Errorf("%d parts in another order than the cloud", len(counts(frame)))
 	}
 	// The cloud's memory is not written to afterwards.
@@ -141,16 +143,28 @@ func TestErrors(t *testing.T) {
 		is   error
 		says string
 	}{
-		"short":                 {frame[:15], codec.ErrMalformed, "15 bytes, expected at least 16"},
-		"unknown codec":         {spoil(0, []byte("none")...), codec.ErrUnknown, `FourCC "none"`},
-		"parts of parts":        {spoil(0, []byte("part")...), codec.ErrMalformed, "parts of parts"},
-		"a part of more points": {spoil(8, frame[8]-1), codec.ErrMalformed, "part 0 of 4: malformed frame: the part announces"},
-		"no parts":              {spoil(4, 0), codec.ErrMalformed, "0 parts"},
-		"too many parts":        {spoil(4, 65), codec.ErrMalformed, "65 parts"},
-		"parts without sizes":   {append([]byte("raw1"), u32(nil, 3)[0], 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0), codec.ErrMalformed, "3 parts in 16 bytes"},
-		"part without points":   {spoil(8, 0, 0), codec.ErrMalformed, "part 0 has 0 points"},
-		"part without bytes":    {spoil(12, 0, 0), codec.ErrMalformed, "in 0 bytes"},
-		"a byte more":           {append(slices.Clone(frame), 0), codec.ErrMalformed, fmt.Sprintf("%d bytes, the head says %d", len(frame)+1, len(frame))},
+		"short":          {frame[:15], codec.ErrMalformed, "15 bytes, expected at least 16"},
+		"unknown codec":  {spoil(0, []byte("none")...), codec.ErrUnknown, `FourCC "none"`},
+		"parts of parts": {spoil(0, []byte("part")...), codec.ErrMalformed, "parts of parts"},
+		"a part of more points": {
+			spoil(8, frame[8]-1),
+			codec.ErrMalformed,
+			"part 0 of 4: malformed frame: the part announces",
+		},
+		"no parts":       {spoil(4, 0), codec.ErrMalformed, "0 parts"},
+		"too many parts": {spoil(4, 65), codec.ErrMalformed, "65 parts"},
+		"parts without sizes": {
+			append([]byte("raw1"), u32(nil, 3)[0], 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0),
+			codec.ErrMalformed,
+			"3 parts in 16 bytes",
+		},
+		"part without points": {spoil(8, 0, 0), codec.ErrMalformed, "part 0 has 0 points"},
+		"part without bytes":  {spoil(12, 0, 0), codec.ErrMalformed, "in 0 bytes"},
+		"a byte more": {
+			append(slices.Clone(frame), 0),
+			codec.ErrMalformed,
+			fmt.Sprintf("%d bytes, the head says %d", len(frame)+1, len(frame)),
+		},
 		"sizes that overflow":   {spoil(12, 0xff, 0xff, 0xff, 0xff), codec.ErrMalformed, "the head says"},
 		"points out of nowhere": {spoil(8, 0xff, 0xff, 0xff, 0x7f), codec.ErrMalformed, "expected at most"},
 		"another number":        {spoil(16, frame[16]+1), codec.ErrMalformed, "part 1 of 4: malformed frame: "},
@@ -159,7 +173,8 @@ func TestErrors(t *testing.T) {
 	for name, test := range cases {
 		cloud := codectest.Cloud(1, 3)
 		err := c.NewDecoder().Decode(cloud, test.data)
-		if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.says) || cloud.Len() != 0 || len(cloud.Colors) != 0 {
+		if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.says) || cloud.Len() != 0 ||
+			len(cloud.Colors) != 0 {
 			t.Errorf("%s: got %d points and %v, want %v that says %q", name, cloud.Len(), err, test.is, test.says)
 		}
 	}
@@ -169,7 +184,11 @@ func TestErrors(t *testing.T) {
 	if err := decoder.Decode(&decoded, cases["a part is no frame"].data); err == nil {
 		t.Error("a spoilt part decoded")
 	}
-	if err := decoder.Decode(&decoded, frame); err != nil || codectest.Same(&decoded, codectest.Quantized(cloud, params)) != nil {
+	if err := decoder.Decode(
+		&decoded,
+		frame,
+	); err != nil ||
+		codectest.Same(&decoded, codectest.Quantized(cloud, params)) != nil {
 		t.Errorf("after a spoilt frame: %v", err)
 	}
 }

@@ -20,7 +20,8 @@ func compress(t testing.TB, planes []byte) []byte {
 	return w.EncodeAll(planes, nil)
 }
 
-// TestDecompress: planes come back as they were, of any size one after the other, and nothing but exactly as many bytes as were asked for.
+// TestDecompress: planes come back as they were, of any size one after the other, and nothing but
+// exactly as many bytes as were asked for.
 func TestDecompress(t *testing.T) {
 	var d Decompressor
 	for _, size := range []int{1000, 10, 100_000} {
@@ -32,7 +33,8 @@ func TestDecompress(t *testing.T) {
 		for name, test := range map[string]struct {
 			data []byte
 			size int
-		}{"too many": {data, size - 1}, "too few": {data, size + 1}, "cut off": {data[:len(data)/2], size}, "nothing": {nil, size}} {
+		}{"too many": {data, size - 1}, "too few": {data, size + 1}, "cut off": {data[:len(data)/2], size},
+			"nothing": {nil, size}} {
 			if _, err := d.Decompress(test.data, test.size); !errors.Is(err, codec.ErrMalformed) {
 				t.Errorf("%d bytes, %s: got %v, want ErrMalformed", size, name, err)
 			}

@@ -1,7 +1,8 @@
 package zstd
 
-// curveBits is how many of a coordinate's bits, from the top, are coded along the curve: of three coordinates 42, which with the 22 bits of a point's index are one
-// word to sort. What finer grids have below is coded as it is.
+// curveBits is how many of a coordinate's bits, from the top, are coded along the curve: of three
+// coordinates 42, which with the 22 bits of a point's index are one word to sort. What finer grids
+// have below is coded as it is.
 const (
 	curveBits = 14
 	indexBits = 22
@@ -17,7 +18,8 @@ var spread = func() (table [128]uint64) {
 	return table
 }()
 
-// gathered has, for twelve bits of a place on the curve, the four bits of each coordinate: x from bit 0, y from bit 8, z from bit 16.
+// gathered has, for twelve bits of a place on the curve, the four bits of each coordinate: x from
+// bit 0, y from bit 8, z from bit 16.
 var gathered = func() (table [4096]uint32) {
 	for place := range table {
 		for bit := range 12 {
@@ -27,15 +29,15 @@ var gathered = func() (table [4096]uint32) {
 	return table
 }()
 
-// place is where a point with coordinates of up to curveBits bits is on the curve.
-func place(x, y, z uint32) uint64 {
-	return along(x) | along(y)<<1 | along(z)<<2
+// mortonCode is where a point with coordinates of up to curveBits bits is on the curve.
+func mortonCode(x, y, z uint32) uint64 {
+	return spreadBits(x) | spreadBits(y)<<1 | spreadBits(z)<<2
 }
 
-func along(v uint32) uint64 { return spread[v&127] | spread[v>>7&127]<<21 }
+func spreadBits(v uint32) uint64 { return spread[v&127] | spread[v>>7&127]<<21 }
 
-// at are the coordinates of a place of up to 3·curveBits bits.
-func at(place uint64) [3]uint32 {
+// coordinatesOf are the coordinates of a place of up to 3·curveBits bits.
+func coordinatesOf(place uint64) [3]uint32 {
 	a, b, c, d := gathered[place&4095], gathered[place>>12&4095], gathered[place>>24&4095], gathered[place>>36&4095]
 	return [3]uint32{
 		a&15 | b&15<<4 | c&15<<8 | d&15<<12,
@@ -52,8 +54,8 @@ type sorter struct {
 // digitBits is what one pass sorts by: 2,048 counters stay in the processor's nearest cache.
 const digitBits = 11
 
-// sort sorts by the bits from..to-1 and keeps the order of numbers that are equal there. It returns the sorted numbers, in the memory of values or in its own, and
-// keeps the other.
+// sort sorts by the bits from..to-1 and keeps the order of numbers that are equal there. It returns
+// the sorted numbers, in the memory of values or in its own, and keeps the other.
 func (s *sorter) sort(values []uint64, from, to int) []uint64 {
 	if cap(s.spare) < len(values) {
 		s.spare = make([]uint64, len(values))

@@ -79,7 +79,7 @@ func readPositions(positions [][3]float32, planes []byte, grid codec.Grid, l lay
 		if here += difference; here >= end {
 			return fmt.Errorf("%w: point %d is beyond the end of the curve", codec.ErrMalformed, i)
 		}
-		steps := at(here)
+		steps := coordinatesOf(here)
 		if l.below > 0 {
 			if err := readBelow(&steps, planes[l.placePlanes*n+i:], l); err != nil {
 				return fmt.Errorf("%w: point %d", err, i)
@@ -98,7 +98,13 @@ func readBelow(steps *[3]uint32, planes []byte, l layout) error {
 			below |= uint32(planes[(axis*l.belowPlanes+plane)*l.points]) << (8 * plane)
 		}
 		if below>>l.below != 0 {
-			return fmt.Errorf("%w: coordinate %d has %#x below the curve, expected %d bits", codec.ErrMalformed, axis, below, l.below)
+			return fmt.Errorf(
+				"%w: coordinate %d has %#x below the curve, expected %d bits",
+				codec.ErrMalformed,
+				axis,
+				below,
+				l.below,
+			)
 		}
 		steps[axis] = steps[axis]<<l.below | below
 	}

@@ -47,13 +47,24 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	frame := codec.Head{Points: uint32(l.points), Params: params}.AppendTo(dst)
 	frame = compressor.EncodeAll(e.planes, frame)
 	if most := codec.MostPoints(len(frame)-before, maxPoints); l.points > most {
-		return dst, fmt.Errorf("encode zstd: %w: %d points in %d bytes, expected at most %d: they coincide", codec.ErrParams, l.points, len(frame)-before, most)
+		return dst, fmt.Errorf(
+			"encode zstd: %w: %d points in %d bytes, expected at most %d: they coincide",
+			codec.ErrParams,
+			l.points,
+			len(frame)-before,
+			most,
+		)
 	}
 	return frame, nil
 }
 
 // EncodeOrdered appends the cloud's frame to dst and replaces order by the order of its points.
-func (e *encoder) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, []uint32, error) {
+func (e *encoder) EncodeOrdered(
+	dst []byte,
+	order []uint32,
+	cloud *pointcloud.Cloud,
+	params codec.Params,
+) ([]byte, []uint32, error) {
 	dst, err := e.Encode(dst, cloud, params)
 	if err != nil {
 		return dst, order[:0], err
@@ -73,8 +84,13 @@ func (e *encoder) compressor(level zstd.EncoderLevel) (*zstd.Encoder, error) {
 	if c := e.compressors[level]; c != nil {
 		return c, nil
 	}
-	c, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-		zstd.WithLowerEncoderMem(true))
+	c, err := zstd.NewWriter(
+		nil,
+		zstd.WithEncoderLevel(level),
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(false),
+		zstd.WithLowerEncoderMem(true),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +103,7 @@ func (e *encoder) order(cloud *pointcloud.Cloud, grid codec.Grid, l layout) {
 	e.places = slices.Grow(e.places[:0], l.points)[:l.points]
 	for i, p := range cloud.Positions {
 		q := grid.Steps(p)
-		e.places[i] = place(q[0]>>l.below, q[1]>>l.below, q[2]>>l.below)<<indexBits | uint64(i)
+		e.places[i] = mortonCode(q[0]>>l.below, q[1]>>l.below, q[2]>>l.below)<<indexBits | uint64(i)
 	}
 	e.places = e.sorter.sort(e.places, indexBits, indexBits+3*l.curve)
 }

@@ -25,24 +25,29 @@ func TestCurve(t *testing.T) {
 	for _, c := range []struct {
 		point [3]uint32
 		place uint64
-	}{{[3]uint32{}, 0}, {[3]uint32{1, 0, 0}, 1}, {[3]uint32{0, 1, 0}, 2}, {[3]uint32{0, 0, 1}, 4}, {[3]uint32{2, 1, 3}, 0b101_110}, {[3]uint32{1<<14 - 1, 1<<14 - 1, 1<<14 - 1}, 1<<42 - 1}} {
-		if got := place(c.point[0], c.point[1], c.point[2]); got != c.place {
+	}{{[3]uint32{}, 0}, {[3]uint32{1, 0, 0}, 1}, {[3]uint32{0, 1, 0}, 2}, {[3]uint32{0, 0, 1}, 4},
+		{[3]uint32{2, 1, 3}, 0b101_110}, {[3]uint32{1<<14 - 1, 1<<14 - 1, 1<<14 - 1}, 1<<42 - 1}} {
+		if got := mortonCode(c.point[0], c.point[1], c.point[2]); got != c.place {
 			t.Errorf("%v is at %#b, want %#b", c.point, got, c.place)
 		}
 	}
 	for v := uint32(0); v < 1<<14; v += 7 {
 		point := [3]uint32{v, (v * 5) & (1<<14 - 1), (v * 11) & (1<<14 - 1)}
-		if got := at(place(point[0], point[1], point[2])); got != point {
+		if got := coordinatesOf(mortonCode(point[0], point[1], point[2])); got != point {
 			t.Fatalf("%v comes back as %v", point, got)
 		}
 	}
 }
 
-// The layout of frames is fixed: receivers of any version read it. Fifteen bits per coordinate leave one below the curve.
+// The layout of frames is fixed: receivers of any version read it. Fifteen bits per coordinate
+// leave one below the curve.
 func TestLayout(t *testing.T) {
 	box := params.Box
 	box.Min, box.Max = [3]float32{}, [3]float32{32767, 32767, 32767}
-	cloud := &pointcloud.Cloud{Positions: [][3]float32{{7, 0, 2}, {2, 1, 0}}, Colors: [][3]uint8{{10, 20, 30}, {1, 2, 255}}}
+	cloud := &pointcloud.Cloud{
+		Positions: [][3]float32{{7, 0, 2}, {2, 1, 0}},
+		Colors:    [][3]uint8{{10, 20, 30}, {1, 2, 255}},
+	}
 	frame, err := newEncoder().Encode(nil, cloud, codec.Params{PositionBits: 15, Speed: 10, Box: box})
 	if err != nil {
 		t.Fatal(err)
@@ -88,11 +93,12 @@ func TestMalformed(t *testing.T) {
 		"off the curve":       {frame(1, 2, 64), "beyond the end of the curve"},
 		"beyond in two steps": {frame(2, 2, 40, 40), "point 1 is beyond the end of the curve"},
 		"sum that overflows":  {frame(3, 14, slices.Repeat([]byte{0xff}, 18)...), "beyond the end of the curve"},
-		"below the curve":     {frame(1, 15, 0, 0, 0, 0, 0, 0, 1, 2, 0), "coordinate 1 has 0x2 below the curve, expected 1 bits: point 0"},
-		"too few planes":      {frame(2, 2, 1), "1 bytes decompressed, expected 2"},
-		"too many planes":     {frame(2, 2, slices.Repeat([]byte{0}, 1000)...), "malformed frame"},
-		"too many points":     {frame(1<<16+64*100, 2, 1), "expected at most"},
-		"no planes":           {frame(1, 2, 1)[:codec.HeadBytes], "0 bytes decompressed, expected 1"},
+		"below the curve": {frame(1, 15, 0, 0, 0, 0, 0, 0, 1, 2, 0),
+			"coordinate 1 has 0x2 below the curve, expected 1 bits: point 0"},
+		"too few planes":  {frame(2, 2, 1), "1 bytes decompressed, expected 2"},
+		"too many planes": {frame(2, 2, slices.Repeat([]byte{0}, 1000)...), "malformed frame"},
+		"too many points": {frame(1<<16+64*100, 2, 1), "expected at most"},
+		"no planes":       {frame(1, 2, 1)[:codec.HeadBytes], "0 bytes decompressed, expected 1"},
 	} {
 		err := newDecoder(t).Decode(&cloud, c.data)
 		if !errors.Is(err, codec.ErrMalformed) || !strings.Contains(fmt.Sprint(err), c.says) || cloud.Len() != 0 {
@@ -103,11 +109,13 @@ func TestMalformed(t *testing.T) {
 
 func newDecoder(testing.TB) codec.Decoder { return Codec.NewDecoder() }
 
-// A frame cannot make a receiver decode millions of points for a few bytes, and the encoder says so before a receiver does.
+// A frame cannot make a receiver decode millions of points for a few bytes, and the encoder says so
+// before a receiver does.
 func TestPointsThatCoincide(t *testing.T) {
 	points := codec.FreePoints + codec.PointsPerByte*1000
 	cloud := &pointcloud.Cloud{Positions: make([][3]float32, points), Colors: make([][3]uint8, points)}
-	if _, err := newEncoder().Encode(nil, cloud, params); !errors.Is(err, codec.ErrParams) || !strings.Contains(err.Error(), "coincide") {
+	if _, err := newEncoder().Encode(nil, cloud, params); !errors.Is(err, codec.ErrParams) ||
+		!strings.Contains(err.Error(), "coincide") {
 		t.Errorf("got %v, want ErrParams", err)
 	}
 }
@@ -126,7 +134,10 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		if err := decoder.Decode(&into, frame); err != nil {
 			t.Fatal(err)
 		}
-		if n := testing.AllocsPerRun(20, func() { frame, order, _ = encoder.EncodeOrdered(frame[:0], order, cloud, params) }); n != 0 {
+		if n := testing.AllocsPerRun(
+			20,
+			func() { frame, order, _ = encoder.EncodeOrdered(frame[:0], order, cloud, params) },
+		); n != 0 {
 			t.Errorf("speed %d: %v allocations per encoding, want 0", speed, n)
 		}
 		if n := testing.AllocsPerRun(20, func() { _ = decoder.Decode(&into, frame) }); n != 0 {
@@ -138,7 +149,8 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, bits := range []int{1, 11, 14, 15, 25, 30} {
 		for _, plain := range []bool{false, true} {
-			frame, err := newEncoder().Encode(nil, codectest.Cloud(1, 5*bits), codec.Params{PositionBits: bits, NoColors: plain, Box: codectest.Box})
+			frame, err := newEncoder().Encode(nil, codectest.Cloud(1, 5*bits),
+				codec.Params{PositionBits: bits, NoColors: plain, Box: codectest.Box})
 			if err != nil {
 				f.Fatal(err)
 			}

@@ -263,8 +263,15 @@ func (f *frames) nested() {
 	f.add("part", "parts of 4 billion points", part("raw1", math.MaxUint32, small, small))
 	f.add("part", "4 billion parts", []byte("raw1"), u32(math.MaxUint32), make([]byte, 40))
 	f.add("part", "a part of 130 million points that says 100", part("drco", 100, bomb))
-	f.add("part", "parts of meshes",
-		part("drcm", 40_000, append([]byte("DRACO\x02\x02\x01\x00\x00\x00"), append(varint(16_000), varint(48_000)...)...)))
+	f.add(
+		"part",
+		"parts of meshes",
+		part(
+			"drcm",
+			40_000,
+			append([]byte("DRACO\x02\x02\x01\x00\x00\x00"), append(varint(16_000), varint(48_000)...)...),
+		),
+	)
 	f.add("part", "parts of parts", part("part", 2, part("raw1", 2, small)))
 	f.add("part", "parts of labels of 130 million points", part("labl", 100, labelled("drco", bomb, 100, 0)))
 	f.add("labl", "4 billion points", labelled("raw1", small, math.MaxUint32, 0))

@@ -24,7 +24,12 @@ func Measure(cloud *pointcloud.Cloud, params codec.Params, turns int) (encode, d
 		return encode, decode, err
 	}
 	if cloud.Len() == 0 || turns < 1 {
-		return encode, decode, fmt.Errorf("%w: %d points in %d turns, expected 1 and more of both", codec.ErrParams, cloud.Len(), turns)
+		return encode, decode, fmt.Errorf(
+			"%w: %d points in %d turns, expected 1 and more of both",
+			codec.ErrParams,
+			cloud.Len(),
+			turns,
+		)
 	}
 	dracos, err := codec.ByName("draco")
 	if err != nil {

@@ -27,7 +27,13 @@ func TestMeasure(t *testing.T) {
 			}
 			// Whatever else runs in this process counts as well.
 			if m.AllocatedBytes > 2000 {
-				t.Errorf("%+v, %s: %g bytes allocated per frame, want no copy of %d points", params, what, m.AllocatedBytes, cloud.Len())
+				t.Errorf(
+					"%+v, %s: %g bytes allocated per frame, want no copy of %d points",
+					params,
+					what,
+					m.AllocatedBytes,
+					cloud.Len(),
+				)
 			}
 		}
 	}
@@ -36,9 +42,13 @@ func TestMeasure(t *testing.T) {
 func TestMeasureNothing(t *testing.T) {
 	params := codec.Params{PositionBits: 11, Box: codectest.Box}
 	for name, run := range map[string]func() error{
-		"no points":  func() error { _, _, err := overhead.Measure(new(pointcloud.Cloud), params, 1); return err },
-		"no turns":   func() error { _, _, err := overhead.Measure(codectest.Cloud(1, 3), params, 0); return err },
-		"parameters": func() error { _, _, err := overhead.Measure(codectest.Cloud(1, 3), codec.Params{}, 1); return err },
+		"no points": func() error { _, _, err := overhead.Measure(new(pointcloud.Cloud), params, 1); return err },
+		"no turns":  func() error { _, _, err := overhead.Measure(codectest.Cloud(1, 3), params, 0); return err },
+		"parameters": func() error {
+			_, _,
+				err := overhead.Measure(codectest.Cloud(1, 3), codec.Params{}, 1)
+			return err
+		},
 	} {
 		if err := run(); !errors.Is(err, codec.ErrParams) {
 			t.Errorf("%s: got %v, want ErrParams", name, err)
@@ -54,21 +64,24 @@ func BenchmarkOverhead(b *testing.B) {
 		for _, speed := range []int{0, 7, 10} {
 			params := way
 			params.PositionBits, params.Speed, params.Box = 11, speed, whole.Bounds()
-			b.Run(fmt.Sprintf("speed%d/colors=%v/sequential=%v", speed, !params.NoColors, params.Sequential), func(b *testing.B) {
-				for b.Loop() {
-					encode, decode, err := overhead.Measure(cloud, params, 15)
-					if err != nil {
-						b.Fatal(err)
+			b.Run(
+				fmt.Sprintf("speed%d/colors=%v/sequential=%v", speed, !params.NoColors, params.Sequential),
+				func(b *testing.B) {
+					for b.Loop() {
+						encode, decode, err := overhead.Measure(cloud, params, 15)
+						if err != nil {
+							b.Fatal(err)
+						}
+						for what, m := range map[string]overhead.Measurement{"enc": encode, "dec": decode} {
+							b.ReportMetric(100*m.Overhead, what+"-go-%")
+							b.ReportMetric(float64(m.Codec)/float64(m.Draco), what+"/draco")
+							b.ReportMetric(float64(m.Codec)/float64(cloud.Len()), what+"-ns/point")
+						}
+						b.ReportMetric(float64(8*encode.Bytes)/float64(cloud.Len()), "bits/point")
+						b.ReportMetric(float64(encode.Bytes)/float64(encode.DracoBytes), "bytes/draco")
 					}
-					for what, m := range map[string]overhead.Measurement{"enc": encode, "dec": decode} {
-						b.ReportMetric(100*m.Overhead, what+"-go-%")
-						b.ReportMetric(float64(m.Codec)/float64(m.Draco), what+"/draco")
-						b.ReportMetric(float64(m.Codec)/float64(cloud.Len()), what+"-ns/point")
-					}
-					b.ReportMetric(float64(8*encode.Bytes)/float64(cloud.Len()), "bits/point")
-					b.ReportMetric(float64(encode.Bytes)/float64(encode.DracoBytes), "bytes/draco")
-				}
-			})
+				},
+			)
 		}
 	}
 }

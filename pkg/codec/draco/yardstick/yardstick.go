@@ -1,7 +1,8 @@
 //go:build cgo
 
-// Package yardstick is Google's Draco as it is, used from C++ as an application would: package draco's frames, and the time that it takes to make and to read them,
-// are held against it. Its functions share nothing.
+// Package yardstick is Google's Draco as it is, used from C++ as an application would: package
+// draco's frames, and the time that it takes to make and to read them, are held against it. Its
+// functions share nothing.
 package yardstick
 
 // #cgo CXXFLAGS: -O2 -std=c++17 -Wall -Wextra
@@ -32,7 +33,12 @@ var ErrDraco = errors.New("draco failed")
 
 // paramsOf are the parameters for C++. Draco rounds the box to six decimals.
 func paramsOf(params codec.Params) C.yardstick_params {
-	c := C.yardstick_params{_range: C.float(params.Range()), bits: C.int(params.PositionBits), speed: C.int(params.Speed), method: 1}
+	c := C.yardstick_params{
+		_range: C.float(params.Range()),
+		bits:   C.int(params.PositionBits),
+		speed:  C.int(params.Speed),
+		method: 1,
+	}
 	if params.Sequential {
 		c.method = 0
 	}
@@ -58,7 +64,12 @@ func colorsOf(cloud *pointcloud.Cloud, params codec.Params) *C.uint8_t {
 
 // Encode makes a frame from a cloud that has points, as an application of Draco would.
 func Encode(cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
-	frame := C.yardstick_encode(floats(cloud.Positions), colorsOf(cloud, params), C.uint32_t(cloud.Len()), paramsOf(params))
+	frame := C.yardstick_encode(
+		floats(cloud.Positions),
+		colorsOf(cloud, params),
+		C.uint32_t(cloud.Len()),
+		paramsOf(params),
+	)
 	if frame.data == nil {
 		return nil, ErrDraco
 	}
@@ -66,7 +77,8 @@ func Encode(cloud *pointcloud.Cloud, params codec.Params) ([]byte, error) {
 	return C.GoBytes(unsafe.Pointer(frame.data), C.int(frame.size)), nil
 }
 
-// Decode makes a cloud from a frame with positions, white where it has no colours. It is for frames that are known to be sound.
+// Decode makes a cloud from a frame with positions, white where it has no colours. It is for frames
+// that are known to be sound.
 func Decode(frame []byte) (*pointcloud.Cloud, error) {
 	out := C.yardstick_decode(bytesOf(frame), C.size_t(len(frame)))
 	if out.ok == 0 {
@@ -91,7 +103,13 @@ func Decode(frame []byte) (*pointcloud.Cloud, error) {
 
 // TimeEncode is the processor time per frame of Draco's encoder in a loop in C++.
 func TimeEncode(cloud *pointcloud.Cloud, params codec.Params, rounds int) (time.Duration, error) {
-	ns := C.yardstick_time_encode(floats(cloud.Positions), colorsOf(cloud, params), C.uint32_t(cloud.Len()), paramsOf(params), C.int(rounds))
+	ns := C.yardstick_time_encode(
+		floats(cloud.Positions),
+		colorsOf(cloud, params),
+		C.uint32_t(cloud.Len()),
+		paramsOf(params),
+		C.int(rounds),
+	)
 	if ns < 0 {
 		return 0, ErrDraco
 	}
@@ -100,7 +118,14 @@ func TimeEncode(cloud *pointcloud.Cloud, params codec.Params, rounds int) (time.
 
 // TimeDecode is the same for Draco's decoder, into the cloud, which has as many points as the frame.
 func TimeDecode(cloud *pointcloud.Cloud, frame []byte, params codec.Params, rounds int) (time.Duration, error) {
-	ns := C.yardstick_time_decode(bytesOf(frame), C.size_t(len(frame)), floats(cloud.Positions), colorsOf(cloud, params), C.uint32_t(cloud.Len()), C.int(rounds))
+	ns := C.yardstick_time_decode(
+		bytesOf(frame),
+		C.size_t(len(frame)),
+		floats(cloud.Positions),
+		colorsOf(cloud, params),
+		C.uint32_t(cloud.Len()),
+		C.int(rounds),
+	)
 	if ns < 0 {
 		return 0, ErrDraco
 	}

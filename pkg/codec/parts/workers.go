@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// crew does numbered jobs on the caller's goroutine and on as many helpers as the pool has free. It belongs to one encoder or decoder.
-type crew struct {
+// crew does numbered jobs on the caller's goroutine and on as many helpers as the pool has free. It
+// belongs to one encoder or decoder.
+type workers struct {
 	pool *Pool
 	// do does one job; jobs are taken in the order of their numbers, all of them, whatever becomes of others.
 	do   func(job int)
@@ -17,8 +18,8 @@ type crew struct {
 	help func()
 }
 
-func newCrew(pool *Pool, do func(job int)) *crew {
-	c := &crew{pool: pool, do: do}
+func newWorkers(pool *Pool, do func(job int)) *workers {
+	c := &workers{pool: pool, do: do}
 	c.help = func() {
 		c.work()
 		<-c.pool.slots
@@ -28,7 +29,7 @@ func newCrew(pool *Pool, do func(job int)) *crew {
 }
 
 // run does so many jobs and returns once all are done and the helpers gone.
-func (c *crew) run(jobs int) {
+func (c *workers) run(jobs int) {
 	c.jobs = jobs
 	c.next.Store(0)
 	for helpers := 1; helpers < jobs; helpers++ {
@@ -45,7 +46,7 @@ func (c *crew) run(jobs int) {
 	c.busy.Wait()
 }
 
-func (c *crew) work() {
+func (c *workers) work() {
 	for {
 		job := int(c.next.Add(1)) - 1
 		if job >= c.jobs {
