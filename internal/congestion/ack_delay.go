@@ -13,9 +13,9 @@ const (
 	delayTolerance = 30 * time.Millisecond
 	// quietShare of what is tolerated counts as no queue.
 	quietShare = 0.5
-	// zigzags is how many times the mean zigzag is tolerated besides: of epochs that differ by chance, two in a row are rarely later than that. The mean is of about a second and a half.
-	zigzags     = 3
-	zigzagShare = 8
+	// oscillationFactor is how many times the mean oscillation is tolerated besides: of epochs that differ by chance, two in a row are rarely later than that. The mean is of about a second and a half.
+	oscillationFactor = 3
+	oscillationWeight = 8
 )
 
 // ackDelay measures the queue that acknowledgements show, by the quickest of each epoch against the quickest of 15 to 30 s. It tolerates the more the more that varies by itself.
@@ -24,7 +24,7 @@ type ackDelay struct {
 	queue        time.Duration
 	former       time.Duration // the quickest of the last epoch but this, 0 while there is none
 	change       time.Duration // by how much that differs from the one before
-	zigzag       time.Duration // mean of how far epochs go up and down again
+	oscillation  time.Duration // mean of how far epochs go up and down again
 }
 
 func newAckDelay() ackDelay {
@@ -36,27 +36,27 @@ func (d *ackDelay) add(now, trip time.Duration) {
 	d.base.add(now, trip)
 	if last, ended := d.recent.add(now, trip); ended && d.whole() {
 		if d.former > 0 {
-			d.turn(last - d.former)
+			d.addChange(last - d.former)
 		}
 		d.former = last
 	}
 	d.queue = d.recent.value() - d.base.value()
 }
 
-// turn takes the change from one epoch to the next. Only what goes back again varies by itself: a queue builds up, or empties, in one direction for several epochs.
-func (d *ackDelay) turn(change time.Duration) {
+// addChange takes the change from one epoch to the next. Only what goes back again varies by itself: a queue builds up, or empties, in one direction for several epochs.
+func (d *ackDelay) addChange(change time.Duration) {
 	back := time.Duration(0)
 	if change > 0 && d.change < 0 || change < 0 && d.change > 0 {
 		back = min(max(change, -change), max(d.change, -d.change))
 	}
-	d.zigzag += (back - d.zigzag) / zigzagShare
+	d.oscillation += (back - d.oscillation) / oscillationWeight
 	d.change = change
 }
 
 // whole tells whether there are acknowledgements of a whole epoch, and of the one under way.
 func (d *ackDelay) whole() bool { return d.recent.count == 2 && d.recent.earlier != math.MaxInt64 }
 
-func (d *ackDelay) tolerance() time.Duration { return delayTolerance + zigzags*d.zigzag }
+func (d *ackDelay) tolerance() time.Duration { return delayTolerance + oscillationFactor*d.oscillation }
 
 // over tells whether there is a queue that does not empty.
 func (d *ackDelay) over() bool { return d.whole() && d.queue > d.tolerance() }

@@ -72,9 +72,9 @@ func (g *gcc) overflows(now time.Duration, lost, met int) bool {
 		g.short = shortness{}
 		return false
 	}
-	evenSo := g.short.reported(now, lost, met, max(g.loss.bound, g.loss.loss()), g.rtt)
+	persistent := g.short.reported(now, lost, met, max(g.loss.bound, g.loss.loss()), g.rtt)
 	trying := g.tried > 0 && now-g.tried < probeShadow
-	return evenSo && !trying && !g.rivals.present && !g.limited.limited
+	return persistent && !trying && !g.rivals.present && !g.limited.limited
 }
 
 // reduced takes note of a reduction of the rate, and of the rate at which bursts arrived then.

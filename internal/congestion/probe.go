@@ -50,8 +50,8 @@ const (
 	// wantScale is the largest rate of a probe as a multiple of what is wanted. What takes twice as much for 15 ms takes what is wanted, and a path that takes
 	// everything would be probed with megabytes up to the largest estimate there is.
 	wantScale = 2
-	// scantIntervalMax bounds the time between probes for more than is wanted.
-	scantIntervalMax = 5 * time.Minute
+	// headroomIntervalMax bounds the time between probes for more than is wanted.
+	headroomIntervalMax = 5 * time.Minute
 	// A start that found less than is wanted is tried again for startTime, unless the path is overused: a host that is busy with a new connection takes milliseconds
 	// longer for what it receives, and so the first probes often find a tenth of what the path carries.
 	startTime     = time.Second
@@ -123,7 +123,7 @@ func (p *prober) estimated(now time.Duration, estimate float64) {
 		p.before = 0
 	}
 	p.estimate = estimate
-	if longest := p.longest(); p.interval > longest {
+	if longest := p.maxInterval(); p.interval > longest {
 		p.interval, p.due = longest, min(p.due, now+longest)
 	}
 	if !p.waiting {
@@ -170,7 +170,7 @@ func (p *prober) step(now time.Duration, s situation) {
 	case p.waiting || p.count > 0 || !s.quiet:
 	case p.eased && p.before > 0 && now >= p.dropNext && !s.full:
 		p.afterDrop(now, s)
-	case (now >= p.due || p.faster(now) || s.idle && p.easy(now)) && (p.missing(s.estimate) || s.limited && p.scant(s.estimate)) && !s.full:
+	case (now >= p.due || p.faster(now) || s.idle && p.easy(now)) && (p.wantsMore(s.estimate) || s.limited && p.wantsHeadroom(s.estimate)) && !s.full:
 		p.judged = false
 		if s.limited || p.starting {
 			p.plan(now, p.cfg.Duration, limitedScale*s.estimate)
@@ -193,7 +193,7 @@ func (p *prober) finish(now time.Duration) {
 		p.endStart()
 	default:
 		p.bursts = max(p.bursts, p.found)
-		p.interval = min(2*p.interval, p.longest())
+		p.interval = min(2*p.interval, p.maxInterval())
 		p.due = now + p.interval
 	}
 	p.judged = true
@@ -210,7 +210,7 @@ func (p *prober) overused(bursts float64) {
 // endStart leaves what is missing to the usual probes. Where all that is wanted is there, what lets frames leave sooner is probed for at once.
 func (p *prober) endStart() {
 	p.starting = false
-	if p.missing(p.estimate) {
+	if p.wantsMore(p.estimate) {
 		p.due = p.started + p.interval
 	}
 }
@@ -256,7 +256,7 @@ func (p *prober) easy(now time.Duration) bool {
 // plan makes clusters that exceed the estimate, none above the largest one or far above what is wanted. One that reaches that is not followed by others.
 func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 	p.count, p.further, p.duration = 0, 0, duration
-	most := min(float64(p.limits.Max), p.most())
+	most := min(float64(p.limits.Max), p.maxProbeRate())
 	further := true
 	for _, rate := range rates {
 		capped := min(rate, most)
@@ -324,5 +324,5 @@ func (p *prober) wake() (time.Duration, bool) {
 	case p.waiting:
 		return p.until(), true
 	}
-	return p.due, p.missing(p.estimate) || p.scant(p.estimate)
+	return p.due, p.wantsMore(p.estimate) || p.wantsHeadroom(p.estimate)
 }

@@ -37,31 +37,31 @@ func (p *prober) limit(limits Limits) {
 	}
 }
 
-// missing tells whether more than the estimate is wanted.
-func (p *prober) missing(estimate float64) bool {
+// wantsMore tells whether more than the estimate is wanted.
+func (p *prober) wantsMore(estimate float64) bool {
 	return estimate < near*min(p.want, float64(p.limits.Max))
 }
 
-// scant tells whether what is wanted is there, but frames would leave sooner with a larger estimate.
-func (p *prober) scant(estimate float64) bool {
-	return !p.starting && estimate < near*min(p.ample(), float64(p.limits.Max))
+// wantsHeadroom tells whether what is wanted is there, but frames would leave sooner with a larger estimate.
+func (p *prober) wantsHeadroom(estimate float64) bool {
+	return !p.starting && estimate < near*min(p.headroomRate(), float64(p.limits.Max))
 }
 
-// ample is the estimate beyond which frames leave no sooner, or not by much.
-func (p *prober) ample() float64 { return min(p.cfg.Ample*p.want, pacing.EarlyRate) }
+// headroomRate is the estimate beyond which frames leave no sooner, or not by much.
+func (p *prober) headroomRate() float64 { return min(p.cfg.Ample*p.want, pacing.EarlyRate) }
 
-// longest is the longest time between two probes that find nothing: what would only let frames leave sooner is worth little beside what a probe does to a path with a short queue.
-func (p *prober) longest() time.Duration {
-	if p.missing(p.estimate) {
+// maxInterval is the longest time between two probes that find nothing: what would only let frames leave sooner is worth little beside what a probe does to a path with a short queue.
+func (p *prober) maxInterval() time.Duration {
+	if p.wantsMore(p.estimate) {
 		return p.cfg.IntervalMax
 	}
-	return max(p.cfg.IntervalMax, scantIntervalMax)
+	return max(p.cfg.IntervalMax, headroomIntervalMax)
 }
 
-// most is the largest rate that is worth a probe.
-func (p *prober) most() float64 {
-	if p.missing(p.estimate) {
+// maxProbeRate is the largest rate that is worth a probe.
+func (p *prober) maxProbeRate() float64 {
+	if p.wantsMore(p.estimate) {
 		return wantScale * p.want
 	}
-	return max(wantScale*p.want, p.ample())
+	return max(wantScale*p.want, p.headroomRate())
 }

@@ -28,17 +28,17 @@ type shortness struct {
 // reported takes how many packets of a report met a queue, how many of them were lost, and the largest share that the path may lose by itself, or has lost in all of late: an overflow takes more of
 // one report. Where it goes on for long, that is for the estimate from losses to notice. It tells whether the queue overflows again and again though frames leave evenly by now: then the rate is too
 // high, and a queue that is so short does not show it by its length.
-func (s *shortness) reported(now time.Duration, lost, packets int, share float64, rtt time.Duration) (evenSo bool) {
+func (s *shortness) reported(now time.Duration, lost, packets int, share float64, rtt time.Duration) (persistent bool) {
 	s.lost, s.packets = s.lost+int32(lost), s.packets+int32(packets)
 	if s.packets >= shortPackets {
 		if spills(int(s.lost), int(s.packets), share) {
-			evenSo = s.present && now-s.overflowed <= againTime && s.overflowed-s.since >= shortTime+rtt
+			persistent = s.present && now-s.overflowed <= againTime && s.overflowed-s.since >= shortTime+rtt
 			s.overflow(now)
 		}
 		s.lost, s.packets = 0, 0
 	}
 	s.present = s.present && now-s.overflowed < spillTime
-	return evenSo
+	return persistent
 }
 
 func (s *shortness) overflow(now time.Duration) {

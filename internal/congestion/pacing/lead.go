@@ -17,8 +17,8 @@ type lead struct {
 	open bool
 }
 
-// lets tells whether a packet may leave before it is due.
-func (l *lead) lets() bool { return l.open && l.bytes > 0 }
+// admits tells whether a packet may leave before it is due.
+func (l *lead) admits() bool { return l.open && l.bytes > 0 }
 
 // fill adds what the rate has allowed. A tick of it is kept, and while packets wait for it what a late wake-up needs.
 func (l *lead) fill(passed time.Duration, tick float64, waits bool) {

@@ -63,7 +63,7 @@ func (p *Pacer[P, R]) Admit(f *Flow[P], o Offer, now time.Duration) bool {
 		return p.probe.credit > 0
 	}
 	if p.rate > 0 {
-		if p.fill(now); p.credit <= 0 || !p.room.lets(o.Begins) || o.Begins && p.room.short && p.held > 0 {
+		if p.fill(now); p.credit <= 0 || !p.room.admits(o.Begins) || o.Begins && p.room.short && p.held > 0 {
 			return false
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Pacer[P, R]) leaving(f *Flow[P]) time.Duration {
 		return at
 	}
 	switch {
-	case p.lead.lets():
+	case p.lead.admits():
 		at = min(at, p.filled)
 	case p.lead.open:
 		at = min(at, p.refilled(p.lead.rate, p.lead.bytes))
@@ -179,7 +179,7 @@ func (p *Pacer[P, R]) next(now time.Duration) *Flow[P] {
 		return f
 	case p.rate > 0 && p.credit <= 0, !p.leaves(f.head().due, now):
 		return nil
-	case !p.room.short && p.room.lets(f.begins):
+	case !p.room.short && p.room.admits(f.begins):
 		return f
 	}
 	return p.inTurn(now)
@@ -202,12 +202,12 @@ func (p *Pacer[P, R]) first() *Flow[P] {
 // begun one longest ago.
 func (p *Pacer[P, R]) inTurn(now time.Duration) *Flow[P] {
 	if len(p.ongoing) > 0 && p.leaves(p.ongoing[0].head().due, now) {
-		if !p.room.lets(false) {
+		if !p.room.admits(false) {
 			return nil
 		}
 		return p.ongoing[0]
 	}
-	if !p.room.lets(true) {
+	if !p.room.admits(true) {
 		return nil
 	}
 	var first *Flow[P]
@@ -273,5 +273,5 @@ func (p *Pacer[P, R]) planned(o Offer) time.Duration {
 
 // leaves tells whether a packet belongs to the tick under way.
 func (p *Pacer[P, R]) leaves(due, now time.Duration) bool {
-	return due <= now || due < p.until && p.left < p.plan.most || p.lead.lets()
+	return due <= now || due < p.until && p.left < p.plan.most || p.lead.admits()
 }

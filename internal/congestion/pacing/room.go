@@ -39,8 +39,8 @@ func (r *room) left(begins bool) float64 {
 	return r.bytes - r.least()
 }
 
-// lets tells whether there is room for such a packet, which is to wait otherwise.
-func (r *room) lets(begins bool) bool {
+// admits tells whether there is room for such a packet, which is to wait otherwise.
+func (r *room) admits(begins bool) bool {
 	if r.rate == 0 || r.left(begins) > 0 {
 		return true
 	}
