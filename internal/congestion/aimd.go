@@ -6,34 +6,38 @@ import (
 )
 
 const (
-	// A rate may be reduced again after a round trip of at most this, as in libwebrtc, and the time that the latest acknowledged rate is taken over: before,
-	// that rate is the one that the reduction was made for, or what is left of it after a burst.
+	// Two reductions are at least a round trip (at most maxReductionTrip, as in libwebrtc) plus reductionTime apart.
+	// Earlier, the latest acknowledged rate still covers packets sent before the first reduction, or the end of a
+	// burst.
 	maxReductionTrip = 200 * time.Millisecond
 	reductionTime    = ackShort * time.Millisecond
-	// settlingTime is how long, beyond a round trip, what a probe has allowed takes to show what it does: the qualities follow within 100 ms, and larger frames after smaller ones look
-	// like a queue that grows until half of the trend's groups, which span 200 ms and more, are of them.
+	// settlingTime is the time beyond a round trip until the effect of a probe is visible. The allocator changes
+	// qualities within 100 ms. Larger frames after smaller ones look like a growing queue until half of the trend's
+	// groups, which span 200 ms or more, hold larger frames.
 	settlingTime = 250 * time.Millisecond
-	// headroomOffset is added to what is acknowledged, so that a few packets per second do not hold the rate down.
+	// headroomOffset, in bit/s, is added to the bound from the acknowledged rate, so that a few packets per second do
+	// not hold the rate down.
 	headroomOffset = 10e3
-	// Near the capacity the rate grows by a packet per response time at least (draft-ietf-rmcat-gcc-02 section 5.5): a round trip, and 100 ms that the
-	// detector takes, doubled.
+	// Near the capacity the rate grows by at least one packet per response time (draft-ietf-rmcat-gcc-02 section 5.5):
+	// twice the sum of a round trip and the 100 ms of the detector.
 	growthPacket      = 1200 * 8
 	detectorTime      = 100 * time.Millisecond
 	responseTimes     = 2
 	maxGrowthInterval = time.Second
-	// maxBurstShare bounds the rate of bursts that growth goes by, as a multiple of the acknowledged rate: a frame is sent at 2.5 times its mean rate.
-	// Wireless links deliver faster bursts, which say nothing about their capacity.
+	// maxBurstShare bounds the burst rate that growth uses, as a multiple of the acknowledged rate: a frame is sent at
+	// 2.5 times its mean rate. Wireless links deliver faster bursts, which do not show their capacity.
 	maxBurstShare = 2.5
 )
 
-// steadyShare: frames that differ by ±20 % make the rate over a tenth of a second differ by 7 %. Where it lies within three times that, the path carries what
-// it has carried for half a second, and that rate is the more exact one.
+// steadyShare: frame sizes that vary by ±20 % change the rate over 100 ms by 7 %. If the short rate is within three
+// times that (20 %) of the rate over 500 ms, the throughput is steady and the longer window is more precise.
 const steadyShare = 0.8
 
-// leastShare: frames are sent at 2.5 times their mean rate, so that a flow alone whose bursts do not fill the path sees a share of 0.4.
+// leastShare bounds the share that backoff computes. Frames are sent at 2.5 times their mean rate, so a single flow
+// whose bursts do not fill the path has a share of 0.4.
 const leastShare = 1 / maxBurstShare
 
-// rateState is that of the rate control (draft-ietf-rmcat-gcc-02 section 5.5).
+// rateState is the state of the rate control (draft-ietf-rmcat-gcc-02 section 5.5).
 type rateState uint8
 
 const (
@@ -41,31 +45,33 @@ const (
 	rateIncrease
 )
 
-// throughput is what a receiver acknowledges, in bit/s.
+// throughput describes the acknowledged traffic of a receiver, in bit/s.
 type throughput struct {
-	rate   float64 // over half a second
-	latest float64 // over the last tenth
-	bursts float64 // of bursts, the highest
-	usual  float64 // of bursts usually
+	rate   float64 // over 500 ms
+	latest float64 // over 100 ms
+	bursts float64 // highest burst rate
+	usual  float64 // mean burst rate
 	known  bool
-	// waited says that packets of bursts have waited on the path lately, so that bursts arrive at what it carries.
+	// waited reports that packets of recent bursts were queued on the path, so that the burst rate is the path's
+	// capacity.
 	waited bool
-	// inherent is the share of packets that the path loses at any rate. Those took their part of the capacity, too.
+	// inherent is the loss ratio of the path at any rate, 0 to 1. The lost packets used capacity, too.
 	inherent float64
 }
 
-// aimd is the rate control: additive or multiplicative increase, multiplicative decrease to below what was acknowledged.
+// aimd is the rate control: additive or multiplicative increase, and multiplicative decrease to below the acknowledged
+// rate.
 type aimd struct {
 	cfg        RateConfig
 	limits     Limits
 	rate       float64 // bit/s
 	state      rateState
 	capacity   linkCapacity
-	changed    time.Duration // when the rate was looked at last
+	changed    time.Duration // time of the last update
 	begun      bool          // changed is valid
-	reduced    time.Duration // when it was reduced last
+	reduced    time.Duration // time of the last reduction
 	hasReduced bool
-	risen      time.Duration // when a probe raised it last
+	risen      time.Duration // time of the last increase by a probe
 	hasRisen   bool
 }
 
@@ -73,7 +79,7 @@ func newAIMD(cfg RateConfig, limits Limits) aimd {
 	return aimd{cfg: cfg, limits: limits, rate: float64(limits.Start)}
 }
 
-// update steps the rate. It tells whether it was reduced.
+// update advances the rate and reports whether it was reduced.
 func (a *aimd) update(now time.Duration, usage Usage, acked throughput, rtt time.Duration) bool {
 	if !a.begun {
 		a.begun, a.changed = true, now
@@ -86,7 +92,7 @@ func (a *aimd) update(now time.Duration, usage Usage, acked throughput, rtt time
 		a.reduce(now, acked)
 		return true
 	case Underusing:
-		// The queue is left to empty.
+		// Hold the rate until the queue is empty.
 		a.state = rateHold
 	case Normal:
 		if a.state == rateHold {
@@ -104,7 +110,7 @@ func (a *aimd) mayReduce(now time.Duration, acked throughput, rtt time.Duration)
 	return acked.known && acked.latest < a.rate/2
 }
 
-// settling tells whether a probe has raised the rate so recently that the trend says nothing about it.
+// settling reports whether a probe raised the rate so recently that the trend is not meaningful yet.
 func (a *aimd) settling(now, rtt time.Duration) bool {
 	return a.hasRisen && now-a.risen < rtt+settlingTime
 }
@@ -143,7 +149,8 @@ func (a *aimd) increase(now time.Duration, acked throughput, rtt time.Duration) 
 		}
 		limit = a.cfg.Headroom*acked.rate + headroomOffset
 		if acked.waited && acked.bursts > 0 {
-			// Frames are spread over less than their interval. Where they queue up all the same, the path carries no more than what they arrive at.
+			// Frames are spread over less than their interval. If their packets are queued nevertheless, the path
+			// carries no more than the burst rate.
 			limit = min(limit, max(acked.bursts, acked.rate)/(1-acked.inherent))
 		}
 	}
@@ -159,9 +166,10 @@ func (a *aimd) increase(now time.Duration, acked throughput, rtt time.Duration) 
 	a.set(min(rate, limit))
 }
 
-// backoff is the share of the acknowledged rate that a reduction leaves. While the path is overused bursts arrive at its capacity, so that the acknowledged
-// rate is to theirs what the own share is to the capacity. A flow that has half of it falls by half as much, and one with less not by less than leastShare:
-// flows come to equal rates the sooner, and together do not give back more than one alone would.
+// backoff returns the share of the acknowledged rate that remains after a reduction. While the path is overused, bursts
+// arrive at its capacity, so that latest/bursts is this flow's share of the capacity. A flow with half of the capacity
+// is reduced by half as much. The share is bounded below by leastShare. Flows converge to equal rates sooner, and
+// together they do not give up more than a single flow would.
 func (a *aimd) backoff(acked throughput) float64 {
 	if acked.bursts <= 0 {
 		return a.cfg.Backoff
@@ -169,17 +177,18 @@ func (a *aimd) backoff(acked throughput) float64 {
 	return 1 - (1-a.cfg.Backoff)*min(max(acked.latest/acked.bursts, leastShare), 1)
 }
 
-// growthNear is the growth per second near the capacity.
+// growthNear returns the growth near the capacity, in bit/s per second.
 //
-// A packet per response time, the draft's, is 40 kbit/s per second: 2 % at 2 Mbit/s, and 0.013 % at 300, where the 15 % of a reduction would take 19
-// minutes. A share of the own rate would not let two flows at one bottleneck come to equal rates, as both fall by the same share, too. Bursts arrive at
-// the rate of the bottleneck, whoever's they are, so a share of that is the same for all: each reduction leaves 85 % of the difference between two flows.
+// A packet per response time, as in the draft, is 40 kbit/s per second: 2 % at 2 Mbit/s, but 0.013 % at 300 Mbit/s, at
+// which the 15 % of a reduction would need 19 minutes. A share of the flow's own rate would not let two flows at one
+// bottleneck converge, because both also fall by the same share. All flows see bursts at the rate of the bottleneck, so
+// a share of the burst rate is the same for all: each reduction leaves 85 % of the difference between two flows.
 func (a *aimd) growthNear(acked throughput, rtt time.Duration) float64 {
 	packet := growthPacket / (responseTimes * (rtt + detectorTime).Seconds())
 	return max(packet, a.cfg.GrowthNear*min(acked.bursts, maxBurstShare*acked.rate))
 }
 
-// probed takes the rate that a probe was received at.
+// probed sets the rate measured by a probe.
 func (a *aimd) probed(now time.Duration, rate float64) {
 	a.changed, a.begun = now, true
 	if rate > a.rate {

@@ -9,33 +9,35 @@ import (
 const (
 	// batchTime is twice the resolution of the times in transport-wide feedback.
 	batchTime = 500 * time.Microsecond
-	// Batches are close where five follow the first one within a window, which lasts for as long as a window of bursts, or for one gap between two of them longer.
+	// Batches are contiguous if five follow the first within a window. The window lasts for burstWindow, or longer by
+	// one gap between two batches.
 	closeBatches = 5
 	closeLeast   = burstWindow * time.Millisecond
 	closeMost    = closeLeast + closeLeast/(closeBatches-1)
-	// maxBatches is more than there are in closeMost.
+	// maxBatches exceeds the number of batches in closeMost.
 	maxBatches = 32
-	// The usual rate is an average over some eight frames at up to 25 per second, of the highest rate in each: what a host or a link was held up by for a moment, and caught up with, has no
-	// weight in it.
+	// The mean burst rate is an average over about eight frames, at up to 25 per second, of the maximum of each epoch.
+	// A single burst that follows a stall of a host or link has little weight.
 	usualEpoch = 40 * time.Millisecond
 	usualShare = 8
 )
 
-// batches measures the rate at which packets arrive while they do so without gaps, in batches of those that arrived together.
+// batches measures the rate of packets that arrive without gaps. A batch is the set of packets that arrived together.
 //
-// Hosts hand over what came since they looked last, every millisecond, or after they have stood still for five. A window of ten that begins and ends with a batch holds one more
-// than the path has carried in it, so that the highest rate of windows is 10 or 50 % above the path's. Here a window begins after a batch, and ends with another.
+// Hosts deliver packets in batches, for example once per millisecond, or after a stall of 5 ms. A window of 10 ms that
+// begins and ends with a batch holds one batch more than the path carried in that time, so the maximum over windows is
+// 10 to 50 % too high. Here a window begins after one batch and ends with another.
 type batches struct {
 	ring         [maxBatches]batch
 	begin, count int
-	bytes        int64 // of all but the first
+	bytes        int64 // bytes of all batches except the first
 	rates        feedback.WindowMax[float64]
-	epoch        time.Duration // when the latest of usualEpoch began
-	highest      float64       // rate in it
-	usual        float64       // bit/s, 0 while unknown
+	epoch        time.Duration // start of the current usualEpoch
+	highest      float64       // highest rate of this epoch, bit/s
+	usual        float64       // mean burst rate in bit/s, 0 while unknown
 }
 
-// batch is packets that arrived together.
+// batch is a set of packets that arrived together.
 type batch struct {
 	at    time.Duration
 	bytes int64
@@ -43,7 +45,7 @@ type batch struct {
 
 func (b *batches) at(n int) *batch { return &b.ring[(b.begin+n)%maxBatches] }
 
-// add takes a packet. One that arrived before others belongs to the latest batch.
+// add adds a packet. A packet that arrived before the latest batch counts as part of that batch.
 func (b *batches) add(arrived time.Duration, size int) {
 	if b.count == 0 || arrived >= b.at(b.count-1).at+batchTime {
 		b.push(arrived)
@@ -65,7 +67,7 @@ func (b *batches) add(arrived time.Duration, size int) {
 	b.highest = max(b.highest, rate)
 }
 
-// average takes what an epoch has shown.
+// average adds the maximum of the last epoch to the mean.
 func (b *batches) average() {
 	switch {
 	case b.highest == 0:
@@ -76,7 +78,7 @@ func (b *batches) average() {
 	}
 }
 
-// push begins a batch, and leaves out the first ones as long as a whole window remains.
+// push begins a batch and removes the oldest batches as long as a whole window remains.
 func (b *batches) push(at time.Duration) {
 	b.count++
 	*b.at(b.count - 1) = batch{at: at}
@@ -86,5 +88,5 @@ func (b *batches) push(at time.Duration) {
 	}
 }
 
-// rate is the highest of late in bit/s, 0 where batches were not close.
+// rate returns the highest recent rate in bit/s, or 0 if batches were not contiguous.
 func (b *batches) rate() float64 { return b.rates.Value() }

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// arriving is a path of 100 Mbit/s that takes packets of 1,250 bytes, one in 0.1 ms, and hands them over when the receiver looks: every so often, but not between two times.
+// arriving is a path of 100 Mbit/s with packets of 1,250 bytes, one in 0.1 ms, which delivers packets at fixed
+// intervals, except between two times.
 type arriving struct {
 	every, from, to time.Duration
 }
 
-// hand gives what the path carries from begin to end.
+// hand delivers the packets that the path carries from begin to end.
 func (p arriving) hand(b *batches, begin, end time.Duration) {
 	for at := begin; at < end; at += 100 * time.Microsecond {
 		seen := at
@@ -28,12 +29,14 @@ func TestBatches(t *testing.T) {
 	const frame = 100 * time.Millisecond / 3
 	for name, c := range map[string]struct {
 		path  arriving
-		frame time.Duration // how long the packets of a frame take on the path
+		frame time.Duration // transmission time of a frame's packets
 		want  float64       // Mbit/s
 	}{
-		"one by one":                   {frame: 20 * time.Millisecond, want: 100},
-		"every millisecond":            {path: arriving{every: time.Millisecond}, frame: 20 * time.Millisecond, want: 100},
-		"a host that stood still":      {path: arriving{every: time.Millisecond, from: 701 * time.Millisecond, to: 707 * time.Millisecond}, frame: 20 * time.Millisecond, want: 100},
+		"one by one": {frame: 20 * time.Millisecond, want: 100},
+		"every millisecond": {path: arriving{every: time.Millisecond}, frame: 20 * time.Millisecond,
+			want: 100},
+		"a host that stood still": {path: arriving{every: time.Millisecond, from: 701 * time.Millisecond,
+			to: 707 * time.Millisecond}, frame: 20 * time.Millisecond, want: 100},
 		"batches with long gaps":       {path: arriving{every: 5 * time.Millisecond}, frame: 20 * time.Millisecond},
 		"frames shorter than a window": {frame: 8 * time.Millisecond},
 	} {
@@ -47,7 +50,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestUsualBursts has a path that holds packets back for 10 ms once, and catches up at twice the rate: the highest rate shows it, the usual one hardly.
+// TestUsualBursts has a path that holds packets for 10 ms once, and catches up at twice the rate: the highest rate
+// shows it, the mean hardly.
 func TestUsualBursts(t *testing.T) {
 	const (
 		frame  = 100 * time.Millisecond / 3
@@ -71,7 +75,7 @@ func TestUsualBursts(t *testing.T) {
 	}
 }
 
-// TestBatchesOfThePast: once batches are no longer close, what they arrived at is forgotten.
+// TestBatchesOfThePast: when batches are no longer contiguous, their rate is forgotten.
 func TestBatchesOfThePast(t *testing.T) {
 	var a acknowledged
 	for at := time.Duration(0); at < 400*time.Millisecond; at += 100 * time.Microsecond {

@@ -3,18 +3,19 @@ package congestion
 import "math"
 
 const (
-	// capacityWeight is that of one more measurement, as in libwebrtc.
+	// capacityWeight is the weight of a new sample, as in libwebrtc.
 	capacityWeight = 0.05
-	// The deviation is relative to the capacity, and three of them are its bounds. libwebrtc's grows with the square root of the rate, which at 100 Mbit/s
-	// leaves less than the 3 % by which rates of varying frames differ.
+	// The deviation is relative to the capacity; the bounds are three deviations away. libwebrtc's deviation grows with
+	// the square root of the rate, which at 100 Mbit/s is less than the 3 % by which the rates of varying frames
+	// differ.
 	minDeviation = 0.02
 	maxDeviation = 0.10
 )
 
-// linkCapacity averages the rates that were acknowledged while the path was overused.
+// linkCapacity averages the acknowledged rates measured while the path was overused.
 type linkCapacity struct {
 	estimate float64 // bit/s, 0 while unknown
-	variance float64 // relative
+	variance float64 // relative to the estimate
 }
 
 func (c *linkCapacity) known() bool { return c.estimate > 0 }

@@ -9,9 +9,10 @@ import (
 
 const mbit = 1e6
 
-// newTestLink makes a link with a round trip of 20 ms and a queue of 200 ms.
+// newTestLink returns a link with a round trip of 20 ms and a queue of 200 ms.
 func newTestLink(rate float64) *testLink {
-	return &testLink{rate: rate, delay: 10 * time.Millisecond, queueMax: 200 * time.Millisecond, random: rand.New(rand.NewPCG(1, 2))}
+	return &testLink{rate: rate, delay: 10 * time.Millisecond, queueMax: 200 * time.Millisecond,
+		random: rand.New(rand.NewPCG(1, 2))}
 }
 
 func startingAt(rate Bitrate) Config {
@@ -20,7 +21,7 @@ func startingAt(rate Bitrate) Config {
 	return cfg
 }
 
-// atMost and the like judge a figure and print it, so that `go test -v` gives the table.
+// atMost and the following functions check a figure and print it, so that `go test -v` prints the table.
 func atMost[T ~int64 | ~float64](t *testing.T, what string, got, limit T) {
 	t.Helper()
 	t.Logf("%s: %v (at most %v)", what, got, limit)
@@ -37,7 +38,7 @@ func atLeast[T ~int64 | ~float64](t *testing.T, what string, got, limit T) {
 	}
 }
 
-// TestLinks judges what a sender gets of a link, and what its packets wait, after 10 s.
+// TestLinks checks the share of a link that a sender gets, and the queueing times of its packets, after 10 s.
 func TestLinks(t *testing.T) {
 	const feedbackSlow, feedbackFast = 50 * time.Millisecond, 25 * time.Millisecond
 	for _, c := range []struct {
@@ -54,8 +55,9 @@ func TestLinks(t *testing.T) {
 		{"10 Mbit/s", 10, feedbackSlow, 200 * time.Millisecond, false, 0.85},
 		{"50 Mbit/s", 50, feedbackFast, 200 * time.Millisecond, false, 0.85},
 		{"50 Mbit/s, CoDel", 50, feedbackFast, 200 * time.Millisecond, true, 0.85},
-		// The queue of a frame sent at 2.5 times its rate exceeds 20 ms at the capacity, and 10 ms from 0.7 of it on, so that frames leave evenly. Their delays then rise sooner than those of bursts between
-		// which the queue empties, at 0.9 of the capacity.
+		// The queue of a frame sent at 2.5 times its rate exceeds 20 ms at the capacity, and 10 ms from 0.7 of the
+		// capacity on, so that frames are sent evenly. Their delays then rise sooner than those of bursts between which
+		// the queue empties, at 0.9 of the capacity.
 		{"50 Mbit/s, queue of 20 ms", 50, feedbackFast, 20 * time.Millisecond, false, 0.80},
 		{"50 Mbit/s, queue of 10 ms", 50, feedbackFast, 10 * time.Millisecond, false, 0.80},
 		{"100 Mbit/s", 100, feedbackFast, 200 * time.Millisecond, false, 0.85},
@@ -91,14 +93,14 @@ func TestLinks(t *testing.T) {
 			lost := link.dropped - dropped
 			most := 0.01
 			if c.codel {
-				most = 0.06 // it drops before the queue is full
+				most = 0.06 // CoDel drops before the queue is full
 			}
 			atMost(t, "loss", float64(lost)/float64(len(link.delays)-served+lost), most)
 		})
 	}
 }
 
-// TestTraffic judges links behind which packets are held up, as radio links and busy hosts do, and other intervals of frames.
+// TestTraffic checks links that delay packets in batches, as radio links and busy hosts do, and other frame intervals.
 func TestTraffic(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -111,10 +113,10 @@ func TestTraffic(t *testing.T) {
 		{"jitter of 5 ms", 5 * ms, 0, 30, 0.85, 30 * ms},
 		{"jitter of 20 ms", 20 * ms, 0, 30, 0.80, 30 * ms},
 		{"delivery every 10 ms", 0, 10 * ms, 30, 0.85, 30 * ms},
-		// In steps of 20 ms probes of 15 and 40 ms say little, and overshoot.
+		// With steps of 20 ms, probes of 15 and 40 ms are imprecise and overshoot.
 		{"delivery every 20 ms", 0, 20 * ms, 30, 0.85, 80 * ms},
 		{"90 frames per second", 0, 0, 90, 0.85, 30 * ms},
-		// A frame's own queue is 40 ms at 15 per second, 60 ms at 10.
+		// The queue of a frame alone is 40 ms at 15 per second, 60 ms at 10.
 		{"15 frames per second", 0, 0, 15, 0.85, 50 * ms},
 		{"10 frames per second", 0, 0, 10, 0.75, 60 * ms},
 	} {
@@ -150,7 +152,7 @@ func TestRamp(t *testing.T) {
 	atMost(t, "packets dropped", float64(link.dropped), 0)
 }
 
-// TestCapacityFalls takes three quarters of a link away after 10 s.
+// TestCapacityFalls removes three quarters of a link's capacity after 10 s.
 func TestCapacityFalls(t *testing.T) {
 	const fall, until = 5 * time.Second, 11 * time.Second
 	for _, queue := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, time.Second} {
@@ -179,7 +181,8 @@ func TestCapacityFalls(t *testing.T) {
 	}
 }
 
-// TestCollapse takes three quarters of a link away, and gives them back 10 s later. The queue is so short that it overflows with the third frame.
+// TestCollapse removes three quarters of a link's capacity, and restores them 10 s later. The queue is so short that it
+// overflows with the third frame.
 func TestCollapse(t *testing.T) {
 	const fall, rise = 5 * time.Second, 15 * time.Second
 	for _, seed := range []uint64{7, 8, 9} {
@@ -215,7 +218,7 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
-// TestStartAbove starts where the queue is full at once.
+// TestStartAbove starts at a rate that fills the queue at once.
 func TestStartAbove(t *testing.T) {
 	for _, c := range []struct{ from, rate float64 }{{40, 25}, {40, 8}, {100, 80}} {
 		t.Run(fmt.Sprintf("%v on %v Mbit/s", c.from, c.rate), func(t *testing.T) {

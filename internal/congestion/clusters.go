@@ -1,25 +1,26 @@
 package congestion
 
-// Clusters tell in which probe a packet was sent, by transport-wide numbers: of as many probes as are measured at a time. Times do not tell, since a history of
-// what was sent may keep them less exactly than the beginning of a probe is known. The zero value knows of none. Numbers are above 0.
+// Clusters maps packet numbers to the probe cluster in which the packet was sent. It remembers as many clusters as are
+// measured at once. Send times cannot replace it, because a send history may store times with less precision than the
+// start of a probe. The zero value has no clusters. Packet numbers are greater than 0.
 type Clusters struct {
 	latest [trains]clusterNumbers
 	newest int
 }
 
-// clusterNumbers are the numbers sent in a probe, from first to last. While there are none both are 0.
+// clusterNumbers is the range of packet numbers of one cluster. Both ends are 0 while the range is empty.
 type clusterNumbers struct {
 	id          int
 	first, last int64
 }
 
-// Begin makes the packets that are sent from now on those of a cluster.
+// Begin starts the cluster id.
 func (c *Clusters) Begin(id int) {
 	c.newest = (c.newest + 1) % trains
 	c.latest[c.newest] = clusterNumbers{id: id}
 }
 
-// Sent takes the number of a packet that is sent in the newest cluster.
+// Sent adds a packet number to the newest cluster.
 func (c *Clusters) Sent(number int64) {
 	n := &c.latest[c.newest]
 	if n.first == 0 {
@@ -28,7 +29,7 @@ func (c *Clusters) Sent(number int64) {
 	n.last = number
 }
 
-// Of is the ID of the cluster that a packet was sent in, 0 for none.
+// Of returns the ID of the cluster in which a packet was sent, or 0.
 func (c *Clusters) Of(number int64) int {
 	for i := range c.latest {
 		if n := &c.latest[i]; number >= n.first && number <= n.last {

@@ -2,7 +2,8 @@ package congestion
 
 import "testing"
 
-// TestClusters sends six probes of three packets with two between them, and one probe in which nothing is sent: the latest ones are told apart.
+// TestClusters sends six probes of three packets with two packets between them, and one probe without packets: the
+// latest ones are distinguished.
 func TestClusters(t *testing.T) {
 	var c Clusters
 	if id := c.Of(65536); id != 0 {

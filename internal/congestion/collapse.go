@@ -3,34 +3,38 @@ package congestion
 import "time"
 
 const (
-	// collapseGain is the delay that packets have to gain in one go, and collapsePackets how many they have to be, for a rate to be told from them. Where delays
-	// vary by themselves it is more by so many times their variation.
+	// A collapse is detected when at least collapsePackets packets have gained collapseGain of delay. If delays vary by
+	// themselves, collapseVariations times the variation is added to the gain.
 	collapseGain       = 10 * time.Millisecond
 	collapsePackets    = 10
 	collapseVariations = 4
-	// maxCollapseGap is the longest pause between two arrivals as a share of the time: a path that stands still for a moment has not become slow.
+	// maxCollapseGap bounds the longest gap between two arrivals, as a share of the whole time: a path that stalls for
+	// a moment has not become slow.
 	maxCollapseGap = 0.25
-	// maxCollapsePause is the longest pause between two departures: beyond it another frame begins.
+	// maxCollapsePause bounds the gap between two departures. After a longer gap another frame begins.
 	maxCollapsePause = 5 * time.Millisecond
-	// collapseShare: packets that were sent at twice the rate at which they arrive, and arrive at less than half of the estimate, show a path that has lost more than
-	// half of its capacity. Frames are sent at 2.5 times the estimate, so that beside others they still arrive at more than that.
+	// collapseShare: if packets are sent at twice their arrival rate or faster and arrive at less than half of the
+	// estimate, the path has lost more than half of its capacity. Frames are sent at 2.5 times the estimate, so beside
+	// cross traffic they still arrive at more than half.
 	collapseShare = 0.5
 )
 
-// collapse notices from a single frame that the path has lost most of its capacity: its packets arrive without a pause at a fraction of the rate.
+// collapse detects from a single frame that the path has lost most of its capacity: the packets arrive without gaps at
+// a fraction of the rate.
 //
-// The trend is smoothed over 20 groups, and a standing queue shows once a second frame has met it, 120 ms after the fall. At 100 Mbit/s that become 25 the
-// queue grows by 9 MB per second: in 120 ms by what takes 350 ms to leave.
+// The trend is smoothed over 20 groups, and a standing queue is detected when a second frame has met it, 120 ms after
+// the fall. If 100 Mbit/s become 25 Mbit/s, the queue grows by 9 MB per second. In 120 ms it reaches 350 ms.
 type collapse struct {
 	begun          bool
-	first, last    time.Duration // arrivals of the first and the last packet
-	sent, lastSent time.Duration // and when they were sent
-	gap            time.Duration // the longest between two arrivals
-	bytes, packets int           // after the first
+	first, last    time.Duration // arrival of the first and the last packet
+	sent, lastSent time.Duration // departure of the first and the last packet
+	gap            time.Duration // longest gap between two arrivals
+	bytes, packets int           // without the first packet
 }
 
-// add takes a packet in the order of arrival, with the delay that was a queue's and the rate that is now the estimate. It returns the rate that is left where the
-// path has lost its capacity, else 0.
+// add adds a packet in the order of arrival. queued is the queueing part of its delay, variation the random variation
+// of delays, rate the current estimate in bit/s. It returns the remaining rate of the path in bit/s if a collapse was
+// detected, else 0.
 func (c *collapse) add(sent, arrived time.Duration, size int, queued, variation time.Duration, rate float64) float64 {
 	if queued < calmQueue || sent-c.lastSent > maxCollapsePause || !c.begun {
 		c.begin(sent, arrived)

@@ -8,91 +8,94 @@ import (
 	"time"
 )
 
-// ErrConfig is wrapped with the key that is wrong and what was expected.
+// ErrConfig is the sentinel of configuration errors. The wrapping error names the key, its value and the expected
+// values.
 var ErrConfig = errors.New("invalid congestion configuration")
 
-// Limits bound an estimate.
+// Limits are the bounds of an estimate.
 type Limits struct {
-	// Min and Max are the least and the largest estimate, Start is the first one. In bit/s.
+	// Min and Max bound the estimate, Start is its initial value. In bit/s.
 	Min, Start, Max Bitrate
 }
 
-// Config tunes an estimator.
+// Config is the configuration of an estimator.
 type Config struct {
-	Profile string  `yaml:"profile" help:"named limits that hold where min_bps, start_bps or max_bps is 0: default or paper000"`
-	Min     Bitrate `yaml:"min_bps" help:"least estimate in bit/s, also without feedback; 0 is the profile's"`
-	Start   Bitrate `yaml:"start_bps" help:"first estimate in bit/s; 0 is the profile's"`
-	Max     Bitrate `yaml:"max_bps" help:"largest estimate in bit/s; 0 is the profile's"`
+	Profile string  `yaml:"profile" help:"limits used if min_bps, start_bps or max_bps is 0: default or paper000"`
+	Min     Bitrate `yaml:"min_bps" help:"minimum estimate in bit/s, also without feedback; 0 is the profile's"`
+	Start   Bitrate `yaml:"start_bps" help:"initial estimate in bit/s; 0 is the profile's"`
+	Max     Bitrate `yaml:"max_bps" help:"maximum estimate in bit/s; 0 is the profile's"`
 
-	// Delay tunes the detection of queues.
+	// Delay configures the detection of queues.
 	Delay DelayConfig `yaml:"-"`
-	// Rate tunes the rise and fall of the estimate.
+	// Rate configures the increase and decrease of the estimate.
 	Rate RateConfig `yaml:"-"`
-	// Loss tunes the estimate from losses.
+	// Loss configures the loss-based estimate.
 	Loss  LossConfig  `yaml:"-"`
 	Probe ProbeConfig `yaml:"probe" help:"short trains of packets above the estimate"`
-	// Silence tunes the reaction to missing feedback.
+	// Silence configures the reaction to missing feedback.
 	Silence SilenceConfig `yaml:"-"`
 }
 
-// DelayConfig tunes the detection of queues.
+// DelayConfig configures the detection of queues.
 type DelayConfig struct {
-	// GroupInterval: packets sent within this time form one group.
+	// GroupInterval is the maximum duration of a group: packets sent within this time form one group.
 	GroupInterval time.Duration `yaml:"-"`
-	// BurstGap: packets that arrive within this time of each other, faster than they were sent, form one group.
+	// BurstGap: packets that arrive within this time of each other, and closer together than they were sent, form one
+	// group.
 	BurstGap time.Duration `yaml:"-"`
-	// BurstMax is the longest group that such arrivals form.
+	// BurstMax bounds the duration of a group formed by BurstGap.
 	BurstMax time.Duration `yaml:"-"`
-	// QueueMax is the standing queue from which the path counts as overused; with 0 only the trend decides.
+	// QueueMax is the standing queue above which the path counts as overused. If it is 0, only the trend decides.
 	QueueMax time.Duration `yaml:"-"`
 }
 
-// RateConfig tunes the rise and fall of the estimate.
+// RateConfig configures the increase and decrease of the estimate.
 type RateConfig struct {
 	// Backoff is the share of the acknowledged rate that remains after overuse, 0 to 1.
 	Backoff float64 `yaml:"-"`
 	// Growth is the growth per second while the capacity is unknown, as a share of the estimate.
 	Growth float64 `yaml:"-"`
-	// GrowthNear is the growth per second near the capacity, as a share of the rate at which bursts arrive.
+	// GrowthNear is the growth per second near the capacity, as a share of the burst rate.
 	GrowthNear float64 `yaml:"-"`
-	// Headroom bounds the estimate without a probe, as a multiple of the acknowledged rate.
+	// Headroom bounds the growth of the estimate without a probe, as a multiple of the acknowledged rate.
 	Headroom float64 `yaml:"-"`
 	// UnusedShare is the share of the estimate below which the sender counts as application-limited, 0 to 1.
 	UnusedShare float64 `yaml:"-"`
-	// DrainTime is the time in which a queue is to be emptied.
+	// DrainTime is the target time for draining a queue.
 	DrainTime time.Duration `yaml:"-"`
 }
 
-// LossConfig tunes the estimate from losses.
+// LossConfig configures the loss-based estimate.
 type LossConfig struct {
-	// Interval is the shortest time over which losses are counted together.
+	// Interval is the minimum duration of one loss observation.
 	Interval time.Duration `yaml:"-"`
 	// InherentMax is the largest loss ratio that is attributed to the path and not to the rate, 0 to 1.
 	InherentMax float64 `yaml:"-"`
-	// Bias is the preference for higher rates: about the loss ratio by congestion that is accepted.
+	// Bias is the preference for higher rates: approximately the congestion loss ratio that is accepted.
 	Bias float64 `yaml:"-"`
 }
 
-// ProbeConfig tunes probing.
+// ProbeConfig configures probing.
 type ProbeConfig struct {
-	Enabled bool `yaml:"enabled" help:"whether rates above the estimate are probed"`
-	// Duration is the length of a probe at its rate.
+	Enabled bool `yaml:"enabled" help:"probe rates above the estimate"`
+	// Duration is the length of a probe.
 	Duration time.Duration `yaml:"-"`
 	// LongDuration is the length of a probe while the sender uses its estimate. It exceeds a frame interval, so that
-	// other senders at the bottleneck show.
+	// the probe meets the traffic of other senders at the bottleneck.
 	LongDuration time.Duration `yaml:"-"`
-	// MinPackets is the least number of packets of a probe.
+	// MinPackets is the minimum number of packets of a probe.
 	MinPackets int `yaml:"-"`
-	// IntervalMin is the time between two probes above the estimate. It doubles whenever a probe finds nothing.
+	// IntervalMin is the time between two probes above the estimate. The interval doubles after each probe that finds
+	// no more capacity.
 	IntervalMin time.Duration `yaml:"-"`
-	// IntervalMax bounds that time. Probes for more than is wanted wait for up to 5 minutes.
+	// IntervalMax bounds the interval. Probes for more than the wanted rate have an interval of up to 5 minutes.
 	IntervalMax time.Duration `yaml:"-"`
-	Ample       float64       `yaml:"ample" help:"estimate up to which a sender that uses little of it probes, as a multiple of what is wanted: with 16 a frame leaves in a sixteenth of its interval; up to 120 Mbit/s, more only where that is wanted; 1 is for what is wanted only"`
+	Ample       float64       `yaml:"ample" help:"largest multiple of the wanted rate that is probed for headroom"`
 }
 
-// SilenceConfig tunes what happens without feedback.
+// SilenceConfig configures the reaction to missing feedback.
 type SilenceConfig struct {
-	// Timeout is the time beyond a round trip after which packets without feedback reduce the estimate.
+	// Timeout is the time beyond a round trip after which unreported packets reduce the estimate.
 	Timeout time.Duration `yaml:"-"`
 	// Interval is the time between two reductions.
 	Interval time.Duration `yaml:"-"`
@@ -102,13 +105,14 @@ type SilenceConfig struct {
 
 // profiles are the named limits.
 var profiles = map[string]Limits{
-	// The range that the estimator is tested in, beginning where a coarse cloud fits.
+	// The range in which the estimator is tested; it starts at the rate of a coarse point cloud.
 	"default": {Min: 500e3, Start: 2e6, Max: 1000e6},
-	// A point cloud at its lowest and its highest quality: what the published systems that set their controller so start from.
+	// A point cloud at its lowest and its highest quality: the settings of published systems that configure their
+	// controller in this way.
 	"paper000": {Min: 12.5e6, Start: 12.5e6, Max: 90e6},
 }
 
-// Profile returns the limits of that name.
+// Profile returns the limits of a profile.
 func Profile(name string) (Limits, error) {
 	limits, ok := profiles[name]
 	if !ok {
@@ -122,19 +126,19 @@ func Profile(name string) (Limits, error) {
 	return limits, nil
 }
 
-// DefaultConfig returns the default settings.
+// DefaultConfig returns the default configuration.
 func DefaultConfig() Config {
 	return Config{
 		Profile: "default",
 		Delay: DelayConfig{
-			// The three are libwebrtc's.
+			// The values of libwebrtc.
 			GroupInterval: 5 * time.Millisecond,
 			BurstGap:      5 * time.Millisecond,
 			BurstMax:      100 * time.Millisecond,
 			QueueMax:      10 * time.Millisecond,
 		},
 		Rate: RateConfig{
-			// Backoff, growth and headroom are the draft's and libwebrtc's.
+			// Backoff, growth and headroom are the values of the draft and of libwebrtc.
 			Backoff:     0.85,
 			Growth:      0.08,
 			GrowthNear:  0.03,
@@ -157,7 +161,7 @@ func DefaultConfig() Config {
 			Ample:        16,
 		},
 		Silence: SilenceConfig{
-			// Feedback comes every 25 to 250 ms: half a second is two reports at least that are missing.
+			// Feedback is sent every 25 to 250 ms, so within 500 ms at least two reports are missing.
 			Timeout:  500 * time.Millisecond,
 			Interval: 300 * time.Millisecond,
 			Backoff:  0.7,
@@ -165,7 +169,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Limits returns the limits that are configured. It is for settings that Validate has passed; an unknown profile gives that of the default.
+// Limits returns the configured limits. The configuration must be valid; for an unknown profile, Limits uses "default".
 func (c Config) Limits() Limits {
 	limits, err := Profile(c.Profile)
 	if err != nil {
@@ -183,11 +187,12 @@ func (c Config) Limits() Limits {
 	return limits
 }
 
-// leastRate is what feedback and audio take. An estimate below it is of no use, and rates of zero would make times infinite.
+// leastRate, in bit/s, is the rate of feedback and audio. A lower estimate is of no use, and a rate of zero would make
+// times infinite.
 const leastRate Bitrate = 30_000
 
-// Or returns limits in which what is 0 is taken from others, made consistent: an explicit largest estimate also lowers the least and the first one, and none is
-// below what feedback and audio take.
+// Or returns the limits with zero values replaced by those of others, made consistent. An explicit Max also lowers Min
+// and Start. No result is below leastRate.
 func (l Limits) Or(others Limits) Limits {
 	if l.Max == 0 {
 		l.Max = max(others.Max, l.Min)
@@ -204,7 +209,7 @@ func (l Limits) Or(others Limits) Limits {
 	return l
 }
 
-// Validate reports the first limit that is wrong.
+// Validate reports the first invalid limit.
 func (l Limits) Validate() error {
 	switch {
 	case l.Min < leastRate:
@@ -212,12 +217,13 @@ func (l Limits) Validate() error {
 	case l.Max < l.Min:
 		return fmt.Errorf("%w: max_bps is %d, expected min_bps (%d) or more", ErrConfig, l.Max, l.Min)
 	case l.Start < l.Min || l.Start > l.Max:
-		return fmt.Errorf("%w: start_bps is %d, expected min_bps (%d) to max_bps (%d)", ErrConfig, l.Start, l.Min, l.Max)
+		return fmt.Errorf("%w: start_bps is %d, expected min_bps (%d) to max_bps (%d)", ErrConfig, l.Start,
+			l.Min, l.Max)
 	}
 	return nil
 }
 
-// Validate reports the first key that is wrong.
+// Validate reports the first invalid key.
 func (c Config) Validate() error {
 	if _, err := Profile(c.Profile); err != nil {
 		return err

@@ -29,7 +29,8 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("profile %s: %v, %v, %v", name, limits, err, limits.Validate())
 		}
 	}
-	if _, err := Profile("paper001"); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "default, paper000") {
+	if _, err := Profile("paper001"); !errors.Is(err, ErrConfig) ||
+		!strings.Contains(err.Error(), "default, paper000") {
 		t.Errorf("unknown profile: %v", err)
 	}
 }

@@ -3,28 +3,33 @@ package congestion
 import "time"
 
 const (
-	// drainStart is the queue from which the estimate is lowered further, to empty it; below drainStop it is not any more. A frame's own is 20 ms at most.
+	// Above drainStart the estimate is lowered further to drain the queue, until the queue is below drainStop. A frame
+	// alone queues for 20 ms at most.
 	drainStart = 30 * time.Millisecond
 	drainStop  = 15 * time.Millisecond
-	// maxDrain bounds that in time, leastDrain in depth: what has not emptied by then is no queue of ours.
+	// maxDrain bounds the duration of draining, leastDrain the reduction. A queue that remains is not caused by this
+	// sender.
 	maxDrain   = 2 * time.Second
 	leastDrain = 0.5
-	// After a collapse the queue is known to be our own, and what is in it is worth more to the receiver than what is captured now. It is left to empty until it
-	// takes less than deepDrainTime.
+	// After a collapse the queue is known to be the sender's own, and its packets are more useful to the receiver than
+	// newly captured frames. Almost nothing is sent until the queue is below deepDrainTime.
 	deepDrain     = 0.02
 	deepDrainTime = 100 * time.Millisecond
-	// quietQueue is the queue up to which the path counts as idle enough for a probe.
+	// quietQueue is the longest queue with which the path counts as idle enough for a probe.
 	quietQueue = 5 * time.Millisecond
-	// A path on which no packet has waited for idleTime, 15 frames, is idle.
+	// A path is idle if no packet was queued for idleTime, 15 frames.
 	idleTime = 500 * time.Millisecond
-	// fullShare of the rate at which bursts arrive, when they wait, is so close to what the path carries that a probe would only fill its queue.
+	// An estimate of fullShare of the burst rate, while bursts are queued, is so close to the capacity that a probe
+	// would only fill the queue.
 	fullShare = 0.9
-	// A packet that waited shortQueue has met others. waitedTime is some frame intervals: of the last few frames one at least has queued up.
+	// A packet with shortQueue of queueing delay met other packets. waitedTime covers several frame intervals: at least
+	// one of the last frames was queued.
 	shortQueue = 3 * time.Millisecond
 	waitedTime = 150 * time.Millisecond
-	// A probe that arrives at so many times the rate beyond which losses were found to grow, a second and more after the last of them, contradicts that.
+	// A probe that arrives at contradiction times the loss-based limit, a second or more after the last loss, refutes
+	// the limit.
 	contradiction = 1.2
-	// lossyQueue is a standing queue beyond which the losses that came with it are forgotten once it has emptied.
+	// If a standing queue exceeded lossyQueue, the losses during that time are forgotten when the queue has emptied.
 	lossyQueue = 200 * time.Millisecond
 )
 
@@ -33,7 +38,8 @@ func (g *gcc) react(now time.Duration, probe float64) {
 	acked := g.throughput(now)
 	usage := g.detector.usage
 	if usage == Overusing && g.rate.settling(now, g.rtt) {
-		// The queue is the probe's, or empties between frames, as large as they are now. One that stays is looked for below.
+		// The queue was left by the probe, or empties between the frames, which are larger now. A standing queue is
+		// checked below.
 		usage = Underusing
 	}
 	if g.queue.over(now, g.cfg.Delay.QueueMax) || g.spilled {
@@ -44,7 +50,7 @@ func (g *gcc) react(now time.Duration, probe float64) {
 		acked = throughput{rate: g.left, latest: g.left, bursts: g.left, known: true, inherent: acked.inherent}
 	}
 	if limit, ok := g.loss.limit(); ok && usage != Overusing && probe > contradiction*limit && g.loss.over() {
-		// What was lost was lost to a path that was another one.
+		// The losses belong to a path that has changed since.
 		g.loss, g.relieved = newLossEstimator(g.cfg.Loss), now
 	}
 	switch {
@@ -64,9 +70,10 @@ func (g *gcc) react(now time.Duration, probe float64) {
 	g.loss.update(now, g.rate.rate, ackedRate, g.limits)
 }
 
-// overflows tells whether a report shows that the rate is too high for a queue that is too short to show it by its length, by how many packets met a queue and how many of them were lost.
-// A long queue is not short, as shows soon where a path has lost its capacity. Probes, which take as much room as bursts do, others who keep the queue full, and a sender that uses little
-// of the estimate are no reason to lower that.
+// overflows reports whether a report shows that the rate is too high for a queue that is too short to be detected by
+// its length. met is the number of packets that met a queue, lost the number of them that were lost. A long queue is
+// not a short one. The result is false after a probe, which needs as much space as a burst, while cross traffic keeps
+// the queue full, and while the sender uses little of the estimate.
 func (g *gcc) overflows(now time.Duration, lost, met int) bool {
 	if g.queue.delay > shortMost {
 		g.short = shortness{}
@@ -77,7 +84,7 @@ func (g *gcc) overflows(now time.Duration, lost, met int) bool {
 	return persistent && !trying && !g.rivals.present && !g.limited.limited
 }
 
-// reduced takes note of a reduction of the rate, and of the rate at which bursts arrived then.
+// reduced records a reduction of the rate and the burst rate at that time.
 func (g *gcc) reduced(now time.Duration, bursts float64) {
 	g.stats.Overuses++
 	g.strained = true
@@ -91,7 +98,8 @@ func (g *gcc) reduced(now time.Duration, bursts float64) {
 	g.deep = g.draining && (g.deep || g.lost)
 }
 
-// probed bounds what a probe may take away: not below what the path has just carried, less what empties a queue.
+// probed bounds the decrease by a probe result: the rate does not fall below the throughput of the path, less the
+// backoff that drains a queue.
 func (g *gcc) probed(probe float64, acked throughput) float64 {
 	if !acked.known {
 		return probe
@@ -103,11 +111,12 @@ func (g *gcc) throughput(now time.Duration) throughput {
 	rate, known := g.acked.rate()
 	latest, _ := g.acked.latest()
 	return throughput{
-		rate: rate, latest: latest, bursts: g.acked.bursts(), usual: g.acked.usual(), known: known, waited: now-g.waited < waitedTime, inherent: g.loss.best.inherent,
+		rate: rate, latest: latest, bursts: g.acked.bursts(), usual: g.acked.usual(), known: known,
+		waited: now-g.waited < waitedTime, inherent: g.loss.best.inherent,
 	}
 }
 
-// publish makes the estimate from its parts.
+// publish computes the estimate from its parts.
 func (g *gcc) publish(now time.Duration) {
 	estimate := g.rate.rate
 	if limit, ok := g.loss.limit(); ok {
@@ -119,9 +128,10 @@ func (g *gcc) publish(now time.Duration) {
 	g.limited.estimated(g.estimate)
 }
 
-// drain is the share of the estimate that empties a queue within DrainTime.
+// drain returns the share of the estimate that drains a queue within DrainTime.
 //
-// After a reduction to 85 % a queue of 400 ms takes 400/0.15 ms to empty, almost 3 s. libwebrtc's congestion window serves the same purpose.
+// After a reduction to 85 % a queue of 400 ms would need 400/0.15 ms, almost 3 s. The congestion window of libwebrtc
+// has the same purpose.
 func (g *gcc) drain(now time.Duration) float64 {
 	if !g.draining {
 		return 1
@@ -137,7 +147,8 @@ func (g *gcc) drain(now time.Duration) float64 {
 	return max(1-float64(queue)/float64(length), least)
 }
 
-// backlog is how long what is under way still waits on a path that has lost its capacity, by what has been sent since the newest packet that was reported.
+// backlog returns the remaining queueing delay after a collapse, computed from the bytes sent after the newest reported
+// packet.
 func (g *gcc) backlog(now time.Duration) time.Duration {
 	unseen := float64(g.sent.since(now, g.newest)) * 8
 	return max(time.Duration(min(unseen/g.left, maxDrain.Seconds())*1e9)-g.empty, 0)
@@ -152,13 +163,14 @@ func (g *gcc) plan(now time.Duration) {
 	quiet := g.detector.usage != Overusing && g.queue.delay <= quietQueue && !g.draining && !g.silence.broken
 	acked := g.throughput(now)
 	g.prober.step(now, situation{
-		estimate: g.estimate, bursts: acked.bursts, idle: now-g.waited >= idleTime, full: acked.waited && g.estimate*(1-acked.inherent) >= fullShare*acked.usual,
+		estimate: g.estimate, bursts: acked.bursts, idle: now-g.waited >= idleTime,
+		full:    acked.waited && g.estimate*(1-acked.inherent) >= fullShare*acked.usual,
 		limited: g.limited.limited, quiet: quiet, eased: quiet && g.strained, rtt: g.rtt,
 	})
 	if quiet && g.strained {
 		g.strained = false
 		if g.longest > lossyQueue {
-			// What was lost had met a full queue of a path that was another one.
+			// The losses met a full queue of a path that has changed since.
 			g.loss, g.relieved = newLossEstimator(g.cfg.Loss), now
 		}
 		g.longest = 0

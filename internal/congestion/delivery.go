@@ -7,21 +7,22 @@ import (
 )
 
 const (
-	// deliveryTime is 15 frames at 30 per second: acknowledgements that are held up for 20 ms change the rate over it by 4 %. deliveryLeast is how much of it must have passed
-	// until there is a rate. The largest rate of the last carriedTime, or of up to twice that, is what the path carries: who has just stood still for a moment delivered less.
+	// deliveryTime is 15 frames at 30 frames per second: acknowledgements delayed by 20 ms change the rate over it by 4
+	// %. A rate is known after deliveryLeast. The maximum over the last carriedTime, or up to twice that, is the
+	// throughput of the path: a receiver that stalled for a moment delivered less.
 	deliveryTime  = 500 * time.Millisecond
 	deliveryLeast = 100 * time.Millisecond
 	carriedTime   = 150 * time.Millisecond
 )
 
-// delivery measures at which rate bytes are sent, and at which they are acknowledged.
+// delivery measures the rates of sent and of acknowledged bytes.
 type delivery struct {
 	sent, acked sentBytes
-	began       time.Duration // what was acknowledged before does not count
+	began       time.Duration // acknowledgements before this time do not count
 	largest     feedback.WindowMax[float64]
 }
 
-// acknowledged takes bytes that have been acknowledged.
+// acknowledged adds acknowledged bytes.
 func (d *delivery) acknowledged(now time.Duration, bytes int) {
 	d.acked.add(now, bytes)
 	if elapsed := d.elapsed(now); elapsed >= deliveryLeast {
@@ -29,17 +30,17 @@ func (d *delivery) acknowledged(now time.Duration, bytes int) {
 	}
 }
 
-// carried is the rate at which the path has delivered of late, in bit/s, 0 while unknown.
+// carried returns the recent throughput of the path in bit/s, 0 while unknown.
 func (d *delivery) carried() float64 { return d.largest.Value() }
 
-// offered is the rate at which was sent, in bit/s.
+// offered returns the send rate in bit/s.
 func (d *delivery) offered(now time.Duration) float64 {
 	return rateOver(&d.sent, now, max(d.elapsed(now), deliveryLeast))
 }
 
 func (d *delivery) elapsed(now time.Duration) time.Duration { return min(now-d.began, deliveryTime) }
 
-// restart forgets what was acknowledged.
+// restart resets the acknowledged bytes.
 func (d *delivery) restart(now time.Duration) {
 	d.acked, d.largest, d.began = sentBytes{}, feedback.WindowMax[float64]{}, now
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestRandomLoss loses packets whatever the rate is.
+// TestRandomLoss loses packets at any rate.
 func TestRandomLoss(t *testing.T) {
 	for _, c := range []struct{ rate, loss, mean, least float64 }{
 		{2, 0.01, 0.8, 0.8}, {2, 0.05, 0.8, 0.8}, {2, 0.10, 0.8, 0.8},
@@ -25,7 +25,8 @@ func TestRandomLoss(t *testing.T) {
 	}
 }
 
-// TestHighLoss states what losses beyond InherentMax do: they are taken for congestion, and nothing remains but the minimum, or little more.
+// TestHighLoss states the effect of losses beyond InherentMax: they count as congestion, and the rate is near the
+// minimum.
 func TestHighLoss(t *testing.T) {
 	link := newTestLink(10 * mbit)
 	link.loss = 0.2
@@ -35,7 +36,7 @@ func TestHighLoss(t *testing.T) {
 	atMost(t, "mean estimate", Bitrate(mean), 1*mbit)
 }
 
-// TestOutage cuts feedback, or everything, for two seconds.
+// TestOutage interrupts feedback, or all packets, for two seconds.
 func TestOutage(t *testing.T) {
 	for _, everything := range []bool{false, true} {
 		t.Run(fmt.Sprintf("everything %v", everything), func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestRouteChange makes the way to the receiver longer.
+// TestRouteChange makes the path to the receiver longer.
 func TestRouteChange(t *testing.T) {
 	for _, delay := range []time.Duration{60 * time.Millisecond, 110 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestRouteChange(t *testing.T) {
 	}
 }
 
-// TestRouteShorter makes the way to the receiver shorter, which no queue does.
+// TestRouteShorter makes the path to the receiver shorter, which no queue does.
 func TestRouteShorter(t *testing.T) {
 	link := newTestLink(100 * mbit)
 	link.delay = 60 * time.Millisecond
@@ -95,8 +96,8 @@ func TestRouteShorter(t *testing.T) {
 	atLeast(t, "least estimate", Bitrate(least), 70*mbit)
 }
 
-// TestLossesOfAnotherPath overflows a short queue as the path begins, and what was lost limits the estimate. A second later it is three times as fast, and more soon, as that of a
-// phone which has found its next cell.
+// TestLossesOfAnotherPath overflows a short queue at the start, and the losses limit the estimate. One second later the
+// path is three times as fast, and soon faster still, as for a phone that has found its next cell.
 func TestLossesOfAnotherPath(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3, 4, 5, 6, 7, 8} {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -120,7 +121,8 @@ func TestLossesOfAnotherPath(t *testing.T) {
 	}
 }
 
-// TestAfterHighLoss loses nearly everything for a minute. The estimate is the least one then, and has to grow from there once that is over, be it by a probe or by itself.
+// TestAfterHighLoss loses nearly all packets for a minute. The estimate is then the minimum, and has to grow again
+// after that, by a probe or without.
 func TestAfterHighLoss(t *testing.T) {
 	const over = 65 * time.Second
 	for _, loss := range []float64{0.8, 0.95} {
@@ -144,7 +146,8 @@ func TestAfterHighLoss(t *testing.T) {
 				if !ok {
 					t.Fatal("the estimate never came to twice the least one")
 				}
-				// Without probes the other estimate grows by 8 % per second, and needs 9 s to double. Losses allow it after a second and three steps of 1.3, of half a second each.
+				// Without probes the other estimate grows by 8 % per second, and needs 9 s to double. Losses permit
+				// this after a second and three steps of 1.3, of 500 ms each.
 				atMost(t, "time until the estimate is twice the least one", back-over, 10*time.Second)
 			})
 		}

@@ -1,79 +1,109 @@
-// Package congestion owns the estimate of how many bits per second a receiver can take, from feedback about the packets sent to it.
+// Package congestion estimates the bit rate that a receiver can take, from feedback about the packets sent to that
+// receiver.
 //
-// Everything here is pure: an Estimator is stepped with an explicit now and belongs to the goroutine that steps it. There are no goroutines, no clocks, no
-// locks and no callbacks. Reports come as PacketResults, whatever their format was: transport-wide feedback or RFC 8888.
+// The package is pure: an Estimator is stepped with an explicit now and belongs to the goroutine that steps it. There
+// are no goroutines, clocks, locks or callbacks. Reports are slices of PacketResult, whatever the format on the wire
+// was: transport-wide feedback or RFC 8888.
 //
 // # GCC
 //
-// GCC is Google Congestion Control after draft-ietf-rmcat-gcc-02 and what libwebrtc has made of it since, for 1 to 1000 Mbit/s. Packets that arrived go
-// through
+// GCC is Google Congestion Control after draft-ietf-rmcat-gcc-02 and its later development in libwebrtc, for 1 to 1000
+// Mbit/s. Received packets pass through
 //
-//	groups        packets sent within 5 ms, or delivered in one burst of at most 100 ms, and what the delay gained from group to group
-//	trendline     the slope of the smoothed delay over 20 groups
-//	overuse       the slope against an adaptive threshold: normal, overusing, underusing
-//	queue         the delay that remains between frames
-//	collapse      the rate at which one frame arrives on a path that has lost most of its capacity
-//	acknowledged  the rate of arrivals over half a second, over a tenth, and in bursts
+//	groups        packets sent within 5 ms, or delivered in one burst of at most 100 ms, and the delay gained
+//	              from group to group
+//	trendline     slope of the smoothed delay over 20 groups
+//	overuse       comparison of the slope with an adaptive threshold: normal, overusing, underusing
+//	queue         delay that remains between frames (standing queue)
+//	collapse      arrival rate of one frame on a path that has lost most of its capacity
+//	acknowledged  arrival rate over 500 ms, over 100 ms, and in bursts
+//	aimd          the delay-based rate: AIMD around the acknowledged rate
 //
-// and make aimd's rate, around what is acknowledged. The loss estimator bounds it by the rate beyond which losses grow; limited tells whether the sender
-// uses what it is given; contention and shortness tell from losses that others keep the queue full, or that it is too short for bursts; silence reduces
-// the rate while no feedback comes; prober and trains try rates above the estimate: at the start, after a large fall, after a silence, and, at intervals
-// that double from 3 to 20 s while they find nothing, whenever more than the estimate is wanted (see Estimator.Want).
-// A sender that uses little of its estimate probes further, for its frames to leave sooner, and at intervals up to 5 minutes.
+// Further parts bound or change the rate of aimd:
 //
-// # Where it departs from libwebrtc
+//	loss          upper bound: the rate above which losses grow
+//	limited       reports whether the sender uses its estimate
+//	contention    detects from losses that cross traffic keeps the queue full
+//	shortness     detects from losses that the queue is too short for bursts
+//	silence       reduces the rate while no feedback arrives
+//	prober        plans probes above the estimate
+//	trains        measures the arrival rate of probes
 //
-// The traffic is frames of up to megabytes, 30 per second, each sent at 2.5 times its mean rate, with gaps of 20 ms between, or at 1.25 times where Stats.Evenly says so. And the rates are a hundred
-// times those that libwebrtc's constants were found at.
+// The prober probes at the start, after a large fall, after a silence, and whenever more than the estimate is wanted
+// (see Estimator.Want), at intervals that double from 3 to 20 s while probes find no more capacity. A sender that uses
+// little of its estimate probes further, so that its frames leave sooner, at intervals of up to 5 minutes.
 //
-//   - Acknowledged rates are taken over time (half a second is 15 frame intervals), not over up to 500 packets, which are 50 ms at 100 Mbit/s.
-//   - A queue that does not empty between frames for a tenth of a second is overuse from 10 ms on, whatever its slope. The slope has to exceed 2.5 to 5 %,
-//     which a slowly growing rate does only after it has filled tens of milliseconds. Where delays vary by themselves, the 10 ms become more; where a delay
-//     does not change by a millisecond while the rate is reduced, it is a longer route's.
-//   - Near the capacity the rate grows by 3 % per second of the rate at which bursts arrive, and not by a packet per response time, and overuse takes 15 %
-//     of the acknowledged rate times the share that this is of the rate of bursts. Both make flows at one bottleneck come to equal rates.
-//   - A path that loses more than half of its capacity is noticed by the first frame that arrives at a fraction of the rate, 50 ms after the fall and not 120.
-//     Until what is under way has arrived hardly anything is sent then: it would only wait behind that, or be dropped.
-//   - Frames show what the path carries, as they are sent at 2.5 times their rate: while they queue up the rate does not grow beyond what they arrive at, and
-//     nothing is probed where that is near the estimate. A link that is used alone so comes to a rate at which no queue is left between frames, and stays there.
-//     Where they arrive much faster than when the path was overused, or do not wait at all any more, probes come sooner.
-//   - For a quarter of a second after a probe has raised the rate, only a queue that stands counts: frames that have become larger look like one that grows, and what the probe has left empties.
-//   - The rate before a large fall is remembered for a minute and probed again and again: wireless links are down for seconds and come back as they were.
-//     Losses to a long queue are forgotten when it has emptied, and none hold the rate down once there was none for a second. All are where a probe arrives
-//     well above the rate that they allow, a second and more after the last of them.
-//   - Where a queue overflows that others keep full, or that is too short for bursts, frames leave evenly for a while. Where a short one overflows again and again even so, that is overuse.
-//   - While a long queue empties the estimate is below the rate control's, so that it empties within about half a second; libwebrtc has its congestion
-//     window for that.
-//   - The deviations of the link's capacity and the bounds of the loss estimator are relative to the rate. Losses that spare the packets which find the
-//     queue empty are never the path's.
-//   - The rate of bursts bounds growth and probes. It is measured between batches of arrivals: hosts hand over what came since they looked last.
-//   - A sender that uses its estimate probes with 1.5 times that, for longer than a frame takes: 15 ms fit between the frames of others and would find the
-//     whole bottleneck idle. Short probes are for the start, for silences and for senders that use little.
-//   - Silence counts from half a second on, not three.
+// # Differences from libwebrtc
+//
+// The traffic consists of frames of up to some megabytes, 30 per second. Each frame is sent at 2.5 times its mean rate
+// with gaps of 20 ms between frames, or at 1.25 times if Stats.Evenly is set. The rates are a hundred times those for
+// which the constants of libwebrtc were chosen.
+//
+//   - Acknowledged rates are measured over time (500 ms is 15 frame intervals), not over up to 500 packets, which are
+//     50 ms at 100 Mbit/s.
+//   - A queue that does not empty between frames for 100 ms is overuse from 10 ms on, at any slope. The slope has to
+//     exceed 2.5 to 5 %, which a slowly growing rate reaches only after filling tens of milliseconds. If delays vary by
+//     themselves, the limit is above 10 ms. If a delay does not change by a millisecond while the rate is reduced, it
+//     belongs to a longer route.
+//   - Near the capacity the rate grows by 3 % of the burst rate per second, not by a packet per response time. Overuse
+//     reduces the rate by 15 % of the acknowledged rate times the ratio of acknowledged rate to burst rate. Both make
+//     flows at one bottleneck converge.
+//   - A path that loses more than half of its capacity is detected by the first frame that arrives at a fraction of the
+//     rate, 50 ms after the fall and not 120 ms. Almost nothing is sent until the packets in flight have arrived,
+//     because further packets would only queue behind them or be dropped.
+//   - Frames are sent at 2.5 times their rate and therefore show the capacity of the path. While frames are queued, the
+//     rate does not grow beyond the burst rate, and no probe is sent if that rate is near the estimate. A link without
+//     cross traffic therefore settles at a rate that leaves no queue between frames. If bursts arrive much faster than
+//     at the last overuse, or are not queued any more, probes are sent sooner.
+//   - For 250 ms after a probe has raised the rate, only a standing queue counts as overuse: larger frames look like a
+//     growing queue, and the queue that the probe left drains.
+//   - The rate before a large fall is remembered for a minute and probed repeatedly: wireless links fail for seconds
+//     and recover unchanged. Losses in a long queue are forgotten when the queue has emptied. No loss holds the rate
+//     down after a second without losses. All losses are forgotten when a probe arrives well above the rate that they
+//     allow, a second or more after the last loss.
+//   - If a queue overflows that cross traffic keeps full, or that is too short for bursts, frames are sent evenly for a
+//     while. If a short queue overflows repeatedly even then, that is overuse.
+//   - While a long queue drains, the estimate is below the rate of aimd, so that the queue is empty after about 500 ms.
+//     libwebrtc has its congestion window for this purpose.
+//   - The deviation of the link capacity and the bounds of the loss estimator are relative to the rate. Losses that do
+//     not affect packets in an empty queue are never attributed to the path.
+//   - The burst rate bounds growth and probes. It is measured between batches of arrivals, because hosts deliver
+//     received packets in batches.
+//   - A sender that uses its estimate probes with 1.5 times the estimate, for longer than a frame interval: a probe of
+//     15 ms fits between the frames of other senders and would find the whole bottleneck idle. Short probes are for the
+//     start, for silences and for senders that use little.
+//   - A silence begins after 500 ms without feedback, not after three seconds.
 //
 // # Limits
 //
-// The least delay of the last 15 to 30 s is taken for the empty path's. Against flows that keep a queue full all that time (loss-based TCP with a deep
-// buffer) the estimate falls until that time is over. Losses beyond 10 % at any rate are taken for congestion. A queue shorter than that of a single frame
-// (20 ms at the full rate) has to overflow once in 15 s, until frames leave evenly. Beside several loss-based flows whose queue never empties,
-// and is too short to become much longer, it takes up to twice its fair share: a queue that stays as it is is the path's, and so are losses up to InherentMax.
+// The minimum delay of the last 15 to 30 s counts as the delay of the empty path. Beside flows that keep a queue full
+// all that time (loss-based TCP with a deep buffer) the estimate falls until that time is over. Losses beyond 10 % at
+// any rate count as congestion. A queue shorter than that of a single frame (20 ms at the full rate) has to overflow
+// once in 15 s before frames are sent evenly. Beside several loss-based flows whose queue never empties, and is too
+// short to become much longer, an estimator takes up to twice its fair share: a constant queue is attributed to the
+// path, and so are losses up to InherentMax.
 //
-// A sender knows up to 32,768 packets until they are reported (feedback.TransportHistory), which full ones at 1000 Mbit/s are after 0.32 s: round trip, queue and the time until a report together. On a
-// longer path the oldest are given up before. A share of them does no harm; where no report speaks of a known packet for half a second, that is a silence, though every packet has arrived.
+// A sender remembers up to 32,768 packets until they are reported (feedback.TransportHistory). At 1000 Mbit/s with full
+// packets these are sent within 0.32 s: round trip, queue and report interval together. On a longer path the oldest
+// packets are dropped before their report. A share of dropped packets does no harm; if no report covers a remembered
+// packet for 500 ms, that is a silence, even if every packet has arrived.
 //
-// ECN marks are counted in Stats and not acted upon.
+// ECN marks are counted in Stats; the estimate does not use them.
 //
 // # Reliable
 //
-// Reliable is for receivers that are sent to over a transport which repeats what is lost: SCTP, under the data channels of browsers. All that is known of those is what they
-// acknowledge. It has GCC's prober, trains and limited, and in place of the rest
+// Reliable is for receivers behind a transport that retransmits lost data: SCTP, under the data channels of browsers.
+// Acknowledgements are the only feedback of such a transport. Reliable uses GCC's prober, trains and limited, and in
+// place of the other parts
 //
-//	delivery  the rate of acknowledgement over half a second, and that at which was sent
-//	ackDelay  the quickest acknowledgement of the last 200 to 400 ms against that of the last 15 to 30 s
+//	delivery  acknowledged rate and send rate over 500 ms
+//	ackDelay  smallest acknowledgement delay of the last 200 to 400 ms against that of the last 15 to 30 s
 //
-// Frames leave such a transport only when they are acknowledged, so that what its path does not carry waits in it, whether the path's own queue is long or short: a delay is all there is to look
-// for, and losses need no part of their own. What it departs from BBR in is that it waits for no congestion window to be full: frames are bursts, between which the path is idle, and a conversation
-// does not put up with the queue that BBR keeps. So the rate grows until a queue shows, and delivery then tells how far to go back.
+// Frames leave such a transport only when they are acknowledged. Data that the path does not carry waits in the
+// transport, whether the queue of the path is long or short. A delay is therefore the only sign of congestion, and
+// losses need no part of their own. The difference from BBR is that Reliable does not wait for a full congestion
+// window: frames are bursts between which the path is idle, and a conversation does not tolerate the queue that BBR
+// keeps. The rate grows until a queue is detected, and delivery then determines the reduction.
 //
 // A GCC takes 6.7 kB, and 24 bytes for each packet of the largest report.
 package congestion

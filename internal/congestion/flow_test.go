@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// The tests' virtual time begins here; the remote clock shows something else.
+// Start of the tests' virtual time; the remote clock has an offset.
 var start = time.Unix(1_795_188_600, 0)
 
 const (
@@ -27,14 +27,14 @@ type testFlow struct {
 	link      *testLink
 	random    *rand.Rand
 	feedback  time.Duration // interval of reports
-	share     float64       // of the estimate that is sent
+	share     float64       // share of the estimate that is sent
 	interval  time.Duration // of frames
 	begins    time.Duration
-	deaf      bool // no report comes through
+	deaf      bool // no report arrives
 
-	captured   time.Duration // when the last frame was
-	frame      time.Duration // when the next one begins
-	media      int           // packets of the current one that are left
+	captured   time.Duration // time of the last frame
+	frame      time.Duration // start of the next frame
+	media      int           // packets left of the current frame
 	pace       time.Duration
 	mediaAt    time.Duration
 	cluster    ProbeCluster
@@ -45,8 +45,8 @@ type testFlow struct {
 
 	sent     []feedback.PacketResult // of sequence number n at n - base
 	base     int64
-	highest  int64 // to have arrived, -1 for none
-	covered  int64 // follows the highest reported
+	highest  int64 // highest that arrived, -1 for none
+	covered  int64 // one after the highest reported
 	reportAt time.Duration
 	reports  []testReport
 	bytes    int // delivered
@@ -66,12 +66,13 @@ type testReport struct {
 }
 
 func newTestFlow(e Estimator, link *testLink, seed uint64) *testFlow {
-	return &testFlow{estimator: e, link: link, random: rand.New(rand.NewPCG(seed, 1)), feedback: 25 * time.Millisecond, share: 1, interval: frameInterval, highest: -1, due: math.MaxInt64}
+	return &testFlow{estimator: e, link: link, random: rand.New(rand.NewPCG(seed, 1)), feedback: 25 * time.Millisecond,
+		share: 1, interval: frameInterval, highest: -1, due: math.MaxInt64}
 }
 
 func (f *testFlow) now(at time.Duration) time.Time { return start.Add(at) }
 
-// next is when the flow has something to do.
+// next returns the time of the flow's next event.
 func (f *testFlow) next() time.Duration {
 	next := min(f.frame, f.reportAt)
 	if f.probing {
@@ -85,7 +86,7 @@ func (f *testFlow) next() time.Duration {
 	return min(next, f.due)
 }
 
-// ask asks the estimator when it wants to be stepped, and for a probe.
+// ask gets the next step time of the estimator, and a probe.
 func (f *testFlow) ask(now time.Duration) {
 	f.due = math.MaxInt64
 	if due := f.estimator.Next(); !due.IsZero() {
@@ -98,7 +99,7 @@ func (f *testFlow) ask(now time.Duration) {
 	}
 }
 
-// run does what is due.
+// run processes due events.
 func (f *testFlow) run(now time.Duration) {
 	if now >= f.frame {
 		bits := f.share * float64(f.estimator.Estimate()) * f.interval.Seconds() * (0.8 + 0.4*f.random.Float64())
@@ -145,12 +146,13 @@ func (f *testFlow) probe(now time.Duration) {
 
 func (f *testFlow) send(now time.Duration, probe int) {
 	sequence := f.base + int64(len(f.sent))
-	f.sent = append(f.sent, feedback.PacketResult{Sequence: sequence, Size: testPacketSize, Sent: f.now(now), Probe: probe})
+	f.sent = append(f.sent, feedback.PacketResult{Sequence: sequence, Size: testPacketSize, Sent: f.now(now),
+		Probe: probe})
 	f.estimator.Sent(f.now(now), testPacketSize)
 	f.link.send(now, testPacket{flow: f, sequence: sequence, size: testPacketSize})
 }
 
-// arrive is called when the link lets a packet go, some time before it arrives.
+// arrive is called when the link releases a packet, some time before its arrival.
 func (f *testFlow) arrive(p testPacket, at time.Duration) {
 	i := p.sequence - f.base
 	if i < 0 {
@@ -162,7 +164,7 @@ func (f *testFlow) arrive(p testPacket, at time.Duration) {
 	f.highest = max(f.highest, p.sequence)
 }
 
-// listen makes the receiver's reports, and takes them when they are back.
+// listen makes the receiver's reports, and processes them after the return delay.
 func (f *testFlow) listen(now time.Duration) {
 	if now >= f.reportAt {
 		f.reportAt += f.feedback
@@ -179,7 +181,7 @@ func (f *testFlow) listen(now time.Duration) {
 
 func (f *testFlow) report(now time.Duration) {
 	last := int64(-1)
-	for n := f.highest; n >= f.base; n-- { // those after it are still on their way
+	for n := f.highest; n >= f.base; n-- { // later packets are still in transit
 		if r := f.sent[n-f.base]; r.Received && r.Arrived <= now+remoteOffset {
 			last = n
 			break
@@ -222,7 +224,7 @@ func simulate(link *testLink, until time.Duration, at func(now time.Duration), f
 	link.advance(until)
 }
 
-// reaches returns when the estimate is at least rate for the first time after a time, and whether it ever is.
+// reaches returns the first time after a given time at which the estimate is at least rate, and whether there is one.
 func (f *testFlow) reaches(from time.Duration, rate float64) (time.Duration, bool) {
 	for _, e := range f.estimates {
 		if e.at >= from && e.rate >= rate {
@@ -232,7 +234,7 @@ func (f *testFlow) reaches(from time.Duration, rate float64) (time.Duration, boo
 	return 0, false
 }
 
-// extremes returns the least, mean and largest estimate between two times.
+// extremes returns the minimum, mean and maximum of the estimate between two times.
 func (f *testFlow) extremes(from, to time.Duration) (least, mean, most float64) {
 	least = math.Inf(1)
 	n := 0

@@ -6,14 +6,14 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// stepInterval is the least time between steps: a probe may be due and the path not be quiet.
+// stepInterval is the minimum time between steps while a probe is due and the path is not quiet.
 const stepInterval = 25 * time.Millisecond
 
-// gcc is Google Congestion Control, an Estimator.
+// gcc is the Estimator of Google Congestion Control.
 type gcc struct {
 	cfg    Config
 	limits Limits
-	epoch  time.Time // times below count from here
+	epoch  time.Time // origin of the times below
 	stats  Stats
 
 	groups   groups
@@ -31,34 +31,34 @@ type gcc struct {
 	short    shortness
 	prober   prober
 
-	delay    time.Duration // of the last packet, with an unknown difference of clocks
-	queued   time.Duration // what the last packet that arrived waited
-	newest   time.Duration // when the packet was sent that arrived last
-	empty    time.Duration // the least round trip since the path was forgotten last, 0 while unknown
-	waited   time.Duration // when a packet was reported last that had waited
+	delay    time.Duration // delay of the last packet, with an unknown clock offset
+	queued   time.Duration // queueing delay of the last received packet
+	newest   time.Duration // send time of the packet that arrived last
+	empty    time.Duration // smallest round trip since forget, 0 while unknown
+	waited   time.Duration // report time of the last packet that was queued
 	sent     sentBytes
-	left     float64 // what a path that has lost its capacity still carries, bit/s
+	left     float64 // remaining rate after a collapse, bit/s
 	rtt      time.Duration
-	stepped  time.Duration // when probes were last thought of
-	drained  time.Duration // when draining began
-	relieved time.Duration // when a long queue had emptied; what was sent before and got lost was lost to it
-	longest  time.Duration // the longest standing queue since the path was strained
-	tried    time.Duration // when a packet of a probe was reported last
+	stepped  time.Duration // time of the last call of the prober
+	drained  time.Duration // start of draining
+	relieved time.Duration // when a long queue had emptied; losses of packets sent earlier do not count
+	longest  time.Duration // longest standing queue since strained was set
+	tried    time.Duration // report time of the last packet of a probe
 	estimate float64       // bit/s
 
-	reported bool // a packet was reported on
+	reported bool // at least one packet was reported
 	delays   bool // delay is valid
-	lost     bool // the last report has shown that the path has lost its capacity
-	spilled  bool // the last report has shown that a short queue overflows though frames leave evenly
+	lost     bool // the last report showed a collapse
+	spilled  bool // the last report showed that a short queue overflows although frames are sent evenly
 	sending  bool
 	draining bool
 	deep     bool // draining follows a collapse
 	strained bool // the rate was reduced, and the queue has not emptied since
 
-	arrivals []arrival // of one report, in order
+	arrivals []arrival // received packets of one report, in the order of arrival
 }
 
-// arrival is a packet that was received.
+// arrival is a received packet.
 type arrival struct {
 	sent, arrived time.Duration
 	size, probe   int32
@@ -66,7 +66,7 @@ type arrival struct {
 
 var _ Estimator = (*gcc)(nil)
 
-// newGCC makes an estimator for one receiver. The configuration has to be valid.
+// newGCC returns an estimator for one receiver. The configuration must be valid.
 func newGCC(cfg Config, now time.Time) *gcc {
 	limits := cfg.Limits()
 	return &gcc{
@@ -94,7 +94,7 @@ func (g *gcc) Sent(now time.Time, size int) {
 	g.silence.sent(at, g.rtt)
 }
 
-// Report implements Estimator. Without received packets a report says nothing about the delay, but it ends a silence.
+// Report implements Estimator. A report without received packets has no delays, but it ends a silence.
 func (g *gcc) Report(now time.Time, results []feedback.PacketResult) {
 	if len(results) == 0 {
 		return
@@ -188,14 +188,14 @@ func (g *gcc) Stats() Stats {
 	return s
 }
 
-// resume begins anew after a silence: the path may have changed, and what is known about the past ends before it.
+// resume restarts after a silence: the path may have changed, and all history ends before the silence.
 func (g *gcc) resume(now time.Duration, before float64) {
 	g.forget()
 	g.rate.state, g.rate.changed = rateHold, now
 	g.prober.resumed(now, before)
 }
 
-// forget drops what is known from the times of packets.
+// forget drops everything derived from packet times.
 func (g *gcc) forget() {
 	g.groups.reset()
 	g.trend.reset()

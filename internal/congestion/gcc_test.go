@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// feed sends packets to an estimator one by one each gap and reports each of them at once, after a round trip of 20 ms.
+// feed sends packets to an estimator, one per gap, and reports each at once, after a round trip of 20 ms.
 type feed struct {
 	estimator *gcc
 	now       time.Duration
@@ -18,13 +18,14 @@ type feed struct {
 
 func newFeed(cfg Config) *feed { return &feed{estimator: newGCC(cfg, start)} }
 
-// run goes on for a time. change, where there is one, alters each result.
+// run continues for a time. change, if not nil, alters each result.
 func (f *feed) run(d, gap time.Duration, change func(r *feedback.PacketResult)) {
 	for end := f.now + d; f.now < end; {
 		f.batch = f.batch[:0]
 		for range 10 {
 			f.sequence++
-			r := feedback.PacketResult{Sequence: f.sequence, Size: 1000, Sent: start.Add(f.now), Arrived: time.Hour + f.now + 10*time.Millisecond, Received: true}
+			r := feedback.PacketResult{Sequence: f.sequence, Size: 1000, Sent: start.Add(f.now),
+				Arrived: time.Hour + f.now + 10*time.Millisecond, Received: true}
 			f.estimator.Sent(r.Sent, r.Size)
 			f.batch = append(f.batch, r)
 			if change != nil {
@@ -43,7 +44,8 @@ func TestClockJump(t *testing.T) {
 		before := f.estimator.Stats()
 		f.run(2*time.Second, time.Millisecond, func(r *feedback.PacketResult) { r.Arrived += jump })
 		after := f.estimator.Stats()
-		if after.Overuses != before.Overuses || after.Estimate < before.Estimate || after.QueueDelay > time.Millisecond {
+		if after.Overuses != before.Overuses || after.Estimate < before.Estimate ||
+			after.QueueDelay > time.Millisecond {
 			t.Errorf("jump of %v: %+v, before it %+v", jump, after, before)
 		}
 		if after.Acknowledged < 7.9e6 || after.Acknowledged > 8.1e6 {
@@ -57,7 +59,7 @@ func TestReordering(t *testing.T) {
 	n := 0
 	f.run(5*time.Second, time.Millisecond, func(r *feedback.PacketResult) {
 		if n++; n%7 == 0 {
-			r.Arrived += 3 * time.Millisecond // after the two or three that were sent later
+			r.Arrived += 3 * time.Millisecond // after the two or three packets that were sent later
 		}
 	})
 	if s := f.estimator.Stats(); s.Overuses != 0 || s.Estimate < 8e6 {
@@ -130,7 +132,7 @@ func TestNext(t *testing.T) {
 	if _, ok := g.Probe(g.Next()); !ok {
 		t.Error("there is no probe at the start")
 	}
-	// Without feedback steps go on, each later than the last, and the estimate falls to the least.
+	// Without feedback steps continue, each later than the last, and the estimate falls to the minimum.
 	now := start
 	for range 100 {
 		next := g.Next()
@@ -157,10 +159,11 @@ func TestSize(t *testing.T) {
 	if size := unsafe.Sizeof(gcc{}); size > 7<<10 {
 		t.Errorf("a GCC takes %d bytes, expected at most 7 KiB", size)
 	}
-	t.Logf("a GCC takes %d bytes, and %d per packet of the largest report", unsafe.Sizeof(gcc{}), unsafe.Sizeof(arrival{}))
+	t.Logf("a GCC takes %d bytes, and %d per packet of the largest report", unsafe.Sizeof(gcc{}),
+		unsafe.Sizeof(arrival{}))
 }
 
-// BenchmarkReport takes what a receiver of 100 Mbit/s reports every 25 ms: 260 packets.
+// BenchmarkReport processes the reports of a receiver of 100 Mbit/s every 25 ms: 260 packets.
 func BenchmarkReport(b *testing.B) {
 	g := newGCC(startingAt(100e6), start)
 	results := make([]feedback.PacketResult, 260)
@@ -170,7 +173,8 @@ func BenchmarkReport(b *testing.B) {
 		for i := range results {
 			sequence++
 			sent := start.Add(now + time.Duration(i)*96*time.Microsecond)
-			results[i] = feedback.PacketResult{Sequence: sequence, Size: 1200, Sent: sent, Arrived: now + time.Duration(i)*96*time.Microsecond, Received: true}
+			results[i] = feedback.PacketResult{Sequence: sequence, Size: 1200, Sent: sent,
+				Arrived: now + time.Duration(i)*96*time.Microsecond, Received: true}
 			g.Sent(sent, 1200)
 		}
 		now += 25 * time.Millisecond
@@ -179,8 +183,8 @@ func BenchmarkReport(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(results)), "ns/packet")
 }
 
-// TestResultsOutOfOrder has losses reported after packets that were sent later, as RFC 8888 does where those are of other streams: each counts once, and so does
-// what came late.
+// TestResultsOutOfOrder reports losses after packets that were sent later, as RFC 8888 does if these belong to other
+// streams: each counts once, and so does a late packet.
 func TestResultsOutOfOrder(t *testing.T) {
 	g := newGCC(startingAt(8e6), start)
 	var held, late []feedback.PacketResult
@@ -189,7 +193,8 @@ func TestResultsOutOfOrder(t *testing.T) {
 		results := held
 		held = nil
 		for n := range 10 {
-			r := feedback.PacketResult{Sequence: int64(10*batch + n + 1), Size: 1000, Sent: start.Add(now), Arrived: now + 10*time.Millisecond, Received: n != 4}
+			r := feedback.PacketResult{Sequence: int64(10*batch + n + 1), Size: 1000, Sent: start.Add(now),
+				Arrived: now + 10*time.Millisecond, Received: n != 4}
 			g.Sent(r.Sent, r.Size)
 			if now += time.Millisecond; r.Received {
 				results = append(results, r)
@@ -211,7 +216,8 @@ func TestResultsOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestATrendAfterAProbe: frames that have become larger look like a queue that grows, until they have been as large for a while, and what a probe leaves empties; a longer queue that stands is one.
+// TestATrendAfterAProbe: larger frames look like a growing queue until they have been as large for a while, and the
+// queue that a probe left drains; a longer standing queue is overuse.
 func TestATrendAfterAProbe(t *testing.T) {
 	const trip, found = 20 * time.Millisecond, 90e6
 	most := DefaultConfig().Delay.QueueMax
@@ -233,7 +239,8 @@ func TestATrendAfterAProbe(t *testing.T) {
 			g.detector.usage, g.queue.delay, g.queue.known = Overusing, c.queue, true
 			g.react(time.Second+c.after, 0)
 			if reduced := g.rate.rate < found; reduced != c.reduces {
-				t.Errorf("the rate is %g bit/s after %g, expected that it is reduced: %v", g.rate.rate, found, c.reduces)
+				t.Errorf("the rate is %g bit/s after %g, expected that it is reduced: %v", g.rate.rate,
+					found, c.reduces)
 			}
 		})
 	}
@@ -249,13 +256,15 @@ func TestLongestTrip(t *testing.T) {
 		results []feedback.PacketResult
 		want    time.Duration
 	}{
-		"none":                            {nil, 0},
-		"only lost ones":                  {[]feedback.PacketResult{{Sent: at(0)}}, 0},
-		"one":                             {[]feedback.PacketResult{arrived(60*ms, 0)}, 40 * ms},
-		"one that waited for the last":    {[]feedback.PacketResult{arrived(50*ms, 70*ms), arrived(60*ms, 90*ms)}, 40 * ms},
-		"one that a queue held up":        {[]feedback.PacketResult{arrived(0, 70*ms), arrived(60*ms, 90*ms)}, 80 * ms},
-		"one that the next has overtaken": {[]feedback.PacketResult{arrived(0, 90*ms), arrived(60*ms, 70*ms)}, 100 * ms},
-		"one that was sent afterwards":    {[]feedback.PacketResult{arrived(160*ms, 0)}, 0},
+		"none":           {nil, 0},
+		"only lost ones": {[]feedback.PacketResult{{Sent: at(0)}}, 0},
+		"one":            {[]feedback.PacketResult{arrived(60*ms, 0)}, 40 * ms},
+		"one that waited for the last": {[]feedback.PacketResult{arrived(50*ms, 70*ms), arrived(60*ms, 90*ms)},
+			40 * ms},
+		"one that a queue held up": {[]feedback.PacketResult{arrived(0, 70*ms), arrived(60*ms, 90*ms)}, 80 * ms},
+		"one that the next has overtaken": {[]feedback.PacketResult{arrived(0, 90*ms), arrived(60*ms, 70*ms)},
+			100 * ms},
+		"one that was sent afterwards": {[]feedback.PacketResult{arrived(160*ms, 0)}, 0},
 	} {
 		if got := LongestTrip(at(100*ms), c.results); got != c.want {
 			t.Errorf("%s: the longest trip is %v, expected %v", name, got, c.want)

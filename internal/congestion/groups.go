@@ -2,33 +2,35 @@ package congestion
 
 import "time"
 
-// group is a number of packets that were sent close together.
+// group is a set of packets that were sent close together.
 type group struct {
 	firstSent, lastSent       time.Duration
 	firstArrived, lastArrived time.Duration
 }
 
-// groups puts packets into groups and compares each with the one before, after draft-ietf-rmcat-gcc-02 section 5.2 with libwebrtc's bounds on bursts. It
-// is fed with received packets in the order of their arrival.
+// groups forms groups of packets and compares consecutive groups, after draft-ietf-rmcat-gcc-02 section 5.2 with the
+// burst bounds of libwebrtc. The input is received packets in the order of arrival.
 type groups struct {
 	cfg       DelayConfig
 	current   group
 	previous  group
 	begun     bool // current holds packets
 	compared  bool // previous is valid
-	reordered int  // groups in a row that arrived before their predecessor
+	reordered int  // consecutive groups that arrived before their predecessor
 }
 
-// groupDelta is what lies between two groups: between their last departures and between their last arrivals.
+// groupDelta is the difference between two groups: between their last departures and between their last arrivals.
 type groupDelta struct {
 	sent, arrived time.Duration
-	at            time.Duration // the later group's last arrival
+	at            time.Duration // last arrival of the later group
 }
 
-// maxReordered is how many groups may arrive before their predecessor until the remote clock is taken to have jumped.
+// maxReordered is the number of consecutive groups that may arrive before their predecessor. Then the remote clock is
+// assumed to have jumped.
 const maxReordered = 3
 
-// add takes a packet. It tells true when that packet begins a group and two others are complete.
+// add adds a packet. It returns a delta and true when the packet begins a new group and two earlier groups are
+// complete.
 func (g *groups) add(sent, arrived time.Duration) (groupDelta, bool) {
 	switch {
 	case !g.begun:
@@ -66,8 +68,9 @@ func (g *groups) begin(sent, arrived time.Duration) {
 	g.begun = true
 }
 
-// burst tells whether a packet arrived with the group because something on the path held both up. It compares with the group's last departure, and a
-// group ends after BurstMax: on a full link packets arrive close together for as long as it is full, and a group without end would hide just that.
+// burst reports whether a packet arrived together with the group because the path delayed both. The packet is compared
+// with the last departure of the group. A group ends after BurstMax: packets on a full link arrive close together as
+// long as the link is full, and an unbounded group would hide the overload.
 func (g *groups) burst(sent, arrived time.Duration) bool {
 	sentLater, arrivedLater := sent-g.current.lastSent, arrived-g.current.lastArrived
 	if sentLater == 0 {
@@ -76,5 +79,4 @@ func (g *groups) burst(sent, arrived time.Duration) bool {
 	return arrivedLater < sentLater && arrivedLater <= g.cfg.BurstGap && arrived-g.current.firstArrived < g.cfg.BurstMax
 }
 
-// reset forgets everything.
 func (g *groups) reset() { *g = groups{cfg: g.cfg} }

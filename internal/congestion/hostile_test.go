@@ -10,10 +10,10 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// hostilePacket is how many bytes a hostile takes for each packet.
+// hostilePacket is the number of input bytes for each packet.
 const hostilePacket = 8
 
-// hostile is an estimator whose receiver says what it likes, while its limits and what is wanted change.
+// hostile is an estimator with a receiver that sends arbitrary reports, while its limits and the wanted rate change.
 type hostile struct {
 	t         *testing.T
 	estimator Estimator
@@ -23,7 +23,7 @@ type hostile struct {
 	results   []feedback.PacketResult
 }
 
-// play sends a packet for every eight bytes, and reports on it, perhaps more than once, or later.
+// play sends a packet for every eight bytes and reports it, perhaps more than once, or later.
 func (h *hostile) play(data []byte) {
 	for ; len(data) >= hostilePacket; data = data[hostilePacket:] {
 		elapsed, size := time.Duration(data[5])*time.Millisecond, int(data[6])*10
@@ -34,7 +34,7 @@ func (h *hostile) play(data []byte) {
 			Sequence: h.sequence,
 			Size:     size,
 			Sent:     h.now.Add(-elapsed),
-			// Up to ±136 years by the four bytes.
+			// Up to ±136 years from four bytes.
 			Arrived:  time.Duration(int32(binary.BigEndian.Uint32(data[1:5]))) * 2 * time.Second,
 			Received: data[0]&1 != 0,
 			Late:     data[0]&2 != 0,
@@ -53,8 +53,8 @@ func (h *hostile) play(data []byte) {
 	h.check()
 }
 
-// change alters what the estimator is given beside reports: its limits, from 30 kbit/s to 1 Gbit/s, of which the least and the largest are the same in a
-// quarter of all cases; what is wanted; or the report, which says everything twice.
+// change alters the other inputs of the estimator: its limits, from 30 kbit/s to 1 Gbit/s, with equal bounds in a
+// quarter of all cases; the wanted rate; or the report, which is sent twice.
 func (h *hostile) change(what byte, how Bitrate) {
 	switch what {
 	case 1:
@@ -70,7 +70,7 @@ func (h *hostile) change(what byte, how Bitrate) {
 	}
 }
 
-// check holds what the estimator says, whatever it was told.
+// check checks the outputs of the estimator, whatever its input was.
 func (h *hostile) check() {
 	h.t.Helper()
 	e := h.estimator
@@ -80,26 +80,32 @@ func (h *hostile) check() {
 	if next := e.Next(); !next.IsZero() && !next.After(h.now) {
 		h.t.Fatalf("%T: the next step is due %v before now", e, h.now.Sub(next))
 	}
-	if c, ok := e.Probe(h.now); ok && (c.Rate <= 0 || c.Rate > h.limits.Max || c.MinBytes <= 0 || c.MinPackets <= 0 || c.Duration <= 0) {
+	if c, ok := e.Probe(h.now); ok && (c.Rate <= 0 || c.Rate > h.limits.Max || c.MinBytes <= 0 || c.MinPackets <= 0 ||
+		c.Duration <= 0) {
 		h.t.Fatalf("%T: a probe %+v, the limits are %+v", e, c, h.limits)
 	}
 	s := e.Stats()
-	if slices.ContainsFunc([]float64{s.Trend, s.Threshold, s.Loss, s.InherentLoss}, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) ||
-		s.Loss < 0 || s.Loss > 1 || s.InherentLoss < 0 || s.InherentLoss > 1 || s.RTT < 0 || s.Window < 0 || s.Acknowledged < 0 {
+	if slices.ContainsFunc([]float64{s.Trend, s.Threshold, s.Loss, s.InherentLoss},
+		func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) ||
+		s.Loss < 0 || s.Loss > 1 || s.InherentLoss < 0 || s.InherentLoss > 1 || s.RTT < 0 || s.Window < 0 ||
+		s.Acknowledged < 0 {
 		h.t.Fatalf("%T: %+v", e, s)
 	}
 }
 
-// FuzzReport gives both estimators results that a hostile receiver may cause, of impossible times, more than once, for packets sent long ago or in the
-// order that it likes, while limits and what is wanted change.
+// FuzzReport passes both estimators the results that a hostile receiver may cause: impossible times, duplicates,
+// packets sent long ago, and any order, while limits and the wanted rate change.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 0, 0, 0, 0, 1, 200, 0, 1, 0, 0, 1, 0, 1, 200, 1, 0, 255, 0, 0, 0, 0, 1, 2})
-	f.Add([]byte{5, 255, 255, 255, 255, 255, 255, 49, 1, 127, 255, 255, 255, 2, 3, 3, 5, 128, 0, 0, 0, 255, 0, 254, 5, 9, 9, 9, 9, 7, 7, 1})
-	// What was probed arrives faster than it was sent, in the same moment, and before it was sent; then the largest estimate falls below the least one of
-	// before.
+	f.Add([]byte{5, 255, 255, 255, 255, 255, 255, 49, 1, 127, 255, 255, 255, 2, 3, 3, 5, 128, 0, 0, 0, 255, 0, 254, 5,
+		9, 9, 9, 9, 7, 7, 1})
+	// A probe arrives faster than it was sent, in the same moment, and before it was sent; then the maximum falls below
+	// the former minimum.
 	f.Add(slices.Concat(
-		slices.Repeat([]byte{13, 0, 0, 0, 1, 1, 250, 0}, 20), slices.Repeat([]byte{21, 255, 255, 255, 255, 1, 250, 3}, 5), slices.Repeat([]byte{4, 0, 0, 0, 0, 100, 250, 57}, 20),
+		slices.Repeat([]byte{13, 0, 0, 0, 1, 1, 250, 0}, 20),
+		slices.Repeat([]byte{21, 255, 255, 255, 255, 1, 250, 3}, 5),
+		slices.Repeat([]byte{4, 0, 0, 0, 0, 100, 250, 57}, 20),
 		slices.Repeat([]byte{5, 0, 0, 0, 2, 3, 100, 1}, 20),
 	))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -110,13 +116,14 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// TestLimitsBoundProbes lowers the largest estimate after the first probes were planned, at 24 and 48 Mbit/s.
+// TestLimitsBoundProbes lowers the maximum estimate after the first probes were planned, at 24 and 48 Mbit/s.
 func TestLimitsBoundProbes(t *testing.T) {
 	for _, test := range []struct {
 		most Bitrate
 		want []Bitrate
 	}{
-		{100e6, []Bitrate{24e6, 48e6}}, {30e6, []Bitrate{24e6, 30e6}}, {24e6, []Bitrate{24e6}}, {10e6, []Bitrate{10e6}}, {8e6, nil}, {2e6, nil},
+		{100e6, []Bitrate{24e6, 48e6}}, {30e6, []Bitrate{24e6, 30e6}}, {24e6, []Bitrate{24e6}}, {10e6, []Bitrate{10e6}},
+		{8e6, nil}, {2e6, nil},
 	} {
 		cfg := startingAt(8e6)
 		for _, e := range []Estimator{newGCC(cfg, start), newReliable(cfg, start)} {
@@ -136,7 +143,8 @@ func TestLimitsBoundProbes(t *testing.T) {
 	}
 }
 
-// TestLimitsWhileRunning narrows the limits of a flow that uses its link down to one rate, and opens them again: it keeps to them at once, and comes back.
+// TestLimitsWhileRunning narrows the limits of a flow that uses its link to one rate, and widens them again: the
+// estimate follows at once, and recovers.
 func TestLimitsWhileRunning(t *testing.T) {
 	link := newTestLink(50 * mbit)
 	f := newTestFlow(newGCC(DefaultConfig(), start), link, 7)
@@ -150,7 +158,8 @@ func TestLimitsWhileRunning(t *testing.T) {
 			f.estimator.SetLimits(start.Add(now), wide)
 		}
 	}, f)
-	if least, _, most := f.extremes(5*time.Second+10*time.Millisecond, 10*time.Second); least != 5*mbit || most != 5*mbit {
+	if least, _, most := f.extremes(5*time.Second+10*time.Millisecond, 10*time.Second); least != 5*mbit ||
+		most != 5*mbit {
 		t.Errorf("estimates from %v to %v, expected 5 Mbit/s", Bitrate(least), Bitrate(most))
 	}
 	back, ok := f.reaches(10*time.Second, 0.8*50*mbit)

@@ -3,16 +3,20 @@ package congestion
 import "time"
 
 const (
-	// limitedWindow is the time whose budget is kept account of. Frames take a fifteenth of it: the gaps between them do not matter.
+	// limitedWindow is the window of the budget. A frame takes a fifteenth of it, so the gaps between frames do not
+	// matter.
 	limitedWindow = 500 * time.Millisecond
-	// The sender becomes limited once so much of the budget has been left, and is not any more below the second, as in libwebrtc.
+	// The sender becomes limited when more than limitedStart of the budget is left, and stops being limited below
+	// limitedStop, as in libwebrtc.
 	limitedStart = 0.80
 	limitedStop  = 0.50
 )
 
-// applicationLimited tells whether the sender uses less than its estimate: then what is acknowledged says nothing about the path.
+// applicationLimited detects that the sender uses less than its estimate. The acknowledged rate then says nothing about
+// the path.
 //
-// It keeps a budget that grows by a share of the estimate and shrinks by what is sent, within what the share amounts to over limitedWindow, both ways.
+// The budget grows by a share of the estimate and shrinks by the bytes sent. It is bounded, in both directions, by the
+// share over limitedWindow.
 type applicationLimited struct {
 	share   float64
 	target  float64 // bit/s, the share of the estimate
@@ -22,14 +26,14 @@ type applicationLimited struct {
 	limited bool
 }
 
-// sent takes a packet.
+// sent subtracts a packet from the budget.
 func (l *applicationLimited) sent(now time.Duration, size int) {
 	l.step(now)
 	l.budget = max(l.budget-8*float64(size), -l.most())
 	l.judge()
 }
 
-// step lets time pass.
+// step advances the time.
 func (l *applicationLimited) step(now time.Duration) {
 	if !l.begun {
 		l.begun, l.updated = true, now
@@ -48,7 +52,7 @@ func (l *applicationLimited) judge() {
 	}
 }
 
-// estimated takes a new estimate.
+// estimated sets a new estimate.
 func (l *applicationLimited) estimated(rate float64) {
 	l.target = l.share * rate
 	l.budget = min(max(l.budget, -l.most()), l.most())

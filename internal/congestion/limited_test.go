@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// TestPathsAreApplicationLimited sends frames of a share of an estimate that stays what it is, each of which arrives after 10 ms and is reported 10 ms later, and looks at what a pacer is told with each
-// report.
+// TestPathsAreApplicationLimited sends frames at a share of a constant estimate, each of which arrives after 10 ms and
+// is reported 10 ms later, and checks the path passed to a pacer with each report.
 func TestPathsAreApplicationLimited(t *testing.T) {
 	const estimate, interval = 20 * mbit, 33 * time.Millisecond
 	cfg := startingAt(estimate)
@@ -21,13 +21,16 @@ func TestPathsAreApplicationLimited(t *testing.T) {
 				var results []feedback.PacketResult
 				for range max(1, int(share*estimate*interval.Seconds()/8/1200)) {
 					e.Sent(now, 1200)
-					results = append(results, feedback.PacketResult{Sequence: number, Size: 1200, Sent: now, Arrived: now.Sub(start) + 10*time.Millisecond, Received: true})
+					results = append(results,
+						feedback.PacketResult{Sequence: number, Size: 1200, Sent: now,
+							Arrived: now.Sub(start) + 10*time.Millisecond, Received: true})
 					number++
 				}
 				e.Report(now.Add(20*time.Millisecond), results)
 				stats := e.Stats()
 				path := stats.Path()
-				if want := (pacing.Path{Estimate: estimate, Carried: estimate, ApplicationLimited: stats.ApplicationLimited}); path != want {
+				if want := (pacing.Path{Estimate: estimate, Carried: estimate,
+					ApplicationLimited: stats.ApplicationLimited}); path != want {
 					t.Fatalf("%s: the path is %+v, want %+v", name, path, want)
 				}
 				limited = append(limited, path.ApplicationLimited)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// testPacket is a packet on its way over a testLink.
+// testPacket is a packet in transit over a testLink.
 type testPacket struct {
 	flow     *testFlow
 	sequence int64
@@ -22,7 +22,7 @@ type testLink struct {
 	queueMax  time.Duration // of drop-tail, at the rate
 	codel     *codel
 	loss      float64
-	cut       bool // everything is lost
+	cut       bool // all packets are lost
 	jitter    time.Duration
 	batch     time.Duration // packets arrive at multiples of this
 	last      time.Duration // arrival of the last packet
@@ -79,7 +79,8 @@ func (l *testLink) advance(now time.Duration) {
 	}
 }
 
-// late holds packets up behind the bottleneck: by a random time, in order, or until the next of the times at which it lets all of them go.
+// late delays packets behind the bottleneck: by a random time, in order, or until the next time at which all are
+// released.
 func (l *testLink) late(at time.Duration) time.Duration {
 	if l.jitter > 0 {
 		at += time.Duration(l.random.Int64N(int64(l.jitter)))
@@ -91,7 +92,7 @@ func (l *testLink) late(at time.Duration) time.Duration {
 	return l.last
 }
 
-// quantile returns that of the time in the queue of the packets served in a time.
+// quantile returns a quantile of the queueing times of the packets served within a time.
 func (l *testLink) quantile(from, to time.Duration, q float64) time.Duration {
 	var delays []time.Duration
 	for _, s := range l.delays {
@@ -106,7 +107,7 @@ func (l *testLink) quantile(from, to time.Duration, q float64) time.Duration {
 	return delays[int(q*float64(len(delays)-1))]
 }
 
-// exceeds returns when a packet was served last that had waited longer.
+// exceeds returns the last time at which a packet was served that had waited longer than a limit.
 func (l *testLink) exceeds(limit time.Duration) time.Duration {
 	for _, s := range slices.Backward(l.delays) {
 		if s.delay > limit {
@@ -116,7 +117,7 @@ func (l *testLink) exceeds(limit time.Duration) time.Duration {
 	return 0
 }
 
-// codel drops packets as RFC 8289 says, with 5 ms and 100 ms.
+// codel drops packets as in RFC 8289, with 5 ms and 100 ms.
 type codel struct {
 	above, next time.Duration
 	dropping    bool

@@ -6,64 +6,68 @@ import (
 )
 
 const (
-	// Twenty observations of a quarter of a second at least, the older ones with less weight, as in libwebrtc: about the last three seconds count.
+	// The window has 20 observations of at least 250 ms, weighted by age as in libwebrtc: about the last three seconds
+	// count.
 	lossWindow = 20
 	lossWeight = 0.9
-	// minObservations is how many have to be there until they limit anything.
+	// minObservations is the number of observations before losses may limit the rate.
 	minObservations = 3
-	// recentObservations are a second.
+	// recentObservations cover one second.
 	recentObservations = 4
-	// The inherent loss is at least this, so that its logarithm exists, and begins with the second; Newton's step is shortened to the third. libwebrtc's.
+	// The inherent loss is at least minInherentLoss, so that its logarithm exists, and starts at startInherentLoss.
+	// Newton's step is scaled by newtonStep. These are the values of libwebrtc.
 	minInherentLoss   = 1e-3
 	startInherentLoss = 0.01
 	newtonStep        = 0.75
-	newtonSteps       = 4 // leave 0.25⁴ of the distance. libwebrtc makes one per observation
-	// unexplained is how far the mean loss has to exceed the inherent one to count as more than that.
+	newtonSteps       = 4 // leaves 0.25⁴ of the distance; libwebrtc makes one step per observation
+	// The mean loss must exceed the inherent loss by this factor to count as unexplained.
 	unexplained = 1.1
-	// highLoss is how far beyond InherentMax the mean loss turns the preference of higher rates into one of lower ones.
+	// If the mean loss exceeds InherentMax by highLoss, the preference for higher rates becomes one for lower rates.
 	highLoss = 0.05
-	// calmQueue is a queue that no router drops packets for; minCalm is how many packets have to have met one, and calmMargin what the path may lose beyond
-	// what those tell.
+	// No router drops packets at a queue of calmQueue. minCalm is the number of packets in such a queue needed for a
+	// bound; calmMargin is added to the loss ratio of those packets.
 	calmQueue  = 2 * time.Millisecond
 	minCalm    = 20
 	calmMargin = 0.01
-	// While losses limit the rate it grows by this factor at most in this time.
+	// While losses limit the rate, the bandwidth grows by at most maxLossGrowth per lossGrowthInterval.
 	maxLossGrowth      = 1.3
 	lossGrowthInterval = 300 * time.Millisecond
 )
 
-// lossObservation is what happened to the packets sent within some time.
+// lossObservation counts the packets sent within some time.
 type lossObservation struct {
 	packets, lost  int
-	calm, calmLost int // of those, sent when the queue was empty
+	calm, calmLost int // the packets, and losses, sent while the queue was empty
 	bytes          int
-	rate           float64 // at which they were sent, bit/s
+	rate           float64 // send rate, bit/s
 }
 
-// lossModel is an explanation of losses: a share that is lost at any rate, and what exceeds a bandwidth.
+// lossModel explains losses: an inherent share that is lost at any rate, and the traffic beyond a bandwidth.
 type lossModel struct {
 	inherent  float64
 	bandwidth float64 // bit/s
 }
 
-// lossEstimator finds the rate beyond which losses grow, after libwebrtc's second loss-based estimator: of several candidates it takes the model under
-// which the observed losses are the most likely. Losses that do not grow with the rate are then the path's and no reason to send less.
+// lossEstimator finds the rate above which losses grow, after libwebrtc's second loss-based estimator: it compares
+// candidate models and selects the one under which the observed losses are most likely. Losses that do not grow with
+// the rate belong to the path and do not reduce the rate.
 //
-// libwebrtc's preference of higher rates is linear in the rate, and its bounds are absolute (75 kbit/s divided by the loss beyond 5 %). They are made for
-// up to some Mbit/s: at 100 the preference hides any loss below 15 %, and the bounds hold the rate below 1.5 Mbit/s at 10 %. Here both are relative.
+// In libwebrtc the preference for higher rates is linear in the rate, and the bounds are absolute (75 kbit/s divided by
+// the loss beyond 5 %). They suit rates of some Mbit/s. At 100 Mbit/s the preference hides any loss below 15 %, and the
+// bounds hold the rate below 1.5 Mbit/s at 10 % loss. Here both are relative.
 type lossEstimator struct {
 	cfg      LossConfig
 	window   [lossWindow]lossObservation
 	weights  [lossWindow]float64 // by age
-	count    int                 // of observations so far
-	used     int                 // of those, how many update has seen
+	count    int                 // observations so far
+	used     int                 // observations that update has processed
 	partial  lossObservation
-	began    time.Duration // when the first packet of partial was sent
+	began    time.Duration // send time of the first packet of partial
 	begun    bool
-	best     lossModel // bandwidth 0 while there is none
-	limiting bool      // the bandwidth was below the other estimate
-	bound    float64   // of inherent
-	ceiling  float64   // bandwidth that may not be exceeded
+	best     lossModel // bandwidth is 0 while unknown
+	limiting bool      // the bandwidth was below the delay-based estimate
+	bound    float64   // upper bound of inherent
+	ceiling  float64   // upper bound of the bandwidth
 	ceilingT time.Duration
 }
 
@@ -77,8 +81,9 @@ func newLossEstimator(cfg LossConfig) lossEstimator {
 	return l
 }
 
-// add takes a packet, in the order of sending. An observation ends with the first packet after cfg.Interval, which in traffic of frames is the first of a
-// frame soon: then it spans whole frame intervals, and its rate is right.
+// add adds a packet in the order of sending. An observation ends with the first packet after cfg.Interval. In frame
+// traffic that is soon the first packet of a frame; the observation then covers whole frame intervals and its rate is
+// correct.
 func (l *lossEstimator) add(sent time.Duration, size int, received bool, queued time.Duration) {
 	if !l.begun {
 		l.begun, l.began = true, sent
@@ -102,7 +107,7 @@ func (l *lossEstimator) add(sent time.Duration, size int, received bool, queued 
 	}
 }
 
-// late takes a packet that had been reported as lost.
+// late corrects a packet that was reported as lost and arrived later.
 func (l *lossEstimator) late() {
 	if l.partial.lost > 0 {
 		l.partial.lost--
@@ -110,10 +115,11 @@ func (l *lossEstimator) late() {
 	}
 }
 
-// update looks at new observations, if there are any. delayBased is the other estimate; acked is what is acknowledged, 0 where it says nothing.
+// update processes new observations. delayBased is the other estimate; acked is the acknowledged rate, or 0 if the
+// acknowledged rate says nothing about the path.
 //
-// The bandwidth is the least estimate at least. One that went on to fall, by a twentieth per observation, would be at a thousandth of that within a minute, and have to come back from
-// there before any of it shows.
+// The bandwidth is not below limits.Min. Otherwise it would go on falling by a twentieth per observation, reach a
+// thousandth within a minute, and would have to recover from there before any effect.
 func (l *lossEstimator) update(now time.Duration, delayBased, acked float64, limits Limits) {
 	if l.used == l.count {
 		return
@@ -127,7 +133,8 @@ func (l *lossEstimator) update(now time.Duration, delayBased, acked float64, lim
 	loss := l.loss()
 	l.bound = l.inherentBound()
 	best, most := l.best, math.Inf(-1)
-	candidates := [...]float64{1.02 * l.best.bandwidth, l.best.bandwidth, 0.95 * l.best.bandwidth, acked, max(delayBased, l.best.bandwidth)}
+	candidates := [...]float64{1.02 * l.best.bandwidth, l.best.bandwidth, 0.95 * l.best.bandwidth, acked,
+		max(delayBased, l.best.bandwidth)}
 	bound := float64(limits.Max)
 	if l.limiting {
 		bound = min(bound, l.ceiling)
@@ -143,7 +150,7 @@ func (l *lossEstimator) update(now time.Duration, delayBased, acked float64, lim
 		}
 	}
 	if l.present(loss) > unexplained*best.inherent && best.bandwidth > l.best.bandwidth {
-		// There are losses that the path does not explain.
+		// Some losses are not explained by the path.
 		best.bandwidth = l.best.bandwidth
 	}
 	l.best = best
@@ -153,7 +160,7 @@ func (l *lossEstimator) update(now time.Duration, delayBased, acked float64, lim
 	}
 }
 
-// limit is the bandwidth beyond which losses grow, where that is below the other estimate.
+// limit returns the bandwidth above which losses grow, and whether it is below the delay-based estimate.
 func (l *lossEstimator) limit() (float64, bool) { return l.best.bandwidth, l.limiting }
 
 // each calls f with every observation and its weight.
@@ -163,7 +170,7 @@ func (l *lossEstimator) each(f func(o *lossObservation, weight float64)) {
 	}
 }
 
-// loss is the weighted mean share of lost packets.
+// loss returns the weighted mean share of lost packets, 0 to 1.
 func (l *lossEstimator) loss() float64 {
 	var packets, lost float64
 	l.each(func(o *lossObservation, weight float64) {
@@ -176,8 +183,8 @@ func (l *lossEstimator) loss() float64 {
 	return lost / packets
 }
 
-// present is the mean loss as long as there are losses, and 0 once there was none for a second: what is over must not hold the rate down for as long as it is
-// remembered.
+// present returns loss while losses occur, and 0 after a second without losses: past losses must not hold the rate down
+// for as long as the window remembers them.
 func (l *lossEstimator) present(loss float64) float64 {
 	if l.over() {
 		return 0
@@ -185,7 +192,7 @@ func (l *lossEstimator) present(loss float64) float64 {
 	return loss
 }
 
-// over tells whether nothing was lost for a second.
+// over reports whether no packet was lost for a second.
 func (l *lossEstimator) over() bool {
 	for age := range min(l.count, recentObservations) {
 		if l.window[(l.count-1-age)%lossWindow].lost > 0 {
@@ -195,8 +202,9 @@ func (l *lossEstimator) over() bool {
 	return true
 }
 
-// inherentBound is the largest share that may be put down to the path: the share that was lost while the queue was empty, with a margin for chance, and
-// InherentMax. Where a queue is short, the bursts of frames overflow it at any rate, which no dependence on the rate tells from losses of the path.
+// inherentBound returns the largest loss ratio that may be attributed to the path: the loss ratio of packets that met
+// an empty queue, with a margin for chance, and at most InherentMax. Bursts overflow a short queue at any rate, so the
+// dependence on the rate cannot separate such losses from those of the path.
 func (l *lossEstimator) inherentBound() float64 {
 	var packets, lost float64
 	l.each(func(o *lossObservation, weight float64) {
@@ -211,7 +219,7 @@ func (l *lossEstimator) inherentBound() float64 {
 	return min(max(p+margin, minInherentLoss), l.cfg.InherentMax)
 }
 
-// probability is that of the loss of a packet sent at a rate.
+// probability returns the loss probability of a packet sent at rate.
 func (m lossModel) probability(rate float64) float64 {
 	p := m.inherent
 	if rate > m.bandwidth {
@@ -239,8 +247,8 @@ func (l *lossEstimator) fit(m lossModel) lossModel {
 	return m
 }
 
-// objective is the logarithm of the likelihood of what was observed, with a preference of higher rates. Losses of a share d beyond what a model explains
-// cost about d²/2p(1-p) per packet, so that a bias of 0.2 puts up with some 2 % before it gives in.
+// objective returns the log-likelihood of the observations, with a preference for higher rates. A loss ratio of d
+// beyond the model costs about d²/2p(1-p) per packet, so a bias of 0.2 accepts about 2 %.
 func (l *lossEstimator) objective(m lossModel, loss float64) float64 {
 	bias := l.cfg.Bias * math.Log(m.bandwidth)
 	if loss > l.cfg.InherentMax+highLoss {
@@ -249,7 +257,8 @@ func (l *lossEstimator) objective(m lossModel, loss float64) float64 {
 	var sum float64
 	l.each(func(o *lossObservation, weight float64) {
 		p := m.probability(o.rate)
-		sum += weight * (float64(o.lost)*math.Log(p) + float64(o.packets-o.lost)*math.Log(1-p) + float64(o.packets)*bias)
+		sum += weight * (float64(o.lost)*math.Log(p) + float64(o.packets-o.lost)*math.Log(1-p) +
+			float64(o.packets)*bias)
 	})
 	return sum
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// lossPlayer: COUNT rate=R loss=SHARE [calm=SHARE] [delay=R] [acked=R] makes so many observations of 1,000 packets sent at a rate, of which every hundred
-// lose as many as the share says, spread evenly; one packet in ten finds the queue empty, and of those the share calm is lost (the same share without it).
-// delay is the other estimate.
+// lossPlayer: COUNT rate=R loss=SHARE [calm=SHARE] [delay=R] [acked=R] makes COUNT observations of 1,000 packets sent
+// at a rate. Of every hundred packets, the share loss is lost, evenly spread. One packet in ten meets an empty queue;
+// of these the share calm is lost (default: loss). delay is the other estimate.
 type lossPlayer struct {
 	loss lossEstimator
 	now  time.Duration
@@ -42,10 +42,12 @@ func (p *lossPlayer) play(l *line) {
 		p.loss.update(p.now, l.key("delay", 10)*1e6, l.key("acked", 0)*1e6, DefaultConfig().Limits())
 	}
 	limit, limiting := p.loss.limit()
-	l.printf("bandwidth %.2f, limits %v, loss %.3f, inherent %.3f", limit/1e6, limiting, p.loss.loss(), p.loss.best.inherent)
+	l.printf("bandwidth %.2f, limits %v, loss %.3f, inherent %.3f", limit/1e6, limiting, p.loss.loss(),
+		p.loss.best.inherent)
 }
 
-// contentionPlayer: NOW packets=N [lost=N] [queue=MS] [inherent=SHARE] is a report, whose quickest packet met a queue; without queue nothing arrived. inherent is what the path loses at any rate.
+// contentionPlayer: NOW packets=N [lost=N] [queue=MS] [inherent=SHARE] is a report whose fastest packet met a queue;
+// without queue no packet arrived. inherent is the loss ratio of the path.
 type contentionPlayer struct{ contention contention }
 
 func (p *contentionPlayer) play(l *line) {
@@ -61,13 +63,14 @@ func (p *contentionPlayer) play(l *line) {
 	}
 }
 
-// shortnessPlayer: NOW packets=N [lost=N] [path=SHARE] [until=NOW] is a report about packets that met a queue, the same again every 25 ms until then. path is what it may lose by itself, 1 % without; a
-// round trip takes 20 ms.
+// shortnessPlayer: NOW packets=N [lost=N] [path=SHARE] [until=NOW] is a report about packets that met a queue, repeated
+// every 25 ms until then. path is the possible inherent loss, default 1 %; the round trip is 20 ms.
 type shortnessPlayer struct{ shortness shortness }
 
 func (p *shortnessPlayer) play(l *line) {
 	for now := l.ms(0); now <= l.msKey("until", l.number(0)); now += 25 * time.Millisecond {
-		if p.shortness.reported(now, int(l.key("lost", 0)), int(l.key("packets", 0)), l.key("path", 0.01), 20*time.Millisecond) {
+		if p.shortness.reported(now, int(l.key("lost", 0)), int(l.key("packets", 0)), l.key("path", 0.01),
+			20*time.Millisecond) {
 			l.printf("%v: the rate is too high", now)
 		}
 	}

@@ -5,40 +5,41 @@ import (
 	"time"
 )
 
-// The constants are libwebrtc's, which replaced those of the draft when it replaced the filter.
+// The constants are those of libwebrtc, which replaced the draft's values together with the filter.
 const (
-	// trendGain and maxTrendGroups scale the slope: a full count of groups makes 1 % of overuse 2.4.
+	// trendGain and maxTrendGroups scale the slope: with maxTrendGroups groups, 1 % of overuse is 2.4.
 	trendGain      = 4
 	maxTrendGroups = 60
-	// startThreshold is 5.2 % of overuse. The threshold stays between 2.5 % and, in effect, none.
+	// startThreshold is 5.2 % of overuse. The threshold is at least 2.5 %; maxThreshold is in effect no bound.
 	startThreshold = 12.5
 	minThreshold   = 6
 	maxThreshold   = 600
-	// Per ms, the share of the distance by which the threshold follows the trend: slowly upwards, so that overuse is noticed; faster downwards.
+	// Share of the distance, per ms, by which the threshold follows the trend: slowly upwards, so that overuse is
+	// detected, and faster downwards.
 	thresholdUp   = 0.0087
 	thresholdDown = 0.039
-	// maxThresholdOffset is how far above the threshold a trend may lie and still move it: a sudden loss of capacity must not.
+	// A trend more than maxThresholdOffset above the threshold does not move it: a sudden loss of capacity must not.
 	maxThresholdOffset = 15
-	// maxThresholdStep bounds the time that one step makes up for.
+	// maxThresholdStep bounds the elapsed time of one step.
 	maxThresholdStep = 100 * time.Millisecond
-	// minOveruse is how long the trend has to exceed the threshold.
+	// The trend must exceed the threshold for minOveruse.
 	minOveruse = 10 * time.Millisecond
 )
 
 // overuseDetector compares the slope of the delay with an adaptive threshold (draft-ietf-rmcat-gcc-02 section 5.4).
 type overuseDetector struct {
 	threshold float64
-	trend     float64 // the slope, scaled
+	trend     float64 // scaled slope
 	usage     Usage
 	groups    int
-	slope     float64 // of the step before
+	slope     float64 // of the previous step
 	timing    bool    // the trend exceeds the threshold
 	overusing time.Duration
-	exceeded  int // groups above the threshold since overuse was found last
+	exceeded  int // groups above the threshold since the last detection
 	adapted   time.Duration
 }
 
-// add takes the slope after one more comparison of groups.
+// add adds the slope after one more comparison of groups.
 func (o *overuseDetector) add(slope float64, d groupDelta) {
 	if o.groups == 0 {
 		o.threshold, o.adapted = startThreshold, d.at
@@ -52,7 +53,7 @@ func (o *overuseDetector) add(slope float64, d groupDelta) {
 		if o.timing {
 			o.overusing += d.sent
 		} else {
-			// The line was crossed somewhere since the last group: half of the time is the mean.
+			// The trend crossed the threshold at some time since the last group: on average half of the interval ago.
 			o.timing, o.overusing = true, d.sent/2
 		}
 		o.exceeded++
@@ -84,5 +85,4 @@ func (o *overuseDetector) adapt(at time.Duration) {
 	o.threshold = min(max(o.threshold+rate*(trend-o.threshold)*milliseconds(elapsed), minThreshold), maxThreshold)
 }
 
-// reset forgets everything.
 func (o *overuseDetector) reset() { *o = overuseDetector{} }

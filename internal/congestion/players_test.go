@@ -14,7 +14,8 @@ func (p *groupsPlayer) play(l *line) {
 	}
 }
 
-// overusePlayer: COUNT every=MS gain=MS adds so many comparisons of groups, each later than the last by every and delayed by gain more.
+// overusePlayer: COUNT every=MS gain=MS adds COUNT comparisons of groups, each later than the last by every and delayed
+// by gain more.
 type overusePlayer struct {
 	trend    trendline
 	detector overuseDetector
@@ -36,8 +37,8 @@ func (p *overusePlayer) play(l *line) {
 	l.printf("slope %.3f, trend %.1f, threshold %.1f", p.trend.slope, p.detector.trend, p.detector.threshold)
 }
 
-// queuePlayer: FROM TO delay=MS [burst=MS] adds a packet each 5 ms, with burst every 33 ms six of them whose delay rises by as much;
-// over NOW and reduced NOW call those, with a limit of 10 ms and a round trip of 20 ms.
+// queuePlayer: FROM TO delay=MS [burst=MS] adds a packet each 5 ms, with burst every 33 ms six packets whose delay
+// rises by that amount; over NOW and reduced NOW call those methods, with a limit of 10 ms and a round trip of 20 ms.
 type queuePlayer struct{ queue standingQueue }
 
 func (p *queuePlayer) play(l *line) {
@@ -59,8 +60,9 @@ func (p *queuePlayer) play(l *line) {
 	}
 }
 
-// collapsePlayer: SENT packets=N rate=R arrives=R [delay=MS] [variation=MS] [stall=MS] sends a frame of so many packets of 1,200 bytes at a rate, that arrives from
-// delay later on at another one, while the estimate is 100 Mbit/s; half-way nothing arrives for stall.
+// collapsePlayer: SENT packets=N rate=R arrives=R [delay=MS] [variation=MS] [stall=MS] sends a frame of N packets of
+// 1,200 bytes at a rate, which arrives after delay at another rate, while the estimate is 100 Mbit/s; half-way the
+// arrivals stall.
 type collapsePlayer struct{ collapse collapse }
 
 func (p *collapsePlayer) play(l *line) {
@@ -81,8 +83,8 @@ func (p *collapsePlayer) play(l *line) {
 	}
 }
 
-// acknowledgedPlayer: FROM TO every=MS [bytes=B] [frame=MS burst=MS] [late=MS] adds packets; with frame and burst only in the first burst ms of each
-// frame; late is how much later than before they arrive.
+// acknowledgedPlayer: FROM TO every=MS [bytes=B] [frame=MS burst=MS] [late=MS] adds packets; with frame and burst only
+// in the first burst ms of each frame; late is the increase of the delay.
 type acknowledgedPlayer struct{ acked acknowledged }
 
 func (p *acknowledgedPlayer) play(l *line) {
@@ -97,7 +99,8 @@ func (p *acknowledgedPlayer) play(l *line) {
 	l.printf("known %v, rate %.3f, latest %.3f, bursts %.2f", ok, rate/1e6, latest/1e6, p.acked.bursts()/1e6)
 }
 
-// aimdPlayer: NOW normal|overusing|underusing|probed [acked=R] [latest=R] [bursts=R] [waited] [rtt=MS] [inherent=SHARE] [until=NOW], the last every 25 ms.
+// aimdPlayer: NOW normal|overusing|underusing|probed [acked=R] [latest=R] [bursts=R] [waited] [rtt=MS] [inherent=SHARE]
+// [until=NOW], the last every 25 ms.
 type aimdPlayer struct{ aimd aimd }
 
 func newAIMDPlayer() *aimdPlayer {
@@ -123,7 +126,8 @@ func (p *aimdPlayer) play(l *line) {
 	l.printf("%.3f, %s, capacity %.2f", p.aimd.rate/1e6, state, p.aimd.capacity.estimate/1e6)
 }
 
-// limitedPlayer: estimate RATE; FROM TO sends=RATE [frame=MS] sends frames of packets at once, the whole rate in all; FROM TO without sends only steps.
+// limitedPlayer: estimate RATE; FROM TO sends=RATE [frame=MS] sends frames of packets at once, with this mean rate;
+// FROM TO without sends only steps.
 type limitedPlayer struct{ limited applicationLimited }
 
 func (p *limitedPlayer) play(l *line) {
@@ -169,7 +173,8 @@ func (p *silencePlayer) play(l *line) {
 	}
 }
 
-// ackDelayPlayer: FROM TO trip=MS [swing=MS] adds a report every 10 ms, whose quickest round trip is longer by swing in every other epoch of 200 ms; restart and rebase NOW call those.
+// ackDelayPlayer: FROM TO trip=MS [swing=MS] adds a report every 10 ms, whose smallest round trip is longer by swing in
+// every other epoch of 200 ms; restart and rebase NOW call those methods.
 type ackDelayPlayer struct{ delay ackDelay }
 
 func (p *ackDelayPlayer) play(l *line) {
@@ -183,7 +188,8 @@ func (p *ackDelayPlayer) play(l *line) {
 			p.delay.add(at, l.msKey("trip", 20)+l.msKey("swing", 0)*(at/delayEpoch%2))
 		}
 	}
-	l.printf("queue %v, tolerates %v: over %v, quiet %v", p.delay.queue, p.delay.tolerance(), p.delay.over(), p.delay.quiet())
+	l.printf("queue %v, tolerates %v: over %v, quiet %v", p.delay.queue, p.delay.tolerance(), p.delay.over(),
+		p.delay.quiet())
 }
 
 // trainPlayer: cluster ID RATE; ID packets=N sent=RATE arrives=RATE [from=MS] adds packets of 1,000 bytes.
@@ -192,7 +198,8 @@ type trainPlayer struct{ trains trainRates }
 func (p *trainPlayer) play(l *line) {
 	if l.words[0] == "cluster" {
 		rate := l.number(2) * 1e6
-		p.trains.expect(ProbeCluster{ID: int(l.number(1)), Rate: Bitrate(rate), MinBytes: int(rate * 0.015 / 8), MinPackets: 5})
+		p.trains.expect(ProbeCluster{ID: int(l.number(1)), Rate: Bitrate(rate), MinBytes: int(rate * 0.015 / 8),
+			MinPackets: 5})
 		return
 	}
 	sent, arrived := l.msKey("from", 0), l.msKey("from", 0)+time.Hour
@@ -211,8 +218,8 @@ func (p *trainPlayer) play(l *line) {
 	}
 }
 
-// probePlayer: NOW step estimate=R [bursts=R] [limited] [busy] [eased] [idle] [full] [rtt=MS] [until=NOW], every 25 ms; NOW estimate R; NOW overused R, of bursts; NOW want
-// R; NOW resumed R.
+// probePlayer: NOW step estimate=R [bursts=R] [limited] [busy] [eased] [idle] [full] [rtt=MS] [until=NOW], every 25 ms;
+// NOW estimate R; NOW overused R, of bursts; NOW want R; NOW resumed R.
 type probePlayer struct{ prober prober }
 
 func newProbePlayer() *probePlayer {
@@ -225,8 +232,9 @@ func (p *probePlayer) play(l *line) {
 	case "step":
 		s := situation{estimate: l.key("estimate", 10) * 1e6, limited: slices.Contains(l.words, "limited"),
 			quiet: !slices.Contains(l.words, "busy"), eased: slices.Contains(l.words, "eased"),
-			bursts: l.key("bursts", 0) * 1e6, idle: slices.Contains(l.words, "idle"), full: slices.Contains(l.words, "full"),
-			rtt: l.msKey("rtt", 0)}
+			bursts: l.key("bursts", 0) * 1e6, idle: slices.Contains(l.words, "idle"),
+			full: slices.Contains(l.words, "full"),
+			rtt:  l.msKey("rtt", 0)}
 		for ; now <= l.msKey("until", l.number(0)); now += 25 * time.Millisecond {
 			before := p.prober.lastID
 			p.prober.step(now, s)

@@ -7,66 +7,74 @@ import (
 )
 
 const (
-	// Those up to resultTimeout are libwebrtc's.
+	// The constants up to resultTimeout are those of libwebrtc.
 	//
 	// The first two probes, as multiples of the start rate.
 	firstProbe  = 3
 	secondProbe = 6
-	// A probe that brought the estimate to this share of its rate is followed by one at furtherScale times the estimate.
+	// If a probe raised the estimate to furtherShare of the probe rate, another probe at furtherScale times the
+	// estimate follows.
 	furtherShare = 0.7
 	furtherScale = 2
-	// limitedScale is for a sender that uses little of its estimate.
+	// limitedScale, as a multiple of the estimate, is the rate of a probe for a sender that uses little of its
+	// estimate.
 	limitedScale = 2
-	// A fall to this share of what the estimate was within dropTimeout is a large one. Once the path is at ease again within dropMemory, this share of the former
-	// rate is probed: links that are down for seconds come back as they were.
+	// An estimate below largeDrop of its maximum within dropTimeout is a large drop. When the path is quiet again
+	// within dropMemory, dropShare of the former rate is probed: links that fail for seconds recover unchanged.
 	largeDrop   = 0.66
 	dropTimeout = 5 * time.Second
 	dropMemory  = time.Minute
 	dropShare   = 0.85
-	// resultTimeout is how long the result of a probe is waited for, where no round trip is known; where one is, resultTrips of it and the interval of reports, twice
-	// that of any peer's.
+	// The result of a probe is awaited for resultTimeout if no round trip is known. Otherwise for resultTrips round
+	// trips and reportInterval, which is twice the report interval of any peer.
 	resultTimeout  = time.Second
 	resultTrips    = 2
 	reportInterval = 200 * time.Millisecond
-	// usedScale is for a sender that uses its estimate. A long probe at 1.5 times the capacity leaves a queue of half its length, 20 ms.
+	// usedScale, as a multiple of the estimate, is the rate of a probe for a sender that uses its estimate. A long
+	// probe at 1.5 times the capacity leaves a queue of half its length, 20 ms.
 	usedScale = 1.5
-	// A long probe is followed by another only if it has not found the capacity: of one that has, at most 0.95 times 0.9 of its rate is left.
+	// A long probe is followed by another only if it has not found the capacity: the estimate after a probe that found
+	// the capacity is at most 0.95 times 0.9 of the probe rate.
 	furtherShareLong = 0.88
-	// dropInterval is the least time between two probes after drops; it doubles up to dropIntervalMax as long as they do not bring back what was there before. A link
-	// that is itself again is used within 5 s then, for a share of 0.007 more on one that is not: 40 ms at half as much again.
+	// dropInterval is the minimum time between two probes after a drop; it doubles up to dropIntervalMax until the
+	// former rate is back. A recovered link is then used within 5 s. On a link that has not recovered, the probes cost
+	// a share of 0.007: 40 ms at 1.5 times the rate.
 	dropInterval    = time.Second
 	dropIntervalMax = 3 * time.Second
-	// success is the growth of the estimate from which a probe was worth its packets.
+	// A probe is a success if the estimate grew by this factor.
 	success = 1.2
-	// Bursts that arrive so much faster than when the path was overused make a probe due, a second after the one before at the earliest.
+	// Bursts that arrive faster by this factor than at the last overuse make a probe due, at the earliest
+	// fasterInterval after the last probe.
 	fasterBursts = 1.3
-	// Where nothing waits although frames leave in bursts, probes come so many times as often.
+	// If no packet is queued although frames leave in bursts, probes are sent easyPart times as often.
 	easyPart = 3
-	// leastBursts is five packets in a hundredth of a second: of fewer one more makes too much of a difference.
+	// leastBursts is five packets in 10 ms. At lower rates a single packet changes the burst rate too much.
 	leastBursts    = 5e6
 	fasterInterval = time.Second
-	// near: where so little is missing, it is left to the growth of the rate.
+	// near: above this share of the wanted rate, the rest is left to the growth of the rate.
 	near = 0.95
-	// wantScale is the largest rate of a probe as a multiple of what is wanted. What takes twice as much for 15 ms takes what is wanted, and a path that takes
-	// everything would be probed with megabytes up to the largest estimate there is.
+	// wantScale bounds the rate of a probe as a multiple of the wanted rate. A path that takes twice the wanted rate
+	// for 15 ms takes the wanted rate. Without the bound, an unlimited path would be probed with megabytes up to
+	// Limits.Max.
 	wantScale = 2
-	// headroomIntervalMax bounds the time between probes for more than is wanted.
+	// headroomIntervalMax bounds the interval between probes for more than the wanted rate.
 	headroomIntervalMax = 5 * time.Minute
-	// A start that found less than is wanted is tried again for startTime, unless the path is overused: a host that is busy with a new connection takes milliseconds
-	// longer for what it receives, and so the first probes often find a tenth of what the path carries.
+	// A start that found less than the wanted rate is repeated every startInterval for startTime, unless the path is
+	// overused. A host that is busy with a new connection processes received packets milliseconds late, so the first
+	// probes often find a tenth of the capacity.
 	startTime     = time.Second
 	startInterval = 250 * time.Millisecond
 )
 
-// situation is what a prober decides by.
+// situation is the input of a prober.
 type situation struct {
 	estimate float64       // bit/s
-	bursts   float64       // the rate at which bursts arrive, bit/s
-	idle     bool          // no packet has waited for a while
-	full     bool          // bursts wait on the path, and arrive at hardly more than the estimate
+	bursts   float64       // burst rate, bit/s
+	idle     bool          // no packet was queued for idleTime
+	full     bool          // bursts are queued on the path, and the burst rate hardly exceeds the estimate
 	limited  bool          // the sender uses much less than the estimate
-	quiet    bool          // the path is neither overused nor does it hold a queue
-	eased    bool          // the path was overused, and the queue has emptied just now
+	quiet    bool          // the path is not overused and has no queue
+	eased    bool          // the path was overused, and the queue has just emptied
 	rtt      time.Duration // 0 while unknown
 }
 
@@ -74,44 +82,45 @@ type situation struct {
 type prober struct {
 	cfg      ProbeConfig
 	limits   Limits
-	want     float64 // bit/s
+	want     float64 // wanted rate, bit/s
 	lastID   int
 	pending  [2]ProbeCluster
-	count    int // of pending
+	count    int // length of pending
 	expires  time.Duration
 	begun    bool
 	waiting  bool          // for the result of a probe
-	asked    time.Duration // when the wait began
-	rtt      time.Duration // the last one, 0 while unknown
-	further  float64       // estimate from which a further probe follows, 0 for none
-	duration time.Duration // of that
-	estimate float64       // the last one
+	asked    time.Duration // start of the wait
+	rtt      time.Duration // last round trip, 0 while unknown
+	further  float64       // estimate above which a further probe follows, 0 for none
+	duration time.Duration // duration of the further probe
+	estimate float64       // last estimate
 
-	bursts   float64       // the rate at which bursts arrived when the path was overused last, or a probe found nothing; 0 if it never was
-	latest   float64       // that of now
-	found    float64       // that of when the result of the last probe came
-	probed   time.Duration // when the last probe was made
-	interval time.Duration // between probes for more than the estimate
-	due      time.Duration // when the next one is
-	from     float64       // the estimate when the last probe was made
-	judged   bool          // its success has been judged
+	// burst rate at the last overuse or at the last probe that found no more, 0 while there was neither
+	bursts   float64
+	latest   float64       // current burst rate
+	found    float64       // burst rate when the result of the last probe arrived
+	probed   time.Duration // time of the last probe
+	interval time.Duration // between probes above the estimate
+	due      time.Duration // time of the next probe
+	from     float64       // estimate at the time of the last probe
+	judged   bool          // the success of the last probe is decided
 
-	top      feedback.WindowMax[float64] // of the estimate
-	dropped  time.Duration               // when the estimate fell by much
-	before   float64                     // from where; 0 if it did not, or has been there again
-	eased    bool                        // the path has been at ease since
-	retry    time.Duration               // between the last probe after the drop and the next, 0 before the first
-	dropNext time.Duration               // no probe after a drop before
+	top      feedback.WindowMax[float64] // maximum of the estimate
+	dropped  time.Duration               // time of the last large drop
+	before   float64                     // estimate before the drop; 0 without a drop, or after recovery
+	eased    bool                        // the path has been quiet since the drop
+	retry    time.Duration               // interval between probes after the drop, 0 before the first
+	dropNext time.Duration               // earliest time of the next probe after a drop
 
-	starting bool          // the first probes may yet be repeated
-	started  time.Duration // when they were made
+	starting bool          // the first probes may be repeated
+	started  time.Duration // time of the first probes
 }
 
 func newProber(cfg ProbeConfig, limits Limits) prober {
 	return prober{cfg: cfg, limits: limits, want: float64(limits.Max), interval: cfg.IntervalMin, judged: true}
 }
 
-// estimated takes a new estimate.
+// estimated processes a new estimate.
 func (p *prober) estimated(now time.Duration, estimate float64) {
 	p.top.Add(now, estimate, dropTimeout/2)
 	switch top := p.top.Value(); {
@@ -138,7 +147,7 @@ func (p *prober) estimated(now time.Duration, estimate float64) {
 	}
 }
 
-// step plans what is due.
+// step plans the probes that are due.
 func (p *prober) step(now time.Duration, s situation) {
 	if !p.cfg.Enabled {
 		return
@@ -170,7 +179,8 @@ func (p *prober) step(now time.Duration, s situation) {
 	case p.waiting || p.count > 0 || !s.quiet:
 	case p.eased && p.before > 0 && now >= p.dropNext && !s.full:
 		p.afterDrop(now, s)
-	case (now >= p.due || p.faster(now) || s.idle && p.easy(now)) && (p.wantsMore(s.estimate) || s.limited && p.wantsHeadroom(s.estimate)) && !s.full:
+	case (now >= p.due || p.faster(now) || s.idle && p.easy(now)) &&
+		(p.wantsMore(s.estimate) || s.limited && p.wantsHeadroom(s.estimate)) && !s.full:
 		p.judged = false
 		if s.limited || p.starting {
 			p.plan(now, p.cfg.Duration, limitedScale*s.estimate)
@@ -184,7 +194,7 @@ func (p *prober) step(now time.Duration, s situation) {
 	}
 }
 
-// finish ends the wait for a result. A probe that found nothing makes the next one later.
+// finish ends the wait for a result. A probe that found no more capacity doubles the interval.
 func (p *prober) finish(now time.Duration) {
 	p.waiting, p.further = false, 0
 	switch {
@@ -199,7 +209,7 @@ func (p *prober) finish(now time.Duration) {
 	p.judged = true
 }
 
-// overused notes the rate at which bursts arrive while the path is overused: then it is what the path carries.
+// overused records the burst rate while the path is overused, which is then the capacity.
 func (p *prober) overused(bursts float64) {
 	p.bursts = bursts
 	if p.starting {
@@ -207,7 +217,8 @@ func (p *prober) overused(bursts float64) {
 	}
 }
 
-// endStart leaves what is missing to the usual probes. Where all that is wanted is there, what lets frames leave sooner is probed for at once.
+// endStart ends the start phase. If more is wanted, the next probe follows at the usual interval. Otherwise probes for
+// headroom may start at once.
 func (p *prober) endStart() {
 	p.starting = false
 	if p.wantsMore(p.estimate) {
@@ -215,7 +226,8 @@ func (p *prober) endStart() {
 	}
 }
 
-// faster tells whether bursts arrive so much faster than the path could carry them before that it has to be another one, or less used by others.
+// faster reports whether bursts arrive so much faster than the former capacity that the path must have changed or has
+// less cross traffic.
 func (p *prober) faster(now time.Duration) bool {
 	if p.bursts == 0 || p.latest < leastBursts || now-p.probed < fasterInterval {
 		return false
@@ -223,8 +235,8 @@ func (p *prober) faster(now time.Duration) bool {
 	return p.latest > fasterBursts*p.bursts
 }
 
-// afterDrop probes for what was there before. Where the sender was limited, what was acknowledged then is no measure of the path, and the former rate is
-// probed at once; else the path has shown what it takes, and a step up is tried.
+// afterDrop probes for the rate before a drop. If the sender was limited, the acknowledged rate did not measure the
+// path, and the former rate is probed at once. Otherwise the path has shown its capacity, and a smaller step is probed.
 func (p *prober) afterDrop(now time.Duration, s situation) {
 	rate := dropShare * p.before
 	duration := p.cfg.Duration
@@ -236,8 +248,8 @@ func (p *prober) afterDrop(now time.Duration, s situation) {
 	p.plan(now, duration, rate)
 }
 
-// resumed probes for the rate before a silence, or before reductions that were in vain. The path may be another one, and what had piled up in it meanwhile may
-// swallow the probe: it is repeated as after a drop.
+// resumed probes for the rate before a silence, or before reductions that had no effect. The path may have changed, and
+// its accumulated queue may absorb the probe, so the probe is repeated as after a drop.
 func (p *prober) resumed(now time.Duration, before float64) {
 	if !p.cfg.Enabled {
 		return
@@ -248,12 +260,13 @@ func (p *prober) resumed(now time.Duration, before float64) {
 	p.plan(now, p.cfg.Duration, dropShare*before)
 }
 
-// easy tells whether it is time to try more on a path that was overused and on which nothing waits any more.
+// easy reports whether a probe is due on a path that was overused and has no queue any more.
 func (p *prober) easy(now time.Duration) bool {
 	return p.bursts > 0 && now-p.probed >= p.interval/easyPart
 }
 
-// plan makes clusters that exceed the estimate, none above the largest one or far above what is wanted. One that reaches that is not followed by others.
+// plan creates the clusters whose rate exceeds the estimate. No rate exceeds Limits.Max or maxProbeRate. A cluster that
+// reaches this bound is not followed by others.
 func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 	p.count, p.further, p.duration = 0, 0, duration
 	most := min(float64(p.limits.Max), p.maxProbeRate())
@@ -265,7 +278,8 @@ func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 		}
 		p.lastID++
 		bytes := int(capped * duration.Seconds() / 8)
-		p.pending[p.count] = ProbeCluster{ID: p.lastID, Rate: Bitrate(capped), Duration: duration, MinBytes: bytes, MinPackets: p.cfg.MinPackets}
+		p.pending[p.count] = ProbeCluster{ID: p.lastID, Rate: Bitrate(capped), Duration: duration, MinBytes: bytes,
+			MinPackets: p.cfg.MinPackets}
 		p.count++
 		if capped < rate {
 			further = false
@@ -286,7 +300,7 @@ func (p *prober) plan(now, duration time.Duration, rates ...float64) {
 	p.waiting, p.asked, p.expires = true, now, now+resultTimeout
 }
 
-// until is how long a result is waited for.
+// until returns the end of the wait for a result.
 func (p *prober) until() time.Duration {
 	if p.starting {
 		return p.asked + p.result()
@@ -294,7 +308,7 @@ func (p *prober) until() time.Duration {
 	return p.asked + resultTimeout
 }
 
-// result is when the result of a probe has come for certain.
+// result returns the time after which the result of a probe must have arrived.
 func (p *prober) result() time.Duration {
 	if p.rtt == 0 {
 		return resultTimeout
@@ -302,7 +316,7 @@ func (p *prober) result() time.Duration {
 	return min(resultTrips*p.rtt+reportInterval, resultTimeout)
 }
 
-// next hands out a cluster.
+// next returns the next cluster.
 func (p *prober) next(now time.Duration) (ProbeCluster, bool) {
 	if p.count == 0 || now >= p.expires {
 		return ProbeCluster{}, false
@@ -314,7 +328,7 @@ func (p *prober) next(now time.Duration) (ProbeCluster, bool) {
 	return c, true
 }
 
-// wake is when step has something to do that time alone brings, if there is anything.
+// wake returns the time of the next step, and whether there is one.
 func (p *prober) wake() (time.Duration, bool) {
 	switch {
 	case !p.cfg.Enabled:

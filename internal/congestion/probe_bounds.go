@@ -6,7 +6,8 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 )
 
-// wanted takes what the allocator would send. A step up that it could not make before is probed for soon.
+// wanted sets the rate that the allocator would send. If the rate grows beyond the estimate, the next probe is due at
+// once.
 func (p *prober) wanted(now time.Duration, rate float64) {
 	if rate > p.want && p.want < p.estimate {
 		p.interval = p.cfg.IntervalMin
@@ -15,8 +16,8 @@ func (p *prober) wanted(now time.Duration, rate float64) {
 	p.want = rate
 }
 
-// limit takes other limits. What is planned beyond the largest estimate goes no further than that, and is left out where that is hardly more than the
-// estimate.
+// limit changes the limits. A pending cluster above Limits.Max is reduced to that rate, and dropped if that hardly
+// exceeds the estimate.
 func (p *prober) limit(limits Limits) {
 	if p.want == float64(p.limits.Max) {
 		p.want = float64(limits.Max)
@@ -37,20 +38,22 @@ func (p *prober) limit(limits Limits) {
 	}
 }
 
-// wantsMore tells whether more than the estimate is wanted.
+// wantsMore reports whether the wanted rate exceeds the estimate.
 func (p *prober) wantsMore(estimate float64) bool {
 	return estimate < near*min(p.want, float64(p.limits.Max))
 }
 
-// wantsHeadroom tells whether what is wanted is there, but frames would leave sooner with a larger estimate.
+// wantsHeadroom reports whether frames would leave sooner with a larger estimate, once the wanted rate is reached.
 func (p *prober) wantsHeadroom(estimate float64) bool {
 	return !p.starting && estimate < near*min(p.headroomRate(), float64(p.limits.Max))
 }
 
-// headroomRate is the estimate beyond which frames leave no sooner, or not by much.
+// headroomRate returns the estimate above which frames leave no sooner, or hardly any sooner.
 func (p *prober) headroomRate() float64 { return min(p.cfg.Ample*p.want, pacing.EarlyRate) }
 
-// maxInterval is the longest time between two probes that find nothing: what would only let frames leave sooner is worth little beside what a probe does to a path with a short queue.
+// maxInterval returns the longest interval between two probes that find no more capacity. An estimate above the wanted
+// rate only makes frames leave sooner, which is worth little compared with the effect of a probe on a path with a short
+// queue.
 func (p *prober) maxInterval() time.Duration {
 	if p.wantsMore(p.estimate) {
 		return p.cfg.IntervalMax
@@ -58,7 +61,7 @@ func (p *prober) maxInterval() time.Duration {
 	return max(p.cfg.IntervalMax, headroomIntervalMax)
 }
 
-// maxProbeRate is the largest rate that is worth a probe.
+// maxProbeRate returns the largest rate of a probe.
 func (p *prober) maxProbeRate() float64 {
 	if p.wantsMore(p.estimate) {
 		return wantScale * p.want

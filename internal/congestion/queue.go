@@ -6,35 +6,41 @@ import (
 )
 
 const (
-	// standingEpoch: the least delay of this and of the epoch before, 60 to 120 ms, is what a packet waits whatever it follows. Frames are bursts that
-	// queue up by themselves: their first packets show what was there before, and at 17 frames per second and more each epoch has such a packet.
+	// standingEpoch is the length of an epoch. The minimum delay of this and the previous epoch, 60 to 120 ms, is the
+	// standing queue. Frames are bursts that queue behind themselves; only their first packets show the queue that was
+	// there before. At 17 or more frames per second each epoch has such a packet.
 	standingEpoch = 60 * time.Millisecond
-	// Where delays vary by themselves, from packet to packet and not only with queues, the limit of the queue is higher: by so many mean changes of the least
-	// delay from epoch to epoch, an average over about the last second. One change counts for no more than maxVariation: a queue that builds up is none.
+	// If delays vary by themselves, from packet to packet and not only with queues, the limit of the queue is raised by
+	// variations mean changes of the minimum delay from epoch to epoch, averaged over about the last second. One change
+	// counts with at most maxVariation, because a growing queue is not a random variation.
 	variations     = 2
 	variationShare = 16
 	maxVariation   = 15 * time.Millisecond
-	// baseEpoch: the least delay of this and of the epoch before, 15 to 30 s, is that of the empty path. Clocks drift apart by 100 ppm, 3 ms in that time.
+	// baseEpoch: the minimum delay of this and the previous epoch, 15 to 30 s, is the delay of the empty path. Clock
+	// drift of 100 ppm is 3 ms in that time.
 	baseEpoch = 15 * time.Second
-	// maxReturns is how many reductions in a row may leave the delay the same, within steadyDelay, until it is taken for that of the path, whose route has
-	// become longer. Queues do not stay the same: what others keep in one becomes the base as earlier delays are forgotten.
+	// If maxReturns reductions in a row leave the delay unchanged within steadyDelay, the delay is attributed to a
+	// longer route. Queues do not stay constant: a queue that others keep full becomes the base as earlier delays
+	// expire.
 	maxReturns  = 2
 	steadyDelay = time.Millisecond
-	// returnTime is how long after a round trip a reduction must have shown in the queue: the two epochs that are looked at, and a report.
+	// returnTime is the time beyond a round trip after which a reduction must be visible in the queue: the two epochs,
+	// and a report.
 	returnTime = 2*standingEpoch + 50*time.Millisecond
-	// shrunk is what a queue has to shrink to in that time so that the reduction counts as sufficient.
+	// A reduction counts as sufficient if the queue is at most this share of its former length after that time.
 	shrunk = 0.8
 )
 
-// minimum is the least of a series over this epoch and the one before.
+// minimum is the minimum of a series over this and the previous epoch.
 type minimum struct {
 	length           time.Duration
 	began            time.Duration
 	current, earlier time.Duration
-	count            int // epochs with samples, up to 2
+	count            int // epochs with samples, at most 2
 }
 
-// add takes a value. It tells the least of the epoch that has ended with it, if one has; the first one of all counts once another follows it at once.
+// add adds a value. If the value begins a new epoch, add returns the minimum of the epoch that ended, and true. The
+// first epoch counts only if the second follows it directly.
 func (m *minimum) add(at, value time.Duration) (least time.Duration, ended bool) {
 	least = m.current
 	switch {
@@ -56,26 +62,26 @@ func (m *minimum) value() time.Duration { return min(m.current, m.earlier) }
 
 // standingQueue measures the queue that does not empty between frames.
 //
-// The trend alone finds a queue by its growth, which has to exceed 2.5 to 5 %. The slower the rate grows, the longer it goes on above the capacity until
-// then: with a growth of g per second an excess of 4 % is reached after 0.04/g seconds, when the queue has come to 0.04²/2g, 40 ms at 2 % per second. And
-// a queue that has stopped growing it does not find at all.
+// The trend detects a queue by its growth, which must exceed 2.5 to 5 %. The slower the rate grows, the longer it stays
+// above the capacity undetected: with a growth of g per second an excess of 4 % is reached after 0.04/g seconds, when
+// the queue is 0.04²/2g, 40 ms at 2 % per second. A queue that has stopped growing is not detected by the trend at all.
 type standingQueue struct {
 	base, recent minimum
 	delay        time.Duration
 	known        bool
-	former       time.Duration // least delay of the last epoch but this
-	variation    time.Duration // mean change of that from epoch to epoch
+	former       time.Duration // minimum delay of the last complete epoch
+	variation    time.Duration // mean change of former from epoch to epoch
 
 	before  time.Duration // delay at the last reduction
-	due     time.Duration // when that reduction must have shown
-	returns int           // reductions in a row that did not
+	due     time.Duration // time at which the last reduction must be visible
+	returns int           // consecutive reductions without effect
 }
 
 func newStandingQueue() standingQueue {
 	return standingQueue{base: minimum{length: baseEpoch}, recent: minimum{length: standingEpoch}}
 }
 
-// add takes a packet's delay, which holds an unknown and constant difference of clocks.
+// add adds the delay of a packet, which includes an unknown and constant clock offset.
 func (q *standingQueue) add(arrived, delay time.Duration) {
 	q.base.add(arrived, delay)
 	if former, ended := q.recent.add(arrived, delay); ended {
@@ -87,7 +93,7 @@ func (q *standingQueue) add(arrived, delay time.Duration) {
 	q.known = q.recent.count == 2
 }
 
-// over tells whether the queue is longer than the limit and whether it is time to act upon it.
+// over reports whether the queue exceeds the limit and a reduction is due.
 func (q *standingQueue) over(now, limit time.Duration) bool {
 	if !q.known || limit == 0 {
 		return false
@@ -100,14 +106,14 @@ func (q *standingQueue) over(now, limit time.Duration) bool {
 		return false
 	}
 	if float64(q.delay) <= shrunk*float64(q.before) {
-		// It empties: look again after as long.
+		// The queue drains: check again after the same time.
 		q.before, q.due = q.delay, now+returnTime
 		return false
 	}
 	return true
 }
 
-// delayOf is what of a packet's delay was a queue's, 0 while that is unknown.
+// delayOf returns the queueing part of a packet's delay, 0 while unknown.
 func (q *standingQueue) delayOf(delay time.Duration) time.Duration {
 	if q.base.count == 0 {
 		return 0
@@ -115,7 +121,8 @@ func (q *standingQueue) delayOf(delay time.Duration) time.Duration {
 	return max(delay-q.base.value(), 0)
 }
 
-// reduced notes that the rate was reduced. It takes a delay that does not change for the path's, and tells when it does: then the reductions were in vain.
+// reduced records a reduction of the rate. If the delay does not change after maxReturns reductions, it becomes the
+// base and reduced returns true: the reductions had no effect.
 func (q *standingQueue) reduced(now, rtt, limit time.Duration) bool {
 	if now >= q.due {
 		if change := q.delay - q.before; q.delay > limit && change <= steadyDelay && change >= -steadyDelay {
@@ -133,5 +140,4 @@ func (q *standingQueue) reduced(now, rtt, limit time.Duration) bool {
 	return false
 }
 
-// reset forgets everything.
 func (q *standingQueue) reset() { *q = newStandingQueue() }

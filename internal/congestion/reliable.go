@@ -7,45 +7,52 @@ import (
 )
 
 const (
-	// queueTime and what is tolerated of a queue, 100 ms in all where acknowledgements come evenly, is how much may wait for the path beside what its round trip holds: a frame that is
-	// handed over waits for no longer than that. It is more than an acknowledgement is held up as a rule, so that those do not stop the sender, and with a frame's own time less
-	// than the 150 ms that a conversation puts up with.
+	// queueTime plus the tolerance of ackDelay, 100 ms in all if acknowledgements are regular, bounds the data that may
+	// wait for the path beyond one round trip. A frame written to the transport waits for no longer than that. The
+	// bound exceeds the usual delay of acknowledgements, so that such a delay does not stop the sender; with a frame's
+	// own send time it stays below the 150 ms that a conversation tolerates.
 	queueTime = 70 * time.Millisecond
-	// assumedTrip is the round trip before one is known.
+	// assumedTrip is the round trip before the first measurement.
 	assumedTrip = 100 * time.Millisecond
-	// reliableProbe is the length of a probe: acknowledgements that are held up for 20 ms change what it finds by a fifth.
+	// reliableProbe is the length of a probe: acknowledgements delayed by 20 ms change the result by a fifth.
 	reliableProbe = 100 * time.Millisecond
 )
 
-// reliable is an Estimator for transports that repeat what is lost by themselves and acknowledge what has come, as SCTP does under data channels. Reports have to be made of
-// acknowledgements, at the sender and by its clock. What they call lost was left out by the sender, and says nothing about the path.
+// reliable is an Estimator for transports that retransmit lost data and acknowledge received data, as SCTP does under
+// data channels. Reports are derived from acknowledgements, at the sender and with the sender's clock. Packets reported
+// as lost were abandoned by the sender and say nothing about the path.
 //
-// Acknowledgements are coarse: they come for every second packet or 200 ms late, many at a time, and whenever two busy hosts come to them. So nothing is made of single packets, as GCC
-// does. What the path carries is the rate of delivery over half a second, after BBR (draft-ietf-ccwg-bbr section 4.5), and told from what the sender has left unused by what was sent. The path counts
-// as overused where the quickest acknowledgement of 200 ms and more was late; then the rate falls to below what was delivered. It grows fast until then and slowly near that rate, and by probes
-// where the sender has not enough to send. What may be under way is bounded by Stats.Window, since the sender's own transport would take any amount.
+// Acknowledgements are coarse: they arrive for every second packet or 200 ms late, several at a time, and whenever two
+// busy hosts process them. Therefore single packets are not evaluated as in GCC. The throughput of the path is the
+// delivery rate over 500 ms, after BBR (draft-ietf-ccwg-bbr section 4.5); the send rate shows whether the sender used
+// the path. The path counts as overused if the fastest acknowledgement of at least 200 ms was late. The rate then falls
+// below the delivery rate. It grows fast before the first overuse, slowly near that rate, and by probes if the sender
+// does not have enough data. Stats.Window bounds the bytes in flight, because the sender's own transport would accept
+// any amount.
 type reliable struct {
 	cfg    Config
 	limits Limits
-	epoch  time.Time // times below count from here
+	epoch  time.Time // origin of the times below
 	stats  Stats
 
 	delivery delivery
-	// ahead is how far the clock of arrivals is behind ours, once reported.
+	// ahead is the offset of the arrival clock behind the local clock, valid if reported.
 	ahead    time.Duration
 	reported bool
 	delay    ackDelay
 	rtt      time.Duration // smoothed, 0 while unknown
-	// waiting says that something was sent since the last acknowledgement, at since for the first time. What was sent before resumed had met a peer that stood still.
+	// waiting is set from the first packet after an acknowledgement, sent at since, to the next acknowledgement.
+	// Packets sent before resumed met a stalled peer.
 	waiting        bool
 	since, resumed time.Duration
 
 	rate     float64       // bit/s
-	capacity float64       // what the path carried when it was overused last, 0 while unknown
-	changed  time.Duration // when the rate was looked at last
-	settled  time.Duration // when a reduction must have shown
-	// strained says that the rate was reduced, and the queue has not emptied since; restore is what it was before. Of the last reduction, before is the queue then, and kept the share of the rate
-	// that it left; vain counts those in a row that changed nothing.
+	capacity float64       // throughput at the last overuse, 0 while unknown
+	changed  time.Duration // time of the last change of the rate
+	settled  time.Duration // time at which the last reduction must be visible
+	// strained is set when the rate is reduced and cleared when the queue is empty. restore is the rate before. For the
+	// last reduction, before is the queue at that time and kept the share of the rate that remained. vain counts
+	// consecutive reductions without effect.
 	strained bool
 	restore  float64
 	before   time.Duration
@@ -55,18 +62,19 @@ type reliable struct {
 	limited applicationLimited
 	trains  trainRates
 	prober  prober
-	// probing is the rate of the last probe, whose packets are under way until probed.
+	// probing is the rate of the last probe, whose packets are in flight until probed.
 	probing float64
 	probed  time.Duration
 	started bool
-	stepped time.Duration // when probes were last thought of
+	stepped time.Duration // time of the last call of the prober
 }
 
 var _ Estimator = (*reliable)(nil)
 
-// newReliable makes an estimator for one receiver. The configuration has to be valid; of it count the limits, Rate.Backoff, Rate.Headroom and Rate.UnusedShare, and what says when to probe.
+// newReliable returns an estimator for one receiver. The configuration must be valid. Only the limits, Rate.Backoff,
+// Rate.Headroom, Rate.UnusedShare and the probe intervals are used.
 func newReliable(cfg Config, now time.Time) *reliable {
-	// What leaves over a data channel is not paced by the estimate: more than is wanted is of no use.
+	// Data channels are not paced by the estimate, so an estimate above the wanted rate is of no use.
 	cfg.Probe.Duration, cfg.Probe.LongDuration, cfg.Probe.Ample = reliableProbe, reliableProbe, 1
 	limits := cfg.Limits()
 	return &reliable{
@@ -102,7 +110,8 @@ func (r *reliable) Report(now time.Time, results []feedback.PacketResult) {
 	r.plan(at)
 }
 
-// Step implements Estimator. A peer that acknowledges nothing is sent nothing beyond the window, so that its silence needs no other answer.
+// Step implements Estimator. The window bounds the data sent to a peer that acknowledges nothing, so a silence needs no
+// other reaction.
 func (r *reliable) Step(now time.Time) {
 	at := now.Sub(r.epoch)
 	r.limited.step(at)
@@ -165,7 +174,7 @@ func (r *reliable) Stats() Stats {
 	return s
 }
 
-// trip is the round trip of the empty path.
+// trip returns the round trip of the empty path.
 func (r *reliable) trip() time.Duration {
 	if !r.reported {
 		return assumedTrip

@@ -6,20 +6,25 @@ import (
 )
 
 const (
-	// keepsUp: what is delivered comes as near to what is sent where the path carries it. Frames that are under way at either end of deliveryTime are 7 %.
+	// keepsUp: a delivery rate above this share of the send rate shows that the path carries the send rate. Data in
+	// flight at either end of deliveryTime is 7 %.
 	keepsUp = 0.9
-	// usedShare of the rate is sent where what the path carries can be told from what is delivered.
+	// The delivery rate is the throughput of the path if at least usedShare of the rate is sent.
 	usedShare = 0.8
-	// The rate doubles per second while it is not known what the path carries, and where it is far below that. From nearCapacity on it grows by growthNear per second: within the
-	// 400 ms that a queue takes to be noticed by 3 %, which is 12 ms of it. Beyond pastCapacity the path is another one.
+	// The rate doubles per second while the throughput of the path is unknown or much higher. Above nearCapacity the
+	// rate grows by growthNear per second: by 3 % within the 400 ms in which a queue is detected, which is a queue of
+	// 12 ms. Beyond pastCapacity the path must have changed.
 	growthFast   = 1.0
 	growthNear   = 0.06
 	nearCapacity = 0.8
 	pastCapacity = 1.1
-	// longestGrowth bounds the time that the rate grows for at once: growth follows reports, and nothing is learned without.
+	// longestGrowth bounds the elapsed time of one growth step: growth follows reports, and without reports nothing is
+	// learned.
 	longestGrowth = 200 * time.Millisecond
-	// The first reduction leaves firstLeast of the rate at least, others a quarter. A delay that does not yield to maxVain small ones in a row, or to one that leaves plainly or less, is not the
-	// sender's. But a queue that has grown by a quarter meanwhile, or is longer than longVain, may be that of a path that has become narrow, and only a large reduction tells.
+	// The first reduction keeps at least firstLeast of the rate, later ones a quarter. A delay that does not respond to
+	// maxVain small reductions in a row, or to one that keeps plainly or less, is not caused by the sender. But a queue
+	// that has grown by the factor grown meanwhile, or is longer than longVain, may belong to a path that has lost
+	// capacity, and only a large reduction decides.
 	firstLeast   = 0.75
 	maxReduction = 4
 	maxVain      = 2
@@ -47,8 +52,9 @@ func (r *reliable) react(now time.Duration, probe float64) {
 	}
 }
 
-// reduce lowers the rate. The first step is a small one, and the queue is to show what it has changed: where it yields, or goes on growing, and less is delivered than offered, the path does
-// not carry more than that. What is late without yielding is none of the sender's making, and neither is then how fast it is acknowledged.
+// reduce lowers the rate. The first reduction is small, and the response of the queue is observed. If the queue
+// responds or keeps growing, and less is delivered than offered, the delivery rate is the capacity of the path. A delay
+// that does not respond is not caused by the sender, and the delivery rate is not limited by the path.
 func (r *reliable) reduce(now time.Duration) {
 	carried, offered := r.delivery.carried(), r.delivery.offered(now)
 	if carried == 0 {
@@ -61,14 +67,14 @@ func (r *reliable) reduce(now time.Duration) {
 		r.lower(max(min(r.cfg.Rate.Backoff*r.rate, carried), firstLeast*r.rate), carried, offered)
 		return
 	}
-	// What may be under way has shrunk by the same share, and the queue by as much or more.
+	// The bytes in flight have shrunk by the same share, and the queue by as much or more.
 	yields, plain := change <= (1+r.kept)/2, r.kept <= plainly
 	switch short := carried < keepsUp*offered; {
 	case short && (yields || !plain && (change >= grown || r.delay.queue > longVain)):
 		r.vain = 0
 		r.lower(max(r.cfg.Rate.Backoff*carried, r.rate/maxReduction), carried, offered)
 	case yields:
-		// It empties.
+		// The queue drains.
 		r.vain, r.kept = 0, 1
 	case plain || r.vain+1 == maxVain:
 		r.strained, r.capacity = false, 0
@@ -80,7 +86,7 @@ func (r *reliable) reduce(now time.Duration) {
 	}
 }
 
-// lower sets a lower rate, and notes what the path carries where the sender uses its rate.
+// lower sets a lower rate and records the throughput of the path if the sender uses its rate.
 func (r *reliable) lower(rate, carried, offered float64) {
 	r.stats.Overuses++
 	r.prober.overused(0)
@@ -90,12 +96,12 @@ func (r *reliable) lower(rate, carried, offered float64) {
 	before := r.rate
 	r.set(min(r.rate, rate))
 	if r.kept = r.rate / before; r.kept <= plainly {
-		// What had waited before has to come first.
+		// The data already queued has to be delivered first.
 		r.settled += r.delay.queue
 	}
 }
 
-// grow raises the rate while no queue is there.
+// grow raises the rate while there is no queue.
 func (r *reliable) grow(now time.Duration) {
 	elapsed := min(now-r.changed, longestGrowth).Seconds()
 	r.changed = now
@@ -123,13 +129,13 @@ func (r *reliable) set(rate float64) {
 	r.rate = min(max(rate, float64(r.limits.Min)), float64(r.limits.Max))
 }
 
-// publish tells the parts of the rate.
+// publish passes the rate to the prober and to limited.
 func (r *reliable) publish(now time.Duration) {
 	r.prober.estimated(now, r.rate)
 	r.limited.estimated(r.rate)
 }
 
-// plan steps the prober. Where the sender uses its rate, and it is known what the path carries, the rate grows without probes.
+// plan steps the prober. If the sender uses its rate and the capacity is known, the rate grows without probes.
 func (r *reliable) plan(now time.Duration) {
 	if !r.started {
 		return
@@ -137,6 +143,7 @@ func (r *reliable) plan(now time.Duration) {
 	r.stepped = now
 	quiet := r.delay.quiet()
 	r.prober.step(now, situation{
-		estimate: r.rate, full: r.capacity > 0 && !r.limited.limited, limited: r.limited.limited, quiet: quiet, eased: quiet && !r.strained, rtt: r.rtt,
+		estimate: r.rate, full: r.capacity > 0 && !r.limited.limited, limited: r.limited.limited, quiet: quiet,
+		eased: quiet && !r.strained, rtt: r.rtt,
 	})
 }

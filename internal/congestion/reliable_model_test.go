@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// modelTick is the step of the model's time.
+	// modelTick is the time step of the model.
 	modelTick = 500 * time.Microsecond
-	// segmentBytes is what a packet of SCTP carries at most, segmentOverhead what goes around it: IP, UDP, DTLS and SCTP.
+	// segmentBytes is the maximum payload of an SCTP packet, segmentOverhead its overhead: IP, UDP, DTLS and SCTP.
 	segmentBytes    = 1172
 	segmentOverhead = 20 + 8 + 29 + 12 + 16
-	// leastWindow is what the transport has under way at least, as that of data channels.
+	// leastWindow is the minimum window of the transport, as in data channels.
 	leastWindow = 128 << 10
 	// packetBytes is the payload of a media packet.
 	packetBytes = 1160
 	modelTiles  = 4
-	// delayedAck is how long an acknowledgement waits for a second packet.
+	// delayedAck is the delay of an acknowledgement that waits for a second packet.
 	delayedAck = 200 * time.Millisecond
-	// reordered packets that were acknowledged after it make a packet lost.
+	// A packet is lost when this number of later packets has been acknowledged.
 	reordered = 3
 )
 
@@ -32,12 +32,12 @@ const (
 type segment struct {
 	bytes    int
 	frame    *modelFrame // nil for padding
-	order    uint64      // of its last sending
+	order    uint64      // of its last transmission
 	received bool
 	acked    bool
 }
 
-// modelPart is a packet as the estimator knows it.
+// modelPart is a packet as reported to the estimator.
 type modelPart struct {
 	result feedback.PacketResult
 	came   time.Duration
@@ -45,7 +45,7 @@ type modelPart struct {
 	end    int // in bytes handed to the transport
 }
 
-// modelFrame is a tile frame on its way.
+// modelFrame is a tile frame in transit.
 type modelFrame struct {
 	tile, bytes int
 	parts       []modelPart
@@ -53,7 +53,7 @@ type modelFrame struct {
 	whole       time.Duration
 }
 
-// plannedPacket is a media packet that leaves the pacer at a time.
+// plannedPacket is a media packet with its departure time from the pacer.
 type plannedPacket struct {
 	at    time.Duration
 	frame *modelFrame
@@ -66,19 +66,21 @@ type acknowledgement struct {
 	segments []*segment
 }
 
-// reliableFlow is a sender of frames by a transport like SCTP over a link, its receiver, and an estimator. Frames are put together, handed over whole, or left out, as a chunk
-// sender does. The transport repeats what is lost; acknowledgements come for every second packet, or late, and are held up on their way.
+// reliableFlow is a sender of frames over an SCTP-like transport and a link, its receiver, and an estimator. Frames are
+// assembled and handed over whole, or dropped, as a chunk sender does. The transport retransmits lost segments.
+// Acknowledgements are sent for every second packet, or late, and are delayed on their way.
 type reliableFlow struct {
 	t         *testing.T
 	estimator *reliable
 	link      *netem.Link
 	config    netem.Config
 	random    *rand.Rand
-	// jitter holds up acknowledgements, one by one; a stall of so long comes every second or three; busy holds up all.
+	// jitter delays each acknowledgement; every second or third second a stall delays all for that time; busy delays
+	// all.
 	jitter, stall, busy time.Duration
-	stalls              time.Duration // when the last one ends
-	share               float64       // of the estimate that is sent
-	most                float64       // bit/s that the media have at most, 0 without bound
+	stalls              time.Duration // end of the last stall
+	share               float64       // share of the estimate that is sent
+	most                float64       // maximum media rate in bit/s, 0 for no limit
 	stopped             bool          // the receiver acknowledges nothing
 
 	captured, frame time.Duration
@@ -92,33 +94,33 @@ type reliableFlow struct {
 	probeBytes      int
 	probePackets    int
 
-	parts              []modelPart // handed over, not acknowledged
+	parts              []modelPart // handed over and not acknowledged
 	left               []feedback.PacketResult
 	handed, acked      int
 	sequence           int64
-	reported, progress time.Duration // of the last report, and of the last acknowledgement
+	reported, progress time.Duration // time of the last report and of the last acknowledgement
 
 	pending, flight []*segment
-	flying          int     // bytes
-	window, slow    float64 // of the transport in bytes, and up to where it grows fast
-	recovery        uint64  // losses of what was sent before belong to the last reduction
+	flying          int     // bytes in flight
+	window, slow    float64 // window of the transport in bytes, and slow-start threshold
+	recovery        uint64  // losses of segments sent before belong to the last reduction
 	order, newest   uint64
 	inNetwork       map[uint64]*segment
 
-	fresh    []*segment // received, not acknowledged
+	fresh    []*segment // received and not acknowledged
 	ackDue   time.Duration
 	lastAck  time.Duration
 	acks     []acknowledgement
-	expected []*segment // in the order of their first sending, from the first that has not been received
+	expected []*segment // in the order of first transmission, from the first missing one
 
-	media     int // bytes of frames that have arrived whole
-	frames    int // that were captured
+	media     int // bytes of complete frames
+	frames    int // captured frames
 	latencies []sample
 	waited    []sample
 	estimates []estimate
 }
 
-// newReliableFlow makes a flow over a link of so many bit/s with a queue of 200 ms.
+// newReliableFlow returns a flow over a link of the given bit/s with a queue of 200 ms.
 func newReliableFlow(t *testing.T, rate float64, trip time.Duration, loss float64, seed uint64) *reliableFlow {
 	t.Helper()
 	cfg := netem.Config{Delay: trip / 2, RateBPS: int(rate), QueueBytes: int(rate / 8 * 0.2), Loss: loss}
@@ -127,12 +129,14 @@ func newReliableFlow(t *testing.T, rate float64, trip time.Duration, loss float6
 		t.Fatal(err)
 	}
 	return &reliableFlow{
-		t: t, estimator: newReliable(DefaultConfig(), start), link: link, config: cfg, random: rand.New(rand.NewPCG(seed, 2)), share: 1,
-		window: leastWindow, slow: math.Inf(1), jitter: 20 * time.Millisecond, stall: 100 * time.Millisecond, inNetwork: make(map[uint64]*segment),
+		t: t, estimator: newReliable(DefaultConfig(), start), link: link, config: cfg,
+		random: rand.New(rand.NewPCG(seed, 2)), share: 1,
+		window: leastWindow, slow: math.Inf(1), jitter: 20 * time.Millisecond, stall: 100 * time.Millisecond,
+		inNetwork: make(map[uint64]*segment),
 	}
 }
 
-// narrow changes the rate of the link, and leaves its queue as it is.
+// narrow changes the rate of the link and keeps its queue.
 func (f *reliableFlow) narrow(now time.Duration, rate float64) {
 	f.config.RateBPS = int(rate)
 	if err := f.link.Reconfigure(f.config, start.Add(now)); err != nil {
@@ -140,7 +144,7 @@ func (f *reliableFlow) narrow(now time.Duration, rate float64) {
 	}
 }
 
-// run lets time pass until then. at is called every 10 ms.
+// run advances the time to until. at is called every 10 ms.
 func (f *reliableFlow) run(until time.Duration, at func(now time.Duration)) {
 	for now := time.Duration(0); now < until; now += modelTick {
 		if now%(10*time.Millisecond) == 0 {
@@ -188,14 +192,14 @@ func (f *reliableFlow) capture(now time.Duration) {
 	slices.SortStableFunc(f.planned, func(a, b plannedPacket) int { return int(a.at - b.at) })
 }
 
-// pace lets media packets leave that are due, unless a probe says when.
+// pace sends the media packets that are due, unless a probe is active.
 func (f *reliableFlow) pace(now time.Duration) {
 	for !f.probing && len(f.planned) > 0 && f.planned[0].at <= now {
 		f.leave(now, 0)
 	}
 }
 
-// leave lets the next media packet go. It returns its size on the wire.
+// leave sends the next media packet and returns its size on the wire.
 func (f *reliableFlow) leave(now time.Duration, probe int) int {
 	p := f.planned[0]
 	f.planned = f.planned[1:]
@@ -212,11 +216,12 @@ func (f *reliableFlow) leave(now time.Duration, probe int) int {
 	return part.result.Size
 }
 
-// sent tells the estimator of a packet.
+// sent reports a packet to the estimator.
 func (f *reliableFlow) sent(now time.Duration, size, probe int) modelPart {
 	f.sequence++
 	f.estimator.Sent(start.Add(now), size+PacketOverhead)
-	return modelPart{result: feedback.PacketResult{Sequence: f.sequence, Size: size + PacketOverhead, Sent: start.Add(now), Probe: probe}, came: now}
+	return modelPart{result: feedback.PacketResult{Sequence: f.sequence, Size: size + PacketOverhead,
+		Sent: start.Add(now), Probe: probe}, came: now}
 }
 
 func (f *reliableFlow) leaveOut(parts ...modelPart) {
@@ -227,7 +232,7 @@ func (f *reliableFlow) leaveOut(parts ...modelPart) {
 
 func (f *reliableFlow) room() bool { return f.handed-f.acked <= f.estimator.Stats().Window }
 
-// serve hands over the frame that waits, if there is room.
+// serve hands over the waiting frame if there is room.
 func (f *reliableFlow) serve(now time.Duration, tile int) {
 	frame := f.waiting[tile]
 	if frame == nil || !f.room() {
@@ -250,7 +255,7 @@ func (f *reliableFlow) handOver(p modelPart) {
 	f.parts = append(f.parts, p)
 }
 
-// probe sends what a probe asks for: media that waits for its time, then padding.
+// probe sends the packets of a probe: media before its due time, then padding.
 func (f *reliableFlow) probe(now time.Duration) {
 	if !f.probing {
 		if f.cluster, f.probing = f.estimator.Probe(start.Add(now)); !f.probing {

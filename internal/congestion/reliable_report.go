@@ -7,11 +7,11 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// standstill is how long beyond a round trip nothing may be acknowledged of what was sent until the peer counts as one that stands still, as a tab in the background or a busy
-// host does. The times of what was sent before it goes on say nothing about the path.
+// standstill is the time beyond a round trip without acknowledgements after which the peer counts as stalled, for
+// example a background tab or a busy host. The times of packets sent before the stall ends say nothing about the path.
 const standstill = 300 * time.Millisecond
 
-// take takes what has been acknowledged. It returns the rate of a probe, 0 for none.
+// take processes acknowledgements. It returns the measured rate of a probe in bit/s, or 0.
 func (r *reliable) take(now time.Duration, results []feedback.PacketResult) (probe float64) {
 	bytes := 0
 	for i := range results {
@@ -44,7 +44,7 @@ func (r *reliable) take(now time.Duration, results []feedback.PacketResult) (pro
 	return r.timed(now, results)
 }
 
-// timed takes the times of what has been acknowledged.
+// timed processes the times of acknowledged packets.
 func (r *reliable) timed(now time.Duration, results []feedback.PacketResult) (probe float64) {
 	quickest := time.Duration(math.MaxInt64)
 	for i := range results {
@@ -76,8 +76,9 @@ func (r *reliable) timed(now time.Duration, results []feedback.PacketResult) (pr
 	return probe
 }
 
-// measured is the rate that a train gives. Where its first acknowledgement was held up, the train seems to have arrived faster than it did: it has taken the whole time since it
-// could have begun to arrive.
+// measured returns the arrival rate of a train. If its first acknowledgement was delayed, the train seems to have
+// arrived faster than it did. The rate is therefore bounded by the whole time since the train could have begun to
+// arrive.
 func (r *reliable) measured(t *train, rate float64) float64 {
 	if !t.counted {
 		t.counted = true
@@ -89,7 +90,7 @@ func (r *reliable) measured(t *train, rate float64) float64 {
 	return rate
 }
 
-// resume begins anew behind a standstill of the peer's.
+// resume restarts after a stall of the peer.
 func (r *reliable) resume(now time.Duration) {
 	r.resumed = now
 	r.delivery.restart(now)

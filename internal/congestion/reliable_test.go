@@ -27,7 +27,7 @@ func quantileOf(delays []time.Duration, q float64) time.Duration {
 	return delays[int(q*float64(len(delays)-1))]
 }
 
-// least is the least estimate of a time.
+// least returns the minimum estimate of a time.
 func (f *reliableFlow) least(from, to time.Duration) float64 {
 	least := math.Inf(1)
 	for _, e := range f.estimates {
@@ -38,10 +38,11 @@ func (f *reliableFlow) least(from, to time.Duration) float64 {
 	return least
 }
 
-// usedUntil is how long the links are looked at, from 10 s on.
+// usedUntil is the end of the evaluation of links, which starts at 10 s.
 const usedUntil = 22 * time.Second
 
-// use runs a flow for 22 s, and returns the shares of the link that media took from the tenth on: all in all, and in the worst second.
+// use runs a flow for 22 s and returns the shares of the link that media took from 10 s on: in total, and in the worst
+// second.
 func (f *reliableFlow) use(rate float64) (share, worst float64) {
 	const from, until = 10 * time.Second, usedUntil
 	var seconds []int
@@ -61,8 +62,8 @@ func (f *reliableFlow) use(rate float64) (share, worst float64) {
 	return float64(f.media-seconds[0]) * 8 / (until - from).Seconds() / rate, worst
 }
 
-// TestReliableLinks holds what a sender by acknowledgements gets of a link against what is claimed, after 10 s. Acknowledgements are up to 20 ms late each, and stand still for
-// 100 ms every other second.
+// TestReliableLinks compares the results of a sender by acknowledgements with the documented claims, after 10 s.
+// Acknowledgements are up to 20 ms late each, and stall for 100 ms every other second.
 func TestReliableLinks(t *testing.T) {
 	for _, rate := range []float64{2, 10, 50} {
 		for _, trip := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {
@@ -70,7 +71,8 @@ func TestReliableLinks(t *testing.T) {
 				if rate != 10 && loss == 0.001 {
 					continue
 				}
-				// So many losses keep the window of the transport at its least, and acknowledgements come 40 ms after the round trip.
+				// This loss ratio keeps the transport's window at its minimum, and acknowledgements arrive 40 ms after
+				// the round trip.
 				possible := 1.0
 				if loss == 0.01 {
 					possible = min(1, leastWindow*8/(trip+40*time.Millisecond).Seconds()/rate/mbit)
@@ -81,11 +83,13 @@ func TestReliableLinks(t *testing.T) {
 					share, worst := f.use(rate * mbit)
 					atLeast(t, "share of the link", share, 0.75*possible)
 					atLeast(t, "share in the worst second", worst, 0.5*possible)
-					atLeast(t, "least estimate, of the link", f.least(10*time.Second, usedUntil)/rate/mbit, 0.5*possible)
+					atLeast(t, "least estimate, of the link", f.least(10*time.Second, usedUntil)/rate/mbit,
+						0.5*possible)
 					queue := between(f.waited, 10*time.Second, usedUntil)
 					atMost(t, "p95 of the queue", quantileOf(queue, 0.95), 100*time.Millisecond)
 					frames := between(f.latencies, 10*time.Second, usedUntil)
-					t.Logf("queue p50 %v, frames' time p50 %v, p99 %v", quantileOf(queue, 0.5), quantileOf(frames, 0.5), quantileOf(frames, 0.99))
+					t.Logf("queue p50 %v, frames' time p50 %v, p99 %v", quantileOf(queue, 0.5), quantileOf(frames, 0.5),
+						quantileOf(frames, 0.99))
 					// Lost packets take a round trip more.
 					atMost(t, "p95 of a frame's time", quantileOf(frames, 0.95), 150*time.Millisecond+2*trip)
 				})
@@ -94,7 +98,7 @@ func TestReliableLinks(t *testing.T) {
 	}
 }
 
-// TestReliableStart holds how soon a link is used.
+// TestReliableStart checks the time until a link is used.
 func TestReliableStart(t *testing.T) {
 	for _, trip := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {
 		f := newReliableFlow(t, 50*mbit, trip, 0, 7)
@@ -111,7 +115,7 @@ func TestReliableStart(t *testing.T) {
 	}
 }
 
-// TestReliableFall takes three quarters of a link away after 10 s.
+// TestReliableFall removes three quarters of a link's capacity after 10 s.
 func TestReliableFall(t *testing.T) {
 	const fall, until = 10 * time.Second, 20 * time.Second
 	for _, rate := range []float64{10, 50} {
@@ -136,13 +140,14 @@ func TestReliableFall(t *testing.T) {
 				}
 				atMost(t, "time until the estimate is the link's", followed, 1900*time.Millisecond)
 				atLeast(t, "least estimate after it, of the link", f.least(fall+time.Second, until)/left, 0.5)
-				atMost(t, "p95 of the queue 3 s later", quantileOf(between(f.waited, fall+3*time.Second, until), 0.95), 100*time.Millisecond)
+				atMost(t, "p95 of the queue 3 s later", quantileOf(between(f.waited, fall+3*time.Second, until), 0.95),
+					100*time.Millisecond)
 			})
 		}
 	}
 }
 
-// TestReliableLimited has a sender that uses little, and wants more: padding finds the link.
+// TestReliableLimited has a sender that uses little, and then wants more: padding finds the capacity.
 func TestReliableLimited(t *testing.T) {
 	const want = 30 * mbit
 	f := newReliableFlow(t, 50*mbit, 20*time.Millisecond, 0, 7)
@@ -157,14 +162,16 @@ func TestReliableLimited(t *testing.T) {
 	atMost(t, "estimate of a link of 5 Mbit/s, in Mbit/s", float64(g.estimator.Estimate())/mbit, 8)
 }
 
-// TestReliableStandstill has a receiver that acknowledges nothing for some seconds, as a tab in the background, and then all at once.
+// TestReliableStandstill has a receiver that acknowledges nothing for some seconds, as a background tab does, and then
+// everything at once.
 func TestReliableStandstill(t *testing.T) {
 	f := newReliableFlow(t, 10*mbit, 20*time.Millisecond, 0, 7)
 	f.run(20*time.Second, func(now time.Duration) { f.stopped = now >= 10*time.Second && now < 13*time.Second })
 	atLeast(t, "least estimate, of the link", f.least(10*time.Second, 20*time.Second)/(10*mbit), 0.5)
 }
 
-// TestReliableBusyHosts holds all acknowledgements up for 60 ms more from some time on, although nothing waits on the path: hosts that have got busy.
+// TestReliableBusyHosts delays all acknowledgements by 60 ms more from some time on, although the path has no queue:
+// the hosts have become busy.
 func TestReliableBusyHosts(t *testing.T) {
 	f := newReliableFlow(t, 50*mbit, 20*time.Millisecond, 0, 7)
 	f.most = 10 * mbit
@@ -177,7 +184,8 @@ func TestReliableBusyHosts(t *testing.T) {
 	atLeast(t, "estimate in the end, in Mbit/s", float64(f.estimator.Estimate())/mbit, 10)
 }
 
-// TestReliableStarvedHosts holds acknowledgements up by random times of up to 300 ms, as hosts that have too much to do, and by some before all that.
+// TestReliableStarvedHosts delays acknowledgements by random times of up to 300 ms, as overloaded hosts do, in one case
+// from the start.
 func TestReliableStarvedHosts(t *testing.T) {
 	f := newReliableFlow(t, 10*mbit, 20*time.Millisecond, 0, 7)
 	share := 0

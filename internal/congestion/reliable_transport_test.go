@@ -6,7 +6,8 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// transmit sends what the transport's window has room for, and again what nothing has been heard of for long.
+// transmit sends the segments that fit into the transport's window, and retransmits those without an acknowledgement
+// for long.
 func (f *reliableFlow) transmit(now time.Duration) {
 	if len(f.flight) > 0 && now-f.progress > f.timeout() {
 		f.send(now, f.flight[0])
@@ -25,7 +26,7 @@ func (f *reliableFlow) transmit(now time.Duration) {
 	}
 }
 
-// timeout is when a probe for the tail of what was sent is due: two round trips, and an acknowledgement that waits.
+// timeout returns the time of a tail loss probe: two round trips, and a delayed acknowledgement.
 func (f *reliableFlow) timeout() time.Duration {
 	return 2*f.estimator.rtt + delayedAck + 100*time.Millisecond
 }
@@ -37,7 +38,8 @@ func (f *reliableFlow) send(now time.Duration, s *segment) {
 	f.link.Send(&netem.Packet{Size: s.bytes + segmentOverhead, Number: f.order}, start.Add(now))
 }
 
-// arrive takes what has come to the receiver, and acknowledges it: at once where it is the second packet or something is missing, else after a while.
+// arrive processes segments at the receiver and acknowledges them: at once for the second packet or after a gap, else
+// after a while.
 func (f *reliableFlow) arrive(now time.Duration) {
 	for _, p := range f.link.Deliver(start.Add(now)) {
 		f.waited = append(f.waited, sample{now, p.Waited})
@@ -53,7 +55,7 @@ func (f *reliableFlow) arrive(now time.Duration) {
 		for len(f.expected) > 0 && f.expected[0].received {
 			f.expected = f.expected[1:]
 		}
-		// Segments are sent in order, so that one that has come while an earlier one has not shows a gap.
+		// Segments are sent in order, so a missing earlier segment is a gap.
 		missing := len(f.expected) > 0 && f.expected[0].order < p.Number
 		if len(f.fresh) >= 2 || missing {
 			f.ack(now)
@@ -66,7 +68,7 @@ func (f *reliableFlow) arrive(now time.Duration) {
 	}
 }
 
-// complete counts a frame whose last segment has come.
+// complete counts a frame whose last segment has arrived.
 func (f *reliableFlow) complete(now time.Duration, s *segment) {
 	if s.frame == nil {
 		return
@@ -77,7 +79,7 @@ func (f *reliableFlow) complete(now time.Duration, s *segment) {
 	}
 }
 
-// ack sends an acknowledgement on its way, which is held up there, but not overtaken.
+// ack sends an acknowledgement, which may be delayed, but not overtaken.
 func (f *reliableFlow) ack(now time.Duration) {
 	f.ackDue = 0
 	at := now + f.config.Delay + f.busy
@@ -97,7 +99,7 @@ func (f *reliableFlow) ack(now time.Duration) {
 	f.fresh = nil
 }
 
-// acknowledge takes the acknowledgements that have come to the sender.
+// acknowledge processes acknowledgements at the sender.
 func (f *reliableFlow) acknowledge(now time.Duration) {
 	for len(f.acks) > 0 && f.acks[0].at <= now && !f.stopped {
 		for _, s := range f.acks[0].segments {
@@ -124,7 +126,7 @@ func (f *reliableFlow) acknowledge(now time.Duration) {
 	}
 }
 
-// repeat sends again what is lost, since packets that were sent after it have been acknowledged.
+// repeat retransmits segments that are lost because later packets have been acknowledged.
 func (f *reliableFlow) repeat(now time.Duration) {
 	kept := f.flight[:0]
 	for _, s := range f.flight {
@@ -143,7 +145,8 @@ func (f *reliableFlow) repeat(now time.Duration) {
 	f.flight = kept
 }
 
-// report tells the estimator what has been acknowledged, as a chunk sender does: in the order of what was handed over, by how much of it has been.
+// report reports acknowledged bytes to the estimator, as a chunk sender does: in the order in which frames were handed
+// over.
 func (f *reliableFlow) report(now time.Duration) {
 	if f.handed > f.acked && now-f.reported < 10*time.Millisecond {
 		return

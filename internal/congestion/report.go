@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// clockJump is a change of delay that is no queue's but a clock's, as in libwebrtc.
+	// A change of delay by more than clockJump is a clock change, not a queue, as in libwebrtc.
 	clockJump = 3 * time.Second
 	// maxSize is the largest IP packet.
 	maxSize = 1<<16 - 1
 )
 
-// take counts the packets of a report and keeps those that arrived, in the order of arrival. It returns how many packets met a queue, and how many of them were lost.
+// take counts the packets of a report and collects the received ones in the order of arrival. It returns the number of
+// packets that met a queue, and the number of them that were lost.
 func (g *gcc) take(now time.Duration, results []feedback.PacketResult) (metLost, met int) {
 	g.arrivals = g.arrivals[:0]
 	for _, r := range results {
@@ -26,7 +27,8 @@ func (g *gcc) take(now time.Duration, results []feedback.PacketResult) (metLost,
 			g.tried = now
 		}
 		if r.Received {
-			g.arrivals = append(g.arrivals, arrival{sent: sent, arrived: r.Arrived, size: int32(r.Size), probe: int32(r.Probe)})
+			g.arrivals = append(g.arrivals, arrival{sent: sent, arrived: r.Arrived, size: int32(r.Size),
+				probe: int32(r.Probe)})
 			g.countECN(r.ECN)
 		}
 		switch {
@@ -71,7 +73,8 @@ func (g *gcc) countECN(ecn feedback.ECN) {
 	}
 }
 
-// measureRoundTrip takes the quickest packet of a report, less the time that it waited for the report's last. It returns by how much that exceeds the least.
+// measureRoundTrip updates the round trip from the fastest packet of a report, excluding the time that the packet
+// waited for the last one of the report. It returns the excess over the smallest round trip.
 func (g *gcc) measureRoundTrip(now time.Duration) (queued time.Duration) {
 	if len(g.arrivals) == 0 {
 		return math.MaxInt64
@@ -94,7 +97,8 @@ func (g *gcc) measureRoundTrip(now time.Duration) (queued time.Duration) {
 	return quickest - g.empty
 }
 
-// LongestTrip is the longest round trip of the packets of a report that came at a time, queues included, less the time that they waited for the report's last. It is 0 where none arrived.
+// LongestTrip returns the longest round trip of the packets of a report received at now, queues included, excluding the
+// time that packets waited for the last one of the report. It returns 0 if no packet was received.
 func LongestTrip(now time.Time, results []feedback.PacketResult) time.Duration {
 	var longest, last time.Duration // by the receiver's clock
 	known := false
@@ -112,7 +116,8 @@ func LongestTrip(now time.Time, results []feedback.PacketResult) time.Duration {
 	return max(longest-last, 0)
 }
 
-// arrive puts the packets of a report through the parts that go by their times. It returns the rate of a probe, 0 for none.
+// arrive passes the received packets of a report to the parts that use packet times. It returns the measured rate of a
+// probe in bit/s, or 0.
 func (g *gcc) arrive(now time.Duration) float64 {
 	probe := 0.0
 	g.lost = false
@@ -146,7 +151,7 @@ func (g *gcc) arrive(now time.Duration) float64 {
 	return probe
 }
 
-// measured counts clusters that gave a rate, each once.
+// measured counts each cluster with a measured rate once.
 func (g *gcc) measured(c ProbeCluster) {
 	t := &g.trains.trains[c.ID%trains]
 	if !t.counted {

@@ -3,14 +3,14 @@ package congestion
 import "time"
 
 const (
-	// sentBin and sentBins span 640 ms: more than waits on a path that is not silent.
+	// The bins cover 640 ms, more than the queue of a path without a silence.
 	sentBin  = 10 * time.Millisecond
 	sentBins = 64
 )
 
-// sentBytes counts what has been sent lately, or acknowledged.
+// sentBytes counts recently sent or acknowledged bytes.
 type sentBytes struct {
-	bins   [sentBins]uint32 // bytes, of bin n at n mod sentBins
+	bins   [sentBins]uint32 // bytes; bin n is at index n mod sentBins
 	newest int64
 }
 
@@ -30,7 +30,7 @@ func (s *sentBytes) advance(now time.Duration) {
 	}
 }
 
-// since is what has been sent after a time, but for what lies in the same bin.
+// since returns the bytes sent after a time, without those in the same bin.
 func (s *sentBytes) since(now, after time.Duration) int {
 	s.advance(now)
 	sum := 0

@@ -11,7 +11,7 @@ func TestSentBytes(t *testing.T) {
 	var sizes [3000]int // by millisecond
 	for ms := 0; ms < len(sizes); ms += 1 + ms%7 {
 		if ms > 1000 && ms < 1900 {
-			continue // longer than the bins reach back
+			continue // older than the oldest bin
 		}
 		sizes[ms] = 100 + ms%1300
 		s.add(duration(float64(ms)), sizes[ms])

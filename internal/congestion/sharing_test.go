@@ -50,12 +50,12 @@ func TestLimitedSender(t *testing.T) {
 		cfg := startingAt(30 * mbit)
 		cfg.Probe.Ample = 1
 		f := run(cfg, 20*mbit)
-		// Of the two clusters at the start the second goes to six times the start rate; after that nothing is probed.
+		// Of the two clusters at the start the second has six times the start rate; after that there are no probes.
 		atMost(t, "probes", float64(f.estimator.Stats().Probes), 3)
 	})
 }
 
-// TestStepUp has the allocator want more of a sender that makes use of all that it was said to want.
+// TestStepUp raises the wanted rate of a sender that uses all of its wanted rate.
 func TestStepUp(t *testing.T) {
 	link := newTestLink(20 * mbit)
 	f := newTestFlow(newGCC(startingAt(10*mbit), start), link, 7)
@@ -75,8 +75,9 @@ func TestStepUp(t *testing.T) {
 	atMost(t, "time from 20 to 80 Mbit/s", at-10*time.Second, 6*time.Second)
 }
 
-// TestFairness has two senders at one bottleneck, begun together or one 10 s after the other, and looks at their rates 30 to 40 s after the second began.
-// Single runs differ: at 50 Mbit/s and more a sender that begins at 2 while the other has all is not always through after 30 s.
+// TestFairness has two senders at one bottleneck, started together or 10 s apart, and compares their rates 30 to 40 s
+// after the second start. Single runs differ: at 50 Mbit/s and more a sender that starts at 2 Mbit/s beside one that
+// has the whole link has not always converged after 30 s.
 func TestFairness(t *testing.T) {
 	for _, c := range []struct {
 		rate  float64
@@ -97,7 +98,7 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// race returns the rates at which two senders deliver, and the link.
+// race returns the delivered rates of two senders, and the link.
 func race(rate float64, late time.Duration, seed uint64) (float64, float64, *testLink) {
 	link := newTestLink(rate)
 	first := newTestFlow(newGCC(DefaultConfig(), start), link, 7+seed)

@@ -3,31 +3,35 @@ package congestion
 import "time"
 
 const (
-	// shortPackets is how many packets have to have met a queue until their losses tell something: of 50, at 5 % of loss, chance takes more than what spills 9 times in a million. At 2 Mbit/s that takes
-	// six frames or more.
+	// shortPackets is the number of packets that must have met a queue before their losses are evaluated. At 5 % loss,
+	// chance exceeds spills for 50 packets 9 times in a million. At 2 Mbit/s 50 packets are six frames or more.
 	shortPackets = 50
-	// shortTime is what it takes, beyond a round trip, until frames leave evenly and what they do to the queue has been reported: the frame under way, two after it, and two reports.
+	// shortTime is the time beyond a round trip until frames are sent evenly and the effect on the queue is reported:
+	// the current frame, two more frames, and two reports.
 	shortTime = 150 * time.Millisecond
-	// againTime is within what a queue overflows twice because of the rate, which goes on until that falls. A wireless link that loses what it carries for some milliseconds does so once.
+	// againTime: overflows caused by the rate recur within this time until the rate falls. A wireless link that loses
+	// all packets for some milliseconds shows one overflow.
 	againTime = 200 * time.Millisecond
-	// shortMost is the standing queue up to which one that overflows may be too short. A longer one takes the bursts of frames once it is empty: a frame that fills its interval and leaves in 0.4 of
-	// it needs 20 ms.
+	// shortMost is the longest standing queue that may be too short when it overflows. A longer one has room for the
+	// burst of a frame once it is empty: a frame that fills its interval and leaves in 0.4 of it needs 20 ms.
 	shortMost = 20 * time.Millisecond
-	// probeShadow is how long after a probe has been reported the queue may hold what it left there.
+	// probeShadow is the time after the report of a probe during which the queue may hold the rest of the probe.
 	probeShadow = 100 * time.Millisecond
 )
 
-// shortness tells whether the path's queue is too short for frames that leave in bursts: packets that met a queue are lost, far more than the path loses at any rate.
+// shortness detects that the queue of the path is too short for frames sent in bursts: packets that met a queue are
+// lost, far more than the inherent loss of the path.
 type shortness struct {
 	present       bool
-	since         time.Duration // when it overflowed first
-	overflowed    time.Duration // and last
-	lost, packets int32         // not judged yet
+	since         time.Duration // time of the first overflow
+	overflowed    time.Duration // time of the last overflow
+	lost, packets int32         // not evaluated yet
 }
 
-// reported takes how many packets of a report met a queue, how many of them were lost, and the largest share that the path may lose by itself, or has lost in all of late: an overflow takes more of
-// one report. Where it goes on for long, that is for the estimate from losses to notice. It tells whether the queue overflows again and again though frames leave evenly by now: then the rate is too
-// high, and a queue that is so short does not show it by its length.
+// reported adds the packets of a report that met a queue and the number of them that were lost. share is the larger of
+// the path's possible inherent loss and the recent loss: an overflow loses a larger share of one report, and a lasting
+// loss is left to the loss estimator. reported returns true if the queue overflows repeatedly although frames are sent
+// evenly by now. Then the rate is too high, which a short queue does not show by its length.
 func (s *shortness) reported(now time.Duration, lost, packets int, share float64, rtt time.Duration) (persistent bool) {
 	s.lost, s.packets = s.lost+int32(lost), s.packets+int32(packets)
 	if s.packets >= shortPackets {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestLongQueue: a queue that others fill, or that a path which has lost its capacity has, is not short, whatever it loses.
+// TestLongQueue: a queue that cross traffic fills, or that exists after a collapse, is not short, whatever it loses.
 func TestLongQueue(t *testing.T) {
 	g := newGCC(DefaultConfig(), start)
 	for _, step := range []struct {
@@ -19,7 +19,8 @@ func TestLongQueue(t *testing.T) {
 	}
 }
 
-// TestSpilled: what overflows a short queue is no reason to lower the rate while it is a probe, others keep the queue full, or little of the estimate is used.
+// TestSpilled: overflow of a short queue does not lower the rate if it is caused by a probe, if cross traffic keeps the
+// queue full, or if little of the estimate is used.
 func TestSpilled(t *testing.T) {
 	for _, test := range []struct {
 		name    string

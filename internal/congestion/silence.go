@@ -2,15 +2,15 @@ package congestion
 
 import "time"
 
-// silence notices that a receiver does not report any more what it is sent.
+// silence detects that a receiver has stopped reporting.
 type silence struct {
 	cfg     SilenceConfig
-	waiting bool          // something was sent since the last report
-	since   time.Duration // when the first of it was
-	due     time.Duration // when the rate is reduced next
-	broken  bool          // it has been reduced
-	ended   time.Duration // when a report ended the last silence; what was sent before was lost to the silence
-	before  float64       // the rate before, bit/s
+	waiting bool          // a packet was sent since the last report
+	since   time.Duration // time of the first such packet
+	due     time.Duration // time of the next reduction
+	broken  bool          // the rate has been reduced
+	ended   time.Duration // end of the last silence; packets sent before were lost in the silence
+	before  float64       // rate before the silence, bit/s
 }
 
 func (s *silence) sent(now, rtt time.Duration) {
@@ -19,7 +19,7 @@ func (s *silence) sent(now, rtt time.Duration) {
 	}
 }
 
-// step tells whether the rate is to be reduced now.
+// step reports whether the rate is to be reduced now.
 func (s *silence) step(now time.Duration, rate float64) bool {
 	if !s.waiting || now < s.due {
 		return false
@@ -31,7 +31,7 @@ func (s *silence) step(now time.Duration, rate float64) bool {
 	return true
 }
 
-// reported notes a report. It returns the rate before the silence that it ends, if it does.
+// reported records a report. If the report ends a silence, reported returns the rate before the silence and true.
 func (s *silence) reported(now time.Duration) (before float64, ended bool) {
 	ended, before = s.broken, s.before
 	if ended {

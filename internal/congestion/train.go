@@ -3,42 +3,46 @@ package congestion
 import "time"
 
 const (
-	// A train gives a rate once so much of it has been received, in packets and in bytes.
+	// The rate of a train is known when this share of its packets and of its bytes has been received.
 	minTrainShare = 0.8
-	// maxTrainTime is the longest that a train may take, at either end.
+	// maxTrainTime bounds the duration of a train, at either end.
 	maxTrainTime = time.Second
-	// maxTrainGain is how much faster than it was sent a train may arrive: what is beyond was held up on the way and then sent in one go.
+	// maxTrainGain bounds the ratio of arrival rate to send rate. A faster train was held up on the way and then
+	// delivered at once.
 	maxTrainGain = 2
-	// A train that arrives at less than this share of the rate that it was sent at has found the capacity, and the estimate goes to a share of that, so that
-	// it does not overuse at once.
+	// A train that arrives at less than unsaturated of its send rate has found the capacity. The estimate is then
+	// saturation of the arrival rate, so that it does not overuse the path at once.
 	unsaturated = 0.9
 	saturation  = 0.95
-	// sameSend is within what packets count as sent at once. Pacers work in ticks of up to 2 ms, so that a train of 15 ms is 8 runs of packets; if only
-	// its last packet were left out, and not the last run, a path that delivers runs as they were sent would be found an eighth faster than the probe was.
+	// sameSend is the time within which packets count as sent at once. Pacers have ticks of up to 2 ms, so a train of
+	// 15 ms is 8 runs of packets. If only the last packet were excluded, and not the last run, a path that delivers
+	// runs as they were sent would be measured an eighth faster than the probe was.
 	sameSend = 500 * time.Microsecond
-	// trains is how many clusters are measured at a time: two at the start, and more only where one follows another within a round trip.
+	// trains is the number of clusters measured at a time: two at the start, and more only if one follows another
+	// within a round trip.
 	trains = 4
 )
 
-// train is what has been received of a probe cluster.
+// train is the received part of a probe cluster.
 type train struct {
 	cluster                   ProbeCluster
 	packets, bytes            int
 	firstSent, lastSent       time.Duration
 	firstArrived, lastArrived time.Duration
-	lastSentSize, firstSize   int  // of what was sent at lastSent, and of the packet that arrived first
-	counted                   bool // among those measured
+	lastSentSize, firstSize   int  // bytes sent at lastSent, and the size of the packet that arrived first
+	counted                   bool // included in ProbesMeasured
 }
 
-// trainRates measures the rates at which probe clusters arrived, as libwebrtc does.
+// trainRates measures the arrival rates of probe clusters, as libwebrtc does.
 type trainRates struct {
-	trains [trains]train // of cluster n at n mod trains
+	trains [trains]train // cluster n is at index n mod trains
 }
 
 // expect begins a cluster.
 func (t *trainRates) expect(c ProbeCluster) { t.trains[c.ID%trains] = train{cluster: c} }
 
-// add takes a received packet of a cluster. It returns the rate once the cluster gives one, and the cluster; every further packet makes it more exact.
+// add adds a received packet of a cluster. When enough has been received it returns the rate in bit/s, the cluster and
+// true. Each further packet makes the rate more precise.
 func (t *trainRates) add(id int, sent, arrived time.Duration, size int) (float64, ProbeCluster, bool) {
 	if id <= 0 || t.trains[id%trains].cluster.ID != id {
 		return 0, ProbeCluster{}, false
@@ -70,9 +74,11 @@ func (r *train) add(sent, arrived time.Duration, size int) {
 	r.lastArrived = max(r.lastArrived, arrived)
 }
 
-// rate leaves out what was sent last on the sending side and the first packet on the receiving side: their own time is not within the interval.
+// rate excludes the bytes sent last at the sender and the first packet at the receiver, because their own transmission
+// time is not within the interval.
 func (r *train) rate() (float64, bool) {
-	if float64(r.packets) < minTrainShare*float64(r.cluster.MinPackets) || float64(r.bytes) < minTrainShare*float64(r.cluster.MinBytes) {
+	if float64(r.packets) < minTrainShare*float64(r.cluster.MinPackets) ||
+		float64(r.bytes) < minTrainShare*float64(r.cluster.MinBytes) {
 		return 0, false
 	}
 	sending, receiving := r.lastSent-r.firstSent, r.lastArrived-r.firstArrived

@@ -13,12 +13,12 @@ import (
 
 var update = flag.Bool("update", false, "write what the parts do into the transcripts")
 
-// player plays the input lines of transcripts of one part. Words without "=" are positional.
+// player plays the input lines of the transcripts of one part. Words without "=" are positional.
 type player interface {
 	play(p *line)
 }
 
-// line is an input line, and takes what is put out for it.
+// line is an input line, and collects its output.
 type line struct {
 	t     *testing.T
 	words []string
@@ -58,8 +58,8 @@ func (l *line) msKey(name string, otherwise float64) time.Duration {
 
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// TestTranscripts plays testdata/PART/*.txt. A transcript has input lines, expected output lines, which are indented, and comments (#). Times are
-// milliseconds, rates Mbit/s; what the lines of each part are stands beside its player.
+// TestTranscripts plays testdata/PART/*.txt. A transcript has input lines, indented lines of expected output, and
+// comments (#). Times are milliseconds, rates Mbit/s. The comment of each player describes the lines of its part.
 func TestTranscripts(t *testing.T) {
 	for part, begin := range map[string]func() player{
 		"groups":       func() player { return &groupsPlayer{groups{cfg: DefaultConfig().Delay}} },
@@ -82,7 +82,8 @@ func TestTranscripts(t *testing.T) {
 			t.Fatalf("no transcripts of %s: %v", part, err)
 		}
 		for _, file := range files {
-			t.Run(part+"/"+strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { playFile(t, file, begin()) })
+			t.Run(part+"/"+strings.TrimSuffix(filepath.Base(file), ".txt"),
+				func(t *testing.T) { playFile(t, file, begin()) })
 		}
 	}
 }

@@ -3,25 +3,26 @@ package congestion
 import "time"
 
 const (
-	// trendWindow is the number of groups that a line is fitted to. At 30 frames per second, each of three groups, they span 220 ms.
+	// trendWindow is the number of groups of the fitted line. At 30 frames per second with three groups each, they
+	// cover 220 ms.
 	trendWindow = 20
 	// trendSmoothing is the weight of the past in the exponential filter of the delay, as in libwebrtc.
 	trendSmoothing = 0.9
 )
 
-// trendline fits a line to how the delay of groups changes (draft-ietf-rmcat-gcc-02 section 5.3, with libwebrtc's linear regression in place of the
-// Kalman filter). Its slope is (rate - capacity) / capacity while a queue grows.
+// trendline fits a line to the delay of groups (draft-ietf-rmcat-gcc-02 section 5.3, with the linear regression of
+// libwebrtc in place of the Kalman filter). While a queue grows, the slope is (rate - capacity) / capacity.
 type trendline struct {
 	at       [trendWindow]float64 // ms since first
 	delay    [trendWindow]float64 // smoothed, ms
-	count    int                  // of groups so far
+	count    int                  // groups so far
 	first    time.Duration
 	total    float64 // delay gained since the first group, ms
 	smoothed float64
 	slope    float64
 }
 
-// add takes the comparison of two groups and returns the slope, 0 until there are trendWindow of them.
+// add adds the comparison of two groups and returns the slope, 0 before trendWindow groups.
 func (t *trendline) add(d groupDelta) float64 {
 	if t.count == 0 {
 		t.first = d.at
@@ -37,7 +38,7 @@ func (t *trendline) add(d groupDelta) float64 {
 	return t.slope
 }
 
-// fit finds the slope by least squares. It leaves the former one where all groups arrived at one time.
+// fit computes the slope by least squares. If all groups arrived at the same time, the slope does not change.
 func (t *trendline) fit() {
 	var meanAt, meanDelay float64
 	for i := range trendWindow {
@@ -55,7 +56,6 @@ func (t *trendline) fit() {
 	}
 }
 
-// reset forgets everything.
 func (t *trendline) reset() { *t = trendline{} }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

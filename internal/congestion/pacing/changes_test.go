@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// audioBytes is the size of a packet that leaves past the pacer.
+// audioBytes is the size of a packet that bypasses the pacer.
 const audioBytes = 100
 
-// departure is a packet that has left, with what the rates had allowed by then, in bytes: 2.5 × the estimate, or 1.25 ×, and the estimate itself.
+// departure is a packet that has left, with the bytes that the rates had allowed by then: 2.5 × or 1.25 × the estimate,
+// and the estimate itself.
 type departure struct {
 	at           time.Duration
 	bytes        int
@@ -25,7 +26,7 @@ type changingPath struct {
 	left                     []departure
 }
 
-// reckon adds up what the rates have allowed.
+// reckon sums the bytes that the rates have allowed.
 func (p *changingPath) reckon() {
 	elapsed := (p.now - p.reckoned).Seconds()
 	p.shaped += p.rate * elapsed
@@ -33,7 +34,7 @@ func (p *changingPath) reckon() {
 	p.reckoned = p.now
 }
 
-// change gives the pacer another path.
+// change sets another path.
 func (p *changingPath) change(to Path) {
 	p.reckon()
 	p.pacer.SetPath(to, p.now)
@@ -44,15 +45,16 @@ func (p *changingPath) change(to Path) {
 	}
 }
 
-// note takes what has left since the last time.
+// note collects the packets that have left since the last call.
 func (p *changingPath) note(media, repairs int) {
 	p.reckon()
 	for range media + repairs {
-		p.left = append(p.left, departure{at: p.now, bytes: p.bytes, rate: p.rate, room: p.room, shaped: p.shaped, even: p.even})
+		p.left = append(p.left, departure{at: p.now, bytes: p.bytes, rate: p.rate, room: p.room, shaped: p.shaped,
+			even: p.even})
 	}
 }
 
-// pass lets time pass, with ticks that come up to 1.1 ms late.
+// pass advances the time, with ticks that are up to 1.1 ms late.
 func (p *changingPath) pass(d time.Duration, random *rand.Rand) {
 	for end := p.now + d; ; {
 		next, ok := p.pacer.Next()
@@ -67,14 +69,15 @@ func (p *changingPath) pass(d time.Duration, random *rand.Rand) {
 	}
 }
 
-// play sends frames of three flows for some seconds, with audio past the pacer, while the estimate changes by up to 128 times, and where asked packets are
-// to be repeated.
+// play sends frames of three flows for some seconds, with audio that bypasses the pacer, while the estimate changes by
+// a factor of up to 128, and if asked is set, packets are requested again.
 func (p *changingPath) play(random *rand.Rand, repairs bool) {
 	var frame, change, audio time.Duration
 	for number := int64(0); p.now < 2*time.Second; {
 		if p.now >= change {
 			change = p.now + time.Duration(1+random.IntN(300))*ms
-			p.change(Path{Estimate: 1_000_000 << random.IntN(8), Evenly: random.IntN(4) == 0, ApplicationLimited: random.IntN(2) == 0})
+			p.change(Path{Estimate: 1_000_000 << random.IntN(8), Evenly: random.IntN(4) == 0,
+				ApplicationLimited: random.IntN(2) == 0})
 		}
 		if p.now >= audio {
 			audio += 20 * ms
@@ -87,7 +90,7 @@ func (p *changingPath) play(random *rand.Rand, repairs bool) {
 			number++
 			media, asked := len(p.out), len(p.repairs)
 			for flow := range p.flows {
-				// What waits is bounded, as a budget of latency does.
+				// The queue is bounded, as by a latency budget.
 				for i, packets := 0, 1+random.IntN(100); i < packets && p.flows[flow].Len() < 200; i++ {
 					p.arrive(flow, framed(number, i, packets))
 				}
@@ -101,9 +104,9 @@ func (p *changingPath) play(random *rand.Rand, repairs bool) {
 	}
 }
 
-// TestChangingEstimates holds what leaves against estimates that change all the time, over all windows of up to 300 ms: against 2.5 × the estimate, but
-// for a tick of media and one of retransmissions and what late timers may make up for; and without retransmissions against the estimate, but for what it
-// may be ahead and what frames that have begun may be behind.
+// TestChangingEstimates compares the sent bytes with estimates that change all the time, over all windows of up to 300
+// ms: with 2.5 × the estimate, plus a tick of media, a tick of retransmissions and the allowance for late timers; and
+// without retransmissions with the estimate, plus both slacks.
 func TestChangingEstimates(t *testing.T) {
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 5))
@@ -126,11 +129,13 @@ func TestChangingEstimates(t *testing.T) {
 				rate, room = max(rate, d.rate), max(room, d.room)
 				burst := min(tickPackets*fullPacket, rate*tickTime.Seconds()) + rate*slack.Seconds()
 				if most := d.shaped - first.shaped + 2*burst + float64(3*p.bytes); float64(bytes) > most {
-					t.Fatalf("seed %d: %d bytes left from %v to %v, expected at most %.0f", seed, bytes, first.at, d.at, most)
+					t.Fatalf("seed %d: %d bytes left from %v to %v, expected at most %.0f", seed, bytes, first.at,
+						d.at, most)
 				}
 				slacks := room * (frameSlack + ongoingSlack).Seconds()
 				if most := d.even - first.even + slacks + float64(2*p.bytes); !repairs && float64(bytes) > most {
-					t.Fatalf("seed %d: %d bytes left from %v to %v, expected at most %.0f by the estimate", seed, bytes, first.at, d.at, most)
+					t.Fatalf("seed %d: %d bytes left from %v to %v, expected at most %.0f by the estimate", seed, bytes,
+						first.at, d.at, most)
 				}
 			}
 		}

@@ -2,18 +2,20 @@ package pacing
 
 import "time"
 
-// minEntries is what a Flow holds without growing again.
+// minEntries is the initial capacity of a Flow.
 const minEntries = 64
 
-// Flow keeps the packets of one outgoing stream that wait, in order. P is what the caller knows of a packet. The zero Flow is empty.
+// Flow is the queue of packets of one outgoing stream. P is the caller's description of a packet. The zero Flow is
+// empty.
 type Flow[P any] struct {
-	// entries is a ring, a power of two long.
+	// entries is a ring; its length is a power of two.
 	entries     []entry[P]
 	first, held int
-	// place is where the flow stands among those of its Pacer that wait, with those whose next packet begins a frame or with the others.
+	// place is the index of a queued flow in its heap: Pacer.beginning if begins is set, that is if the first packet
+	// begins a frame, else Pacer.ongoing.
 	place  int
 	begins bool
-	// turn counts the frames that its Pacer had begun when it began the flow's last one.
+	// turn is the value of Pacer.turn at the start of the flow's last frame.
 	turn uint64
 }
 
@@ -23,10 +25,10 @@ type entry[P any] struct {
 	begins bool
 }
 
-// Len is the number of packets that wait.
+// Len returns the number of queued packets.
 func (f *Flow[P]) Len() int { return f.held }
 
-// At is one of the packets that wait, 0 the first.
+// At returns the queued packet i; 0 is the first.
 func (f *Flow[P]) At(i int) P { return f.at(i).packet }
 
 func (f *Flow[P]) head() *entry[P] { return f.at(0) }
@@ -58,7 +60,7 @@ func (f *Flow[P]) pop() P {
 	return packet
 }
 
-// filter keeps the packets that keep accepts.
+// filter keeps the packets for which keep returns true.
 func (f *Flow[P]) filter(keep func(P) bool) {
 	kept := 0
 	for i := range f.held {

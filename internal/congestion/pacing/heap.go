@@ -1,6 +1,6 @@
 package pacing
 
-// flowHeap holds flows in which packets wait, the one whose first packet is due first at the top.
+// flowHeap is a heap of flows with queued packets. The flow whose first packet is due first is at the top.
 type flowHeap[P any] []*Flow[P]
 
 func (h *flowHeap[P]) push(f *Flow[P]) {
@@ -19,7 +19,7 @@ func (h *flowHeap[P]) remove(i int) {
 	}
 }
 
-// fix puts a flow where it belongs whose first packet has changed.
+// fix restores the heap order after the first packet of flow i has changed.
 func (h flowHeap[P]) fix(i int) {
 	h.up(i)
 	h.down(i)

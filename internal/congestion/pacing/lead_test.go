@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestLeads: packets lead where the sender uses little of what the path carries and has it for itself, and only by plans of a part of the interval.
+// TestLeads: packets lead if the sender uses little of the capacity without cross traffic, and only with plans of a
+// share of the interval.
 func TestLeads(t *testing.T) {
 	const spread = 13 * ms
 	for _, test := range []struct {
@@ -27,12 +28,14 @@ func TestLeads(t *testing.T) {
 		p.until(time.Second)
 		// At 60 Mbit/s 42 packets take 6.7 ms.
 		if took := p.out[41].left - 100*ms; (took < 8*ms) != test.leads || took > spread {
-			t.Errorf("%s, %+v: a frame left within %v, expected it to lead: %v", test.mode, test.known, took, test.leads)
+			t.Errorf("%s, %+v: a frame left within %v, expected it to lead: %v", test.mode, test.known, took,
+				test.leads)
 		}
 	}
 }
 
-// TestLeadChangesWithinAFrame has a frame of 60 packets under way at 100 Mbit/s, where a packet takes 96 µs, and 222 µs by its schedule.
+// TestLeadChangesWithinAFrame has a frame of 60 packets in transmission at 100 Mbit/s, at which a packet takes 96 µs,
+// and 222 µs by its schedule.
 func TestLeadChangesWithinAFrame(t *testing.T) {
 	used, unused := Path{Estimate: 100_000_000}, little(100_000_000)
 	for _, test := range []struct {
@@ -40,14 +43,14 @@ func TestLeadChangesWithinAFrame(t *testing.T) {
 		from, to Path
 		want     string
 	}{
-		// What has left is ahead of its schedule, and the rest leaves by that.
+		// The sent packets are ahead of the schedule, and the rest leaves by the schedule.
 		{"no more", unused, used, `
 			100ms: 16
 			101.54ms: 17
 			107.33ms: 10
 			109.56ms: 10
 			111.78ms: 7`},
-		// A tick of the rest leaves at once, and what follows at the estimate.
+		// A tick of the rest leaves at once, and the remaining packets at the estimate.
 		{"from then on", used, unused, `
 			100ms: 10
 			102.22ms: 10
@@ -68,7 +71,8 @@ func TestLeadChangesWithinAFrame(t *testing.T) {
 	}
 }
 
-// TestLeadOwesWhatScheduleTook has a frame that takes 25 ms at the estimate leave in 13 ms: the next one leads only once the path would be through with it.
+// TestLeadOwesWhatScheduleTook sends a frame within 13 ms that takes 25 ms at the estimate: the next frame leads only
+// after the path would have delivered the first.
 func TestLeadOwesWhatScheduleTook(t *testing.T) {
 	p := newPath(t, Default, 2)
 	p.pacer.SetPath(Path{Estimate: 16_000_000}, 0)
@@ -83,13 +87,15 @@ func TestLeadOwesWhatScheduleTook(t *testing.T) {
 	p.until(time.Second)
 	for _, s := range p.out[42:] {
 		if s.due > s.left+tickTime && s.left < 25*ms {
-			t.Errorf("a packet that is due at %v left at %v, expected it not to leave early before 25 ms", s.due, s.left)
+			t.Errorf("a packet that is due at %v left at %v, expected it not to leave early before 25 ms",
+				s.due, s.left)
 		}
 	}
 }
 
-// TestLeadComesAndGoes changes at random, every few milliseconds, whether packets lead. What leaves early never waits for more than a tick, and what a late one makes up for, on a path that
-// carries the estimate; and nothing leaves later than where packets never lead, but for a tick.
+// TestLeadComesAndGoes switches at random, every few milliseconds, whether packets lead. Early packets never wait
+// longer than a tick, and the allowance for a late one, on a path with the rate of the estimate. No packet leaves later
+// than without leading, except for a tick.
 func TestLeadComesAndGoes(t *testing.T) {
 	const estimate = 20_000_000
 	for seed := range uint64(20) {
@@ -101,13 +107,14 @@ func TestLeadComesAndGoes(t *testing.T) {
 		}
 		for _, s := range flapping.out {
 			if most := left[[2]int{s.flow, s.number}] + tickTime; s.left > most {
-				t.Fatalf("seed %d: packet %d of flow %d left at %v, expected it by %v", seed, s.number, s.flow, s.left, most)
+				t.Fatalf("seed %d: packet %d of flow %d left at %v, expected it by %v", seed, s.number, s.flow,
+					s.left, most)
 			}
 		}
 	}
 }
 
-// flap sends frames of two flows for two seconds over a path that is another one now and then, with the same estimate.
+// flap sends frames of two flows for two seconds over a path that changes now and then, with the same estimate.
 func flap(t *testing.T, seed uint64, other Path) *path {
 	p, random := newPath(t, Default, 2), rand.New(rand.NewPCG(seed, 7))
 	for frame := range int64(60) {
@@ -129,7 +136,8 @@ func flap(t *testing.T, seed uint64, other Path) *path {
 	return p
 }
 
-// checkEarly fails where a packet has left before its tick though what had left before would still wait on a path of the estimate. It is to find some that left early.
+// checkEarly fails if a packet left before its tick although the packets before it would still be queued on a path with
+// the rate of the estimate. It also fails if no packet left early.
 func checkEarly(t *testing.T, seed uint64, p *path, estimate float64) {
 	t.Helper()
 	rate := estimate / 8
@@ -142,7 +150,8 @@ func checkEarly(t *testing.T, seed uint64, p *path, estimate float64) {
 		if s.due > s.left+tickTime {
 			early++
 			if waits > most {
-				t.Fatalf("seed %d: a packet left %v before it was due with %.0f bytes before it on the path, expected at most %.0f", seed, s.due-s.left, waits, most)
+				t.Fatalf("seed %d: a packet left %v before it was due with %.0f bytes queued on the path, "+
+					"expected at most %.0f", seed, s.due-s.left, waits, most)
 			}
 		}
 		waits += float64(p.bytes)

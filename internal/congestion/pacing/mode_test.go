@@ -25,7 +25,8 @@ func TestModes(t *testing.T) {
 			t.Errorf("%q adds %v, %v, expected %v", test.text, adds, err, test.adds)
 		}
 	}
-	for _, text := range []string{"", "on", "0", "-0.4", "1.1", "NaN", "Inf", "20ms", "spread", "spread:", "spread:0", "spread:2", "spread:0.5ms", "spread:101ms",
+	for _, text := range []string{"", "on", "0", "-0.4", "1.1", "NaN", "Inf", "20ms", "spread", "spread:", "spread:0",
+		"spread:2", "spread:0.5ms", "spread:101ms",
 		"spread:-20ms", "burst", "burst10ms", "OFF", " off"} {
 		if err := Mode(text).Validate(); !errors.Is(err, ErrMode) {
 			t.Errorf("%q: got %v, expected ErrMode", text, err)

@@ -3,33 +3,41 @@ package pacing
 import "time"
 
 const (
-	// fullPacket is the size that ticks at a rate are reckoned with, in bytes.
+	// fullPacket is the packet size, in bytes, for which ticks are computed.
 	fullPacket = 1200
-	// slack is what a wake-up may be late without that the rate suffers: where timers are no better than Go's, sleeps take up to 1.1 ms longer.
+	// slack is the lateness of a wake-up that does not reduce the rate: with timers of Go's precision, sleeps take up
+	// to 1.1 ms longer.
 	slack = 2 * time.Millisecond
-	// maxDebt is for how long what leaves past the pacer can keep everything else waiting, as in GCC's pacer.
+	// maxDebt bounds the time for which packets that bypass the pacer can delay all other packets, as in GCC's pacer.
 	maxDebt = 500 * time.Millisecond
 )
 
-// Pacer decides which packets of one receiver may leave. Packets leave in ticks: those that are due, and with them up to 16 that are due within 2 ms (with burst5ms:
-// all within 5 ms), so that segmented sends stay long. Where the Path leads, packets of a part of the interval leave before they are due for as long as all that leaves is within its estimate. A packet never leaves before one that waits in its flow. R is what the caller knows of a retransmission.
+// Pacer decides which packets of one receiver may leave. Packets leave in ticks: all that are due, and with them up to
+// 16 that are due within 2 ms (burst5ms: all within 5 ms), so that segmented sends stay long. While the Path leads,
+// packets may leave before they are due as long as all sent bytes are within the estimate. Packets of a flow never
+// overtake each other. R is the caller's description of a retransmission.
 //
-// A packet leaves at once where Admit says so, and is otherwise held. When Next has come, the caller begins a tick and pops what leaves, until nothing
-// does: retransmissions first. Each packet that has left, and each that has left past the pacer (audio, repairs), is to be told with Spend.
+// A packet leaves at once if Admit returns true, and is otherwise queued with Hold. When Next is reached, the caller
+// begins a tick and pops packets until none may leave: retransmissions first. The caller reports each packet that has
+// left, including packets that bypass the pacer (audio, repairs), with Spend.
 //
-// While a probe is under way (see Probe) its rate alone says what media leaves. With the plan of Off nothing waits, but probes have ticks all the same.
+// During a probe (see Probe) the rate of the probe alone decides which media leaves. With the plan of Off no packet
+// waits, but probes have ticks as well.
 type Pacer[P, R any] struct {
 	plan Plan
-	// until is the end of the tick under way: packets that are due before then belong to it, as long as no more than the plan's number have left in it.
+	// until is the end of the current tick: packets due before then belong to the tick, as long as left, the number of
+	// packets that have left in the tick, is below the plan's bound.
 	until time.Duration
 	left  int
-	// beginning are the flows that hold packets of which the first begins a frame, ongoing those that go on with one; held counts the packets.
+	// beginning holds the flows whose first packet begins a frame, ongoing the other flows with queued packets; held
+	// counts the packets.
 	beginning, ongoing flowHeap[P]
 	held               int
 	// turn counts the frames that have begun.
 	turn uint64
 
-	// rate is in bytes per nanosecond, 0 without limit. credit is how many bytes may leave, as of filled; below 0 it is owed.
+	// rate is in bytes per nanosecond, 0 for no limit. credit is the number of bytes that may leave, as of filled; a
+	// negative value is a debt.
 	rate, credit float64
 	filled       time.Duration
 	room         room
@@ -39,19 +47,19 @@ type Pacer[P, R any] struct {
 	probe   probe
 }
 
-// Offer is what a Pacer has to know of a packet: when it arrived and is due by its Schedule, and whether it begins a frame.
+// Offer describes a packet to a Pacer: its arrival, its due time by the Schedule, and whether it begins a frame.
 type Offer struct {
 	Arrived, Due time.Duration
 	Begins       bool
 }
 
-// NewPacer returns a Pacer without limit of rate.
+// NewPacer returns a Pacer without a rate limit.
 func NewPacer[P, R any](plan Plan) *Pacer[P, R] { return &Pacer[P, R]{plan: plan} }
 
-// Held is the number of packets that wait, without retransmissions.
+// Held returns the number of queued packets, without retransmissions.
 func (p *Pacer[P, R]) Held() int { return p.held }
 
-// Admit tells whether a packet of a flow may leave at once.
+// Admit reports whether a packet of a flow may leave at once.
 func (p *Pacer[P, R]) Admit(f *Flow[P], o Offer, now time.Duration) bool {
 	switch {
 	case p.plan.Off():
@@ -73,7 +81,7 @@ func (p *Pacer[P, R]) Admit(f *Flow[P], o Offer, now time.Duration) bool {
 	return p.leaves(p.planned(o), now)
 }
 
-// Hold makes a packet wait that was not admitted. It tells whether Next may have changed.
+// Hold queues a packet that was not admitted. It reports whether Next may have changed.
 func (p *Pacer[P, R]) Hold(f *Flow[P], packet P, o Offer) (next bool) {
 	f.push(entry[P]{packet: packet, due: p.planned(o), begins: o.Begins})
 	p.held++
@@ -84,14 +92,15 @@ func (p *Pacer[P, R]) Hold(f *Flow[P], packet P, o Offer) (next bool) {
 	return f.place == 0
 }
 
-// Begin says that a packet that has left began a frame of the flow: where there is not room for all, each flow has its turn.
+// Begin records that a packet that has left began a frame of the flow. While room is short, flows take turns.
 func (p *Pacer[P, R]) Begin(f *Flow[P]) {
 	p.turn++
 	f.turn = p.turn
 }
 
-// Spend accounts for a packet that has left. It tells whether that has completed a probe. What leaves with a probe, at its rate, is not held against what
-// follows: a probe at six times the estimate would keep the next frame waiting for longer than it takes itself.
+// Spend accounts for a packet that has left and reports whether the packet completed a probe. Packets of a probe are
+// not charged to the pacer: after a probe at six times the estimate the next frame would wait for longer than its own
+// duration.
 func (p *Pacer[P, R]) Spend(bytes int) (probed bool) {
 	if p.probe.rate > 0 {
 		return p.probe.spend(bytes)
@@ -103,7 +112,7 @@ func (p *Pacer[P, R]) Spend(bytes int) (probed bool) {
 	return false
 }
 
-// Next is when the next tick is to begin. It is not ok while nothing waits and no probe is under way.
+// Next returns the time of the next tick. ok is false if no packet is queued and no probe is active.
 func (p *Pacer[P, R]) Next() (at time.Duration, ok bool) {
 	at, ok = p.nextMedia()
 	if repair, waits := p.nextRepair(); waits && (!ok || repair < at) {
@@ -126,7 +135,7 @@ func (p *Pacer[P, R]) nextMedia() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// leaving is when a tick may begin for the first packet of a flow.
+// leaving returns the earliest tick for the first packet of a flow.
 func (p *Pacer[P, R]) leaving(f *Flow[P]) time.Duration {
 	at := f.head().due
 	if p.rate == 0 {
@@ -154,7 +163,7 @@ func (p *Pacer[P, R]) Tick(now time.Duration) {
 	p.probe.begin(now)
 }
 
-// Pop takes the packet that leaves next in this tick. It is not ok when the tick is over.
+// Pop removes and returns the next packet of this tick. ok is false at the end of the tick.
 func (p *Pacer[P, R]) Pop(now time.Duration) (packet P, ok bool) {
 	f := p.next(now)
 	if f == nil {
@@ -166,7 +175,7 @@ func (p *Pacer[P, R]) Pop(now time.Duration) (packet P, ok bool) {
 	return packet, true
 }
 
-// next is the flow whose packet leaves next, nil when the tick is over.
+// next returns the flow of the next packet, or nil at the end of the tick.
 func (p *Pacer[P, R]) next(now time.Duration) *Flow[P] {
 	f := p.first()
 	switch {
@@ -185,7 +194,7 @@ func (p *Pacer[P, R]) next(now time.Duration) *Flow[P] {
 	return p.inTurn(now)
 }
 
-// first is the flow whose packet is due first, nil if none waits.
+// first returns the flow whose packet is due first, or nil.
 func (p *Pacer[P, R]) first() *Flow[P] {
 	switch {
 	case len(p.beginning) == 0 && len(p.ongoing) == 0:
@@ -198,8 +207,8 @@ func (p *Pacer[P, R]) first() *Flow[P] {
 	return p.beginning[0]
 }
 
-// inTurn is the flow whose packet leaves next where there is not room for all, nil if there is none: first what goes on with a frame, then the flow that has
-// begun one longest ago.
+// inTurn returns the flow of the next packet while room is short, or nil: flows in the middle of a frame first, then
+// the flow whose last frame began longest ago.
 func (p *Pacer[P, R]) inTurn(now time.Duration) *Flow[P] {
 	if len(p.ongoing) > 0 && p.leaves(p.ongoing[0].head().due, now) {
 		if !p.room.admits(false) {
@@ -219,7 +228,7 @@ func (p *Pacer[P, R]) inTurn(now time.Duration) *Flow[P] {
 	return first
 }
 
-// Filter takes those packets out of a flow that keep does not accept. It tells whether Next may have changed.
+// Filter removes the packets of a flow for which keep returns false. It reports whether Next may have changed.
 func (p *Pacer[P, R]) Filter(f *Flow[P], keep func(P) bool) (next bool) {
 	before := f.held
 	if before == 0 {
@@ -234,13 +243,13 @@ func (p *Pacer[P, R]) Filter(f *Flow[P], keep func(P) bool) (next bool) {
 	return true
 }
 
-// wait puts a flow among those in which packets wait.
+// wait adds a flow with queued packets to its heap.
 func (p *Pacer[P, R]) wait(f *Flow[P]) {
 	f.begins = f.head().begins
 	p.heap(f).push(f)
 }
 
-// settle puts a flow where it belongs from which packets were taken.
+// settle restores the heap position of a flow after packets were removed.
 func (p *Pacer[P, R]) settle(f *Flow[P]) {
 	switch h := p.heap(f); {
 	case f.held == 0:
@@ -263,7 +272,7 @@ func (p *Pacer[P, R]) heap(f *Flow[P]) *flowHeap[P] {
 	return &p.ongoing
 }
 
-// planned is when a packet is due for this receiver.
+// planned returns the due time of a packet for this receiver.
 func (p *Pacer[P, R]) planned(o Offer) time.Duration {
 	if p.plan.byEstimate && p.rate > 0 {
 		return o.Arrived
@@ -271,7 +280,7 @@ func (p *Pacer[P, R]) planned(o Offer) time.Duration {
 	return o.Due
 }
 
-// leaves tells whether a packet belongs to the tick under way.
+// leaves reports whether a packet belongs to the current tick.
 func (p *Pacer[P, R]) leaves(due, now time.Duration) bool {
 	return due <= now || due < p.until && p.left < p.plan.most || p.lead.admits()
 }

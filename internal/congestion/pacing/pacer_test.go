@@ -15,7 +15,7 @@ type sent struct {
 	due           time.Duration
 }
 
-// path is one receiver, stepped in virtual time: what arrives is offered, and ticks begin when they are due.
+// path is one receiver, stepped in virtual time: arriving packets are offered, and ticks begin when they are due.
 type path struct {
 	pacer     *Pacer[sent, int]
 	schedules []Schedule
@@ -36,7 +36,7 @@ func newPath(t testing.TB, mode Mode, flows int) *path {
 	return p
 }
 
-// until lets time pass.
+// until advances the time.
 func (p *path) until(at time.Duration) {
 	for {
 		next, ok := p.pacer.Next()
@@ -65,7 +65,7 @@ func (p *path) leave(packet sent) {
 	p.pacer.Spend(p.bytes)
 }
 
-// arrive gives a packet of a flow, now.
+// arrive offers a packet of a flow now.
 func (p *path) arrive(flow int, packet Packet) {
 	due := p.schedules[flow].Due(packet, p.now)
 	offer := Offer{Arrived: p.now, Due: due, Begins: packet.Framed && packet.Index == 0}
@@ -78,7 +78,7 @@ func (p *path) arrive(flow int, packet Packet) {
 	}
 }
 
-// transcript tells how many packets left when, those of one time together.
+// transcript lists the numbers of packets that left, by time.
 func (p *path) transcript() string {
 	var b strings.Builder
 	for i := 0; i < len(p.out); {
@@ -100,7 +100,7 @@ func lines(s string) string {
 	return b.String()
 }
 
-// little is a path of whose estimate the sender uses little, in bit/s.
+// little is a path with an estimate, in bit/s, of which the sender uses little.
 func little(estimate int64) Path { return Path{Estimate: estimate, ApplicationLimited: true} }
 
 func TestTranscripts(t *testing.T) {
@@ -136,7 +136,8 @@ func TestTranscripts(t *testing.T) {
 			3.33ms: 1
 			6.67ms: 1
 			10ms: 1`},
-		{"as it arrives, 13 ms, in the publisher's ticks", Default, 1, Path{}, func(p *path) { p.frame(42, 2220*time.Microsecond) }, `
+		{"as it arrives, 13 ms, in the publisher's ticks", Default, 1, Path{},
+			func(p *path) { p.frame(42, 2220*time.Microsecond) }, `
 			0s: 7
 			2.22ms: 7
 			4.44ms: 7
@@ -150,7 +151,8 @@ func TestTranscripts(t *testing.T) {
 			15ms: 7
 			20ms: 7
 			25ms: 7`},
-		{"two frames at once: each at its pace, ticks of about 16", Default, 2, Path{}, func(p *path) { p.frame(84, 0) }, `
+		{"two frames at once: each at its pace, ticks of about 16", Default, 2, Path{},
+			func(p *path) { p.frame(84, 0) }, `
 			0s: 16
 			480µs: 16
 			2.54ms: 16
@@ -177,11 +179,13 @@ func TestTranscripts(t *testing.T) {
 			5.08ms: 16
 			10.16ms: 10`},
 		// 2.5 × 20 Mbit/s are 31.25 kB, 26 packets, in 5 ms.
-		{"bursts at 2.5 times the estimate", Burst5ms, 1, little(20_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"bursts at 2.5 times the estimate", Burst5ms, 1, little(20_000_000),
+			func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 27
 			105.18ms: 15`},
 		// 2.5 × 4 Mbit/s are 2.5 kB, 2.08 packets, in 2 ms.
-		{"an estimate below the frame's pace", Default, 1, little(4_000_000), func(p *path) { p.until(100 * ms); p.frame(20, 0) }, `
+		{"an estimate below the frame's pace", Default, 1, little(4_000_000),
+			func(p *path) { p.until(100 * ms); p.frame(20, 0) }, `
 			100ms: 3
 			102.88ms: 3
 			105.76ms: 3
@@ -190,32 +194,37 @@ func TestTranscripts(t *testing.T) {
 			114.4ms: 3
 			117.28ms: 2`},
 		// 100 Mbit/s are 16 packets in 1.536 ms: 50 kB take 4 ms.
-		{"a frame that is short beside the estimate", Default, 1, little(100_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"a frame that is short beside the estimate", Default, 1, little(100_000_000),
+			func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 16
 			101.54ms: 17
 			103.17ms: 9`},
-		{"two such frames share the estimate", Default, 2, little(100_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"two such frames share the estimate", Default, 2, little(100_000_000),
+			func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 16
 			100.61ms: 9
 			102.4ms: 17
 			104.03ms: 17
 			105.66ms: 17
 			107.3ms: 8`},
-		{"a frame that fills its interval at the estimate", Default, 1, little(12_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"a frame that fills its interval at the estimate", Default, 1, little(12_000_000),
+			func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 7
 			102.24ms: 7
 			104.48ms: 7
 			106.72ms: 7
 			108.96ms: 7
 			111.2ms: 7`},
-		{"a short frame where the estimate is used", Default, 1, Path{Estimate: 100_000_000}, func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"a short frame where the estimate is used", Default, 1, Path{Estimate: 100_000_000},
+			func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 7
 			102.22ms: 7
 			104.44ms: 7
 			106.67ms: 7
 			108.89ms: 7
 			111.11ms: 7`},
-		{"a fixed span whatever the estimate", "spread:20ms", 1, little(100_000_000), func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
+		{"a fixed span whatever the estimate", "spread:20ms", 1, little(100_000_000),
+			func(p *path) { p.until(100 * ms); p.frame(42, 0) }, `
 			100ms: 5
 			102.38ms: 5
 			104.76ms: 5
@@ -238,7 +247,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// TestEvenly halves the pace of the same frame where the queue of the path is full, or short.
+// TestEvenly halves the rate of the same frame if the queue of the path is full, or short.
 func TestEvenly(t *testing.T) {
 	p := newPath(t, Default, 1)
 	p.pacer.SetPath(Path{Estimate: 4_000_000, Evenly: true}, 0)
@@ -255,7 +264,7 @@ func TestEvenly(t *testing.T) {
 	if got := p.transcript(); got != want {
 		t.Errorf("packets left at\n%s, expected\n%s", got, want)
 	}
-	// Nor do short frames leave early, however little of the estimate is used.
+	// Short frames do not leave early either, however little of the estimate is used.
 	p = newPath(t, Default, 1)
 	p.pacer.SetPath(Path{Estimate: 100_000_000, Evenly: true, ApplicationLimited: true}, 0)
 	p.until(100 * ms)
@@ -266,7 +275,7 @@ func TestEvenly(t *testing.T) {
 	}
 }
 
-// frame lets a frame of that many packets arrive on every flow: at once, or seven packets at a time.
+// frame offers a frame of that many packets on every flow: at once, or seven packets at a time.
 func (p *path) frame(packets int, every time.Duration) {
 	begun := p.now
 	for flow := range p.flows {

@@ -2,44 +2,47 @@ package pacing
 
 import "time"
 
-// probe is a train of packets that leaves at a rate of its own. The zero probe is none.
+// probe is a train of packets with its own rate. The zero probe is inactive.
 type probe struct {
-	// rate is in bytes per nanosecond, 0 while no probe is under way. credit is how many bytes may leave, as of filled; below 0 it is owed.
+	// rate is in bytes per nanosecond, 0 while inactive. credit is the number of bytes that may leave, as of filled; a
+	// negative value is a debt.
 	rate, credit float64
 	filled       time.Duration
-	// bytes and packets have yet to leave, until the end at the latest.
+	// bytes and packets remain to be sent, until end at the latest.
 	bytes, packets int
 	end            time.Duration
-	// dry says that there was no padding in the last tick.
+	// dry is set if the last tick had no padding.
 	dry bool
 }
 
-// Probe makes everything leave at so many bits per second, held packets however early they are due, until so many bytes and so many packets have left, or the
-// end has come. Padding is the caller's: in a tick it may send some for as long as Pads says so. A probe under way ends.
+// Probe sends all packets at a rate, queued packets however early, until the given numbers of bytes and of packets have
+// left or end is reached. The caller adds padding in a tick as long as Pads returns true. Probe replaces an active
+// probe.
 func (p *Pacer[P, R]) Probe(bitsPerSecond int64, bytes, packets int, end, now time.Duration) {
 	rate := max(float64(bitsPerSecond), 1) / 8 / float64(time.Second)
 	p.probe = probe{rate: rate, filled: now, bytes: bytes, packets: packets, end: end}
 	p.probe.credit = p.probe.tick()
 }
 
-// Probing tells whether a probe is under way.
+// Probing reports whether a probe is active.
 func (p *Pacer[P, R]) Probing() bool { return p.probe.rate > 0 }
 
-// EndProbe ends the probe under way, complete or not.
+// EndProbe ends an active probe, complete or not.
 func (p *Pacer[P, R]) EndProbe() { p.probe = probe{} }
 
-// Pads tells whether padding may leave in the tick under way, because nothing else waits.
+// Pads reports whether padding may leave in the current tick: no packet is queued.
 func (p *Pacer[P, R]) Pads() bool { return p.probe.rate > 0 && p.probe.credit > 0 && p.held == 0 }
 
-// Dry says that there is no padding now. The next tick is 2 ms later, unless packets come before.
+// Dry reports to the pacer that no padding is available. The next tick is 2 ms later, unless packets arrive earlier.
 func (p *Pacer[P, R]) Dry() { p.probe.dry = true }
 
-// tick is what leaves in one tick, in bytes: max(1 packet, min(16 packets, 2 ms at the rate)). A packet leaves as long as anything of it is left.
+// tick returns the bytes of one tick: max(1 packet, min(16 packets, 2 ms at the rate)). A packet leaves as long as any
+// of its bytes is allowed.
 func (b *probe) tick() float64 {
 	return max(1, min(tickPackets*fullPacket-1, b.rate*float64(tickTime)))
 }
 
-// fill adds what the rate has allowed since the last time, up to a tick and what a late wake-up needs.
+// fill adds the bytes that the rate allows since the last fill, at most a tick and the allowance for a late wake-up.
 func (b *probe) fill(now time.Duration) {
 	b.credit = min(b.credit+b.rate*float64(now-b.filled), b.tick()+b.rate*float64(slack))
 	b.filled = now
@@ -58,7 +61,7 @@ func (b *probe) begin(now time.Duration) {
 	b.dry = false
 }
 
-// spend accounts for a packet that has left. It tells whether that has completed the probe.
+// spend accounts for a packet that has left and reports whether the packet completed the probe.
 func (b *probe) spend(bytes int) bool {
 	b.credit -= float64(bytes)
 	b.bytes -= bytes
@@ -70,7 +73,7 @@ func (b *probe) spend(bytes int) bool {
 	return true
 }
 
-// next is when the next tick is due; waits tells whether packets wait.
+// next returns the time of the next tick; waits is set if packets are queued.
 func (b *probe) next(waits bool) time.Duration {
 	switch {
 	case b.dry && !waits:

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// probePath is a path that sends padding, as much as there is.
+// probePath is a path with a limited supply of padding.
 type probePath struct {
 	*path
 	padding int
 	b       strings.Builder
 }
 
-// until lets time pass, and notes what leaves: media, and padding with a plus.
+// until advances the time and records the packets that leave: media, and padding with a plus.
 func (p *probePath) until(at time.Duration) {
 	for {
 		next, ok := p.pacer.Next()
@@ -57,7 +57,8 @@ func TestProbes(t *testing.T) {
 		run     func(p *probePath)
 		want    string
 	}{
-		// 10 Mbit/s are a packet of 1,200 bytes in 0.96 ms: 2.08 in a tick of 2 ms, so 3 at first, and 15 ms are 18,750 bytes.
+		// 10 Mbit/s are a packet of 1,200 bytes in 0.96 ms: 2.08 in a tick of 2 ms, so 3 at first, and 15 ms are 18,750
+		// bytes.
 		{"padding alone", Default, 100, func(p *probePath) { p.pacer.Probe(10*mbit, 18_750, 5, 35*ms, 0) }, `
 			0s: 0+3
 			2.88ms: 0+3
@@ -65,7 +66,7 @@ func TestProbes(t *testing.T) {
 			8.64ms: 0+3
 			11.52ms: 0+3
 			14.4ms: 0+1`},
-		// 42 packets in 13.3 ms would leave by 7 in 2.2 ms; at 96 Mbit/s it is 16 in 1.6 ms, from the first tick on.
+		// 42 packets in 13.3 ms would leave by 7 in 2.2 ms; at 96 Mbit/s 16 leave in 1.6 ms, from the first tick on.
 		{"held media first, however early", Default, 100, func(p *probePath) {
 			p.frame(42, 0)
 			p.pacer.Probe(96*mbit, 60_000, 5, 35*ms, 0)
@@ -91,7 +92,8 @@ func TestProbes(t *testing.T) {
 			p.padding = 10
 		}, `
 			0s: 0+10`},
-		{"a rate below a packet in a tick", Default, 100, func(p *probePath) { p.pacer.Probe(mbit, 1000, 5, 70*ms, 0) }, `
+		{"a rate below a packet in a tick", Default, 100, func(p *probePath) { p.pacer.Probe(mbit, 1000, 5, 70*ms, 0) },
+			`
 			0s: 0+1
 			9.6ms: 0+1
 			19.2ms: 0+1
@@ -126,7 +128,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestProbeKeepsItsRate holds probes against their rates when timers are late by up to 1.1 ms, with and without media.
+// TestProbeKeepsItsRate compares probes with their rates while timers are up to 1.1 ms late, with and without media.
 func TestProbeKeepsItsRate(t *testing.T) {
 	for _, rate := range []int64{3_000_000, 30_000_000, 300_000_000} {
 		for _, frame := range []int{0, 10, 200} {
@@ -154,7 +156,7 @@ func TestProbeKeepsItsRate(t *testing.T) {
 			if left < bytes || left > bytes+5*p.bytes {
 				t.Errorf("%d Mbit/s, frame of %d: %d bytes left, expected %d", rate/1e6, frame, left, bytes)
 			}
-			// The last run's own time is not within the interval.
+			// The transmission time of the last run is not within the interval.
 			if got := float64(left-lastRun) * 8 / last.Seconds(); got < 0.8*float64(rate) || got > 1.25*float64(rate) {
 				t.Errorf("%d Mbit/s, frame of %d: left at %.1f Mbit/s", rate/1e6, frame, got/1e6)
 			}
@@ -162,7 +164,7 @@ func TestProbeKeepsItsRate(t *testing.T) {
 	}
 }
 
-// TestProbeDoesNotDelayWhatFollows has a probe at six times the estimate: the frame after it leaves as if there had been none.
+// TestProbeDoesNotDelayWhatFollows has a probe at six times the estimate: the next frame leaves as without the probe.
 func TestProbeDoesNotDelayWhatFollows(t *testing.T) {
 	var want string
 	for _, probes := range []bool{false, true} {

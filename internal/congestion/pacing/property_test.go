@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestRandomArrivals lets frames of several flows arrive at random, with packets lost, late and out of order: each packet leaves once, in the order of its flow, not
-// before it has come, and without a limit of rate no later than the mode's span after that.
+// TestRandomArrivals offers frames of several flows at random times, with packets lost, late and out of order: each
+// packet leaves once, in the order of its flow, not before its arrival, and without a rate limit no later than the
+// mode's span after the arrival.
 func TestRandomArrivals(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -61,13 +62,15 @@ func TestRandomArrivals(t *testing.T) {
 			}
 		}
 		if p.pacer.Held() != 0 || len(p.pacer.beginning)+len(p.pacer.ongoing) != 0 {
-			t.Fatalf("seed %d: %d packets in %d flows are left behind", seed, p.pacer.Held(), len(p.pacer.beginning)+len(p.pacer.ongoing))
+			t.Fatalf("seed %d: %d packets in %d flows are left behind", seed, p.pacer.Held(),
+				len(p.pacer.beginning)+len(p.pacer.ongoing))
 		}
 	}
 }
 
-// TestRate holds what leaves of frames that are too large against 2.5 × the estimate: over any 20 ms, but for what a tick and a late timer may be ahead, 4 ms, and one
-// packet. Over longer times it is the estimate, but for what it may be ahead and what frames that have begun may be behind.
+// TestRate compares the sent bytes of frames that are too large with 2.5 × the estimate, over any 20 ms, plus the lead
+// of a tick and a late timer, 4 ms, and one packet. Over longer times it compares them with the estimate, plus both
+// slacks.
 func TestRate(t *testing.T) {
 	for _, estimate := range []int64{1_000_000, 10_000_000, 100_000_000} {
 		p := newPath(t, "spread:1ms", 3)
@@ -97,13 +100,14 @@ func TestRate(t *testing.T) {
 		}
 		last := p.out[len(p.out)-1].left - p.out[0].left
 		whole := time.Duration(float64(1500*p.bytes) / rate * float64(time.Second))
-		if most, least := whole*101/100, whole*99/100-frameSlack-ongoingSlack; estimate < 100_000_000 && (last < least || last > most) {
+		if most, least := whole*101/100, whole*99/100-frameSlack-
+			ongoingSlack; estimate < 100_000_000 && (last < least || last > most) {
 			t.Errorf("1,500 packets left in %v at %d bit/s, expected %v to %v", last, estimate, least, most)
 		}
 	}
 }
 
-// TestLimitLifted takes the limit away while packets wait.
+// TestLimitLifted removes the limit while packets are queued.
 func TestLimitLifted(t *testing.T) {
 	p := newPath(t, Default, 1)
 	p.pacer.SetPath(Path{Estimate: 1000}, 0)
@@ -122,7 +126,7 @@ func TestLimitLifted(t *testing.T) {
 	}
 }
 
-// TestDebtIsBounded sends audio past a pacer at ten times the rate: frames go on half a second after that at the latest.
+// TestDebtIsBounded sends audio past a pacer at ten times the rate: frames continue at most 500 ms after that.
 func TestDebtIsBounded(t *testing.T) {
 	p := newPath(t, Default, 1)
 	p.pacer.SetPath(Path{Estimate: 100_000}, 0)
@@ -139,7 +143,7 @@ func TestDebtIsBounded(t *testing.T) {
 	}
 }
 
-// TestOversleptTick begins ticks late: what is due leaves with them, and the frame is not behind for it.
+// TestOversleptTick begins ticks late: all due packets leave with them, and the frame is not delayed.
 func TestOversleptTick(t *testing.T) {
 	p := newPath(t, Default, 1)
 	p.frame(42, 0)
@@ -162,7 +166,7 @@ func TestOversleptTick(t *testing.T) {
 	}
 }
 
-// TestFilter takes packets out of flows that wait.
+// TestFilter removes packets from flows with queued packets.
 func TestFilter(t *testing.T) {
 	p := newPath(t, "spread:100ms", 5)
 	p.frame(20, 0)
@@ -175,7 +179,8 @@ func TestFilter(t *testing.T) {
 		}
 		held -= waits - p.flows[flow].Len()
 	}
-	if p.pacer.Filter(p.flows[3], func(sent) bool { return true }) || p.pacer.Filter(p.flows[0], func(sent) bool { return true }) {
+	if p.pacer.Filter(p.flows[3], func(sent) bool { return true }) ||
+		p.pacer.Filter(p.flows[0], func(sent) bool { return true }) {
 		t.Error("what keeps all has changed something")
 	}
 	if p.pacer.Held() != held {
@@ -213,7 +218,7 @@ func TestPacingDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkPacer is the cost of a packet of frames of 175 that arrive at once: ns/op is per frame.
+// BenchmarkPacer measures frames of 175 packets that arrive at once: ns/op is per frame.
 func BenchmarkPacer(b *testing.B) {
 	p := newPath(b, Default, 1)
 	b.ReportAllocs()

@@ -2,18 +2,19 @@ package pacing
 
 import "time"
 
-// maxRepairs bounds the retransmissions that wait: 150 ms at 130 Mbit/s, after which they are of no use. They take 80 kB.
+// maxRepairs bounds the queued retransmissions: 150 ms at 130 Mbit/s, after which they have expired. They take 80 kB.
 const maxRepairs = 2048
 
-// repairs are the retransmissions that wait. They leave ahead of media, but no faster than frames do: what a full queue has dropped would fill it again, and be
-// dropped again.
+// repairs is the queue of retransmissions. Retransmissions leave before media, but not faster than frames: packets
+// dropped by a full queue would fill the queue again and be dropped again.
 type repairs[R any] struct {
 	waiting Flow[R]
-	// rate is in bytes per nanosecond, 0 without limit. credit is how many bytes may leave as of the pacer's last fill; below 0 it is owed.
+	// rate is in bytes per nanosecond, 0 for no limit. credit is the number of bytes that may leave as of the pacer's
+	// last fill; a negative value is a debt.
 	rate, credit float64
 }
 
-// AdmitRepair tells whether a retransmission may leave at once. Without limit of rate it may.
+// AdmitRepair reports whether a retransmission may leave at once. Without a rate limit it may.
 func (p *Pacer[P, R]) AdmitRepair(now time.Duration) bool {
 	if p.repairs.rate == 0 {
 		return true
@@ -23,7 +24,7 @@ func (p *Pacer[P, R]) AdmitRepair(now time.Duration) bool {
 	return p.repairs.waiting.held == 0 && p.repairable()
 }
 
-// HoldRepair makes a retransmission wait that was not admitted. It returns false if too many do.
+// HoldRepair queues a retransmission that was not admitted. It returns false if the queue is full.
 func (p *Pacer[P, R]) HoldRepair(r R) bool {
 	if p.repairs.waiting.held == maxRepairs {
 		return false
@@ -32,8 +33,8 @@ func (p *Pacer[P, R]) HoldRepair(r R) bool {
 	return true
 }
 
-// PopRepair takes the retransmission that leaves next in this tick, before anything else. It is not ok when none may. Those that are of no use any more need
-// not be sent.
+// PopRepair removes and returns the next retransmission of this tick. Retransmissions leave before all other packets.
+// ok is false if none may leave. The caller need not send a retransmission that has expired.
 func (p *Pacer[P, R]) PopRepair() (r R, ok bool) {
 	if p.repairs.waiting.held == 0 || !p.repairable() {
 		return r, false
@@ -41,18 +42,18 @@ func (p *Pacer[P, R]) PopRepair() (r R, ok bool) {
 	return p.repairs.waiting.pop(), true
 }
 
-// ClearRepairs takes out all retransmissions that wait. Next may have changed.
+// ClearRepairs removes all queued retransmissions. Next may have changed.
 func (p *Pacer[P, R]) ClearRepairs() { p.repairs.waiting = Flow[R]{} }
 
-// SpendRepair accounts for a retransmission that has left, beside Spend.
+// SpendRepair accounts for a retransmission that has left, in addition to Spend.
 func (p *Pacer[P, R]) SpendRepair(bytes int) { p.repairs.credit -= float64(bytes) }
 
-// repairable tells whether the rates let a retransmission leave.
+// repairable reports whether the rates permit a retransmission.
 func (p *Pacer[P, R]) repairable() bool {
 	return p.repairs.rate == 0 || p.repairs.credit > 0 && (p.probe.rate == 0 || p.probe.credit > 0)
 }
 
-// nextRepair is when retransmissions may leave that wait. It is not ok while none waits.
+// nextRepair returns the time of the next retransmission. ok is false if none is queued.
 func (p *Pacer[P, R]) nextRepair() (at time.Duration, ok bool) {
 	if p.repairs.waiting.held == 0 {
 		return 0, false
@@ -67,7 +68,7 @@ func (p *Pacer[P, R]) nextRepair() (at time.Duration, ok bool) {
 	return at, true
 }
 
-// fillRepairs adds what the rate of retransmissions has allowed.
+// fillRepairs adds the bytes that the rate of retransmissions allows.
 func (p *Pacer[P, R]) fillRepairs(passed time.Duration) {
 	r := &p.repairs
 	most := p.tick(r.rate)

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// repairPath is a path that is asked for packets.
+// repairPath is a path on which retransmissions are requested.
 type repairPath struct {
 	*path
 	repairs []time.Duration
 }
 
-// ask asks for packets, which leave at once or later.
+// ask requests packets, which leave at once or later.
 func (p *repairPath) ask(packets int) {
 	for n := range packets {
 		if p.pacer.AdmitRepair(p.now) {
@@ -30,7 +30,7 @@ func (p *repairPath) repeat() {
 	p.pacer.Spend(p.bytes)
 }
 
-// until lets time pass.
+// until advances the time.
 func (p *repairPath) until(at time.Duration) {
 	for next, ok := p.pacer.Next(); ok && next <= at; next, ok = p.pacer.Next() {
 		p.now = max(p.now, next)
@@ -46,7 +46,7 @@ func (p *repairPath) until(at time.Duration) {
 	p.now = max(p.now, at)
 }
 
-// transcript tells how many retransmissions and other packets left when.
+// transcript lists the numbers of retransmissions and other packets that left, by time.
 func (p *repairPath) transcript() string {
 	var b strings.Builder
 	repairs, media := p.repairs, p.out
@@ -71,7 +71,7 @@ func (p *repairPath) transcript() string {
 	return b.String()
 }
 
-// TestRepairs asks for packets of 1,200 bytes.
+// TestRepairs requests packets of 1,200 bytes.
 func TestRepairs(t *testing.T) {
 	for _, test := range []struct {
 		name              string
@@ -87,7 +87,8 @@ func TestRepairs(t *testing.T) {
 			2.88ms: 3+0
 			5.76ms: 3+0
 			8.64ms: 1+0`},
-		{"at 2.5 times what is carried while a queue is emptied", 1_000_000, 4_000_000, func(p *repairPath) { p.ask(10) }, `
+		{"at 2.5 times what is carried while a queue is emptied", 1_000_000, 4_000_000,
+			func(p *repairPath) { p.ask(10) }, `
 			0s: 3+0
 			2.88ms: 3+0
 			5.76ms: 3+0
@@ -99,18 +100,25 @@ func TestRepairs(t *testing.T) {
 			9.68ms: 0+3
 			12.56ms: 0+3
 			15.44ms: 0+1`},
-		{"the limit is lifted", 100_000, 0, func(p *repairPath) { p.ask(10); p.until(10 * ms); p.pacer.SetPath(Path{}, p.now) }, `
+		{"the limit is lifted", 100_000, 0, func(p *repairPath) {
+			p.ask(10)
+			p.until(10 * ms)
+			p.pacer.SetPath(Path{},
+				p.now)
+		}, `
 			0s: 1+0
 			10ms: 9+0`},
-		// They have 2.5 kB for a tick by then, and as much for a late wake-up.
-		{"a probe does not hurry them", 4_000_000, 0, func(p *repairPath) { p.pacer.Probe(40_000_000, 1<<20, 5, 10*ms, 0); p.frame(10, 0); p.ask(10) }, `
+		// At that time they have 2.5 kB of a tick, and as much for a late wake-up.
+		{"a probe does not hurry them", 4_000_000, 0,
+			func(p *repairPath) { p.pacer.Probe(40_000_000, 1<<20, 5, 10*ms, 0); p.frame(10, 0); p.ask(10) }, `
 			0s: 0+9
 			2.16ms: 5+1
 			4.16ms: 2+0
 			6.16ms: 2+0
 			8.16ms: 1+0`},
 		// Five packets complete it.
-		{"a slow probe delays them", 40_000_000, 0, func(p *repairPath) { p.pacer.Probe(4_000_000, 5000, 5, 20*ms, 0); p.ask(10) }, `
+		{"a slow probe delays them", 40_000_000, 0,
+			func(p *repairPath) { p.pacer.Probe(4_000_000, 5000, 5, 20*ms, 0); p.ask(10) }, `
 			0s: 1+0
 			2.4ms: 1+0
 			4.4ms: 1+0
@@ -130,7 +138,8 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// TestRepairsCountAgainstTheEstimate has retransmissions take half of an estimate of 4 Mbit/s: a flow that could fill it gets the rest.
+// TestRepairsCountAgainstTheEstimate sends retransmissions at half of an estimate of 4 Mbit/s: a flow that could fill
+// the estimate gets the rest.
 func TestRepairsCountAgainstTheEstimate(t *testing.T) {
 	p := &repairPath{path: newPath(t, Default, 1)}
 	p.pacer.SetPath(Path{Estimate: 4_000_000}, 0)
@@ -142,12 +151,13 @@ func TestRepairsCountAgainstTheEstimate(t *testing.T) {
 		p.until(time.Duration(frame+1) * time.Second / 30)
 	}
 	bits := float64(8 * p.bytes)
-	if repairs, media := float64(len(p.repairs))*bits/10, float64(len(p.out))*bits/10; repairs < 1.95e6 || media < 1.95e6 || repairs+media > 4.1e6 {
+	if repairs, media := float64(len(p.repairs))*bits/10,
+		float64(len(p.out))*bits/10; repairs < 1.95e6 || media < 1.95e6 || repairs+media > 4.1e6 {
 		t.Errorf("%.0f bit/s of retransmissions and %.0f of media left, expected 2 Mbit/s of each", repairs, media)
 	}
 }
 
-// TestRepairsAreBounded asks for more than may wait, and lets go of it.
+// TestRepairsAreBounded requests more packets than the queue holds, and clears the queue.
 func TestRepairsAreBounded(t *testing.T) {
 	p := &repairPath{path: newPath(t, Default, 1)}
 	p.pacer.SetPath(Path{Estimate: 1_000_000}, 0)
@@ -159,7 +169,7 @@ func TestRepairsAreBounded(t *testing.T) {
 	if _, ok := p.pacer.Next(); ok {
 		t.Error("something waits")
 	}
-	// Those that are taken but not sent take nothing from the others.
+	// Retransmissions that are popped but not sent cost nothing.
 	p.until(time.Second)
 	p.repairs = nil
 	p.ask(100)

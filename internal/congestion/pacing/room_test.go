@@ -8,19 +8,24 @@ import (
 	"time"
 )
 
-// frames tells which frames left when, by the flows' letters: from the first packet to the last one.
+// frames lists the frames that left by the letters of the flows, with the times of the first and the last packet.
 func (p *path) frames(packets int) string {
 	var b strings.Builder
 	for _, s := range p.out {
 		if (s.number+1)%packets == 0 {
-			first := slices.IndexFunc(p.out, func(o sent) bool { return o.flow == s.flow && o.number == s.number-packets+1 })
-			fmt.Fprintf(&b, "%c%d: %v to %v\n", 'a'+s.flow, s.number/packets, p.out[first].left.Round(ms), s.left.Round(ms))
+			first := slices.IndexFunc(p.out, func(o sent) bool {
+				return o.flow == s.flow && o.number == s.number-
+					packets+1
+			})
+			fmt.Fprintf(&b, "%c%d: %v to %v\n", 'a'+s.flow, s.number/packets, p.out[first].left.Round(ms),
+				s.left.Round(ms))
 		}
 	}
 	return b.String()
 }
 
-// TestFramesBeginWithinTheEstimate has frames of 10 packets at 2.4 Mbit/s, for which a packet is 4 ms, and 100 ms are 25 packets.
+// TestFramesBeginWithinTheEstimate has frames of 10 packets at 2.4 Mbit/s, at which a packet takes 4 ms, and 100 ms are
+// 25 packets.
 func TestFramesBeginWithinTheEstimate(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -28,8 +33,8 @@ func TestFramesBeginWithinTheEstimate(t *testing.T) {
 		run   func(p *path)
 		want  string
 	}{
-		// 2.5 × the estimate are 1.6 ms for a packet. After 79 ms 50 packets have left, and there was room for 25 + 79/4: the next frame begins 21 ms
-		// later, and the one after that when it has taken its 40 ms.
+		// At 2.5 × the estimate a packet takes 1.6 ms. After 79 ms 50 packets have left, and there was room for 25 +
+		// 79/4: the next frame begins 21 ms later, and the one after that when the first has taken its 40 ms.
 		{"five have room, the sixth waits for it", 1, func(p *path) { p.several(1, 7) }, `
 			a0: 2ms to 15ms
 			a1: 18ms to 31ms
@@ -67,8 +72,9 @@ func TestFramesBeginWithinTheEstimate(t *testing.T) {
 	}
 }
 
-// TestBegunFramesGoOn has two frames of 60 packets at 2.4 Mbit/s: with room for 25 packets, and 7.5 that what has begun may be behind, they leave at 2.5 × the
-// estimate for 32.5 / (1/1.6 - 1/4) = 87 ms, in which they are 54, and then at the estimate: after 350 ms both have left.
+// TestBegunFramesGoOn has two frames of 60 packets at 2.4 Mbit/s: with room for 25 packets, and 7.5 of ongoingSlack,
+// they leave at 2.5 × the estimate for 32.5 / (1/1.6 - 1/4) = 87 ms, which is 54 packets, and then at the estimate:
+// after 350 ms both have left.
 func TestBegunFramesGoOn(t *testing.T) {
 	p := newPath(t, "spread:1ms", 2)
 	p.pacer.SetPath(Path{Estimate: 2_400_000}, 0)
@@ -89,7 +95,7 @@ func TestBegunFramesGoOn(t *testing.T) {
 	}
 }
 
-// several lets frames of 10 packets arrive on every flow.
+// several offers frames of 10 packets on every flow.
 func (p *path) several(first int64, frames int64) {
 	for frame := range frames {
 		for flow := range p.flows {
@@ -100,7 +106,7 @@ func (p *path) several(first int64, frames int64) {
 	}
 }
 
-// TestShortOfRoomDoesNotAllocate has bursts of frames wait for room, and retransmissions ahead of them.
+// TestShortOfRoomDoesNotAllocate queues bursts of frames for room, and retransmissions before them.
 func TestShortOfRoomDoesNotAllocate(t *testing.T) {
 	p := &repairPath{path: newPath(t, Default, 3)}
 	p.pacer.SetPath(Path{Estimate: 10_000_000}, 0)

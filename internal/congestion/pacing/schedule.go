@@ -3,32 +3,35 @@ package pacing
 import "time"
 
 const (
-	// DefaultInterval is the frame interval until timestamps tell.
+	// DefaultInterval is the frame interval before the first measurement.
 	DefaultInterval = time.Second / 30
-	// minInterval and maxInterval bound what timestamps can tell: 500 to 10 frames per second. Slower ones are spread like those.
+	// minInterval and maxInterval bound the measured interval: 500 to 10 frames per second. Slower frames are spread as
+	// at 10 per second.
 	minInterval, maxInterval = 2 * time.Millisecond, 100 * time.Millisecond
-	// intervalWeight is that of a new interval in the mean, whose memory so spans about 8 frames.
+	// intervalWeight: a new interval has a weight of 1/8, so the mean covers about 8 frames.
 	intervalWeight = 8
 )
 
-// Packet is what a Schedule has to know of a packet.
+// Packet describes a packet to a Schedule.
 type Packet struct {
-	// Framed says that the packet names its frame (payload v1), so that Frame, Index and Packets hold: the extended frame number, the packet's place in the
-	// frame, and the number of packets of the frame. Frames of other codecs are told apart by Timestamp, and are taken to be as long as the one before.
+	// Framed is set if the packet identifies its frame (payload v1). Then Frame is the extended frame number, Index the
+	// packet's position in the frame, and Packets the number of packets of the frame. Frames of other codecs are
+	// distinguished by Timestamp; each is assumed to be as long as the previous one.
 	Framed         bool
 	Frame          int64
 	Index, Packets int
 	Timestamp      uint32
 }
 
-// Schedule says when packets of one track are due, given in order of arrival. The first packet of a frame to arrive is due at once; the others follow
-// at T_next = T_now + span / packets of the frame: all packets of a frame but the last have the same size, so that this is the rate span / bytes of the frame,
-// too. A packet that comes later than that is due when it comes (cut-through). Packets of frames before the newest are repairs, due at once.
+// Schedule computes when packets of one track are due, in order of arrival. The first packet of a frame to arrive is
+// due at once; each other packet follows at T_next = T_now + span / packets of the frame. All packets of a frame except
+// the last have the same size, so this is also the rate span / bytes of the frame. A packet that arrives later is due
+// on arrival (cut-through). Packets of frames before the newest are repairs and due at once.
 type Schedule struct {
 	plan     Plan
 	clock    uint32
 	interval time.Duration
-	// measured says that the interval comes from timestamps.
+	// measured is set if the interval was derived from timestamps.
 	measured bool
 
 	// started is set with the first packet. frame and timestamp are those of the newest frame.
@@ -36,9 +39,9 @@ type Schedule struct {
 	framed    bool
 	frame     int64
 	timestamp uint32
-	// base is when the frame's packet 0 is due, gap the time between two, end when the last is due at the latest.
+	// base is the due time of packet 0 of the frame, gap the time between two packets, end the latest due time.
 	base, gap, end time.Duration
-	// index counts the packets of a frame that is not framed.
+	// index counts the packets of an unframed frame.
 	index int
 }
 
@@ -47,13 +50,13 @@ func NewSchedule(plan Plan, clockRate uint32) Schedule {
 	return Schedule{plan: plan, clock: max(clockRate, 1), interval: DefaultInterval}
 }
 
-// Interval is the frame interval as far as it is known.
+// Interval returns the frame interval: measured, or DefaultInterval.
 func (s *Schedule) Interval() time.Duration { return s.interval }
 
-// Reset forgets the newest frame: frame numbers and timestamps begin anew. The interval stays.
+// Reset forgets the newest frame, because frame numbers and timestamps restart. The interval is kept.
 func (s *Schedule) Reset() { s.started = false }
 
-// Due gives the time at which a packet that arrives now is due, now or later.
+// Due returns the due time of a packet that arrives now.
 func (s *Schedule) Due(p Packet, now time.Duration) time.Duration {
 	switch order := s.compare(p); {
 	case order < 0:
@@ -69,7 +72,7 @@ func (s *Schedule) Due(p Packet, now time.Duration) time.Duration {
 	return max(now, min(s.base+time.Duration(index)*s.gap, s.end))
 }
 
-// compare is positive for a packet of a newer frame, negative for one of an older frame.
+// compare is positive for a packet of a newer frame, negative for a packet of an older frame.
 func (s *Schedule) compare(p Packet) int64 {
 	switch {
 	case !s.started || p.Framed != s.framed:
@@ -90,7 +93,7 @@ func (s *Schedule) begin(p Packet, now time.Duration) {
 		packets, first = s.index, 0
 	}
 	span := s.plan.Span(s.interval)
-	// Until the length of a foreign frame is known, nothing is held.
+	// Until the length of an unframed frame is known, no packet is held.
 	s.gap = 0
 	if packets > 0 {
 		s.gap = span / time.Duration(packets)
@@ -99,7 +102,7 @@ func (s *Schedule) begin(p Packet, now time.Duration) {
 	s.started, s.framed, s.frame, s.timestamp, s.index = true, p.Framed, p.Frame, p.Timestamp, 0
 }
 
-// measure takes the interval between the newest frame and a packet of the next one.
+// measure updates the interval from the newest frame and a packet of the next frame.
 func (s *Schedule) measure(p Packet) {
 	ticks, frames := int32(p.Timestamp-s.timestamp), int64(1)
 	if p.Framed {

@@ -31,13 +31,20 @@ func TestSchedule(t *testing.T) {
 		due    time.Duration
 	}
 	for name, arrivals := range map[string][]arrival{
-		"at once":                    {{0, framed(1, 0, 4), 0}, {0, framed(1, 1, 4), 5 * ms}, {0, framed(1, 2, 4), 10 * ms}, {0, framed(1, 3, 4), 15 * ms}},
-		"as it arrives":              {{0, framed(1, 0, 4), 0}, {7 * ms, framed(1, 1, 4), 7 * ms}, {8 * ms, framed(1, 2, 4), 10 * ms}, {30 * ms, framed(1, 3, 4), 30 * ms}},
-		"without the first":          {{0, framed(1, 2, 4), 0}, {0, framed(1, 3, 4), 5 * ms}, {1 * ms, framed(1, 0, 4), 1 * ms}},
-		"repair of an earlier frame": {{0, framed(1, 0, 4), 0}, {33 * ms, framed(2, 0, 2), 33 * ms}, {33 * ms, framed(1, 3, 4), 33 * ms}, {33 * ms, framed(2, 1, 2), 43 * ms}},
-		"frames that overlap":        {{0, framed(1, 3, 4), 0}, {5 * ms, framed(2, 0, 2), 5 * ms}, {5 * ms, framed(2, 1, 2), 15 * ms}},
-		"foreign: as long as before": {{0, foreign(1), 0}, {0, foreign(1), 0}, {33 * ms, foreign(2), 33 * ms}, {33 * ms, foreign(2), 43 * ms}, {33 * ms, foreign(2), 53 * ms},
-			{34 * ms, foreign(2), 53 * ms}, {66 * ms, foreign(3), 66 * ms}, {66 * ms, foreign(3), 71 * ms}, {66 * ms, foreign(2), 66 * ms}},
+		"at once": {{0, framed(1, 0, 4), 0}, {0, framed(1, 1, 4), 5 * ms},
+			{0, framed(1, 2, 4), 10 * ms}, {0, framed(1, 3, 4), 15 * ms}},
+		"as it arrives": {{0, framed(1, 0, 4), 0}, {7 * ms, framed(1, 1, 4), 7 * ms},
+			{8 * ms, framed(1, 2, 4), 10 * ms}, {30 * ms, framed(1, 3, 4), 30 * ms}},
+		"without the first": {{0, framed(1, 2, 4), 0}, {0, framed(1, 3, 4), 5 * ms},
+			{1 * ms, framed(1, 0, 4), 1 * ms}},
+		"repair of an earlier frame": {{0, framed(1, 0, 4), 0}, {33 * ms, framed(2, 0, 2), 33 * ms},
+			{33 * ms, framed(1, 3, 4), 33 * ms}, {33 * ms, framed(2, 1, 2), 43 * ms}},
+		"frames that overlap": {{0, framed(1, 3, 4), 0}, {5 * ms, framed(2, 0, 2), 5 * ms},
+			{5 * ms, framed(2, 1, 2), 15 * ms}},
+		"foreign: as long as before": {{0, foreign(1), 0}, {0, foreign(1), 0}, {33 * ms, foreign(2), 33 * ms},
+			{33 * ms, foreign(2), 43 * ms}, {33 * ms, foreign(2), 53 * ms},
+			{34 * ms, foreign(2), 53 * ms}, {66 * ms, foreign(3), 66 * ms}, {66 * ms, foreign(3), 71 * ms},
+			{66 * ms, foreign(2), 66 * ms}},
 	} {
 		s := NewSchedule(plan(t, "spread:20ms"), 90000)
 		for i, a := range arrivals {
@@ -55,7 +62,7 @@ func TestInterval(t *testing.T) {
 	if s.Interval() != DefaultInterval {
 		t.Errorf("interval is %v before it is known", s.Interval())
 	}
-	// Frames 2 to 4 are not seen, and the timestamp wraps around.
+	// Frames 2 to 4 are lost, and the timestamp wraps around.
 	begin := Packet{Framed: true, Frame: 5, Packets: 4, Timestamp: 1<<32 - 100}
 	s = NewSchedule(plan(t, Default), 90000)
 	due(begin, 0)
@@ -69,7 +76,8 @@ func TestInterval(t *testing.T) {
 		t.Errorf("second of four packets is due at %v, expected 102 ms: 0.4 of the interval are 8 ms", at)
 	}
 	for frame := range uint32(60) {
-		due(Packet{Framed: true, Frame: 10 + int64(frame), Packets: 4, Timestamp: next.Timestamp + (frame+1)*3000}, 200*ms)
+		due(Packet{Framed: true, Frame: 10 + int64(frame), Packets: 4, Timestamp: next.Timestamp + (frame+1)*3000},
+			200*ms)
 	}
 	if i := s.Interval(); i < 33*ms || i > 34*ms {
 		t.Errorf("interval is %v, expected 33 ms", i)

@@ -6,20 +6,20 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
-// History knows the packets sent to one receiver, and learns from its reports what became of each.
+// History records the packets sent to one receiver and derives their fate from the receiver's reports.
 type History struct {
 	// One of these is nil.
 	numbers *feedback.TransportHistory
 	streams *feedback.CongestionHistory
 }
 
-// NewNumbered makes a history for a receiver that reports by transport-wide numbers
-// (draft-holmer-rmcat-transport-wide-cc-extensions-01), of which the given one is the first.
+// NewNumbered returns a history for a receiver that reports transport-wide numbers
+// (draft-holmer-rmcat-transport-wide-cc-extensions-01). The first packet has the number first.
 func NewNumbered(first uint16) *History {
 	return &History{numbers: feedback.NewTransportHistory(first)}
 }
 
-// NewByStream makes a history for a receiver that reports by SSRC and sequence number (RFC 8888).
+// NewByStream returns a history for a receiver that reports SSRCs and sequence numbers (RFC 8888).
 func NewByStream() *History { return &History{streams: feedback.NewCongestionHistory()} }
 
 // ByStream reports whether the receiver reports by SSRC and sequence number.
@@ -34,7 +34,7 @@ func (h *History) sent(ssrc uint32, sequence uint16, size int, kind feedback.Pac
 	return h.numbers.Sent(size, kind, now)
 }
 
-// report appends to results what is new in a report.
+// report appends the new results of a report to results.
 func (h *History) report(packet []byte, arrived time.Time, results []feedback.PacketResult) []feedback.PacketResult {
 	if h.streams != nil {
 		return h.streams.Feedback(packet, arrived, results)
@@ -42,7 +42,7 @@ func (h *History) report(packet []byte, arrived time.Time, results []feedback.Pa
 	return h.numbers.Feedback(packet, arrived, results)
 }
 
-// Stats are the counts so far.
+// Stats returns the counters.
 func (h *History) Stats() feedback.TransportHistoryStats {
 	if h.streams != nil {
 		return h.streams.Stats()

@@ -12,11 +12,11 @@ import (
 const (
 	// Never is the due time if nothing is due.
 	Never = time.Duration(math.MaxInt64)
-	// UsualGrace is the Grace of a client and of direct mode: ten times the longest interval between two reports at 50 ms.
-	// A receiver that never reports limits nothing.
+	// UsualGrace is the Grace of a client and of direct mode: ten times the longest interval between two reports at 50
+	// ms. A receiver that never reports limits nothing.
 	UsualGrace = time.Second
-	// UsualIdle is the Idle of a client and of direct mode. Packets sent before a longer pause do not show whether the path
-	// still carries their rate.
+	// UsualIdle is the Idle of a client and of direct mode. Packets sent before a longer pause do not show whether the
+	// path still carries their rate.
 	UsualIdle = 500 * time.Millisecond
 	// MaxPadding is how many of the latest packets of a stream a probe of a client or of direct mode repeats, from the
 	// newest on, before it begins with the newest again.
@@ -24,13 +24,13 @@ const (
 	// LookInterval is how often the estimator is consulted without a report: departing packets and the passing of time
 	// make steps of the estimator due as well.
 	LookInterval = 100 * time.Millisecond
-	// stepInterval is the shortest time between two timed steps. A step detects silence and starts probes, at intervals of
-	// hundreds of milliseconds.
+	// stepInterval is the shortest time between two timed steps. A step detects silence and starts probes, at intervals
+	// of hundreds of milliseconds.
 	stepInterval = 5 * time.Millisecond
-	// maxPending bounds the bytes that the estimator receives as one packet. With the packet that exceeds the bound they
-	// stay below the 65,535 that an estimator accepts. A run of 43 packets that leaves at one time may have 69 kB.
+	// maxPending bounds the bytes that the estimator receives as one packet. With the packet that exceeds the bound
+	// they stay below the 65,535 that an estimator accepts. A run of 43 packets that leaves at one time may have 69 kB.
 	maxPending = 48 << 10
-	// maxProbeFactor and probeGrace bound a probe that has too little to send: twice the length of the probe, and the
+	// maxProbeFactor and probeGrace bound a probe that has too few packets: twice the length of the probe, and the
 	// delay of a late timer. A probe at half its rate still measures correctly. A slower probe has too few bytes for a
 	// measurement.
 	maxProbeFactor = 2
@@ -41,19 +41,19 @@ const (
 type Options struct {
 	// Plan is how frames are spread.
 	Plan pacing.Plan
-	// Grace is how long the start rate limits the sender before the first report. With 0 the sender has no limit until the
-	// first report.
+	// Grace is how long the start rate limits the sender before the first report. With 0 the sender has no limit until
+	// the first report.
 	Grace time.Duration
-	// Idle is the longest pause in sending after which a probe may still begin: after a longer pause no recent packet is
-	// left as padding. 0 is no limit.
+	// Idle is the longest pause in sending after which a probe may still begin: after a longer pause no recent packet
+	// is left as padding. 0 is no limit.
 	Idle time.Duration
 	// Look is the longest time between two steps. It is 0 if the caller itself calls Consult every LookInterval.
 	Look time.Duration
 }
 
-// Sender sends packets P and retransmissions R to one receiver. Without an estimator the plan alone paces packets. Times
-// of the pacer count from the start that New was given. The Sender itself calls SetPath and Probe of the pacer: the next
-// Consult overrides a path or a probe that the caller sets.
+// Sender sends packets P and retransmissions R to one receiver. Without an estimator the plan alone paces packets.
+// Times of the pacer count from the start that New was given. The Sender itself calls SetPath and Probe of the pacer:
+// the next Consult overrides a path or a probe that the caller sets.
 type Sender[P, R any] struct {
 	pacing.Pacer[P, R]
 	options Options
@@ -66,8 +66,8 @@ type estimation struct {
 	history   *History
 	estimator congestion.Estimator
 	clusters  congestion.Clusters
-	// at is the latest time that the estimator has seen. pending is the number of bytes sent at that time which the
-	// estimator has not been given yet: one call for the packets of a run costs a fifth of one call per packet.
+	// at is the latest time passed to the estimator. pending is the number of bytes sent at that time and not passed
+	// yet: one call for the packets of a run costs a fifth of one call per packet.
 	at      time.Time
 	pending int
 	// video is set once a packet other than audio has left. began is the time of the first such packet, latest the time
@@ -144,8 +144,8 @@ func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedbac
 	return number
 }
 
-// advance gives the estimator the pending bytes and returns the time to use next. The time of the estimator never goes
-// back, although a report may have arrived before packets that were sent while it was read.
+// advance passes the pending bytes to the estimator and returns the time for its next call. The time of the estimator
+// never decreases, although a report may have arrived before packets that were sent while it was read.
 func (s *Sender[P, R]) advance(now time.Time) time.Time {
 	if s.pending > 0 {
 		s.estimator.Sent(s.at, s.pending)
@@ -193,7 +193,7 @@ func (s *Sender[P, R]) Learn(results []feedback.PacketResult, arrived, now time.
 	s.trips.Add(now.Sub(s.started), congestion.LongestTrip(arrived, results), feedback.QueueMemory)
 }
 
-// Want sets the rate that would be sent without a limit of bandwidth.
+// Want sets the rate that would be sent without a bandwidth limit.
 func (s *Sender[P, R]) Want(rate congestion.Bitrate, now time.Time) {
 	if s.estimator != nil {
 		s.estimator.Want(s.advance(now), rate)
@@ -226,8 +226,8 @@ func (s *Sender[P, R]) Step(now time.Time) Change {
 	return s.Consult(now)
 }
 
-// Consult gives the pacer the estimator's path and next probe. It is due after reports, and after changes of the wanted
-// rate or of the limits.
+// Consult passes the estimator's path and next probe to the pacer. It is due after reports, and after changes of the
+// wanted rate or of the limits.
 func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 	if s.estimator == nil {
 		return change
@@ -263,7 +263,7 @@ func (s *Sender[P, R]) mayProbe(now time.Time) bool {
 	return s.options.Idle == 0 || !s.latest.IsZero() && now.Sub(s.latest) <= s.options.Idle
 }
 
-// updatePath gives the pacer the path if the path has changed, and reports whether it has.
+// updatePath passes the path to the pacer if the path has changed, and reports whether it has.
 func (s *Sender[P, R]) updatePath(now time.Time) bool {
 	if s.options.Plan.Off() {
 		return false
@@ -285,20 +285,20 @@ func (s *Sender[P, R]) inGrace(now time.Time) bool {
 	return !s.reported && s.options.Grace > 0 && (!s.video || now.Sub(s.began) < s.options.Grace)
 }
 
-// Limit is the rate that limits the sender as of the last step or Consult, 0 if no rate does. With the plan of
+// Limit returns the rate that limits the sender as of the last step or Consult, or 0 if no rate does. With the plan of
 // pacing.Off no rate does.
 func (s *Sender[P, R]) Limit() congestion.Bitrate { return congestion.Bitrate(s.path.Estimate) }
 
 // Reported reports whether the receiver has reported on a packet.
 func (s *Sender[P, R]) Reported() bool { return s.reported }
 
-// Stats are the estimator's statistics as of the last step or Consult. The caller must not change them.
+// Stats returns the estimator's statistics as of the last step or Consult. The caller must not change them.
 func (s *Sender[P, R]) Stats() *congestion.Stats { return s.stats }
 
-// LongestTrip is the longest of the latest round trips, queues included, 0 if none is known.
+// LongestTrip returns the longest of the latest round trips, queues included, or 0 if none is known.
 func (s *Sender[P, R]) LongestTrip() time.Duration { return s.trips.Value() }
 
-// Pad sends as much padding as the current probe asks for in this tick. repeat sends a recent packet again, and reports
+// Pad sends the padding that the current probe needs in this tick. repeat sends a recent packet again, and reports
 // false if there is none.
 func (s *Sender[P, R]) Pad(repeat func() bool) {
 	for s.Pads() {

@@ -13,7 +13,7 @@ var start = time.Unix(1_000_000, 0)
 
 func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 
-// told is an estimator that keeps what it is told, and says what the test has it say.
+// told is an estimator that records its input and returns values set by the test.
 type told struct {
 	t       *testing.T
 	last    time.Time
@@ -73,7 +73,7 @@ func (e *told) Next() time.Time              { return e.next }
 func (e *told) Estimate() congestion.Bitrate { return e.stats.Estimate }
 func (e *told) Stats() congestion.Stats      { return e.stats }
 
-// started is a sender with an estimator that is told.
+// started is a sender with an estimator of type told.
 func started(t *testing.T, options Options) (*Sender[int, int], *told) {
 	t.Helper()
 	var err error
@@ -86,7 +86,7 @@ func started(t *testing.T, options Options) (*Sender[int, int], *told) {
 	return s, e
 }
 
-// received are the results of packets that left and arrived.
+// received returns the results of packets that left and arrived.
 func received(sent time.Time, numbers ...int64) (results []feedback.PacketResult) {
 	for _, number := range numbers {
 		results = append(results, feedback.PacketResult{Sequence: number, Size: 1200, Sent: sent, Received: true})
@@ -94,7 +94,7 @@ func received(sent time.Time, numbers ...int64) (results []feedback.PacketResult
 	return results
 }
 
-// TestRunsAreToldAsOne: packets that leave at one time are told together, as far as an estimator takes that.
+// TestRunsAreToldAsOne: packets that leave at one time are passed to the estimator together, up to its limit.
 func TestRunsAreToldAsOne(t *testing.T) {
 	s, e := started(t, Options{})
 	for range 100 {
@@ -113,7 +113,7 @@ func TestRunsAreToldAsOne(t *testing.T) {
 	}
 }
 
-// TestAudioBeginsNothing: the estimator hears of packets from the first of video on.
+// TestAudioBeginsNothing: the estimator sees packets from the first video packet on.
 func TestAudioBeginsNothing(t *testing.T) {
 	s, e := started(t, Options{})
 	first := s.Sent(1, 1, 100, feedback.Audio, at(1))
@@ -129,7 +129,7 @@ func TestAudioBeginsNothing(t *testing.T) {
 	}
 }
 
-// TestTimeNeverGoesBack brings a report that arrived after the sender read the clock, and packets that leave then.
+// TestTimeNeverGoesBack processes a report that arrived after the sender read the clock, and packets that leave then.
 func TestTimeNeverGoesBack(t *testing.T) {
 	s, e := started(t, Options{})
 	number := s.Sent(1, 1, 1000, feedback.Media, at(10))
@@ -146,7 +146,7 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-// TestProbes marks the packets of a probe in reports, and asks for the next one when it is complete.
+// TestProbes marks the packets of a probe in reports, and requests the next probe when the first is complete.
 func TestProbes(t *testing.T) {
 	s, e := started(t, Options{})
 	before := s.Sent(1, 1, 1200, feedback.Media, at(0))
@@ -191,7 +191,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestIdleSendersDoNotProbe: what was sent long ago does not show that the path carries it.
+// TestIdleSendersDoNotProbe: packets sent long ago do not show that the path carries their rate.
 func TestIdleSendersDoNotProbe(t *testing.T) {
 	s, e := started(t, Options{Idle: 500 * time.Millisecond})
 	probe := congestion.ProbeCluster{ID: 1, Rate: 10e6, Duration: 15 * time.Millisecond, MinBytes: 2400, MinPackets: 2}
@@ -209,8 +209,8 @@ func TestIdleSendersDoNotProbe(t *testing.T) {
 	}
 }
 
-// TestPathFollowsReports: without a grace nothing limits before the first report; with one the start rate does so until
-// it is over.
+// TestPathFollowsReports: without a grace nothing limits the sender before the first report; with a grace the start
+// rate does so until its end.
 func TestPathFollowsReports(t *testing.T) {
 	known := pacing.Path{Estimate: 8e6, Carried: 8e6}
 	s, _ := started(t, Options{})
@@ -246,7 +246,7 @@ func TestPathFollowsReports(t *testing.T) {
 	}
 }
 
-// TestStepsAreDueByTime: those of the estimator, and not more often than that is worth.
+// TestStepsAreDueByTime: steps of the estimator are due at its time, but not more often than stepInterval.
 func TestStepsAreDueByTime(t *testing.T) {
 	s, e := started(t, Options{})
 	if s.StepDue() != 0 {
@@ -264,14 +264,14 @@ func TestStepsAreDueByTime(t *testing.T) {
 	}
 }
 
-// TestLooking: a step that a packet makes due is found by looking, and nothing is stepped before it is due.
+// TestLooking: a step that a packet makes due is found at the next look, and there is no step before it is due.
 func TestLooking(t *testing.T) {
 	s, e := started(t, Options{Look: 100 * time.Millisecond})
 	e.next = time.Time{}
 	if s.Step(at(0)); e.steps != 1 || s.StepDue() != 100*time.Millisecond {
 		t.Fatalf("%d steps, the next is due at %v, expected 1 and 100 ms", e.steps, s.StepDue())
 	}
-	// The estimator has nothing to do before something was sent.
+	// The estimator has no step before the first packet.
 	s.Step(at(100))
 	s.Sent(1, 1, 1200, feedback.Media, at(120))
 	e.next = at(250)
@@ -283,7 +283,7 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// TestHistories know packets by number, or by stream.
+// TestHistories identifies packets by number, or by stream.
 func TestHistories(t *testing.T) {
 	for _, h := range []*History{NewNumbered(7), NewByStream()} {
 		cfg := feedback.DefaultConfig().Transport

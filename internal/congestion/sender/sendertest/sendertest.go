@@ -1,5 +1,5 @@
-// Package sendertest plays a story to any user of a sender.Sender, and writes down what its estimator is told and
-// asked. The server and vollab control play the same stories, with the same outcome.
+// Package sendertest plays a story to any user of a sender.Sender and records the calls of its estimator. The server
+// and vollab control play the same stories, with the same outcome.
 package sendertest
 
 import (
@@ -13,11 +13,11 @@ import (
 
 // Player sends to one receiver.
 type Player interface {
-	// Frame takes a frame of so many full packets that has just arrived whole.
+	// Frame sends a frame of the given number of full packets that has just arrived whole.
 	Frame(packets int, now time.Time)
-	// Report takes a report of the receiver.
+	// Report processes a report of the receiver.
 	Report(packet []byte, now time.Time)
-	// Run does what is due.
+	// Run processes due events.
 	Run(now time.Time)
 	// Departed returns the packets that have left since the last call.
 	Departed() []Packet
@@ -29,21 +29,21 @@ type Packet struct {
 	Size   int
 }
 
-// The Player is run every millisecond, and a frame comes every 33 of them. The receiver reports every 25, in the form
-// of draft-holmer-rmcat-transport-wide-cc-extensions-01.
+// Intervals in milliseconds: the Player runs every 1, a frame arrives every 33, the receiver reports every 25, in the
+// format of draft-holmer-rmcat-transport-wide-cc-extensions-01.
 const (
 	step           = time.Millisecond
 	frameInterval  = 33 * step
 	reportInterval = 25 * step
 )
 
-// Story is what happens: so many packets of each frame, over a path with a delay, whose reports do not come between two
-// times.
+// Story describes a test run: Packets of each frame over a path with Delay until End, without reports between From and
+// To. Times are milliseconds.
 type Story struct {
 	Packets, Delay, From, To, End int
 }
 
-// Read reads a story, whose first line is "20 packets, 10 ms, silent from 1200 to 1700 of 2500 ms".
+// Read reads a story. Its first line has the form "20 packets, 10 ms, silent from 1200 to 1700 of 2500 ms".
 func Read(text string) (s Story, line string, err error) {
 	line, _, _ = strings.Cut(text, "\n")
 	_, err = fmt.Sscanf(line, "%d packets, %d ms, silent from %d to %d of %d ms",
@@ -54,13 +54,13 @@ func Read(text string) (s Story, line string, err error) {
 	return s, line, err
 }
 
-// arrival is a packet under way.
+// arrival is a packet in transit.
 type arrival struct {
 	Packet
 	at time.Time
 }
 
-// Play plays the story from a time on.
+// Play plays the story, starting at a given time.
 func (s Story) Play(p Player, start time.Time) {
 	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
 	var under []arrival
@@ -88,14 +88,14 @@ func (s Story) Play(p Player, start time.Time) {
 	}
 }
 
-// Recorder is an estimator that writes down what it is told and asked.
+// Recorder is an estimator that records its calls.
 type Recorder struct {
 	congestion.Estimator
 	start time.Time
 	lines []string
 }
 
-// NewRecorder makes a recorder around an estimator that takes the path for one of 30 Mbit/s at most.
+// NewRecorder returns a recorder around an estimator with a maximum of 30 Mbit/s.
 func NewRecorder(start time.Time) *Recorder {
 	cfg := congestion.DefaultConfig()
 	cfg.Max = 30e6
@@ -140,7 +140,7 @@ func (r *Recorder) Probe(now time.Time) (c congestion.ProbeCluster, ok bool) {
 	return c, ok
 }
 
-// Transcript is what was written down, below the story's line.
+// Transcript returns the record, below the first line of the story.
 func (r *Recorder) Transcript(line string) string {
 	return line + "\n" + strings.Join(r.lines, "\n") + "\n"
 }
