@@ -90,7 +90,7 @@ func (a *Allocator) survey(scene *Scene) {
 	a.chosen, a.auto = a.chosen[:0], a.auto[:0]
 	a.spared = 0
 	a.fresh = isFresh(scene)
-	eye := newOnlooker(&a.cfg.View, scene.Viewpoint)
+	eye := newViewer(&a.cfg.View, scene.Viewpoint)
 	for i := range scene.Objects {
 		object := &scene.Objects[i]
 		eye.turnTo(object)

@@ -12,7 +12,7 @@ const unseenSlack = 5 * math.Pi / 180
 
 // outOfSight tells whether a tile is so far beyond the edge of the view that it is sent no more than ViewConfig.Unseen says. What the receiver chose is sent wherever
 // it looks, and VR2Gather's strategies know nothing of views.
-func (a *Allocator) outOfSight(s *sight, tile *Tile) bool {
+func (a *Allocator) outOfSight(s *visibility, tile *Tile) bool {
 	cfg := &a.cfg.View
 	if cfg.Unseen == UnseenFull || tile.Choice.Explicit || a.cfg.Strategy != StrategyVolsfu {
 		return false

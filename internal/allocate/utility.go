@@ -33,7 +33,7 @@ type utility struct {
 	weight, exponent, scale float64
 }
 
-func newUtility(cfg *ViewConfig, s sight, points float64) utility {
+func newUtility(cfg *ViewConfig, s visibility, points float64) utility {
 	exponent := cfg.Concavity
 	if s.pixels > 0 {
 		exponent += points / s.pixels

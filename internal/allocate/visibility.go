@@ -14,8 +14,8 @@ const (
 	equalWeight = 1
 )
 
-// sight is how a receiver sees a tile.
-type sight struct {
+// visibility is how a receiver sees a tile.
+type visibility struct {
 	// weight is what the tile is worth at full quality, in shares of the view.
 	weight float64
 	// pixels is what the whole box covers, inside the view or not; 0 is unknown.
@@ -30,8 +30,8 @@ type sight struct {
 	center vector
 }
 
-// onlooker sees the tiles of one object after the other from one viewpoint.
-type onlooker struct {
+// viewer sees the tiles of one object after the other from one viewpoint.
+type viewer struct {
 	cfg     *ViewConfig
 	frustum frustum
 	present bool // there is a usable viewpoint
@@ -41,8 +41,8 @@ type onlooker struct {
 	extent  float64
 }
 
-func newOnlooker(cfg *ViewConfig, v *Viewpoint) onlooker {
-	o := onlooker{cfg: cfg}
+func newViewer(cfg *ViewConfig, v *Viewpoint) viewer {
+	o := viewer{cfg: cfg}
 	if v != nil {
 		o.frustum, o.present = newFrustum(v)
 	}
@@ -50,7 +50,7 @@ func newOnlooker(cfg *ViewConfig, v *Viewpoint) onlooker {
 }
 
 // turnTo looks at an object.
-func (o *onlooker) turnTo(object *Object) {
+func (o *viewer) turnTo(object *Object) {
 	if !o.present {
 		return
 	}
@@ -75,17 +75,17 @@ func (o *onlooker) turnTo(object *Object) {
 }
 
 // look sees one tile of that object.
-func (o *onlooker) look(object *Object, tile *Tile) sight {
+func (o *viewer) look(object *Object, tile *Tile) visibility {
 	priority := object.Priority
 	if !(priority > 0 && priority <= 1e6) {
 		priority = 1
 	}
 	if !o.present {
-		return sight{weight: priority * equalWeight, seen: true}
+		return visibility{weight: priority * equalWeight, seen: true}
 	}
 	b, known := newBox(&tile.Box)
 	if !known || !o.placed {
-		return sight{weight: priority * unknownWeight / float64(len(object.Tiles)), seen: true, center: o.middle}
+		return visibility{weight: priority * unknownWeight / float64(len(object.Tiles)), seen: true, center: o.middle}
 	}
 	inView, entire := o.frustum.area(&o.stand, &b)
 	area, beyond, whole := inView, 0.0, o.frustum.silhouette(&o.stand, &b)
@@ -94,7 +94,7 @@ func (o *onlooker) look(object *Object, tile *Tile) sight {
 		area += o.margin(beyond) * max(whole-inView, 0)
 	}
 	center := b.center()
-	return sight{
+	return visibility{
 		weight: priority * (unseenWeight + area*o.nearSide(center)),
 		pixels: whole * o.cfg.Pixels,
 		seen:   inView > 0 || beyond <= o.cfg.EdgeDegrees*math.Pi/180,
@@ -108,7 +108,7 @@ func (o *onlooker) look(object *Object, tile *Tile) sight {
 //
 // It falls to 1/e with every margin, and nowhere at once: a viewpoint that trembles would switch tiles off and on. At 30° with a margin of 10° it is a
 // hundredth of what is inside, and what is behind the viewer is worth less than unseenWeight.
-func (o *onlooker) margin(beyond float64) float64 {
+func (o *viewer) margin(beyond float64) float64 {
 	if o.cfg.EdgeDegrees == 0 {
 		return 0
 	}
@@ -119,7 +119,7 @@ func (o *onlooker) margin(beyond float64) float64 {
 //
 // People and what they hold are opaque: of what is behind them little is seen. Boxes do not tell how much. What counts is where the tile lies from the
 // object's vertical axis against where the eye is, both seen from above: the feet's front is as much a front as the head's, and from above nothing hides.
-func (o *onlooker) nearSide(center vector) float64 {
+func (o *viewer) nearSide(center vector) float64 {
 	offset := center.minus(o.middle)
 	offset[1] = 0
 	distance := offset.length()
@@ -132,7 +132,7 @@ func (o *onlooker) nearSide(center vector) float64 {
 }
 
 // facing is what VR2Gather orders tiles by: the cosine between the directions from the object's middle to the eye and to the tile, 0 where unknown.
-func (o *onlooker) facing(center vector) float64 {
+func (o *viewer) facing(center vector) float64 {
 	if !o.present || !o.placed {
 		return 0
 	}
