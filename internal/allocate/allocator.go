@@ -7,23 +7,23 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Allocator turns scenes into decisions. It keeps memory between calls and nothing else: any number of receivers may share one. It belongs to the
-// goroutine that calls it.
+// Allocator computes decisions from scenes. It keeps only memory between calls, so any number of receivers may share
+// one. It belongs to the goroutine that calls it.
 type Allocator struct {
 	cfg Config
 	solver
 	ladder  ladder
-	fresh   bool    // nothing of the scene has been allocated before
+	fresh   bool    // no tile of the scene has been allocated before
 	chosen  []int32 // items whose quality the receiver chose
-	auto    []int32 // all others
-	held    []int32 // what was picked first, while something else is tried
-	spared  float64 // bit/s that tiles out of sight are not sent though they might be
-	last    int32   // the item that is sent though nothing fits the budget, -1 where something fits
+	auto    []int32 // all other items
+	held    []int32 // the first solution, while another is tried
+	spared  float64 // bit/s not sent of tiles out of sight
+	last    int32   // the item that is sent although nothing fits the budget, -1 if something fits
 	byTile  [][]Decision
 	decided []Decision
 }
 
-// New makes an allocator. A configuration that Validate refuses gives an error around ErrConfig.
+// New returns an allocator. An invalid configuration results in an error that wraps ErrConfig.
 func New(cfg Config) (*Allocator, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -31,8 +31,9 @@ func New(cfg Config) (*Allocator, error) {
 	return &Allocator{cfg: cfg}, nil
 }
 
-// Allocate decides what each tile is sent. What the receiver chose comes first; what exceeds the budget even so is lowered. The rest of the budget
-// goes to the other tiles by the strategy. Where nothing fits, one tile goes on all the same. The result is valid until the next call.
+// Allocate decides the qualities of each tile. The receiver's choices come first, and are lowered only if they exceed
+// the budget. The strategy distributes the rest of the budget over the other tiles. If nothing fits, one tile is sent
+// nevertheless. The result is valid until the next call.
 func (a *Allocator) Allocate(scene *Scene) Result {
 	a.survey(scene)
 	budget := float64(max(scene.Budget, 0))
@@ -54,10 +55,11 @@ func (a *Allocator) Allocate(scene *Scene) Result {
 	return a.result(scene)
 }
 
-// keepOne picks the cheapest option of one item where nothing fits the budget, and returns that item, else -1: the one of those that the receiver chose, or else
-// of all others, whose option brings most.
+// keepOne picks the cheapest option of one item if nothing fits the budget, and returns that item, else -1. It prefers
+// the receiver's choices, and among equals the item whose option has the largest gain.
 //
-// Of a path on which nothing is sent nothing is known: its estimate would never rise. What exceeds the estimate is the pacer's to leave out, frame by frame.
+// A path without packets has no feedback, and its estimate would never rise. The pacer skips the frames that exceed the
+// estimate.
 func (a *Allocator) keepOne() int32 {
 	for i := range a.items {
 		if it := &a.items[i]; a.options[it.first+it.picked].rate > 0 {
@@ -84,7 +86,7 @@ func (a *Allocator) keepOne() int32 {
 	return -1
 }
 
-// survey lists all tiles with what can be sent of them and what that is worth.
+// survey lists all tiles with their options and values.
 func (a *Allocator) survey(scene *Scene) {
 	a.options, a.items = a.options[:0], a.items[:0]
 	a.chosen, a.auto = a.chosen[:0], a.auto[:0]
@@ -99,7 +101,8 @@ func (a *Allocator) survey(scene *Scene) {
 			seen := eye.look(object, tile)
 			a.ladder.read(object.Mode, tile)
 			value := newUtility(&a.cfg.View, seen, a.ladder.points)
-			a.items = append(a.items, item{object: int32(i), tile: int32(j), explicit: tile.Choice.Explicit, seen: seen.seen})
+			a.items = append(a.items, item{object: int32(i), tile: int32(j), explicit: tile.Choice.Explicit,
+				seen: seen.seen})
 			index := int32(len(a.items) - 1)
 			it := &a.items[index]
 			a.offer(it, tile, &value)
@@ -134,15 +137,17 @@ func isFresh(scene *Scene) bool {
 	return true
 }
 
-// affordable tells whether the budget suffices for all that the receiver chose; with the reserve, as long as it does not get it yet.
+// affordable reports whether the budget suffices for all of the receiver's choices. As long as a choice is not fully
+// sent, the reserve is subtracted first.
 func (a *Allocator) affordable(budget float64) bool {
-	if !a.fresh && slices.ContainsFunc(a.chosen, func(i int32) bool { return a.items[i].current < a.items[i].count-1 }) {
+	if !a.fresh && slices.ContainsFunc(a.chosen,
+		func(i int32) bool { return a.items[i].current < a.items[i].count-1 }) {
 		budget *= 1 - a.cfg.Reserve
 	}
 	return a.wanted(a.chosen) <= budget
 }
 
-// wanted is the rate of the best options of the items.
+// wanted returns the rate of the best options of the items.
 func (a *Allocator) wanted(items []int32) (rate float64) {
 	for _, i := range items {
 		it := &a.items[i]
@@ -151,10 +156,11 @@ func (a *Allocator) wanted(items []int32) (rate float64) {
 	return rate
 }
 
-// settle picks options for the items: those that are worth most within the budget less the reserve, or what is sent now, or the best of it that fits.
+// settle picks options for the items: the most valuable ones within the budget less the reserve, or the current ones,
+// or the best part of the current ones that fits.
 //
-// Values hold what changes cost. The reserve keeps rates that vary by themselves from lowering tomorrow what is raised today. What is sent now
-// may use the whole budget, and what exceeds it is lowered at once.
+// Values include the cost of changes. The reserve prevents that rates which vary by themselves lower a tile soon after
+// it was raised. The current options may use the whole budget; if they exceed it they are lowered at once.
 func (a *Allocator) settle(items []int32, budget float64) {
 	if a.fresh {
 		a.solve(items, budget)
@@ -182,7 +188,7 @@ func (a *Allocator) settle(items []int32, budget float64) {
 	}
 }
 
-// result says what was picked. The decisions are allocated anew where a scene is larger than every one before.
+// result collects the picked options. It allocates memory only if the scene is larger than all before.
 func (a *Allocator) result(scene *Scene) Result {
 	if cap(a.decided) < len(a.items) {
 		a.decided = make([]Decision, len(a.items))
@@ -211,7 +217,7 @@ func (a *Allocator) result(scene *Scene) Result {
 	}
 }
 
-// reason says why the item was picked so.
+// reason returns why the item was picked.
 func (it *item) reason(options []option) Reason {
 	best := it.picked == it.count-1
 	switch {

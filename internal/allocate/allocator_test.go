@@ -30,7 +30,8 @@ func describe(result Result) string {
 func ahead(tiles, levels int, top volumetric.Bitrate) Object {
 	object := Object{Mode: volumetric.ModeAlternatives}
 	for i := range tiles {
-		object.Tiles = append(object.Tiles, Tile{Box: cube(0.4*(float32(i)-float32(tiles-1)/2), 0, -3, 0.4), Levels: doubling(levels, top)})
+		object.Tiles = append(object.Tiles, Tile{Box: cube(0.4*(float32(i)-float32(tiles-1)/2), 0, -3, 0.4),
+			Levels: doubling(levels, top)})
 	}
 	return object
 }
@@ -42,13 +43,16 @@ func TestChoicesComeFirst(t *testing.T) {
 		choices []Choice
 		want    string
 	}{
-		{"all that is wanted", Unlimited, []Choice{{}, Fixed(1), Fixed(volumetric.QualityOff)}, "[2:auto 1:choice off:choice]"},
+		{"all that is wanted", Unlimited, []Choice{{}, Fixed(1), Fixed(volumetric.QualityOff)},
+			"[2:auto 1:choice off:choice]"},
 		{"the others get what is left", 5e6, []Choice{{}, Fixed(2), {}}, "[0:auto 2:choice off:budget]"},
 		{"lowered", 3.5e6, []Choice{{}, Fixed(2), {}}, "[0:auto 1:budget off:budget]"},
 		{"lowered together", 4e6, []Choice{Fixed(2), Fixed(2), {}}, "[1:budget 1:budget off:budget]"},
 		{"nothing fits", 0.5e6, []Choice{{}, Fixed(2), {}}, "[off:budget 0:budget off:budget]"},
-		{"nothing at all", -5, []Choice{{}, Fixed(0), Fixed(volumetric.QualityOff)}, "[off:budget 0:budget off:choice]"},
-		{"beyond the highest", Unlimited, []Choice{Fixed(7), Fixed(63), Descriptions(Qualities(0, 1))}, "[2:choice 2:choice 1:choice]"},
+		{"nothing at all", -5, []Choice{{}, Fixed(0), Fixed(volumetric.QualityOff)},
+			"[off:budget 0:budget off:choice]"},
+		{"beyond the highest", Unlimited, []Choice{Fixed(7), Fixed(63), Descriptions(Qualities(0, 1))},
+			"[2:choice 2:choice 1:choice]"},
 	} {
 		a := newAllocator(t, nil)
 		scene := Scene{Budget: c.budget, Objects: []Object{ahead(3, 3, 4e6)}}
@@ -77,13 +81,14 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 		{"the one that is chosen", &eye, []Choice{Fixed(2), {}}, 1.5, "", "[0:budget off:budget]"},
 		{"what is off stays off", &eye, []Choice{{}, off}, 1.5, "", "[0:budget off:choice]"},
 		{"nothing is wanted", &eye, []Choice{off, off}, 1, "", "[off:choice off:choice]"},
-		{"the one that goes on already, of about the same worth", &eye, []Choice{{}, {}}, 0.97, "second", "[off:budget 0:budget]"},
+		{"the one that goes on already, of about the same worth", &eye, []Choice{{}, {}}, 0.97, "second",
+			"[off:budget 0:budget]"},
 		{"one of much more worth", &eye, []Choice{{}, {}}, 0.8, "second", "[0:budget off:budget]"},
 	} {
 		for _, strategy := range Strategies() {
 			a := newAllocator(t, func(cfg *Config) { cfg.Strategy = strategy })
 			scene := Scene{Budget: 0.9e6, Viewpoint: c.eye, Objects: []Object{ahead(1, 3, 4e6), ahead(1, 3, 4e6)}}
-			// A scale is about the middle of the room, so the second object is brought back to where it was.
+			// Scaling is relative to the middle of the room, so the second object is moved back to its place.
 			scene.Objects[1].Pose = Pose{Scale: c.scale, Position: [3]float64{0, 0, -3 * (1 - c.scale)}}
 			for i, choice := range c.choices {
 				scene.Objects[i].Tiles[0].Choice = choice
@@ -98,7 +103,8 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 	}
 }
 
-// TestTheTileThatGoesOnRises once there is a budget again, and says what it takes meanwhile.
+// TestTheTileThatGoesOnRises: the tile that is sent although nothing fits is raised when there is a budget again, and
+// its rate is reported meanwhile.
 func TestTheTileThatGoesOnRises(t *testing.T) {
 	a := newAllocator(t, nil)
 	scene := Scene{Objects: []Object{ahead(2, 3, 4e6)}}
@@ -107,13 +113,15 @@ func TestTheTileThatGoesOnRises(t *testing.T) {
 		want   string
 		rate   volumetric.Bitrate
 	}{
-		{8e6, "[2:auto 2:auto]", 8e6}, {0, "[0:budget off:budget]", 1e6}, {0.5e6, "[0:budget off:budget]", 1e6}, {1e6, "[0:auto off:budget]", 1e6},
+		{8e6, "[2:auto 2:auto]", 8e6}, {0, "[0:budget off:budget]", 1e6}, {0.5e6, "[0:budget off:budget]", 1e6},
+		{1e6, "[0:auto off:budget]", 1e6},
 		{2.2e6, "[0:auto 0:auto]", 2e6}, {0.7e6, "[0:budget off:budget]", 1e6},
 	} {
 		scene.Budget = c.budget
 		result := a.Allocate(&scene)
 		if got := describe(result); got != c.want || result.Rate != c.rate || result.Wanted != 8e6 {
-			t.Errorf("%v: %s takes %v of %v, expected %s, %v", c.budget, got, result.Rate, result.Wanted, c.want, c.rate)
+			t.Errorf("%v: %s takes %v of %v, expected %s, %v", c.budget, got, result.Rate, result.Wanted,
+				c.want, c.rate)
 		}
 		keep(&scene, result)
 	}
@@ -127,7 +135,8 @@ func TestChoiceThatBarelyFitsIsNotTakenBackAndForth(t *testing.T) {
 		budget volumetric.Bitrate
 		want   string
 	}{
-		{4.02e6, "[2:choice]"}, {3.98e6, "[1:budget]"}, {4.02e6, "[1:budget]"}, {4.1e6, "[2:choice]"}, {4e6, "[2:choice]"},
+		{4.02e6, "[2:choice]"}, {3.98e6, "[1:budget]"}, {4.02e6, "[1:budget]"}, {4.1e6, "[2:choice]"},
+		{4e6, "[2:choice]"},
 	} {
 		scene.Budget = c.budget
 		result := a.Allocate(&scene)
@@ -152,7 +161,7 @@ func TestWithoutMargin(t *testing.T) {
 func TestUnseenTiles(t *testing.T) {
 	eye := eyeAt(0, 0, 0, 0)
 	scene := Scene{Viewpoint: &eye, Objects: []Object{ahead(2, 3, 4e6), ahead(2, 3, 4e6)}}
-	// The second object stands behind the viewer.
+	// The second object is behind the viewer.
 	scene.Objects[1].Pose.Position[2] = 6
 	for _, c := range []struct {
 		budget volumetric.Bitrate
@@ -244,7 +253,7 @@ func TestRates(t *testing.T) {
 	if got := describe(result); got != "[2:auto 0:auto]" || result.Rate != 5e6 || result.Wanted != 8e6 {
 		t.Errorf("%s: rate %v, wanted %v", got, result.Rate, result.Wanted)
 	}
-	// The next step is made where it leaves the reserve, 6e6 / (1 - 0.02), and not below.
+	// The next step is made if it leaves the reserve, at 6e6 / (1 - 0.02), and not below.
 	keep(&scene, result)
 	const next = 6_122_449
 	for budget, want := range map[volumetric.Bitrate]volumetric.Bitrate{next - 1: 5e6, next: 6e6} {
@@ -257,7 +266,7 @@ func TestRates(t *testing.T) {
 	if result := a.Allocate(&scene); result.Rate != 8e6 {
 		t.Errorf("without limit: rate %v", result.Rate)
 	}
-	// What was chosen comes before all else.
+	// The choice comes first.
 	scene.Objects[0].Tiles[1].Choice = Fixed(2)
 	scene.Budget = 3.5e6
 	for i := range scene.Objects[0].Tiles {

@@ -48,7 +48,8 @@ func TestBudgetIsSteadyUnderNoise(t *testing.T) {
 	}
 }
 
-// The queue that mean rates leave behind at a link where frames vary by ±20 %: see the arithmetic beside Budget.
+// The test measures the queue at a link whose mean load leaves the headroom, with frames that vary by ±20 %: see the
+// arithmetic of Budget.
 func TestHeadroomKeepsQueuesShort(t *testing.T) {
 	interval := 1000.0 / 30
 	noise := rand.New(rand.NewPCG(9, 10))
@@ -74,15 +75,16 @@ func TestHeadroomKeepsQueuesShort(t *testing.T) {
 	}
 }
 
-// TestBudgetStaysWithinTheEstimate steps a budget with whatever may come, at times that may go back: media are never given more than what audio, headroom
-// and overhead leave, and what queues and dropped frames take of that is bounded.
+// TestBudgetStaysWithinTheEstimate steps a budget with arbitrary inputs, at times that may decrease: the budget never
+// exceeds the estimate less audio, headroom and overhead, and the reduction by queues and dropped frames is bounded.
 func TestBudgetStaysWithinTheEstimate(t *testing.T) {
 	r := newBudgetRig(t)
 	cfg := DefaultConfig().Budget
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {
 		r.now = r.now.Add(time.Duration(random.IntN(2000)-500) * time.Millisecond)
-		estimate := []float64{0, -1e6, 1e12, 1e9 * random.Float64(), 10e6 * (0.9 + 0.2*random.Float64())}[random.IntN(5)]
+		estimate := []float64{0, -1e6, 1e12, 1e9 * random.Float64(),
+			10e6 * (0.9 + 0.2*random.Float64())}[random.IntN(5)]
 		in := BudgetInput{
 			Audio:         volumetric.Bitrate(random.IntN(3) * 100_000),
 			Overhead:      []float64{0, 0.06, -1, math.NaN(), math.Inf(1)}[random.IntN(5)],
@@ -94,7 +96,8 @@ func TestBudgetStaysWithinTheEstimate(t *testing.T) {
 		held := r.budget.held
 		got := r.step(estimate, in)
 		if got < 0 || got > media+1 || got < min(least, held)-1 {
-			t.Fatalf("%.0f bit/s of an estimate of %.0f with %+v, expected %.0f to %.0f", got, estimate, in, min(least, held), media)
+			t.Fatalf("%.0f bit/s of an estimate of %.0f with %+v, expected %.0f to %.0f", got, estimate, in,
+				min(least, held), media)
 		}
 	}
 }

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// compare picks options for the items by one of VR2Gather's strategies.
+// compare picks options for the items with one of VR2Gather's strategies.
 //
-// All of them begin with the lowest quality of every tile and raise tiles in the order of facing: the cosine between the directions from the middle of the
-// object to the eye and to the tile. There each object has a budget of its own, which is a number in a configuration; here all share what the receiver can
-// take. There the lowest qualities are sent whatever they take; here tiles are off, the last in that order first, where even these do not fit.
+// All strategies begin with the lowest quality of every tile and raise tiles in the order of facing: the cosine between
+// the directions from the middle of the object to the eye and to the tile. In VR2Gather each object has a budget of its
+// own, which is a number in a configuration; here all objects share the receiver's budget. In VR2Gather the lowest
+// qualities are always sent; here tiles are off, the last in the order first, if the lowest qualities do not fit.
 //
 //	uniform          one step for each tile in turn, as long as any fits
-//	greedy           the first tile as far as it goes, then the second, and so on
+//	greedy           the first tile as far as possible, then the second, and so on
 //	hybrid           uniform among the tiles that face the eye, then among the others
-//	weighted_hybrid  each tile as far as it goes within its share of the budget, by 1 + facing; then greedy with what is left
+//	weighted_hybrid  each tile as far as its share of the budget permits, by 1 + facing; then greedy with the rest
 //	front            the best quality for the first tile of each object, the lowest for the others
 func (a *Allocator) compare(items []int32, budget float64) {
 	slices.SortFunc(items, func(i, j int32) int {
@@ -42,17 +43,17 @@ func (a *Allocator) compare(items []int32, budget float64) {
 	case StrategyFront:
 		p.front(items)
 	default:
-		panic("allocate: a strategy that Validate passes and nothing carries out")
+		panic("allocate: no implementation of strategy " + a.cfg.Strategy)
 	}
 }
 
-// purse is what is left of a budget.
+// purse is the rest of a budget.
 type purse struct {
 	a    *Allocator
 	left float64
 }
 
-// raise takes the next step of a tile if there is one and it fits.
+// raise raises a tile by one step if there is one and it fits, and reports whether it did.
 func (p *purse) raise(it *item) bool {
 	if it.picked == it.count-1 {
 		return false
@@ -66,7 +67,7 @@ func (p *purse) raise(it *item) bool {
 	return true
 }
 
-// on tells whether a tile is sent at all. The ones that are off did not fit at their lowest quality, and are not raised.
+// on reports whether a tile is sent at all. Tiles that are off did not fit at their lowest quality, and are not raised.
 func (p *purse) on(it *item) bool { return p.a.options[it.first+it.picked].set != 0 }
 
 func (p *purse) inTurn(items []int32, takesPart func(*item) bool) {

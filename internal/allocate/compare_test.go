@@ -6,7 +6,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// quarters is a tiled object 3 m in front of an eye at the origin: front right, front left, back right and back left of it, at 1, 2 and 4 Mbit/s each.
+// quarters is a tiled object 3 m in front of an eye at the origin: front right, front left, back right and back left,
+// at 1, 2 and 4 Mbit/s each.
 func quarters() Object {
 	object := Object{Pose: Pose{Position: [3]float64{0.3, 0, -3}}, Mode: volumetric.ModeAlternatives}
 	for _, z := range []float32{0.2, -0.2} {
@@ -24,7 +25,8 @@ func TestStrategiesForComparison(t *testing.T) {
 		budget   volumetric.Bitrate
 		want     string
 	}{
-		// The left front faces the eye, which is a little to the left, then come the right front, the left back and the right back.
+		// The left front faces the eye, which is a little to the left, followed by the right front, the left back and
+		// the right back.
 		{StrategyUniform, 4e6, "[0:auto 0:auto 0:auto 0:auto]"},
 		{StrategyUniform, 6e6, "[1:auto 1:auto 0:auto 0:auto]"},
 		{StrategyUniform, 8e6, "[1:auto 1:auto 1:auto 1:auto]"},

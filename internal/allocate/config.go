@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// ErrConfig is wrapped with the key that is wrong and what was expected.
+// ErrConfig is the sentinel of configuration errors. The wrapping error names the key, its value and the expected
+// values.
 var ErrConfig = errors.New("invalid allocation configuration")
 
-// The strategies. All but the first are VR2Gather's, for comparison.
+// The strategies. All except the first are those of VR2Gather, for comparison.
 const (
 	StrategyVolsfu         = "volsfu"
 	StrategyUniform        = "uniform"
@@ -21,36 +22,37 @@ const (
 	StrategyFront          = "front"
 )
 
-// What tiles are sent at most that are out of sight.
+// The maximum for tiles out of sight.
 const (
-	// UnseenLowest: their lowest quality, so that who turns sees something at once.
+	// UnseenLowest: the lowest quality, so that a viewer who turns sees something at once.
 	UnseenLowest = "lowest"
 	// UnseenOff: nothing.
 	UnseenOff = "off"
-	// UnseenFull: what the budget leaves to them.
+	// UnseenFull: any quality that fits the budget.
 	UnseenFull = "full"
 )
 
-// Strategies are the names of all strategies, the default first.
+// Strategies returns the names of all strategies, the default first.
 func Strategies() []string {
-	return []string{StrategyVolsfu, StrategyUniform, StrategyGreedy, StrategyHybrid, StrategyWeightedHybrid, StrategyFront}
+	return []string{StrategyVolsfu, StrategyUniform, StrategyGreedy, StrategyHybrid, StrategyWeightedHybrid,
+		StrategyFront}
 }
 
-// Config tunes allocation.
+// Config is the configuration of the allocation.
 type Config struct {
-	Strategy string `yaml:"strategy" help:"what is sent within a budget: volsfu, or for comparison uniform, greedy, hybrid, weighted_hybrid or front"`
-	// SwitchCost is the cost of a change of quality, as a share of its gain, 0 to 0.25. It keeps the allocation steady
+	Strategy string `yaml:"strategy" help:"volsfu, or for comparison uniform, greedy, hybrid, weighted_hybrid or front"`
+	// SwitchCost is the cost of a change of quality, as a share of its gain, 0 to 0.25. It keeps the allocation stable
 	// while viewpoints rest. At the edge of the view the cost is three times as high.
 	SwitchCost float64 `yaml:"-"`
 	// Reserve is the share of the budget that an upgrade must leave, 0 to 0.2.
 	Reserve float64 `yaml:"-"`
 
-	View ViewConfig `yaml:"view" help:"what a tile is worth to who looks at it"`
-	// Budget tunes the share of the estimate that media may use.
+	View ViewConfig `yaml:"view" help:"value of a tile to a viewer"`
+	// Budget configures the share of the estimate that media may use.
 	Budget BudgetConfig `yaml:"-"`
 }
 
-// ViewConfig tunes what a tile is worth.
+// ViewConfig configures the value of a tile.
 type ViewConfig struct {
 	// Pixels is the number of pixels of a receiver's view. Points of a tile beyond that number have little value.
 	Pixels float64 `yaml:"-"`
@@ -62,52 +64,57 @@ type ViewConfig struct {
 	EdgeDegrees float64 `yaml:"-"`
 	// EdgeShare is the value just beyond the edge of the view relative to the value inside, 0 to 1.
 	EdgeShare float64 `yaml:"-"`
-	// Unseen saves bits that nobody looks at, of links, of servers and of publishers. It costs who turns fast a fifth of a second at low quality.
-	Unseen        string  `yaml:"unseen" help:"what tiles out of sight are sent at most, also where the budget would do for more: lowest (their lowest quality), off, or full (what the budget leaves to them)"`
-	UnseenDegrees float64 `yaml:"unseen_degrees" help:"angle beyond the edge of the view within which a tile may be sent more again; it is out of sight for that from 5 degrees further out, 0 to 180"`
+	// Unseen saves the bits of tiles that no viewer sees, on links, servers and publishers. A viewer who turns fast
+	// sees a fifth of a second at low quality.
+	Unseen        string  `yaml:"unseen" help:"maximum for tiles out of sight: lowest quality, off, or full"`
+	UnseenDegrees float64 `yaml:"unseen_degrees" help:"angle beyond the view's edge up to which tiles are in sight"`
 }
 
-// BudgetConfig tunes a Budget.
+// BudgetConfig configures a Budget.
 type BudgetConfig struct {
 	// Headroom is the share of the estimate reserved for frames above the mean size, 0 to 0.5.
 	Headroom float64 `yaml:"-"`
-	// ReserveMax is the largest share of a risen estimate that stays unused in case the estimate falls again, 0 to 0.5.
+	// ReserveMax bounds the share of a risen estimate that stays unused in case the estimate falls again, 0 to 0.5.
 	ReserveMax float64 `yaml:"-"`
-	// ReserveTime is the time in which that share falls to a third while the estimate does not fall.
+	// ReserveTime is the time constant of that share while the estimate does not fall.
 	ReserveTime time.Duration `yaml:"-"`
 	// QueueMax is the queue on the path up to which the budget is not reduced.
 	QueueMax time.Duration `yaml:"-"`
-	// QueueTime is the time in which a longer queue is to be emptied.
+	// QueueTime is the time in which a longer queue is to be drained.
 	QueueTime time.Duration `yaml:"-"`
-	// DropCut is the share of the budget that one frame dropped before sending takes away for a moment, 0 to 0.5.
+	// DropCut is the share of the budget that one frame dropped before sending removes for a moment, 0 to 0.5.
 	DropCut float64 `yaml:"-"`
-	// CutMax bounds the share that queues and dropped frames take away together, 0 to 0.9.
+	// CutMax bounds the share that queues and dropped frames remove together, 0 to 0.9.
 	CutMax float64 `yaml:"-"`
-	// CutTime is the time in which that share falls to a third.
+	// CutTime is the time constant of that share.
 	CutTime time.Duration `yaml:"-"`
 }
 
-// DefaultConfig returns the default settings.
+// DefaultConfig returns the default configuration.
 func DefaultConfig() Config {
 	return Config{
 		Strategy: StrategyVolsfu,
-		// A tile is raised in place of another when it brings (1+c)/(1-c) times as much per bit: 1.105 times. Noise of 3 % in the worth of both is 1.06.
-		// More would keep ladders with few tiles from using the budget, where one tile has to fall a step for another one to rise.
+		// A tile is raised in place of another if the gain per bit is (1+c)/(1-c) times as large: 1.105 times. Noise of
+		// 3 % in both values is 1.06. A larger cost would prevent ladders with few tiles from using the budget, if one
+		// tile has to fall by a step for another one to rise.
 		SwitchCost: 0.05,
-		// Rates measured over a second (30 frames that vary by ±20 %, which is 11.5 % in the root mean square) vary by 11.5 % / √30 = 2.1 % per tile, and by
-		// half of that over the sum of four.
+		// Rates measured over a second (30 frames that vary by ±20 %, 11.5 % in the root mean square) vary by 11.5 % /
+		// √30 = 2.1 % per tile, and by half of that over the sum of four.
 		Reserve: 0.02,
 		View: ViewConfig{
-			// One eye of a headset of today: 2064 × 2208.
+			// One eye of a current headset: 2064 × 2208.
 			Pixels:      4.5e6,
 			Concavity:   1,
 			HiddenShare: 0.3,
-			// Heads turn at 100°/s with ease, and a tenth of a second passes before a decision shows: a round trip and two frame intervals.
+			// Heads turn easily at 100°/s, and a decision is visible after 100 ms: a round trip and two frame
+			// intervals.
 			EdgeDegrees: 10,
 			EdgeShare:   0.25,
 			Unseen:      UnseenLowest,
-			// At those 100°/s, the 200 ms that pass until a higher quality is there: 33 until the next report of the viewpoint, 50 until the next decision, a frame
-			// interval and a round trip until its publisher has resumed it, another interval for the frame itself. Who turns faster sees the lowest quality meanwhile.
+			// At 100°/s, the angle of the 200 ms until a higher quality arrives: 33 ms until the next report of the
+			// viewpoint, 50 until the next decision, a frame interval and a round trip until its publisher has resumed
+			// the quality, and another interval for the frame itself. A viewer who turns faster sees the lowest quality
+			// meanwhile.
 			UnseenDegrees: 20,
 		},
 		Budget: BudgetConfig{
@@ -123,13 +130,15 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports the first key that is wrong.
+// Validate reports the first invalid key.
 func (c Config) Validate() error {
 	if !slices.Contains(Strategies(), c.Strategy) {
-		return fmt.Errorf("%w: strategy is %q, expected one of %s", ErrConfig, c.Strategy, strings.Join(Strategies(), ", "))
+		return fmt.Errorf("%w: strategy is %q, expected one of %s", ErrConfig, c.Strategy,
+			strings.Join(Strategies(), ", "))
 	}
 	if !slices.Contains([]string{UnseenLowest, UnseenOff, UnseenFull}, c.View.Unseen) {
-		return fmt.Errorf("%w: view.unseen is %q, expected %s, %s or %s", ErrConfig, c.View.Unseen, UnseenLowest, UnseenOff, UnseenFull)
+		return fmt.Errorf("%w: view.unseen is %q, expected %s, %s or %s", ErrConfig, c.View.Unseen, UnseenLowest,
+			UnseenOff, UnseenFull)
 	}
 	for _, f := range []struct {
 		key                   string
@@ -151,7 +160,7 @@ func (c Config) Validate() error {
 	return c.Budget.Validate()
 }
 
-// Validate reports the first key that is wrong, as a key of Config.
+// Validate reports the first invalid key, named as a key of Config.
 func (c BudgetConfig) Validate() error {
 	for _, f := range []struct {
 		key            string

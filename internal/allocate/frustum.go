@@ -7,30 +7,31 @@ import (
 )
 
 const (
-	// usualFOV and usualAspect stand in for a view that nobody told: about those of one eye of a headset.
+	// usualFOV and usualAspect are the defaults of a viewpoint without a view: about those of one eye of a headset.
 	usualFOV    = math.Pi / 2
 	usualAspect = 1.0
-	// widestHalf is the largest angle in radians from the middle of a view to its edge: the tangent grows without bounds towards a right angle.
+	// widestHalf is the largest angle in radians from the middle of a view to its edge: the tangent is unbounded near a
+	// right angle.
 	widestHalf = 80 * math.Pi / 180
-	// nearest is the distance in metres from which on things are seen.
+	// nearest is the near plane in metres.
 	nearest = 1e-3
-	// thinnest is the least extent in metres of a box that has any: a flat one is seen from its edge as well.
+	// thinnest is the minimum extent of a box in metres: a flat box is visible from its edge as well.
 	thinnest = 0.01
 )
 
-// frustum is what a viewpoint sees. Its own coordinates have the eye at the origin, looking along -z with +y up.
+// frustum is the view of a viewpoint. In view coordinates the eye is at the origin and looks along -z with +y up.
 type frustum struct {
 	eye     vector
 	toView  rotation
 	view    window
 	half    [2]float64 // angles from the middle to the right and to the upper edge
-	screens float64    // of an area at distance 1
+	screens float64    // shares of the view per unit of area at distance 1
 }
 
 // window is half the width and half the height of a view, at distance 1.
 type window struct{ x, y float64 }
 
-// newFrustum makes the frustum of a viewpoint; ok is false where the viewpoint is not finite.
+// newFrustum returns the frustum of a viewpoint; ok is false if the viewpoint is not finite.
 func newFrustum(v *Viewpoint) (f frustum, ok bool) {
 	orientation, ok := newRotation(v.Orientation)
 	if !ok || !vector(v.Position).usable() {
@@ -55,7 +56,7 @@ func newFrustum(v *Viewpoint) (f frustum, ok bool) {
 	}, true
 }
 
-// placement is how an object stands before a frustum.
+// placement is the pose of an object relative to a frustum.
 type placement struct {
 	axes   [3]vector // of the object, in view coordinates, scaled
 	origin vector    // of the object, in view coordinates
@@ -63,7 +64,7 @@ type placement struct {
 	scale  float64
 }
 
-// place works out how an object stands; ok is false where its pose is not finite.
+// place computes the placement of an object; ok is false if its pose is not finite.
 func (f *frustum) place(pose *Pose) (p placement, ok bool) {
 	orientation, ok := newRotation(pose.Orientation)
 	p.scale = pose.Scale
@@ -83,10 +84,10 @@ func (f *frustum) place(pose *Pose) (p placement, ok bool) {
 	return p, true
 }
 
-// box is a tile's box: a corner and the extents from it.
+// box is a tile's box: a corner and the extents from that corner.
 type box struct{ low, size vector }
 
-// newBox is a tile's box; ok is false where it is unknown: without size, or not finite.
+// newBox converts a tile's box; ok is false if the box is unknown: without size, or not finite.
 func newBox(b *volumetric.BoundingBox) (_ box, ok bool) {
 	var result box
 	for axis := range 3 {
@@ -110,13 +111,14 @@ func newBox(b *volumetric.BoundingBox) (_ box, ok bool) {
 
 func (b *box) center() vector { return b.low.plus(b.size.times(0.5)) }
 
-// faces are the corners of each face of a box in order around it: bit 0 of a corner is the far end along x, bit 1 along y, bit 2 along z.
-// Faces 2i and 2i+1 are the near and the far one along axis i.
+// faces lists the corners of each face of a box in order around the face: bit 0 of a corner is the far end along x, bit
+// 1 along y, bit 2 along z. Faces 2i and 2i+1 are the near and the far face along axis i.
 var faces = [6][4]uint8{{0, 2, 6, 4}, {1, 3, 7, 5}, {0, 1, 5, 4}, {2, 3, 7, 6}, {0, 1, 3, 2}, {4, 5, 7, 6}}
 
-// area is the share of the view that a box covers, inside the view, and whether all of the box is inside.
+// area returns the share of the view that the visible part of a box covers, and whether the whole box is inside the
+// view.
 //
-// The faces that show towards the eye do not overlap as seen, so that their clipped areas add up to that of the box.
+// The faces turned towards the eye do not overlap in the view, so the sum of their clipped areas is that of the box.
 func (f *frustum) area(p *placement, b *box) (share float64, entire bool) {
 	var showing [3]uint8
 	count := 0
@@ -130,7 +132,7 @@ func (f *frustum) area(p *placement, b *box) (share float64, entire bool) {
 			count++
 		}
 	}
-	if count == 0 { // the eye is inside: the box is wherever it looks
+	if count == 0 { // the eye is inside the box, which surrounds it
 		return 1, false
 	}
 	var corners [8]vector
@@ -149,17 +151,21 @@ func (f *frustum) area(p *placement, b *box) (share float64, entire bool) {
 	return covered * f.screens, entire
 }
 
-// silhouette is the share of the view that a box would cover in the middle of it, from its outline in the direction of the eye.
+// silhouette returns the share of the view that a box would cover in the middle of the view, from its outline in the
+// direction of the eye.
 func (f *frustum) silhouette(p *placement, b *box) float64 {
 	toEye := p.eye.minus(b.center())
 	distance := max(toEye.length(), b.size.length()/2)
-	outline := math.Abs(toEye[0])*b.size[1]*b.size[2] + math.Abs(toEye[1])*b.size[0]*b.size[2] + math.Abs(toEye[2])*b.size[0]*b.size[1]
+	outline := math.Abs(toEye[0])*b.size[1]*b.size[2] + math.Abs(toEye[1])*b.size[0]*b.size[2] + math.Abs(
+		toEye[2])*b.size[0]*b.size[1]
 	return outline / (distance * distance * distance) * f.screens
 }
 
-// beyond is the angle in radians between the edge of the view and a box that is not in it, aside and above taken together, 0 where they may meet.
+// beyond returns the angle in radians between the edge of the view and a box outside the view, horizontal and vertical
+// angle combined, or 0 if they may intersect.
 //
-// A ball around the box would not do: around a part of a person, which is as tall as the whole and a fifth as wide, it reaches 40° further from 1.5 m away.
+// A bounding sphere is too coarse: around a part of a person, which is as tall as the whole and a fifth as wide, it
+// reaches 40° further from 1.5 m away.
 func (f *frustum) beyond(p *placement, b *box) float64 {
 	low := p.origin
 	for axis := range 3 {
@@ -169,7 +175,7 @@ func (f *frustum) beyond(p *placement, b *box) float64 {
 	for axis := range 3 {
 		edges[axis] = p.axes[axis].times(b.size[axis])
 	}
-	// Of the corners, the largest cosine of the angle aside, and the least tangents upwards and downwards.
+	// Over all corners: the largest cosine of the horizontal angle, and the smallest tangents upwards and downwards.
 	aside, up, down := -1.0, math.Inf(1), math.Inf(1)
 	var left, right, front bool
 	for i := range 8 {
@@ -185,14 +191,14 @@ func (f *frustum) beyond(p *placement, b *box) float64 {
 		left, right, front = left || corner[0] <= 0, right || corner[0] >= 0, front || corner[2] < 0
 	}
 	if left && right && front {
-		aside = 1 // Some of it may be straight ahead, above or below.
+		aside = 1 // A part of the box may be straight ahead, above or below.
 	}
 	beside := max(math.Acos(min(aside, 1))-f.half[0], 0)
 	above := max(math.Atan(max(up, down))-f.half[1], 0)
 	return math.Hypot(beside, above)
 }
 
-// outside has a bit for each side of the window that the point is beyond; bit 4 stands for behind the eye.
+// outside returns a bit for each side of the window that the point is beyond; bit 4 is behind the eye.
 func (w window) outside(p vector) uint8 {
 	var code uint8
 	x, y := -p[2]*w.x, -p[2]*w.y
@@ -214,7 +220,7 @@ func (w window) outside(p vector) uint8 {
 	return code
 }
 
-// cover is the area at distance 1 of what the window shows of the faces, and whether all corners are inside.
+// cover returns the area, at distance 1, of the visible parts of the faces, and whether all corners are inside.
 func (w window) cover(corners *[8]vector, showing []uint8) (area float64, entire bool) {
 	var any, all uint8 = 0, 31
 	for _, corner := range corners {
@@ -239,13 +245,13 @@ func (w window) cover(corners *[8]vector, showing []uint8) (area float64, entire
 	return area, any == 0
 }
 
-// polygon is a convex shape in view coordinates. A quadrangle has at most nine corners once five planes have cut it.
+// polygon is a convex polygon in view coordinates. A quadrangle cut by five planes has at most nine corners.
 type polygon struct {
 	points [9]vector
 	count  int
 }
 
-// clip cuts off what is beyond the sides of the window that the code names.
+// clip removes the parts beyond the sides of the window in code.
 func (s *polygon) clip(w window, code uint8) {
 	for side := range 5 {
 		if code>>side&1 == 0 {
@@ -268,7 +274,8 @@ func (s *polygon) clip(w window, code uint8) {
 	}
 }
 
-// inside grows with the distance from a side of the window, and is negative beyond it. The sides are numbered as the bits of outside.
+// inside is proportional to the distance from a side of the window, and negative beyond the side. The sides are
+// numbered as the bits of outside.
 func (w window) inside(side int, p vector) float64 {
 	switch side {
 	case 0:
@@ -284,7 +291,7 @@ func (w window) inside(side int, p vector) float64 {
 	}
 }
 
-// projected is the area of the shape as it is seen at distance 1.
+// projected returns the area of the projection at distance 1.
 func (s *polygon) projected() float64 {
 	if s.count < 3 {
 		return 0

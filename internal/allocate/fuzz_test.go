@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// numbers reads a scene's numbers from bytes: whatever clients may send in viewpoints, poses, boxes and rates.
+// numbers reads a scene's numbers from bytes: arbitrary viewpoints, poses, boxes and rates of clients.
 type numbers []byte
 
 func (n *numbers) float() float64 {
@@ -21,7 +21,8 @@ func (n *numbers) float() float64 {
 func (n *numbers) three() [3]float64 { return [3]float64{n.float(), n.float(), n.float()} }
 func (n *numbers) four() [4]float64  { return [4]float64{n.float(), n.float(), n.float(), n.float()} }
 
-// FuzzAllocate holds every strategy to the budget, but for one tile where nothing fits, whatever the numbers are.
+// FuzzAllocate checks that every strategy stays within the budget, except for one tile if nothing fits, for any
+// numbers.
 func FuzzAllocate(f *testing.F) {
 	seed := func(values ...float32) {
 		var data []byte
@@ -33,7 +34,8 @@ func FuzzAllocate(f *testing.F) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	seed()
 	seed(5e6, 0, 0, 0, 0, 0, 0, 1, 1.5, 1, 0, 0, -3, 0, 0, 0, 1, 1, 1, -1, -1, -1, 1, 1, 1, 0, 0, 1e6, 0.5, 2e6, 1)
-	seed(5e6, nan, inf, 0, nan, 0, 0, 1, nan, inf, inf, nan, -3, 0, inf, 0, 1, nan, -1, -inf, -1, nan, 1, inf, 1, nan, inf, 1e30, nan, -2e6, inf)
+	seed(5e6, nan, inf, 0, nan, 0, 0, 1, nan, inf, inf, nan, -3, 0, inf, 0, 1, nan, -1, -inf, -1, nan, 1, inf, 1, nan,
+		inf, 1e30, nan, -2e6, inf)
 	seed(1e30, 1e5, 1e5, 1e5, 1, 1, 1, 1, 3, 9, 1e5, 1e5, 1e5, 1, 0, 0, 0, 1e-3, 1e-3, 1e5, 1e5, 1e5, 1e5, 1e5, 1e5)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n := numbers(data)
@@ -41,7 +43,8 @@ func FuzzAllocate(f *testing.F) {
 		eye := Viewpoint{Position: n.three(), Orientation: n.four(), FOV: n.float(), Aspect: n.float()}
 		scene.Viewpoint = &eye
 		for range 3 {
-			object := Object{Pose: Pose{Position: n.three(), Orientation: n.four(), Scale: n.float()}, Priority: n.float(), Mode: volumetric.ModeAlternatives}
+			object := Object{Pose: Pose{Position: n.three(), Orientation: n.four(), Scale: n.float()},
+				Priority: n.float(), Mode: volumetric.ModeAlternatives}
 			if len(n)%2 == 1 {
 				object.Mode = volumetric.ModeDescriptions
 			}
@@ -54,7 +57,8 @@ func FuzzAllocate(f *testing.F) {
 				}
 				for range 3 {
 					tile.Levels = append(tile.Levels, Level{
-						Rate: volumetric.Bitrate(min(max(n.float(), -1e18), 1e18)), Detail: n.float(), Paused: len(n)%3 == 0,
+						Rate: volumetric.Bitrate(min(max(n.float(), -1e18), 1e18)), Detail: n.float(),
+						Paused: len(n)%3 == 0,
 					})
 				}
 				object.Tiles = append(object.Tiles, tile)
@@ -76,7 +80,8 @@ func FuzzAllocate(f *testing.F) {
 		eye.At = epoch.Add(holdAfter / 10)
 		eye.Position[0]++
 		p.Observe(eye)
-		if v, known := p.Predict(eye.At.Add(holdAfter / 5)); known && !vector(v.Position).usable() && vector(eye.Position).usable() {
+		if v, known := p.Predict(eye.At.Add(holdAfter / 5)); known && !vector(v.Position).usable() &&
+			vector(eye.Position).usable() {
 			t.Errorf("predicts %+v from %+v", v, eye)
 		}
 	})

@@ -2,7 +2,8 @@ package allocate
 
 import "github.com/volsfu/volsfu/pkg/volumetric"
 
-// mostSubsets is the number of descriptions up to which every subset of them is an option. More are taken in the order of what they bring per bit.
+// mostSubsets is the largest number of descriptions for which every subset is an option. More descriptions are added in
+// the order of their gain per bit.
 const mostSubsets = 4
 
 // option is one way of sending a tile.
@@ -10,24 +11,25 @@ type option struct {
 	set     QualitySet
 	rate    float64 // bit/s
 	utility float64
-	// value is the utility less what the change to this option costs.
+	// value is the utility less the cost of the change to this option.
 	value float64
 }
 
-// item is a tile with its options, which stand in the allocator's list by ascending rate and utility. The first is off, or what costs nothing.
+// item is a tile with its options, which are sorted by ascending rate and utility in the allocator's list. The first
+// option is off, or has no cost.
 type item struct {
 	object, tile int32
-	first, count int32 // in the list of options
-	limit        int32 // the options up to this one may be picked
-	current      int32 // what the tile has now
+	first, count int32 // index in the list of options
+	limit        int32 // only options up to this one may be picked
+	current      int32 // current option of the tile
 	picked       int32
 	explicit     bool
 	seen         bool
-	spared       bool // less is offered than there is, because it is out of sight
+	spared       bool // options were removed because the tile is out of sight
 	facing       float64
 }
 
-// offer makes the options of a tile, within what the receiver chose.
+// offer adds the options of a tile, within the receiver's choice.
 func (a *Allocator) offer(it *item, tile *Tile, value *utility) {
 	l := &a.ladder
 	allowed, chosen := Lowest(l.count), QualitySet(0)
@@ -57,7 +59,7 @@ func (a *Allocator) offer(it *item, tile *Tile, value *utility) {
 	it.limit = it.count - 1
 }
 
-// chosen is the part of a choice that there is. Qualities beyond the highest stand for the highest.
+// chosen returns the existing part of a choice. A quality beyond the highest is replaced by the highest.
 func (l *ladder) chosen(set QualitySet) QualitySet {
 	there := set & Lowest(l.count)
 	if there != set && l.count > 0 {
@@ -74,7 +76,8 @@ func (a *Allocator) add(set QualitySet, value *utility) {
 	a.options = append(a.options, option{set: set, rate: rate, utility: value.of(detail)})
 }
 
-// addPrefixes adds descriptions one by one, those first that bring the most per bit. Random parts of one cloud all bring the same, and the order is theirs.
+// addPrefixes adds descriptions one by one, in the order of gain per bit. Random parts of one cloud all have the same
+// gain, and keep their order.
 func (a *Allocator) addPrefixes(allowed QualitySet, value *utility) {
 	var set QualitySet
 	for set != allowed {
@@ -89,7 +92,8 @@ func (a *Allocator) addPrefixes(allowed QualitySet, value *utility) {
 	}
 }
 
-// prune sorts the options of a tile by rate and leaves out those that another one beats at no higher rate. What was chosen stays, as the last.
+// prune sorts the options of a tile by rate and removes options that are dominated by another at no higher rate. The
+// chosen option is kept, as the last.
 func (a *Allocator) prune(it *item, chosen QualitySet) {
 	options := a.options[it.first:]
 	for i := 1; i < len(options); i++ {
@@ -124,17 +128,18 @@ func less(a, b *option) bool {
 
 // Some changes cost more than SwitchCost.
 const (
-	// edgeCost multiplies the cost for tiles at the edge of the view and beyond. Where a view turns by 1.5° to and fro, worth that falls to 1/e over 10°
-	// varies 1.35 times, which is (1+c)/(1-c) for c = 0.15.
+	// edgeCost multiplies the cost for tiles at the edge of the view and beyond. If a view oscillates by 1.5°, a value
+	// that falls to 1/e over 10° varies by a factor of 1.35, which is (1+c)/(1-c) for c = 0.15.
 	edgeCost = 3
-	// pausedCost multiplies the cost of a level that its publisher has paused: it takes a round trip longer.
+	// pausedCost multiplies the cost of a level that its publisher has paused, because its first frame arrives a round
+	// trip later.
 	pausedCost = 2
 )
 
-// price sets the values of a tile's options: what they are worth less what the change from the current one costs.
+// price sets the values of a tile's options: the utility less the cost of the change from the current option.
 //
-// A change costs a share c of what it brings or takes: the slopes above the current option become (1-c), those below (1+c) times as steep, so that values
-// remain concave where utilities are.
+// A change costs a share c of its gain or loss: slopes above the current option are multiplied by (1-c), slopes below
+// by (1+c), so that values remain concave if utilities are.
 func (a *Allocator) price(it *item, tile *Tile, value *utility, cost float64) {
 	options := a.options[it.first : it.first+it.count]
 	it.current = 0

@@ -54,10 +54,12 @@ func TestLevelsThatTellLittle(t *testing.T) {
 	}{
 		{"no levels", 1e6, nil, "[off:auto]", 0},
 		{"detail from rates", 3e6, []Level{{Rate: 1e6}, {Rate: 2e6}, {Rate: 4e6}}, "[1:auto]", 4e6},
-		{"paused and never measured", 3e6, []Level{{Rate: 1e6, Detail: 0.25}, {Detail: 0.5, Paused: true}, {Detail: 1, Paused: true}}, "[1:auto]", 4e6},
+		{"paused and never measured", 3e6, []Level{{Rate: 1e6, Detail: 0.25}, {Detail: 0.5, Paused: true},
+			{Detail: 1, Paused: true}}, "[1:auto]", 4e6},
 		{"paused, from above", 3e6, []Level{{Detail: 0.25, Paused: true}, {Rate: 4e6, Detail: 1}}, "[0:auto]", 4e6},
 		{"an empty tile costs nothing", 0, []Level{{Detail: 0.5}, {Detail: 1}}, "[1:auto]", 0},
-		{"a better level that costs less", 3e6, []Level{{Rate: 2e6, Detail: 0.5}, {Rate: 1e6, Detail: 1}}, "[1:auto]", 1e6},
+		{"a better level that costs less", 3e6, []Level{{Rate: 2e6, Detail: 0.5}, {Rate: 1e6, Detail: 1}},
+			"[1:auto]", 1e6},
 		{"absurd", 3e6, []Level{{Rate: -5, Detail: -1}, {Rate: 1 << 62, Detail: 9}}, "[1:budget]", mostRate},
 	} {
 		scene := Scene{Budget: c.budget, Objects: []Object{{Tiles: []Tile{{Levels: c.levels}}}}}
@@ -73,8 +75,8 @@ func TestPausedLevelsCostMore(t *testing.T) {
 	scene := Scene{Viewpoint: &eye, Budget: 5e6, Objects: []Object{ahead(1, 3, 4e6), ahead(1, 3, 4e6)}}
 	a := newAllocator(t, func(c *Config) { c.SwitchCost, c.Reserve = 0.12, 0 })
 	keep(&scene, a.Allocate(&scene))
-	// The other one becomes 1.4 times as valuable. A swap takes (1+0.12)/(1-0.12) = 1.27 times, one to a level that has to be asked for
-	// (1+0.12)/(1-0.24) = 1.47 times.
+	// The other tile becomes 1.4 times as valuable. A swap needs (1+0.12)/(1-0.12) = 1.27 times, a swap to a paused
+	// level (1+0.12)/(1-0.24) = 1.47 times.
 	scene.Objects[1].Priority = 1.4
 	for i := range scene.Objects[1].Tiles[0].Levels {
 		scene.Objects[1].Tiles[0].Levels[i].Paused = true
@@ -103,7 +105,8 @@ func TestQualitySet(t *testing.T) {
 	if !set.Has(63) || set.Has(1) || set.Has(-1) || set.Has(64) || set.Len() != 3 || set.Highest() != 63 {
 		t.Errorf("%b", set)
 	}
-	if off := Qualities(); off.Highest() != volumetric.QualityOff || off.Len() != 0 || (Decision{}).Quality() != volumetric.QualityOff {
+	if off := Qualities(); off.Highest() != volumetric.QualityOff || off.Len() != 0 ||
+		(Decision{}).Quality() != volumetric.QualityOff {
 		t.Errorf("off: %v", off.Highest())
 	}
 }

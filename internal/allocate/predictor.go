@@ -6,22 +6,26 @@ import (
 )
 
 const (
-	// velocityTime smooths velocities. Trackers are precise to about a millimetre and 0.1°; over 16 ms that is 60 mm/s and 6°/s of noise, as much
-	// as a head at rest moves. Over 80 ms, five reports, 12 mm/s and 1.2°/s are left, and a turn that begins is known within a tenth of a second.
+	// velocityTime smooths velocities. Trackers are precise to about a millimetre and 0.1°; over 16 ms that is 60 mm/s
+	// and 6°/s of noise, as much as the motion of a head at rest. Over 80 ms, five reports, 12 mm/s and 1.2°/s remain,
+	// and the start of a turn is known within 100 ms.
 	velocityTime = 80 * time.Millisecond
-	// holdAfter is the time without reports from which the last one stands.
+	// holdAfter is the time without reports after which the last viewpoint is held.
 	holdAfter = time.Second
-	// Faster than this is a jump, not a motion: heads turn at up to 10 rad/s and people run at up to 10 m/s.
+	// A faster change is a jump, not a motion: heads turn at up to 10 rad/s and people run at up to 10 m/s.
 	jumpSpeed = 10.0 // m/s
 	jumpTurn  = 15.0 // rad/s
-	// minInterval is the shortest time between two reports that a velocity is taken from: over less, noise is all there is.
+	// minInterval is the shortest interval between two reports for which a velocity is computed: over shorter intervals
+	// noise dominates.
 	minInterval = 4 * time.Millisecond
 )
 
-// Predictor knows the viewpoint of one receiver and says where it will be. The zero value is ready. It belongs to the goroutine that calls it.
+// Predictor predicts the viewpoint of one receiver. The zero value is ready for use. It belongs to the goroutine that
+// calls it.
 //
-// Position and orientation go on with their smoothed velocities v, and less and less so: after a time t without reports they have moved by v·t·(1-t/T)²
-// with T = 1 s. That is 81 % of the way after 100 ms, never more than 148 ms' worth, and ends where the last report was, without a jump.
+// Position and orientation continue with their smoothed velocities v, with decreasing effect: after a time t without
+// reports they have moved by v·t·(1-t/T)² with T = 1 s. That is 81 % of the distance after 100 ms, never more than 148
+// ms' worth, and returns to the last report without a jump.
 type Predictor struct {
 	last     Viewpoint
 	rotation rotation
@@ -30,8 +34,8 @@ type Predictor struct {
 	turn     vector // rad/s, in room coordinates
 }
 
-// Observe takes a report. One that is older than the last, repeats it or is not finite is passed over. After a jump or a pause of a second the
-// motion before counts for nothing.
+// Observe processes a report. A report that is older than the last, a duplicate or not finite is ignored. After a jump
+// or a pause of a second the earlier motion does not count.
 func (p *Predictor) Observe(v Viewpoint) {
 	rotation, ok := newRotation(v.Orientation)
 	if !ok || !vector(v.Position).usable() {
@@ -60,7 +64,8 @@ func (p *Predictor) Observe(v Viewpoint) {
 	p.last, p.rotation = v, rotation
 }
 
-// Predict is the viewpoint at that time, or false before the first report. For times before the last report it is the last one.
+// Predict returns the viewpoint at a time, or false before the first report. For times before the last report it
+// returns the last report.
 func (p *Predictor) Predict(at time.Time) (Viewpoint, bool) {
 	if !p.known {
 		return Viewpoint{}, false

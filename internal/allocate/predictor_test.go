@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// apart is the distance in metres and the angle in radians between two viewpoints.
+// apart returns the distance in metres and the angle in radians between two viewpoints.
 func apart(a, b Viewpoint) (distance, angle float64) {
 	distance = vector(a.Position).minus(b.Position).length()
 	return distance, rotation(a.Orientation).after(rotation(b.Orientation).inverse()).turn().length()
@@ -29,7 +29,7 @@ func TestPredictorGoesOn(t *testing.T) {
 		p.Observe(v)
 		p.Observe(v) // duplicates change nothing
 		if n > 5 {
-			p.Observe(moving(float64(n-5) / 60)) // nor do reports that come late
+			p.Observe(moving(float64(n-5) / 60)) // late reports change nothing
 		}
 	}
 	last := moving(59. / 60)
@@ -54,7 +54,7 @@ func TestPredictorGoesOn(t *testing.T) {
 	}
 }
 
-// What prediction gains over taking the last report, for a tenth of a second: a round trip and two frame intervals.
+// The test compares prediction with the last report, 100 ms ahead: a round trip and two frame intervals.
 func TestPredictionOfRealViewers(t *testing.T) {
 	const ahead = 3 // rows at 30 per second
 	var held, predicted [2]float64
@@ -79,7 +79,8 @@ func TestPredictionOfRealViewers(t *testing.T) {
 		1000*predicted[0]/n, degrees*predicted[1]/n, 1000*held[0]/n, degrees*held[1]/n)
 	for i, what := range []string{"position", "orientation"} {
 		if predicted[i] > 0.7*held[i] {
-			t.Errorf("%s: prediction leaves %.0f %% of the error, expected 70 %% at most", what, 100*predicted[i]/held[i])
+			t.Errorf("%s: prediction leaves %.0f %% of the error, expected 70 %% at most", what,
+				100*predicted[i]/held[i])
 		}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// QualitySet is a set of qualities of one tile, a bit for each: bit q stands for quality q. volumetric.MaxQualities of them fit.
-// The empty set is off.
+// QualitySet is a set of qualities of one tile: bit q is quality q, for up to volumetric.MaxQualities qualities. The
+// empty set is off.
 type QualitySet uint64
 
-// Qualities is the set of those qualities. What is off or beyond volumetric.MaxQualities is left out.
+// Qualities returns a set. QualityOff and qualities of volumetric.MaxQualities or more are ignored.
 func Qualities(qualities ...volumetric.Quality) QualitySet {
 	var set QualitySet
 	for _, q := range qualities {
@@ -21,23 +21,24 @@ func Qualities(qualities ...volumetric.Quality) QualitySet {
 	return set
 }
 
-// Lowest is the set of the n lowest qualities.
+// Lowest returns the set of the n lowest qualities.
 func Lowest(n int) QualitySet { return 1<<n - 1 }
 
-// Has tells whether the quality is in the set.
+// Has reports whether a quality is in the set.
 func (s QualitySet) Has(q volumetric.Quality) bool {
 	return q >= 0 && q < volumetric.MaxQualities && s>>q&1 == 1
 }
 
-// Len is the number of qualities in the set.
+// Len returns the number of qualities in the set.
 func (s QualitySet) Len() int { return bits.OnesCount64(uint64(s)) }
 
-// Highest is the best quality of the set, volumetric.QualityOff for the empty one. In volumetric.ModeAlternatives it is the only one.
+// Highest returns the highest quality of the set, volumetric.QualityOff for the empty set. In
+// volumetric.ModeAlternatives it is the only one.
 func (s QualitySet) Highest() volumetric.Quality {
 	return volumetric.Quality(bits.Len64(uint64(s)) - 1)
 }
 
-// Each calls yield with the qualities in ascending order until it returns false: it is an iterator, for range.
+// Each iterates over the qualities in ascending order, for range.
 func (s QualitySet) Each(yield func(volumetric.Quality) bool) {
 	for rest := uint64(s); rest != 0; rest &= rest - 1 {
 		if !yield(volumetric.Quality(bits.TrailingZeros64(rest))) {
@@ -46,34 +47,35 @@ func (s QualitySet) Each(yield func(volumetric.Quality) bool) {
 	}
 }
 
-// Choice is what a receiver asked for one tile. The zero value leaves it to the allocator.
+// Choice is a receiver's choice for one tile. The zero value leaves the decision to the allocator.
 type Choice struct {
-	// Explicit tells a choice from auto.
+	// Explicit distinguishes a choice from auto.
 	Explicit bool
-	// Qualities are the chosen ones, none is off. In volumetric.ModeAlternatives the highest counts.
+	// Qualities are the chosen qualities; the empty set is off. In volumetric.ModeAlternatives the highest counts.
 	Qualities QualitySet
 }
 
-// Descriptions is the choice of a set of descriptions, or of alternatives the highest of which counts.
+// Descriptions returns the choice of a set of descriptions, or of alternatives, of which the highest counts.
 func Descriptions(set QualitySet) Choice { return Choice{Explicit: true, Qualities: set} }
 
-// Reason says why a tile is sent as it is.
+// Reason is the reason of a decision.
 type Reason uint8
 
-// The reasons. The first one is the zero value: nothing stood in the way of utility.
+// The reasons. The first is the zero value: only utility decided.
 const (
 	// ReasonAuto: the allocator's best use of the budget.
 	ReasonAuto Reason = iota
-	// ReasonChoice: the receiver asked for it and got it.
+	// ReasonChoice: the receiver chose these qualities and gets them.
 	ReasonChoice
-	// ReasonBudget: the budget did not suffice for what the receiver asked for, or for anything of a tile that it sees. So it is, too, for the one tile that is sent
-	// where nothing fits.
+	// ReasonBudget: the budget does not suffice for the receiver's choice, or for any level of a visible tile. It is
+	// also the reason of the tile that is sent although nothing fits.
 	ReasonBudget
-	// ReasonUnseen: the receiver cannot see the tile. It is off because others need the budget, or spared what it might be sent (ViewConfig.Unseen).
+	// ReasonUnseen: the receiver cannot see the tile. The tile is off because others need the budget, or limited by
+	// ViewConfig.Unseen.
 	ReasonUnseen
 )
 
-// String is the reason's name in signalling.
+// String returns the name of the reason in signalling.
 func (r Reason) String() string {
 	switch r {
 	case ReasonChoice:
@@ -87,12 +89,13 @@ func (r Reason) String() string {
 	}
 }
 
-// Decision is what one tile is allocated.
+// Decision is the allocation of one tile.
 type Decision struct {
-	// Qualities is empty for off, one quality in volumetric.ModeAlternatives, any number in volumetric.ModeDescriptions.
+	// Qualities is empty for off, one quality in volumetric.ModeAlternatives, any number in
+	// volumetric.ModeDescriptions.
 	Qualities QualitySet
 	Reason    Reason
 }
 
-// Quality is the only quality of a tile of volumetric.ModeAlternatives, or volumetric.QualityOff.
+// Quality returns the only quality of a tile in volumetric.ModeAlternatives, or volumetric.QualityOff.
 func (d Decision) Quality() volumetric.Quality { return d.Qualities.Highest() }

@@ -8,17 +8,18 @@ import (
 // mostNodes bounds a search. A node takes about 10 ns.
 const mostNodes = 1 << 12
 
-// search is a branch-and-bound search for a better solution than the hulls give.
+// search is a branch-and-bound search for a better solution than that of the hulls.
 //
-// With the slope λ at which the budget cuts the hulls, an option is worth value - λ·rate more than its price, and its regret is how much less that is than the
-// best of its tile's. Then bound - value = sum of regrets + λ·(rate left over) for every solution: what is to be made small. An option whose regret
-// exceeds the gap of the solution at hand is in no better one. Most tiles have one option left then, and are settled.
+// Let λ be the slope at which the budget cuts the hulls. The net value of an option is value - λ·rate; its regret is
+// the difference to the largest net value of its tile. For every solution, bound - value = sum of regrets + λ·(unused
+// rate), which is to be minimised. An option whose regret exceeds the gap of the known solution is in no better
+// solution. Most tiles then have a single option left and are settled.
 type search struct {
 	open     []openItem
 	options  []openOption
 	slope    float64
 	budget   float64
-	gap      float64 // of the best solution known
+	gap      float64 // of the best known solution
 	enough   float64 // gap at which the search ends
 	nodes    int
 	improved bool
@@ -29,7 +30,7 @@ type openItem struct {
 	item           int32
 	first, count   int32 // in search.options, by ascending regret
 	least, most    float64
-	leastRest      float64 // sums over this item and those after it
+	leastRest      float64 // sums over this item and all later ones
 	mostRest       float64
 	chosen, picked int32
 }
@@ -40,7 +41,7 @@ type openOption struct {
 	rate   float64
 }
 
-// refine improves what was picked for the items, whose value is the gap below the bound.
+// refine improves the picked options of the items, whose value is gap below bound.
 func (s *solver) refine(items []int32, budget, bound, gap, slope float64) {
 	q := &s.search
 	q.open, q.options = q.open[:0], q.options[:0]
@@ -74,7 +75,7 @@ func (s *solver) refine(items []int32, budget, bound, gap, slope float64) {
 	}
 }
 
-// cheapest is the option of least regret, the one of the highest rate where several have it.
+// cheapest returns the option of least regret, and of several the one with the highest rate.
 func (s *solver) cheapest(it *item, slope float64) int32 {
 	best, bestWorth := int32(0), 0.0
 	for j := int32(0); j <= it.limit; j++ {
@@ -86,7 +87,8 @@ func (s *solver) cheapest(it *item, slope float64) int32 {
 	return best
 }
 
-// openUp lists the options of an item that a better solution may have. It returns the rate of the only one, if there is but one.
+// openUp lists the options of an item that may be in a better solution. If there is only one, it returns true and the
+// rate of that option.
 func (s *solver) openUp(index int32) (settled bool, rate float64) {
 	q, it := &s.search, &s.items[index]
 	best := &s.options[it.first+s.cheapest(it, q.slope)]
@@ -116,7 +118,7 @@ func (s *solver) openUp(index int32) (settled bool, rate float64) {
 	return false, 0
 }
 
-// descend tries the options of the item at that depth, with the regret and the rate of those before it.
+// descend tries the options of the item at a depth, given the regret and the rate of the items before.
 func (q *search) descend(depth int, regret, rate float64) {
 	q.nodes--
 	if depth == len(q.open) {

@@ -8,10 +8,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Unlimited is a budget that everything fits into.
+// Unlimited is a budget that fits everything.
 const Unlimited volumetric.Bitrate = math.MaxInt64
 
-// Fixed is the choice of one quality; volumetric.QualityOff wants nothing.
+// Fixed returns the choice of one quality; volumetric.QualityOff is off.
 func Fixed(q volumetric.Quality) Choice { return Choice{Explicit: true, Qualities: Qualities(q)} }
 
 func newAllocator(t testing.TB, change func(*Config)) *Allocator {
@@ -27,7 +27,7 @@ func newAllocator(t testing.TB, change func(*Config)) *Allocator {
 	return a
 }
 
-// keep makes what was decided current, and returns how many tiles change.
+// keep makes the decisions current, and returns the number of changed tiles.
 func keep(scene *Scene, result Result) (changes int) {
 	for i := range scene.Objects {
 		for j := range scene.Objects[i].Tiles {
@@ -41,7 +41,7 @@ func keep(scene *Scene, result Result) (changes int) {
 	return changes
 }
 
-// overspends tells whether decisions take more than the budget, other than by the cheapest option of one tile.
+// overspends reports whether decisions exceed the budget, except by the cheapest option of one tile.
 func overspends(a *Allocator, scene *Scene, result Result) bool {
 	if result.Rate <= max(scene.Budget, 0) {
 		return false
@@ -53,7 +53,7 @@ func overspends(a *Allocator, scene *Scene, result Result) bool {
 	return steps > 1
 }
 
-// doubling is a ladder of so many levels, each with twice the points of the one below, up to a rate.
+// doubling returns a ladder of levels, each with twice the points of the one below, up to a rate.
 func doubling(levels int, top volumetric.Bitrate) []Level {
 	ladder := make([]Level, levels)
 	for q := range ladder {
@@ -63,7 +63,7 @@ func doubling(levels int, top volumetric.Bitrate) []Level {
 	return ladder
 }
 
-// meeting is a room of people in a circle around the origin, each of so many tiles in columns and rows.
+// meeting is a room of people in a circle around the origin, each with the given columns and rows of tiles.
 func meeting(people, tiles, levels int) Scene {
 	var scene Scene
 	for n := range people {
@@ -90,7 +90,7 @@ func meeting(people, tiles, levels int) Scene {
 	return scene
 }
 
-// eyeAt stands at a place and looks along -z, turned to the left by an angle in degrees.
+// eyeAt is at a position and looks along -z, turned to the left by an angle in degrees.
 func eyeAt(x, y, z, left float64) Viewpoint {
 	return Viewpoint{
 		Position:    [3]float64{x, y, z},
@@ -99,7 +99,7 @@ func eyeAt(x, y, z, left float64) Viewpoint {
 	}
 }
 
-// randomScene has so many tiles in objects of up to five, with ladders that follow no rule, at rates in whole steps of 10 kbit/s.
+// randomScene has the given number of tiles in objects of up to five, with random ladders, at multiples of 10 kbit/s.
 func randomScene(r *rand.Rand, tiles, levels int) Scene {
 	var scene Scene
 	for tiles > 0 {

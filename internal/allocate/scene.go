@@ -6,18 +6,20 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Viewpoint is where a receiver looks from and what it sees, in room coordinates: metres, right-handed, y up.
+// Viewpoint is the pose and the view of a receiver, in room coordinates: metres, right-handed, y up.
 type Viewpoint struct {
-	// At is when the receiver was, or will be, there.
+	// At is the time of the pose, which may be in the future.
 	At       time.Time
 	Position [3]float64
 	// Orientation is a unit quaternion x, y, z, w. Without rotation the receiver looks along -z with +y up.
 	Orientation [4]float64
-	// FOV is the vertical angle of view in radians, Aspect the width of the view by its height. Where they are 0 or absurd, a headset's are taken.
+	// FOV is the vertical angle of view in radians, Aspect the ratio of width to height. Zero or invalid values are
+	// replaced by those of a headset.
 	FOV, Aspect float64
 }
 
-// Pose takes an object's own coordinates to those of the room: scaled, then rotated, then moved. The zero value changes nothing.
+// Pose transforms an object's own coordinates to those of the room: scaled, then rotated, then moved. The zero value
+// changes nothing.
 type Pose struct {
 	Position    [3]float64
 	Orientation [4]float64 // unit quaternion x, y, z, w; zero is no rotation
@@ -26,31 +28,33 @@ type Pose struct {
 
 // Level is one quality of a tile.
 type Level struct {
-	// Rate is measured over whole frames, or declared. A Paused level with rate 0 is taken to cost as much per point as the level next to it.
+	// Rate is measured over whole frames, or declared. A Paused level with rate 0 is assumed to have the same rate per
+	// point as the nearest level.
 	Rate volumetric.Bitrate
-	// Detail is the level's number of points as a share of the highest level's, 0 to 1; in volumetric.ModeDescriptions as a share of all
-	// descriptions together. Where it is 0 the shares of the rates are taken.
+	// Detail is the number of points relative to the highest level, 0 to 1; in volumetric.ModeDescriptions relative to
+	// all descriptions together. If Detail is 0, the ratios of the rates are used.
 	Detail float64
-	// Paused tells that the publisher does not send the level now: it has to be asked first, which costs a round trip.
+	// Paused is set if the publisher does not send the level now. The publisher has to be asked first, which takes a
+	// round trip.
 	Paused bool
 }
 
-// Tile is what can be sent of one tile, and what is known about it.
+// Tile describes the levels of one tile and its state.
 type Tile struct {
-	// Box is in the object's own coordinates. Without any size it is unknown, and the tile counts as seen.
+	// Box is in the object's own coordinates. A box without size is unknown, and the tile counts as seen.
 	Box volumetric.BoundingBox
 	// Levels are the qualities, by index.
 	Levels []Level
-	// Choice is what the receiver asked for.
+	// Choice is the receiver's choice.
 	Choice Choice
-	// Current is what the tile was allocated last, empty for nothing. Changing it has a price.
+	// Current is the last allocation of the tile, empty for off. A change has a cost.
 	Current QualitySet
 }
 
-// Object is a publication as one receiver sees it.
+// Object is a publication from one receiver's view.
 type Object struct {
 	Pose Pose
-	// Priority multiplies the value of all tiles of the object. 1 is usual, and 0 is taken for it.
+	// Priority multiplies the value of all tiles of the object. The default is 1, also for 0.
 	Priority float64
 	Mode     volumetric.Mode
 	Tiles    []Tile
@@ -58,19 +62,20 @@ type Object struct {
 
 // Scene is everything that can be sent to one receiver.
 type Scene struct {
-	// Budget is what media may take. It has to be of the kind that the levels' rates are.
+	// Budget is the media budget. It must be measured in the same way as the levels' rates.
 	Budget volumetric.Bitrate
-	// Viewpoint is nil where the receiver told none: then all tiles of the same priority are worth the same.
+	// Viewpoint is nil if the receiver has reported none: then all tiles of the same priority have the same value.
 	Viewpoint *Viewpoint
 	Objects   []Object
 }
 
-// Result is what one receiver is to be sent. Its memory is the allocator's: it is valid until the next call.
+// Result is an allocation for one receiver. Its memory belongs to the allocator and is valid until the next call.
 type Result struct {
 	// Tiles are the decisions by object and tile.
 	Tiles [][]Decision
-	// Rate is what the decisions take together. It exceeds the budget only where one tile is sent although nothing fits.
+	// Rate is the sum of the decisions' rates. It exceeds the budget only if one tile is sent although nothing fits.
 	Rate volumetric.Bitrate
-	// Wanted is what would be sent with an unlimited budget, wherever the receiver looked: it may turn at any time, and is to have the budget then.
+	// Wanted is the rate with an unlimited budget, for any viewpoint: the receiver may turn at any time and then needs
+	// the budget.
 	Wanted volumetric.Bitrate
 }

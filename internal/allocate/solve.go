@@ -2,34 +2,37 @@ package allocate
 
 import "slices"
 
-// goodEnough is the share of the best possible value that a solution may lack. The target is 2 %: this leaves room for searches that give up.
+// goodEnough is the accepted relative difference to the bound. The target is 2 %: this leaves room for searches that
+// give up.
 const goodEnough = 0.01
 
-// mostFills bounds the passes over all options that use up what steps left over. Each makes one step, and few steps are small enough.
+// mostFills bounds the passes over all options that use the rest of the budget. Each pass makes one step, and few steps
+// are small enough.
 const mostFills = 16
 
-// mostForced bounds the steps that are tried although they did not fit.
+// mostForced bounds the number of steps that are tried although they did not fit.
 const mostForced = 8
 
-// step takes a tile from one option to the next one on the concave hull over its options.
+// step is the change of a tile from one option to the next one on the concave hull of its options.
 type step struct {
 	slope       float64 // value per bit/s
-	rate, value float64 // what it adds
+	rate, value float64 // differences
 	item        int32
 	from, to    int32
 }
 
-// rank is what steps are sorted by: they themselves would be three times as much to move.
+// rank is the sort key of a step: sorting the steps themselves would move three times as much memory.
 type rank struct {
 	slope float64
 	step  int32
 }
 
-// solver finds the options whose values add up to the most within a budget: a multiple-choice knapsack.
+// solver finds the options with the largest sum of values within a budget: a multiple-choice knapsack.
 //
-// The steps along the hulls, steepest first, are the best use of every bit, but for the step that the budget cuts through: no solution is better than what
-// is reached there plus slope × what is left. With many tiles that is close. With few, fill uses what is left over, force makes room for steps that
-// are larger than others, and refine searches, each only where what is there is not yet near enough to the bound.
+// The steps along the hulls, steepest first, are the best use of every bit, except for the step that the budget cuts:
+// no solution is better than the value reached there plus slope × the rest of the budget. With many tiles the
+// difference is small. With few tiles, fill uses the rest, force makes room for large steps, and refine searches, each
+// only if the solution is not yet close enough to the bound.
 type solver struct {
 	options []option
 	items   []item
@@ -76,8 +79,9 @@ func (s *solver) solve(items []int32, budget float64) {
 	}
 }
 
-// climb takes the steps that fit, steepest first, and spends what is left. With forced, that step's item has its option from the beginning.
-// It returns the value, the bound and the index of the first step that did not fit; these two mean something where nothing was forced.
+// climb makes the steps that fit, steepest first, and uses the rest of the budget. With forced, that step's item starts
+// at the step's option. It returns the value, the bound and the index of the first step that did not fit; the last two
+// are meaningful only without forced.
 func (s *solver) climb(items []int32, budget float64, forced *step) (value, bound float64, cut int) {
 	for _, i := range items {
 		it := &s.items[i]
@@ -103,8 +107,8 @@ func (s *solver) climb(items []int32, budget float64, forced *step) (value, boun
 	return value + s.fill(items, left), bound, cut
 }
 
-// force tries the first steps that did not fit: each in place of as many less steep ones before it as it takes. That is what a tile calls for that is
-// larger than the others. It returns the best value.
+// force tries the first steps that did not fit: each in place of as many less steep steps before it as necessary. This
+// serves tiles that are larger than the others. It returns the best value.
 func (s *solver) force(items []int32, budget, value float64, cut int) float64 {
 	s.keep(items)
 	tries := mostForced
@@ -126,7 +130,7 @@ func (s *solver) force(items []int32, budget, value float64, cut int) float64 {
 	return value
 }
 
-// keep remembers what is picked.
+// keep saves the picked options.
 func (s *solver) keep(items []int32) {
 	s.kept = s.kept[:0]
 	for _, i := range items {
@@ -134,7 +138,7 @@ func (s *solver) keep(items []int32) {
 	}
 }
 
-// hull appends the steps along the upper concave hull over an item's options.
+// hull appends the steps along the upper concave hull of an item's options.
 func (s *solver) hull(index int32) {
 	it := &s.items[index]
 	options := s.options[it.first : it.first+it.limit+1]
@@ -161,7 +165,7 @@ func (*solver) between(options []option, index, from, to int32) step {
 	return step{slope: value / rate, rate: rate, value: value, item: index, from: from, to: to}
 }
 
-// fill spends what is left on single changes, the most valuable first, and returns what they bring.
+// fill uses the rest of the budget for single changes, the most valuable first, and returns their gain.
 func (s *solver) fill(items []int32, left float64) (gained float64) {
 	for range mostFills {
 		best, bestTo, bestGain := int32(-1), int32(0), 0.0
@@ -189,7 +193,7 @@ func (s *solver) fill(items []int32, left float64) (gained float64) {
 	return gained
 }
 
-// total adds up what the picked options cost and are worth.
+// total returns the rate and the value of the picked options.
 func (s *solver) total(items []int32) (rate, value float64) {
 	for _, i := range items {
 		it := &s.items[i]

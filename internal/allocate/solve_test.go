@@ -9,9 +9,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-const grain = 10_000 // bit/s: rates of randomScene are whole multiples of it
+const grain = 10_000 // bit/s: rates of randomScene are multiples of grain
 
-// exact is the most value that options of the items have within the budget, by dynamic programming over rates, or where nothing fits that of one item's cheapest.
+// exact returns the largest value of options of the items within the budget, by dynamic programming over rates; if
+// nothing fits, that of one item's cheapest option.
 func exact(a *Allocator, items []int32, budget volumetric.Bitrate) float64 {
 	best := make([]float64, budget/grain+1)
 	next := make([]float64, len(best))

@@ -9,11 +9,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// wobble is what happens to a scene while nothing really changes: estimate, viewpoint and measured rates vary by as much of themselves.
+// wobble is the relative noise of a scene without real changes: the variation of estimate, viewpoint and measured
+// rates.
 type wobble struct{ estimate, viewpoint, rates float64 }
 
-// flips counts the changes of quality in 300 allocations (20 per second) after the first 30. The share is what the decisions were worth of what fresh
-// allocations of the same budgets are.
+// flips returns the number of quality changes in 300 allocations (20 per second) after the first 30, and the value of
+// the decisions relative to fresh allocations with the same budgets.
 func flips(t *testing.T, c func(*Config), w wobble) (changes int, share float64) {
 	t.Helper()
 	a, best := newAllocator(t, c), newAllocator(t, c)
@@ -36,9 +37,11 @@ func flips(t *testing.T, c func(*Config), w wobble) (changes int, share float64)
 	const rounds = 300
 	for n := range rounds + 30 {
 		// The objects are 3 m away, and 45° is half of the view.
-		eye := eyeAt(3*(within(w.viewpoint)-1), 1.6*within(w.viewpoint), 3*(within(w.viewpoint)-1), 45*(within(w.viewpoint)-1))
+		eye := eyeAt(3*(within(w.viewpoint)-1), 1.6*within(w.viewpoint), 3*(within(w.viewpoint)-1),
+			45*(within(w.viewpoint)-1))
 		scene.Viewpoint = &eye
-		scene.Budget = b.Step(epoch.Add(time.Duration(n)*50*time.Millisecond), volumetric.Bitrate(33e6*within(w.estimate)), BudgetInput{})
+		scene.Budget = b.Step(epoch.Add(time.Duration(n)*50*time.Millisecond),
+			volumetric.Bitrate(33e6*within(w.estimate)), BudgetInput{})
 		for level, rate := range declared {
 			level.Rate = rate
 		}
@@ -64,7 +67,7 @@ func flips(t *testing.T, c func(*Config), w wobble) (changes int, share float64)
 	return changes, share
 }
 
-// worth is what was decided is worth as a share of what a fresh allocation gives.
+// worth returns the value of the decisions relative to a fresh allocation.
 func worth(a *Allocator, scene Scene, decided Result) float64 {
 	fresh := scene
 	fresh.Objects = make([]Object, len(scene.Objects))
@@ -105,9 +108,11 @@ func TestWobbleDoesNotFlipQualities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			with, share := flips(t, nil, c.wobble)
 			without, _ := flips(t, free, c.wobble)
-			t.Logf("%d changes in 300 allocations of 54 tiles, %d without hysteresis; worth %.1f %% of fresh allocations", with, without, 100*share)
+			t.Logf("%d changes in 300 allocations of 54 tiles, %d without; %.1f %% of the value of fresh allocations",
+				with, without, 100*share)
 			if with > c.most || share < 0.97 || c.wobble != (wobble{}) && without < 10*with {
-				t.Errorf("%d changes at %.1f %% of the worth, expected %d and a tenth of %d at most", with, 100*share, c.most, without)
+				t.Errorf("%d changes at %.1f %% of the worth, expected %d and a tenth of %d at most", with, 100*share,
+					c.most, without)
 			}
 		})
 	}
@@ -125,7 +130,8 @@ func TestNoisyEstimateDoesNotFlipQualities(t *testing.T) {
 	var sum float64
 	for n := range 1200 { // a minute at 20 per second
 		estimate := 4e6 * (1 + 0.03*(2*r.Float64()-1))
-		scene.Budget = b.Step(epoch.Add(time.Duration(n)*50*time.Millisecond), volumetric.Bitrate(estimate), BudgetInput{Overhead: 0.06})
+		scene.Budget = b.Step(epoch.Add(time.Duration(n)*50*time.Millisecond), volumetric.Bitrate(estimate),
+			BudgetInput{Overhead: 0.06})
 		result := a.Allocate(&scene)
 		changed := keep(&scene, result)
 		if n >= 40 {
@@ -153,11 +159,12 @@ func TestFallIsObeyedAtOnce(t *testing.T) {
 	}
 }
 
-// What a link carries at best against what is sent of it once changes had their price, with the exact rate of the link as the estimate.
+// The test compares the largest possible rate on a link with the sent rate when changes have a cost, with the exact
+// rate of the link as the estimate.
 func TestLinksAreUsed(t *testing.T) {
 	const headers = 0.06
 	for _, link := range []volumetric.Bitrate{2e6, 10e6, 50e6, 100e6, 300e6} {
-		// Four tiles of eight qualities spaced by factor 1.5, all of them together 1.2 times the link.
+		// Four tiles of eight qualities with steps of 1.5, all together 1.2 times the link.
 		object := ahead(4, 8, 0)
 		for i := range object.Tiles {
 			for q := range object.Tiles[i].Levels {
@@ -172,12 +179,13 @@ func TestLinksAreUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// From a tenth of the link up to all of it, in steps of 2 %.
+		// From a tenth of the link to the whole link, in steps of 2 %.
 		var got volumetric.Bitrate
 		estimate := 0.1 * float64(link)
 		for n := range 300 {
 			estimate = min(1.02*estimate, float64(link))
-			scene.Budget = b.Step(epoch.Add(time.Duration(n)*50*time.Millisecond), volumetric.Bitrate(estimate), BudgetInput{Overhead: headers})
+			scene.Budget = b.Step(epoch.Add(time.Duration(n)*50*time.Millisecond), volumetric.Bitrate(estimate),
+				BudgetInput{Overhead: headers})
 			result := a.Allocate(&scene)
 			keep(&scene, result)
 			got = result.Rate

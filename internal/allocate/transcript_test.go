@@ -12,25 +12,27 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// TestTranscripts plays testdata/PART/*.txt. A transcript has input lines, expected output lines, which are indented, and comments (#). Times are milliseconds, rates Mbit/s, places metres and angles
-// degrees; what the lines of each part are stands beside its player.
+// TestTranscripts plays testdata/PART/*.txt. A transcript has input lines, indented lines of expected output, and
+// comments (#). Times are milliseconds, rates Mbit/s, positions metres and angles degrees. The comment of each player
+// describes the lines of its part.
 func TestTranscripts(t *testing.T) {
 	for part, begin := range map[string]func(t *testing.T) player{
 		"budget":    newBudgetPlayer,
 		"predictor": func(*testing.T) player { return &predictorPlayer{} },
 	} {
 		t.Run(part, func(t *testing.T) {
-			transcript.Play(t, "testdata/"+part+"/*.txt", func(t *testing.T, story string) string { return playStory(t, story, begin(t)) })
+			transcript.Play(t, "testdata/"+part+"/*.txt",
+				func(t *testing.T, story string) string { return playStory(t, story, begin(t)) })
 		})
 	}
 }
 
-// player plays the input lines of transcripts of one part. Words without "=" are positional.
+// player plays the input lines of the transcripts of one part. Words without "=" are positional.
 type player interface {
 	play(l *line)
 }
 
-// line is an input line, and takes what is put out for it.
+// line is an input line, and collects its output.
 type line struct {
 	t     *testing.T
 	words []string
@@ -38,7 +40,7 @@ type line struct {
 	out   []string
 }
 
-// playStory gives a story with what comes out.
+// playStory returns a transcript with its output.
 func playStory(t *testing.T, story string, p player) string {
 	var out []string
 	for _, input := range strings.Split(strings.TrimSuffix(story, "\n"), "\n") {
@@ -92,7 +94,8 @@ func (l *line) parse(text string) float64 {
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// budgetPlayer: NOW estimate=R [audio=R] [overhead=SHARE] [dropped=N] [queue=MS] [until=NOW] steps a budget, every 50 ms until then.
+// budgetPlayer: NOW estimate=R [audio=R] [overhead=SHARE] [dropped=N] [queue=MS] [until=NOW] steps a budget, every 50
+// ms until then.
 type budgetPlayer struct{ budget *Budget }
 
 func newBudgetPlayer(t *testing.T) player {
@@ -105,7 +108,8 @@ func newBudgetPlayer(t *testing.T) player {
 
 func (p *budgetPlayer) play(l *line) {
 	in := BudgetInput{
-		Audio: volumetric.Bitrate(1e6 * l.key("audio", 0)), Overhead: l.key("overhead", 0), DroppedFrames: int(l.key("dropped", 0)), QueueDelay: l.msKey("queue", 0),
+		Audio: volumetric.Bitrate(1e6 * l.key("audio", 0)), Overhead: l.key("overhead", 0),
+		DroppedFrames: int(l.key("dropped", 0)), QueueDelay: l.msKey("queue", 0),
 	}
 	var media volumetric.Bitrate
 	for now := l.ms(0); now <= l.msKey("until", l.ms(0)); now += 50 * time.Millisecond {
@@ -114,8 +118,9 @@ func (p *budgetPlayer) play(l *line) {
 	l.printf("%.3f, reserve %.1f %%, cut %.1f %%", float64(media)/1e6, 100*p.budget.reserve, 100*p.budget.cut)
 }
 
-// predictorPlayer: NOW [x=M] [left=DEG] [length=L] reports a place, and how far to the left of -z it looks, by a quaternion of that length; NOW until=NOW speed=M turn=DEG every=MS goes on from there, at so
-// much per second, with reports that come every so often; NOW predict [until=NOW every=MS] asks.
+// predictorPlayer: NOW [x=M] [left=DEG] [length=L] reports a position, and a direction left of -z, as a quaternion of
+// that length; NOW until=NOW speed=M turn=DEG every=MS continues from there, with these changes per second and a report
+// at each interval; NOW predict [until=NOW every=MS] asks for predictions.
 type predictorPlayer struct {
 	predictor Predictor
 	x, left   float64
@@ -150,5 +155,5 @@ func (p *predictorPlayer) predict(l *line, now time.Duration) {
 	}
 	ahead := rotation(v.Orientation).apply(vector{0, 0, -1})
 	left := math.Round(math.Atan2(-ahead[0], -ahead[2])*1800/math.Pi) / 10
-	l.printf("at %v: x %.3f, left %.1f", now, v.Position[0], left+0) // +0 takes the sign from zero
+	l.printf("at %v: x %.3f, left %.1f", now, v.Position[0], left+0) // +0 removes the sign of a zero
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// unseenSlack is how much further beyond the edge a tile has to be before it is lowered than it has to be before it is raised again: an eye at rest moves by a degree
-// or two.
+// unseenSlack is the additional angle beyond the edge at which a tile is lowered, relative to the angle at which the
+// tile is raised again: an eye at rest moves by a degree or two.
 const unseenSlack = 5 * math.Pi / 180
 
-// outOfSight tells whether a tile is so far beyond the edge of the view that it is sent no more than ViewConfig.Unseen says. What the receiver chose is sent wherever
-// it looks, and VR2Gather's strategies know nothing of views.
+// outOfSight reports whether ViewConfig.Unseen limits a tile because of its angle beyond the edge of the view. The
+// receiver's choices are sent for any viewpoint, and VR2Gather's strategies do not use views.
 func (a *Allocator) outOfSight(s *visibility, tile *Tile) bool {
 	cfg := &a.cfg.View
 	if cfg.Unseen == UnseenFull || tile.Choice.Explicit || a.cfg.Strategy != StrategyVolsfu {
@@ -24,7 +24,7 @@ func (a *Allocator) outOfSight(s *visibility, tile *Tile) bool {
 	return s.beyond > edge+unseenSlack
 }
 
-// lowered tells whether a tile is sent no more than its lowest quality already, or one description.
+// lowered reports whether a tile is currently sent at most its lowest quality, or one description.
 func (a *Allocator) lowered(tile *Tile) bool {
 	if a.ladder.mode == volumetric.ModeDescriptions {
 		return tile.Current.Len() <= 1
@@ -32,7 +32,8 @@ func (a *Allocator) lowered(tile *Tile) bool {
 	return tile.Current.Highest() <= 0
 }
 
-// spare takes the options of a tile away that are more than what tiles out of sight are sent: what costs nothing, and the cheapest that does.
+// spare removes the options of a tile above the limit for tiles out of sight: off, and with UnseenLowest the cheapest
+// other option remain.
 func (a *Allocator) spare(it *item) {
 	kept := int32(1)
 	if a.cfg.View.Unseen == UnseenLowest {

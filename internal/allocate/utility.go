@@ -6,29 +6,32 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// bitsPerPoint is what a point is taken to cost per second, since publishers do not tell how many there are: 24 bits per point, which is Draco's at 11 bits
-// per coordinate with colours, at 30 frames per second.
+// bitsPerPoint is the assumed rate of a point in bit/s, since publishers do not declare the number of points: 24 bits
+// per point, as with Draco at 11 bits per coordinate with colours, at 30 frames per second.
 const bitsPerPoint = 24 * 30
 
-// mostConcave bounds the exponent of utility: a tile with 30 points on every pixel has all that can be seen with the first tenth of them.
+// mostConcave bounds the exponent of utility: a tile with 30 points on every pixel shows everything with the first
+// tenth of them.
 const mostConcave = 30
 
-// mostRate bounds rates that are declared by others, in bit/s, so that sums of them remain exact.
+// mostRate bounds declared rates, in bit/s, so that sums of them remain exact.
 const mostRate = 1e12
 
-// utility is what the levels of a tile are worth.
+// utility computes the values of the levels of a tile.
 //
-// A level with the share d of the points of full quality is worth
+// A level with the share d of the points of full quality has the value
 //
 //	u(d) = weight · (1 - exp(-k·d)) / (1 - exp(-k)),  k = concavity + points / pixels
 //
-// The weight is the share of the view that the tile covers. The rest is the share of it that shows: n points that fall on N pixels by chance leave
-// exp(-n/N) of them empty, so that of what full quality covers, the share d of its points covers (1-exp(-d·n/N)) / (1-exp(-n/N)). A figure of 40,000 points
-// that covers half of 4.5 million pixels has a fiftieth of a point on each: twice the points are twice the picture. At 10 m it covers 10,000 pixels, n/N is
-// 4, and a quarter of the points is 64 % of the picture.
+// The weight is the share of the view that the tile covers. The rest is the visible part of that share: n points that
+// fall on N pixels at random leave exp(-n/N) of the pixels empty, so relative to full quality, the share d of the
+// points covers (1-exp(-d·n/N)) / (1-exp(-n/N)). A figure of 40,000 points that covers half of 4.5 million pixels has a
+// fiftieth of a point on each: twice the points are twice the picture. At 10 m it covers 10,000 pixels, n/N is 4, and a
+// quarter of the points is 64 % of the picture.
 //
-// Before that limit is reached a tile with few points still counts for more than their share, because a hole is worse than a coarse surface. The configured
-// concavity stands for that: with 1, points at 1/4, 1/2 and all are worth 0.35, 0.62 and 1, so that the first points are worth e times the last.
+// Before that limit is reached, a tile with few points still counts for more than their share, because a hole is worse
+// than a coarse surface. The configured concavity models this: with 1, the values of 1/4, 1/2 and all points are 0.35,
+// 0.62 and 1, so the first points are worth e times the last.
 type utility struct {
 	weight, exponent, scale float64
 }
@@ -42,10 +45,11 @@ func newUtility(cfg *ViewConfig, s visibility, points float64) utility {
 	return utility{weight: s.weight, exponent: exponent, scale: s.weight / (1 - math.Exp(-exponent))}
 }
 
-// of is what that share of the points is worth. Exponents are not so small (0.01 at least) that the difference would lose its digits.
+// of returns the value of a share of the points. The exponent is at least 0.01, so the difference does not lose its
+// precision.
 func (u *utility) of(detail float64) float64 { return u.scale * (1 - math.Exp(-u.exponent*detail)) }
 
-// ladder is what the levels of a tile cost and bring.
+// ladder holds the rates and details of the levels of a tile.
 type ladder struct {
 	count  int
 	mode   volumetric.Mode
@@ -55,7 +59,7 @@ type ladder struct {
 	points float64
 }
 
-// read takes the levels of a tile, with what they leave out.
+// read reads the levels of a tile and completes missing values.
 func (l *ladder) read(mode volumetric.Mode, tile *Tile) {
 	l.count, l.mode, l.paused = min(len(tile.Levels), volumetric.MaxQualities), mode, 0
 	declared := true
@@ -87,7 +91,8 @@ func (l *ladder) read(mode volumetric.Mode, tile *Tile) {
 	}
 }
 
-// guess is the rate of a paused level whose own was never measured, from the nearest one that is known, the lower one of two.
+// guess returns the rate of a paused level that was never measured, from the nearest level with a rate, the lower of
+// two.
 func (l *ladder) guess(q int, declared bool) float64 {
 	for distance := 1; distance < l.count; distance++ {
 		for _, other := range [2]int{q - distance, q + distance} {
@@ -103,7 +108,7 @@ func (l *ladder) guess(q int, declared bool) float64 {
 	return 0
 }
 
-// detailsFromRates takes the shares of the rates for those of the points, given the sum of all rates and the highest.
+// detailsFromRates derives the shares of points from the rates, given the sum of all rates and the highest.
 func (l *ladder) detailsFromRates(total, most float64) {
 	for q := range l.count {
 		switch {
@@ -119,7 +124,7 @@ func (l *ladder) detailsFromRates(total, most float64) {
 	}
 }
 
-// of is what a set of levels costs and brings. In volumetric.ModeAlternatives the highest of the set counts.
+// of returns the rate and the detail of a set of levels. In volumetric.ModeAlternatives the highest of the set counts.
 func (l *ladder) of(set QualitySet) (rate, detail float64) {
 	if l.mode != volumetric.ModeDescriptions {
 		if q := set.Highest(); q >= 0 && int(q) < l.count {

@@ -13,7 +13,8 @@ func (v vector) dot(w vector) float64           { return v[0]*w[0] + v[1]*w[1] +
 func (v vector) length() float64                { return math.Sqrt(v.dot(v)) }
 func (v vector) mix(w vector, t float64) vector { return v.plus(w.minus(v).times(t)) }
 
-// farthest is the largest coordinate in metres that a position may have. Beyond it double precision leaves less than a micrometre to squares.
+// farthest is the largest coordinate of a position in metres. Beyond it, squares in double precision are not exact to a
+// micrometre.
 const farthest = 1e6
 
 func (v vector) usable() bool {
@@ -30,7 +31,7 @@ type rotation [4]float64
 
 var unrotated = rotation{0, 0, 0, 1}
 
-// newRotation normalises a quaternion. The zero one is no rotation; ok is false where it is not finite.
+// newRotation normalises a quaternion. The zero quaternion is no rotation; ok is false if the quaternion is not finite.
 func newRotation(q [4]float64) (r rotation, ok bool) {
 	square := q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3]
 	switch {
@@ -45,7 +46,7 @@ func newRotation(q [4]float64) (r rotation, ok bool) {
 
 func (r rotation) inverse() rotation { return rotation{-r[0], -r[1], -r[2], r[3]} }
 
-// after is the rotation that does q first and r then.
+// after returns the rotation that applies q first and then r.
 func (r rotation) after(q rotation) rotation {
 	return rotation{
 		r[3]*q[0] + r[0]*q[3] + r[1]*q[2] - r[2]*q[1],
@@ -55,7 +56,7 @@ func (r rotation) after(q rotation) rotation {
 	}
 }
 
-// columns are the images of the three axes.
+// columns returns the images of the three axes.
 func (r rotation) columns() [3]vector {
 	x, y, z, w := r[0], r[1], r[2], r[3]
 	return [3]vector{
@@ -70,7 +71,7 @@ func (r rotation) apply(v vector) vector {
 	return c[0].times(v[0]).plus(c[1].times(v[1])).plus(c[2].times(v[2]))
 }
 
-// turn is the rotation vector: its direction is the axis, its length the angle, at most half a turn.
+// turn returns the rotation vector: its direction is the axis, its length the angle, at most half a turn.
 func (r rotation) turn() vector {
 	if r[3] < 0 {
 		r = rotation{-r[0], -r[1], -r[2], -r[3]}
@@ -83,7 +84,7 @@ func (r rotation) turn() vector {
 	return axis.times(2 * math.Atan2(sine, r[3]) / sine)
 }
 
-// rotationBy is the rotation whose turn is v.
+// rotationBy returns the rotation with the rotation vector v.
 func rotationBy(v vector) rotation {
 	angle := v.length()
 	if angle < 1e-9 {

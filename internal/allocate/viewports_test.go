@@ -16,12 +16,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// testData gives the path of a file of the test data, or skips the test.
+// testData returns the path of a file of the test data, or skips the test.
 func testData(t testing.TB, elements ...string) string {
 	t.Helper()
 	root := os.Getenv("VOLSFU_TESTDATA")
 	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data") // two folders below the module's root
+		root = filepath.Join("..", "..", "..", "shared", "data") // two folders above the root of the module
 	}
 	path := filepath.Join(append([]string{root}, elements...)...)
 	if _, err := os.Stat(path); err != nil {
@@ -33,10 +33,11 @@ func testData(t testing.TB, elements ...string) string {
 // epoch is the time of every trace's first row.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// readViewports gives the traces of all viewers, at 30 rows per second.
+// readViewports returns the traces of all viewers, at 30 rows per second.
 //
-// Unity's axes are left-handed (z away from the viewer, who looks along +z), and its angles turn about z, then x, then y, in degrees. Mirroring z makes them
-// ours: the sense of turns about x and y changes. The traces tell no angle of view.
+// Unity's axes are left-handed (z away from the viewer, who looks along +z), and its angles rotate about z, then x,
+// then y, in degrees. The conversion mirrors z, which reverses rotations about x and y. The traces have no angle of
+// view.
 func readViewports(t testing.TB, fov, aspect float64) [][]Viewpoint {
 	t.Helper()
 	file, err := os.Open(testData(t, "viewports", "loot.csv"))
@@ -77,7 +78,7 @@ func readViewports(t testing.TB, fov, aspect float64) [][]Viewpoint {
 	return traces
 }
 
-// figure is a person at the origin in so many tiles, with levels of a quarter, half and all of its points.
+// figure is a person at the origin in the given number of tiles, with levels of a quarter, half and all of its points.
 func figure(t testing.TB, count int, tight bool) Object {
 	t.Helper()
 	person, err := synthetic.New(synthetic.DefaultConfig())
@@ -113,8 +114,8 @@ func fullRate(object *Object) (rate volumetric.Bitrate) {
 	return rate
 }
 
-// watch allocates a quarter of the full rate of the object five times a second by what was predicted a tenth of a second before, and adds up the visible
-// quality that the viewers then have. It counts the changes of a tile's quality, too.
+// watch allocates a quarter of the full rate of the object five times per second for the viewpoint predicted 100 ms
+// before, and sums the visible quality for the real viewpoints. It also counts the quality changes of tiles.
 func watch(t testing.TB, change func(*Config), object Object, traces [][]Viewpoint) (sum float64, changes int) {
 	t.Helper()
 	a := newAllocator(t, change)
@@ -158,10 +159,12 @@ func TestVisibleQualityOfRealViewers(t *testing.T) {
 			free, without := watch(t, func(c *Config) { c.SwitchCost, c.Reserve = 0, 0 }, object, traces)
 			// A trace takes ten seconds.
 			perTile := 1 / float64(10*len(traces)*c.tiles)
-			t.Logf("visible quality is %.2f times that of uniform with %.2f changes per tile and second, %.2f times with %.2f without hysteresis",
+			t.Logf("visible quality is %.2f times that of uniform with %.2f changes per tile and second, "+
+				"%.2f times with %.2f without hysteresis",
 				ours/uniform, float64(changes)*perTile, free/uniform, float64(without)*perTile)
 			if ours < c.least*uniform || ours < 0.95*free {
-				t.Errorf("visible quality is %.2f times that of uniform, %.2f times without hysteresis, expected %.2f or more",
+				t.Errorf("visible quality is %.2f times that of uniform, %.2f times without hysteresis, "+
+					"expected %.2f or more",
 					ours/uniform, free/uniform, c.least)
 			}
 		})

@@ -5,37 +5,39 @@ import (
 )
 
 const (
-	// unseenWeight is what a tile that cannot be seen is worth, in shares of the view: a fifth of a fingernail at arm's length. It decides who gets what
-	// nobody else can use, and nothing besides.
+	// unseenWeight is the value of a tile that cannot be seen, as a share of the view: a fifth of a fingernail at arm's
+	// length. It only decides which tile gets bits that no visible tile can use.
 	unseenWeight = 1e-5
-	// unknownWeight is shared by the tiles of an object whose boxes are unknown. A person two metres away covers a tenth of a headset's view.
+	// unknownWeight is the sum of the values of an object's tiles if their boxes are unknown. A person two metres away
+	// covers a tenth of a headset's view.
 	unknownWeight = 0.1
-	// equalWeight is every tile's where there is no viewpoint.
+	// equalWeight is the value of each tile without a viewpoint.
 	equalWeight = 1
 )
 
-// visibility is how a receiver sees a tile.
+// visibility describes a tile from a receiver's viewpoint.
 type visibility struct {
-	// weight is what the tile is worth at full quality, in shares of the view.
+	// weight is the value of the tile at full quality, as a share of the view.
 	weight float64
-	// pixels is what the whole box covers, inside the view or not; 0 is unknown.
+	// pixels is the number of pixels that the whole box covers, inside the view or not; 0 is unknown.
 	pixels float64
-	// seen is false where nothing of the tile is in the view or its margin.
+	// seen is false if no part of the tile is in the view or its margin.
 	seen bool
-	// beyond is the angle in radians between the edge of the view and the tile, 0 where the view has some of it.
+	// beyond is the angle in radians between the edge of the view and the tile, 0 if a part of the tile is in the view.
 	beyond float64
-	// edge is set where the view does not hold all of the tile, whose worth then changes with every tremble of the viewpoint.
+	// edge is set if a part of the tile is outside the view. The value of the tile then changes with small motions of
+	// the viewpoint.
 	edge bool
 	// center is the middle of the tile's box.
 	center vector
 }
 
-// viewer sees the tiles of one object after the other from one viewpoint.
+// viewer evaluates the tiles of one object after the other from one viewpoint.
 type viewer struct {
 	cfg     *ViewConfig
 	frustum frustum
-	present bool // there is a usable viewpoint
-	placed  bool // the object has a usable pose
+	present bool // the viewpoint is usable
+	placed  bool // the object's pose is usable
 	stand   placement
 	middle  vector // of the object's boxes
 	extent  float64
@@ -49,7 +51,7 @@ func newViewer(cfg *ViewConfig, v *Viewpoint) viewer {
 	return o
 }
 
-// turnTo looks at an object.
+// turnTo selects an object.
 func (o *viewer) turnTo(object *Object) {
 	if !o.present {
 		return
@@ -74,7 +76,7 @@ func (o *viewer) turnTo(object *Object) {
 	o.extent = high.minus(low).length()
 }
 
-// look sees one tile of that object.
+// look evaluates one tile of the selected object.
 func (o *viewer) look(object *Object, tile *Tile) visibility {
 	priority := object.Priority
 	if !(priority > 0 && priority <= 1e6) {
@@ -104,10 +106,11 @@ func (o *viewer) look(object *Object, tile *Tile) visibility {
 	}
 }
 
-// margin is the worth of what is so far beyond the edge of the view as a share of what is inside.
+// margin returns the value at an angle beyond the edge of the view, relative to the value inside.
 //
-// It falls to 1/e with every margin, and nowhere at once: a viewpoint that trembles would switch tiles off and on. At 30° with a margin of 10° it is a
-// hundredth of what is inside, and what is behind the viewer is worth less than unseenWeight.
+// It falls to 1/e with every EdgeDegrees, without a step: otherwise small motions of the viewpoint would switch tiles
+// off and on. At 30° with a margin of 10° it is a hundredth of the value inside; behind the viewer it is less than
+// unseenWeight.
 func (o *viewer) margin(beyond float64) float64 {
 	if o.cfg.EdgeDegrees == 0 {
 		return 0
@@ -115,10 +118,12 @@ func (o *viewer) margin(beyond float64) float64 {
 	return o.cfg.EdgeShare * math.Exp(-beyond*180/math.Pi/o.cfg.EdgeDegrees)
 }
 
-// nearSide is 1 for a tile on the near side of its object, and falls to HiddenShare for one straight behind its axis.
+// nearSide is 1 for a tile on the near side of its object, and falls to HiddenShare for a tile straight behind its
+// axis.
 //
-// People and what they hold are opaque: of what is behind them little is seen. Boxes do not tell how much. What counts is where the tile lies from the
-// object's vertical axis against where the eye is, both seen from above: the feet's front is as much a front as the head's, and from above nothing hides.
+// People and the things they hold are opaque and hide most of the tiles behind them. Boxes do not show how much. The
+// measure is the angle between the directions from the object's vertical axis to the tile and from the tile to the eye,
+// seen from above: the front of the feet is as much a front as that of the head, and from above nothing is hidden.
 func (o *viewer) nearSide(center vector) float64 {
 	offset := center.minus(o.middle)
 	offset[1] = 0
@@ -131,7 +136,8 @@ func (o *viewer) nearSide(center vector) float64 {
 	return 1 + (1-o.cfg.HiddenShare)*min(side, 0)
 }
 
-// facing is what VR2Gather orders tiles by: the cosine between the directions from the object's middle to the eye and to the tile, 0 where unknown.
+// facing is VR2Gather's criterion for the order of tiles: the cosine between the directions from the object's middle to
+// the eye and to the tile, 0 if unknown.
 func (o *viewer) facing(center vector) float64 {
 	if !o.present || !o.placed {
 		return 0

@@ -1,11 +1,12 @@
 package allocate
 
-// VisibleQuality is how much of a scene reaches the eye: the sum over tiles of the share of the view that the tile's box covers, inside the frustum, times
-// the points sent as a share of the points at full quality. Boxes hide nothing here, and tiles without a box count for nothing. It is a measure to compare
-// allocations of one scene by; its worth alone depends on how many boxes overlap.
+// VisibleQuality returns the visible quality of a scene: the sum over tiles of the share of the view that the tile's
+// box covers, inside the frustum, times the points sent relative to the points at full quality. Occlusion is ignored,
+// and tiles without a box count as 0. The measure compares allocations of one scene; its absolute value depends on how
+// many boxes overlap.
 //
-// The viewpoint is where the receiver really was, as a rule not that of the scene, which was predicted. The decisions are those of Result.Tiles.
-// 0 is returned for a viewpoint that is not finite.
+// The viewpoint is usually the real one of the receiver, not the predicted one of the scene. The decisions are those of
+// Result.Tiles. The result is 0 for a viewpoint that is not finite.
 func VisibleQuality(v Viewpoint, scene *Scene, tiles [][]Decision) float64 {
 	f, ok := newFrustum(&v)
 	if !ok {
