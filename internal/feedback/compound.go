@@ -2,20 +2,21 @@ package feedback
 
 import "github.com/pion/rtcp"
 
-// MaxCompound is the size of the largest RTCP compound, in bytes, before encryption. SRTCP adds 20 bytes, IPv6 and UDP 48: 1,268, below the 1,280 that
-// every IPv6 link passes.
+// MaxCompound is the size of the largest RTCP compound, in bytes, before encryption. SRTCP adds 20 bytes, IPv6 and UDP
+// 48: 1,268, below the 1,280 that every IPv6 link carries.
 const MaxCompound = 1200
 
 const (
-	// maxNackPairs keeps a NACK packet at 12 + 4 × 253 = 1,024 bytes. It is also the most that the RTCP library writes.
+	// maxNackPairs limits a NACK packet to 12 + 4 × 253 = 1,024 bytes. The RTCP library has the same limit.
 	maxNackPairs = 253
-	// maxReportBlocks is what fits the five-bit count of RFC 3550 section 6.4.
+	// maxReportBlocks is the maximum of the five-bit count of RFC 3550 section 6.4.
 	maxReportBlocks = 31
 	reportBlockSize = 24
 	reportHeader    = 8
 )
 
-// AppendNACKs appends generic NACKs (RFC 4585 section 6.2.1) that ask for the given extended sequence numbers, ascending, of the stream media.
+// AppendNACKs appends generic NACKs (RFC 4585 section 6.2.1) that request the given extended sequence numbers,
+// ascending, of the stream media.
 func AppendNACKs(dst []rtcp.Packet, sender, media uint32, sequences []int64) []rtcp.Packet {
 	if len(sequences) == 0 {
 		return dst
@@ -33,7 +34,7 @@ func AppendNACKs(dst []rtcp.Packet, sender, media uint32, sequences []int64) []r
 	return dst
 }
 
-// AppendReceiverReports appends receiver reports that carry the given blocks, up to 31 each. Their sizes are such that two of them, 49 blocks, fill a
+// AppendReceiverReports appends receiver reports with the given blocks, up to 31 each. Two reports, 49 blocks, fill a
 // compound: 8 + 31 × 24 and 8 + 18 × 24 are 1,192 bytes.
 func AppendReceiverReports(dst []rtcp.Packet, sender uint32, blocks []rtcp.ReceptionReport) []rtcp.Packet {
 	const second = (MaxCompound - 2*reportHeader - maxReportBlocks*reportBlockSize) / reportBlockSize
@@ -45,8 +46,8 @@ func AppendReceiverReports(dst []rtcp.Packet, sender uint32, blocks []rtcp.Recep
 	return dst
 }
 
-// Compounds groups packets, in their order, into compounds of at most MaxCompound bytes. A packet larger than that travels alone. The compounds
-// share the memory of packets; they are of reduced size (RFC 5506) where they begin with feedback.
+// Compounds groups packets, in order, into compounds of at most MaxCompound bytes. A larger packet is a compound of its
+// own. The compounds share the memory of packets; a compound that begins with feedback has reduced size (RFC 5506).
 func Compounds(packets []rtcp.Packet) [][]rtcp.Packet {
 	var compounds [][]rtcp.Packet
 	begin, size := 0, 0

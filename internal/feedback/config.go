@@ -2,29 +2,29 @@ package feedback
 
 import "time"
 
-// Config tunes feedback.
+// Config is the configuration of feedback.
 type Config struct {
-	// NACK: requests for lost packets.
+	// NACK configures requests for lost packets.
 	NACK NACKConfig
-	// History: packets kept by a publisher for retransmission.
+	// History configures the packets that a publisher keeps for retransmission.
 	History HistoryConfig
 
-	// Transport: reports of arrivals for the sender's congestion control.
+	// Transport configures reports of arrivals for the sender's congestion control.
 	Transport TransportFeedbackConfig
 }
 
-// NACKConfig tunes the requests for lost packets of one received stream.
+// NACKConfig configures the requests for lost packets of one received stream.
 type NACKConfig struct {
 	// ReorderPackets is the number of later packets after which a missing packet is requested.
 	ReorderPackets int `yaml:"-"`
-	// ReorderWait is the time after which a missing packet is requested, however few packets came later.
+	// ReorderWait is the time after which a missing packet is requested, even without enough later packets.
 	ReorderWait time.Duration `yaml:"-"`
 	// TailWait is the silence after which the missing end of a frame is requested.
 	TailWait time.Duration `yaml:"-"`
-	// UnknownRTT is the round-trip time assumed until it has been measured.
+	// UnknownRTT is the round-trip time before the first measurement.
 	UnknownRTT time.Duration `yaml:"-"`
 	Deadline   time.Duration `yaml:"deadline" help:"time after which a missing packet is given up"`
-	// LongRTT is the round-trip time above which LongDeadline holds.
+	// LongDeadline applies if the round-trip time exceeds LongRTT.
 	LongRTT      time.Duration `yaml:"-"`
 	LongDeadline time.Duration `yaml:"long_deadline" help:"time after which a missing packet is given up on paths with a long round trip"`
 	// MaxTries bounds the requests for one packet.
@@ -35,32 +35,32 @@ type NACKConfig struct {
 
 // HistoryConfig limits the packets that a publisher keeps of one track.
 type HistoryConfig struct {
-	// MaxAge: time that a sent packet is kept for retransmission.
+	// MaxAge is the time for which a sent packet is kept for retransmission.
 	MaxAge time.Duration
-	// MaxBytes: bytes of sent packets kept per track for retransmission.
+	// MaxBytes is the number of bytes of sent packets kept per track for retransmission.
 	MaxBytes int
 }
 
-// TransportFeedbackConfig tunes the reports of a TransportRecorder.
+// TransportFeedbackConfig configures the reports of a TransportRecorder or a CongestionRecorder.
 type TransportFeedbackConfig struct {
-	// IntervalMin: shortest time between two reports at common rates.
+	// IntervalMin is the shortest time between two reports at common rates.
 	IntervalMin time.Duration
-	// IntervalMax: longest time between two reports while packets arrive.
+	// IntervalMax is the longest time between two reports while packets arrive.
 	IntervalMax time.Duration
-	// IntervalFast: time between two reports from fast_rate_bps on.
+	// IntervalFast is the time between two reports at FastRateBPS and above.
 	IntervalFast time.Duration
-	// FastRateBPS: received bit/s from which reports follow each other at interval_fast.
+	// FastRateBPS is the received bit rate above which reports are sent every IntervalFast.
 	FastRateBPS int
-	// Share: what reports may take of the received rate between interval_min and interval_max, 0 to 1.
+	// Share is the share of the received rate that reports may use between IntervalMin and IntervalMax, 0 to 1.
 	Share float64
-	// MaxBytes: bytes of the largest RTCP compound of reports, before encryption; at least 64.
+	// MaxBytes is the size of the largest RTCP compound of reports, before encryption; at least 64.
 	MaxBytes int
 }
 
-// maxLate bounds what is waited for a queue: what is later waits for no queue, but for a path that has stalled.
+// maxLate bounds the lateness that counts as a queue: a later packet met a stalled path, not a queue.
 const maxLate = 250 * time.Millisecond
 
-// queued is what of a lateness counts as a queue.
+// queued returns the part of a lateness that counts as a queue.
 func (c *NACKConfig) queued(late time.Duration) time.Duration {
 	if late <= c.LongRTT {
 		return 0
@@ -68,9 +68,10 @@ func (c *NACKConfig) queued(late time.Duration) time.Duration {
 	return min(late, maxLate)
 }
 
-// Repair returns how long a repair takes, and how long after its first packet a frame is worth repairing: Deadline, or LongDeadline where a single repair takes more
-// than LongRTT. Packets that come late by that, compared to others, have waited in a queue that has built up. A repair stands behind it in the same queue, and
-// everything that follows does, too: the deadline is later by as much.
+// Repair returns the time that a repair takes, and the time after its first packet for which a frame is worth
+// repairing: Deadline, or LongDeadline if a single repair takes longer than LongRTT. late is the lateness of packets
+// relative to the earliest ones, that is a queue on the path. A repair waits in the same queue, and so does everything
+// after it: both results increase by the queue.
 func (c *NACKConfig) Repair(rtt, late time.Duration) (trip, deadline time.Duration) {
 	late = c.queued(late)
 	switch {
@@ -83,20 +84,21 @@ func (c *NACKConfig) Repair(rtt, late time.Duration) (trip, deadline time.Durati
 	}
 }
 
-// DefaultConfig returns the default settings.
+// DefaultConfig returns the default configuration.
 func DefaultConfig() Config {
 	return Config{
 		NACK: NACKConfig{
-			// Three later packets are TCP's sign of loss (RFC 5681 section 3.2). Within a frame they come in a fraction of a millisecond.
+			// Three later packets are TCP's sign of loss (RFC 5681 section 3.2). Within a frame they arrive in a
+			// fraction of a millisecond.
 			ReorderPackets: 3,
 			ReorderWait:    10 * time.Millisecond,
 			TailWait:       10 * time.Millisecond,
 			UnknownRTT:     30 * time.Millisecond,
-			// A frame is worth repairing so long after its first packet.
+			// A frame is worth repairing for this time after its first packet.
 			Deadline:     150 * time.Millisecond,
 			LongRTT:      50 * time.Millisecond,
 			LongDeadline: 250 * time.Millisecond,
-			// The arithmetic stands beside NACKGenerator.
+			// NACKGenerator has the arithmetic.
 			MaxTries: 8,
 			// The largest frames have 7,000 to 14,700 packets.
 			MaxMissing: 1 << 14,
@@ -108,17 +110,20 @@ func DefaultConfig() Config {
 			MaxBytes: 32 << 20,
 		},
 		Transport: TransportFeedbackConfig{
-			// Bounds and share are those of libwebrtc, whose estimator they were tuned for. A report of few packets takes 88 bytes on the wire (see
-			// reportOverhead): 5 % of the rate pay for one every 250 ms at 56 kbit/s, and for one every 50 ms at 282 kbit/s.
+			// Bounds and share are those of libwebrtc, for whose estimator they were chosen. A report of few packets
+			// takes 88 bytes on the wire (see reportOverhead): 5 % of the rate permit one every 250 ms at 56 kbit/s,
+			// and one every 50 ms at 282 kbit/s.
 			IntervalMin: 50 * time.Millisecond,
 			IntervalMax: 250 * time.Millisecond,
 			Share:       0.05,
-			// At 20 Mbit/s 25 ms are 52 packets of 1,200 bytes. Their report takes 88 + 1.15 × 52 = 148 bytes, 47 kbit/s or 0.24 % of the rate, and
-			// the share falls further above. A frame interval at 30 Hz has more than one report, so that a queue shows before the next frame. Both
-			// steps slide: a report leaves once what came pays for it (88 bytes / 5 %), or once 25 ms at 20 Mbit/s (62.5 kB) have come.
+			// At 20 Mbit/s 25 ms are 52 packets of 1,200 bytes. Their report takes 88 + 1.15 × 52 = 148 bytes, 47
+			// kbit/s or 0.24 % of the rate, and the share decreases at higher rates. A frame interval at 30 Hz has more
+			// than one report, so that a queue is reported before the next frame. Both steps are gradual: a report is
+			// sent when the received bytes permit (88 bytes / 5 %), or when 25 ms at 20 Mbit/s (62.5 kB) have been
+			// received.
 			IntervalFast: 25 * time.Millisecond,
 			FastRateBPS:  20_000_000,
-			// MaxCompound without a receiver report of three blocks, 80 bytes. Encrypted and with IPv6 and UDP: 1,168.
+			// MaxCompound less a receiver report of three blocks, 80 bytes. Encrypted and with IPv6 and UDP: 1,168.
 			MaxBytes: 1100,
 		},
 	}

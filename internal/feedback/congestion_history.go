@@ -6,48 +6,52 @@ import (
 	"time"
 )
 
-// CongestionHistory is the sending side of congestion control by RFC 8888: it remembers the packets of all streams of one transport, and turns the receiver's
-// reports into what became of each. Packets are known by SSRC and sequence number; the results count them in the order of their sending, as a TransportHistory
-// does, whose bounds hold here too.
+// CongestionHistory is the sending side of congestion control by RFC 8888: it records the packets of all streams of one
+// transport, and derives the fate of each packet from the receiver's reports. Packets are identified by SSRC and
+// sequence number; results number packets in the order of sending, as in a TransportHistory, whose bounds apply here
+// too.
 //
-// Memory is that of a TransportHistory, 1 kB for each stream, and 16 bytes for each entry by which the streams' tables have grown: 131,072 at most, 2.1 MB, however
-// many streams there are, and whether or not the receiver reports. At 10,000 packets per second and a round trip of 100 ms it is 33 kB for a stream that has all of them.
+// Memory is that of a TransportHistory, 1 kB for each stream, and 16 bytes for each entry by which the streams' tables
+// have grown: 131,072 at most, 2.1 MB, for any number of streams, with or without reports. At 10,000 packets per second
+// and a round trip of 100 ms it is 33 kB for a stream with all packets.
 type CongestionHistory struct {
 	history *TransportHistory
 	streams map[uint32]*sentStream
-	// grown is by how many entries the tables exceed minStream, all together, and swept what was sent next when they were last made smaller.
+	// grown is the number of entries of all tables beyond minStream each; swept is the number of the next packet at the
+	// last sweep.
 	grown  int
 	swept  int64
 	report CongestionReport
-	// timestamp is the latest one of reports, and extended the same unwrapped.
+	// timestamp is the latest timestamp of reports, and extended the same unwrapped.
 	started   bool
 	timestamp uint32
 	extended  int64
 }
 
 const (
-	// maxGrown: the tables of all packets that wait for a result, maxWindow at most, have less than twice as many entries, as their sizes are powers of two, and twice as
-	// many again once one more packet of each has made it grow.
+	// maxGrown: the tables of all packets that wait for a result, maxWindow at most, have less than twice as many
+	// entries, because their sizes are powers of two, and twice that after one more packet has made each table grow.
 	maxGrown = 4 * maxWindow
-	// sweepInterval is how many packets are sent between two looks at all tables at least: 16 entries are looked at per packet then.
+	// sweepInterval is the minimum number of packets between two sweeps: 16 entries are examined per packet then.
 	sweepInterval = maxWindow / 4
 	// tickRate is the rate of the timestamps of reports, offsetRate that of the offsets, in Hz.
 	tickRate   = 1 << 16
 	offsetRate = 1 << 10
 )
 
-// NewCongestionHistory makes a history for one transport.
+// NewCongestionHistory returns a history for one transport.
 func NewCongestionHistory() *CongestionHistory {
 	return &CongestionHistory{history: NewTransportHistory(0), streams: make(map[uint32]*sentStream)}
 }
 
-// Stats returns the counts so far.
+// Stats returns the counters.
 func (h *CongestionHistory) Stats() TransportHistoryStats { return h.history.Stats() }
 
-// InFlight is the number of bytes sent after the latest packet that is known to have arrived.
+// InFlight returns the number of bytes sent after the latest packet that was reported as received.
 func (h *CongestionHistory) InFlight() int { return h.history.InFlight() }
 
-// Sent records a packet that is sent now, and returns its place in the order of sending. size is in bytes on the wire, up to 65,535.
+// Sent records a packet sent now, and returns its number in the order of sending. size is in bytes on the wire, up to
+// 65,535.
 func (h *CongestionHistory) Sent(ssrc uint32, sequence uint16, size int, kind PacketKind, now time.Time) int64 {
 	s := h.streams[ssrc]
 	if s == nil {
@@ -55,7 +59,8 @@ func (h *CongestionHistory) Sent(ssrc uint32, sequence uint16, size int, kind Pa
 		h.streams[ssrc] = s
 	}
 	number := h.history.Sent(size, kind, now)
-	// A packet whose place is taken by one that still waits for a result needs more room. Where there is none, because numbers are far apart, the one before gets no result.
+	// If the entry is used by a packet that still waits for a result, the table grows. If it cannot grow, because the
+	// numbers are far apart, the older packet gets no result.
 	for len(s.packets) < maxWindow && s.at(sequence).number >= h.history.begin && s.at(sequence).sequence != sequence && h.room(s) {
 		h.grown += len(s.packets)
 		s.resize(2 * len(s.packets))
@@ -64,7 +69,7 @@ func (h *CongestionHistory) Sent(ssrc uint32, sequence uint16, size int, kind Pa
 	return number
 }
 
-// room tells whether the table of a stream may grow to twice its size, and takes back from others what they do not need where it could not.
+// room reports whether the table of a stream may double, after a sweep of the other tables if necessary.
 func (h *CongestionHistory) room(s *sentStream) bool {
 	if h.grown+len(s.packets) > maxGrown && h.history.next-h.swept >= sweepInterval {
 		h.sweep(s)
@@ -72,7 +77,8 @@ func (h *CongestionHistory) room(s *sentStream) bool {
 	return h.grown+len(s.packets) <= maxGrown
 }
 
-// sweep forgets the streams none of whose packets waits for a result, which may be sent on again, and makes the tables of the others but one as small as what waits.
+// sweep removes the streams without a packet that waits for a result, which may be sent on again, and shrinks the
+// tables of the others, except one, to the necessary size.
 func (h *CongestionHistory) sweep(but *sentStream) {
 	h.swept = h.history.next
 	for ssrc, s := range h.streams {
@@ -91,9 +97,10 @@ func (h *CongestionHistory) sweep(but *sentStream) {
 	}
 }
 
-// Feedback takes one congestion control feedback packet (see IsCongestionReport), and appends to results what is new in it, in the order of sending. Every packet is
-// given once: as received, or as lost and then, if it came late, as received. Malformed packets are ignored as a whole, and so is what they say of packets
-// that wait for no result.
+// Feedback processes one congestion control feedback packet (see IsCongestionReport) and appends the new results to
+// results, in the order of sending. Every packet is reported once: as received, or as lost and then, if it arrived
+// late, as received. Malformed packets are ignored as a whole. Reports about packets that do not wait for a result are
+// ignored.
 func (h *CongestionHistory) Feedback(packet []byte, now time.Time, results []PacketResult) []PacketResult {
 	if err := h.report.Unmarshal(packet); err != nil {
 		h.history.stats.Malformed++
@@ -117,7 +124,7 @@ func (h *CongestionHistory) Feedback(packet []byte, now time.Time, results []Pac
 	return results
 }
 
-// stream appends what a report says of one stream. made is when the report was.
+// stream appends the results of one stream of a report made at made.
 func (h *CongestionHistory) stream(report *StreamReport, made int64, results []PacketResult) []PacketResult {
 	s := h.streams[report.SSRC]
 	if s == nil {
@@ -142,7 +149,8 @@ func (h *CongestionHistory) stream(report *StreamReport, made int64, results []P
 	return results
 }
 
-// made unwraps the timestamp of a report. Reports may come in another order than they were made; between two of them less than nine hours pass.
+// made unwraps the timestamp of a report. Reports may arrive out of order; less than nine hours pass between two of
+// them.
 func (h *CongestionHistory) made(timestamp uint32) int64 {
 	if !h.started {
 		h.started, h.timestamp, h.extended = true, timestamp, int64(timestamp)
@@ -154,12 +162,13 @@ func (h *CongestionHistory) made(timestamp uint32) int64 {
 	return made
 }
 
-// arrived is when a packet arrived, by the receiver's clock. Where that is not known, the time of the report is what comes nearest.
+// arrived returns the arrival time of a packet by the receiver's clock. If it is unknown, the time of the report is the
+// best approximation.
 func arrived(made int64, offset uint16) time.Duration {
 	if offset == OffsetUnknown {
 		offset = 0
 	}
 	ticks := made - int64(offset)*(tickRate/offsetRate)
-	// Seconds and the rest apart: together they would overflow 64 bits after 39 hours.
+	// Seconds and the rest are separate: together they would overflow 64 bits after 39 hours.
 	return time.Duration(ticks>>16)*time.Second + time.Duration(ticks&(tickRate-1))*time.Second/tickRate
 }

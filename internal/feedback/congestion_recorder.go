@@ -5,55 +5,57 @@ import (
 	"time"
 )
 
-// CongestionRecorderStats counts what a CongestionRecorder saw and did.
+// CongestionRecorderStats are the counters of a CongestionRecorder.
 type CongestionRecorderStats struct {
-	// Received is the number of packets recorded. Duplicates had been, Old ones came too late to be.
+	// Received counts recorded packets, Duplicates packets recorded before, Old packets too late to be recorded.
 	Received, Duplicates, Old uint64
-	// Restarts is how often the numbers of a stream began anew.
+	// Restarts counts the restarts of a stream's numbers.
 	Restarts uint64
-	// Reports is the number of reports made, Dropped that of those that nobody fetched in time.
+	// Reports counts the reports made, Dropped the reports that were not fetched in time.
 	Reports, Dropped uint64
 }
 
-// CongestionRecorder is the receiving side of congestion control by RFC 8888: it records when the packets of all streams of one transport arrived, by SSRC and
-// sequence number, and reports it to their sender.
+// CongestionRecorder is the receiving side of congestion control by RFC 8888: it records the arrivals of the packets of
+// all streams of one transport, by SSRC and sequence number, and reports them to their sender.
 //
-// Reports are cut by time: one that is full is closed, and what comes later is in the next. So each says everything of its time, whatever stream it came on, and
-// the sender sees arrivals in their order.
+// Reports are divided by time: a full report is closed, and later arrivals are in the next one. Each report therefore
+// covers all streams of its time, and the sender sees arrivals in order.
 //
-// A packet is reported as lost once, when a later one of its stream has come. If it comes after all, the next report of the stream goes back to it.
+// A packet is reported as lost once, when a later packet of its stream has arrived. If it arrives after all, the next
+// report of the stream includes it.
 //
-// Memory is 16 bytes per number in the window of a stream, which holds what the next report says of it, and at least the last 256 numbers: 4 kB at first. Where
-// MaxBytes is its default, a report has 540 numbers at most, and a window 1,024: 16 kB.
+// Memory is 16 bytes per number in the window of a stream, which covers the numbers of the next report, and at least
+// the last 256 numbers: 4 kB at first. With the default MaxBytes, a report has 540 numbers at most, and a window 1,024:
+// 16 kB.
 type CongestionRecorder struct {
 	cfg    TransportFeedbackConfig
 	sender uint32
-	epoch  time.Time // times below count from here
-	clock  int64     // what the clock of reports shows then, in 1/65,536 s
+	epoch  time.Time // origin of the times below
+	clock  int64     // report clock at epoch, in 1/65,536 s
 	stats  CongestionRecorderStats
 
 	streams map[uint32]*receivedStream
-	// waiting are the streams that the next report speaks of, size is that of the report in bytes.
+	// waiting are the streams in the next report, size is the size of that report in bytes.
 	waiting []*receivedStream
 	size    int
 	report  CongestionReport
-	// closed are full reports, one after the other.
+	// closed are complete reports, one after the other.
 	closed []byte
 
 	packets int           // received since the last report
-	bytes   int           // those of them
-	first   time.Duration // when the first of them arrived
-	last    time.Duration // when the last report was made
+	bytes   int           // bytes of these packets
+	first   time.Duration // arrival of the first of these packets
+	last    time.Duration // time of the last report
 }
 
-// receivedStream is what is known of one stream. Numbers are extended.
+// receivedStream is the state of one stream. Numbers are extended.
 type receivedStream struct {
 	ssrc     uint32
-	arrivals []arrivedPacket // the packet with number n at n mod len, a power of two
-	begin    int64           // lower numbers are not known
-	next     int64           // follows the highest number that arrived
-	from     int64           // the lowest number that the next report speaks of, next where it speaks of none
-	stale    int             // packets in a row that were too old
+	arrivals []arrivedPacket // packet n is at index n mod len, a power of two
+	begin    int64           // lower numbers are unknown
+	next     int64           // one after the highest number that arrived
+	from     int64           // lowest number in the next report; equal to next if there is none
+	stale    int             // consecutive packets that were too old
 }
 
 // arrivedPacket is a number of a stream.
@@ -64,33 +66,36 @@ type arrivedPacket struct {
 }
 
 const (
-	// maxReportInterval is how long reports may be apart at most (RFC 8888 section 3 has 50 to 200 ms for them).
+	// maxReportInterval is the maximum time between reports (RFC 8888 section 3 recommends 50 to 200 ms).
 	maxReportInterval = 200 * time.Millisecond
-	// reportWireOverhead is what a report takes on the wire beside its streams: 48 bytes for IPv6 and UDP, 20 for SRTCP, 12 of its own.
+	// reportWireOverhead is the size of a report on the wire without its streams: 48 bytes for IPv6 and UDP, 20 for
+	// SRTCP, and its own 12.
 	reportWireOverhead = 48 + 20 + emptyCongestionReport
-	// emptyCongestionReport is the size of a report of no stream.
+	// emptyCongestionReport is the size of a report without streams.
 	emptyCongestionReport = congestionHeader + congestionTimestamp
-	// minRecorded numbers are 25 ms at 100 Mbit/s: so late a packet may come.
+	// minRecorded numbers are 25 ms at 100 Mbit/s, the possible lateness of a packet.
 	minRecorded = 1 << 8
-	// maxStreamGap is how many numbers a stream may jump over, and have reported as lost: more than half a second at 50 Mbit/s. Beyond, it begins anew.
+	// maxStreamGap is the largest gap of a stream that is reported as lost: more than 500 ms at 50 Mbit/s. After a
+	// larger gap the stream restarts.
 	maxStreamGap = 1 << 12
-	// maxClosed bounds the reports that wait to be fetched. At 1 Gbit/s they are 64 kB after 300 ms.
+	// maxClosed bounds the bytes of reports that wait to be fetched. At 1 Gbit/s they reach 64 kB after 300 ms.
 	maxClosed = 1 << 16
 	// ntpEpoch is 1970 in NTP time, in seconds.
 	ntpEpoch = 2_208_988_800
 )
 
-// NewCongestionRecorder makes a recorder for one transport, whose reports come from the SSRC sender. Of the configuration, no interval exceeds 200 ms.
+// NewCongestionRecorder returns a recorder for one transport, whose reports have the SSRC sender. Intervals of the
+// configuration are limited to 200 ms.
 func NewCongestionRecorder(cfg TransportFeedbackConfig, sender uint32) *CongestionRecorder {
 	cfg.MaxBytes = max(cfg.MaxBytes, minReports)
 	cfg.IntervalMax = min(cfg.IntervalMax, maxReportInterval)
 	return &CongestionRecorder{cfg: cfg, sender: sender, streams: make(map[uint32]*receivedStream), size: emptyCongestionReport}
 }
 
-// Stats returns the counts so far.
+// Stats returns the counters.
 func (r *CongestionRecorder) Stats() CongestionRecorderStats { return r.stats }
 
-// Received records a packet with its size on the wire in bytes. ecn is NotECT where it is not known.
+// Received records a packet with its size on the wire in bytes. ecn is NotECT if it is unknown.
 func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ecn ECN, now time.Time) {
 	if r.epoch.IsZero() {
 		r.begins(now)
@@ -129,15 +134,15 @@ func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ec
 	r.stats.Received++
 }
 
-// begins makes times count from now. The clock of reports goes on from the wall clock as that is now, and does not follow it when it is set.
+// begins sets the epoch. The report clock starts from the current wall clock and does not follow later changes of it.
 func (r *CongestionRecorder) begins(now time.Time) {
 	r.epoch = now
 	r.clock = (now.Unix()+ntpEpoch)<<16 + int64(now.Nanosecond())*tickRate/int64(time.Second)
-	// The first report does not wait for one before.
+	// The first report need not wait for a previous one.
 	r.last = -r.cfg.IntervalMax
 }
 
-// restart makes a stream begin at a number.
+// restart starts a stream at a number.
 func (s *receivedStream) restart(number int64) {
 	s.begin, s.next, s.from, s.stale = number, number, number, 0
 }
@@ -146,8 +151,8 @@ func (s *receivedStream) at(number int64) *arrivedPacket {
 	return &s.arrivals[int(number)&(len(s.arrivals)-1)]
 }
 
-// late makes room for a packet that came after others with higher numbers, and returns its number. That is another one where the stream begins anew, and -1
-// for packets that are not recorded.
+// late prepares the record of a packet that arrived after higher numbers, and returns its number. The number changes if
+// the stream restarts; it is -1 for packets that are not recorded.
 func (r *CongestionRecorder) late(s *receivedStream, number int64, at time.Duration) int64 {
 	fits := emptyCongestionReport+streamSize(s.next-number) <= r.cfg.MaxBytes
 	switch {
@@ -156,7 +161,7 @@ func (r *CongestionRecorder) late(s *receivedStream, number int64, at time.Durat
 			r.stats.Old++
 			return -1
 		}
-		// So many old packets without a new one are those of a sender that began anew.
+		// Many old packets without a new one show that the sender has restarted.
 		r.stats.Restarts++
 		r.close(at)
 		number = s.next - 1 + int64(uint16(number-(s.next-1)))
@@ -172,7 +177,7 @@ func (r *CongestionRecorder) late(s *receivedStream, number int64, at time.Durat
 	return number
 }
 
-// extend adds the next number of a stream, as one that is missing, to the report.
+// extend adds the next number of a stream, as missing, to the report.
 func (r *CongestionRecorder) extend(s *receivedStream, at time.Duration) {
 	r.reserve(s, s.next, s.next+1, at)
 	if s.next-s.from == int64(len(s.arrivals)) {
@@ -182,8 +187,8 @@ func (r *CongestionRecorder) extend(s *receivedStream, at time.Duration) {
 	s.next++
 }
 
-// reserve makes room in the report for the numbers of a stream from from to below end, besides those that it speaks of already. Where there is too little, what
-// waits is closed as a report of its own.
+// reserve reserves space in the report for the numbers from from to below end of a stream, in addition to those already
+// in the report. If there is too little, the current report is closed.
 func (r *CongestionRecorder) reserve(s *receivedStream, from, end int64, at time.Duration) {
 	gain := func() int { return streamSize(end-min(from, s.from)) - streamSize(s.next-s.from) }
 	if r.size+gain() > r.cfg.MaxBytes {
@@ -195,7 +200,7 @@ func (r *CongestionRecorder) reserve(s *receivedStream, from, end int64, at time
 	}
 }
 
-// streamSize is what a stream with so many numbers takes in a report.
+// streamSize returns the size of a stream's numbers in a report.
 func streamSize(numbers int64) int {
 	if numbers == 0 {
 		return 0
@@ -211,8 +216,9 @@ func (s *receivedStream) grow() {
 	}
 }
 
-// Next is when the next report is due, the zero time while there is nothing to report. It changes with packets received. Reports are due as those of a
-// TransportRecorder are (see TransportRecorder.Next), every 200 ms at least, and at once where one is full.
+// Next returns the time of the next report, or the zero time if there is nothing to report. Received packets may change
+// it. Reports are due as those of a TransportRecorder (see TransportRecorder.Next), at least every 200 ms, and at once
+// if a report is full.
 func (r *CongestionRecorder) Next() time.Time {
 	switch {
 	case len(r.closed) > 0:
@@ -224,8 +230,8 @@ func (r *CongestionRecorder) Next() time.Time {
 	return r.epoch.Add(max(r.last+interval, r.first+interval/2))
 }
 
-// AppendReports appends one report of at most MaxBytes to dst if one is due: an RTCP packet that may be a compound of reduced size (RFC 5506). It is to be
-// called until it appends nothing.
+// AppendReports appends one report of at most MaxBytes to dst if one is due: an RTCP packet that may be a compound of
+// reduced size (RFC 5506). The caller repeats the call until nothing is appended.
 func (r *CongestionRecorder) AppendReports(dst []byte, now time.Time) []byte {
 	if due := r.Next(); due.IsZero() || now.Before(due) {
 		return dst
@@ -240,7 +246,7 @@ func (r *CongestionRecorder) AppendReports(dst []byte, now time.Time) []byte {
 	return dst
 }
 
-// close makes the report of what waits, as of now.
+// close completes the current report, as of now.
 func (r *CongestionRecorder) close(now time.Duration) {
 	if len(r.waiting) == 0 {
 		return
@@ -261,7 +267,7 @@ func (r *CongestionRecorder) close(now time.Duration) {
 		report.Streams = append(report.Streams, StreamReport{SSRC: s.ssrc, Begin: uint16(s.from), Packets: report.arrivals[first:]})
 		s.from = s.next
 	}
-	// A stream has fewer packets than MaxBytes, which is far below the bounds of the format.
+	// A stream has fewer packets than MaxBytes, which is far below the limits of the format.
 	r.closed, _ = report.Append(r.closed)
 	r.waiting, r.size = r.waiting[:0], emptyCongestionReport
 	r.packets, r.bytes, r.last = 0, 0, now

@@ -7,40 +7,43 @@ import (
 	"time"
 )
 
-// ErrCongestionReport is a malformed congestion control feedback packet, or one that cannot be written. It is wrapped with what is wrong.
+// ErrCongestionReport is the sentinel of malformed congestion control feedback packets, and of reports that cannot be
+// encoded. The wrapping error has the reason.
 var ErrCongestionReport = errors.New("malformed congestion control feedback")
 
-// CongestionReport is an RTCP congestion control feedback packet (RFC 8888 section 3.1): what arrived of several RTP streams, when, and with which ECN bits.
+// CongestionReport is an RTCP congestion control feedback packet (RFC 8888 section 3.1): the received packets of
+// several RTP streams, with arrival times and ECN bits.
 type CongestionReport struct {
-	// Sender is the SSRC of who reports.
+	// Sender is the SSRC of the reporter.
 	Sender  uint32
 	Streams []StreamReport
-	// Timestamp is when the report was made, by the reporter's clock: the middle 32 bits of an NTP timestamp, in 1/65,536 s.
+	// Timestamp is the time of the report by the reporter's clock: the middle 32 bits of an NTP timestamp, in 1/65,536
+	// s.
 	Timestamp uint32
 
 	arrivals []PacketArrival // memory of all Streams
 }
 
-// StreamReport is what a report says of one RTP stream.
+// StreamReport is the part of a report for one RTP stream.
 type StreamReport struct {
 	SSRC uint32
-	// Begin is the sequence number of the first of Packets; the others follow it.
+	// Begin is the sequence number of the first of Packets; the numbers of the others follow.
 	Begin   uint16
 	Packets []PacketArrival
 }
 
-// PacketArrival is what a report says of one packet. Offset and ECN mean nothing if it was not received.
+// PacketArrival is the part of a report for one packet. Offset and ECN have no meaning if the packet was not received.
 type PacketArrival struct {
 	Received bool
 	ECN      ECN
-	// Offset is how long before the report's time the packet arrived, in 1/1024 s, or one of the values below.
+	// Offset is the time from the arrival to the report, in 1/1024 s, or one of the values below.
 	Offset uint16
 }
 
 const (
 	// OffsetOverRange is an offset of more than 8,189/1024 s.
 	OffsetOverRange = 0x1ffe
-	// OffsetUnknown is an offset that is not known, or an arrival after the time of the report.
+	// OffsetUnknown is an unknown offset, or an arrival after the time of the report.
 	OffsetUnknown = 0x1fff
 )
 
@@ -49,11 +52,11 @@ const (
 	congestionHeader    = 8 // with the sender
 	congestionStream    = 8 // SSRC, first number and count
 	congestionTimestamp = 4
-	// maxStreamPackets is what RFC 8888 allows in one report of a stream.
+	// maxStreamPackets is the limit of RFC 8888 for one stream in a report.
 	maxStreamPackets = 1 << 14
 )
 
-// ArrivalOffset is the Offset of a packet that arrived so long before the report's time.
+// ArrivalOffset returns the Offset of a packet that arrived the given time before the report.
 func ArrivalOffset(before time.Duration) uint16 {
 	switch offset := (before*1024 + time.Second/2) / time.Second; {
 	case before < 0:
@@ -65,13 +68,13 @@ func ArrivalOffset(before time.Duration) uint16 {
 	}
 }
 
-// IsCongestionReport tells by its header whether an RTCP packet is congestion control feedback.
+// IsCongestionReport reports whether the header of an RTCP packet is that of congestion control feedback.
 func IsCongestionReport(packet []byte) bool {
 	return len(packet) >= 4 && packet[0]&0xdf == 0x80|congestionFormat && packet[1] == transportType
 }
 
-// Append appends the packet, with its RTCP header. It fails with ErrCongestionReport where a stream has more than 16,384 packets, or all of it more than 65,536
-// words.
+// Append appends the packet, with its RTCP header. The error wraps ErrCongestionReport if a stream has more than 16,384
+// packets, or the packet more than 65,536 words.
 func (r *CongestionReport) Append(dst []byte) ([]byte, error) {
 	begin := len(dst)
 	dst = append(dst, 0x80|congestionFormat, transportType, 0, 0)
@@ -100,7 +103,7 @@ func (r *CongestionReport) Append(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// block is a packet metric block: one bit whether it was received, two of ECN, and the offset.
+// block returns a packet metric block: a received bit, two bits of ECN, and the offset.
 func (p PacketArrival) block() uint16 {
 	if !p.Received {
 		return 0
@@ -108,7 +111,8 @@ func (p PacketArrival) block() uint16 {
 	return 1<<15 | uint16(p.ECN&3)<<13 | p.Offset&OffsetUnknown
 }
 
-// Unmarshal parses a packet with its RTCP header. The report's memory is used again, and keeps nothing of packet. Errors wrap ErrCongestionReport.
+// Unmarshal parses a packet with its RTCP header. It reuses the memory of the report and keeps no reference to packet.
+// Errors wrap ErrCongestionReport.
 func (r *CongestionReport) Unmarshal(packet []byte) error {
 	body, err := congestionBody(packet)
 	if err != nil {
@@ -148,7 +152,7 @@ func (r *CongestionReport) Unmarshal(packet []byte) error {
 	return nil
 }
 
-// congestionBody returns the packet as its header delimits it, without padding.
+// congestionBody returns the packet up to the length in its header, without padding.
 func congestionBody(packet []byte) ([]byte, error) {
 	const least = congestionHeader + congestionTimestamp
 	if !IsCongestionReport(packet) {

@@ -2,55 +2,59 @@ package feedback
 
 import "time"
 
-// FramePacket is what a packet of payload v1 says about its place in a frame.
+// FramePacket is the position of a packet of payload v1 in its frame.
 type FramePacket struct {
 	// Sequence is the packet's extended sequence number.
 	Sequence int64
-	// Frame is the number of its frame, which wraps around.
+	// Frame is the number of the frame, which wraps around.
 	Frame uint32
-	// Index is its own number within the frame. Source and Packets are the numbers of source packets and of all packets, parity included, that the
-	// frame was published with.
+	// Index is the number of the packet within the frame. Source and Packets are the numbers of source packets and of
+	// all packets, parity included, of the published frame.
 	Index, Source, Packets int
-	// Marker says that no more packets of the frame were sent on this stream.
+	// Marker is set on the last packet of the frame on this stream.
 	Marker bool
 }
 
-// start is the sequence number of the frame's first packet.
+// start returns the sequence number of the frame's first packet.
 func (p *FramePacket) start() int64 { return p.Sequence - int64(p.Index) }
 
-// FrameRepair tells the NACKGenerator of a stream of payload v1 what the frames need. The zero value is ready.
+// FrameRepair informs the NACKGenerator of a stream of payload v1 about the needs of frames. The zero value is ready
+// for use.
 //
-// A server forwards a part of a frame's parity only, so a packet tells how many packets its frame has at least, the source packets, and not how many were
-// sent. That shows by the marker, or by where the next frame begins. No parity is expected before.
+// A server forwards only a part of a frame's parity. A packet therefore shows the minimum number of packets of its
+// frame, the source packets, but not the number of packets sent. The end of a frame is known from the marker, or from
+// the start of the next frame. Before that no parity is expected.
 //
-// Where the frames of a stream come with parity, nothing is asked for before the frame's last packet was there, or should have been: most losses are made up
-// for by then. If the frame is not complete, all that is missing of it is asked for, parity too, since any packet may be the one that completes it: there is
-// often time for one request only. Once a frame is complete, what is missing of it is spared.
+// If the frames of a stream have parity, nothing is requested before the frame's last packet has arrived, or should
+// have arrived: parity repairs most losses by then. If the frame is not complete, all its missing packets are
+// requested, parity too, because any packet may complete the frame: there is often time for one request only. When a
+// frame is complete, its missing packets are spared.
 type FrameRepair struct {
 	frames [repairFrames]frameState
-	count  int // of all frames ever; the newest is at count-1
-	// parity says that parity was sent of the last frame whose end is known.
+	count  int // of all frames so far; the newest is at count-1
+	// parity is set if parity was sent for the last frame whose end is known.
 	parity bool
 }
 
-// repairFrames is how many frames are remembered, a power of two: 23 are under way at 90 frames per second and a deadline of 250 ms.
+// repairFrames is the number of remembered frames, a power of two: 23 are in transit at 90 frames per second and a
+// deadline of 250 ms.
 const repairFrames = 32
 
-// frameState is what is known of a frame.
+// frameState is the state of a frame.
 type frameState struct {
 	number uint32
-	// start is the number of its first packet, source that of its last source packet.
+	// start is the number of the first packet, source that of the last source packet.
 	start, source int64
-	// last is the last number that is known to belong to it; ended says that there are no others.
+	// last is the highest number known to belong to the frame; ended is set if there are no others.
 	last  int64
 	ended bool
-	// done says that the frame is complete.
+	// done is set if the frame is complete.
 	done bool
 }
 
 func (r *FrameRepair) back(i int) *frameState { return &r.frames[(r.count-1-i)&(repairFrames-1)] }
 
-// find returns the state of the packet's frame, nil where it is not known.
+// find returns the state of the packet's frame, or nil if it is unknown.
 func (r *FrameRepair) find(p *FramePacket) *frameState {
 	for i := range min(r.count, repairFrames) {
 		if f := r.back(i); f.start == p.start() && f.number == p.Frame {
@@ -60,7 +64,7 @@ func (r *FrameRepair) find(p *FramePacket) *frameState {
 	return nil
 }
 
-// Received takes a packet that g was told of just before.
+// Received processes a packet directly after g has received it.
 func (r *FrameRepair) Received(g *NACKGenerator, p FramePacket, now time.Time) {
 	f := r.find(&p)
 	if f == nil {
@@ -90,7 +94,7 @@ func (r *FrameRepair) Received(g *NACKGenerator, p FramePacket, now time.Time) {
 	}
 }
 
-// follow takes note of a newer frame that begins with the packet. If the frames follow each other, the one before ends where this one begins.
+// follow processes the start of a newer frame. If the frames are consecutive, the previous one ends before this packet.
 func (r *FrameRepair) follow(g *NACKGenerator, p *FramePacket) {
 	if r.count == 0 {
 		return
@@ -106,7 +110,7 @@ func (r *FrameRepair) follow(g *NACKGenerator, p *FramePacket) {
 	}
 }
 
-// Complete tells that the frame of the packet is complete.
+// Complete records that the frame of the packet is complete.
 func (r *FrameRepair) Complete(g *NACKGenerator, p FramePacket) {
 	if f := r.find(&p); f != nil {
 		f.done = true

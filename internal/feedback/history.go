@@ -2,7 +2,7 @@ package feedback
 
 import "time"
 
-// Sent is a packet as it was sent, kept to be sent again.
+// Sent is a packet as it was sent, kept for retransmission.
 type Sent struct {
 	Sequence    uint16
 	Timestamp   uint32
@@ -10,14 +10,14 @@ type Sent struct {
 	PayloadType uint8
 	// Payload is kept by reference: it must not change while the packet is kept.
 	Payload []byte
-	// At is when the packet was sent.
+	// At is the send time of the packet.
 	At time.Time
 }
 
-// SendHistory keeps the packets that a publisher sent on one track, until they are older than MaxAge or more than MaxBytes.
+// SendHistory keeps the packets that a publisher sent on one track, until they exceed MaxAge or MaxBytes.
 type SendHistory struct {
 	cfg    HistoryConfig
-	ring   []Sent // a power of two; the packet with sequence number s stands at s mod len
+	ring   []Sent // length is a power of two; the packet with sequence number s is at index s mod len
 	newest uint16
 	count  int
 	bytes  int
@@ -25,14 +25,15 @@ type SendHistory struct {
 
 const (
 	minHistory = 256
-	// maxHistory is what sequence numbers tell apart in both directions: 0.3 s at 1 Gbit/s, 1.6 s at 190 Mbit/s.
+	// maxHistory is half of the sequence number space: 0.3 s at 1 Gbit/s, 1.6 s at 190 Mbit/s.
 	maxHistory = 1 << 15
 )
 
-// NewSendHistory makes a history for one track.
+// NewSendHistory returns a history for one track.
 func NewSendHistory(cfg HistoryConfig) *SendHistory { return &SendHistory{cfg: cfg} }
 
-// Put keeps a packet that was just sent. Its number follows that of the packet before; any other number begins the history anew.
+// Put adds a packet that was just sent. Its number must follow that of the previous packet; any other number clears the
+// history first.
 func (h *SendHistory) Put(p Sent) {
 	if h.count > 0 && p.Sequence != h.newest+1 {
 		h.clear()
@@ -54,7 +55,8 @@ func (h *SendHistory) Put(p Sent) {
 	h.bytes += len(p.Payload)
 }
 
-// Get returns the packet with the given sequence number, if it is still kept. The packet is valid until the next Put or Expire.
+// Get returns the packet with the given sequence number, if it is still kept. The packet is valid until the next Put or
+// Expire.
 func (h *SendHistory) Get(sequence uint16) (*Sent, bool) {
 	if int(h.newest-sequence) >= h.count {
 		return nil, false
@@ -62,14 +64,14 @@ func (h *SendHistory) Get(sequence uint16) (*Sent, bool) {
 	return &h.ring[int(sequence)&(len(h.ring)-1)], true
 }
 
-// Expire drops what is older than MaxAge, for a track that pauses. Put does the same.
+// Expire drops the packets older than MaxAge, for a track that pauses. Put does the same.
 func (h *SendHistory) Expire(now time.Time) {
 	for h.count > 0 && now.Sub(h.oldest().At) > h.cfg.MaxAge {
 		h.drop()
 	}
 }
 
-// Len is the number of packets kept, and Bytes the size of their payloads.
+// Len returns the number of packets kept, Bytes the size of their payloads.
 func (h *SendHistory) Len() int   { return h.count }
 func (h *SendHistory) Bytes() int { return h.bytes }
 

@@ -5,13 +5,16 @@ import (
 )
 
 const (
-	// earlyWindow is the time within which a packet has come as early as the path allows: clocks that drift by 100 parts in a million are 1 ms apart then.
+	// earlyWindow is the window of the smallest transit time: clocks with a drift of 100 ppm differ by 1 ms after that
+	// time.
 	earlyWindow = 5 * time.Second
-	// QueueMemory is how long a queue that has emptied is remembered at least, for the sake of frames that it held up: the long deadline of one.
+	// QueueMemory is the minimum time for which a queue that has emptied is remembered, because of the frames that it
+	// delayed: their long deadline.
 	QueueMemory = 250 * time.Millisecond
 )
 
-// Lateness is how much later than the earliest the packets of one stream come: what they waited on the way, and what pacing held them. Clocks need not agree.
+// Lateness measures the delay of a stream's packets relative to the earliest ones: the queueing delay on the path, and
+// the delay by pacing. Clocks need not be synchronised.
 type Lateness struct {
 	clockRate uint32
 
@@ -19,15 +22,15 @@ type Lateness struct {
 	highest  int64
 	epoch    time.Time
 	transit  int64 // arrival minus timestamp of the newest packet, in timestamp units, modulo 2^32
-	base     int64 // transit times are changes from it
+	base     int64 // transit times are relative to base
 	earliest WindowMax[int64]
-	latest   WindowMax[int64] // of what comes after the earliest
+	latest   WindowMax[int64] // of the delay beyond the earliest
 }
 
-// NewLateness is that of a stream with the given RTP clock rate in Hz.
+// NewLateness returns the Lateness of a stream with the given RTP clock rate in Hz.
 func NewLateness(clockRate uint32) *Lateness { return &Lateness{clockRate: max(clockRate, 1)} }
 
-// Received takes a packet with its extended sequence number. What comes out of order says nothing.
+// Received adds a packet with its extended sequence number. Packets out of order are ignored.
 func (l *Lateness) Received(sequence int64, timestamp uint32, now time.Time) {
 	if l.started && sequence <= l.highest {
 		return
@@ -43,7 +46,7 @@ func (l *Lateness) Received(sequence int64, timestamp uint32, now time.Time) {
 	l.latest.Add(at, change+l.earliest.Value(), QueueMemory)
 }
 
-// Longest is the largest lateness of the last QueueMemory, or of up to twice that.
+// Longest returns the largest lateness of the last QueueMemory, or of up to twice that.
 func (l *Lateness) Longest() time.Duration {
 	return time.Duration(l.latest.Value()) * time.Second / time.Duration(l.clockRate)
 }

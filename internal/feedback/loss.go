@@ -1,24 +1,26 @@
 package feedback
 
 const (
-	// lossReports is how many reports count: four seconds at one per second. At 600 packets per second and 5 % of loss 120 ± 11 get lost in them, so that chance changes the
-	// share of parity by a step or two.
+	// lossReports is the number of reports in the window: four seconds at one per second. At 600 packets per second and
+	// 5 % of loss, 120 ± 11 packets are lost in four seconds, so that chance changes the share of parity by a step or
+	// two.
 	lossReports = 4
-	// minLossPackets is how many packets tell something of a loss: of fewer, a single one that gets lost is more than 2 %.
+	// minLossPackets is the number of packets needed for a loss ratio: of fewer packets, a single lost one is more than
+	// 2 %.
 	minLossPackets = 50
 )
 
-// Loss is the share of the packets of one path that get lost, over the last reports. The zero value is ready.
+// Loss is the loss ratio of one path over the last reports. The zero value is ready for use.
 type Loss struct {
 	reports [lossReports]lossReport
 	count   int
 }
 
-// lossReport is what became of the packets between two reports.
+// lossReport counts the packets between two reports.
 type lossReport struct{ expected, lost int64 }
 
-// Add takes how many packets were expected since the last call, and how many of those did not come: less than 0 where more came late that had been counted as lost.
-// While nothing is sent, what is known stays.
+// Add adds the number of packets expected since the last call, and the number of them that did not arrive. lost is
+// negative if more packets arrived late that had been counted as lost. Nothing changes while no packet is expected.
 func (l *Loss) Add(expected, lost int64) {
 	if expected <= 0 {
 		return
@@ -27,7 +29,7 @@ func (l *Loss) Add(expected, lost int64) {
 	l.count++
 }
 
-// Share is the share, 0 to 1, and 0 while too little was sent to tell.
+// Share returns the loss ratio, 0 to 1, or 0 if too few packets were sent.
 func (l *Loss) Share() float64 {
 	var expected, lost int64
 	for _, r := range l.reports {

@@ -9,19 +9,20 @@ import (
 // keepMissing is the number of entries above which memory is not kept for the next loss: 64 kB.
 const keepMissing = 1024
 
-// missing is a packet that did not arrive, or did not arrive when the ones after it did.
+// missing is a packet that did not arrive, or arrived after later ones.
 type missing struct {
 	sequence int64
-	since    time.Duration // when its frame began, as far as that is known, else when it was noticed; the deadline counts from here
-	asked    time.Duration // when it was first asked for
-	next     time.Duration // when it is to be asked for, or given up
-	advances uint64        // packets in order before it was noticed
+	// start of the packet's frame if known, else the time of detection; the deadline counts from here
+	since    time.Duration
+	asked    time.Duration // time of the first request
+	next     time.Duration // time of the next request, or of giving up
+	advances uint64        // packets in order before the detection
 	tries    int
 	arrived  bool
-	spared   bool // nobody needs it any more
+	spared   bool // the packet is not needed any more
 }
 
-// fill takes a packet that is not newer than all before it from the missing ones.
+// fill processes a packet that is not newer than all before: it may be a missing one.
 func (g *NACKGenerator) fill(sequence int64, at time.Duration) Arrival {
 	i, found := slices.BinarySearchFunc(g.missing, sequence, func(m missing, sequence int64) int { return cmp.Compare(m.sequence, sequence) })
 	if !found || g.missing[i].arrived {
@@ -35,7 +36,7 @@ func (g *NACKGenerator) fill(sequence int64, at time.Duration) Arrival {
 	if m.tries > 0 {
 		arrival = Recovered
 		g.stats.Recovered++
-		g.took(*m, at)
+		g.recordRecovery(*m, at)
 	} else {
 		g.stats.Reordered++
 	}
@@ -48,8 +49,8 @@ func (g *NACKGenerator) fill(sequence int64, at time.Duration) Arrival {
 	return arrival
 }
 
-// gone gives a packet up, and tells whether anybody needed it.
-func (g *NACKGenerator) gone(m missing) bool {
+// giveUp gives up a packet and reports whether it was needed.
+func (g *NACKGenerator) giveUp(m missing) bool {
 	g.live--
 	if m.spared {
 		g.stats.Spared++
@@ -59,15 +60,16 @@ func (g *NACKGenerator) gone(m missing) bool {
 	return true
 }
 
-// took records how long a recovery took, or how long it was waited for in vain.
-func (g *NACKGenerator) took(m missing, at time.Duration) {
+// recordRecovery records the duration of a recovery, or of a wait without recovery.
+func (g *NACKGenerator) recordRecovery(m missing, at time.Duration) {
 	if m.tries > 0 {
 		g.recoveries[g.recovered%len(g.recoveries)] = at - m.asked
 		g.recovered++
 	}
 }
 
-// notice takes note of the missing numbers after known, up to and with upTo, to be asked for at next unless later packets come before.
+// notice adds the numbers after known, up to and including upTo, as missing. They are requested at next, or earlier
+// after enough later packets.
 func (g *NACKGenerator) notice(upTo int64, at, next time.Duration) {
 	count := int(upTo - g.known)
 	g.makeRoom(count)
@@ -82,7 +84,8 @@ func (g *NACKGenerator) notice(upTo int64, at, next time.Duration) {
 	g.stats.Missing += uint64(count)
 }
 
-// makeRoom sweeps out what arrived where that saves growing, and gives up the oldest where more would be missing than may be.
+// makeRoom removes arrived entries if that avoids growing, and gives up the oldest entries if there are more than
+// MaxMissing.
 func (g *NACKGenerator) makeRoom(count int) {
 	if len(g.missing)+count > cap(g.missing) && g.live <= len(g.missing)/2 {
 		g.sweep(0)
@@ -93,7 +96,7 @@ func (g *NACKGenerator) makeRoom(count int) {
 	}
 }
 
-// sweep removes what arrived, and gives up the oldest entries.
+// sweep removes arrived entries, and gives up the oldest.
 func (g *NACKGenerator) sweep(oldest int) {
 	kept, fresh := 0, 0
 	for i, m := range g.missing {
@@ -101,7 +104,7 @@ func (g *NACKGenerator) sweep(oldest int) {
 			continue
 		}
 		if i < oldest {
-			if g.gone(m) && len(g.dropped) < g.cfg.MaxMissing {
+			if g.giveUp(m) && len(g.dropped) < g.cfg.MaxMissing {
 				g.dropped = append(g.dropped, m.sequence)
 			}
 			continue

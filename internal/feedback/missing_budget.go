@@ -2,33 +2,35 @@ package feedback
 
 import "time"
 
-// MissingBudget bounds how many packets the generators that share it take note of as missing. What a packet skips costs its sender nothing: a few bytes with a number that is
-// 16,384 ahead, or a descriptor that claims a frame of 14,665 packets, would have thousands of entries made, moved and asked for. Each packet that comes earns one, and so does
-// time. Like the generators it belongs to one goroutine; generators without one are not bounded.
+// MissingBudget bounds the number of packets that its generators record as missing. A gap costs its sender nothing: a
+// few bytes with a number that is 16,384 ahead, or a descriptor of a frame of 14,665 packets, would cause thousands of
+// entries and requests. Each received packet adds one to the budget, and time adds more. The budget belongs to one
+// goroutine, as the generators do; generators without a budget are not bounded.
 type MissingBudget struct {
 	// rate is per second.
 	rate, burst, credit float64
-	// counted is when time was last counted; the credit begins with the burst.
+	// counted is the time of the last increase; the credit starts with burst.
 	counted time.Time
 	refused int
 }
 
-// NewMissingBudget makes a budget of so many packets at once, and so many per second beside one for each that comes.
+// NewMissingBudget returns a budget of burst packets at once and rate packets per second, in addition to one for each
+// received packet.
 func NewMissingBudget(rate, burst int) *MissingBudget {
 	return &MissingBudget{rate: float64(rate), burst: float64(burst), credit: float64(burst)}
 }
 
-// Earn counts a packet that has come.
+// Earn counts a received packet.
 func (b *MissingBudget) Earn() { b.credit = min(b.credit+1, b.burst) }
 
-// TakeRefused is how many packets were not taken note of since the last call.
+// TakeRefused returns the number of packets that were not recorded since the last call.
 func (b *MissingBudget) TakeRefused() int {
 	refused := b.refused
 	b.refused = 0
 	return refused
 }
 
-// take spends so much, and tells whether there was as much.
+// take spends n packets of the budget and reports whether they were available.
 func (b *MissingBudget) take(n int, now time.Time) bool {
 	if b == nil {
 		return true
@@ -45,5 +47,6 @@ func (b *MissingBudget) take(n int, now time.Time) bool {
 	return true
 }
 
-// Share has the generator take note of no more missing packets than a budget allows. Those beyond it are given up at once, and come as Old if they come.
+// Share assigns a budget to the generator. Missing packets beyond the budget are given up at once, and count as Old if
+// they arrive.
 func (g *NACKGenerator) Share(b *MissingBudget) { g.budget = b }

@@ -6,104 +6,108 @@ import (
 	"time"
 )
 
-// Arrival says what a packet was to the NACKGenerator.
+// Arrival classifies a received packet.
 type Arrival uint8
 
 // The kinds of arrival.
 const (
-	// InOrder is a packet newer than all before it, and not yet noticed as missing.
+	// InOrder is a packet newer than all before, and not recorded as missing.
 	InOrder Arrival = iota
-	// Reordered is a missing packet that came before it was asked for.
+	// Reordered is a missing packet that arrived before a request.
 	Reordered
-	// Recovered is a missing packet that was asked for.
+	// Recovered is a missing packet that arrived after a request.
 	Recovered
-	// Old is a packet that is not missed: it came before, or came after it was given up.
+	// Old is a packet that is not missing: it is a duplicate, or arrived after it was given up.
 	Old
 )
 
-// NACKStats counts what a NACKGenerator saw and did.
+// NACKStats are the counters of a NACKGenerator.
 type NACKStats struct {
-	// Missing is the number of packets noticed as missing; every one ends as Reordered, Recovered, Lost or Spared, or is forgotten. Those Spared did not come,
-	// and were not needed.
+	// Missing counts the packets recorded as missing; each of them ends as Reordered, Recovered, Lost or Spared, or is
+	// forgotten. Spared packets did not arrive and were not needed.
 	Missing, Reordered, Recovered, Lost, Spared uint64
-	// Asked is the number of requests for packets, Repeats how many of them were not the first for their packet.
+	// Asked counts requests for packets, Repeats those that were not the first for their packet.
 	Asked, Repeats uint64
-	// Old is the number of packets that were not missed.
+	// Old counts packets that were not missing.
 	Old uint64
 }
 
-// NACKGenerator decides which packets of one received stream to ask for, and when. It works on extended sequence numbers (see Unwrapper). Memory
-// follows the number of missing packets; a packet in order costs a few comparisons.
+// NACKGenerator decides which packets of one received stream to request, and when. It uses extended sequence numbers
+// (see Unwrapper). Memory is proportional to the number of missing packets; a packet in order costs a few comparisons.
 //
-// How often to ask. Let 5 % of packets get lost in each direction. A try succeeds if the request and the retransmission pass: 0.95² = 0.9025. A packet
-// stays lost after k tries with probability 0.05 × 0.0975^k, and a frame of 131 packets over two hops that repair on their own with at most
-// 2 × 131 × 0.05 × 0.0975^k:
+// The number of tries. Let 5 % of packets be lost in each direction. A try succeeds if both the request and the
+// retransmission arrive: 0.95² = 0.9025. A packet stays lost after k tries with probability 0.05 × 0.0975^k, and a
+// frame of 131 packets over two hops with independent repair with at most 2 × 131 × 0.05 × 0.0975^k:
 //
 //	k = 2: 12 %    k = 3: 1.2 %    k = 4: 0.12 %    k = 5: 0.012 %
 //
-// So four tries must come back within the deadline for 99.5 % of such frames, and five leave room for losses in bursts. Of the 150 ms after a frame's
-// first packet, pacing takes 13 (0.4 of a frame interval), noticing a missing tail takes 10, and a packet lost on both hops needs a round trip on
-// each. Asking once per round trip of 20 ms and a margin of 5, tries would leave at 0, 25, 50, 75 and 100 ms: five in the best case, three or four for
-// the tail of a frame lost on both hops. Therefore the first repeat waits for a round trip and the margin, so that no request is repeated while its
-// answer may be under way, and later repeats follow at a third of that, 10 ms apart at least: 0, 25, 35, 45, 55, 65, 75, 85 ms, eight tries in 85 ms.
-// With a round trip of 50 ms they leave at 0, 56, 75 and 94 ms: still four whose answers come within 150 ms. The price is paid only by packets
-// whose first try failed, 0.0975 × 5 % = 0.5 % of all: one or two needless retransmissions for each are 1 % more traffic at 5 % loss, and 0.04 % at 1 %.
+// So four tries must return within the deadline for 99.5 % of such frames, and five leave a margin for losses in
+// bursts. Of the 150 ms after a frame's first packet, pacing takes 13 (0.4 of a frame interval), detecting a missing
+// tail takes 10, and a packet lost on both hops needs a round trip on each. With a request per round trip of 20 ms and
+// a margin of 5, tries would be sent at 0, 25, 50, 75 and 100 ms: five in the best case, three or four for the tail of
+// a frame lost on both hops. Therefore the first repeat waits for a round trip and the margin, so that no request is
+// repeated while its answer may be in transit, and later repeats follow at a third of that, at least 10 ms apart: 0,
+// 25, 35, 45, 55, 65, 75, 85 ms, eight tries in 85 ms. With a round trip of 50 ms they are sent at 0, 56, 75 and 94 ms:
+// still four whose answers arrive within 150 ms. Only packets whose first try failed cost more, 0.0975 × 5 % = 0.5 % of
+// all: one or two needless retransmissions for each are 1 % more traffic at 5 % loss, and 0.04 % at 1 %.
 //
-// The deadline counts from the first packet of the frame, where Expect tells of frames. No request is made whose answer would come later: on a path
-// whose round trip takes longer than that there are none.
+// The deadline counts from the first packet of the frame if Expect reports frames. A request is not sent if its answer
+// would arrive later: on a path with a longer round trip there are no requests.
 //
-// The round-trip time given to Due may be old when a queue builds. Repeats that come too early would then feed the queue, so the generator also
-// measures how long recoveries took, or were waited for in vain, and uses the shortest of the last eight if it is longer.
+// The round-trip time passed to Due may be outdated when a queue builds up. Early repeats would then feed the queue.
+// The generator therefore also measures the duration of recoveries, and of waits without recovery, and uses the
+// shortest of the last eight if it is longer.
 type NACKGenerator struct {
 	cfg    NACKConfig
 	budget *MissingBudget
-	epoch  time.Time // all times below count from here
+	epoch  time.Time // origin of all times below
 	stats  NACKStats
 
 	started  bool
-	highest  int64         // the highest number that arrived
-	known    int64         // the highest number that arrived or is missing
-	expected int64         // the last number of the newest frame, as far as Expect told
-	newest   bool          // the last packet received was the newest
-	last     time.Duration // when highest arrived
+	highest  int64         // highest number that arrived
+	known    int64         // highest number that arrived or is missing
+	expected int64         // last number of the newest frame, from Expect
+	newest   bool          // the last received packet was the newest
+	last     time.Duration // arrival of highest
 	spacing  time.Duration // smoothed time between packets in order
-	begun    time.Duration // when the first packet of the newest frame arrived
-	length   time.Duration // how long frames take from the first packet to the last
-	held     int64         // the first number that waits for its frame's end, as far as Hold told
+	begun    time.Duration // arrival of the newest frame's first packet
+	length   time.Duration // duration of frames from the first packet to the last
+	held     int64         // first number that waits for its frame's end, from Hold
 	advances uint64        // packets in order so far
 
-	missing []missing // ascending; those before fresh have been asked for, or have arrived
+	missing []missing // ascending; those before fresh have been requested or have arrived
 	fresh   int
 	live    int           // missing packets that have not arrived
-	repeat  time.Duration // when the first of missing[:fresh] wants attention, never if none does
-	dropped []int64       // given up for lack of room, not yet told
+	repeat  time.Duration // next due time of missing[:fresh], or never
+	dropped []int64       // given up for lack of room, not returned yet
 
 	recoveries [8]time.Duration
 	recovered  int
-	// late is how much later than at best packets come, 0 where that is not worth regarding.
+	// late is the lateness of packets relative to the earliest, 0 if it is negligible.
 	late time.Duration
 }
 
 const (
 	never = time.Duration(1<<63 - 1)
-	// minRepeat is the least time between two requests for one packet: below it they would share the fate of one burst of losses.
+	// minRepeat is the minimum time between two requests for one packet: closer requests would be lost in the same
+	// burst.
 	minRepeat = 10 * time.Millisecond
 	// minMargin is added to the round-trip time for the timers and the jitter of both ends.
 	minMargin = 5 * time.Millisecond
 )
 
-// NewNACKGenerator makes a generator for one stream.
+// NewNACKGenerator returns a generator for one stream.
 func NewNACKGenerator(cfg NACKConfig) *NACKGenerator {
 	return &NACKGenerator{cfg: cfg, repeat: never, held: math.MaxInt64}
 }
 
-// Stats returns the counts so far.
+// Stats returns the counters.
 func (g *NACKGenerator) Stats() NACKStats { return g.stats }
 
-// Missing is the number of packets missing now.
+// Missing returns the number of packets missing now.
 func (g *NACKGenerator) Missing() int { return g.live }
 
-// Forget forgets all packets, for a stream that begins anew. Counts stay.
+// Forget forgets all packets, for a stream that restarts. The counters are kept.
 func (g *NACKGenerator) Forget() {
 	g.started, g.newest = false, false
 	g.Release()
@@ -111,11 +115,11 @@ func (g *NACKGenerator) Forget() {
 	g.dropped = g.dropped[:0]
 }
 
-// Received takes note of a packet, whether sent first or again.
+// Received records a packet, original or retransmitted.
 func (g *NACKGenerator) Received(sequence int64, now time.Time) Arrival {
 	at := g.since(now)
 	if g.started && sequence > g.highest && sequence-g.known > int64(g.cfg.MaxMissing) {
-		// So much cannot be repaired. The Unwrapper calls such a jump a reset.
+		// Such a gap cannot be repaired. The Unwrapper reports a Reset in this case.
 		g.Forget()
 	}
 	if !g.started {
@@ -131,12 +135,12 @@ func (g *NACKGenerator) Received(sequence int64, now time.Time) Arrival {
 	arrival := InOrder
 	if sequence > g.known {
 		if skipped := int(sequence - g.known - 1); skipped > 0 && g.budget.take(skipped, now) {
-			// This packet is the first of those that came later.
+			// This packet is the first later one.
 			g.notice(sequence-1, at, at+g.cfg.ReorderWait)
 		}
 		g.known = sequence
 	} else {
-		// The end of a frame had been noticed as missing, and comes after all.
+		// The end of a frame had been recorded as missing, and arrives after all.
 		arrival = g.fill(sequence, at)
 	}
 	g.highest = sequence
@@ -147,8 +151,8 @@ func (g *NACKGenerator) Received(sequence int64, now time.Time) Arrival {
 	return arrival
 }
 
-// Due appends the numbers to ask for now to ask, ascending, and those given up since the last call to lost. rtt is the round-trip time to the sender, 0 if
-// it is not known.
+// Due appends the numbers to request now to ask, ascending, and the numbers given up since the last call to lost. rtt
+// is the round-trip time to the sender, 0 if it is unknown.
 func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64) (asked, gone []int64) {
 	at := g.since(now)
 	lost = append(lost, g.dropped...)
@@ -161,7 +165,7 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 	}
 	before := len(ask)
 	told := rtt + g.late
-	rtt, deadline := g.terms(rtt)
+	rtt, deadline := g.repairTimes(rtt)
 	if at >= g.repeat {
 		ask, lost = g.repeats(at, rtt, deadline, ask, lost)
 	}
@@ -170,10 +174,11 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 		if m.arrived {
 			continue
 		}
-		if at < g.askable(m) {
+		if at < g.requestTime(m) {
 			break
 		}
-		// Whether the first answer comes in time is reckoned by what was told alone: how long recoveries took shows only while there are some.
+		// Whether the first answer arrives in time depends only on the given round trip: the duration of recoveries is
+		// known only while there are some.
 		if m.next = m.since + deadline; !m.spared && at < m.next && at+told <= m.next {
 			m.tries, m.asked = 1, at
 			m.next = min(at+repeatAfter(1, rtt), m.next)
@@ -185,11 +190,11 @@ func (g *NACKGenerator) Due(now time.Time, rtt time.Duration, ask, lost []int64)
 	return ask, lost
 }
 
-// Next is when Due wants to be called next, the zero time if nothing is missing.
+// Next returns the time of the next call of Due, or the zero time if nothing is missing.
 func (g *NACKGenerator) Next() time.Time {
 	at := g.repeat
 	if g.fresh < len(g.missing) {
-		at = min(at, g.askable(&g.missing[g.fresh]))
+		at = min(at, g.requestTime(&g.missing[g.fresh]))
 	}
 	if g.started && g.expected > g.known {
 		at = min(at, g.tailDue())
@@ -203,7 +208,7 @@ func (g *NACKGenerator) Next() time.Time {
 	return g.epoch.Add(at)
 }
 
-// since converts a time to the generator's own, which takes a third of the memory.
+// since converts a time to a duration since epoch, which takes a third of the memory.
 func (g *NACKGenerator) since(now time.Time) time.Duration {
 	if g.epoch.IsZero() {
 		g.epoch = now
@@ -211,8 +216,8 @@ func (g *NACKGenerator) since(now time.Time) time.Duration {
 	return now.Sub(g.epoch)
 }
 
-// terms returns the round-trip time to reckon with, and the deadline.
-func (g *NACKGenerator) terms(rtt time.Duration) (time.Duration, time.Duration) {
+// repairTimes returns the round-trip time to assume, and the deadline.
+func (g *NACKGenerator) repairTimes(rtt time.Duration) (time.Duration, time.Duration) {
 	if rtt <= 0 {
 		rtt = g.cfg.UnknownRTT
 	}
@@ -222,10 +227,10 @@ func (g *NACKGenerator) terms(rtt time.Duration) (time.Duration, time.Duration) 
 	return g.cfg.Repair(rtt, g.late)
 }
 
-// Late tells how much later than at best packets come, for what is due from now on: see NACKConfig.Repair.
+// Late sets the lateness of packets for later requests: see NACKConfig.Repair.
 func (g *NACKGenerator) Late(late time.Duration) { g.late = g.cfg.queued(late) }
 
-// repeatAfter is the time between a try and the next.
+// repeatAfter returns the time between a try and the next.
 func repeatAfter(tries int, rtt time.Duration) time.Duration {
 	first := rtt + max(minMargin, rtt/8)
 	if tries == 1 {
@@ -234,7 +239,7 @@ func repeatAfter(tries int, rtt time.Duration) time.Duration {
 	return max(first/3, minRepeat)
 }
 
-// repeats asks again for what was asked for and did not come, gives up what is too old, and sweeps out what arrived.
+// repeats requests missing packets again, gives up packets after the deadline, and removes arrived entries.
 func (g *NACKGenerator) repeats(at, rtt, deadline time.Duration, ask, lost []int64) (asked, gone []int64) {
 	g.repeat = never
 	kept := 0
@@ -244,14 +249,14 @@ func (g *NACKGenerator) repeats(at, rtt, deadline time.Duration, ask, lost []int
 			continue
 		}
 		if at >= m.since+deadline {
-			if g.gone(m) {
+			if g.giveUp(m) {
 				lost = append(lost, m.sequence)
-				g.took(m, at)
+				g.recordRecovery(m, at)
 			}
 			continue
 		}
 		if at >= m.next {
-			// A retransmission that cannot be back in time is not asked for.
+			// A retransmission that cannot arrive in time is not requested.
 			if m.next = m.since + deadline; !m.spared && m.tries < g.cfg.MaxTries && at+rtt <= m.next {
 				m.tries++
 				m.next = min(at+repeatAfter(m.tries, rtt), m.next)

@@ -2,12 +2,13 @@ package feedback
 
 import "math/bits"
 
-// numberSet is a set of extended numbers that lie within a window of cap numbers: a ring of bits. Who owns it clears numbers that leave the window.
+// numberSet is a set of extended numbers within a window of cap numbers: a ring of bits. The owner removes numbers that
+// leave the window.
 type numberSet struct {
-	words []uint64 // a power of two
+	words []uint64 // length is a power of two
 }
 
-// newNumberSet makes a set for a window of size numbers, a power of two and at least 64.
+// newNumberSet returns a set for a window of size numbers, a power of two and at least 64.
 func newNumberSet(size int) numberSet { return numberSet{words: make([]uint64, size/64)} }
 
 func (s numberSet) word(number int64) *uint64 { return &s.words[int(number>>6)&(len(s.words)-1)] }
@@ -18,7 +19,7 @@ func (s numberSet) add(number int64) { *s.word(number) |= 1 << (number & 63) }
 
 func (s numberSet) remove(number int64) { *s.word(number) &^= 1 << (number & 63) }
 
-// next is the lowest number of the set from from on and below end, or end. It looks at 64 numbers at once.
+// next returns the lowest number of the set from from to below end, or end. It examines 64 numbers at once.
 func (s numberSet) next(from, end int64) int64 {
 	for from < end {
 		if word := *s.word(from) >> (from & 63); word != 0 {
@@ -32,12 +33,12 @@ func (s numberSet) next(from, end int64) int64 {
 // clear removes all numbers.
 func (s numberSet) clear() { clear(s.words) }
 
-// removeRange removes the numbers from from to below end, which lie within one window, and returns how many there were.
+// removeRange removes the numbers from from to below end, which lie within one window, and returns their count.
 func (s numberSet) removeRange(from, end int64) int {
 	removed := 0
 	for from < end {
 		after := min(from|63+1, end)
-		// Most words are empty where a range is long.
+		// Most words are empty in a long range.
 		if word := s.word(from); *word != 0 {
 			mask := ^uint64(0) << (from & 63)
 			if after&63 != 0 {

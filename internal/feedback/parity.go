@@ -6,26 +6,29 @@ import (
 )
 
 const (
-	// maxParityShare is the most parity that publishers make.
+	// maxParityShare is the maximum share of parity that publishers make.
 	maxParityShare = 0.25
-	// parityFrame is the number of packets of the frame that is reckoned with: 114 kB, 27 Mbit/s at 30 frames per second. Smaller frames get their
-	// share rounded up to whole packets, which is more for each.
+	// parityFrame is the number of packets of the assumed frame: 114 kB, 27 Mbit/s at 30 frames per second. Smaller
+	// frames get their share rounded up to whole packets, which is more for each.
 	parityFrame = 100
-	// parityTarget is the part of the loss that may remain as undecodable frames: of 1, 5 and 10 % lost packets 0.25, 1.25 and 2.5 % of the frames. That is half
-	// of what is to be held (0.5, 2 and 5 %) or a little more: measured losses are never exact.
+	// parityTarget is the accepted ratio of undecodable frames to lost packets: of 1, 5 and 10 % lost packets 0.25,
+	// 1.25 and 2.5 % of the frames. That is half of the required limits (0.5, 2 and 5 %) or a little more: measured
+	// losses are never exact.
 	parityTarget = 0.25
-	// noticing is the time from a frame's first packet until what is missing of it is asked for where parity might do: 13 ms of pacing (0.4 of a frame interval)
-	// and up to 15 ms until the silence after the last packet is noticed.
+	// noticing is the time from a frame's first packet to the request for its missing packets if the frame has parity:
+	// 13 ms of pacing (0.4 of a frame interval) and up to 15 ms until the silence after the last packet is detected.
 	noticing = 30 * time.Millisecond
 )
 
-// ParityShare is how many parity packets per source packet let a receiver complete its frames by the deadline, 0 to 0.25, where it loses packets at random with the
-// given probability. rtt is the round-trip time to the receiver, 0 if it is not known.
+// ParityShare returns the number of parity packets per source packet, 0 to 0.25, with which a receiver completes its
+// frames by the deadline if it loses packets at random with the given probability. rtt is the round-trip time to the
+// receiver, 0 if it is unknown.
 //
-// Requests come first. They are made as a NACKGenerator makes them, and the ones that count are those whose answer is back by the deadline: eight at a round trip
-// of 20 ms, one at 150 ms with the long deadline, none at 250 ms. All that a frame misses is asked for by the same few packets, which get lost like any other.
-// So if j of t requests pass, each packet of the frame is still missing with probability loss^(j+1), and the frame of n source and k parity packets
-// cannot be decoded if more than k are:
+// Requests come first. They are made as by a NACKGenerator, and count if their answer arrives by the deadline: eight at
+// a round trip of 20 ms, one at 150 ms with the long deadline, none at 250 ms. All missing packets of a frame are
+// requested by the same few packets, which are lost like any other. So if j of t requests arrive, each packet of the
+// frame is still missing with probability loss^(j+1), and the frame of n source and k parity packets cannot be decoded
+// if more than k are missing:
 //
 //	Σ over j of C(t, j) (1-loss)^j loss^(t-j) × P[binomial(n+k, loss^(j+1)) > k]
 //
@@ -36,7 +39,7 @@ const (
 //	 5 %   0       0.07     0.11
 //	10 %   0       0.13     0.19
 //
-// Losses in bursts are not reckoned with; they raise the measured loss.
+// The model ignores losses in bursts; they raise the measured loss.
 func ParityShare(loss float64, rtt, deadline time.Duration) float64 {
 	// A loss that is not a number is none.
 	if !(loss > 0) {
@@ -52,12 +55,13 @@ func ParityShare(loss float64, rtt, deadline time.Duration) float64 {
 	return maxParityShare
 }
 
-// JoinParity is the share that lets frames be completed behind two paths, one after the other, each of which calls for a share of its own. The packets that make up for
-// the losses of one do not make up for those of the other, and of n + k + l packets more than k get lost on the first, or more than l on the second, no more often than in
-// a quarter of both losses: the shares add up, to 0.25 at most.
+// JoinParity returns the share for frames that traverse two paths, each of which needs a share of its own. The packets
+// that replace the losses of one path do not replace those of the other. Of n + k + l packets, more than k are lost on
+// the first path, or more than l on the second, no more often than in a quarter of both losses: the shares add up, to
+// 0.25 at most.
 func JoinParity(first, second float64) float64 { return min(first+second, maxParityShare) }
 
-// triesWithin is how many requests for a packet bring it within the time.
+// triesWithin returns the number of requests whose answers arrive within the time.
 func triesWithin(rtt, within time.Duration) int {
 	cfg := DefaultConfig().NACK
 	if rtt <= 0 {
@@ -71,7 +75,7 @@ func triesWithin(rtt, within time.Duration) int {
 	return tries
 }
 
-// undecodable is the probability that a frame cannot be decoded after so many requests.
+// undecodable returns the probability that a frame cannot be decoded after tries requests.
 func undecodable(loss float64, tries, source, parity int) float64 {
 	sum := 0.0
 	ways := 1.0 // C(tries, passed)
@@ -84,7 +88,7 @@ func undecodable(loss float64, tries, source, parity int) float64 {
 	return sum
 }
 
-// moreThan is the probability that of n packets, each missing with probability p, more than k are missing.
+// moreThan returns the probability that of n packets, each missing with probability p, more than k are missing.
 func moreThan(n int, p float64, k int) float64 {
 	if p >= 1 {
 		return 1

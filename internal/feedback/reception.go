@@ -6,8 +6,8 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// Reception keeps the statistics of one received stream, for the report blocks of RFC 3550 section 6.4.1 (computed as in its appendices A.3 and A.8).
-// Retransmissions come on a stream of their own and are not counted here.
+// Reception keeps the statistics of one received stream, for the report blocks of RFC 3550 section 6.4.1 (computed as
+// in its appendices A.3 and A.8). Retransmissions have a stream of their own and are not counted here.
 type Reception struct {
 	clockRate uint32
 
@@ -17,7 +17,7 @@ type Reception struct {
 	priorExpected int64
 	priorReceived int64
 	interval      int64 // packets expected between the last two reports
-	lostInterval  int64 // those of them that did not come
+	lostInterval  int64 // packets of these that did not arrive
 
 	epoch     time.Time
 	transit   int64 // arrival minus timestamp of the last frame's first packet, in timestamp units
@@ -25,20 +25,20 @@ type Reception struct {
 	timed     bool
 	jitter    int64 // in sixteenths of timestamp units
 
-	lastReport   uint32 // the middle 32 bits of the latest sender report's NTP timestamp
+	lastReport   uint32 // middle 32 bits of the latest sender report's NTP timestamp
 	lastReportAt time.Time
 }
 
 const (
-	// maxTransitChange is a change of transit time beyond which a timestamp jumped, rather than a packet was late.
+	// A larger change of transit time is a jump of the timestamp, not a late packet.
 	maxTransitChange = 5 * time.Second
-	// maxLost is the largest number of lost packets that the field of 24 bits with sign holds.
+	// maxLost is the maximum of the signed 24-bit field of lost packets.
 	maxLost = 1<<23 - 1
 	// The delay since a sender report has a field of 32 bits, in units of 2^-16 s: 18 hours.
 	maxDelay = 1 << 16 * time.Second
 )
 
-// NewReception makes the statistics of a stream with the given RTP clock rate in Hz.
+// NewReception returns the statistics of a stream with the given RTP clock rate in Hz.
 func NewReception(clockRate uint32) *Reception { return &Reception{clockRate: clockRate} }
 
 // Received counts a packet with its extended sequence number.
@@ -53,8 +53,8 @@ func (r *Reception) Received(sequence int64, timestamp uint32, now time.Time) {
 		return
 	}
 	r.highest = sequence
-	// Packets of one frame share its timestamp and are spread by pacing, which is no jitter of the path. So only the first packet of each
-	// timestamp counts, as it does in WebRTC's own implementation.
+	// Packets of one frame share its timestamp and are spread by pacing, which is not jitter of the path. Therefore
+	// only the first packet of each timestamp counts, as in libwebrtc.
 	if r.timed && timestamp == r.timestamp {
 		return
 	}
@@ -70,12 +70,13 @@ func (r *Reception) Received(sequence int64, timestamp uint32, now time.Time) {
 	r.timed, r.timestamp, r.transit = true, timestamp, transit
 }
 
-// SenderReport takes note of a sender report's arrival.
+// SenderReport records the arrival of a sender report.
 func (r *Reception) SenderReport(ntp uint64, now time.Time) {
 	r.lastReport, r.lastReportAt = uint32(ntp>>16), now
 }
 
-// Report makes a report block for the stream with the given SSRC, and begins the next interval. It tells false before the first packet.
+// Report returns a report block for the stream with the given SSRC, and begins the next interval. It returns false
+// before the first packet.
 func (r *Reception) Report(ssrc uint32, now time.Time) (rtcp.ReceptionReport, bool) {
 	if !r.started {
 		return rtcp.ReceptionReport{}, false
@@ -102,9 +103,9 @@ func (r *Reception) Report(ssrc uint32, now time.Time) (rtcp.ReceptionReport, bo
 	return report, true
 }
 
-// Interval is how many packets were expected between the last two reports, and how many of those did not come: less than 0 where more came late that had been counted
-// as lost.
+// Interval returns the number of packets expected between the last two reports, and the number of them that did not
+// arrive. lost is negative if more packets arrived late that had been counted as lost.
 func (r *Reception) Interval() (expected, lost int64) { return r.interval, r.lostInterval }
 
-// Reset begins anew, for a stream whose numbers do.
+// Reset restarts the statistics, for a stream whose numbers restart.
 func (r *Reception) Reset() { *r = Reception{clockRate: r.clockRate} }

@@ -2,7 +2,7 @@ package feedback
 
 import "time"
 
-// PacketKind is what a packet was sent for.
+// PacketKind is the purpose of a packet.
 type PacketKind uint8
 
 // The kinds of packets.
@@ -30,9 +30,9 @@ const (
 
 // PacketResult is what the receiver of a packet reports about the packet.
 type PacketResult struct {
-	// Sequence counts the packets of a transport in the order of sending: the extended transport-wide sequence number, if
-	// packets have one. A packet has one result, or two if it was reported as lost and arrived after all. Results need not
-	// come in the order of sending.
+	// Sequence counts the packets of a transport in the order of sending: the extended transport-wide sequence number,
+	// if packets have one. A packet has one result, or two if it was reported as lost and arrived after all. Results
+	// need not come in the order of sending.
 	Sequence int64
 	// Size is the size of the packet on the wire, in bytes, IP and UDP headers included.
 	Size int

@@ -2,12 +2,12 @@ package feedback
 
 import "time"
 
-// RoundTrip smooths the round-trip times of one peer, as RFC 6298 section 2 does. The zero value is ready.
+// RoundTrip smooths the round-trip times of one peer, as in RFC 6298 section 2. The zero value is ready for use.
 type RoundTrip struct {
 	smoothed time.Duration
 }
 
-// Add takes a measurement.
+// Add adds a measurement.
 func (r *RoundTrip) Add(rtt time.Duration) {
 	if r.smoothed == 0 {
 		r.smoothed = rtt
@@ -16,5 +16,5 @@ func (r *RoundTrip) Add(rtt time.Duration) {
 	r.smoothed += (rtt - r.smoothed) / 8
 }
 
-// Value is the smoothed round-trip time, 0 before the first measurement.
+// Value returns the smoothed round-trip time, 0 before the first measurement.
 func (r *RoundTrip) Value() time.Duration { return r.smoothed }

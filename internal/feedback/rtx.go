@@ -9,19 +9,21 @@ import (
 	"github.com/pion/rtp"
 )
 
-// Errors of retransmissions. They are wrapped with what was found and what was expected.
+// Errors of retransmissions. The wrapping error has the found and the expected value.
 var (
-	// ErrRTX is a malformed retransmission, or one without an original: browsers send empty ones as padding.
+	// ErrRTX is the sentinel of a malformed retransmission, or one without an original: browsers send empty ones as
+	// padding.
 	ErrRTX = errors.New("malformed retransmission")
-	// ErrBuffer is a buffer too short for what is written to it.
+	// ErrBuffer is the sentinel of a destination buffer that is too short.
 	ErrBuffer = errors.New("buffer too short")
 )
 
-// originalSize is the size of the original sequence number that begins a retransmission's payload (RFC 4588 section 4).
+// originalSize is the size of the original sequence number at the start of a retransmission's payload (RFC 4588 section
+// 4).
 const originalSize = 2
 
-// RTX is the sending side of one retransmission stream. Its sequence numbers are its own: they count retransmissions only, so that the SRTP index at
-// the receiver stays close behind however many packets lie between two of them.
+// RTX is the sending side of one retransmission stream. Its sequence numbers count retransmissions only, so that the
+// SRTP index at the receiver has no gaps, however many packets lie between two retransmissions.
 type RTX struct {
 	// SSRC and PayloadType are those of the retransmission stream.
 	SSRC        uint32
@@ -30,14 +32,15 @@ type RTX struct {
 	Next uint16
 }
 
-// Pack turns the header of an original packet into that of its retransmission, and writes the retransmission's payload to dst, which must have room for
-// two bytes more than payload. The timestamp, the marker and the extensions stay.
+// Pack converts the header of an original packet to that of its retransmission, and writes the retransmission's payload
+// to dst, which must be at least two bytes longer than payload. The timestamp, the marker and the extensions do not
+// change.
 func (r *RTX) Pack(dst []byte, h *rtp.Header, payload []byte) ([]byte, error) {
 	size := originalSize + len(payload)
 	if len(dst) < size {
 		return nil, fmt.Errorf("%w: retransmission takes %d bytes, got %d", ErrBuffer, size, len(dst))
 	}
-	// The payload goes first: it may be a part of dst.
+	// The payload is copied first: it may be a part of dst.
 	copy(dst[originalSize:], payload)
 	binary.BigEndian.PutUint16(dst, h.SequenceNumber)
 	h.SSRC, h.PayloadType, h.SequenceNumber = r.SSRC, r.PayloadType, r.Next
@@ -46,14 +49,16 @@ func (r *RTX) Pack(dst []byte, h *rtp.Header, payload []byte) ([]byte, error) {
 	return dst[:size], nil
 }
 
-// Answerable tells whether a request that arrives now for a packet first sent at sent can be about its loss. A request arrives a round trip after the sending
-// of what it misses at the earliest; one that comes in less than three quarters of that, which leaves room for jitter, was sent before the packet could
-// arrive. That is so for every packet that a server had to ask for itself: its receivers miss it at the same time, and without this rule each such repair
+// Answerable reports whether a request that arrives now for a packet first sent at sent can be about its loss. A
+// request arrives at least a round trip after the missing packet was sent. A request within three quarters of a round
+// trip, which leaves room for jitter, was sent before the packet could arrive. This happens for every packet that a
+// server had to request itself: its receivers miss the packet at the same time, and without this rule each such repair
 // would be sent twice to each of them.
 func Answerable(sent, now time.Time, rtt time.Duration) bool { return now.Sub(sent) >= rtt*3/4 }
 
-// UnpackRTX writes the original of a retransmission, a whole RTP packet with the given SSRC and payload type, to dst, and returns its size, which is at
-// least two bytes less than that of packet. Padding is removed. dst may be packet itself. Errors wrap ErrRTX or ErrBuffer.
+// UnpackRTX writes the original of a retransmission, a whole RTP packet with the given SSRC and payload type, to dst,
+// and returns its size, which is at least two bytes less than that of packet. Padding is removed. dst may be packet
+// itself. Errors wrap ErrRTX or ErrBuffer.
 func UnpackRTX(dst, packet []byte, ssrc uint32, payloadType uint8) (int, error) {
 	header, end, err := bounds(packet)
 	if err != nil {
@@ -76,7 +81,7 @@ func UnpackRTX(dst, packet []byte, ssrc uint32, payloadType uint8) (int, error) 
 	return size, nil
 }
 
-// bounds returns where the payload of an RTP packet begins and ends (RFC 3550 section 5.1 and 5.3.1).
+// bounds returns the start and the end of the payload of an RTP packet (RFC 3550 section 5.1 and 5.3.1).
 func bounds(packet []byte) (header, end int, err error) {
 	const fixed = 12
 	if len(packet) < fixed {

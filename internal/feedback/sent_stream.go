@@ -1,25 +1,25 @@
 package feedback
 
-// sentStream finds the packets of one stream: the one with sequence number s stands at s mod len.
+// sentStream is the table of the packets of one stream: sequence number s is at index s mod len.
 type sentStream struct {
-	packets []sentNumber // a power of two
+	packets []sentNumber // length is a power of two
 }
 
-// sentNumber is the place of a packet in the order of sending. Numbers begin at 65,536, so that 0 is none.
+// sentNumber maps a sequence number to the number in the order of sending. Numbers begin at 65,536, so that 0 is none.
 type sentNumber struct {
 	number   int64
 	sequence uint16
 }
 
-// minStream is the least size of a table.
+// minStream is the minimum size of a table.
 const minStream = 1 << 6
 
 func (s *sentStream) at(sequence uint16) *sentNumber {
 	return &s.packets[int(sequence)&(len(s.packets)-1)]
 }
 
-// needs is the size of a table in which each packet from a place on in the order of sending has a place of its own, 0 where there are none. Numbers may have been sent in any order: what a publisher owed
-// leaves late.
+// needs returns the size of a table in which each packet from number begin on has an entry of its own, or 0 if there
+// are none. Numbers may have been sent in any order: delayed packets of a publisher are sent late.
 func (s *sentStream) needs(begin int64) int {
 	var lowest, highest int
 	var first sentNumber
@@ -42,7 +42,7 @@ func (s *sentStream) needs(begin int64) int {
 	return size
 }
 
-// resize gives the table another size. Of packets that share a place then, the newest stays.
+// resize changes the size of the table. Of packets that share an entry, the newest is kept.
 func (s *sentStream) resize(size int) {
 	before := s.packets
 	s.packets = make([]sentNumber, size)

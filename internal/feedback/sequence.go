@@ -1,31 +1,35 @@
 package feedback
 
-// Continuity says how a packet's sequence number relates to those before it.
+// Continuity is the relation of a packet's sequence number to the previous ones.
 type Continuity uint8
 
 // The kinds of continuity.
 const (
 	// Continuous is a number near the highest, in order or not: the packets between are late or lost.
 	Continuous Continuity = iota
-	// Stray is a number far from all others. It stands alone so far: the packet is to be dropped, and its extended number means nothing.
+	// Stray is a single number far from all others. The packet is to be dropped, and its extended number has no
+	// meaning.
 	Stray
-	// Reset is the second packet in a row with numbers far from those before: the stream began anew. Nothing between is lost, and everything
-	// kept by extended numbers is to be forgotten. Extended numbers go on, higher than all before.
+	// Reset is the second packet in a row with numbers far from those before: the stream has restarted. Nothing between
+	// is lost, and all state that uses extended numbers is to be dropped. Extended numbers continue, higher than all
+	// before.
 	Reset
 )
 
 const (
-	// maxJump is the distance beyond which a number is not taken for loss or reordering. 2^14 packets are 0.8 s at 190 Mbit/s: longer than any
-	// deadline at rates that lose so many, and half of what 16 bits can tell apart, so that a restart at a random number shows in half of all
-	// cases at once, and in the others as a loss that nobody can repair.
+	// maxJump is the largest distance that is attributed to loss or reordering. 2^14 packets are 0.8 s at 190 Mbit/s:
+	// longer than any deadline at rates with such losses, and half of the range of 16 bits. A restart at a random
+	// number is detected at once in half of all cases, and appears in the others as a loss that cannot be repaired.
 	maxJump = 1 << 14
-	// maxConfirm is how far the second packet of a stream begun anew may lie from the first, in either direction: reordering, and some loss.
+	// maxConfirm is the largest distance of the second packet of a restarted stream from the first, in either
+	// direction: reordering, and some loss.
 	maxConfirm = 64
-	// firstCycle keeps extended numbers positive when packets from before the first one arrive late.
+	// firstCycle keeps extended numbers positive if packets from before the first one arrive late.
 	firstCycle = 1 << 16
 )
 
-// Unwrapper extends the 16-bit sequence numbers of one RTP stream to 64 bits, after RFC 3550 appendix A.1. The zero value is ready.
+// Unwrapper extends the 16-bit sequence numbers of one RTP stream to 64 bits, after RFC 3550 appendix A.1. The zero
+// value is ready for use.
 type Unwrapper struct {
 	highest   int64
 	started   bool
@@ -33,7 +37,8 @@ type Unwrapper struct {
 	suspected bool
 }
 
-// Unwrap extends a number. Its low 16 bits stay as they are; the number of the first packet of a stream is between 65,536 and 131,071.
+// Unwrap extends a number. Its low 16 bits do not change; the number of the first packet of a stream is between 65,536
+// and 131,071.
 func (u *Unwrapper) Unwrap(sequence uint16) (int64, Continuity) {
 	if !u.started {
 		u.started = true
@@ -56,5 +61,5 @@ func (u *Unwrapper) Unwrap(sequence uint16) (int64, Continuity) {
 	return u.highest, Reset
 }
 
-// Highest is the highest extended number so far, 0 before the first packet.
+// Highest returns the highest extended number, 0 before the first packet.
 func (u *Unwrapper) Highest() int64 { return u.highest }

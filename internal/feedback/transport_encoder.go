@@ -17,14 +17,14 @@ const (
 	transportType   = 205 // RTPFB (RFC 4585 section 6.2)
 )
 
-// transportEncoder writes the statuses of one report: packet chunks, and arrival time deltas beside them. Symbols gather until it is clear what chunk
-// holds most of them: a run of equal ones, 14 without large deltas, or 7.
+// transportEncoder encodes the statuses of one report: packet chunks and arrival time deltas. Symbols are collected
+// until the chunk that holds most of them is known: a run of equal ones, 14 without large deltas, or 7.
 type transportEncoder struct {
 	limit  int    // bytes of the whole report
-	chunks []byte // complete
+	chunks []byte // complete chunks
 	deltas []byte
 
-	// The symbols gathered, the latest lowest: two bits and one bit each, valid up to 14 of them. More are a run.
+	// The collected symbols, the latest lowest: two bits and one bit each, valid for up to 14 symbols. More are a run.
 	twoBits, oneBit uint32
 	size            int
 	last            uint32
@@ -35,9 +35,9 @@ func (e *transportEncoder) reset(limit int) {
 	*e = transportEncoder{limit: limit, chunks: e.chunks[:0], deltas: e.deltas[:0], same: true}
 }
 
-// add adds lost numbers and then a packet that arrived delta ticks after the one before. It tells false, and adds nothing, if they might not fit. Besides
-// the complete chunks there can be two for the symbols gathered, two for lost numbers that fill up a chunk and begin the next, those for full runs, and
-// one for the packet.
+// add adds lost numbers and then a packet that arrived delta ticks after the previous one. It returns false, and adds
+// nothing, if they might not fit. In addition to the complete chunks there can be two for the collected symbols, two
+// for lost numbers that complete a chunk and begin the next, those for full runs, and one for the packet.
 func (e *transportEncoder) add(lost int64, delta int16) bool {
 	chunks := len(e.chunks) + 2*(5+int(lost)/maxRunLength)
 	if (transportHeader+chunks+len(e.deltas)+2+3)&^3 > e.limit {
@@ -61,7 +61,7 @@ func (e *transportEncoder) add(lost int64, delta int16) bool {
 	return true
 }
 
-// push gathers a symbol, after those that it does not fit beside have become a chunk.
+// push collects a symbol, after encoding the symbols that cannot share a chunk with it.
 func (e *transportEncoder) push(symbol uint32) {
 	switch {
 	case e.size < twoBitSymbols:
@@ -76,7 +76,7 @@ func (e *transportEncoder) push(symbol uint32) {
 	e.size++
 }
 
-// chunk makes a chunk of the oldest symbols gathered: all of them, or 7 that are followed by up to 6.
+// chunk encodes the oldest collected symbols: all of them, or 7 that are followed by up to 6.
 func (e *transportEncoder) chunk() {
 	switch {
 	case e.same:
@@ -97,11 +97,11 @@ func (e *transportEncoder) keep(size int) {
 	e.size = size
 	e.twoBits &= 1<<(2*size) - 1
 	e.large = e.twoBits&0xaaaaaaaa != 0
-	// The last symbol repeated is the multiple of 01 01 … by it.
+	// The last symbol repeated is the multiple of 01 01 … by the symbol.
 	e.same = e.twoBits == e.last*(0x55555555&(1<<(2*size)-1))
 }
 
-// finish makes chunks of all symbols that are left. What a vector has room for beyond them is zero.
+// finish encodes all remaining symbols. Unused space of a vector is zero.
 func (e *transportEncoder) finish() {
 	switch {
 	case e.size == 0:
@@ -119,17 +119,17 @@ func (e *transportEncoder) emit(chunk uint32) {
 	e.chunks = binary.BigEndian.AppendUint16(e.chunks, uint16(chunk))
 }
 
-// transportReport is the head of a report.
+// transportReport is the header of a report.
 type transportReport struct {
 	sender, media uint32
-	base          uint16 // the first number it covers
-	count         uint16 // how many it covers
+	base          uint16 // first number covered
+	count         uint16 // numbers covered
 	reference     uint32 // in units of 64 ms, 24 bits
 	feedback      uint8  // counts the reports
 }
 
-// append appends the report to dst. Bytes up to the next multiple of 4 are zero and no RTCP padding, which only the last packet of a compound may have
-// (RFC 3550 section 6.4.1).
+// append appends the report to dst. Bytes up to the next multiple of 4 are zero and no RTCP padding, which only the
+// last packet of a compound may have (RFC 3550 section 6.4.1).
 func (e *transportEncoder) append(dst []byte, r transportReport) []byte {
 	e.finish()
 	size := transportHeader + len(e.chunks) + len(e.deltas)

@@ -11,12 +11,13 @@ const (
 	transportSequenceSize = 2
 	rtpHeaderSize         = 12
 	oneByteProfile        = 0xbede // RFC 8285 section 4.2
-	endOfExtensions       = 15     // the identifier at which processing stops
+	endOfExtensions       = 15     // identifier that ends the processing
 )
 
-// SetTransportSequence sets the transport-wide sequence number of a header, in the extension with the given identifier (1 to 14). The first call on a
-// header allocates the extension, later calls overwrite it in place. So the header must own its extensions: one that was unmarshalled from a packet
-// shares them with the packet, and copies of a header share them with each other. Errors are those of rtp.Header.SetExtension.
+// SetTransportSequence sets the transport-wide sequence number of a header, in the extension with the given identifier
+// (1 to 14). The first call on a header allocates the extension, later calls overwrite it in place. The header must
+// therefore own its extensions: a header unmarshalled from a packet shares them with the packet, and copies of a header
+// share them with each other. Errors are those of rtp.Header.SetExtension.
 func SetTransportSequence(h *rtp.Header, id uint8, sequence uint16) error {
 	if extension := h.GetExtension(id); len(extension) == transportSequenceSize {
 		binary.BigEndian.PutUint16(extension, sequence)
@@ -28,8 +29,9 @@ func SetTransportSequence(h *rtp.Header, id uint8, sequence uint16) error {
 	return nil
 }
 
-// TransportSequence reads the transport-wide sequence number of an RTP packet, from the one-byte header extension (RFC 8285 section 4.2) with the given
-// identifier. It tells false for packets without it, and for malformed ones.
+// TransportSequence returns the transport-wide sequence number of an RTP packet, from the one-byte header extension
+// (RFC 8285 section 4.2) with the given identifier. It returns false for packets without the extension, and for
+// malformed packets.
 func TransportSequence(packet []byte, id uint8) (uint16, bool) {
 	if len(packet) < rtpHeaderSize || packet[0]&0xd0 != 0x90 {
 		return 0, false // not version 2 with extensions
@@ -48,7 +50,7 @@ func TransportSequence(packet []byte, id uint8) (uint16, bool) {
 			continue
 		}
 		element, size := packet[at]>>4, int(packet[at]&0x0f)+1
-		// Identifier 0 is padding, and with a length it ends the extensions, too.
+		// Identifier 0 is padding, and with a length it also ends the extensions.
 		if element == 0 || element == endOfExtensions || at+1+size > end {
 			return 0, false
 		}

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Feedback takes one packet of transport-wide feedback, with its RTCP header (see IsTransportFeedback), and appends to results what is new in it, in the
-// order of the numbers. Every packet is given once: as received, or as lost and then, if it came late, as received. Malformed packets are ignored as a
-// whole, and so is what they say of numbers that wait for no result. Its cost follows the size of the packet and the number of results.
+// Feedback processes one packet of transport-wide feedback, with its RTCP header (see IsTransportFeedback), and appends
+// the new results to results, in the order of the numbers. Every packet is reported once: as received, or as lost and
+// then, if it arrived late, as received. Malformed packets are ignored as a whole. Reports about numbers that do not
+// wait for a result are ignored. The cost is proportional to the size of the packet and the number of results.
 func (h *TransportHistory) Feedback(packet []byte, now time.Time, results []PacketResult) []PacketResult {
 	statuses, err := parseTransportFeedback(packet)
 	if err != nil {
@@ -49,7 +50,7 @@ func (h *TransportHistory) Feedback(packet []byte, now time.Time, results []Pack
 	return results
 }
 
-// lost gives the packets from begin to below end as lost, but for those with a result.
+// lost appends the packets from begin to below end as lost, except those with a result.
 func (h *TransportHistory) lost(begin, end int64, results []PacketResult) []PacketResult {
 	begin, end = max(begin, h.begin), min(end, h.next)
 	for number := h.open.next(begin, end); number < end; number = h.open.next(number+1, end) {
@@ -60,7 +61,7 @@ func (h *TransportHistory) lost(begin, end int64, results []PacketResult) []Pack
 	return results
 }
 
-// received gives a packet as received, unless it was given so before.
+// received appends a packet as received, unless it was reported before.
 func (h *TransportHistory) received(number int64, arrived time.Duration, results []PacketResult) []PacketResult {
 	if number < h.begin || number >= h.next || !h.kept.has(number) {
 		h.stats.Unmatched++
@@ -91,19 +92,19 @@ type remoteClock struct {
 	started   bool
 	reference uint32
 	extended  time.Duration // of reference
-	at        time.Duration // when its report came, by our clock
+	at        time.Duration // arrival of its report by the local clock
 }
 
 const (
 	referenceTick = 256 * deltaTick
 	referenceBits = 24
-	// maxClockJump is how far the receiver's clock may deviate from ours between two reports: by the longest queue there can be. More is a clock that was
-	// set, or stood still while its computer slept.
+	// maxClockJump bounds the deviation of the receiver's clock from the local one between two reports: the longest
+	// possible queue. A larger deviation means that the clock was set, or stopped while the computer slept.
 	maxClockJump = time.Minute
 )
 
-// arrived extends the reference time of a report that came at now. Reports may come in another order than they were made. After a jump the remote clock
-// goes on from where ours would have it.
+// arrived extends the reference time of a report that arrived at now. Reports may arrive out of order. After a jump the
+// remote clock continues at the expected time.
 func (c *remoteClock) arrived(reference uint32, now time.Duration, stats *TransportHistoryStats) time.Duration {
 	if !c.started {
 		*c = remoteClock{started: true, reference: reference, extended: time.Duration(reference) * referenceTick, at: now}

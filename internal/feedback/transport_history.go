@@ -2,46 +2,48 @@ package feedback
 
 import "time"
 
-// TransportHistoryStats counts what a TransportHistory saw.
+// TransportHistoryStats are the counters of a TransportHistory.
 type TransportHistoryStats struct {
 	Sent uint64
 	// Received and Lost count results, Late those of Received that had been Lost before.
 	Received, Lost, Late uint64
-	// Unreported is the number of packets given up without any result: their reports were lost, too old, or never made.
+	// Unreported counts the packets given up without a result: their reports were lost, too old, or never made.
 	Unreported uint64
-	// Reports is the number of reports understood, Malformed of those that were not.
+	// Reports counts the valid reports, Malformed the others.
 	Reports, Malformed uint64
-	// Unmatched counts packets reported as received that wait for no result: known already, given up, or never sent.
+	// Unmatched counts packets reported as received that do not wait for a result: already reported, given up, or never
+	// sent.
 	Unmatched uint64
-	// ClockJumps is how often the receiver's clock jumped by more than a minute against ours.
+	// ClockJumps counts jumps of the receiver's clock by more than a minute relative to the local clock.
 	ClockJumps uint64
 }
 
-// TransportHistory is the sending side of transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01): it numbers the packets
-// of one transport, and turns the receiver's reports into what became of each.
+// TransportHistory is the sending side of transport-wide congestion control
+// (draft-holmer-rmcat-transport-wide-cc-extensions-01): it numbers the packets of one transport, and derives the fate
+// of each from the receiver's reports.
 //
-// Memory is 8.25 bytes per number from the oldest packet that waits for a result to the newest: 2.1 kB at first, 270 kB at most. At 10,000 packets per
-// second, a round trip of 100 ms and reports every 25 ms, 1,250 numbers take 17 kB; once packets get lost, which are kept for their late arrival, the last
-// second takes 135 kB.
+// Memory is 8.25 bytes per number from the oldest packet that waits for a result to the newest: 2.1 kB at first, 270 kB
+// at most. At 10,000 packets per second, a round trip of 100 ms and reports every 25 ms, 1,250 numbers take 17 kB; with
+// losses, which are kept because they may arrive late, the last second takes 135 kB.
 type TransportHistory struct {
-	epoch time.Time // times below count from here
+	epoch time.Time // origin of the times below
 	stats TransportHistoryStats
 
-	sent  []sentPacket // the packet with number n at n mod len
-	kept  numberSet    // packets that did not arrive, as far as is known, of the numbers from begin to below next
-	open  numberSet    // those of kept without any result
+	sent  []sentPacket // packet n is at index n mod len
+	kept  numberSet    // packets not known to have arrived, of the numbers from begin to below next
+	open  numberSet    // packets of kept without any result
 	begin int64
-	next  int64 // the number of the next packet
-	last  int64 // when the latest packet was sent, in µs
+	next  int64 // number of the next packet
+	last  int64 // send time of the latest packet, in µs
 
-	settled  int64 // every number below was reported on, or given up
+	settled  int64 // all lower numbers were reported or given up
 	inFlight int   // bytes of the packets from settled on
-	newest   int64 // when the latest packet that is known to have arrived was sent, in µs
+	newest   int64 // send time of the latest packet known to have arrived, in µs
 
 	clock remoteClock
 }
 
-// sentPacket is a packet that was sent. Its time is reckoned from that of the latest: none is older than an hour.
+// sentPacket is a sent packet. Its time is relative to that of the latest: none is older than an hour.
 type sentPacket struct {
 	at   uint32 // µs, modulo 2^32
 	size uint16
@@ -49,15 +51,16 @@ type sentPacket struct {
 }
 
 const (
-	// maxUnreported is how long a packet waits for a result at most, as in libwebrtc: an outage that is longer ends the connection.
+	// maxUnreported is the maximum wait of a packet for a result, as in libwebrtc: a longer outage ends the connection.
 	maxUnreported = 60 * time.Second
-	// maxReportDelay is how long a packet sent before one that arrived still may be reported. The receiver tells late packets from losses for 500 ms,
-	// reports within 250 ms, and the queues of both directions may have grown by as much again.
+	// maxReportDelay is the time for which a packet sent before a received one may still be reported. The receiver
+	// waits for late packets for 500 ms and reports within 250 ms, and the queues of both directions may have grown by
+	// as much again.
 	maxReportDelay = time.Second
 	minSent        = 1 << 8
 )
 
-// NewTransportHistory makes a history for one transport, whose first packet gets the given number.
+// NewTransportHistory returns a history for one transport. The first packet has the number first.
 func NewTransportHistory(first uint16) *TransportHistory {
 	number := firstCycle + int64(first)
 	return &TransportHistory{
@@ -66,14 +69,14 @@ func NewTransportHistory(first uint16) *TransportHistory {
 	}
 }
 
-// Stats returns the counts so far.
+// Stats returns the counters.
 func (h *TransportHistory) Stats() TransportHistoryStats { return h.stats }
 
-// InFlight is the number of bytes sent after everything that reports covered so far.
+// InFlight returns the number of bytes sent after all packets covered by reports.
 func (h *TransportHistory) InFlight() int { return h.inFlight }
 
-// Sent records a packet that is sent now, and returns its extended number, which begins at 65,536 or above. The low 16 bits go into the packet (see
-// SetTransportSequence). size is in bytes on the wire, up to 65,535.
+// Sent records a packet sent now, and returns its extended number, which begins at 65,536 or above. The low 16 bits are
+// written into the packet (see SetTransportSequence). size is in bytes on the wire, up to 65,535.
 func (h *TransportHistory) Sent(size int, kind PacketKind, now time.Time) int64 {
 	at := h.since(now)
 	h.expire(at)
@@ -97,7 +100,7 @@ func (h *TransportHistory) Sent(size int, kind PacketKind, now time.Time) int64 
 	return number
 }
 
-// since converts a time to microseconds of the history's own.
+// since converts a time to microseconds since epoch.
 func (h *TransportHistory) since(now time.Time) int64 {
 	if h.epoch.IsZero() {
 		h.epoch = now
@@ -109,12 +112,13 @@ func (h *TransportHistory) packet(number int64) *sentPacket {
 	return &h.sent[int(number)&(len(h.sent)-1)]
 }
 
-// sentAt is when a packet within the window was sent, in µs.
+// sentAt returns the send time of a packet within the window, in µs.
 func (h *TransportHistory) sentAt(number int64) int64 {
 	return h.last - int64(uint32(h.last)-h.packet(number).at)
 }
 
-// expire gives up packets that are too old for a result, and moves the window's beginning up to the first that waits for one.
+// expire gives up packets that are too old for a result, and moves the start of the window to the first packet that
+// waits for one.
 func (h *TransportHistory) expire(now int64) {
 	oldest := max(now-maxUnreported.Microseconds(), h.newest-maxReportDelay.Microseconds())
 	for h.begin < h.next {
@@ -128,7 +132,7 @@ func (h *TransportHistory) expire(now int64) {
 	h.settle(h.begin)
 }
 
-// giveUp makes the window begin after a number.
+// giveUp moves the start of the window behind a number.
 func (h *TransportHistory) giveUp(number int64) {
 	if h.open.has(number) {
 		h.stats.Unreported++
@@ -139,7 +143,7 @@ func (h *TransportHistory) giveUp(number int64) {
 	h.begin = number + 1
 }
 
-// settle takes the packets below end out of those in flight.
+// settle removes the packets below end from those in flight.
 func (h *TransportHistory) settle(end int64) {
 	for ; h.settled < end; h.settled++ {
 		h.inFlight -= int(h.packet(h.settled).size)

@@ -7,22 +7,25 @@ import (
 	"math/bits"
 )
 
-// errTransportFeedback is wrapped with what is wrong.
+// errTransportFeedback is the sentinel of malformed packets. The wrapping error has the reason.
 var errTransportFeedback = errors.New("malformed transport-wide feedback")
 
-// transportStatuses is a report as it came: chunks and deltas lie in the packet, and have been checked against each other.
+// transportStatuses is a parsed report. chunks and deltas refer to the packet, and have been checked against each
+// other.
 type transportStatuses struct {
 	transportReport
 	chunks []byte
 	deltas []byte
 }
 
-// IsTransportFeedback tells whether an RTCP packet is transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1), by its header.
+// IsTransportFeedback reports whether the header of an RTCP packet is that of transport-wide feedback
+// (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1).
 func IsTransportFeedback(packet []byte) bool {
 	return len(packet) >= 4 && packet[0]&0xdf == 0x80|transportFormat && packet[1] == transportType
 }
 
-// parseTransportFeedback reads a report. Its cost follows the packet's size, not the count in it.
+// parseTransportFeedback parses a report. Its cost is proportional to the packet's size, not to the count in the
+// packet.
 func parseTransportFeedback(packet []byte) (transportStatuses, error) {
 	if len(packet) < transportHeader || !IsTransportFeedback(packet) {
 		return transportStatuses{}, fmt.Errorf("%w: %d bytes, or of another type", errTransportFeedback, len(packet))
@@ -68,7 +71,8 @@ func parseTransportFeedback(packet []byte) (transportStatuses, error) {
 	return s, nil
 }
 
-// statusChunk is a chunk: a run of one symbol, or a vector of at most 14, two bits each whatever they had in the packet. The first stands highest.
+// statusChunk is a chunk: a run of one symbol, or a vector of at most 14, two bits each whatever their size in the
+// packet was. The first symbol is in the highest bits.
 type statusChunk struct {
 	run    bool
 	symbol uint32
@@ -76,7 +80,7 @@ type statusChunk struct {
 	count  int
 }
 
-// readChunk reads a chunk of which no more than left symbols count.
+// readChunk parses a chunk of which at most left symbols count.
 func readChunk(chunk uint16, left int) statusChunk {
 	switch {
 	case chunk&0x8000 == 0:
@@ -90,7 +94,7 @@ func readChunk(chunk uint16, left int) statusChunk {
 	}
 }
 
-// spread puts a zero above each of 16 bits.
+// spread inserts a zero above each of 16 bits.
 func spread(v uint32) uint32 {
 	v = (v | v<<8) & 0x00ff00ff
 	v = (v | v<<4) & 0x0f0f0f0f
@@ -98,7 +102,7 @@ func spread(v uint32) uint32 {
 	return (v | v<<1) & 0x55555555
 }
 
-// at is the symbol at an index below count.
+// at returns the symbol at an index below count.
 func (c statusChunk) at(index int) uint32 {
 	if c.run {
 		return c.symbol
@@ -113,7 +117,7 @@ func (c statusChunk) reserved() bool {
 	return c.vector&(c.vector>>1)&0x55555555 != 0
 }
 
-// deltaBytes is the size of the deltas that belong to the chunk.
+// deltaBytes returns the size of the chunk's deltas.
 func (c statusChunk) deltaBytes() int {
 	if c.run {
 		return c.count * int(c.symbol)

@@ -2,80 +2,87 @@ package feedback
 
 import "time"
 
-// TransportRecorderStats counts what a TransportRecorder saw and did.
+// TransportRecorderStats are the counters of a TransportRecorder.
 type TransportRecorderStats struct {
-	// Received is the number of packets recorded. Duplicates had been, Old ones came too late to be.
+	// Received counts recorded packets, Duplicates packets recorded before, Old packets too late to be recorded.
 	Received, Duplicates, Old uint64
-	// Dropped is the number of packets recorded and never reported, because numbers jumped too far.
+	// Dropped counts packets recorded and never reported, because numbers jumped too far.
 	Dropped uint64
-	// Restarts is how often the numbers began anew.
+	// Restarts counts the restarts of the numbers.
 	Restarts uint64
-	// Reports is the number of RTCP packets made.
+	// Reports counts the RTCP packets made.
 	Reports uint64
 }
 
-// TransportRecorder is the receiving side of transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01): it records when the
-// packets of one transport arrived, and reports it to their sender.
+// TransportRecorder is the receiving side of transport-wide congestion control
+// (draft-holmer-rmcat-transport-wide-cc-extensions-01): it records the arrivals of the packets of one transport, and
+// reports them to their sender.
 //
-// A number is reported as lost once, when a later one has come. If its packet comes after all, a following report goes back to it, as libwebrtc's do. That
-// costs a report of its own unless it lies close to others: a jittery path would have every report repeated otherwise.
+// A number is reported as lost once, when a later one has arrived. If its packet arrives after all, a following report
+// includes it, as in libwebrtc. That takes a report of its own unless the number is close to others: otherwise every
+// report would be repeated on a path with jitter.
 //
-// Memory is 4.25 bytes per number in a window that holds what was not reported and what came in the last half second: 4.4 kB at first, 139 kB at most, so
-// large from 32,768 packets per second on, or when numbers jump so far. Recording a packet takes constant time whatever its number is.
+// Memory is 4.25 bytes per number in a window that covers unreported packets and the packets of the last 500 ms: 4.4 kB
+// at first, 139 kB at most, from 32,768 packets per second on, or after a jump of that size. Recording a packet takes
+// constant time for any number.
 type TransportRecorder struct {
 	cfg   TransportFeedbackConfig
-	epoch time.Time // ticks and times below count from here
+	epoch time.Time // origin of ticks and times below
 	stats TransportRecorderStats
 
-	ticks    []uint32  // when the packet with number n arrived, in units of 250 µs, at n mod len
+	ticks    []uint32  // arrival of packet n, in units of 250 µs, at index n mod len
 	received numberSet // of the numbers from begin to below next
-	fresh    numberSet // those of received that were not reported
+	fresh    numberSet // packets of received that were not reported
 	started  bool
 	begin    int64 // lower numbers are too old
-	next     int64 // follows the highest number that arrived
-	covered  int64 // follows the highest number reported, whether as received or lost
-	stale    int   // packets in a row that were too old
+	next     int64 // one after the highest number that arrived
+	covered  int64 // one after the highest number reported, as received or lost
+	stale    int   // consecutive packets that were too old
 
-	waiting  int           // the size of fresh
+	waiting  int           // size of fresh
 	bytes    int           // received since the last report
-	first    time.Duration // when the first packet since then arrived
-	last     time.Duration // when the last report was made
-	draining bool          // a report that fell due is not complete
+	first    time.Duration // arrival of the first packet since the last report
+	last     time.Duration // time of the last report
+	draining bool          // a due report is not complete
 	count    uint8         // reports so far, modulo 256
 	encoder  transportEncoder
 }
 
 const (
-	// deltaTick is the unit of arrival times in feedback, and 256 of them that of reference times.
+	// deltaTick is the unit of arrival times in feedback; 256 of them are the unit of reference times.
 	deltaTick = 250 * time.Microsecond
-	// minWindow numbers are half a second at 20 Mbit/s.
+	// minWindow numbers are 500 ms at 20 Mbit/s.
 	minWindow = 1 << 10
-	// maxWindow is what 16 bits tell apart in both directions.
+	// maxWindow is half of the range of 16-bit numbers.
 	maxWindow = 1 << 15
-	// maxLateness is the age of the oldest packets that late ones are told from losses by, as in libwebrtc. Estimators have forgotten older ones.
+	// maxLateness is the maximum age of packets that are kept to distinguish late packets from losses, as in libwebrtc.
+	// Estimators have forgotten older ones.
 	maxLateness = 500 * time.Millisecond
-	// firstReordering is how far before the first packet to arrive others may be numbered that come later: as far as two packets of a beginning may lie
-	// from each other for an Unwrapper.
+	// firstReordering bounds the numbers of packets that arrive after the first one and precede it: the maximum
+	// distance of two packets at a start for an Unwrapper.
 	firstReordering = maxConfirm
-	// maxStale is how many packets in a row are taken for late ones that are older than the window. More are those of a sender that began anew: a path
-	// that delivers so many old packets without a single new one has none.
+	// maxStale is the number of consecutive packets older than the window that count as late. More show that the sender
+	// has restarted: no path delivers so many old packets without a new one.
 	maxStale = 64
-	// maxMerge is how many numbers between two late ones are reported again rather than leaving them out by a report of its own: each takes 1.15 bytes
-	// (a delta and a seventh of a chunk), a report 20 for its header, 2 for a chunk and padding.
+	// maxMerge is the largest gap of numbers between two late ones that is reported again rather than omitted with a
+	// report of its own: each number takes 1.15 bytes (a delta and a seventh of a chunk), a report 20 for its header, 2
+	// for a chunk and padding.
 	maxMerge = 20
-	// minReports is a limit that every packet fits: a header of 20 bytes, 9 chunks for a jump over the whole window, and a delta are 40 bytes.
+	// minReports is a limit that every packet fits: a header of 20 bytes, 9 chunks for a jump over the whole window,
+	// and a delta are 40 bytes.
 	minReports = 64
-	// reportOverhead is what a report takes on the wire beside its statuses: 48 bytes for IPv6 and UDP, 20 for SRTCP, 20 for its header.
+	// reportOverhead is the size of a report on the wire without its statuses: 48 bytes for IPv6 and UDP, 20 for SRTCP,
+	// 20 for its header.
 	reportOverhead = 88
 )
 
-// NewTransportRecorder makes a recorder for one transport.
+// NewTransportRecorder returns a recorder for one transport.
 func NewTransportRecorder(cfg TransportFeedbackConfig) *TransportRecorder {
 	cfg.MaxBytes = max(cfg.MaxBytes, minReports)
 	return &TransportRecorder{cfg: cfg}
 }
 
-// Stats returns the counts so far.
+// Stats returns the counters.
 func (r *TransportRecorder) Stats() TransportRecorderStats { return r.stats }
 
 // Received records a packet with its transport-wide sequence number and its size on the wire in bytes.
@@ -118,11 +125,11 @@ func (r *TransportRecorder) Received(sequence uint16, size int, now time.Time) {
 	r.stats.Received++
 }
 
-// begins makes the window begin at a number that arrived.
+// begins starts the window at a number that arrived.
 func (r *TransportRecorder) begins(number int64, now time.Time) {
 	if !r.started {
 		r.started, r.epoch = true, now
-		// The first report does not wait for one before.
+		// The first report need not wait for a previous one.
 		r.last = -r.cfg.IntervalMax
 		r.ticks = make([]uint32, minWindow)
 		r.received, r.fresh = newNumberSet(minWindow), newNumberSet(minWindow)
@@ -136,11 +143,11 @@ func (r *TransportRecorder) forget() {
 	r.draining, r.bytes, r.stale = false, 0, 0
 }
 
-// drop moves the beginning of the window up.
+// drop moves the start of the window up.
 func (r *TransportRecorder) drop(begin int64) {
 	dropped := r.waiting
 	if begin >= r.next {
-		// A peer that jumps so far with every packet would have whole windows counted.
+		// A peer that jumps this far with every packet would cause the whole window to be counted each time.
 		r.received.clear()
 		r.fresh.clear()
 	} else {
@@ -152,7 +159,8 @@ func (r *TransportRecorder) drop(begin int64) {
 	r.begin, r.covered = begin, max(r.covered, begin)
 }
 
-// makeRoom makes the window hold a number higher than all before: it leaves out what is old, grows, or gives up the lowest numbers.
+// makeRoom extends the window to a number higher than all before: it removes old numbers, grows, or gives up the lowest
+// numbers.
 func (r *TransportRecorder) makeRoom(number int64, now time.Time) {
 	r.expire(now)
 	size := len(r.ticks)
@@ -179,7 +187,7 @@ func (r *TransportRecorder) grow(size int) {
 	r.ticks, r.received, r.fresh = ticks, received, fresh
 }
 
-// expire leaves out the lowest numbers that were reported and whose packets are old.
+// expire removes the lowest numbers that were reported and whose packets are old.
 func (r *TransportRecorder) expire(now time.Time) {
 	oldest := uint32((now.Sub(r.epoch) - maxLateness) / deltaTick)
 	for r.begin < r.covered {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// WindowMax is the largest of the values that were added within a window, or within up to twice that, in memory that does
-// not grow. The zero value is empty, and 0. Times count from a beginning before the first value. The goroutine that adds
+// WindowMax is the maximum of the values added within a window, or within up to twice that, in constant memory. The
+// zero value is empty, and its value is 0. Times count from an origin before the first value. The goroutine that adds
 // values owns the WindowMax.
 type WindowMax[V cmp.Ordered] struct {
-	began           time.Duration // when this window did
+	began           time.Duration // start of the current window
 	current, before V
 }
 
@@ -25,5 +25,5 @@ func (m *WindowMax[V]) Add(now time.Duration, value V, window time.Duration) {
 	}
 }
 
-// Value is the largest value.
+// Value returns the maximum.
 func (m *WindowMax[V]) Value() V { return max(m.current, m.before) }
