@@ -11,7 +11,7 @@ func TestAppendNACKs(t *testing.T) {
 	consecutive := make([]int64, 6000)
 	spread := make([]int64, 600)
 	for i := range consecutive {
-		consecutive[i] = 130_000 + int64(i) // over the edge of 16 bits
+		consecutive[i] = 130_000 + int64(i) // across the wrap of 16 bits
 	}
 	for i := range spread {
 		spread[i] = 70_000 + 17*int64(i)
@@ -20,7 +20,8 @@ func TestAppendNACKs(t *testing.T) {
 		name      string
 		sequences []int64
 		packets   int
-	}{{"none", nil, 0}, {"one", []int64{65536}, 1}, {"pair", []int64{131071, 131072, 131087, 131088}, 1}, {"burst", consecutive, 2}, {"spread", spread, 3}}
+	}{{"none", nil, 0}, {"one", []int64{65536}, 1}, {"pair", []int64{131071, 131072, 131087, 131088}, 1},
+		{"burst", consecutive, 2}, {"spread", spread, 3}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			packets := AppendNACKs(nil, 1, 2, test.sequences)

@@ -26,7 +26,7 @@ type NACKConfig struct {
 	Deadline   time.Duration `yaml:"deadline" help:"time after which a missing packet is given up"`
 	// LongDeadline applies if the round-trip time exceeds LongRTT.
 	LongRTT      time.Duration `yaml:"-"`
-	LongDeadline time.Duration `yaml:"long_deadline" help:"time after which a missing packet is given up on paths with a long round trip"`
+	LongDeadline time.Duration `yaml:"long_deadline" help:"the same on paths with a long round trip"`
 	// MaxTries bounds the requests for one packet.
 	MaxTries int `yaml:"-"`
 	// MaxMissing bounds the missing packets remembered per stream.

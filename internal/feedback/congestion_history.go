@@ -61,7 +61,8 @@ func (h *CongestionHistory) Sent(ssrc uint32, sequence uint16, size int, kind Pa
 	number := h.history.Sent(size, kind, now)
 	// If the entry is used by a packet that still waits for a result, the table grows. If it cannot grow, because the
 	// numbers are far apart, the older packet gets no result.
-	for len(s.packets) < maxWindow && s.at(sequence).number >= h.history.begin && s.at(sequence).sequence != sequence && h.room(s) {
+	for len(s.packets) < maxWindow && s.at(sequence).number >= h.history.begin && s.at(sequence).sequence != sequence &&
+		h.room(s) {
 		h.grown += len(s.packets)
 		s.resize(2 * len(s.packets))
 	}
@@ -141,7 +142,8 @@ func (h *CongestionHistory) stream(report *StreamReport, made int64, results []P
 			results = h.history.lost(sent.number, sent.number+1, results)
 		default:
 			before := len(results)
-			if results = h.history.received(sent.number, arrived(made, arrival.Offset), results); len(results) > before {
+			if results = h.history.received(sent.number, arrived(made, arrival.Offset),
+				results); len(results) > before {
 				results[before].ECN = arrival.ECN
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// congestionRig sends two streams in turn, of which a receiver reports by RFC 8888.
+// congestionRig sends two streams alternately to a receiver that reports by RFC 8888.
 type congestionRig struct {
 	t       *testing.T
 	h       *CongestionHistory
@@ -20,7 +20,7 @@ func newCongestionRig(t *testing.T) *congestionRig {
 	return &congestionRig{t: t, h: NewCongestionHistory(), next: [2]uint16{65_534, 10}}
 }
 
-// send sends one packet of each stream, a millisecond apart, and returns their places.
+// send sends one packet of each stream, a millisecond apart, and returns their numbers in the order of sending.
 func (r *congestionRig) send() (places [2]int64) {
 	for i := range r.next {
 		r.now += time.Millisecond
@@ -30,7 +30,7 @@ func (r *congestionRig) send() (places [2]int64) {
 	return places
 }
 
-// tell reports of both streams, made at that time by the receiver's clock in seconds.
+// tell passes a report of both streams, made at the given time by the receiver's clock in seconds.
 func (r *congestionRig) tell(made float64, streams ...StreamReport) []PacketResult {
 	r.t.Helper()
 	r.report.Streams, r.report.Timestamp = streams, uint32(uint64(made*tickRate))
@@ -43,7 +43,8 @@ func (r *congestionRig) tell(made float64, streams ...StreamReport) []PacketResu
 	return r.results
 }
 
-// TestCongestionHistory follows losses, late packets, ECN bits and arrival times of two streams, whose results come in the order of sending.
+// TestCongestionHistory covers losses, late packets, ECN bits and arrival times of two streams, whose results are in
+// the order of sending.
 func TestCongestionHistory(t *testing.T) {
 	r := newCongestionRig(t)
 	first := r.send()
@@ -62,17 +63,21 @@ func TestCongestionHistory(t *testing.T) {
 		{Sequence: first[0], Size: 1000, Sent: sent(1), Received: true, Arrived: base - time.Second, ECN: ECT1},
 		{Sequence: first[1], Size: 1001, Sent: sent(2), Received: true, Arrived: base - time.Second/2, ECN: ECT1},
 		{Sequence: second[0], Size: 1000, Sent: sent(3)},
-		{Sequence: second[1], Size: 1001, Sent: sent(4), Received: true, Arrived: base - time.Second/4, ECN: CongestionExperienced},
+		{Sequence: second[1], Size: 1001, Sent: sent(4), Received: true, Arrived: base - time.Second/4,
+			ECN: CongestionExperienced},
 	}
 	expectResults(t, got, want)
 	if in := r.h.InFlight(); in != 2001 {
 		t.Errorf("%d bytes in flight, expected those of the two packets that nothing was said of", in)
 	}
-	// Overlapping reports tell what is new only; what was lost came late; a packet that came after the report's time has that for its own. The clock wraps around.
-	got = r.tell(66_000, StreamReport{SSRC: 1, Begin: 65_534, Packets: []PacketArrival{at(0, ECT1), at(1024, ECT0), at(OffsetUnknown, NotECT)}})
+	// Overlapping reports yield only new results; a lost packet arrived late; a packet that arrived after the report's
+	// time has that time. The clock wraps around.
+	got = r.tell(66_000, StreamReport{SSRC: 1, Begin: 65_534,
+		Packets: []PacketArrival{at(0, ECT1), at(1024, ECT0), at(OffsetUnknown, NotECT)}})
 	base = 66_000 * time.Second
 	want = []PacketResult{
-		{Sequence: second[0], Size: 1000, Sent: sent(3), Received: true, Late: true, Arrived: base - time.Second, ECN: ECT0},
+		{Sequence: second[0], Size: 1000, Sent: sent(3), Received: true, Late: true, Arrived: base - time.Second,
+			ECN: ECT0},
 		{Sequence: third[0], Size: 1000, Sent: sent(5), Received: true, Arrived: base},
 	}
 	expectResults(t, got, want)
@@ -80,7 +85,8 @@ func TestCongestionHistory(t *testing.T) {
 	if s.Received != 5 || s.Lost != 1 || s.Late != 1 || s.Reports != 2 || s.Malformed != 0 || s.Unmatched != 1 {
 		t.Errorf("%+v", s)
 	}
-	if got := r.h.Feedback([]byte{0x8b, transportType, 0, 9}, after(r.now), nil); len(got) != 0 || r.h.Stats().Malformed != 1 {
+	if got := r.h.Feedback([]byte{0x8b, transportType, 0, 9}, after(r.now), nil); len(got) != 0 ||
+		r.h.Stats().Malformed != 1 {
 		t.Errorf("got %+v of a malformed packet", got)
 	}
 }
@@ -97,7 +103,8 @@ func expectResults(t *testing.T, got, want []PacketResult) {
 	}
 }
 
-// TestCongestionHistoryGrows keeps packets of streams of unequal rates until they are reported, across wrap-arounds: each has one result, and none has another's.
+// TestCongestionHistoryGrows keeps packets of streams of unequal rates until they are reported, across wrap-arounds:
+// each has one result, and none has that of another.
 func TestCongestionHistoryGrows(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	h := NewCongestionHistory()
@@ -148,7 +155,7 @@ func TestCongestionHistoryGrows(t *testing.T) {
 	}
 }
 
-// sizes adds up what the tables have room for, and holds the history's own count against it.
+// sizes returns the sum of the tables' sizes, and compares it with the history's own count.
 func (h *CongestionHistory) sizes(t *testing.T) (entries int) {
 	t.Helper()
 	for _, s := range h.streams {
@@ -160,9 +167,10 @@ func (h *CongestionHistory) sizes(t *testing.T) (entries int) {
 	return entries
 }
 
-// TestCongestionHistoryIsBounded has a receiver that never reports take one stream after the other, at a rate that fills the window each time, and a little of all others
-// meanwhile, or have numbers that are far apart: the tables stay within their bound, and those that nothing is sent on any more are given back. Who reports in the end gets
-// results of what its stream sent last.
+// TestCongestionHistoryIsBounded has a receiver that never reports. It uses one stream after the other, at a rate that
+// fills the window each time, and a little of all others meanwhile, or numbers that are far apart: the tables stay
+// within their bound, and tables of unused streams are released. A report at the end yields results for the last
+// packets of its stream.
 func TestCongestionHistoryIsBounded(t *testing.T) {
 	const streams, each = 40, 2 * maxWindow
 	for name, test := range map[string]struct {
@@ -190,7 +198,8 @@ func TestCongestionHistoryIsBounded(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d streams of %d have tables of %d entries together, %d at most", len(h.streams), streams, h.sizes(t), most)
+			t.Logf("%d streams of %d have tables of %d entries together, %d at most", len(h.streams), streams,
+				h.sizes(t), most)
 			if got := 16 * (most - minStream*streams); got > 2_100_000 {
 				t.Errorf("the tables took %d bytes beyond 1 kB for each stream, expected 2.1 MB at most", got)
 			}
@@ -200,20 +209,23 @@ func TestCongestionHistoryIsBounded(t *testing.T) {
 			const last = streams - 1
 			report := CongestionReport{
 				Timestamp: uint32(now.Seconds() * tickRate),
-				Streams:   []StreamReport{{SSRC: last, Begin: next[last] - test.step, Packets: []PacketArrival{{Received: true}}}},
+				Streams: []StreamReport{{SSRC: last, Begin: next[last] - test.step,
+					Packets: []PacketArrival{{Received: true}}}},
 			}
 			packet, err := report.Append(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := h.Feedback(packet, after(now), nil); len(got) != 1 || !got[0].Received || got[0].Sequence != h.history.next-1 {
+			if got := h.Feedback(packet, after(now), nil); len(got) != 1 || !got[0].Received ||
+				got[0].Sequence != h.history.next-1 {
 				t.Errorf("got %+v of the packet sent last", got)
 			}
 		})
 	}
 }
 
-// TestSweepsCountWhatTheyTakeBack sweeps streams whose newest packet has not the highest number, or whose numbers are sparse: tables do not become larger by that, and what is counted is what they take.
+// TestSweepsCountWhatTheyTakeBack sweeps streams whose newest packet does not have the highest number, or whose numbers
+// are sparse: tables do not grow in a sweep, and the count matches the released entries.
 func TestSweepsCountWhatTheyTakeBack(t *testing.T) {
 	h := NewCongestionHistory()
 	now := time.Duration(0)
@@ -241,7 +253,8 @@ func TestSweepsCountWhatTheyTakeBack(t *testing.T) {
 	}
 }
 
-// TestSweptStreamsKeepTheirPackets: what waits for a result has one, though the tables were made smaller meanwhile, also of streams that were forgotten and come again.
+// TestSweptStreamsKeepTheirPackets: packets that wait for a result get it, although the tables were made smaller
+// meanwhile, also for streams that were removed and used again.
 func TestSweptStreamsKeepTheirPackets(t *testing.T) {
 	h := NewCongestionHistory()
 	now := time.Duration(0)
@@ -289,7 +302,8 @@ func TestSweptStreamsKeepTheirPackets(t *testing.T) {
 	if len(h.streams) != 1 {
 		t.Errorf("%d streams are known, expected the one that fills the window", len(h.streams))
 	}
-	if places := send(1, 7, 1); h.streams[1] == nil || len(h.streams[1].packets) != minStream || places[0] != h.history.next-1 {
+	if places := send(1, 7, 1); h.streams[1] == nil || len(h.streams[1].packets) != minStream ||
+		places[0] != h.history.next-1 {
 		t.Error("a stream that comes again does not begin anew")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// crossing is a packet on its way from a sender to a receiver that reports by RFC 8888.
+// crossing is a packet in transit to a receiver that reports by RFC 8888.
 type crossing struct {
 	ssrc     uint32
 	sequence uint16
@@ -19,8 +19,9 @@ type crossing struct {
 	ecn      ECN
 }
 
-// TestCongestionPath holds that the sender learns exactly what happened to packets of five streams of unequal rates, on paths that lose, mark and reorder them:
-// one final result for every packet before the last that arrived of its stream, with its arrival within a millisecond.
+// TestCongestionPath checks that the sender learns the exact fate of the packets of five streams of unequal rates, on
+// paths that lose, mark and reorder them: one final result for every packet before the last that arrived of its stream,
+// with its arrival time to a millisecond.
 func TestCongestionPath(t *testing.T) {
 	for _, path := range []struct {
 		name    string
@@ -42,7 +43,8 @@ func TestCongestionPath(t *testing.T) {
 			var packets []crossing
 			for i := range path.packets {
 				stream := max(random.IntN(9)-4, 0)
-				p := crossing{ssrc: uint32(stream), sequence: next[stream], sent: time.Duration(i) * path.spacing, ecn: ECN(random.IntN(4))}
+				p := crossing{ssrc: uint32(stream), sequence: next[stream], sent: time.Duration(i) * path.spacing,
+					ecn: ECN(random.IntN(4))}
 				next[stream]++
 				if i < 10*len(next) || random.Float64() >= path.loss {
 					p.arrives = p.sent + 20*time.Millisecond
@@ -64,8 +66,10 @@ func TestCongestionPath(t *testing.T) {
 	}
 }
 
-// cross sends packets, and has the receiver look every 5 ms whether a report is due, which is back 20 ms later. It returns the results by the place of the packet.
-func cross(t *testing.T, history *CongestionHistory, recorder *CongestionRecorder, packets []crossing) map[int64][]PacketResult {
+// cross sends packets, and polls the receiver every 5 ms for a report, which arrives 20 ms later. It returns the
+// results by the number of the packet.
+func cross(t *testing.T, history *CongestionHistory, recorder *CongestionRecorder,
+	packets []crossing) map[int64][]PacketResult {
 	t.Helper()
 	arriving := make([]*crossing, 0, len(packets))
 	for i := range packets {
@@ -79,7 +83,7 @@ func cross(t *testing.T, history *CongestionHistory, recorder *CongestionRecorde
 	var results []PacketResult
 	sent := 0
 	for now := time.Duration(0); now < packets[len(packets)-1].sent+time.Second; now += 5 * time.Millisecond {
-		// What is said of a packet comes later than it was sent: a look at both sides is enough.
+		// Results come later than the packet was sent, so one check on both sides is sufficient.
 		for ; sent < len(packets) && packets[sent].sent <= now+40*time.Millisecond; sent++ {
 			p := &packets[sent]
 			p.place = history.Sent(p.ssrc, p.sequence, 1200, Media, after(p.sent))
@@ -92,8 +96,10 @@ func cross(t *testing.T, history *CongestionHistory, recorder *CongestionRecorde
 				waited = p.arrives
 			}
 		}
-		for report := recorder.AppendReports(nil, after(now)); len(report) > 0; report = recorder.AppendReports(nil, after(now)) {
-			if size := 4 * (int(binary.BigEndian.Uint16(report[2:])) + 1); size != len(report) || size > DefaultConfig().Transport.MaxBytes {
+		for report := recorder.AppendReports(nil, after(now)); len(report) > 0; report = recorder.AppendReports(nil,
+			after(now)) {
+			if size := 4 * (int(binary.BigEndian.Uint16(report[2:])) + 1); size != len(report) ||
+				size > DefaultConfig().Transport.MaxBytes {
 				t.Fatalf("a report of %d bytes, of which its header knows %d", len(report), size)
 			}
 			if waits := now - max(waited, last); waits > maxReportInterval+5*time.Millisecond {
@@ -127,7 +133,8 @@ func checkCrossing(t *testing.T, packets []crossing, verdicts map[int64][]Packet
 			continue
 		}
 		final := of[len(of)-1]
-		if len(of) > 2 || len(of) == 2 && (of[0].Received || !final.Late) || len(of) == 1 && final.Late || final.Received != (p.arrives > 0) {
+		if len(of) > 2 || len(of) == 2 && (of[0].Received || !final.Late) || len(of) == 1 && final.Late ||
+			final.Received != (p.arrives > 0) {
 			t.Fatalf("packet %d: %+v became %+v", i, p, of)
 		}
 		if !final.Received {
@@ -142,7 +149,8 @@ func checkCrossing(t *testing.T, packets []crossing, verdicts map[int64][]Packet
 	}
 }
 
-// TestCongestionRecorderForgetsWhatNobodyFetches stops fetching reports: memory stays bounded, and reports go on afterwards.
+// TestCongestionRecorderForgetsWhatNobodyFetches stops fetching reports: memory stays bounded, and reports continue
+// afterwards.
 func TestCongestionRecorderForgetsWhatNobodyFetches(t *testing.T) {
 	r := NewCongestionRecorder(DefaultConfig().Transport, 1)
 	now := time.Duration(0)
@@ -154,7 +162,8 @@ func TestCongestionRecorderForgetsWhatNobodyFetches(t *testing.T) {
 		t.Errorf("%d bytes of reports wait, %+v", len(r.closed), r.Stats())
 	}
 	var last CongestionReport
-	for report := r.AppendReports(nil, after(now+time.Second)); len(report) > 0; report = r.AppendReports(nil, after(now+time.Second)) {
+	for report := r.AppendReports(nil, after(now+time.Second)); len(report) > 0; report = r.AppendReports(nil,
+		after(now+time.Second)) {
 		if err := last.Unmarshal(report); err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +174,9 @@ func TestCongestionRecorderForgetsWhatNobodyFetches(t *testing.T) {
 	}
 }
 
-// FuzzCongestionRecorder has arbitrary packets of three streams arrive: reports can be read, keep to their size, and say of no packet that it arrived which did not.
-// Input is a byte for the stream and the time, and two for the number.
+// FuzzCongestionRecorder passes arbitrary packets of three streams: reports can be parsed, stay within their size, and
+// report no packet as received that did not arrive. Input is a byte for the stream and the time, and two for the
+// number.
 func FuzzCongestionRecorder(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 0, 0, 2, 1, 255, 255, 1, 0, 0, 0x84, 0, 9})
 	f.Add([]byte{0, 0, 1, 0, 16, 0, 0, 0, 2, 0xf0, 0, 3, 0, 32, 0, 0, 127, 0})

@@ -89,7 +89,8 @@ const (
 func NewCongestionRecorder(cfg TransportFeedbackConfig, sender uint32) *CongestionRecorder {
 	cfg.MaxBytes = max(cfg.MaxBytes, minReports)
 	cfg.IntervalMax = min(cfg.IntervalMax, maxReportInterval)
-	return &CongestionRecorder{cfg: cfg, sender: sender, streams: make(map[uint32]*receivedStream), size: emptyCongestionReport}
+	return &CongestionRecorder{cfg: cfg, sender: sender, streams: make(map[uint32]*receivedStream),
+		size: emptyCongestionReport}
 }
 
 // Stats returns the counters.
@@ -256,15 +257,18 @@ func (r *CongestionRecorder) close(now time.Duration) {
 		r.stats.Dropped++
 	}
 	report := &r.report
-	report.Sender, report.Timestamp = r.sender, uint32(r.clock+int64(now/time.Second)<<16+int64(now%time.Second)*tickRate/int64(time.Second))
+	report.Sender, report.Timestamp = r.sender,
+		uint32(r.clock+int64(now/time.Second)<<16+int64(now%time.Second)*tickRate/int64(time.Second))
 	report.Streams, report.arrivals = report.Streams[:0], report.arrivals[:0]
 	for _, s := range r.waiting {
 		first := len(report.arrivals)
 		for number := s.from; number < s.next; number++ {
 			p := s.at(number)
-			report.arrivals = append(report.arrivals, PacketArrival{Received: p.received, ECN: p.ecn, Offset: ArrivalOffset(now - p.at)})
+			report.arrivals = append(report.arrivals,
+				PacketArrival{Received: p.received, ECN: p.ecn, Offset: ArrivalOffset(now - p.at)})
 		}
-		report.Streams = append(report.Streams, StreamReport{SSRC: s.ssrc, Begin: uint16(s.from), Packets: report.arrivals[first:]})
+		report.Streams = append(report.Streams,
+			StreamReport{SSRC: s.ssrc, Begin: uint16(s.from), Packets: report.arrivals[first:]})
 		s.from = s.next
 	}
 	// A stream has fewer packets than MaxBytes, which is far below the limits of the format.

@@ -82,7 +82,8 @@ func (r *CongestionReport) Append(dst []byte) ([]byte, error) {
 	for i := range r.Streams {
 		s := &r.Streams[i]
 		if len(s.Packets) > maxStreamPackets {
-			return dst[:begin], fmt.Errorf("%w: %d packets of SSRC %d, expected at most %d", ErrCongestionReport, len(s.Packets), s.SSRC, maxStreamPackets)
+			return dst[:begin], fmt.Errorf("%w: %d packets of SSRC %d, expected at most %d", ErrCongestionReport,
+				len(s.Packets), s.SSRC, maxStreamPackets)
 		}
 		dst = binary.BigEndian.AppendUint32(dst, s.SSRC)
 		dst = binary.BigEndian.AppendUint16(dst, s.Begin)
@@ -127,7 +128,8 @@ func (r *CongestionReport) Unmarshal(packet []byte) error {
 	r.Streams, r.arrivals = r.Streams[:0], r.arrivals[:0]
 	for len(rest) > 0 {
 		if len(rest) < congestionStream {
-			return fmt.Errorf("%w: %d bytes for a stream, expected at least %d", ErrCongestionReport, len(rest), congestionStream)
+			return fmt.Errorf("%w: %d bytes for a stream, expected at least %d", ErrCongestionReport, len(rest),
+				congestionStream)
 		}
 		s := StreamReport{SSRC: binary.BigEndian.Uint32(rest), Begin: binary.BigEndian.Uint16(rest[4:])}
 		count := int(binary.BigEndian.Uint16(rest[6:]))
@@ -160,7 +162,8 @@ func congestionBody(packet []byte) ([]byte, error) {
 	}
 	size := 4 * (int(binary.BigEndian.Uint16(packet[2:])) + 1)
 	if size < least || size > len(packet) {
-		return nil, fmt.Errorf("%w: a length of %d in %d bytes, expected at least %d", ErrCongestionReport, size, len(packet), least)
+		return nil, fmt.Errorf("%w: a length of %d in %d bytes, expected at least %d", ErrCongestionReport, size,
+			len(packet), least)
 	}
 	if packet[0]&0x20 == 0 {
 		return packet[:size], nil

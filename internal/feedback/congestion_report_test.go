@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// congestionExample is a report of two streams, by the drawing in RFC 8888 section 3.1.
+// congestionExample is a report of two streams, after the figure in RFC 8888 section 3.1.
 const congestionExample = `
 	8bcd 0008  00000001
 	00000457  ffff 0003
@@ -32,7 +32,8 @@ func TestCongestionReport(t *testing.T) {
 	want := CongestionReport{
 		Sender: 1,
 		Streams: []StreamReport{
-			{SSRC: 1111, Begin: 65535, Packets: []PacketArrival{{Received: true}, {}, {Received: true, ECN: CongestionExperienced, Offset: 1024}}},
+			{SSRC: 1111, Begin: 65535, Packets: []PacketArrival{{Received: true}, {},
+				{Received: true, ECN: CongestionExperienced, Offset: 1024}}},
 			{SSRC: 2222, Begin: 100, Packets: []PacketArrival{}},
 		},
 		Timestamp: 98_304,
@@ -50,7 +51,7 @@ func TestCongestionReport(t *testing.T) {
 			t.Fatalf("read %+v, expected %+v", got, want)
 		}
 	}
-	// Padding is no stream.
+	// Padding is not a stream.
 	padded := append(slices.Clone(packet), 0, 0, 0, 4)
 	padded[0] |= 0x20
 	padded[3]++
@@ -89,7 +90,8 @@ func TestMalformedCongestionReports(t *testing.T) {
 
 func TestArrivalOffset(t *testing.T) {
 	for before, want := range map[time.Duration]uint16{
-		0: 0, time.Second / 2: 512, time.Second: 1024, -1: OffsetUnknown, time.Second * 8189 / 1024: 8189, 8 * time.Second: OffsetOverRange, time.Hour * 9999: OffsetOverRange,
+		0: 0, time.Second / 2: 512, time.Second: 1024, -1: OffsetUnknown, time.Second * 8189 / 1024: 8189,
+		8 * time.Second: OffsetOverRange, time.Hour * 9999: OffsetOverRange,
 	} {
 		if got := ArrivalOffset(before); got != want {
 			t.Errorf("ArrivalOffset(%v) = %d, expected %d", before, got, want)
@@ -97,7 +99,8 @@ func TestArrivalOffset(t *testing.T) {
 	}
 }
 
-// FuzzCongestionReport reads arbitrary packets: what can be read can be written, and reads the same.
+// FuzzCongestionReport parses arbitrary packets: every parsed report can be encoded, with the same result when parsed
+// again.
 func FuzzCongestionReport(f *testing.F) {
 	f.Add(bytesOf(f, congestionExample))
 	f.Add(bytesOf(f, `8bcd0002 00000001 00000000`))
@@ -125,7 +128,8 @@ func FuzzCongestionReport(f *testing.F) {
 		if r.arrivals, again.arrivals = nil, nil; !reflect.DeepEqual(r, again) {
 			t.Fatalf("wrote %+v, read %+v", r, again)
 		}
-		if !slices.IsSortedFunc(results, func(a, b PacketResult) int { return int(a.Sequence - b.Sequence) }) || len(results) > 200 {
+		if !slices.IsSortedFunc(results, func(a, b PacketResult) int { return int(a.Sequence - b.Sequence) }) ||
+			len(results) > 200 {
 			t.Fatalf("%d results in disorder: %v", len(results), results)
 		}
 	})

@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// TestCongestionTranscripts plays testdata/congestion: a sender's history and a receiver's recorder, as in TestTransportTranscripts. Streams are called by their
-// SSRC; the numbers of each begin at 65,530, and packets have 1,200 bytes. Input:
+// TestCongestionTranscripts plays testdata/congestion: a sender's history and a receiver's recorder, as in
+// TestTransportTranscripts. Streams are named by their SSRC; the numbers of each begin at 65,530, and packets have
+// 1,200 bytes. Input:
 //
 //	config KEY=VALUE…      changes the configuration: max_bytes, interval_min and so on in milliseconds
-//	0 send 1 10            sends so many packets on a stream
-//	5 receive 1 0 2 5-9    packets of a stream arrive, counted from its beginning
+//	0 send 1 10            sends ten packets on stream 1
+//	5 receive 1 0 2 5-9    packets of stream 1 arrive, counted from its beginning
 //	150 until              makes reports whenever they are due, until then; they reach the sender at once
-//	150 until lose         the same, but they get lost
+//	150 until lose         the same, but the reports are lost
 //	stats
 //
-// A report is put out with its size, and for each stream the first number covered, and the arrival times of those that follow in milliseconds, or - for lost ones.
-// Results are called by their place in the order of sending.
+// A report is printed with its size, and for each stream the first number covered, and the arrival times of the packets
+// in milliseconds, or - for lost ones. Results have the number in the order of sending.
 func TestCongestionTranscripts(t *testing.T) {
 	playTranscripts(t, "testdata/congestion/*.txt", func(t *testing.T) player {
 		p := &congestionPlayer{transportPlayer: transportPlayer{t: t, cfg: DefaultConfig().Transport}}
@@ -51,9 +52,11 @@ func (p *congestionPlayer) play(fields []string) error {
 		return nil
 	case "stats":
 		r, h := p.recorded.Stats(), p.streams.Stats()
-		p.line(fmt.Sprintf("  recorder: received %d duplicates %d old %d restarts %d reports %d dropped %d", r.Received, r.Duplicates, r.Old, r.Restarts,
+		p.line(fmt.Sprintf("  recorder: received %d duplicates %d old %d restarts %d reports %d dropped %d", r.Received,
+			r.Duplicates, r.Old, r.Restarts,
 			r.Reports, r.Dropped))
-		p.line(fmt.Sprintf("  history: sent %d received %d lost %d late %d unreported %d unmatched %d in flight %d", h.Sent, h.Received, h.Lost, h.Late,
+		p.line(fmt.Sprintf("  history: sent %d received %d lost %d late %d unreported %d unmatched %d in flight %d",
+			h.Sent, h.Received, h.Lost, h.Late,
 			h.Unreported, h.Unmatched, p.streams.InFlight()))
 		return nil
 	}
@@ -79,7 +82,10 @@ func (p *congestionPlayer) play(fields []string) error {
 		}
 		return err
 	case "receive":
-		return eachNumber(fields[3:], func(number int64) { p.recorded.Received(ssrc, firstOfStream+uint16(number), 1200, NotECT, now) })
+		return eachNumber(fields[3:], func(number int64) {
+			p.recorded.Received(ssrc, firstOfStream+uint16(number), 1200,
+				NotECT, now)
+		})
 	}
 	return fmt.Errorf("unknown command %q", fields[1])
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// repairRig is a stream of frames with 8 source packets, of which parity packets are 4 and a part is sent. Every frame is sent within 10 ms.
+// repairRig is a stream of frames with 8 source and 4 parity packets, of which a part is sent. Every frame is sent
+// within 10 ms.
 type repairRig struct {
 	g      *NACKGenerator
 	r      FrameRepair
@@ -21,10 +22,12 @@ func newRepairRig() *repairRig {
 	return &repairRig{g: NewNACKGenerator(DefaultConfig().NACK), now: start, next: 100, frame: 1<<32 - 2, source: 8}
 }
 
-// packet gives one packet of the current frame to the generator, and tells whether it completes the frame of which so many came already.
+// packet passes one packet of the current frame to the generator, and reports whether it completes the frame, given the
+// number received before.
 func (r *repairRig) packet(index int, last, completes bool) {
 	p := FramePacket{
-		Sequence: r.next + int64(index), Frame: r.frame, Index: index, Source: r.source, Packets: r.source + 4, Marker: last,
+		Sequence: r.next + int64(index), Frame: r.frame, Index: index, Source: r.source, Packets: r.source + 4,
+		Marker: last,
 	}
 	r.g.Received(p.Sequence, r.now)
 	r.r.Received(r.g, p, r.now)
@@ -40,7 +43,7 @@ func (r *repairRig) step() {
 	}
 }
 
-// send sends a frame with that much parity, but for the lost packets. The next one follows 33 ms later.
+// send sends a frame with the given parity, except the lost packets. The next frame follows 33 ms later.
 func (r *repairRig) send(parity int, lost ...int) {
 	begin, came := r.now, 0
 	for index := range r.source + parity {
@@ -76,7 +79,8 @@ func TestFrameRepair(t *testing.T) {
 		{"the marker is lost, too", []frame{{2, nil}, {2, []int{1, 3, 9}}}, []int{1, 3, 9}},
 		{"lost parity is not missed", []frame{{2, nil}, {2, []int{8}}}, nil},
 		{"nor is the marker", []frame{{2, nil}, {2, []int{8, 9}}}, nil},
-		{"the end of the source packets is, and all with it", []frame{{2, nil}, {2, []int{6, 7, 8, 9}}}, []int{6, 7, 8, 9}},
+		{"the end of the source packets is, and all with it", []frame{{2, nil}, {2, []int{6, 7, 8, 9}}},
+			[]int{6, 7, 8, 9}},
 		{"parity that is not sent is not waited for", []frame{{0, nil}, {0, []int{2}}}, []int{2}},
 		{"nor asked for", []frame{{4, nil}, {0, []int{6, 7}}}, []int{6, 7}},
 		{"parity that begins", []frame{{0, nil}, {1, []int{8}}, {1, []int{7}}}, nil},
@@ -89,13 +93,13 @@ func TestFrameRepair(t *testing.T) {
 				first, r.asked = r.next, nil
 				r.send(f.parity, f.lost...)
 			}
-			// Where the next frame begins shows the end of the one before.
+			// The start of the next frame shows the end of the previous one.
 			r.send(0)
 			var got []int
 			for _, number := range r.asked {
 				got = append(got, int(number-first))
 			}
-			// What was lost of the end shows later than the rest.
+			// A lost end is detected later than other losses.
 			slices.Sort(got)
 			if !slices.Equal(got, test.asked) {
 				t.Errorf("asked for %v, expected %v", got, test.asked)
@@ -130,7 +134,8 @@ func TestFrameRepairWaits(t *testing.T) {
 	}
 }
 
-// TestFrameRepairLate: a frame that completes by its first retransmission, after a newer one began, needs no other, and what still comes counts as recovered.
+// TestFrameRepairLate: a frame that is completed by its first retransmission, after a newer one began, needs no other,
+// and later retransmissions count as recovered.
 func TestFrameRepairLate(t *testing.T) {
 	r := newRepairRig()
 	r.send(2)
@@ -164,8 +169,8 @@ func TestFrameRepairLate(t *testing.T) {
 	}
 }
 
-// TestFrameRepairSkips leaves out frames, as a server does, and loses packets at the edge: what lies between frames that do not follow each other belongs to
-// nobody knows what, and is asked for.
+// TestFrameRepairSkips omits frames, as a server does, and loses packets at the edge: packets between frames that are
+// not consecutive may belong to either frame, and are requested.
 func TestFrameRepairSkips(t *testing.T) {
 	r := newRepairRig()
 	r.send(2)
@@ -183,7 +188,7 @@ func TestFrameRepairSkips(t *testing.T) {
 	}
 }
 
-// FuzzFrameRepair gives arbitrary packets: whatever a sender claims, what is asked for is what is missing.
+// FuzzFrameRepair passes arbitrary packets: whatever a sender claims, only missing packets are requested.
 func FuzzFrameRepair(f *testing.F) {
 	f.Add([]byte{1, 0, 8, 2, 1, 1, 8, 2, 3, 3, 8, 2, 1, 9, 8, 130})
 	f.Add([]byte{5, 200, 1, 0, 250, 7, 255, 255, 0, 0, 0, 0})
@@ -196,8 +201,9 @@ func FuzzFrameRepair(f *testing.F) {
 			now = now.Add(time.Duration(data[0]>>4) * time.Millisecond)
 			sequence += int64(int8(data[0]<<4) >> 4)
 			p := FramePacket{
-				Sequence: sequence, Frame: uint32(data[0]>>2) * 1 << 26, Index: int(data[1]), Source: int(data[2]), Packets: int(data[2]) + int(data[3]&0x7f),
-				Marker: data[3]&0x80 != 0,
+				Sequence: sequence, Frame: uint32(data[0]>>2) * 1 << 26, Index: int(data[1]), Source: int(data[2]),
+				Packets: int(data[2]) + int(data[3]&0x7f),
+				Marker:  data[3]&0x80 != 0,
 			}
 			g.Received(sequence, now)
 			has[sequence] = true

@@ -14,9 +14,10 @@ func TestSendHistory(t *testing.T) {
 	first := uint16(65000)
 	payload := make([]byte, 1000)
 	for i := range 5000 {
-		h.Put(Sent{Sequence: first + uint16(i), Timestamp: uint32(i), Payload: payload, At: after(time.Duration(i) * time.Millisecond)})
+		h.Put(Sent{Sequence: first + uint16(i), Timestamp: uint32(i), Payload: payload,
+			At: after(time.Duration(i) * time.Millisecond)})
 	}
-	// Packets of the last second, both ends included, over the edge of 16 bits and several growths.
+	// Packets of the last second, both ends included, across the wrap of 16 bits and several growths.
 	if h.Len() != 1001 || h.Bytes() != 1_001_000 {
 		t.Fatalf("%d packets of %d bytes", h.Len(), h.Bytes())
 	}

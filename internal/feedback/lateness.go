@@ -36,7 +36,8 @@ func (l *Lateness) Received(sequence int64, timestamp uint32, now time.Time) {
 		return
 	}
 	transit := ticks(now.Sub(l.epoch), l.clockRate) - int64(timestamp)
-	if change := int64(int32(transit - l.transit)); !l.started || max(change, -change) > ticks(maxTransitChange, l.clockRate) {
+	if change := int64(int32(transit - l.transit)); !l.started || max(change, -change) > ticks(maxTransitChange,
+		l.clockRate) {
 		*l = Lateness{clockRate: l.clockRate, started: true, epoch: now, base: -int64(timestamp)}
 		transit = l.base
 	}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestLate has frames of two packets that a queue holds up for a while, on clocks an hour apart, while timestamps wrap around.
+// TestLate has frames of two packets that a queue delays for a while, on clocks an hour apart, while timestamps wrap
+// around.
 func TestLate(t *testing.T) {
 	const ms = time.Millisecond
 	r := NewLateness(90000)
@@ -36,7 +37,7 @@ func TestLate(t *testing.T) {
 	expect("just emptied", 130*ms, 130*ms)
 	frames(30, 0)
 	expect("a second later", 10*ms, 10*ms)
-	// A path that is longer from now on is known to be so once what was before is forgotten.
+	// A path that has become longer is known as such when the earlier times have expired.
 	frames(10, 80*ms)
 	expect("a longer path", 90*ms, 90*ms)
 	frames(400, 80*ms)
@@ -44,12 +45,12 @@ func TestLate(t *testing.T) {
 	timestamp += 90 * 10_000
 	frames(2, 80*ms)
 	expect("timestamps that jump", 10*ms, 10*ms)
-	// What comes out of order counts with what came in order.
+	// A packet out of order does not change the result.
 	r.Received(sequence-2, timestamp-90*33, now.Add(200*ms))
 	expect("reordered", 10*ms, 10*ms)
 }
 
-// TestRepairTerms: the deadline follows what repairs have to wait for.
+// TestRepairTerms: the deadline follows the duration of repairs.
 func TestRepairTerms(t *testing.T) {
 	const ms = time.Millisecond
 	nack := DefaultConfig().NACK
@@ -61,7 +62,8 @@ func TestRepairTerms(t *testing.T) {
 		{20 * ms, time.Hour, 270 * ms, 500 * ms},
 	} {
 		if trip, deadline := nack.Repair(test.rtt, test.late); trip != test.trip || deadline != test.deadline {
-			t.Errorf("round trip %v, late by %v: repairs take %v until %v, expected %v until %v", test.rtt, test.late, trip, deadline, test.trip, test.deadline)
+			t.Errorf("round trip %v, late by %v: repairs take %v until %v, expected %v until %v", test.rtt, test.late,
+				trip, deadline, test.trip, test.deadline)
 		}
 	}
 }

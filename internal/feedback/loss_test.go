@@ -2,7 +2,7 @@ package feedback
 
 import "testing"
 
-// TestLoss steps through what reports say of a path.
+// TestLoss adds the reports of a path step by step.
 func TestLoss(t *testing.T) {
 	type counts struct{ expected, lost int64 }
 	repeated := func(n int, c counts) (all []counts) {

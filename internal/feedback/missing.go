@@ -24,7 +24,8 @@ type missing struct {
 
 // fill processes a packet that is not newer than all before: it may be a missing one.
 func (g *NACKGenerator) fill(sequence int64, at time.Duration) Arrival {
-	i, found := slices.BinarySearchFunc(g.missing, sequence, func(m missing, sequence int64) int { return cmp.Compare(m.sequence, sequence) })
+	i, found := slices.BinarySearchFunc(g.missing, sequence,
+		func(m missing, sequence int64) int { return cmp.Compare(m.sequence, sequence) })
 	if !found || g.missing[i].arrived {
 		g.stats.Old++
 		return Old

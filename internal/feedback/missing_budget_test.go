@@ -39,7 +39,7 @@ func TestMissingBudget(t *testing.T) {
 	}
 }
 
-// TestGeneratorsShareABudget: what one has taken note of, another has not.
+// TestGeneratorsShareABudget: packets recorded by one generator reduce the budget of the other.
 func TestGeneratorsShareABudget(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	b := NewMissingBudget(0, 100)
@@ -57,7 +57,7 @@ func TestGeneratorsShareABudget(t *testing.T) {
 			t.Errorf("generator %d misses %d packets, expected %d", n, g.Missing(), want)
 		}
 	}
-	// The second goes on where it is.
+	// The second generator continues at its position.
 	if got := generators[1].Received(1030, now); got != Old {
 		t.Errorf("a packet that was not taken note of is %d, expected Old", got)
 	}

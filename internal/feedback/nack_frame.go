@@ -55,7 +55,8 @@ func (g *NACKGenerator) Spare(first, last int64) {
 	if g.live == 0 {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(g.missing, first, func(m missing, sequence int64) int { return cmp.Compare(m.sequence, sequence) })
+	i, _ := slices.BinarySearchFunc(g.missing, first,
+		func(m missing, sequence int64) int { return cmp.Compare(m.sequence, sequence) })
 	for ; i < len(g.missing) && g.missing[i].sequence <= last; i++ {
 		g.missing[i].spared = true
 	}

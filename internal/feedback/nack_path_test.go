@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// lossyPath is a publisher, a server and a watcher in virtual time, with loss in each direction of both hops. Server and watcher repair on their own; the
-// server passes on what it gets at once, in whatever order. The lossy hop i leads to node i+1.
+// lossyPath is a publisher, a server and a watcher in virtual time, with loss in each direction of both hops. Server
+// and watcher repair independently; the server forwards received packets at once, in any order. The lossy hop i leads
+// to node i+1.
 type lossyPath struct {
 	random  *rand.Rand
 	loss    float64
-	burst   float64 // mean number of packets lost in a row, 0 for independent losses
+	burst   float64 // mean number of consecutive lost packets, 0 for independent losses
 	oneWay  time.Duration
 	events  eventQueue
 	order   int
 	nodes   [3]pathNode
 	resent  int
-	dropped int // packets lost, not counting requests
+	dropped int // lost packets, without requests
 	bad     [4]bool
 }
 
@@ -54,7 +55,8 @@ func (p *lossyPath) schedule(at time.Time, run func(now time.Time)) {
 	heap.Push(&p.events, pathEvent{at: at, order: p.order, run: run})
 }
 
-// lost draws the fate of a packet on one of the four directions: independently, or from a chain of two states (Gilbert).
+// lost decides whether a packet is lost on one of the four directions: independently, or by a chain of two states
+// (Gilbert).
 func (p *lossyPath) lost(direction int) bool {
 	if p.burst == 0 {
 		return p.random.Float64() < p.loss
@@ -89,7 +91,7 @@ func (p *lossyPath) receive(node int, sequence, last int64, now time.Time) {
 	p.wake(node, now)
 }
 
-// wake steps a node's generator when it wants to be.
+// wake steps a node's generator when it is due.
 func (p *lossyPath) wake(node int, now time.Time) {
 	n := &p.nodes[node]
 	next := n.g.Next()
@@ -102,7 +104,7 @@ func (p *lossyPath) wake(node int, now time.Time) {
 	}
 	p.schedule(n.wakeup, func(now time.Time) {
 		if !n.wakeup.Equal(now) {
-			return // woken earlier
+			return // already stepped
 		}
 		ask, _ := n.g.Due(now, 2*p.oneWay, nil, nil)
 		if len(ask) > 0 && !p.lost(node+1) {
@@ -113,7 +115,8 @@ func (p *lossyPath) wake(node int, now time.Time) {
 	})
 }
 
-// repeat answers a request with what the node has. What it just got itself may still be under way.
+// repeat answers a request with the packets that the node has. A packet that the node just received may still be in
+// transit.
 func (p *lossyPath) repeat(node int, ask []int64, now time.Time) {
 	for _, sequence := range ask {
 		if at, has := p.nodes[node].has[sequence]; node == 0 || has && Answerable(at, now, 2*p.oneWay) {
@@ -126,7 +129,8 @@ func (p *lossyPath) repeat(node int, ask []int64, now time.Time) {
 // pathPackets is the number of packets of a frame of 150 kB.
 const pathPackets = 131
 
-// run sends frames at 30 per second, each over 13 ms, and returns the share of them that the watcher has within the deadline after its first packet.
+// run sends frames at 30 per second, each over 13 ms, and returns the share of frames that the watcher has within the
+// deadline after their first packet.
 func (p *lossyPath) run(frames int, deadline time.Duration) float64 {
 	for i := range p.nodes {
 		p.nodes[i] = pathNode{g: NewNACKGenerator(DefaultConfig().NACK), has: map[int64]time.Time{}}
@@ -167,7 +171,7 @@ func (p *lossyPath) run(frames int, deadline time.Duration) float64 {
 	return float64(complete) / float64(frames)
 }
 
-// TestNACKPath holds what the arithmetic beside NACKGenerator promises.
+// TestNACKPath checks the results of the arithmetic of NACKGenerator.
 func TestNACKPath(t *testing.T) {
 	// 52,400 packets on each hop.
 	const frames = 400
@@ -185,13 +189,16 @@ func TestNACKPath(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%v loss, bursts of %v, %v", test.loss, test.burst, test.rtt), func(t *testing.T) {
-			p := &lossyPath{random: rand.New(rand.NewPCG(7, 8)), loss: test.loss, burst: test.burst, oneWay: test.rtt / 2}
+			p := &lossyPath{random: rand.New(rand.NewPCG(7, 8)), loss: test.loss, burst: test.burst,
+				oneWay: test.rtt / 2}
 			complete := p.run(frames, 150*time.Millisecond)
 			overhead := float64(p.resent) / float64(p.dropped)
-			t.Logf("%.4f of frames complete, %.3f retransmissions per packet lost, %.4f of packets lost", complete, overhead,
+			t.Logf("%.4f of frames complete, %.3f retransmissions per packet lost, %.4f of packets lost",
+				complete, overhead,
 				float64(p.dropped)/float64(2*frames*pathPackets+p.resent))
 			if complete < test.complete || overhead > test.overhead {
-				t.Errorf("%.4f of frames complete, expected %v; %.3f retransmissions per packet lost, expected at most %v", complete,
+				t.Errorf("%.4f of frames complete, expected %v; %.3f retransmissions per lost packet, "+
+					"expected at most %v", complete,
 					test.complete, overhead, test.overhead)
 			}
 		})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTailOfSmallFrames follows a stream that changes from frames of many packets to frames of two, sent over the same time: nothing is lost, so nothing
-// is to be asked for.
+// TestTailOfSmallFrames follows a stream that changes from frames of many packets to frames of two, sent over the same
+// time: nothing is lost, so nothing is requested.
 func TestTailOfSmallFrames(t *testing.T) {
 	const length = 13 * time.Millisecond
 	g := NewNACKGenerator(DefaultConfig().NACK)
@@ -37,7 +37,7 @@ func TestTailOfSmallFrames(t *testing.T) {
 	if asked != 0 {
 		t.Errorf("%d packets were asked for, none was lost", asked)
 	}
-	// The end of a frame that is lost is missed soon all the same.
+	// A lost end of a frame is still detected soon.
 	g.Received(sequence, now)
 	g.Expect(sequence+1, now)
 	if at := g.Next(); at.Sub(now) > 20*time.Millisecond {
@@ -45,7 +45,8 @@ func TestTailOfSmallFrames(t *testing.T) {
 	}
 }
 
-// TestTailAfterAPause follows a stream whose sender stopped for two seconds within one frame: the lost end of the next frame is missed as soon as ever.
+// TestTailAfterAPause follows a stream whose sender stopped for two seconds within one frame: the lost end of the next
+// frame is detected as soon as before.
 func TestTailAfterAPause(t *testing.T) {
 	g := NewNACKGenerator(DefaultConfig().NACK)
 	now := time.Unix(0, 0)

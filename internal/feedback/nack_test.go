@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestNACKMemory holds that memory and the work per packet are bounded when every other packet is lost, and that memory is let go.
+// TestNACKMemory checks that memory and the work per packet are bounded when every other packet is lost, and that
+// memory is released.
 func TestNACKMemory(t *testing.T) {
 	cfg := DefaultConfig().NACK
 	g := NewNACKGenerator(cfg)
@@ -24,7 +25,8 @@ func TestNACKMemory(t *testing.T) {
 	_, gone := g.Due(start.Add(time.Second), 0, nil, nil)
 	_, rest := g.Due(start.Add(2*time.Second), 0, nil, nil)
 	lost += len(gone) + len(rest)
-	if stats := g.Stats(); lost != 49_999 || stats.Lost != 49_999 || stats.Missing != 49_999 || g.Missing() != 0 || cap(g.missing) > keepMissing {
+	if stats := g.Stats(); lost != 49_999 || stats.Lost != 49_999 || stats.Missing != 49_999 || g.Missing() != 0 ||
+		cap(g.missing) > keepMissing {
 		t.Fatalf("%d lost, %+v, %d missing, room for %d", lost, stats, g.Missing(), cap(g.missing))
 	}
 	if !g.Next().IsZero() {
@@ -32,7 +34,7 @@ func TestNACKMemory(t *testing.T) {
 	}
 }
 
-// TestNACKNoAllocations holds that neither packets in order nor single losses allocate in the steady state.
+// TestNACKNoAllocations checks that neither packets in order nor single losses allocate in the steady state.
 func TestNACKNoAllocations(t *testing.T) {
 	g := NewNACKGenerator(DefaultConfig().NACK)
 	sequence, now := int64(0), start
@@ -58,7 +60,8 @@ func TestNACKNoAllocations(t *testing.T) {
 	}
 }
 
-// FuzzNACK steps a generator through arbitrary arrivals. Requests are ascending and for packets that are missing, and every missing packet ends once.
+// FuzzNACK steps a generator through arbitrary arrivals. Requests are ascending and for missing packets, and every
+// missing packet ends once.
 func FuzzNACK(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 4, 3, 20, 0, 2, 1, 30, 3, 100, 3, 200})
 	f.Add([]byte{0, 10, 1, 40, 3, 50, 0, 5, 1, 2, 2, 3, 3, 255, 3, 255, 3, 255})
@@ -97,8 +100,10 @@ func FuzzNACK(f *testing.F) {
 					}
 				}
 			}
-			if len(g.missing) > cfg.MaxMissing || len(g.dropped) > cfg.MaxMissing || g.live > len(g.missing) || g.fresh > len(g.missing) || g.live < 0 {
-				t.Fatalf("%d entries, %d dropped, %d missing, %d asked for", len(g.missing), len(g.dropped), g.live, g.fresh)
+			if len(g.missing) > cfg.MaxMissing || len(g.dropped) > cfg.MaxMissing || g.live > len(g.missing) ||
+				g.fresh > len(g.missing) || g.live < 0 {
+				t.Fatalf("%d entries, %d dropped, %d missing, %d asked for", len(g.missing), len(g.dropped),
+					g.live, g.fresh)
 			}
 			if s := g.Stats(); s.Missing < s.Reordered+s.Recovered+s.Lost+uint64(g.live) {
 				t.Fatalf("counts do not add up: %+v and %d missing", s, g.live)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// start is when virtual time begins.
+// start is the start of virtual time.
 var start = time.Unix(1_795_188_600, 0)
 
 func after(d time.Duration) time.Time { return start.Add(d) }
@@ -16,13 +16,13 @@ func after(d time.Duration) time.Time { return start.Add(d) }
 // TestNACKTranscripts plays testdata/nack. Times are milliseconds. Input:
 //
 //	config KEY=VALUE…   changes the configuration: reorder, tries, missing
-//	12 receive 1 2 5-9  packets arrive; what they were is put out unless they came in order
+//	12 receive 1 2 5-9  packets arrive; their kinds are printed unless they are in order
 //	12 expect 9         the newest frame ends with this number
 //	12 hold 5           the numbers from this one on wait for their frame's end
 //	12 release
 //	12 spare 5 9        these are not needed
-//	12 due rtt=20       asks once
-//	150 until rtt=20    steps the generator whenever it wants to be stepped, until then
+//	12 due rtt=20       calls Due once
+//	150 until rtt=20    steps the generator whenever it is due, until then
 //	12 forget
 //	stats
 func TestNACKTranscripts(t *testing.T) {
@@ -46,7 +46,8 @@ func (p *nackPlayer) play(fields []string) error {
 		return p.configure(fields[1:])
 	case "stats":
 		s := p.g.Stats()
-		line := fmt.Sprintf("  missing %d reordered %d recovered %d lost %d asked %d repeats %d old %d", s.Missing, s.Reordered, s.Recovered, s.Lost,
+		line := fmt.Sprintf("  missing %d reordered %d recovered %d lost %d asked %d repeats %d old %d", s.Missing,
+			s.Reordered, s.Recovered, s.Lost,
 			s.Asked, s.Repeats, s.Old)
 		if s.Spared > 0 {
 			line += fmt.Sprintf(" spared %d", s.Spared)
@@ -133,7 +134,8 @@ func (p *nackPlayer) receive(ranges []string, now time.Time) error {
 		}
 		for sequence := from; sequence <= to; sequence++ {
 			if arrival := p.g.Received(sequence, now); arrival != InOrder {
-				p.line(fmt.Sprintf("  %d %s", sequence, [...]string{Reordered: "reordered", Recovered: "recovered", Old: "old"}[arrival]))
+				p.line(fmt.Sprintf("  %d %s", sequence,
+					[...]string{Reordered: "reordered", Recovered: "recovered", Old: "old"}[arrival]))
 			}
 		}
 	}

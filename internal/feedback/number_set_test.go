@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNumberSet holds a set against a map, in a window that moves up around the ring several times.
+// TestNumberSet compares a set with a map, in a window that moves around the ring several times.
 func TestNumberSet(t *testing.T) {
 	const size = 256
 	random := rand.New(rand.NewPCG(1, 1))
@@ -22,7 +22,7 @@ func TestNumberSet(t *testing.T) {
 			set.remove(from)
 			delete(model, from)
 		case 3:
-			// The window moves up by what is removed.
+			// The window moves up by the removed numbers.
 			to = begin + random.Int64N(40)
 			removed := set.removeRange(begin, to)
 			for ; begin < to; begin++ {
@@ -41,7 +41,8 @@ func TestNumberSet(t *testing.T) {
 			expected++
 		}
 		if got := set.next(from, to); got != expected || set.has(from) != model[from] {
-			t.Fatalf("next of %d below %d is %d, expected %d; has it: %t, expected %t", from, to, got, expected, set.has(from), model[from])
+			t.Fatalf("next of %d below %d is %d, expected %d; has it: %t, expected %t", from, to, got, expected,
+				set.has(from), model[from])
 		}
 	}
 }

@@ -81,7 +81,8 @@ func undecodable(loss float64, tries, source, parity int) float64 {
 	ways := 1.0 // C(tries, passed)
 	missing := loss
 	for passed := range tries + 1 {
-		sum += ways * math.Pow(1-loss, float64(passed)) * math.Pow(loss, float64(tries-passed)) * moreThan(source+parity, missing, parity)
+		sum += ways * math.Pow(1-loss, float64(passed)) * math.Pow(loss, float64(tries-passed)) *
+			moreThan(source+parity, missing, parity)
 		ways *= float64(tries-passed) / float64(passed+1)
 		missing *= loss
 	}

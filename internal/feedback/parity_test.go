@@ -12,19 +12,24 @@ const (
 	longest  = 250 * time.Millisecond
 )
 
-// TestParityShare holds the table in the documentation, and what lies at its edges.
+// TestParityShare checks the table in the documentation, and its edges.
 func TestParityShare(t *testing.T) {
 	tests := []struct {
 		loss          float64
 		rtt, deadline time.Duration
 		want          float64
 	}{
-		{0.01, 20 * time.Millisecond, shortest, 0}, {0.05, 20 * time.Millisecond, shortest, 0}, {0.1, 20 * time.Millisecond, shortest, 0},
-		{0.01, 150 * time.Millisecond, longest, 0.02}, {0.05, 150 * time.Millisecond, longest, 0.07}, {0.1, 150 * time.Millisecond, longest, 0.13},
-		{0.01, 300 * time.Millisecond, longest, 0.05}, {0.05, 300 * time.Millisecond, longest, 0.11}, {0.1, 300 * time.Millisecond, longest, 0.19},
-		{0, 300 * time.Millisecond, longest, 0}, {-1, 300 * time.Millisecond, longest, 0}, {math.NaN(), 300 * time.Millisecond, longest, 0},
-		{0.5, 300 * time.Millisecond, longest, 0.25}, {1, time.Millisecond, longest, 0.25}, {7, time.Millisecond, longest, 0.25},
-		// Nobody knows the round trip yet, nobody waits.
+		{0.01, 20 * time.Millisecond, shortest, 0}, {0.05, 20 * time.Millisecond, shortest, 0},
+		{0.1, 20 * time.Millisecond, shortest, 0},
+		{0.01, 150 * time.Millisecond, longest, 0.02}, {0.05, 150 * time.Millisecond, longest, 0.07},
+		{0.1, 150 * time.Millisecond, longest, 0.13},
+		{0.01, 300 * time.Millisecond, longest, 0.05}, {0.05, 300 * time.Millisecond, longest, 0.11},
+		{0.1, 300 * time.Millisecond, longest, 0.19},
+		{0, 300 * time.Millisecond, longest, 0}, {-1, 300 * time.Millisecond, longest, 0},
+		{math.NaN(), 300 * time.Millisecond, longest, 0},
+		{0.5, 300 * time.Millisecond, longest, 0.25}, {1, time.Millisecond, longest, 0.25},
+		{7, time.Millisecond, longest, 0.25},
+		// The round trip is unknown, and there is no time.
 		{0.05, 0, shortest, 0}, {0.01, time.Millisecond, 0, 0.05},
 	}
 	for _, test := range tests {
@@ -34,7 +39,7 @@ func TestParityShare(t *testing.T) {
 	}
 }
 
-// TestParityShareGrows: more loss and a longer round trip never take less parity.
+// TestParityShareGrows: more loss and a longer round trip never need less parity.
 func TestParityShareGrows(t *testing.T) {
 	for rtt := time.Duration(1); rtt < 300; rtt += 7 {
 		before := 0.0
@@ -51,16 +56,17 @@ func TestParityShareGrows(t *testing.T) {
 	}
 }
 
-// TestJoinParity: two paths call for what both call for, and for no more than publishers make.
+// TestJoinParity: two paths need the sum of both shares, up to the maximum that publishers make.
 func TestJoinParity(t *testing.T) {
-	for _, test := range []struct{ first, second, want float64 }{{0, 0, 0}, {0.07, 0, 0.07}, {0, 0.11, 0.11}, {0.125, 0.0625, 0.1875}, {0.11, 0.19, 0.25}, {0.25, 0.25, 0.25}} {
+	for _, test := range []struct{ first, second, want float64 }{{0, 0, 0}, {0.07, 0, 0.07}, {0, 0.11, 0.11},
+		{0.125, 0.0625, 0.1875}, {0.11, 0.19, 0.25}, {0.25, 0.25, 0.25}} {
 		if got := JoinParity(test.first, test.second); got != test.want {
 			t.Errorf("JoinParity(%v, %v) = %v, expected %v", test.first, test.second, got, test.want)
 		}
 	}
 }
 
-// TestUndecodable holds the formula against a simulation of its words.
+// TestUndecodable compares the formula with a simulation.
 func TestUndecodable(t *testing.T) {
 	const frames = 200_000
 	random := rand.New(rand.NewPCG(1, 2))

@@ -2,5 +2,5 @@
 
 package feedback_test
 
-// loopFrames is how many frames a repairLoop sends.
+// loopFrames is the number of frames of a repairLoop.
 const loopFrames = 1000

@@ -2,5 +2,5 @@
 
 package feedback_test
 
-// loopFrames is how many frames a repairLoop sends: fewer where the race detector makes each ten times as slow.
+// loopFrames is the number of frames of a repairLoop: fewer, because the race detector makes each ten times as slow.
 const loopFrames = 200

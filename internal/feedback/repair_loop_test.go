@@ -21,8 +21,9 @@ const (
 	loopTick              = time.Millisecond
 )
 
-// repairLoop is a server and a receiver in virtual time, with random loss in both directions: frames of 100 packets ± 20 % are published with a quarter
-// of parity, of which the slot's Switcher forwards what ParityShare says, over 13 ms. The receiver looks for what is missing every 5 ms, as the client does.
+// repairLoop is a server and a receiver in virtual time, with random loss in both directions: frames of 100 packets ±
+// 20 % are published with a quarter of parity, of which the slot's Switcher forwards the share of ParityShare, over 13
+// ms. The receiver checks for missing packets every 5 ms, as the client does.
 type repairLoop struct {
 	t        testing.TB
 	random   *rand.Rand
@@ -60,8 +61,10 @@ type outgoing struct {
 
 func newRepairLoop(t testing.TB, loss float64, rtt time.Duration) *repairLoop {
 	l := &repairLoop{
-		t: t, random: rand.New(rand.NewPCG(3, 4)), now: time.Unix(1_800_000_000, 0), rtt: rtt, deadline: 150 * time.Millisecond,
-		data: map[uint32][]byte{}, switcher: switching.New(switching.Config{FirstSequence: 65_000}), sent: map[uint16][]byte{},
+		t: t, random: rand.New(rand.NewPCG(3, 4)), now: time.Unix(1_800_000_000, 0), rtt: rtt,
+		deadline: 150 * time.Millisecond,
+		data:     map[uint32][]byte{}, switcher: switching.New(switching.Config{FirstSequence: 65_000}),
+		sent:     map[uint16][]byte{},
 		repeated: map[uint16]time.Time{}, rtx: feedback.RTX{SSRC: repairSSRC, PayloadType: 97},
 		nacks: feedback.NewNACKGenerator(feedback.DefaultConfig().NACK),
 	}
@@ -86,7 +89,7 @@ func newRepairLoop(t testing.TB, loss float64, rtt time.Duration) *repairLoop {
 	return l
 }
 
-// publish gives one frame to the switcher, and queues what it forwards.
+// publish passes one frame to the switcher, and queues the forwarded packets.
 func (l *repairLoop) publish() {
 	begin := l.random.IntN(1000)
 	data := l.noise[begin : begin+payload.FragmentSize*(80+l.random.IntN(41))-l.random.IntN(1000)]
@@ -98,7 +101,8 @@ func (l *repairLoop) publish() {
 	n := l.fragment.Packets()
 	for i := range n {
 		p := switching.Packet{
-			Track: 1, Sequence: l.next + int64(i), Timestamp: l.frames * 3000, Framed: true, Frame: int64(l.frames), FrameStart: l.next, FramePackets: n,
+			Track: 1, Sequence: l.next + int64(i), Timestamp: l.frames * 3000, Framed: true, Frame: int64(l.frames),
+			FrameStart: l.next, FramePackets: n,
 			SourcePackets: source, Last: i == n-1, Opens: i == 0, Key: true,
 		}
 		v := l.switcher.Packet(&p, l.now)
@@ -114,9 +118,11 @@ func (l *repairLoop) publish() {
 		} else {
 			l.parityBytes += len(body)
 		}
-		packet := l.marshal(&rtp.Header{Version: 2, SSRC: mediaSSRC, PayloadType: 96, SequenceNumber: v.Sequence, Timestamp: v.Timestamp, Marker: v.Marker}, body)
+		packet := l.marshal(&rtp.Header{Version: 2, SSRC: mediaSSRC, PayloadType: 96, SequenceNumber: v.Sequence,
+			Timestamp: v.Timestamp, Marker: v.Marker}, body)
 		l.sent[v.Sequence] = packet
-		l.queue = append(l.queue, outgoing{l.now.Add(time.Duration(i) * 13 * time.Millisecond / time.Duration(n)), packet})
+		l.queue = append(l.queue, outgoing{l.now.Add(time.Duration(i) * 13 * time.Millisecond / time.Duration(n)),
+			packet})
 	}
 	l.next += int64(n)
 	l.frames++
@@ -130,7 +136,7 @@ func (l *repairLoop) marshal(h *rtp.Header, body []byte) []byte {
 	return packet
 }
 
-// answer sends what a request asks for again, each packet once per round trip.
+// answer retransmits the requested packets, each once per round trip.
 func (l *repairLoop) answer(number uint16) {
 	packet, ok := l.sent[number]
 	if last, again := l.repeated[number]; !ok || again && l.now.Sub(last) < l.rtt {
@@ -153,7 +159,7 @@ func (l *repairLoop) transmit(link *netem.Link, packet []byte) {
 	link.Send(&netem.Packet{Payload: packet, Size: len(packet) + 28}, l.now)
 }
 
-// receive takes a packet that arrived.
+// receive processes a packet that arrived.
 func (l *repairLoop) receive(packet []byte) {
 	var p rtp.Packet
 	if err := p.Unmarshal(packet); err != nil {
@@ -177,7 +183,8 @@ func (l *repairLoop) receive(packet []byte) {
 	sequence, _ := l.numbers.Unwrap(p.SequenceNumber)
 	l.nacks.Received(sequence, l.now)
 	place := feedback.FramePacket{
-		Sequence: sequence, Frame: d.Frame, Index: int(d.Index), Source: int(d.Source), Packets: d.Packets(), Marker: p.Marker,
+		Sequence: sequence, Frame: d.Frame, Index: int(d.Index), Source: int(d.Source), Packets: d.Packets(),
+		Marker: p.Marker,
 	}
 	l.repair.Received(l.nacks, place, l.now)
 	frame, err := l.reassembler.Push(&d, rest, l.now)
@@ -196,7 +203,7 @@ func (l *repairLoop) receive(packet []byte) {
 	frame.Release()
 }
 
-// look is what the receiver does every 5 ms.
+// look is the receiver's check every 5 ms.
 func (l *repairLoop) look() {
 	l.reassembler.Expire(l.now, nil)
 	if at := l.nacks.Next(); at.IsZero() || l.now.Before(at) {
@@ -241,14 +248,14 @@ func (l *repairLoop) run() {
 	}
 }
 
-// TestRepairLoop holds the share of frames that can be decoded under random loss in both directions: by requests where the round trip is short, by parity and
-// one request where it is long, and by parity alone where it is longer than the deadline.
+// TestRepairLoop checks the share of decodable frames under random loss in both directions: by requests if the round
+// trip is short, by parity and one request if it is long, and by parity alone if it is longer than the deadline.
 func TestRepairLoop(t *testing.T) {
 	tests := []struct {
 		loss      float64
 		rtt       time.Duration
 		decodable float64
-		overhead  float64 // parity and retransmissions, of the bytes of source packets
+		overhead  float64 // parity and retransmissions relative to the bytes of source packets
 	}{
 		{0.01, 20 * time.Millisecond, 0.999, 0.012},
 		{0.05, 20 * time.Millisecond, 0.995, 0.065},
@@ -265,12 +272,15 @@ func TestRepairLoop(t *testing.T) {
 			l := newRepairLoop(t, test.loss, test.rtt)
 			l.run()
 			decodable := float64(l.complete) / loopFrames
-			parity, repairs := float64(l.parityBytes)/float64(l.sourceBytes), float64(l.repairBytes)/float64(l.sourceBytes)
+			parity, repairs := float64(l.parityBytes)/float64(l.sourceBytes),
+				float64(l.repairBytes)/float64(l.sourceBytes)
 			s := l.nacks.Stats()
-			t.Logf("%.4f of the frames decodable; parity %.3f, retransmissions %.3f; %d requests; %d packets missing: %d recovered, %d spared, %d lost",
+			t.Logf("%.4f of the frames decodable; parity %.3f, retransmissions %.3f; %d requests; "+
+				"%d packets missing: %d recovered, %d spared, %d lost",
 				decodable, parity, repairs, l.requests, s.Missing, s.Recovered, s.Spared, s.Lost)
 			if decodable < test.decodable || parity+repairs > test.overhead {
-				t.Errorf("%.4f of the frames are decodable, expected %v; overhead %.4f, expected at most %v", decodable, test.decodable, parity+repairs, test.overhead)
+				t.Errorf("%.4f of the frames are decodable, expected %v; overhead %.4f, expected at most %v", decodable,
+					test.decodable, parity+repairs, test.overhead)
 			}
 			if late := test.rtt > l.deadline; late != (l.requests == 0) {
 				t.Errorf("%d requests were sent at a round trip of %v", l.requests, test.rtt)

@@ -18,10 +18,11 @@ func TestSenderReport(t *testing.T) {
 	}
 	s.Count(1000)
 	s.Count(160)
-	// The publisher's clock is an hour ahead of ours.
+	// The publisher's clock is an hour ahead of the local one.
 	s.Map(0xffffff00, start.Add(time.Hour), start)
 	report, ok := s.Report(after(100 * ms))
-	want := rtcp.SenderReport{SSRC: 9, NTPTime: payload.NTP64(start.Add(time.Hour + 100*ms)), RTPTime: 9000 - 0x100, PacketCount: 2, OctetCount: 1160}
+	want := rtcp.SenderReport{SSRC: 9, NTPTime: payload.NTP64(start.Add(time.Hour + 100*ms)), RTPTime: 9000 - 0x100,
+		PacketCount: 2, OctetCount: 1160}
 	if !ok || report.SSRC != want.SSRC || report.NTPTime != want.NTPTime || report.RTPTime != want.RTPTime ||
 		report.PacketCount != want.PacketCount || report.OctetCount != want.OctetCount {
 		t.Fatalf("got %+v, expected %+v", report, want)
@@ -48,10 +49,14 @@ func TestRoundTripFromReports(t *testing.T) {
 		want  time.Duration
 		ok    bool
 	}{
-		{"latest", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[11], Delay: second / 2}, 11*time.Second + 520*ms, 20 * ms, true},
-		{"earlier", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[5], Delay: 6 * second}, 11*time.Second + 70*ms, 70 * ms, true},
-		{"rounded below zero", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[11], Delay: second/2 + 1}, 11*time.Second + 500*ms, time.Second / 65536, true},
-		{"negative", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[11], Delay: second}, 11*time.Second + 500*ms, 0, false},
+		{"latest", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[11], Delay: second / 2},
+			11*time.Second + 520*ms, 20 * ms, true},
+		{"earlier", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[5], Delay: 6 * second},
+			11*time.Second + 70*ms, 70 * ms, true},
+		{"rounded below zero", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[11], Delay: second/2 + 1},
+			11*time.Second + 500*ms, time.Second / 65536, true},
+		{"negative", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[11], Delay: second},
+			11*time.Second + 500*ms, 0, false},
 		{"too long", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[11]}, 22 * time.Second, 0, false},
 		{"forgotten report", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: middle[2]}, 11 * time.Second, 0, false},
 		{"invented report", rtcp.ReceptionReport{SSRC: 9, LastSenderReport: 12345}, 11 * time.Second, 0, false},
@@ -100,7 +105,8 @@ func TestCaptureClock(t *testing.T) {
 	}
 }
 
-// TestReportChain holds that a server that maps by what a publisher reported gives the watcher the publisher's capture times, however long reports travel.
+// TestReportChain checks that a server that maps by a publisher's reports passes the publisher's capture times to the
+// watcher, for any transit time of the reports.
 func TestReportChain(t *testing.T) {
 	publisher, server, watcher := NewSenderReporter(1, 90_000), NewSenderReporter(2, 90_000), NewCaptureClock(90_000)
 	atServer := NewCaptureClock(90_000)
@@ -121,7 +127,7 @@ func TestReceptionReport(t *testing.T) {
 	if _, ok := r.Report(1, start); ok {
 		t.Fatal("a report before the first packet")
 	}
-	// 256 numbers, every 16th lost, one doubled: 16 lost of 256, one more received.
+	// 256 numbers, every 16th lost, one duplicated: 16 lost of 256, one more received.
 	first := int64(65536 + 65500)
 	for i := range int64(256) {
 		if i%16 != 8 {
@@ -132,12 +138,13 @@ func TestReceptionReport(t *testing.T) {
 	r.SenderReport(0x0123456789abcdef, after(9*time.Second))
 	block, ok := r.Report(42, after(9500*ms))
 	want := rtcp.ReceptionReport{
-		SSRC: 42, FractionLost: 15, TotalLost: 15, LastSequenceNumber: 65500 + 255, LastSenderReport: 0x456789ab, Delay: 32768,
+		SSRC: 42, FractionLost: 15, TotalLost: 15, LastSequenceNumber: 65500 + 255, LastSenderReport: 0x456789ab,
+		Delay: 32768,
 	}
 	if !ok || block != want {
 		t.Fatalf("got %+v, expected %+v", block, want)
 	}
-	// A late packet in the next interval: nothing lost in it, one less in all.
+	// A late packet in the next interval: no loss in the interval, one less in total.
 	r.Received(first+8, 8*3000, after(10*time.Second))
 	r.Received(first+256, 256*3000, after(10*time.Second))
 	if block, _ = r.Report(42, after(10*time.Second)); block.FractionLost != 0 || block.TotalLost != 14 {
@@ -163,7 +170,8 @@ func TestReceptionExtremes(t *testing.T) {
 	r := NewReception(90_000)
 	r.Received(1<<16, 0, start)
 	r.Received(1<<16+1<<40, 0, start)
-	if block, _ := r.Report(1, after(24*time.Hour)); block.TotalLost != maxLost || block.FractionLost != 255 || block.Delay != 0 {
+	if block, _ := r.Report(1, after(24*time.Hour)); block.TotalLost != maxLost || block.FractionLost != 255 ||
+		block.Delay != 0 {
 		t.Fatalf("got %+v", block)
 	}
 	r.SenderReport(1<<16, start)
@@ -178,7 +186,7 @@ func TestJitter(t *testing.T) {
 		sequence := int64(1 << 16)
 		for frame := range 1000 {
 			for packet := range 4 {
-				// Pacing spreads a frame over 13 ms; timestamps wrap around on the way.
+				// Pacing spreads a frame over 13 ms; timestamps wrap around.
 				at := after(time.Duration(frame)*time.Second/30 + late(frame) + time.Duration(packet)*4*ms)
 				r.Received(sequence, uint32(frame*3000)-1_500_000, at)
 				sequence++
@@ -194,7 +202,7 @@ func TestJitter(t *testing.T) {
 	if got := run(func(frame int) time.Duration { return time.Duration(frame%2) * 10 * ms }); got < 890 || got > 910 {
 		t.Errorf("jitter is %d, expected about 900", got)
 	}
-	// One jump by a minute is no jitter.
+	// One jump by a minute is not jitter.
 	if got := run(func(frame int) time.Duration { return time.Duration(frame/500) * time.Minute }); got > 1 {
 		t.Errorf("a jump makes a jitter of %d", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/pion/rtp"
 )
 
-// rtpPacket makes an RTP packet with CSRCs, an extension and padding as asked for.
+// rtpPacket returns an RTP packet with CSRCs, an extension and padding as requested.
 func rtpPacket(t testing.TB, h rtp.Header, payload []byte, padding byte) []byte {
 	t.Helper()
 	h.Version, h.Padding, h.PaddingSize = 2, padding > 0, padding
@@ -37,14 +37,16 @@ func TestRTXRoundTrip(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if h.SSRC != 20 || h.PayloadType != 97 || h.SequenceNumber != 0xffff || h.Timestamp != header.Timestamp || !h.Marker || rtx.Next != 0 {
+				if h.SSRC != 20 || h.PayloadType != 97 || h.SequenceNumber != 0xffff ||
+					h.Timestamp != header.Timestamp || !h.Marker || rtx.Next != 0 {
 					t.Fatalf("%s: header is %+v, next %d", name, h, rtx.Next)
 				}
 				packet, want := rtpPacket(t, h, packed, padding), rtpPacket(t, header, payload, 0)
 				got := make([]byte, len(want))
 				n, err := UnpackRTX(got, packet, 10, 96)
 				if err != nil || !bytes.Equal(got[:n], want) {
-					t.Fatalf("%s with %d bytes of padding: got % x, expected % x (%v)", name, padding, got[:n], want, err)
+					t.Fatalf("%s with %d bytes of padding: got % x, expected % x (%v)", name, padding,
+						got[:n], want, err)
 				}
 				if n, err = UnpackRTX(packet, packet, 10, 96); err != nil || !bytes.Equal(packet[:n], want) {
 					t.Fatalf("%s in place: got % x, expected % x (%v)", name, packet[:n], want, err)
@@ -87,7 +89,8 @@ func TestRTXRefuses(t *testing.T) {
 		})
 	}
 	var rtx RTX
-	if _, err := rtx.Pack(make([]byte, 4), &rtp.Header{}, make([]byte, 3)); !errors.Is(err, ErrBuffer) || rtx.Next != 0 {
+	if _, err := rtx.Pack(make([]byte, 4), &rtp.Header{}, make([]byte, 3)); !errors.Is(err, ErrBuffer) ||
+		rtx.Next != 0 {
 		t.Fatalf("short buffer for packing: %v", err)
 	}
 }
@@ -120,7 +123,8 @@ func TestRTXNoAllocations(t *testing.T) {
 	}
 }
 
-// FuzzUnpackRTX holds that what is accepted is an RTP packet with the given names, as another parser reads it.
+// FuzzUnpackRTX checks that every accepted packet is an RTP packet with the given SSRC and payload type for another
+// parser.
 func FuzzUnpackRTX(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(rtpPacket(f, rtp.Header{SequenceNumber: 1}, []byte{0, 9, 1, 2, 3}, 0))
@@ -141,7 +145,7 @@ func FuzzUnpackRTX(f *testing.F) {
 		var h rtp.Header
 		size, err := h.Unmarshal(dst[:n])
 		if err != nil {
-			return // an extension whose elements are malformed: not ours to read
+			return // an extension with malformed elements, which UnpackRTX does not parse
 		}
 		if size > n || h.SSRC != 77 || h.PayloadType != 96 || h.Padding {
 			t.Fatalf("header is %+v", h)

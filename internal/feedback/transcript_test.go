@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// lines are what players embed: the input lines so far, and below each what was put out for it.
+// lines is embedded in players: the input lines so far, each followed by its output.
 type lines struct{ all []string }
 
 func (l *lines) line(text string) { l.all = append(l.all, text) }
@@ -21,7 +21,8 @@ type player interface {
 	text() string
 }
 
-// playTranscripts plays files, each with a new player. They have input lines, expected output lines, which are indented, and comments (#).
+// playTranscripts plays files, each with a new player. They have input lines, indented lines of expected output, and
+// comments (#).
 func playTranscripts(t *testing.T, pattern string, begin func(t *testing.T) player) {
 	t.Helper()
 	transcript.Play(t, pattern, func(t *testing.T, story string) string {

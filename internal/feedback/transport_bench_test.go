@@ -7,12 +7,13 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// BenchmarkTransportReceived records packets in order at 10,000 per second, with 1 % of loss, and makes the reports that are due.
+// BenchmarkTransportReceived records packets in order at 10,000 per second, with 1 % of loss, and makes the reports
+// that are due.
 func BenchmarkTransportReceived(b *testing.B) {
 	benchmarkReceived(b, 100*time.Microsecond, func(i int) (uint16, bool) { return uint16(i), i%100 != 0 })
 }
 
-// BenchmarkTransportReceivedHostile jumps as far as numbers can with every packet, at 100,000 per second.
+// BenchmarkTransportReceivedHostile jumps by the largest distance with every packet, at 100,000 per second.
 func BenchmarkTransportReceivedHostile(b *testing.B) {
 	benchmarkReceived(b, 10*time.Microsecond, func(i int) (uint16, bool) { return uint16(i * (maxWindow - 1)), true })
 }
@@ -55,7 +56,7 @@ func BenchmarkTransportReport(b *testing.B) {
 	}
 }
 
-// BenchmarkTransportSent numbers packets and takes a report of 250 of them every 25 ms; an operation is one packet.
+// BenchmarkTransportSent numbers packets and processes a report of 250 of them every 25 ms; an operation is one packet.
 func BenchmarkTransportSent(b *testing.B) {
 	h, r := NewTransportHistory(0), NewTransportRecorder(DefaultConfig().Transport)
 	buffer := make([]byte, 0, 1500)
@@ -68,14 +69,16 @@ func BenchmarkTransportSent(b *testing.B) {
 			r.Received(uint16(number), 1200, now)
 		}
 		if i%250 == 0 {
-			for report := r.AppendReports(buffer, 1, 2, now); len(report) > 0; report = r.AppendReports(buffer, 1, 2, now) {
+			for report := r.AppendReports(buffer, 1, 2, now); len(report) > 0; report = r.AppendReports(buffer,
+				1, 2, now) {
 				results = h.Feedback(report, now, results[:0])
 			}
 		}
 	}
 }
 
-// BenchmarkTransportFeedback reads one report of 250 packets that were sent before; library is what the RTCP library takes to decode it only.
+// BenchmarkTransportFeedback processes one report of 250 packets that were sent before; library is only the decoding by
+// the RTCP library.
 func BenchmarkTransportFeedback(b *testing.B) {
 	deltas := make([]int, 250)
 	for i := range deltas {

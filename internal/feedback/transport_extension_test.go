@@ -6,7 +6,7 @@ import (
 	"github.com/pion/rtp"
 )
 
-// packetWith is an RTP packet with the given extensions, as the RTP library writes it.
+// packetWith returns an RTP packet with the given extensions, encoded by the RTP library.
 func packetWith(t testing.TB, csrcs int, extensions ...[]byte) []byte {
 	t.Helper()
 	packet := rtp.Packet{Header: rtp.Header{Version: 2, CSRC: make([]uint32, csrcs)}, Payload: []byte{1, 2, 3}}
@@ -28,21 +28,24 @@ func TestTransportSequence(t *testing.T) {
 		expected uint16
 		ok       bool
 	}{
-		"alone":                  {packetWith(t, 0, []byte{7}, []byte{0xab, 0xcd}), 0xabcd, true},
-		"behind sources":         {packetWith(t, 15, []byte{7}, []byte{0xab, 0xcd}, []byte{1, 2, 3, 4, 5}), 0xabcd, true},
-		"behind a longer one":    {packetWith(t, 2, make([]byte, 16), []byte{0, 1}), 1, true},
-		"absent":                 {packetWith(t, 0, []byte{7}), 0, false},
-		"no extension":           {packetWith(t, 0), 0, false},
-		"one byte":               {packetWith(t, 0, []byte{7}, []byte{1}), 0, false},
-		"three bytes":            {packetWith(t, 0, []byte{7}, []byte{1, 2, 3}), 0, false},
-		"two-byte header":        {packetWith(t, 0, make([]byte, 17), []byte{1, 2}), 0, false},
-		"identifier 0 with size": {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0x01, 0x21, 1, 2}, 0, false},
-		"after the end":          {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0xf0, 0x21, 1, 2}, 0, false},
-		"after padding":          {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0, 0x21, 1, 2}, 0x0102, true},
-		"over the end":           {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0, 0, 0x21, 1, 2, 3}, 0, false},
-		"words missing":          {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 2, 0x21, 1, 2, 3}, 0, false},
-		"version 1":              {[]byte{0x50, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0x21, 1, 2, 3}, 0, false},
-		"empty":                  {nil, 0, false},
+		"alone": {packetWith(t, 0, []byte{7}, []byte{0xab, 0xcd}), 0xabcd, true},
+		"behind sources": {packetWith(t, 15, []byte{7}, []byte{0xab, 0xcd}, []byte{1, 2, 3, 4, 5}),
+			0xabcd, true},
+		"behind a longer one": {packetWith(t, 2, make([]byte, 16), []byte{0, 1}), 1, true},
+		"absent":              {packetWith(t, 0, []byte{7}), 0, false},
+		"no extension":        {packetWith(t, 0), 0, false},
+		"one byte":            {packetWith(t, 0, []byte{7}, []byte{1}), 0, false},
+		"three bytes":         {packetWith(t, 0, []byte{7}, []byte{1, 2, 3}), 0, false},
+		"two-byte header":     {packetWith(t, 0, make([]byte, 17), []byte{1, 2}), 0, false},
+		"identifier 0 with size": {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0x01, 0x21, 1, 2}, 0,
+			false},
+		"after the end": {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0xf0, 0x21, 1, 2}, 0, false},
+		"after padding": {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0, 0x21, 1, 2}, 0x0102, true},
+		"over the end": {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0, 0, 0x21, 1, 2, 3}, 0,
+			false},
+		"words missing": {[]byte{0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 2, 0x21, 1, 2, 3}, 0, false},
+		"version 1":     {[]byte{0x50, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xde, 0, 1, 0x21, 1, 2, 3}, 0, false},
+		"empty":         {nil, 0, false},
 	} {
 		if got, ok := TransportSequence(test.packet, 2); got != test.expected || ok != test.ok {
 			t.Errorf("%s: %#x, %t", name, got, ok)
@@ -82,7 +85,7 @@ func TestSetTransportSequence(t *testing.T) {
 	}
 }
 
-// FuzzTransportSequence holds that the reader agrees with the RTP library about every packet that the library takes.
+// FuzzTransportSequence checks that the result agrees with the RTP library for every packet that the library accepts.
 func FuzzTransportSequence(f *testing.F) {
 	f.Add(packetWith(f, 0, []byte{7}, []byte{0xab, 0xcd}), uint8(2))
 	f.Add(packetWith(f, 15, make([]byte, 16), []byte{0xab, 0xcd}, []byte{1, 2, 3, 4, 5}), uint8(2))
@@ -92,12 +95,13 @@ func FuzzTransportSequence(f *testing.F) {
 		id = id%14 + 1
 		got, ok := TransportSequence(packet, id)
 		var header rtp.Header
-		if _, err := header.Unmarshal(packet); err != nil || header.Version != 2 || header.ExtensionProfile != oneByteProfile {
+		if _, err := header.Unmarshal(packet); err != nil || header.Version != 2 ||
+			header.ExtensionProfile != oneByteProfile {
 			return
 		}
 		for _, each := range header.GetExtensionIDs() {
 			if each == 0 {
-				return // read on by the library, against RFC 8285 section 4.2
+				return // the library continues here, against RFC 8285 section 4.2
 			}
 		}
 		extension := header.GetExtension(id)

@@ -107,7 +107,8 @@ const (
 // remote clock continues at the expected time.
 func (c *remoteClock) arrived(reference uint32, now time.Duration, stats *TransportHistoryStats) time.Duration {
 	if !c.started {
-		*c = remoteClock{started: true, reference: reference, extended: time.Duration(reference) * referenceTick, at: now}
+		*c = remoteClock{started: true, reference: reference, extended: time.Duration(reference) * referenceTick,
+			at: now}
 		return c.extended
 	}
 	expected := int64((now - c.at) / referenceTick)

@@ -9,7 +9,7 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// feedbackOf is a report that says of numbers from base on that they arrived after so many ticks each, or did not (-1).
+// feedbackOf returns a report with the arrival ticks of the numbers from base on, -1 for lost ones.
 func feedbackOf(base uint16, reference uint32, deltas ...int) []byte {
 	var e transportEncoder
 	e.reset(1 << 16)
@@ -22,10 +22,12 @@ func feedbackOf(base uint16, reference uint32, deltas ...int) []byte {
 		e.add(lost, int16(delta))
 		lost = 0
 	}
-	return e.append(nil, transportReport{sender: 1, media: 2, base: base, count: uint16(len(deltas)), reference: reference})
+	return e.append(nil, transportReport{sender: 1, media: 2, base: base, count: uint16(len(deltas)),
+		reference: reference})
 }
 
-// TestTransportHistoryWindow holds that unreported packets stay for a minute, but never more than 16 bits tell apart.
+// TestTransportHistoryWindow checks that unreported packets are kept for a minute, but never more than half of the
+// 16-bit range.
 func TestTransportHistoryWindow(t *testing.T) {
 	h := NewTransportHistory(65000)
 	for i := range 40_000 {
@@ -43,14 +45,14 @@ func TestTransportHistoryWindow(t *testing.T) {
 	if h.InFlight() != 61_000 || h.Stats().Unreported != 1000-61 || len(h.sent) != minSent {
 		t.Errorf("in flight %d, window %d, %+v", h.InFlight(), len(h.sent), h.Stats())
 	}
-	// Two hours later times of 32 bits have wrapped around.
+	// After two hours times of 32 bits have wrapped around.
 	results := h.Feedback(feedbackOf(990, 0, 0, 0, 0), after(2*time.Hour), nil)
 	if len(results) != 0 || h.InFlight() != 0 {
 		t.Errorf("%+v, in flight %d", results, h.InFlight())
 	}
 }
 
-// TestTransportHistoryResult holds what a result says of its packet.
+// TestTransportHistoryResult checks the fields of a result.
 func TestTransportHistoryResult(t *testing.T) {
 	h := NewTransportHistory(0)
 	h.Sent(100, Audio, after(0))
@@ -61,8 +63,10 @@ func TestTransportHistoryResult(t *testing.T) {
 	for i, expected := range []PacketResult{
 		{Sequence: 65536, Size: 100, Kind: Audio, Sent: after(0), Received: true, Arrived: 641 * time.Millisecond},
 		{Sequence: 65537, Size: 65535, Kind: Retransmission, Sent: after(5 * time.Millisecond)},
-		{Sequence: 65538, Size: 300, Kind: Parity, Sent: after(6 * time.Millisecond), Received: true, Arrived: 741 * time.Millisecond},
-		{Sequence: 65537, Size: 65535, Kind: Retransmission, Sent: after(5 * time.Millisecond), Received: true, Late: true, Arrived: 642 * time.Millisecond},
+		{Sequence: 65538, Size: 300, Kind: Parity, Sent: after(6 * time.Millisecond), Received: true,
+			Arrived: 741 * time.Millisecond},
+		{Sequence: 65537, Size: 65535, Kind: Retransmission, Sent: after(5 * time.Millisecond), Received: true,
+			Late: true, Arrived: 642 * time.Millisecond},
 	} {
 		if got := append(results, late...)[i]; got != expected {
 			t.Errorf("result %d: %+v, expected %+v", i, got, expected)
@@ -70,32 +74,36 @@ func TestTransportHistoryResult(t *testing.T) {
 	}
 }
 
-// TestRemoteClock holds that arrival times go on over wraps of the reference time, whatever lies between two reports, and over jumps of the remote clock.
+// TestRemoteClock checks that arrival times continue over wraps of the reference time, with any time between two
+// reports, and over jumps of the remote clock.
 func TestRemoteClock(t *testing.T) {
 	const wrap = referenceTick << referenceBits
 	var clock remoteClock
 	var stats TransportHistoryStats
 	begin := wrap - 10*referenceTick
 	reference := func(at time.Duration) uint32 { return uint32((begin+at)/referenceTick) & (1<<referenceBits - 1) }
-	for _, at := range []time.Duration{0, time.Second, 990 * time.Millisecond, 10 * time.Second, 5 * 24 * time.Hour, 40 * 24 * time.Hour} {
-		// The report comes up to 100 ms later.
+	for _, at := range []time.Duration{0, time.Second, 990 * time.Millisecond, 10 * time.Second, 5 * 24 * time.Hour,
+		40 * 24 * time.Hour} {
+		// The report arrives up to 100 ms later.
 		got := clock.arrived(reference(at), at+at%(100*time.Millisecond), &stats)
 		if expected := (begin + at).Truncate(referenceTick); got != expected || stats.ClockJumps != 0 {
 			t.Fatalf("after %v: %v, expected %v, %d jumps", at, got, expected, stats.ClockJumps)
 		}
 	}
 	before := clock.extended
-	// The clock stood still for an hour, and goes on.
-	if got := clock.arrived(clock.reference, clock.at+time.Hour, &stats); stats.ClockJumps != 1 || (got-before-time.Hour).Abs() > referenceTick {
+	// The clock stopped for an hour, and continues.
+	if got := clock.arrived(clock.reference, clock.at+time.Hour, &stats); stats.ClockJumps != 1 ||
+		(got-before-time.Hour).Abs() > referenceTick {
 		t.Errorf("%v after a jump, before %v, %d jumps", got, before, stats.ClockJumps)
 	}
-	if got := clock.arrived(clock.reference+10, clock.at+10*referenceTick, &stats); stats.ClockJumps != 1 || got != clock.extended {
+	if got := clock.arrived(clock.reference+10, clock.at+10*referenceTick, &stats); stats.ClockJumps != 1 ||
+		got != clock.extended {
 		t.Errorf("%v, %d jumps", got, stats.ClockJumps)
 	}
 }
 
-// TestTransportHistoryHostile gives reports that lie, and some that are broken. None of them takes effect but for packets in flight, nor more time than it has
-// bytes.
+// TestTransportHistoryHostile passes wrong and malformed reports. They only affect packets in flight, and their cost is
+// bounded by their size.
 func TestTransportHistoryHostile(t *testing.T) {
 	header := func(base, count uint16, rest ...byte) []byte {
 		packet := []byte{0x8f, 205, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1, 0}
@@ -147,7 +155,8 @@ func TestTransportHistoryHostile(t *testing.T) {
 	}
 }
 
-// TestTransportHistoryAllocations holds that neither sending nor feedback allocates, with losses that keep a second of packets.
+// TestTransportHistoryAllocations checks that neither sending nor feedback allocates, with losses that keep a second of
+// packets.
 func TestTransportHistoryAllocations(t *testing.T) {
 	h := NewTransportHistory(0)
 	deltas := make([]int, 250)
@@ -181,8 +190,8 @@ func TestTransportHistoryAllocations(t *testing.T) {
 	}
 }
 
-// FuzzTransportHistory feeds reports from the network to a history. No packet gets two final results, and what the RTCP library reads of a report is what the
-// history takes from it.
+// FuzzTransportHistory passes arbitrary reports to a history. No packet has two final results, and the history agrees
+// with the RTCP library about every report.
 func FuzzTransportHistory(f *testing.F) {
 	f.Add(feedbackOf(0, 5, 1, 2, -1, 300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), uint8(10))
 	f.Add(append(feedbackOf(65530, 0xffffff, 1, -1, -1, -1, -1, -1, 2), feedbackOf(65532, 0, 255)...), uint8(200))
@@ -201,7 +210,8 @@ func FuzzTransportHistory(f *testing.F) {
 			results := h.Feedback(packet, after(500*time.Millisecond+time.Duration(i)*20*time.Millisecond), nil)
 			for _, result := range results {
 				before := verdicts[result.Sequence]
-				if len(before) > 1 || len(before) == 1 && (before[0].Received || !result.Late || !result.Received) || len(before) == 0 && result.Late {
+				if len(before) > 1 || len(before) == 1 && (before[0].Received || !result.Late || !result.Received) ||
+					len(before) == 0 && result.Late {
 					t.Fatalf("%+v after %+v", result, before)
 				}
 				verdicts[result.Sequence] = append(before, result)
@@ -216,8 +226,8 @@ func FuzzTransportHistory(f *testing.F) {
 	})
 }
 
-// compareWithLibrary holds the number of packets that a report says arrived against the RTCP library, which counts vectors to their end. It wants a
-// byte after the chunks, and cannot count to the last of 65,535.
+// compareWithLibrary compares the number of received packets in a report with the RTCP library, which counts vectors to
+// their end. The library needs a byte after the chunks, and cannot count to the last of 65,535.
 func compareWithLibrary(t *testing.T, packet []byte, received uint64) {
 	t.Helper()
 	statuses, _ := parseTransportFeedback(packet)

@@ -32,7 +32,8 @@ func parseTransportFeedback(packet []byte) (transportStatuses, error) {
 	}
 	size := 4 * (int(binary.BigEndian.Uint16(packet[2:])) + 1)
 	if size < transportHeader || size > len(packet) {
-		return transportStatuses{}, fmt.Errorf("%w: a length of %d in %d bytes", errTransportFeedback, size, len(packet))
+		return transportStatuses{}, fmt.Errorf("%w: a length of %d in %d bytes", errTransportFeedback, size,
+			len(packet))
 	}
 	packet = packet[:size]
 	if packet[0]&0x20 != 0 {
@@ -65,7 +66,8 @@ func parseTransportFeedback(packet []byte) (transportStatuses, error) {
 		left -= chunk.count
 	}
 	if len(rest) < at+deltas {
-		return transportStatuses{}, fmt.Errorf("%w: %d bytes of arrival times, expected %d", errTransportFeedback, len(rest)-at, deltas)
+		return transportStatuses{}, fmt.Errorf("%w: %d bytes of arrival times, expected %d", errTransportFeedback,
+			len(rest)-at, deltas)
 	}
 	s.chunks, s.deltas = rest[:at], rest[at:at+deltas]
 	return s, nil

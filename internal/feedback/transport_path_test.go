@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTransportPath holds that the sender learns exactly what happened on a path that loses, reorders and duplicates packets, over several wraps of the
-// numbers: one final result for every packet up to the last that arrived.
+// TestTransportPath checks that the sender learns the exact fate of each packet on a path that loses, reorders and
+// duplicates packets, over several wraps of the numbers: one final result for every packet up to the last that arrived.
 func TestTransportPath(t *testing.T) {
 	for _, path := range []struct {
 		name            string
@@ -16,7 +16,7 @@ func TestTransportPath(t *testing.T) {
 		spacing         time.Duration
 		loss            float64
 		jitter          time.Duration // of every packet
-		late, duplicate float64       // so many come 300 ms later, or once more
+		late, duplicate float64       // shares of packets that arrive 300 ms later, or twice
 	}{
 		{name: "clean", packets: 20_000, spacing: 100 * time.Microsecond},
 		{name: "loss", packets: 210_000, spacing: 100 * time.Microsecond, loss: 0.05},
@@ -24,7 +24,8 @@ func TestTransportPath(t *testing.T) {
 		{name: "all but lost", packets: 100_000, spacing: 100 * time.Microsecond, loss: 0.999},
 		{name: "jitter", packets: 30_000, spacing: 200 * time.Microsecond, loss: 0.01, jitter: 20 * time.Millisecond},
 		{name: "late", packets: 50_000, spacing: 100 * time.Microsecond, loss: 0.02, late: 0.01, duplicate: 0.02},
-		{name: "slow", packets: 2000, spacing: 30 * time.Millisecond, loss: 0.1, jitter: 100 * time.Millisecond, duplicate: 0.1},
+		{name: "slow", packets: 2000, spacing: 30 * time.Millisecond, loss: 0.1, jitter: 100 * time.Millisecond,
+			duplicate: 0.1},
 	} {
 		t.Run(path.name, func(t *testing.T) {
 			t.Parallel()
@@ -34,7 +35,7 @@ func TestTransportPath(t *testing.T) {
 			var send func(now time.Time)
 			send = func(now time.Time) {
 				var arrives []time.Time
-				// The first and the last packet arrive: only from there on, and up to there, there can be reports.
+				// The first and the last packet arrive: reports cover the packets between them.
 				if at := now.Add(30 * time.Millisecond); sent == 0 || sent == path.packets-1 {
 					arrives = append(arrives, at.Add(path.jitter*time.Duration(sent/(path.packets-1))))
 				} else if random.Float64() >= path.loss {
@@ -59,13 +60,14 @@ func TestTransportPath(t *testing.T) {
 				t.Errorf("%d bytes in flight after the last report", p.history.InFlight())
 			}
 			seconds := p.now.Sub(start).Seconds()
-			t.Logf("%.0f reports/s, %.2f bytes per packet; %+v; %+v", float64(p.reports)/seconds, float64(p.bytes)/float64(path.packets), p.history.Stats(),
+			t.Logf("%.0f reports/s, %.2f bytes per packet; %+v; %+v", float64(p.reports)/seconds,
+				float64(p.bytes)/float64(path.packets), p.history.Stats(),
 				p.recorder.Stats())
 		})
 	}
 }
 
-// TestTransportPathLosesReports holds that the sender is told nothing false when reports get lost, delayed and duplicated themselves.
+// TestTransportPathLosesReports checks that no result is wrong when reports are lost, delayed and duplicated.
 func TestTransportPathLosesReports(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -84,7 +86,8 @@ func TestTransportPathLosesReports(t *testing.T) {
 					if lost {
 						p.send(1200, now)
 					} else {
-						p.send(1200, now, now.Add(20*time.Millisecond+time.Duration(random.IntN(5000))*time.Microsecond))
+						p.send(1200, now, now.Add(20*time.Millisecond+
+							time.Duration(random.IntN(5000))*time.Microsecond))
 					}
 				})
 			}
@@ -98,8 +101,8 @@ func TestTransportPathLosesReports(t *testing.T) {
 	}
 }
 
-// TestTransportBursts sends frames of 1 Gbit/s in bursts, with loss. Every compound must keep to the limit (which the path checks), however many packets it
-// has to cover, and the whole must stay a small share.
+// TestTransportBursts sends frames of 1 Gbit/s in bursts, with loss. Every compound must stay within the limit (which
+// the path checks), for any number of packets, and the reports must remain a small share.
 func TestTransportBursts(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	p := newTransportPath(t, DefaultConfig().Transport, 0)

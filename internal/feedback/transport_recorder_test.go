@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// reportAll makes all reports that are due, and tells how large they are.
-func reportAll(t testing.TB, r *TransportRecorder, limit int, now time.Time, each func([]arrivalStatus)) (compounds int) {
+// reportAll makes all reports that are due, and returns their sizes.
+func reportAll(t testing.TB, r *TransportRecorder, limit int, now time.Time,
+	each func([]arrivalStatus)) (compounds int) {
 	t.Helper()
 	for {
 		compound := r.AppendReports(nil, 1, 2, now)
@@ -24,8 +25,8 @@ func reportAll(t testing.TB, r *TransportRecorder, limit int, now time.Time, eac
 	}
 }
 
-// TestTransportRecorderHostile sends numbers at random, in jumps of half the number space, and in all that makes reports long. Memory stays bounded, and every
-// report well-formed and small.
+// TestTransportRecorderHostile sends numbers at random, in jumps of half the number space, and in patterns that make
+// reports long. Memory stays bounded, and every report well-formed and small.
 func TestTransportRecorderHostile(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	for name, next := range map[string]func(last uint16) uint16{
@@ -56,14 +57,15 @@ func TestTransportRecorderHostile(t *testing.T) {
 				}
 			}
 			stats := r.Stats()
-			if len(r.ticks) > maxWindow || r.waiting > maxWindow || reported+stats.Dropped+uint64(r.waiting) < stats.Received {
+			if len(r.ticks) > maxWindow || r.waiting > maxWindow || reported+stats.Dropped+
+				uint64(r.waiting) < stats.Received {
 				t.Errorf("window %d, waiting %d, reported %d, %+v", len(r.ticks), r.waiting, reported, stats)
 			}
 		})
 	}
 }
 
-// TestTransportRecorderTimes holds the intervals against the rates that they belong to.
+// TestTransportRecorderTimes checks the intervals at several rates.
 func TestTransportRecorderTimes(t *testing.T) {
 	for _, test := range []struct {
 		rate, size int
@@ -96,7 +98,7 @@ func TestTransportRecorderTimes(t *testing.T) {
 	}
 }
 
-// TestTransportRecorderAllocations holds that neither recording nor reporting allocates, with loss and late packets.
+// TestTransportRecorderAllocations checks that neither recording nor reporting allocates, with loss and late packets.
 func TestTransportRecorderAllocations(t *testing.T) {
 	r := NewTransportRecorder(DefaultConfig().Transport)
 	buffer := make([]byte, 0, 1500)
@@ -123,8 +125,8 @@ func TestTransportRecorderAllocations(t *testing.T) {
 	}
 }
 
-// FuzzTransportRecorder holds reports against a model of what came: every packet recorded is reported as received exactly at its time, no other one is, and
-// nothing that came is called lost after that.
+// FuzzTransportRecorder compares reports with a model of the arrivals: every recorded packet is reported as received
+// with its exact time, no other packet is, and no received packet is reported as lost after its arrival.
 func FuzzTransportRecorder(f *testing.F) {
 	f.Add(uint16(1100), []byte{0, 1, 10, 0, 2, 20, 0, 1, 255, 0xff, 0xff, 0, 0x7f, 0xff, 9, 0x80, 0, 1})
 	f.Add(uint16(64), []byte{0, 30, 0, 0xff, 0xe3, 255, 0, 30, 255, 0xff, 0xf0, 255, 0, 200, 255})
@@ -133,7 +135,7 @@ func FuzzTransportRecorder(f *testing.F) {
 		cfg.MaxBytes = max(int(limit)%1101, minReports)
 		r := NewTransportRecorder(cfg)
 		now, sequence, first := start, uint16(0), time.Time{}
-		arrived := map[uint16]int64{} // the tick, by number
+		arrived := map[uint16]int64{} // tick by number
 		var recorded, reported uint64
 		check := func(statuses []arrivalStatus) {
 			for _, status := range statuses {

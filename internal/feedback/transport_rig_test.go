@@ -10,7 +10,7 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// arrivalStatus is what a report says of one number.
+// arrivalStatus is the status of one number in a report.
 type arrivalStatus struct {
 	number   uint16
 	received bool
@@ -31,7 +31,7 @@ func splitReports(t testing.TB, compound []byte) [][]byte {
 	return reports
 }
 
-// decodeReport reads a report by the RTCP library, which also must write the same bytes.
+// decodeReport decodes a report with the RTCP library, which also must encode the same bytes.
 func decodeReport(t testing.TB, report []byte) ([]arrivalStatus, *rtcp.TransportLayerCC) {
 	t.Helper()
 	var decoded rtcp.TransportLayerCC
@@ -66,7 +66,8 @@ func statusesOf(t testing.TB, decoded *rtcp.TransportLayerCC) []arrivalStatus {
 	deltas := decoded.RecvDeltas
 	var statuses []arrivalStatus
 	for i, symbol := range symbols[:decoded.PacketStatusCount] {
-		status := arrivalStatus{number: decoded.BaseSequenceNumber + uint16(i), received: symbol != rtcp.TypeTCCPacketNotReceived}
+		status := arrivalStatus{number: decoded.BaseSequenceNumber + uint16(i),
+			received: symbol != rtcp.TypeTCCPacketNotReceived}
 		if status.received {
 			tick += deltas[0].Delta / rtcp.TypeTCCDeltaScaleFactor
 			status.tick, deltas = tick, deltas[1:]
@@ -76,7 +77,7 @@ func statusesOf(t testing.TB, decoded *rtcp.TransportLayerCC) []arrivalStatus {
 	return statuses
 }
 
-// transportPath is a sender, a receiver and the two directions between them, in virtual time.
+// transportPath is a sender, a receiver and both directions between them, in virtual time.
 type transportPath struct {
 	t        testing.TB
 	history  *TransportHistory
@@ -87,7 +88,7 @@ type transportPath struct {
 	now      time.Time
 	wakeup   time.Time
 
-	// back passes a report on to the sender, and tells when it arrives; at once without it.
+	// back transfers a report to the sender, and returns its arrival time; nil is immediate.
 	back func(now time.Time) (arrives []time.Time)
 
 	sent     map[int64]time.Time
@@ -109,7 +110,7 @@ func (p *transportPath) at(at time.Time, run func(now time.Time)) {
 	heap.Push(&p.events, pathEvent{at: at, order: p.order, run: run})
 }
 
-// send sends a packet that arrives at the given times, if at all.
+// send sends a packet with the given arrival times, or none.
 func (p *transportPath) send(size int, now time.Time, arrives ...time.Time) {
 	number := p.history.Sent(size, Media, now)
 	p.sent[number] = now
@@ -124,7 +125,7 @@ func (p *transportPath) send(size int, now time.Time, arrives ...time.Time) {
 	}
 }
 
-// wake makes a timer for the next report, if there is none so early.
+// wake sets a timer for the next report, unless an earlier one is set.
 func (p *transportPath) wake() {
 	next := p.recorder.Next()
 	if next.IsZero() || !p.wakeup.IsZero() && !next.Before(p.wakeup) {
@@ -169,7 +170,7 @@ func (p *transportPath) feedback(compound []byte, now time.Time) {
 	}
 }
 
-// run runs until nothing happens any more.
+// run processes all events.
 func (p *transportPath) run() {
 	for p.events.Len() > 0 {
 		event := heap.Pop(&p.events).(pathEvent)
@@ -178,8 +179,8 @@ func (p *transportPath) run() {
 	}
 }
 
-// check holds every result against what happened. complete says that all reports arrived, so that there is a final result for every packet up to the last
-// that arrived.
+// check compares every result with the real arrivals. complete is set if all reports arrived, so that every packet up
+// to the last that arrived has a final result.
 func (p *transportPath) check(complete bool) {
 	p.t.Helper()
 	var newest int64
@@ -191,7 +192,8 @@ func (p *transportPath) check(complete bool) {
 	for number, sent := range p.sent {
 		verdicts := p.verdicts[number]
 		arrived, received := p.arrivals[number]
-		if len(verdicts) > 2 || len(verdicts) == 2 && (verdicts[0].Received || !verdicts[1].Late) || len(verdicts) == 1 && verdicts[0].Late {
+		if len(verdicts) > 2 || len(verdicts) == 2 && (verdicts[0].Received || !verdicts[1].Late) ||
+			len(verdicts) == 1 && verdicts[0].Late {
 			p.t.Fatalf("%d: %+v", number, verdicts)
 		}
 		if len(verdicts) == 0 {
@@ -210,13 +212,14 @@ func (p *transportPath) check(complete bool) {
 		if !final.Received {
 			continue
 		}
-		// The receiver's clock counts from its first packet, and rounds down.
+		// The receiver's clock starts with its first packet, and rounds down.
 		difference := arrived.Sub(start) - final.Arrived
 		if !aligned {
 			aligned, offset = true, difference
 		}
 		if (difference - offset).Abs() >= deltaTick {
-			p.t.Fatalf("%d: arrived at %v, reported at %v, which is %v off the others", number, arrived.Sub(start), final.Arrived, difference-offset)
+			p.t.Fatalf("%d: arrived at %v, reported at %v, which is %v off the others", number, arrived.Sub(start),
+				final.Arrived, difference-offset)
 		}
 	}
 	if p.history.InFlight() < 0 {

@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// TestTransportTranscripts plays testdata/transport: a sender's history and a receiver's recorder, as in TestNACKTranscripts. Numbers begin at 0; packets have
-// 1,200 bytes. Input:
+// TestTransportTranscripts plays testdata/transport: a sender's history and a receiver's recorder, as in
+// TestNACKTranscripts. Numbers begin at 0; packets have 1,200 bytes. Input:
 //
 //	config KEY=VALUE…   changes the configuration: max_bytes, interval_min and so on in milliseconds
-//	0 send 10           sends so many packets
+//	0 send 10           sends ten packets
 //	5 receive 1 2 5-9   packets arrive
 //	150 until           makes reports whenever they are due, until then; they reach the sender at once
-//	150 until lose      the same, but they get lost
+//	150 until lose      the same, but the reports are lost
 //	stats
 //
-// A report is put out as its number, size, the first number covered, and the arrival times of those that follow, or - for lost ones.
+// A report is printed as its number, its size, the first number covered, and the arrival times of the packets, or - for
+// lost ones.
 func TestTransportTranscripts(t *testing.T) {
 	playTranscripts(t, "testdata/transport/*.txt", func(t *testing.T) player {
 		p := &transportPlayer{t: t, cfg: DefaultConfig().Transport}
@@ -47,9 +48,11 @@ func (p *transportPlayer) play(fields []string) error {
 		return p.configure(fields[1:])
 	case "stats":
 		r, h := p.recorder.Stats(), p.history.Stats()
-		p.line(fmt.Sprintf("  recorder: received %d duplicates %d old %d dropped %d restarts %d reports %d", r.Received, r.Duplicates, r.Old, r.Dropped,
+		p.line(fmt.Sprintf("  recorder: received %d duplicates %d old %d dropped %d restarts %d reports %d", r.Received,
+			r.Duplicates, r.Old, r.Dropped,
 			r.Restarts, r.Reports))
-		p.line(fmt.Sprintf("  history: sent %d received %d lost %d late %d unreported %d unmatched %d in flight %d", h.Sent, h.Received, h.Lost, h.Late,
+		p.line(fmt.Sprintf("  history: sent %d received %d lost %d late %d unreported %d unmatched %d in flight %d",
+			h.Sent, h.Received, h.Lost, h.Late,
 			h.Unreported, h.Unmatched, p.history.InFlight()))
 		return nil
 	}
@@ -140,7 +143,8 @@ func (p *transportPlayer) report(now time.Time, lose bool) {
 		p.line("  " + milliseconds(now) + " compound")
 		for _, report := range splitReports(p.t, compound) {
 			statuses, decoded := decodeReport(p.t, report)
-			text := fmt.Sprintf("    report %d: %d bytes, from %d:", decoded.FbPktCount, len(report), decoded.BaseSequenceNumber)
+			text := fmt.Sprintf("    report %d: %d bytes, from %d:", decoded.FbPktCount, len(report),
+				decoded.BaseSequenceNumber)
 			for _, status := range statuses {
 				if status.received {
 					text += " " + strconv.FormatFloat(float64(status.tick)/4, 'f', -1, 64)
@@ -156,7 +160,7 @@ func (p *transportPlayer) report(now time.Time, lose bool) {
 	}
 }
 
-// results puts out which numbers became what.
+// results prints the numbers by result.
 func (p *transportPlayer) results(results []PacketResult) {
 	var received, late, lost []int64
 	for _, result := range results {
