@@ -7,10 +7,10 @@ import (
 	pion "github.com/pion/srtp/v3"
 )
 
-// benchmarkPayload is a payload as long as ours get.
+// benchmarkPayload is the usual maximum payload.
 const benchmarkPayload = 1200
 
-// TestAllocations holds that packets cost no memory, those refused neither.
+// TestAllocations checks that packets cost no memory, including refused ones.
 func TestAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("allocations are not counted under the race detector")
@@ -45,7 +45,7 @@ func TestAllocations(t *testing.T) {
 			return err
 		}, ErrReplayed)
 		if p == AES128CMHMACSHA180 {
-			continue // Pion prepares state for every packet of a new stream, and drops it
+			continue // Pion creates state for every packet of a new stream, and drops it
 		}
 		sealed, err := sealer.Seal(forged, header(2, 1), payload)
 		if err != nil {
@@ -91,14 +91,15 @@ func BenchmarkSeal(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen opens copies of packets sealed before; copying is in the figure, some 30 ns.
+// BenchmarkOpen opens copies of sealed packets; copying is included, about 30 ns.
 func BenchmarkOpen(b *testing.B) {
 	const window, batch = 8192, 4096
 	for _, p := range profiles {
 		sealer, _ := newPair(b, p, window)
 		var packets [batch][]byte
 		for i := range packets {
-			sealed, err := sealer.Seal(make([]byte, 0, 1500), fullHeader(b, 1, uint16(i)), make([]byte, benchmarkPayload))
+			sealed, err := sealer.Seal(make([]byte, 0, 1500), fullHeader(b, 1, uint16(i)),
+				make([]byte, benchmarkPayload))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -11,14 +11,15 @@ func protect(t testing.TB, s *Sealer, packet []byte) []byte {
 	t.Helper()
 	size := headerSize(packet)
 	sealed := append(bytes.Clone(packet), make([]byte, s.tagSize)...)
-	err := s.transform.seal(sealed, size, packet[size:], binary.BigEndian.Uint32(packet[8:]), uint64(binary.BigEndian.Uint16(packet[2:])))
+	err := s.transform.seal(sealed, size, packet[size:], binary.BigEndian.Uint32(packet[8:]),
+		uint64(binary.BigEndian.Uint16(packet[2:])))
 	if err != nil {
-		return nil // Pion reads extensions, too, and found them wrong
+		return nil // Pion parses extensions, too, and found them malformed
 	}
 	return sealed
 }
 
-// FuzzOpen opens arbitrary packets, as they come or protected before: what is accepted seals to the same bytes again.
+// FuzzOpen opens arbitrary packets, directly or protected before: an accepted packet seals to the same bytes again.
 func FuzzOpen(f *testing.F) {
 	for i, packet := range packetKinds(f) {
 		raw, err := packet.Marshal()
@@ -54,7 +55,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzOpenRTCP opens arbitrary packets, as they come or protected before: what is accepted seals to the same bytes again.
+// FuzzOpenRTCP opens arbitrary packets, directly or protected before: an accepted packet seals to the same bytes again.
 func FuzzOpenRTCP(f *testing.F) {
 	f.Add(uint8(0), compound(f, 1), uint32(0), true)
 	f.Add(uint8(2), compound(f, 1), uint32(1<<31-2), true)

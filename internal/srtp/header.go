@@ -5,12 +5,13 @@ import "encoding/binary"
 const (
 	// fixedHeaderSize is the size of an RTP header without CSRCs and extension (RFC 3550 section 5.1).
 	fixedHeaderSize = 12
-	// rtcpHeaderSize is the part of an RTCP packet that SRTCP leaves readable: the header and the sender's SSRC (RFC 3711 section 3.4).
+	// rtcpHeaderSize is the unencrypted start of an RTCP packet in SRTCP: the header and the sender's SSRC (RFC 3711
+	// section 3.4).
 	rtcpHeaderSize = 8
 )
 
-// headerSize is the size of the header that an RTP packet begins with, CSRCs and extension included: what is authenticated, but not encrypted. It is
-// 0 where there is no whole header of version 2.
+// headerSize returns the size of the header of an RTP packet, CSRCs and extension included: the part that is
+// authenticated, but not encrypted. It returns 0 if the packet has no complete header of version 2.
 func headerSize(packet []byte) int {
 	if len(packet) < fixedHeaderSize || packet[0]>>6 != 2 {
 		return 0

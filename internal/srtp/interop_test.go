@@ -8,7 +8,7 @@ import (
 	"github.com/pion/rtp"
 )
 
-// packetKinds are packets of every make, all of one stream.
+// packetKinds are packets with all combinations of header fields, all of one stream.
 func packetKinds(t testing.TB) []rtp.Packet {
 	t.Helper()
 	padded := fullHeader(t, 7, 5)
@@ -30,7 +30,7 @@ func packetKinds(t testing.TB) []rtp.Packet {
 	}
 }
 
-// TestSealForPion holds that Pion opens what a Sealer sealed, and finds the packet that Pion would have marshalled.
+// TestSealForPion checks that Pion opens packets sealed by a Sealer, with the same result as Pion's own encoding.
 func TestSealForPion(t *testing.T) {
 	for _, p := range profiles {
 		sealer, _ := newPair(t, p, 64)
@@ -56,7 +56,7 @@ func TestSealForPion(t *testing.T) {
 	}
 }
 
-// TestOpenFromPion holds that an Opener opens what Pion sealed.
+// TestOpenFromPion checks that an Opener opens packets sealed by Pion.
 func TestOpenFromPion(t *testing.T) {
 	for _, p := range profiles {
 		_, opener := newPair(t, p, 64)
@@ -80,7 +80,7 @@ func TestOpenFromPion(t *testing.T) {
 	}
 }
 
-// compound is an RTCP packet of two.
+// compound is an RTCP compound of two packets.
 func compound(t testing.TB, ssrc uint32) []byte {
 	t.Helper()
 	raw, err := rtcp.Marshal([]rtcp.Packet{
@@ -122,7 +122,7 @@ func TestRTCPWithPion(t *testing.T) {
 	}
 }
 
-// TestDirections holds that each side opens what the other sealed, and nothing of its own.
+// TestDirections checks that each side opens the packets of the other, and none of its own.
 func TestDirections(t *testing.T) {
 	for _, p := range profiles {
 		for _, client := range []bool{true, false} {

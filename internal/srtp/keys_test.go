@@ -9,7 +9,7 @@ import (
 	pion "github.com/pion/srtp/v3"
 )
 
-// exporter gives keying material as DTLS would.
+// exporter returns keying material as DTLS would.
 type exporter []byte
 
 func (e exporter) ExportKeyingMaterial(_ string, _ []byte, n int) ([]byte, error) {
@@ -78,7 +78,7 @@ func TestKeysRefused(t *testing.T) {
 	}
 }
 
-// TestKeyDerivation holds the vectors of RFC 3711 appendix B.3. Salts of 12 bytes are held against Pion by every other test.
+// TestKeyDerivation checks the vectors of RFC 3711 appendix B.3. All other tests compare salts of 12 bytes with Pion.
 func TestKeyDerivation(t *testing.T) {
 	key := fromHex(t, "E1F97A0D3E018BE0D64FA32C06DE4139")
 	salt := fromHex(t, "0EC675AD498AFEEBB6960B3AABE6")
@@ -99,13 +99,16 @@ func TestKeyDerivation(t *testing.T) {
 	}
 }
 
-// TestVectors holds the packets of RFC 7714 sections 16.1.1, 16.1.2, 16.2.1 and 16.2.2, whose keys are session keys.
+// TestVectors checks the packets of RFC 7714 sections 16.1.1, 16.1.2, 16.2.1 and 16.2.2, whose keys are session keys.
 func TestVectors(t *testing.T) {
-	plain := fromHex(t, `8040f17b 8041f8d3 5501a0b2 47616c6c 69612065 7374206f 6d6e6973 20646976 69736120 696e2070 61727465 73207472 6573`)
+	plain := fromHex(t, `8040f17b 8041f8d3 5501a0b2 47616c6c 69612065 7374206f 6d6e6973 20646976 69736120
+			696e2070 61727465 73207472 6573`)
 	for key, want := range map[string]string{
-		"000102030405060708090a0b0c0d0e0f": `8040f17b 8041f8d3 5501a0b2 f24de3a3 fb34de6c acba861c 9d7e4bca be633bd5 0d294e6f 42a5f47a
+		"000102030405060708090a0b0c0d0e0f": `8040f17b 8041f8d3 5501a0b2 f24de3a3 fb34de6c acba861c 9d7e4bca
+			be633bd5 0d294e6f 42a5f47a
 			51c7d19b 36de3adf 8833899d 7f27beb1 6a9152cf 765ee439 0cce`,
-		"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f": `8040f17b 8041f8d3 5501a0b2 32b1de78 a822fe12 ef9f78fa 332e33aa
+		"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f": `8040f17b 8041f8d3 5501a0b2 32b1de78
+			a822fe12 ef9f78fa 332e33aa
 			b1801238 9a58e2f3 b50b2a02 76ffae0f 1ba63799 b87b7aa3 db36dfff d6b0f9bb 7878d7a7 6c13`,
 	} {
 		transform, err := newGaloisCounterMode(fromHex(t, key), fromHex(t, "51756964 2070726f 2071756f"))

@@ -9,30 +9,32 @@ import (
 	pion "github.com/pion/srtp/v3"
 )
 
-// Errors of opening. ErrReplayed, ErrAuthentication and ErrTooManyStreams come as they are, so that a flood of bad packets costs no memory.
+// Errors of opening. ErrReplayed, ErrAuthentication and ErrTooManyStreams are returned without wrapping, so that a
+// flood of bad packets costs no memory.
 var (
-	// ErrReplayed is a packet that was opened before, or that is older than the replay window.
+	// ErrReplayed is the error of a packet that was opened before, or that is older than the replay window.
 	ErrReplayed = errors.New("packet was replayed")
-	// ErrAuthentication is a packet that the holder of the keys did not send, or that was changed on its way.
+	// ErrAuthentication is the error of a packet that the holder of the keys did not send, or that was modified.
 	ErrAuthentication = errors.New("packet is not authentic")
-	// ErrMalformed is a packet that is no RTP or RTCP packet.
+	// ErrMalformed is the sentinel of data that is not an RTP or RTCP packet.
 	ErrMalformed = errors.New("malformed packet")
-	// ErrWindow is a size of the replay window outside of MinWindow and MaxWindow.
+	// ErrWindow is the sentinel of a replay window outside of MinWindow and MaxWindow.
 	ErrWindow = errors.New("replay window out of range")
 )
 
-// The sizes that a replay window can have, in packets.
+// The possible sizes of a replay window, in packets.
 const (
-	// MinWindow is the least that RFC 3711 section 3.3.2 allows.
+	// MinWindow is the minimum of RFC 3711 section 3.3.2.
 	MinWindow = 64
-	// MaxWindow is as far as 16 bits of sequence number tell behind from ahead.
+	// MaxWindow is half of the range of 16-bit sequence numbers.
 	MaxWindow = 1 << 15
 )
 
 // srtcpEncrypted is the flag of an encrypted SRTCP packet, in the word with its index (RFC 3711 section 3.4).
 const srtcpEncrypted = 1 << 31
 
-// Opener opens what the remote peer sends. It is not safe for concurrent use, except that one goroutine may open RTP while another opens RTCP.
+// Opener opens the packets of the remote peer. It is not safe for concurrent use, except that one goroutine may open
+// RTP while another opens RTCP.
 type Opener struct {
 	profile Profile
 	tagSize int
@@ -45,9 +47,9 @@ type Opener struct {
 	rtcpHeader rtcp.Header // scratch memory for parsing
 }
 
-// NewOpener makes the opener of one side of a DTLS connection, its client or its server: it opens what the other side sends. Packets are told from
-// replays up to window packets behind the highest of their stream, that one included; older ones are refused. Errors wrap ErrProfile, ErrKeys or
-// ErrWindow.
+// NewOpener returns the opener of one side of a DTLS connection, client or server: it opens the packets of the other
+// side. Replays are detected up to window packets behind the highest of their stream, inclusive; older packets are
+// refused. Errors wrap ErrProfile, ErrKeys or ErrWindow.
 func NewOpener(k Keys, client bool, window int) (*Opener, error) {
 	if window < MinWindow || window > MaxWindow {
 		return nil, fmt.Errorf("%w: %d packets, expected %d to %d", ErrWindow, window, MinWindow, MaxWindow)
@@ -69,8 +71,9 @@ func NewOpener(k Keys, client bool, window int) (*Opener, error) {
 	return o, nil
 }
 
-// Open authenticates and decrypts an RTP packet in place, and returns it, padding included: the front of the same memory. After an error, what the
-// packet holds is undefined. Errors are ErrReplayed, ErrAuthentication, ErrTooManyStreams or wrap ErrMalformed.
+// Open authenticates and decrypts an RTP packet in place, and returns the packet, padding included: the front of the
+// same memory. After an error, the content of the packet is undefined. Errors are ErrReplayed, ErrAuthentication,
+// ErrTooManyStreams or wrap ErrMalformed.
 func (o *Opener) Open(packet []byte) ([]byte, error) {
 	size := headerSize(packet)
 	if size == 0 || len(packet) < size+o.tagSize {
@@ -93,13 +96,15 @@ func (o *Opener) Open(packet []byte) ([]byte, error) {
 	return out, nil
 }
 
-// OpenRTCP authenticates and decrypts an RTCP packet, single or compound, in place, and returns the whole: the front of the same memory. After an
-// error, what the packet holds is undefined. Errors are ErrReplayed, ErrAuthentication, ErrTooManyStreams or wrap ErrMalformed.
+// OpenRTCP authenticates and decrypts an RTCP packet, single or compound, in place, and returns the packet: the front
+// of the same memory. After an error, the content of the packet is undefined. Errors are ErrReplayed,
+// ErrAuthentication, ErrTooManyStreams or wrap ErrMalformed.
 func (o *Opener) OpenRTCP(packet []byte) ([]byte, error) {
 	if len(packet) < rtcpHeaderSize+srtcpTrailerSize+o.tagSize {
 		return nil, ErrMalformed
 	}
-	// Under AES-GCM the tag belongs to the encrypted part, which the index follows (RFC 7714 section 9); else it comes last.
+	// Under AES-GCM the tag belongs to the encrypted part, which the index follows (RFC 7714 section 9); otherwise the
+	// tag is last.
 	trailer := packet[len(packet)-srtcpTrailerSize:]
 	if o.profile == AES128CMHMACSHA180 {
 		trailer = packet[len(packet)-srtcpTrailerSize-o.tagSize:]

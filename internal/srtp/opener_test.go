@@ -10,7 +10,7 @@ import (
 	pion "github.com/pion/srtp/v3"
 )
 
-// TestRollover sends three times around the sequence numbers, with loss, reordering and packets repaired long after.
+// TestRollover sends three times the range of sequence numbers, with loss, reordering and packets repaired long after.
 func TestRollover(t *testing.T) {
 	for _, p := range profiles {
 		sealer, opener := newPair(t, p, 8192)
@@ -45,16 +45,18 @@ func TestRollover(t *testing.T) {
 	}
 }
 
-// TestAroundRollover holds the order of a few packets around a rollover that was the second.
+// TestAroundRollover checks a few packets out of order around the second rollover.
 func TestAroundRollover(t *testing.T) {
 	const edge = 2 << 16
 	for _, p := range profiles {
 		sealer, opener := newPair(t, p, 256)
 		sealed := make(map[uint64][]byte)
-		for _, index := range []uint64{40000, 65536 + 1, 65536 + 32000, 65536 + 50000, edge - 200, edge - 100, edge - 2, edge - 1, edge, edge + 1, edge + 100} {
+		for _, index := range []uint64{40000, 65536 + 1, 65536 + 32000, 65536 + 50000, edge - 200, edge - 100, edge - 2,
+			edge - 1, edge, edge + 1, edge + 100} {
 			sealed[index] = mustSeal(t, sealer, 1, index)
 		}
-		for _, index := range []uint64{40000, 65536 + 1, 65536 + 32000, 65536 + 50000, edge - 100, edge + 1, edge - 1, edge, edge + 100, edge - 2} {
+		for _, index := range []uint64{40000, 65536 + 1, 65536 + 32000, 65536 + 50000, edge - 100, edge + 1, edge - 1,
+			edge, edge + 100, edge - 2} {
 			mustOpen(t, opener, sealed[index], index)
 			mustRefuse(t, opener, sealed[index], index, ErrReplayed)
 		}
@@ -62,13 +64,14 @@ func TestAroundRollover(t *testing.T) {
 	}
 }
 
-// TestReplays holds that replays are refused within the window and beyond it, and that the window is as long as it says.
+// TestReplays checks that replays are refused within the window and beyond it, and that the window has its size.
 func TestReplays(t *testing.T) {
 	for _, p := range profiles {
 		for _, window := range []int{MinWindow, 100, 8192} {
 			sealer, opener := newPair(t, p, window)
 			last := uint64(1000 + window)
-			old, oldest, inside := mustSeal(t, sealer, 1, last-uint64(window)), mustSeal(t, sealer, 1, last-uint64(window)+1), mustSeal(t, sealer, 1, last-10)
+			old, oldest, inside := mustSeal(t, sealer, 1, last-uint64(window)),
+				mustSeal(t, sealer, 1, last-uint64(window)+1), mustSeal(t, sealer, 1, last-10)
 			first, newest := mustSeal(t, sealer, 1, 0), mustSeal(t, sealer, 1, last)
 			mustOpen(t, opener, first, 0)
 			mustOpen(t, opener, inside, last-10)
@@ -111,7 +114,8 @@ func TestRTCPReplays(t *testing.T) {
 	}
 }
 
-// TestForgeries holds that a packet changed in any bit is refused, and that none leaves a trace: neither state, nor a moved rollover counter or window.
+// TestForgeries checks that a packet modified in any bit is refused, and leaves no trace: no state, and no moved
+// rollover counter or window.
 func TestForgeries(t *testing.T) {
 	for _, p := range profiles {
 		sealer, opener := newPair(t, p, 64)
@@ -126,7 +130,8 @@ func TestForgeries(t *testing.T) {
 				forged := bytes.Clone(packet)
 				forged[bit/8] ^= 1 << (bit % 8)
 				out, err := opener.Open(forged)
-				if !errors.Is(err, ErrAuthentication) && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrReplayed) || out != nil {
+				if !errors.Is(err, ErrAuthentication) && !errors.Is(err, ErrMalformed) &&
+					!errors.Is(err, ErrReplayed) || out != nil {
 					t.Fatalf("%s: with bit %d changed: %d bytes, %v", p, bit, len(out), err)
 				}
 			}
@@ -163,7 +168,8 @@ func TestRTCPForgeries(t *testing.T) {
 				forged := bytes.Clone(sealed)
 				forged[bit/8] ^= 1 << (bit % 8)
 				out, err := opener.OpenRTCP(forged)
-				if !errors.Is(err, ErrAuthentication) && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrReplayed) || out != nil {
+				if !errors.Is(err, ErrAuthentication) && !errors.Is(err, ErrMalformed) &&
+					!errors.Is(err, ErrReplayed) || out != nil {
 					t.Fatalf("%s: with bit %d changed: %d bytes, %v", p, bit, len(out), err)
 				}
 			}
@@ -202,11 +208,11 @@ func TestTooManyStreams(t *testing.T) {
 	}
 }
 
-// TestDifferential gives the packets of a bad network to an Opener and to Pion: lost, reordered, late, doubled, forged, and jumping further than the
-// rollover counter can follow. Both must come to the same verdicts.
+// TestDifferential passes the packets of a bad network to an Opener and to Pion: lost, reordered, late, duplicated,
+// forged, and with gaps larger than the rollover counter can follow. Both must have the same results.
 func TestDifferential(t *testing.T) {
 	for _, p := range profiles {
-		// Pion forgets the oldest packets of windows that are no multiple of 64.
+		// Pion forgets the oldest packets of windows that are not a multiple of 64.
 		for _, window := range []int{64, 960, 8192} {
 			_, opener := newPair(t, p, window)
 			sealing, opening := newPionContext(t, p), newPionContext(t, p, pion.SRTPReplayProtection(uint(window)))
@@ -258,14 +264,15 @@ func TestDifferential(t *testing.T) {
 			}
 			for _, verdict := range []error{nil, ErrAuthentication, ErrReplayed} {
 				if verdicts[verdict] < 100 {
-					t.Errorf("%s, window %d: only %d packets with the verdict %v", p, window, verdicts[verdict], verdict)
+					t.Errorf("%s, window %d: only %d packets with the verdict %v", p, window,
+						verdicts[verdict], verdict)
 				}
 			}
 		}
 	}
 }
 
-// verdictOf is this package's error for Pion's.
+// verdictOf returns this package's error for an error of Pion.
 func verdictOf(err error) error {
 	switch {
 	case err == nil:

@@ -2,5 +2,5 @@
 
 package srtp
 
-// raceDetector tells that sync.Pool drops objects on purpose, so that allocations cannot be counted.
+// raceDetector: with the race detector sync.Pool drops objects on purpose, so allocations cannot be counted.
 const raceDetector = true

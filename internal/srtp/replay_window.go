@@ -1,32 +1,34 @@
 package srtp
 
-// maxIndex is the highest packet index: 32 bits of rollover counter and 16 of sequence number. Beyond it the key is used up (RFC 3711 section 9.2).
+// maxIndex is the highest packet index: 32 bits of rollover counter and 16 of sequence number. Beyond it the key is
+// used up (RFC 3711 section 9.2).
 const maxIndex = 1<<48 - 1
 
-// firstWindowWords is the memory of a new window, in words of 64 indices: 1,024 indices in 128 bytes are enough for the whole life of most
-// retransmission streams, and a window of 32,768 takes 4 kB.
+// firstWindowWords is the memory of a new window, in words of 64 indices: 1,024 indices in 128 bytes are enough for the
+// whole life of most retransmission streams; a window of 32,768 takes 4 kB.
 const firstWindowWords = 16
 
-// replayWindow is what is known of one stream: its highest index, and which of the latest indices were accepted (the Replay List of RFC 3711 section
-// 3.3.2). The indices' bits stand in a circle that does not turn (RFC 6479), so that a packet costs the same whatever the window is long. The circle
-// doubles until it holds all indices accepted so far or the whole window. A nil window is that of a stream that has no packet yet.
+// replayWindow is the replay state of one stream: its highest index, and the accepted ones of the latest indices (the
+// Replay List of RFC 3711 section 3.3.2). The bits of the indices are in a ring that is not shifted (RFC 6479), so a
+// packet has the same cost for any window size. The ring doubles until it holds all indices accepted so far or the
+// whole window. A nil window is that of a stream without packets.
 type replayWindow struct {
-	limit   uint64   // indices that count, the highest included
-	highest uint64   // of all indices accepted
-	lowest  uint64   // of all indices accepted, also before the window
-	words   []uint64 // the bit of index i is i mod the circle's length, which is a power of two
+	limit   uint64   // size of the window, including the highest index
+	highest uint64   // of all accepted indices
+	lowest  uint64   // of all accepted indices, also before the window
+	words   []uint64 // index i has bit i mod the ring's size, which is a power of two
 }
 
-// newReplayWindow makes the window of a stream with its first index.
+// newReplayWindow returns the window of a stream with its first index.
 func newReplayWindow(limit int, first uint64) *replayWindow {
 	w := &replayWindow{limit: uint64(limit), highest: first, lowest: first, words: make([]uint64, firstWindowWords)}
 	w.set(first)
 	return w
 }
 
-// estimate extends a sequence number to an index, with the rollover counter that puts it closest to the highest one (RFC 3711 section 3.3.1 and
-// appendix A). There is nothing below index 0: while the rollover counter is 0, a number more than half of all numbers ahead is ahead, as Pion and
-// libsrtp have it.
+// estimate extends a sequence number to an index, with the rollover counter that makes it closest to the highest one
+// (RFC 3711 section 3.3.1 and appendix A). There is no index below 0: while the rollover counter is 0, a number ahead
+// by more than half of the range counts as ahead, as in Pion and libsrtp.
 func (w *replayWindow) estimate(sequence uint16) uint64 {
 	if w == nil {
 		return uint64(sequence)
@@ -42,7 +44,7 @@ func (w *replayWindow) estimate(sequence uint16) uint64 {
 	return uint64(int64(w.highest) + distance)
 }
 
-// fresh tells whether an index exists, is not older than the window and was not accepted yet.
+// fresh reports whether an index exists, is not older than the window and has not been accepted.
 func (w *replayWindow) fresh(index uint64) bool {
 	if w == nil || index > w.highest {
 		return index <= maxIndex
@@ -54,7 +56,7 @@ func (w *replayWindow) fresh(index uint64) bool {
 	return behind >= w.size() || w.words[w.word(index)]&(1<<(index%64)) == 0
 }
 
-// accept remembers a fresh index.
+// accept records a fresh index.
 func (w *replayWindow) accept(index uint64) {
 	highest := max(w.highest, index)
 	w.lowest = min(w.lowest, index)
@@ -68,10 +70,10 @@ func (w *replayWindow) accept(index uint64) {
 	w.set(index)
 }
 
-// size is how many indices the circle holds.
+// size returns the number of indices in the ring.
 func (w *replayWindow) size() uint64 { return uint64(len(w.words)) * 64 }
 
-// word is where in the circle the word with an index stands.
+// word returns the position of an index's word in the ring.
 func (w *replayWindow) word(index uint64) uint64 { return index / 64 & (uint64(len(w.words)) - 1) }
 
 // set sets the bit of an index.
@@ -95,11 +97,12 @@ func (w *replayWindow) forget(first, last uint64) {
 	}
 }
 
-// grow doubles the circle.
+// grow doubles the ring.
 func (w *replayWindow) grow() {
 	old := *w
 	w.words = make([]uint64, 2*len(old.words))
-	// The highest index's word holds, above the highest, the oldest indices, a whole circle before it. Before index 0 there is none, nor any bit.
+	// The word of the highest index holds, above the highest, the oldest indices, one ring size before. Before index 0
+	// there are none, and no bits.
 	top := old.words[old.word(w.highest)]
 	newest := ^uint64(0) >> (63 - w.highest%64)
 	w.words[w.word(w.highest)] = top & newest

@@ -33,7 +33,8 @@ func compare(t *testing.T, limit int, first uint64, steps func(yield func(int64)
 		index := model.highest + uint64(step)
 		fresh := w.fresh(index)
 		if want := model.fresh(index); fresh != want {
-			t.Fatalf("window %d from %d: index %d, %d from the highest, is fresh: %t, expected %t", limit, first, index, step, fresh, want)
+			t.Fatalf("window %d from %d: index %d, %d from the highest, is fresh: %t, expected %t", limit, first, index,
+				step, fresh, want)
 		}
 		if fresh {
 			w.accept(index)
@@ -94,7 +95,7 @@ func FuzzReplayWindow(f *testing.F) {
 	})
 }
 
-// TestWindowMemory holds that a stream pays for what it uses.
+// TestWindowMemory checks that the memory of a stream depends on its use.
 func TestWindowMemory(t *testing.T) {
 	w := newReplayWindow(MaxWindow, 5)
 	for index := uint64(6); index < 1000; index++ {
@@ -119,12 +120,12 @@ func TestEstimate(t *testing.T) {
 	}{
 		{0, 0, 0},
 		{0, 32768, 32768},
-		{100, 65535, 65535}, // nothing is below index 0
+		{100, 65535, 65535}, // there is no index below 0
 		{32768, 0, 0},
 		{32769, 0, 65536},
 		{65535, 0, 65536},
 		{65536, 65535, 65535},
-		{65536 + 100, 32868, 65536 + 32868}, // just in the middle
+		{65536 + 100, 32868, 65536 + 32868}, // exactly in the middle
 		{65536 + 100, 32869, 32869},
 		{65536 + 60000, 27232, 65536 + 27232},
 		{65536 + 60000, 27231, 2*65536 + 27231},

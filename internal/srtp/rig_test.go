@@ -14,7 +14,7 @@ import (
 
 var profiles = []Profile{AES128GCM, AES256GCM, AES128CMHMACSHA180}
 
-// fromHex reads hexadecimal digits with any white space.
+// fromHex parses hexadecimal digits with any white space.
 func fromHex(t testing.TB, digits string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
@@ -42,7 +42,7 @@ func testKeys(t testing.TB, p Profile) Keys {
 	return k
 }
 
-// newPair makes the client's sealer and the server's opener.
+// newPair returns the client's sealer and the server's opener.
 func newPair(t testing.TB, p Profile, window int) (*Sealer, *Opener) {
 	t.Helper()
 	s, err := NewSealer(testKeys(t, p), true)
@@ -56,7 +56,7 @@ func newPair(t testing.TB, p Profile, window int) (*Sealer, *Opener) {
 	return s, o
 }
 
-// newPionContext makes Pion's context for what the client sends.
+// newPionContext returns Pion's context for packets from the client.
 func newPionContext(t testing.TB, p Profile, options ...pion.ContextOption) *pion.Context {
 	t.Helper()
 	k := testKeys(t, p)
@@ -72,7 +72,7 @@ func header(ssrc uint32, sequence uint16) *rtp.Header {
 	return &rtp.Header{Version: 2, PayloadType: 96, SequenceNumber: sequence, Timestamp: 90000, SSRC: ssrc}
 }
 
-// fullHeader is a header with everything that a header can have but padding.
+// fullHeader is a header with all fields except padding.
 func fullHeader(t testing.TB, ssrc uint32, sequence uint16) *rtp.Header {
 	t.Helper()
 	h := header(ssrc, sequence)
@@ -85,7 +85,7 @@ func fullHeader(t testing.TB, ssrc uint32, sequence uint16) *rtp.Header {
 	return h
 }
 
-// payloadOf is a payload that names its packet.
+// payloadOf is a payload with the number of its packet.
 func payloadOf(index uint64) []byte { return fmt.Appendf(nil, "payload of packet %d", index) }
 
 // mustSeal seals the packet of an index into memory of its own.

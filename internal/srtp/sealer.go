@@ -10,22 +10,24 @@ import (
 	pion "github.com/pion/srtp/v3"
 )
 
-// Errors of sealing. They are wrapped with the packet they are about.
+// Errors of sealing. The wrapping error describes the packet.
 var (
-	// ErrNoRoom is a destination with too little capacity left.
+	// ErrNoRoom is the sentinel of a destination with too little capacity.
 	ErrNoRoom = errors.New("no room for the protected packet")
-	// ErrIndexUsed is an index that was sealed before, or may have been.
+	// ErrIndexUsed is the sentinel of an index that was sealed before, or may have been.
 	ErrIndexUsed = errors.New("index was used before")
 )
 
-// sealedWindow is how many packets behind the highest one of its stream a packet can be sealed: as far as 16 bits of sequence number tell behind from
-// ahead.
+// sealedWindow is the maximum distance of a packet behind the highest one of its stream: half of the range of 16-bit
+// sequence numbers.
 const sealedWindow = 1 << 15
 
-// srtcpTrailerSize is the size of the index with its encryption flag, which stands in every SRTCP packet (RFC 3711 section 3.4).
+// srtcpTrailerSize is the size of the index with its encryption flag, which every SRTCP packet has (RFC 3711 section
+// 3.4).
 const srtcpTrailerSize = 4
 
-// Sealer protects what one peer sends. It is not safe for concurrent use, except that one goroutine may seal RTP while another seals RTCP.
+// Sealer protects the packets that one peer sends. It is not safe for concurrent use, except that one goroutine may
+// seal RTP while another seals RTCP.
 type Sealer struct {
 	tagSize int
 
@@ -36,8 +38,8 @@ type Sealer struct {
 	rtcpHeader rtcp.Header // scratch memory for parsing
 }
 
-// NewSealer makes the sealer of one side of a DTLS connection, its client or its server. It must be the only one with these keys for this side:
-// another one knows nothing of the indices that this one used. Errors wrap ErrProfile or ErrKeys.
+// NewSealer returns the sealer of one side of a DTLS connection, client or server. It must be the only one with these
+// keys for this side: another one would not know the indices used by this one. Errors wrap ErrProfile or ErrKeys.
 func NewSealer(k Keys, client bool) (*Sealer, error) {
 	key, salt, err := k.direction(client)
 	if err != nil {
@@ -53,21 +55,24 @@ func NewSealer(k Keys, client bool) (*Sealer, error) {
 	return s, nil
 }
 
-// Overhead is by how many bytes a protected RTP packet is longer than its header, payload and padding.
+// Overhead returns the number of bytes by which a protected RTP packet is longer than its header, payload and padding.
 func (s *Sealer) Overhead() int { return s.tagSize }
 
-// OverheadRTCP is by how many bytes a protected RTCP packet is longer than the packet.
+// OverheadRTCP returns the number of bytes by which a protected RTCP packet is longer than the packet.
 func (s *Sealer) OverheadRTCP() int { return s.tagSize + srtcpTrailerSize }
 
-// Seal appends a protected packet to dst and returns the result: header, encrypted payload, tag. Where the header has a PaddingSize, that much
-// padding is added to the payload. Payload may stand where it comes to stand in dst; in any other way it must not overlap dst's free capacity.
+// Seal appends a protected packet to dst and returns the result: header, encrypted payload, tag. If the header has a
+// PaddingSize, that padding is added to the payload. The payload may be at its final position in dst; otherwise it must
+// not overlap dst's free capacity.
 //
-// Packets of a stream may be sealed in any order, up to 32,767 behind the highest of their stream. The rollover counter follows from the order: a
-// number more than 32,768 away from the highest counts as the nearer one, on the other side of the rollover.
+// Packets of a stream may be sealed in any order, up to 32,767 behind the highest of their stream. The rollover counter
+// follows from the order: a number more than 32,768 away from the highest counts as the nearer one, on the other side
+// of the rollover.
 //
-// Errors wrap ErrNoRoom where dst has not the capacity, which is never grown; ErrIndexUsed where a packet with this SSRC, rollover counter and
-// sequence number was sealed before, or that is too long ago to tell, or no index is left; ErrMalformed where the header is none of RTP version 2.
-// After an error, what dst holds up to its length is as before, its free capacity is undefined, and the index can still be used if it was not.
+// Errors wrap ErrNoRoom if the capacity of dst, which is never grown, is too small; ErrIndexUsed if a packet with this
+// SSRC, rollover counter and sequence number was sealed before, or too long ago to know, or no index is left;
+// ErrMalformed if the header is not one of RTP version 2. After an error, dst up to its length is unchanged, its free
+// capacity is undefined, and the index can still be used if it was unused before.
 func (s *Sealer) Seal(dst []byte, h *rtp.Header, payload []byte) ([]byte, error) {
 	w, err := s.sealed.find(h.SSRC)
 	if err != nil {
@@ -75,7 +80,8 @@ func (s *Sealer) Seal(dst []byte, h *rtp.Header, payload []byte) ([]byte, error)
 	}
 	index := w.estimate(h.SequenceNumber)
 	if !w.fresh(index) {
-		return nil, fmt.Errorf("%w: SSRC %d, rollover counter %d, sequence number %d", ErrIndexUsed, h.SSRC, index>>16, h.SequenceNumber)
+		return nil, fmt.Errorf("%w: SSRC %d, rollover counter %d, sequence number %d", ErrIndexUsed, h.SSRC, index>>16,
+			h.SequenceNumber)
 	}
 	room := dst[len(dst):cap(dst)]
 	size, err := h.MarshalTo(room)
@@ -88,9 +94,10 @@ func (s *Sealer) Seal(dst []byte, h *rtp.Header, payload []byte) ([]byte, error)
 	}
 	total := size + len(payload) + padding + s.tagSize
 	if err != nil || total > len(room) {
-		return nil, fmt.Errorf("%w: %d bytes, header of %d and payload of %d", ErrNoRoom, len(room), h.MarshalSize(), len(payload))
+		return nil, fmt.Errorf("%w: %d bytes, header of %d and payload of %d", ErrNoRoom, len(room), h.MarshalSize(),
+			len(payload))
 	}
-	// A header that says more than its format holds, of 16 CSRCs for example, reads as another one.
+	// A header with a field beyond its format, for example 16 CSRCs, is parsed as another one.
 	if headerSize(room[:size]) != size {
 		return nil, fmt.Errorf("%w: header of SSRC %d, sequence number %d", ErrMalformed, h.SSRC, h.SequenceNumber)
 	}
@@ -112,9 +119,10 @@ func pad(body, payload []byte) []byte {
 	return body
 }
 
-// SealRTCP appends a protected RTCP packet, single or compound, to dst and returns the result. Packet may stand where it comes to stand in dst; in
-// any other way it must not overlap dst's free capacity. Errors wrap ErrNoRoom where dst has not the capacity, which is never grown; ErrMalformed
-// where packet is no RTCP packet with an SSRC; ErrIndexUsed when all 2^31 indices of the SSRC are used.
+// SealRTCP appends a protected RTCP packet, single or compound, to dst and returns the result. The packet may be at its
+// final position in dst; otherwise it must not overlap dst's free capacity. Errors wrap ErrNoRoom if the capacity of
+// dst, which is never grown, is too small; ErrMalformed if packet is not an RTCP packet with an SSRC; ErrIndexUsed if
+// all 2^31 indices of the SSRC are used.
 func (s *Sealer) SealRTCP(dst, packet []byte) ([]byte, error) {
 	if len(packet) < rtcpHeaderSize {
 		return nil, fmt.Errorf("%w: RTCP packet of %d bytes", ErrMalformed, len(packet))

@@ -8,17 +8,18 @@ import (
 	"github.com/pion/rtp"
 )
 
-// TestSealOnce holds that no index is sealed twice, in whatever order, and that a refusal disturbs nothing.
+// TestSealOnce checks that no index is sealed twice, in any order, and that a refusal has no effect.
 func TestSealOnce(t *testing.T) {
 	for _, p := range profiles {
 		sealer, opener := newPair(t, p, MaxWindow)
 		refuse := func(index uint64) {
 			t.Helper()
-			if out, err := sealer.Seal(make([]byte, 0, 1500), header(1, uint16(index)), []byte("other")); !errors.Is(err, ErrIndexUsed) || out != nil {
+			if out, err := sealer.Seal(make([]byte, 0, 1500), header(1, uint16(index)),
+				[]byte("other")); !errors.Is(err, ErrIndexUsed) || out != nil {
 				t.Fatalf("%s: packet %d again gives %d bytes and %v", p, index, len(out), err)
 			}
 		}
-		// Numbers 65,500 to 65,599, over the rollover; every third is reserved and sealed late.
+		// Numbers 65,500 to 65,599, across the rollover; every third is reserved and sealed late.
 		for index := uint64(65500); index < 65600; index++ {
 			if index%3 == 0 {
 				continue
@@ -34,7 +35,7 @@ func TestSealOnce(t *testing.T) {
 		}
 		// Another stream has its own indices.
 		mustOpen(t, opener, mustSeal(t, sealer, 2, 65510), 65510)
-		// The oldest that can be told from new ones, and the one before it.
+		// The oldest index in the window, and the one before it.
 		const highest = 65536 + 40000
 		mustOpen(t, opener, mustSeal(t, sealer, 1, highest-10000), highest-10000)
 		mustOpen(t, opener, mustSeal(t, sealer, 1, highest), highest)
@@ -45,7 +46,7 @@ func TestSealOnce(t *testing.T) {
 	}
 }
 
-// TestSealRefusals holds what is refused, and that the index is still free afterwards.
+// TestSealRefusals checks refusals, and that the index can still be used afterwards.
 func TestSealRefusals(t *testing.T) {
 	for _, p := range profiles {
 		sealer, opener := newPair(t, p, 64)
@@ -86,7 +87,7 @@ func TestSealRefusals(t *testing.T) {
 	}
 }
 
-// TestSealInPlace holds that a payload may stand where it comes to stand.
+// TestSealInPlace checks that a payload may be at its final position.
 func TestSealInPlace(t *testing.T) {
 	for _, p := range profiles {
 		sealer, opener := newPair(t, p, 64)
@@ -139,14 +140,14 @@ func TestSealRTCPRefusals(t *testing.T) {
 	}
 }
 
-// TestLastIndex holds that the rollover counter does not roll over.
+// TestLastIndex checks that the rollover counter does not roll over.
 func TestLastIndex(t *testing.T) {
 	for _, p := range profiles {
 		sealer, opener := newPair(t, p, 64)
 		sealer.sealed.accept(1, nil, maxIndex-1)
 		opener.opened.accept(1, nil, maxIndex-1)
 		sealed := mustSeal(t, sealer, 1, maxIndex)
-		if p != AES128CMHMACSHA180 { // where Pion learns of a stream from packets only
+		if p != AES128CMHMACSHA180 { // Pion knows streams only from packets
 			mustOpen(t, opener, sealed, maxIndex)
 		} else {
 			opener.opened.accept(1, opener.opened.last, maxIndex)

@@ -11,16 +11,18 @@ import (
 	pion "github.com/pion/srtp/v3"
 )
 
-// transform is a cryptographic transform for RTP (RFC 3711 section 4) under the keys of one direction. It keeps no account of indices.
+// transform is a cryptographic transform for RTP (RFC 3711 section 4) with the keys of one direction. It does not track
+// indices.
 type transform interface {
-	// seal protects payload behind the header of the given size that packet begins with. packet has the protected packet's length; payload is apart from
-	// it, or in its place in it.
+	// seal protects payload after the header of the given size at the start of packet. packet has the length of the
+	// protected packet; payload is separate, or at its final position in packet.
 	seal(packet []byte, header int, payload []byte, ssrc uint32, index uint64) error
-	// open authenticates and decrypts a packet in place, and returns it without its tag. packet is at least as long as its header and its tag.
+	// open authenticates and decrypts a packet in place, and returns it without its tag. packet is at least as long as
+	// its header and its tag.
 	open(packet []byte, header int, ssrc uint32, index uint64) ([]byte, error)
 }
 
-// newTransform makes the transform for RTP under a master key and a master salt.
+// newTransform returns the transform for RTP with a master key and a master salt.
 func newTransform(p Profile, masterKey, masterSalt []byte) (transform, error) {
 	if p == AES128CMHMACSHA180 {
 		context, err := newContext(p, masterKey, masterSalt)
@@ -40,16 +42,17 @@ func newTransform(p Profile, masterKey, masterSalt []byte) (transform, error) {
 	return newGaloisCounterMode(key, salt)
 }
 
-// newContext makes a context of Pion, for RTP or RTCP in one direction. Replays are not its business.
+// newContext returns a context of Pion, for RTP or RTCP in one direction, without replay protection.
 func newContext(p Profile, masterKey, masterSalt []byte) (*pion.Context, error) {
-	context, err := pion.CreateContext(masterKey, masterSalt, pion.ProtectionProfile(p), pion.SRTPNoReplayProtection(), pion.SRTCPNoReplayProtection())
+	context, err := pion.CreateContext(masterKey, masterSalt, pion.ProtectionProfile(p), pion.SRTPNoReplayProtection(),
+		pion.SRTCPNoReplayProtection())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKeys, err)
 	}
 	return context, nil
 }
 
-// tagSize is the number of bytes by which a profile authenticates a packet, RTP or RTCP.
+// tagSize returns the size in bytes of a profile's authentication tag, for RTP and RTCP.
 func (p Profile) tagSize() int {
 	if p == AES128CMHMACSHA180 {
 		return 10
@@ -60,12 +63,12 @@ func (p Profile) tagSize() int {
 // galoisCounterMode is AES-GCM (RFC 7714).
 type galoisCounterMode struct {
 	aead     cipher.AEAD
-	saltHead uint32 // the first 4 bytes of the session salt
-	saltTail uint64 // the other 8
+	saltHead uint32 // first 4 bytes of the session salt
+	saltTail uint64 // other 8 bytes
 	nonce    [12]byte
 }
 
-// newGaloisCounterMode makes the transform of a session key and a session salt.
+// newGaloisCounterMode returns the transform for a session key and a session salt.
 func newGaloisCounterMode(key, salt []byte) (*galoisCounterMode, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -75,11 +78,12 @@ func newGaloisCounterMode(key, salt []byte) (*galoisCounterMode, error) {
 	if err != nil {
 		return nil, fmt.Errorf("AES-GCM: %w", err)
 	}
-	return &galoisCounterMode{aead: aead, saltHead: binary.BigEndian.Uint32(salt), saltTail: binary.BigEndian.Uint64(salt[4:])}, nil
+	return &galoisCounterMode{aead: aead, saltHead: binary.BigEndian.Uint32(salt),
+		saltTail: binary.BigEndian.Uint64(salt[4:])}, nil
 }
 
-// setNonce forms the initialisation vector (RFC 7714 section 8.1): two zero bytes, SSRC, rollover counter and sequence number, XOR the salt. The
-// latter two are the 48 bits of the index.
+// setNonce computes the initialisation vector (RFC 7714 section 8.1): two zero bytes, SSRC, rollover counter and
+// sequence number, XOR the salt. The last two are the 48 bits of the index.
 func (g *galoisCounterMode) setNonce(ssrc uint32, index uint64) {
 	binary.BigEndian.PutUint32(g.nonce[:], g.saltHead^ssrc>>16)
 	binary.BigEndian.PutUint64(g.nonce[4:], g.saltTail^(uint64(ssrc)<<48|index))
@@ -100,8 +104,8 @@ func (g *galoisCounterMode) open(packet []byte, header int, ssrc uint32, index u
 	return packet[:header+len(payload)], nil
 }
 
-// counterMode is AES-CM with HMAC-SHA1 (RFC 3711 section 4), by Pion. Pion counts rollovers itself; it is told ours before every packet, so that
-// there is only one opinion.
+// counterMode is AES-CM with HMAC-SHA1 (RFC 3711 section 4), by Pion. Pion has its own rollover counter, which is set
+// before every packet, so that both counters agree.
 type counterMode struct {
 	context *pion.Context
 	header  rtp.Header // scratch memory for parsing
@@ -117,7 +121,8 @@ func (c *counterMode) seal(packet []byte, header int, payload []byte, ssrc uint3
 }
 
 func (c *counterMode) open(packet []byte, _ int, ssrc uint32, index uint64) ([]byte, error) {
-	// A stream that Pion does not know yet has rollover counter 0 there as here, and naming it would make state of a packet not authenticated yet.
+	// For a stream unknown to Pion the rollover counter is 0 in both, and SetROC would create state for a packet that
+	// is not authenticated yet.
 	if _, known := c.context.ROC(ssrc); known {
 		c.context.SetROC(ssrc, uint32(index>>16))
 	}
@@ -125,7 +130,7 @@ func (c *counterMode) open(packet []byte, _ int, ssrc uint32, index uint64) ([]b
 	return out, openingError(err)
 }
 
-// openingError turns an error of Pion's opening into one of this package.
+// openingError converts an error of Pion to one of this package.
 func openingError(err error) error {
 	switch {
 	case err == nil:

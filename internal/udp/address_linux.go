@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketAddress is room for an address of either family as the kernel lays it out: sockaddr_in is the shorter one.
+// socketAddress holds an address of either family in the kernel's layout; sockaddr_in is shorter.
 type socketAddress unix.RawSockaddrInet6
 
-// set fills in an address, as one of IPv6 where the socket is, and returns its length in bytes.
+// set stores an address, as an IPv6 address for an IPv6 socket, and returns its length in bytes.
 func (a *socketAddress) set(peer netip.AddrPort, ipv6 bool) uint32 {
 	ip := peer.Addr()
 	if !ipv6 && (ip.Is4() || ip.Is4In6()) {
@@ -30,7 +30,8 @@ func (a *socketAddress) set(peer netip.AddrPort, ipv6 bool) uint32 {
 	return unix.SizeofSockaddrInet6
 }
 
-// get reads an address that the kernel filled in. It is the zero value for another family, which a UDP socket does not meet.
+// get returns an address stored by the kernel, or the zero value for another family, which does not occur on a UDP
+// socket.
 func (a *socketAddress) get() netip.AddrPort {
 	switch a.Family {
 	case unix.AF_INET:
@@ -47,8 +48,8 @@ func (a *socketAddress) get() netip.AddrPort {
 	}
 }
 
-// interfaceIndex finds the interface of a zone: a number, as received addresses have it, or a name. 0, where there is none of the name, leaves the
-// choice to the kernel, as package net does.
+// interfaceIndex returns the interface of a zone: a number, as in received addresses, or a name. For an unknown name
+// the result is 0, which leaves the choice to the kernel, as in package net.
 func interfaceIndex(zone string) uint32 {
 	if index, err := strconv.ParseUint(zone, 10, 32); err == nil {
 		return uint32(index)
@@ -60,7 +61,7 @@ func interfaceIndex(zone string) uint32 {
 	return uint32(found.Index)
 }
 
-// Ports stand in network byte order.
+// Ports are in network byte order.
 func putPort(field *uint16, port uint16) {
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(field))[:], port)
 }

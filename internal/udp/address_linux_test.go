@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestZone sends over an interface by its name, and back by the number that received addresses have.
+// TestZone sends over an interface by its name, and back by the number in received addresses.
 func TestZone(t *testing.T) {
 	local := linkLocal(t)
 	from, to := opened(t)(Listen(Config{Address: local})), opened(t)(Listen(Config{Address: local}))
@@ -15,10 +15,11 @@ func TestZone(t *testing.T) {
 	got := take(t, to, to.Sockets()[0], 3)
 	back := run(got[0].peer, 0, 2, 500, 400)
 	send(t, to, back)
-	same(t, take(t, from, from.Sockets()[0], 2), netip.AddrPortFrom(local.Addr().WithZone(got[0].peer.Addr().Zone()), to.Address().Port()), back)
+	same(t, take(t, from, from.Sockets()[0], 2),
+		netip.AddrPortFrom(local.Addr().WithZone(got[0].peer.Addr().Zone()), to.Address().Port()), back)
 }
 
-// linkLocal finds an address that needs a zone.
+// linkLocal returns an address that needs a zone.
 func linkLocal(t *testing.T) netip.AddrPort {
 	interfaces, err := net.Interfaces()
 	if err != nil {

@@ -2,7 +2,8 @@ package udp
 
 import "testing"
 
-// TestAllocations sends a run and a single, and receives them, without allocating. A PacketConn without methods for netip.AddrPort allocates by itself.
+// TestAllocations sends a run and a single datagram, and receives them, without allocating. A PacketConn without
+// methods for netip.AddrPort allocates by itself.
 func TestAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes sync.Pool allocate")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkSend sends runs of datagrams of 1,200 bytes to a socket that nobody reads and that does not take coalesced runs: the kernel segments each, and drops
-// what does not fit. ns/datagram includes that.
+// BenchmarkSend sends runs of datagrams of 1,200 bytes to a socket that is not read and does not accept coalesced runs:
+// the kernel segments each, and drops the excess. ns/datagram includes that.
 func BenchmarkSend(b *testing.B) {
 	for _, v := range variants() {
 		switch v.name {
@@ -56,7 +56,8 @@ func BenchmarkSendPeers(b *testing.B) {
 						b.Fatal(err)
 					}
 					defer drain.Close()
-					messages = append(messages, run(unmap(drain.LocalAddr().(*net.UDPAddr).AddrPort()), 0, datagrams, 1200, 1200))
+					messages = append(messages,
+						run(unmap(drain.LocalAddr().(*net.UDPAddr).AddrPort()), 0, datagrams, 1200, 1200))
 				}
 				s := v.open(b, Config{Address: loopback4}).Sockets()[0]
 				b.ReportAllocs()
@@ -71,7 +72,7 @@ func BenchmarkSendPeers(b *testing.B) {
 	}
 }
 
-// BenchmarkReceive empties a receive buffer that ten runs of 43 datagrams were sent to. Sending is not measured.
+// BenchmarkReceive empties a receive buffer with ten runs of 43 datagrams. Sending is not measured.
 func BenchmarkReceive(b *testing.B) {
 	const runs, datagrams = 10, 43
 	for _, v := range variants() {

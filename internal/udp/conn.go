@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// packetConn is plain calls without allocation. Connections of emulated networks have these methods; those of package net are adapted.
+// packetConn has calls without allocation. Connections of emulated networks have these methods; those of package net
+// are adapted.
 type packetConn interface {
 	ReadFromAddrPort(b []byte) (int, netip.AddrPort, error)
 	WriteToAddrPort(b []byte, peer netip.AddrPort) (int, error)
@@ -16,7 +17,7 @@ type packetConn interface {
 	Close() error
 }
 
-// adapt finds the cheapest calls that a connection has.
+// adapt returns the cheapest calls that a connection has.
 func adapt(conn net.PacketConn) packetConn {
 	switch conn := conn.(type) {
 	case *net.UDPConn:
@@ -39,7 +40,7 @@ func (c udpConn) WriteToAddrPort(b []byte, peer netip.AddrPort) (int, error) {
 	return c.WriteToUDPAddrPort(b, peer)
 }
 
-// anyConn is a connection that knows addresses as net.Addr only.
+// anyConn is a connection that uses net.Addr only.
 type anyConn struct{ net.PacketConn }
 
 func (c anyConn) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
@@ -55,7 +56,7 @@ func (c anyConn) WriteToAddrPort(b []byte, peer netip.AddrPort) (int, error) {
 	return c.WriteTo(b, net.UDPAddrFromAddrPort(peer))
 }
 
-// addrPort converts an address, or says that it is not one of UDP: ErrAddress.
+// addrPort converts an address. The error wraps ErrAddress if it is not a UDP address.
 func addrPort(address net.Addr) (netip.AddrPort, error) {
 	if address, ok := address.(*net.UDPAddr); ok && address != nil {
 		if known := address.AddrPort(); known.IsValid() {

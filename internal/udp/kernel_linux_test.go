@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemVariants are kernels that can less than this one, and one that does little at a time.
+// systemVariants are kernels with fewer features than this one, and one with few messages per call.
 func systemVariants() []variant {
 	return []variant{
 		able("without segmenting", func(use *abilities) { use.segmenting = false }),
@@ -27,7 +27,7 @@ func systemVariants() []variant {
 	}
 }
 
-// able opens ports by Listen that use what is told.
+// able opens ports with Listen and the given features.
 func able(name string, change func(use *abilities)) variant {
 	return variant{name, func(t testing.TB, c Config) *Port {
 		use := wanted(c)
@@ -36,7 +36,7 @@ func able(name string, change func(use *abilities)) variant {
 	}}
 }
 
-// calling opens ports by Listen that send by another call.
+// calling opens ports with Listen and another call for sending.
 func calling(name string, change func(multiCall) multiCall) variant {
 	return variant{name, func(t testing.TB, c Config) *Port {
 		p := opened(t)(Listen(c))
@@ -47,7 +47,7 @@ func calling(name string, change func(multiCall) multiCall) variant {
 	}}
 }
 
-// full is a kernel whose send buffer has no room for every third call, the first among them.
+// full is a kernel whose send buffer has no space for every third call, the first among them.
 func full(call multiCall) multiCall {
 	var calls atomic.Uint32
 	return func(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
@@ -58,12 +58,13 @@ func full(call multiCall) multiCall {
 	}
 }
 
-// refusing is a kernel that does not take segmented runs.
+// refusing is a kernel that refuses segmented runs.
 func refusing(err syscall.Errno) func(multiCall) multiCall {
 	return refusingWhere(isRun, err)
 }
 
-// refusingWhere is a kernel that does not take some messages. As the real one, it tells only if the first is one of them.
+// refusingWhere is a kernel that refuses some messages. As the real one, it reports an error only if the first message
+// is refused.
 func refusingWhere(which func(*unix.Mmsghdr) bool, err syscall.Errno) func(multiCall) multiCall {
 	return func(call multiCall) multiCall {
 		return func(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
@@ -83,7 +84,7 @@ func refusingWhere(which func(*unix.Mmsghdr) bool, err syscall.Errno) func(multi
 
 func isRun(header *unix.Mmsghdr) bool { return header.Hdr.Controllen > 0 }
 
-// interrupted is a kernel that sends one message by every other call, and between those is interrupted.
+// interrupted is a kernel that sends one message with every other call, and is interrupted in the others.
 func interrupted(call multiCall) multiCall {
 	var calls atomic.Uint32
 	return func(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
@@ -94,7 +95,8 @@ func interrupted(call multiCall) multiCall {
 	}
 }
 
-// TestCoalescedRuns expects runs to arrive as they were sent, with their segment size, and a whole Send to take one system call.
+// TestCoalescedRuns expects runs to arrive as they were sent, with their segment size, and a whole Send to take one
+// system call.
 func TestCoalescedRuns(t *testing.T) {
 	from, to := opened(t)(Listen(Config{Address: loopback4})), opened(t)(Listen(Config{Address: loopback4}))
 	if !from.Sockets()[0].kernel.segmenting.Load() || !option(t, to, unix.UDP_GRO) {
@@ -128,7 +130,7 @@ func TestCoalescedRuns(t *testing.T) {
 	}
 }
 
-// option reads an option of UDP that is on or off.
+// option reads a boolean option of UDP.
 func option(t *testing.T, p *Port, number int) bool {
 	value := 0
 	if err := p.Sockets()[0].kernel.Control(func(fd uintptr) {
@@ -139,7 +141,7 @@ func option(t *testing.T, p *Port, number int) bool {
 	return value != 0
 }
 
-// TestPlainOptions expects plain receiving to leave UDP_GRO off: a coalesced run would pass for one datagram.
+// TestPlainOptions expects plain receiving to leave UDP_GRO off: a coalesced run would be received as one datagram.
 func TestPlainOptions(t *testing.T) {
 	if option(t, opened(t)(Listen(Config{Address: loopback4, PlainReceiving: true})), unix.UDP_GRO) {
 		t.Error("UDP_GRO is on")
@@ -153,7 +155,7 @@ func TestMissingCall(t *testing.T) {
 	}
 }
 
-// TestRefusedRuns says when a socket gives up segmenting.
+// TestRefusedRuns checks when a socket gives up segmenting.
 func TestRefusedRuns(t *testing.T) {
 	tests := []struct {
 		err                syscall.Errno
@@ -185,14 +187,16 @@ func TestRefusedRuns(t *testing.T) {
 			}
 			before := from.Stats()
 			s.kernel.sendmmsg = refusing(test.err)(s.kernel.sendmmsg)
-			messages := []Message{run(to.Address(), 0, 1, 30, 30), run(to.Address(), 1, 5, 100, 60), run(to.Address(), 6, 1, 30, 30)}
+			messages := []Message{run(to.Address(), 0, 1, 30, 30), run(to.Address(), 1, 5, 100, 60),
+				run(to.Address(), 6, 1, 30, 30)}
 			send(t, from, messages...)
 			want, errors := messages, uint64(0)
 			if !test.delivered {
 				want, errors = []Message{messages[0], messages[2]}, 5
 			}
 			same(t, take(t, to, to.Sockets()[0], 7-int(errors)), from.Address(), want...)
-			if got := from.Stats(); got.SendErrors != errors || got.Sent-before.Sent != 7-errors || got.Runs-before.Runs != 7-errors {
+			if got := from.Stats(); got.SendErrors != errors || got.Sent-before.Sent != 7-errors || got.Runs-
+				before.Runs != 7-errors {
 				t.Errorf("expected %d errors and %d sent singly: %+v", errors, 7-errors, got)
 			}
 			if got := s.kernel.segmenting.Load(); got != test.further {
@@ -202,11 +206,12 @@ func TestRefusedRuns(t *testing.T) {
 	}
 }
 
-// TestRefusedPeer expects one unreachable peer not to keep back others of the same call.
+// TestRefusedPeer expects that one unreachable peer does not affect others of the same call.
 func TestRefusedPeer(t *testing.T) {
 	from, to := opened(t)(Listen(Config{Address: loopback4})), opened(t)(Listen(Config{Address: loopback4}))
 	s := from.Sockets()[0]
-	s.kernel.sendmmsg = refusingWhere(func(header *unix.Mmsghdr) bool { return header.Hdr.Iov.Len%100 != 0 }, unix.EHOSTUNREACH)(s.kernel.sendmmsg)
+	s.kernel.sendmmsg = refusingWhere(func(header *unix.Mmsghdr) bool { return header.Hdr.Iov.Len%100 != 0 },
+		unix.EHOSTUNREACH)(s.kernel.sendmmsg)
 	good := []Message{run(to.Address(), 0, 2, 200, 200), run(to.Address(), 2, 1, 300, 300)}
 	bad := []Message{run(to.Address(), 0, 3, 200, 50), run(to.Address(), 0, 1, 50, 50)}
 	send(t, from, bad[0], good[0], bad[1], bad[0], good[1], bad[1])
@@ -216,7 +221,7 @@ func TestRefusedPeer(t *testing.T) {
 	}
 }
 
-// TestPassingErrors expects Receive to go on after errors that belong to a peer, and to end with others.
+// TestPassingErrors expects Receive to continue after errors of a peer, and to return other errors.
 func TestPassingErrors(t *testing.T) {
 	p := opened(t)(Listen(Config{Address: loopback4}))
 	s := p.Sockets()[0]
@@ -242,7 +247,8 @@ func TestPassingErrors(t *testing.T) {
 func TestBuffers(t *testing.T) {
 	const asked = 1 << 20
 	for _, plain := range []bool{false, true} {
-		p := opened(t)(Listen(Config{Address: loopback4, Sockets: 2, ReceiveBuffer: asked, SendBuffer: asked, PlainReceiving: plain, PlainSending: plain}))
+		p := opened(t)(Listen(Config{Address: loopback4, Sockets: 2, ReceiveBuffer: asked, SendBuffer: asked,
+			PlainReceiving: plain, PlainSending: plain}))
 		for _, buffer := range []struct {
 			name, limit string
 			granted     int
@@ -259,7 +265,8 @@ func TestBuffers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if buffer.granted > asked || buffer.granted < min(asked, limit) {
-				t.Errorf("%s buffer of %d bytes, expected %d to %d", buffer.name, buffer.granted, min(asked, limit), asked)
+				t.Errorf("%s buffer of %d bytes, expected %d to %d", buffer.name, buffer.granted,
+					min(asked, limit), asked)
 			}
 		}
 	}
@@ -268,7 +275,7 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
-// TestReceiveDrops overflows a receive buffer. What was dropped is known also when the port is closed.
+// TestReceiveDrops overflows a receive buffer. The number of drops is also known after the port is closed.
 func TestReceiveDrops(t *testing.T) {
 	const sent = 500
 	from := opened(t)(Listen(Config{Address: loopback4}))
@@ -291,7 +298,7 @@ func TestReceiveDrops(t *testing.T) {
 	}
 }
 
-// TestPortNotShared expects that no other socket of the same user's that would share a port brings that about.
+// TestPortNotShared expects that no other socket of the same user with SO_REUSEPORT shares the port.
 func TestPortNotShared(t *testing.T) {
 	shared := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		return setInt(raw, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)

@@ -12,28 +12,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernel is a socket's way to the calls that package net lacks. The zero value has none: the socket of another's connection.
+// kernel has a socket's system calls that package net lacks. The zero value has none: the socket is a connection passed
+// to Attach.
 type kernel struct {
-	// raw waits for something to receive, and keeps the socket open while its methods run; fd is that socket, which raw may not know.
+	// raw waits for received datagrams, and keeps the socket open while its methods run; fd is the descriptor of the
+	// socket, which may differ from raw's.
 	raw syscall.RawConn
 	fd  uintptr
-	// receiving and sending tell whether to use recvmmsg and sendmmsg.
+	// receiving and sending are set if recvmmsg and sendmmsg are used.
 	receiving, sending bool
 	recvmmsg, sendmmsg multiCall
-	ipv6               bool // addresses are given as those of IPv6, mapped where they are of IPv4
-	// segmenting is switched off where the kernel or the device turns out to refuse every run; segmented says that it has taken one.
+	ipv6               bool // addresses are passed as IPv6 addresses, mapped if they are IPv4
+	// segmenting is cleared if the kernel or the device refuses every run; segmented is set after a run was accepted.
 	segmenting, segmented atomic.Bool
-	// stamping is set while stamps are taken, and awaited counts those of sent datagrams that have not come.
+	// stamping is set while timestamps are taken; awaited counts the outstanding timestamps of sent datagrams.
 	stamping atomic.Bool
 	awaited  atomic.Int32
 }
 
-// multiCall receives into or sends from many headers by one system call. It returns how many of them are done, or why not even the first.
+// multiCall receives into or sends from many headers by one system call. It returns the number of completed headers, or
+// the error of the first.
 type multiCall func(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno)
 
-// listen opens the sockets. The first binds alone and then shares its port, for three reasons: a port that another process listens on is refused even if both
-// ask for sharing; a port chosen by the system is nobody else's; and where sharing is unknown, there is one socket that works. With an error it returns the
-// sockets that are open.
+// listen opens the sockets. The first binds alone and then shares its port, for three reasons: a port that another
+// process listens on is refused even if both allow sharing; no other process has a port chosen by the system; and if
+// sharing is not supported, one socket works. With an error it returns the sockets that are open.
 func listen(c Config, use abilities) ([]*Socket, error) {
 	var sockets []*Socket
 	for len(sockets) < c.Sockets {
@@ -55,7 +58,7 @@ func listen(c Config, use abilities) ([]*Socket, error) {
 	return sockets, nil
 }
 
-// open opens and binds a socket, shared with one that is bound already where told so.
+// open opens and binds a socket, which shares the port of a bound socket if shared is set.
 func open(c Config, use abilities, shared bool) (*Socket, error) {
 	var config net.ListenConfig
 	if shared {
@@ -80,7 +83,7 @@ func open(c Config, use abilities, shared bool) (*Socket, error) {
 // share lets further sockets of this user bind to the port.
 func (s *Socket) share() error { return setInt(&s.kernel, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }
 
-// configure sizes the buffers and finds out which of the wanted abilities the kernel has.
+// configure sets the buffer sizes and detects which of the wanted features the kernel has.
 func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -94,41 +97,44 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 		k.fd = fd
 		k.receiving = use.batchedReceiving && works(recvmmsg, fd)
 		if k.receiving && use.coalescing {
-			// Kernels before 5.0 refuse. Then every datagram comes by itself.
+			// Kernels before 5.0 refuse. Then every datagram is received separately.
 			_ = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_GRO, 1)
 		}
 		k.sending = use.batchedSending && works(sendmmsg, fd)
-		// Kernels before 4.18 do not know the option, and would ignore it with a message: the run would leave as one large datagram.
+		// Kernels before 4.18 do not have the option, and would ignore it in a control message: the run would be sent
+		// as one large datagram.
 		_, err := unix.GetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT)
 		k.segmenting.Store(k.sending && use.segmenting && err == nil)
 	})
-	// Plain calls are package net's.
+	// Plain calls are made by package net.
 	if err == nil && k.receiving && k.sending && use.watching && watchable() {
 		s.watch(conn)
 	}
 	return err
 }
 
-// watch takes the socket out of package net's hands. Where that fails it stays there, and costs more.
+// watch moves the socket from package net to an epoll of its own. If that fails, the socket stays with package net, at
+// a higher cost.
 func (s *Socket) watch(conn *net.UDPConn) {
 	if w, err := watch(conn); err == nil {
 		s.closer, s.kernel.raw, s.kernel.fd = w, w.raw, uintptr(w.socket)
 	}
 }
 
-// works tells whether a call exists and is allowed, by asking it to move nothing.
+// works reports whether a call exists and is permitted, by a call without messages.
 func works(call multiCall, fd uintptr) bool {
 	var header [1]unix.Mmsghdr
 	_, err := call(fd, header[:0])
 	return err == 0
 }
 
-// controller gives a function the descriptor of a socket and keeps it open meanwhile: syscall.RawConn, and kernel.
+// controller passes the descriptor of a socket to a function and keeps the socket open meanwhile: syscall.RawConn, and
+// kernel.
 type controller interface {
 	Control(f func(fd uintptr)) error
 }
 
-// Control implements controller. It fails once the socket is closed.
+// Control implements controller. It fails after the socket is closed.
 func (k *kernel) Control(f func(fd uintptr)) error {
 	return k.raw.Control(func(uintptr) { f(k.fd) })
 }

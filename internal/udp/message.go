@@ -6,48 +6,54 @@ import (
 )
 
 const (
-	// A buffer holds whatever IP can carry in one packet, and a run never exceeds that: Linux limits both segmented sends and coalescing to 64 kB.
+	// A buffer holds the largest IP packet, and a run never exceeds that: Linux limits both segmented sends and
+	// coalescing to 64 kB.
 	bufferSize = 1 << 16
-	// maxSegments is UDP_MAX_SEGMENTS of Linux since 4.18; kernels from 6.9 on take twice as many, but 64 of 1,200 bytes exceed the packet already.
+	// maxSegments is UDP_MAX_SEGMENTS of Linux since 4.18; kernels from 6.9 on accept twice as many, but 64 segments of
+	// 1,200 bytes already exceed the packet.
 	maxSegments = 64
-	// callLength is how many runs one system call sends at most, since everything else may have to wait for it: 0.6 ms where each has 64 kB. The call itself, some 300 ns, is little
-	// to so many.
+	// callLength bounds the runs of one system call, since everything else may have to wait for the call: 0.6 ms if
+	// each run has 64 kB. The overhead of a call, about 300 ns, is small for so many runs.
 	callLength = 16
-	// What fits an IP packet: 65,535 bytes, less 20 of the IPv4 header and 8 of the UDP header.
+	// The payload of an IP packet: 65,535 bytes, less 20 of the IPv4 header and 8 of the UDP header.
 	maxPayloadIPv4 = 65535 - 20 - 8
-	// IPv6 does not count its header of 40 bytes in the length. Counted all the same, because what the kernel puts between it and UDP is not known here.
+	// IPv6 does not include its header of 40 bytes in the length. The header is subtracted nevertheless, because
+	// extension headers added by the kernel are not known here.
 	maxPayloadIPv6 = 65535 - 40 - 8
 )
 
-// Message is a run of datagrams from or to one address. An IPv4 address may come as it is or mapped to IPv6 where a message is sent; received ones are never
-// mapped. The zone of a link-local address is the name or the number of an interface.
+// Message is a run of datagrams from or to one address. For sending, an IPv4 address may be mapped to IPv6; addresses
+// of received messages are never mapped. The zone of a link-local address is the name or the number of an interface.
 type Message struct {
 	Peer netip.AddrPort
-	// Data is the payloads one after the other. It is cut every Segment bytes; the last datagram may be shorter.
+	// Data is the payloads one after the other, each of Segment bytes; the last datagram may be shorter.
 	Data []byte
-	// Segment is the length of the datagrams in bytes. 0, or any length from that of Data on, means a single datagram, which may be empty.
+	// Segment is the length of the datagrams in bytes. 0, or a length of at least that of Data, means a single
+	// datagram, which may be empty.
 	Segment int
-	// Stamped asks for the time at which the first datagram of a message leaves, where the socket takes stamps; Inbox.Departures brings it.
+	// Stamped requests the departure time of the message's first datagram if the socket takes timestamps;
+	// Inbox.Departures returns it.
 	Stamped bool
-	// Arrived is when the first datagram of a received message came, where the socket takes stamps.
+	// Arrived is the arrival time of the first datagram of a received message if the socket takes timestamps.
 	Arrived Stamp
 }
 
-// Stamp is when the system saw a datagram, in nanoseconds since 1970; 0 where it does not tell. Kernel is by the system's clock, Hardware by the network card's.
+// Stamp is the time at which the system processed a datagram, in nanoseconds since 1970; 0 is unknown. Kernel is by the
+// system's clock, Hardware by the network card's.
 type Stamp struct{ Kernel, Hardware int64 }
 
-// headSize is how much of a departed datagram is told: the header that all RTP packets have.
+// headSize is the number of bytes of a departed datagram that are reported: the fixed header of all RTP packets.
 const headSize = 12
 
-// Departure is a datagram that has left, for which Message.Stamped was set. Kernel and network card may tell by one Departure each.
+// Departure is a sent datagram with Message.Stamped. Kernel and network card may each report one Departure.
 type Departure struct {
 	Peer netip.AddrPort
-	// Head is how the datagram begins; what it lacks is 0.
+	// Head is the start of the datagram, padded with zeros.
 	Head [headSize]byte
 	Stamp
 }
 
-// Count returns how many datagrams the message holds, at least 1.
+// Count returns the number of datagrams in the message, at least 1.
 func (m Message) Count() int {
 	if m.Segment <= 0 || m.Segment >= len(m.Data) {
 		return 1
@@ -55,7 +61,7 @@ func (m Message) Count() int {
 	return (len(m.Data) + m.Segment - 1) / m.Segment
 }
 
-// Datagrams yields the payload of each datagram in order. The slices point into Data.
+// Datagrams yields the payload of each datagram in order. The slices refer to Data.
 func (m Message) Datagrams() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		rest := m.Data
@@ -69,14 +75,14 @@ func (m Message) Datagrams() iter.Seq[[]byte] {
 	}
 }
 
-// cursor cuts messages into what one message of the kernel's can carry.
+// cursor divides messages into runs, each of which fits one message of the kernel.
 type cursor struct {
 	messages []Message
-	offset   int // bytes of the first message that have been taken
+	offset   int // bytes of the first message that are done
 }
 
-// next takes the next run: a single datagram, or where segmented as many datagrams of one message as a segmented send may hold. It reports whether
-// there was one.
+// next returns the next run: a single datagram, or if segmented is set as many datagrams of one message as a segmented
+// send may hold. It reports whether there was one.
 func (c *cursor) next(segmented bool) (Message, bool) {
 	if len(c.messages) == 0 {
 		return Message{}, false
@@ -100,7 +106,7 @@ func (c *cursor) next(segmented bool) (Message, bool) {
 	return run, true
 }
 
-// maxPayload is what a UDP datagram to an address can carry, in bytes, and so can a run.
+// maxPayload returns the largest payload of a UDP datagram to an address, in bytes, which is also the limit of a run.
 func maxPayload(peer netip.Addr) int {
 	if peer.Is4() || peer.Is4In6() {
 		return maxPayloadIPv4
@@ -108,8 +114,8 @@ func maxPayload(peer netip.Addr) int {
 	return maxPayloadIPv6
 }
 
-// Inbox is the memory that datagrams are received into, used again and again by one goroutine. Batched receiving takes 1 MB of it, of which the system
-// provides pages only as datagrams touch them; plain receiving takes 64 kB.
+// Inbox is the memory for received datagrams, reused by one goroutine. Batched receiving needs 1 MB of address space,
+// of which the system provides only the touched pages; plain receiving needs 64 kB.
 type Inbox struct {
 	messages   []Message
 	departures []Departure
@@ -120,25 +126,27 @@ type Inbox struct {
 // NewInbox returns an Inbox without memory; the first Receive allocates it.
 func NewInbox() *Inbox { return new(Inbox) }
 
-// Messages returns what the last Receive brought. It is valid until the next Receive into this Inbox.
+// Messages returns the messages of the last Receive. The result is valid until the next Receive into this Inbox.
 func (in *Inbox) Messages() []Message { return in.messages }
 
-// Departures returns the stamps that the last Receive brought of datagrams that were sent. It is valid until the next Receive into this Inbox.
+// Departures returns the timestamps of sent datagrams of the last Receive. The result is valid until the next Receive
+// into this Inbox.
 func (in *Inbox) Departures() []Departure { return in.departures }
 
-// reserve provides memory for a number of buffers.
+// reserve allocates a number of buffers.
 func (in *Inbox) reserve(buffers int) {
 	if len(in.memory) < buffers*bufferSize {
 		in.memory = make([]byte, buffers*bufferSize)
 	}
 }
 
-// buffer is one of the reserved buffers.
+// buffer returns one of the reserved buffers.
 func (in *Inbox) buffer(index int) []byte {
 	return in.memory[index*bufferSize : (index+1)*bufferSize : (index+1)*bufferSize]
 }
 
-// append adds what a buffer received: its first length bytes, in segments of the given size or 0 for a single datagram.
+// append adds the content of a buffer: its first length bytes, in segments of the given size or 0 for a single
+// datagram.
 func (in *Inbox) append(peer netip.AddrPort, index, length, segment int) {
 	if segment <= 0 || segment > length {
 		segment = length

@@ -40,7 +40,7 @@ func TestDatagrams(t *testing.T) {
 				t.Errorf("%d datagrams, expected %d with all of the data", index, len(test.want))
 			}
 			for range m.Datagrams() {
-				break // must not go on
+				break // the iteration must end
 			}
 		})
 	}
@@ -74,13 +74,15 @@ func TestCursor(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			data := datagram(0, test.length)
 			// The same message twice: the cursor must find the end of the first.
-			rest := cursor{messages: []Message{{Peer: test.peer, Data: data, Segment: test.segment}, {Peer: test.peer, Data: data, Segment: test.segment}}}
+			rest := cursor{messages: []Message{{Peer: test.peer, Data: data, Segment: test.segment},
+				{Peer: test.peer, Data: data, Segment: test.segment}}}
 			for range 2 {
 				var all []byte
 				for i, want := range test.want {
 					got, ok := rest.next(test.segmented)
 					if !ok || len(got.Data) != want || got.Segment != test.segment || got.Peer != test.peer {
-						t.Fatalf("run %d: %v, %d bytes of segment %d to %v, expected %d", i, ok, len(got.Data), got.Segment, got.Peer, want)
+						t.Fatalf("run %d: %v, %d bytes of segment %d to %v, expected %d", i, ok, len(got.Data),
+							got.Segment, got.Peer, want)
 					}
 					all = append(all, got.Data...)
 				}

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFullSendBuffer sends over a slow link more than the send buffer holds: Send must wait, and lose nothing. All of it fits a receive buffer of the default size,
-// of which a datagram of 1,000 bytes takes some 2,300.
+// TestFullSendBuffer sends more than the send buffer holds over a slow link: Send must wait, and lose nothing. All of
+// it fits a receive buffer of the default size, of which a datagram of 1,000 bytes takes about 2,300.
 func TestFullSendBuffer(t *testing.T) {
 	var waits atomic.Uint32
 	counting := waiting(&waits)
@@ -44,7 +44,7 @@ func TestFullSendBuffer(t *testing.T) {
 	}
 }
 
-// TestCloseEndsSend closes a port of which several senders wait for room in the send buffer.
+// TestCloseEndsSend closes a port while several senders wait for space in the send buffer.
 func TestCloseEndsSend(t *testing.T) {
 	var waits atomic.Uint32
 	from, to := slowly(t, waiting(&waits))
@@ -72,7 +72,7 @@ func TestCloseEndsSend(t *testing.T) {
 	}
 }
 
-// waiting counts how often the send buffer was full.
+// waiting counts the times that the send buffer was full.
 func waiting(times *atomic.Uint32) variant {
 	return calling("counting waits", func(call multiCall) multiCall {
 		return func(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
@@ -85,12 +85,14 @@ func waiting(times *atomic.Uint32) variant {
 	})
 }
 
-// TestSmallLink sends runs of segments that the link cannot carry whole. The kernel refuses to segment so, but fragments single datagrams.
+// TestSmallLink sends runs with segments larger than the link's MTU. The kernel refuses to segment these, but fragments
+// single datagrams.
 func TestSmallLink(t *testing.T) {
 	for _, v := range variants() {
 		t.Run(v.name, func(t *testing.T) {
 			from, to := inNetwork(t, v, "ip link set lo mtu 1280")
-			messages := []Message{run(to.Address(), 0, 5, 1200, 1200), run(to.Address(), 5, 5, 1300, 600), run(to.Address(), 10, 3, 1200, 30)}
+			messages := []Message{run(to.Address(), 0, 5, 1200, 1200), run(to.Address(), 5, 5, 1300, 600),
+				run(to.Address(), 10, 3, 1200, 30)}
 			send(t, from, messages...)
 			same(t, take(t, to, to.Sockets()[0], 13), from.Address(), messages...)
 			if stats := from.Stats(); stats.Sent != 13 || stats.SendErrors != 0 {
@@ -100,16 +102,19 @@ func TestSmallLink(t *testing.T) {
 	}
 }
 
-// slowly opens two ports on a loopback of 20 Mbit/s: the system's own has no queue that a send buffer could fill.
+// slowly opens two ports on a loopback of 20 Mbit/s: the system's own loopback has no queue that could fill a send
+// buffer.
 func slowly(t *testing.T, v variant) (from, to *Port) {
 	return inNetwork(t, v, "tc qdisc add dev lo root tbf rate 20mbit burst 10kb limit 1mb")
 }
 
-// inNetwork opens two ports on the loopback of a network of its own, changed by a command. It skips the test where that is not allowed.
+// inNetwork opens two ports on the loopback of a network namespace of its own, configured by a command. It skips the
+// test if that is not permitted.
 func inNetwork(t *testing.T, v variant, command string) (from, to *Port) {
 	var group sync.WaitGroup
 	group.Go(func() {
-		// The thread ends with this goroutine, which does not unlock it: nobody else gets into the network. Sockets stay in the one that they were opened in.
+		// The thread ends with this goroutine, which does not unlock it: no other goroutine enters the namespace.
+		// Sockets stay in the namespace in which they were opened.
 		runtime.LockOSThread()
 		if unix.Unshare(unix.CLONE_NEWNET) != nil {
 			return

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stuckConn is a connection whose send buffer is full for ever.
+// stuckConn is a connection whose send buffer stays full.
 type stuckConn struct {
 	packetConn
 	deadline time.Time
@@ -28,8 +28,8 @@ func (c *stuckConn) WriteToAddrPort([]byte, netip.AddrPort) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestPatienceOfPlainCalls sends on a full socket without sendmmsg: Send waits for its patience and once more, drops the
-// rest, and does not try while the socket counts as full.
+// TestPatienceOfPlainCalls sends on a full socket without sendmmsg: Send waits for its patience and once more, drops
+// the rest, and does not try while the socket counts as full.
 func TestPatienceOfPlainCalls(t *testing.T) {
 	for _, patience := range []time.Duration{10 * time.Millisecond, time.Nanosecond} {
 		conn := &stuckConn{}
@@ -52,7 +52,8 @@ func TestPatienceOfPlainCalls(t *testing.T) {
 				t.Errorf("after send %d: %d drops, %d errors, %d calls; expected %d, %d, 2",
 					sends, stats.SendDrops, stats.SendErrors, conn.calls, want, want)
 			}
-			// The test may stall for longer than a socket counts as full, so the socket was full in the future.
+			// The test may stall for longer than a socket counts as full, so the time of the last drop is in the
+			// future.
 			s.fullAt.Store(time.Now().Add(time.Hour).UnixNano())
 		}
 		s.fullAt.Store(0)

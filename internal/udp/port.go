@@ -9,29 +9,30 @@ import (
 	"time"
 )
 
-// ErrAddress says that an address is none that UDP sockets can have.
+// ErrAddress is the sentinel of addresses that UDP sockets cannot have.
 var ErrAddress = errors.New("not an IP address with a port")
 
-// Config says what to listen on, and how.
+// Config is the configuration of a Port.
 type Config struct {
-	// Address is what to listen on; port 0 lets the system choose. [::] listens on IPv6 and IPv4, 0.0.0.0 on IPv4 alone.
+	// Address is the local address; port 0 lets the system choose. [::] listens on IPv6 and IPv4, 0.0.0.0 on IPv4 only.
 	Address netip.AddrPort
-	// Sockets is how many sockets share the port, so that as many goroutines can receive: the system gives all datagrams of one peer to the same socket, chosen
-	// by a hash of both addresses. Values below 1 count as 1. Only Linux shares ports in this way; elsewhere there is one socket.
+	// Sockets is the number of sockets that share the port, which is also the number of goroutines that can receive:
+	// the system delivers all datagrams of one peer to the same socket, chosen by a hash of both addresses. Values
+	// below 1 count as 1. Only Linux shares ports in this way; other systems have one socket.
 	Sockets int
-	// ReceiveBuffer and SendBuffer are the buffers asked for each socket, in bytes: beyond the system's limits where the process may (CAP_NET_ADMIN), else as
-	// much as the system gives. 0 keeps the system's default.
+	// ReceiveBuffer and SendBuffer are the requested buffers of each socket, in bytes: beyond the system's limits if
+	// the process has CAP_NET_ADMIN, else at most the system's limit. 0 keeps the system's default.
 	ReceiveBuffer, SendBuffer int
-	// Patience is how long one call of Send waits for room in the send buffer before it drops packets, and 0 is as long
-	// as it takes. Sockets of plain calls may wait once more as long.
+	// Patience is the time for which one call of Send waits for space in the send buffer before it drops packets; 0 is
+	// no limit. Sockets of plain calls may wait for twice as long.
 	Patience time.Duration
-	// PlainSending switches off segmented sends and sendmmsg: every datagram is a system call.
+	// PlainSending disables segmented sends and sendmmsg: every datagram is a system call.
 	PlainSending bool
-	// PlainReceiving switches off UDP_GRO and recvmmsg: every system call receives one datagram.
+	// PlainReceiving disables UDP_GRO and recvmmsg: every system call receives one datagram.
 	PlainReceiving bool
 }
 
-// Port is the sockets of one UDP port. Its methods are safe for concurrent use.
+// Port has the sockets of one UDP port. Its methods are safe for concurrent use.
 type Port struct {
 	sockets []*Socket
 	senders senders
@@ -39,9 +40,11 @@ type Port struct {
 	failure error // of closing
 }
 
-// Listen opens the sockets. Its errors name address and port, and wrap the system's, such as syscall.EADDRINUSE; ErrAddress where Address is the zero value.
+// Listen opens the sockets. Its errors name address and port, and wrap the system's error, such as syscall.EADDRINUSE,
+// or ErrAddress if Address is the zero value.
 //
-// No other process shares the port, not even one of the same user that asks for SO_REUSEPORT, too: the first socket binds alone, and only then admits the others.
+// No other process shares the port, not even one of the same user with SO_REUSEPORT: the first socket binds alone, and
+// only then permits the others.
 func Listen(c Config) (*Port, error) {
 	if !c.Address.IsValid() {
 		return nil, fmt.Errorf("listening on %q: %w", c.Address, ErrAddress)
@@ -49,7 +52,7 @@ func Listen(c Config) (*Port, error) {
 	return listenWith(c, wanted(c))
 }
 
-// listenWith is Listen with what the sockets may use of the kernel's batching.
+// listenWith is Listen with the kernel features that the sockets may use.
 func listenWith(c Config, use abilities) (*Port, error) {
 	c.Address = unmap(c.Address)
 	c.Sockets = max(c.Sockets, 1)
@@ -65,8 +68,9 @@ func listenWith(c Config, use abilities) (*Port, error) {
 	return p, nil
 }
 
-// Attach makes a port of one socket on a packet connection of the caller's, such as one of an emulated network, by plain calls. Closing the port closes the
-// connection. ErrAddress where its local address is not one of UDP.
+// Attach returns a port with one socket on the caller's packet connection, for example one of an emulated network, with
+// plain calls. Closing the port closes the connection. The error wraps ErrAddress if the local address is not a UDP
+// address.
 func Attach(conn net.PacketConn) (*Port, error) {
 	s, err := newSocket(adapt(conn), 0)
 	if err != nil {
@@ -75,7 +79,7 @@ func Attach(conn net.PacketConn) (*Port, error) {
 	return &Port{sockets: []*Socket{s}}, nil
 }
 
-// abilities is what a socket uses of the kernel's batching.
+// abilities are the kernel features that a socket uses.
 type abilities struct {
 	batchedReceiving bool // recvmmsg
 	coalescing       bool // UDP_GRO, only with batchedReceiving
@@ -84,7 +88,7 @@ type abilities struct {
 	watching         bool // an epoll of the socket's own, only with both
 }
 
-// wanted is what a configuration allows.
+// wanted returns the features that a configuration permits.
 func wanted(c Config) abilities {
 	return abilities{
 		batchedReceiving: !c.PlainReceiving,
@@ -98,11 +102,12 @@ func wanted(c Config) abilities {
 // Sockets returns the sockets, at least one; always the same.
 func (p *Port) Sockets() []*Socket { return p.sockets }
 
-// Address returns the local address and the port, chosen by the system where 0 was asked for. An address of IPv4 is not mapped.
+// Address returns the local address and the port, which may have been chosen by the system. An IPv4 address is not
+// mapped.
 func (p *Port) Address() netip.AddrPort { return p.sockets[0].local }
 
-// ReceiveBuffer returns the receive buffer that each socket was granted, in bytes as asked: Linux doubles them for its own bookkeeping, which this leaves out.
-// It is the smallest where they differ, and 0 where it is not known.
+// ReceiveBuffer returns the granted receive buffer of each socket in bytes, without the doubling by Linux. It is the
+// smallest if they differ, and 0 if it is unknown.
 func (p *Port) ReceiveBuffer() int {
 	smallest := p.sockets[0].receiveBuffer
 	for _, s := range p.sockets {
@@ -111,7 +116,7 @@ func (p *Port) ReceiveBuffer() int {
 	return smallest
 }
 
-// SendBuffer returns the send buffer that each socket was granted, in the same way.
+// SendBuffer returns the granted send buffer of each socket, in the same way.
 func (p *Port) SendBuffer() int {
 	smallest := p.sockets[0].sendBuffer
 	for _, s := range p.sockets {
@@ -120,24 +125,26 @@ func (p *Port) SendBuffer() int {
 	return smallest
 }
 
-// Stats counts since the port was opened.
+// Stats are counters since the port was opened.
 type Stats struct {
 	// Received and Sent count datagrams.
 	Received, Sent uint64
-	// Receives and Sends count system calls that moved something.
+	// Receives and Sends count system calls that transferred datagrams.
 	Receives, Sends uint64
-	// Runs counts messages handed to the kernel, each a segmented run or a single datagram: Sent/Runs is the mean run, Runs/Sends the mean batch.
+	// Runs counts messages passed to the kernel, each a segmented run or a single datagram: Sent/Runs is the mean run,
+	// Runs/Sends the mean batch.
 	Runs uint64
-	// ReceiveDrops counts datagrams that the kernel dropped, for the most part because the receive buffer was full. 0 where it does not tell.
+	// ReceiveDrops counts datagrams dropped by the kernel, mostly because the receive buffer was full. 0 if it is
+	// unknown.
 	ReceiveDrops uint64
-	// SendDrops counts datagrams that were dropped because the send buffer had no room for too long. They are among
-	// SendErrors.
+	// SendDrops counts datagrams dropped because the send buffer had no space for too long. SendErrors includes them.
 	SendDrops uint64
-	// SendErrors counts datagrams that could not be sent. Every datagram given to Send is in either Sent or SendErrors, unless the port was closed meanwhile.
+	// SendErrors counts datagrams that could not be sent. Every datagram passed to Send is counted in Sent or
+	// SendErrors, unless the port was closed meanwhile.
 	SendErrors uint64
 }
 
-// Stats returns the sums over the sockets. It still counts for a closed port what was there before.
+// Stats returns the sums over the sockets, also after the port is closed.
 func (p *Port) Stats() Stats {
 	var sum Stats
 	for _, s := range p.sockets {
@@ -147,7 +154,7 @@ func (p *Port) Stats() Stats {
 	return sum
 }
 
-// add adds other counts.
+// add adds other counters.
 func (s *Stats) add(other Stats) {
 	s.Received += other.Received
 	s.Sent += other.Sent
@@ -159,7 +166,8 @@ func (s *Stats) add(other Stats) {
 	s.SendErrors += other.SendErrors
 }
 
-// Close closes the sockets, which ends Receive and Send wherever they wait, and returns what went wrong. Closing again does nothing and returns the same.
+// Close closes the sockets, which ends all waiting calls of Receive and Send, and returns the errors of closing.
+// Further calls do nothing and return the same.
 func (p *Port) Close() error {
 	p.closing.Do(func() {
 		p.failure = p.closeSenders()
@@ -170,13 +178,13 @@ func (p *Port) Close() error {
 	return p.failure
 }
 
-// unmap makes an address of IPv4 that is mapped to IPv6 one of IPv4.
+// unmap converts an IPv4 address mapped to IPv6 to IPv4.
 func unmap(address netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
 }
 
-// network names the kind of socket for a local address as package net does. Only with "udp" an unspecified address of IPv6 takes IPv4, too, and so would one
-// of IPv4 take IPv6.
+// network returns the network name of package net for a local address. Only with "udp" an unspecified IPv6 address
+// accepts IPv4, too, and an unspecified IPv4 address would accept IPv6.
 func network(address netip.Addr) string {
 	switch {
 	case address.Is4():

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestRuns sends runs of all shapes and expects the same datagrams in the same order. Together they fit a receive buffer of the default size.
+// TestRuns sends runs of all shapes and expects the same datagrams in the same order. Together they fit a receive
+// buffer of the default size.
 func TestRuns(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -49,10 +50,12 @@ func TestRuns(t *testing.T) {
 			})
 		}
 		stats := from.Stats()
-		if stats.Sent != sent || stats.SendErrors != 0 || stats.Runs > sent || stats.Sends > stats.Runs || stats.Sends == 0 {
+		if stats.Sent != sent || stats.SendErrors != 0 || stats.Runs > sent || stats.Sends > stats.Runs ||
+			stats.Sends == 0 {
 			t.Errorf("expected %d sent: %+v", sent, stats)
 		}
-		if stats := to.Stats(); stats.Received != sent || stats.Receives == 0 || stats.Receives > sent || stats.ReceiveDrops != 0 {
+		if stats := to.Stats(); stats.Received != sent || stats.Receives == 0 || stats.Receives > sent ||
+			stats.ReceiveDrops != 0 {
 			t.Errorf("expected %d received: %+v", sent, stats)
 		}
 	})
@@ -86,17 +89,18 @@ func TestPeers(t *testing.T) {
 	})
 }
 
-// TestUnsendable sends what the system refuses between what it does not.
+// TestUnsendable sends messages that the system refuses among valid ones.
 func TestUnsendable(t *testing.T) {
 	forEach(t, func(t *testing.T, open func(Config) *Port) {
 		from, to := open(Config{Address: loopback4}), open(Config{Address: loopback4})
 		v6, peer := netip.MustParseAddrPort("[2001:db8::1]:9"), to.Address()
-		good := []Message{run(peer, 0, 3, 500, 500), run(peer, 3, 1, 500, 500), run(peer, 4, 4, 500, 10), run(peer, 8, 1, 10, 10), run(peer, 9, 2, 9, 9)}
+		good := []Message{run(peer, 0, 3, 500, 500), run(peer, 3, 1, 500, 500), run(peer, 4, 4, 500, 10),
+			run(peer, 8, 1, 10, 10), run(peer, 9, 2, 9, 9)}
 		send(t, from, good[0],
 			run(v6, 0, 2, 100, 100), good[1],
 			run(netip.AddrPort{}, 0, 1, 100, 100), good[2],
 			run(netip.AddrPort{}, 0, 4, 100, 100), good[3],
-			Message{Peer: peer, Data: make([]byte, 140_000), Segment: 70_000}, // longer than a datagram can be
+			Message{Peer: peer, Data: make([]byte, 140_000), Segment: 70_000}, // longer than the largest datagram
 			run(netip.AddrPortFrom(loopback4.Addr(), 0), 0, 2, 100, 100), good[4])
 		same(t, take(t, to, to.Sockets()[0], 11), from.Address(), good...)
 		if stats := from.Stats(); stats.Sent != 11 || stats.SendErrors != 2+1+4+2+2 {
@@ -105,7 +109,7 @@ func TestUnsendable(t *testing.T) {
 	})
 }
 
-// TestRefusingPeer sends to a port that nobody listens on, for which the system answers with ICMP.
+// TestRefusingPeer sends to a port without a listener, for which the system answers with ICMP.
 func TestRefusingPeer(t *testing.T) {
 	forEach(t, func(t *testing.T, open func(Config) *Port) {
 		gone := open(Config{Address: loopback4})
@@ -155,7 +159,7 @@ func TestConcurrentSenders(t *testing.T) {
 	})
 }
 
-// TestSharedPort opens a port of two sockets, which 50 remote ones send to.
+// TestSharedPort opens a port of two sockets, to which 50 remote sockets send.
 func TestSharedPort(t *testing.T) {
 	for _, v := range variants() {
 		t.Run(v.name, func(t *testing.T) {
@@ -174,14 +178,15 @@ func TestSharedPort(t *testing.T) {
 					t.Errorf("%d datagrams from %v, expected %d", got, peer, datagrams)
 				}
 			}
-			if stats := to.Stats(); len(peers) != remotes || stats.Received != remotes*datagrams || stats.ReceiveDrops != 0 {
+			if stats := to.Stats(); len(peers) != remotes || stats.Received != remotes*datagrams ||
+				stats.ReceiveDrops != 0 {
 				t.Errorf("heard %d of %d peers: %+v", len(peers), remotes, stats)
 			}
 		})
 	}
 }
 
-// hearAll receives on all sockets of a port, expects that each of them gets something, and counts by peer. It closes the port.
+// hearAll receives on all sockets of a port, expects datagrams on each of them, and counts by peer. It closes the port.
 func hearAll(t *testing.T, p *Port, datagrams int) map[netip.AddrPort]int {
 	var (
 		group sync.WaitGroup
@@ -224,7 +229,8 @@ func TestIPv6(t *testing.T) {
 	})
 }
 
-// TestDualStack lets a socket of both families exchange datagrams with sockets of one. Addresses of IPv4 are never mapped where they come out.
+// TestDualStack exchanges datagrams between a socket of both families and sockets of one. Returned IPv4 addresses are
+// never mapped.
 func TestDualStack(t *testing.T) {
 	on6(t)
 	forEach(t, func(t *testing.T, open func(Config) *Port) {
@@ -241,7 +247,8 @@ func TestDualStack(t *testing.T) {
 			same(t, take(t, single, single.Sockets()[0], 3), netip.AddrPortFrom(local.Addr(), port), back)
 		}
 		four := open(Config{Address: loopback4})
-		mapped := run(netip.AddrPortFrom(netip.AddrFrom16(loopback4.Addr().As16()), four.Address().Port()), 0, 2, 80, 80)
+		mapped := run(netip.AddrPortFrom(netip.AddrFrom16(loopback4.Addr().As16()), four.Address().Port()),
+			0, 2, 80, 80)
 		send(t, dual, mapped)
 		send(t, four, mapped)
 		if got := take(t, four, four.Sockets()[0], 4); got[3].peer != four.Address() {
@@ -293,7 +300,8 @@ func TestPortTaken(t *testing.T) {
 				_ = second.Close()
 				t.Fatal("expected an error for a port that is taken")
 			}
-			if !errors.Is(err, syscall.EADDRINUSE) && len(first.Sockets()) == sockets || !strings.Contains(err.Error(), first.Address().String()) {
+			if !errors.Is(err, syscall.EADDRINUSE) && len(first.Sockets()) == sockets ||
+				!strings.Contains(err.Error(), first.Address().String()) {
 				t.Errorf("%v, expected the system's error with %v", err, first.Address())
 			}
 		})
@@ -310,7 +318,7 @@ func TestAddressInvalid(t *testing.T) {
 	}
 }
 
-// alien is a connection that is not one of UDP.
+// alien is a connection that is not UDP.
 type alien struct{ net.PacketConn }
 
 func (alien) LocalAddr() net.Addr { return &net.UnixAddr{Name: "somewhere", Net: "unixgram"} }

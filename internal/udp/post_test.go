@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// letter makes a run in a buffer of the pool.
+// letter returns a run in a buffer of the pool.
 func letter(m Message) ([]Message, *Buffer) {
 	b := NewBuffer()
 	m.Data = b[:copy(b[:], m.Data)]
 	return []Message{m}, b
 }
 
-// TestPost leaves runs for several peers to a post, from two sockets, and expects them complete and in order.
+// TestPost adds runs for several peers to a Post, from two sockets, and expects them complete and in order.
 func TestPost(t *testing.T) {
 	forEach(t, func(t *testing.T, open func(Config) *Port) {
 		from := []*Port{open(Config{Address: loopback4}), open(Config{Address: loopback4})}
@@ -46,9 +46,10 @@ func TestPost(t *testing.T) {
 	})
 }
 
-// TestPostSendsWhatIsEnough adds what fills it, which leaves by one call where the system has such calls.
+// TestPostSendsWhatIsEnough fills a Post, which sends by one call if the system has such calls.
 func TestPostSendsWhatIsEnough(t *testing.T) {
-	from, to := opened(t)(Listen(Config{Address: loopback4})), opened(t)(Listen(Config{Address: loopback4, ReceiveBuffer: 1 << 20}))
+	from, to := opened(t)(Listen(Config{Address: loopback4})),
+		opened(t)(Listen(Config{Address: loopback4, ReceiveBuffer: 1 << 20}))
 	for _, test := range []struct{ runs, bytes int }{{callLength, 100}, {4, postBytes / 4}} {
 		var post Post
 		for i := range test.runs {

@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inboxLength is how many messages one call receives. Coalesced, 16 hold up to 1,024 datagrams; from as many peers with one datagram each, the call itself
-// (some 300 ns) costs each of them 20 ns, and more buffers would cost every client memory.
+// inboxLength is the number of messages that one call receives. Coalesced, 16 hold up to 1,024 datagrams. From as many
+// peers with one datagram each, the call itself (about 300 ns) costs each of them 20 ns, and more buffers would cost
+// every client memory.
 const inboxLength = 16
 
-// inboxBatch is what recvmmsg fills. Everything in it keeps its place, so that the headers point to it once and for all.
+// inboxBatch is the memory that recvmmsg fills. Its parts never move, so the headers are set up once.
 type inboxBatch struct {
 	headers   []unix.Mmsghdr // nil until the first call
 	vectors   [inboxLength]unix.Iovec
@@ -22,18 +23,18 @@ type inboxBatch struct {
 
 	fd    uintptr
 	call  multiCall
-	count int // of headers that the last call filled
+	count int // headers filled by the last call
 	err   syscall.Errno
 }
 
-// controlSpace holds the control messages of one message: the length of the segments of a coalesced run, which takes 24 bytes, and three times of day with 64; those of a
-// datagram that was sent have an error of 48 bytes beside them.
+// controlSpace is the size of the control messages of one message: the segment length of a coalesced run has 24 bytes,
+// and three times of day 64; those of a sent datagram have an error of 48 bytes in addition.
 const controlSpace = 192
 
-// controlRoom is room for control messages, aligned as they are.
+// controlRoom is aligned memory for control messages.
 type controlRoom [controlSpace / 8]uint64
 
-// prepare allocates and points the headers to everything, once.
+// prepare allocates the memory and sets up the headers, once.
 func (in *Inbox) prepare() {
 	b := &in.batch
 	if b.headers != nil {
@@ -81,7 +82,7 @@ func (s *Socket) receive(in *Inbox) error {
 	return nil
 }
 
-// reset gives the kernel back the lengths that it changed in the last call.
+// reset restores the lengths that the kernel changed in the last call.
 func (b *inboxBatch) reset() {
 	for i := range b.headers[:b.count] {
 		header := &b.headers[i].Hdr
@@ -92,7 +93,7 @@ func (b *inboxBatch) reset() {
 	b.count = 0
 }
 
-// try receives what there is. It reports false where the poller shall wait for something.
+// try receives without waiting. It returns false if the poller has to wait.
 func (b *inboxBatch) try(uintptr) bool {
 	b.count, b.err = b.call(b.fd, b.headers)
 	b.departed.read(b.fd)
@@ -104,12 +105,16 @@ func recvmmsg(fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
 	return multi(unix.SYS_RECVMMSG, fd, headers)
 }
 
-// multi makes one of the two calls that move many messages; their arguments are alike, but for a time limit when receiving, which is left out.
+// multi makes one of the two calls that transfer many messages; their arguments are the same, except for a time limit
+// when receiving, which is not used.
 //
-// Neither waits for the network, so Go's scheduler is not told of them: told, it wakes its system monitor, which then looks every 20 µs for a while whether the call has returned, and takes a sixth
-// of the time of a server. But what stops all goroutines, as the collector does twice, has to wait for the call.
+// Neither call waits for the network, so they are made without informing Go's scheduler. Otherwise the scheduler would
+// wake its system monitor, which then checks every 20 µs for a while whether the call has returned, and takes a sixth
+// of the time of a server. The disadvantage is that stopping all goroutines, as the garbage collector does twice, has
+// to wait for the call.
 func multi(number, fd uintptr, headers []unix.Mmsghdr) (int, syscall.Errno) {
-	n, _, err := unix.RawSyscall6(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(headers))), uintptr(len(headers)), unix.MSG_DONTWAIT, 0, 0)
+	n, _, err := unix.RawSyscall6(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(headers))), uintptr(len(headers)),
+		unix.MSG_DONTWAIT, 0, 0)
 	if err != 0 {
 		return 0, err
 	}

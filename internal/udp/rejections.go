@@ -9,19 +9,20 @@ import (
 var ErrNoRejections = errors.New("the system cannot reject datagrams")
 
 const (
-	// MaxRejected is how many sources a port rejects at once: each is some five instructions for the kernel, for every
-	// datagram of a rejected kind. A program has 4,096 instructions at most, and a source at most 14 and its Except.
+	// MaxRejected is the maximum number of sources that a port rejects: each is about five instructions of the kernel
+	// for every datagram of a rejected kind. A program has 4,096 instructions at most; a source has at most 14 and its
+	// Except.
 	MaxRejected = 128
-	// MaxExcept is how many ports of one source may be excepted. MaxRejected sources without exceptions and the rest of
-	// the program have 2,000 instructions, which leaves room for 30 sources with all of theirs.
+	// MaxExcept is the maximum number of excepted ports of one source. MaxRejected sources without exceptions and the
+	// rest of the program have 2,000 instructions, which leaves space for 30 sources with all exceptions.
 	MaxExcept = 64
-	// maxInstructions is what the kernel takes (BPF_MAXINSNS).
+	// maxInstructions is the limit of the kernel (BPF_MAXINSNS).
 	maxInstructions = 4096
 )
 
 // Rejections are datagrams that the kernel drops before they wake a reader: those of the Sources whose first byte is in
-// one of the Kinds. Datagrams of other kinds are looked at no further, so that rejections cost media nothing. Empty
-// datagrams are dropped as long as there is any rejection.
+// one of the Kinds. Datagrams of other kinds are accepted after the first check, so that rejections cost media nothing.
+// Empty datagrams are dropped as long as there is any rejection.
 type Rejections struct {
 	Kinds   []Kind
 	Sources []RejectedSource
@@ -30,7 +31,7 @@ type Rejections struct {
 // Kind is a range of first bytes (RFC 7983).
 type Kind struct{ First, Last byte }
 
-// RejectedSource is one port of the addresses of a prefix, or all ports but Except if Port is 0.
+// RejectedSource is one port of the addresses of a prefix, or all ports except Except if Port is 0.
 type RejectedSource struct {
 	Prefix netip.Prefix
 	Port   uint16
@@ -38,7 +39,7 @@ type RejectedSource struct {
 }
 
 // Reject replaces the port's rejections. Sources beyond MaxRejected, those that exceed MaxExcept, and those for which
-// the kernel's program has no room are left out. Dropped datagrams count as Stats.ReceiveDrops. Errors wrap
+// the kernel's program has no space are ignored. Dropped datagrams count as Stats.ReceiveDrops. Errors wrap
 // ErrNoRejections.
 func (p *Port) Reject(rejections Rejections) error {
 	rejections.Sources = rejections.Sources[:min(len(rejections.Sources), MaxRejected)]

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Places in a datagram as the kernel shows it to a socket's filter, which begins at the UDP header (RFC 768), and in
-// the IP header in front (RFC 791, RFC 8200).
+// Offsets in a datagram as a socket's filter sees it, beginning at the UDP header (RFC 768), and in the IP header
+// before it (RFC 791, RFC 8200).
 const (
 	filterPort, filterPayload    = 0, 8
 	filterVersion                = networkHeader
@@ -17,9 +17,9 @@ const (
 	filterAccepts, filterRejects = 0xffffffff, 0
 )
 
-// reject gives the socket a filter of classic BPF (SO_ATTACH_FILTER), or takes its filter away if nothing is rejected.
-// The kernel bounds the memory of filters (net.core.optmem_max): if there is too little, half of the sources are left
-// out.
+// reject attaches a classic BPF filter to the socket (SO_ATTACH_FILTER), or detaches the filter if nothing is rejected.
+// The kernel bounds the memory of filters (net.core.optmem_max): if it is insufficient, half of the sources are
+// ignored.
 func (s *Socket) reject(rejections Rejections) error {
 	if s.kernel.raw == nil {
 		return errors.ErrUnsupported
@@ -47,7 +47,7 @@ func (s *Socket) attach(program []unix.SockFilter) error {
 	return errors.Join(err, failure)
 }
 
-// detach takes the socket's filter away, if there is one.
+// detach removes the socket's filter, if there is one.
 func (s *Socket) detach() error {
 	err := setInt(&s.kernel, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -56,17 +56,17 @@ func (s *Socket) detach() error {
 	return err
 }
 
-// loading is an instruction that loads from a datagram.
+// loading returns an instruction that loads from a datagram.
 func loading(size uint16, at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_ABS, K: at}
 }
 
-// jump is an instruction that compares, and skips so many instructions if the comparison holds, or if it does not.
+// jump returns an instruction that compares, and skips holds or fails instructions depending on the result.
 func jump(comparison uint16, k uint32, holds, fails uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | comparison | unix.BPF_K, Jt: holds, Jf: fails, K: k}
 }
 
-// computing is an instruction that computes with what was loaded.
+// computing returns an instruction that computes with the loaded value.
 func computing(operation uint16, k uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_ALU | operation | unix.BPF_K, K: k}
 }
@@ -75,12 +75,12 @@ func returning(k uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k}
 }
 
-// rejecting makes a filter's program: a datagram of another kind is accepted at once, then each source is a rule that
-// drops the datagram or goes on at the next.
+// rejecting returns a filter program: a datagram of another kind is accepted at once, then each source is a rule that
+// drops the datagram or continues at the next.
 func rejecting(rejections Rejections) []unix.SockFilter {
 	program := []unix.SockFilter{loading(unix.BPF_B, filterPayload)}
 	for i, kind := range rejections.Kinds {
-		// Each kind is two instructions, and the last is followed by the one that accepts.
+		// Each kind has two instructions, and the last is followed by the instruction that accepts.
 		rest := uint8(2 * (len(rejections.Kinds) - i - 1))
 		program = append(program,
 			jump(unix.BPF_JGE, uint32(kind.First), 0, 1), jump(unix.BPF_JGT, uint32(kind.Last), 0, rest+1))
@@ -97,9 +97,9 @@ func rejecting(rejections Rejections) []unix.SockFilter {
 	return append(program, returning(filterAccepts))
 }
 
-// rule drops the datagrams of one source, and goes on behind its last instruction for all others.
+// rule drops the datagrams of one source, and continues after its last instruction for all others.
 func rule(source RejectedSource) (program []unix.SockFilter) {
-	// ends are the instructions that go on behind the rule if they do not hold, passes those that do if they hold.
+	// ends are the instructions that continue after the rule if they do not hold, passes those that do so if they hold.
 	var ends, passes []int
 	holds := func(k uint32) {
 		ends = append(ends, len(program))

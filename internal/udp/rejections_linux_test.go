@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRejections sends datagrams of several first bytes from three peers, two of which have some rejected: the kernel
-// drops those and passes all others, and after the rejections are taken back all.
+// TestRejections sends datagrams of several first bytes from three peers, of which two have some rejected: the kernel
+// drops those and passes all others, and passes all after the rejections are removed.
 func TestRejections(t *testing.T) {
 	for name, address := range map[string]netip.AddrPort{"IPv4": loopback4, "IPv6": loopback6} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestRejections(t *testing.T) {
 			}
 			port := func(peer int) uint16 { return peers[peer].Address().Port() }
 			kinds := []Kind{{0, 0}, {20, 63}}
-			// A far address of the same port is another peer.
+			// Another address with the same port is another peer.
 			far := RejectedSource{Prefix: netip.MustParsePrefix("192.0.2.1/32"), Port: port(2)}
 			reject := func(kinds []Kind, sources ...RejectedSource) {
 				t.Helper()
@@ -67,7 +67,7 @@ func TestRejections(t *testing.T) {
 			reject([]Kind{{0, 63}}, source(peers[0], port(0)))
 			send()
 			come(map[int][]byte{0: {64, 128, 255}, 1: first, 2: first})
-			// All ports of the host but two, or but one of which another rule rejects.
+			// All ports of the host except two, or except one that another rule rejects.
 			reject(kinds, far, source(peers[0], 0, port(1), port(2)), far)
 			send()
 			come(map[int][]byte{0: rest, 1: first, 2: first})
@@ -114,7 +114,7 @@ func TestManyRejections(t *testing.T) {
 	if err := to.Reject(rejections); err != nil {
 		t.Fatal(err)
 	}
-	// Those with more exceptions than may be are left out, and what the program has no room for.
+	// Sources with too many exceptions are ignored, and those for which the program has no space.
 	if length := len(rejecting(rejections)); length > maxInstructions || length < maxInstructions-100 {
 		t.Errorf("a program of %d instructions, expected nearly %d", length, maxInstructions)
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must come.
+// patience is the maximum time that a test waits for an expected event.
 const patience = 20 * time.Second
 
 var loopback4, loopback6 = netip.MustParseAddrPort("127.0.0.1:0"), netip.MustParseAddrPort("[::1]:0")
@@ -25,7 +25,7 @@ type variant struct {
 	open func(t testing.TB, c Config) *Port
 }
 
-// listening opens ports by Listen, changed as told.
+// listening opens ports with Listen and a changed configuration.
 func listening(name string, change func(c *Config)) variant {
 	return variant{name, func(t testing.TB, c Config) *Port {
 		change(&c)
@@ -33,7 +33,7 @@ func listening(name string, change func(c *Config)) variant {
 	}}
 }
 
-// attached opens ports on a connection of the test's.
+// attached opens ports on a connection of the test.
 func attached(name string, wrap func(*net.UDPConn) net.PacketConn) variant {
 	return variant{name, func(t testing.TB, c Config) *Port {
 		conn, err := net.ListenUDP(network(c.Address.Addr()), net.UDPAddrFromAddrPort(c.Address))
@@ -44,7 +44,7 @@ func attached(name string, wrap func(*net.UDPConn) net.PacketConn) variant {
 	}}
 }
 
-// variants are all ways that the system has.
+// variants are all ways on this system.
 func variants() []variant {
 	return append([]variant{
 		listening("as the system can", func(*Config) {}),
@@ -57,7 +57,8 @@ func variants() []variant {
 	}, systemVariants()...)
 }
 
-// addrPortConn is as a connection of an emulated network: not package net's, but with methods that do not allocate.
+// addrPortConn resembles a connection of an emulated network: not one of package net, but with methods that do not
+// allocate.
 type addrPortConn struct{ *net.UDPConn }
 
 func (c addrPortConn) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
@@ -75,7 +76,7 @@ func forEach(t *testing.T, test func(t *testing.T, open func(Config) *Port)) {
 	}
 }
 
-// opened takes what Listen and Attach return, and closes the port at the end of the test.
+// opened takes the results of Listen and Attach, and closes the port at the end of the test.
 func opened(t testing.TB) func(*Port, error) *Port {
 	return func(p *Port, err error) *Port {
 		t.Helper()
@@ -91,7 +92,7 @@ func opened(t testing.TB) func(*Port, error) *Port {
 	}
 }
 
-// on6 skips a test where the system has no IPv6.
+// on6 skips a test if the system has no IPv6.
 func on6(t *testing.T) {
 	conn, err := net.ListenUDP("udp6", net.UDPAddrFromAddrPort(loopback6))
 	if err != nil {
@@ -102,7 +103,7 @@ func on6(t *testing.T) {
 	}
 }
 
-// datagram is a payload that tells its number and has its own content at every place.
+// datagram returns a payload with a number and with different content at every position.
 func datagram(number, length int) []byte {
 	b := make([]byte, length)
 	for i := range b {
@@ -114,7 +115,7 @@ func datagram(number, length int) []byte {
 	return b
 }
 
-// run is a message of datagrams of one size, numbered from first on, the last one of its own size.
+// run returns a message of datagrams of one size, numbered from first on, with a last one of its own size.
 func run(peer netip.AddrPort, first, count, length, last int) Message {
 	m := Message{Peer: peer, Segment: length}
 	for i := range count {
@@ -127,13 +128,13 @@ func run(peer netip.AddrPort, first, count, length, last int) Message {
 	return m
 }
 
-// taken is a datagram as it was received.
+// taken is a received datagram.
 type taken struct {
 	peer    netip.AddrPort
 	payload []byte
 }
 
-// take receives a number of datagrams at least, and fails the test if they do not come.
+// take receives at least a number of datagrams, and fails the test if they do not arrive.
 func take(t testing.TB, p *Port, s *Socket, count int) []taken {
 	t.Helper()
 	timer := time.AfterFunc(patience, func() { _ = p.Close() })
@@ -160,7 +161,7 @@ func send(t testing.TB, p *Port, messages ...Message) {
 	}
 }
 
-// same compares what was received from one peer with what was sent.
+// same compares the datagrams received from one peer with the sent ones.
 func same(t *testing.T, got []taken, from netip.AddrPort, messages ...Message) {
 	t.Helper()
 	var want [][]byte
@@ -177,7 +178,8 @@ func same(t *testing.T, got []taken, from netip.AddrPort, messages ...Message) {
 			t.Fatalf("datagram %d came from %v, expected %v", i, got[i].peer, from)
 		}
 		if !bytes.Equal(got[i].payload, want[i]) {
-			t.Fatalf("datagram %d of %d has %d bytes, expected %d, or other content", i, len(want), len(got[i].payload), len(want[i]))
+			t.Fatalf("datagram %d of %d has %d bytes, expected %d, or other content", i, len(want), len(got[i].payload),
+				len(want[i]))
 		}
 	}
 }

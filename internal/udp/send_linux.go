@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// batchLength is how many runs are prepared together.
+	// batchLength is the number of runs that are prepared together.
 	batchLength = 128
 )
 
-// roomInterval is how long one wait for room in the send buffer takes at most. The kernel reports room only when half of
-// the buffer is free, but takes packets before.
+// roomInterval bounds one wait for space in the send buffer. The kernel reports space only when half of the buffer is
+// free, but accepts packets earlier.
 const roomInterval = time.Millisecond
 
-// batch is what sendmmsg sends. Everything in it keeps its place, so that the headers point to it once and for all.
+// batch is the memory for sendmmsg. Its parts never move, so the headers are set up once.
 type batch struct {
 	runs        [batchLength]Message
 	headers     [batchLength]unix.Mmsghdr
@@ -30,23 +30,24 @@ type batch struct {
 	// try and retry are bound once, so that sending does not allocate.
 	try, retry func(uintptr)
 	room       [1]unix.PollFd
-	// patience is how long the batch may still wait for room.
+	// patience is the remaining time for which the batch may wait for space.
 	patience time.Duration
 
 	fd    uintptr
 	call  multiCall
-	calls int // that sent something
+	calls int // calls that sent something
 	err   syscall.Errno
 }
 
-// segmentControl is the control message that cuts a run into segments. Its data is 16 bits, padded to a word.
+// segmentControl is the control message with the segment length of a run. Its data is 16 bits, padded to a word.
 type segmentControl struct {
 	header  unix.Cmsghdr
 	segment uint16
 	_       [6]byte
 }
 
-// sendControl are the control messages of one message: how it is cut, and what stamps are asked for. Either may stand alone.
+// sendControl has the control messages of one message: the segment length, and the requested timestamps. Each may be
+// sent alone.
 type sendControl struct {
 	segment segmentControl
 	stamp   stampControl
@@ -105,7 +106,7 @@ func (b *batch) add(run Message, ipv6 bool) {
 	header.SetControllen(space)
 }
 
-// empty makes room for further runs, and forgets the memory of the callers'.
+// empty removes all runs, and the references to the callers' memory.
 func (b *batch) empty() {
 	clear(b.runs[:b.count])
 	clear(b.vectors[:b.count])
@@ -129,7 +130,8 @@ func (b *batch) send() {
 	}
 }
 
-// await waits for room in the send buffer, for roomInterval and the rest of the patience at most. A pending socket error ends the poll at once.
+// await waits for space in the send buffer, at most for roomInterval and the remaining patience. A pending socket error
+// ends the poll at once.
 func (b *batch) await() {
 	b.room[0] = unix.PollFd{Fd: int32(b.fd), Events: unix.POLLOUT}
 	n, err := unix.Poll(b.room[:], int(min(b.patience, roomInterval).Milliseconds()))
@@ -145,7 +147,7 @@ func (s *Socket) send(messages []Message) error {
 	return s.sendBatches(messages, true)
 }
 
-// sendBatches sends all messages, in segmented runs where that is wanted and possible.
+// sendBatches sends all messages, in segmented runs if segmented is set and possible.
 func (s *Socket) sendBatches(messages []Message, segmented bool) error {
 	b := batches.Get().(*batch)
 	b.fd, b.call, b.calls, b.patience = s.kernel.fd, s.kernel.sendmmsg, 0, s.patience
@@ -174,7 +176,7 @@ func (s *Socket) sendBatches(messages []Message, segmented bool) error {
 	}
 }
 
-// fill takes as many runs as there is room for.
+// fill adds as many runs as fit.
 func (s *Socket) fill(b *batch, rest *cursor, segmented bool) {
 	for b.count < batchLength {
 		run, ok := rest.next(segmented)
@@ -192,10 +194,10 @@ func (s *Socket) fill(b *batch, rest *cursor, segmented bool) {
 	}
 }
 
-// push sends until the batch is done, or until one run is refused or finds no room, and settles that run.
+// push sends until the batch is done, or until one run is refused or finds no space, and handles that run.
 //
-// It does not take the descriptor's lock for writing, under which package net makes its calls: the kernel sends datagrams of several callers at once, so that writers on several
-// cores do not wait for each other.
+// It does not take the descriptor's write lock, under which package net makes its calls: the kernel sends datagrams of
+// several callers at once, so writers on several cores do not wait for each other.
 func (s *Socket) push(b *batch) error {
 	first := b.next
 	err := s.kernel.raw.Control(b.try)
@@ -218,7 +220,7 @@ func (s *Socket) push(b *batch) error {
 	return nil
 }
 
-// discard drops the rest of the batch, for which the send buffer has no room.
+// discard drops the rest of the batch, for which the send buffer has no space.
 func (s *Socket) discard(b *batch) {
 	datagrams := 0
 	for _, run := range b.runs[b.next:b.count] {
@@ -248,12 +250,14 @@ func (s *Socket) countSent(b *batch, first int) {
 	b.calls = 0
 }
 
-// refused deals with the run at b.next, which the kernel has refused, and goes past it. Errors of sendmmsg always concern the first message that it was given.
+// refused handles the run at b.next, which the kernel has refused, and skips it. Errors of sendmmsg always concern the
+// first message of the call.
 //
-// The datagrams of a segmented run are tried singly where the error may come of segmenting. EINVAL and EMSGSIZE do so where a segment exceeds the path MTU to this
-// peer: a datagram by itself the kernel can still fragment. That is this peer's affair; each of its runs will cost a call in vain. EIO (a device or an IPsec
-// route without checksum offload), ENOPROTOOPT and EOPNOTSUPP are about the system: if segmenting has never worked on this socket, it is not tried again.
-// Once it has, such an error is about the route to one peer, and others keep their runs.
+// The datagrams of a segmented run are sent singly if the error may be caused by segmenting. EINVAL and EMSGSIZE are,
+// if a segment exceeds the path MTU to this peer: the kernel can still fragment a single datagram. This concerns one
+// peer; each of its runs costs one failed call. EIO (a device or an IPsec route without checksum offload), ENOPROTOOPT
+// and EOPNOTSUPP concern the system: if segmenting has never worked on this socket, it is disabled. If it has worked,
+// such an error concerns the route to one peer, and other peers keep their runs.
 func (s *Socket) refused(b *batch) error {
 	run, err := b.runs[b.next:b.next+1], b.err
 	b.next++

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// ErrNoSender is returned by Port.OpenSender if the port cannot have sockets that only send.
+// ErrNoSender is returned by Port.OpenSender if the port cannot have send-only sockets.
 var ErrNoSender = errors.New("no socket that only sends can share the port")
 
-// SenderConfig says how a socket sends that Port.OpenSender opens.
+// SenderConfig is the configuration of a send-only socket.
 type SenderConfig struct {
-	// Buffer is the send buffer asked for, in bytes; 0 keeps the system's default.
+	// Buffer is the requested send buffer in bytes; 0 keeps the system's default.
 	Buffer int
 	// Patience is as Config.Patience.
 	Patience time.Duration
 }
 
-// senders are the sockets of a port that only send. They share the port's number, so peers see one address, and have send
-// buffers of their own: the kernel counts a packet against its socket's buffer until the packet has left the host, which
-// for a neighbour that does not answer (ARP, RFC 4861) takes up to 3 s.
+// senders are the send-only sockets of a port. They share the port's number, so peers see one address, and have send
+// buffers of their own: the kernel charges a packet to its socket's buffer until the packet has left the host, which
+// takes up to 3 s for a neighbour that does not answer (ARP, RFC 4861).
 type senders struct {
 	mu     sync.Mutex
 	config Config
 	use    abilities
-	// able is set on ports that Listen has opened.
+	// able is set on ports opened by Listen.
 	able, closed bool
 	open         map[*Socket]struct{}
-	// before sums the counts of senders that were closed.
+	// before is the sum of the counters of closed senders.
 	before Stats
 }
 
-// OpenSender opens another socket on the port that receives nothing. CloseSender closes it, or Close of the port. Errors
-// wrap ErrNoSender.
+// OpenSender opens another socket on the port that receives nothing. CloseSender closes it, or Close of the port.
+// Errors wrap ErrNoSender.
 func (p *Port) OpenSender(c SenderConfig) (*Socket, error) {
 	p.senders.mu.Lock()
 	defer p.senders.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *Port) OpenSender(c SenderConfig) (*Socket, error) {
 	return s, nil
 }
 
-// CloseSender closes a socket that OpenSender opened. Closing again has no effect.
+// CloseSender closes a socket opened by OpenSender. Closing again has no effect.
 func (p *Port) CloseSender(s *Socket) error {
 	p.senders.mu.Lock()
 	defer p.senders.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *Port) CloseSender(s *Socket) error {
 	return err
 }
 
-// closeSenders closes all senders, and opens no more.
+// closeSenders closes all senders, and refuses to open more.
 func (p *Port) closeSenders() (failure error) {
 	p.senders.mu.Lock()
 	defer p.senders.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *Port) closeSenders() (failure error) {
 	return failure
 }
 
-// addSenderStats adds the counts of all senders, open and closed.
+// addSenderStats adds the counters of all senders, open and closed.
 func (p *Port) addSenderStats(sum *Stats) {
 	p.senders.mu.Lock()
 	defer p.senders.mu.Unlock()

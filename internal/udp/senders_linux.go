@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openSender opens a socket that shares the port and that the kernel gives no datagrams. The caller holds the mutex.
+// openSender opens a socket that shares the port and to which the kernel delivers no datagrams. The caller holds the
+// mutex.
 //
-// The kernel numbers the sockets of a port in the order in which they were bound, and a classic BPF program chooses one
-// for each datagram (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5). The program chooses among the first ones alone, which receive.
-// When a sender is closed, the kernel gives its number to the sender with the highest one.
+// The kernel numbers the sockets of a port in the order in which they were bound, and a classic BPF program selects one
+// for each datagram (SO_ATTACH_REUSEPORT_CBPF, Linux 4.5). The program selects only among the first sockets, which
+// receive. When a sender is closed, the kernel assigns its number to the sender with the highest number.
 func (p *Port) openSender(c SenderConfig) (*Socket, error) {
 	if err := p.sockets[0].share(); err != nil {
 		return nil, fmt.Errorf("sharing %s: %w", p.Address(), err)
@@ -44,15 +45,15 @@ func (p *Port) openSender(c SenderConfig) (*Socket, error) {
 	return s, nil
 }
 
-// networkHeader makes an offset of the IP header's for loads of classic BPF (SKF_NET_OFF).
+// networkHeader is the base of offsets in the IP header for loads of classic BPF (SKF_NET_OFF).
 const networkHeader = 0xfff00000
 
 // Multipliers that spread the bits of addresses and ports (of Fibonacci hashing and of MurmurHash3).
 const spreadPort, spreadBoth = 0x9e3779b1, 0x85ebca6b
 
-// steer has the kernel give every datagram to one of the sockets that receive, chosen by the remote address and port, so
-// that all datagrams of one peer reach one socket. IPv4 options and extension headers of IPv6 move the port; the choice
-// then depends on other bytes, which are the same for all datagrams of a flow.
+// steer makes the kernel deliver every datagram to one of the receiving sockets, selected by the remote address and
+// port, so that all datagrams of one peer reach one socket. IPv4 options and extension headers of IPv6 move the port;
+// the selection then depends on other bytes, which are the same for all datagrams of a flow.
 func (p *Port) steer() error {
 	load := func(size uint16, offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_ABS, K: networkHeader + offset}

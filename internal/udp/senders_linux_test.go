@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openSender opens a socket that only sends, which the port closes.
+// openSender opens a send-only socket, which the port closes.
 func openSender(t *testing.T, p *Port, c SenderConfig) *Socket {
 	t.Helper()
 	s, err := p.OpenSender(c)
@@ -23,8 +23,8 @@ func openSender(t *testing.T, p *Port, c SenderConfig) *Socket {
 	return s
 }
 
-// TestSendersReceiveNothing opens senders and closes some: datagrams of many peers keep reaching the sockets that receive,
-// those of each peer one and the same, while the senders send from the port's address.
+// TestSendersReceiveNothing opens senders and closes some: datagrams of many peers still reach the receiving sockets,
+// those of each peer always the same one, while the senders send from the port's address.
 func TestSendersReceiveNothing(t *testing.T) {
 	const peers, rounds = 40, 5
 	for _, test := range []struct {
@@ -42,7 +42,8 @@ func TestSendersReceiveNothing(t *testing.T) {
 			for range 4 {
 				senders = append(senders, openSender(t, p, SenderConfig{}))
 			}
-			if err := errors.Join(p.CloseSender(senders[1]), p.CloseSender(senders[1]), p.CloseSender(senders[3])); err != nil {
+			if err := errors.Join(p.CloseSender(senders[1]), p.CloseSender(senders[1]),
+				p.CloseSender(senders[3])); err != nil {
 				t.Fatal(err)
 			}
 			senders = append(senders[:1], senders[2])
@@ -72,7 +73,8 @@ func TestSendersReceiveNothing(t *testing.T) {
 			for range peers {
 				peer := opened(t)(Listen(Config{Address: test.address}))
 				for range rounds {
-					if err := peer.Sockets()[0].Send([]Message{{Peer: p.Address(), Data: []byte("x"), Segment: 1}}); err != nil {
+					if err := peer.Sockets()[0].Send(
+						[]Message{{Peer: p.Address(), Data: []byte("x"), Segment: 1}}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -88,7 +90,8 @@ func TestSendersReceiveNothing(t *testing.T) {
 					}
 				}
 				for _, sender := range senders {
-					if err := sender.Send([]Message{{Peer: peer.Address(), Data: []byte("y"), Segment: 1}}); err != nil {
+					if err := sender.Send([]Message{{Peer: peer.Address(), Data: []byte("y"), Segment: 1}}); err !=
+						nil {
 						t.Fatal(err)
 					}
 				}
@@ -105,15 +108,16 @@ func TestSendersReceiveNothing(t *testing.T) {
 	}
 }
 
-// TestNoSenders asks for senders where there are none.
+// TestNoSenders requests senders on ports that cannot have them.
 func TestNoSenders(t *testing.T) {
 	closed := opened(t)(Listen(Config{Address: loopback4}))
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for name, p := range map[string]*Port{
-		"a closed port":       closed,
-		"an attached network": attached("", func(c *net.UDPConn) net.PacketConn { return c }).open(t, Config{Address: loopback4}),
+		"a closed port": closed,
+		"an attached network": attached("", func(c *net.UDPConn) net.PacketConn { return c }).open(t,
+			Config{Address: loopback4}),
 	} {
 		if _, err := p.OpenSender(SenderConfig{}); !errors.Is(err, ErrNoSender) {
 			t.Errorf("%s: got %v, expected ErrNoSender", name, err)
@@ -121,8 +125,8 @@ func TestNoSenders(t *testing.T) {
 	}
 }
 
-// TestPatience sends on sockets whose send buffer is full for ever. Send gives up in the time it may take, counts what it
-// drops, does not wait while the socket is full, and sends again once there is room.
+// TestPatience sends on sockets whose send buffer stays full. Send returns within its patience, counts the dropped
+// datagrams, does not wait while the socket is full, and sends again when there is space.
 func TestPatience(t *testing.T) {
 	var full atomic.Bool
 	var calls atomic.Int64
@@ -153,7 +157,7 @@ func TestPatience(t *testing.T) {
 	if !socket.Full(at) || socket.Full(at.Add(fullPause)) {
 		t.Error("the socket counts as full for another time than fullPause")
 	}
-	// The test may stall for longer than that, so the socket was full in the future.
+	// The test may stall for longer than fullPause, so the time of the last drop is in the future.
 	socket.fullAt.Store(time.Now().Add(time.Hour).UnixNano())
 	calls.Store(0)
 	if err := socket.Send([]Message{message}); err != nil {

@@ -13,33 +13,33 @@ import (
 	"time"
 )
 
-// fullPause is how long a socket counts as full after it had no room for as long as Send waits.
+// fullPause is the time for which a socket counts as full after it had no space for the whole patience of Send.
 const fullPause = 20 * time.Millisecond
 
-// Socket is one of a port's sockets. Any of them reaches every peer; each receives from some.
+// Socket is one of a port's sockets. Each can send to every peer, and receives from some peers.
 type Socket struct {
-	conn   packetConn // what plain calls are made on
+	conn   packetConn // for plain calls
 	closer io.Closer
 	closed atomic.Bool
-	kernel kernel // what the system offers beyond plain calls
+	kernel kernel // system calls beyond plain calls
 	local  netip.AddrPort
-	// patience is how long one call of Send waits for room, 0 is without bound.
+	// patience bounds the wait of one Send for space, 0 is no bound.
 	patience time.Duration
-	// What was granted, in bytes; 0 is unknown.
+	// The granted sizes in bytes; 0 is unknown.
 	receiveBuffer, sendBuffer int
 
 	received, receives                   atomic.Uint64
 	sent, sends, runs, sendErrors, drops atomic.Uint64
-	// sendDrops counts datagrams that found the send buffer full, which are among sendErrors. fullAt is when one did
-	// last, in nanoseconds since 1970.
+	// sendDrops counts datagrams that found the send buffer full, which are included in sendErrors. fullAt is the time
+	// of the last one, in nanoseconds since 1970.
 	sendDrops atomic.Uint64
 	fullAt    atomic.Int64
 
 	counting  sync.Mutex
-	lastDrops uint32 // what the kernel told last, guarded by counting
+	lastDrops uint32 // last value from the kernel, guarded by counting
 }
 
-// newSocket makes a socket of plain calls, each of which waits for patience at most.
+// newSocket returns a socket of plain calls, each of which waits at most for patience.
 func newSocket(conn packetConn, patience time.Duration) (*Socket, error) {
 	local, err := addrPort(conn.LocalAddr())
 	if err != nil {
@@ -48,8 +48,9 @@ func newSocket(conn packetConn, patience time.Duration) (*Socket, error) {
 	return &Socket{conn: conn, closer: conn, local: local, patience: patience}, nil
 }
 
-// Receive waits for at least one datagram, or one stamp of a datagram that was sent, and fills the Inbox with what there is. It belongs to one goroutine at a time. It returns net.ErrClosed, wrapped,
-// once the port is closed; any other error means that the socket is of no more use. Errors that concern a single peer, as ICMP messages cause them, are passed over.
+// Receive waits for at least one datagram, or one timestamp of a sent datagram, and fills the Inbox with everything
+// available. It belongs to one goroutine at a time. The error wraps net.ErrClosed after the port is closed; any other
+// error means that the socket is unusable. Errors that concern a single peer, caused by ICMP messages, are ignored.
 func (s *Socket) Receive(in *Inbox) error {
 	for {
 		in.messages, in.departures = in.messages[:0], in.departures[:0]
@@ -71,9 +72,9 @@ func (s *Socket) Receive(in *Inbox) error {
 }
 
 // Send sends all messages in order. It is safe for concurrent use. If the send buffer is full, Send waits, in all for
-// as long as it was configured to, and then drops what is left. A message that the system refuses does not keep back the
-// others. Both are counted in Stats.SendErrors, so the only error is net.ErrClosed, wrapped, once the socket is closed.
-// The messages are not kept.
+// the configured patience, and then drops the rest. A message that the system refuses does not affect the others. Both
+// are counted in Stats.SendErrors, so the only error is net.ErrClosed, wrapped, after the socket is closed. The
+// messages are not kept.
 func (s *Socket) Send(messages []Message) error {
 	if err := s.send(messages); err != nil {
 		return fmt.Errorf("sending from %s: %w", s.local, err)
@@ -81,8 +82,8 @@ func (s *Socket) Send(messages []Message) error {
 	return nil
 }
 
-// Full reports whether the send buffer had no room for the socket's packets a moment ago. While a socket is full, Send
-// does not wait. It takes no lock.
+// Full reports whether the send buffer was full a moment ago. While a socket is full, Send does not wait. Full takes no
+// lock.
 func (s *Socket) Full(now time.Time) bool {
 	at := s.fullAt.Load()
 	return at != 0 && now.UnixNano()-at < int64(fullPause)
@@ -99,12 +100,12 @@ func (s *Socket) receivePlain(in *Inbox) error {
 	return nil
 }
 
-// leastPlainWait is how long a plain call waits for room at least. Package net makes no call whose deadline has passed,
-// so the time cannot be next to nothing.
+// leastPlainWait is the minimum wait of a plain call for space. Package net makes no call after its deadline, so the
+// wait cannot be arbitrarily short.
 const leastPlainWait = 100 * time.Microsecond
 
 // sendPlain sends every datagram by a call of its own. Concurrent calls share the connection's deadline: one may wait
-// for as long as the latest of them.
+// until the deadline of the latest of them.
 func (s *Socket) sendPlain(messages []Message) error {
 	rest := cursor{messages: messages}
 	full, renewed := s.patience > 0 && s.Full(time.Now()), false
@@ -122,7 +123,7 @@ func (s *Socket) sendPlain(messages []Message) error {
 		}
 		_, err := s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
 		if !renewed && errors.Is(err, os.ErrDeadlineExceeded) {
-			// The goroutine may have been stopped until the deadline had passed.
+			// The goroutine may have been paused until after the deadline.
 			renewed = true
 			s.limitPlain()
 			_, err = s.conn.WriteToAddrPort(datagram.Data, unmap(datagram.Peer))
@@ -145,29 +146,31 @@ func (s *Socket) sendPlain(messages []Message) error {
 	return nil
 }
 
-// countSendDrops counts datagrams for which the send buffer had no room.
+// countSendDrops counts datagrams for which the send buffer had no space.
 func (s *Socket) countSendDrops(datagrams int) {
 	s.sendErrors.Add(uint64(datagrams))
 	s.sendDrops.Add(uint64(datagrams))
 }
 
-// limitPlain sets the time until which plain calls wait for room, if that is bounded.
+// limitPlain sets the deadline of plain calls, if the patience is bounded.
 func (s *Socket) limitPlain() {
 	if s.patience > 0 {
-		// A connection without deadlines, of which package net has none, waits as it likes.
+		// A connection without deadlines, which package net does not have, waits without bound.
 		_ = s.conn.SetWriteDeadline(time.Now().Add(max(s.patience, leastPlainWait)))
 	}
 }
 
-// passingErrors are what systems report on a socket because of a datagram that it sent to some peer (Linux: icmp_err_convert in net/ipv4/icmp.c), and
-// want of memory for the moment. None of them says that the next datagram cannot be received.
+// passingErrors are errors that systems report on a socket because of a datagram sent to some peer (Linux:
+// icmp_err_convert in net/ipv4/icmp.c), and temporary lack of memory. After any of them the next datagram can be
+// received.
 var passingErrors = [...]syscall.Errno{
-	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENETUNREACH, syscall.ENETDOWN,
+	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ENETUNREACH,
+	syscall.ENETDOWN,
 	syscall.ENOPROTOOPT, syscall.EPROTO, syscall.EMSGSIZE, syscall.EOPNOTSUPP,
 	syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR, syscall.EAGAIN,
 }
 
-// passing tells errors after which receiving goes on.
+// passing reports whether receiving continues after an error.
 func passing(err error) bool {
 	var number syscall.Errno
 	if !errors.As(err, &number) {
@@ -181,7 +184,7 @@ func passing(err error) bool {
 	return false
 }
 
-// addStats adds the socket's numbers.
+// addStats adds the socket's counters.
 func (s *Socket) addStats(sum *Stats) {
 	s.countDrops()
 	sum.add(Stats{
@@ -191,7 +194,7 @@ func (s *Socket) addStats(sum *Stats) {
 	})
 }
 
-// countDrops brings the drops up to date. The kernel counts them modulo 2^32.
+// countDrops updates the drops. The kernel counts them modulo 2^32.
 func (s *Socket) countDrops() {
 	s.counting.Lock()
 	defer s.counting.Unlock()

@@ -11,22 +11,28 @@ import (
 )
 
 const (
-	// takenStamps are the times that a socket takes: when datagrams arrive, in software and in hardware, and those that single datagrams are sent with.
-	takenStamps = unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE
-	// askedStamps are the times that are asked for by a control message when a datagram is sent.
+	// takenStamps are the timestamps that a socket takes: arrivals of datagrams, in software and in hardware, and
+	// departures of selected datagrams.
+	takenStamps = unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE |
+		unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE
+	// askedStamps are the timestamps requested by a control message of a sent datagram.
 	askedStamps = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_TX_HARDWARE
-	// departedLength is how many stamps of sent datagrams are read at a time.
+	// departedLength is the number of departure timestamps read at a time.
 	departedLength = 16
-	// departedHead is how much is read of each: headers of Ethernet (14 bytes), IP (40 at most, but for options) and UDP (8), and what is told of the datagram.
+	// departedHead is the number of bytes read of each: headers of Ethernet (14 bytes), IP (40 at most, without
+	// options) and UDP (8), and the reported start of the datagram.
 	departedHead = 96
-	// maxAwaited is how many stamps are looked for at most, and maxMisses how often in vain: a device may not tell.
+	// maxAwaited bounds the outstanding timestamps, and maxMisses the failed reads for them: a device may not report
+	// any.
 	maxAwaited = 64
 	maxMisses  = 1000
 )
 
-// TakeStamps has the kernel tell when datagrams arrive, and when those leave that are sent with Message.Stamped. It reports whether the kernel does.
+// TakeStamps enables timestamps of arriving datagrams, and of those sent with Message.Stamped. It reports whether the
+// kernel supports them.
 func (s *Socket) TakeStamps(on bool) bool {
-	// Package net's poller takes a stamp in the error queue for an error. Where words have 32 bits the two control messages of a send do not stand next to each other.
+	// Package net's poller mistakes a timestamp in the error queue for an error. With words of 32 bits the two control
+	// messages of a send are not adjacent.
 	if _, ok := s.closer.(*watched); !ok || unsafe.Sizeof(segmentControl{}) != uintptr(segmentSpace) {
 		return false
 	}
@@ -34,7 +40,7 @@ func (s *Socket) TakeStamps(on bool) bool {
 	if on {
 		flags = takenStamps
 	}
-	// Kernels before 5.1 do not know the option.
+	// Kernels before 5.1 do not have the option.
 	taken := setInt(&s.kernel, unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags) == nil
 	s.kernel.stamping.Store(on && taken)
 	if !on {
@@ -43,19 +49,20 @@ func (s *Socket) TakeStamps(on bool) bool {
 	return taken
 }
 
-// departedBatch reads the error queue, where the kernel puts stamps of datagrams that were sent, each with the datagram.
+// departedBatch reads the error queue, in which the kernel stores the timestamps of sent datagrams, each with the
+// datagram.
 type departedBatch struct {
 	headers  [departedLength]unix.Mmsghdr
 	vectors  [departedLength]unix.Iovec
 	controls [departedLength]controlRoom
 	heads    [departedLength][departedHead]byte
-	// awaited counts stamps that were asked for and have not come; misses how often they were looked for in vain.
+	// awaited counts outstanding timestamps; misses counts failed reads.
 	awaited *atomic.Int32
 	misses  int
 	count   int
 }
 
-// read reads what there is, if anything is awaited.
+// read reads the available timestamps, if any is awaited.
 func (d *departedBatch) read(fd uintptr) {
 	d.count = 0
 	if d.awaited.Load() <= 0 {
@@ -71,7 +78,8 @@ func (d *departedBatch) read(fd uintptr) {
 		header.SetControllen(controlSpace)
 		header.Flags = 0
 	}
-	n, _, err := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&d.headers[0])), departedLength, unix.MSG_DONTWAIT|unix.MSG_ERRQUEUE, 0, 0)
+	n, _, err := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&d.headers[0])), departedLength,
+		unix.MSG_DONTWAIT|unix.MSG_ERRQUEUE, 0, 0)
 	if err != 0 || n == 0 {
 		if d.misses++; d.misses == maxMisses {
 			d.misses = 0
@@ -84,7 +92,7 @@ func (d *departedBatch) read(fd uintptr) {
 	d.awaited.Add(-int32(n))
 }
 
-// take appends what was read.
+// take appends the departures that were read.
 func (d *departedBatch) take(dst []Departure) []Departure {
 	for i := range d.headers[:d.count] {
 		facts := parseControls(d.controls[i].bytes(int(d.headers[i].Hdr.Controllen)))
@@ -100,19 +108,19 @@ func (d *departedBatch) take(dst []Departure) []Departure {
 	return dst
 }
 
-// bytes are the first of the room.
+// bytes returns the first n bytes.
 func (c *controlRoom) bytes(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(c)), controlSpace)[:min(max(n, 0), controlSpace)]
 }
 
-// controlFacts are what control messages say.
+// controlFacts is the content of control messages.
 type controlFacts struct {
-	// segment is the length of the datagrams that a message was coalesced of; 0 where it is a single one.
+	// segment is the datagram length of a coalesced message, or 0 for a single datagram.
 	segment int
 	stamp   Stamp
 }
 
-// parseControls reads control messages.
+// parseControls parses control messages.
 func parseControls(b []byte) (facts controlFacts) {
 	const head = unix.SizeofCmsghdr
 	for len(b) >= head {
@@ -126,7 +134,7 @@ func parseControls(b []byte) (facts controlFacts) {
 		case header.Level == unix.SOL_UDP && header.Type == unix.UDP_GRO && len(data) >= 4:
 			facts.segment = int(int32(binary.NativeEndian.Uint32(data)))
 		case header.Level == unix.SOL_SOCKET && header.Type == unix.SO_TIMESTAMPING_NEW && len(data) >= 48:
-			// Three times of seconds and nanoseconds: software, one that is not used any more, and hardware.
+			// Three times of seconds and nanoseconds: software, an obsolete one, and hardware.
 			facts.stamp = Stamp{Kernel: nanoseconds(data), Hardware: nanoseconds(data[32:])}
 		}
 		b = b[min(unix.CmsgSpace(length-head), len(b)):]
@@ -134,12 +142,12 @@ func parseControls(b []byte) (facts controlFacts) {
 	return facts
 }
 
-// nanoseconds reads a time of day.
+// nanoseconds parses a time of day.
 func nanoseconds(b []byte) int64 {
 	return int64(binary.NativeEndian.Uint64(b))*1e9 + int64(binary.NativeEndian.Uint64(b[8:]))
 }
 
-// Places in the headers of a packet (RFC 791, RFC 8200, RFC 768) and in that of Ethernet.
+// Offsets and sizes in the headers of a packet (RFC 791, RFC 8200, RFC 768) and of Ethernet.
 const (
 	etherSize, etherType = 14, 12
 	typeIPv4, typeIPv6   = 0x0800, 0x86dd
@@ -147,7 +155,8 @@ const (
 	protocolUDP          = 17
 )
 
-// parseSent finds the destination and the payload of a packet as the device was given it, with the header of Ethernet or without.
+// parseSent returns the destination and the payload of a packet as passed to the device, with or without the Ethernet
+// header.
 func parseSent(packet []byte) (peer netip.AddrPort, data []byte, ok bool) {
 	if len(packet) >= etherSize {
 		if kind := binary.BigEndian.Uint16(packet[etherType:]); kind == typeIPv4 || kind == typeIPv6 {
@@ -185,7 +194,7 @@ func parseIP(packet []byte) (peer netip.AddrPort, data []byte, ok bool) {
 	return netip.AddrPortFrom(address, binary.BigEndian.Uint16(packet[size+2:])), packet[size+udpSize:], true
 }
 
-// stampControl is the control message that asks for stamps of one datagram. Its data is 32 bits, padded to a word.
+// stampControl is the control message that requests timestamps of one datagram. Its data is 32 bits, padded to a word.
 type stampControl struct {
 	header unix.Cmsghdr
 	flags  uint32
@@ -194,5 +203,5 @@ type stampControl struct {
 
 var stampLength, stampSpace = unix.CmsgLen(4), unix.CmsgSpace(4)
 
-// stampRefused tells errors that may come of asking for stamps.
+// stampRefused reports whether an error may be caused by the request for timestamps.
 func stampRefused(err syscall.Errno) bool { return err == unix.EINVAL || err == unix.EPERM }

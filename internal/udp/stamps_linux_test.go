@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStamps: the kernel tells when datagrams leave and arrive, in that order, whatever the address family, and for the first of a run.
+// TestStamps: the kernel reports departure and arrival times of datagrams, in that order, for both address families,
+// and for the first datagram of a run.
 func TestStamps(t *testing.T) {
 	for _, address := range []netip.AddrPort{loopback4, loopback6} {
 		t.Run(address.Addr().String(), func(t *testing.T) {
@@ -23,7 +24,8 @@ func TestStamps(t *testing.T) {
 			begin := time.Now().UnixNano()
 			asked := run(to.Address(), 7, 4, 1000, 900)
 			asked.Stamped = true
-			if err := sender.Send([]Message{run(to.Address(), 0, 2, 500, 500), asked, run(to.Address(), 20, 1, 300, 300)}); err != nil {
+			if err := sender.Send([]Message{run(to.Address(), 0, 2, 500, 500), asked,
+				run(to.Address(), 20, 1, 300, 300)}); err != nil {
 				t.Fatal(err)
 			}
 			in := NewInbox()
@@ -56,7 +58,8 @@ func TestStamps(t *testing.T) {
 					received += m.Count()
 				}
 			}
-			if end := time.Now().UnixNano(); left.Kernel < begin || arrived != 0 && arrived < left.Kernel || arrived > end {
+			if end := time.Now().UnixNano(); left.Kernel < begin || arrived != 0 && arrived < left.Kernel ||
+				arrived > end {
 				t.Errorf("sent after %v, stamped at %v and %v, read by %v", begin, left.Kernel, arrived, end)
 			}
 			if waits := sender.kernel.awaited.Load(); waits != 0 {
@@ -66,7 +69,8 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// warm sends datagrams to a socket until one has a stamp: the kernel begins to take them some time after it was asked to.
+// warm sends datagrams to a socket until one has a timestamp: the kernel enables timestamps some time after the
+// request.
 func warm(t *testing.T, s *Socket, address netip.AddrPort) {
 	t.Helper()
 	in := NewInbox()
@@ -86,7 +90,7 @@ func warm(t *testing.T, s *Socket, address netip.AddrPort) {
 	}
 }
 
-// TestStampsOff: what nobody asks for does not come.
+// TestStampsOff: without a request there are no timestamps.
 func TestStampsOff(t *testing.T) {
 	port := opened(t)(Listen(Config{Address: loopback4}))
 	s := port.Sockets()[0]
@@ -126,7 +130,7 @@ func TestStampsOff(t *testing.T) {
 	}
 }
 
-// TestStampsRefused: a kernel that sends no datagram for which a stamp is asked gets it without.
+// TestStampsRefused: if a kernel refuses a datagram with a timestamp request, the datagram is sent without the request.
 func TestStampsRefused(t *testing.T) {
 	port := opened(t)(Listen(Config{Address: loopback4}))
 	s := port.Sockets()[0]
@@ -134,7 +138,8 @@ func TestStampsRefused(t *testing.T) {
 		t.Skip("the kernel gives no stamps")
 	}
 	s.kernel.sendmmsg = refusingWhere(func(h *unix.Mmsghdr) bool {
-		return int(h.Hdr.Controllen) >= stampSpace && h.Hdr.Controllen != uint64(segmentSpace) || int(h.Hdr.Controllen) > segmentSpace
+		return int(h.Hdr.Controllen) >= stampSpace && h.Hdr.Controllen != uint64(segmentSpace) ||
+			int(h.Hdr.Controllen) > segmentSpace
 	}, unix.EINVAL)(s.kernel.sendmmsg)
 	asked := run(port.Address(), 0, 3, 900, 900)
 	asked.Stamped = true
@@ -155,7 +160,7 @@ func TestStampsRefused(t *testing.T) {
 	}
 }
 
-// packetTo is a packet of UDP as a device is given it.
+// packetTo returns a UDP packet as it is passed to a device.
 func packetTo(peer netip.AddrPort, ether bool, payload []byte) []byte {
 	var packet []byte
 	kind := uint16(typeIPv4)
@@ -182,7 +187,8 @@ func packetTo(peer netip.AddrPort, ether bool, payload []byte) []byte {
 
 func TestParseSent(t *testing.T) {
 	payload := []byte("a datagram")
-	for _, peer := range []netip.AddrPort{netip.MustParseAddrPort("192.0.2.7:4321"), netip.MustParseAddrPort("[2001:db8::7]:4321")} {
+	for _, peer := range []netip.AddrPort{netip.MustParseAddrPort("192.0.2.7:4321"),
+		netip.MustParseAddrPort("[2001:db8::7]:4321")} {
 		for _, ether := range []bool{false, true} {
 			packet := packetTo(peer, ether, payload)
 			got, data, ok := parseSent(packet)
@@ -198,7 +204,7 @@ func TestParseSent(t *testing.T) {
 	}
 }
 
-// FuzzControls: whatever stands where the kernel writes is read within its bounds.
+// FuzzControls: any content of the control memory is read within its bounds.
 func FuzzControls(f *testing.F) {
 	f.Add(make([]byte, controlSpace), packetTo(netip.MustParseAddrPort("192.0.2.7:4321"), true, []byte("x")))
 	f.Add([]byte{24, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 104, 0, 0, 0, 176, 4, 0, 0, 0, 0, 0, 0}, []byte{0x4f})

@@ -7,13 +7,13 @@ import (
 	"net"
 )
 
-// kernel is what the system offers beyond plain calls: nothing that this package knows.
+// kernel has the system calls beyond plain calls: none on this system.
 type kernel struct{}
 
-// inboxBatch is what receiving needs beside memory.
+// inboxBatch has the state for receiving beside memory: none.
 type inboxBatch struct{}
 
-// listen opens one socket: no other system both shares a port and spreads the peers evenly.
+// listen opens one socket: no other system both shares a port and distributes the peers evenly.
 func listen(c Config, _ abilities) ([]*Socket, error) {
 	conn, err := net.ListenUDP(network(c.Address.Addr()), net.UDPAddrFromAddrPort(c.Address))
 	if err != nil {
@@ -27,12 +27,13 @@ func listen(c Config, _ abilities) ([]*Socket, error) {
 	return []*Socket{s}, nil
 }
 
-// EnlargeBuffers asks for buffers of a socket, in bytes, and returns what was accepted; 0 asks for none.
+// EnlargeBuffers requests buffer sizes for a socket, in bytes, and returns the accepted sizes; 0 requests no change.
 func EnlargeBuffers(conn *net.UDPConn, receive, send int) (received, sent int) {
 	return enlarge(conn.SetReadBuffer, receive), enlarge(conn.SetWriteBuffer, send)
 }
 
-// enlarge asks for a buffer, and for half of it as long as the system refuses, as those of BSD do beyond their limit. It returns what was accepted, in bytes, or 0.
+// enlarge requests a buffer size, and half of it as long as the system refuses, as BSD systems do beyond their limit.
+// It returns the accepted size in bytes, or 0.
 func enlarge(set func(bytes int) error, bytes int) int {
 	for ; bytes > 0; bytes /= 2 {
 		if set(bytes) == nil {
@@ -42,23 +43,23 @@ func enlarge(set func(bytes int) error, bytes int) int {
 	return 0
 }
 
-// TakeStamps has the system tell when datagrams arrive and leave. It reports that it does not.
+// TakeStamps returns false: timestamps are not supported.
 func (s *Socket) TakeStamps(bool) bool { return false }
 
 func (s *Socket) receive(in *Inbox) error { return s.receivePlain(in) }
 
 func (s *Socket) send(messages []Message) error { return s.sendPlain(messages) }
 
-// ReceiveDrops is what the system tells of datagrams that were dropped at a socket: nothing.
+// ReceiveDrops returns false: the number of dropped datagrams is unknown.
 func ReceiveDrops(*net.UDPConn) (drops uint32, known bool) { return 0, false }
 
-// receiveDrops is what the system tells of dropped datagrams: nothing.
+// receiveDrops returns false: the number of dropped datagrams is unknown.
 func (s *Socket) receiveDrops() (uint32, bool) { return 0, false }
 
-// openSender fails: no other system gives the sockets of one port datagrams as they are told.
+// openSender fails: no other system controls the distribution of datagrams over the sockets of a port.
 func (p *Port) openSender(SenderConfig) (*Socket, error) { return nil, errors.ErrUnsupported }
 
-// reject fails: no other system runs filters of ours.
+// reject fails: no other system supports the filters.
 func (s *Socket) reject(rejections Rejections) error {
 	if len(rejections.Sources) == 0 {
 		return nil

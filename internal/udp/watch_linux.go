@@ -12,20 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched is a socket that Go's poller hears of only when there is something to receive.
+// watched is a socket that wakes Go's poller only if there is something to receive.
 //
-// Package net has its poller told of room in the send buffer, too: that is each time a packet has left the host, which wakes the thread that waits for the next datagrams for nothing. Here
-// an epoll of its own watches the socket, and Go's poller that epoll. It is never read, since the kernel asks the socket whether it is ready; and no wake-up is lost, since nobody waits
-// who has not found the socket empty.
+// Package net registers its poller also for space in the send buffer: each packet that leaves the host would wake the
+// thread that waits for the next datagrams. Here an epoll of its own watches the socket, and Go's poller watches that
+// epoll. The epoll is never read, because the kernel asks the socket whether it is ready. No wake-up is lost, because a
+// goroutine waits only after it found the socket empty.
 type watched struct {
 	socket int
 	epoll  *os.File
-	// raw waits for the socket and keeps it open meanwhile. It gives functions the epoll's descriptor.
+	// raw waits for the socket and keeps it open meanwhile. It passes the epoll's descriptor to functions.
 	raw syscall.RawConn
 }
 
-// watchable tells whether the kernel (fs/eventpoll.c) tells an epoll once of each thing that another one becomes ready for. Before 5.5 it repeats itself as long as something is there; 5.5 and 5.6 leave out
-// what comes while they look.
+// watchable reports whether the kernel (fs/eventpoll.c) notifies an epoll once of each event of a nested one. Before
+// 5.5 it repeats the notification as long as the event lasts; 5.5 and 5.6 miss events that occur during the check.
 var watchable = sync.OnceValue(func() bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
@@ -38,7 +39,7 @@ var watchable = sync.OnceValue(func() bool {
 	return major > 5 || major == 5 && minor >= 7
 })
 
-// watch takes over the socket of a connection, which it closes only where there is no error.
+// watch takes over the socket of a connection. It closes the connection only if there is no error.
 func watch(conn *net.UDPConn) (*watched, error) {
 	socket, err := duplicate(conn)
 	if err != nil {
@@ -52,12 +53,12 @@ func watch(conn *net.UDPConn) (*watched, error) {
 	if w.raw, err = epoll.SyscallConn(); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	// The socket stays open, and what else could go wrong with it.
+	// The socket stays open; other errors of closing do not matter.
 	_ = conn.Close()
 	return w, nil
 }
 
-// duplicate gives a connection's socket another descriptor.
+// duplicate returns another descriptor of a connection's socket.
 func duplicate(conn *net.UDPConn) (int, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -69,20 +70,21 @@ func duplicate(conn *net.UDPConn) (int, error) {
 	return socket, errors.Join(err, os.NewSyscallError("fcntl", failure))
 }
 
-// newEpoll makes an epoll that Go's poller waits for, and that is ready when the socket can be read or has an error.
+// newEpoll returns an epoll for Go's poller, which is ready when the socket can be read or has an error.
 func newEpoll(socket int) (*os.File, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	err = os.NewSyscallError("epoll_ctl", unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, socket, &unix.EpollEvent{Events: unix.EPOLLIN}))
+	err = os.NewSyscallError("epoll_ctl", unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, socket,
+		&unix.EpollEvent{Events: unix.EPOLLIN}))
 	if err == nil {
-		// Only then does package os wait by the poller.
+		// Only then does package os use the poller.
 		err = os.NewSyscallError("fcntl", unix.SetNonblock(fd, true))
 	}
 	epoll := os.NewFile(uintptr(fd), "epoll")
 	if err == nil {
-		// Fails where the poller does not take it.
+		// Fails if the poller does not accept the descriptor.
 		err = epoll.SetReadDeadline(time.Time{})
 	}
 	if err != nil {
@@ -91,16 +93,16 @@ func newEpoll(socket int) (*os.File, error) {
 	return epoll, nil
 }
 
-// Close ends waiting, waits until nobody uses the socket, and closes it.
+// Close ends waiting calls, waits until the socket is unused, and closes it.
 func (w *watched) Close() error {
-	// A second Close ends here, before the descriptor, which is somebody else's by then.
+	// A second Close returns here, before the descriptor, which may belong to another file by then.
 	if err := w.epoll.Close(); err != nil {
 		return err
 	}
 	return os.NewSyscallError("close", unix.Close(w.socket))
 }
 
-// unlessClosed names the end of a socket alike, whoever has waited for it: an epoll is a file to package os, whose error for that has no name.
+// unlessClosed returns net.ErrClosed if the socket is closed: package os has another error for a closed epoll.
 func (s *Socket) unlessClosed(err error) error {
 	if s.closed.Load() {
 		return net.ErrClosed

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOnlyArrivalsAreHeardOf expects Go's poller to be told when there is something to receive, and not of the room in the send buffer that each datagram leaves behind.
+// TestOnlyArrivalsAreHeardOf expects Go's poller to be notified of received datagrams, and not of space in the send
+// buffer after each sent datagram.
 func TestOnlyArrivalsAreHeardOf(t *testing.T) {
 	from, to := opened(t)(Listen(Config{Address: loopback4})), opened(t)(Listen(Config{Address: loopback4}))
 	heard := func(p *Port, patience int) bool {
@@ -37,7 +38,7 @@ func TestOnlyArrivalsAreHeardOf(t *testing.T) {
 	}
 }
 
-// TestDescriptors expects ports to leave no descriptor behind, closed or never opened.
+// TestDescriptors expects that ports leave no open descriptor, after closing or after a failed Listen.
 func TestDescriptors(t *testing.T) {
 	count := func() int {
 		t.Helper()
@@ -47,7 +48,7 @@ func TestDescriptors(t *testing.T) {
 		}
 		return len(entries)
 	}
-	// The poller's own descriptors come with the first.
+	// The poller's own descriptors are opened with the first port.
 	taken := opened(t)(Listen(Config{Address: loopback4}))
 	before := count()
 	for range 3 {
