@@ -29,8 +29,8 @@ type formats struct {
 	congestion bool
 }
 
-// spoken is what a line says about its formats, and what that means.
-type spoken struct {
+// parsedLine is what a line says about its formats, and what that means.
+type parsedLine struct {
 	media      *sdp.MediaDescription
 	codecs     []Codec
 	extensions []Extension
@@ -39,22 +39,22 @@ type spoken struct {
 
 // formats reads the codecs and header extensions of a line. Hundreds of lines say the same: a line that says what the one of its kind before
 // it said shares what that means, which saves most of the time and memory of it.
-func (p *parser) formats(media *sdp.MediaDescription) (spoken, error) {
+func (p *parser) formats(media *sdp.MediaDescription) (parsedLine, error) {
 	kind := media.MediaName.Media
-	if last, ok := p.spoken[kind]; ok && sameFormats(last.media, media) {
+	if last, ok := p.last[kind]; ok && sameFormats(last.media, media) {
 		return last, nil
 	}
 	codecs, congestion, err := parseCodecs(media)
 	if err != nil {
-		return spoken{}, err
+		return parsedLine{}, err
 	}
 	extensions, err := parseExtensions(media)
 	if err != nil {
-		return spoken{}, err
+		return parsedLine{}, err
 	}
 	detach(codecs, extensions)
-	s := spoken{media: media, codecs: codecs, extensions: extensions, congestion: congestion}
-	p.spoken[kind] = s
+	s := parsedLine{media: media, codecs: codecs, extensions: extensions, congestion: congestion}
+	p.last[kind] = s
 	return s, nil
 }
 

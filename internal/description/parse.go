@@ -54,12 +54,12 @@ type parser struct {
 	mids    map[string]bool
 	// sources tells which line sends the stream of an SSRC.
 	sources map[uint32]string
-	// spoken has the last line of each kind.
-	spoken map[string]spoken
+	// last has the last line of each kind.
+	last map[string]parsedLine
 }
 
 func newParser(session []sdp.Attribute) parser {
-	p := parser{session: session, mids: make(map[string]bool), sources: make(map[uint32]string), spoken: make(map[string]spoken)}
+	p := parser{session: session, mids: make(map[string]bool), sources: make(map[uint32]string), last: make(map[string]parsedLine)}
 	for _, attribute := range session {
 		fields := strings.Fields(attribute.Value)
 		if attribute.Key != "group" || len(fields) < 2 || fields[0] != "BUNDLE" {
