@@ -19,7 +19,7 @@ type document struct {
 	text string
 }
 
-// documents are README.md and the pages of docs.
+// documents returns the pages of docs and those at the top of the checkout.
 func documents(t *testing.T) []document {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -29,8 +29,11 @@ func documents(t *testing.T) []document {
 	if len(names) < 5 {
 		t.Fatalf("%d pages in docs, expected at least five", len(names))
 	}
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"} {
+		names = append(names, filepath.Join(root, name))
+	}
 	var list []document
-	for _, name := range append(names, filepath.Join(root, "README.md")) {
+	for _, name := range names {
 		list = append(list, readDocument(t, name))
 	}
 	return list

@@ -15,17 +15,18 @@ import (
 	"unicode"
 )
 
-// link is [text](target) or ![text](target).
-var link = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
+// link is [text](target), ![text](target) or <img src="target">.
+var link = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)|<img src="([^"]+)"`)
 
 // TestLinksLeadSomewhere follows the links within the checkout: to files, and to headings of pages.
 func TestLinksLeadSomewhere(t *testing.T) {
 	found := 0
 	for _, d := range documents(t) {
 		for _, match := range link.FindAllStringSubmatch(d.prose(), -1) {
-			target, err := url.Parse(match[1])
+			text := match[1] + match[2] // one of them is empty
+			target, err := url.Parse(text)
 			if err != nil {
-				t.Errorf("%s links to %q: %v", d.name, match[1], err)
+				t.Errorf("%s links to %q: %v", d.name, text, err)
 				continue
 			}
 			if target.Scheme != "" {
@@ -33,7 +34,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 			found++
 			if problem := d.follow(t, target); problem != "" {
-				t.Errorf("%s links to %q: %s", d.name, match[1], problem)
+				t.Errorf("%s links to %q: %s", d.name, text, problem)
 			}
 		}
 	}
