@@ -7,28 +7,30 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/lab/bench"
+	"github.com/volsfu/volsfu/lab/check"
+	"github.com/volsfu/volsfu/lab/control"
+	"github.com/volsfu/volsfu/lab/experiment/library"
+	"github.com/volsfu/volsfu/lab/link"
+	"github.com/volsfu/volsfu/lab/peer"
+	"github.com/volsfu/volsfu/lab/probe"
 )
 
 // version is stamped by the linker.
 var version = "dev"
 
-// errMissed says that a figure missed its target, or that a check failed. The report has told which.
-var errMissed = errors.New("not every target is met")
-
-// errIncomplete says that no figure missed its target, and that not everything was measured.
-var errIncomplete = errors.New("no target is missed, but not everything was measured")
-
-// statusIncomplete is the exit status of errIncomplete.
+// statusIncomplete is the exit status of check.ErrIncomplete.
 const statusIncomplete = 2
 
 func main() {
 	if err := newRoot().Execute(); err != nil {
-		var status exitStatus
+		var status link.ExitStatus
 		if errors.As(err, &status) {
 			os.Exit(int(status))
 		}
 		fmt.Fprintln(os.Stderr, "vollab:", err)
-		if errors.Is(err, errIncomplete) {
+		if errors.Is(err, check.ErrIncomplete) {
 			os.Exit(statusIncomplete)
 		}
 		os.Exit(1)
@@ -42,7 +44,16 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newCheck(), newForward(), newControl(), newBench(), newLimit(), newFanout(), newPeer(), newProbe(), newPrepare(), newRun(), newLink(), newVersion())
+	root.AddCommand(
+		check.Command(version),
+		bench.Command(version), bench.ForwardCommand(), bench.LimitCommand(), bench.FanoutCommand(),
+		control.Command(),
+		library.Command(version),
+		link.Command(),
+		peer.Command(), peer.PrepareCommand(),
+		probe.Command(),
+		newVersion(),
+	)
 	return root
 }
 

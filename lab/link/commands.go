@@ -1,4 +1,4 @@
-package main
+package link
 
 import (
 	"encoding/json"
@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/lab/topology/service"
 )
 
-func newLinkExec() *cobra.Command {
+func newExec() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "exec HOST -- COMMAND [ARGUMENT...]",
@@ -49,7 +50,7 @@ func newLinkExec() *cobra.Command {
 
 // connect finds the network of a name, and describes it. Unless the flag was given, the environment may tell the name.
 func connect(cmd *cobra.Command, name string) (*service.Client, *service.Description, error) {
-	if named := os.Getenv(linkVariable); named != "" && !cmd.Flags().Changed("name") {
+	if named := os.Getenv(nameVariable); named != "" && !cmd.Flags().Changed("name") {
 		name = named
 	}
 	client, err := service.Connect(name)
@@ -64,7 +65,7 @@ func connect(cmd *cobra.Command, name string) (*service.Client, *service.Descrip
 	return client, d, nil
 }
 
-func newLinkList() *cobra.Command {
+func newList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -92,7 +93,7 @@ func newLinkList() *cobra.Command {
 	return cmd
 }
 
-func newLinkStatistics() *cobra.Command {
+func newStatistics() *cobra.Command {
 	var name string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -109,7 +110,7 @@ func newLinkStatistics() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return write(cmd, summary, asJSON)
+			return lab.Print(cmd.OutOrStdout(), summary, asJSON)
 		},
 	}
 	nameFlag(cmd, &name)
@@ -117,7 +118,7 @@ func newLinkStatistics() *cobra.Command {
 	return cmd
 }
 
-func newLinkSet() *cobra.Command {
+func newSet() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "set LINK PROFILE",
@@ -155,16 +156,16 @@ A trace and a schedule that the link had end.`,
 	return cmd
 }
 
-func newLinkRestart() *cobra.Command {
-	return newLinkOrder("restart", "Begin the traces, schedules and statistics of a network anew", (*service.Client).Restart)
+func newRestart() *cobra.Command {
+	return newOrder("restart", "Begin the traces, schedules and statistics of a network anew", (*service.Client).Restart)
 }
 
-func newLinkDown() *cobra.Command {
-	return newLinkOrder("down", "End a network, and the commands on its hosts", (*service.Client).End)
+func newDown() *cobra.Command {
+	return newOrder("down", "End a network, and the commands on its hosts", (*service.Client).End)
 }
 
-// newLinkOrder is a command that tells a network to do something.
-func newLinkOrder(use, short string, order func(*service.Client) error) *cobra.Command {
+// newOrder is a command that tells a network to do something.
+func newOrder(use, short string, order func(*service.Client) error) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   use,
@@ -183,7 +184,7 @@ func newLinkOrder(use, short string, order func(*service.Client) error) *cobra.C
 	return cmd
 }
 
-func newLinkCheck() *cobra.Command {
+func newCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Tell whether a file is a topology, without starting it; root is not needed",

@@ -1,4 +1,4 @@
-package main
+package library
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 // TestLibrary reads every experiment that this program carries.
 func TestLibrary(t *testing.T) {
-	l, err := library()
+	l, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestDocumentedFile(t *testing.T) {
 	if !found {
 		t.Fatal("expected a file in YAML on the page")
 	}
-	l, err := library()
+	l, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestDocumentedFile(t *testing.T) {
 
 // runCommand runs vollab run.
 func runCommand(arguments ...string) (string, error) {
-	cmd := newRun()
+	cmd := Command("test")
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	var out bytes.Buffer
 	cmd.SetOut(&out)

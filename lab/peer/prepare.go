@@ -1,4 +1,4 @@
-package main
+package peer
 
 import (
 	"encoding/json"
@@ -10,7 +10,8 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-func newPrepare() *cobra.Command {
+// PrepareCommand is vollab prepare.
+func PrepareCommand() *cobra.Command {
 	p := carriage.DefaultPreparation()
 	cmd := &cobra.Command{
 		Use:   "prepare",

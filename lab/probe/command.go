@@ -1,4 +1,4 @@
-package main
+package probe
 
 import (
 	"context"
@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/volsfu/volsfu/lab/probe"
 )
 
-func newProbe() *cobra.Command {
+// Command is vollab probe.
+func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
 		Short: "Measure the way of single packets below programs, by stamps of kernels and network cards",
@@ -24,13 +23,13 @@ func newProbe() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newProbeSend(), newProbeReceive())
+	cmd.AddCommand(newSend(), newReceive())
 	return cmd
 }
 
-func newProbeSend() *cobra.Command {
+func newSend() *cobra.Command {
 	var to string
-	plan := probe.Plan{}
+	plan := Plan{}
 	cmd := &cobra.Command{
 		Use:   "send",
 		Short: "Send packets",
@@ -42,7 +41,7 @@ func newProbeSend() *cobra.Command {
 			}
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
-			departures, err := probe.Send(ctx, plan)
+			departures, err := Send(ctx, plan)
 			return writeLines(cmd.OutOrStdout(), departures, err)
 		},
 	}
@@ -54,7 +53,7 @@ func newProbeSend() *cobra.Command {
 	return cmd
 }
 
-func newProbeReceive() *cobra.Command {
+func newReceive() *cobra.Command {
 	var at string
 	var count int
 	var idle time.Duration
@@ -70,7 +69,7 @@ func newProbeReceive() *cobra.Command {
 			}
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
-			return receiveProbes(ctx, address, count, idle, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return receiveAll(ctx, address, count, idle, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -80,8 +79,8 @@ func newProbeReceive() *cobra.Command {
 	return cmd
 }
 
-func receiveProbes(ctx context.Context, at netip.AddrPort, count int, idle time.Duration, out, console io.Writer) error {
-	arrivals, err := probe.Receive(ctx, at, count, idle, func(at netip.AddrPort) {
+func receiveAll(ctx context.Context, at netip.AddrPort, count int, idle time.Duration, out, console io.Writer) error {
+	arrivals, err := Receive(ctx, at, count, idle, func(at netip.AddrPort) {
 		_ = json.NewEncoder(console).Encode(map[string]string{"ready": at.String()})
 	})
 	return writeLines(out, arrivals, err)

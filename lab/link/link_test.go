@@ -1,6 +1,8 @@
-package main
+package link
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
@@ -16,6 +19,21 @@ import (
 	"github.com/volsfu/volsfu/lab/topology/service"
 	"github.com/volsfu/volsfu/test/wait"
 )
+
+// run runs vollab link and returns what it prints.
+func run(t *testing.T, arguments ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := Command()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&bytes.Buffer{})
+	cmd.SetArgs(arguments)
+	err := cmd.ExecuteContext(ctx)
+	return out.String(), err
+}
 
 // linkFile writes a topology of two hosts, in a folder of the test's own, where sockets are, too.
 func linkFile(t *testing.T) string {
@@ -46,20 +64,20 @@ func needNetwork(t *testing.T) {
 
 func TestLinkCheck(t *testing.T) {
 	name := linkFile(t)
-	if out, err := run(t, "link", "check", name); err != nil || out != "2 hosts, 1 links, 1 paths\n" {
+	if out, err := run(t, "check", name); err != nil || out != "2 hosts, 1 links, 1 paths\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 	if err := os.WriteFile(name, []byte("hosts: {a: , b: }\nlinks: {wire: {both: {dely: 1ms}}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, "link", "check", name); !errors.Is(err, topology.ErrTopology) || !strings.Contains(err.Error(), "line 2: links.wire.both.dely is unknown") {
+	if _, err := run(t, "check", name); !errors.Is(err, topology.ErrTopology) || !strings.Contains(err.Error(), "line 2: links.wire.both.dely is unknown") {
 		t.Errorf("%v, expected an error that names the key", err)
 	}
 }
 
 // TestLinkExamples reads the topologies of docs/link.md.
 func TestLinkExamples(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "link.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "link.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +94,7 @@ func TestLinkExamples(t *testing.T) {
 		if err := os.WriteFile(name, example[1], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := run(t, "link", "check", name); err != nil {
+		if _, err := run(t, "check", name); err != nil {
 			t.Errorf("%v, in\n%s", err, example[1])
 		}
 	}
@@ -88,7 +106,7 @@ func TestLinkUp(t *testing.T) {
 	needNetwork(t)
 	done := make(chan error, 1)
 	go func() {
-		_, err := run(t, "link", "up", name, "--name", "test")
+		_, err := run(t, "up", name, "--name", "test")
 		done <- err
 	}()
 	wait.Until(t, "the network is up", func() bool {
@@ -100,47 +118,47 @@ func TestLinkUp(t *testing.T) {
 		_, err := service.Find("test")
 		return err == nil
 	})
-	if out, err := run(t, "link", "list"); err != nil || !strings.Contains(out, "test: "+name) || !strings.Contains(out, "198.18.0.2") {
+	if out, err := run(t, "list"); err != nil || !strings.Contains(out, "test: "+name) || !strings.Contains(out, "198.18.0.2") {
 		t.Errorf("%q, %v", out, err)
 	}
-	if out, err := run(t, "link", "list", "--json"); err != nil || !json.Valid([]byte(out)) {
+	if out, err := run(t, "list", "--json"); err != nil || !json.Valid([]byte(out)) {
 		t.Errorf("%q, %v", out, err)
 	}
-	if out, err := run(t, "link", "exec", "a", "--name", "test", "--", "sh", "-c", "echo $VOLLAB_HOST $VOLSFU_CLOCK_OFFSET; exit 7"); err != exitStatus(7) || out != "a 5ms\n" {
+	if out, err := run(t, "exec", "a", "--name", "test", "--", "sh", "-c", "echo $VOLLAB_HOST $VOLSFU_CLOCK_OFFSET; exit 7"); err != ExitStatus(7) || out != "a 5ms\n" {
 		t.Errorf("%q, %v, expected status 7", out, err)
 	}
-	if _, err := run(t, "link", "exec", "b", "--name", "test", "--", "sh", "-c", "kill -9 $$"); err != exitStatus(137) {
+	if _, err := run(t, "exec", "b", "--name", "test", "--", "sh", "-c", "kill -9 $$"); err != ExitStatus(137) {
 		t.Errorf("%v, expected status 137", err)
 	}
-	t.Setenv(linkVariable, "test")
-	if _, err := run(t, "link", "exec", "c", "--", "true"); !errors.Is(err, topology.ErrHost) {
+	t.Setenv(nameVariable, "test")
+	if _, err := run(t, "exec", "c", "--", "true"); !errors.Is(err, topology.ErrHost) {
 		t.Errorf("%v, expected ErrHost", err)
 	}
-	if _, err := run(t, "link", "set", "wire/back", "delay=3ms"); err != nil {
+	if _, err := run(t, "set", "wire/back", "delay=3ms"); err != nil {
 		t.Error(err)
 	}
-	if _, err := run(t, "link", "set", "wire/up", "delay=3ms"); !errors.Is(err, topology.ErrLink) {
+	if _, err := run(t, "set", "wire/up", "delay=3ms"); !errors.Is(err, topology.ErrLink) {
 		t.Errorf("%v, expected ErrLink", err)
 	}
-	if _, err := run(t, "link", "set", "wire", "dely=3ms"); !errors.Is(err, netem.ErrProfile) {
+	if _, err := run(t, "set", "wire", "dely=3ms"); !errors.Is(err, netem.ErrProfile) {
 		t.Errorf("%v, expected ErrProfile", err)
 	}
-	if _, err := run(t, "link", "restart"); err != nil {
+	if _, err := run(t, "restart"); err != nil {
 		t.Error(err)
 	}
-	if out, err := run(t, "link", "statistics"); err != nil || !strings.Contains(out, "wire/back") {
+	if out, err := run(t, "statistics"); err != nil || !strings.Contains(out, "wire/back") {
 		t.Errorf("%q, %v", out, err)
 	}
 	var summary topology.Summary
-	if out, err := run(t, "link", "statistics", "--json"); err != nil || json.Unmarshal([]byte(out), &summary) != nil || len(summary.Links) != 2 {
+	if out, err := run(t, "statistics", "--json"); err != nil || json.Unmarshal([]byte(out), &summary) != nil || len(summary.Links) != 2 {
 		t.Errorf("%q, %v", out, err)
 	}
 	running := make(chan error, 1)
 	go func() {
-		_, err := run(t, "link", "exec", "a", "--", "sleep", "1000")
+		_, err := run(t, "exec", "a", "--", "sleep", "1000")
 		running <- err
 	}()
-	if _, err := run(t, "link", "down"); err != nil {
+	if _, err := run(t, "down"); err != nil {
 		t.Error(err)
 	}
 	if err := <-done; err != nil {
@@ -150,7 +168,7 @@ func TestLinkUp(t *testing.T) {
 	if err := <-running; err == nil {
 		t.Error("a command outlived its network")
 	}
-	if _, err := run(t, "link", "statistics"); !errors.Is(err, service.ErrNetwork) {
+	if _, err := run(t, "statistics"); !errors.Is(err, service.ErrNetwork) {
 		t.Errorf("%v, expected ErrNetwork", err)
 	}
 }
@@ -159,8 +177,8 @@ func TestLinkRun(t *testing.T) {
 	name := linkFile(t)
 	needNetwork(t)
 	statistics := filepath.Join(t.TempDir(), "statistics.json")
-	out, err := run(t, "link", "run", name, "--host", "a", "--statistics", statistics, "--", "sh", "-c", "echo $VOLLAB_HOST; exit 3")
-	if err != exitStatus(3) || out != "a\n" {
+	out, err := run(t, "run", name, "--host", "a", "--statistics", statistics, "--", "sh", "-c", "echo $VOLLAB_HOST; exit 3")
+	if err != ExitStatus(3) || out != "a\n" {
 		t.Errorf("%q, %v, expected status 3", out, err)
 	}
 	var summary topology.Summary
@@ -169,10 +187,10 @@ func TestLinkRun(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	// On this machine, the command finds the network by itself.
-	if out, err := run(t, "link", "run", name, "--strict", "--", "sh", "-c", "echo $"+linkVariable); err != nil || !strings.HasPrefix(out, "run-") {
+	if out, err := run(t, "run", name, "--strict", "--", "sh", "-c", "echo $"+nameVariable); err != nil || !strings.HasPrefix(out, "run-") {
 		t.Errorf("%q, %v", out, err)
 	}
-	if _, err := run(t, "link", "run", name, "--host", "c", "--", "true"); !errors.Is(err, topology.ErrHost) {
+	if _, err := run(t, "run", name, "--host", "c", "--", "true"); !errors.Is(err, topology.ErrHost) {
 		t.Errorf("%v, expected ErrHost", err)
 	}
 }

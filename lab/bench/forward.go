@@ -1,10 +1,11 @@
-package main
+// Package bench measures the loads that users choose (vollab forward), what the machine itself needs at least for each
+// packet (vollab limit), and a standard set of loads as a table (vollab bench). Package hotpath does the measuring.
+package bench
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -19,24 +20,11 @@ import (
 	"github.com/volsfu/volsfu/lab/hotpath"
 )
 
-// written is a result in both forms.
-type written interface {
-	WriteJSON(w io.Writer) error
-	WriteText(w io.Writer) error
-}
-
-// write writes a result in the form that was asked for.
-func write(cmd *cobra.Command, result written, asJSON bool) error {
-	if asJSON {
-		return result.WriteJSON(cmd.OutOrStdout())
-	}
-	return result.WriteText(cmd.OutOrStdout())
-}
-
 // errComparison says that there is no such server to compare with.
 var errComparison = errors.New("--compare: expected pion")
 
-func newForward() *cobra.Command {
+// ForwardCommand is vollab forward.
+func ForwardCommand() *cobra.Command {
 	o := hotpath.Options{Load: hotpath.DefaultLoad()}
 	var asJSON bool
 	var compare string
@@ -64,7 +52,7 @@ func newForward() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return write(cmd, result, asJSON)
+			return lab.Print(cmd.OutOrStdout(), result, asJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -103,7 +91,8 @@ func forward(ctx context.Context, o hotpath.Options) (*hotpath.Result, error) {
 	return result, nil
 }
 
-func newLimit() *cobra.Command {
+// LimitCommand is vollab limit.
+func LimitCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "limit",
@@ -114,15 +103,15 @@ func newLimit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return write(cmd, limit, asJSON)
+			return lab.Print(cmd.OutOrStdout(), limit, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
 }
 
-// newFanout is the server that forward compares with, for which it starts this program once more.
-func newFanout() *cobra.Command {
+// FanoutCommand is vollab fanout: the server that forward compares with, for which it starts this program once more.
+func FanoutCommand() *cobra.Command {
 	batched := false
 	cmd := &cobra.Command{
 		Use:    "fanout",

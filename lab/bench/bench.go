@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bytes"
@@ -41,7 +41,8 @@ var benchLoads = []struct {
 	{50, 10, hotpath.PacingOff},
 }
 
-func newBench() *cobra.Command {
+// Command is vollab bench. The version is for the report of claims.
+func Command(version string) *cobra.Command {
 	var document string
 	var seconds float64
 	var claims bool

@@ -1,4 +1,4 @@
-package main
+package control
 
 import (
 	"fmt"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/volsfu/volsfu/lab/control"
+	"github.com/volsfu/volsfu/lab"
 )
 
-func newControl() *cobra.Command {
-	o := control.DefaultOptions()
+// Command is vollab control.
+func Command() *cobra.Command {
+	o := DefaultOptions()
 	var asJSON, live bool
 	var seconds, mbps float64
 	var plot string
@@ -36,9 +37,9 @@ CASE is one of
 			defer cancel()
 			o.Duration = time.Duration(seconds * float64(time.Second))
 			o.LinkBPS = int64(mbps * 1e6)
-			run := control.RunVirtual
+			run := RunVirtual
 			if live {
-				run = control.RunLive
+				run = RunLive
 			}
 			record, err := run(ctx, arguments[0], o)
 			if err != nil {
@@ -49,7 +50,7 @@ CASE is one of
 					return err
 				}
 			}
-			return write(cmd, record.Result(), asJSON)
+			return lab.Print(cmd.OutOrStdout(), record.Result(), asJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -69,7 +70,7 @@ CASE is one of
 }
 
 // writePlot writes a run's diagram to a file.
-func writePlot(record *control.Record, name string) (err error) {
+func writePlot(record *Record, name string) (err error) {
 	file, err := os.Create(name)
 	if err != nil {
 		return fmt.Errorf("write the diagram: %w", err)

@@ -1,4 +1,4 @@
-package main
+package peer
 
 import (
 	"bytes"
@@ -7,27 +7,29 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/lab/baseline"
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// vollab runs the command with arguments and returns what it prints.
-func vollab(t *testing.T, arguments ...string) ([]byte, error) {
+// command runs a command and returns what it prints.
+func command(t *testing.T, cmd *cobra.Command, arguments ...string) ([]byte, error) {
 	t.Helper()
-	root := newRoot()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	var out bytes.Buffer
-	root.SetOut(&out)
-	root.SetErr(&bytes.Buffer{})
-	root.SetArgs(arguments)
-	err := root.ExecuteContext(t.Context())
+	cmd.SetOut(&out)
+	cmd.SetErr(&bytes.Buffer{})
+	cmd.SetArgs(arguments)
+	err := cmd.ExecuteContext(t.Context())
 	return out.Bytes(), err
 }
 
 // TestPrepareAndPeer prepares frames, and sends them to a consumer of paper 002 that is not there.
 func TestPrepareAndPeer(t *testing.T) {
 	frames := filepath.Join(t.TempDir(), "frames")
-	text, err := vollab(t, "prepare", "--sizes", "3000", "--count", "2", "--fps", "100", "--output", frames)
+	text, err := command(t, PrepareCommand(), "--sizes", "3000", "--count", "2", "--fps", "100", "--output", frames)
 	var prepared carriage.Prepared
 	if err == nil {
 		err = json.Unmarshal(text, &prepared)
@@ -35,7 +37,7 @@ func TestPrepareAndPeer(t *testing.T) {
 	if err != nil || prepared.Captures != 2 || prepared.Qualities[0].BytesPerCapture != 3000 {
 		t.Fatalf("got %s, %v", text, err)
 	}
-	text, err = vollab(t, "peer", "--transport", "udp-chunks", "--role", "publish", "--connect", "127.0.0.1:9", "--frames", frames, "--fps", "100", "--seconds", "0.1")
+	text, err = command(t, Command(), "--transport", "udp-chunks", "--role", "publish", "--connect", "127.0.0.1:9", "--frames", frames, "--fps", "100", "--seconds", "0.1")
 	var summary carriage.Summary
 	if err == nil {
 		err = json.Unmarshal(text, &summary)
@@ -55,11 +57,11 @@ func TestPeerRefuses(t *testing.T) {
 		"frames":    {[]string{"--transport", "direct-tcp", "--role", "publish", "--listen", "127.0.0.1:0", "--frames", "x", "--fps", "0"}, carriage.ErrPrepared},
 		"source":    {[]string{"--transport", "direct-tcp", "--role", "publish", "--listen", "127.0.0.1:0", "--codec", "morse"}, carriage.ErrMaterial},
 	} {
-		if _, err := vollab(t, append([]string{"peer"}, test.arguments...)...); !errors.Is(err, test.want) {
+		if _, err := command(t, Command(), test.arguments...); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 	}
-	if _, err := vollab(t, "peer", "--min-bitrate", "fast"); err == nil {
+	if _, err := command(t, Command(), "--min-bitrate", "fast"); err == nil {
 		t.Errorf("expected an error as of %v", rates.ErrSyntax)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package peer
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/volsfu/volsfu/internal/quality/rates"
 	"github.com/volsfu/volsfu/lab/baseline"
 	"github.com/volsfu/volsfu/lab/carriage"
-	"github.com/volsfu/volsfu/lab/peer"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -40,15 +39,16 @@ func (r rate) String() string {
 // Type implements pflag.Value.
 func (rate) Type() string { return "rate" }
 
-// peerFlags are those of vollab peer that are not the peer's own.
-type peerFlags struct {
-	peer.Config
+// flags are those of vollab peer: the peer's configuration, and what the command itself does.
+type flags struct {
+	Config
 	seconds, idle float64
 	summary       string
 }
 
-func newPeer() *cobra.Command {
-	p := &peerFlags{Config: peer.DefaultConfig()}
+// Command is vollab peer.
+func Command() *cobra.Command {
+	p := &flags{Config: DefaultConfig()}
 	cmd := &cobra.Command{
 		Use:   "peer",
 		Short: "Run one end of a transport: its server, or a client that publishes, watches, or both",
@@ -72,7 +72,7 @@ func newPeer() *cobra.Command {
 }
 
 // endFlags say which end of which transport this is.
-func (p *peerFlags) endFlags(f *pflag.FlagSet) {
+func (p *flags) endFlags(f *pflag.FlagSet) {
 	f.StringVar((*string)(&p.End.Transport), "transport", "", "how frames travel: "+baseline.Names())
 	f.StringVar((*string)(&p.End.Role), "role", string(p.End.Role), "server, publish, watch, or both: publish and watch at the same time")
 	f.StringVar(&p.End.Name, "name", p.End.Name, "this peer's name")
@@ -94,7 +94,7 @@ func (p *peerFlags) endFlags(f *pflag.FlagSet) {
 }
 
 // sourceFlags say what is published.
-func (p *peerFlags) sourceFlags(f *pflag.FlagSet) {
+func (p *flags) sourceFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.Frames, "frames", "", "publish frames of a file that vollab prepare, or volpeer record --content encoded, has made; without, what the flags below say is encoded live")
 	materialFlags(f, &p.Material)
 	f.Float64Var(&p.Publish.FPS, "fps", p.Publish.FPS, "captures per second")
@@ -116,7 +116,7 @@ func materialFlags(f *pflag.FlagSet, m *carriage.Material) {
 }
 
 // watchFlags say what is done with what arrives.
-func (p *peerFlags) watchFlags(f *pflag.FlagSet) {
+func (p *flags) watchFlags(f *pflag.FlagSet) {
 	f.IntVar(&p.End.Tiles, "watched-tiles", p.End.Tiles, "number of tiles of what is watched")
 	f.IntVar((*int)(&p.End.Quality), "quality", int(p.End.Quality), "index of the quality that all tiles are watched at first")
 	f.BoolVar(&p.Watch.Decode, "decode", p.Watch.Decode, "decode frames; --decode=false takes the content for shown when it is whole")
@@ -127,12 +127,12 @@ func (p *peerFlags) watchFlags(f *pflag.FlagSet) {
 }
 
 // run runs the peer and writes its summary.
-func (p *peerFlags) run(ctx context.Context, out, console io.Writer) error {
+func (p *flags) run(ctx context.Context, out, console io.Writer) error {
 	p.Duration = time.Duration(p.seconds * float64(time.Second))
 	p.Watch.Idle = time.Duration(p.idle * float64(time.Second))
 	p.Listening = func(address string) { _ = json.NewEncoder(console).Encode(map[string]string{"ready": address}) }
 	p.Watch.Begun = func() { _ = json.NewEncoder(console).Encode(map[string]string{"receiving": p.End.Name}) }
-	summary, err := peer.Run(ctx, p.Config)
+	summary, err := Run(ctx, p.Config)
 	if err != nil {
 		return err
 	}

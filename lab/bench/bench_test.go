@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ func TestWriteTable(t *testing.T) {
 
 // TestDocumentedTables: the page that make bench writes has a place for both tables.
 func TestDocumentedTables(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/performance.md")
+	text, err := os.ReadFile("../../docs/performance.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,6 @@
-package main
+// Package link is vollab link: it starts emulated networks, runs commands on their hosts, and changes networks that are
+// up. A network belongs to the process that started it. Other processes reach it through package service.
+package link
 
 import (
 	"context"
@@ -22,13 +24,14 @@ import (
 // errLate says that a network was too late for what ran over it to mean something.
 var errLate = errors.New("the run is not valid")
 
-// exitStatus is the status of a command that was run for the user. It is passed on, and nothing is said.
-type exitStatus int
+// ExitStatus is the status of a command that was run for the user. It is passed on, and nothing is said.
+type ExitStatus int
 
 // Error implements error.
-func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+func (s ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-func newLink() *cobra.Command {
+// Command is vollab link.
+func Command() *cobra.Command {
 	link := &cobra.Command{
 		Use:   "link",
 		Short: "Emulate a network between processes: hosts that are network namespaces, and links between them",
@@ -38,7 +41,7 @@ A file in YAML tells the hosts, the links and the paths between hosts. Root is n
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	link.AddCommand(newLinkUp(), newLinkRun(), newLinkExec(), newLinkList(), newLinkStatistics(), newLinkSet(), newLinkRestart(), newLinkDown(), newLinkCheck())
+	link.AddCommand(newUp(), newRun(), newExec(), newList(), newStatistics(), newSet(), newRestart(), newDown(), newCheck())
 	return link
 }
 
@@ -47,8 +50,8 @@ func nameFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "name", service.DefaultName, "name of the network")
 }
 
-// startLink starts the network of a file.
-func startLink(ctx context.Context, file string, seed uint64) (*topology.Network, error) {
+// start starts the network of a file.
+func start(ctx context.Context, file string, seed uint64) (*topology.Network, error) {
 	t, err := topology.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func startLink(ctx context.Context, file string, seed uint64) (*topology.Network
 	return n, err
 }
 
-func newLinkUp() *cobra.Command {
+func newUp() *cobra.Command {
 	var name string
 	var seed uint64
 	var detach bool
@@ -88,7 +91,7 @@ func newLinkUp() *cobra.Command {
 
 // up has a network run until the context or somebody else ends it.
 func up(ctx context.Context, out io.Writer, file, name string, seed uint64) (err error) {
-	n, err := startLink(ctx, file, seed)
+	n, err := start(ctx, file, seed)
 	if err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func writeHosts(out io.Writer, d service.Description) {
 	_ = table.Flush()
 }
 
-func newLinkRun() *cobra.Command {
+func newRun() *cobra.Command {
 	var host, statistics string
 	var seed uint64
 	var strict bool
@@ -168,7 +171,7 @@ func newLinkRun() *cobra.Command {
 The command runs on a host, or on this machine, where it may run others on the hosts with vollab link exec.`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
-			n, err := startLink(cmd.Context(), arguments[0], seed)
+			n, err := start(cmd.Context(), arguments[0], seed)
 			if err != nil {
 				return err
 			}
@@ -183,7 +186,7 @@ The command runs on a host, or on this machine, where it may run others on the h
 			if host != "" {
 				command = n.Command(cmd.Context(), host, arguments[1], arguments[2:]...)
 			} else {
-				command.Env = append(os.Environ(), linkVariable+"="+name)
+				command.Env = append(os.Environ(), nameVariable+"="+name)
 			}
 			status := foreground(cmd, command, nil)
 			if err := writeStatistics(cmd.ErrOrStderr(), n, statistics); err != nil {
@@ -203,8 +206,8 @@ The command runs on a host, or on this machine, where it may run others on the h
 	return cmd
 }
 
-// linkVariable is the environment variable with the name of the network for vollab link exec and its kind.
-const linkVariable = "VOLLAB_LINK"
+// nameVariable is the environment variable with the name of the network for vollab link exec and its kind.
+const nameVariable = "VOLLAB_LINK"
 
 // writeStatistics writes what became of a network's packets.
 func writeStatistics(console io.Writer, n *topology.Network, file string) (err error) {
@@ -221,7 +224,7 @@ func writeStatistics(console io.Writer, n *topology.Network, file string) (err e
 	return summary.WriteJSON(out)
 }
 
-// foreground runs a command that has the terminal, until it ends; it is killed when ended is closed before. Its status becomes an exitStatus.
+// foreground runs a command that has the terminal, until it ends; it is killed when ended is closed before. Its status becomes an ExitStatus.
 func foreground(cmd *cobra.Command, command *exec.Cmd, ended <-chan struct{}) error {
 	command.Stdin, command.Stdout, command.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	// An interruption from the terminal reaches the command, too; what it makes of that is what counts.
@@ -254,9 +257,9 @@ func foreground(cmd *cobra.Command, command *exec.Cmd, ended <-chan struct{}) er
 }
 
 // statusOf is how a command ended, in a shell's way of counting: 128 and the signal that ended it.
-func statusOf(exit *exec.ExitError) exitStatus {
+func statusOf(exit *exec.ExitError) ExitStatus {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return exitStatus(128 + int(status.Signal()))
+		return ExitStatus(128 + int(status.Signal()))
 	}
-	return exitStatus(max(exit.ExitCode(), 1))
+	return ExitStatus(max(exit.ExitCode(), 1))
 }

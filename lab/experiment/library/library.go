@@ -1,4 +1,5 @@
-package main
+// Package library has the experiments of all papers and of the project, and runs those that are asked for.
+package library
 
 import (
 	"context"
@@ -26,8 +27,8 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/scale"
 )
 
-// library is all experiments that there are.
-func library() (*experiment.Library, error) {
+// New reads all experiments that there are.
+func New() (*experiment.Library, error) {
 	return experiment.NewLibrary(paper001.Collection(), paper000.Collection(), paper002.Collection(), paper004.Collection(), scale.Collection())
 }
 
@@ -47,8 +48,9 @@ type running struct {
 	json    bool
 }
 
-func newRun() *cobra.Command {
-	r := &running{}
+// Command is vollab run. The version is for reports.
+func Command(version string) *cobra.Command {
+	r := &running{options: experiment.Options{Version: version}}
 	cmd := &cobra.Command{
 		Use:   "run NAME|all|list",
 		Short: "Run an experiment, several iterations of each of its cells, and write a report",
@@ -79,7 +81,7 @@ NAME is an experiment, all runs every one, and list tells which there are. An ex
 
 // run runs what is asked for.
 func (r *running) run(ctx context.Context, arguments []string, out, console io.Writer) error {
-	l, err := library()
+	l, err := New()
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func (r *running) run(ctx context.Context, arguments []string, out, console io.W
 		}
 	}
 	r.options.Duration = time.Duration(r.seconds * float64(time.Second))
-	r.options.Version, r.options.Progress = version, lab.NewProgress(console)
+	r.options.Progress = lab.NewProgress(console)
 	defer awake.Hold()()
 	return r.runAll(ctx, chosen, out)
 }

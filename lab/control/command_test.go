@@ -1,6 +1,7 @@
-package main
+package control
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -9,13 +10,25 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
-	"github.com/volsfu/volsfu/lab/control"
 )
+
+// command runs vollab control and returns what it prints.
+func command(t *testing.T, arguments ...string) (string, error) {
+	t.Helper()
+	cmd := Command()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&bytes.Buffer{})
+	cmd.SetArgs(arguments)
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
 
 func TestControlCommand(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "run.svg")
-	arguments := []string{"control", "loss:2", "--seconds", "3", "--rtt", "30ms", "--mbps", "5", "--queue", "codel", "--pacing", "burst5ms", "--feedback", "ccfb"}
-	out, err := run(t, append(arguments, "--json", "--plot", plot)...)
+	arguments := []string{"loss:2", "--seconds", "3", "--rtt", "30ms", "--mbps", "5", "--queue", "codel", "--pacing", "burst5ms", "--feedback", "ccfb"}
+	out, err := command(t, append(arguments, "--json", "--plot", plot)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +44,11 @@ func TestControlCommand(t *testing.T) {
 	if drawn, err := os.ReadFile(plot); err != nil || !strings.HasPrefix(string(drawn), "<svg ") {
 		t.Errorf("got %v and %.20q, want a diagram", err, drawn)
 	}
-	again, err := run(t, append(arguments, "--json")...)
+	again, err := command(t, append(arguments, "--json")...)
 	if err != nil || again != out {
 		t.Errorf("the same seed gives %s (%v), want %s", again, err, out)
 	}
-	if text, err := run(t, append(arguments, "--seed", "2")...); err != nil || !strings.Contains(text, "frames sent") {
+	if text, err := command(t, append(arguments, "--seed", "2")...); err != nil || !strings.Contains(text, "frames sent") {
 		t.Errorf("got %v and %q, want a table", err, text)
 	}
 }
@@ -46,15 +59,15 @@ func TestControlRefuses(t *testing.T) {
 		arguments []string
 		err       error
 	}{
-		{"no such case", []string{"steep:5"}, control.ErrCase},
-		{"no such queue", []string{"ramp", "--queue", "lifo"}, control.ErrCase},
+		{"no such case", []string{"steep:5"}, ErrCase},
+		{"no such queue", []string{"ramp", "--queue", "lifo"}, ErrCase},
 		{"no such pacing", []string{"ramp", "--pacing", "slowly"}, pacing.ErrMode},
-		{"no such feedback", []string{"ramp", "--feedback", "by post"}, control.ErrCase},
-		{"no retransmissions of a live run", []string{"ramp", "--live", "--no-rtx"}, control.ErrCase},
+		{"no such feedback", []string{"ramp", "--feedback", "by post"}, ErrCase},
+		{"no retransmissions of a live run", []string{"ramp", "--live", "--no-rtx"}, ErrCase},
 		{"no place for a plot", []string{"steady:5", "--seconds", "2", "--plot", "/nowhere/run.svg"}, os.ErrNotExist},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if out, err := run(t, append([]string{"control"}, test.arguments...)...); !errors.Is(err, test.err) || out != "" {
+			if out, err := command(t, test.arguments...); !errors.Is(err, test.err) || out != "" {
 				t.Errorf("got %v and %q, want %v and nothing", err, out, test.err)
 			}
 		})

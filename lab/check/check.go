@@ -1,0 +1,119 @@
+// Package check runs the checks of a collection and prints one report (vollab check). Each check has a process of its own,
+// so that a server that crashes ends one check.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/awake"
+)
+
+// ErrMissed says that a figure missed its target, or that a check failed. The report has told which.
+var ErrMissed = errors.New("not every target is met")
+
+// ErrIncomplete says that no figure missed its target, and that not everything was measured.
+var ErrIncomplete = errors.New("no target is missed, but not everything was measured")
+
+// Command is vollab check. Reports have the version.
+func Command(version string) *cobra.Command {
+	check := &cobra.Command{
+		Use:   "check",
+		Short: "Measure the claims of one capability; the exit status is 0 if every target is met, 1 if one is missed, 2 if not everything was measured",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, c := range collections(version) {
+		check.AddCommand(newCollection(c, version))
+	}
+	return check
+}
+
+func newCollection(c collection, version string) *cobra.Command {
+	var asJSON, inside bool
+	var only []int
+	var checks checklist
+	cmd := &cobra.Command{
+		Use:   c.name,
+		Short: c.short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer cancel()
+			progress := lab.NewProgress(cmd.ErrOrStderr())
+			if inside {
+				// The parent process holds the standard input open while it wants the report.
+				go func() {
+					_, _ = io.Copy(io.Discard, cmd.InOrStdin())
+					cancel()
+				}()
+			}
+			measure := measureHere
+			if !inside {
+				var err error
+				if measure, err = measureApart(c.name, cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+					return err
+				}
+			}
+			report := lab.NewReport(c.name, version)
+			if err := c.run(ctx, report, checks(progress), only, measure, progress); err != nil {
+				return err
+			}
+			write := report.WriteText
+			if asJSON {
+				write = report.WriteJSON
+			}
+			if err := write(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			switch {
+			case report.Missed > 0:
+				return ErrMissed
+			case report.Incomplete:
+				return ErrIncomplete
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, jsonFlag, false, "print one JSON object instead of text")
+	flags.IntSliceVar(&only, onlyFlag, nil, "run only the checks with these numbers, as in 3,5")
+	flags.BoolVar(&inside, insideFlag, false, "measure in this process, which a server that crashes may end")
+	_ = flags.MarkHidden(insideFlag) // fails only for a flag that does not exist
+	checks = c.bind(flags)
+	return cmd
+}
+
+// run runs the chosen checks one after the other and adds their outcomes to the report. An interruption ends the check that
+// runs and leaves out the rest; the report then is incomplete.
+func (c collection) run(
+	ctx context.Context, report *lab.Report, checks []lab.Check, only []int, measure measurement, progress lab.Progress,
+) error {
+	for _, n := range only {
+		if n < 1 || n > len(checks) {
+			return fmt.Errorf("--only %d: expected numbers from 1 to %d", n, len(checks))
+		}
+	}
+	if c.punctual {
+		defer awake.Hold()()
+	}
+	for i, check := range checks {
+		if len(only) > 0 && !slices.Contains(only, i+1) {
+			continue
+		}
+		if ctx.Err() != nil {
+			report.Incomplete = true
+			break
+		}
+		measure(ctx, report, i+1, check, progress)
+	}
+	return nil
+}

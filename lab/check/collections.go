@@ -1,0 +1,101 @@
+package check
+
+import (
+	"os"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/adaptation"
+	"github.com/volsfu/volsfu/lab/control"
+	"github.com/volsfu/volsfu/lab/experiment/claims"
+	"github.com/volsfu/volsfu/lab/experiment/library"
+	"github.com/volsfu/volsfu/lab/firstlight"
+	"github.com/volsfu/volsfu/lab/hardening"
+	"github.com/volsfu/volsfu/lab/hotpath"
+	"github.com/volsfu/volsfu/lab/interop"
+	"github.com/volsfu/volsfu/lab/layers"
+	"github.com/volsfu/volsfu/lab/pipeline"
+	"github.com/volsfu/volsfu/lab/topology/fidelity"
+	"github.com/volsfu/volsfu/lab/viewing"
+)
+
+// collection is a set of checks under one name.
+type collection struct {
+	name, short string
+	// bind adds flags that the checks depend on, and gives what makes the checks once they are parsed.
+	bind func(*pflag.FlagSet) checklist
+	// punctual keeps the processors awake: emulated links are late where they sleep.
+	punctual bool
+}
+
+// checklist makes the checks of a collection.
+type checklist func(lab.Progress) []lab.Check
+
+// collections are the checks that there are. Reports have the version.
+func collections(version string) []collection {
+	return []collection{
+		{name: "first-light", short: "A conference of point clouds: frames, switches, losses, rooms, comings and goings", bind: fixed(firstlight.Checks)},
+		{name: "hot-path", short: "What forwarding costs, beside Pion's own media path and the machine's limit", bind: fixed(hotpath.Checks)},
+		{name: "congestion", short: "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, competitors; uplinks", bind: fixed(congestion), punctual: true},
+		{name: "interop", short: "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, whose tests it runs", bind: fixed(interop.Checks)},
+		{name: "capture", short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, memory; partly in a checkout with Go", bind: capture},
+		{name: "lab", short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, layers of latency; as root", bind: laboratory(version), punctual: true},
+		{
+			name: "hardening",
+			short: "Attacks on a server in network namespaces, while two participants count their frames; as root, " +
+				"and partly in a checkout with Go and Node",
+			bind: hardened,
+		},
+		{name: "viewer", short: "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a checkout with Go and Node", bind: viewer},
+	}
+}
+
+// fixed are checks without flags.
+func fixed(checks checklist) func(*pflag.FlagSet) checklist {
+	return func(*pflag.FlagSet) checklist { return checks }
+}
+
+func viewer(f *pflag.FlagSet) checklist {
+	o := viewing.DefaultOptions()
+	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "how long two people are watched in the second check, and the tab's memory with them")
+	return func(progress lab.Progress) []lab.Check { return viewing.Checks(o, progress) }
+}
+
+func hardened(f *pflag.FlagSet) checklist {
+	o := hardening.DefaultOptions()
+	f.StringVar(&o.Server, "server", "", "the server's program; by default volsfu beside this program")
+	f.DurationVar(&o.Flood, "flood", o.Flood, "how long each attack by rate lasts")
+	f.DurationVar(&o.After, "after", o.After, "how long the participants are watched after an attack")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the mutated records")
+	return func(progress lab.Progress) []lab.Check { return hardening.Checks(o, progress) }
+}
+
+func capture(f *pflag.FlagSet) checklist {
+	o := pipeline.DefaultOptions()
+	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "how long memory is watched in the last check")
+	return func(progress lab.Progress) []lab.Check { return pipeline.Checks(o, progress) }
+}
+
+func laboratory(version string) func(*pflag.FlagSet) checklist {
+	return func(f *pflag.FlagSet) checklist {
+		o := claims.Options{Version: version}
+		f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable), "folder of the test data; without, the synthetic figure stands in")
+		f.StringVar(&o.Folder, "out", "", "folder for the reports of the first check; without, they are removed")
+		seed := f.Uint64("seed", 0, "seed of the losses in the third check, which tells it; 0 draws one from the time")
+		return func(progress lab.Progress) []lab.Check {
+			all, err := library.New()
+			if err != nil {
+				panic("the experiments that this program carries cannot be read, which its tests hold: " + err.Error())
+			}
+			o.Library = all
+			return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress, *seed)}, layers.Checks(progress), []lab.Check{hotpath.NewTracing(progress)})
+		}
+	}
+}
+
+// congestion are the checks in virtual time, those of the uplink, and the first ones again end to end.
+func congestion(progress lab.Progress) []lab.Check {
+	return slices.Concat(control.Checks(progress), adaptation.Checks(progress), control.LiveChecks(progress))
+}
