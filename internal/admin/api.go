@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 )
 
 // APIPath is where the operators' interface stands, on the operators' listener and on that of the clients.
@@ -37,11 +38,11 @@ type Rooms interface {
 	// Kick removes a participant, and keeps it from the room for a time if that is not 0.
 	Kick(ctx context.Context, room, identity string, ban time.Duration) error
 	CloseRoom(ctx context.Context, room string) error
-	Bans() []sfu.Ban
+	Bans() []admission.Ban
 	Unban(room, identity string) error
 	// Revoke has a token be refused by its id, for a time or, if that is 0, for the time that the server chooses.
 	Revoke(id string, lasts time.Duration) error
-	Revocations() []sfu.Revocation
+	Revocations() []admission.Revocation
 	Restore(id string) error
 }
 
@@ -167,7 +168,7 @@ func (a *API) kick(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) bans(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string][]sfu.Ban{"bans": a.rooms.Bans()})
+	reply(w, http.StatusOK, map[string][]admission.Ban{"bans": a.rooms.Bans()})
 }
 
 func (a *API) unban(w http.ResponseWriter, r *http.Request) {
@@ -176,7 +177,7 @@ func (a *API) unban(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) revocations(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string][]sfu.Revocation{"revocations": a.rooms.Revocations()})
+	reply(w, http.StatusOK, map[string][]admission.Revocation{"revocations": a.rooms.Revocations()})
 }
 
 func (a *API) revoke(w http.ResponseWriter, r *http.Request) {
@@ -201,7 +202,7 @@ func lasting(r *http.Request, parameter string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%w: %s is %.40q, expected a duration over 0 such as 90m or 24h", sfu.ErrExclusion, parameter,
+		return 0, fmt.Errorf("%w: %s is %.40q, expected a duration over 0 such as 90m or 24h", admission.ErrExclusion, parameter,
 			text)
 	}
 	return d, nil
@@ -217,9 +218,9 @@ func (a *API) act(w http.ResponseWriter, r *http.Request, err error, what string
 	switch {
 	case errors.Is(err, sfu.ErrNotFound):
 		refuse(w, http.StatusNotFound, err.Error())
-	case errors.Is(err, sfu.ErrExclusion):
+	case errors.Is(err, admission.ErrExclusion):
 		refuse(w, http.StatusBadRequest, err.Error())
-	case errors.Is(err, sfu.ErrFull):
+	case errors.Is(err, admission.ErrFull):
 		refuse(w, http.StatusInsufficientStorage, err.Error())
 	case err != nil:
 		refuse(w, http.StatusServiceUnavailable, err.Error())

@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -66,8 +67,8 @@ func (f *fakeRooms) CloseRoom(_ context.Context, room string) error {
 	return nil
 }
 
-func (f *fakeRooms) Bans() []sfu.Ban {
-	return []sfu.Ban{{Room: "lab", Identity: "eve", TokenID: "e", Until: time.Unix(9, 0).UTC()}}
+func (f *fakeRooms) Bans() []admission.Ban {
+	return []admission.Ban{{Room: "lab", Identity: "eve", TokenID: "e", Until: time.Unix(9, 0).UTC()}}
 }
 
 func (f *fakeRooms) Unban(room, identity string) error {
@@ -80,13 +81,13 @@ func (f *fakeRooms) Unban(room, identity string) error {
 func (f *fakeRooms) Revoke(id string, lasts time.Duration) error {
 	f.lasts = lasts
 	if id == "many" {
-		return fmt.Errorf("%w: many", sfu.ErrFull)
+		return fmt.Errorf("%w: many", admission.ErrFull)
 	}
 	return nil
 }
 
-func (f *fakeRooms) Revocations() []sfu.Revocation {
-	return []sfu.Revocation{{ID: "e", Until: time.Unix(9, 0).UTC(), Seen: true}}
+func (f *fakeRooms) Revocations() []admission.Revocation {
+	return []admission.Revocation{{ID: "e", Until: time.Unix(9, 0).UTC(), Seen: true}}
 }
 
 func (f *fakeRooms) Restore(id string) error {

@@ -22,6 +22,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -77,7 +78,7 @@ func Start(o Options) (*Server, error) {
 
 func (s *Server) start(o Options) error {
 	c := o.Config
-	authenticator, gate, err := newAuthenticator(o, func(t sfu.Token) bool { return s.node.Revoked(t) })
+	authenticator, gate, err := newAuthenticator(o, func(t admission.Token) bool { return s.node.Revoked(t) })
 	if err != nil {
 		return err
 	}

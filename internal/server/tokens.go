@@ -11,12 +11,13 @@ import (
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/signalling"
 )
 
 // newAuthenticator checks tokens of clients and operators, but for development, when the server listens on loopback alone, and where nothing asks for one.
 // The function revoked reports whether an operator has revoked a token.
-func newAuthenticator(o Options, revoked func(sfu.Token) bool) (signalling.Authenticator, admin.Gate, error) {
+func newAuthenticator(o Options, revoked func(admission.Token) bool) (signalling.Authenticator, admin.Gate, error) {
 	c := o.Config
 	if c.Server.Dev || o.VR2GatherOnly && !c.VR2Gather.RequireToken {
 		return signalling.AllowAll{}, admin.Loopback{}, nil
@@ -31,7 +32,7 @@ func newAuthenticator(o Options, revoked func(sfu.Token) bool) (signalling.Authe
 // tokens authenticates by access tokens. It implements signalling.Authenticator and admin.Gate.
 type tokens struct {
 	keys    *auth.Keyring
-	revoked func(sfu.Token) bool
+	revoked func(admission.Token) bool
 }
 
 func (t tokens) claims(r *http.Request) (token string, claims auth.Claims, err error) {
@@ -46,7 +47,9 @@ func (t tokens) claims(r *http.Request) (token string, claims auth.Claims, err e
 }
 
 // tokenOf identifies a token.
-func tokenOf(claims auth.Claims) sfu.Token { return sfu.Token{ID: claims.ID, Expires: claims.Expires} }
+func tokenOf(claims auth.Claims) admission.Token {
+	return admission.Token{ID: claims.ID, Expires: claims.Expires}
+}
 
 // Authenticate implements signalling.Authenticator.
 func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {

@@ -219,8 +219,8 @@ func (q peerEvent) apply(r *Room) {
 		p.refresh(r.now)
 		r.wakeBy(r.now)
 	case transport.StateDisconnected:
-		// The client may have another address by now, and ICE would wait for packets at the former one. For a client whose
-		// websocket broke, ICE is restarted when it comes back.
+		// The client may have another address by now, and ICE would wait for packets at the former one. For a client
+		// whose websocket broke, ICE is restarted when it comes back.
 		if p.connected && p.outbox != nil {
 			q.Do(peer.Restart{})
 		}
@@ -269,9 +269,9 @@ func (q connectOverdue) apply(r *Room) {
 	}
 }
 
-// connectionOver notes that the client has ended its peer connection, which ICE does not bring back. The client is told at
-// once by the end of its websocket, and its place is kept as after any other end: the client comes back with a new
-// connection, or joins again.
+// connectionOver notes that the client has ended its peer connection, which ICE does not bring back. The client is
+// told at once by the end of its websocket, and its place is kept as after any other end: the client comes back with
+// a new connection, or joins again.
 func (p *participant) connectionOver() {
 	c, outbox := p.connection, p.outbox
 	c.over, p.connected, p.pendingOffer = true, false, nil

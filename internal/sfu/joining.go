@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -21,8 +22,8 @@ type JoinRequest struct {
 	Identity string
 	Grants   Grants
 	// Bearer is whom the place counts for, and Token is the client's.
-	Bearer Bearer
-	Token  Token
+	Bearer admission.Bearer
+	Token  admission.Token
 	// OwnsIdentity says that the identity is the client's own: its token names the identity, or nobody is asked for a
 	// token. Such a client may take a place that is kept for a return without the secret.
 	OwnsIdentity bool
@@ -67,7 +68,7 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 		// The join was on its way when everybody was told.
 		return refuse(signal.CodeDraining, "the server is about to stop")
 	}
-	if refused := r.node.excluded(q, r.now); refused != nil {
+	if refused := r.node.exclusions.Refuse(q.Room, q.Identity, q.Token, r.now); refused != nil {
 		return refused
 	}
 	switch {
@@ -128,7 +129,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if refused := r.checkRoom(p, publications); refused != nil {
 		return nil, refused
 	}
-	if refused := r.announces(p.bearer, announceOverhead+encodedBytes(publications)); refused != nil {
+	if refused := r.announces(p.bearer, admission.AnnounceOverhead+encodedBytes(publications)); refused != nil {
 		return nil, refused
 	}
 	connection, err := r.node.connect(r, p)
@@ -197,7 +198,7 @@ func (q resumeRequest) apply(r *Room) {
 		q.result <- joinResult{err: refuse(signal.CodeResume, "the session is over, or the secret is not its own: join anew")}
 		return
 	}
-	if refused := r.node.excluded(&q.JoinRequest, r.now); refused != nil {
+	if refused := r.node.exclusions.Refuse(q.Room, q.Identity, q.Token, r.now); refused != nil {
 		q.result <- joinResult{err: refused}
 		return
 	}

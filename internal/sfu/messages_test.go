@@ -143,7 +143,7 @@ func TestAPanicInAJoin(t *testing.T) {
 	eventually(t, func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		return len(n.rooms) == 0 && len(n.holdings) == 0
+		return len(n.rooms) == 0 && n.holdings.Len() == 0
 	}, "the room and the bearer's place to be released")
 	n.Drain(t.Context(), 0)
 }

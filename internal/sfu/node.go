@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -23,10 +24,12 @@ type Metrics interface {
 	ParticipantConnected(time.Duration)
 	// SignallingError counts an error that a client was told.
 	SignallingError(signal.Code)
-	// TracksPaused adds to the present number of tracks that publishers have been told not to send, and Suppressed counts the bits that they did not send.
+	// TracksPaused adds to the present number of tracks that publishers have been told not to send, and Suppressed
+	// counts the bits that they did not send.
 	TracksPaused(difference int)
 	Suppressed(bits float64)
-	// Allocated takes the time that one allocation took and the budget that it was made with; Decided counts a decision about a slot that changed it.
+	// Allocated takes the time that one allocation took and the budget that it was made with; Decided counts a
+	// decision about a slot that changed it.
 	Allocated(time.Duration, volumetric.Bitrate)
 	Decided(signal.Reason)
 }
@@ -44,13 +47,13 @@ type Node struct {
 	// connect makes a peer connection for a participant: newConnection but in tests.
 	connect func(*Room, *participant) (*connection, error)
 	// exclusions are whom operators keep out.
-	exclusions exclusions
+	exclusions admission.Exclusions
 
 	mu       sync.Mutex
 	rooms    map[string]*occupied
 	sessions map[string]*Room
-	// holdings are what each bearer has.
-	holdings  map[Bearer]holding
+	// holdings are the rooms and places of each bearer.
+	holdings  *admission.Holdings
 	collector collector
 	draining  bool
 	// empty is closed while draining when the last participant has gone.
@@ -62,9 +65,9 @@ type occupied struct {
 	room *Room
 	// members counts participants and joins under way, places those of each bearer. The room ends with the last member.
 	members int
-	places  map[Bearer]int
+	places  map[admission.Bearer]int
 	// opener is who opened the room.
-	opener Bearer
+	opener admission.Bearer
 	end    chan struct{}
 }
 
@@ -81,7 +84,7 @@ func NewNode(config Config, endpoint *transport.Endpoint, engine *forward.Engine
 		log:      log,
 		rooms:    make(map[string]*occupied),
 		sessions: make(map[string]*Room),
-		holdings: make(map[Bearer]holding),
+		holdings: admission.NewHoldings(admission.Limits{Rooms: config.BearerRooms, Places: config.BearerPlaces}),
 		connect:  newConnection,
 		empty:    make(chan struct{}),
 	}, nil
@@ -89,7 +92,7 @@ func NewNode(config Config, endpoint *transport.Endpoint, engine *forward.Engine
 
 // Join brings a client into a room, or back into its session. The reply is in the outbox when it returns without error.
 func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
-	if refused := n.excluded(&q, time.Now()); refused != nil {
+	if refused := n.exclusions.Refuse(q.Room, q.Identity, q.Token, time.Now()); refused != nil {
 		return nil, refused
 	}
 	result := make(chan joinResult, 1)
@@ -137,8 +140,9 @@ func (n *Node) ended() *signal.Error {
 // sessionOver refuses to go on with a session that is not there.
 func sessionOver() *signal.Error { return refuse(signal.CodeResume, "the session is over: join anew") }
 
-// hear waits for what a room answers to a request. It is false where the room ended without an answer, or the context did: what was answered counts even where the
-// room has ended since, as it does when it answers that the last participant is removed.
+// hear waits for what a room answers to a request. It is false where the room ended without an answer, or the context
+// did: what was answered counts even where the room has ended since, as it does when it answers that the last
+// participant is removed.
 func hear[T any](ctx context.Context, room *Room, result <-chan T) (T, bool) {
 	select {
 	case said := <-result:
@@ -156,7 +160,7 @@ func hear[T any](ctx context.Context, room *Room, result <-chan T) (T, bool) {
 }
 
 // enter finds or opens a room for a bearer and counts a member.
-func (n *Node) enter(name string, b Bearer) (*Room, *signal.Error) {
+func (n *Node) enter(name string, b admission.Bearer) (*Room, *signal.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.draining {
@@ -166,11 +170,11 @@ func (n *Node) enter(name string, b Bearer) (*Room, *signal.Error) {
 	if !ok && len(n.rooms) >= n.config.Rooms {
 		return nil, refuse(signal.CodeLimit, "%d rooms are the limit", n.config.Rooms)
 	}
-	if refused := n.hold(b, !ok); refused != nil {
+	if refused := n.holdings.Hold(b, !ok); refused != nil {
 		return nil, refused
 	}
 	if !ok {
-		o = &occupied{room: newRoom(n, name), places: make(map[Bearer]int), opener: b, end: make(chan struct{})}
+		o = &occupied{room: newRoom(n, name), places: make(map[admission.Bearer]int), opener: b, end: make(chan struct{})}
 		n.rooms[name] = o
 		n.running.Add(1)
 		go o.room.run(o.end)
@@ -182,7 +186,7 @@ func (n *Node) enter(name string, b Bearer) (*Room, *signal.Error) {
 }
 
 // leave releases a bearer's place in a room, and ends the room with the last member.
-func (n *Node) leave(room *Room, b Bearer) {
+func (n *Node) leave(room *Room, b admission.Bearer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := n.rooms[room.name]
@@ -190,7 +194,7 @@ func (n *Node) leave(room *Room, b Bearer) {
 		// The room was dropped, with the places in it.
 		return
 	}
-	n.release(b, 1, 0)
+	n.holdings.Release(b, 1, 0)
 	o.members--
 	if o.places[b]--; o.places[b] == 0 {
 		delete(o.places, b)
@@ -209,7 +213,7 @@ func (n *Node) drop(room *Room) {
 		return
 	}
 	for b, places := range o.places {
-		n.release(b, places, 0)
+		n.holdings.Release(b, places, 0)
 	}
 	n.remove(o)
 }
@@ -218,7 +222,7 @@ func (n *Node) drop(room *Room) {
 func (n *Node) remove(o *occupied) {
 	close(o.end)
 	delete(n.rooms, o.room.name)
-	n.release(o.opener, 0, 1)
+	n.holdings.Release(o.opener, 0, 1)
 	n.metrics.Rooms(len(n.rooms))
 	if n.draining && len(n.rooms) == 0 {
 		close(n.empty)

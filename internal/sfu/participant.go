@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -38,8 +39,8 @@ type participant struct {
 	grants Grants
 	// bearer is whom the place counts for from the join on, whatever token resumes the session. token is that of the
 	// last join or return.
-	bearer Bearer
-	token  Token
+	bearer admission.Bearer
+	token  admission.Token
 	// asked is what the client asked for when it joined, whether its token granted that or not. receive says that it
 	// takes publications of others.
 	asked   wishes

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -45,10 +45,7 @@ type Room struct {
 	scheduler        subscriber.Scheduler
 	unsettled        demand.Queue
 
-	// announcing are the bearers' budgets of what the others are told; full ones are dropped when there are as many as
-	// announcingSweep.
-	announcing      map[Bearer]*rate.Limiter
-	announcingSweep int
+	announcements *admission.Announcements
 	// census is how many participants and publications there are, for other goroutines.
 	census atomic.Pointer[census]
 }
@@ -85,7 +82,7 @@ func newRoom(node *Node, name string) *Room {
 			Allocator: allocator, Metrics: node.metrics, Clock: time.Now, Interval: node.config.AllocationInterval,
 		},
 
-		announcing: make(map[Bearer]*rate.Limiter), announcingSweep: leastAnnouncing,
+		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
 	}
 }
 
@@ -413,4 +410,24 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 			r.succeed(p, publication.Description.Kind)
 		}
 	}
+}
+
+// placesOf returns how many participants of the room have their place by a bearer, without one that is about to be
+// replaced.
+func (r *Room) placesOf(b admission.Bearer, replaced *participant) (places int) {
+	for _, p := range r.participants {
+		if p.bearer == b && p != replaced {
+			places++
+		}
+	}
+	return places
+}
+
+// announces takes the bytes that the others are told from the budget of a bearer, unless the budget has less or there are
+// no others.
+func (r *Room) announces(b admission.Bearer, bytes int) *signal.Error {
+	if len(r.participants) == 0 {
+		return nil
+	}
+	return r.announcements.Take(b, bytes, r.now)
 }

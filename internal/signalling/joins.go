@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 )
 
 const (
@@ -51,12 +51,12 @@ func (l *joinLimits) try(token Fingerprint, source netip.Prefix, bytes int, now 
 
 // bearerOf is whom rooms and places are counted by: the token, or the address without one; empty for this host's own
 // addresses without a token.
-func bearerOf(token Fingerprint, source netip.Prefix) sfu.Bearer {
+func bearerOf(token Fingerprint, source netip.Prefix) admission.Bearer {
 	switch {
 	case token != Fingerprint{}:
-		return sfu.Bearer("token " + hex.EncodeToString(token[:]))
+		return admission.Bearer("token " + hex.EncodeToString(token[:]))
 	case source.IsValid():
-		return sfu.Bearer("address " + source.String())
+		return admission.Bearer("address " + source.String())
 	default:
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -20,7 +21,7 @@ type Credentials struct {
 	// Fingerprint tells tokens apart, of which each opens so many websockets. It is zero if nobody is asked for a
 	// token.
 	Fingerprint Fingerprint
-	Token       sfu.Token
+	Token       admission.Token
 }
 
 // ownsIdentity reports whether the client's identity is the client's own: its token names the identity, or nobody is

@@ -16,7 +16,8 @@ type Track struct {
 	Quality     volumetric.Quality
 }
 
-// publishLine is one line that the client sends on. Lines are never removed from a description: one whose track has ended waits for the next.
+// publishLine is one line that the client sends on. Lines are never removed from a description: one whose track has
+// ended waits for the next.
 type publishLine struct {
 	line  *transport.Line
 	kind  volumetric.Kind
@@ -48,8 +49,8 @@ type lineTable struct {
 	slots   []*slotLine
 }
 
-// reconcilePublish gives every wanted track a line, using idle lines of its kind first, and returns how many lines of each kind lack.
-// It reports whether the client must be told of a new assignment.
+// reconcilePublish gives every wanted track a line, using idle lines of its kind first, and returns how many lines of
+// each kind lack. It reports whether the client must be told of a new assignment.
 func (t *lineTable) reconcilePublish(wanted []Track) (lacking []Track, changed bool) {
 	need := make(map[Track]bool, len(wanted))
 	for _, track := range wanted {

@@ -19,7 +19,8 @@ func (p mediaPeer) Post(batch forward.Batch) {
 	p.Peer.Post(b)
 }
 
-// mediaSink hands what arrives to the data plane: what a publisher sends or says to the ingress, what a receiver says to the receiver.
+// mediaSink hands what arrives to the data plane: what a publisher sends or says to the ingress, what a receiver says
+// to the receiver.
 type mediaSink struct {
 	ingress  *forward.Ingress
 	receiver *forward.Receiver
@@ -61,7 +62,8 @@ func (s *mediaSink) Sent(ssrc uint32, sequence uint16, kernel, hardware time.Tim
 	s.receiver.PacketSent(ssrc, sequence, kernel, hardware)
 }
 
-// RTCP implements transport.Sink. Sender reports (RFC 3550 type 200) speak of what the client sends; they may carry report blocks, too.
+// RTCP implements transport.Sink. Sender reports (RFC 3550 type 200) speak of what the client sends; they may carry
+// report blocks, too.
 func (s *mediaSink) RTCP(packet []byte, now time.Time) {
 	const senderReport = 200
 	if packet[1] == senderReport {

@@ -1,15 +1,12 @@
-package sfu
+package admission
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -63,8 +60,9 @@ type Revocation struct {
 	Seen bool `json:"seen"`
 }
 
-// exclusions are the bans and revocations of a node, in memory only. They are safe for concurrent use.
-type exclusions struct {
+// Exclusions are the bans and revocations of a node, in memory only. The zero value has none. They are safe for
+// concurrent use.
+type Exclusions struct {
 	mu sync.Mutex
 	// bans are found by identity, and the same by token; revoked by the token's id.
 	bans    map[seat]*Ban
@@ -75,8 +73,8 @@ type exclusions struct {
 // seat is a name, or the id of a token, in a room.
 type seat struct{ room, name string }
 
-// ban adds a ban, or replaces that of the same identity in the room.
-func (e *exclusions) ban(b Ban, now time.Time) error {
+// Ban adds a ban, or replaces that of the same identity in the room. The error wraps ErrFull.
+func (e *Exclusions) Ban(b Ban, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.bans == nil {
@@ -104,15 +102,15 @@ func (e *exclusions) ban(b Ban, now time.Time) error {
 }
 
 // drop ends a ban. The caller holds the mutex.
-func (e *exclusions) drop(b *Ban) {
+func (e *Exclusions) drop(b *Ban) {
 	delete(e.bans, seat{b.Room, b.Identity})
 	if at := (seat{b.Room, b.TokenID}); e.byToken[at] == b {
 		delete(e.byToken, at)
 	}
 }
 
-// unban ends the ban of an identity, and reports whether one was in force.
-func (e *exclusions) unban(room, identity string, now time.Time) bool {
+// Unban ends the ban of an identity, and reports whether one was in force.
+func (e *Exclusions) Unban(room, identity string, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b := e.bans[seat{room, identity}]
@@ -123,8 +121,8 @@ func (e *exclusions) unban(room, identity string, now time.Time) bool {
 	return b.Until.After(now)
 }
 
-// banned gives the ban that keeps an identity or a token from a room, false if there is none.
-func (e *exclusions) banned(room, identity, tokenID string, now time.Time) (Ban, bool) {
+// banned returns the ban that keeps an identity or a token from a room, false if there is none.
+func (e *Exclusions) banned(room, identity, tokenID string, now time.Time) (Ban, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b := e.bans[seat{room, identity}]; b != nil && b.Until.After(now) {
@@ -136,8 +134,8 @@ func (e *exclusions) banned(room, identity, tokenID string, now time.Time) (Ban,
 	return Ban{}, false
 }
 
-// allBans lists the bans in force by room and identity.
-func (e *exclusions) allBans(now time.Time) []Ban {
+// Bans lists the bans in force by room and identity.
+func (e *Exclusions) Bans(now time.Time) []Ban {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	list := []Ban{}
@@ -155,8 +153,8 @@ func (e *exclusions) allBans(now time.Time) []Ban {
 	return list
 }
 
-// revoke adds a revocation, or prolongs that of the same token.
-func (e *exclusions) revoke(id string, until, now time.Time) error {
+// Revoke adds a revocation, or prolongs that of the same token. The error wraps ErrFull.
+func (e *Exclusions) Revoke(id string, until, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.revoked == nil {
@@ -182,8 +180,9 @@ func (e *exclusions) revoke(id string, until, now time.Time) error {
 	return nil
 }
 
-// has reports whether a token is revoked that a client has, and makes the revocation last until the token has ended.
-func (e *exclusions) has(t Token, now time.Time) bool {
+// Revoked reports whether a client's token is revoked. A revocation lasts until its token has ended, as soon as a
+// client shows when that is.
+func (e *Exclusions) Revoked(t Token, now time.Time) bool {
 	if t.ID == "" {
 		return false
 	}
@@ -200,8 +199,8 @@ func (e *exclusions) has(t Token, now time.Time) bool {
 	return true
 }
 
-// restore ends a revocation, and reports whether it was in force.
-func (e *exclusions) restore(id string, now time.Time) bool {
+// Restore ends a revocation, and reports whether it was in force.
+func (e *Exclusions) Restore(id string, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.revoked[id]
@@ -209,8 +208,8 @@ func (e *exclusions) restore(id string, now time.Time) bool {
 	return r != nil && r.Until.After(now)
 }
 
-// allRevoked lists the revocations in force by id.
-func (e *exclusions) allRevoked(now time.Time) []Revocation {
+// Revocations lists the revocations in force by id.
+func (e *Exclusions) Revocations(now time.Time) []Revocation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	list := []Revocation{}
@@ -223,31 +222,21 @@ func (e *exclusions) allRevoked(now time.Time) []Revocation {
 	return list
 }
 
-// excluded refuses a join, or a return, of somebody whom an operator keeps out. It is safe for concurrent use.
-func (n *Node) excluded(q *JoinRequest, now time.Time) *signal.Error {
-	if n.exclusions.has(q.Token, now) {
+// Refuse refuses a client that an operator keeps out of a room.
+func (e *Exclusions) Refuse(room, identity string, t Token, now time.Time) *signal.Error {
+	if e.Revoked(t, now) {
 		return refuse(signal.CodeRevoked, "an operator revoked the token")
 	}
-	if b, found := n.exclusions.banned(q.Room, q.Identity, q.Token.ID, now); found {
+	if b, found := e.banned(room, identity, t.ID, now); found {
 		return refuse(signal.CodeKicked, "an operator keeps %q from room %q until %s", b.Identity, b.Room,
 			b.Until.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// Bans lists the bans in force.
-func (n *Node) Bans() []Ban { return n.exclusions.allBans(time.Now()) }
-
-// Unban ends a ban. The error wraps ErrNotFound if there is none.
-func (n *Node) Unban(room, identity string) error {
-	if !n.exclusions.unban(room, identity, time.Now()) {
-		return fmt.Errorf("%w: a ban of %q in room %q", ErrNotFound, identity, room)
-	}
-	return nil
-}
-
-// checkBan reports a ban that lasts too long, or names what no room and no participant is called.
-func checkBan(room, identity string, lasts time.Duration) error {
+// CheckBan reports a ban that lasts too long, or that names a room or a participant that cannot exist. The error wraps
+// ErrExclusion.
+func CheckBan(room, identity string, lasts time.Duration) error {
 	if lasts < 0 || lasts > MaxBan {
 		return fmt.Errorf("%w: a ban of %v, expected more than 0 and at most %v", ErrExclusion, lasts, MaxBan)
 	}
@@ -259,77 +248,14 @@ func checkBan(room, identity string, lasts time.Duration) error {
 	return nil
 }
 
-// Revoke has a token be refused, by its id, and ends the sessions that it opened, with the code revoked. The revocation
-// lasts until the token has ended, as soon as the server knows when that is; until then for the time given, or
-// DefaultRevocation if that is 0. The error wraps ErrExclusion or ErrFull.
-func (n *Node) Revoke(id string, lasts time.Duration) error {
+// CheckRevocation reports a token's id that cannot be, and a revocation that lasts too long. The error wraps
+// ErrExclusion.
+func CheckRevocation(id string, lasts time.Duration) error {
 	if id == "" || len(id) > MaxTokenID {
 		return fmt.Errorf("%w: the id of a token has %d bytes, expected 1 to %d", ErrExclusion, len(id), MaxTokenID)
 	}
 	if lasts < 0 || lasts > MaxRevocation {
 		return fmt.Errorf("%w: a revocation of %v, expected more than 0 and at most %v", ErrExclusion, lasts, MaxRevocation)
 	}
-	if lasts == 0 {
-		lasts = DefaultRevocation
-	}
-	now := time.Now()
-	if err := n.exclusions.revoke(id, now.Add(lasts), now); err != nil {
-		return err
-	}
-	// A join that has not seen the revocation is in its room's channel already, before this.
-	n.toAll(revokedRequest{id})
 	return nil
-}
-
-// Revoked reports whether a token is revoked.
-func (n *Node) Revoked(t Token) bool { return n.exclusions.has(t, time.Now()) }
-
-// Revocations lists the revocations in force.
-func (n *Node) Revocations() []Revocation { return n.exclusions.allRevoked(time.Now()) }
-
-// Restore has a revoked token be accepted again. The error wraps ErrNotFound if the token is not revoked.
-func (n *Node) Restore(id string) error {
-	if !n.exclusions.restore(id, time.Now()) {
-		return fmt.Errorf("%w: a revocation of token %q", ErrNotFound, id)
-	}
-	return nil
-}
-
-// revokedRequest removes the participants whose token was revoked.
-type revokedRequest struct{ id string }
-
-// apply implements request.
-func (q revokedRequest) apply(r *Room) {
-	for _, p := range r.others(nil) {
-		if p.token.ID == q.id && r.node.exclusions.has(p.token, r.now) {
-			p.log.Info("the participant's token was revoked", zap.String("token_id", q.id))
-			r.expel(p, signal.CodeRevoked, "an operator revoked the token")
-		}
-	}
-}
-
-// Kick removes a participant from a room: a client that is told so does not come back by itself. If the ban is longer
-// than 0, the identity, and the token that the participant has, are kept from the room for that time, also if the
-// participant is not there. The error wraps ErrNotFound if there is no such participant and no ban, or ErrExclusion or
-// ErrFull.
-func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duration) error {
-	if identity == "" {
-		return fmt.Errorf("%w: a participant without a name", ErrNotFound)
-	}
-	q := removeRequest{identity: identity, code: signal.CodeKicked, reason: "removed by an operator"}
-	if ban != 0 {
-		if err := checkBan(room, identity, ban); err != nil {
-			return err
-		}
-		now := time.Now()
-		q.until = now.Add(ban)
-		if err := n.exclusions.ban(Ban{Room: room, Identity: identity, Until: q.until}, now); err != nil {
-			return err
-		}
-	}
-	err := n.removeFrom(ctx, room, q)
-	if ban != 0 && errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	return err
 }

@@ -1,0 +1,25 @@
+package admission
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// Bearer is what rooms and places are counted by: a token, or an address if the client has no token. Nothing is counted
+// for the empty bearer.
+type Bearer string
+
+// Token identifies a client's token. It is zero for a client without a token.
+type Token struct {
+	// ID is the claim jti, empty for a token that has none: such a token cannot be revoked.
+	ID string
+	// Expires is when the token ends.
+	Expires time.Time
+}
+
+// refuse returns the error of a request.
+func refuse(code signal.Code, format string, arguments ...any) *signal.Error {
+	return &signal.Error{Code: code, Message: fmt.Sprintf(format, arguments...)}
+}

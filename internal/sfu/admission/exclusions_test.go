@@ -1,0 +1,57 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// start is when virtual time begins.
+var start = time.Unix(1_795_188_600, 0)
+
+// TestExclusionsAreBounded keeps no more bans and revocations than fit, and forgets those that have ended first.
+func TestExclusionsAreBounded(t *testing.T) {
+	var e Exclusions
+	soon, late := start.Add(time.Minute), start.Add(time.Hour)
+	for i := range maxBans {
+		if err := e.Ban(Ban{Room: "room", Identity: fmt.Sprint(i), TokenID: fmt.Sprint(i), Until: soon}, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range maxRevocations {
+		if err := e.Revoke(fmt.Sprint(i), soon, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Ban(Ban{Room: "room", Identity: "eve", Until: late}, start); !errors.Is(err, ErrFull) {
+		t.Errorf("one ban too many: %v", err)
+	}
+	if err := e.Ban(Ban{Room: "room", Identity: "7", Until: late}, start); err != nil {
+		t.Errorf("a ban that replaces one: %v", err)
+	}
+	if err := e.Revoke("eve", late, start); !errors.Is(err, ErrFull) {
+		t.Errorf("one revocation too many: %v", err)
+	}
+	if err := e.Ban(Ban{Room: "room", Identity: "eve", Until: late}, soon); err != nil {
+		t.Error(err)
+	}
+	if err := e.Revoke("eve", late, soon); err != nil {
+		t.Error(err)
+	}
+	if len(e.bans) != 2 || len(e.byToken) != 0 || len(e.revoked) != 1 {
+		t.Errorf("kept are %d bans, %d by token, and %d revocations, expected 2, 0 and 1", len(e.bans), len(e.byToken),
+			len(e.revoked))
+	}
+	if len(e.Bans(late)) != 0 || len(e.Revocations(late)) != 0 {
+		t.Error("what has ended is listed")
+	}
+	// A token that the server sees and that ends later than was guessed stays revoked until then.
+	month := start.Add(31 * 24 * time.Hour)
+	if !e.Revoked(Token{ID: "eve", Expires: month}, soon) || !e.Revoked(Token{ID: "eve", Expires: month}, month) {
+		t.Error("a token that has not ended is accepted again")
+	}
+	if e.Revoked(Token{ID: "eve", Expires: month}, month.Add(clockDifference)) || e.Revoked(Token{}, soon) {
+		t.Error("a token that has ended, or none, is revoked")
+	}
+}
