@@ -13,7 +13,7 @@ func (r *Room) settle() {
 	}
 	told := make(map[*participant][]signal.WantedPublication)
 	r.unsettled.Each(func(d *demand.Publication) {
-		p := r.publication(d.Ref)
+		p := r.participants.publication(d.Ref)
 		if p == nil || p.Demand != d {
 			return
 		}
@@ -78,13 +78,6 @@ func (r *Room) attendDemand(d *demand.Publication) {
 		} else {
 			r.account(d)
 		}
-	}
-}
-
-// checkParity has the publisher told if another share of parity is to be asked for.
-func (r *Room) checkParity(d *demand.Publication) {
-	if d.Parity.Due(r.now) {
-		d.Changed()
 	}
 }
 

@@ -90,9 +90,9 @@ func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error
 		return err
 	}
 	added := p.publication(m.Publication.Name)
-	r.share(p, &signal.Published{Participant: p.identity, Publication: added.Description})
+	r.participants.share(p, &signal.Published{Participant: p.identity, Publication: added.Description})
 	r.announce(p, []*publication{added})
-	r.askForTimes()
+	r.participants.askForTimes()
 	p.updateLines()
 	return nil
 }
@@ -110,7 +110,7 @@ func (r *Room) unpublishRequested(p *participant, m *signal.Unpublish) *signal.E
 // setQuality takes all choices of a message or none.
 func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *signal.Error {
 	for _, choice := range m.Choices {
-		if publication := r.publication(choice.PublicationRef); publication != nil {
+		if publication := r.participants.publication(choice.PublicationRef); publication != nil {
 			if err := subscriber.CheckChoice(choice, &publication.Description); err != nil {
 				return refuse(signal.CodeNotFound, "%v", err)
 			}

@@ -53,9 +53,9 @@ type Node struct {
 	rooms    map[string]*occupied
 	sessions map[string]*Room
 	// holdings are the rooms and places of each bearer.
-	holdings  *admission.Holdings
-	collector collector
-	draining  bool
+	holdings *admission.Holdings
+	gc       gcTrigger
+	draining bool
 	// empty is closed while draining when the last participant has gone.
 	empty chan struct{}
 }
@@ -248,7 +248,7 @@ func (n *Node) endSession(session string) {
 	defer n.mu.Unlock()
 	delete(n.sessions, session)
 	n.metrics.Participants(len(n.sessions))
-	if n.collector.left(len(n.sessions)) {
+	if n.gc.left(len(n.sessions)) {
 		time.AfterFunc(collectDelay, runtime.GC)
 	}
 }
@@ -274,7 +274,7 @@ type drainRequest struct{ grace time.Duration }
 // apply implements request.
 func (q drainRequest) apply(r *Room) {
 	r.drained = time.Now().Add(q.grace)
-	r.broadcast(nil, func() signal.Message { return r.draining() })
+	r.participants.broadcast(nil, func() signal.Message { return r.draining() })
 }
 
 // draining says that the server will stop, and when.
@@ -289,7 +289,7 @@ type endRequest struct{}
 // apply implements request.
 func (endRequest) apply(r *Room) {
 	r.ending = true
-	for _, p := range r.others(nil) {
+	for _, p := range r.participants.others(nil) {
 		r.expel(p, signal.CodeDraining, "the server stops")
 	}
 }

@@ -28,7 +28,7 @@ type removeRequest struct {
 // apply implements request.
 func (q removeRequest) apply(r *Room) {
 	found := false
-	for _, p := range r.others(nil) {
+	for _, p := range r.participants.others(nil) {
 		if q.identity == "" || p.identity == q.identity {
 			found = true
 			if !q.until.IsZero() {
@@ -118,7 +118,7 @@ type revokedRequest struct{ id string }
 
 // apply implements request.
 func (q revokedRequest) apply(r *Room) {
-	for _, p := range r.others(nil) {
+	for _, p := range r.participants.others(nil) {
 		if p.token.ID == q.id && r.node.exclusions.Revoked(p.token, r.now) {
 			p.log.Info("the participant's token was revoked", zap.String("token_id", q.id))
 			r.expel(p, signal.CodeRevoked, "an operator revoked the token")

@@ -27,12 +27,12 @@ func (r *Room) passPose(owner *participant, p *publication) {
 		r.wakeBy(due)
 		return
 	}
-	r.broadcast(owner, p.Place.Next(owner.identity, r.now))
+	r.participants.broadcast(owner, p.Place.Next(owner.identity, r.now))
 }
 
 // tellPoses tells a newcomer where the objects of the others stand, as far as their publishers have said.
 func (p *participant) tellPoses() {
-	for _, publication := range p.room.publishedByOthers(p) {
+	for _, publication := range p.room.participants.publishedByOthers(p) {
 		if latest := publication.Place.Latest(); latest != nil {
 			pose := *latest
 			pose.Participant = publication.Ref.Participant

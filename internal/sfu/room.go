@@ -3,7 +3,6 @@ package sfu
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +29,7 @@ type Room struct {
 	requests chan request
 	// done is closed when the room has ended; requests after that are lost on purpose.
 	done         chan struct{}
-	participants map[string]*participant
+	participants members
 	// drained is when the server will stop, zero while it will not.
 	drained time.Time
 	// ending says that the server stops: joins that were on their way are refused.
@@ -75,7 +74,7 @@ func newRoom(node *Node, name string) *Room {
 		log:          node.log.With(zap.String("room", name)),
 		requests:     make(chan request, requestBacklog),
 		done:         make(chan struct{}),
-		participants: make(map[string]*participant),
+		participants: make(members),
 		now:          time.Now(),
 		alarm:        alarm,
 		scheduler: subscriber.Scheduler{
@@ -117,7 +116,7 @@ func (r *Room) run(end <-chan struct{}) {
 // state.
 func (r *Room) abandon() {
 	r.node.drop(r)
-	for _, p := range r.others(nil) {
+	for _, p := range r.participants.others(nil) {
 		r.abandonParticipant(p)
 	}
 }
@@ -182,60 +181,6 @@ func (t *timer) stop() {
 	}
 }
 
-// others are the participants but one, in the order of their names.
-func (r *Room) others(except *participant) []*participant {
-	var others []*participant
-	for _, p := range r.participants {
-		if p != except {
-			others = append(others, p)
-		}
-	}
-	slices.SortFunc(others, func(a, b *participant) int { return strings.Compare(a.identity, b.identity) })
-	return others
-}
-
-// broadcast tells everybody but one. Each gets a message of its own, since outboxes may change it.
-func (r *Room) broadcast(except *participant, message func() signal.Message) {
-	for _, p := range r.others(except) {
-		p.send(message())
-	}
-}
-
-// share tells everybody but one by a message whose text is made once for all: descriptions of publications have up to
-// description_bytes.
-func (r *Room) share(except *participant, message signal.Message) {
-	signal.Share(message)
-	for _, p := range r.others(except) {
-		p.send(message)
-	}
-}
-
-// count brings the census up to date.
-func (r *Room) count() {
-	c := &census{participants: len(r.participants)}
-	for _, p := range r.participants {
-		c.publications += len(p.publications)
-	}
-	r.census.Store(c)
-}
-
-// publication finds a publication by names, nil where there is none.
-func (r *Room) publication(ref volumetric.PublicationRef) *publication {
-	if p, ok := r.participants[ref.Participant]; ok {
-		return p.publication(ref.Publication)
-	}
-	return nil
-}
-
-// describe lists what a newcomer must know of the others.
-func (r *Room) describe(except *participant) []signal.Participant {
-	list := []signal.Participant{}
-	for _, p := range r.others(except) {
-		list = append(list, p.describe())
-	}
-	return list
-}
-
 // remove ends a participant: publications, connection, place in the room. The others hear the reason.
 func (r *Room) remove(p *participant, reason string) {
 	if r.participants[p.identity] != p {
@@ -246,13 +191,13 @@ func (r *Room) remove(p *participant, reason string) {
 	}
 	p.subscriber.Slots.Release()
 	delete(r.participants, p.identity)
-	r.count()
+	r.census.Store(r.participants.census())
 	p.gone = true
 	p.connection.dismiss()
 	r.node.forget(p)
 	p.trace(false)
-	r.askForTimes()
-	r.share(p, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
+	r.participants.askForTimes()
+	r.participants.share(p, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
 	p.log.Info("participant left", zap.String("reason", reason))
 }
 
@@ -337,7 +282,7 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 // add adds a publication that was checked.
 func (r *Room) add(p *participant, description checked) {
 	if description.VR2Gather {
-		r.giveNumber(p)
+		r.participants.giveNumber(p)
 	}
 	converted := p.profile.converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
@@ -347,7 +292,7 @@ func (r *Room) add(p *participant, description checked) {
 	}
 	p.publications = append(p.publications, publication)
 	p.attachData(publication)
-	r.count()
+	r.census.Store(r.participants.census())
 	r.wakeBy(r.now.Add(unwatchedInterval))
 	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
@@ -369,25 +314,16 @@ func encodedBytes(added []checked) (sum int) {
 	return sum
 }
 
-// publishedByOthers are the publications of everybody but one.
-func (r *Room) publishedByOthers(p *participant) []*publication {
-	var publications []*publication
-	for _, other := range r.others(p) {
-		publications = append(publications, announced(other.publications)...)
-	}
-	return publications
-}
-
 // announce gives the others slots for publications, after they were told of them.
 func (r *Room) announce(p *participant, publications []*publication) {
-	for _, other := range r.others(p) {
+	for _, other := range r.participants.others(p) {
 		other.subscribe(publications)
 	}
 }
 
 // unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner leaves.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
-	first := !r.second(publication)
+	first := !r.participants.second(publication)
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
@@ -397,8 +333,8 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	}
 	publication.close()
 	r.endDemand(publication.Demand)
-	r.count()
-	for _, other := range r.others(p) {
+	r.census.Store(r.participants.census())
+	for _, other := range r.participants.others(p) {
 		other.unsubscribe(publication)
 		if announce {
 			other.send(&signal.Unpublished{PublicationRef: publication.Ref})
@@ -410,17 +346,6 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 			r.succeed(p, publication.Description.Kind)
 		}
 	}
-}
-
-// placesOf returns how many participants of the room have their place by a bearer, without one that is about to be
-// replaced.
-func (r *Room) placesOf(b admission.Bearer, replaced *participant) (places int) {
-	for _, p := range r.participants {
-		if p.bearer == b && p != replaced {
-			places++
-		}
-	}
-	return places
 }
 
 // announces takes the bytes that the others are told from the budget of a bearer, unless the budget has less or there are

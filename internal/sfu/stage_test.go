@@ -152,7 +152,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 			}
 		}
 		p.tellPoses()
-		p.subscribe(r.publishedByOthers(p))
+		p.subscribe(r.participants.publishedByOthers(p))
 		r.announce(p, p.publications)
 		r.wakeBy(r.now)
 	})

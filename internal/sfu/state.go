@@ -73,7 +73,13 @@ type describeRequest struct {
 }
 
 // apply implements request.
-func (q describeRequest) apply(r *Room) { q.result <- r.state(q.past) }
+func (q describeRequest) apply(r *Room) {
+	state := RoomState{Name: r.name, Participants: []ParticipantState{}}
+	for _, p := range r.participants.others(nil) {
+		state.Participants = append(state.Participants, p.state(q.past))
+	}
+	q.result <- state
+}
 
 // Describe asks each room for its state: the named one, or all where the name is empty. past asks for the history of receivers, too. Rooms that end meanwhile are
 // left out.
@@ -91,15 +97,6 @@ func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomStat
 	}
 	slices.SortFunc(states, func(a, b RoomState) int { return strings.Compare(a.Name, b.Name) })
 	return states, nil
-}
-
-// state describes the room.
-func (r *Room) state(past bool) RoomState {
-	state := RoomState{Name: r.name, Participants: []ParticipantState{}}
-	for _, p := range r.others(nil) {
-		state.Participants = append(state.Participants, p.state(past))
-	}
-	return state
 }
 
 func (p *participant) state(past bool) ParticipantState {

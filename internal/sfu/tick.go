@@ -63,7 +63,7 @@ func (r *Room) measureUnwatched() {
 		for _, publication := range p.publications {
 			publication.Measure(r.now)
 			publication.Demand.Parity.Reset()
-			r.checkParity(publication.Demand)
+			publication.Demand.CheckParity(r.now)
 			coming = coming || !publication.Demand.AllPaused()
 		}
 	}
@@ -114,7 +114,7 @@ func (r *Room) tick() (complete bool) {
 	}
 	for _, p := range r.participants {
 		for _, publication := range p.publications {
-			r.checkParity(publication.Demand)
+			publication.Demand.CheckParity(r.now)
 		}
 	}
 	return complete

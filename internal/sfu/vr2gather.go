@@ -3,7 +3,6 @@ package sfu
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +22,6 @@ const (
 
 // hearingInterval is how often it is looked whether a VR2Gather peer has begun to send what it has announced.
 const hearingInterval = 50 * time.Millisecond
-
-// firstFreeClient is the first number that VR2Gather peers know participants by whose identity has none: numbers in identities are positions in a list of users.
-const firstFreeClient = 1000
 
 // VR2GatherOffer is an offer to a participant that speaks the dialect, with what its lines carry.
 type VR2GatherOffer struct {
@@ -74,30 +70,6 @@ func VR2GatherPublications(q vr2gather.Query) []volumetric.Publication {
 	}
 }
 
-// giveNumber gives a participant the number that VR2Gather peers know it by: the one that its identity ends in, if there is one and nobody has it.
-func (r *Room) giveNumber(p *participant) {
-	if p.numbered {
-		return
-	}
-	digits := p.identity[len(strings.TrimRight(p.identity, "0123456789")):]
-	n, err := strconv.ParseUint(digits, 10, 32)
-	if err != nil || n == 0 || r.numbered(uint32(n)) != nil {
-		for n = firstFreeClient; r.numbered(uint32(n)) != nil; n++ {
-		}
-	}
-	p.number, p.numbered = uint32(n), true
-}
-
-// numbered finds the participant that VR2Gather peers know by a number, nil if there is none.
-func (r *Room) numbered(client uint32) *participant {
-	for _, p := range r.participants {
-		if p.numbered && p.number == client {
-			return p
-		}
-	}
-	return nil
-}
-
 // withheld tells why a VR2Gather peer is not sent a publication, empty if it is.
 func withheld(d *volumetric.Publication) string {
 	switch {
@@ -118,7 +90,7 @@ func (p *participant) readable(publications []*publication) []*publication {
 	var readable []*publication
 	for _, publication := range publications {
 		reason := p.profile.withheld(&publication.Description)
-		if reason == "" && p.profile.onePerKind && p.room.second(publication) {
+		if reason == "" && p.profile.onePerKind && p.room.participants.second(publication) {
 			reason = "VR2Gather knows one of each publisher"
 		}
 		if reason == "" {
@@ -131,18 +103,6 @@ func (p *participant) readable(publications []*publication) []*publication {
 	return readable
 }
 
-// second tells whether its publisher has another publication of that kind for VR2Gather peers, and had it before.
-func (r *Room) second(p *publication) bool {
-	owner := r.participants[p.Ref.Participant]
-	if owner == nil {
-		return false
-	}
-	first := slices.IndexFunc(owner.publications, func(other *publication) bool {
-		return other.Description.Kind == p.Description.Kind && withheld(&other.Description) == ""
-	})
-	return first >= 0 && owner.publications[first] != p
-}
-
 // succeed has VR2Gather peers be sent, now that a participant's first publication of a kind has ended, the one that was withheld for its sake.
 func (r *Room) succeed(owner *participant, kind volumetric.Kind) {
 	next := slices.IndexFunc(owner.publications, func(p *publication) bool {
@@ -151,7 +111,7 @@ func (r *Room) succeed(owner *participant, kind volumetric.Kind) {
 	if next < 0 {
 		return
 	}
-	for _, other := range r.others(owner) {
+	for _, other := range r.participants.others(owner) {
 		if other.profile.onePerKind {
 			other.subscribe(announced(owner.publications[next : next+1]))
 		}
@@ -164,11 +124,6 @@ func (p *participant) passOver(reason string, fields ...zap.Field) {
 		told[reason] = true
 		p.log.Warn(reason, append(fields, zap.String("repeated", "not logged again"))...)
 	}
-}
-
-// announced are those of the publications that the others have been told of.
-func announced(publications []*publication) []*publication {
-	return slices.DeleteFunc(slices.Clone(publications), func(p *publication) bool { return p.silent })
 }
 
 // hear announces a publication of a VR2Gather peer once its first frame has come, which names its codec. Users without a point cloud, or without a microphone,
@@ -184,7 +139,7 @@ func (r *Room) hear(owner *participant, p *publication) {
 			p.Description.Codec.Format = "codec=" + printable(codec)
 		}
 		owner.log.Info("publication is heard", zap.String("publication", p.Ref.Publication), zap.String("codec", printable(codec)))
-		r.broadcast(owner, func() signal.Message {
+		r.participants.broadcast(owner, func() signal.Message {
 			return &signal.Published{Participant: owner.identity, Publication: p.Description}
 		})
 		r.announce(owner, []*publication{p})

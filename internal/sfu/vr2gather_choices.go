@@ -43,9 +43,9 @@ func (q vr2GatherChoices) apply(r *Room) {
 
 // choosable are the publications that the choices of a participant can be about: those that it is sent.
 func (r *Room) choosable(p *participant) (publications []*publication) {
-	for _, other := range r.others(p) {
+	for _, other := range r.participants.others(p) {
 		for _, publication := range announced(other.publications) {
-			if d := &publication.Description; d.Kind == volumetric.KindVideo && withheld(d) == "" && !r.second(publication) {
+			if d := &publication.Description; d.Kind == volumetric.KindVideo && withheld(d) == "" && !r.participants.second(publication) {
 				publications = append(publications, publication)
 			}
 		}

@@ -26,11 +26,11 @@ func clientPublication(client uint32, name string, tiles int) *publication {
 
 // roomOf is a room with participants under these identities, each with a publication of so many tiles.
 func roomOf(tiles map[string]int) *Room {
-	r := &Room{participants: make(map[string]*participant)}
+	r := &Room{participants: make(members)}
 	for identity, n := range tiles {
 		p := &participant{room: r, identity: identity, profile: &signallingProfile, log: zap.NewNop()}
 		r.participants[identity] = p
-		r.giveNumber(p)
+		r.participants.giveNumber(p)
 		p.publications = []*publication{clientPublication(p.number, "body", n)}
 		p.publications[0].Ref.Participant = identity
 	}
@@ -117,15 +117,15 @@ func TestChoicesWithoutEnd(t *testing.T) {
 
 // TestClientNumbers gives participants the numbers that VR2Gather peers know them by.
 func TestClientNumbers(t *testing.T) {
-	r := &Room{participants: make(map[string]*participant)}
+	r := &Room{participants: make(members)}
 	for _, step := range []struct {
 		identity string
 		want     uint32
 	}{{"7", 7}, {"user 3", 3}, {"guest 7", 1000}, {"ada", 1001}, {"0", 1002}, {"99999999999999999999", 1003}, {"room-1000", 1004}} {
 		p := &participant{room: r, identity: step.identity, profile: &signallingProfile}
 		r.participants[step.identity] = p
-		r.giveNumber(p)
-		if p.number != step.want || r.numbered(p.number) != p {
+		r.participants.giveNumber(p)
+		if p.number != step.want || r.participants.byNumber(p.number) != p {
 			t.Errorf("%q is %d, expected %d", step.identity, p.number, step.want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestWithheld(t *testing.T) {
 	r := roomOf(map[string]int{"1": 1})
 	owner := r.participants["1"]
 	owner.publications = append(owner.publications, clientPublication(1, "desk", 1))
-	if r.second(owner.publications[0]) || !r.second(owner.publications[1]) {
+	if r.participants.second(owner.publications[0]) || !r.participants.second(owner.publications[1]) {
 		t.Error("VR2Gather knows one object of each client: the first")
 	}
 }

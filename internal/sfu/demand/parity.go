@@ -32,9 +32,9 @@ func (p *Parity) Reset() { p.needed = 0 }
 // Need states the need of one receiver. The largest of a round counts.
 func (p *Parity) Need(share float64) { p.needed = max(p.needed, share) }
 
-// Due reports whether the publisher is to be asked for another share. A share rises at once, and falls after a hold
+// due reports whether the publisher is to be asked for another share. A share rises at once, and falls after a hold
 // time.
-func (p *Parity) Due(now time.Time) bool {
+func (p *Parity) due(now time.Time) bool {
 	share := p.share()
 	return share > p.told || share < p.told && now.Sub(p.toldAt) >= parityHold
 }
@@ -48,7 +48,7 @@ func (p *Parity) share() float64 {
 
 // settle makes the needed share the one that the publisher is told, and reports whether that is a change.
 func (p *Parity) settle(now time.Time) bool {
-	if !p.Due(now) {
+	if !p.due(now) {
 		return false
 	}
 	p.told, p.toldAt = p.share(), now

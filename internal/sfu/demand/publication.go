@@ -105,6 +105,13 @@ func (p *Publication) AllPaused() bool {
 	return p.suppression != nil && p.suppression.pausedCount() >= p.tiles*p.qualities
 }
 
+// CheckParity notes a change if the publisher is to be asked for another share of parity.
+func (p *Publication) CheckParity(now time.Time) {
+	if p.Parity.due(now) {
+		p.Changed()
+	}
+}
+
 // SettleParity makes the needed share of parity the one that the publisher is told, and reports whether that is a
 // change.
 func (p *Publication) SettleParity(now time.Time) bool { return p.Parity.settle(now) }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestCollector has 500 participants leave one after the other: collections come closer as fewer remain.
-func TestCollector(t *testing.T) {
-	var c collector
+// TestGCTrigger has 500 participants leave one after the other: collections come closer as fewer remain.
+func TestGCTrigger(t *testing.T) {
+	var c gcTrigger
 	var at []int
 	for remaining := 499; remaining >= 0; remaining-- {
 		if c.left(remaining) {
@@ -19,9 +19,9 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestCollectorOfASmallRoom has participants come and go.
-func TestCollectorOfASmallRoom(t *testing.T) {
-	var c collector
+// TestGCTriggerOfASmallRoom has participants come and go.
+func TestGCTriggerOfASmallRoom(t *testing.T) {
+	var c gcTrigger
 	collected := 0
 	for range 640 {
 		if c.left(3) {

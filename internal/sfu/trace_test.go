@@ -40,7 +40,7 @@ func tracingStage(t *testing.T, adjust func(*Config)) *stage {
 func (s *stage) enterTraced(identity string, receive bool, publications ...volumetric.Publication) *player {
 	p := s.enter(identity, receive, false, publications...)
 	p.connection.Receiver = s.engine.NewReceiver(nowhere{}, 0)
-	s.ask(func(r *Room) { r.askForTimes() })
+	s.ask(func(r *Room) { r.participants.askForTimes() })
 	return p
 }
 

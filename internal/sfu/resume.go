@@ -37,7 +37,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	switch {
 	case p.receive && !receives:
 		changed.deaf = true
-		for _, publication := range r.publishedByOthers(p) {
+		for _, publication := range r.participants.publishedByOthers(p) {
 			p.subscriber.Slots.Drop(publication.Publication)
 		}
 		p.receive = false

@@ -32,7 +32,7 @@ type tracing struct {
 // traceRequested takes a receiver's wish for times of frames.
 func (r *Room) traceRequested(p *participant, wanted bool) {
 	p.trace(wanted && p.receive)
-	r.askForTimes()
+	r.participants.askForTimes()
 }
 
 // trace begins or ends the tracing of what the participant is sent. While anybody is traced, the media sockets take the kernel's stamps.
@@ -45,14 +45,14 @@ func (p *participant) trace(wanted bool) {
 }
 
 // askForTimes tells those who publish whether anybody else wants the times of their frames, where that has changed.
-func (r *Room) askForTimes() {
+func (m members) askForTimes() {
 	wanted := 0
-	for _, p := range r.participants {
+	for _, p := range m {
 		if p.tracing.wanted {
 			wanted++
 		}
 	}
-	for _, p := range r.participants {
+	for _, p := range m {
 		others := wanted
 		if p.tracing.wanted {
 			others--
@@ -95,7 +95,7 @@ func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 		passed.Tracks = append(passed.Tracks, track)
 	}
 	passed.Dropped = t.dropped
-	for _, other := range r.others(p) {
+	for _, other := range r.participants.others(p) {
 		if !other.tracing.wanted || other.outbox == nil {
 			continue
 		}

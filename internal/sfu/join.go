@@ -79,12 +79,12 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 			"the place of %q is kept for its return, which takes the session's secret, or a token for this identity", q.Identity)
 	case present == nil && len(r.participants) >= config.ParticipantsPerRoom:
 		return refuse(signal.CodeLimit, "%d participants are the limit of a room", config.ParticipantsPerRoom)
-	case q.Bearer != "" && r.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
+	case q.Bearer != "" && r.participants.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
 		return refuse(signal.CodeLimit, "%d places in this room are held by this token or address (rooms.bearer_room_places)",
 			config.BearerRoomPlaces)
 	}
 	if q.VR2Gather != nil {
-		if other := r.numbered(q.VR2Gather.Client); other != nil && other != present {
+		if other := r.participants.byNumber(q.VR2Gather.Client); other != nil && other != present {
 			return refuse(signal.CodeIdentityTaken, "client %d is %q in the room", q.VR2Gather.Client, other.identity)
 		}
 	}
@@ -147,11 +147,11 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	for _, description := range publications {
 		r.add(p, description)
 	}
-	r.count()
+	r.census.Store(r.participants.census())
 	p.send(r.welcome(p, q.Join.ID, false))
 	p.tellPoses()
-	r.share(p, &signal.ParticipantJoined{Participant: p.describe()})
-	p.subscribe(r.publishedByOthers(p))
+	r.participants.share(p, &signal.ParticipantJoined{Participant: p.describe()})
+	p.subscribe(r.participants.publishedByOthers(p))
 	r.announce(p, announced(p.publications))
 	r.traceRequested(p, q.Join.FrameTimes)
 	p.updateLines()
@@ -175,7 +175,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Resumed:      resumed,
 		Resume:       signal.ResumeGrant{Secret: p.secret, GraceMS: int(config.ResumeGrace.Milliseconds())},
 		ICEServers:   r.node.iceServers(),
-		Participants: r.describe(p),
+		Participants: r.participants.describe(p),
 		Limits: signal.Limits{
 			TracksPerPublication: config.TracksPerPublication,
 			Publications:         config.PublicationsPerParticipant,
@@ -193,7 +193,7 @@ type resumeRequest struct {
 
 // apply implements request.
 func (q resumeRequest) apply(r *Room) {
-	p := r.bySession(q.Join.Resume.Session)
+	p := r.participants.bySession(q.Join.Resume.Session)
 	if p == nil || !p.proves(q.Join.Resume.Secret) || p.identity != q.Identity {
 		q.result <- joinResult{err: refuse(signal.CodeResume, "the session is over, or the secret is not its own: join anew")}
 		return
@@ -229,7 +229,7 @@ func (q resumeRequest) apply(r *Room) {
 	} else {
 		p.catchUp()
 		if changed.receives {
-			p.subscribe(r.publishedByOthers(p))
+			p.subscribe(r.participants.publishedByOthers(p))
 		}
 	}
 	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
@@ -242,15 +242,6 @@ func (p *participant) proves(secret string) bool {
 		return own != "" && subtle.ConstantTimeCompare([]byte(own), []byte(secret)) == 1
 	}
 	return equal(p.secret) || equal(p.former)
-}
-
-func (r *Room) bySession(session string) *participant {
-	for _, p := range r.participants {
-		if p.session == session {
-			return p
-		}
-	}
-	return nil
 }
 
 // catchUp repeats to a client that came back what it may have missed, and starts ICE anew on the connection that it has.
@@ -287,7 +278,7 @@ func (r *Room) reconnect(p *participant) {
 	}
 	p.subscriber.Slots.Release()
 	p.subscriber.Slots = subscriber.NewSlots()
-	p.subscribe(r.publishedByOthers(p))
+	p.subscribe(r.participants.publishedByOthers(p))
 	p.updateLines()
 }
 
