@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
@@ -15,15 +16,15 @@ import (
 
 // Config is the configuration of volsfu serve.
 type Config struct {
-	Server     Server                     `yaml:"server" help:"the process, and its listener for signalling, viewer and console"`
-	Media      transport.Config           `yaml:"media" help:"the one port of all media"`
-	Forward    forward.Config             `yaml:"forward" help:"the packet path: caches, writers, repair"`
-	Rooms      sfu.Config                 `yaml:"rooms" help:"limits of rooms, and how participants come and go"`
-	Signalling signalling.Config          `yaml:"signalling" help:"what a client may do on its websocket"`
-	VR2Gather  signalling.VR2GatherConfig `yaml:"vr2gather" help:"the dialect of VR2Gather's own peers"`
-	Auth       auth.Config                `yaml:"auth" help:"who may come in; without --dev there has to be a key"`
-	Admin      admin.Config               `yaml:"admin" help:"the operators' listener"`
-	Log        Log                        `yaml:"log" help:"what is logged to standard error"`
+	Server     Server            `yaml:"server" help:"the process, and its listener for signalling, viewer and console"`
+	Media      transport.Config  `yaml:"media" help:"the one port of all media"`
+	Forward    forward.Config    `yaml:"forward" help:"the packet path: caches, writers, repair"`
+	Rooms      sfu.Config        `yaml:"rooms" help:"limits of rooms, and how participants come and go"`
+	Signalling signalling.Config `yaml:"signalling" help:"what a client may do on its websocket"`
+	VR2Gather  vr2gather.Config  `yaml:"vr2gather" help:"the dialect of VR2Gather's own peers"`
+	Auth       auth.Config       `yaml:"auth" help:"who may come in; without --dev there has to be a key"`
+	Admin      admin.Config      `yaml:"admin" help:"the operators' listener"`
+	Log        Log               `yaml:"log" help:"what is logged to standard error"`
 }
 
 // DefaultConfig is what holds where nothing else is said.
@@ -34,7 +35,7 @@ func DefaultConfig() Config {
 		Forward:    forward.DefaultConfig(),
 		Rooms:      sfu.DefaultConfig(),
 		Signalling: signalling.DefaultConfig(),
-		VR2Gather:  signalling.DefaultVR2GatherConfig(),
+		VR2Gather:  vr2gather.DefaultConfig(),
 		Auth:       auth.DefaultConfig(),
 		Admin:      admin.DefaultConfig(),
 		Log:        DefaultLog(),

@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/clients/web"
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
 	"github.com/volsfu/volsfu/internal/fault"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
@@ -48,6 +49,8 @@ type Server struct {
 	endpoint *transport.Endpoint
 	engine   *forward.Engine
 	node     *sfu.Node
+	// dialect takes VR2Gather's peers, nil if they may not connect.
+	dialect  *vr2gather.Server
 	listener net.Listener
 	http     *http.Server
 	// connections bounds those of http.
@@ -108,7 +111,7 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	log := signalling.NewLog(s.log)
-	door, err := s.openDoor(registry, counts, log)
+	limits, err := s.openAddressLimits(registry, counts, log)
 	if err != nil {
 		return err
 	}
@@ -121,15 +124,15 @@ func (s *Server) start(o Options) error {
 		if err != nil {
 			return err
 		}
-		mux.Handle(signal.Path, door.Guard(handler))
+		mux.Handle(signal.Path, limits.Guard(handler))
 		rooms := signalling.NewRooms(c.Signalling, s.node, authenticator, counts, c.Server.Dev)
-		mux.Handle("GET "+signalling.RoomsPath, door.Guard(rooms))
+		mux.Handle("GET "+signalling.RoomsPath, limits.Guard(rooms))
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages))
-		mux.Handle(admin.APIPath, door.Guard(admin.NewAPI(gate, s.node, host, log)))
+		mux.Handle(admin.APIPath, limits.Guard(admin.NewAPI(gate, s.node, host, log)))
 	}
 	if c.VR2Gather.Enabled {
-		if err := s.openVR2Gather(mux, door, registry, authenticator, counts, log); err != nil {
+		if err := s.openVR2Gather(mux, limits, registry, authenticator, counts, log); err != nil {
 			return err
 		}
 	}
@@ -157,7 +160,7 @@ func (s *Server) announce(o Options) {
 		fields = append(fields, zap.String("signalling", s.URL()+signal.Path))
 	}
 	if c.VR2Gather.Enabled {
-		fields = append(fields, zap.String("vr2gather", s.URL()+signalling.VR2GatherPath), zap.Bool("vr2gather_token", c.VR2Gather.RequireToken))
+		fields = append(fields, zap.String("vr2gather", s.URL()+vr2gather.Path), zap.Bool("vr2gather_token", c.VR2Gather.RequireToken))
 	}
 	s.log.Info("volsfu is ready", fields...)
 	warnOfBuffers(s.log, c.Media, s.endpoint.ReceiveBuffer(), s.endpoint.SendBuffer())
@@ -210,7 +213,7 @@ func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 // landing answers people who open the address of a server for VR2Gather's clients alone in a browser.
 func landing(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = fmt.Fprintf(w, "volsfu is running for VR2Gather's clients, which connect to %s.\n", signalling.VR2GatherPath)
+	_, _ = fmt.Fprintf(w, "volsfu is running for VR2Gather's clients, which connect to %s.\n", vr2gather.Path)
 }
 
 // URL is where clients on this host connect, as ws://host:port or wss://host:port.

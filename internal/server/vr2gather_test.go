@@ -51,7 +51,7 @@ func TestVR2GatherConference(t *testing.T) {
 	})
 	two.Choose(oldpeer.Decision{Client: 1, Qualities: []int{1}})
 	listens.more(t, "tile 0 is on again", 1, 0, 5)
-	if got := s.node.VR2GatherIgnored(); got != 1 {
+	if got := s.dialect.Ignored(); got != 1 {
 		t.Errorf("%d parts of quality messages ignored, expected 1", got)
 	}
 
@@ -63,7 +63,7 @@ func TestVR2GatherConference(t *testing.T) {
 		t.Errorf("ada: %d frames that nobody has sent", ada.unknown)
 	}
 	ada.mu.Unlock()
-	if got := s.node.VR2GatherWithheld(); got != 2 {
+	if got := s.node.Withheld(); got != 2 {
 		t.Errorf("%d publications withheld, expected one from each of two peers", got)
 	}
 	hears.sound(t, "client 1", one)

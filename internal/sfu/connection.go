@@ -29,7 +29,7 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	c := &connection{room: room, owner: owner}
 	node := room.node
 	made, err := peer.New(node.endpoint, node.engine, peer.Config{
-		Deadline: owner.deadline, Parity: owner.profile.parity, PublishesByData: owner.byData,
+		Deadline: owner.deadline, Parity: owner.profile.Parity, PublishesByData: owner.byData,
 		TakesChunks: owner.takesChunks, FrameBytes: node.config.FrameBytes, Guard: node.config.Guard,
 		Running: &node.running, Log: owner.log,
 	}, c)
@@ -282,7 +282,7 @@ func (p *participant) connectionOver() {
 		return
 	}
 	code := signal.CodeConnection
-	if !p.profile.takesLeave {
+	if !p.profile.TakesLeave {
 		code = ""
 	}
 	p.detached()

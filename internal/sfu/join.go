@@ -12,7 +12,6 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // JoinRequest is what signalling knows when a client wants to join.
@@ -30,8 +29,10 @@ type JoinRequest struct {
 	Outbox       Outbox
 	// At is when the websocket was opened.
 	At time.Time
-	// VR2Gather is how a client announces itself that speaks VR2Gather's dialect, nil for others.
-	VR2Gather *vr2gather.Query
+	// Profile is that of the client's protocol, nil for signalling v1.
+	Profile *Profile
+	// Number is the client's number if its protocol knows participants by numbers, else nil.
+	Number *uint32
 }
 
 // joinRequest asks a room for a place. The answer goes to the outbox; the session, nil on refusal, to the channel.
@@ -74,7 +75,7 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 	switch {
 	case present != nil && present.outbox != nil:
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
-	case present != nil && !q.OwnsIdentity && present.profile.resumes:
+	case present != nil && !q.OwnsIdentity && present.profile.Resumes:
 		return refuse(signal.CodeIdentityTaken,
 			"the place of %q is kept for its return, which takes the session's secret, or a token for this identity", q.Identity)
 	case present == nil && len(r.participants) >= config.ParticipantsPerRoom:
@@ -83,9 +84,9 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 		return refuse(signal.CodeLimit, "%d places in this room are held by this token or address (rooms.bearer_room_places)",
 			config.BearerRoomPlaces)
 	}
-	if q.VR2Gather != nil {
-		if other := r.participants.byNumber(q.VR2Gather.Client); other != nil && other != present {
-			return refuse(signal.CodeIdentityTaken, "client %d is %q in the room", q.VR2Gather.Client, other.identity)
+	if q.Number != nil {
+		if other := r.participants.byNumber(*q.Number); other != nil && other != present {
+			return refuse(signal.CodeIdentityTaken, "client %d is %q in the room", *q.Number, other.identity)
 		}
 	}
 	return nil
@@ -118,10 +119,13 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	}
 	p.useDataChannels()
 	slots := subscriber.NewSlots()
-	if q.VR2Gather != nil {
-		p.profile = &vr2GatherProfile
-		p.vr2gather = &vr2GatherPeer{query: *q.VR2Gather, told: make(map[string]bool)}
-		p.number, p.numbered = q.VR2Gather.Client, true
+	if q.Profile != nil {
+		p.profile = q.Profile
+	}
+	if q.Number != nil {
+		p.number, p.numbered = *q.Number, true
+	}
+	if p.profile.Named != nil {
 		slots = subscriber.NewNamedSlots(r.node.config.MaxSlots)
 	}
 	p.subscriber = subscriber.New(slots, subscriber.NewChoices(r.node.config.ChoicesPerParticipant))
@@ -311,7 +315,7 @@ type detachRequest struct {
 // apply implements request.
 func (q detachRequest) apply(*Room) {
 	if p := q.participant; p.outbox == q.outbox && !p.gone {
-		if p.profile.resumes {
+		if p.profile.Resumes {
 			p.log.Info("websocket broke, participant may resume")
 		}
 		p.detached()

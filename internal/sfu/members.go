@@ -124,15 +124,3 @@ func (m members) byNumber(number uint32) *participant {
 	}
 	return nil
 }
-
-// second reports whether its publisher has another publication of that kind for VR2Gather peers, and had it before.
-func (m members) second(p *publication) bool {
-	owner := m[p.Ref.Participant]
-	if owner == nil {
-		return false
-	}
-	first := slices.IndexFunc(owner.publications, func(other *publication) bool {
-		return other.Description.Kind == p.Description.Kind && withheld(&other.Description) == ""
-	})
-	return first >= 0 && owner.publications[first] != p
-}

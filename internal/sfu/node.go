@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,7 +44,8 @@ type Node struct {
 	log      *zap.Logger
 	// running counts the goroutines of rooms and connections.
 	running sync.WaitGroup
-	counts  vr2GatherCounts
+	// withheld counts publications that were not sent to clients whose protocol cannot carry them.
+	withheld atomic.Uint64
 	// connect makes a peer connection for a participant: newConnection but in tests.
 	connect func(*Room, *participant) (*connection, error)
 	// exclusions are whom operators keep out.
@@ -344,3 +346,6 @@ func (n *Node) named(name string) []*Room {
 	}
 	return rooms
 }
+
+// Withheld counts the publications that were not sent to clients whose protocol cannot carry them.
+func (n *Node) Withheld() uint64 { return n.withheld.Load() }

@@ -53,13 +53,14 @@ type participant struct {
 	byData bool
 	// takesChunks says that the client takes frames over data channels.
 	takesChunks bool
-	// profile is that of the client's protocol. vr2gather is what is kept beside it of a participant that speaks
-	// VR2Gather's dialect, else nil; number is what such know the participant by, once it has one.
-	profile   *profile
-	vr2gather *vr2GatherPeer
-	number    uint32
-	numbered  bool
-	log       *zap.Logger
+	// profile is that of the client's protocol.
+	profile *Profile
+	// number is the number by which clients that know participants by numbers know it, if numbered is set.
+	number   uint32
+	numbered bool
+	log      *zap.Logger
+	// warned are the warnings that were logged once.
+	warned map[string]bool
 	// outbox is nil while the websocket is broken; detachments counts how often that happened, so that a grace timer knows its own.
 	outbox      Outbox
 	detachments int
@@ -124,7 +125,7 @@ func (p *participant) detached() {
 	p.outbox = nil
 	p.detachments++
 	grace := p.room.node.config.ResumeGrace
-	if !p.profile.resumes {
+	if !p.profile.Resumes {
 		grace = 0
 	}
 	p.room.after(grace, graceOver{p, p.detachments})
@@ -174,7 +175,7 @@ func (p *participant) unsubscribe(publication *publication) {
 func (p *participant) tellAssignments(told []signal.Assignment) {
 	if len(told) > 0 {
 		p.subscriber.Invalidate()
-		if !p.profile.acknowledges {
+		if !p.profile.Acknowledges {
 			p.openSlots()
 			defer p.refresh(p.room.now)
 		}
@@ -233,9 +234,9 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	slots := p.subscriber.Slots
 	needed, present := slots.Needed(kind), slots.Count(kind)
 	limit := p.room.node.config.MaxSlots
-	if p.profile.namedLines {
+	if p.profile.Named != nil {
 		if needed = slots.NamedCount(kind); needed > limit {
-			p.passOver("not every publication finds a line", zap.Int("needed", needed), zap.Int("limit", limit))
+			p.warnOnce("not every publication finds a line", zap.Int("needed", needed), zap.Int("limit", limit))
 		}
 		return min(needed, limit)
 	}

@@ -284,7 +284,7 @@ func (r *Room) add(p *participant, description checked) {
 	if description.VR2Gather {
 		r.participants.giveNumber(p)
 	}
-	converted := p.profile.converted
+	converted := p.profile.Converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
 	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
 	if p.pauses {
@@ -323,7 +323,7 @@ func (r *Room) announce(p *participant, publications []*publication) {
 
 // unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner leaves.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
-	first := !r.participants.second(publication)
+	successors := r.participants.successors(p, publication)
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
@@ -342,9 +342,7 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	}
 	if announce {
 		p.updateLines()
-		if first {
-			r.succeed(p, publication.Description.Kind)
-		}
+		p.succeed(successors, publication.Description.Kind)
 	}
 }
 

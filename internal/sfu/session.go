@@ -18,6 +18,11 @@ func (s *Session) Handle(m signal.Message, at time.Time) {
 	s.room.post(messageRequest{participant: s.participant, outbox: s.outbox, message: m, at: at})
 }
 
+// Choose is Handle for a message of another protocol with quality choices.
+func (s *Session) Choose(c Chooser, at time.Time) {
+	s.room.post(chooseRequest{participant: s.participant, outbox: s.outbox, chooser: c, at: at})
+}
+
 // Detach says that the websocket has ended. The participant may resume within the grace time.
 func (s *Session) Detach() {
 	s.room.post(detachRequest{participant: s.participant, outbox: s.outbox})

@@ -24,7 +24,7 @@ type ParticipantState struct {
 	Joined    time.Time `json:"joined"`
 	Connected bool      `json:"connected"`
 	Present   bool      `json:"present"`
-	// VR2Gather says that the participant speaks that dialect.
+	// VR2Gather says that the participant speaks VR2Gather's dialect.
 	VR2Gather bool `json:"vr2gather,omitempty"`
 	// TokenID is the id of the token, by which it may be revoked; empty without one.
 	TokenID string `json:"token_id,omitempty"`
@@ -101,7 +101,7 @@ func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomStat
 
 func (p *participant) state(past bool) ParticipantState {
 	state := ParticipantState{
-		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil, VR2Gather: p.vr2gather != nil,
+		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil, VR2Gather: p.profile.Converted,
 		TokenID:      p.token.ID,
 		Publications: []PublicationState{},
 	}

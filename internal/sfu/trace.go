@@ -57,7 +57,7 @@ func (m members) askForTimes() {
 		if p.tracing.wanted {
 			others--
 		}
-		if asked := others > 0; p.profile.traces && len(p.publications) > 0 && p.tracing.asked != asked {
+		if asked := others > 0; p.profile.Traces && len(p.publications) > 0 && p.tracing.asked != asked {
 			p.tracing.asked = asked
 			p.send(&signal.Trace{FrameTimes: asked})
 		}

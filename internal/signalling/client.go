@@ -21,7 +21,7 @@ type client struct {
 	outbox      *outbox
 	opened      time.Time
 	session     Session
-	inbox       *inbox
+	inbox       *Inbox
 	// remote is the client's address and port, source what counts as one address, which is not valid for this host's
 	// own.
 	remote string
@@ -32,13 +32,13 @@ type client struct {
 
 // serve reads messages until the websocket ends or a violation closes it.
 func (c *client) serve() {
-	c.inbox = newInbox(c.conn, &c.server.config)
-	c.inbox.extend(c.server.config.JoinTimeout)
+	c.inbox = NewInbox(c.conn, &c.server.config)
+	c.inbox.Extend(c.server.config.JoinTimeout)
 	// What has not joined has nothing else to say.
 	c.inbox.limit = min(c.server.config.MessageBytes, signal.MaxBytes(signal.TypeJoin))
-	c.inbox.takeControl(func() {
+	c.inbox.TakeControl(func() {
 		if c.session != nil && !c.outbox.ended() {
-			c.inbox.alive()
+			c.inbox.Alive()
 		}
 	})
 	defer func() {
@@ -46,13 +46,13 @@ func (c *client) serve() {
 			c.session.Detach()
 		}
 		c.outbox.Close("", "")
-		<-c.outbox.written
-		c.inbox.linger()
+		<-c.outbox.Written()
+		c.inbox.Linger()
 	}()
 	for {
-		data, text, err := c.inbox.read()
+		data, text, err := c.inbox.Read()
 		now := time.Now()
-		if violated := c.inbox.violation(err); violated != nil {
+		if violated := c.inbox.Violation(err); violated != nil {
 			c.violate(violated.Code, violated.Message)
 			return
 		}
@@ -62,7 +62,7 @@ func (c *client) serve() {
 		case !text:
 			data = nil
 		case c.session != nil:
-			c.inbox.alive()
+			c.inbox.Alive()
 		}
 		if !c.take(data, now) || c.outbox.ended() {
 			return
@@ -83,7 +83,7 @@ func (c *client) take(data []byte, now time.Time) bool {
 		c.server.metrics.SignallingMessage("in", message.Head().Type)
 	}
 	if !c.owed(message) {
-		if violated := c.inbox.violation(c.inbox.count(now)); violated != nil {
+		if violated := c.inbox.Violation(c.inbox.Count(now)); violated != nil {
 			c.violate(violated.Code, violated.Message)
 			return false
 		}
@@ -123,7 +123,7 @@ func (c *client) join(join *signal.Join) bool {
 		Outbox:   c.outbox,
 		At:       c.opened,
 
-		Bearer: bearerOf(c.credentials.Fingerprint, c.source), Token: c.credentials.Token,
+		Bearer: BearerOf(c.credentials.Fingerprint, c.source), Token: c.credentials.Token,
 		OwnsIdentity: c.credentials.ownsIdentity(),
 	}
 	if refused := c.checkNames(join, request); refused != nil {
@@ -135,7 +135,7 @@ func (c *client) join(join *signal.Join) bool {
 	}
 	c.session = session
 	c.inbox.limit = c.server.config.MessageBytes
-	c.inbox.alive()
+	c.inbox.Alive()
 	return true
 }
 
@@ -160,7 +160,7 @@ func (c *client) refuseJoin(id string, e *signal.Error) bool {
 	c.refused++
 	c.server.log.Refused(time.Now(), c.remote, "join refused", zap.String("code", string(e.Code)),
 		zap.String("reason", e.Message))
-	if !waited(c.outbox.written, c.server.joins.addresses.answerWait(c.source, time.Now(), maxJoinWait)) {
+	if !waited(c.outbox.Written(), c.server.joins.addresses.answerWait(c.source, time.Now(), maxJoinWait)) {
 		c.server.metrics.SignallingError(e.Code)
 		return false
 	}

@@ -14,8 +14,8 @@ import (
 // newTestClient is a client that has not joined, without a websocket.
 func newTestClient(config Config) *client {
 	s := &Server{config: config, metrics: uncounted{}, log: NewLog(zap.NewNop()), joins: newJoinLimits(&config)}
-	o := &outbox{config: config, metrics: s.metrics, poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1)}
-	return &client{server: s, outbox: o, inbox: newInbox(nil, &s.config)}
+	o := &outbox{Writer: NewWriter(nil, &config), metrics: s.metrics, poses: make(map[volumetric.PublicationRef]int)}
+	return &client{server: s, outbox: o, inbox: NewInbox(nil, &s.config)}
 }
 
 // reason is the code that the client's websocket is closed with, empty while it is open.
@@ -34,7 +34,7 @@ func TestAcknowledgementsThatAreOwedDoNotCount(t *testing.T) {
 	acknowledge := func(slots string) bool { return c.take([]byte(`{"type":"acknowledge","slots":[`+slots+`]}`), now) }
 	for i := range 100 {
 		c.outbox.Send(&signal.Assignments{Assignments: []signal.Assignment{{MID: "1", Generation: uint32(i)}, {MID: "2", Generation: uint32(i)}}})
-		c.outbox.take()
+		c.outbox.Take()
 		first, second := fmt.Sprintf(`{"mid":"1","generation":%d}`, i), fmt.Sprintf(`{"mid":"2","generation":%d}`, i)
 		var going bool
 		if i%2 == 0 {

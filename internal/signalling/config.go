@@ -88,8 +88,8 @@ func (c Config) Validate() error {
 }
 
 // tokenLimits are what one token may do.
-func (c Config) tokenLimits() crowdLimits {
-	return crowdLimits{
+func (c Config) tokenLimits() quotaLimits {
+	return quotaLimits{
 		open: c.TokenWebsockets, perSecond: c.TokenRate, burst: c.TokenBurst,
 		what: "websockets", of: "by this token", openKey: "signalling.token_websockets",
 		rateKeys: "signalling.token_rate, signalling.token_burst",
@@ -97,8 +97,8 @@ func (c Config) tokenLimits() crowdLimits {
 }
 
 // addressLimits are what one address may do.
-func (c Config) addressLimits() crowdLimits {
-	return crowdLimits{
+func (c Config) addressLimits() quotaLimits {
+	return quotaLimits{
 		open: c.AddressWebsockets, perSecond: c.AddressRate, burst: c.AddressBurst,
 		what: "websockets", of: "from this address", openKey: "signalling.address_websockets",
 		rateKeys: "signalling.address_rate, signalling.address_burst",

@@ -25,8 +25,8 @@ const keptBuffer = 64 << 10
 // silenceFactor: a client that answers none of three pings is gone.
 const silenceFactor = 3
 
-// inbox is the reading side of a websocket, within limits. It belongs to the goroutine that serves the websocket.
-type inbox struct {
+// Inbox is the reading side of a websocket, within limits. It belongs to the goroutine that serves the websocket.
+type Inbox struct {
 	conn     *websocket.Conn
 	config   *Config
 	messages *rate.Limiter
@@ -36,16 +36,17 @@ type inbox struct {
 	limit int
 }
 
-func newInbox(conn *websocket.Conn, config *Config) *inbox {
-	return &inbox{
+// NewInbox returns the inbox of a websocket, within the limits of a configuration.
+func NewInbox(conn *websocket.Conn, config *Config) *Inbox {
+	return &Inbox{
 		conn: conn, config: config, limit: config.MessageBytes,
 		messages: rate.NewLimiter(rate.Limit(config.MessageRate), config.MessageBurst),
 		bytes:    rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst),
 	}
 }
 
-// read reads one message, which the next one overwrites. Text tells whether it is one of text.
-func (i *inbox) read() (data []byte, text bool, err error) {
+// Read reads one message, which the next one overwrites. Text tells whether it is one of text.
+func (i *Inbox) Read() (data []byte, text bool, err error) {
 	kind, reader, err := i.conn.NextReader()
 	if err != nil {
 		return nil, false, err
@@ -68,25 +69,25 @@ func (i *inbox) read() (data []byte, text bool, err error) {
 	return i.buffer.Bytes(), kind == websocket.TextMessage, nil
 }
 
-// count counts a message that was read. The error says that it is one too many.
-func (i *inbox) count(now time.Time) error {
+// Count counts a message that was read. The error says that it is one too many.
+func (i *Inbox) Count(now time.Time) error {
 	if !i.messages.AllowN(now, 1) {
 		return errRate
 	}
 	return nil
 }
 
-// takeControl counts the client's pings and pongs as messages: each is answered or moves a deadline, and nothing else limits them. Heard is called for pongs.
-func (i *inbox) takeControl(heard func()) {
+// TakeControl counts the client's pings and pongs as messages: each is answered or moves a deadline, and nothing else limits them. Heard is called for pongs.
+func (i *Inbox) TakeControl(heard func()) {
 	answer := i.conn.PingHandler()
 	i.conn.SetPingHandler(func(data string) error {
-		if err := i.count(time.Now()); err != nil {
+		if err := i.Count(time.Now()); err != nil {
 			return err
 		}
 		return answer(data)
 	})
 	i.conn.SetPongHandler(func(string) error {
-		if err := i.count(time.Now()); err != nil {
+		if err := i.Count(time.Now()); err != nil {
 			return err
 		}
 		heard()
@@ -94,8 +95,8 @@ func (i *inbox) takeControl(heard func()) {
 	})
 }
 
-// violation says which limit an error of read or count is about, nil for none.
-func (i *inbox) violation(err error) *signal.Error {
+// Violation says which limit an error of read or count is about, nil for none.
+func (i *Inbox) Violation(err error) *signal.Error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return &signal.Error{Code: signal.CodeTooLarge, Message: fmt.Sprintf("a message may have %d bytes", i.limit)}
@@ -108,15 +109,15 @@ func (i *inbox) violation(err error) *signal.Error {
 	}
 }
 
-// extend has the websocket end unless something comes within that time.
-func (i *inbox) extend(d time.Duration) { _ = i.conn.SetReadDeadline(time.Now().Add(d)) }
+// Extend has the websocket end unless something comes within that time.
+func (i *Inbox) Extend(d time.Duration) { _ = i.conn.SetReadDeadline(time.Now().Add(d)) }
 
-// alive has it end unless something comes before three pings are unanswered.
-func (i *inbox) alive() { i.extend(silenceFactor * i.config.PingInterval) }
+// Alive has it end unless something comes before three pings are unanswered.
+func (i *Inbox) Alive() { i.Extend(silenceFactor * i.config.PingInterval) }
 
-// linger ends the connection once the client has closed its side or taken too long to. What it still sends is read and thrown away: a connection that is closed with
+// Linger ends the connection once the client has closed its side or taken too long to. What it still sends is read and thrown away: a connection that is closed with
 // bytes unread is reset, and the client would lose the reason that it was just told.
-func (i *inbox) linger() {
+func (i *Inbox) Linger() {
 	conn := i.conn.NetConn()
 	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
 	_, _ = io.Copy(io.Discard, conn)

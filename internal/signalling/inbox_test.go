@@ -12,7 +12,7 @@ import (
 )
 
 // readAll has an inbox read a websocket to its end, and gives what it ended with and how many pongs were heard.
-func readAll(t *testing.T, config Config, send func(*websocket.Conn)) (i *inbox, heard int, ended error) {
+func readAll(t *testing.T, config Config, send func(*websocket.Conn)) (i *Inbox, heard int, ended error) {
 	t.Helper()
 	done := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -24,10 +24,10 @@ func readAll(t *testing.T, config Config, send func(*websocket.Conn)) (i *inbox,
 			return
 		}
 		defer func() { _ = conn.Close() }()
-		i = newInbox(conn, &config)
-		i.takeControl(func() { heard++ })
+		i = NewInbox(conn, &config)
+		i.TakeControl(func() { heard++ })
 		for ended == nil {
-			_, _, ended = i.read()
+			_, _, ended = i.Read()
 		}
 	}))
 	defer server.Close()
@@ -59,7 +59,7 @@ func TestControlFramesCount(t *testing.T) {
 					}
 				}
 			})
-			violated := i.violation(ended)
+			violated := i.Violation(ended)
 			if (violated != nil && violated.Code == signal.CodeRateLimited) != test.refused {
 				t.Errorf("%d %s: ended with %v", test.frames, name, ended)
 			}

@@ -21,17 +21,17 @@ const (
 // joinLimits bound the joins that are tried by one token and from one address, whatever becomes of them. They are safe
 // for concurrent use.
 type joinLimits struct {
-	tokens    *crowd[Fingerprint]
-	addresses *crowd[netip.Prefix]
+	tokens    *quota[Fingerprint]
+	addresses *quota[netip.Prefix]
 }
 
 // newJoinLimits makes the limits. A token, or an address, may try as many joins as it may open websockets.
 func newJoinLimits(config *Config) joinLimits {
-	of := func(limits crowdLimits) crowdLimits {
+	of := func(limits quotaLimits) quotaLimits {
 		limits.what = "joins (or messages of 8 KiB in their place)"
 		return limits
 	}
-	return joinLimits{newCrowd[Fingerprint](of(config.tokenLimits())), newCrowd[netip.Prefix](of(config.addressLimits()))}
+	return joinLimits{newQuota[Fingerprint](of(config.tokenLimits())), newQuota[netip.Prefix](of(config.addressLimits()))}
 }
 
 // try takes a message of so many bytes by somebody who has not joined from the budgets of the token and the address,
@@ -49,9 +49,9 @@ func (l *joinLimits) try(token Fingerprint, source netip.Prefix, bytes int, now 
 	return nil
 }
 
-// bearerOf is whom rooms and places are counted by: the token, or the address without one; empty for this host's own
+// BearerOf is whom rooms and places are counted by: the token, or the address without one; empty for this host's own
 // addresses without a token.
-func bearerOf(token Fingerprint, source netip.Prefix) admission.Bearer {
+func BearerOf(token Fingerprint, source netip.Prefix) admission.Bearer {
 	switch {
 	case token != Fingerprint{}:
 		return admission.Bearer("token " + hex.EncodeToString(token[:]))
@@ -60,4 +60,17 @@ func bearerOf(token Fingerprint, source netip.Prefix) admission.Bearer {
 	default:
 		return ""
 	}
+}
+
+// RefusalDelays delay the answers to refused joins of each address. They are safe for concurrent use.
+type RefusalDelays struct{ quota *quota[netip.Prefix] }
+
+// NewRefusalDelays makes the delays of one server.
+func NewRefusalDelays(config *Config) RefusalDelays {
+	return RefusalDelays{newQuota[netip.Prefix](config.addressLimits())}
+}
+
+// Wait waits for the delay of an address, as HTTP has it, and reports false if done is closed before.
+func (d RefusalDelays) Wait(done <-chan struct{}, remote string) bool {
+	return waited(done, d.quota.answerWait(SourceOf(remote), time.Now(), maxJoinWait))
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // Locator finds the node that has a room.
@@ -27,9 +26,8 @@ type Session interface {
 	// Handle takes a message that was read at the given time. Replies go to the outbox. Handle waits while the room has
 	// too much to do.
 	Handle(m signal.Message, at time.Time)
-	// HandleQualities is Handle for a message of VR2Gather's dialect with quality choices. unread is the number of
-	// choices that could not be read.
-	HandleQualities(choices []vr2gather.QualityChoice, unread int, at time.Time)
+	// Choose is Handle for a message of another protocol with quality choices.
+	Choose(c sfu.Chooser, at time.Time)
 	// Detach reports that the websocket has ended. The participant may resume within the grace time.
 	Detach()
 }

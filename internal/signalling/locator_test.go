@@ -11,7 +11,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // nodesByRoom is a Locator of a cluster.
@@ -47,9 +46,9 @@ func (n *playedNode) Join(q sfu.JoinRequest) (Session, *signal.Error) {
 // Handle implements Session.
 func (n *playedNode) Handle(m signal.Message, _ time.Time) { n.messages <- m }
 
-// HandleQualities implements Session. Clients of signalling v1 have no such messages.
-func (n *playedNode) HandleQualities([]vr2gather.QualityChoice, int, time.Time) {
-	panic("not VR2Gather")
+// Choose implements Session. Clients of signalling v1 have no such messages.
+func (n *playedNode) Choose(sfu.Chooser, time.Time) {
+	panic("not signalling v1")
 }
 
 // Detach implements Session.

@@ -2,7 +2,6 @@ package signalling
 
 import (
 	"sync"
-	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -10,13 +9,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// outbox queues messages for one websocket and owns its writing side. It implements sfu.Outbox.
+// outbox queues messages for one websocket. It implements sfu.Outbox, and Queue.
 type outbox struct {
-	conn    *websocket.Conn
-	config  Config
+	*Writer
 	metrics Metrics
-	// written is closed when the writing goroutine has ended.
-	written chan struct{}
 
 	mu    sync.Mutex
 	queue []signal.Message
@@ -24,22 +20,16 @@ type outbox struct {
 	poses map[volumetric.PublicationRef]int
 	// assigned counts the slots that the client was told about and has not acknowledged.
 	assigned int
-	notify   chan struct{}
 	closing  bool
 	code     signal.Code
 	reason   string
 }
 
-func newOutbox(conn *websocket.Conn, config Config, metrics Metrics) *outbox {
+func newOutbox(conn *websocket.Conn, config *Config, metrics Metrics) *outbox {
 	o := &outbox{
-		conn: conn, config: config, metrics: metrics, written: make(chan struct{}),
-		poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1),
+		Writer: NewWriter(conn, config), metrics: metrics, poses: make(map[volumetric.PublicationRef]int),
 	}
-	go func() {
-		// The reader notices that the websocket is closed, and ends the session.
-		defer config.Guard.Recover(placeOutbox, func() { _ = conn.NetConn().Close() })
-		o.run()
-	}()
+	o.Start(o)
 	return o
 }
 
@@ -70,7 +60,7 @@ func (o *outbox) Send(m signal.Message) bool {
 		o.assigned += len(m.Assignments)
 	}
 	o.queue = append(o.queue, m)
-	o.wake()
+	o.Wake()
 	return true
 }
 
@@ -112,108 +102,38 @@ func (o *outbox) Close(code signal.Code, reason string) {
 	if code == signal.CodeSlowReader {
 		o.queue = nil
 		clear(o.poses)
-		// Whatever write is under way fails soon, and so does the next.
-		time.AfterFunc(slowReaderGrace, func() { _ = o.conn.NetConn().Close() })
+		o.Abort()
 	}
 	if code != "" {
 		o.queue = append(o.queue, &signal.Closing{Code: code, Message: reason})
 	}
-	o.wake()
+	o.Wake()
 }
 
-// slowReaderGrace is how long the last write to a client that does not read may go on: time for a reason to get into the socket's buffer.
-const slowReaderGrace = 100 * time.Millisecond
-
-func (o *outbox) wake() {
-	select {
-	case o.notify <- struct{}{}:
-	default:
-	}
-}
-
-// take gives what waits, and whether it is the last.
-func (o *outbox) take() (messages []signal.Message, last bool) {
+// Take implements Queue.
+func (o *outbox) Take() (messages []signal.Message, last bool, code signal.Code) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	messages, o.queue = o.queue, nil
 	clear(o.poses)
-	return messages, o.closing
+	return messages, o.closing, o.code
 }
+
+// Encode implements Queue.
+func (o *outbox) Encode(m signal.Message) ([]byte, error) {
+	data, err := signal.Encode(m)
+	if err == nil {
+		o.metrics.SignallingMessage("out", m.Head().Type)
+	}
+	return data, err
+}
+
+// NotWritten implements Queue. The reader notices that the websocket is closed, and ends the session.
+func (o *outbox) NotWritten(error) {}
 
 // ended tells whether the outbox is closed, though what is queued may still be written.
 func (o *outbox) ended() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.closing
-}
-
-// run writes until the outbox is closed or writing fails. A failure closes the websocket; after an orderly end its reader does.
-func (o *outbox) run() {
-	defer close(o.written)
-	ping := time.NewTicker(o.config.PingInterval)
-	defer ping.Stop()
-	for {
-		select {
-		case <-o.notify:
-			messages, last := o.take()
-			for _, m := range messages {
-				if o.write(m) != nil {
-					_ = o.conn.Close()
-					return
-				}
-			}
-			if last {
-				o.writeClose()
-				return
-			}
-		case <-ping.C:
-			if o.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(o.config.WriteTimeout)) != nil {
-				_ = o.conn.Close()
-				return
-			}
-		}
-	}
-}
-
-func (o *outbox) write(m signal.Message) error {
-	data, err := signal.Encode(m)
-	if err != nil {
-		return err
-	}
-	if err := o.conn.SetWriteDeadline(time.Now().Add(o.config.WriteTimeout)); err != nil {
-		return err
-	}
-	o.metrics.SignallingMessage("out", m.Head().Type)
-	return o.conn.WriteMessage(websocket.TextMessage, data)
-}
-
-// closeStatus is the status that a websocket is closed with for a reason.
-func closeStatus(code signal.Code) int {
-	switch code {
-	case "":
-		return websocket.CloseNormalClosure
-	case signal.CodeDraining:
-		return websocket.CloseGoingAway
-	case signal.CodeTooLarge:
-		return websocket.CloseMessageTooBig
-	default:
-		return websocket.ClosePolicyViolation
-	}
-}
-
-// lingerTime is how long a client may take to close its side after the server has closed its own: some round trips of any network.
-const lingerTime = time.Second
-
-// writeClose sends the websocket's own close frame, closes the sending half of the connection, and lets the reader wait for the client's half no
-// longer than lingerTime. The frame's reason is the code, which fits the 123 bytes that RFC 6455 allows.
-func (o *outbox) writeClose() {
-	o.mu.Lock()
-	code := o.code
-	o.mu.Unlock()
-	frame := websocket.FormatCloseMessage(closeStatus(code), string(code))
-	_ = o.conn.WriteControl(websocket.CloseMessage, frame, time.Now().Add(slowReaderGrace))
-	if half, ok := o.conn.NetConn().(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
-	_ = o.conn.NetConn().SetReadDeadline(time.Now().Add(lingerTime))
 }

@@ -9,7 +9,7 @@ import (
 
 // TestNewerPosesTakeThePlaceOfOlderOnes: only the latest pose of each object waits for a client, so that poses alone do not fill its queue.
 func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
-	o := &outbox{config: Config{Backlog: 4}, poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1)}
+	o := &outbox{Writer: NewWriter(nil, &Config{Backlog: 4}), poses: make(map[volumetric.PublicationRef]int)}
 	pose := func(publication string, x float64, boxes ...volumetric.BoundingBox) {
 		t.Helper()
 		if !o.Send(&signal.Pose{Participant: "ada", Publication: publication, Position: signal.Vector{x, 0, 0}, Boxes: boxes}) {
@@ -21,7 +21,7 @@ func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
 	for i := range 100 {
 		pose("body", float64(i))
 	}
-	waiting, _ := o.take()
+	waiting, _, _ := o.Take()
 	if len(waiting) != 2 {
 		t.Fatalf("%d messages wait, expected one for each object", len(waiting))
 	}
@@ -31,14 +31,14 @@ func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
 	pose("body", 1)
 	o.Send(&signal.Unpublished{})
 	pose("body", 2)
-	if waiting, _ := o.take(); len(waiting) != 3 || waiting[0].(*signal.Pose).Position[0] != 1 || waiting[2].(*signal.Pose).Position[0] != 2 {
+	if waiting, _, _ := o.Take(); len(waiting) != 3 || waiting[0].(*signal.Pose).Position[0] != 1 || waiting[2].(*signal.Pose).Position[0] != 2 {
 		t.Errorf("%d messages wait, expected the pose of the former object before its end and that of the next behind", len(waiting))
 	}
 }
 
 // TestFrameTimesAreDroppedFirst: a client that reads slowly loses times of frames, and is not disconnected for them.
 func TestFrameTimesAreDroppedFirst(t *testing.T) {
-	o := &outbox{config: Config{Backlog: 4}, poses: make(map[volumetric.PublicationRef]int), notify: make(chan struct{}, 1)}
+	o := &outbox{Writer: NewWriter(nil, &Config{Backlog: 4}), poses: make(map[volumetric.PublicationRef]int)}
 	for range 10 {
 		if !o.Send(&signal.FrameTimes{}) {
 			t.Fatal("the queue is full of times of frames")
@@ -52,7 +52,7 @@ func TestFrameTimesAreDroppedFirst(t *testing.T) {
 	if o.Send(&signal.OK{}) {
 		t.Error("the queue has no end")
 	}
-	if waiting, _ := o.take(); len(waiting) != 4 {
+	if waiting, _, _ := o.Take(); len(waiting) != 4 {
 		t.Errorf("%d messages wait, expected 4", len(waiting))
 	}
 }

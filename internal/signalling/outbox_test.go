@@ -81,9 +81,9 @@ func newTestOutbox(t *testing.T, unbuffered *pipes) (*outbox, *websocket.Conn) {
 			close(outboxes)
 			return
 		}
-		o := newOutbox(conn, config, uncounted{})
+		o := newOutbox(conn, &config, uncounted{})
 		outboxes <- o
-		<-o.written
+		<-o.Written()
 	}))
 	dialer := websocket.Dialer{HandshakeTimeout: patience}
 	if unbuffered != nil {
@@ -114,7 +114,7 @@ func newTestOutbox(t *testing.T, unbuffered *pipes) (*outbox, *websocket.Conn) {
 func waitWritten(t *testing.T, o *outbox) {
 	t.Helper()
 	select {
-	case <-o.written:
+	case <-o.Written():
 	case <-time.After(patience):
 		t.Fatal("timed out waiting for the writer to end")
 	}

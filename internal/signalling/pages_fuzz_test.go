@@ -19,35 +19,35 @@ func FuzzOrigin(f *testing.F) {
 		}
 	}
 	const configured, foreign = "https://app.example.org", ".evil.example"
-	operation := pages{allowed: []string{configured}}
-	development := pages{allowed: []string{configured}, local: true, rebound: true}
+	operation := Pages{Allowed: []string{configured}}
+	development := Pages{Allowed: []string{configured}, Local: true, Rebound: true}
 	f.Fuzz(func(t *testing.T, origin, host string) {
-		for _, p := range []pages{operation, development} {
-			if !p.may("", host) || !p.may(configured, host) {
+		for _, p := range []Pages{operation, development} {
+			if !p.May("", host) || !p.May(configured, host) {
 				t.Fatalf("%+v at host %q refuses a client that is no browser, or a configured page", p, host)
 			}
 			for _, other := range []string{configured + foreign, "https://" + host + foreign, "https://evil.example"} {
-				if isHost(host) && !strings.HasSuffix(host, foreign[1:]) && p.may(other, host) {
+				if isHost(host) && !strings.HasSuffix(host, foreign[1:]) && p.May(other, host) {
 					t.Fatalf("%+v at host %q admits %q", p, host, other)
 				}
 			}
-			if origin == "" || origin == configured || strings.Contains(origin, "%") || !p.may(origin, host) {
+			if origin == "" || origin == configured || strings.Contains(origin, "%") || !p.May(origin, host) {
 				continue
 			}
 			authority := authorityOf(origin)
-			if authority != host && !(p.local && isLoopback(authority)) {
+			if authority != host && !(p.Local && isLoopback(authority)) {
 				t.Fatalf("%+v at host %q admits %q", p, host, origin)
 			}
-			if p.rebound && !isLoopback(authority) && !isAddress(authority) {
+			if p.Rebound && !isLoopback(authority) && !isAddress(authority) {
 				t.Fatalf("%+v at host %q admits %q, whose name may have been resolved to this host", p, host, origin)
 			}
 		}
 		for _, name := range []string{"localhost" + foreign, "127.0.0.1" + foreign, host + foreign} {
-			if isHost(name) && development.may("http://"+name, name) {
+			if isHost(name) && development.May("http://"+name, name) {
 				t.Fatalf("the page of %q is admitted, whose name may have been resolved to this host", name)
 			}
 		}
-		if isHost(host) && !operation.may("https://"+host, host) {
+		if isHost(host) && !operation.May("https://"+host, host) {
 			t.Fatalf("host %q refuses its own page", host)
 		}
 	})

@@ -4,12 +4,12 @@ import "testing"
 
 func TestOrigins(t *testing.T) {
 	const host = "sfu.example.org:8080"
-	operation := func(allowed ...string) pages { return pages{allowed: allowed} }
-	development := func(allowed ...string) pages { return pages{allowed: allowed, local: true, rebound: true} }
-	open := pages{local: true}
+	operation := func(allowed ...string) Pages { return Pages{Allowed: allowed} }
+	development := func(allowed ...string) Pages { return Pages{Allowed: allowed, Local: true, Rebound: true} }
+	open := Pages{Local: true}
 	tests := []struct {
 		name   string
-		pages  pages
+		pages  Pages
 		host   string
 		origin string
 		want   bool
@@ -43,7 +43,7 @@ func TestOrigins(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.pages.may(test.origin, test.host); got != test.want {
+			if got := test.pages.May(test.origin, test.host); got != test.want {
 				t.Errorf("origin %q at host %q: allowed is %v, expected %v", test.origin, test.host, got, test.want)
 			}
 		})

@@ -66,7 +66,7 @@ func (h httpLines) Write(data []byte) (int, error) {
 // Refused logs that a remote address was refused something, unless the address has had its lines. The next line says
 // how many were left out.
 func (l *Log) Refused(now time.Time, remote, what string, fields ...zap.Field) {
-	l.refusedOf(sourceOf(remote), now, what, append(fields, zap.String("remote", remote))...)
+	l.refusedOf(SourceOf(remote), now, what, append(fields, zap.String("remote", remote))...)
 }
 
 // refusedOf is Refused for what counts as one address.
@@ -118,8 +118,8 @@ func (l *Log) forget(now time.Time) {
 	}
 }
 
-// sourceOf is what counts as one address, for a remote address as HTTP has it; zero for this host and for what is none.
-func sourceOf(remote string) netip.Prefix {
+// SourceOf is what counts as one address, for a remote address as HTTP has it; zero for this host and for what is none.
+func SourceOf(remote string) netip.Prefix {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return netip.Prefix{}

@@ -39,8 +39,8 @@ type Page struct {
 type Rooms struct {
 	rooms  Lister
 	auth   Authenticator
-	pages  pages
-	asked  *crowd[Fingerprint]
+	pages  Pages
+	asked  *quota[Fingerprint]
 	counts Metrics
 }
 
@@ -48,7 +48,7 @@ type Rooms struct {
 func NewRooms(config Config, rooms Lister, auth Authenticator, counts Metrics, dev bool) *Rooms {
 	limits := config.tokenLimits()
 	limits.what = "requests for the list of rooms"
-	return &Rooms{rooms: rooms, auth: auth, pages: pages{rebound: dev}, asked: newCrowd[Fingerprint](limits),
+	return &Rooms{rooms: rooms, auth: auth, pages: Pages{Rebound: dev}, asked: newQuota[Fingerprint](limits),
 		counts: counts}
 }
 
@@ -67,7 +67,7 @@ func (h *Rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if credentials.Fingerprint != (Fingerprint{}) {
 		if err := h.asked.spend(credentials.Fingerprint, 1, time.Now()); err != nil {
 			h.counts.SignallingError(signal.CodeRateLimited)
-			refuseCrowded(w, err)
+			SetRetryAfter(w, err)
 			http.Error(w, string(signal.CodeRateLimited)+": "+err.Error(), http.StatusTooManyRequests)
 			return
 		}

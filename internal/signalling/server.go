@@ -58,7 +58,7 @@ type Server struct {
 	metrics  Metrics
 	log      *Log
 	upgrader websocket.Upgrader
-	tokens   bearers
+	tokens   TokenLimits
 	joins    joinLimits
 }
 
@@ -72,11 +72,11 @@ func NewServer(
 	}
 	s := &Server{
 		config: config, locator: locator, auth: auth, metrics: metrics, log: log,
-		tokens: newBearers(&config), joins: newJoinLimits(&config),
+		tokens: NewTokenLimits(&config), joins: newJoinLimits(&config),
 	}
-	admitted := pages{allowed: config.AllowedOrigins, local: dev, rebound: dev}
-	s.upgrader = newUpgrader(&config)
-	s.upgrader.CheckOrigin = func(r *http.Request) bool { return admitted.may(r.Header.Get("Origin"), r.Host) }
+	admitted := Pages{Allowed: config.AllowedOrigins, Local: dev, Rebound: dev}
+	s.upgrader = NewUpgrader(&config)
+	s.upgrader.CheckOrigin = func(r *http.Request) bool { return admitted.May(r.Header.Get("Origin"), r.Host) }
 	return s, nil
 }
 
@@ -85,10 +85,10 @@ var writeBuffers sync.Pool
 
 const writeBuffer = 16 << 10
 
-// newUpgrader makes an upgrader whose websockets hold little memory while they are idle: they read with the buffer of
+// NewUpgrader makes an upgrader whose websockets hold little memory while they are idle: they read with the buffer of
 // 4 KiB that the HTTP server has for the connection, and have a buffer to write from only while they write. Buffers of
 // 16 KiB of their own would be a fifth of what a participant takes.
-func newUpgrader(config *Config) websocket.Upgrader {
+func NewUpgrader(config *Config) websocket.Upgrader {
 	return websocket.Upgrader{
 		HandshakeTimeout: config.JoinTimeout, WriteBufferSize: writeBuffer, WriteBufferPool: &writeBuffers,
 	}
@@ -104,14 +104,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, string(signal.CodeUnauthorized)+": "+err.Error(), http.StatusUnauthorized)
 		return
 	}
-	if err := s.tokens.enter(credentials.Fingerprint, opened); err != nil {
+	if err := s.tokens.Enter(credentials.Fingerprint, opened); err != nil {
 		s.metrics.SignallingError(signal.CodeRateLimited)
 		s.log.Refused(opened, r.RemoteAddr, "client refused", zap.Error(err))
-		refuseCrowded(w, err)
+		SetRetryAfter(w, err)
 		http.Error(w, string(signal.CodeRateLimited)+": "+err.Error(), http.StatusTooManyRequests)
 		return
 	}
-	defer s.tokens.leave(credentials.Fingerprint)
+	defer s.tokens.Leave(credentials.Fingerprint)
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		s.log.Refused(opened, r.RemoteAddr, "no websocket", zap.Error(err))
@@ -122,8 +122,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		conn:        conn,
 		credentials: credentials,
 		remote:      r.RemoteAddr,
-		source:      sourceOf(r.RemoteAddr),
-		outbox:      newOutbox(conn, s.config, s.metrics),
+		source:      SourceOf(r.RemoteAddr),
+		outbox:      newOutbox(conn, &s.config, s.metrics),
 		opened:      opened,
 	}
 	c.serve()

@@ -32,7 +32,7 @@ func TestIdleWebsocketsHoldLittle(t *testing.T) {
 	const websockets, most = 200, 14 << 10
 	config := DefaultConfig()
 	config.JoinTimeout = 0
-	upgrader := newUpgrader(&config)
+	upgrader := NewUpgrader(&config)
 	request, err := http.NewRequest(http.MethodGet, "http://sfu.example.org/", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ var house = []floor{
 	{server: []string{"internal/lab"}},
 	{server: []string{"internal/server"}},
 	{server: []string{"internal/config"}},
+	{server: []string{"internal/dialect"}},
 	{server: []string{"internal/signalling", "internal/admin", "internal/viewer"}},
 	{server: []string{"internal/sfu", "internal/auth", "internal/netem"}},
 	{

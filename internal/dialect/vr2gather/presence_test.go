@@ -1,4 +1,4 @@
-package signalling
+package vr2gather
 
 import (
 	"testing"

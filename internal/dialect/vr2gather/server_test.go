@@ -1,4 +1,4 @@
-package signalling
+package vr2gather
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestVR2GatherCandidates tells peers of candidates over UDP only, and only of those that are configured.
-func TestVR2GatherCandidates(t *testing.T) {
+// TestCandidates tells peers of candidates over UDP only, and only of those that are configured.
+func TestCandidates(t *testing.T) {
 	for _, c := range []struct {
 		filter, candidate string
 		kept              bool
@@ -30,27 +31,27 @@ func TestVR2GatherCandidates(t *testing.T) {
 		{"10.8.", "candidate:1 1 udp 2130706431 10.8.0.1 7882 typ host", true},
 		{"10.8.", "candidate:1 1 udp 2130706431 192.0.2.1 7882 typ srflx raddr 10.8.0.1 rport 7882", false},
 	} {
-		o := &vr2GatherOutbox{client: &vr2GatherClient{server: &VR2GatherServer{config: VR2GatherConfig{Candidates: c.filter}}}}
+		o := &outbox{client: &client{server: &Server{config: Config{Candidates: c.filter}}}}
 		if got := o.keeps(c.candidate); got != c.kept {
 			t.Errorf("%q with filter %q: %t", c.candidate, c.filter, got)
 		}
 	}
 }
 
-// TestVR2GatherConfig finds the values that nobody can mean.
-func TestVR2GatherConfig(t *testing.T) {
-	if err := DefaultVR2GatherConfig().Validate(); err != nil {
+// TestConfig finds the values that nobody can mean.
+func TestConfig(t *testing.T) {
+	if err := DefaultConfig().Validate(); err != nil {
 		t.Error(err)
 	}
-	for name, spoil := range map[string]func(*VR2GatherConfig){
-		"no room":            func(c *VR2GatherConfig) { c.DefaultRoom = "" },
-		"no tiles":           func(c *VR2GatherConfig) { c.Tiles = 0 },
-		"too many tiles":     func(c *VR2GatherConfig) { c.Tiles = volumetric.MaxTiles + 1 },
-		"less than nothing":  func(c *VR2GatherConfig) { c.MinBitrate = -1 },
-		"no qualities":       func(c *VR2GatherConfig) { c.Qualities = 0 },
-		"too many qualities": func(c *VR2GatherConfig) { c.Qualities = volumetric.MaxQualities + 1 },
+	for name, spoil := range map[string]func(*Config){
+		"no room":            func(c *Config) { c.DefaultRoom = "" },
+		"no tiles":           func(c *Config) { c.Tiles = 0 },
+		"too many tiles":     func(c *Config) { c.Tiles = volumetric.MaxTiles + 1 },
+		"less than nothing":  func(c *Config) { c.MinBitrate = -1 },
+		"no qualities":       func(c *Config) { c.Qualities = 0 },
+		"too many qualities": func(c *Config) { c.Qualities = volumetric.MaxQualities + 1 },
 	} {
-		c := DefaultVR2GatherConfig()
+		c := DefaultConfig()
 		spoil(&c)
 		if err := c.Validate(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
@@ -61,22 +62,36 @@ func TestVR2GatherConfig(t *testing.T) {
 // nobody is an Authenticator that refuses everybody.
 type nobody struct{}
 
-func (nobody) Authenticate(*http.Request) (Credentials, error) {
-	return Credentials{}, errors.New("no")
+func (nobody) Authenticate(*http.Request) (signalling.Credentials, error) {
+	return signalling.Credentials{}, errors.New("no")
 }
 
-// TestVR2GatherRefusalsWait: answers to refused peers of one address wait as those of signalling v1 do, whether the
+// uncounted takes counts that nobody looks at.
+type uncounted struct{}
+
+func (uncounted) SignallingMessage(string, signal.Type) {}
+func (uncounted) SignallingError(signal.Code)           {}
+
+// The delays of signalling: an address is answered so many refusals at once, and so many per second after that. No join
+// waits for longer than maxJoinWait.
+const (
+	answerBurst = 100
+	answerRate  = 10
+	maxJoinWait = 1500 * time.Millisecond
+)
+
+// TestRefusalsWait: answers to refused peers of one address wait as those of signalling v1 do, whether the
 // request is refused or the join. Peers of other addresses do not wait, nor do those who have gone.
-func TestVR2GatherRefusalsWait(t *testing.T) {
+func TestRefusalsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config := DefaultVR2GatherConfig()
+		config := DefaultConfig()
 		config.RequireToken = true
-		s, err := NewVR2GatherServer(config, DefaultConfig(), nil, nobody{}, uncounted{}, NewLog(zap.NewNop()), false)
+		s, err := NewServer(config, signalling.DefaultConfig(), nil, nobody{}, uncounted{}, signalling.NewLog(zap.NewNop()), false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		request := func(ctx context.Context, remote string) {
-			r := httptest.NewRequestWithContext(ctx, http.MethodGet, VR2GatherPath, nil)
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, Path, nil)
 			r.RemoteAddr = remote
 			recorder := httptest.NewRecorder()
 			if s.ServeHTTP(recorder, r); ctx.Err() == nil && recorder.Code != http.StatusUnauthorized {
@@ -84,8 +99,8 @@ func TestVR2GatherRefusalsWait(t *testing.T) {
 			}
 		}
 		join := func(remote string) {
-			c := &vr2GatherClient{server: s, remote: remote}
-			c.outbox = &vr2GatherOutbox{client: c, notify: make(chan struct{}, 1)}
+			c := &client{server: s, remote: remote}
+			c.outbox = &outbox{Writer: &signalling.Writer{}, client: c}
 			if c.refuseJoin(&signal.Error{Code: signal.CodeLimit}); !c.outbox.ended() {
 				t.Error("the connection of a refused join goes on")
 			}

@@ -1,4 +1,4 @@
-package signalling
+package vr2gather
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -17,31 +18,31 @@ import (
 // errTrack says that a peer sends something under a name that is not its own.
 var errTrack = errors.New("stream is not what its line is for")
 
-// vr2GatherClient is one websocket of VR2Gather's dialect. Its reading side belongs to the goroutine that serves it.
-type vr2GatherClient struct {
-	server  *VR2GatherServer
+// client is one websocket of VR2Gather's dialect. Its reading side belongs to the goroutine that serves it.
+type client struct {
+	server  *Server
 	conn    *websocket.Conn
-	outbox  *vr2GatherOutbox
+	outbox  *outbox
 	opened  time.Time
 	query   vr2gather.Query
-	place   vr2GatherPlace
+	place   place
 	remote  string
 	log     *zap.Logger
-	session Session
+	session signalling.Session
 
 	// signs are those that the peer gives; gone is closed once the room knows that it has left.
 	signs *signs
 	gone  chan struct{}
 
-	inbox *inbox
+	inbox *signalling.Inbox
 	// strange is set once a message of a type that peers do not send is in the log.
 	strange bool
 }
 
 // serve joins for the peer, which does not ask, and reads messages until the websocket ends or is refused.
-func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
-	c.inbox = newInbox(c.conn, &c.server.limits)
-	c.outbox = newVR2GatherOutbox(c)
+func (c *client) serve(join sfu.JoinRequest) {
+	c.inbox = signalling.NewInbox(c.conn, &c.server.limits)
+	c.outbox = newOutbox(c)
 	defer c.end()
 	join.Outbox = c.outbox
 	session, refused := c.join(join)
@@ -51,18 +52,18 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 	}
 	c.session = session
 	c.alive()
-	c.inbox.takeControl(func() {
+	c.inbox.TakeControl(func() {
 		if !c.outbox.ended() {
 			c.alive()
 		}
 	})
 	for {
-		text, _, err := c.inbox.read()
+		text, _, err := c.inbox.Read()
 		now := time.Now()
 		if err == nil {
-			err = c.inbox.count(now)
+			err = c.inbox.Count(now)
 		}
-		if violated := c.inbox.violation(err); violated != nil {
+		if violated := c.inbox.Violation(err); violated != nil {
 			c.refuse(violated.Code, violated.Message)
 			return
 		}
@@ -81,25 +82,25 @@ func (c *vr2GatherClient) serve(join sfu.JoinRequest) {
 }
 
 // alive notes that the peer has said something.
-func (c *vr2GatherClient) alive() {
-	c.inbox.alive()
+func (c *client) alive() {
+	c.inbox.Alive()
 	c.signs.give()
 }
 
 // end lets the room know, and ends the connection once what is queued is written.
-func (c *vr2GatherClient) end() {
+func (c *client) end() {
 	if c.session != nil {
 		c.session.Detach()
 		c.server.presence.clear(c.place, c)
 	}
 	close(c.gone)
 	c.outbox.Close("", "")
-	<-c.outbox.written
-	c.inbox.linger()
+	<-c.outbox.Written()
+	c.inbox.Linger()
 }
 
 // take does what a message says. An error is one that ends the connection.
-func (c *vr2GatherClient) take(text []byte, now time.Time) error {
+func (c *client) take(text []byte, now time.Time) error {
 	m, err := vr2gather.ParseMessage(text)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (c *vr2GatherClient) take(text []byte, now time.Time) error {
 	case vr2gather.MessageQuality:
 		c.server.metrics.SignallingMessage("in", signal.TypeSetQuality)
 		choices, unread := vr2gather.ParseQualityChoices(m.Value)
-		c.session.HandleQualities(choices, unread, now)
+		c.session.Choose(&chooser{named: choices, unread: unread, ignored: &c.server.ignored}, now)
 	default:
 		if !c.strange {
 			c.strange = true
@@ -125,7 +126,7 @@ func (c *vr2GatherClient) take(text []byte, now time.Time) error {
 }
 
 // answer takes an answer to the last offer, if it fits it.
-func (c *vr2GatherClient) answer(value string, now time.Time) error {
+func (c *client) answer(value string, now time.Time) error {
 	answer, err := vr2gather.ParseDescription(value)
 	if err != nil {
 		return err
@@ -139,19 +140,19 @@ func (c *vr2GatherClient) answer(value string, now time.Time) error {
 		return err
 	}
 	for mid, stream := range streams {
-		// An offer that names no such line is the room's to complain of.
-		if track, ok := offer.Tracks[mid]; ok && offer.Publishes[mid] && stream != track.StreamID(offer.Tiles)+" "+track.ID() {
-			return fmt.Errorf("%w: mid %s is %.80q, expected %q", errTrack, mid, stream, track.StreamID(offer.Tiles)+" "+track.ID())
+		// The room complains of a line that the offer does not name.
+		if want, ok := offer.published[mid]; ok && stream != want {
+			return fmt.Errorf("%w: mid %s is %.80q, expected %q", errTrack, mid, stream, want)
 		}
 	}
-	return c.hand(&signal.Answer{Header: signal.Header{ID: answerID}, Offer: offer.Number, SDP: text}, now)
+	return c.hand(&signal.Answer{Header: signal.Header{ID: answerID}, Offer: offer.number, SDP: text}, now)
 }
 
 // answerID tells errors about answers from others.
 const answerID = "answer"
 
 // hand gives the room a message of signalling v1 that says the same.
-func (c *vr2GatherClient) hand(m signal.Request, now time.Time) error {
+func (c *client) hand(m signal.Request, now time.Time) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
@@ -160,13 +161,13 @@ func (c *vr2GatherClient) hand(m signal.Request, now time.Time) error {
 }
 
 // refuseJoin ends the connection of a peer that may not join, after the delay of the peer's address.
-func (c *vr2GatherClient) refuseJoin(e *signal.Error) {
-	waited(c.outbox.written, c.server.answerWait(c.remote))
+func (c *client) refuseJoin(e *signal.Error) {
+	c.server.delays.Wait(c.outbox.Written(), c.remote)
 	c.refuse(e.Code, e.Message)
 }
 
 // refuse says in the log why the connection ends, and ends it. Peers read no reasons, people who look at what is sent do.
-func (c *vr2GatherClient) refuse(code signal.Code, reason string) {
+func (c *client) refuse(code signal.Code, reason string) {
 	c.server.metrics.SignallingError(code)
 	c.outbox.Close(code, reason)
 }

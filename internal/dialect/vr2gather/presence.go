@@ -1,4 +1,4 @@
-package signalling
+package vr2gather
 
 import (
 	"sync"
@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -17,30 +18,30 @@ import (
 // challengeTime is how long a peer may take to answer that. The round trip to it is below a second, and a peer that is busy with an offer answers within another.
 const challengeTime = 2 * time.Second
 
-// vr2GatherPlace is what one peer at a time has.
-type vr2GatherPlace struct {
+// place is what one peer at a time has.
+type place struct {
 	room   string
 	client uint32
 }
 
-// vr2GatherPresence knows who has which place. It is safe for concurrent use.
-type vr2GatherPresence struct {
+// presence knows who has which place. It is safe for concurrent use.
+type presence struct {
 	mu      sync.Mutex
-	clients map[vr2GatherPlace]*vr2GatherClient
+	clients map[place]*client
 }
 
-func newVR2GatherPresence() *vr2GatherPresence {
-	return &vr2GatherPresence{clients: make(map[vr2GatherPlace]*vr2GatherClient)}
+func newPresence() *presence {
+	return &presence{clients: make(map[place]*client)}
 }
 
-func (p *vr2GatherPresence) set(place vr2GatherPlace, c *vr2GatherClient) {
+func (p *presence) set(place place, c *client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clients[place] = c
 }
 
 // clear frees a place, unless somebody else has it already.
-func (p *vr2GatherPresence) clear(place vr2GatherPlace, c *vr2GatherClient) {
+func (p *presence) clear(place place, c *client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.clients[place] == c {
@@ -48,7 +49,7 @@ func (p *vr2GatherPresence) clear(place vr2GatherPlace, c *vr2GatherClient) {
 	}
 }
 
-func (p *vr2GatherPresence) of(place vr2GatherPlace) *vr2GatherClient {
+func (p *presence) of(place place) *client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.clients[place]
@@ -80,7 +81,7 @@ func (s *signs) await() <-chan struct{} {
 
 // join joins for the peer. Where its number is taken by a peer that does not answer any more, that one's connection is ended first. Where nobody is there to be asked, who
 // had the number may have gone since it was found taken.
-func (c *vr2GatherClient) join(request sfu.JoinRequest) (Session, *signal.Error) {
+func (c *client) join(request sfu.JoinRequest) (signalling.Session, *signal.Error) {
 	node, presence := c.server.locator.Locate(&request), c.server.presence
 	session, refused := node.Join(request)
 	if refused != nil && refused.Code == signal.CodeIdentityTaken {
@@ -100,7 +101,7 @@ func (c *vr2GatherClient) join(request sfu.JoinRequest) (Session, *signal.Error)
 }
 
 // giveWay ends the connection of a peer that does not answer, and waits until it has left the room. One that has gone meanwhile needs no ending.
-func (c *vr2GatherClient) giveWay(to *vr2GatherClient) {
+func (c *client) giveWay(to *client) {
 	select {
 	case <-c.gone:
 	default:
@@ -111,7 +112,7 @@ func (c *vr2GatherClient) giveWay(to *vr2GatherClient) {
 }
 
 // answers asks a peer whether it is still there. One that has just gone is not, whatever it said before.
-func (c *vr2GatherClient) answers() bool {
+func (c *client) answers() bool {
 	sign := c.signs.await()
 	timer := time.NewTimer(challengeTime)
 	defer timer.Stop()

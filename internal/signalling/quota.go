@@ -9,10 +9,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// crowd knows how many websockets are open by each token or from each address, and how many were opened of late: whoever may open them without end has others be told of joins
-// without end, has the server keep what each websocket may send before it is looked at, and leaves nobody else a place. It is safe for concurrent use.
-type crowd[K comparable] struct {
-	limits crowdLimits
+// quota knows how many websockets are open by each token or from each address, and how many were opened of late. A member
+// that opens websockets without end has others be told of joins without end, has the server keep what each websocket may
+// send before it is looked at, and leaves nobody else a place. It is safe for concurrent use.
+type quota[K comparable] struct {
+	limits quotaLimits
 
 	mu      sync.Mutex
 	members map[K]*member
@@ -20,8 +21,8 @@ type crowd[K comparable] struct {
 	sweep int
 }
 
-// crowdLimits are what one member of a crowd may do.
-type crowdLimits struct {
+// quotaLimits are what one member may do.
+type quotaLimits struct {
 	// open is how many websockets may be open at once, perSecond how many may be opened in the long run, and burst at once.
 	open      int
 	perSecond float64
@@ -31,7 +32,7 @@ type crowdLimits struct {
 	openKey, rateKeys string
 }
 
-// member is whom a crowd counts by itself.
+// member is a token, or an address, that is counted by itself.
 type member struct {
 	open   int
 	opened *rate.Limiter
@@ -39,21 +40,22 @@ type member struct {
 	answers *rate.Limiter
 }
 
-// overcrowded says which limit a websocket exceeds, and after which time it may be tried again.
-type overcrowded struct {
+// quotaError says which limit a websocket exceeds, and after which time it may be tried again.
+type quotaError struct {
 	reason refusal
 	text   string
 	after  time.Duration
 }
 
 // Error implements error.
-func (e *overcrowded) Error() string { return e.text }
+func (e *quotaError) Error() string { return e.text }
 
 const (
 	// leastSweep keeps sweeps rare while there are few members.
 	leastSweep = 64
-	// maxMembers bounds what a crowd keeps, at some 200 bytes each: as many as there are descriptors for websockets by the unit of systemd. Who comes from ever other addresses
-	// (an IPv6 prefix of 48 bits has as many of 64) makes those be forgotten early who have nothing open.
+	// maxMembers bounds what a quota keeps, at some 200 bytes each: as many as there are descriptors for websockets by the
+	// unit of systemd. A client that comes from ever other addresses (an IPv6 prefix of 48 bits has as many of 64) makes
+	// members be forgotten early that have nothing open.
 	maxMembers = 1 << 16
 	// evictionTries is how many members are looked at, at random, for one to forget when there are as many as may be.
 	evictionTries = 64
@@ -80,14 +82,14 @@ const (
 
 // answerWait returns the delay of the answer to a refusal, so much at most. There is none for the zero key, which stands
 // for this host's own addresses, and for members beyond maxMembers.
-func (c *crowd[K]) answerWait(key K, now time.Time, most time.Duration) time.Duration {
+func (q *quota[K]) answerWait(key K, now time.Time, most time.Duration) time.Duration {
 	var own K
 	if key == own {
 		return 0
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.member(key, now)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m, err := q.member(key, now)
 	if err != nil {
 		return 0
 	}
@@ -103,99 +105,99 @@ func (c *crowd[K]) answerWait(key K, now time.Time, most time.Duration) time.Dur
 	return wait
 }
 
-func newCrowd[K comparable](limits crowdLimits) *crowd[K] {
-	return &crowd[K]{limits: limits, members: make(map[K]*member), sweep: leastSweep}
+func newQuota[K comparable](limits quotaLimits) *quota[K] {
+	return &quota[K]{limits: limits, members: make(map[K]*member), sweep: leastSweep}
 }
 
-// enter counts a websocket that is about to be opened, unless there are too many: then the error, which is an *overcrowded, says so.
-func (c *crowd[K]) enter(key K, now time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.member(key, now)
+// enter counts a websocket that is about to be opened, unless there are too many: then the error, which is an *quotaError, says so.
+func (q *quota[K]) enter(key K, now time.Time) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m, err := q.member(key, now)
 	if err != nil {
 		return err
 	}
-	if m.open >= c.limits.open {
-		return &overcrowded{refusedOpen, fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, c.limits.of,
-			c.limits.open, c.limits.openKey), openAgain}
+	if m.open >= q.limits.open {
+		return &quotaError{refusedOpen, fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, q.limits.of,
+			q.limits.open, q.limits.openKey), openAgain}
 	}
-	if err := c.take(m, 1, now); err != nil {
+	if err := q.take(m, 1, now); err != nil {
 		return err
 	}
 	m.open++
 	return nil
 }
 
-// spend takes units of the rate of a member, unless there are fewer: then the error, which is an *overcrowded, says so.
+// spend takes units of the rate of a member, unless there are fewer: then the error, which is an *quotaError, says so.
 // More than the burst count as the burst.
-func (c *crowd[K]) spend(key K, units int, now time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.member(key, now)
+func (q *quota[K]) spend(key K, units int, now time.Time) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m, err := q.member(key, now)
 	if err != nil {
 		return err
 	}
-	return c.take(m, min(units, c.limits.burst), now)
+	return q.take(m, min(units, q.limits.burst), now)
 }
 
 // member finds a member, and begins to count one that is not known. The caller holds the mutex, here and below.
-func (c *crowd[K]) member(key K, now time.Time) (*member, error) {
-	m := c.members[key]
+func (q *quota[K]) member(key K, now time.Time) (*member, error) {
+	m := q.members[key]
 	if m == nil {
-		if len(c.members) >= c.sweep {
-			c.forget(now)
+		if len(q.members) >= q.sweep {
+			q.forget(now)
 		}
-		if len(c.members) >= maxMembers && !c.evict() {
-			return nil, &overcrowded{refusedOpen, fmt.Sprintf("%d others are counted already", maxMembers), openAgain}
+		if len(q.members) >= maxMembers && !q.evict() {
+			return nil, &quotaError{refusedOpen, fmt.Sprintf("%d others are counted already", maxMembers), openAgain}
 		}
-		m = &member{opened: rate.NewLimiter(rate.Limit(c.limits.perSecond), c.limits.burst)}
-		c.members[key] = m
+		m = &member{opened: rate.NewLimiter(rate.Limit(q.limits.perSecond), q.limits.burst)}
+		q.members[key] = m
 	}
 	return m, nil
 }
 
 // take takes units of the rate of a member.
-func (c *crowd[K]) take(m *member, units int, now time.Time) error {
+func (q *quota[K]) take(m *member, units int, now time.Time) error {
 	if m.opened.AllowN(now, units) {
 		return nil
 	}
 	missing := float64(units) - m.opened.TokensAt(now)
 	text := fmt.Sprintf("%g %s per second are the limit %s, and %d at once (%s)",
-		c.limits.perSecond, c.limits.what, c.limits.of, c.limits.burst, c.limits.rateKeys)
-	return &overcrowded{refusedRate, text,
-		time.Duration(min(missing/c.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second))}
+		q.limits.perSecond, q.limits.what, q.limits.of, q.limits.burst, q.limits.rateKeys)
+	return &quotaError{refusedRate, text,
+		time.Duration(min(missing/q.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second))}
 }
 
 // maxRetryAfter bounds what a client is told to wait, however slow a rate is configured.
 const maxRetryAfter = time.Hour
 
 // retryAfter is that time as HTTP has it (RFC 9110, section 10.2.3): whole seconds, at least one.
-func (e *overcrowded) retryAfter() int { return max(1, int(math.Ceil(e.after.Seconds()))) }
+func (e *quotaError) retryAfter() int { return max(1, int(math.Ceil(e.after.Seconds()))) }
 
 // leave counts a websocket that has ended.
-func (c *crowd[K]) leave(key K) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members[key].open--
+func (q *quota[K]) leave(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.members[key].open--
 }
 
 // forget drops members who have nothing open, and long enough so for them to be as anybody new.
-func (c *crowd[K]) forget(now time.Time) {
-	for key, m := range c.members {
+func (q *quota[K]) forget(now time.Time) {
+	for key, m := range q.members {
 		answered := m.answers == nil || m.answers.TokensAt(now) >= answerBurst
-		if answered && m.open == 0 && m.opened.TokensAt(now) >= float64(c.limits.burst) {
-			delete(c.members, key)
+		if answered && m.open == 0 && m.opened.TokensAt(now) >= float64(q.limits.burst) {
+			delete(q.members, key)
 		}
 	}
-	c.sweep = max(leastSweep, 2*len(c.members))
+	q.sweep = max(leastSweep, 2*len(q.members))
 }
 
 // evict drops a member who has nothing open, and tells whether one was found.
-func (c *crowd[K]) evict() bool {
+func (q *quota[K]) evict() bool {
 	tries := 0
-	for key, m := range c.members {
+	for key, m := range q.members {
 		if m.open == 0 {
-			delete(c.members, key)
+			delete(q.members, key)
 			return true
 		}
 		if tries++; tries == evictionTries {

@@ -1,13 +1,17 @@
-package signalling
+package vr2gather
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// VR2GatherConfig says whether VR2Gather's peers may connect, and where they come in.
-type VR2GatherConfig struct {
+// ErrConfig is wrapped with the key that is wrong and what was expected.
+var ErrConfig = errors.New("invalid configuration of VR2Gather's dialect")
+
+// Config says whether VR2Gather's peers may connect, and which rooms they enter.
+type Config struct {
 	Enabled bool `yaml:"enabled" help:"let VR2Gather's own peers connect, at /websocket and /r/ROOM/websocket"`
 	// RequireToken: the peers that VR2Gather ships have nowhere to put one, so that rooms are open to whoever reaches the listener where it is off.
 	RequireToken bool `yaml:"require_token" help:"ask them for an access token, as Authorization: Bearer or ?access_token=; the peers that VR2Gather ships have none"`
@@ -21,13 +25,13 @@ type VR2GatherConfig struct {
 	Candidates string             `yaml:"candidates" help:"tell such peers only the server's ICE candidates whose address contains this text; empty is all of them"`
 }
 
-// DefaultVR2GatherConfig is off.
-func DefaultVR2GatherConfig() VR2GatherConfig {
-	return VR2GatherConfig{RequireToken: true, DefaultRoom: "vr2gather", Tiles: 1, Qualities: 1, MinBitrate: 12_500_000}
+// DefaultConfig lets no peer connect.
+func DefaultConfig() Config {
+	return Config{RequireToken: true, DefaultRoom: "vr2gather", Tiles: 1, Qualities: 1, MinBitrate: 12_500_000}
 }
 
 // Validate reports the first key that is wrong.
-func (c VR2GatherConfig) Validate() error {
+func (c Config) Validate() error {
 	if err := volumetric.ValidateName("default_room", c.DefaultRoom); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}

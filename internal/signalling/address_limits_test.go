@@ -21,7 +21,7 @@ func (countedErrors) SignallingMessage(string, signal.Type) {}
 func (c countedErrors) SignallingError(code signal.Code) { c[code]++ }
 
 // visit lets somebody in who stays until the test says so.
-func visit(door *Door, peer, header string) (answer *httptest.ResponseRecorder, remote string, leave func()) {
+func visit(limits *AddressLimits, peer, header string) (answer *httptest.ResponseRecorder, remote string, leave func()) {
 	inside, left, done := make(chan string, 1), make(chan struct{}), make(chan struct{})
 	answer = httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/v1/signal", nil)
@@ -31,7 +31,7 @@ func visit(door *Door, peer, header string) (answer *httptest.ResponseRecorder, 
 	}
 	go func() {
 		defer close(done)
-		door.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		limits.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			inside <- r.RemoteAddr
 			<-left
 		})).ServeHTTP(answer, r)
@@ -49,13 +49,13 @@ func TestDoorBoundsWhatOneAddressOpens(t *testing.T) {
 	config.AddressWebsockets, config.AddressRate, config.AddressBurst = 2, 1e-9, 4
 	config.TrustedProxies = []string{"10.0.0.1", "127.0.0.1"}
 	errors := countedErrors{}
-	door, err := NewDoor(config, errors, NewLog(zap.NewNop()))
+	limits, err := NewAddressLimits(config, errors, NewLog(zap.NewNop()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect := func(what, peer, header string, status int, text string) (leave func()) {
 		t.Helper()
-		answer, remote, leave := visit(door, peer, header)
+		answer, remote, leave := visit(limits, peer, header)
 		if answer.Code != status || !strings.Contains(answer.Body.String(), text) {
 			t.Errorf("%s: status %d, %q, expected %d, %q", what, answer.Code, answer.Body, status, text)
 		}
@@ -90,13 +90,13 @@ func TestDoorBoundsWhatOneAddressOpens(t *testing.T) {
 	for _, leave := range []func(){second, other, proxied} {
 		leave()
 	}
-	if got, want := door.Stats(), (DoorStats{Open: 2, Rate: 2, Header: 1}); got != want {
+	if got, want := limits.Stats(), (AddressStats{Open: 2, Rate: 2, Header: 1}); got != want {
 		t.Errorf("counted %+v, expected %+v", got, want)
 	}
 	if errors[signal.CodeRateLimited] != 4 || errors[signal.CodeInvalid] != 1 {
 		t.Errorf("told %v", errors)
 	}
-	for source, m := range door.crowd.members {
+	for source, m := range limits.quota.members {
 		if m.open != 0 {
 			t.Errorf("%d are open from %v after all have gone", m.open, source)
 		}

@@ -17,11 +17,11 @@ func tokenOf(n int) (token Fingerprint) {
 func TestOneTokenOpensSoManyWebsockets(t *testing.T) {
 	config := DefaultConfig()
 	config.TokenWebsockets, config.TokenRate, config.TokenBurst = 3, 1, 5
-	c := newBearers(&config)
+	c := NewTokenLimits(&config)
 	now := time.Unix(1_795_188_600, 0)
 	expect := func(what string, token Fingerprint, want bool) {
 		t.Helper()
-		if err := c.enter(token, now); (err == nil) != want {
+		if err := c.Enter(token, now); (err == nil) != want {
 			t.Errorf("%s: got %v, expected it to be let in: %v", what, err, want)
 		}
 	}
@@ -33,13 +33,13 @@ func TestOneTokenOpensSoManyWebsockets(t *testing.T) {
 	expect("another token", other, true)
 	for range 10 {
 		expect("no token", Fingerprint{}, true)
-		c.leave(Fingerprint{})
+		c.Leave(Fingerprint{})
 	}
 	for range 2 {
-		c.leave(one)
+		c.Leave(one)
 		expect("one for one that has gone", one, true)
 	}
-	c.leave(one)
+	c.Leave(one)
 	expect("one more than may come at once", one, false)
 	now = now.Add(time.Second)
 	expect("one more after a second", one, true)
@@ -63,17 +63,17 @@ func TestRefusalsNameTheLimit(t *testing.T) {
 		{"a rate of next to nothing", 10, 1e-9, refusedRate, 3600, "signalling.token_rate", "1e-09 websockets per second"},
 	} {
 		config.TokenWebsockets, config.TokenRate, config.TokenBurst = test.open, test.perSecond, 2
-		c := newBearers(&config)
+		c := NewTokenLimits(&config)
 		var err error
 		for range 3 {
-			err = c.enter(tokenOf(1), now)
+			err = c.Enter(tokenOf(1), now)
 		}
-		var crowded *overcrowded
-		if !errors.As(err, &crowded) {
+		var exceeded *quotaError
+		if !errors.As(err, &exceeded) {
 			t.Fatalf("%s: got %v", test.name, err)
 		}
-		if crowded.reason != test.reason || crowded.retryAfter() != test.after || !strings.Contains(err.Error(), test.limit) || !strings.Contains(err.Error(), test.number) {
-			t.Errorf("%s: got %q, again after %d s", test.name, err, crowded.retryAfter())
+		if exceeded.reason != test.reason || exceeded.retryAfter() != test.after || !strings.Contains(err.Error(), test.limit) || !strings.Contains(err.Error(), test.number) {
+			t.Errorf("%s: got %q, again after %d s", test.name, err, exceeded.retryAfter())
 		}
 	}
 }
@@ -81,29 +81,29 @@ func TestRefusalsNameTheLimit(t *testing.T) {
 func TestTokensAreForgotten(t *testing.T) {
 	config := DefaultConfig()
 	config.TokenRate, config.TokenBurst = 1, 1
-	c := newBearers(&config)
+	c := NewTokenLimits(&config)
 	now := time.Unix(1_795_188_600, 0)
 	for n := range 100_000 {
 		now = now.Add(50 * time.Millisecond)
-		if err := c.enter(tokenOf(n), now); err != nil {
+		if err := c.Enter(tokenOf(n), now); err != nil {
 			t.Fatal(err)
 		}
 		if n > 0 {
-			c.leave(tokenOf(n))
+			c.Leave(tokenOf(n))
 		}
 		// 20 of them came within the last second.
-		if known := len(c.crowd.members); known > 2*leastSweep {
+		if known := len(c.quota.members); known > 2*leastSweep {
 			t.Fatalf("%d tokens are known after %d", known, n)
 		}
 	}
-	if c.crowd.members[tokenOf(0)] == nil {
+	if c.quota.members[tokenOf(0)] == nil {
 		t.Error("a token was forgotten whose bearer is there")
 	}
 }
 
-// TestCrowdsAreBounded has ever others come at once, so that there is something to know of all of them.
-func TestCrowdsAreBounded(t *testing.T) {
-	c := newCrowd[int](DefaultConfig().addressLimits())
+// TestQuotasAreBounded has ever others come at once, so that there is something to know of all of them.
+func TestQuotasAreBounded(t *testing.T) {
+	c := newQuota[int](DefaultConfig().addressLimits())
 	now := time.Unix(1_795_188_600, 0)
 	for n := range maxMembers + 1000 {
 		if err := c.enter(n, now); err != nil {
@@ -132,8 +132,8 @@ func TestCrowdsAreBounded(t *testing.T) {
 	}
 }
 
-// TestCrowdLimitsAreChecked finds the values that nobody can mean.
-func TestCrowdLimitsAreChecked(t *testing.T) {
+// TestQuotaLimitsAreChecked finds the values that nobody can mean.
+func TestQuotaLimitsAreChecked(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
 		"no websockets":                func(c *Config) { c.TokenWebsockets = 0 },
 		"no rate":                      func(c *Config) { c.TokenRate = 0 },
@@ -158,7 +158,7 @@ func TestCrowdLimitsAreChecked(t *testing.T) {
 // TestRefusalsWait: an address that is refused again and again is answered more and more slowly, up to a bound, and at
 // once again after a while. Others do not wait.
 func TestRefusalsWait(t *testing.T) {
-	c := newCrowd[string](crowdLimits{open: 1, perSecond: 1, burst: 1})
+	c := newQuota[string](quotaLimits{open: 1, perSecond: 1, burst: 1})
 	now := time.Unix(1_000_000, 0)
 	for _, key := range []string{"ada", "grace"} {
 		if err := c.enter(key, now); err != nil {

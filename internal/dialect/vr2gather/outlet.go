@@ -1,4 +1,4 @@
-package sfu
+package vr2gather
 
 import (
 	"sync/atomic"

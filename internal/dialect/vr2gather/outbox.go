@@ -1,0 +1,179 @@
+package vr2gather
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/signalling"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
+)
+
+// outbox queues for one peer the messages of signalling v1 that VR2Gather's dialect has words for: offers and candidates.
+// It implements sfu.Outbox, and signalling.Queue.
+type outbox struct {
+	*signalling.Writer
+	client *client
+
+	mu    sync.Mutex
+	queue []signal.Message
+	// offer is the last one that was queued.
+	offer   *sentOffer
+	closing bool
+	code    signal.Code
+}
+
+// sentOffer is an offer that an answer is compared with.
+type sentOffer struct {
+	number int
+	// published are by mid the names of the lines that the peer publishes on.
+	published map[string]string
+}
+
+func newOutbox(c *client) *outbox {
+	o := &outbox{Writer: signalling.NewWriter(c.conn, &c.server.limits), client: c}
+	o.Start(o)
+	return o
+}
+
+// Send implements sfu.Outbox. What peers would not understand is passed over. An answer that the room does not take is the end: the peer knows no other.
+func (o *outbox) Send(m signal.Message) bool {
+	switch m := m.(type) {
+	case *sfu.NamedOffer:
+		return o.add(m, &sentOffer{number: m.Offer.Offer, published: publishedLines(&o.client.query, m.Media)})
+	case *signal.Candidate:
+		return !o.keeps(m.Candidate) || o.add(m, nil)
+	case *signal.Error:
+		if m.ID == answerID {
+			o.Close(m.Code, m.Message)
+		}
+	}
+	return true
+}
+
+func (o *outbox) add(m signal.Message, offer *sentOffer) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closing {
+		return true
+	}
+	if len(o.queue) >= o.client.server.limits.Backlog {
+		return false
+	}
+	if offer != nil {
+		o.offer = offer
+	}
+	o.queue = append(o.queue, m)
+	o.Wake()
+	return true
+}
+
+// keeps tells whether a peer is told of a candidate: of those over UDP, since the peer dies of any that it cannot take, and as configured.
+func (o *outbox) keeps(candidate string) bool {
+	fields := strings.Fields(candidate)
+	const transport, address = 2, 4
+	return len(fields) > address && strings.EqualFold(fields[transport], "udp") && strings.Contains(fields[address], o.client.server.config.Candidates)
+}
+
+// offered is the offer that an answer would be to, nil before the first.
+func (o *outbox) offered() *sentOffer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.offer
+}
+
+// Close implements sfu.Outbox. It logs the reason.
+func (o *outbox) Close(code signal.Code, reason string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closing {
+		return
+	}
+	o.closing, o.code = true, code
+	switch code {
+	case "":
+	case signal.CodeDraining:
+		o.client.log.Info("VR2Gather peer's connection ends", zap.String("reason", reason))
+	default:
+		o.client.server.refused.Add(1)
+		c := o.client
+		c.server.log.Refused(time.Now(), c.remote, "VR2Gather peer refused", zap.String("dialect", "vr2gather"),
+			zap.String("room", c.place.room), zap.Uint32("client", c.query.Client), zap.String("code", string(code)),
+			zap.String("reason", reason))
+	}
+	if code == signal.CodeSlowReader {
+		o.queue = nil
+		o.Abort()
+	}
+	o.Wake()
+}
+
+func (o *outbox) ended() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closing
+}
+
+// Take implements signalling.Queue.
+func (o *outbox) Take() (messages []signal.Message, last bool, code signal.Code) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	messages, o.queue = o.queue, nil
+	return messages, o.closing, o.code
+}
+
+// NotWritten implements signalling.Queue. The reader notices that the websocket is closed, and ends the session.
+func (o *outbox) NotWritten(err error) { o.client.log.Info("message not written", zap.Error(err)) }
+
+// Encode implements signalling.Queue: it returns a message in the dialect.
+func (o *outbox) Encode(m signal.Message) ([]byte, error) {
+	var out vr2gather.Message
+	switch m := m.(type) {
+	case *sfu.NamedOffer:
+		sdp, err := description.ForVR2Gather(m.SDP, o.streams(m), o.keeps)
+		if err != nil {
+			return nil, err
+		}
+		o.client.server.metrics.SignallingMessage("out", signal.TypeOffer)
+		out = vr2gather.Message{Type: vr2gather.MessageOffer, Value: vr2gather.Description{Type: "offer", SDP: sdp}.Value()}
+	case *signal.Candidate:
+		o.client.server.metrics.SignallingMessage("out", signal.TypeCandidate)
+		out = vr2gather.Message{Type: vr2gather.MessageCandidate, Value: m.Candidate}
+	}
+	return out.Append(nil)
+}
+
+// streams returns by mid the names of the lines of an offer, as session descriptions have them.
+func (o *outbox) streams(m *sfu.NamedOffer) map[string]string {
+	streams := publishedLines(&o.client.query, m.Media)
+	for mid, name := range m.Names {
+		streams[mid] = streamOf(&o.client.query, trackOf(name))
+	}
+	return streams
+}
+
+// publishedLines returns by mid the names of the lines of an offer that a peer publishes on.
+func publishedLines(q *vr2gather.Query, media []signal.Media) map[string]string {
+	kinds := make(map[string]volumetric.Kind)
+	for _, publication := range publicationsOf(*q) {
+		kinds[publication.Name] = publication.Kind
+	}
+	lines := make(map[string]string)
+	for _, m := range media {
+		if kind, ok := kinds[m.Publication]; ok && m.Role == signal.RolePublish {
+			lines[m.MID] = streamOf(q, vr2gather.Track{Kind: kind, Client: q.Client, Tile: m.Tile, Quality: *m.Quality})
+		}
+	}
+	return lines
+}
+
+// streamOf returns the name of a line as a session description has it: "STREAM TRACK" of its attribute msid.
+func streamOf(q *vr2gather.Query, t vr2gather.Track) string {
+	return t.StreamID(q.Tiles) + " " + t.ID()
+}

@@ -1,0 +1,119 @@
+package sfu
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// namedProfile is that of clients that know publishers by numbers, and take one publication of each kind from each.
+var namedProfile = Profile{
+	Name: "named", OnePerKind: true,
+	Named: func(o forward.Outlet, _ subscriber.Name) NamedOutlet { return nil },
+	Withheld: func(d *volumetric.Publication) string {
+		if d.VR2Gather {
+			return ""
+		}
+		return "in another format"
+	},
+}
+
+// numberedPublication is a publication of so many tiles at three qualities, by a publisher with a number.
+func numberedPublication(number uint32, name string, tiles int) *publication {
+	p := &publication{Publication: subscriber.NewPublication(fmt.Sprint(number), volumetric.Publication{
+		Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true,
+		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
+		Tiles: make([]volumetric.Tile, tiles), Qualities: make([]volumetric.QualityLevel, 3),
+	})}
+	p.Number = number
+	return p
+}
+
+// roomOf is a room with participants under these identities, each with a publication of so many tiles.
+func roomOf(tiles map[string]int) *Room {
+	r := &Room{participants: make(members)}
+	for identity, n := range tiles {
+		p := &participant{room: r, identity: identity, profile: &namedProfile, log: zap.NewNop()}
+		r.participants[identity] = p
+		r.participants.giveNumber(p)
+		p.publications = []*publication{numberedPublication(p.number, "body", n)}
+		p.publications[0].Ref.Participant = identity
+	}
+	return r
+}
+
+// TestChoosablePublications are those that a participant is sent: of others, announced, and the first of each publisher
+// that it can read.
+func TestChoosablePublications(t *testing.T) {
+	r := roomOf(map[string]int{"1": 9, "2": 9, "user 3": 4, "4": 9})
+	r.participants["4"].publications[0].silent = true
+	first := r.participants["1"]
+	unread, second := numberedPublication(1, "plain", 2), numberedPublication(1, "desk", 1)
+	unread.Description.VR2Gather = false
+	first.publications = append([]*publication{unread}, append(first.publications, second)...)
+	var got []string
+	for _, c := range r.participants.choosable(r.participants["2"]) {
+		got = append(got, fmt.Sprintf("%s/%s %d %d %d", c.Participant, c.Publication, c.Number, c.Tiles, c.Highest))
+	}
+	if want := []string{"1/body 1 9 2", "user 3/body 3 4 2"}; !slices.Equal(got, want) {
+		t.Errorf("choosable are %q, expected %q", got, want)
+	}
+}
+
+// TestSecondPublications: such a client is sent the first publication of a kind, and the next one once that has ended.
+func TestSecondPublications(t *testing.T) {
+	r := roomOf(map[string]int{"1": 1, "2": 1})
+	owner := r.participants["1"]
+	owner.publications = append(owner.publications, numberedPublication(1, "desk", 1))
+	body, desk := owner.publications[0], owner.publications[1]
+	if r.participants.second(&namedProfile, body) || !r.participants.second(&namedProfile, desk) {
+		t.Error("the desk is the first publication of its publisher, or the body is not")
+	}
+	if list := r.participants.successors(owner, body); len(list) != 1 || list[0] != r.participants["2"] {
+		t.Errorf("%d participants are sent another publication after the first, expected one", len(list))
+	}
+	if list := r.participants.successors(owner, desk); len(list) != 0 {
+		t.Errorf("%d participants are sent another publication after the second, expected none", len(list))
+	}
+	body.Description.VR2Gather = false
+	if r.participants.second(&namedProfile, desk) {
+		t.Error("a publication that the client cannot read counts as the first")
+	}
+}
+
+// TestClientNumbers gives participants the numbers that some clients know them by.
+func TestClientNumbers(t *testing.T) {
+	r := &Room{participants: make(members)}
+	for _, step := range []struct {
+		identity string
+		want     uint32
+	}{{"7", 7}, {"user 3", 3}, {"guest 7", 1000}, {"ada", 1001}, {"0", 1002}, {"99999999999999999999", 1003}, {"room-1000", 1004}} {
+		p := &participant{room: r, identity: step.identity, profile: &signallingProfile}
+		r.participants[step.identity] = p
+		r.participants.giveNumber(p)
+		if p.number != step.want || r.participants.byNumber(p.number) != p {
+			t.Errorf("%q is %d, expected %d", step.identity, p.number, step.want)
+		}
+	}
+}
+
+// FuzzPrintable checks that codecs' names from the network do no harm in messages.
+func FuzzPrintable(f *testing.F) {
+	f.Add([]byte("cwi1"))
+	f.Add([]byte{0, '"', '\n', 0xff})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var codec volumetric.FourCC
+		copy(codec[:], text)
+		for _, c := range printable(codec) {
+			if c != '.' && !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
+				t.Fatalf("%q of %q", printable(codec), text)
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package signalling
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// refusal is why a request is refused.
+type refusal int
+
+const (
+	refusedOpen refusal = iota
+	refusedRate
+	refusedHeader
+	refusals
+)
+
+// AddressLimits bound what one address may open, before anything is known of who asks. All requests for websockets, of
+// whatever dialect, and for the list of rooms come through them. They are safe for concurrent use.
+type AddressLimits struct {
+	sources sources
+	quota   *quota[netip.Prefix]
+	metrics Metrics
+	log     *Log
+	refused [refusals]atomic.Uint64
+}
+
+// AddressStats count the refused requests by reason: too many open from one address, too many opened, and a proxy's header
+// that cannot be read.
+type AddressStats struct{ Open, Rate, Header uint64 }
+
+// NewAddressLimits makes the limits of one listener.
+func NewAddressLimits(config Config, metrics Metrics, log *Log) (*AddressLimits, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	from, err := newSources(config.TrustedProxies, config.ProxyHeader)
+	if err != nil {
+		return nil, err
+	}
+	limits := config.addressLimits()
+	return &AddressLimits{sources: from, quota: newQuota[netip.Prefix](limits), metrics: metrics, log: log}, nil
+}
+
+// Stats counts the refused requests.
+func (l *AddressLimits) Stats() AddressStats {
+	return AddressStats{
+		Open: l.refused[refusedOpen].Load(), Rate: l.refused[refusedRate].Load(), Header: l.refused[refusedHeader].Load(),
+	}
+}
+
+// Trusts reports whether an address is that of a trusted proxy.
+func (l *AddressLimits) Trusts(address netip.Addr) bool { return l.sources.trusts(plain(address)) }
+
+// Guard makes a handler that serves what the inner one does as long as the address that asks has not too much of it. The
+// inner handler sees a request of a trusted proxy as one of the client that the proxy names.
+func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		address, err := l.sources.of(r)
+		if err != nil {
+			l.turnAway(w, r, http.StatusBadRequest, refusedHeader, signal.CodeInvalid, err, 0)
+			return
+		}
+		peer, err := netip.ParseAddrPort(r.RemoteAddr)
+		proxied := err == nil && plain(peer.Addr()) != address
+		if proxied {
+			named := *r
+			named.RemoteAddr = netip.AddrPortFrom(address, 0).String()
+			r = &named
+		}
+		if source, limited := transport.Source(address); limited {
+			if err := l.quota.enter(source, time.Now()); err != nil {
+				wait := time.Duration(0)
+				if !proxied {
+					// The connections of a proxy are not bounded, and all its clients share them.
+					wait = l.quota.answerWait(source, time.Now(), maxRequestWait)
+				}
+				l.turnAway(w, r, http.StatusTooManyRequests, refusedOpen, signal.CodeRateLimited, err, wait)
+				return
+			}
+			defer l.quota.leave(source)
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// waited waits, and reports false if done is closed before.
+func waited(done <-chan struct{}, wait time.Duration) bool {
+	if wait <= 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-done:
+		return false
+	}
+}
+
+// turnAway counts and logs a refused request, and answers it after the wait, unless the client has gone by then.
+func (l *AddressLimits) turnAway(
+	w http.ResponseWriter, r *http.Request, status int, why refusal, code signal.Code, err error, wait time.Duration,
+) {
+	var exceeded *quotaError
+	if errors.As(err, &exceeded) {
+		why = exceeded.reason
+	}
+	l.refused[why].Add(1)
+	l.metrics.SignallingError(code)
+	l.log.Refused(time.Now(), r.RemoteAddr, "connection refused", zap.Error(err))
+	if !waited(r.Context().Done(), wait) {
+		return
+	}
+	SetRetryAfter(w, err)
+	http.Error(w, string(code)+": "+err.Error(), status)
+}
+
+// SetRetryAfter says in the answer's header when to come again, if an error is that of a limit that time lifts.
+func SetRetryAfter(w http.ResponseWriter, err error) {
+	var exceeded *quotaError
+	if errors.As(err, &exceeded) {
+		w.Header().Set("Retry-After", strconv.Itoa(exceeded.retryAfter()))
+	}
+}
