@@ -2,14 +2,12 @@ package sfu
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
 	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
-	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -189,135 +187,9 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 	}
 }
 
-// resumeRequest asks a room to go on with a session.
-type resumeRequest struct {
-	JoinRequest
-	result chan<- joinResult
-}
-
-// apply implements request.
-func (q resumeRequest) apply(r *Room) {
-	p := r.participants.bySession(q.Join.Resume.Session)
-	if p == nil || !p.proves(q.Join.Resume.Secret) || p.identity != q.Identity {
-		q.result <- joinResult{err: refuse(signal.CodeResume, "the session is over, or the secret is not its own: join anew")}
-		return
-	}
-	if refused := r.node.exclusions.Refuse(q.Room, q.Identity, q.Token, r.now); refused != nil {
-		q.result <- joinResult{err: refused}
-		return
-	}
-	if p.connection.over && !q.Join.Resume.NewConnection {
-		r.expel(p, signal.CodeConnection, "the peer connection was ended")
-		q.result <- joinResult{err: refuse(signal.CodeResume, "the session's peer connection is over, and no new one is asked for: join anew")}
-		return
-	}
-	if p.outbox != nil {
-		p.outbox.Close(signal.CodeReplaced, "the session goes on over another connection")
-	}
-	p.outbox = q.Outbox
-	p.detachments++
-	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
-	p.token = q.Token
-	changed := r.regrant(p, q.Grants, q.Join.Resume.NewConnection)
-	p.send(r.welcome(p, q.Join.ID, true))
-	changed.tell(p)
-	p.tellPoses()
-	p.tellWanted()
-	p.tellTrace()
-	p.subscriber.RepeatBandwidth()
-	if !r.drained.IsZero() {
-		p.send(r.draining())
-	}
-	if q.Join.Resume.NewConnection {
-		r.reconnect(p)
-	} else {
-		p.catchUp()
-		if changed.receives {
-			p.subscribe(r.participants.publishedByOthers(p))
-		}
-	}
-	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
-	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
-}
-
-// proves tells whether a secret is one that resumes the session: the present one, or the one before as long as the reply that replaced it may be lost.
-func (p *participant) proves(secret string) bool {
-	equal := func(own string) bool {
-		return own != "" && subtle.ConstantTimeCompare([]byte(own), []byte(secret)) == 1
-	}
-	return equal(p.secret) || equal(p.former)
-}
-
-// catchUp repeats to a client that came back what it may have missed, and starts ICE anew on the connection that it has.
-func (p *participant) catchUp() {
-	if p.pendingOffer != nil {
-		// The header is left out: the outbox that had the offer first may be filling it in.
-		offer := &signal.Offer{Offer: p.pendingOffer.Offer, SDP: p.pendingOffer.SDP, Media: p.pendingOffer.Media}
-		p.pendingOffer = offer
-		p.send(offer)
-		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout, answerOverdue{p.connection, offer})
-	}
-	p.tellAssignments(p.subscriber.Slots.Assignments())
-	p.tellSlots(p.subscriber.Sending())
-	if !p.connected {
-		p.connection.connectTimer.set(p.room, p.room.node.config.ConnectTimeout, connectOverdue{p.connection})
-	}
-	p.connection.Do(peer.Restart{})
-}
-
-// reconnect gives a client that came back a new peer connection. Publications and choices stay; slots are made anew.
-func (r *Room) reconnect(p *participant) {
-	connection, err := r.node.connect(r, p)
-	if err != nil {
-		p.log.Error("no peer connection", errorField(err))
-		r.expel(p, signal.CodeInternal, "no peer connection could be made")
-		return
-	}
-	p.connection.dismiss()
-	p.connect(connection)
-	p.connected = false
-	p.pendingOffer = nil
-	for _, publication := range p.publications {
-		p.attachData(publication)
-	}
-	p.subscriber.Slots.Release()
-	p.subscriber.Slots = subscriber.NewSlots()
-	p.subscribe(r.participants.publishedByOthers(p))
-	p.updateLines()
-}
-
 // connect gives the participant a peer connection.
 func (p *participant) connect(c *connection) {
 	p.connection = c
 	p.subscriber.Connect(c.Receiver, p.room.node.config.Allocation)
 	c.Receiver.TraceFrames(p.tracing.wanted)
-}
-
-// graceOver removes a participant that did not come back in time.
-type graceOver struct {
-	participant *participant
-	detachment  int
-}
-
-// apply implements request.
-func (q graceOver) apply(r *Room) {
-	if q.participant.outbox == nil && q.participant.detachments == q.detachment {
-		r.remove(q.participant, "connection lost")
-	}
-}
-
-// detachRequest says that a websocket has ended.
-type detachRequest struct {
-	participant *participant
-	outbox      Outbox
-}
-
-// apply implements request.
-func (q detachRequest) apply(*Room) {
-	if p := q.participant; p.outbox == q.outbox && !p.gone {
-		if p.profile.Resumes {
-			p.log.Info("websocket broke, participant may resume")
-		}
-		p.detached()
-	}
 }

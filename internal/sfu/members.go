@@ -124,3 +124,20 @@ func (m members) byNumber(number uint32) *participant {
 	}
 	return nil
 }
+
+// choosable returns the publications of video that a participant is sent, as far as its protocol can carry them.
+func (m members) choosable(p *participant) (publications []Choosable) {
+	for _, other := range m.others(p) {
+		for _, publication := range announced(other.publications) {
+			d := &publication.Description
+			if d.Kind != volumetric.KindVideo || !p.profile.reads(publication) ||
+				p.profile.second(other.publications, publication) {
+				continue
+			}
+			publications = append(publications, Choosable{
+				PublicationRef: publication.Ref, Number: publication.Number, Tiles: len(d.Tiles), Highest: d.Highest(),
+			})
+		}
+	}
+	return publications
+}

@@ -9,7 +9,30 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// Session is one client's place in a room over one websocket. Its methods are safe for concurrent use.
+type Session struct {
+	room        *Room
+	participant *participant
+	outbox      Outbox
+}
+
+// Handle takes a message that was read at the given time. Replies go to the outbox. It waits while the room has too much to do.
+func (s *Session) Handle(m signal.Message, at time.Time) {
+	s.room.post(messageRequest{participant: s.participant, outbox: s.outbox, message: m, at: at})
+}
+
+// Choose is Handle for a message of another protocol with quality choices.
+func (s *Session) Choose(c Chooser, at time.Time) {
+	s.room.post(chooseRequest{participant: s.participant, outbox: s.outbox, chooser: c, at: at})
+}
+
+// Detach says that the websocket has ended. The participant may resume within the grace time.
+func (s *Session) Detach() {
+	s.room.post(detachRequest{participant: s.participant, outbox: s.outbox})
+}
 
 // messageRequest brings a message of a joined client.
 type messageRequest struct {
@@ -142,4 +165,47 @@ func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.E
 		opened = opened || ready
 	}
 	return nil
+}
+
+// Choosable is a publication that a client is sent and whose qualities it may choose.
+type Choosable struct {
+	volumetric.PublicationRef
+	// Number is the publisher's number.
+	Number uint32
+	// Tiles is the number of tiles, Highest the highest quality.
+	Tiles   int
+	Highest volumetric.Quality
+}
+
+// Chooser turns a message of another protocol into quality choices. The room's goroutine calls it.
+type Chooser interface {
+	// Choose returns the choices among the publications, and warnings for the log, each of which is logged once.
+	Choose([]Choosable) (choices []signal.Choice, warnings []string)
+}
+
+// chooseRequest brings a chooser of a client.
+type chooseRequest struct {
+	participant *participant
+	outbox      Outbox
+	chooser     Chooser
+	at          time.Time
+}
+
+// apply implements request.
+func (q chooseRequest) apply(r *Room) {
+	p := q.participant
+	if p.gone || p.outbox != q.outbox {
+		return
+	}
+	choices, warnings := q.chooser.Choose(r.participants.choosable(p))
+	for _, warning := range warnings {
+		p.warnOnce(warning)
+	}
+	changed, kept := p.subscriber.Choices.SetAll(choices)
+	switch {
+	case !kept:
+		p.warnOnce("more quality choices than are kept", zap.Int("limit", r.node.config.ChoicesPerParticipant))
+	case changed:
+		p.refresh(q.at)
+	}
 }

@@ -250,3 +250,15 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	}
 	return min(needed+max(spare, needed/spareShare), limit)
 }
+
+// warnOnce logs a warning, once for each text.
+func (p *participant) warnOnce(text string, fields ...zap.Field) {
+	if p.warned[text] {
+		return
+	}
+	if p.warned == nil {
+		p.warned = make(map[string]bool)
+	}
+	p.warned[text] = true
+	p.log.Warn(text, append(fields, zap.String("repeated", "not logged again"))...)
+}

@@ -1,8 +1,6 @@
 package sfu
 
 import (
-	"slices"
-
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -45,9 +43,4 @@ func (p *publication) close() {
 	for _, t := range p.Tracks {
 		t.Close()
 	}
-}
-
-// announced returns those of the publications that the others have been told of.
-func announced(publications []*publication) []*publication {
-	return slices.DeleteFunc(slices.Clone(publications), func(p *publication) bool { return p.silent })
 }

@@ -1,13 +1,175 @@
 package sfu
 
 import (
+	"encoding/json"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// checked is a description that may be published, as far as that can be said without the room.
+type checked struct {
+	volumetric.Publication
+	// encoded is how many bytes of JSON the description has.
+	encoded int
+}
+
+// check refuses publications that somebody may not add to those that it has, for what needs no room to be known. It is
+// safe for concurrent use.
+func (c *Config) check(
+	grants Grants, present []*publication, added []volumetric.Publication,
+) ([]checked, *signal.Error) {
+	list := make([]checked, 0, len(added))
+	own := describedBytes(present)
+	for i, description := range added {
+		exists := slices.ContainsFunc(present, func(p *publication) bool { return p.Description.Name == description.Name }) ||
+			slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == description.Name })
+		switch {
+		case !grants.Publish:
+			return nil, refuse(signal.CodeForbidden, "the token does not grant publishing")
+		case exists:
+			return nil, refuse(signal.CodeExists, "publication %q exists already", description.Name)
+		case len(present)+i >= c.PublicationsPerParticipant:
+			return nil, refuse(signal.CodeLimit, "%d publications are the limit", c.PublicationsPerParticipant)
+		}
+		if err := description.Validate(); err != nil {
+			return nil, refuse(signal.CodeInvalid, "%v", err)
+		}
+		if n := description.TrackCount(); n > c.TracksPerPublication {
+			return nil, refuse(signal.CodeLimit, "publication %q has %d tracks, the limit is %d", description.Name, n,
+				c.TracksPerPublication)
+		}
+		text, err := json.Marshal(&description)
+		if err != nil {
+			return nil, refuse(signal.CodeInvalid, "%v", err)
+		}
+		if own += len(text); own > c.DescriptionBytes/descriptionShare {
+			return nil, refuse(signal.CodeLimit,
+				"the descriptions of this participant's publications would have %d bytes, the limit is %d",
+				own, c.DescriptionBytes/descriptionShare)
+		}
+		list = append(list, checked{description, len(text)})
+	}
+	return list, nil
+}
+
+// checkRoom refuses publications of which newcomers could not be told any more. Somebody who joins anew takes the place
+// of what was there under the name.
+func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
+	all := describedBytes(p.publications) + encodedBytes(added)
+	for _, other := range r.participants {
+		if other.identity != p.identity {
+			all += describedBytes(other.publications)
+		}
+	}
+	if limit := r.node.config.DescriptionBytes; all > limit && len(added) > 0 {
+		return refuse(signal.CodeLimit, "the descriptions of publications would have %d bytes in this room, the limit is %d",
+			all, limit)
+	}
+	return nil
+}
+
+// publish checks a publication and adds it. Nobody hears of it before announce.
+func (r *Room) publish(p *participant, description volumetric.Publication) *signal.Error {
+	added, refused := r.node.config.check(p.grants, p.publications, []volumetric.Publication{description})
+	if refused == nil {
+		refused = r.checkRoom(p, added)
+	}
+	if refused == nil {
+		refused = r.announces(p.bearer, encodedBytes(added))
+	}
+	if refused != nil {
+		return refused
+	}
+	r.add(p, added[0])
+	return nil
+}
+
+// add adds a publication that was checked.
+func (r *Room) add(p *participant, description checked) {
+	if description.VR2Gather {
+		r.participants.giveNumber(p)
+	}
+	converted := p.profile.Converted
+	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
+	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
+	if p.pauses {
+		publication.Demand.Suppress(r.node.config.Suppression, &r.unsettled, r.now)
+	}
+	p.publications = append(p.publications, publication)
+	p.attachData(publication)
+	r.census.Store(r.participants.census())
+	r.wakeBy(r.now.Add(unwatchedInterval))
+	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
+		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
+}
+
+// describedBytes is how many bytes of JSON the descriptions of publications have, and encodedBytes of those to be
+// added.
+func describedBytes(publications []*publication) (sum int) {
+	for _, p := range publications {
+		sum += p.encoded
+	}
+	return sum
+}
+
+func encodedBytes(added []checked) (sum int) {
+	for _, c := range added {
+		sum += c.encoded
+	}
+	return sum
+}
+
+// announce gives the others slots for publications, after they were told of them.
+func (r *Room) announce(p *participant, publications []*publication) {
+	for _, other := range r.participants.others(p) {
+		other.subscribe(publications)
+	}
+}
+
+// unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner leaves.
+func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
+	successors := r.participants.successors(p, publication)
+	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
+	if p.carriesByData(publication) {
+		p.connection.DetachData(publication.Publication)
+	}
+	for _, track := range publication.Tracks {
+		p.connection.Ingress.Unbind(track)
+	}
+	publication.close()
+	r.endDemand(publication.Demand)
+	r.census.Store(r.participants.census())
+	for _, other := range r.participants.others(p) {
+		other.unsubscribe(publication)
+		if announce {
+			other.send(&signal.Unpublished{PublicationRef: publication.Ref})
+		}
+	}
+	if announce {
+		p.updateLines()
+		p.succeed(successors, publication.Description.Kind)
+	}
+}
+
+// announces takes the bytes that the others are told from the budget of a bearer, unless the budget has less or there are
+// no others.
+func (r *Room) announces(b admission.Bearer, bytes int) *signal.Error {
+	if len(r.participants) == 0 {
+		return nil
+	}
+	return r.announcements.Take(b, bytes, r.now)
+}
+
+// announced returns those of the publications that the others have been told of.
+func announced(publications []*publication) []*publication {
+	return slices.DeleteFunc(slices.Clone(publications), func(p *publication) bool { return p.silent })
+}
 
 // readable returns those of the publications that the participant can be sent. The others are counted, and logged once.
 func (p *participant) readable(publications []*publication) []*publication {
