@@ -38,12 +38,12 @@ type Config struct {
 	// PublicationsPerParticipant: a body, a desk, a voice and some more.
 	PublicationsPerParticipant int `yaml:"publications_per_participant" help:"publications of one participant"`
 	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
-	// PublishRate: everybody else in the room is told of each publication that comes and goes, and has slots assigned. Whoever looks for the right camera changes
-	// what it publishes a few times per minute.
+	// PublishRate: everybody else in the room is told of each publication that comes and goes, and has slots
+	// assigned. Whoever looks for the right camera changes what it publishes a few times per minute.
 	PublishRate  float64 `yaml:"publish_rate" help:"publications per second that one participant may add in the long run, beyond those of its join"`
 	PublishBurst int     `yaml:"publish_burst" help:"publications that one participant may add at once"`
-	// DescriptionBytes: all of them go to whoever joins in one message, of which clients read signal.MaxMessageBytes. 100 participants with one publication of 64 tiles
-	// each have 750 kB, of 15 tiles 190 kB.
+	// DescriptionBytes: all of them go to whoever joins in one message, of which clients read signal.MaxMessageBytes.
+	// 100 participants with one publication of 64 tiles each have 750 kB, of 15 tiles 190 kB.
 	DescriptionBytes      int `yaml:"description_bytes" help:"descriptions of all publications in one room, as bytes of JSON, of which one participant may have a quarter"`
 	ChoicesPerParticipant int `yaml:"choices_per_participant" help:"quality choices that are kept for one receiver"`
 	// SpareSlots: one publication of 15 tiles comes without an offer to anybody else.
@@ -55,10 +55,11 @@ type Config struct {
 	ConnectTimeout time.Duration `yaml:"connect_timeout" help:"how long a peer connection may take to connect, or to come back after it failed"`
 	AnswerTimeout  time.Duration `yaml:"answer_timeout" help:"how long a client may take to answer an offer"`
 	FrameBytes     int           `yaml:"frame_bytes" help:"largest frame that clients are told they may publish, in bytes"`
-	// AllocationInterval is the interval at which a room looks for changes that call for other qualities: three frames at
-	// 60 frames per second, one and a half at 30.
+	// AllocationInterval is the interval at which a room looks for changes that call for other qualities: three
+	// frames at 60 frames per second, one and a half at 30.
 	AllocationInterval time.Duration `yaml:"-"`
-	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries hurts whoever shares the link.
+	// ClaimedMin: what every access network of these days carries. A receiver that claims more than its link carries
+	// hurts whoever shares the link.
 	ClaimedMin volumetric.Bitrate `yaml:"claimed_min_bps" help:"largest min_bps and start_bps that receivers may name for themselves, in bit/s; what is more is lowered to it"`
 	// ClockSource is a word for those who read times: whether the server's time is good is its host's matter.
 	ClockSource string          `yaml:"clock_source" flag:"clock" help:"where this host has its time from, as receivers of frame times are told: system, or ptp where the precision time protocol keeps it"`
@@ -123,7 +124,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if most := signal.MaxMessageBytes - joinedBytes; c.DescriptionBytes < 1 || c.DescriptionBytes > most {
-		return fmt.Errorf("%w: description_bytes is %d: expected 1 to %d, so that they fit in one message", ErrConfig, c.DescriptionBytes, most)
+		return fmt.Errorf("%w: description_bytes is %d: expected 1 to %d, so that they fit in one message", ErrConfig,
+			c.DescriptionBytes, most)
 	}
 	if !(c.PublishRate > 0) {
 		return fmt.Errorf("%w: publish_rate is %g: expected a number over 0", ErrConfig, c.PublishRate)
@@ -150,11 +152,13 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// joinedBytes is what the reply to a join has beside descriptions: names of 200 participants that are as long as can be, of characters that JSON writes as six, and ICE
-// servers. It holds what descriptions grow by once codecs are known, too.
+// joinedBytes is what the reply to a join has beside descriptions: names of 200 participants that are as long as can
+// be, of characters that JSON writes as six, and ICE servers. It holds what descriptions grow by once codecs are
+// known, too.
 const joinedBytes = 256 << 10
 
-// descriptionShare is how many times one participant's descriptions go into those of a room: as many hostile ones it takes before nobody else can publish.
+// descriptionShare is how many times one participant's descriptions go into those of a room: as many hostile ones it
+// takes before nobody else can publish.
 const descriptionShare = 4
 
 // minAllocationInterval: no frame is shorter, and a large room needs a millisecond for each of its receivers.

@@ -212,7 +212,7 @@ func (q peerEvent) apply(r *Room) {
 			p.log.Info("participant connected", zap.Duration("after", time.Since(p.joined)))
 		}
 		if !p.arrived {
-			// What takes longer later is no part of joining.
+			// Later connections are no part of joining.
 			p.arrived = true
 			r.node.metrics.ParticipantConnected(time.Since(p.joined))
 		}

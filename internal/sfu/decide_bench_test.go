@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// crowd is a room with so many publishers of 15 tiles and 3 qualities in a circle, and a receiver in their midst whose link carries a quarter.
+// crowd is a room with so many publishers of 15 tiles and 3 qualities in a circle, and a receiver in their midst
+// whose link carries a quarter.
 func crowd(t testing.TB, publishers int) (*stage, *player) {
 	s := newStage(t, nil)
 	for i := range publishers {
@@ -27,7 +28,8 @@ func crowd(t testing.TB, publishers int) (*stage, *player) {
 	return s, bob
 }
 
-// BenchmarkAllocation is one allocation for one receiver, as the room's goroutine does it, from what is known of the link to the slots.
+// BenchmarkAllocation is one allocation for one receiver, as the room's goroutine does it, from what is known of the
+// link to the slots.
 func BenchmarkAllocation(b *testing.B) {
 	for _, publishers := range []int{1, 5, 20} {
 		b.Run(fmt.Sprintf("%dx15x3", publishers), func(b *testing.B) {
@@ -58,8 +60,9 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// BenchmarkConference is a second of a room in which 20 publishers are watched by 20 receivers who look around at 60 Hz over links that carry a quarter. What one
-// operation takes is the time that the room's goroutine needs for that second.
+// BenchmarkConference is a second of a room in which 20 publishers are watched by 20 receivers who look around at 60
+// Hz over links that carry a quarter. What one operation takes is the time that the room's goroutine needs for that
+// second.
 func BenchmarkConference(b *testing.B) {
 	s, first := crowd(b, 20)
 	watchers := []*player{first}

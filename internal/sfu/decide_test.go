@@ -106,7 +106,8 @@ func TestAChoiceTakesEffectAtOnce(t *testing.T) {
 	}
 }
 
-// TestAChoiceBeyondTheLinkIsAnswered: the client asked, so it hears why it does not get what it asked for, though nothing is switched.
+// TestAChoiceBeyondTheLinkIsAnswered: the client asked, so it hears why it does not get what it asked for, though
+// nothing is switched.
 func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 3))
@@ -128,7 +129,8 @@ func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
 	}
 }
 
-// TestWhatIsOutOfSightGoesFirst has four tiles side by side along x, and a receiver that looks at the first of them from close by.
+// TestWhatIsOutOfSightGoesFirst has four tiles side by side along x, and a receiver that looks at the first of them
+// from close by.
 func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))
@@ -221,7 +223,8 @@ func TestLimits(t *testing.T) {
 	bob.expectCarried("2 2")
 }
 
-// TestStartRates: a receiver's own start rate holds for its connection and for later ones, as far as the server takes its word for it.
+// TestStartRates: a receiver's own start rate holds for its connection and for later ones, as far as the server takes
+// its word for it.
 func TestStartRates(t *testing.T) {
 	s := newStage(t, nil)
 	bob := s.watches("bob", 100e6)
@@ -295,7 +298,8 @@ func TestBandwidthIsToldTwiceASecond(t *testing.T) {
 	}
 }
 
-// TestAFallOfTheBandwidthIsToldAtOnce: who shows it, or has something else to send on the same path, need not find out by itself.
+// TestAFallOfTheBandwidthIsToldAtOnce: who shows it, or has something else to send on the same path, need not find
+// out by itself.
 func TestAFallOfTheBandwidthIsToldAtOnce(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 3))
@@ -335,7 +339,8 @@ func TestBandwidthStaysWithinBounds(t *testing.T) {
 	}
 }
 
-// TestALargeRoomFollowsAsManyAsItCan: where decisions take long, those for who moves wait for one another, and others do not.
+// TestALargeRoomFollowsAsManyAsItCan: where decisions take long, those for who moves wait for one another, and others
+// do not.
 func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))
@@ -364,7 +369,8 @@ func TestALargeRoomFollowsAsManyAsItCan(t *testing.T) {
 	watchers[0].expectCarried("0 0 0 0")
 }
 
-// TestOneSlowDecisionIsNotPaidForLong: decisions that cannot wait leave those that can the time of a second at the latest.
+// TestOneSlowDecisionIsNotPaidForLong: decisions that cannot wait leave those that can the time of a second at the
+// latest.
 func TestOneSlowDecisionIsNotPaidForLong(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))

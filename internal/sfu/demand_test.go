@@ -33,7 +33,8 @@ func (p *player) expectAsked(want string) {
 
 func strictly(c *Config) { c.Suppression.Policy = demand.Strict }
 
-// TestOnlyWhatSomebodyTakesIsWanted: a suppressed quality is asked for with the choice, and the former one goes on until it has come.
+// TestOnlyWhatSomebodyTakesIsWanted: a suppressed quality is asked for with the choice, and the former one goes on
+// until it has come.
 func TestOnlyWhatSomebodyTakesIsWanted(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(2, 3))
@@ -124,7 +125,8 @@ func TestNeighboursAreKeptForAWhile(t *testing.T) {
 	alice.expectAsked("0123,23,23")
 	s.pass(2010 * time.Millisecond)
 	alice.expectAsked("01,23,23")
-	// A choice of nothing keeps nothing at hand; a link that carries nothing is sent one tile, and keeps the lowest of the other.
+	// A choice of nothing keeps nothing at hand; a link that carries nothing is sent one tile, and keeps the lowest
+	// of the other.
 	bob.choose(0, signal.Only(volumetric.QualityOff))
 	bob.way.path = known(100e3)
 	s.pass(100 * time.Millisecond)
@@ -192,8 +194,8 @@ func TestParityFollowsTheGreatestNeed(t *testing.T) {
 	}
 }
 
-// TestParityForThePublishersWay is asked for as long as somebody takes the publication, beside what receivers need for their own ways, and leaves less of their links to
-// video.
+// TestParityForThePublishersWay is asked for as long as somebody takes the publication, beside what receivers need
+// for their own ways, and leaves less of their links to video.
 func TestParityForThePublishersWay(t *testing.T) {
 	s := newStage(t, nil)
 	alice := s.enter("alice", false, true, ladder(1, 1))

@@ -18,10 +18,10 @@ type JoinRequest struct {
 	Room     string
 	Identity string
 	Grants   Grants
-	// Bearer is whom the place counts for, and Token is the client's.
+	// Bearer is the holder of the place, and Token is the client's.
 	Bearer admission.Bearer
 	Token  admission.Token
-	// OwnsIdentity says that the identity is the client's own: its token names the identity, or nobody is asked for a
+	// OwnsIdentity says that the identity is the client's own: its token names the identity, or the server asks for no
 	// token. Such a client may take a place that is kept for a return without the secret.
 	OwnsIdentity bool
 	Outbox       Outbox
@@ -75,11 +75,13 @@ func (r *Room) mayEnter(q *JoinRequest, present *participant) *signal.Error {
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case present != nil && !q.OwnsIdentity && present.profile.Resumes:
 		return refuse(signal.CodeIdentityTaken,
-			"the place of %q is kept for its return, which takes the session's secret, or a token for this identity", q.Identity)
+			"the place of %q is kept for its return, which takes the session's secret, or a token for this identity",
+			q.Identity)
 	case present == nil && len(r.participants) >= config.ParticipantsPerRoom:
 		return refuse(signal.CodeLimit, "%d participants are the limit of a room", config.ParticipantsPerRoom)
 	case q.Bearer != "" && r.participants.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
-		return refuse(signal.CodeLimit, "%d places in this room are held by this token or address (rooms.bearer_room_places)",
+		return refuse(signal.CodeLimit,
+			"%d places in this room are held by this token or address (rooms.bearer_room_places)",
 			config.BearerRoomPlaces)
 	}
 	if q.Number != nil {

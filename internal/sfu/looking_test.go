@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// around is a table at the origin with a person on either side, 3 m away along x, and a receiver that looks along x from the middle.
+// around is a table at the origin with a person on either side, 3 m away along x, and a receiver that looks along x
+// from the middle.
 type around struct {
 	*stage
 	left, right, eye *player
@@ -48,8 +49,9 @@ func (a *around) takes(who *player) (rate volumetric.Bitrate) {
 	return rate
 }
 
-// TestWhatIsOutOfSightIsSpared on a link that carries everything: who is behind the receiver is sent a quarter of the bits, and all of them again as soon as the receiver
-// says that it has turned. Its publisher has paused what nobody took, and is asked for it in the same breath.
+// TestWhatIsOutOfSightIsSpared on a link that carries everything: who is behind the receiver is sent a quarter of the
+// bits, and all of them again as soon as the receiver says that it has turned. Its publisher has paused what nobody
+// took, and is asked for it in the same breath.
 func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 	a := newAround(t, nil)
 	const full, spared = 16e6, 4e6
@@ -99,7 +101,8 @@ func TestWhatIsChosenIsSentBehindOnesBack(t *testing.T) {
 	}
 }
 
-// TestAHeadAtRestSparesNothingTwice: an eye that trembles where a person leaves its view changes nothing, and neither does one that rests.
+// TestAHeadAtRestSparesNothingTwice: an eye that trembles where a person leaves its view changes nothing, and neither
+// does one that rests.
 func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
 	a := newAround(t, nil)
 	changes := func() (n int) {
@@ -108,7 +111,8 @@ func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
 		}
 		return n
 	}
-	// The view is 82° wide; from the 61st degree beyond the left person on, less what it is wide, that one is out of sight.
+	// The view is 82° wide; from the 61st degree beyond the left person on, less what it is wide, that one is out of
+	// sight.
 	for degrees := 0.0; degrees < 90; degrees += 1.5 {
 		a.look(degrees)
 		a.pass(400 * time.Millisecond)

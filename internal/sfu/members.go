@@ -96,8 +96,8 @@ func (m members) placesOf(b admission.Bearer, replaced *participant) (places int
 	return places
 }
 
-// firstFreeNumber is the first number of participants whose identity ends in none: numbers in identities are positions in
-// a list of users.
+// firstFreeNumber is the first number of participants whose identity ends in none: numbers in identities are
+// positions in a list of users.
 const firstFreeNumber = 1000
 
 // giveNumber gives a participant the number by which clients that know participants by numbers know it: the number that

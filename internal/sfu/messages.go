@@ -19,7 +19,8 @@ type Session struct {
 	outbox      Outbox
 }
 
-// Handle takes a message that was read at the given time. Replies go to the outbox. It waits while the room has too much to do.
+// Handle takes a message that was read at the given time. Replies go to the outbox. It waits while the room has too
+// much to do.
 func (s *Session) Handle(m signal.Message, at time.Time) {
 	s.room.post(messageRequest{participant: s.participant, outbox: s.outbox, message: m, at: at})
 }
@@ -90,8 +91,9 @@ func (q messageRequest) apply(r *Room) {
 		p.reply(id, nil)
 	case *signal.Time:
 		config := &r.node.config
-		reply := &signal.TimeReply{Header: signal.Header{ID: id}, T0: m.T0, T1: config.clock(q.at), T2: config.clock(time.Now())}
-		p.send(reply)
+		p.send(&signal.TimeReply{
+			Header: signal.Header{ID: id}, T0: m.T0, T1: config.clock(q.at), T2: config.clock(time.Now()),
+		})
 	case *signal.Leave:
 		// A reply that finds the queue full takes the outbox away.
 		outbox := p.outbox
@@ -149,7 +151,8 @@ func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *s
 	return nil
 }
 
-// acknowledge opens slots whose present assignment the client knows. Older generations are passed over: a newer assignment is on its way.
+// acknowledge opens slots whose present assignment the client knows. Older generations are passed over: a newer
+// assignment is on its way.
 func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.Error {
 	opened := false
 	defer func() {

@@ -7,7 +7,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestPublishingAnewWhileAnOfferWaits has a publication end, and another come under its name, before the offer of the first is answered.
+// TestPublishingAnewWhileAnOfferWaits has a publication end, and another come under its name, before the offer of the
+// first is answered.
 func TestPublishingAnewWhileAnOfferWaits(t *testing.T) {
 	tests := []struct {
 		name             string

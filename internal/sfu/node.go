@@ -48,7 +48,7 @@ type Node struct {
 	withheld atomic.Uint64
 	// connect makes a peer connection for a participant: newConnection but in tests.
 	connect func(*Room, *participant) (*connection, error)
-	// exclusions are whom operators keep out.
+	// exclusions are the bans and revoked tokens.
 	exclusions admission.Exclusions
 
 	mu       sync.Mutex
@@ -74,7 +74,9 @@ type occupied struct {
 }
 
 // NewNode makes a node without rooms on an endpoint and an engine of the caller's.
-func NewNode(config Config, endpoint *transport.Endpoint, engine *forward.Engine, metrics Metrics, log *zap.Logger) (*Node, error) {
+func NewNode(
+	config Config, endpoint *transport.Endpoint, engine *forward.Engine, metrics Metrics, log *zap.Logger,
+) (*Node, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -176,7 +178,9 @@ func (n *Node) enter(name string, b admission.Bearer) (*Room, *signal.Error) {
 		return nil, refused
 	}
 	if !ok {
-		o = &occupied{room: newRoom(n, name), places: make(map[admission.Bearer]int), opener: b, end: make(chan struct{})}
+		o = &occupied{
+			room: newRoom(n, name), places: make(map[admission.Bearer]int), opener: b, end: make(chan struct{}),
+		}
 		n.rooms[name] = o
 		n.running.Add(1)
 		go o.room.run(o.end)
@@ -282,7 +286,9 @@ func (q drainRequest) apply(r *Room) {
 // draining says that the server will stop, and when.
 func (r *Room) draining() signal.Message {
 	left := max(0, time.Until(r.drained))
-	return &signal.Closing{Code: signal.CodeDraining, Message: "the server is about to stop", GraceMS: int(left.Milliseconds())}
+	return &signal.Closing{
+		Code: signal.CodeDraining, Message: "the server is about to stop", GraceMS: int(left.Milliseconds()),
+	}
 }
 
 // endRequest removes everybody from a room.
@@ -296,7 +302,7 @@ func (endRequest) apply(r *Room) {
 	}
 }
 
-// Drain takes nobody new, tells everybody, waits until all have gone or the context ends, and then ends what is left.
+// Drain refuses joins, tells all participants, waits until they have gone or the context ends, and then ends the rest.
 // It returns when every goroutine of the node has ended.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 	n.beginDraining()

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestOffFramesAreTold switches a slot off and on: its client hears once which frames it does not get for that, also where the slot was off again when it was to hear it, or the client away,
-// and again when it comes back.
+// TestOffFramesAreTold switches a slot off and on: its client hears once which frames it does not get for that, also
+// where the slot was off again when it was to hear it, or the client away, and again when it comes back.
 func TestOffFramesAreTold(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 2))

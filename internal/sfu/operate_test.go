@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestLastAnswer asks a room that answered and has ended since, as a room does when its last participant is removed: it is heard. 100 times, since a choice among
-// what is ready is random.
+// TestLastAnswer asks a room that answered and has ended since, as a room does when its last participant is removed:
+// it is heard. 100 times, since a choice among what is ready is random.
 func TestLastAnswer(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	room := newRoom(n, "room")
@@ -28,7 +28,8 @@ func TestLastAnswer(t *testing.T) {
 	}
 }
 
-// TestJoiningWhileDraining: somebody who was on the way when everybody was told that the server will stop is refused, not kept without a word.
+// TestJoiningWhileDraining: somebody who was on the way when everybody was told that the server will stop is refused,
+// not kept without a word.
 func TestJoiningWhileDraining(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	enter(t, n, "alice", false)

@@ -24,7 +24,8 @@ func becomes(t *testing.T, s *Session, states ...transport.State) {
 	})
 }
 
-// TestAConnectionThatTheClientEndedIsToldAtOnce, and not after the time that one may take to come back: nothing brings it back.
+// TestAConnectionThatTheClientEndedIsToldAtOnce, and not after the time that one may take to come back: nothing
+// brings it back.
 func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
 	ended := func(t *testing.T) (*Node, *Session, *shelf) {
 		n := newTestNode(t, mediaOnLoopback(), patiently)
@@ -150,7 +151,8 @@ func TestWhatIsSentIsRepeatedOnResuming(t *testing.T) {
 	}
 }
 
-// TestComingBackLeavesNothingBehind has a participant's network break and come back many times, with the connection that it has and with new ones.
+// TestComingBackLeavesNothingBehind has a participant's network break and come back many times, with the connection
+// that it has and with new ones.
 func TestComingBackLeavesNothingBehind(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	s, former := enter(t, n, "bob", true, bodyOf(2, 2))
@@ -173,7 +175,8 @@ func TestComingBackLeavesNothingBehind(t *testing.T) {
 	}, "the room to end")
 }
 
-// TestASessionThatEndsMeanwhileIsOver: the room ends with its last participant while a client is on its way back. It may join anew, and the server does not stop.
+// TestASessionThatEndsMeanwhileIsOver: the room ends with its last participant while a client is on its way back. It
+// may join anew, and the server does not stop.
 func TestASessionThatEndsMeanwhileIsOver(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	s, o := enter(t, n, "bob", true)

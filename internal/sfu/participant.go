@@ -33,11 +33,12 @@ type participant struct {
 	room     *Room
 	identity string
 	session  string
-	// secret is what the client needs to resume. former is the one before, empty once the client has shown that it has got the present one.
+	// secret is what the client needs to resume. former is the one before, empty once the client has shown that it
+	// has got the present one.
 	secret, former string
 
 	grants Grants
-	// bearer is whom the place counts for from the join on, whatever token resumes the session. token is that of the
+	// bearer is the holder of the place from the join on, whatever token resumes the session. token is that of the
 	// last join or return.
 	bearer admission.Bearer
 	token  admission.Token
@@ -47,7 +48,7 @@ type participant struct {
 	receive bool
 	// deadline is how long the client repairs a frame, 0 where it leaves that to the server.
 	deadline time.Duration
-	// pauses says that the client stops tracks that it is told nobody takes.
+	// pauses says that the client stops the tracks that it is not asked for.
 	pauses bool
 	// byData says that the client publishes frames over data channels.
 	byData bool
@@ -61,7 +62,8 @@ type participant struct {
 	log      *zap.Logger
 	// warned are the warnings that were logged once.
 	warned map[string]bool
-	// outbox is nil while the websocket is broken; detachments counts how often that happened, so that a grace timer knows its own.
+	// outbox is nil while the websocket is broken; detachments counts how often that happened, so that a grace timer
+	// knows its own.
 	outbox      Outbox
 	detachments int
 
@@ -149,7 +151,8 @@ func (p *participant) describe() signal.Participant {
 	return d
 }
 
-// subscribe wants slots for publications of others. They are wanted together, so that together they cost one offer at most.
+// subscribe wants slots for publications of others. They are wanted together, so that together they cost one offer at
+// most.
 func (p *participant) subscribe(publications []*publication) {
 	publications = p.readable(publications)
 	if !p.receive || len(publications) == 0 {
@@ -184,7 +187,7 @@ func (p *participant) tellAssignments(told []signal.Assignment) {
 	}
 }
 
-// carriesByData tells whether a publication of the participant's comes over a data channel.
+// carriesByData reports whether a publication of the participant's comes over a data channel.
 func (p *participant) carriesByData(publication *publication) bool {
 	return p.byData && peer.CarriedByData(&publication.Description)
 }
@@ -196,8 +199,8 @@ func (p *participant) attachData(publication *publication) {
 	}
 }
 
-// updateLines tells the connection which lines it shall have. Slots are added some more than needed, so that the next publication finds
-// idle ones and costs no offer.
+// updateLines tells the connection which lines it shall have. Slots are added some more than needed, so that the next
+// publication finds idle ones and costs no offer.
 func (p *participant) updateLines() {
 	var wanted peer.Lines
 	for _, publication := range p.publications {
@@ -225,11 +228,13 @@ func (p *participant) updateLines() {
 	p.connection.Do(peer.SetLines{Lines: wanted})
 }
 
-// spareShare makes the spare slots of a large room a quarter of the needed ones: each publication that comes costs a receiver an offer of all its
-// lines where no slot is idle, so that the offers to a receiver in a room that fills grow with the logarithm of its size only.
+// spareShare makes the spare slots of a large room a quarter of the needed ones: each publication that comes costs a
+// receiver an offer of all its lines where no slot is idle, so that the offers to a receiver in a room that fills
+// grow with the logarithm of its size only.
 const spareShare = 4
 
-// slotCount is how many slots of a kind the connection shall have. Where the limit leaves publications without slots the client is told once.
+// slotCount is how many slots of a kind the connection shall have. Where the limit leaves publications without slots
+// the client is told once.
 func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	slots := p.subscriber.Slots
 	needed, present := slots.Needed(kind), slots.Count(kind)
@@ -243,7 +248,8 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 	if needed > limit && !p.limitTold {
 		p.limitTold = true
 		p.log.Warn("not every publication finds a slot", zap.Int("needed", needed), zap.Int("limit", limit))
-		p.send(refuse(signal.CodeLimit, "%d slots are needed, %d are the limit: some publications are not sent", needed, limit))
+		p.send(refuse(signal.CodeLimit, "%d slots are needed, %d are the limit: some publications are not sent",
+			needed, limit))
 	}
 	if needed <= present && present > 0 {
 		return present

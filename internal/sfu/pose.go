@@ -41,7 +41,8 @@ func (p *participant) tellPoses() {
 	}
 }
 
-// uplinkReported takes note of what a publisher cannot send. What it names of publications that have ended is passed over.
+// uplinkReported takes note of what a publisher cannot send. What it names of publications that have ended is passed
+// over.
 func (r *Room) uplinkReported(p *participant, m *signal.Uplink) *signal.Error {
 	for _, track := range m.GaveUp {
 		publication := p.publication(track.Publication)
@@ -49,7 +50,8 @@ func (r *Room) uplinkReported(p *participant, m *signal.Uplink) *signal.Error {
 			continue
 		}
 		if d := &publication.Description; track.Tile >= len(d.Tiles) || track.Quality > d.Highest() {
-			return refuse(signal.CodeNotFound, "publication %q has no tile %d of quality %d", track.Publication, track.Tile, track.Quality)
+			return refuse(signal.CodeNotFound, "publication %q has no tile %d of quality %d", track.Publication,
+				track.Tile, track.Quality)
 		}
 	}
 	for _, publication := range p.publications {

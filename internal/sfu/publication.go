@@ -13,7 +13,7 @@ type publication struct {
 	id uint64
 	// encoded is how many bytes of JSON the description has.
 	encoded int
-	// silent says that nobody has been told of the publication, since its first frame has yet to come.
+	// silent says that the others have not been told of the publication, since its first frame has yet to come.
 	silent bool
 }
 

@@ -27,8 +27,9 @@ func (c *Config) check(
 	list := make([]checked, 0, len(added))
 	own := describedBytes(present)
 	for i, description := range added {
-		exists := slices.ContainsFunc(present, func(p *publication) bool { return p.Description.Name == description.Name }) ||
-			slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == description.Name })
+		name := description.Name
+		exists := slices.ContainsFunc(present, func(p *publication) bool { return p.Description.Name == name }) ||
+			slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == name })
 		switch {
 		case !grants.Publish:
 			return nil, refuse(signal.CodeForbidden, "the token does not grant publishing")
@@ -68,8 +69,8 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 		}
 	}
 	if limit := r.node.config.DescriptionBytes; all > limit && len(added) > 0 {
-		return refuse(signal.CodeLimit, "the descriptions of publications would have %d bytes in this room, the limit is %d",
-			all, limit)
+		return refuse(signal.CodeLimit,
+			"the descriptions of publications would have %d bytes in this room, the limit is %d", all, limit)
 	}
 	return nil
 }
@@ -105,7 +106,8 @@ func (r *Room) add(p *participant, description checked) {
 	p.attachData(publication)
 	r.census.Store(r.participants.census())
 	r.wakeBy(r.now.Add(unwatchedInterval))
-	p.log.Info("published", zap.String("publication", description.Name), zap.String("codec", description.Codec.MIMEType),
+	p.log.Info("published", zap.String("publication", description.Name),
+		zap.String("codec", description.Codec.MIMEType),
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
 }
 
@@ -132,7 +134,8 @@ func (r *Room) announce(p *participant, publications []*publication) {
 	}
 }
 
-// unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner leaves.
+// unpublish ends a publication; announce says whether the others hear of it, which they need not where its owner
+// leaves.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
 	successors := r.participants.successors(p, publication)
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
@@ -157,8 +160,8 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	}
 }
 
-// announces takes the bytes that the others are told from the budget of a bearer, unless the budget has less or there are
-// no others.
+// announces takes the bytes that the others are told from the budget of a bearer, unless the budget has less or there
+// are no others.
 func (r *Room) announces(b admission.Bearer, bytes int) *signal.Error {
 	if len(r.participants) == 0 {
 		return nil
@@ -233,7 +236,8 @@ func (r *Room) hear(owner *participant, p *publication) {
 		if codec != (volumetric.FourCC{}) {
 			p.Description.Codec.Format = "codec=" + printable(codec)
 		}
-		owner.log.Info("publication is heard", zap.String("publication", p.Ref.Publication), zap.String("codec", printable(codec)))
+		owner.log.Info("publication is heard", zap.String("publication", p.Ref.Publication),
+			zap.String("codec", printable(codec)))
 		r.participants.broadcast(owner, func() signal.Message {
 			return &signal.Published{Participant: owner.identity, Publication: p.Description}
 		})
@@ -243,8 +247,8 @@ func (r *Room) hear(owner *participant, p *publication) {
 	r.wakeBy(r.now.Add(hearingInterval))
 }
 
-// printable returns a codec's name with a dot for each character that is neither letter nor digit: the name came from the
-// network, and goes into messages to others.
+// printable returns a codec's name with a dot for each character that is neither letter nor digit: the name came from
+// the network, and goes into messages to others.
 func printable(codec volumetric.FourCC) string {
 	text := codec[:]
 	for i, c := range text {

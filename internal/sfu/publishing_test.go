@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestPublishingWithoutEnd: what one participant publishes and takes back is told to everybody else, so it is limited; ending a publication never is.
+// TestPublishingWithoutEnd: what one participant publishes and takes back is told to everybody else, so it is
+// limited; ending a publication never is.
 func TestPublishingWithoutEnd(t *testing.T) {
 	const burst = 3
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.PublishRate, c.PublishBurst = 1e-9, burst })
@@ -35,7 +36,8 @@ func TestPublishingWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestARoomIsDescribedInOneMessage: whoever joins gets all descriptions in one message, which clients have to be able to read.
+// TestARoomIsDescribedInOneMessage: whoever joins gets all descriptions in one message, which clients have to be able
+// to read.
 func TestARoomIsDescribedInOneMessage(t *testing.T) {
 	const limit = 64 << 10
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.DescriptionBytes = limit })

@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestWhatChangesNothingIsNotDecidedAnew has a receiver acknowledge nothing, and what it has acknowledged before, and repeat its choice.
+// TestWhatChangesNothingIsNotDecidedAnew has a receiver acknowledge nothing, and what it has acknowledged before, and
+// repeat its choice.
 func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
@@ -49,7 +50,8 @@ func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
 	}
 }
 
-// TestAReceiverThatNeverRestsLeavesTimeToOthers: in a large room, where decisions take long, they are made the less often.
+// TestAReceiverThatNeverRestsLeavesTimeToOthers: in a large room, where decisions take long, they are made the less
+// often.
 func TestAReceiverThatNeverRestsLeavesTimeToOthers(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))

@@ -23,7 +23,8 @@ type resumeRequest struct {
 func (q resumeRequest) apply(r *Room) {
 	p := r.participants.bySession(q.Join.Resume.Session)
 	if p == nil || !p.proves(q.Join.Resume.Secret) || p.identity != q.Identity {
-		q.result <- joinResult{err: refuse(signal.CodeResume, "the session is over, or the secret is not its own: join anew")}
+		q.result <- joinResult{err: refuse(signal.CodeResume,
+			"the session is over, or the secret is not its own: join anew")}
 		return
 	}
 	if refused := r.node.exclusions.Refuse(q.Room, q.Identity, q.Token, r.now); refused != nil {
@@ -32,7 +33,8 @@ func (q resumeRequest) apply(r *Room) {
 	}
 	if p.connection.over && !q.Join.Resume.NewConnection {
 		r.expel(p, signal.CodeConnection, "the peer connection was ended")
-		q.result <- joinResult{err: refuse(signal.CodeResume, "the session's peer connection is over, and no new one is asked for: join anew")}
+		q.result <- joinResult{err: refuse(signal.CodeResume,
+			"the session's peer connection is over, and no new one is asked for: join anew")}
 		return
 	}
 	if p.outbox != nil {
@@ -64,7 +66,8 @@ func (q resumeRequest) apply(r *Room) {
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
 }
 
-// proves tells whether a secret is one that resumes the session: the present one, or the one before as long as the reply that replaced it may be lost.
+// proves reports whether a secret is one that resumes the session: the present one, or the one before as long as the
+// reply that replaced it may be lost.
 func (p *participant) proves(secret string) bool {
 	equal := func(own string) bool {
 		return own != "" && subtle.ConstantTimeCompare([]byte(own), []byte(secret)) == 1
@@ -72,7 +75,8 @@ func (p *participant) proves(secret string) bool {
 	return equal(p.secret) || equal(p.former)
 }
 
-// catchUp repeats to a client that came back what it may have missed, and starts ICE anew on the connection that it has.
+// catchUp repeats to a client that came back what it may have missed, and restarts ICE on the connection that it
+// has.
 func (p *participant) catchUp() {
 	if p.pendingOffer != nil {
 		// The header is left out: the outbox that had the offer first may be filling it in.
@@ -89,7 +93,7 @@ func (p *participant) catchUp() {
 	p.connection.Do(peer.Restart{})
 }
 
-// reconnect gives a client that came back a new peer connection. Publications and choices stay; slots are made anew.
+// reconnect gives a client that came back a new peer connection. Publications and choices stay, slots do not.
 func (r *Room) reconnect(p *participant) {
 	connection, err := r.node.connect(r, p)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestTimeoutsGoOnAfterResuming has a timer run out while the websocket is broken, when nobody is there to be expelled. No other timer may do
-// its work afterwards.
+// TestTimeoutsGoOnAfterResuming has a timer run out while the websocket is broken, when nobody is there to be
+// expelled. No other timer may do its work afterwards.
 func TestTimeoutsGoOnAfterResuming(t *testing.T) {
 	const short = 10 * time.Millisecond
 	tests := []struct {
@@ -99,7 +99,8 @@ func TestARefusedJoinLeavesTheSessionInGrace(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedIsToldOnResuming: nobody takes anything, and what was said of it while the websocket was broken is lost.
+// TestWhatIsWantedIsToldOnResuming: nobody takes anything, and what was said of it while the websocket was broken is
+// lost.
 func TestWhatIsWantedIsToldOnResuming(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), strictly)
 	s, former := admitted(t, n, "alice", &signal.Join{
@@ -116,7 +117,8 @@ func TestWhatIsWantedIsToldOnResuming(t *testing.T) {
 	}
 }
 
-// TestALostReplyLosesNoSession has the websocket break before the client has read the reply that brings the next secret, twice.
+// TestALostReplyLosesNoSession has the websocket break before the client has read the reply that brings the next
+// secret, twice.
 func TestALostReplyLosesNoSession(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, first := enter(t, n, "bob", true)

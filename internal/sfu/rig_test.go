@@ -108,8 +108,8 @@ func eventually(t *testing.T, condition func() bool, what string, arguments ...a
 	}
 }
 
-// mediaOnLoopback is the configuration of an endpoint on a port of the system's choice. Its connections do not fail by themselves, since a
-// restart of ICE brings an offer.
+// mediaOnLoopback is the configuration of an endpoint on a port of the system's choice. Its connections do not fail
+// by themselves, since a restart of ICE brings an offer.
 func mediaOnLoopback() transport.Config {
 	c := transport.ClientConfig()
 	c.Address = "127.0.0.1"

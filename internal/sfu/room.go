@@ -35,8 +35,8 @@ type Room struct {
 
 	// now is the time of the request at hand.
 	now time.Time
-	// alarm wakes the room at wakeAt, zero if nothing is due. nextTick is when the room looks again whether the qualities
-	// are still right.
+	// alarm wakes the room at wakeAt, zero if nothing is due. nextTick is when the room looks again whether the
+	// qualities are still right.
 	alarm            *time.Timer
 	wakeAt, nextTick time.Time
 	scheduler        subscriber.Scheduler
@@ -50,8 +50,8 @@ type Room struct {
 // census is how many participants and publications a room has.
 type census struct{ participants, publications int }
 
-// requestBacklog is how many requests may wait for the room: the connections and websockets of some tens of participants at once.
-// Who finds it full waits, which slows that client's own reading only.
+// requestBacklog is how many requests may wait for the room: the connections and websockets of some tens of
+// participants at once. Who finds it full waits, which slows that client's own reading only.
 const requestBacklog = 256
 
 // groups numbers what shares frame numbers and timestamps, for the whole process.

@@ -19,8 +19,8 @@ type RoomState struct {
 // ParticipantState is one participant of a room.
 type ParticipantState struct {
 	Identity string `json:"identity"`
-	// Joined is when the participant's websocket was opened. Connected says that media can flow, Present that the websocket lives: who comes back within the time of
-	// grace is not present meanwhile.
+	// Joined is when the participant's websocket was opened. Connected says that media can flow, Present that the
+	// websocket lives: who comes back within the time of grace is not present meanwhile.
 	Joined    time.Time `json:"joined"`
 	Connected bool      `json:"connected"`
 	Present   bool      `json:"present"`
@@ -42,7 +42,8 @@ type PublicationState struct {
 	Codec     string   `json:"codec"`
 	Tiles     int      `json:"tiles"`
 	Qualities []string `json:"qualities"`
-	// Rates are what each track takes, in bit/s, by tile and quality; 0 where it has been silent. Paused are those that the publisher was told not to send.
+	// Rates are what each track takes, in bit/s, by tile and quality; 0 where it has been silent. Paused are those
+	// that the publisher was told not to send.
 	Rates  [][]volumetric.Bitrate `json:"rates_bps"`
 	Paused [][]bool               `json:"paused"`
 }
@@ -81,8 +82,8 @@ func (q describeRequest) apply(r *Room) {
 	q.result <- state
 }
 
-// Describe asks each room for its state: the named one, or all where the name is empty. past asks for the history of receivers, too. Rooms that end meanwhile are
-// left out.
+// Describe asks each room for its state: the named one, or all where the name is empty. past asks for the history of
+// receivers, too. Rooms that end meanwhile are left out.
 func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomState, error) {
 	states := []RoomState{}
 	for _, room := range n.named(name) {
@@ -101,7 +102,8 @@ func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomStat
 
 func (p *participant) state(past bool) ParticipantState {
 	state := ParticipantState{
-		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil, VR2Gather: p.profile.Converted,
+		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil,
+		VR2Gather:    p.profile.Converted,
 		TokenID:      p.token.ID,
 		Publications: []PublicationState{},
 	}
@@ -116,7 +118,9 @@ func (p *participant) state(past bool) ParticipantState {
 
 func (p *publication) state() PublicationState {
 	d := &p.Description
-	state := PublicationState{Name: d.Name, Kind: string(d.Kind), Mode: string(d.Mode), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles)}
+	state := PublicationState{
+		Name: d.Name, Kind: string(d.Kind), Mode: string(d.Mode), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles),
+	}
 	for _, q := range d.Qualities {
 		state.Qualities = append(state.Qualities, q.Name)
 	}

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// timesRate is how many frames of one publisher per second have their times passed on, and timesBurst how many at once: 30 tiles at 60 frames per second and all of
-	// three qualities are more than anybody's uplink, and a receiver that reads them gets 200 kB per second.
+	// timesRate is how many frames of one publisher per second have their times passed on, and timesBurst how many at
+	// once: 30 tiles at 60 frames per second and all of three qualities are more than anybody's uplink, and a
+	// receiver that reads them gets 200 kB per second.
 	timesRate  = 2000
 	timesBurst = 4000
 )
@@ -35,7 +36,8 @@ func (r *Room) traceRequested(p *participant, wanted bool) {
 	r.participants.askForTimes()
 }
 
-// trace begins or ends the tracing of what the participant is sent. While anybody is traced, the media sockets take the kernel's stamps.
+// trace begins or ends the tracing of what the participant is sent. While anybody is traced, the media sockets take
+// the kernel's stamps.
 func (p *participant) trace(wanted bool) {
 	if p.tracing.wanted != wanted {
 		p.tracing.wanted = wanted
@@ -71,7 +73,8 @@ func (p *participant) tellTrace() {
 	}
 }
 
-// timesReported passes the times of a publisher's frames on to those who asked, as far as they are of tracks that it publishes, and not too many.
+// timesReported passes the times of a publisher's frames on to those who asked, as far as they are of tracks that it
+// publishes, and not too many.
 func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
 	t := &p.tracing
 	if t.limiter == nil {
@@ -127,7 +130,8 @@ func (q frameTimes) apply(*Room) {
 // timesMessage makes a message of the times of frames. Those of slots that carry something else by now are left out.
 func (p *participant) timesMessage(frames []forward.FrameTimes) *signal.FrameTimes {
 	const width = signal.FrameTimesHead + signal.ServerStamps
-	m := &signal.FrameTimes{Host: signal.FrameHostServer, Clock: signal.HostClock{Source: signal.ClockSource(p.room.node.config.ClockSource)}}
+	source := signal.ClockSource(p.room.node.config.ClockSource)
+	m := &signal.FrameTimes{Host: signal.FrameHostServer, Clock: signal.HostClock{Source: source}}
 	numbers := make([]int64, len(frames)*width)
 	places := make(map[volumetric.TrackRef]int)
 	for i := range frames {
@@ -143,7 +147,8 @@ func (p *participant) timesMessage(frames []forward.FrameTimes) *signal.FrameTim
 			at = len(m.Tracks)
 			places[track] = at
 			m.Tracks = append(m.Tracks, signal.TrackTimes{
-				Participant: track.Participant, Publication: track.Publication, Tile: track.Tile, Quality: track.Quality,
+				Participant: track.Participant, Publication: track.Publication, Tile: track.Tile,
+				Quality: track.Quality,
 			})
 		}
 		m.Tracks[at].Frames = append(m.Tracks[at].Frames, row)
@@ -151,7 +156,7 @@ func (p *participant) timesMessage(frames []forward.FrameTimes) *signal.FrameTim
 	return m
 }
 
-// carried tells which track a frame was of.
+// carried returns the track of a frame, false if its slot carries something else by now.
 func (p *participant) carried(f *forward.FrameTimes) (volumetric.TrackRef, bool) {
 	s := p.subscriber.Slots.ByOutput(f.Slot)
 	if s == nil || s.Target == nil {
@@ -161,10 +166,12 @@ func (p *participant) carried(f *forward.FrameTimes) (volumetric.TrackRef, bool)
 	return volumetric.TrackRef{TileRef: s.Target.Tile, Quality: quality}, ok
 }
 
-// fillTimes writes a frame's numbers: what stands before the stamps, and the stamps after the first of them, by a clock that clients see ahead by so much.
+// fillTimes writes a frame's numbers: what stands before the stamps, and the stamps after the first of them, by a
+// clock that clients see ahead by so much.
 func fillTimes(row []int64, f *forward.FrameTimes, ahead time.Duration) {
 	stamps := [signal.ServerStamps]int64{
-		f.FirstInHardware, f.FirstInKernel, f.FirstIn, f.LastIn, f.FirstOut, f.FirstOutKernel, f.FirstOutHardware, f.LastOut,
+		f.FirstInHardware, f.FirstInKernel, f.FirstIn, f.LastIn,
+		f.FirstOut, f.FirstOutKernel, f.FirstOutHardware, f.LastOut,
 	}
 	first := f.FirstIn
 	for _, stamp := range stamps {

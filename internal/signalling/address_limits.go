@@ -34,8 +34,8 @@ type AddressLimits struct {
 	refused [refusals]atomic.Uint64
 }
 
-// AddressStats count the refused requests by reason: too many open from one address, too many opened, and a proxy's header
-// that cannot be read.
+// AddressStats count the refused requests by reason: too many open from one address, too many opened, and a proxy's
+// header that cannot be read.
 type AddressStats struct{ Open, Rate, Header uint64 }
 
 // NewAddressLimits makes the limits of one listener.
@@ -54,15 +54,16 @@ func NewAddressLimits(config Config, metrics Metrics, log *Log) (*AddressLimits,
 // Stats counts the refused requests.
 func (l *AddressLimits) Stats() AddressStats {
 	return AddressStats{
-		Open: l.refused[refusedOpen].Load(), Rate: l.refused[refusedRate].Load(), Header: l.refused[refusedHeader].Load(),
+		Open: l.refused[refusedOpen].Load(), Rate: l.refused[refusedRate].Load(),
+		Header: l.refused[refusedHeader].Load(),
 	}
 }
 
 // Trusts reports whether an address is that of a trusted proxy.
 func (l *AddressLimits) Trusts(address netip.Addr) bool { return l.sources.trusts(plain(address)) }
 
-// Guard makes a handler that serves what the inner one does as long as the address that asks has not too much of it. The
-// inner handler sees a request of a trusted proxy as one of the client that the proxy names.
+// Guard makes a handler that serves what the inner one does as long as the address that asks has not too much of it.
+// The inner handler sees a request of a trusted proxy as one of the client that the proxy names.
 func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, err := l.sources.of(r)

@@ -106,8 +106,8 @@ func (c *client) take(data []byte, now time.Time) bool {
 	return c.join(join)
 }
 
-// owed tells whether a message does nothing but answer what the server has said. How often that happens is up to the other participants, so it does not count
-// against the client's own rate.
+// owed reports whether a message does nothing but answer what the server has said. How often that happens is up to
+// the other participants, so it does not count against the client's own rate.
 func (c *client) owed(message signal.Message) bool {
 	m, ok := message.(*signal.Acknowledge)
 	return ok && c.outbox.acknowledged(len(m.Slots))

@@ -25,7 +25,8 @@ func (c *client) reason() signal.Code {
 	return c.outbox.code
 }
 
-// TestAcknowledgementsThatAreOwedDoNotCount: how many assignments there are to acknowledge is up to others, and nobody may be closed for what others do.
+// TestAcknowledgementsThatAreOwedDoNotCount: how many assignments there are to acknowledge is up to others, and
+// nobody may be closed for what others do.
 func TestAcknowledgementsThatAreOwedDoNotCount(t *testing.T) {
 	config := DefaultConfig()
 	config.MessageBurst = 5

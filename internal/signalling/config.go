@@ -27,17 +27,19 @@ type Config struct {
 	WriteTimeout   time.Duration `yaml:"write_timeout" help:"how long one message may take to be written"`
 	PingInterval   time.Duration `yaml:"ping_interval" help:"interval of websocket pings; a client that is silent for three counts as gone"`
 	MessageBytes   int           `yaml:"message_bytes" help:"largest message that is taken, in bytes"`
-	// MessageRate: a viewpoint and the poses of three objects, each at 60 Hz, are 240/s. A receiver that changes 15 tiles of ten publishers each at 1 Hz
-	// sends 150/s when it sends each by itself.
+	// MessageRate: a viewpoint and the poses of three objects, each at 60 Hz, are 240/s. A receiver that changes 15
+	// tiles of ten publishers each at 1 Hz sends 150/s when it sends each by itself.
 	MessageRate  float64 `yaml:"message_rate" help:"messages per second that a client may send in the long run"`
 	MessageBurst int     `yaml:"message_burst" help:"messages that a client may send at once"`
 	ByteRate     float64 `yaml:"byte_rate" help:"bytes per second that a client may send in the long run"`
 	ByteBurst    int     `yaml:"byte_burst" help:"bytes that a client may send at once; at least message_bytes"`
-	// TokenWebsockets: a token that names nobody may be everybody's, and all come again within seconds when the server has been restarted.
+	// TokenWebsockets: a token that names nobody may be everybody's, and all come again within seconds when the
+	// server has been restarted.
 	TokenWebsockets int     `yaml:"token_websockets" help:"websockets that may be open by one token"`
 	TokenRate       float64 `yaml:"token_rate" help:"websockets per second that may be opened by one token in the long run, and as many joins"`
 	TokenBurst      int     `yaml:"token_burst" help:"websockets that may be opened by one token at once"`
-	// AddressWebsockets: a room is full with 100 participants by default; twice as many, since all may come again before the server notices that their websockets broke.
+	// AddressWebsockets: a room is full with 100 participants by default; twice as many, since all may come again
+	// before the server notices that their websockets broke.
 	AddressWebsockets int      `yaml:"address_websockets" help:"websockets that may be open from one address (of IPv6, from one prefix of 64 bits), of this host any number; it is the proxy's where there is one that is not trusted"`
 	AddressRate       float64  `yaml:"address_rate" help:"websockets per second that may be opened from one address in the long run, and requests for the list of rooms; and as many joins"`
 	AddressBurst      int      `yaml:"address_burst" help:"websockets that may be opened from one address at once"`

@@ -77,7 +77,8 @@ func (i *Inbox) Count(now time.Time) error {
 	return nil
 }
 
-// TakeControl counts the client's pings and pongs as messages: each is answered or moves a deadline, and nothing else limits them. Heard is called for pongs.
+// TakeControl counts the client's pings and pongs as messages: each is answered or moves a deadline, and nothing else
+// limits them. Heard is called for pongs.
 func (i *Inbox) TakeControl(heard func()) {
 	answer := i.conn.PingHandler()
 	i.conn.SetPingHandler(func(data string) error {
@@ -102,7 +103,9 @@ func (i *Inbox) Violation(err error) *signal.Error {
 		return &signal.Error{Code: signal.CodeTooLarge, Message: fmt.Sprintf("a message may have %d bytes", i.limit)}
 	case errors.Is(err, errRate):
 		return &signal.Error{
-			Code: signal.CodeRateLimited, Message: fmt.Sprintf("%g messages and %g bytes per second are the limit", i.config.MessageRate, i.config.ByteRate),
+			Code: signal.CodeRateLimited,
+			Message: fmt.Sprintf("%g messages and %g bytes per second are the limit", i.config.MessageRate,
+				i.config.ByteRate),
 		}
 	default:
 		return nil
@@ -115,8 +118,9 @@ func (i *Inbox) Extend(d time.Duration) { _ = i.conn.SetReadDeadline(time.Now().
 // Alive has it end unless something comes before three pings are unanswered.
 func (i *Inbox) Alive() { i.Extend(silenceFactor * i.config.PingInterval) }
 
-// Linger ends the connection once the client has closed its side or taken too long to. What it still sends is read and thrown away: a connection that is closed with
-// bytes unread is reset, and the client would lose the reason that it was just told.
+// Linger ends the connection once the client has closed its side or taken too long to. What it still sends is read
+// and thrown away: a connection that is closed with bytes unread is reset, and the client would lose the reason that
+// it was just told.
 func (i *Inbox) Linger() {
 	conn := i.conn.NetConn()
 	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))

@@ -31,7 +31,9 @@ func newJoinLimits(config *Config) joinLimits {
 		limits.what = "joins (or messages of 8 KiB in their place)"
 		return limits
 	}
-	return joinLimits{newQuota[Fingerprint](of(config.tokenLimits())), newQuota[netip.Prefix](of(config.addressLimits()))}
+	return joinLimits{
+		newQuota[Fingerprint](of(config.tokenLimits())), newQuota[netip.Prefix](of(config.addressLimits())),
+	}
 }
 
 // try takes a message of so many bytes by somebody who has not joined from the budgets of the token and the address,

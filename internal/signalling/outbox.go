@@ -64,8 +64,8 @@ func (o *outbox) Send(m signal.Message) bool {
 	return true
 }
 
-// replace puts a pose in the place of the one of the same object that waits, if any: with 20 objects at 30 poses per second, a client that reads nothing for two
-// seconds would be disconnected for what is of no use any more.
+// replace puts a pose in the place of the one of the same object that waits, if any: with 20 objects at 30 poses per
+// second, a client that reads nothing for two seconds would be disconnected for what is of no use any more.
 func (o *outbox) replace(m *signal.Pose) bool {
 	at, waits := o.poses[objectOf(m)]
 	if !waits {
@@ -78,7 +78,8 @@ func (o *outbox) replace(m *signal.Pose) bool {
 	return true
 }
 
-// acknowledged takes an acknowledgement of that many slots, and tells whether any of what the client was told about was still to be acknowledged.
+// acknowledged takes an acknowledgement of that many slots, and tells whether any of what the client was told about
+// was still to be acknowledged.
 func (o *outbox) acknowledged(slots int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +132,7 @@ func (o *outbox) Encode(m signal.Message) ([]byte, error) {
 // NotWritten implements Queue. The reader notices that the websocket is closed, and ends the session.
 func (o *outbox) NotWritten(error) {}
 
-// ended tells whether the outbox is closed, though what is queued may still be written.
+// ended reports whether the outbox is closed, though what is queued may still be written.
 func (o *outbox) ended() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestNewerPosesTakeThePlaceOfOlderOnes: only the latest pose of each object waits for a client, so that poses alone do not fill its queue.
+// TestNewerPosesTakeThePlaceOfOlderOnes: only the latest pose of each object waits for a client, so that poses alone
+// do not fill its queue.
 func TestNewerPosesTakeThePlaceOfOlderOnes(t *testing.T) {
 	o := &outbox{Writer: NewWriter(nil, &Config{Backlog: 4}), poses: make(map[volumetric.PublicationRef]int)}
 	pose := func(publication string, x float64, boxes ...volumetric.BoundingBox) {

@@ -64,8 +64,8 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// newTestOutbox gives an outbox with a backlog of three messages and the websocket of the client that it writes to, over TCP where there are no
-// pipes.
+// newTestOutbox gives an outbox with a backlog of three messages and the websocket of the client that it writes to,
+// over TCP where there are no pipes.
 func newTestOutbox(t *testing.T, unbuffered *pipes) (*outbox, *websocket.Conn) {
 	t.Helper()
 	config := DefaultConfig()

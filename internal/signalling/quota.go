@@ -9,9 +9,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// quota knows how many websockets are open by each token or from each address, and how many were opened of late. A member
-// that opens websockets without end has others be told of joins without end, has the server keep what each websocket may
-// send before it is looked at, and leaves nobody else a place. It is safe for concurrent use.
+// quota knows how many websockets are open by each token or from each address, and how many were opened of late. A
+// member that opens websockets without end has others be told of joins without end, has the server keep what each
+// websocket may send before it is looked at, and leaves nobody else a place. It is safe for concurrent use.
 type quota[K comparable] struct {
 	limits quotaLimits
 
@@ -23,7 +23,8 @@ type quota[K comparable] struct {
 
 // quotaLimits are what one member may do.
 type quotaLimits struct {
-	// open is how many websockets may be open at once, perSecond how many may be opened in the long run, and burst at once.
+	// open is how many websockets may be open at once, perSecond how many may be opened in the long run, and burst at
+	// once.
 	open      int
 	perSecond float64
 	burst     int
@@ -53,9 +54,9 @@ func (e *quotaError) Error() string { return e.text }
 const (
 	// leastSweep keeps sweeps rare while there are few members.
 	leastSweep = 64
-	// maxMembers bounds what a quota keeps, at some 200 bytes each: as many as there are descriptors for websockets by the
-	// unit of systemd. A client that comes from ever other addresses (an IPv6 prefix of 48 bits has as many of 64) makes
-	// members be forgotten early that have nothing open.
+	// maxMembers bounds what a quota keeps, at some 200 bytes each: as many as there are descriptors for websockets
+	// by the unit of systemd. A client that comes from ever other addresses (an IPv6 prefix of 48 bits has as many of
+	// 64) makes members be forgotten early that have nothing open.
 	maxMembers = 1 << 16
 	// evictionTries is how many members are looked at, at random, for one to forget when there are as many as may be.
 	evictionTries = 64
@@ -64,9 +65,9 @@ const (
 )
 
 const (
-	// answerRate is the number of refusals per second that one member is answered, as long as none waits for longer than
-	// the bounds below. A refused request or join costs 0.25 to 1 ms with its connection, so 10 per second are at most 1 %
-	// of a core.
+	// answerRate is the number of refusals per second that one member is answered, as long as none waits for longer
+	// than the bounds below. A refused request or join costs 0.25 to 1 ms with its connection, so 10 per second are
+	// at most 1 % of a core.
 	answerRate = 10
 	// answerBurst is the number of refusals that one member is answered without a delay: one for each participant of a
 	// full room behind one NAT, whose resumes a restarted server refuses.
@@ -80,8 +81,8 @@ const (
 	maxJoinWait = 1500 * time.Millisecond
 )
 
-// answerWait returns the delay of the answer to a refusal, so much at most. There is none for the zero key, which stands
-// for this host's own addresses, and for members beyond maxMembers.
+// answerWait returns the delay of the answer to a refusal, so much at most. There is none for the zero key, which
+// stands for this host's own addresses, and for members beyond maxMembers.
 func (q *quota[K]) answerWait(key K, now time.Time, most time.Duration) time.Duration {
 	var own K
 	if key == own {
@@ -109,7 +110,8 @@ func newQuota[K comparable](limits quotaLimits) *quota[K] {
 	return &quota[K]{limits: limits, members: make(map[K]*member), sweep: leastSweep}
 }
 
-// enter counts a websocket that is about to be opened, unless there are too many: then the error, which is an *quotaError, says so.
+// enter counts a websocket that is about to be opened, unless there are too many: then the error, which is an
+// *quotaError, says so.
 func (q *quota[K]) enter(key K, now time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -118,8 +120,9 @@ func (q *quota[K]) enter(key K, now time.Time) error {
 		return err
 	}
 	if m.open >= q.limits.open {
-		return &quotaError{refusedOpen, fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, q.limits.of,
-			q.limits.open, q.limits.openKey), openAgain}
+		text := fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, q.limits.of, q.limits.open,
+			q.limits.openKey)
+		return &quotaError{refusedOpen, text, openAgain}
 	}
 	if err := q.take(m, 1, now); err != nil {
 		return err

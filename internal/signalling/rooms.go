@@ -44,7 +44,8 @@ type Rooms struct {
 	counts Metrics
 }
 
-// NewRooms makes the handler for RoomsPath, with dev for servers that ask nobody for a token and listen on loopback alone.
+// NewRooms makes the handler for RoomsPath, with dev for servers that ask nobody for a token and listen on loopback
+// alone.
 func NewRooms(config Config, rooms Lister, auth Authenticator, counts Metrics, dev bool) *Rooms {
 	limits := config.tokenLimits()
 	limits.what = "requests for the list of rooms"

@@ -75,7 +75,8 @@ func TestRoomsForOneToken(t *testing.T) {
 	}
 }
 
-// TestRoomsAreNotToldToStrangePages: with no token asked for, a page must not learn of rooms by having its own name resolved to this host.
+// TestRoomsAreNotToldToStrangePages: with no token asked for, a page must not learn of rooms by having its own name
+// resolved to this host.
 func TestRoomsAreNotToldToStrangePages(t *testing.T) {
 	for _, test := range []struct {
 		host string

@@ -62,8 +62,9 @@ type Server struct {
 	joins    joinLimits
 }
 
-// NewServer makes the handler for signal.Path. With dev, for servers that ask nobody for a token and listen on loopback alone, web pages of this host may connect
-// whatever is configured, and no page may that has its own name resolved to this host.
+// NewServer makes the handler for signal.Path. With dev, for servers that ask nobody for a token and listen on
+// loopback alone, web pages of this host may connect whatever is configured, and no page may that has its own name
+// resolved to this host.
 func NewServer(
 	config Config, locator Locator, auth Authenticator, metrics Metrics, log *Log, dev bool,
 ) (*Server, error) {

@@ -24,7 +24,8 @@ const (
 	maxHops = 16
 )
 
-// sources tells whom a request is from: the peer of its connection, or where that is a trusted proxy, whom the proxy names.
+// sources tells whom a request is from: the peer of its connection, or where that is a trusted proxy, whom the proxy
+// names.
 type sources struct {
 	trusted []netip.Prefix
 	header  string
@@ -62,8 +63,9 @@ func (s *sources) trusts(a netip.Addr) bool {
 	return false
 }
 
-// of gives the address that a request is from. Where it comes from a trusted proxy, that is the last one named in the header that is none: each proxy appends whom it has the
-// request from, and what stands before may be anybody's invention. The error is around errForwarded.
+// of gives the address that a request is from. Where it comes from a trusted proxy, that is the last one named in the
+// header that is none: each proxy appends whom it has the request from, and what stands before may be anybody's
+// invention. The error is around errForwarded.
 func (s *sources) of(r *http.Request) (netip.Addr, error) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -116,7 +118,8 @@ func namedBy(header, text string) ([]string, error) {
 	return named, nil
 }
 
-// forwardedFor gives the nodes of the parameters "for" of a header Forwarded (RFC 7239, section 4), one for each element.
+// forwardedFor gives the nodes of the parameters "for" of a header Forwarded (RFC 7239, section 4), one for each
+// element.
 func forwardedFor(text string) ([]string, error) {
 	var named []string
 	node, found := "", false
@@ -182,8 +185,9 @@ func isTokenRune(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r < 128 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// nodeAddress reads an address, with or without a port, that of IPv6 in brackets where there is one (RFC 7239, section 6). Names that hide an address are an error: whoever trusts
-// a proxy that hides its clients cannot tell them apart.
+// nodeAddress reads an address, with or without a port, that of IPv6 in brackets where there is one (RFC 7239,
+// section 6). Names that hide an address are an error: whoever trusts a proxy that hides its clients cannot tell them
+// apart.
 func nodeAddress(node string) (netip.Addr, error) {
 	if both, err := netip.ParseAddrPort(node); err == nil {
 		return plain(both.Addr()), nil

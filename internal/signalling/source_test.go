@@ -74,7 +74,8 @@ func TestSourceOfRequest(t *testing.T) {
 	}
 }
 
-// FuzzSource: whatever stands in the header, it is of somebody or an error, and the last one whom a trusted proxy names counts.
+// FuzzSource: whatever stands in the header, it is of somebody or an error, and the last one whom a trusted proxy
+// names counts.
 func FuzzSource(f *testing.F) {
 	for _, text := range []string{
 		"198.51.100.7", "a, 10.0.0.2", "[2001:db8::7]:1", `for="[2001:db8::7]:1";by=x, for=10.0.0.1`, `for="\"`, "for=;", ",", "", "for=1.1.1.1;for=2.2.2.2",

@@ -54,8 +54,8 @@ func (w *Writer) Wake() {
 	}
 }
 
-// slowReaderGrace is how long the last write to a client that does not read may go on: time for a reason to get into the
-// socket's buffer.
+// slowReaderGrace is how long the last write to a client that does not read may go on: time for a reason to get into
+// the socket's buffer.
 const slowReaderGrace = 100 * time.Millisecond
 
 // Abort ends the websocket of a client that does not read: a write that is under way fails soon, and so does the next.
@@ -116,12 +116,13 @@ func closeStatus(code signal.Code) int {
 	}
 }
 
-// lingerTime is how long a client may take to close its side after the server has closed its own: some round trips of any
-// network.
+// lingerTime is how long a client may take to close its side after the server has closed its own: some round trips of
+// any network.
 const lingerTime = time.Second
 
-// close sends the websocket's own close frame, closes the sending half of the connection, and lets the reader wait for the
-// client's half no longer than lingerTime. The frame's reason is the code, which fits the 123 bytes that RFC 6455 allows.
+// close sends the websocket's own close frame, closes the sending half of the connection, and lets the reader wait
+// for the client's half no longer than lingerTime. The frame's reason is the code, which fits the 123 bytes that RFC
+// 6455 allows.
 func (w *Writer) close(code signal.Code) {
 	frame := websocket.FormatCloseMessage(closeStatus(code), string(code))
 	_ = w.conn.WriteControl(websocket.CloseMessage, frame, time.Now().Add(slowReaderGrace))

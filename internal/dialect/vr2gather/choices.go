@@ -41,9 +41,10 @@ func means(c vr2gather.QualityChoice, p *sfu.Choosable) bool {
 	return p.Number == c.Client
 }
 
-// resolve makes one choice for each tile that a message names. If a tile is named twice, the later one counts: a message
-// of 2 MB may name half a million tiles, and no more choices are made of it than there are tiles in the room. ignored
-// counts the clients, tiles and qualities that do not exist; the warning says so, empty if there is nothing to say.
+// resolve makes one choice for each tile that a message names. If a tile is named twice, the later one counts: a
+// message of 2 MB may name half a million tiles, and no more choices are made of it than there are tiles in the room.
+// ignored counts the clients, tiles and qualities that do not exist; the warning says so, empty if there is nothing
+// to say.
 func resolve(
 	publications []sfu.Choosable, named []vr2gather.QualityChoice,
 ) (choices []signal.Choice, ignored int, warning string) {
@@ -85,8 +86,8 @@ func resolve(
 	return choices, ignored, warning
 }
 
-// overlay replaces the qualities of a publication's tiles by the named ones, and counts the tiles and qualities that the
-// publication does not have.
+// overlay replaces the qualities of a publication's tiles by the named ones, and counts the tiles and qualities that
+// the publication does not have.
 func overlay(tiles, named []volumetric.Quality, highest volumetric.Quality) (unknown int) {
 	for tile, quality := range named {
 		switch {

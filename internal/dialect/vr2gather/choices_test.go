@@ -47,7 +47,8 @@ func TestMeantPublications(t *testing.T) {
 	}
 }
 
-// TestChosenTiles makes choices of what a message names, and of nothing else. What is named twice is chosen as it is named last.
+// TestChosenTiles makes choices of what a message names, and of nothing else. What is named twice is chosen as it is
+// named last.
 func TestChosenTiles(t *testing.T) {
 	publications := []sfu.Choosable{bodyOf(1, 3), bodyOf(2, 3)}
 	for text, want := range map[string]string{
@@ -71,7 +72,8 @@ func TestChosenTiles(t *testing.T) {
 	}
 }
 
-// TestChoicesWithoutEnd has a message name the same tiles and nobody's half a million times, as many as fit in one: no more is made of it than there are tiles.
+// TestChoicesWithoutEnd has a message name the same tiles and nobody's half a million times, as many as fit in one:
+// no more is made of it than there are tiles.
 func TestChoicesWithoutEnd(t *testing.T) {
 	publications := []sfu.Choosable{bodyOf(1, 3), bodyOf(2, 3)}
 	choices, unread := vr2gather.ParseQualityChoices(strings.Repeat("1,0;0,1,1,1;7,1;", 100_000))

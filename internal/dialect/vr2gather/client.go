@@ -119,7 +119,8 @@ func (c *client) take(text []byte, now time.Time) error {
 	default:
 		if !c.strange {
 			c.strange = true
-			c.log.Warn("message of a type that peers do not send", zap.Uint32("type", uint32(m.Type)), zap.String("repeated", "not logged again"))
+			c.log.Warn("message of a type that peers do not send", zap.Uint32("type", uint32(m.Type)),
+				zap.String("repeated", "not logged again"))
 		}
 	}
 	return nil
@@ -166,7 +167,8 @@ func (c *client) refuseJoin(e *signal.Error) {
 	c.refuse(e.Code, e.Message)
 }
 
-// refuse says in the log why the connection ends, and ends it. Peers read no reasons, people who look at what is sent do.
+// refuse says in the log why the connection ends, and ends it. Peers read no reasons, people who look at what is sent
+// do.
 func (c *client) refuse(code signal.Code, reason string) {
 	c.server.metrics.SignallingError(code)
 	c.outbox.Close(code, reason)

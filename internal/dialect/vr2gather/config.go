@@ -10,10 +10,11 @@ import (
 // ErrConfig is wrapped with the key that is wrong and what was expected.
 var ErrConfig = errors.New("invalid configuration of VR2Gather's dialect")
 
-// Config says whether VR2Gather's peers may connect, and which rooms they enter.
+// Config reports whether VR2Gather's peers may connect, and which rooms they enter.
 type Config struct {
 	Enabled bool `yaml:"enabled" help:"let VR2Gather's own peers connect, at /websocket and /r/ROOM/websocket"`
-	// RequireToken: the peers that VR2Gather ships have nowhere to put one, so that rooms are open to whoever reaches the listener where it is off.
+	// RequireToken: the peers that VR2Gather ships have nowhere to put one, so that rooms are open to whoever reaches
+	// the listener where it is off.
 	RequireToken bool `yaml:"require_token" help:"ask them for an access token, as Authorization: Bearer or ?access_token=; the peers that VR2Gather ships have none"`
 	// DefaultRoom and RoomByHost say which room /websocket is.
 	DefaultRoom string `yaml:"default_room" help:"room of those that connect at /websocket"`

@@ -15,8 +15,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// outbox queues for one peer the messages of signalling v1 that VR2Gather's dialect has words for: offers and candidates.
-// It implements sfu.Outbox, and signalling.Queue.
+// outbox queues for one peer the messages of signalling v1 that VR2Gather's dialect has words for: offers and
+// candidates. It implements sfu.Outbox, and signalling.Queue.
 type outbox struct {
 	*signalling.Writer
 	client *client
@@ -42,7 +42,8 @@ func newOutbox(c *client) *outbox {
 	return o
 }
 
-// Send implements sfu.Outbox. What peers would not understand is passed over. An answer that the room does not take is the end: the peer knows no other.
+// Send implements sfu.Outbox. What peers would not understand is passed over. An answer that the room does not take
+// is the end: the peer knows no other.
 func (o *outbox) Send(m signal.Message) bool {
 	switch m := m.(type) {
 	case *sfu.NamedOffer:
@@ -74,11 +75,13 @@ func (o *outbox) add(m signal.Message, offer *sentOffer) bool {
 	return true
 }
 
-// keeps tells whether a peer is told of a candidate: of those over UDP, since the peer dies of any that it cannot take, and as configured.
+// keeps reports whether a peer is told of a candidate: of those over UDP, since the peer dies of any that it cannot
+// take, and as configured.
 func (o *outbox) keeps(candidate string) bool {
 	fields := strings.Fields(candidate)
 	const transport, address = 2, 4
-	return len(fields) > address && strings.EqualFold(fields[transport], "udp") && strings.Contains(fields[address], o.client.server.config.Candidates)
+	return len(fields) > address && strings.EqualFold(fields[transport], "udp") &&
+		strings.Contains(fields[address], o.client.server.config.Candidates)
 }
 
 // offered is the offer that an answer would be to, nil before the first.
@@ -141,7 +144,8 @@ func (o *outbox) Encode(m signal.Message) ([]byte, error) {
 			return nil, err
 		}
 		o.client.server.metrics.SignallingMessage("out", signal.TypeOffer)
-		out = vr2gather.Message{Type: vr2gather.MessageOffer, Value: vr2gather.Description{Type: "offer", SDP: sdp}.Value()}
+		value := vr2gather.Description{Type: "offer", SDP: sdp}.Value()
+		out = vr2gather.Message{Type: vr2gather.MessageOffer, Value: value}
 	case *signal.Candidate:
 		o.client.server.metrics.SignallingMessage("out", signal.TypeCandidate)
 		out = vr2gather.Message{Type: vr2gather.MessageCandidate, Value: m.Candidate}

@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// namedOutlet is what a line towards a VR2Gather peer is sent on, under the name that it has. Its methods are safe for the data plane while it is renamed.
+// namedOutlet is what a line towards a VR2Gather peer is sent on, under the name that it has. Its methods are safe
+// for the data plane while it is renamed.
 type namedOutlet struct {
 	forward.Outlet
 	payloadType uint8

@@ -12,10 +12,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// A peer whose host or network has gone says no goodbye: its number stays taken until three pings are unanswered. Peers are started again at once, under the same
-// number, and the one that ships does not try twice. So who has the number is asked whether it is still there before anybody is refused for it.
+// A peer whose host or network has gone says no goodbye: its number stays taken until three pings are unanswered.
+// Peers are started again at once, under the same number, and the one that ships does not try twice. So who has the
+// number is asked whether it is still there before anybody is refused for it.
 
-// challengeTime is how long a peer may take to answer that. The round trip to it is below a second, and a peer that is busy with an offer answers within another.
+// challengeTime is how long a peer may take to answer that. The round trip to it is below a second, and a peer that
+// is busy with an offer answers within another.
 const challengeTime = 2 * time.Second
 
 // place is what one peer at a time has.
@@ -79,8 +81,8 @@ func (s *signs) await() <-chan struct{} {
 	return s.next
 }
 
-// join joins for the peer. Where its number is taken by a peer that does not answer any more, that one's connection is ended first. Where nobody is there to be asked, who
-// had the number may have gone since it was found taken.
+// join joins for the peer. Where its number is taken by a peer that does not answer any more, that one's connection
+// is ended first. Where nobody is there to be asked, who had the number may have gone since it was found taken.
 func (c *client) join(request sfu.JoinRequest) (signalling.Session, *signal.Error) {
 	node, presence := c.server.locator.Locate(&request), c.server.presence
 	session, refused := node.Join(request)
@@ -100,12 +102,14 @@ func (c *client) join(request sfu.JoinRequest) (signalling.Session, *signal.Erro
 	return session, refused
 }
 
-// giveWay ends the connection of a peer that does not answer, and waits until it has left the room. One that has gone meanwhile needs no ending.
+// giveWay ends the connection of a peer that does not answer, and waits until it has left the room. One that has gone
+// meanwhile needs no ending.
 func (c *client) giveWay(to *client) {
 	select {
 	case <-c.gone:
 	default:
-		c.log.Warn("VR2Gather peer does not answer, and gives way to one with its number", zap.Stringer("newcomer", to.conn.RemoteAddr()))
+		c.log.Warn("VR2Gather peer does not answer, and gives way to one with its number",
+			zap.Stringer("newcomer", to.conn.RemoteAddr()))
 		_ = c.conn.NetConn().Close()
 		<-c.gone
 	}
@@ -121,7 +125,8 @@ func (c *client) answers() bool {
 	return answered(sign, c.gone, timer.C)
 }
 
-// answered waits for a sign of life, for the end or for the time to be over. A sign that has come by then counts though the time is over, and nothing does after the end.
+// answered waits for a sign of life, for the end or for the time to be over. A sign that has come by then counts
+// though the time is over, and nothing does after the end.
 func answered(sign, gone <-chan struct{}, late <-chan time.Time) bool {
 	select {
 	case <-sign:
@@ -131,7 +136,7 @@ func answered(sign, gone <-chan struct{}, late <-chan time.Time) bool {
 	return happened(sign) && !happened(gone)
 }
 
-// happened tells whether a channel is closed that is closed when something happens.
+// happened reports whether a channel is closed that is closed when something happens.
 func happened(what <-chan struct{}) bool {
 	select {
 	case <-what:

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestWhoAnswers: of what has happened by the time that it is looked at, the end counts before a sign of life, and that before the end of patience. 100 times each, since a
-// choice among what is ready is random.
+// TestWhoAnswers: of what has happened by the time that it is looked at, the end counts before a sign of life, and
+// that before the end of patience. 100 times each, since a choice among what is ready is random.
 func TestWhoAnswers(t *testing.T) {
 	yes, no := make(chan struct{}), make(chan struct{})
 	close(yes)

@@ -25,8 +25,8 @@ var profile = sfu.Profile{
 // identityOf returns the identity of a peer.
 func identityOf(client uint32) string { return strconv.FormatUint(uint64(client), 10) }
 
-// publicationsOf returns what a peer publishes that announces itself so: sound, and tiles of points. The codecs are known
-// once frames have come.
+// publicationsOf returns what a peer publishes that announces itself so: sound, and tiles of points. The codecs are
+// known once frames have come.
 func publicationsOf(q vr2gather.Query) []volumetric.Publication {
 	return []volumetric.Publication{
 		{

@@ -43,8 +43,8 @@ type Server struct {
 	refused, ignored atomic.Uint64
 }
 
-// NewServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the configuration requires no token. With dev,
-// for servers that listen on loopback alone, it asks for none either.
+// NewServer makes the handler. The limits are those of signalling v1; the authenticator is not asked where the
+// configuration requires no token. With dev, for servers that listen on loopback alone, it asks for none either.
 func NewServer(
 	config Config, limits signalling.Config, locator signalling.Locator, auth signalling.Authenticator,
 	metrics signalling.Metrics, log *signalling.Log, dev bool,
@@ -67,8 +67,8 @@ func NewServer(
 		presence: newPresence(), upgrader: signalling.NewUpgrader(&limits),
 		tokens: signalling.NewTokenLimits(&limits), delays: signalling.NewRefusalDelays(&limits),
 	}
-	// The peers are no browsers, and some of them send an origin. If a token is required, the token is enough. If none is,
-	// ServeHTTP has checked the origin.
+	// The peers are no browsers, and some of them send an origin. If a token is required, the token is enough. If
+	// none is, ServeHTTP has checked the origin.
 	s.upgrader.CheckOrigin = func(*http.Request) bool { return true }
 	return s, nil
 }
@@ -76,8 +76,8 @@ func NewServer(
 // Refused counts the peers that were refused, before they joined or for what they said.
 func (s *Server) Refused() uint64 { return s.refused.Load() }
 
-// Ignored counts the parts of peers' quality messages that cannot be read, or that are about clients, tiles and qualities
-// that do not exist.
+// Ignored counts the parts of peers' quality messages that cannot be read, or that are about clients, tiles and
+// qualities that do not exist.
 func (s *Server) Ignored() uint64 { return s.ignored.Load() }
 
 // ServeHTTP implements http.Handler: it serves the peer until its websocket ends.
@@ -100,7 +100,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	room, identity := s.roomOf(r), identityOf(query.Client)
-	for _, of := range []struct{ what, granted, asked string }{{"room", credentials.Room, room}, {"identity", credentials.Identity, identity}} {
+	for _, of := range []struct{ what, granted, asked string }{
+		{"room", credentials.Room, room}, {"identity", credentials.Identity, identity},
+	} {
 		if of.granted != "" && of.granted != of.asked {
 			s.turnAway(w, r, http.StatusForbidden, signal.CodeForbidden, "the token is for another "+of.what)
 			return
@@ -131,8 +133,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Version: signal.Version, Receive: true, Publications: publicationsOf(query),
 			BitrateLimits: signal.BitrateLimits{Min: s.config.MinBitrate},
 		},
-		Room: room, Identity: identity, Grants: credentials.Grants, At: opened, Profile: &profile, Number: &query.Client,
-		Bearer: signalling.BearerOf(credentials.Fingerprint, signalling.SourceOf(r.RemoteAddr)), Token: credentials.Token,
+		Room: room, Identity: identity, Grants: credentials.Grants, At: opened,
+		Profile: &profile, Number: &query.Client, Token: credentials.Token,
+		Bearer:       signalling.BearerOf(credentials.Fingerprint, signalling.SourceOf(r.RemoteAddr)),
 		OwnsIdentity: credentials.Identity != "",
 	})
 }

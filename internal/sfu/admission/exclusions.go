@@ -173,7 +173,8 @@ func (e *Exclusions) Revoke(id string, until, now time.Time) error {
 			}
 		}
 		if len(e.revoked) >= maxRevocations {
-			return fmt.Errorf("%w: %d revocations are in force: replace the key that signed the tokens", ErrFull, maxRevocations)
+			return fmt.Errorf("%w: %d revocations are in force: replace the key that signed the tokens", ErrFull,
+				maxRevocations)
 		}
 	}
 	e.revoked[id] = &Revocation{ID: id, Until: until}
@@ -255,7 +256,8 @@ func CheckRevocation(id string, lasts time.Duration) error {
 		return fmt.Errorf("%w: the id of a token has %d bytes, expected 1 to %d", ErrExclusion, len(id), MaxTokenID)
 	}
 	if lasts < 0 || lasts > MaxRevocation {
-		return fmt.Errorf("%w: a revocation of %v, expected more than 0 and at most %v", ErrExclusion, lasts, MaxRevocation)
+		return fmt.Errorf("%w: a revocation of %v, expected more than 0 and at most %v", ErrExclusion, lasts,
+			MaxRevocation)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ func (h *Holdings) Hold(b Bearer, opens bool) *signal.Error {
 			has.places, h.limits.Places)
 	}
 	if opens && has.rooms >= h.limits.Rooms {
-		return refuse(signal.CodeLimit, "%d rooms were opened by this token or address, the limit is %d (rooms.bearer_rooms)",
+		return refuse(signal.CodeLimit,
+			"%d rooms were opened by this token or address, the limit is %d (rooms.bearer_rooms)",
 			has.rooms, h.limits.Rooms)
 	}
 	has.places++

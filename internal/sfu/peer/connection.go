@@ -191,7 +191,8 @@ func (c *Connection) execute(command Command) {
 // answered applies the client's answer and tells the room which streams come on which track.
 func (c *Connection) answered(m Answer) {
 	if !c.awaiting || m.Offer != c.offer {
-		c.owner.RequestFailed(m.ID, signal.CodeUnexpectedAnswer, fmt.Sprintf("no offer %d waits for an answer", m.Offer))
+		c.owner.RequestFailed(m.ID, signal.CodeUnexpectedAnswer,
+			fmt.Sprintf("no offer %d waits for an answer", m.Offer))
 		return
 	}
 	streams, err := c.peer.Answered(m.SDP)

@@ -134,7 +134,8 @@ func (s *Subscriber) Bandwidth(now time.Time) *signal.Bandwidth {
 	}
 	fell := fallen(m.Estimate, s.told.Estimate) || fallen(m.Allocated, s.told.Allocated)
 	if now.Sub(s.toldAt) < bandwidthInterval && !fell ||
-		near(m.Estimate, s.told.Estimate, bandwidthTolerance) && near(m.Allocated, s.told.Allocated, bandwidthTolerance) &&
+		near(m.Estimate, s.told.Estimate, bandwidthTolerance) &&
+			near(m.Allocated, s.told.Allocated, bandwidthTolerance) &&
 			near(m.Wanted, s.told.Wanted, bandwidthTolerance) {
 		return nil
 	}

@@ -38,7 +38,8 @@ func CheckChoice(c signal.Choice, p *volumetric.Publication) error {
 	}
 	for _, q := range c.Quality.Qualities {
 		if q > p.Highest() {
-			return fmt.Errorf("%s has %d qualities, quality %d is not among them", c.PublicationRef, len(p.Qualities), q)
+			return fmt.Errorf("%s has %d qualities, quality %d is not among them", c.PublicationRef,
+				len(p.Qualities), q)
 		}
 	}
 	if p.Mode == volumetric.ModeAlternatives && len(c.Quality.Qualities) > 1 {

@@ -142,6 +142,7 @@ func ViewpointOf(m *signal.Viewpoint, read time.Time) allocate.Viewpoint {
 		at = stamp
 	}
 	return allocate.Viewpoint{
-		At: at, Position: m.Position, Orientation: normalised(m.Orientation), FOV: m.FOV * math.Pi / 180, Aspect: m.Aspect,
+		At: at, Position: m.Position, Orientation: normalised(m.Orientation), FOV: m.FOV * math.Pi / 180,
+		Aspect: m.Aspect,
 	}
 }
