@@ -72,17 +72,17 @@ func TestPublishingBeginsNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The start rate lets a packet leave 3 ms after the estimate has begun.
-		left := m.uplink.depart(time.Now().Add(10*time.Millisecond), nil)
+		left := m.uplink.Depart(time.Now().Add(10*time.Millisecond), nil)
 		if len(left) != 1 {
 			t.Fatalf("%d packets of frame %d leave, expected 1", len(left), number)
 		}
-		return &left[0].header
+		return &left[0].Header
 	}
-	if h := send(1); h.Extension || m.uplink.sender.Limit() != 0 {
-		t.Errorf("a packet has %+v and a limit of %v before numbers are agreed on", h, m.uplink.sender.Limit())
+	if h := send(1); h.Extension || m.uplink.Estimates() {
+		t.Errorf("a packet has %+v and an estimate: %v before numbers are agreed on", h, m.uplink.Estimates())
 	}
 	m.agree(1, true)
-	if h := send(2); h.GetExtension(1) == nil || m.uplink.sender.Limit() == 0 {
-		t.Errorf("a packet has %+v and a limit of %v after an answer with a line that is sent on", h, m.uplink.sender.Limit())
+	if h := send(2); h.GetExtension(1) == nil || !m.uplink.Estimates() {
+		t.Errorf("a packet has %+v and an estimate: %v after an answer with a line that is sent on", h, m.uplink.Estimates())
 	}
 }

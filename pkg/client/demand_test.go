@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -27,7 +28,7 @@ func TestWantedTracks(t *testing.T) {
 		flush(m, time.Now().Add(time.Second))
 	}
 	write(1)
-	m.session.handle(&signal.Wanted{Publications: []signal.WantedPublication{
+	(&control{session: m.session}).handle(&signal.Wanted{Publications: []signal.WantedPublication{
 		{Publication: "desk", Tiles: [][]volumetric.Quality{{0}}},
 		{Publication: "body", Tiles: [][]volumetric.Quality{{}, {1, 7}, {0}}, Parity: 0.1},
 	}})
@@ -62,40 +63,12 @@ func TestWantedTracks(t *testing.T) {
 	}
 }
 
-func TestMeasuredRates(t *testing.T) {
-	description := described("body", volumetric.MIMEVolumetric, 1, 3)
-	description.Qualities[1].Bitrate = 1160e3
-	p := newPublisher(newRig(t, Config{}).session, description)
-	if unknown, nominal := p.rate(0), p.rate(1); unknown != 0 || nominal != (1160+64)*1e3 {
-		t.Errorf("got %g and %g bit/s, want 0 and the nominal rate with what goes around it, 1.224 Mbit/s", unknown, nominal)
-	}
-	// 15 frames per second instead of 30, then a pause, which is no interval.
-	at := epoch
-	for range 100 {
-		p.measure(1, at, 10_000)
-		p.measure(2, at, 5000)
-		at = at.Add(time.Second / 15)
-	}
-	p.measure(1, at.Add(time.Minute), 10_000)
-	// A track that has paused meanwhile changes nothing.
-	p.measure(0, at.Add(time.Minute), 10_000)
-	if got := p.rate(1); got < 1.19e6 || got > 1.21e6 {
-		t.Errorf("10 kB 15 times per second are %g bit/s, want about 1.2 Mbit/s", got)
-	}
-	// A frame of 3,000 bytes takes three packets: 32 bytes of prefix, 16 of descriptor and 64 around it for each.
-	if got, want := frameSize(3000), 3000+3*(16+64); got != want {
-		t.Errorf("a frame of 3000 bytes takes %d, want %d", got, want)
-	}
-	if got := packetsSize([][]byte{make([]byte, 100), make([]byte, 50)}); got != 150+2*64 {
-		t.Errorf("two packets take %d bytes, want 278", got)
-	}
-}
-
 func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 	m := newRig(t, Config{})
 	p, _ := published(t, m, described("film", volumetric.MIMEH264, 1, 1))
 	begin := time.Now()
-	limitTo(t, m, 100e3)
+	m.session.config.StartUplink = 100e3
+	m.agree(1, false)
 	for range 3 {
 		// 40 kB take 3.2 s at the estimate, and 1.3 s at 2.5 times that.
 		if _, err := p.WritePackets(0, 0, begin, [][]byte{make([]byte, 40_000)}); err != nil {
@@ -103,7 +76,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 		}
 	}
 	for ms := range 1400 {
-		m.uplink.depart(begin.Add(time.Duration(ms)*time.Millisecond), nil)
+		m.uplink.Depart(begin.Add(time.Duration(ms)*time.Millisecond), nil)
 		m.countDropped()
 	}
 	if counts := m.session.Uplink(); counts.Dropped != 2 || waits(m) {
@@ -121,10 +94,22 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 	}
 }
 
-// nowhere is an outlet that keeps nothing.
-type nowhere struct{ *wire }
+// waits reports whether anything waits to leave.
+func waits(m *media) bool {
+	_, waits := m.uplink.Due()
+	return waits
+}
 
-func (nowhere) Queue(*rtp.Header, []byte) error { return nil }
+// nowhere is an outlet that counts packets and keeps none.
+type nowhere struct {
+	*wire
+	packets int
+}
+
+func (n *nowhere) Queue(*rtp.Header, []byte) error {
+	n.packets++
+	return nil
+}
 
 // TestPacketsLeaveWithoutAllocations: pion/rtp makes two for each header extension, nothing else makes any.
 func TestPacketsLeaveWithoutAllocations(t *testing.T) {
@@ -135,13 +120,15 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
 		m.agree(uint8(extension), false)
 		m.connect()
-		m.attach("0", nowhere{newOutlet(volumetric.MIMEVolumetric, 100, 101)}, p, 0, 0)
+		outlet := &nowhere{wire: newOutlet(volumetric.MIMEVolumetric, 100, 101)}
+		m.attach("0", outlet, p, 0, 0)
 		begin := time.Now()
 		payloads := make([][]byte, 10_000*perMillisecond)
 		for i := range payloads {
 			payloads[i] = make([]byte, 100)
 		}
-		if err := m.enqueue(p, 0, begin, payloads, 10*time.Second, false, nil); err != nil {
+		frame := uplink.Frame{Publication: p.sent, Capture: begin, Payloads: payloads, Spread: 10 * time.Second}
+		if err := m.enqueue(frame); err != nil {
 			t.Fatal(err)
 		}
 		s := sending{media: m}
@@ -154,8 +141,8 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		for range 2000 {
 			step()
 		}
-		kept := p.lines[0].history.Len()
-		if allocations := testing.AllocsPerRun(2000, step); allocations > most || !waits(m) || kept < 900*perMillisecond {
+		left := outlet.packets
+		if allocations := testing.AllocsPerRun(2000, step); allocations > most || !waits(m) || left < 1900*perMillisecond {
 			t.Errorf("extension %d: %g allocations for %d packets, want at most %g", extension, allocations, perMillisecond, most)
 		}
 	}

@@ -1,10 +1,7 @@
 package client
 
 import (
-	"cmp"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,12 +9,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/client/internal/downlink"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
+	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// media is the session's RTP: lines that it sends on and streams that it receives. One lock guards it; what is done under the lock is short
-// and never waits. It implements transport.Sink.
+// media is the session's RTP: the uplink, the downlink, and this host's clock. One lock guards them. What is done under the lock
+// is short and never waits. media implements transport.Sink.
 type media struct {
 	transport.NoOpSink
 	session *Session
@@ -34,22 +31,8 @@ type media struct {
 	clock hostclock.Clock
 	// downlink receives what the server sends.
 	downlink *downlink.Receiver
-	uplink   uplink
-	// counts has the probe bytes of earlier connections alone.
-	counts UplinkCounts
-	// publishers are those that have lines, by name. plan decides what they send, as of planned; tracks and owners are its slices.
-	publishers []*Publisher
-	plan       uplinkPlan
-	planned    time.Time
-	tracks     []planTrack
-	owners     []ownTrack
-	// told is when the server was told of the uplink last, toldEstimate what; untold says that there is news.
-	told         time.Time
-	toldEstimate volumetric.Bitrate
-	untold       bool
-	// lines are keyed by mid, and by the SSRC that NACKs name.
-	lines      map[string]*line
-	lineBySSRC map[uint32]*line
+	// uplink sends what the program publishes.
+	uplink *uplink.Uplink
 }
 
 func newMedia(s *Session) *media {
@@ -62,17 +45,8 @@ func newMedia(s *Session) *media {
 		tracing: frametrace.New(s.config.FrameTimes && s.config.Receive, s.config.FrameTimes),
 	}
 	m.downlink = downlink.New(downlink.Config{Deadline: s.config.Deadline, FrameBytes: s.config.FrameBytes}, rand.Uint32(), &m.clock)
-	m.clear()
+	m.uplink = uplink.New(s.config.plan, &m.clock, time.Now())
 	return m
-}
-
-// clear forgets lines and streams.
-func (m *media) clear() {
-	m.lines, m.lineBySSRC = make(map[string]*line), make(map[uint32]*line)
-	m.downlink.Reset()
-	m.counts.ProbeBytes += m.uplink.probeBytes
-	m.uplink = newUplink(m.session.config.plan, time.Now())
-	m.publishers, m.plan, m.planned = nil, uplinkPlan{}, time.Time{}
 }
 
 // reset forgets what belonged to a peer connection that is replaced.
@@ -80,10 +54,8 @@ func (m *media) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.connected = false
-	for _, l := range m.lines {
-		l.release()
-	}
-	m.clear()
+	m.downlink.Reset()
+	m.uplink.Reset(time.Now())
 }
 
 // end closes the channels that the program reads. Nothing is delivered afterwards.
@@ -148,87 +120,11 @@ func (m *media) travelled(sent, arrived time.Time) {
 	m.clock.Travelled(sent, arrived)
 }
 
-// attach gives a line to a track of a publisher, or to none. Numbering stays with the line, since it belongs to the SSRC.
-func (m *media) attach(mid string, o outlet, p *Publisher, tile int, quality volumetric.Quality) {
+// agree sets how packets are numbered and reported from now on. extension identifies the header extension with the
+// transport-wide number, 0 for none: a client that reports by stream has none until it publishes.
+func (m *media) agree(extension uint8, byStream bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l := m.lines[mid]
-	if l == nil {
-		if o == nil {
-			return
-		}
-		l = newLine(o)
-		m.lines[mid] = l
-	}
-	if p == nil {
-		l.release()
-		return
-	}
-	l.carry(p, p.index(tile, quality))
-	m.planned = time.Time{}
-	if !slices.Contains(m.publishers, p) {
-		m.publishers = append(m.publishers, p)
-		slices.SortFunc(m.publishers, func(a, b *Publisher) int { return cmp.Compare(a.publication.Name, b.publication.Name) })
-	}
-}
-
-// detach frees the lines of a publisher.
-func (m *media) detach(p *Publisher) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.publishers = slices.DeleteFunc(m.publishers, func(other *Publisher) bool { return other == p })
-	for _, l := range m.lines {
-		if l.publisher == p {
-			l.release()
-		}
-	}
-}
-
-// enqueue queues the payloads of a frame that was captured at that time by this host's clock. With inTurn, the frame leaves after those of
-// the same tile that are under way. Without, the first frame of a quality that is wanted again leaves before the others of its tile.
-func (m *media) enqueue(p *Publisher, track int, capture time.Time, payloads [][]byte, spread time.Duration, inTurn bool, times *frametrace.Sent) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l := p.lines[track]
-	if l == nil || !m.connected || m.ended {
-		return ErrNotConnected
-	}
-	if _, _, ok := l.outlet.PayloadType(p.publication.Codec.MIMEType); !ok {
-		return fmt.Errorf("%w: the server takes no %s", ErrNotConnected, p.publication.Codec.MIMEType)
-	}
-	m.lineBySSRC[l.outlet.SSRC()] = l
-	now, resumed := time.Now(), p.tracks[track].resumption.due
-	p.tracks[track].resumption = resumption{}
-	begin := now
-	switch {
-	case inTurn:
-		free := &p.free[track/len(p.publication.Qualities)]
-		if free.After(begin) {
-			begin = *free
-		}
-		*free = begin.Add(spread)
-	case !resumed:
-		begin = p.awaitResumed(track, now)
-	}
-	f := &heldFrame{
-		line: l, publisher: p, track: track, timestamp: p.timestamp(capture), capture: capture,
-		serverCapture: m.toServer(capture), payloads: payloads, times: times, begin: begin, spread: spread, budget: p.budget,
-	}
-	if !inTurn && begin.After(now) {
-		m.uplink.delay(f)
-	} else {
-		m.uplink.add(f)
-	}
-	if resumed {
-		p.reorder(track, now)
-	}
-	m.wakeSender()
-	return nil
-}
-
-func (m *media) wakeSender() {
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
+	m.uplink.Number(extension, m.session.config.congestion(), time.Now())
+	m.downlink.ReportByStream(byStream)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -73,7 +72,7 @@ func converse(t *testing.T, m *media) <-chan signal.Message {
 		t.Fatal(err)
 	}
 	s.running.Add(1)
-	go s.run()
+	go (&control{session: s}).run()
 	t.Cleanup(func() {
 		s.cancel(ErrClosed)
 		s.running.Wait()
@@ -110,8 +109,8 @@ func TestViewpointsPosesAndLimitsReachTheServer(t *testing.T) {
 
 func TestWhatTheServerSaysBecomesEvents(t *testing.T) {
 	s := newRig(t, Config{}).session
-	s.handle(&signal.Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1})
-	s.handle(&signal.Pose{Participant: "ada", Publication: "body", Position: signal.Vector{1, 2, 3}, Orientation: signal.Rotation{0, 1, 0, 0}})
+	(&control{session: s}).handle(&signal.Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1})
+	(&control{session: s}).handle(&signal.Pose{Participant: "ada", Publication: "body", Position: signal.Vector{1, 2, 3}, Orientation: signal.Rotation{0, 1, 0, 0}})
 	for _, want := range []Event{
 		Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1},
 		PoseChanged{
@@ -122,61 +121,5 @@ func TestWhatTheServerSaysBecomesEvents(t *testing.T) {
 		if got := <-s.events; !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-	}
-}
-
-// TestTheServerIsToldOfTheUplink: what was given up at once, the rate when it has changed by a tenth, and everything anew after a new beginning.
-func TestTheServerIsToldOfTheUplink(t *testing.T) {
-	m := newRig(t, Config{StartUplink: 1e6})
-	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 2))
-	p.tracks[0].size, p.tracks[1].size = 2000, 4000
-	m.agree(1, false)
-	m.connect()
-	now := time.Now()
-	told := func(after time.Duration) *signal.Uplink {
-		t.Helper()
-		now = now.Add(after)
-		m.mu.Lock()
-		m.weigh(now)
-		m.mu.Unlock()
-		run, _ := m.session.updates.Take(now)
-		if len(run) == 0 {
-			return nil
-		}
-		return run[0].(*signal.Uplink)
-	}
-	// 0.48 and 0.96 Mbit/s into 1 Mbit/s.
-	want := []signal.OwnTrack{{Publication: "body", Tile: 0, Quality: 1}}
-	if got := told(0); got == nil || !reflect.DeepEqual(got.GaveUp, want) || got.Estimate != 0 {
-		t.Errorf("got %+v, want %+v of an unknown rate", got, want)
-	}
-	if e, ok := (<-m.session.events).(Uplink); !ok || !reflect.DeepEqual(e.GaveUp, want) || !p.GaveUp(0, 1) || p.Wanted(0, 1) {
-		t.Errorf("got event %+v, want %+v", e, want)
-	}
-	if got := told(10 * time.Second); got != nil {
-		t.Errorf("got %+v, want nothing new", got)
-	}
-	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
-	recorder.Received(uint16(m.uplink.sender.Sent(100, 1, 1200, feedback.Media, now)), 1200, now)
-	if now = now.Add(time.Second); !m.uplink.reported(recorder.AppendReports(nil, 1, 0, now), now) {
-		t.Fatal("a report on a packet has no result")
-	}
-	if got := told(time.Second); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
-		t.Errorf("got %+v, want 1 Mbit/s", got)
-	}
-	m.tellAgain()
-	if got := told(100 * time.Millisecond); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
-		t.Errorf("got %+v, want the same again", got)
-	}
-	// The estimate's limits rise: it returns, and the server hears of it.
-	limits := m.session.config.congestion().Limits()
-	limits.Min, limits.Start = 3e6, 3e6
-	m.uplink.sender.SetLimits(limits, now)
-	if got := told(200 * time.Millisecond); got == nil || got.Estimate != 3e6 || len(got.GaveUp) != 0 {
-		t.Errorf("got %+v, want 3 Mbit/s and nothing given up", got)
-	}
-	p.detach()
-	if got := told(time.Minute); got != nil {
-		t.Errorf("got %+v of a client that publishes nothing", got)
 	}
 }

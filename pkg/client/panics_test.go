@@ -64,7 +64,7 @@ func TestAPanicEndsOneSession(t *testing.T) {
 		{"sending", func(s *Session, _ *brokenConn) {
 			s.media.mu.Lock()
 			defer s.media.mu.Unlock()
-			s.media.uplink.sender = nil
+			s.media.uplink = nil
 			s.media.wakeSender()
 		}, "nil pointer"},
 		{"watching", func(s *Session, _ *brokenConn) {
@@ -191,7 +191,7 @@ func TestAPanicWhileASessionIsFreed(t *testing.T) {
 	}
 	m.tracing = nil
 	s.running.Add(1)
-	s.run()
+	(&control{session: s}).run()
 	expectPanicked(t, s, "nil pointer")
 	for range s.Frames() {
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -25,7 +26,7 @@ func TestPublishersMakeParity(t *testing.T) {
 	for _, test := range tests {
 		m := newRig(t, Config{})
 		p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
-		p.setParity(test.share)
+		p.sent.SetParity(test.share)
 		data := make([]byte, test.size-payload.PrefixSize)
 		for i := range data {
 			data[i] = byte(i * i >> 3)
@@ -59,23 +60,6 @@ func TestPublishersMakeParity(t *testing.T) {
 	}
 }
 
-// TestParityCountsForTheUplink: the rate of a track includes what its receivers need.
-func TestParityCountsForTheUplink(t *testing.T) {
-	rates := map[float64]float64{}
-	for _, share := range []float64{0, 0.25} {
-		m := newRig(t, Config{})
-		p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
-		p.setParity(share)
-		if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 7, Capture: time.Now(), Data: make([]byte, 100_000)}); err != nil {
-			t.Fatal(err)
-		}
-		rates[share] = p.rate(0)
-	}
-	if ratio := rates[0.25] / rates[0]; ratio < 1.24 || ratio > 1.27 {
-		t.Errorf("a quarter of parity makes the rate %v times as high", ratio)
-	}
-}
-
 // TestParityIsCounted loses packets of frames with one parity packet of three that they were published with: what it makes up for is lost and not recovered, and is not asked for.
 func TestParityIsCounted(t *testing.T) {
 	m := newRig(t, Config{})
@@ -84,7 +68,7 @@ func TestParityIsCounted(t *testing.T) {
 	assign(t, m, "4", 1, "ada", 0, &body)
 	now := epoch
 	send := func(frame uint32, lost ...int) {
-		list, err := fragment(payload.Descriptor{Parity: 3, Frame: frame}, make([]byte, 4000))
+		list, err := uplink.Fragment(payload.Descriptor{Parity: 3, Frame: frame}, make([]byte, 4000))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +106,7 @@ func TestRequestsAfterParity(t *testing.T) {
 	body, video := described("body", volumetric.MIMEVolumetric, 1, 1), described("camera", volumetric.MIMEH264, 1, 1)
 	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
 	assign(t, m, "4", 1, "ada", 0, &body)
-	list, err := fragment(payload.Descriptor{Parity: 3, Frame: 10}, make([]byte, 4000))
+	list, err := uplink.Fragment(payload.Descriptor{Parity: 3, Frame: 10}, make([]byte, 4000))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,39 +1,27 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"sync/atomic"
+	"sync"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
+	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
 	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Publisher sends the frames of one publication. Its methods are safe for concurrent use; frames of one tile at one quality must come in
 // the order of their numbers.
 type Publisher struct {
-	session     *Session
-	publication volumetric.Publication
-	// timestampBase is added to the RTP timestamps of all tracks: one random offset per publication.
-	timestampBase uint32
-	// spread is how long a frame takes to leave; one of very many packets takes up to longest.
-	spread, longest time.Duration
-	// lines are where tracks are sent, by tile × qualities + quality, nil while not negotiated. They belong to media's lock.
-	lines []*line
-	// free says for each tile when the frames under way that leave in turn will have left. It belongs to media's lock.
-	free []time.Time
-	// tracks are what is known of the tracks, interval is the time between two frames, as it is measured, and latest when the last one was captured. They
-	// belong to media's lock.
-	tracks   []trackState
-	interval time.Duration
-	latest   time.Time
-	// budget is how long a frame may wait for the uplink, 0 for ever.
-	budget time.Duration
-	// parity is the share of parity packets that frames get, as the bits of a float64.
-	parity atomic.Uint64
+	session *Session
+	// description is the publication. sent is its state in the uplink, which belongs to media's lock.
+	description volumetric.Publication
+	sent        *uplink.Publication
 }
 
 // OutgoingFrame is one encoded tile at one quality.
@@ -51,57 +39,16 @@ type OutgoingFrame struct {
 	Stages Stages
 }
 
-// unknownInterval is taken for the frame interval of a publication that does not state its rate: 30 frames per second.
-const unknownInterval = time.Second / 30
-
-// maxSpread bounds how long a frame takes to leave, however slow its publication is: receivers give a frame up 150 ms after its first packet, and
-// need two thirds of that for repairs. Down to 8 frames per second 0.4 of the interval is less.
-const maxSpread = 50 * time.Millisecond
-
-// packetTime is what each packet of a long frame is given, where the frame interval allows: 1,200 bytes in 40 µs are 240 Mbit/s. A frame of 8 MB
-// within maxSpread would be 7,000 packets at 1.3 Gbit/s: the 208 kB that Linux gives a socket by default hold 90 of them, which its reader may then not pause for
-// longer than 0.6 ms, and here 3.6 ms.
-const packetTime = 40 * time.Microsecond
-
-// packetGap bounds the time between two packets of a frame: after 10 ms of silence (feedback.NACKConfig.TailWait) a receiver takes the rest of a frame
-// for lost and asks for it. Two packets over 0.4 of a frame interval would be 13 ms apart at 30 frames per second.
-const packetGap = 5 * time.Millisecond
-
 func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
-	interval := unknownInterval
-	if publication.FrameRate > 0 {
-		interval = time.Duration(float64(time.Second) / publication.FrameRate)
-	}
-	longest := time.Duration(s.config.Spread * float64(interval))
 	return &Publisher{
-		session:       s,
-		publication:   publication,
-		timestampBase: rand.Uint32(),
-		spread:        min(longest, maxSpread),
-		longest:       longest,
-		lines:         make([]*line, publication.TrackCount()),
-		free:          make([]time.Time, len(publication.Tiles)),
-		tracks:        make([]trackState, publication.TrackCount()),
-		interval:      interval,
-		budget:        budgetOf(publication, interval, s.config.QueueBudget),
+		session:     s,
+		description: publication,
+		sent:        uplink.NewPublication(publication, s.config.Spread, s.config.QueueBudget),
 	}
-}
-
-// spreadOf is how long a frame of so many packets takes to leave.
-func (p *Publisher) spreadOf(packets int) time.Duration {
-	return min(max(p.spread, time.Duration(packets)*packetTime), p.longest, time.Duration(packets-1)*packetGap)
 }
 
 // Publication is the description that was published.
-func (p *Publisher) Publication() volumetric.Publication { return p.publication }
-
-func (p *Publisher) has(tile int, quality volumetric.Quality) bool {
-	return tile >= 0 && tile < len(p.publication.Tiles) && quality >= 0 && quality <= p.publication.Highest()
-}
-
-func (p *Publisher) index(tile int, quality volumetric.Quality) int {
-	return tile*len(p.publication.Qualities) + int(quality)
-}
+func (p *Publisher) Publication() volumetric.Publication { return p.description }
 
 // WriteFrame sends one frame as payload v1, spread over part of the frame interval. ErrNotConnected says that it was not sent, since the
 // track is not negotiated yet or the connection is down.
@@ -109,16 +56,16 @@ func (p *Publisher) index(tile int, quality volumetric.Quality) int {
 // It is taken where it will leave, unless it waits for the uplink for too long (UplinkCounts.Dropped). Where it is not, and there is no error, nobody takes the track, or the uplink
 // does not carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not sent.
 func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) (taken bool, err error) {
-	if !p.has(tile, quality) {
-		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
+	if !p.sent.Has(tile, quality) {
+		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
 	}
-	prefixed, length := !p.publication.VR2Gather, len(f.Data)
+	prefixed, length := !p.description.VR2Gather, len(f.Data)
 	if prefixed {
 		length += payload.PrefixSize
 	}
-	parity := p.parityOf(payload.SourceFragments(length))
-	size := frameSize(length) + parity*(payload.MaxPacketSize+congestion.PacketOverhead)
-	if taken, err := p.takes(p.index(tile, quality), f.Capture, size); !taken {
+	track := p.sent.Track(tile, quality)
+	parity := p.sent.Parity(payload.SourceFragments(length))
+	if taken, err := p.takes(track, f.Capture, uplink.FrameSize(length, parity)); !taken {
 		return false, err
 	}
 	data := f.Data
@@ -127,21 +74,24 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 		data = append(prefix.AppendTo(make([]byte, 0, length)), f.Data...)
 	}
 	descriptor := payload.Descriptor{Prefixed: prefixed, Quality: uint8(quality), Parity: uint16(parity), Frame: f.Number}
-	payloads, err := fragment(descriptor, data)
+	payloads, err := uplink.Fragment(descriptor, data)
 	if err != nil {
-		return false, fmt.Errorf("%q tile %d quality %d: %w", p.publication.Name, tile, quality, err)
+		return false, fmt.Errorf("%q tile %d quality %d: %w", p.description.Name, tile, quality, err)
 	}
-	err = p.session.media.enqueue(p, p.index(tile, quality), f.Capture, payloads, p.spreadOf(len(payloads)), false, p.times(tile, quality, &f))
+	err = p.session.media.enqueue(uplink.Frame{
+		Publication: p.sent, Track: track, Capture: f.Capture, Payloads: payloads,
+		Spread: p.sent.Spread(len(payloads)), Times: p.times(tile, quality, &f),
+	})
 	return err == nil, err
 }
 
-// times are those of a frame, nil where frames are not traced.
+// times returns the times of a frame, nil if frames are not traced.
 func (p *Publisher) times(tile int, quality volumetric.Quality, f *OutgoingFrame) *frametrace.Sent {
 	if !p.session.media.tracing.TracesSent() {
 		return nil
 	}
 	return &frametrace.Sent{
-		Publication: p.publication.Name, Tile: tile, Quality: quality, Number: f.Number,
+		Publication: p.description.Name, Tile: tile, Quality: quality, Number: f.Number,
 		Bytes: len(f.Data), Capture: f.Capture, Stages: frametrace.Stages(f.Stages),
 	}
 }
@@ -152,28 +102,158 @@ func (p *Publisher) times(tile int, quality volumetric.Quality, f *OutgoingFrame
 // The qualities of a tile leave one after the other, not interleaved as with WriteFrame: without a descriptor nobody knows where a frame
 // ends before its last packet, so the server could not switch between frames that overlap.
 func (p *Publisher) WritePackets(tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte) (taken bool, err error) {
-	if !p.has(tile, quality) {
-		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.publication.Name, tile, quality)
+	if !p.sent.Has(tile, quality) {
+		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
 	}
-	if taken, err := p.takes(p.index(tile, quality), capture, packetsSize(payloads)); !taken {
+	track := p.sent.Track(tile, quality)
+	if taken, err := p.takes(track, capture, uplink.PacketsSize(payloads)); !taken {
 		return false, err
 	}
-	spread := p.spread / time.Duration(len(p.publication.Qualities))
-	if p.publication.Kind == volumetric.KindAudio {
-		spread = 0
-	}
-	err = p.session.media.enqueue(p, p.index(tile, quality), capture, payloads, spread, true, nil)
+	err = p.session.media.enqueue(uplink.Frame{
+		Publication: p.sent, Track: track, Capture: capture, Payloads: payloads, Spread: p.sent.SpreadInTurn(), InTurn: true,
+	})
 	return err == nil, err
 }
 
-// detach forgets the lines of a publication that has ended.
+// takes measures a frame of a track, and reports whether it is to be sent. The error is ErrNotConnected.
+func (p *Publisher) takes(track int, capture time.Time, size int) (bool, error) {
+	m := p.session.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.carries(p.sent, track) {
+		return false, ErrNotConnected
+	}
+	m.uplink.Measure(p.sent, track, capture, size)
+	if m.uplink.Undecided() {
+		// Otherwise the first frame would leave, and the second would be given up.
+		m.weigh(time.Now())
+	}
+	return m.uplink.Takes(p.sent, track), nil
+}
+
+// Wanted tells whether a tile is to be encoded and written at a quality: whether somebody takes it, as far as the server has said, and the uplink
+// carries it. Frames of others are not sent. It is to be asked for each frame; the event Wanted, or Uplink, says that answers have changed.
+func (p *Publisher) Wanted(tile int, quality volumetric.Quality) bool {
+	if !p.sent.Has(tile, quality) {
+		return false
+	}
+	m := p.session.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.uplink.Wanted(p.sent, p.sent.Track(tile, quality), time.Now())
+}
+
+// GaveUp tells whether a tile is not sent at a quality because the uplink cannot carry it beside what is worth more.
+func (p *Publisher) GaveUp(tile int, quality volumetric.Quality) bool {
+	if !p.sent.Has(tile, quality) {
+		return false
+	}
+	m := p.session.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return p.sent.GaveUp(p.sent.Track(tile, quality))
+}
+
+// want sets the qualities of each tile, and the parity, that the server wants.
+func (p *Publisher) want(w signal.WantedPublication) Wanted {
+	p.sent.SetParity(w.Parity)
+	m := p.session.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uplink.Want(p.sent, w.Tiles, time.Now())
+	m.wakeSender()
+	return Wanted{Publication: w.Publication, Tiles: w.Tiles, Parity: w.Parity}
+}
+
+// detach frees the lines of a publication that has ended.
 func (p *Publisher) detach() { p.session.media.detach(p) }
 
-// timestamp is the RTP timestamp of a capture time by this host's clock, which all tracks of the publication share. It must not follow the server's
-// clock: the estimate of that one moves, also between two tiles of one frame. Sender reports say what the server's clock showed.
-func (p *Publisher) timestamp(capture time.Time) uint32 {
-	rate := int64(p.publication.Codec.ClockRate)
-	// Seconds and nanoseconds apart: together they would overflow 64 bits when multiplied by the rate.
-	ticks := capture.Unix()*rate + int64(capture.Nanosecond())*rate/int64(time.Second)
-	return p.timestampBase + uint32(ticks)
+// Publish announces one more publication.
+func (s *Session) Publish(ctx context.Context, publication volumetric.Publication) (*Publisher, error) {
+	p := newPublisher(s, publication)
+	if !s.publishers.add(p) {
+		return nil, &signal.Error{Code: signal.CodeExists, Message: fmt.Sprintf("publication %q exists already", publication.Name)}
+	}
+	// The request is repeated until there is a reply: a publication that the server has taken without this client's
+	// knowledge could neither be used nor published again.
+	err := s.insist(ctx, signal.CodeExists, func() signal.Message { return &signal.Publish{Publication: publication} })
+	if err != nil {
+		s.publishers.remove(publication.Name)
+		return nil, err
+	}
+	return p, nil
+}
+
+// insist repeats a request until there is a reply, if need be by the next websocket. If a request was interrupted, done is the
+// code by which the server says that it had carried the request out.
+func (s *Session) insist(ctx context.Context, done signal.Code, message func() signal.Message) error {
+	for interrupted := false; ; {
+		resumed := s.requests.Resumed()
+		_, err := s.request(ctx, message())
+		var refused *signal.Error
+		switch {
+		case errors.Is(err, ErrInterrupted):
+			interrupted = true
+		case errors.Is(err, signalling.ErrUnsent):
+			select {
+			case <-resumed:
+			case <-ctx.Done():
+				return errors.Join(ctx.Err(), err)
+			case <-s.ctx.Done():
+				return s.Err()
+			}
+		case interrupted && errors.As(err, &refused) && refused.Code == done:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// Publisher returns the publisher of a publication of this client, nil if there is none.
+func (s *Session) Publisher(name string) *Publisher { return s.publishers.get(name) }
+
+// Unpublish ends a publication of this client.
+func (s *Session) Unpublish(ctx context.Context, name string) error {
+	s.publishers.remove(name)
+	return s.insist(ctx, signal.CodeNotFound, func() signal.Message { return &signal.Unpublish{Publication: name} })
+}
+
+// publishers are those of a session, by the names of their publications. Its methods are safe for concurrent use. The zero
+// value is empty.
+type publishers struct {
+	mu     sync.Mutex
+	byName map[string]*Publisher
+}
+
+// add adds a publisher, and reports whether its name was free.
+func (ps *publishers) add(p *Publisher) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	name := p.description.Name
+	if ps.byName[name] != nil {
+		return false
+	}
+	if ps.byName == nil {
+		ps.byName = make(map[string]*Publisher)
+	}
+	ps.byName[name] = p
+	return true
+}
+
+// get returns the publisher with a name, nil if there is none.
+func (ps *publishers) get(name string) *Publisher {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.byName[name]
+}
+
+// remove removes the publisher with a name, if there is one, and frees its lines.
+func (ps *publishers) remove(name string) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p := ps.byName[name]; p != nil {
+		p.detach()
+		delete(ps.byName, name)
+	}
 }

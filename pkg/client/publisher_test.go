@@ -5,37 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtcp"
+
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 var epoch = time.Date(2026, 11, 20, 15, 30, 0, 123_456_789, time.UTC)
-
-func TestTimestampsWrapAround(t *testing.T) {
-	m := newRig(t, Config{})
-	for _, mimeType := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpus} {
-		p := newPublisher(m.session, described("body", mimeType, 1, 1))
-		rate := uint64(p.publication.Codec.ClockRate)
-		// 32 bits of 90 kHz are 13 hours and 15 minutes.
-		for _, seconds := range []uint64{0, 1, 3600, 47_721, 47_722, 86_400, 10 * 365 * 86_400} {
-			got := p.timestamp(epoch.Add(time.Duration(seconds)*time.Second)) - p.timestamp(epoch)
-			if want := uint32(seconds * rate); got != want {
-				t.Errorf("%s: %d s later the timestamp is %d higher, want %d", mimeType, seconds, got, want)
-			}
-		}
-		for frame := range 100 {
-			got := int64(p.timestamp(epoch.Add(time.Duration(frame)*time.Second/30)) - p.timestamp(epoch))
-			if want := int64(frame) * int64(rate) / 30; got < want-1 || got > want+1 {
-				t.Errorf("%s: %d/30 s later the timestamp is %d higher, want %d", mimeType, frame, got, want)
-			}
-		}
-	}
-	p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
-	if far := time.Date(2250, 1, 1, 0, 0, 0, 0, time.UTC); p.timestamp(far.Add(time.Second))-p.timestamp(far) != 90000 {
-		t.Error("timestamps of 2250 are wrong")
-	}
-}
 
 // published makes a publisher of a rig whose tracks are all negotiated, with SSRCs from 100 on in steps of ten. Packets
 // are not numbered, so that nothing is estimated and nothing limited.
@@ -57,8 +34,8 @@ func published(t *testing.T, m *media, description volumetric.Publication) (*Pub
 
 // flush sends the packets that are due by that time.
 func flush(m *media, now time.Time) {
-	for _, packet := range m.uplink.depart(now, nil) {
-		packet.write()
+	for _, packet := range m.uplink.Depart(now, nil) {
+		packet.Write()
 	}
 }
 
@@ -81,7 +58,7 @@ func TestTracksOfOneInstantShareATimestamp(t *testing.T) {
 		reply(m, time.Duration(track+1)*time.Second)
 	}
 	flush(m, time.Now().Add(time.Second))
-	want := p.timestamp(capture)
+	want := p.sent.Timestamp(capture)
 	for track, w := range wires {
 		if len(w.sent) != 2 {
 			t.Fatalf("track %d sent %d packets, want 2", track, len(w.sent))
@@ -114,33 +91,13 @@ func TestCaptureTimesAreOfTheServersClock(t *testing.T) {
 	if err != nil || string(rest) != "tile" || !near(prefix.Capture) {
 		t.Errorf("the frame carries %q of %v (%v), want \"tile\" of about %v", rest, prefix.Capture, err, capture.Add(time.Hour))
 	}
-	report, ok := p.lines[0].reports.Report(capture.Add(10 * time.Second))
-	if !ok {
-		t.Fatal("no sender report after the first frame")
+	reports := m.uplink.AppendReports(nil, capture.Add(10*time.Second))
+	if len(reports) != 1 {
+		t.Fatalf("%d sender reports after the first frame, want 1", len(reports))
 	}
-	if got, want := payload.TimeFromNTP64(report.NTPTime).Add(-10*time.Second), p.timestamp(capture)+10*90000; !near(got) || report.RTPTime != want {
+	report := reports[0].(*rtcp.SenderReport)
+	if got, want := payload.TimeFromNTP64(report.NTPTime).Add(-10*time.Second), p.sent.Timestamp(capture)+10*90000; !near(got) || report.RTPTime != want {
 		t.Errorf("the report maps %d to %v, want %d at about %v", report.RTPTime, got, want, capture.Add(time.Hour))
-	}
-}
-
-func TestSlowPublicationsLeaveInTime(t *testing.T) {
-	tests := []struct {
-		rate, spread float64
-		want         time.Duration
-	}{
-		{30, 0, 13_333_333},
-		{30, 1, 33_333_333},
-		{0, 0, 13_333_333},
-		{90, 0.5, 5_555_555},
-		{1, 0, maxSpread},
-		{0.01, 0, maxSpread},
-	}
-	for _, test := range tests {
-		description := described("body", volumetric.MIMEVolumetric, 1, 1)
-		description.FrameRate = test.rate
-		if got := newPublisher(newRig(t, Config{Spread: test.spread}).session, description).spread; (got - test.want).Abs() > time.Microsecond {
-			t.Errorf("%g frames per second and spread %g: frames take %v, want %v", test.rate, test.spread, got, test.want)
-		}
 	}
 }
 

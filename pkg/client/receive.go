@@ -17,7 +17,7 @@ import (
 func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.downlink.Arrived(ssrc, packet, m.uplink.extension, info.At)
+	m.downlink.Arrived(ssrc, packet, m.uplink.Extension(), info.At)
 	if m.ended {
 		return
 	}
@@ -58,7 +58,7 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 	if feedback.IsTransportFeedback(packet) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.uplink.reported(packet, now) {
+		if m.uplink.Report(packet, now) {
 			m.wakeSender()
 		}
 		return
@@ -78,8 +78,7 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 		case *rtcp.SenderReport:
 			m.downlink.SenderReport(p, now)
 		case *rtcp.TransportLayerNack:
-			if l := m.lineBySSRC[p.MediaSSRC]; l != nil {
-				m.uplink.asked(l, p, now, rtt)
+			if m.uplink.Repeat(p, now, rtt) {
 				m.wakeSender()
 			}
 		case *rtcp.PictureLossIndication:
@@ -94,8 +93,8 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 
 // wantKeyFrame tells the program which of its tracks needs a key frame.
 func (m *media) wantKeyFrame(ssrc uint32) {
-	if l := m.lineBySSRC[ssrc]; l != nil && l.publisher != nil {
-		m.session.events.tell(KeyFrameWanted(l.publisher.own(l.track)))
+	if track, ok := m.uplink.TrackOf(ssrc); ok {
+		m.session.events.tell(KeyFrameWanted(track))
 	}
 }
 
@@ -175,25 +174,8 @@ func (w *watcher) reportArrivals(now time.Time) {
 // report appends sender reports of all lines and receiver reports of all streams.
 func (w *watcher) report(now time.Time) {
 	m := w.media
-	for _, l := range m.lines {
-		l.history.Expire(now)
-		if l.reports == nil || l.publisher == nil {
-			continue
-		}
-		if report, ok := l.reports.Report(now); ok {
-			w.packets = append(w.packets, report)
-		}
-	}
+	w.packets = m.uplink.AppendReports(w.packets, now)
 	w.packets = m.downlink.AppendReceiverReports(w.packets, now)
-}
-
-// agree sets how packets are numbered and reported from now on. extension identifies the header extension with the
-// transport-wide number, 0 for none: a client that reports by stream has none until it publishes.
-func (m *media) agree(extension uint8, byStream bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.uplink.number(extension, m.session.config.congestion(), time.Now())
-	m.downlink.ReportByStream(byStream)
 }
 
 // addStream adds the stream of a line that the server sends on.

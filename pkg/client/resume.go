@@ -21,7 +21,8 @@ const (
 func resumePatience(grace time.Duration) time.Duration { return 2 * grace }
 
 // resume opens another websocket and continues the session, as long as the server may wait for that.
-func (s *Session) resume() error {
+func (c *control) resume() error {
+	s := c.session
 	broken := s.conn.Err()
 	if s.ctx.Err() != nil {
 		return s.Err()
@@ -32,16 +33,16 @@ func (s *Session) resume() error {
 	defer cancel()
 	times := s.config.times
 	for wait, limit := firstRetry, times.Attempt; ; wait, limit = min(2*wait, lastRetry), min(2*limit, times.Dial) {
-		err := s.tryResume(ctx, limit)
+		err := c.tryResume(ctx, limit)
 		if err == nil {
-			s.ended = nil
+			c.ended = nil
 			s.events.tell(Resumed{})
 			return nil
 		}
 		var refused *signal.Error
 		if errors.As(err, &refused) {
-			if s.ended != nil {
-				err = fmt.Errorf("%w: %w", s.ended, err)
+			if c.ended != nil {
+				err = fmt.Errorf("%w: %w", c.ended, err)
 			}
 			return fmt.Errorf("%w: %w", ErrLost, err)
 		}
@@ -55,10 +56,11 @@ func (s *Session) resume() error {
 
 // tryResume makes one attempt, which may take as long as limit. A peer connection that still works is kept, and the server
 // restarts ICE.
-func (s *Session) tryResume(ctx context.Context, limit time.Duration) error {
+func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
+	s := c.session
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	fresh := s.ended != nil || !s.media.isConnected()
+	fresh := c.ended != nil || !s.media.isConnected()
 	s.mu.Lock()
 	limits := s.limits
 	s.mu.Unlock()
@@ -88,11 +90,12 @@ func (s *Session) tryResume(ctx context.Context, limit time.Duration) error {
 	if !fresh {
 		return nil
 	}
-	return s.replacePeer()
+	return c.replacePeer()
 }
 
 // replacePeer replaces the peer connection and the state of media that belongs to the connection.
-func (s *Session) replacePeer() error {
+func (c *control) replacePeer() error {
+	s := c.session
 	peer, err := s.config.newPeer(s.endpoint, s.media)
 	if err != nil {
 		return err

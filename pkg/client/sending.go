@@ -1,10 +1,13 @@
 package client
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/alarm"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
+	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 const (
@@ -28,7 +31,7 @@ type stamper interface{ StampNext() }
 // sending is the state of the sending goroutine. Its slices are kept for the next step.
 type sending struct {
 	media *media
-	due   []outgoing
+	due   []uplink.Outgoing
 	// left are the traced frames that leave whole with these, and asked is when the kernel was last asked for a stamp.
 	left  []*frametrace.Sent
 	asked time.Time
@@ -82,10 +85,10 @@ func (s *sending) step(now time.Time, peer flusher) (wait time.Duration, idle bo
 	m := s.media
 	wait, idle = s.choose(now)
 	for i := range s.due {
-		if o := &s.due[i]; o.times != nil {
+		if o := &s.due[i]; o.Times != nil {
 			s.stamp(o, peer)
 		}
-		s.due[i].write()
+		s.due[i].Write()
 	}
 	if len(s.due) > 0 {
 		peer.Flush()
@@ -110,41 +113,109 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 		return idleTick, true
 	}
 	// Without a connection nothing is stepped, however long a step has been due.
-	estimates := m.connected && m.uplink.numbers()
+	estimates := m.connected && m.uplink.Estimates()
 	if estimates {
 		m.control(now)
 	}
-	s.due = m.uplink.depart(now, s.due)
+	s.due = m.uplink.Depart(now, s.due)
 	m.countDropped()
-	next, waits := m.uplink.due()
+	next, waits := m.uplink.Due()
 	wait = idleTick
 	if waits {
 		wait = min(wait, max(minTick, next.Sub(now)))
 	}
 	if estimates {
-		wait = min(wait, max(tick, m.uplink.stepDue(now)))
+		wait = min(wait, max(tick, m.uplink.StepDue(now)))
 	}
 	return wait, !waits
 }
 
 // stamp takes the stamps of a packet that is about to be handed to the socket. Every stampInterval stamp asks the kernel
 // for the time at which the kernel sends the packet.
-func (s *sending) stamp(o *outgoing, peer flusher) {
+func (s *sending) stamp(o *uplink.Outgoing, peer flusher) {
 	now := time.Now()
-	o.times.Leaves(o.mark, now)
-	if kernel, ok := peer.(stamper); ok && o.mark&frametrace.First != 0 && now.Sub(s.asked) >= stampInterval {
+	o.Times.Leaves(o.Mark, now)
+	if kernel, ok := peer.(stamper); ok && o.Mark&frametrace.First != 0 && now.Sub(s.asked) >= stampInterval {
 		s.asked = now
 		kernel.StampNext()
 	}
-	if o.mark&frametrace.Last != 0 {
-		s.left = append(s.left, o.times)
+	if o.Mark&frametrace.Last != 0 {
+		s.left = append(s.left, o.Times)
 	}
 }
 
 // control steps the estimate, and decides which tracks are sent.
 func (m *media) control(now time.Time) {
-	if m.uplink.stepDue(now) <= 0 {
-		m.uplink.sender.Step(now)
-	}
+	m.uplink.Step(now)
 	m.weigh(now)
+}
+
+// weigh decides which tracks are sent, and tells the program and the server.
+func (m *media) weigh(now time.Time) {
+	changed, message := m.uplink.Weigh(now)
+	if changed {
+		m.session.events.tell(Uplink{Estimate: m.uplink.Estimate(), GaveUp: m.uplink.GaveUp()})
+	}
+	if message != nil {
+		m.session.updates.SetUplink(message)
+	}
+}
+
+// countDropped counts the frames that were dropped. The publisher of real video has to send a key frame then.
+func (m *media) countDropped() {
+	for _, track := range m.uplink.CountDropped() {
+		m.session.events.tell(KeyFrameWanted(track))
+	}
+}
+
+// tellAgain makes the state of the uplink be sent again, to a server that may not have got it.
+func (m *media) tellAgain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uplink.TellAgain()
+}
+
+// attach gives a line to a track of a publisher, or to none.
+func (m *media) attach(mid string, o uplink.Outlet, p *Publisher, tile int, quality volumetric.Quality) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p == nil {
+		m.uplink.Attach(mid, o, nil, 0, 0)
+		return
+	}
+	m.uplink.Attach(mid, o, p.sent, tile, quality)
+}
+
+// detach frees the lines of a publisher.
+func (m *media) detach(p *Publisher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uplink.Detach(p.sent)
+}
+
+// carries reports whether frames of a track can be sent: the track is negotiated, and media flows. The caller holds the lock.
+func (m *media) carries(p *uplink.Publication, track int) bool {
+	return p.Negotiated(track) && m.connected && !m.ended
+}
+
+// enqueue queues a frame. The error wraps ErrNotConnected.
+func (m *media) enqueue(f uplink.Frame) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.carries(f.Publication, f.Track) {
+		return ErrNotConnected
+	}
+	if !f.Publication.Accepted(f.Track) {
+		return fmt.Errorf("%w: the server takes no %s", ErrNotConnected, f.Publication.Description().Codec.MIMEType)
+	}
+	m.uplink.Enqueue(f, time.Now())
+	m.wakeSender()
+	return nil
+}
+
+func (m *media) wakeSender() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
 }

@@ -39,8 +39,6 @@ type Session struct {
 	running sync.WaitGroup
 	// leaving says that the websocket's end is wanted.
 	leaving atomic.Bool
-	// ended is why the server has ended the peer connection, nil where it has not. It belongs to the session's goroutine.
-	ended *signal.Error
 
 	mu     sync.Mutex
 	conn   *signalling.Conn
@@ -76,7 +74,7 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 		return nil, s.Err()
 	}
 	s.running.Add(3)
-	go s.run()
+	go (&control{session: s}).run()
 	go s.media.send()
 	go s.media.watch()
 	return s, nil

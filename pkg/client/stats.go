@@ -1,6 +1,9 @@
 package client
 
 import (
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -63,4 +66,38 @@ func (s *Session) Stats() []TileStats {
 		})
 	}
 	return list
+}
+
+// UplinkStats say how the way to the server is used. Counts are of frames of one tile at one quality, since the beginning of the session.
+type UplinkStats struct {
+	// Estimate is what the uplink carries, 0 as long as the server has not reported.
+	Estimate volumetric.Bitrate
+	// RTT is the round-trip time of packets, Loss the share of those that were lost over the last seconds.
+	RTT  time.Duration
+	Loss float64
+	// GaveUp are the tracks that are not sent for want of bandwidth.
+	GaveUp []signal.OwnTrack
+	UplinkCounts
+}
+
+// UplinkCounts count frames that were written and not sent, and what was sent beside frames.
+type UplinkCounts struct {
+	// Paused frames are of tracks that nobody takes, GivenUp frames of tracks that the uplink cannot carry.
+	Paused, GivenUp int64
+	// Dropped frames waited for too long for those before them, and were left out whole.
+	Dropped int64
+	// ProbeBytes were sent only to learn what the uplink carries, and were repetitions of packets.
+	ProbeBytes int64
+}
+
+// Uplink tells how the way to the server is used.
+func (s *Session) Uplink() UplinkStats {
+	m := s.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rtt, loss := m.uplink.Path()
+	return UplinkStats{
+		Estimate: m.uplink.Estimate(), RTT: rtt, Loss: loss, GaveUp: m.uplink.GaveUp(),
+		UplinkCounts: UplinkCounts(m.uplink.Counts()),
+	}
 }

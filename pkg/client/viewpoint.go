@@ -59,7 +59,7 @@ func (s *Session) SetViewpoint(v Viewpoint) {
 // SetPose tells the others where the object stands. Like viewpoints, the newest pose is sent at most 60 times per second.
 func (p *Publisher) SetPose(pose Pose) {
 	p.session.updates.SetPose(&signal.Pose{
-		Publication: p.publication.Name,
+		Publication: p.description.Name,
 		Position:    pose.Position,
 		Orientation: rotation(pose.Orientation),
 		Scale:       pose.Scale,

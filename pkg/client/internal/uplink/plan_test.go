@@ -1,4 +1,4 @@
-package client
+package uplink
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ func TestPlanTranscripts(t *testing.T) {
 func playPlan(t *testing.T, text string) string {
 	t.Helper()
 	var out strings.Builder
-	var plan uplinkPlan
+	var plan plan
 	var tracks []planTrack
 	var names []string
 	find := func(name string) *planTrack {

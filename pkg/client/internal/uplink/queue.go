@@ -1,4 +1,4 @@
-package client
+package uplink
 
 import (
 	"math/rand/v2"
@@ -15,18 +15,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-const (
-	// wireOverhead is the size of a packet on the wire beside its RTP header of 12 bytes and its payload, in bytes.
-	wireOverhead = congestion.PacketOverhead - 12
-	// foreignBudget is how long frames of real video wait for the uplink. Each frame that is dropped costs all frames up
-	// to the next key frame.
-	foreignBudget = 500 * time.Millisecond
-)
+// wireOverhead is the size of a packet on the wire beside its RTP header of 12 bytes and its payload, in bytes.
+const wireOverhead = congestion.PacketOverhead - 12
 
-// uplink sends frames and retransmissions to the server. It is pure, stepped with now, and belongs to media's lock.
+// queue holds the frames and retransmissions of one peer connection until their packets leave, at the rate of the Sender.
 //
 // The packets of a frame get their sequence numbers when they leave, so that a frame that is dropped leaves no gap.
-type uplink struct {
+type queue struct {
 	sender  *sender.Sender[heldPacket, repair]
 	started time.Time
 	// extension identifies the header extension with the transport-wide number, 0 if packets are not numbered: then the
@@ -36,7 +31,7 @@ type uplink struct {
 	// tile.
 	audio, delayed []*heldFrame
 	// leaving are the packets that leave in this call of depart, stepped is the time of the last one.
-	leaving []outgoing
+	leaving []Outgoing
 	stepped time.Time
 	// dropped are the tracks of the frames that were dropped and not counted yet.
 	dropped []ownTrack
@@ -46,18 +41,18 @@ type uplink struct {
 	results    []feedback.PacketResult
 }
 
-// ownTrack is one track of a publisher.
+// ownTrack is one track of a publication.
 type ownTrack struct {
-	publisher *Publisher
-	track     int
+	publication *Publication
+	track       int
 }
 
 // heldFrame is a frame whose packets leave evenly from begin on, the last one at begin + spread.
 type heldFrame struct {
-	line      *line
-	publisher *Publisher
-	track     int
-	timestamp uint32
+	line        *line
+	publication *Publication
+	track       int
+	timestamp   uint32
 	// capture is by this host's clock, serverCapture the same instant by the server's.
 	capture, serverCapture time.Time
 	payloads               [][]byte
@@ -91,116 +86,116 @@ type padding struct {
 	repeated uint16
 }
 
-func newUplink(plan pacing.Plan, now time.Time) uplink {
+func newQueue(plan pacing.Plan, now time.Time) queue {
 	options := sender.Options{Plan: plan, Grace: sender.UsualGrace, Idle: sender.UsualIdle}
-	return uplink{sender: sender.New[heldPacket, repair](options, now), started: now}
+	return queue{sender: sender.New[heldPacket, repair](options, now), started: now}
 }
 
 // number sets the identifier of the header extension that numbers packets, and starts the estimate with the first one.
-func (u *uplink) number(extension uint8, config congestion.Config, now time.Time) {
-	if extension == u.extension {
+func (q *queue) number(extension uint8, config congestion.Config, now time.Time) {
+	if extension == q.extension {
 		return
 	}
-	u.extension = extension
-	u.sender.Stop(now)
+	q.extension = extension
+	q.sender.Stop(now)
 	if extension != 0 {
-		u.sender.Start(sender.NewNumbered(uint16(rand.Uint32())), congestion.New(congestion.GCC, config, now), now)
+		q.sender.Start(sender.NewNumbered(uint16(rand.Uint32())), congestion.New(congestion.GCC, config, now), now)
 	}
 }
 
 // at converts a time to that of the Sender's pacer.
-func (u *uplink) at(t time.Time) time.Duration { return t.Sub(u.started) }
+func (q *queue) at(t time.Time) time.Duration { return t.Sub(q.started) }
 
 // estimate is the estimated rate of the uplink, 0 until the server has reported.
-func (u *uplink) estimate() volumetric.Bitrate {
-	if !u.sender.Reported() {
+func (q *queue) estimate() volumetric.Bitrate {
+	if !q.sender.Reported() {
 		return 0
 	}
-	return u.sender.Stats().Estimate
+	return q.sender.Stats().Estimate
 }
 
 // reported processes transport-wide feedback of the server, and reports whether the feedback had results.
-func (u *uplink) reported(packet []byte, now time.Time) bool {
-	u.results = u.sender.Report(packet, now, now, u.results[:0])
-	if len(u.results) == 0 {
+func (q *queue) reported(packet []byte, now time.Time) bool {
+	q.results = q.sender.Report(packet, now, now, q.results[:0])
+	if len(q.results) == 0 {
 		return false
 	}
-	u.sender.Consult(now)
+	q.sender.Consult(now)
 	return true
 }
 
 // numbers reports whether packets are numbered, and the uplink estimated.
-func (u *uplink) numbers() bool { return u.extension != 0 }
+func (q *queue) numbers() bool { return q.extension != 0 }
 
 // stepDue is the time until the estimate's next step, 0 or less if the step is due.
-func (u *uplink) stepDue(now time.Time) time.Duration { return u.sender.StepDue() - u.at(now) }
+func (q *queue) stepDue(now time.Time) time.Duration { return q.sender.StepDue() - q.at(now) }
 
 // asked queues the packets that a NACK names, if they are still known and can have been lost. The server asks again for
 // packets beyond those that the pacer has room for.
-func (u *uplink) asked(l *line, nack *rtcp.TransportLayerNack, now time.Time, rtt time.Duration) {
+func (q *queue) asked(l *line, nack *rtcp.TransportLayerNack, now time.Time, rtt time.Duration) {
 	if !l.repeats() {
 		return
 	}
 	for _, pair := range nack.Nacks {
 		pair.Range(func(sequence uint16) bool {
 			sent, known := l.history.Get(sequence)
-			return !known || !feedback.Answerable(sent.At, now, rtt) || u.sender.HoldRepair(repair{l, sequence})
+			return !known || !feedback.Answerable(sent.At, now, rtt) || q.sender.HoldRepair(repair{l, sequence})
 		})
 	}
 }
 
 // isAudio reports whether the frame leaves at once, whatever the rate.
-func (f *heldFrame) isAudio() bool { return f.publisher.publication.Kind == volumetric.KindAudio }
+func (f *heldFrame) isAudio() bool { return f.publication.description.Kind == volumetric.KindAudio }
 
 // abandoned reports whether the line now carries another track.
 func (f *heldFrame) abandoned() bool {
-	return f.line.publisher != f.publisher || f.line.track != f.track
+	return f.line.publication != f.publication || f.line.track != f.track
 }
 
 // add queues a frame. Delayed frames of the line begin before the frame.
-func (u *uplink) add(f *heldFrame) {
-	u.delayed = slices.DeleteFunc(u.delayed, func(d *heldFrame) bool {
+func (q *queue) add(f *heldFrame) {
+	q.delayed = slices.DeleteFunc(q.delayed, func(d *heldFrame) bool {
 		if d.line != f.line {
 			return false
 		}
 		d.begin = f.begin
-		u.hold(d)
+		q.hold(d)
 		return true
 	})
-	u.hold(f)
+	q.hold(f)
 }
 
 // hold queues the packets of a frame: packet i of n is due at begin + spread * i / (n - 1).
-func (u *uplink) hold(f *heldFrame) {
+func (q *queue) hold(f *heldFrame) {
 	if f.isAudio() {
-		u.audio = append(u.audio, f)
+		q.audio = append(q.audio, f)
 		return
 	}
-	begin, gap := u.at(f.begin), time.Duration(0)
+	begin, gap := q.at(f.begin), time.Duration(0)
 	if gaps := len(f.payloads) - 1; gaps > 0 {
 		gap = f.spread / time.Duration(gaps)
 	}
 	for i := range f.payloads {
 		offer := pacing.Offer{Arrived: begin, Due: begin + time.Duration(i)*gap, Begins: i == 0}
-		u.sender.Hold(&f.line.held, heldPacket{f, i}, offer)
+		q.sender.Hold(&f.line.held, heldPacket{f, i}, offer)
 	}
 }
 
 // delay queues a frame that waits for another quality of its tile until its begin, or until resume. Delayed frames of
 // the line begin no later than the frame.
-func (u *uplink) delay(f *heldFrame) {
-	for _, d := range u.delayed {
+func (q *queue) delay(f *heldFrame) {
+	for _, d := range q.delayed {
 		if d.line == f.line && f.begin.Before(d.begin) {
 			d.begin = f.begin
 		}
 	}
-	u.delayed = append(u.delayed, f)
+	q.delayed = append(q.delayed, f)
 }
 
-// resume makes the delayed frames of a publisher's tracks from first to before last begin right after the given time.
-func (u *uplink) resume(p *Publisher, first, last int, begin time.Time) {
-	for _, f := range u.delayed {
-		if f.publisher == p && f.track >= first && f.track < last {
+// resume makes the delayed frames of the tracks from first to before last of a publication begin right after the given time.
+func (q *queue) resume(p *Publication, first, last int, begin time.Time) {
+	for _, f := range q.delayed {
+		if f.publication == p && f.track >= first && f.track < last {
 			// The frame that they waited for begins at that time.
 			f.begin = begin.Add(time.Nanosecond)
 		}
@@ -208,48 +203,48 @@ func (u *uplink) resume(p *Publisher, first, last int, begin time.Time) {
 }
 
 // depart appends the packets that leave now: audio, then retransmissions, then frames, then the padding of a probe.
-func (u *uplink) depart(now time.Time, packets []outgoing) []outgoing {
-	u.leaving = packets
-	u.delayed = slices.DeleteFunc(u.delayed, func(f *heldFrame) bool {
+func (q *queue) depart(now time.Time, packets []Outgoing) []Outgoing {
+	q.leaving = packets
+	q.delayed = slices.DeleteFunc(q.delayed, func(f *heldFrame) bool {
 		begins := !f.begin.After(now)
 		if begins {
-			u.hold(f)
+			q.hold(f)
 		}
 		return begins
 	})
-	for _, f := range u.audio {
+	for _, f := range q.audio {
 		for i := range f.payloads {
-			u.leave(heldPacket{f, i}, now)
+			q.leave(heldPacket{f, i}, now)
 		}
 	}
-	clear(u.audio)
-	u.audio = u.audio[:0]
-	if next, ok := u.sender.Next(); ok && next <= u.at(now) {
-		u.tick(now)
+	clear(q.audio)
+	q.audio = q.audio[:0]
+	if next, ok := q.sender.Next(); ok && next <= q.at(now) {
+		q.tick(now)
 	}
-	u.stepped = now
-	packets, u.leaving = u.leaving, nil
+	q.stepped = now
+	packets, q.leaving = q.leaving, nil
 	return packets
 }
 
 // tick lets the packets of one tick of the pacer leave.
-func (u *uplink) tick(now time.Time) {
-	at := u.at(now)
-	u.sender.Tick(at)
-	for r, ok := u.sender.PopRepair(); ok; r, ok = u.sender.PopRepair() {
-		u.repeat(r, feedback.Retransmission, now)
+func (q *queue) tick(now time.Time) {
+	at := q.at(now)
+	q.sender.Tick(at)
+	for r, ok := q.sender.PopRepair(); ok; r, ok = q.sender.PopRepair() {
+		q.repeat(r, feedback.Retransmission, now)
 	}
-	for p, ok := u.sender.Pop(at); ok; p, ok = u.sender.Pop(at) {
-		u.leave(p, now)
+	for p, ok := q.sender.Pop(at); ok; p, ok = q.sender.Pop(at) {
+		q.leave(p, now)
 	}
-	u.sender.Pad(func() bool { return u.pad(now) })
+	q.sender.Pad(func() bool { return q.pad(now) })
 }
 
 // leave lets a packet of a frame leave, unless the frame is dropped.
-func (u *uplink) leave(p heldPacket, now time.Time) {
+func (q *queue) leave(p heldPacket, now time.Time) {
 	f := p.frame
 	if p.index == 0 {
-		f.dropped = !u.begin(f, now)
+		f.dropped = !q.begin(f, now)
 	}
 	if f.dropped {
 		return
@@ -260,50 +255,50 @@ func (u *uplink) leave(p heldPacket, now time.Time) {
 		kind = feedback.Audio
 	}
 	o.keep(now)
-	u.send(o, kind, now)
+	q.send(o, kind, now)
 	if f.line.repeats() {
-		u.padding = padding{line: f.line, newest: o.header.SequenceNumber}
+		q.padding = padding{line: f.line, newest: o.Header.SequenceNumber}
 	}
 }
 
 // begin begins to send a frame, and reports whether the frame may leave.
-func (u *uplink) begin(f *heldFrame, now time.Time) bool {
+func (q *queue) begin(f *heldFrame, now time.Time) bool {
 	if f.abandoned() {
 		return false
 	}
-	if u.expired(f, now) {
-		u.dropped = append(u.dropped, ownTrack{f.publisher, f.track})
+	if q.expired(f, now) {
+		q.dropped = append(q.dropped, ownTrack{f.publication, f.track})
 		return false
 	}
 	if !f.line.begin(f) {
 		return false
 	}
-	u.sender.Begin(&f.line.held)
+	q.sender.Begin(&f.line.held)
 	return true
 }
 
 // expired reports whether a frame has waited for the path for longer than its budget. A frame that began after the last
 // step has not waited for the path, however late this step is.
-func (u *uplink) expired(f *heldFrame, now time.Time) bool {
-	waited := u.sender.Limit() > 0 && f.begin.Before(u.stepped)
+func (q *queue) expired(f *heldFrame, now time.Time) bool {
+	waited := q.sender.Limit() > 0 && f.begin.Before(q.stepped)
 	return waited && f.budget > 0 && now.Sub(f.begin) > f.budget
 }
 
 // send numbers a packet, accounts for its size on the wire in bytes, and returns the size.
-func (u *uplink) send(o outgoing, kind feedback.PacketKind, now time.Time) (size int) {
+func (q *queue) send(o Outgoing, kind feedback.PacketKind, now time.Time) (size int) {
 	size = o.size()
-	if u.numbers() {
-		number := u.sender.Sent(o.header.SSRC, o.header.SequenceNumber, size, kind, now)
+	if q.numbers() {
+		number := q.sender.Sent(o.Header.SSRC, o.Header.SequenceNumber, size, kind, now)
 		// The identifier was negotiated. A packet that could not be numbered would leave all the same.
-		_ = feedback.SetTransportSequence(&o.header, u.extension, uint16(number))
+		_ = feedback.SetTransportSequence(&o.Header, q.extension, uint16(number))
 	}
-	u.sender.Spend(size)
-	u.leaving = append(u.leaving, o)
+	q.sender.Spend(size)
+	q.leaving = append(q.leaving, o)
 	return size
 }
 
 // repeat sends the retransmission of a packet, and reports whether the packet is still known.
-func (u *uplink) repeat(r repair, kind feedback.PacketKind, now time.Time) bool {
+func (q *queue) repeat(r repair, kind feedback.PacketKind, now time.Time) bool {
 	sent, known := r.line.history.Get(r.sequence)
 	if !known {
 		return false
@@ -312,40 +307,40 @@ func (u *uplink) repeat(r repair, kind feedback.PacketKind, now time.Time) bool 
 	if !ok {
 		return false
 	}
-	size := u.send(o, kind, now)
+	size := q.send(o, kind, now)
 	if kind == feedback.Probe {
-		u.probeBytes += int64(size)
+		q.probeBytes += int64(size)
 	} else {
-		u.sender.SpendRepair(size)
+		q.sender.SpendRepair(size)
 	}
 	return true
 }
 
 // pad sends a recent packet again, and reports whether there is one. The repetition is a retransmission that the server
 // has not asked for, and repairs a loss that the server has not noticed yet.
-func (u *uplink) pad(now time.Time) bool {
-	p := &u.padding
+func (q *queue) pad(now time.Time) bool {
+	p := &q.padding
 	if p.line == nil {
 		return false
 	}
-	if p.repeated < sender.MaxPadding && u.repeat(repair{p.line, p.newest - p.repeated}, feedback.Probe, now) {
+	if p.repeated < sender.MaxPadding && q.repeat(repair{p.line, p.newest - p.repeated}, feedback.Probe, now) {
 		p.repeated++
 		return true
 	}
 	p.repeated = 1
-	return u.repeat(repair{p.line, p.newest}, feedback.Probe, now)
+	return q.repeat(repair{p.line, p.newest}, feedback.Probe, now)
 }
 
 // due is when the next packet leaves, and is not ok if none waits and no probe is under way.
-func (u *uplink) due() (at time.Time, ok bool) {
-	if len(u.audio) > 0 {
-		return u.started, true
+func (q *queue) due() (at time.Time, ok bool) {
+	if len(q.audio) > 0 {
+		return q.started, true
 	}
-	next, ok := u.sender.Next()
+	next, ok := q.sender.Next()
 	if ok {
-		at = u.started.Add(next)
+		at = q.started.Add(next)
 	}
-	for _, f := range u.delayed {
+	for _, f := range q.delayed {
 		if !ok || f.begin.Before(at) {
 			at, ok = f.begin, true
 		}

@@ -1,4 +1,4 @@
-package client
+package uplink
 
 import (
 	"math/rand/v2"
@@ -12,23 +12,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// outlet is one outgoing RTP stream of the peer connection, as transport.Outlet is.
-type outlet interface {
+// Outlet is one outgoing RTP stream of the peer connection, as transport.Outlet is.
+type Outlet interface {
 	// Queue takes a packet that leaves when the peer is flushed.
 	Queue(header *rtp.Header, payload []byte) error
 	// SSRC and RetransmissionSSRC are 0 while there are none.
 	SSRC() uint32
 	RetransmissionSSRC() uint32
-	// PayloadType gives the negotiated payload types of a media type.
+	// PayloadType returns the negotiated payload types of a media type.
 	PayloadType(mimeType string) (media, retransmission uint8, ok bool)
 }
 
-// line is one RTP stream that the session sends: the publication, tile and quality on it may change, its numbering goes on. It belongs to
-// media's lock; packets are written by the sending goroutine alone.
+// line is one RTP stream that the client sends. The track on it may change. Its numbers go on, since they belong to the SSRC.
 type line struct {
-	outlet    outlet
-	publisher *Publisher
-	track     int
+	outlet      Outlet
+	publication *Publication
+	track       int
 	// held are the packets that wait to leave on the line. They have no sequence numbers yet.
 	held pacing.Flow[heldPacket]
 
@@ -38,35 +37,35 @@ type line struct {
 	reports        *feedback.SenderReporter
 }
 
-// outgoing is one numbered packet.
-type outgoing struct {
+// Outgoing is one numbered packet that leaves.
+type Outgoing struct {
 	line    *line
-	header  rtp.Header
-	payload []byte
-	// times are those of the frame, where a stamp is taken of this packet, and mark which.
-	times *frametrace.Sent
-	mark  frametrace.Mark
+	Header  rtp.Header
+	Payload []byte
+	// Times are those of the frame if a stamp is taken of this packet, and Mark is the stamp. Times is nil otherwise.
+	Times *frametrace.Sent
+	Mark  frametrace.Mark
 }
 
 // keep puts the packet into its line's history, as it leaves. A request for a packet that has not left yet finds nothing.
-func (o *outgoing) keep(now time.Time) {
+func (o *Outgoing) keep(now time.Time) {
 	o.line.history.Put(feedback.Sent{
-		Sequence:    o.header.SequenceNumber,
-		Timestamp:   o.header.Timestamp,
-		Marker:      o.header.Marker,
-		PayloadType: o.header.PayloadType,
-		Payload:     o.payload,
+		Sequence:    o.Header.SequenceNumber,
+		Timestamp:   o.Header.Timestamp,
+		Marker:      o.Header.Marker,
+		PayloadType: o.Header.PayloadType,
+		Payload:     o.Payload,
 		At:          now,
 	})
 }
 
 // size is the size of the packet on the wire, in bytes.
-func (o *outgoing) size() int { return o.header.MarshalSize() + len(o.payload) + wireOverhead }
+func (o *Outgoing) size() int { return o.Header.MarshalSize() + len(o.Payload) + wireOverhead }
 
-// write queues the packet at its peer. Its loss, should the connection be closing, is the network's kind of loss.
-func (o *outgoing) write() { _ = o.line.outlet.Queue(&o.header, o.payload) }
+// Write queues the packet at its outlet. If the connection is closing, the packet is lost, as on the network.
+func (o *Outgoing) Write() { _ = o.line.outlet.Queue(&o.Header, o.Payload) }
 
-func newLine(o outlet) *line {
+func newLine(o Outlet) *line {
 	return &line{
 		outlet: o,
 		// A receiver that missed the packets before an early wrap would have the wrong rollover counter (RFC 3711 section 3.3.1).
@@ -76,13 +75,13 @@ func newLine(o outlet) *line {
 	}
 }
 
-// carry gives the line to a track of a publisher.
-func (l *line) carry(p *Publisher, track int) {
-	if l.publisher == p && l.track == track {
+// carry gives the line to a track of a publication.
+func (l *line) carry(p *Publication, track int) {
+	if l.publication == p && l.track == track {
 		return
 	}
 	l.release()
-	l.publisher, l.track = p, track
+	l.publication, l.track = p, track
 	p.lines[track] = l
 	if l.reports != nil {
 		l.reports.Unmap()
@@ -91,15 +90,15 @@ func (l *line) carry(p *Publisher, track int) {
 
 // release takes the line from its track.
 func (l *line) release() {
-	if l.publisher != nil && l.publisher.lines[l.track] == l {
-		l.publisher.lines[l.track] = nil
+	if l.publication != nil && l.publication.lines[l.track] == l {
+		l.publication.lines[l.track] = nil
 	}
-	l.publisher = nil
+	l.publication = nil
 }
 
 // begin prepares the line for a frame, and reports whether the line still takes the frame's codec.
 func (l *line) begin(f *heldFrame) bool {
-	codec := f.publisher.publication.Codec
+	codec := f.publication.description.Codec
 	media, retransmission, ok := l.outlet.PayloadType(codec.MIMEType)
 	if !ok {
 		return false
@@ -114,20 +113,20 @@ func (l *line) begin(f *heldFrame) bool {
 }
 
 // packet makes the packet with an index of a frame that has begun.
-func (l *line) packet(f *heldFrame, index int) outgoing {
+func (l *line) packet(f *heldFrame, index int) Outgoing {
 	last := index == len(f.payloads)-1
-	o := outgoing{line: l, payload: f.payloads[index], header: rtp.Header{
+	o := Outgoing{line: l, Payload: f.payloads[index], Header: rtp.Header{
 		Version:        2,
-		Marker:         last && f.publisher.publication.Kind == volumetric.KindVideo,
+		Marker:         last && f.publication.description.Kind == volumetric.KindVideo,
 		PayloadType:    f.payloadType,
 		SequenceNumber: l.next,
 		Timestamp:      f.timestamp,
 		SSRC:           l.outlet.SSRC(),
 	}}
-	if o.mark = f.times.Mark(o.header.SSRC, o.header.SequenceNumber, index, len(f.payloads)); o.mark != 0 {
-		o.times = f.times
+	if o.Mark = f.times.Mark(o.Header.SSRC, o.Header.SequenceNumber, index, len(f.payloads)); o.Mark != 0 {
+		o.Times = f.times
 	}
-	l.reports.Count(len(o.payload))
+	l.reports.Count(len(o.Payload))
 	l.next++
 	return o
 }
@@ -136,9 +135,9 @@ func (l *line) packet(f *heldFrame, index int) outgoing {
 func (l *line) repeats() bool { return l.retransmission.SSRC != 0 && l.retransmission.PayloadType != 0 }
 
 // again makes the retransmission of a packet.
-func (l *line) again(sent *feedback.Sent) (o outgoing, ok bool) {
+func (l *line) again(sent *feedback.Sent) (o Outgoing, ok bool) {
 	header := rtp.Header{Version: 2, Marker: sent.Marker, SequenceNumber: sent.Sequence, Timestamp: sent.Timestamp}
 	// The original number takes two bytes (RFC 4588 section 4).
 	body, err := l.retransmission.Pack(make([]byte, len(sent.Payload)+2), &header, sent.Payload)
-	return outgoing{line: l, header: header, payload: body}, err == nil
+	return Outgoing{line: l, Header: header, Payload: body}, err == nil
 }

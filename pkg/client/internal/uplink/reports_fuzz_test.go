@@ -1,6 +1,7 @@
-package client
+package uplink
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func FuzzUplinkReports(f *testing.F) {
 			recorder.Received(uint16(i), 1200, now)
 		}
 		if report := recorder.AppendReports(nil, 1, 0, now); len(report) > 0 {
-			honest = scripted(honest, 0, 50, report)
+			honest = scripted(honest, 50, report)
 		}
 	}
 	f.Add(honest)
@@ -34,35 +35,52 @@ func FuzzUplinkReports(f *testing.F) {
 		RecvDeltas:   []*rtcp.RecvDelta{{Type: rtcp.TypeTCCPacketReceivedSmallDelta, Delta: 250}},
 	}
 	if data, err := lie.Marshal(); err == nil {
-		f.Add(scripted(scripted(nil, 0, 1, data), 0, 255, data))
+		f.Add(scripted(scripted(nil, 1, data), 255, data))
 	} else {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := newRig(t, Config{})
-		published(t, m, described("body", volumetric.MIMEVolumetric, 1, 3))
-		m.uplink = newUplink(m.session.config.plan, epoch)
-		estimator := congestion.New(congestion.GCC, m.session.config.congestion(), epoch)
-		m.uplink.sender.Start(sender.NewNumbered(0), estimator, epoch)
+		u := newRig(t)
+		published(t, u, described("body", volumetric.MIMEVolumetric, 1, 3))
+		u.queue = newQueue(u.pacing, epoch)
+		estimator := congestion.New(congestion.GCC, limits(0, 0), epoch)
+		u.queue.sender.Start(sender.NewNumbered(0), estimator, epoch)
 		for i := range 200 {
 			now := epoch.Add(time.Duration(i) * time.Millisecond)
-			m.uplink.sender.Sent(100, uint16(i), 1200, feedback.Media, now)
-			m.control(now)
+			u.queue.sender.Sent(100, uint16(i), 1200, feedback.Media, now)
+			step(u, now)
 		}
-		limits := m.session.config.congestion().Limits()
+		within := limits(0, 0).Limits()
 		begin := 200 * time.Millisecond
-		script(data, func(_ uint32, packet []byte, now time.Time) {
+		script(data, func(packet []byte, now time.Time) {
 			now = now.Add(begin)
 			if feedback.IsTransportFeedback(packet) {
-				m.RTCP(packet, now)
+				u.Report(packet, now)
 			}
-			m.control(now)
-			if estimate := m.uplink.estimate(); estimate != 0 && (estimate < limits.Min || estimate > limits.Max) {
-				t.Fatalf("the estimate is %v, want %v to %v", estimate, limits.Min, limits.Max)
+			step(u, now)
+			if estimate := u.Estimate(); estimate != 0 && (estimate < within.Min || estimate > within.Max) {
+				t.Fatalf("the estimate is %v, want %v to %v", estimate, within.Min, within.Max)
 			}
-			if m.publishers[0].tracks[0].gaveUp {
+			if u.publications[0].tracks[0].gaveUp {
 				t.Fatal("the lowest quality was given up")
 			}
 		})
 	})
+}
+
+// script takes a fuzzer's bytes apart into packets: how many milliseconds after the packet before, two bytes of length, the
+// packet.
+func script(data []byte, each func(packet []byte, now time.Time)) {
+	now := epoch
+	for len(data) >= 3 {
+		now = now.Add(time.Duration(data[0]) * time.Millisecond)
+		size := min(int(binary.BigEndian.Uint16(data[1:])), len(data)-3)
+		each(append([]byte(nil), data[3:3+size]...), now)
+		data = data[3+size:]
+	}
+}
+
+// scripted puts a packet into a script.
+func scripted(data []byte, wait byte, packet []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(append(data, wait), uint16(len(packet))), packet...)
 }

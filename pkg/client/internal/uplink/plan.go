@@ -1,4 +1,4 @@
-package client
+package uplink
 
 import "time"
 
@@ -26,9 +26,9 @@ type planTrack struct {
 	wanted, gaveUp bool
 }
 
-// uplinkPlan decides which tracks are sent when the uplink cannot carry all that is wanted: of each publication the highest qualities are given up first. It is
+// plan decides which tracks are sent when the uplink cannot carry all that is wanted: of each publication the highest qualities are given up first. It is
 // pure and stepped with now.
-type uplinkPlan struct {
+type plan struct {
 	// exceeded is since when the tracks that are sent take more than there is, the zero time while they do not.
 	exceeded time.Time
 	// fitted is how many tracks were sent after the last step: where more are wanted since, it is no dip of the estimate that is to be waited for.
@@ -42,39 +42,39 @@ type uplinkPlan struct {
 //
 // What was given up returns once it fits beside all that is sent, with a margin: also what nobody wants any more since it was given up, because it
 // would be wanted again at once.
-func (u *uplinkPlan) step(now time.Time, budget float64, tracks []planTrack) (changed bool) {
+func (p *plan) step(now time.Time, budget float64, tracks []planTrack) (changed bool) {
 	if budget == 0 {
-		u.exceeded = time.Time{}
+		p.exceeded = time.Time{}
 		for i := range tracks {
 			changed = changed || tracks[i].gaveUp
 			tracks[i].gaveUp = false
 		}
 		return changed
 	}
-	if u.waits(now, budget, tracks) {
+	if p.waits(now, budget, tracks) {
 		return false
 	}
-	changed = u.giveUp(budget, tracks)
-	u.fitted = 0
+	changed = p.giveUp(budget, tracks)
+	p.fitted = 0
 	for i := range tracks {
 		if t := &tracks[i]; t.wanted && !t.gaveUp {
-			u.fitted++
+			p.fitted++
 		}
 	}
 	return changed
 }
 
 // giveUp gives up what does not fit, or takes back what fits.
-func (u *uplinkPlan) giveUp(budget float64, tracks []planTrack) (changed bool) {
-	total := u.open(tracks)
+func (p *plan) giveUp(budget float64, tracks []planTrack) (changed bool) {
+	total := p.open(tracks)
 	for i := range tracks {
 		t := &tracks[i]
 		switch {
 		case t.kept || !t.wanted:
 		case t.gaveUp:
-			u.closed[t.publication] = true
-		case u.closed[t.publication] || total+t.rate > budget:
-			u.closed[t.publication], t.gaveUp, changed = true, true, true
+			p.closed[t.publication] = true
+		case p.closed[t.publication] || total+t.rate > budget:
+			p.closed[t.publication], t.gaveUp, changed = true, true, true
 		default:
 			total += t.rate
 		}
@@ -82,14 +82,14 @@ func (u *uplinkPlan) giveUp(budget float64, tracks []planTrack) (changed bool) {
 	if changed {
 		return true
 	}
-	clear(u.closed)
+	clear(p.closed)
 	for i := range tracks {
 		t := &tracks[i]
 		if !t.gaveUp {
 			continue
 		}
-		if u.closed[t.publication] || planMargin*(total+t.rate) > budget {
-			u.closed[t.publication] = true
+		if p.closed[t.publication] || planMargin*(total+t.rate) > budget {
+			p.closed[t.publication] = true
 			continue
 		}
 		total += t.rate
@@ -99,7 +99,7 @@ func (u *uplinkPlan) giveUp(budget float64, tracks []planTrack) (changed bool) {
 }
 
 // waits tells whether tracks take more than there is, and have not done so for long.
-func (u *uplinkPlan) waits(now time.Time, budget float64, tracks []planTrack) bool {
+func (p *plan) waits(now time.Time, budget float64, tracks []planTrack) bool {
 	sum, sent := 0.0, 0
 	for i := range tracks {
 		if t := &tracks[i]; t.wanted && !t.gaveUp {
@@ -108,26 +108,26 @@ func (u *uplinkPlan) waits(now time.Time, budget float64, tracks []planTrack) bo
 		}
 	}
 	if sum <= budget {
-		u.exceeded = time.Time{}
+		p.exceeded = time.Time{}
 		return false
 	}
-	if u.exceeded.IsZero() {
-		u.exceeded = now
+	if p.exceeded.IsZero() {
+		p.exceeded = now
 	}
 	patience := planPatience
 	if sum > planExcess*budget {
 		patience = planShortPatience
 	}
-	return sent <= u.fitted && now.Sub(u.exceeded) < patience
+	return sent <= p.fitted && now.Sub(p.exceeded) < patience
 }
 
 // open begins a step with every publication open. It returns the rate of what is sent in any case.
-func (u *uplinkPlan) open(tracks []planTrack) (total float64) {
-	u.closed = u.closed[:0]
+func (p *plan) open(tracks []planTrack) (total float64) {
+	p.closed = p.closed[:0]
 	for i := range tracks {
 		t := &tracks[i]
-		for t.publication >= len(u.closed) {
-			u.closed = append(u.closed, false)
+		for t.publication >= len(p.closed) {
+			p.closed = append(p.closed, false)
 		}
 		if t.kept && t.wanted {
 			total += t.rate

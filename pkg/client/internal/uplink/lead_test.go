@@ -1,4 +1,4 @@
-package client
+package uplink
 
 import (
 	"testing"
@@ -12,14 +12,14 @@ import (
 func TestShortFramesLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 40e6
-		r := newUplinkRig(t, 200, Config{MaxUplink: most, StartUplink: most}, described("body", volumetric.MIMEVolumetric, 1, 1))
+		r := newLoopRig(t, 200, limits(most, most), described("body", volumetric.MIMEVolumetric, 1, 1))
 		// 33 kB take 7 ms at 40 Mbit/s and 13 ms by their spread, and frames of them 8 Mbit/s; the way takes 10 ms.
 		const size = 33_000
 		expect := func(what string, leads bool) {
 			t.Helper()
 			r.settle()
 			r.run(30*time.Millisecond, size)
-			if got := r.m.uplink.estimate(); got != most || len(r.frames) != 1 {
+			if got := r.u.Estimate(); got != most || len(r.frames) != 1 {
 				t.Fatalf("%s: the estimate is %v, %d frames came; want %v and one", what, got, len(r.frames), volumetric.Bitrate(most))
 			}
 			if took := r.latency(1) - r.delay; (took < 11*time.Millisecond) != leads {

@@ -7,11 +7,11 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// clockInterval is how long after the server's clock was asked for so many times it is asked for again: first often, so that one of the quickest round trips is known
-// soon, then often enough to follow the drift of 50 µs/s that bad quartz has, and while times of frames are measured so that it adds little to what is not known.
+// clockInterval returns the time until the client asks for the server's clock again, after so many questions: first short, so
+// that one of the quickest round trips is known soon, then short enough to follow the drift of 50 µs/s that bad quartz has, and
+// shorter while times of frames are measured, so that the drift adds little to the uncertainty.
 func clockInterval(asked int, measuring bool) time.Duration {
 	switch {
 	case asked < 10:
@@ -22,10 +22,18 @@ func clockInterval(asked int, measuring bool) time.Duration {
 	return 2 * time.Second
 }
 
-// run is the session's goroutine: signalling and negotiation. It ends with the session and then frees everything.
-func (s *Session) run() {
+// control is the session's goroutine: signalling and negotiation.
+type control struct {
+	session *Session
+	// ended is why the server has ended the peer connection, nil while the connection is in use.
+	ended *signal.Error
+}
+
+// run serves the session until it ends, and then frees everything.
+func (c *control) run() {
+	s := c.session
 	defer s.running.Done()
-	defer s.free()
+	defer c.free()
 	defer s.confine()
 	clock := time.NewTimer(0)
 	defer clock.Stop()
@@ -40,7 +48,7 @@ func (s *Session) run() {
 			return
 		case m, open := <-s.conn.Messages():
 			if open {
-				s.handle(m)
+				c.handle(m)
 				continue
 			}
 			if s.leaving.Load() {
@@ -48,12 +56,12 @@ func (s *Session) run() {
 				s.cancel(ErrClosed)
 				return
 			}
-			if err := s.resume(); err != nil {
+			if err := c.resume(); err != nil {
 				s.cancel(err)
 			}
 		case <-s.peer.Notify():
 			for _, e := range s.peer.Events() {
-				s.peerEvent(e)
+				c.peerEvent(e)
 			}
 		case <-s.updates.Wake():
 			s.updates.Send(s.conn, updates)
@@ -71,8 +79,9 @@ func (s *Session) run() {
 	}
 }
 
-// free ends what the session holds. The channels that the program reads are closed last, when nobody writes to them any more.
-func (s *Session) free() {
+// free ends what the session holds. The channels that the program reads are closed last, when nothing writes to them.
+func (c *control) free() {
+	s := c.session
 	defer close(s.events)
 	for _, end := range []func(){
 		s.media.reportTimes,
@@ -86,14 +95,15 @@ func (s *Session) free() {
 	}
 }
 
-// handle takes one message of the server.
-func (s *Session) handle(m signal.Message) {
+// handle processes one message of the server.
+func (c *control) handle(m signal.Message) {
+	s := c.session
 	if s.requests.Reply(m) {
 		return
 	}
 	switch m := m.(type) {
 	case *signal.Offer:
-		if err := s.negotiate(m); err != nil {
+		if err := c.negotiate(m); err != nil {
 			s.cancel(fmt.Errorf("negotiation: %w", err))
 		}
 	case *signal.Candidate:
@@ -102,7 +112,7 @@ func (s *Session) handle(m signal.Message) {
 			s.log.Warn("server's candidate cannot be used", "error", err)
 		}
 	case *signal.Assignments:
-		s.assign(m)
+		c.assign(m)
 	case *signal.Sending:
 		for _, e := range s.media.sending(m, time.Now()) {
 			s.events.tell(e)
@@ -128,7 +138,7 @@ func (s *Session) handle(m signal.Message) {
 			s.media.travelled(sent, arrived)
 		}
 	case *signal.Closing:
-		s.closing(m)
+		c.closing(m)
 	case *signal.Error:
 		s.log.Warn("server reports an error", "code", m.Code, "message", m.Message)
 	default:
@@ -138,8 +148,9 @@ func (s *Session) handle(m signal.Message) {
 	}
 }
 
-// closing takes the server's announcement that it ends the session.
-func (s *Session) closing(m *signal.Closing) {
+// closing processes the server's announcement that it ends the session.
+func (c *control) closing(m *signal.Closing) {
+	s := c.session
 	s.events.tell(Closing{Code: m.Code, Message: m.Message, Grace: time.Duration(m.GraceMS) * time.Millisecond})
 	ended := &signal.Error{Code: m.Code, Message: m.Message}
 	switch {
@@ -147,79 +158,8 @@ func (s *Session) closing(m *signal.Closing) {
 	case m.Code == signal.CodeConnection:
 		// The session may go on with a new peer connection. Whether it does shows when it is resumed.
 		s.media.disconnect()
-		s.ended = ended
+		c.ended = ended
 	default:
 		s.cancel(ended)
-	}
-}
-
-// negotiate applies an offer: its lines are attached between the remote and the local description.
-func (s *Session) negotiate(offer *signal.Offer) error {
-	streams, err := s.peer.Offered(offer.SDP)
-	if err != nil {
-		return err
-	}
-	for _, m := range offer.Media {
-		switch {
-		case m.Role != signal.RolePublish:
-			kind := volumetric.KindVideo
-			if m.Role == signal.RoleAudio {
-				kind = volumetric.KindAudio
-			}
-			s.media.addStream(m.MID, kind, streams[m.MID])
-		case m.Publication == "":
-			s.media.attach(m.MID, nil, nil, 0, 0)
-		default:
-			publisher := s.Publisher(m.Publication)
-			if publisher == nil || m.Quality == nil || !publisher.has(m.Tile, *m.Quality) {
-				continue
-			}
-			outlet, err := s.peer.Sending(m.MID)
-			if err != nil {
-				return err
-			}
-			s.media.attach(m.MID, outlet, publisher, m.Tile, *m.Quality)
-		}
-	}
-	answer, err := s.peer.Answer()
-	if err != nil {
-		return err
-	}
-	s.media.agree(s.peer.TransportSequenceID(), s.peer.ReportsByStream())
-	s.conn.Write(&signal.Answer{Offer: offer.Offer, SDP: answer})
-	return nil
-}
-
-// assign takes what slots carry from now on, and says so to the server.
-func (s *Session) assign(m *signal.Assignments) {
-	known := &signal.Acknowledge{}
-	for _, a := range m.Assignments {
-		var publication *volumetric.Publication
-		if a.Track != nil {
-			if p, ok := s.roster.publication(a.Track.PublicationRef); ok {
-				publication = &p
-			}
-		}
-		if s.media.assign(a, publication) {
-			known.Slots = append(known.Slots, signal.SlotGeneration{MID: a.MID, Generation: a.Generation})
-		}
-	}
-	if len(known.Slots) > 0 {
-		s.conn.Write(known)
-	}
-}
-
-// peerEvent takes a local candidate or a new state of the peer connection.
-func (s *Session) peerEvent(e transport.Event) {
-	if c := e.Candidate; c != nil {
-		s.conn.Write(&signal.Candidate{Candidate: c.Candidate, MID: c.MID, LineIndex: c.LineIndex})
-		return
-	}
-	switch e.State {
-	case transport.StateConnected:
-		s.media.connect()
-		s.events.tell(Connected{})
-	case transport.StateFailed, transport.StateClosed:
-		s.media.disconnect()
 	}
 }

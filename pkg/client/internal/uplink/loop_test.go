@@ -1,4 +1,4 @@
-package client
+package uplink
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
@@ -17,13 +18,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// uplinkRig is a publisher behind an emulated link in virtual time, whose server reports arrivals. Tests run it in a bubble.
-type uplinkRig struct {
-	t         *testing.T
-	m         *media
-	sending   sending
-	publisher *Publisher
-	link      *netem.Link
+// loopRig is a publication behind an emulated link in virtual time, whose server reports arrivals. Tests run it in a bubble.
+type loopRig struct {
+	t           *testing.T
+	u           *Uplink
+	congestion  congestion.Config
+	publication *Publication
+	leaving     []Outgoing
+	link        *netem.Link
 	// delay is the way back.
 	delay    time.Duration
 	recorder *feedback.TransportRecorder
@@ -61,7 +63,7 @@ type wholeFrame struct {
 // plug is an outlet into the link.
 type plug struct {
 	*wire
-	rig *uplinkRig
+	rig *loopRig
 }
 
 func (p *plug) Queue(h *rtp.Header, body []byte) error {
@@ -74,28 +76,24 @@ func (p *plug) Queue(h *rtp.Header, body []byte) error {
 	return nil
 }
 
-func (r *uplinkRig) Flush() {}
-
-// newUplinkRig lays a link of that many Mbit/s with a queue of 100 ms and 10 ms each way.
-func newUplinkRig(t *testing.T, rate float64, config Config, description volumetric.Publication) *uplinkRig {
+// newLoopRig lays a link of that many Mbit/s with a queue of 100 ms and 10 ms each way.
+func newLoopRig(t *testing.T, rate float64, config congestion.Config, description volumetric.Publication) *loopRig {
 	t.Helper()
-	r := &uplinkRig{
-		t: t, m: newRig(t, config), delay: 10 * time.Millisecond, random: rand.New(rand.NewPCG(1, 2)),
+	r := &loopRig{
+		t: t, u: newRig(t), congestion: config, delay: 10 * time.Millisecond, random: rand.New(rand.NewPCG(1, 2)),
 		recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport), missing: make(map[frameKey]int),
 	}
 	var err error
 	if r.link, err = netem.NewLink(linkOf(rate), 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.sending = sending{media: r.m}
-	r.publisher = newPublisher(r.m.session, description)
-	r.m.agree(1, false)
-	r.m.connect()
-	for track := range r.publisher.lines {
+	r.publication = NewPublication(description, defaultSpread, 0)
+	r.u.Number(1, config, time.Now())
+	for track := range r.publication.lines {
 		ssrc := uint32(100 + 10*track)
 		q := len(description.Qualities)
-		outlet := &plug{newOutlet(description.Codec.MIMEType, ssrc, ssrc+1), r}
-		r.m.attach(fmt.Sprint(track), outlet, r.publisher, track/q, volumetric.Quality(track%q))
+		outlet := &plug{&wire{mimeType: description.Codec.MIMEType, ssrc: ssrc, retransmission: ssrc + 1}, r}
+		r.u.Attach(fmt.Sprint(track), outlet, r.publication, track/q, volumetric.Quality(track%q))
 	}
 	return r
 }
@@ -107,14 +105,14 @@ func linkOf(rate float64) netem.Config {
 }
 
 // setRate changes the link's rate, in Mbit/s.
-func (r *uplinkRig) setRate(rate float64) {
+func (r *loopRig) setRate(rate float64) {
 	if err := r.link.Reconfigure(linkOf(rate), time.Now()); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
 // run publishes 30 frames per second for a time, as long as tracks are wanted; sizes are those of a frame by quality, varied by a fifth.
-func (r *uplinkRig) run(length time.Duration, sizes ...int) {
+func (r *loopRig) run(length time.Duration, sizes ...int) {
 	r.t.Helper()
 	end := time.Now().Add(length)
 	next := time.Now()
@@ -128,25 +126,30 @@ func (r *uplinkRig) run(length time.Duration, sizes ...int) {
 	}
 }
 
-func (r *uplinkRig) write(now time.Time, sizes []int) {
+func (r *loopRig) write(now time.Time, sizes []int) {
 	r.number++
-	for tile := range r.publisher.publication.Tiles {
+	for tile := range r.publication.description.Tiles {
 		for q, size := range sizes {
 			quality := volumetric.Quality(q)
-			if !r.publisher.Wanted(tile, quality) {
+			if !r.u.Wanted(r.publication, r.publication.Track(tile, quality), now) {
 				continue
 			}
 			size += r.random.IntN(2*size/5+1) - size/5
-			if _, err := r.publisher.WriteFrame(tile, quality, OutgoingFrame{Number: r.number, Capture: now, Data: make([]byte, size)}); err != nil {
-				r.t.Fatal(err)
-			}
+			write(r.t, r.u, r.publication, tile, quality, r.number, size)
 		}
 	}
 }
 
 // step lets a millisecond of everything happen.
-func (r *uplinkRig) step(now time.Time) {
-	r.sending.step(now, r)
+func (r *loopRig) step(now time.Time) {
+	if r.u.Estimates() {
+		step(r.u, now)
+	}
+	r.leaving = r.u.Depart(now, r.leaving[:0])
+	r.u.CountDropped()
+	for i := range r.leaving {
+		r.leaving[i].Write()
+	}
 	for _, p := range r.link.Deliver(now) {
 		r.arrive(p)
 	}
@@ -158,12 +161,12 @@ func (r *uplinkRig) step(now time.Time) {
 		r.back = append(r.back, delayed{now.Add(r.delay), report})
 	}
 	for len(r.back) > 0 && !now.Before(r.back[0].at) {
-		r.m.RTCP(r.back[0].report, now)
+		r.u.Report(r.back[0].report, now)
 		r.back = r.back[1:]
 	}
 }
 
-func (r *uplinkRig) arrive(p *netem.Packet) {
+func (r *loopRig) arrive(p *netem.Packet) {
 	if number, ok := feedback.TransportSequence(p.Payload, 1); ok {
 		r.recorder.Received(number, len(p.Payload), p.Arrival)
 	} else if !r.deaf {
@@ -189,19 +192,19 @@ func (r *uplinkRig) arrive(p *netem.Packet) {
 	left--
 	r.missing[key] = left
 	if left == 0 {
-		ticks := r.publisher.timestamp(p.Arrival) - packet.Timestamp
+		ticks := r.publication.Timestamp(p.Arrival) - packet.Timestamp
 		r.frames = append(r.frames, wholeFrame{key, p.Arrival, time.Duration(ticks) * time.Second / 90000})
 	}
 }
 
 // settle forgets what was measured.
-func (r *uplinkRig) settle() {
+func (r *loopRig) settle() {
 	r.frames, r.waits, r.offered = nil, nil, 0
 	r.since = r.number
 }
 
 // torn is how many frames came in part, but for those still on their way.
-func (r *uplinkRig) torn() int {
+func (r *loopRig) torn() int {
 	count := 0
 	for key, left := range r.missing {
 		if left > 0 && key.number > r.since && key.number+6 < r.number {
@@ -212,7 +215,7 @@ func (r *uplinkRig) torn() int {
 }
 
 // latency is a quantile of the time from capture to the last packet.
-func (r *uplinkRig) latency(q float64) time.Duration {
+func (r *loopRig) latency(q float64) time.Duration {
 	var list []time.Duration
 	for _, f := range r.frames {
 		list = append(list, f.latency)
@@ -228,21 +231,19 @@ func quantile(list []time.Duration, q float64) time.Duration {
 	return list[int(q*float64(len(list)-1))]
 }
 
-func (r *uplinkRig) gaveUp() int {
-	r.m.mu.Lock()
-	defer r.m.mu.Unlock()
-	return len(r.m.gaveUp())
+func (r *loopRig) gaveUp() int {
+	return len(r.u.GaveUp())
 }
 
 // sizesOf are frames of 1, 2 and 4 Mbit/s at 30 per second: 28 Mbit/s for 4 tiles.
 var sizesOf = []int{4000, 8000, 16000}
 
 // expect checks what was measured over so long a time since settle: what was given up, what left per second, and that nothing came in part or late.
-func (r *uplinkRig) expect(what string, length time.Duration, least, most int, slowest, fastest float64) {
+func (r *loopRig) expect(what string, length time.Duration, least, most int, slowest, fastest float64) {
 	r.t.Helper()
 	gaveUp, rate, queue := r.gaveUp(), 8*float64(r.offered)/1e6/length.Seconds(), quantile(r.waits, 0.95)
 	r.t.Logf("%s: estimate %v, %d tracks given up, %.1f Mbit/s, %d frames, latency p95 %v, queue p95 %v",
-		what, r.m.uplink.estimate(), gaveUp, rate, len(r.frames), r.latency(0.95), queue)
+		what, r.u.Estimate(), gaveUp, rate, len(r.frames), r.latency(0.95), queue)
 	if gaveUp < least || gaveUp > most || rate < slowest || rate > fastest {
 		r.t.Errorf("%s: %d tracks given up, %.1f Mbit/s, want %d to %d, %g to %g", what, gaveUp, rate, least, most, slowest, fastest)
 	}
@@ -254,7 +255,7 @@ func (r *uplinkRig) expect(what string, length time.Duration, least, most int, s
 // TestUplinkFollowsTheLink publishes 28 Mbit/s over links that carry less and then more.
 func TestUplinkFollowsTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newUplinkRig(t, 14, Config{}, described("body", volumetric.MIMEVolumetric, 4, 3))
+		r := newLoopRig(t, 14, limits(0, 0), described("body", volumetric.MIMEVolumetric, 4, 3))
 		phase := func(what string, rate float64, wait time.Duration, least, most int, slowest, fastest float64) {
 			t.Helper()
 			r.setRate(rate)
@@ -265,15 +266,15 @@ func TestUplinkFollowsTheLink(t *testing.T) {
 			r.expect(what, length, least, most, slowest, fastest)
 		}
 		phase("half", 14, time.Second, 3, 6, 9, 14)
-		before := r.m.counts.Dropped
+		before := r.u.Counts().Dropped
 		phase("more", 50, 8*time.Second, 0, 0, 28, 31)
-		if r.m.counts.Dropped != before {
-			t.Errorf("%d frames were left out where there was room for all", r.m.counts.Dropped-before)
+		if r.u.Counts().Dropped != before {
+			t.Errorf("%d frames were left out where there was room for all", r.u.Counts().Dropped-before)
 		}
 		phase("less", 8, 2*time.Second, 6, 7, 5, 8)
-		before = r.m.counts.Dropped
+		before = r.u.Counts().Dropped
 		phase("next to nothing", 2, 2*time.Second, 8, 8, 1.2, 2)
-		if r.m.counts.Dropped == before {
+		if r.u.Counts().Dropped == before {
 			t.Error("no frame was left out where the lowest qualities do not fit")
 		}
 		byTrack := make(map[uint32]int)
@@ -291,7 +292,7 @@ func TestUplinkFollowsTheLink(t *testing.T) {
 
 func TestUplinkLimitHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newUplinkRig(t, 100, Config{MaxUplink: 10e6, StartUplink: 5e6}, described("body", volumetric.MIMEVolumetric, 4, 3))
+		r := newLoopRig(t, 100, limits(5e6, 10e6), described("body", volumetric.MIMEVolumetric, 4, 3))
 		r.run(2*time.Second, sizesOf...)
 		r.settle()
 		r.run(3*time.Second, sizesOf...)
@@ -303,19 +304,19 @@ func TestUplinkLimitHolds(t *testing.T) {
 func TestUplinkWithoutReports(t *testing.T) {
 	for _, numbered := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newUplinkRig(t, 100, Config{}, described("body", volumetric.MIMEVolumetric, 4, 3))
+			r := newLoopRig(t, 100, limits(0, 0), described("body", volumetric.MIMEVolumetric, 4, 3))
 			r.deaf = true
-			wait := sender.UsualGrace + planInterval
+			wait := sender.UsualGrace + PlanInterval
 			if !numbered {
-				r.m.agree(0, false)
+				r.u.Number(0, r.congestion, time.Now())
 				wait = 0
 			}
 			r.run(wait, sizesOf...)
 			r.settle()
 			r.run(2*time.Second, sizesOf...)
 			r.expect("unreported", 2*time.Second, 0, 0, 27, 32)
-			if r.m.uplink.estimate() != 0 || len(r.frames) < 12*58 {
-				t.Errorf("numbered %v: estimate %v, %d frames; want none, all of two seconds", numbered, r.m.uplink.estimate(), len(r.frames))
+			if r.u.Estimate() != 0 || len(r.frames) < 12*58 {
+				t.Errorf("numbered %v: estimate %v, %d frames; want none, all of two seconds", numbered, r.u.Estimate(), len(r.frames))
 			}
 		})
 	}

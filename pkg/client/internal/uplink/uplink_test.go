@@ -1,0 +1,60 @@
+package uplink
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// TestTheServerIsToldOfTheUplink: what was given up at once, the rate when it has changed by a tenth, and everything anew after a new beginning.
+func TestTheServerIsToldOfTheUplink(t *testing.T) {
+	u := newRig(t)
+	p, _ := published(t, u, described("body", volumetric.MIMEVolumetric, 1, 2))
+	p.tracks[0].size, p.tracks[1].size = 2000, 4000
+	u.Number(1, limits(1e6, 0), time.Now())
+	now := time.Now()
+	told := func(after time.Duration) *signal.Uplink {
+		t.Helper()
+		now = now.Add(after)
+		_, message := u.Weigh(now)
+		return message
+	}
+	// 0.48 and 0.96 Mbit/s into 1 Mbit/s.
+	want := []signal.OwnTrack{{Publication: "body", Tile: 0, Quality: 1}}
+	if got := told(0); got == nil || !reflect.DeepEqual(got.GaveUp, want) || got.Estimate != 0 {
+		t.Errorf("got %+v, want %+v of an unknown rate", got, want)
+	}
+	if got := u.GaveUp(); !reflect.DeepEqual(got, want) || !p.GaveUp(1) || u.Wanted(p, 1, now) {
+		t.Errorf("gave up %+v, want %+v", got, want)
+	}
+	if got := told(10 * time.Second); got != nil {
+		t.Errorf("got %+v, want nothing new", got)
+	}
+	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
+	recorder.Received(uint16(u.queue.sender.Sent(100, 1, 1200, feedback.Media, now)), 1200, now)
+	if now = now.Add(time.Second); !u.Report(recorder.AppendReports(nil, 1, 0, now), now) {
+		t.Fatal("a report on a packet has no result")
+	}
+	if got := told(time.Second); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
+		t.Errorf("got %+v, want 1 Mbit/s", got)
+	}
+	u.TellAgain()
+	if got := told(100 * time.Millisecond); got == nil || got.Estimate != 1e6 || !reflect.DeepEqual(got.GaveUp, want) {
+		t.Errorf("got %+v, want the same again", got)
+	}
+	// The estimate's limits rise: it returns, and the server hears of it.
+	higher := limits(1e6, 0).Limits()
+	higher.Min, higher.Start = 3e6, 3e6
+	u.queue.sender.SetLimits(higher, now)
+	if got := told(200 * time.Millisecond); got == nil || got.Estimate != 3e6 || len(got.GaveUp) != 0 {
+		t.Errorf("got %+v, want 3 Mbit/s and nothing given up", got)
+	}
+	u.Detach(p)
+	if got := told(time.Minute); got != nil {
+		t.Errorf("got %+v of a client that publishes nothing", got)
+	}
+}
