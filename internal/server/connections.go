@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 const (
@@ -61,7 +61,7 @@ func (c *connections) enter(conn net.Conn) bool {
 	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 		remote = tcp.AddrPort().Addr().Unmap()
 	}
-	source, limited := transport.Source(remote)
+	source, limited := ratelimit.Source(remote)
 	if !limited || c.trusts(remote) {
 		return true
 	}

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -78,7 +78,7 @@ func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
 			named.RemoteAddr = netip.AddrPortFrom(address, 0).String()
 			r = &named
 		}
-		if source, limited := transport.Source(address); limited {
+		if source, limited := ratelimit.Source(address); limited {
 			if err := l.quota.enter(source, time.Now()); err != nil {
 				wait := time.Duration(0)
 				if !proxied {

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 const (
@@ -124,7 +124,7 @@ func SourceOf(remote string) netip.Prefix {
 	if err != nil {
 		return netip.Prefix{}
 	}
-	source, limited := transport.Source(peer.Addr())
+	source, limited := ratelimit.Source(peer.Addr())
 	if !limited {
 		return netip.Prefix{}
 	}

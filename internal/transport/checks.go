@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 const (
@@ -60,7 +61,7 @@ type checks struct {
 	affords func(netip.Addr, time.Time) bool
 
 	remotes map[netip.AddrPort]*remoteChecks
-	pace    bucket
+	pace    ratelimit.Bucket
 	// unanswered counts the checks to addresses that have answered none.
 	unanswered int
 	// replies counts the responses to addresses that have answered none.
@@ -95,7 +96,7 @@ func newChecks(unbounded bool, permits func(netip.AddrPort) bool, affords func(n
 	return &checks{
 		unbounded: unbounded, permits: permits, affords: affords,
 		remotes: make(map[netip.AddrPort]*remoteChecks), pending: make(map[transactionID]pendingCheck),
-		pace: newBucket(checkRate, checkBurst),
+		pace: ratelimit.NewBucket(checkRate, checkBurst),
 	}
 }
 
@@ -134,10 +135,10 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 		return false
 	}
 	if !r.heard {
-		if !c.pace.has(now) || !c.affords(to.Addr(), now) {
+		if !c.pace.Has(now) || !c.affords(to.Addr(), now) {
 			return false
 		}
-		c.pace.take(now)
+		c.pace.Take(now)
 	}
 	// The shift is bounded, so that the spacing of many attempts does not overflow.
 	doublings := min(max(0, r.attempts-2), namedAttempts)

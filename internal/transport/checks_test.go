@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 // address is the nth of many remote addresses (RFC 5737).
@@ -161,11 +163,11 @@ func TestChecksAnswerChecks(t *testing.T) {
 
 // TestChecksToOneTarget has many agents check what they were named: addresses of one host, and one elsewhere.
 func TestChecksToOneTarget(t *testing.T) {
-	targets := newSources(targetRate, targetBurst)
+	targets := ratelimit.NewSources(targetRate, targetBurst)
 	victim, other := 0, 0
 	for agent := range 40 {
 		now := start.Add(time.Duration(agent) * time.Second)
-		c := newChecks(false, everywhere, targets.take)
+		c := newChecks(false, everywhere, targets.Take)
 		addresses := []netip.AddrPort{netip.MustParseAddrPort("198.51.100.9:4711")}
 		for n := range maxRemotes - 1 {
 			addresses = append(addresses, address(n))

@@ -49,7 +49,7 @@ func (p *Peer) agreeOnData(answer *description.Description) {
 // serveData takes what comes on data channels until the connection ends. It is the goroutine that secured the connection.
 func (p *Peer) serveData(conn *dtls.Conn, client bool, sink Sink) error {
 	association, err := sctp.ClientWithOptions(
-		sctp.WithNetConn(newDataConn(conn, sink, p.tryChannel, &p.endpoint.chunks)), sctp.WithLoggerFactory(p.endpoint.logs),
+		sctp.WithNetConn(newDataConn(conn, sink, p.tryChannel, p.endpoint.chunks)), sctp.WithLoggerFactory(p.endpoint.logs),
 		sctp.WithMinCwnd(leastWindow), sctp.WithRTOMax(longestRepeat),
 		sctp.WithMaxReceiveBufferSize(receiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
 		sctp.WithMaxReassemblyQueueEntries(maxFragments), sctp.WithEnableInterleaving(false),

@@ -21,6 +21,7 @@ import (
 	"github.com/pion/ice/v4"
 	"github.com/pion/logging"
 
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
@@ -39,7 +40,7 @@ type Endpoint struct {
 	tcp         ice.TCPMux
 	connections *tcpListener
 	// chunks bounds the SCTP chunks of all remote peers of an address.
-	chunks sharedSources
+	chunks *ratelimit.SharedSources
 	// reflexive are this host's addresses as STUN servers see them.
 	reflexive []string
 	routes    routes
@@ -140,7 +141,7 @@ func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
 	logs.DefaultLogLevel = logging.LogLevelDisabled
 	e := &Endpoint{
 		config: config, logs: logs, port: port, failed: make(chan error, 1), closed: make(chan struct{}),
-		chunks: sharedSources{sources: newSources(sourceChunkRate, sourceChunkBurst)},
+		chunks: ratelimit.NewSharedSources(sourceChunkRate, sourceChunkBurst),
 	}
 	if err := e.certify(); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
@@ -77,7 +78,7 @@ func (f *floods) note(datagram []byte, from netip.AddrPort) {
 	}
 	count(f.ports, from)
 	// The programs of this host are its owner's, and do not suffer for each other.
-	if source, limited := Source(from.Addr()); limited {
+	if source, limited := ratelimit.Source(from.Addr()); limited {
 		count(f.sources, source)
 	}
 }

@@ -58,7 +58,7 @@ func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Tim
 		case !records.admits(now):
 			mux.limited.Add(1)
 			mux.floods.note(datagram, from)
-		case !mux.records.takeAll(from.Addr(), 1, now):
+		case !mux.records.TakeAll(from.Addr(), 1, now):
 			// The peer is within its own bound: others have used up that of the address.
 			mux.limited.Add(1)
 		default:

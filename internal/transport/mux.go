@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
@@ -72,10 +73,10 @@ type iceMux struct {
 	mapping map[transactionID]chan<- netip.AddrPort
 
 	// sources bounds what comes from each address, targets the checks to addresses that were only named.
-	sources, targets sources
+	sources, targets ratelimit.Sources
 
 	// records bounds the datagrams with records that come from each address, of known peers.
-	records sharedSources
+	records *ratelimit.SharedSources
 }
 
 // controlBuffer is the send buffer of the sockets that send to addresses which may not be there: 64 KiB are some 170 of
@@ -90,8 +91,8 @@ func newICEMux(port *udp.Port, routes *routes, config Config) *iceMux {
 		unbounded: config.Initiates, own: own, permits: config.permitsChecks(own), routes: routes,
 		agents: make(map[string]*muxAgent), owners: make(map[netip.AddrPort]owner),
 		transactions: make(map[transactionID]*muxAgent), mapping: make(map[transactionID]chan<- netip.AddrPort),
-		sources: newSources(sourceRate, sourceBurst), targets: newSources(targetRate, targetBurst),
-		records: sharedSources{sources: newSources(sourceRecordRate, sourceRecordBurst)},
+		sources: ratelimit.NewSources(sourceRate, sourceBurst), targets: ratelimit.NewSources(targetRate, targetBurst),
+		records: ratelimit.NewSharedSources(sourceRecordRate, sourceRecordBurst),
 	}
 	if config.Initiates {
 		return m
@@ -131,7 +132,7 @@ type muxAgent struct {
 	// peer is told of checks and answers. It is nil until the peer has registered.
 	peer *Peer
 	// stun and data bound the remote peer's STUN messages and its other datagrams.
-	stun, data bucket
+	stun, data ratelimit.Bucket
 	checks     *checks
 	named      named
 	// inboxes are those of the address families. Each is shared by the connections of the agent's candidates of that family.
@@ -205,8 +206,8 @@ func (m *iceMux) agent(ufrag string) *muxAgent {
 	if a == nil {
 		a = &muxAgent{
 			mux: m, ufrag: ufrag,
-			stun: newBucket(agentRate, agentBurst), data: newBucket(dataRate, dataBurst),
-			checks: newChecks(m.unbounded, m.permits, m.targets.take), owned: make(map[netip.AddrPort]struct{}),
+			stun: ratelimit.NewBucket(agentRate, agentBurst), data: ratelimit.NewBucket(dataRate, dataBurst),
+			checks: newChecks(m.unbounded, m.permits, m.targets.Take), owned: make(map[netip.AddrPort]struct{}),
 		}
 		m.agents[ufrag] = a
 	}
@@ -316,7 +317,7 @@ func (m *iceMux) deliverOne(datagram []byte, from netip.AddrPort, now time.Time)
 	if isSTUN {
 		rate = &a.stun
 	}
-	if !rate.take(now) || !m.sources.take(from.Addr(), now) {
+	if !rate.Take(now) || !m.sources.Take(from.Addr(), now) {
 		m.limited.Add(1)
 		m.floods.note(datagram, from)
 		return

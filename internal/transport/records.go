@@ -8,6 +8,8 @@ import (
 
 	"github.com/pion/ice/v4"
 	"github.com/pion/transport/v5/packetio"
+
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 // Sizes and content types of DTLS 1.2 records (RFC 6347 section 4.1) and handshake messages (section 4.2.2).
@@ -123,7 +125,7 @@ type recordConn struct {
 
 	mu     sync.Mutex
 	filter recordFilter
-	rate   bucket
+	rate   ratelimit.Bucket
 }
 
 const (
@@ -138,14 +140,14 @@ const (
 func newRecordConn(conn *ice.Conn) *recordConn {
 	in := packetio.NewBuffer()
 	in.SetLimitSize(recordBytes)
-	return &recordConn{conn: conn, in: in, rate: newBucket(recordRate, recordBurst)}
+	return &recordConn{conn: conn, in: in, rate: ratelimit.NewBucket(recordRate, recordBurst)}
 }
 
 // admits reports whether the remote peer may send one more datagram of records.
 func (c *recordConn) admits(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rate.take(now)
+	return c.rate.Take(now)
 }
 
 // write gives DTLS a datagram of records. Those that DTLS does not read in time are lost, as on the network. The datagram

@@ -5,12 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
-	"net/netip"
 	"slices"
 	"testing"
-	"time"
+
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 // record makes a DTLS 1.2 record.
@@ -169,7 +168,7 @@ func TestControlChunksAreBounded(t *testing.T) {
 	const each = 148
 	heartbeats := append(make([]byte, sctpHeader), bytes.Repeat(chunk(4, 0, 4), each)...)
 	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader)...)
-	shared := &sharedSources{sources: newSources(sourceChunkRate, sourceChunkBurst)}
+	shared := ratelimit.NewSharedSources(sourceChunkRate, sourceChunkBurst)
 	for _, test := range []struct {
 		packets int
 		end     error
@@ -203,7 +202,7 @@ func TestControlChunksAreBounded(t *testing.T) {
 // TestChunksOfOneAddressAreBounded: the peers of one address share its bound, those of another have their own.
 func TestChunksOfOneAddressAreBounded(t *testing.T) {
 	data := append(make([]byte, sctpHeader), chunk(chunkData, 3, dataHeader+4)...)
-	shared := &sharedSources{sources: newSources(1, 5)}
+	shared := ratelimit.NewSharedSources(1, 5)
 	passed := map[string]int{}
 	for _, address := range []net.Addr{
 		&net.UDPAddr{IP: net.IPv4(203, 0, 113, 1), Port: 1}, &net.TCPAddr{IP: net.IPv4(203, 0, 113, 1), Port: 2},
@@ -223,101 +222,9 @@ func TestChunksOfOneAddressAreBounded(t *testing.T) {
 	}
 }
 
-func TestBucket(t *testing.T) {
-	b := newBucket(10, 5)
-	take := func(now time.Time, tries int) (taken int) {
-		for range tries {
-			if b.take(now) {
-				taken++
-			}
-		}
-		return taken
-	}
-	if taken := take(start, 100); taken != 5 {
-		t.Errorf("a full bucket gave %d tokens, expected 5", taken)
-	}
-	if b.full(start.Add(499*time.Millisecond)) || !b.full(start.Add(500*time.Millisecond)) {
-		t.Error("an empty bucket of 5 tokens is not full after the time of 5")
-	}
-	if taken := take(start.Add(250*time.Millisecond), 100); taken != 2 {
-		t.Errorf("a quarter of a second gave %d tokens, expected 2", taken)
-	}
-	total := 0
-	for ms := 300; ms < 10_300; ms++ {
-		total += take(start.Add(time.Duration(ms)*time.Millisecond), 3)
-	}
-	if total < 99 || total > 101 {
-		t.Errorf("10 s gave %d tokens, expected 100", total)
-	}
-}
-
-// TestBucketTakesAll: to take many tokens at once is to take them one by one until there is none.
-func TestBucketTakesAll(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	once, each, now := newBucket(10, 5), newBucket(10, 5), start
-	refused := 0
-	for range 10_000 {
-		now = now.Add(time.Duration(random.IntN(int(time.Second))))
-		tokens, all := random.IntN(8), true
-		for n := 0; n < tokens && all; n++ {
-			all = each.take(now)
-		}
-		if got := once.takeAll(tokens, now); got != all || once != each {
-			t.Fatalf("%d tokens at %v: %t and %+v, one by one %t and %+v", tokens, now.Sub(start), got, once, all, each)
-		}
-		if !all {
-			refused++
-		}
-	}
-	if refused < 1000 || refused > 9000 {
-		t.Errorf("%d of 10,000 takes were refused, expected some of either kind", refused)
-	}
-}
-
-// TestSources floods from one address, from one network of IPv6, from this host, and from more addresses than are told
-// apart.
-func TestSources(t *testing.T) {
-	prefix := func(n, host int) netip.Addr {
-		var a [16]byte
-		a[0] = 0x20
-		binary.BigEndian.PutUint32(a[4:], uint32(n))
-		binary.BigEndian.PutUint32(a[12:], uint32(host))
-		return netip.AddrFrom16(a)
-	}
-	for _, test := range []struct {
-		name  string
-		from  func(n int) netip.Addr
-		tries int
-		taken int
-	}{
-		{"one address", func(int) netip.Addr { return address(0).Addr() }, 10 * sourceBurst, sourceBurst},
-		{"one network", func(n int) netip.Addr { return prefix(0, n) }, 10 * sourceBurst, sourceBurst},
-		{"this host", func(int) netip.Addr { return netip.MustParseAddr("127.0.0.1") }, 10 * sourceBurst, 10 * sourceBurst},
-		{"as many networks as are told apart", func(n int) netip.Addr { return prefix(n, 0) }, maxSources, maxSources},
-		{"ever other networks", func(n int) netip.Addr { return prefix(n, 0) }, 10 * maxSources, maxSources + sourceBurst},
-	} {
-		s := newSources(sourceRate, sourceBurst)
-		taken := 0
-		for n := range test.tries {
-			if s.take(test.from(n), start) {
-				taken++
-			}
-		}
-		if taken != test.taken || len(s.buckets) > maxSources {
-			t.Errorf("%s: %d of %d datagrams are taken and %d addresses kept, expected %d and %d at most",
-				test.name, taken, test.tries, len(s.buckets), test.taken, maxSources)
-		}
-		// After a while all are forgotten.
-		s.take(prefix(1<<20, 0), start.Add(time.Hour))
-		if len(s.buckets) > 1 {
-			t.Errorf("%s: %d addresses are kept after an hour", test.name, len(s.buckets))
-		}
-	}
-}
-
 // TestRecordsOfOneAddressAreBounded brings records of two peers from one address.
 func TestRecordsOfOneAddressAreBounded(t *testing.T) {
-	mux := &iceMux{records: sharedSources{sources: newSources(1, 3)}}
+	mux := &iceMux{records: ratelimit.NewSharedSources(1, 3)}
 	record := []byte{contentApplicationData, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 7}
 	for n := range 2 {
 		p := &Peer{endpoint: &Endpoint{mux: mux}}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 // Sizes and values of SCTP (RFC 9260 sections 3.1 to 3.3.4, RFC 3758 section 3.2).
@@ -49,17 +51,17 @@ type dataConn struct {
 	// try calls a function, reports whether it returned, and ends the peer if it panicked.
 	try             func(func()) bool
 	begun           bool
-	chunks, control bucket
+	chunks, control ratelimit.Bucket
 	// lostControl counts the chunks that exceeded control.
 	lostControl int
 	// shared bounds the chunks of all remote peers of an address.
-	shared *sharedSources
+	shared *ratelimit.SharedSources
 }
 
-func newDataConn(conn net.Conn, sink Sink, try func(func()) bool, shared *sharedSources) *dataConn {
+func newDataConn(conn net.Conn, sink Sink, try func(func()) bool, shared *ratelimit.SharedSources) *dataConn {
 	return &dataConn{
 		Conn: conn, sink: sink, try: try, shared: shared,
-		chunks: newBucket(chunkRate, chunkBurst), control: newBucket(controlRate, controlBurst),
+		chunks: ratelimit.NewBucket(chunkRate, chunkBurst), control: ratelimit.NewBucket(controlRate, controlBurst),
 	}
 }
 
@@ -87,14 +89,14 @@ func (c *dataConn) read(b []byte) (int, error) {
 			return 0, err
 		}
 		now := time.Now()
-		if !c.control.takeAll(count.control, now) {
+		if !c.control.TakeAll(count.control, now) {
 			if c.lostControl += count.control; c.lostControl > maxLostControl {
 				return 0, errSCTP
 			}
 			continue
 		}
-		if c.chunks.takeAll(count.transfer, now) &&
-			(count.transfer == 0 || c.shared.takeAll(addressOf(c.RemoteAddr()), count.transfer, now)) {
+		if c.chunks.TakeAll(count.transfer, now) &&
+			(count.transfer == 0 || c.shared.TakeAll(addressOf(c.RemoteAddr()), count.transfer, now)) {
 			return n, nil
 		}
 	}

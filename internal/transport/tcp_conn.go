@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 // tcpBatch is how many bytes the system is handed at once: what has been handed over goes out whatever its age.
@@ -25,7 +27,7 @@ type tcpConn struct {
 	place *list.Element
 	name  string
 	peer  *tcpPeer
-	stun  bucket
+	stun  ratelimit.Bucket
 	gone  bool
 	// heard is when something came last, in nanoseconds since 1970.
 	heard atomic.Int64

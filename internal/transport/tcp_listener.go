@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 const (
@@ -60,7 +61,7 @@ type tcpListener struct {
 	sources map[netip.Prefix]int
 	peers   map[string]*tcpPeer
 	// connects bounds the connections of each address, checks the STUN messages of its strangers.
-	connects, checks sources
+	connects, checks ratelimit.Sources
 	// strangers are the connections that have not named one of the peers, the oldest first.
 	strangers list.List
 
@@ -76,7 +77,7 @@ type tcpPeer struct {
 	// open counts the connections, total those that have ended as well.
 	open, total int
 	// stun bounds the STUN messages of all connections.
-	stun bucket
+	stun ratelimit.Bucket
 }
 
 // admits reports whether the peer may have one more connection.
@@ -113,7 +114,7 @@ func newTCPListener(inner net.Listener, endpoint *Endpoint, limits tcpLimits) *t
 	return &tcpListener{
 		Listener: inner, endpoint: endpoint, limits: limits, clock: time.Now, closed: make(chan struct{}),
 		sources: make(map[netip.Prefix]int), peers: make(map[string]*tcpPeer),
-		connects: newSources(connectRate, connectBurst), checks: newSources(sourceRate, sourceBurst),
+		connects: ratelimit.NewSources(connectRate, connectBurst), checks: ratelimit.NewSources(sourceRate, sourceBurst),
 	}
 }
 
@@ -173,9 +174,9 @@ func (l *tcpListener) admit(conn net.Conn) net.Conn {
 	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 		remote = tcp.AddrPort().Addr()
 	}
-	source, limited := Source(remote)
+	source, limited := ratelimit.Source(remote)
 	l.mu.Lock()
-	often := !l.connects.take(remote, l.clock())
+	often := !l.connects.Take(remote, l.clock())
 	crowded, full := limited && l.sources[source] >= l.limits.address, l.open >= l.limits.total
 	l.mu.Unlock()
 	if often {
@@ -196,7 +197,7 @@ func (l *tcpListener) admit(conn net.Conn) net.Conn {
 	tuneTCP(conn)
 	c := &tcpConn{
 		Conn: conn, listener: l, remote: remote, source: source, limited: limited, greeting: new(greeting),
-		queue: tcpQueue{age: l.limits.age, limit: tcpQueueBytes}, stun: newBucket(agentRate, agentBurst),
+		queue: tcpQueue{age: l.limits.age, limit: tcpQueueBytes}, stun: ratelimit.NewBucket(agentRate, agentBurst),
 	}
 	c.heard.Store(l.clock().UnixNano())
 	c.place = l.strangers.PushBack(c)
@@ -254,7 +255,7 @@ func (l *tcpListener) know(name string) {
 	if _, known := l.peers[name]; known {
 		return
 	}
-	peer := &tcpPeer{stun: newBucket(agentRate, agentBurst)}
+	peer := &tcpPeer{stun: ratelimit.NewBucket(agentRate, agentBurst)}
 	l.peers[name] = peer
 	for at := l.strangers.Front(); at != nil; {
 		c := at.Value.(*tcpConn)
@@ -305,7 +306,7 @@ func (l *tcpListener) checked(c *tcpConn, messages int) bool {
 	}
 	for range messages {
 		// Strangers of an address must not use up what peers from there may send.
-		if !stun.take(now) || stranger && !l.checks.take(c.remote, now) {
+		if !stun.Take(now) || stranger && !l.checks.Take(c.remote, now) {
 			l.refused[tcpTooManyChecks].Add(1)
 			return false
 		}

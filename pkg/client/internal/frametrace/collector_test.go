@@ -19,10 +19,10 @@ func traced() *Collector {
 }
 
 // taken gives the records that the program was handed.
-func (t *Collector) taken() (list []frametimes.Record) {
+func (c *Collector) taken() (list []frametimes.Record) {
 	for {
 		select {
-		case r, open := <-t.records:
+		case r, open := <-c.records:
 			if !open {
 				return list
 			}

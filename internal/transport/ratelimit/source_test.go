@@ -1,4 +1,4 @@
-package transport
+package ratelimit
 
 import (
 	"net/netip"
