@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"testing"
 	"time"
-
-	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 // address is the nth of many remote addresses (RFC 5737).
@@ -163,7 +161,7 @@ func TestChecksAnswerChecks(t *testing.T) {
 
 // TestChecksToOneTarget has many agents check what they were named: addresses of one host, and one elsewhere.
 func TestChecksToOneTarget(t *testing.T) {
-	targets := ratelimit.NewSources(targetRate, targetBurst)
+	targets := targetRate.Sources()
 	victim, other := 0, 0
 	for agent := range 40 {
 		now := start.Add(time.Duration(agent) * time.Second)
@@ -185,7 +183,7 @@ func TestChecksToOneTarget(t *testing.T) {
 			t.Errorf("agent %d does not check an address that it has heard from", agent)
 		}
 	}
-	if most := targetBurst + 40*targetRate; victim > most || victim < targetBurst {
+	if most := targetRate.Burst + 40*targetRate.PerSecond; victim > most || victim < targetRate.Burst {
 		t.Errorf("%d checks went to one host in 40 s, expected %d at most", victim, most)
 	}
 	if other == 0 {

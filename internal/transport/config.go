@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/transport/icetcp"
 )
 
 // ErrConfig is wrapped with the key that is wrong and what was expected.
@@ -77,7 +78,7 @@ const (
 	// placeChannel is the goroutine that reads a data channel, and what SCTP's reading goroutine calls.
 	placeChannel = "channel"
 	// placeTCP is what reads from an ICE-TCP connection, and writes to it.
-	placeTCP = "tcp"
+	placeTCP = icetcp.PanicPlace
 )
 
 // Confine confines panics to the endpoint of one client. Report takes the values and the stacks of panics, but one per

@@ -18,9 +18,9 @@ import (
 
 	"github.com/pion/dtls/v3/pkg/crypto/fingerprint"
 	"github.com/pion/dtls/v3/pkg/crypto/selfsign"
-	"github.com/pion/ice/v4"
 	"github.com/pion/logging"
 
+	"github.com/volsfu/volsfu/internal/transport/icetcp"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/internal/udp"
 )
@@ -36,9 +36,8 @@ type Endpoint struct {
 	port       *udp.Port
 	mux        *iceMux
 	neighbours neighbours
-	// tcp and connections are nil where ICE-TCP is not accepted.
-	tcp         ice.TCPMux
-	connections *tcpListener
+	// tcp is nil if ICE-TCP is not accepted.
+	tcp *icetcp.Mux
 	// chunks bounds the SCTP chunks of all remote peers of an address.
 	chunks *ratelimit.SharedSources
 	// reflexive are this host's addresses as STUN servers see them.
@@ -75,7 +74,7 @@ func Listen(config Config) (*Endpoint, error) {
 		return nil, err
 	}
 	if listener != nil {
-		endpoint.serveTCP(listener)
+		endpoint.tcp = icetcp.Serve(listener, endpoint.tcpConfig())
 	}
 	return endpoint, nil
 }
@@ -213,11 +212,20 @@ func (e *Endpoint) Stats() udp.Stats {
 }
 
 // TCPStats are the counts of the endpoint's ICE-TCP connections, all zero where it accepts none.
-func (e *Endpoint) TCPStats() TCPStats {
-	if e.connections == nil {
-		return TCPStats{}
+func (e *Endpoint) TCPStats() icetcp.Stats {
+	if e.tcp == nil {
+		return icetcp.Stats{}
 	}
-	return e.connections.stats()
+	return e.tcp.Stats()
+}
+
+// tcpConfig is the configuration of ICE-TCP.
+func (e *Endpoint) tcpConfig() icetcp.Config {
+	return icetcp.Config{
+		Connections: e.config.TCPConnections, AddressConnections: e.config.TCPAddressConnections,
+		Latency: e.config.TCPLatency, Consent: consentLife, PeerChecks: agentRate, AddressChecks: sourceRate,
+		Guard: e.config.Guard, Failed: e.ended, Logs: e.logs,
+	}
 }
 
 // Limits are the counts of what was not taken or sent since a limit was reached, all zero if there is no media port.
@@ -239,8 +247,8 @@ func (e *Endpoint) Limits() Limits {
 	limits := Limits{
 		ChecksRefused: e.mux.refused.Load(), ControlLimited: e.mux.limited.Load(), Unconsented: e.mux.unconsented.Load(),
 	}
-	if e.connections != nil {
-		limits.Unconsented += e.connections.unconsented.Load()
+	if e.tcp != nil {
+		limits.Unconsented += e.tcp.Unconsented()
 	}
 	return limits
 }

@@ -13,22 +13,23 @@ import (
 )
 
 // What one participant and one address may send of what is not media of a known peer, in datagrams per second.
-const (
-	// agentRate: ICE checks a pair every 2 s once it is selected. While it connects, a browser sends one check every 50 ms
-	// and repeats DTLS flights, and Pion's agent sends one to each of our addresses every checkInterval.
-	agentRate, agentBurst = 100, 256
-	// dataRate: DTLS flights, and media of a peer whose address has changed until ICE selects the new one.
-	dataRate, dataBurst = 2000, 512
-	// sourceRate: 64 clients behind one NAT that all join within a second. It counts only datagrams that are for an agent
-	// and within the agent's own bounds.
-	sourceRate, sourceBurst = 2000, 4000
+var (
+	// agentRate bounds STUN messages: ICE checks a pair every 2 s once it is selected. While it connects, a browser sends one
+	// check every 50 ms and repeats DTLS flights, and Pion's agent sends one to each of our addresses every checkInterval.
+	agentRate = ratelimit.Rate{PerSecond: 100, Burst: 256}
+	// dataRate bounds other datagrams: DTLS flights, and media of a peer whose address has changed until ICE selects the new
+	// one.
+	dataRate = ratelimit.Rate{PerSecond: 2000, Burst: 512}
+	// sourceRate bounds those of one address: 64 clients behind one NAT that all join within a second. It counts only
+	// datagrams that are for an agent and within the agent's own bounds.
+	sourceRate = ratelimit.Rate{PerSecond: 2000, Burst: 4000}
 	// targetRate bounds the checks of all agents to one address that was only named, so that many participants together
 	// cannot aim more at a third party than one may. 64 clients behind one NAT that join within a second are each sent
 	// some three there until their own checks come.
-	targetRate, targetBurst = 50, 400
+	targetRate = ratelimit.Rate{PerSecond: 50, Burst: 400}
 	// sourceRecordRate bounds the datagrams with DTLS records that come from one address, for all its peers together: four
 	// times what one peer may send. To decrypt them all takes some 20 % of a core.
-	sourceRecordRate, sourceRecordBurst = 4 * recordRate, 4 * recordBurst
+	sourceRecordRate = ratelimit.Rate{PerSecond: 4 * recordRate, Burst: 4 * recordBurst}
 )
 
 // inboxDatagrams is how many datagrams wait for an agent in each address family. With receiveBytes each, an agent that
@@ -91,8 +92,8 @@ func newICEMux(port *udp.Port, routes *routes, config Config) *iceMux {
 		unbounded: config.Initiates, own: own, permits: config.permitsChecks(own), routes: routes,
 		agents: make(map[string]*muxAgent), owners: make(map[netip.AddrPort]owner),
 		transactions: make(map[transactionID]*muxAgent), mapping: make(map[transactionID]chan<- netip.AddrPort),
-		sources: ratelimit.NewSources(sourceRate, sourceBurst), targets: ratelimit.NewSources(targetRate, targetBurst),
-		records: ratelimit.NewSharedSources(sourceRecordRate, sourceRecordBurst),
+		sources: sourceRate.Sources(), targets: targetRate.Sources(),
+		records: ratelimit.NewSharedSources(sourceRecordRate.PerSecond, sourceRecordRate.Burst),
 	}
 	if config.Initiates {
 		return m
@@ -206,7 +207,7 @@ func (m *iceMux) agent(ufrag string) *muxAgent {
 	if a == nil {
 		a = &muxAgent{
 			mux: m, ufrag: ufrag,
-			stun: ratelimit.NewBucket(agentRate, agentBurst), data: ratelimit.NewBucket(dataRate, dataBurst),
+			stun: agentRate.Bucket(), data: dataRate.Bucket(),
 			checks: newChecks(m.unbounded, m.permits, m.targets.Take), owned: make(map[netip.AddrPort]struct{}),
 		}
 		m.agents[ufrag] = a

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"errors"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -379,54 +378,5 @@ func openData(t *testing.T, endpoint *Endpoint, sink Sink) (*Peer, *webrtc.DataC
 		case <-deadline:
 			t.Fatal("timed out: the channel opens")
 		}
-	}
-}
-
-// brokenReading is a connection whose reading panics.
-type brokenReading struct{ net.Conn }
-
-func (brokenReading) Read([]byte) (int, error) { panic("test") }
-
-// TestAPanicEndsOneTCPConnectionForPion has what Pion's goroutines call on a connection panic.
-func TestAPanicEndsOneTCPConnectionForPion(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		call func(*tcpConn) (int, error)
-	}{
-		{"read", func(c *tcpConn) (int, error) {
-			c.Conn = brokenReading{c.Conn}
-			return c.Read(make([]byte, 1))
-		}},
-		{"write", func(c *tcpConn) (int, error) {
-			c.listener.clock = func() time.Time { panic("test") }
-			return c.Write(framed([]byte("packet")))
-		}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			e, played := listening()
-			guard, reported := guarding()
-			e.config.Guard = guard
-			far := played.connect()
-			l := newTCPListener(played, e, tcpLimits{total: 2, address: 2, peer: 2, age: time.Second})
-			conn, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := conn.(*tcpConn)
-			if n, err := test.call(c); n != 0 || !errors.Is(err, errPanicked) {
-				t.Errorf("the call returns %d, %v, expected %v", n, err, errPanicked)
-			}
-			reportedOf(t, reported, placeTCP)
-			if _, err := far.Read(make([]byte, 1)); err == nil {
-				t.Error("the connection is open")
-			}
-			if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-				t.Error(err)
-			}
-			if stats := l.stats(); stats.Open != 0 {
-				t.Errorf("%d connections are open, expected none", stats.Open)
-			}
-			_ = l.Close()
-		})
 	}
 }

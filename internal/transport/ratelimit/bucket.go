@@ -13,6 +13,15 @@ type Bucket struct {
 	empty time.Time
 }
 
+// Rate is the size of buckets: so many tokens per second, and so many at once.
+type Rate struct{ PerSecond, Burst int }
+
+// Bucket makes a full bucket.
+func (r Rate) Bucket() Bucket { return NewBucket(r.PerSecond, r.Burst) }
+
+// Sources makes sources with full buckets.
+func (r Rate) Sources() Sources { return NewSources(r.PerSecond, r.Burst) }
+
 // NewBucket makes a full bucket of burst tokens, which refills at so many per second.
 func NewBucket(perSecond, burst int) Bucket {
 	interval := time.Second / time.Duration(perSecond)

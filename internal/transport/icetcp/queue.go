@@ -1,17 +1,17 @@
-package transport
+package icetcp
 
 import "time"
 
 const (
-	// tcpQueueBytes bounds what waits for one ICE-TCP connection: at the default age, 134 Mbit/s.
-	tcpQueueBytes = 4 << 20
+	// queueBytes bounds what waits for one ICE-TCP connection: at the default age, 134 Mbit/s.
+	queueBytes = 4 << 20
 	// keptQueueBytes is the memory that an empty queue keeps for what comes next: 17 ms at 120 Mbit/s.
 	keptQueueBytes = 256 << 10
 )
 
-// tcpQueue is what waits for a connection that takes no more for now. TCP repeats all that it has been given, however late: so it is given little, and what has waited for longer
+// queue is what waits for a connection that takes no more for now. TCP repeats all that it has been given, however late: so it is given little, and what has waited for longer
 // than anybody is interested in is left out here, whole packets at a time. It is pure; whoever owns it keeps the time.
-type tcpQueue struct {
+type queue struct {
 	// age is how long a packet may wait, 0 for any time; limit is how many bytes may.
 	age   time.Duration
 	limit int
@@ -32,10 +32,10 @@ type queuedPacket struct {
 }
 
 // waiting is how many bytes wait.
-func (q *tcpQueue) waiting() int { return len(q.bytes) - q.begin }
+func (q *queue) waiting() int { return len(q.bytes) - q.begin }
 
 // push takes a copy of a packet, in place of the oldest ones where there is no room.
-func (q *tcpQueue) push(packet []byte, now time.Time) {
+func (q *queue) push(packet []byte, now time.Time) {
 	if len(packet) > q.limit {
 		q.dropped++
 		return
@@ -57,7 +57,7 @@ func (q *tcpQueue) push(packet []byte, now time.Time) {
 }
 
 // take gives the packets that come next, as many as fit the room but at least one, written over what is in it. There are none where nothing waits that is not too old.
-func (q *tcpQueue) take(room []byte, now time.Time) []byte {
+func (q *queue) take(room []byte, now time.Time) []byte {
 	room = room[:0]
 	for q.first < len(q.packets) {
 		if q.late(now) {
@@ -75,18 +75,18 @@ func (q *tcpQueue) take(room []byte, now time.Time) []byte {
 }
 
 // late tells whether the oldest packet has waited for too long.
-func (q *tcpQueue) late(now time.Time) bool {
+func (q *queue) late(now time.Time) bool {
 	return q.age > 0 && now.Sub(q.packets[q.first].since) > q.age
 }
 
 // drop leaves the oldest packet out.
-func (q *tcpQueue) drop() {
+func (q *queue) drop() {
 	q.dropped++
 	q.pass()
 }
 
 // pass goes on to the next packet.
-func (q *tcpQueue) pass() {
+func (q *queue) pass() {
 	q.begin += q.packets[q.first].length
 	q.first++
 	if q.first < len(q.packets) {

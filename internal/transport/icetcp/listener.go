@@ -1,4 +1,4 @@
-package transport
+package icetcp
 
 import (
 	"container/list"
@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
@@ -25,7 +26,7 @@ const (
 	maxPeerConnections = 32
 	// maxTurnover is how many connections one peer may have until its ICE restarts, those that have ended included: each
 	// is a remote address to ICE, which forgets none.
-	maxTurnover = maxRemotes
+	maxTurnover = description.MaxCandidates
 	// connectRate and connectBurst bound the connections of one address: browsers open some even if UDP works, so 250
 	// clients behind one NAT that all join within a second open four each. A connection takes some 100 µs until it is
 	// known whom it is for, which is 2 % of a core at this rate.
@@ -36,21 +37,21 @@ const (
 	mostPause  = time.Second
 )
 
-// tcpLimits are how many connections there may be, in all, from one address and for one peer, and how long packets may
+// limits are how many connections there may be, in all, from one address and for one peer, and how long packets may
 // wait in one.
-type tcpLimits struct {
+type limits struct {
 	total, address, peer int
 	age                  time.Duration
 }
 
-// tcpListener accepts the connections of ICE-TCP. Pion's loop ends for good with the first error that it is given, so
+// listener accepts the connections of ICE-TCP. Pion's loop ends for good with the first error that it is given, so
 // this one waits where the system lacks something for a while, and gives none but of what cannot come right again.
 // Anybody may connect, so strangers, who have not named a peer that there is, make room for others, the oldest first.
-type tcpListener struct {
+type listener struct {
 	net.Listener
-	endpoint *Endpoint
-	limits   tcpLimits
-	clock    func() time.Time
+	config Config
+	limits limits
+	clock  func() time.Time
 	// closed is closed with the listener.
 	closed chan struct{}
 
@@ -59,21 +60,21 @@ type tcpListener struct {
 	open  int
 	// sources count the connections of each address; peers are those that there are, by the names that ICE has for them.
 	sources map[netip.Prefix]int
-	peers   map[string]*tcpPeer
+	peers   map[string]*peer
 	// connects bounds the connections of each address, checks the STUN messages of its strangers.
 	connects, checks ratelimit.Sources
 	// strangers are the connections that have not named one of the peers, the oldest first.
 	strangers list.List
 
-	refused  [tcpRefusals]atomic.Uint64
+	refused  [refusals]atomic.Uint64
 	unproven atomic.Uint64
 	stale    atomic.Uint64
 	// unconsented counts packets that were not sent since the remote peer was silent.
 	unconsented atomic.Uint64
 }
 
-// tcpPeer is one ICE generation of a peer that there is. The listener's mutex guards it.
-type tcpPeer struct {
+// peer is one ICE generation of a peer that there is. The listener's mutex guards it.
+type peer struct {
 	// open counts the connections, total those that have ended as well.
 	open, total int
 	// stun bounds the STUN messages of all connections.
@@ -81,22 +82,22 @@ type tcpPeer struct {
 }
 
 // admits reports whether the peer may have one more connection.
-func (p *tcpPeer) admits(limit int) bool { return p.open < limit && p.total < maxTurnover }
+func (p *peer) admits(limit int) bool { return p.open < limit && p.total < maxTurnover }
 
-// tcpRefusal is which limit a connection exceeds.
-type tcpRefusal int
+// refusal is which limit a connection exceeds.
+type refusal int
 
 const (
-	tcpFull tcpRefusal = iota
-	tcpAddressFull
-	tcpPeerFull
-	tcpTooOften
-	tcpTooManyChecks
-	tcpRefusals
+	refusedFull refusal = iota
+	refusedAddress
+	refusedPeer
+	refusedOften
+	refusedChecks
+	refusals
 )
 
-// TCPStats are the counts of an endpoint's ICE-TCP connections.
-type TCPStats struct {
+// Stats are the counts of an endpoint's ICE-TCP connections.
+type Stats struct {
 	// Open are those that there are; Strangers are those of them that have not named a peer that there is.
 	Open, Strangers int
 	// Full, AddressFull and PeerFull were refused since there were as many as may be, from one address, or for one peer;
@@ -109,41 +110,43 @@ type TCPStats struct {
 	Stale uint64
 }
 
-// newTCPListener makes a listener with limits.
-func newTCPListener(inner net.Listener, endpoint *Endpoint, limits tcpLimits) *tcpListener {
-	return &tcpListener{
-		Listener: inner, endpoint: endpoint, limits: limits, clock: time.Now, closed: make(chan struct{}),
-		sources: make(map[netip.Prefix]int), peers: make(map[string]*tcpPeer),
-		connects: ratelimit.NewSources(connectRate, connectBurst), checks: ratelimit.NewSources(sourceRate, sourceBurst),
+// newListener makes a listener with limits.
+func newListener(inner net.Listener, config Config, limits limits) *listener {
+	return &listener{
+		Listener: inner, config: config, limits: limits, clock: time.Now, closed: make(chan struct{}),
+		sources: make(map[netip.Prefix]int), peers: make(map[string]*peer),
+		connects: ratelimit.NewSources(connectRate, connectBurst), checks: config.AddressChecks.Sources(),
 	}
 }
 
 // stats counts.
-func (l *tcpListener) stats() TCPStats {
+func (l *listener) stats() Stats {
 	l.mu.Lock()
 	open, strangers := l.open, l.strangers.Len()
 	l.mu.Unlock()
-	return TCPStats{
+	return Stats{
 		Open: open, Strangers: strangers, Unproven: l.unproven.Load(), Stale: l.stale.Load(),
-		Full: l.refused[tcpFull].Load(), AddressFull: l.refused[tcpAddressFull].Load(), PeerFull: l.refused[tcpPeerFull].Load(),
-		TooOften: l.refused[tcpTooOften].Load(), TooManyChecks: l.refused[tcpTooManyChecks].Load(),
+		Full: l.refused[refusedFull].Load(), AddressFull: l.refused[refusedAddress].Load(), PeerFull: l.refused[refusedPeer].Load(),
+		TooOften: l.refused[refusedOften].Load(), TooManyChecks: l.refused[refusedChecks].Load(),
 	}
 }
 
-// Accept implements net.Listener. Its errors are for good; the endpoint tells of all but those of closing.
-func (l *tcpListener) Accept() (net.Conn, error) {
+// Accept implements net.Listener. Its errors are for good. Config.Failed receives them, except those of closing.
+func (l *listener) Accept() (net.Conn, error) {
 	pause := time.Duration(0)
 	for {
-		conn, err := l.Listener.Accept()
+		inner, err := l.Listener.Accept()
 		if err == nil {
 			pause = 0
-			if c := l.admit(conn); c != nil {
+			if c := l.admit(inner); c != nil {
 				return c, nil
 			}
 			continue
 		}
 		if !passes(err) {
-			l.endpoint.ended(fmt.Errorf("accept ICE-TCP: %w", err))
+			if !errors.Is(err, net.ErrClosed) {
+				l.config.Failed(fmt.Errorf("accept ICE-TCP: %w", err))
+			}
 			return nil, err
 		}
 		// What the oldest of the strangers held may be what is lacking.
@@ -169,9 +172,9 @@ func passes(err error) bool {
 }
 
 // admit counts a connection, and closes it where there is no room.
-func (l *tcpListener) admit(conn net.Conn) net.Conn {
+func (l *listener) admit(inner net.Conn) net.Conn {
 	var remote netip.Addr
-	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+	if tcp, ok := inner.RemoteAddr().(*net.TCPAddr); ok {
 		remote = tcp.AddrPort().Addr()
 	}
 	source, limited := ratelimit.Source(remote)
@@ -180,24 +183,24 @@ func (l *tcpListener) admit(conn net.Conn) net.Conn {
 	crowded, full := limited && l.sources[source] >= l.limits.address, l.open >= l.limits.total
 	l.mu.Unlock()
 	if often {
-		return l.refuse(conn, tcpTooOften)
+		return l.refuse(inner, refusedOften)
 	}
-	if crowded && !l.sendOff(func(c *tcpConn) bool { return c.source == source }) {
-		return l.refuse(conn, tcpAddressFull)
+	if crowded && !l.sendOff(func(c *connection) bool { return c.source == source }) {
+		return l.refuse(inner, refusedAddress)
 	}
 	if full && !crowded && !l.sendOff(anybody) {
-		return l.refuse(conn, tcpFull)
+		return l.refuse(inner, refusedFull)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
-		_ = conn.Close()
+		_ = inner.Close()
 		return nil
 	}
-	tuneTCP(conn)
-	c := &tcpConn{
-		Conn: conn, listener: l, remote: remote, source: source, limited: limited, greeting: new(greeting),
-		queue: tcpQueue{age: l.limits.age, limit: tcpQueueBytes}, stun: ratelimit.NewBucket(agentRate, agentBurst),
+	tune(inner)
+	c := &connection{
+		Conn: inner, listener: l, remote: remote, source: source, limited: limited, greeting: new(greeting),
+		queue: queue{age: l.limits.age, limit: queueBytes}, stun: l.config.PeerChecks.Bucket(),
 	}
 	c.heard.Store(l.clock().UnixNano())
 	c.place = l.strangers.PushBack(c)
@@ -209,21 +212,21 @@ func (l *tcpListener) admit(conn net.Conn) net.Conn {
 }
 
 // refuse closes a connection that there is no room for.
-func (l *tcpListener) refuse(conn net.Conn, why tcpRefusal) net.Conn {
+func (l *listener) refuse(inner net.Conn, why refusal) net.Conn {
 	l.refused[why].Add(1)
-	_ = conn.Close()
+	_ = inner.Close()
 	return nil
 }
 
 // anybody is no stranger in particular.
-func anybody(*tcpConn) bool { return true }
+func anybody(*connection) bool { return true }
 
 // sendOff closes the connection that has been a stranger for the longest time, of those that are meant, and tells
 // whether there was one.
-func (l *tcpListener) sendOff(meant func(*tcpConn) bool) bool {
+func (l *listener) sendOff(meant func(*connection) bool) bool {
 	l.mu.Lock()
 	oldest := l.strangers.Front()
-	for oldest != nil && !meant(oldest.Value.(*tcpConn)) {
+	for oldest != nil && !meant(oldest.Value.(*connection)) {
 		oldest = oldest.Next()
 	}
 	l.mu.Unlock()
@@ -231,12 +234,12 @@ func (l *tcpListener) sendOff(meant func(*tcpConn) bool) bool {
 		return false
 	}
 	// It may have named a peer by now; then it has bad luck.
-	_ = oldest.Value.(*tcpConn).Close()
+	_ = oldest.Value.(*connection).Close()
 	return true
 }
 
 // Close implements net.Listener. Strangers end with it: Pion's loop waits for their first messages.
-func (l *tcpListener) Close() error {
+func (l *listener) Close() error {
 	l.mu.Lock()
 	if !l.ended {
 		l.ended = true
@@ -249,16 +252,16 @@ func (l *tcpListener) Close() error {
 }
 
 // know notes a peer that there is. Those who have named it too early are strangers no more.
-func (l *tcpListener) know(name string) {
+func (l *listener) know(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.peers[name]; known {
 		return
 	}
-	peer := &tcpPeer{stun: ratelimit.NewBucket(agentRate, agentBurst)}
+	peer := &peer{stun: l.config.PeerChecks.Bucket()}
 	l.peers[name] = peer
 	for at := l.strangers.Front(); at != nil; {
-		c := at.Value.(*tcpConn)
+		c := at.Value.(*connection)
 		at = at.Next()
 		if c.name == name && peer.admits(l.limits.peer) {
 			l.prove(c, peer)
@@ -267,7 +270,7 @@ func (l *tcpListener) know(name string) {
 }
 
 // forget notes that there is a peer no more.
-func (l *tcpListener) forget(name string) {
+func (l *listener) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.peers, name)
@@ -275,7 +278,7 @@ func (l *tcpListener) forget(name string) {
 
 // greeted takes the name of the peer that a connection is for, and tells whether that may have one more. One that there
 // is not yet may come within firstMessageTime; Pion ends the connection otherwise.
-func (l *tcpListener) greeted(c *tcpConn, name string) bool {
+func (l *listener) greeted(c *connection, name string) bool {
 	defer panics.Shared()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -288,7 +291,7 @@ func (l *tcpListener) greeted(c *tcpConn, name string) bool {
 		return true
 	}
 	if !peer.admits(l.limits.peer) {
-		l.refused[tcpPeerFull].Add(1)
+		l.refused[refusedPeer].Add(1)
 		return false
 	}
 	l.prove(c, peer)
@@ -296,7 +299,7 @@ func (l *tcpListener) greeted(c *tcpConn, name string) bool {
 }
 
 // checked reports whether a connection may bring so many STUN messages more.
-func (l *tcpListener) checked(c *tcpConn, messages int) bool {
+func (l *listener) checked(c *connection, messages int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stun, now := &c.stun, l.clock()
@@ -307,7 +310,7 @@ func (l *tcpListener) checked(c *tcpConn, messages int) bool {
 	for range messages {
 		// Strangers of an address must not use up what peers from there may send.
 		if !stun.Take(now) || stranger && !l.checks.Take(c.remote, now) {
-			l.refused[tcpTooManyChecks].Add(1)
+			l.refused[refusedChecks].Add(1)
 			return false
 		}
 	}
@@ -315,7 +318,7 @@ func (l *tcpListener) checked(c *tcpConn, messages int) bool {
 }
 
 // prove takes a connection off the list of strangers and counts it for its peer. The caller holds the mutex.
-func (l *tcpListener) prove(c *tcpConn, peer *tcpPeer) {
+func (l *listener) prove(c *connection, peer *peer) {
 	l.strangers.Remove(c.place)
 	c.place, c.peer = nil, peer
 	peer.open++
@@ -323,7 +326,7 @@ func (l *tcpListener) prove(c *tcpConn, peer *tcpPeer) {
 }
 
 // gone notes that a connection has ended.
-func (l *tcpListener) gone(c *tcpConn) {
+func (l *listener) gone(c *connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.gone {

@@ -1,4 +1,4 @@
-package transport
+package icetcp
 
 import (
 	"encoding/binary"
@@ -19,23 +19,23 @@ type steadyClock struct{ nanoseconds atomic.Int64 }
 
 func (c *steadyClock) now() time.Time { return time.Unix(1_795_188_600, c.nanoseconds.Load()) }
 
-// tcpLink is an ICE-TCP connection over loopback whose far end reads when the test does.
-type tcpLink struct {
+// link is an ICE-TCP connection over loopback whose far end reads when the test does.
+type link struct {
 	t     *testing.T
-	near  *tcpConn
+	near  *connection
 	far   net.Conn
 	clock *steadyClock
 }
 
-func newTCPLink(t *testing.T) *tcpLink {
+func newLink(t *testing.T) *link {
 	t.Helper()
 	inner, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := listening()
-	k := &tcpLink{t: t, clock: new(steadyClock)}
-	l := newTCPListener(inner, e, tcpLimits{total: 10, address: 10, peer: 10, age: 250 * time.Millisecond})
+	config, _, _ := listening()
+	k := &link{t: t, clock: new(steadyClock)}
+	l := newListener(inner, config, limits{total: 10, address: 10, peer: 10, age: 250 * time.Millisecond})
 	l.clock = k.clock.now
 	if k.far, err = net.Dial("tcp4", inner.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func newTCPLink(t *testing.T) *tcpLink {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.near = conn.(*tcpConn)
+	k.near = conn.(*connection)
 	t.Cleanup(func() {
 		_, _, _ = k.far.Close(), k.near.Close(), l.Close()
 	})
@@ -56,7 +56,7 @@ func newTCPLink(t *testing.T) *tcpLink {
 }
 
 // send sends a packet with a number.
-func (k *tcpLink) send(n int) {
+func (k *link) send(n int) {
 	k.t.Helper()
 	packet := make([]byte, 1200)
 	binary.BigEndian.PutUint32(packet, uint32(n))
@@ -66,7 +66,7 @@ func (k *tcpLink) send(n int) {
 }
 
 // receive reads a packet and gives its number.
-func (k *tcpLink) receive() int {
+func (k *link) receive() int {
 	k.t.Helper()
 	var packet [frameHeader + 1200]byte
 	if _, err := io.ReadFull(k.far, packet[:]); err != nil {
@@ -78,7 +78,7 @@ func (k *tcpLink) receive() int {
 	return int(binary.BigEndian.Uint32(packet[frameHeader:]))
 }
 
-func (k *tcpLink) waiting() int {
+func (k *link) waiting() int {
 	k.near.mu.Lock()
 	defer k.near.mu.Unlock()
 	return k.near.queue.waiting()
@@ -86,7 +86,7 @@ func (k *tcpLink) waiting() int {
 
 // TestOutagesLeaveLittleOfTheirTime: the far end stops reading for five seconds, and goes on. Behind what the path and the system held at the beginning comes what is new.
 func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
-	k := newTCPLink(t)
+	k := newLink(t)
 	sent, received := 0, 0
 	for range 100 {
 		sent++
@@ -117,9 +117,9 @@ func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
 	if dropped+stale != 15_625 {
 		t.Errorf("%d packets were left out and %d came, of 15625", dropped, stale)
 	}
-	// The window is at most twice 64 KiB, and what goes into it at once is some 64 KiB more; tcpUnsent may be exceeded by as much, and a batch waits. Without a bound it
+	// The window is at most twice 64 KiB, and what goes into it at once is some 64 KiB more; unsentBytes may be exceeded by as much, and a batch waits. Without a bound it
 	// would have been the window, 4 MiB and what the system lets a buffer grow to, some 4 MiB as well.
-	if most := (128<<10 + 64<<10 + tcpUnsent + 64<<10 + tcpBatch) / 1200; stale > most {
+	if most := (128<<10 + 64<<10 + unsentBytes + 64<<10 + batchBytes) / 1200; stale > most {
 		t.Errorf("%d packets of the outage came, expected %d at most", stale, most)
 	}
 	t.Logf("%d of 15625 packets of the outage came, %d kB", stale, stale*1200/1000)
@@ -127,16 +127,16 @@ func TestOutagesLeaveLittleOfTheirTime(t *testing.T) {
 
 // TestTheSystemHoldsLittleOfAConnection, and repeats soon where it can be told to.
 func TestTheSystemHoldsLittleOfAConnection(t *testing.T) {
-	raw, err := newTCPLink(t).near.Conn.(*net.TCPConn).SyscallConn()
+	raw, err := newLink(t).near.Conn.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := raw.Control(func(fd uintptr) {
-		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT); err != nil || got != tcpUnsent {
-			t.Errorf("the system takes %d bytes that it has not sent (%v), expected %d", got, err, tcpUnsent)
+		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT); err != nil || got != unsentBytes {
+			t.Errorf("the system takes %d bytes that it has not sent (%v), expected %d", got, err, unsentBytes)
 		}
-		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS); err == nil && got != tcpLongestRepeat {
-			t.Errorf("the system repeats after %d ms at the latest, expected %d", got, tcpLongestRepeat)
+		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS); err == nil && got != longestRepeat {
+			t.Errorf("the system repeats after %d ms at the latest, expected %d", got, longestRepeat)
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestTheSystemHoldsLittleOfAConnection(t *testing.T) {
 
 // TestWritingToWhoDoesNotReadEnds once the connection is closed, and nothing is left of it.
 func TestWritingToWhoDoesNotReadEnds(t *testing.T) {
-	k := newTCPLink(t)
+	k := newLink(t)
 	for n := 0; k.waiting() < 1<<20; n++ {
 		k.send(n)
 	}
@@ -178,14 +178,14 @@ func (b brokenTCP) Close() error {
 
 // TestAPanicEndsOneTCPConnection has the goroutine that writes to a connection panic.
 func TestAPanicEndsOneTCPConnection(t *testing.T) {
-	k := newTCPLink(t)
+	k := newLink(t)
 	reported := make(chan panics.Report, 1)
-	k.near.listener.endpoint.config.Guard = panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlaces...)
+	k.near.listener.config.Guard = panics.NewGuard(func(r panics.Report) { reported <- r }, PanicPlace)
 	broken := brokenTCP{k.near.Conn, make(chan struct{})}
 	k.near.Conn = broken
 	k.send(1)
-	if r := <-reported; r.Where != placeTCP {
-		t.Errorf("the panic is one of %q, expected %q", r.Where, placeTCP)
+	if r := <-reported; r.Where != PanicPlace {
+		t.Errorf("the panic is one of %q, expected %q", r.Where, PanicPlace)
 	}
 	<-broken.closed
 	k.near.Conn = broken.Conn

@@ -1,4 +1,4 @@
-package transport
+package icetcp
 
 import (
 	"encoding/binary"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/pion/logging"
 	"github.com/pion/stun/v4"
+
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
 // playedListener accepts what the test gives it.
@@ -90,11 +92,24 @@ func bindingRequest(t testing.TB, name string) []byte {
 	return framed(message.Raw)
 }
 
-// listening is an endpoint that has nothing but a played listener.
-func listening() (*Endpoint, *playedListener) {
+// checkBurst is how many STUN messages a peer may send at once.
+const checkBurst = 256
+
+// failures keeps what Config.Failed is told.
+type failures chan error
+
+func (f failures) tell(err error) { f <- err }
+
+// listening returns a played listener, and a configuration for it whose failures are kept.
+func listening() (Config, failures, *playedListener) {
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
-	return &Endpoint{config: DefaultConfig(), logs: logs, failed: make(chan error, 1)}, newPlayedListener()
+	failed := make(failures, 1)
+	return Config{
+		Connections: 4096, AddressConnections: 256, Latency: 250 * time.Millisecond, Consent: 5 * time.Second,
+		PeerChecks: ratelimit.Rate{PerSecond: 100, Burst: checkBurst}, AddressChecks: ratelimit.Rate{PerSecond: 2000, Burst: 4000},
+		Failed: failed.tell, Logs: logs,
+	}, failed, newPlayedListener()
 }
 
 // ended tells whether a connection is closed, once all others have nothing left to do.
@@ -111,14 +126,14 @@ func ended(t *testing.T, far net.Conn) bool {
 // TestICETCPOutlivesWantOfDescriptors has accepting fail for some minutes, as it does while the process is out of descriptors: Pion's loop goes on afterwards.
 func TestICETCPOutlivesWantOfDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, listener := listening()
+		config, failed, listener := listening()
 		begin := time.Now()
 		const failures = 90
 		for n := range failures {
 			listener.fail([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED}[n%5])
 		}
 		far := listener.connect()
-		e.serveTCP(listener)
+		mux := Serve(listener, config)
 		// The message is none of STUN, which only the mux can tell.
 		if _, err := far.Write([]byte{0, 4, 1, 2, 3, 4}); err != nil {
 			t.Fatal(err)
@@ -130,11 +145,11 @@ func TestICETCPOutlivesWantOfDescriptors(t *testing.T) {
 		if took := time.Since(begin); took > failures*mostPause || took < failures*mostPause/2 {
 			t.Errorf("%d failures took %v", failures, took)
 		}
-		if err := e.tcp.Close(); err != nil {
+		if err := mux.Close(); err != nil {
 			t.Error(err)
 		}
 		select {
-		case err := <-e.Failed():
+		case err := <-failed:
 			t.Errorf("told %v", err)
 		default:
 		}
@@ -144,19 +159,19 @@ func TestICETCPOutlivesWantOfDescriptors(t *testing.T) {
 // TestTheEndOfICETCPIsTold: an error that does not pass.
 func TestTheEndOfICETCPIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, listener := listening()
+		config, failed, listener := listening()
 		listener.fail(syscall.EBADF)
-		e.serveTCP(listener)
+		mux := Serve(listener, config)
 		synctest.Wait()
 		select {
-		case err := <-e.Failed():
+		case err := <-failed:
 			if !errors.Is(err, syscall.EBADF) {
 				t.Errorf("told %v, expected EBADF", err)
 			}
 		default:
 			t.Error("nobody is told that nothing is accepted any more")
 		}
-		if err := e.tcp.Close(); err != nil {
+		if err := mux.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -165,8 +180,8 @@ func TestTheEndOfICETCPIsTold(t *testing.T) {
 // TestSilentConnectionsEnd opens a connection that says nothing.
 func TestSilentConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, listener := listening()
-		e.serveTCP(listener)
+		config, _, listener := listening()
+		mux := Serve(listener, config)
 		begin := time.Now()
 		far := listener.connect()
 		if _, err := far.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -179,7 +194,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 		begin = time.Now()
 		far = listener.connect()
 		synctest.Wait()
-		if err := e.tcp.Close(); err != nil {
+		if err := mux.Close(); err != nil {
 			t.Error(err)
 		}
 		if !ended(t, far) || time.Since(begin) > time.Millisecond {
@@ -190,16 +205,16 @@ func TestSilentConnectionsEnd(t *testing.T) {
 
 // crowdedListener is a listener with limits whose connections the test takes.
 type crowdedListener struct {
-	*tcpListener
+	*listener
 	t       *testing.T
 	played  *playedListener
 	accepts chan net.Conn
 }
 
-func newCrowdedListener(t *testing.T, limits tcpLimits) *crowdedListener {
+func newCrowdedListener(t *testing.T, limits limits) *crowdedListener {
 	t.Helper()
-	e, played := listening()
-	l := &crowdedListener{tcpListener: newTCPListener(played, e, limits), t: t, played: played, accepts: make(chan net.Conn, 10)}
+	config, _, played := listening()
+	l := &crowdedListener{listener: newListener(played, config, limits), t: t, played: played, accepts: make(chan net.Conn, 10)}
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -238,7 +253,7 @@ func (l *crowdedListener) greet(far, near net.Conn, packet []byte) bool {
 // TestStrangersMakeRoom has more connect than there may be: those that have not named a peer that there is go, the oldest first, whatever they have said, and who has stays.
 func TestStrangersMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCrowdedListener(t, tcpLimits{total: 2, address: 100, peer: 100})
+		l := newCrowdedListener(t, limits{total: 2, address: 100, peer: 100})
 		l.know("ada")
 		silent, _ := l.connect("127.0.0.1")
 		first, near := l.connect("127.0.0.1")
@@ -274,7 +289,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 		if !ended(t, fourth) || ended(t, fifth) {
 			t.Error("the newer one was to be taken in place of the silent one")
 		}
-		if got, want := l.stats(), (TCPStats{Open: 2, Strangers: 1, Full: 1, Unproven: 3}); got != want {
+		if got, want := l.stats(), (Stats{Open: 2, Strangers: 1, Full: 1, Unproven: 3}); got != want {
 			t.Errorf("counted %+v, expected %+v", got, want)
 		}
 		if err := l.Close(); err != nil {
@@ -285,7 +300,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 		}
 		l.forget("grace")
 		_ = thirdNear.Close()
-		if got, want := l.stats(), (TCPStats{Full: 1, Unproven: 3}); got != want || len(l.peers) != 1 || l.peers["ada"].open != 0 {
+		if got, want := l.stats(), (Stats{Full: 1, Unproven: 3}); got != want || len(l.peers) != 1 || l.peers["ada"].open != 0 {
 			t.Errorf("counted %+v and the peers %v in the end, expected %+v and ada alone", got, l.peers, want)
 		}
 	})
@@ -294,7 +309,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 // TestOneAddressConnectsSoOften, and leaves the others their places.
 func TestOneAddressConnectsSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCrowdedListener(t, tcpLimits{total: 100, address: 2, peer: 100})
+		l := newCrowdedListener(t, limits{total: 100, address: 2, peer: 100})
 		l.know("ada")
 		other, _ := l.connect("203.0.113.10")
 		var open []net.Conn
@@ -345,7 +360,7 @@ func TestOneAddressConnectsSoOften(t *testing.T) {
 // TestOnePeerIsConnectedToSoOften, by who knows its name.
 func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCrowdedListener(t, tcpLimits{total: 100, address: 100, peer: 2})
+		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
 		l.know("ada")
 		var open []net.Conn
 		for n := range 3 {
@@ -359,7 +374,7 @@ func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 		if l.greet(far, near, framed([]byte("GET / HTTP/1.1"))) {
 			t.Error("what is none of ICE was taken")
 		}
-		if got, want := l.stats(), (TCPStats{Open: 2, PeerFull: 1, Unproven: 2}); got != want {
+		if got, want := l.stats(), (Stats{Open: 2, PeerFull: 1, Unproven: 2}); got != want {
 			t.Errorf("counted %+v, expected %+v", got, want)
 		}
 		for _, near := range open {
@@ -374,7 +389,7 @@ func TestOnePeerIsConnectedToSoOften(t *testing.T) {
 // TestConnectionsTurnOver closes each connection of a peer and opens another one, which ICE learns of as another address.
 func TestConnectionsTurnOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCrowdedListener(t, tcpLimits{total: 100, address: 100, peer: 2})
+		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
 		l.know("ada")
 		for n := range maxTurnover + 3 {
 			far, near := l.connect("127.0.0.1")
@@ -402,7 +417,7 @@ func TestConnectionsTurnOver(t *testing.T) {
 // TestConnectionsOfOneAddressAreBounded connects as often as an address may, and more often.
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCrowdedListener(t, tcpLimits{total: 1 << 20, address: 1 << 20, peer: 2})
+		l := newCrowdedListener(t, limits{total: 1 << 20, address: 1 << 20, peer: 2})
 		for n := range connectBurst + 1 {
 			far, near := l.connect("203.0.113.9")
 			if (near != nil) != (n < connectBurst) {
@@ -440,7 +455,7 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 // participant may send, the connections end. Media is not concerned.
 func TestChecksOfConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCrowdedListener(t, tcpLimits{total: 100, address: 100, peer: 2})
+		l := newCrowdedListener(t, limits{total: 100, address: 100, peer: 2})
 		l.know("ada")
 		media := framed(make([]byte, 1000))
 		media[frameHeader] = 128
@@ -456,14 +471,14 @@ func TestChecksOfConnections(t *testing.T) {
 			}
 			// The first message of the first connection of a peer counts before the peer is known.
 			came := 1
-			for came < 10*agentBurst && read(fars[came%connections], nears[came%connections], bindingRequest(t, name)) {
+			for came < 10*checkBurst && read(fars[came%connections], nears[came%connections], bindingRequest(t, name)) {
 				if !read(fars[0], nears[0], media) {
 					t.Fatalf("media of %s is refused after %d messages", name, came)
 				}
 				came++
 			}
-			if came < agentBurst-2 || came > agentBurst+2 {
-				t.Errorf("%d messages of %s came, expected %d", came, name, agentBurst)
+			if came < checkBurst-2 || came > checkBurst+2 {
+				t.Errorf("%d messages of %s came, expected %d", came, name, checkBurst)
 			}
 			for _, near := range nears {
 				_ = near.Close()
@@ -511,7 +526,7 @@ func FuzzFrames(f *testing.F) {
 // something.
 func TestSilentConnectionsAreSentNoMedia(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCrowdedListener(t, tcpLimits{total: 2, address: 2, peer: 2})
+		l := newCrowdedListener(t, limits{total: 2, address: 2, peer: 2})
 		l.know("ada")
 		far, near := l.connect("127.0.0.1")
 		request, media := bindingRequest(t, "ada"), framed([]byte{128, 1, 2, 3})
@@ -538,7 +553,7 @@ func TestSilentConnectionsAreSentNoMedia(t *testing.T) {
 			speaks bool
 			want   []byte
 		}{
-			{consentLife, false, []byte{128, 0}},
+			{l.config.Consent, false, []byte{128, 0}},
 			{time.Nanosecond, false, []byte{0}},
 			{time.Minute, false, []byte{0}},
 			{0, true, []byte{128, 0}},

@@ -1,4 +1,4 @@
-package transport
+package icetcp
 
 import (
 	"encoding/binary"

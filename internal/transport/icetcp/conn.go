@@ -1,4 +1,4 @@
-package transport
+package icetcp
 
 import (
 	"container/list"
@@ -10,13 +10,13 @@ import (
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
-// tcpBatch is how many bytes the system is handed at once: what has been handed over goes out whatever its age.
-const tcpBatch = 16 << 10
+// batchBytes is how many bytes the system is handed at once: what has been handed over goes out whatever its age.
+const batchBytes = 16 << 10
 
-// tcpConn is an ICE-TCP connection that counts. Reading is one goroutine's. Writing never waits: a goroutine of the connection's own hands on what the system takes.
-type tcpConn struct {
+// connection is an ICE-TCP connection that counts. Reading is one goroutine's. Writing never waits: a goroutine of the connection's own hands on what the system takes.
+type connection struct {
 	net.Conn
-	listener *tcpListener
+	listener *listener
 	remote   netip.Addr
 	// source is the address that the connection counts for if it is limited.
 	source  netip.Prefix
@@ -26,7 +26,7 @@ type tcpConn struct {
 	// says that it does not count any more. The listener's mutex guards them.
 	place *list.Element
 	name  string
-	peer  *tcpPeer
+	peer  *peer
 	stun  ratelimit.Bucket
 	gone  bool
 	// heard is when something came last, in nanoseconds since 1970.
@@ -36,13 +36,13 @@ type tcpConn struct {
 	frames   frames
 
 	mu    sync.Mutex
-	queue tcpQueue
+	queue queue
 	// writing is set while the goroutine that writes runs, ended once the connection is closed.
 	writing, ended bool
 }
 
 // Read implements net.Conn, as does Write. Goroutines of Pion's call them: a panic is the end of the connection.
-func (c *tcpConn) Read(b []byte) (n int, err error) {
+func (c *connection) Read(b []byte) (n int, err error) {
 	if !c.try(func() { n, err = c.read(b) }) {
 		return 0, errPanicked
 	}
@@ -50,7 +50,7 @@ func (c *tcpConn) Read(b []byte) (n int, err error) {
 }
 
 // Write implements net.Conn.
-func (c *tcpConn) Write(b []byte) (n int, err error) {
+func (c *connection) Write(b []byte) (n int, err error) {
 	if !c.try(func() { n, err = c.enqueue(b) }) {
 		return 0, errPanicked
 	}
@@ -58,8 +58,8 @@ func (c *tcpConn) Write(b []byte) (n int, err error) {
 }
 
 // try calls f, and reports whether f returned. If f panics, the connection ends; reading notices.
-func (c *tcpConn) try(f func()) (returned bool) {
-	returned = c.listener.endpoint.config.Guard.Try(placeTCP, f)
+func (c *connection) try(f func()) (returned bool) {
+	returned = c.listener.config.Guard.Try(PanicPlace, f)
 	if !returned {
 		_ = c.Conn.Close()
 	}
@@ -68,7 +68,7 @@ func (c *tcpConn) try(f func()) (returned bool) {
 
 // read reads, and looks at the first packet. A connection ends if it is for a peer that has too many, or brings too many
 // STUN messages: ICE answers each, however fast they come.
-func (c *tcpConn) read(b []byte) (int, error) {
+func (c *connection) read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.heard.Store(c.listener.clock().UnixNano())
@@ -92,10 +92,10 @@ func (c *tcpConn) read(b []byte) (int, error) {
 	return n, err
 }
 
-// enqueue queues one packet, unless it is no STUN message and the remote peer has been silent for consentLife. A peer that
+// enqueue queues one packet, unless it is no STUN message and the remote peer has been silent for Config.Consent. A peer that
 // is there answers the checks that ICE makes of a silent one. Nobody else can send on the connection, so whatever the peer
 // sends is its consent.
-func (c *tcpConn) enqueue(b []byte) (int, error) {
+func (c *connection) enqueue(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -103,7 +103,7 @@ func (c *tcpConn) enqueue(b []byte) (int, error) {
 	}
 	now := c.listener.clock()
 	isSTUN := len(b) > frameHeader && b[frameHeader] <= maxSTUNByte
-	if !isSTUN && now.UnixNano()-c.heard.Load() > int64(consentLife) {
+	if !isSTUN && now.UnixNano()-c.heard.Load() > int64(c.listener.config.Consent) {
 		c.listener.unconsented.Add(1)
 		return len(b), nil
 	}
@@ -118,11 +118,11 @@ func (c *tcpConn) enqueue(b []byte) (int, error) {
 }
 
 // batches are what goroutines that write hand to the system.
-var batches = sync.Pool{New: func() any { return new([tcpBatch]byte) }}
+var batches = sync.Pool{New: func() any { return new([batchBytes]byte) }}
 
 // write is the goroutine that hands on what waits, until nothing does.
-func (c *tcpConn) write() {
-	room := batches.Get().(*[tcpBatch]byte)
+func (c *connection) write() {
+	room := batches.Get().(*[batchBytes]byte)
 	defer batches.Put(room)
 	for {
 		batch := c.next(room[:0])
@@ -137,7 +137,7 @@ func (c *tcpConn) write() {
 }
 
 // next takes what is to be written next. If there is nothing, the goroutine that writes ends.
-func (c *tcpConn) next(room []byte) []byte {
+func (c *connection) next(room []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.queue.dropped
@@ -151,7 +151,7 @@ func (c *tcpConn) next(room []byte) []byte {
 }
 
 // Close implements net.Conn.
-func (c *tcpConn) Close() error {
+func (c *connection) Close() error {
 	c.listener.gone(c)
 	c.mu.Lock()
 	c.ended = true

@@ -1,4 +1,4 @@
-package transport
+package icetcp
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func batched(batch []byte, length int) (numbers []string) {
 
 func TestTCPQueueLeavesOutWhatIsOld(t *testing.T) {
 	const length = 100
-	q := tcpQueue{age: 250 * time.Millisecond, limit: 1000}
+	q := queue{age: 250 * time.Millisecond, limit: 1000}
 	now := time.Unix(1_795_188_600, 0)
 	room := make([]byte, 0, 250)
 	expect := func(what, want string, dropped uint64) {
@@ -60,9 +60,9 @@ func TestTCPQueueLeavesOutWhatIsOld(t *testing.T) {
 
 // TestTCPQueueKeepsOrderAndMemory pushes and takes at different paces.
 func TestTCPQueueKeepsOrderAndMemory(t *testing.T) {
-	q := tcpQueue{limit: 1 << 20}
+	q := queue{limit: 1 << 20}
 	now := time.Unix(1_795_188_600, 0)
-	room := make([]byte, 0, tcpBatch)
+	room := make([]byte, 0, batchBytes)
 	in, out := 0, 0
 	for round := range 1000 {
 		for range 1 + round%7 {
@@ -104,17 +104,17 @@ func TestTCPQueueKeepsOrderAndMemory(t *testing.T) {
 
 // TestTCPQueueThatIsFullCostsLittle pushes for long into a queue that nobody takes from: the memory stays that of twice its limit.
 func TestTCPQueueThatIsFullCostsLittle(t *testing.T) {
-	q := tcpQueue{limit: tcpQueueBytes}
+	q := queue{limit: queueBytes}
 	now := time.Unix(1_795_188_600, 0)
 	packet := numbered(1, 1200)
 	push := func() { q.push(packet, now) }
-	for range 4 * tcpQueueBytes / len(packet) {
+	for range 4 * queueBytes / len(packet) {
 		push()
 	}
 	if allocations := testing.AllocsPerRun(10_000, push); allocations > 0 {
 		t.Errorf("%v allocations per packet", allocations)
 	}
-	if cap(q.bytes) > 3*tcpQueueBytes || q.waiting() > tcpQueueBytes {
+	if cap(q.bytes) > 3*queueBytes || q.waiting() > queueBytes {
 		t.Errorf("%d bytes wait in %d", q.waiting(), cap(q.bytes))
 	}
 }
