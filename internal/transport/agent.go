@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/netip"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/ice/v4"
 
-	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/description"
 )
 
 const (
@@ -29,8 +30,29 @@ func (c Config) checkAttempts() uint16 {
 	return uint16(min(max(attempts, leastAttempts), math.MaxUint16))
 }
 
+// iceAgent is the ICE agent of one peer, with the candidates of both sides. What follows the candidates belongs to the
+// goroutine that negotiates.
+type iceAgent struct {
+	*ice.Agent
+	peer *Peer
+
+	local candidateList
+	// gathered is set while ICE has all its local candidates.
+	gathered atomic.Bool
+
+	// gathering says that ICE was told to gather.
+	gathering bool
+	// remote is the remote peer's transport, begun says that ICE was begun with it.
+	remote description.Transport
+	begun  bool
+	// early are remote candidates that came before the description. named are all of the ICE generation, in descriptions and
+	// by themselves; there are description.MaxCandidates at most.
+	early []string
+	named map[string]struct{}
+}
+
 // newAgent makes the ICE agent of one peer.
-func (e *Endpoint) newAgent() (*ice.Agent, error) {
+func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 	network, err := e.interfaces.current(time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("new ICE agent: %w", err)
@@ -78,7 +100,12 @@ func (e *Endpoint) newAgent() (*ice.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new ICE agent: %w", err)
 	}
-	return agent, nil
+	a := &iceAgent{Agent: agent, peer: peer, named: make(map[string]struct{})}
+	if err := a.watch(); err != nil {
+		_ = agent.Close()
+		return nil, err
+	}
+	return a, nil
 }
 
 // onLoopback reports whether the endpoint can be reached on loopback alone, or dials, perhaps a server on this host.
@@ -95,88 +122,157 @@ func (e *Endpoint) onLoopback() bool {
 }
 
 // watch has the agent tell what happens.
-func (p *Peer) watch() error {
-	if err := p.agent.OnCandidate(p.candidateFound); err != nil {
+func (a *iceAgent) watch() error {
+	if err := a.OnCandidate(a.candidateFound); err != nil {
 		return err
 	}
-	if err := p.agent.OnConnectionStateChange(p.stateChanged); err != nil {
+	if err := a.OnConnectionStateChange(a.stateChanged); err != nil {
 		return err
 	}
-	return p.agent.OnSelectedCandidatePairChange(p.pairSelected)
+	return a.OnSelectedCandidatePairChange(a.pairSelected)
 }
 
 // candidateFound is called by a goroutine of the agent, as are the next two.
-func (p *Peer) candidateFound(c ice.Candidate) {
-	p.try(placeICE, func() { p.found(c) })
+func (a *iceAgent) candidateFound(c ice.Candidate) {
+	a.peer.try(placeICE, func() { a.found(c) })
 }
 
-func (p *Peer) stateChanged(state ice.ConnectionState) {
-	p.try(placeICE, func() { p.events.iceState(state) })
+func (a *iceAgent) stateChanged(state ice.ConnectionState) {
+	a.peer.try(placeICE, func() { a.peer.events.iceState(state) })
 }
 
-func (p *Peer) pairSelected(local, remote ice.Candidate) {
-	p.try(placeICE, func() { p.selected(local, remote) })
+func (a *iceAgent) pairSelected(local, remote ice.Candidate) {
+	a.peer.try(placeICE, func() { a.peer.path.selected(local, remote) })
 }
 
 // found takes a local candidate, and nil when there are no more.
-func (p *Peer) found(c ice.Candidate) {
+func (a *iceAgent) found(c ice.Candidate) {
 	if c == nil {
-		p.gathered.Store(true)
+		a.gathered.Store(true)
 		return
 	}
 	text := "candidate:" + c.Marshal()
-	p.localCandidates.add(text)
-	p.events.add(Event{Candidate: &Candidate{Candidate: text, MID: firstMID}})
+	a.local.add(text)
+	a.peer.events.add(Event{Candidate: &Candidate{Candidate: text, MID: firstMID}})
 }
 
-// selected takes the pair that ICE sends on from now on. If it is one of UDP addresses, media passes ICE by.
-func (p *Peer) selected(local, remote ice.Candidate) {
-	p.routing.Lock()
-	defer p.routing.Unlock()
-	if p.closed.Load() {
-		return
+// localTransport describes this side.
+func (a *iceAgent) localTransport() (description.Transport, error) {
+	ufrag, password, err := a.GetLocalUserCredentials()
+	if err != nil {
+		return description.Transport{}, fmt.Errorf("ICE credentials: %w", err)
 	}
-	var to netip.AddrPort
-	if p.endpoint.port != nil && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
-		to = remoteAddress(remote)
-	}
-	p.reroute(to)
+	return description.Transport{
+		Ufrag: ufrag, Password: password, Fingerprint: a.peer.endpoint.fingerprint, Candidates: a.local.all(),
+	}, nil
 }
 
-// unroute makes media go through ICE, for as long as that is there.
-func (p *Peer) unroute() {
-	p.routing.Lock()
-	defer p.routing.Unlock()
-	p.reroute(netip.AddrPort{})
-}
-
-// reroute makes media go to another address, and through ICE if that is not valid. The caller holds the mutex. On an
-// endpoint with other peers a panic ends the process: the readers of all of them go by the routes.
-func (p *Peer) reroute(to netip.AddrPort) {
-	if !p.endpoint.config.Initiates {
-		defer panics.Shared()
+// gather has ICE look for its candidates, once until it begins anew.
+func (a *iceAgent) gather() error {
+	if a.gathering {
+		return nil
 	}
-	var from peerRoute
-	if old := p.route.Load(); old != nil {
-		from = *old
-	}
-	if from.address == to {
-		return
-	}
-	var route *peerRoute
-	if to.IsValid() {
-		p.consent.begin(to, time.Now())
-		if a := p.agentOnPort.Load(); a != nil {
-			p.rtt.begin(a.roundTrip(to))
+	a.gathering = true
+	if a.peer.endpoint.mux != nil {
+		ufrag, _, err := a.GetLocalUserCredentials()
+		if err != nil {
+			return fmt.Errorf("ICE credentials: %w", err)
 		}
-		route = &peerRoute{address: to, socket: p.endpoint.neighbours.take(to.Addr())}
-		if route.apart = route.socket != nil; !route.apart {
-			route.socket = p.endpoint.port.Sockets()[0]
+		a.peer.endpoint.mux.register(ufrag, a.peer)
+	}
+	if err := a.GatherCandidates(); err != nil {
+		return fmt.Errorf("gather ICE candidates: %w", err)
+	}
+	return nil
+}
+
+// restart makes ICE begin anew: new credentials, new candidates.
+func (a *iceAgent) restart() error {
+	a.awaitGathering()
+	if err := a.Restart("", ""); err != nil {
+		return fmt.Errorf("restart ICE: %w", err)
+	}
+	a.local.clear()
+	a.gathered.Store(false)
+	a.gathering = false
+	clear(a.named)
+	return nil
+}
+
+// setRemote takes the remote peer's transport: it begins ICE, or goes on with what has changed.
+func (a *iceAgent) setRemote(remote description.Transport, controlling bool) error {
+	switch {
+	case !a.begun:
+		if err := a.peer.start(remote, controlling); err != nil {
+			return fmt.Errorf("start ICE: %w", err)
+		}
+		a.begun = true
+	case remote.Ufrag != a.remote.Ufrag || remote.Password != a.remote.Password:
+		if err := a.SetRemoteCredentials(remote.Ufrag, remote.Password); err != nil {
+			return fmt.Errorf("remote ICE credentials: %w", err)
 		}
 	}
-	p.endpoint.routes.move(p, from.address, to)
-	p.route.Store(route)
-	if from.apart {
-		p.endpoint.neighbours.release(from.address.Addr())
+	if !controlling && remote.Ufrag != a.remote.Ufrag {
+		clear(a.named)
 	}
+	a.remote = remote
+	// A candidate that cannot be used is one way less to reach the remote peer.
+	for _, candidate := range remote.Candidates {
+		_ = a.name(candidate)
+	}
+	for _, candidate := range a.early {
+		_ = a.addRemote(candidate)
+	}
+	a.early = nil
+	return nil
+}
+
+// Host candidates are gathered in milliseconds; gatherPatience bounds the wait where they are not.
+const (
+	gatherPatience = time.Second
+	gatherInterval = time.Millisecond
+)
+
+// awaitGathering waits until ICE has gathered its candidates. Before that ICE must not begin anew: what gathers reads the credentials that a restart
+// writes, without a lock (pion/ice v4.4).
+func (a *iceAgent) awaitGathering() {
+	deadline := time.Now().Add(gatherPatience)
+	for a.gathering && !a.gathered.Load() && time.Now().Before(deadline) {
+		time.Sleep(gatherInterval)
+	}
+}
+
+// name counts a remote candidate and hands it to ICE. One that was named before changes nothing.
+func (a *iceAgent) name(candidate string) error {
+	if _, known := a.named[candidate]; known {
+		return nil
+	}
+	if len(a.named) == description.MaxCandidates {
+		return fmt.Errorf("%w: more than %d candidates until ICE restarts", ErrCandidate, description.MaxCandidates)
+	}
+	a.named[strings.Clone(candidate)] = struct{}{}
+	if !a.begun {
+		a.early = append(a.early, candidate)
+		return nil
+	}
+	return a.addRemote(candidate)
+}
+
+// addRemote hands a candidate to ICE. An empty one says that there are no more.
+func (a *iceAgent) addRemote(text string) error {
+	text = strings.TrimPrefix(text, "candidate:")
+	if text == "" {
+		return nil
+	}
+	candidate, err := ice.UnmarshalCandidate(text)
+	if err != nil {
+		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
+	}
+	if m := a.peer.path.agent.Load(); m != nil && m.name(candidate, a.remote.Ufrag, a.remote.Password, time.Now()) {
+		return nil
+	}
+	if err := a.AddRemoteCandidate(candidate); err != nil {
+		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
+	}
+	return nil
 }

@@ -115,8 +115,8 @@ func nameTo(t *testing.T, answer string, named []string) {
 			taken[candidate] = true
 		}
 	}
-	if len(p.named) != len(taken) {
-		t.Errorf("%d candidates are kept, expected %d", len(p.named), len(taken))
+	if len(p.agent.named) != len(taken) {
+		t.Errorf("%d candidates are kept, expected %d", len(p.agent.named), len(taken))
 	}
 	// The last check to an address that does not answer leaves some 7 s after the first.
 	time.Sleep(20 * time.Second)

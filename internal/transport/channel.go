@@ -31,8 +31,14 @@ type openChannel struct {
 	channel *datachannel.DataChannel
 }
 
-// channels are those that a peer sends on.
+// channels are the data channels of a peer: those that it sends on, and those that the remote peer opens.
 type channels struct {
+	peer *Peer
+	// agreed is set once the peers have agreed on data channels.
+	agreed atomic.Bool
+	// sends is set once the peer sends on channels.
+	sends atomic.Bool
+
 	mu          sync.Mutex
 	association *sctp.Association
 	all         []*Channel
@@ -43,22 +49,25 @@ type channels struct {
 // AddChannel adds a data channel under a label, which opens once the remote peer is connected and has taken the line with data channels. It needs no offer beyond the one with
 // that line. Packets of other lines are reported by stream from then on (ReportsByStream): who sends on channels makes reports of what is acknowledged.
 func (p *Peer) AddChannel(label string) *Channel {
-	c := &Channel{label: label, config: p.endpoint.dataConfig()}
+	return p.channels.add(label)
+}
+
+// add adds a channel, which is opened if there is an association.
+func (d *channels) add(label string) *Channel {
+	c := &Channel{label: label, config: d.config()}
 	c.config.ChannelType, c.config.Label = datachannel.ChannelTypeReliableUnordered, label
-	d := &p.channels
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, c)
-	p.sendsData.Store(true)
+	d.sends.Store(true)
 	if d.association != nil {
-		p.openChannel(c)
+		d.openOne(c)
 	}
 	return c
 }
 
-// openChannels opens the channels on an association.
-func (p *Peer) openChannels(association *sctp.Association, client bool) {
-	d := &p.channels
+// open opens the channels on an association.
+func (d *channels) open(association *sctp.Association, client bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.association, d.next = association, 1
@@ -66,13 +75,13 @@ func (p *Peer) openChannels(association *sctp.Association, client bool) {
 		d.next = 0
 	}
 	for _, c := range d.all {
-		p.openChannel(c)
+		d.openOne(c)
 	}
 }
 
-// openChannel opens one channel. One that cannot be opened sends nothing, as on a connection that has ended. The caller holds the channels' mutex.
-func (p *Peer) openChannel(c *Channel) {
-	d := &p.channels
+// openOne opens one channel. A channel that cannot be opened sends nothing, as on a connection that has ended. The caller holds
+// the mutex.
+func (d *channels) openOne(c *Channel) {
 	id := d.next
 	d.next += 2
 	stream, err := d.association.OpenStream(id, sctp.PayloadTypeWebRTCBinary)
@@ -83,10 +92,7 @@ func (p *Peer) openChannel(c *Channel) {
 	if err != nil {
 		return
 	}
-	p.starting.Lock()
-	defer p.starting.Unlock()
-	if !p.closed.Load() {
-		p.running.Go(func() { p.try(placeChannel, func() { drain(channel) }) })
+	if d.peer.run(placeChannel, func() { drain(channel) }) {
 		c.open.Store(&openChannel{stream, channel})
 	}
 }

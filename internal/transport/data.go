@@ -37,19 +37,19 @@ var errTooManyStreams = errors.New("too many SCTP streams")
 // Messages go to the peer's sink.
 func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
 
-// agreeOnData notes whether the answer takes the line with data channels.
-func (p *Peer) agreeOnData(answer *description.Description) {
+// agree notes whether the answer takes the line with data channels.
+func (d *channels) agree(answer *description.Description) {
 	for _, l := range answer.Lines {
 		if l.Kind == description.KindData && !l.Rejected {
-			p.data.Store(true)
+			d.agreed.Store(true)
 		}
 	}
 }
 
-// serveData takes what comes on data channels until the connection ends. It is the goroutine that secured the connection.
-func (p *Peer) serveData(conn *dtls.Conn, client bool, sink Sink) error {
+// serve takes what comes on data channels until the connection ends. It runs on the goroutine that secured the connection.
+func (d *channels) serve(conn *dtls.Conn, client bool, sink Sink) error {
 	association, err := sctp.ClientWithOptions(
-		sctp.WithNetConn(newDataConn(conn, sink, p.tryChannel, p.endpoint.chunks)), sctp.WithLoggerFactory(p.endpoint.logs),
+		sctp.WithNetConn(newDataConn(conn, sink, d.try, d.peer.endpoint.chunks)), sctp.WithLoggerFactory(d.peer.endpoint.logs),
 		sctp.WithMinCwnd(leastWindow), sctp.WithRTOMax(longestRepeat),
 		sctp.WithMaxReceiveBufferSize(receiveWindow), sctp.WithMaxMessageSize(description.MaxDataMessage),
 		sctp.WithMaxReassemblyQueueEntries(maxFragments), sctp.WithEnableInterleaving(false),
@@ -57,7 +57,7 @@ func (p *Peer) serveData(conn *dtls.Conn, client bool, sink Sink) error {
 	if err != nil {
 		return err
 	}
-	p.openChannels(association, client)
+	d.open(association, client)
 	var channels sync.WaitGroup
 	defer channels.Wait()
 	defer func() { _ = association.Close() }()
@@ -77,9 +77,9 @@ func (p *Peer) serveData(conn *dtls.Conn, client bool, sink Sink) error {
 		}
 		channels.Go(func() {
 			defer open.Add(-1)
-			p.tryChannel(func() {
+			d.try(func() {
 				// After a reset by the remote peer SCTP forgets the stream.
-				if errors.Is(readChannel(stream, sink, p.endpoint.dataConfig()), io.EOF) {
+				if errors.Is(readChannel(stream, sink, d.config()), io.EOF) {
 					used.Add(-1)
 				}
 			})
@@ -87,12 +87,12 @@ func (p *Peer) serveData(conn *dtls.Conn, client bool, sink Sink) error {
 	}
 }
 
-// tryChannel is try for data channels.
-func (p *Peer) tryChannel(f func()) (returned bool) { return p.try(placeChannel, f) }
+// try calls f for a goroutine of data channels, and reports whether f returned.
+func (d *channels) try(f func()) (returned bool) { return d.peer.try(placeChannel, f) }
 
-// dataConfig is what all data channels have in common.
-func (e *Endpoint) dataConfig() *datachannel.Config {
-	return &datachannel.Config{LoggerFactory: e.logs}
+// config is what all data channels have in common.
+func (d *channels) config() *datachannel.Config {
+	return &datachannel.Config{LoggerFactory: d.peer.endpoint.logs}
 }
 
 // shortMessage is the length in bytes of the messages that each channel has a buffer of its own for: an idle channel

@@ -22,7 +22,7 @@ func TestWhatComesBeforeTheKeysIsBounded(t *testing.T) {
 			media := make([]byte, test.bytes)
 			media[0] = 0x80
 			for range maxEarly + 1 {
-				p.receiveOne(media, time.Now())
+				p.incoming.receiveOne(media, time.Now())
 			}
 			p.incoming.mu.Lock()
 			defer p.incoming.mu.Unlock()

@@ -188,7 +188,7 @@ func (m *iceMux) register(ufrag string, peer *Peer) {
 	defer m.mu.Unlock()
 	a := m.agent(ufrag)
 	a.peer = peer
-	peer.agentOnPort.Store(a)
+	peer.path.agent.Store(a)
 }
 
 // roundTrip is the time that an address has last taken to answer a check, 0 if it is unknown.
@@ -353,7 +353,7 @@ func (m *iceMux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort
 		a.own(from, true)
 		a.reach(from)
 		if a.peer != nil {
-			a.peer.consents(from, id, now)
+			a.peer.path.answered(from, id, now)
 		}
 		return a
 	}
@@ -449,7 +449,7 @@ func (a *muxAgent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp
 		return nil
 	}
 	if a.peer != nil {
-		a.peer.consent.checked(to, datagram, now)
+		a.peer.path.consent.checked(to, datagram, now)
 	}
 	if proven {
 		return m.routes.socket(to, m.port)

@@ -59,7 +59,7 @@ func (m *iceMux) checkNamed(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range m.agents {
-		if a.peer != nil && a.peer.route.Load() != nil {
+		if a.peer != nil && a.peer.path.route.Load() != nil {
 			// Media has its way, and others are not looked for.
 			continue
 		}

@@ -58,10 +58,10 @@ func TestNamedAddressesAreCheckedByTheMux(t *testing.T) {
 			t.Fatal(err)
 		}
 		var user stun.Username
-		if err := user.GetFrom(&check); err != nil || user.String() != p.remote.Ufrag+":"+ufrag {
-			t.Errorf("check %d is for %q, %v; expected %q", n, user.String(), err, p.remote.Ufrag+":"+ufrag)
+		if err := user.GetFrom(&check); err != nil || user.String() != p.agent.remote.Ufrag+":"+ufrag {
+			t.Errorf("check %d is for %q, %v; expected %q", n, user.String(), err, p.agent.remote.Ufrag+":"+ufrag)
 		}
-		if err := stun.MessageIntegrity([]byte(p.remote.Password)).Check(&check); err != nil {
+		if err := stun.MessageIntegrity([]byte(p.agent.remote.Password)).Check(&check); err != nil {
 			t.Errorf("check %d: %v", n, err)
 		}
 	}

@@ -26,24 +26,15 @@ type negotiation struct {
 	lines []*Line
 	// offer is the last one that was made, or that came.
 	offer *description.Description
-	// remote is the remote peer's transport, ice says that ICE was begun with it.
-	remote description.Transport
-	begun  bool
-	// gathering says that ICE was told to gather.
-	gathering bool
 	// outlets are those of an answering peer, by mid.
 	outlets map[string]*Outlet
 	// byStream says that answers take reports by RFC 8888 where they are offered.
 	byStream bool
-	// early are remote candidates that came before the description. named are all of the ICE generation, in descriptions and
-	// by themselves; there are description.MaxCandidates at most.
-	early []string
-	named map[string]struct{}
 }
 
 func newNegotiation() negotiation {
 	// 62 bits, so that it is a positive number for whoever reads it as a signed one (RFC 8829 section 5.2.1).
-	return negotiation{session: rand.Uint64() >> 2, outlets: make(map[string]*Outlet), named: make(map[string]struct{})}
+	return negotiation{session: rand.Uint64() >> 2, outlets: make(map[string]*Outlet)}
 }
 
 // Line is a media line of an offering peer.
@@ -85,12 +76,12 @@ func newSSRC() uint32 { return 1 + rand.Uint32N(1<<32-1) }
 
 // Offer makes an offer of all lines and sets it. With restart, ICE begins anew on the same connection.
 func (p *Peer) Offer(restart bool) (string, error) {
-	if restart && p.begun {
-		if err := p.restartICE(); err != nil {
+	if restart && p.agent.begun {
+		if err := p.agent.restart(); err != nil {
 			return "", err
 		}
 	}
-	local, err := p.localTransport()
+	local, err := p.agent.localTransport()
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +101,7 @@ func (p *Peer) Offer(restart bool) (string, error) {
 		offer.Lines = append(offer.Lines, line)
 	}
 	p.offer = offer
-	return offer.Marshal(), p.gather()
+	return offer.Marshal(), p.agent.gather()
 }
 
 // Answered takes the remote peer's answer and tells which streams it sends on which line. After an error around ErrDescription the offer still
@@ -126,8 +117,8 @@ func (p *Peer) Answered(text string) (map[string]Streams, error) {
 	if err := description.CheckAnswer(p.offer, answer); err != nil {
 		return nil, err
 	}
-	p.agreeOnData(answer)
-	if err := p.setRemote(answer.Transport, true); err != nil {
+	p.channels.agree(answer)
+	if err := p.agent.setRemote(answer.Transport, true); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSpent, err)
 	}
 	p.transportSequence.Store(uint32(transportSequence(answer)))
@@ -209,6 +200,10 @@ func (p *Peer) offered(mid string) *description.Line {
 	return nil
 }
 
+// AddCandidate takes a remote candidate. One that comes before the description waits for it. Descriptions and this method
+// may name description.MaxCandidates candidates in all until ICE restarts; the error of another one wraps ErrCandidate.
+func (p *Peer) AddCandidate(c Candidate) error { return p.agent.name(c.Candidate) }
+
 // PreferReportsByStream makes answers take reports of arrivals by RFC 8888 where they are offered, in place of transport-wide feedback. It is to be called before
 // the first answer.
 func (p *Peer) PreferReportsByStream() { p.byStream = true }
@@ -229,12 +224,12 @@ func (p *Peer) Answer() (string, error) {
 	if p.byStream {
 		description.TakeCongestionFeedback(p.offer, answer)
 	}
-	if p.begun && p.offer.Transport.Ufrag != p.remote.Ufrag {
-		if err := p.restartICE(); err != nil {
+	if p.agent.begun && p.offer.Transport.Ufrag != p.agent.remote.Ufrag {
+		if err := p.agent.restart(); err != nil {
 			return "", err
 		}
 	}
-	local, err := p.localTransport()
+	local, err := p.agent.localTransport()
 	if err != nil {
 		return "", err
 	}
@@ -247,10 +242,10 @@ func (p *Peer) Answer() (string, error) {
 	if local.Role == description.RolePassive {
 		remote.Role = description.RoleActive
 	}
-	if err := p.gather(); err != nil {
+	if err := p.agent.gather(); err != nil {
 		return "", err
 	}
-	if err := p.setRemote(remote, false); err != nil {
+	if err := p.agent.setRemote(remote, false); err != nil {
 		return "", err
 	}
 	p.transportSequence.Store(uint32(transportSequence(answer)))

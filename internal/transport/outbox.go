@@ -2,11 +2,8 @@ package transport
 
 import (
 	"errors"
-	"net/netip"
 	"sync"
-	"time"
 
-	"github.com/pion/ice/v4"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
@@ -21,18 +18,10 @@ const (
 	rtcpBytes = 1500
 )
 
-// peerRoute is where a peer's packets go: to an address, from a socket.
-type peerRoute struct {
-	socket  *udp.Socket
-	address netip.AddrPort
-	// apart is set if the socket sends to the peer's host alone.
-	apart bool
-	// silent is set while the remote peer does not consent to being sent anything (RFC 7675).
-	silent bool
-}
-
 // outbox seals packets of one peer and collects them until they are sent. Its mutex is the peer's own.
 type outbox struct {
+	path *path
+
 	mu     sync.Mutex
 	sealer *srtp.Sealer
 	// buffer is nil while nothing waits; used is how much of it is filled.
@@ -51,8 +40,7 @@ type outbox struct {
 }
 
 // queue seals a packet into the outbox. What finds it full sends what is in it first.
-func (p *Peer) queue(header *rtp.Header, payload []byte) error {
-	o := &p.outbox
+func (o *outbox) queue(header *rtp.Header, payload []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.sealer == nil {
@@ -64,7 +52,7 @@ func (p *Peer) queue(header *rtp.Header, payload []byte) error {
 	// The sealer says when a packet does not fit; a packet that does not fit the empty buffer fits nowhere.
 	sealed, err := o.sealer.Seal(o.buffer[o.used:o.used], header, payload)
 	if errors.Is(err, srtp.ErrNoRoom) && o.used > 0 {
-		p.flush(nil)
+		o.flush(nil)
 		o.buffer = udp.NewBuffer()
 		sealed, err = o.sealer.Seal(o.buffer[:0], header, payload)
 	}
@@ -102,43 +90,39 @@ func (o *outbox) append(length int) {
 	o.short = false
 }
 
-// Flush sends what the peer's outlets have queued.
-func (p *Peer) Flush() { p.Post(nil) }
-
-// Post leaves what the peer's outlets have queued to the batch, which sends it with the packets of other peers.
-// Without a batch, and if media goes through ICE, Post sends at once.
-func (p *Peer) Post(batch *Batch) {
+// post leaves what waits to the batch, which sends it with the packets of other peers. Without a batch, and if media goes
+// through ICE, post sends at once.
+func (o *outbox) post(batch *Batch) {
 	var post *udp.Post
 	if batch != nil {
 		post = &batch.post
 	}
-	p.outbox.mu.Lock()
-	defer p.outbox.mu.Unlock()
-	p.flush(post)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flush(post)
 }
 
-// Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or the
-// remote peer does not consent to being sent anything (RFC 7675). It takes no lock.
-func (p *Peer) Blocked(now time.Time) bool {
-	route := p.route.Load()
-	return route != nil && (route.silent || route.socket.Full(now))
+// stampNext asks for the time at which the packet leaves that is queued next.
+func (o *outbox) stampNext() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stamp = true
 }
 
-// flush sends what waits, or leaves it to the post. The caller holds the outbox's mutex.
-func (p *Peer) flush(post *udp.Post) {
-	o := &p.outbox
+// flush sends what waits, or leaves it to the post. The caller holds the mutex.
+func (o *outbox) flush(post *udp.Post) {
 	if o.buffer == nil {
 		return
 	}
-	if route := p.route.Load(); route != nil {
+	if route := o.path.route.Load(); route != nil {
 		for i := range o.messages {
 			o.messages[i].Peer = route.address
 		}
 		if route.silent {
-			p.endpoint.mux.unconsented.Add(uint64(o.datagrams()))
+			o.path.endpoint.mux.unconsented.Add(uint64(o.datagrams()))
 		} else if post != nil && o.used > 0 {
 			if route.apart {
-				o.addStamped(post, p.endpoint.port.Sockets()[0])
+				o.addStamped(post, o.path.endpoint.port.Sockets()[0])
 			}
 			post.Add(route.socket, o.messages, o.buffer)
 			o.buffer = nil
@@ -146,9 +130,9 @@ func (p *Peer) flush(post *udp.Post) {
 			// What cannot be sent is lost, as it might be on the network; the port counts it.
 			_ = route.socket.Send(o.messages)
 		}
-	} else if conn := p.conn.Load(); conn != nil {
+	} else {
 		for _, message := range o.messages {
-			sendThrough(conn, message)
+			o.path.sendThrough(message)
 		}
 	}
 	clear(o.messages)
@@ -179,15 +163,6 @@ func (o *outbox) addStamped(post *udp.Post, from *udp.Socket) {
 	o.messages = rest
 }
 
-// sendThrough sends a run's datagrams by ICE, one by one.
-func sendThrough(conn *ice.Conn, message udp.Message) {
-	for datagram := range message.Datagrams() {
-		if _, err := conn.Write(datagram); err != nil {
-			return
-		}
-	}
-}
-
 // discard forgets what waits and takes nothing more.
 func (o *outbox) discard() {
 	o.mu.Lock()
@@ -208,13 +183,12 @@ func (o *outbox) open(sealer *srtp.Sealer) {
 	o.sealer, o.rtcpSealer = sealer, sealer
 }
 
-// WriteRTCP sends packets as one compound packet, at once. Before the connection is there, nothing is sent.
-func (p *Peer) WriteRTCP(packets []rtcp.Packet) error {
+// writeRTCP sends packets as one compound packet, at once. Without keys, nothing is sent.
+func (o *outbox) writeRTCP(packets []rtcp.Packet) error {
 	compound, err := rtcp.Marshal(packets)
 	if err != nil {
 		return err
 	}
-	o := &p.outbox
 	o.rtcp.Lock()
 	defer o.rtcp.Unlock()
 	if o.rtcpSealer == nil {
@@ -225,15 +199,13 @@ func (p *Peer) WriteRTCP(packets []rtcp.Packet) error {
 		return err
 	}
 	message := udp.Message{Data: sealed, Segment: len(sealed)}
-	if route := p.route.Load(); route != nil {
+	if route := o.path.route.Load(); route != nil {
 		if route.silent {
 			return nil
 		}
 		message.Peer = route.address
 		return route.socket.Send([]udp.Message{message})
 	}
-	if conn := p.conn.Load(); conn != nil {
-		sendThrough(conn, message)
-	}
+	o.path.sendThrough(message)
 	return nil
 }

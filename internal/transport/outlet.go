@@ -47,7 +47,7 @@ func (o *Outlet) Queue(header *rtp.Header, payload []byte) error {
 	if o.bound() == nil {
 		return fmt.Errorf("%s: %w", o.id, ErrUnbound)
 	}
-	return o.peer.queue(header, payload)
+	return o.peer.outbox.queue(header, payload)
 }
 
 // WriteRTP sends one packet at once, behind what is queued.

@@ -61,11 +61,11 @@ func TestAPanicInACallOfICEEndsThePeer(t *testing.T) {
 		name string
 		call func(*Peer)
 	}{
-		{"candidate", func(p *Peer) { p.candidateFound(brokenCandidate{}) }},
-		{"pair", func(p *Peer) { p.pairSelected(brokenCandidate{}, brokenCandidate{}) }},
+		{"candidate", func(p *Peer) { p.agent.candidateFound(brokenCandidate{}) }},
+		{"pair", func(p *Peer) { p.agent.pairSelected(brokenCandidate{}, brokenCandidate{}) }},
 		{"state", func(p *Peer) {
 			p.events = nil
-			p.stateChanged(ice.ConnectionStateFailed)
+			p.agent.stateChanged(ice.ConnectionStateFailed)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestAPanicWithAnEarlyPacket(t *testing.T) {
 	offers := newLone(t, config)
 	// RTP, which an opener without keys cannot open.
 	offers.incoming.early = [][]byte{append([]byte{0x80, 96}, make([]byte, 100)...)}
-	offers.try(placeHandshake, func() { offers.openIncoming(&srtp.Opener{}) })
+	offers.try(placeHandshake, func() { offers.incoming.open(&srtp.Opener{}) })
 	reportedOf(t, reported, placeHandshake)
 	failed(t, offers)
 	if !offers.incoming.mu.TryLock() {
@@ -356,7 +356,7 @@ func openData(t *testing.T, endpoint *Endpoint, sink Sink) (*Peer, *webrtc.DataC
 	if _, err := peer.Answered(foreign.answer(t, offer)); err != nil {
 		t.Fatal(err)
 	}
-	for _, candidate := range peer.localCandidates.all() {
+	for _, candidate := range peer.agent.local.all() {
 		_ = foreign.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: candidate})
 	}
 	deadline := time.After(20 * time.Second)

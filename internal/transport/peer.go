@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pion/dtls/v3"
-	"github.com/pion/ice/v4"
+	"github.com/pion/rtcp"
 )
 
 // Errors of negotiation.
@@ -28,25 +28,15 @@ const rttInterval = 500 * time.Millisecond
 type Peer struct {
 	endpoint *Endpoint
 	sink     Sink
-	agent    *ice.Agent
+	agent    *iceAgent
 	events   *eventList
 	negotiation
 
-	localCandidates candidateList
-	// gathered is set while ICE has all its candidates.
-	gathered atomic.Bool
-
 	incoming incoming
 	outbox   outbox
-	// conn is what ICE connects, and records what DTLS reads, once ICE was begun.
-	conn    atomic.Pointer[ice.Conn]
+	path     path
+	// records is what DTLS reads, once ICE was begun.
 	records atomic.Pointer[recordConn]
-	consent consent
-	// agentOnPort is the ICE agent on the media port, nil before it gathers.
-	agentOnPort atomic.Pointer[muxAgent]
-	// route is the way past ICE, nil while there is none. Who changes it holds routing.
-	route   atomic.Pointer[peerRoute]
-	routing sync.Mutex
 
 	// context ends with the peer; running are its goroutines, none of which begins once closed is set. Who begins one holds starting.
 	context  context.Context
@@ -61,32 +51,26 @@ type Peer struct {
 	// secure is the DTLS connection after the handshake.
 	secure atomic.Pointer[dtls.Conn]
 
-	// data is set once the peers have agreed on data channels.
-	data atomic.Bool
-	// channels are those that this peer sends on, sendsData is set once there are any.
-	channels  channels
-	sendsData atomic.Bool
+	channels channels
 	// transportSequence is the identifier of the header extension of that name.
 	transportSequence atomic.Uint32
 	// reportsByStream is set while who answers reports arrivals by RFC 8888.
 	reportsByStream atomic.Bool
 
-	rtt   roundTrip
+	// rttAt is when the ICE agent was last asked for the round-trip time, in nanoseconds since 1970.
 	rttAt atomic.Int64
 }
 
 // NewPeer makes a peer connection whose media goes to the sink.
 func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
-	agent, err := e.newAgent()
-	if err != nil {
-		return nil, err
-	}
-	p := &Peer{
-		endpoint: e, sink: sink, agent: agent, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
-	}
+	p := &Peer{endpoint: e, sink: sink, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{})}
+	p.path.peer, p.path.endpoint, p.channels.peer = p, e, p
+	p.outbox.path = &p.path
+	p.incoming.sink, p.incoming.overflow = sink, p.overflow
 	p.context, p.cancel = context.WithCancel(context.Background())
-	if err := p.watch(); err != nil {
-		_ = agent.Close()
+	var err error
+	if p.agent, err = e.newAgent(p); err != nil {
+		p.cancel()
 		return nil, err
 	}
 	return p, nil
@@ -111,28 +95,61 @@ func (p *Peer) try(where string, f func()) (returned bool) {
 	return returned
 }
 
+// run runs f in a goroutine of the peer, and reports whether it does: none begins once the peer is closed.
+func (p *Peer) run(where string, f func()) bool {
+	p.starting.Lock()
+	defer p.starting.Unlock()
+	if p.closed.Load() {
+		return false
+	}
+	p.running.Go(func() { p.try(where, f) })
+	return true
+}
+
+// overflow ends a connection whose remote peer uses more streams than anybody needs: each costs memory for as long as the
+// connection lives. Closing waits for the caller, so another goroutine does it.
+func (p *Peer) overflow() {
+	if !p.overflowed.Swap(true) {
+		go p.try(placeMedia, func() { _ = p.Close() })
+	}
+}
+
+// Flush sends what the peer's outlets have queued.
+func (p *Peer) Flush() { p.outbox.post(nil) }
+
+// Post leaves what the peer's outlets have queued to the batch, which sends it with the packets of other peers.
+// Without a batch, and if media goes through ICE, Post sends at once.
+func (p *Peer) Post(batch *Batch) { p.outbox.post(batch) }
+
+// Blocked reports whether packets to the peer would be lost on this host: the send buffer had no room for a while, or the
+// remote peer does not consent to being sent anything (RFC 7675). It takes no lock.
+func (p *Peer) Blocked(now time.Time) bool { return p.path.blocked(now) }
+
+// WriteRTCP sends packets as one compound packet, at once. Before the connection is there, nothing is sent.
+func (p *Peer) WriteRTCP(packets []rtcp.Packet) error { return p.outbox.writeRTCP(packets) }
+
 // TransportSequenceID is the identifier of the header extension that numbers all packets of the connection in both directions
 // (draft-holmer-rmcat-transport-wide-cc-extensions-01), 0 where the peers have not agreed on it.
 func (p *Peer) TransportSequenceID() uint8 { return uint8(p.transportSequence.Load()) }
 
 // ReportsByStream tells that the peers have agreed on reports by RFC 8888 of what the offering one sends, in place of transport-wide feedback, or that this one makes such
 // reports of what it sends on data channels. It takes no lock.
-func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.sendsData.Load() }
+func (p *Peer) ReportsByStream() bool { return p.reportsByStream.Load() || p.channels.sends.Load() }
 
 // RTT is the round-trip time by the quickest of ICE's latest connectivity checks, 0 while it is unknown. A Sink may ask
 // for it. Checks that pass the media port are measured there, others by the ICE agent.
 func (p *Peer) RTT() time.Duration {
-	if p.secure.Load() == nil || p.closed.Load() || p.route.Load() != nil {
-		return p.rtt.value()
+	if p.secure.Load() == nil || p.closed.Load() || p.path.route.Load() != nil {
+		return p.path.rtt.value()
 	}
 	now := time.Now().UnixNano()
 	if at := p.rttAt.Load(); now-at < int64(rttInterval) || !p.rttAt.CompareAndSwap(at, now) {
-		return p.rtt.value()
+		return p.path.rtt.value()
 	}
 	if stats, ok := p.agent.GetSelectedCandidatePairStats(); ok {
-		p.rtt.addAnswered(stats.ResponsesReceived, time.Duration(stats.CurrentRoundTripTime*float64(time.Second)))
+		p.path.rtt.addAnswered(stats.ResponsesReceived, time.Duration(stats.CurrentRoundTripTime*float64(time.Second)))
 	}
-	return p.rtt.value()
+	return p.path.rtt.value()
 }
 
 // Close ends the connection and frees what it holds. It returns when nothing calls the sink any more.
@@ -150,7 +167,7 @@ func (p *Peer) Close() error {
 		// The remote peer learns it from the alert, if that arrives.
 		_ = conn.Close()
 	}
-	p.unroute()
+	p.path.end()
 	err := p.agent.GracefulClose()
 	p.running.Wait()
 	p.outbox.discard()

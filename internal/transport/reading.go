@@ -61,7 +61,7 @@ func (e *Endpoint) tend() {
 				e.mux.reject(shunned)
 			}
 			for _, peer := range e.routes.all {
-				buffer = peer.tend(now, buffer[:0])
+				buffer = peer.path.tend(now, buffer[:0])
 			}
 		case <-e.closed:
 			return
@@ -69,41 +69,41 @@ func (e *Endpoint) tend() {
 	}
 }
 
-// tend repeats a check that was not answered, and stops media while the remote peer does not consent. It returns the
-// buffer, which it has used.
-func (p *Peer) tend(now time.Time, buffer []byte) []byte {
-	fresh, check := p.consent.step(now, buffer)
-	route := p.route.Load()
-	if route == nil {
-		return buffer
+// receiveRun takes datagrams that came from the peer's address. Those that are not media go to ICE.
+func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time) {
+	p.path.receivedBy(socket, message.Peer)
+	p.incoming.mu.Lock()
+	defer p.incoming.mu.Unlock()
+	p.incoming.info = PacketInfo{At: now}
+	if p.endpoint.stamping.Load() > 0 {
+		p.incoming.info.Kernel, p.incoming.info.Hardware = stampTimes(message.Arrived)
 	}
-	if route.silent == fresh {
-		p.hush(route, !fresh)
+	for datagram := range message.Datagrams() {
+		if !isMedia(datagram) {
+			p.receiveControl(datagram, message.Peer, now)
+			continue
+		}
+		p.incoming.receive(datagram)
 	}
-	if len(check) > 0 {
-		_ = route.socket.Send([]udp.Message{{Peer: route.address, Data: check, Segment: len(check)}})
-		return check
-	}
-	return buffer
 }
 
-// consents notes that the remote peer has answered a check from an address.
-func (p *Peer) consents(from netip.AddrPort, id transactionID, now time.Time) {
-	took, there := p.consent.answered(from, id, now)
-	if !there {
+// receiveControl takes a datagram that is no media from the address that media goes to. DTLS records need no ICE.
+func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
+	if records := p.records.Load(); records != nil && isRecord(datagram) {
+		mux := p.endpoint.mux
+		switch {
+		case !records.admits(now):
+			mux.limited.Add(1)
+			mux.floods.note(datagram, from)
+		case !mux.records.TakeAll(from.Addr(), 1, now):
+			// The peer is within its own bound: others have used up that of the address.
+			mux.limited.Add(1)
+		default:
+			records.write(datagram)
+		}
 		return
 	}
-	p.rtt.add(took)
-	if route := p.route.Load(); route != nil && route.silent {
-		p.hush(route, false)
-	}
-}
-
-// hush stops media on a route, or lets it go on, unless the peer has another route by now.
-func (p *Peer) hush(route *peerRoute, silent bool) {
-	changed := *route
-	changed.silent = silent
-	p.route.CompareAndSwap(route, &changed)
+	p.endpoint.mux.deliverOne(datagram, from, now)
 }
 
 // flush tells the sinks of peers that their packets of one batch are complete.
@@ -181,7 +181,7 @@ func (r *routes) all(yield func(netip.AddrPort, *Peer) bool) {
 // socket is the socket that media to an address leaves from, the port's first one if there is none.
 func (r *routes) socket(address netip.AddrPort, port *udp.Port) *udp.Socket {
 	if peer := r.peer(address); peer != nil {
-		if route := peer.route.Load(); route != nil && route.address == address {
+		if route := peer.path.route.Load(); route != nil && route.address == address {
 			return route.socket
 		}
 	}
@@ -191,7 +191,7 @@ func (r *routes) socket(address netip.AddrPort, port *udp.Port) *udp.Socket {
 // silent reports whether media goes to an address, but not at present.
 func (r *routes) silent(address netip.AddrPort) bool {
 	if peer := r.peer(address); peer != nil {
-		if route := peer.route.Load(); route != nil && route.address == address {
+		if route := peer.path.route.Load(); route != nil && route.address == address {
 			return route.silent
 		}
 	}

@@ -36,9 +36,7 @@ func (p *Peer) StampNext() {
 	if p.endpoint.stamping.Load() == 0 {
 		return
 	}
-	p.outbox.mu.Lock()
-	p.outbox.stamp = true
-	p.outbox.mu.Unlock()
+	p.outbox.stampNext()
 }
 
 // departed tells a peer when a packet of its left.

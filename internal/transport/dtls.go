@@ -1,0 +1,114 @@
+package transport
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pion/dtls/v3"
+	"github.com/pion/dtls/v3/pkg/crypto/fingerprint"
+
+	"github.com/volsfu/volsfu/internal/srtp"
+)
+
+var (
+	errNoCertificate = errors.New("remote peer has no certificate")
+	errFingerprint   = errors.New("certificate is not the one of the description")
+	errNoProfile     = errors.New("no SRTP protection profile agreed on")
+)
+
+const (
+	// flightInterval is after how long a lost handshake message is repeated. RFC 6347 proposes a second, which is as long as a join may take.
+	flightInterval = 100 * time.Millisecond
+	// receiveBytes is above the largest datagram that comes through ICE: media fits an Ethernet frame, DTLS records are cut to 1,200 bytes.
+	receiveBytes = 2048
+	// keyingLabel is for which purpose keys are exported from DTLS (RFC 5764 section 4.2).
+	keyingLabel = "EXTRACTOR-dtls_srtp"
+)
+
+// handshake makes the DTLS connection. With an error, the connection is nil or to be closed.
+func handshake(ctx context.Context, records *recordConn, client bool, options []dtls.Option) (*dtls.Conn, error) {
+	var conn *dtls.Conn
+	var err error
+	if client {
+		clientOptions := make([]dtls.ClientOption, len(options))
+		for i, o := range options {
+			clientOptions[i] = o
+		}
+		conn, err = dtls.ClientWithOptions(records, records.RemoteAddr(), clientOptions...)
+	} else {
+		serverOptions := []dtls.ServerOption{dtls.WithClientAuth(dtls.RequireAnyClientCert)}
+		for _, o := range options {
+			serverOptions = append(serverOptions, o)
+		}
+		conn, err = dtls.ServerWithOptions(records, records.RemoteAddr(), serverOptions...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("DTLS: %w", err)
+	}
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return conn, fmt.Errorf("DTLS handshake: %w", err)
+	}
+	return conn, nil
+}
+
+// checkCertificate compares the remote peer's certificate with the fingerprint of its description (RFC 8122 section 5).
+func checkCertificate(certificates [][]byte, expected string) error {
+	if len(certificates) == 0 {
+		return errNoCertificate
+	}
+	certificate, err := x509.ParseCertificate(certificates[0])
+	if err != nil {
+		return fmt.Errorf("%w: %w", errFingerprint, err)
+	}
+	algorithm, value, _ := strings.Cut(expected, " ")
+	hash, err := fingerprint.HashFromString(strings.ToLower(algorithm))
+	if err != nil {
+		return fmt.Errorf("%w: hash %q: %w", errFingerprint, algorithm, err)
+	}
+	actual, err := fingerprint.Fingerprint(certificate, hash)
+	if err != nil {
+		return fmt.Errorf("%w: hash %q: %w", errFingerprint, algorithm, err)
+	}
+	if !strings.EqualFold(actual, value) {
+		return errFingerprint
+	}
+	return nil
+}
+
+// deriveContexts derives the SRTP contexts from the handshake (RFC 5764 section 4.2).
+func deriveContexts(conn *dtls.Conn, client bool, replayWindow int) (*srtp.Sealer, *srtp.Opener, error) {
+	selected, ok := conn.SelectedSRTPProtectionProfile()
+	if !ok {
+		return nil, nil, errNoProfile
+	}
+	profile := srtp.Profile(selected)
+	length, err := srtp.KeyingMaterialLength(profile)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, ok := conn.ConnectionState()
+	if !ok {
+		return nil, nil, errNoProfile
+	}
+	material, err := state.ExportKeyingMaterial(keyingLabel, nil, length)
+	if err != nil {
+		return nil, nil, fmt.Errorf("export keys: %w", err)
+	}
+	keys, err := srtp.ExtractKeys(profile, material)
+	if err != nil {
+		return nil, nil, err
+	}
+	sealer, err := srtp.NewSealer(keys, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	opener, err := srtp.NewOpener(keys, client, replayWindow)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sealer, opener, nil
+}

@@ -1,0 +1,162 @@
+package transport
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/ice/v4"
+
+	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/udp"
+)
+
+// path is how packets reach the remote peer: past ICE, to the address of the selected candidate pair, or through ICE. It is safe
+// for concurrent use. Readers of the route take no lock.
+type path struct {
+	// peer is who has the address in the endpoint's routes.
+	peer     *Peer
+	endpoint *Endpoint
+	// conn is what ICE connects, once ICE was begun.
+	conn atomic.Pointer[ice.Conn]
+	// agent is the ICE agent on the media port, nil before it gathers.
+	agent   atomic.Pointer[muxAgent]
+	consent consent
+	rtt     roundTrip
+	// route is the way past ICE, nil while there is none. Who replaces it by another address holds routing.
+	route   atomic.Pointer[peerRoute]
+	routing sync.Mutex
+	// ended is set once there is no route any more. routing guards it.
+	ended bool
+}
+
+// peerRoute is where a peer's packets go: to an address, from a socket.
+type peerRoute struct {
+	socket  *udp.Socket
+	address netip.AddrPort
+	// apart is set if the socket sends to the peer's host alone.
+	apart bool
+	// silent is set while the remote peer does not consent to being sent anything (RFC 7675).
+	silent bool
+}
+
+// selected takes the pair that ICE sends on from now on. If it is one of UDP addresses, media does not pass through ICE.
+func (p *path) selected(local, remote ice.Candidate) {
+	p.routing.Lock()
+	defer p.routing.Unlock()
+	if p.ended {
+		return
+	}
+	var to netip.AddrPort
+	if p.endpoint.port != nil && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
+		to = remoteAddress(remote)
+	}
+	p.reroute(to)
+}
+
+// end makes media go through ICE, for as long as that is there.
+func (p *path) end() {
+	p.routing.Lock()
+	defer p.routing.Unlock()
+	p.ended = true
+	p.reroute(netip.AddrPort{})
+}
+
+// reroute makes media go to another address, and through ICE if that is not valid. The caller holds the mutex. On an
+// endpoint with other peers a panic ends the process: the readers of all of them go by the routes.
+func (p *path) reroute(to netip.AddrPort) {
+	if !p.endpoint.config.Initiates {
+		defer panics.Shared()
+	}
+	var from peerRoute
+	if old := p.route.Load(); old != nil {
+		from = *old
+	}
+	if from.address == to {
+		return
+	}
+	var route *peerRoute
+	if to.IsValid() {
+		p.consent.begin(to, time.Now())
+		if a := p.agent.Load(); a != nil {
+			p.rtt.begin(a.roundTrip(to))
+		}
+		route = &peerRoute{address: to, socket: p.endpoint.neighbours.take(to.Addr())}
+		if route.apart = route.socket != nil; !route.apart {
+			route.socket = p.endpoint.port.Sockets()[0]
+		}
+	}
+	p.endpoint.routes.move(p.peer, from.address, to)
+	p.route.Store(route)
+	if from.apart {
+		p.endpoint.neighbours.release(from.address.Addr())
+	}
+}
+
+// receivedBy moves the route to the socket that receives from the route's address, unless the socket sends to the host alone.
+func (p *path) receivedBy(socket *udp.Socket, from netip.AddrPort) {
+	route := p.route.Load()
+	if route != nil && !route.apart && route.socket != socket && route.address == from {
+		moved := *route
+		moved.socket = socket
+		p.route.CompareAndSwap(route, &moved)
+	}
+}
+
+// blocked reports whether packets would be lost on this host: the send buffer had no room for a while, or the remote peer does
+// not consent.
+func (p *path) blocked(now time.Time) bool {
+	route := p.route.Load()
+	return route != nil && (route.silent || route.socket.Full(now))
+}
+
+// tend repeats a check that was not answered, and stops media while the remote peer does not consent. It returns the
+// buffer, which it has used.
+func (p *path) tend(now time.Time, buffer []byte) []byte {
+	fresh, check := p.consent.step(now, buffer)
+	route := p.route.Load()
+	if route == nil {
+		return buffer
+	}
+	if route.silent == fresh {
+		p.setSilent(route, !fresh)
+	}
+	if len(check) > 0 {
+		_ = route.socket.Send([]udp.Message{{Peer: route.address, Data: check, Segment: len(check)}})
+		return check
+	}
+	return buffer
+}
+
+// answered notes that the remote peer has answered a check from an address.
+func (p *path) answered(from netip.AddrPort, id transactionID, now time.Time) {
+	took, there := p.consent.answered(from, id, now)
+	if !there {
+		return
+	}
+	p.rtt.add(took)
+	if route := p.route.Load(); route != nil && route.silent {
+		p.setSilent(route, false)
+	}
+}
+
+// setSilent stops media on a route, or lets it go on, unless the peer has another route by now.
+func (p *path) setSilent(route *peerRoute, silent bool) {
+	changed := *route
+	changed.silent = silent
+	p.route.CompareAndSwap(route, &changed)
+}
+
+// sendThrough sends a run's datagrams through ICE, one by one. Before ICE was begun, they are lost.
+func (p *path) sendThrough(message udp.Message) {
+	conn := p.conn.Load()
+	if conn == nil {
+		return
+	}
+	for datagram := range message.Datagrams() {
+		if _, err := conn.Write(datagram); err != nil {
+			return
+		}
+	}
+}
